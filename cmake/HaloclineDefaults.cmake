@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+# Language level, build type, compiler launcher, and the interface target that carries warnings and sanitizers.
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)  # the static library ends up inside the Python module
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)    # clang-tidy and editors
+
+# No -march=native anywhere: vector code is chosen at run time by Highway.
+if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(HALOCLINE_CCACHE ccache DOC "Compiler cache, used when present")
+  mark_as_advanced(HALOCLINE_CCACHE)
+  if(HALOCLINE_CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${HALOCLINE_CCACHE}")
+  endif()
+endif()
+
+add_library(halocline_options INTERFACE)
+target_compile_options(halocline_options INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra>"
+  "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${HALOCLINE_WERROR}>>:-Werror>")
+
+if(HALOCLINE_SANITIZE OR HALOCLINE_FUZZ)
+  set(halocline_sanitizers address,undefined)
+  if(HALOCLINE_FUZZ)
+    if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+      message(FATAL_ERROR "HALOCLINE_FUZZ needs clang (libFuzzer); the compiler is ${CMAKE_CXX_COMPILER_ID}. "
+                          "Use: cmake --preset asan")
+    endif()
+    string(APPEND halocline_sanitizers ",fuzzer-no-link")
+  endif()
+  target_compile_options(halocline_options INTERFACE
+    "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${halocline_sanitizers};-fno-sanitize-recover=all;-fno-omit-frame-pointer>")
+  target_link_options(halocline_options INTERFACE -fsanitize=address,undefined)
+endif()

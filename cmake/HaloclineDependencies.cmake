@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# Third-party libraries, all from the distribution's packages; tools/bootstrap.sh knows their names.
+
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy>=1.0.3)
+pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium>=1.0.18)
+
+# Headers only (Boost.Multiprecision): looked up by header, because the CMake package differs between releases.
+find_path(HALOCLINE_BOOST_INCLUDE boost/multiprecision/cpp_int.hpp REQUIRED DOC "Folder with the Boost headers")
+mark_as_advanced(HALOCLINE_BOOST_INCLUDE)

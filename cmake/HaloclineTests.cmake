@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# One executable and one CTest entry per folder of cpp/tests: starting a process per test case would cost more
+# than the tests. Each executable takes the usual --gtest_filter.
+
+find_package(GTest REQUIRED)
+
+# halocline_add_tests(<folder>): cpp/tests/<folder>/**/test_*.cpp plus helper sources -> halocline_<folder>_tests.
+function(halocline_add_tests folder)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/tests/${folder}/*.cpp")
+  if(HALOCLINE_TEST_FILTER)
+    list(FILTER sources INCLUDE REGEX "${HALOCLINE_TEST_FILTER}|/[^/]*support[^/]*\\.cpp$")
+  endif()
+  if(NOT sources)
+    message(STATUS "No C++ ${folder} tests to build")
+    return()
+  endif()
+  set(target "halocline_${folder}_tests")
+  add_executable(${target} ${sources})
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/cpp/src" "${PROJECT_SOURCE_DIR}/cpp/tests")
+  target_link_libraries(${target} PRIVATE halocline halocline_options PkgConfig::sodium
+    GTest::gmock GTest::gtest GTest::gtest_main)
+  add_test(NAME ${folder} COMMAND ${target} WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
+  set_tests_properties(${folder} PROPERTIES LABELS ${folder} TIMEOUT 900)
+endfunction()
+
+foreach(folder unit conformance property)
+  halocline_add_tests(${folder})
+endforeach()
+
+# Numbered examples run as tests as well: an example that does not run is worse than none.
+file(GLOB examples CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/[0-9]*.cpp")
+foreach(source IN LISTS examples)
+  get_filename_component(stem "${source}" NAME_WE)
+  add_executable(example_${stem} "${source}")
+  target_link_libraries(example_${stem} PRIVATE halocline halocline_options)
+  add_test(NAME example_${stem} COMMAND example_${stem} WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
+  set_tests_properties(example_${stem} PROPERTIES LABELS examples TIMEOUT 300)
+endforeach()
