@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace halocline::backend {
+
+/// The ring-level operations, in the order of the support table.
+enum class op_kind : std::uint8_t {
+  ntt, intt, add, sub, negate, multiply, multiply_add, dot, tensor, scalar_multiply, scalar_add, linear_combine,
+  ntt_linear_combine, automorphism, base_convert, key_multiply_accumulate, encode_expand, sample_uniform, copy,
+  set_zero, upload, download,
+};
+
+inline constexpr std::size_t op_kind_count = 22;
+
+/// Name of an operation as in the interface and in traces.
+[[nodiscard]] std::string_view to_string(op_kind op) noexcept;
+
+/// What a backend runs on.
+struct capability {
+  std::string device;           ///< for people: "CPU (AVX3), 2 threads"
+  std::string simd;             ///< instruction set chosen at run time, empty where meaningless
+  unsigned threads = 1;
+  std::size_t memory_bytes = 0; ///< physical size of the fast tier
+};
+
+}  // namespace halocline::backend

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "halocline/memory/buffer.hpp"
+
+/// Batch descriptors of the ring-level operations. They are small values that name buffers, never pointers.
+namespace halocline::backend {
+
+/// Contiguous range [first, first + count) of the prime list of a ring.
+struct window {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+
+  [[nodiscard]] constexpr std::uint32_t end() const noexcept { return first + count; }
+  [[nodiscard]] constexpr bool contains(std::uint32_t prime) const noexcept {
+    return prime >= first && prime < end();
+  }
+  bool operator==(const window&) const = default;
+};
+
+/// Limbs of one polynomial inside a buffer: limb i is modulo prime `primes.first + i` and occupies the N words
+/// from word (limb + i) * N on. All residues are fully reduced.
+struct limb_view {
+  const memory::buffer* data = nullptr;
+  std::uint32_t limb = 0;
+  window primes;
+
+  /// The part of the view that lies in `part`, which must be inside `primes`.
+  [[nodiscard]] constexpr limb_view slice(window part) const noexcept {
+    return {data, limb + (part.first - primes.first), part};
+  }
+};
+
+/// What kernels must know of a ring. Built once by `ring::context`; all parts are table buffers.
+struct ring_tables {
+  unsigned log_n = 0;
+  unsigned word_bits = 32;  ///< 32 or 64
+  std::vector<std::uint64_t> primes;
+  /// `ring::modulus<word>` for every prime, in order.
+  memory::buffer moduli;
+  /// For every prime 4 N words: powers of the smallest primitive 2N-th root psi in bit-reversed order
+  /// (entry i is psi^bitrev(i)), their Shoup quotients, the powers of psi^-1 in the same order (entry 0, which
+  /// no butterfly uses, holds N^-1), and their Shoup quotients.
+  memory::buffer roots;
+
+  [[nodiscard]] std::size_t n() const noexcept { return std::size_t{1} << log_n; }
+  [[nodiscard]] std::size_t word_bytes() const noexcept { return word_bits / 8; }
+  [[nodiscard]] std::size_t limb_bytes() const noexcept { return n() * word_bytes(); }
+};
+
+/// dst = f(src); dst and src span the same primes; dst may be src itself.
+struct unary_job {
+  limb_view dst;
+  limb_view src;
+};
+
+/// dst = f(a, b); all span the same primes; dst may be a or b.
+struct binary_job {
+  limb_view dst;
+  limb_view a;
+  limb_view b;
+};
+
+/// Constant of one limb, for the NTT domain: `low` applies to the first N/2 points and `high` to the others. In
+/// the bit-reversed order X^(N/2) is +I on the first half and -I on the second (I^2 = -1 mod q), so the pair
+/// (a + b I, a - b I) is the complex constant a + b i, and a real constant has low == high.
+struct scalar_pair {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+};
+
+/// dst = src (op) scalars[i] on limb i; both span the same primes; dst may be src.
+struct scalar_job {
+  limb_view dst;
+  limb_view src;
+  std::vector<scalar_pair> scalars;  ///< one per limb, reduced
+};
+
+/// dst = factor_a[i] * a + factor_b[i] * b on limb i; dst may be a or b. Residue constants, one per limb.
+struct linear_job {
+  limb_view dst;
+  limb_view a;
+  limb_view b;
+  std::vector<std::uint64_t> factor_a;
+  std::vector<std::uint64_t> factor_b;
+};
+
+/// dst = sum_i a[i] * b[i] (added to dst when `accumulate`); all span the same primes; dst is none of them.
+struct dot_job {
+  limb_view dst;
+  std::vector<limb_view> a;
+  std::vector<limb_view> b;
+  bool accumulate = false;
+};
+
+/// (d0, d1, d2) = (a0 b0, a0 b1 + a1 b0, a1 b1); outputs are none of the inputs unless each output view equals
+/// an input of the same index.
+struct tensor_job {
+  limb_view d0, d1, d2;
+  limb_view a0, a1, b0, b1;
+};
+
+/// dst[j] = src[permutation[j]] on every limb (NTT domain); dst is not src.
+struct automorphism_job {
+  limb_view dst;
+  limb_view src;
+  /// N values of 32 bits, a table made by `ring::context::permutation`.
+  const memory::buffer* permutation = nullptr;
+};
+
+/// Constants of one base conversion from D = d_0 ... d_{k-1} to the primes p_t.
+struct conversion_table {
+  std::vector<std::uint32_t> sources;  ///< prime indices of d_i, ascending and contiguous
+  std::vector<std::uint32_t> targets;  ///< prime indices of p_t
+  /// Words, in this order: k values (D / d_i)^-1 mod d_i and their k Shoup quotients; k fixed-point reciprocals
+  /// floor(2^s / d_i) with s = 57 for 32-bit and 2^(w-6+b)... see `reciprocal_shift`; then for every target t the
+  /// k + 1 residues (D / d_0, ..., D / d_{k-1}, p_t - D mod p_t) mod p_t, in Montgomery form (times 2^w mod p_t).
+  memory::buffer data;
+};
+
+/// Base conversion of coefficients: for each coefficient with residues x_i, let y_i = x_i (D/d_i)^-1 mod d_i,
+/// v = floor((sum_i y_i * reciprocal_i + 2^(s-1)) / 2^s), and dst_t = sum_i y_i (D/d_i) - v D mod p_t: the centred
+/// representative in [-D/2, D/2) up to the rounding of the fixed-point reciprocals.
+struct convert_job {
+  limb_view src;                 ///< coefficient form, primes = sources
+  std::vector<limb_view> dst;    ///< coefficient form; their primes, concatenated, are the targets
+  const conversion_table* table = nullptr;
+};
+
+/// 32-byte public seed of a uniform stream.
+using seed_bytes = std::array<std::uint8_t, 32>;
+
+/// Names one polynomial of a seeded uniform stream (see `ring/sampler.hpp` for the exact words).
+struct uniform_source {
+  seed_bytes seed{};
+  std::uint32_t stream = 0;  ///< number of the polynomial under this seed
+};
+
+/// One digit of a key switch.
+struct key_digit {
+  limb_view digit;                        ///< NTT form, spans the primes of the job
+  const memory::buffer* key_b = nullptr;  ///< limb i of the buffer belongs to prime i; Montgomery form
+  const memory::buffer* key_a = nullptr;  ///< like key_b; nullptr when seeded
+  uniform_source a_source{};              ///< expands to key_a when key_a is nullptr
+};
+
+/// dst0 = sum_j digit_j * b_j / 2^w, dst1 = sum_j digit_j * a_j / 2^w mod q (added to dst when `accumulate`).
+struct key_job {
+  limb_view dst0;
+  limb_view dst1;
+  std::vector<key_digit> digits;
+  bool accumulate = false;
+};
+
+/// dst = residues of signed integers (coefficient form, not transformed).
+struct encode_job {
+  limb_view dst;
+  /// N signed integers, little endian two's complement, of 1 (64 bits) or 2 (128 bits) 64-bit words each.
+  const memory::buffer* coefficients = nullptr;
+  unsigned words = 1;
+};
+
+/// dst = uniform residues of a seeded stream: limb of prime index i depends only on seed, stream, i and q_i.
+struct uniform_job {
+  limb_view dst;
+  uniform_source source;
+};
+
+}  // namespace halocline::backend

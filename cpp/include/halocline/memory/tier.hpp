@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+namespace halocline::memory {
+
+/// A place that holds bytes: an address space with a capacity. One object per place and runtime. Not
+/// thread-safe; the runtime serialises calls.
+class tier {
+ public:
+  virtual ~tier() = default;
+  [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+  /// Returns `bytes` bytes aligned to 64 or more, uninitialised; nullptr when the place cannot give them.
+  [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
+  /// Takes bytes back that `allocate(bytes)` gave. Never synchronizes a device.
+  virtual void free(void* data, std::size_t bytes) noexcept = 0;
+  /// Bytes kept for re-use.
+  [[nodiscard]] virtual std::size_t cached_bytes() const noexcept = 0;
+  /// Gives every cached byte back to the operating system or driver.
+  virtual void trim() noexcept = 0;
+};
+
+/// DRAM tier: 64-byte aligned blocks, with freed blocks kept for re-use by exact size up to `cache_limit`
+/// bytes, because a fresh block costs a page fault per 4 KiB.
+[[nodiscard]] std::unique_ptr<tier> make_host_tier(std::size_t cache_limit);
+
+/// Tier of the ghost backend: hands out no memory, every address is the same non-null sentinel.
+[[nodiscard]] std::unique_ptr<tier> make_ghost_tier();
+
+}  // namespace halocline::memory
