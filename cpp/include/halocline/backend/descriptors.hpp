@@ -113,13 +113,17 @@ struct automorphism_job {
   const memory::buffer* permutation = nullptr;
 };
 
+/// Binary point of the fixed-point reciprocals of a base conversion. Chosen so that 2^s / d fits a word for every
+/// allowed prime (above 2^24 for 32-bit words, above 2^26 for 64-bit words) and a sum of 64 terms does not overflow.
+[[nodiscard]] constexpr unsigned reciprocal_shift(unsigned word_bits) noexcept { return word_bits == 32 ? 56 : 89; }
+
 /// Constants of one base conversion from D = d_0 ... d_{k-1} to the primes p_t.
 struct conversion_table {
   std::vector<std::uint32_t> sources;  ///< prime indices of d_i, ascending and contiguous
   std::vector<std::uint32_t> targets;  ///< prime indices of p_t
   /// Words, in this order: k values (D / d_i)^-1 mod d_i and their k Shoup quotients; k fixed-point reciprocals
-  /// floor(2^s / d_i) with s = 57 for 32-bit and 2^(w-6+b)... see `reciprocal_shift`; then for every target t the
-  /// k + 1 residues (D / d_0, ..., D / d_{k-1}, p_t - D mod p_t) mod p_t, in Montgomery form (times 2^w mod p_t).
+  /// floor(2^s / d_i), s = `reciprocal_shift(word_bits)`; then for every target t the k + 1 residues
+  /// D / d_0, ..., D / d_{k-1}, -D mod p_t, in Montgomery form (times 2^w mod p_t). k <= 64.
   memory::buffer data;
 };
 
