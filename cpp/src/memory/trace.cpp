@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/memory/trace.hpp"
+
+#include <array>
+#include <charconv>
+#include <istream>
+#include <ostream>
+#include <string>
+
+#include "halocline/core/expects.hpp"
+
+namespace halocline::memory {
+namespace {
+
+constexpr std::string_view header = "step,op,action,object,class,bytes,offset,stream,time_ns,tag";
+constexpr std::array<std::string_view, 4> action_names{"allocate", "free", "read", "write"};
+constexpr std::size_t column_count = 10;
+
+std::vector<std::string_view> split(std::string_view line) {
+  std::vector<std::string_view> fields;
+  std::size_t begin = 0;
+  while (fields.size() + 1 < column_count) {
+    const std::size_t comma = line.find(',', begin);
+    if (comma == std::string_view::npos) break;
+    fields.push_back(line.substr(begin, comma - begin));
+    begin = comma + 1;
+  }
+  fields.push_back(line.substr(begin));
+  return fields;
+}
+
+std::uint64_t parse_number(std::string_view field, std::size_t line) {
+  std::uint64_t value = 0;
+  const auto [end, status] = std::from_chars(field.data(), field.data() + field.size(), value);
+  HALOCLINE_EXPECTS(status == std::errc{} && end == field.data() + field.size(), corrupt_data, "trace line ", line,
+                    ": '", field, "' is not a non-negative integer");
+  return value;
+}
+
+trace_action parse_action(std::string_view field, std::size_t line) {
+  for (std::size_t i = 0; i < action_names.size(); ++i) {
+    if (action_names[i] == field) return static_cast<trace_action>(i);
+  }
+  throw corrupt_data(text("trace line ", line, ": unknown action '", field, "'; expected allocate, free, read or write"));
+}
+
+object_class parse_class(std::string_view field, std::size_t line) {
+  for (std::size_t i = 0; i < object_class_count; ++i) {
+    if (to_string(static_cast<object_class>(i)) == field) return static_cast<object_class>(i);
+  }
+  throw corrupt_data(text("trace line ", line, ": unknown object class '", field, "'"));
+}
+
+}  // namespace
+
+std::string_view to_string(trace_action action) noexcept { return action_names[static_cast<std::size_t>(action)]; }
+
+void trace::write_csv(std::ostream& out) const {
+  out << header << '\n';
+  for (const trace_event& e : events) {
+    out << e.step << ',' << e.op << ',' << to_string(e.action) << ',' << e.object << ',' << to_string(e.cls) << ','
+        << e.bytes << ',' << e.offset << ',' << e.stream << ',' << e.time_ns << ',' << e.tag << '\n';
+  }
+}
+
+trace trace::read_csv(std::istream& in) {
+  std::string line;
+  HALOCLINE_EXPECTS(static_cast<bool>(std::getline(in, line)) && line == header, corrupt_data,
+                    "not a Halocline trace: the first line must be '", header, "'");
+  trace result;
+  for (std::size_t number = 2; std::getline(in, line); ++number) {
+    const std::vector<std::string_view> f = split(line);
+    HALOCLINE_EXPECTS(f.size() == column_count, corrupt_data, "trace line ", number, ": ", f.size(),
+                      " columns, expected ", column_count);
+    trace_event e;
+    e.step = parse_number(f[0], number);
+    e.op = f[1];
+    e.action = parse_action(f[2], number);
+    e.object = parse_number(f[3], number);
+    e.cls = parse_class(f[4], number);
+    e.bytes = parse_number(f[5], number);
+    e.offset = parse_number(f[6], number);
+    e.stream = parse_number(f[7], number);
+    e.time_ns = parse_number(f[8], number);
+    e.tag = f[9];
+    result.events.push_back(std::move(e));
+  }
+  return result;
+}
+
+}  // namespace halocline::memory
