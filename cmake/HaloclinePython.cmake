@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+# Extension module halocline._core and its type stub. scikit-build-core drives this through pyproject.toml:
+# it builds the target halocline_python and installs the component "python" into the package.
+
+add_custom_target(halocline_python)
+file(GLOB binding_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/bindings/*.cpp")
+if(NOT binding_sources)
+  message(STATUS "No Python bindings to build")
+  return()
+endif()
+
+find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
+execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
+  OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE nanobind_result)
+if(NOT nanobind_result EQUAL 0)
+  message(FATAL_ERROR "nanobind is not installed for ${Python_EXECUTABLE}; run: make build")
+endif()
+find_package(nanobind CONFIG REQUIRED)
+
+nanobind_add_module(_core NB_STATIC NOMINSIZE ${binding_sources})
+target_include_directories(_core PRIVATE "${PROJECT_SOURCE_DIR}/python/bindings")
+target_link_libraries(_core PRIVATE halocline halocline_options)
+set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/python")
+
+nanobind_add_stub(_core_stub
+  MODULE _core
+  PYTHON_PATH "${CMAKE_BINARY_DIR}/python"
+  OUTPUT "${CMAKE_BINARY_DIR}/python/_core.pyi"
+  DEPENDS _core)
+add_dependencies(halocline_python _core _core_stub)
+
+install(TARGETS _core LIBRARY DESTINATION halocline COMPONENT python)
+install(FILES "${CMAKE_BINARY_DIR}/python/_core.pyi" DESTINATION halocline COMPONENT python)
