@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/backend/backend.hpp"
+
+#include <utility>
+
+#include "backend/operand_list.hpp"
+
+namespace halocline::backend {
+namespace {
+
+void collect(operand_list& list, const unary_job& job) {
+  list.same_primes(job.src, job.dst);
+  list.read(job.src);
+  list.write(job.dst);
+}
+
+void collect(operand_list& list, const binary_job& job) {
+  list.same_primes(job.a, job.dst);
+  list.same_primes(job.b, job.dst);
+  list.read(job.a);
+  list.read(job.b);
+  list.write(job.dst);
+}
+
+void collect(operand_list& list, const scalar_job& job) {
+  list.same_primes(job.src, job.dst);
+  list.one_per_limb(job.scalars.size(), job.dst);
+  list.read(job.src);
+  list.write(job.dst);
+}
+
+void collect(operand_list& list, const linear_job& job) {
+  list.same_primes(job.a, job.dst);
+  list.same_primes(job.b, job.dst);
+  list.one_per_limb(job.factor_a.size(), job.dst);
+  list.one_per_limb(job.factor_b.size(), job.dst);
+  list.read(job.a);
+  list.read(job.b);
+  list.write(job.dst);
+}
+
+void collect(operand_list& list, const dot_job& job) {
+  HALOCLINE_EXPECTS(!job.a.empty() && job.a.size() == job.b.size(), invalid_argument, "dot: ", job.a.size(), " and ",
+                    job.b.size(), " factors; expected the same positive number");
+  for (std::size_t i = 0; i < job.a.size(); ++i) {
+    list.same_primes(job.a[i], job.dst);
+    list.same_primes(job.b[i], job.dst);
+    list.read(job.a[i]);
+    list.read(job.b[i]);
+  }
+  if (job.accumulate) list.read(job.dst);
+  list.write(job.dst);
+}
+
+void collect(operand_list& list, const tensor_job& job) {
+  for (const limb_view* view : {&job.a0, &job.a1, &job.b0, &job.b1}) {
+    list.same_primes(*view, job.d0);
+    list.read(*view);
+  }
+  for (const limb_view* view : {&job.d0, &job.d1, &job.d2}) {
+    list.same_primes(*view, job.d0);
+    list.write(*view);
+  }
+}
+
+void collect(operand_list& list, const convert_job& job) {
+  list.read(job.src);
+  list.read_bytes(&job.table->data, 0, job.table->data.size());
+  std::size_t targets = 0;
+  for (const limb_view& view : job.dst) {
+    for (std::uint32_t i = 0; i < view.primes.count; ++i, ++targets) {
+      HALOCLINE_EXPECTS(targets < job.table->targets.size() && job.table->targets[targets] == view.primes.first + i,
+                        invalid_argument, "base_convert: destination prime ", view.primes.first + i,
+                        " is not target ", targets, " of the table");
+    }
+    list.read_moduli(view.primes);
+    list.write(view);
+  }
+  HALOCLINE_EXPECTS(targets == job.table->targets.size() && job.src.primes.count == job.table->sources.size() &&
+                        job.src.primes.first == job.table->sources.front(),
+                    invalid_argument, "base_convert: the job does not match its table");
+}
+
+}  // namespace
+
+backend::backend(std::shared_ptr<memory::runtime> runtime) : runtime_(std::move(runtime)) {}
+backend::~backend() = default;
+
+void backend::require(op_kind op, const ring_tables& ring) const {
+  HALOCLINE_EXPECTS(supports(op, ring.word_bits), device_error, "backend '", name(), "' has no ", to_string(op),
+                    " for ", ring.word_bits, "-bit words");
+}
+
+// Every elementwise operation checks, acquires and runs in the same way; they differ in the jobs and the tables.
+#define HALOCLINE_LIMB_OPERATION(OPERATION, JOB, TABLES, PRIMES)                                            \
+  void backend::OPERATION(const ring_tables& ring, std::span<const JOB> jobs, stream_view stream) {         \
+    if (jobs.empty()) return;                                                                               \
+    require(op_kind::OPERATION, ring);                                                                      \
+    operand_list list(ring, to_string(op_kind::OPERATION));                                                 \
+    for (const JOB& job : jobs) {                                                                           \
+      collect(list, job);                                                                                   \
+      list.read_moduli(job.PRIMES.primes);                                                                  \
+      TABLES;                                                                                               \
+    }                                                                                                       \
+    do_##OPERATION(ring, jobs, list.acquire(*runtime_, stream), stream);                                    \
+  }
+
+HALOCLINE_LIMB_OPERATION(ntt, unary_job, list.read_roots(job.dst.primes), dst)
+HALOCLINE_LIMB_OPERATION(intt, unary_job, list.read_roots(job.dst.primes), dst)
+HALOCLINE_LIMB_OPERATION(add, binary_job, (void)0, dst)
+HALOCLINE_LIMB_OPERATION(sub, binary_job, (void)0, dst)
+HALOCLINE_LIMB_OPERATION(negate, unary_job, (void)0, dst)
+HALOCLINE_LIMB_OPERATION(multiply, binary_job, (void)0, dst)
+HALOCLINE_LIMB_OPERATION(multiply_add, binary_job, list.read(job.dst), dst)
+HALOCLINE_LIMB_OPERATION(dot, dot_job, (void)0, dst)
+HALOCLINE_LIMB_OPERATION(tensor, tensor_job, (void)0, d0)
+HALOCLINE_LIMB_OPERATION(scalar_multiply, scalar_job, (void)0, dst)
+HALOCLINE_LIMB_OPERATION(scalar_add, scalar_job, (void)0, dst)
+HALOCLINE_LIMB_OPERATION(linear_combine, linear_job, (void)0, dst)
+HALOCLINE_LIMB_OPERATION(ntt_linear_combine, linear_job, list.write(job.b); list.read_roots(job.dst.primes), dst)
+HALOCLINE_LIMB_OPERATION(base_convert, convert_job, (void)0, src)
+
+#undef HALOCLINE_LIMB_OPERATION
+
+void backend::automorphism(const ring_tables& ring, std::span<const automorphism_job> jobs, stream_view stream) {
+  if (jobs.empty()) return;
+  require(op_kind::automorphism, ring);
+  operand_list list(ring, to_string(op_kind::automorphism));
+  for (const automorphism_job& job : jobs) {
+    list.same_primes(job.src, job.dst);
+    list.read(job.src);
+    list.read_bytes(job.permutation, 0, ring.n() * sizeof(std::uint32_t));
+    list.write(job.dst);
+  }
+  do_automorphism(ring, jobs, list.acquire(*runtime_, stream), stream);
+}
+
+void backend::key_multiply_accumulate(const ring_tables& ring, std::span<const key_job> jobs, stream_view stream) {
+  if (jobs.empty()) return;
+  require(op_kind::key_multiply_accumulate, ring);
+  operand_list list(ring, to_string(op_kind::key_multiply_accumulate));
+  for (const key_job& job : jobs) {
+    list.same_primes(job.dst1, job.dst0);
+    list.read_moduli(job.dst0.primes);
+    const std::size_t offset = job.dst0.primes.first * ring.limb_bytes();
+    const std::size_t bytes = job.dst0.primes.count * ring.limb_bytes();
+    for (const key_digit& digit : job.digits) {
+      list.same_primes(digit.digit, job.dst0);
+      list.read(digit.digit);
+      list.read_bytes(digit.key_b, offset, bytes);
+      if (digit.key_a != nullptr) list.read_bytes(digit.key_a, offset, bytes);
+    }
+    if (job.accumulate) {
+      list.read(job.dst0);
+      list.read(job.dst1);
+    }
+    list.write(job.dst0);
+    list.write(job.dst1);
+  }
+  do_key_multiply_accumulate(ring, jobs, list.acquire(*runtime_, stream), stream);
+}
+
+void backend::encode_expand(const ring_tables& ring, std::span<const encode_job> jobs, stream_view stream) {
+  if (jobs.empty()) return;
+  require(op_kind::encode_expand, ring);
+  operand_list list(ring, to_string(op_kind::encode_expand));
+  for (const encode_job& job : jobs) {
+    HALOCLINE_EXPECTS(job.words == 1 || job.words == 2, invalid_argument, "encode_expand: ", job.words,
+                      " words per coefficient; expected 1 or 2");
+    list.read_bytes(job.coefficients, 0, ring.n() * job.words * sizeof(std::uint64_t));
+    list.read_moduli(job.dst.primes);
+    list.write(job.dst);
+  }
+  do_encode_expand(ring, jobs, list.acquire(*runtime_, stream), stream);
+}
+
+void backend::sample_uniform(const ring_tables& ring, std::span<const uniform_job> jobs, stream_view stream) {
+  if (jobs.empty()) return;
+  require(op_kind::sample_uniform, ring);
+  operand_list list(ring, to_string(op_kind::sample_uniform));
+  for (const uniform_job& job : jobs) {
+    list.read_moduli(job.dst.primes);
+    list.write(job.dst);
+  }
+  do_sample_uniform(ring, jobs, list.acquire(*runtime_, stream), stream);
+}
+
+void backend::copy(const ring_tables& ring, std::span<const unary_job> jobs, stream_view stream) {
+  if (jobs.empty()) return;
+  require(op_kind::copy, ring);
+  operand_list list(ring, to_string(op_kind::copy));
+  for (const unary_job& job : jobs) collect(list, job);
+  do_copy(ring, jobs, list.acquire(*runtime_, stream), stream);
+}
+
+void backend::set_zero(const ring_tables& ring, std::span<const limb_view> views, stream_view stream) {
+  if (views.empty()) return;
+  require(op_kind::set_zero, ring);
+  operand_list list(ring, to_string(op_kind::set_zero));
+  for (const limb_view& view : views) list.write(view);
+  do_set_zero(ring, views, list.acquire(*runtime_, stream), stream);
+}
+
+void backend::upload(const memory::buffer& dst, std::size_t offset, std::span<const std::byte> src,
+                     stream_view stream) {
+  const memory::operand target{&dst, offset, src.size()};
+  const memory::access at = runtime_->acquire({}, {&target, 1}, to_string(op_kind::upload), stream);
+  do_upload(at.pointer(dst, offset), src, stream);
+}
+
+void backend::download(std::span<std::byte> dst, const memory::buffer& src, std::size_t offset, stream_view stream) {
+  const memory::operand source{&src, offset, dst.size()};
+  const memory::access at = runtime_->acquire({&source, 1}, {}, to_string(op_kind::download), stream);
+  do_download(dst, at.pointer(src, offset), stream);
+}
+
+}  // namespace halocline::backend
