@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiles every function of ring/arith.hpp for the device, for both words. Host and device kernels share that
-// header, so a change that only the host compiler accepts must fail here, on machines without a GPU too.
+// Compiles every function of ring/arith.hpp for the device, for both words. Host and device kernels share
+// that header, so a change that only the host compiler accepts must fail here, on machines without a GPU too.
 
 #include <cstdint>
 

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+# The commands of this repository. Each one prepares what it needs (tools/bootstrap.sh) and reuses build/cpu.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+bin := .venv/bin
+cxx_files = git ls-files -z '*.hpp' '*.cpp' '*.cu' '*.cuh'
+
+.PHONY: help demo build test test-cpp test-python test-examples test-asan test-fuzz
+.PHONY: bench cuda docs lint format tidy clean
+
+help: ## List the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+demo: build ## Build, then classify encrypted handwritten digits
+	$(bin)/halocline run digits
+
+build: ## Install system packages, make .venv, compile and install the package into it
+	tools/bootstrap.sh demo
+
+# The parts run in this order, one after the other, also under make -j.
+test: ## Run everything: C++, Python, examples, sanitizers, fuzz targets
+	tools/bootstrap.sh test
+	$(MAKE) test-cpp
+	$(MAKE) test-python
+	$(MAKE) test-examples
+	$(MAKE) test-asan
+	$(MAKE) test-fuzz
+
+test-cpp: ## C++ unit, conformance and property tests, C++ examples (after `make test` once)
+	cmake --preset cpu >/dev/null
+	cmake --build --preset cpu
+	ctest --preset cpu
+
+test-python: ## Python tests
+	$(bin)/python -m pytest
+
+test-examples: ## Numbered Python examples
+	tools/run_examples.sh
+
+test-asan: ## Unit and conformance tests built by clang with address and undefined-behaviour sanitizers
+	cmake --preset asan >/dev/null
+	cmake --build --preset asan
+	UBSAN_OPTIONS=print_stacktrace=1 ctest --preset asan
+
+test-fuzz: ## Fuzz targets, one minute in total (after test-asan)
+	tools/run_fuzzers.sh 60
+
+bench: ## Micro benchmarks
+	tools/bootstrap.sh test
+	cmake --preset cpu >/dev/null
+	cmake --build --preset cpu --target halocline_bench
+	build/cpu/halocline_bench
+
+cuda: ## Compile the CUDA sources (needs nvcc, no GPU)
+	tools/bootstrap.sh system
+	cmake --preset cuda
+	cmake --build --preset cuda
+
+docs: ## Check doc comments, folder READMEs and links
+	python3 tools/check_docs.py
+
+lint: ## Layers, sizes, docs, formatting, Python types, spelling
+	tools/bootstrap.sh tools
+	$(bin)/python tools/check_layers.py
+	$(bin)/python tools/check_sizes.py
+	$(bin)/python tools/check_docs.py
+	$(cxx_files) | xargs -0 $(bin)/clang-format --dry-run -Werror
+	$(bin)/ruff check
+	$(bin)/ruff format --check
+	$(bin)/mypy
+	git ls-files -z | xargs -0 $(bin)/codespell
+
+format: ## Apply the C++ and Python formatters
+	tools/bootstrap.sh tools
+	$(cxx_files) | xargs -0 $(bin)/clang-format -i
+	$(bin)/ruff check --fix-only
+	$(bin)/ruff format
+
+tidy: ## clang-tidy over the library (minutes; not part of lint)
+	tools/bootstrap.sh test
+	$(bin)/python -m pip install --quiet --disable-pip-version-check -r tools/requirements/tidy.txt
+	cmake --preset asan >/dev/null
+	git ls-files -z 'cpp/src/*.cpp' | xargs -0 -n 1 -P "$$(nproc)" $(bin)/clang-tidy -p build/asan --quiet
+
+clean: ## Remove builds and .venv
+	rm -rf build .venv

@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Prepares a machine and a checkout: system packages, .venv with pinned Python packages, and the library.
+#
+#   tools/bootstrap.sh tools    what lint needs: .venv with the development packages, no compiler
+#   tools/bootstrap.sh system   system packages to compile the library, nothing else
+#   tools/bootstrap.sh demo     what the demo needs: library and Python package, installed into .venv
+#   tools/bootstrap.sh test     the same, plus test libraries, clang with its sanitizers, development packages
+#
+# The C++ library is compiled once, in build/cpu: the Python package is installed from that build tree (editable),
+# and the tests are configured in it. PYTHON=/path/to/python3 chooses the interpreter of .venv.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+mode=${1:-demo}
+python=${PYTHON:-python3}
+case $mode in
+  tools | system | demo | test) ;;
+  *) echo "bootstrap: unknown mode '$mode'; use tools, system, demo or test" >&2 && exit 2 ;;
+esac
+
+say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
+fail() { printf 'bootstrap: %s\n' "$*" >&2 && exit 1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+# True when a header is found by the C++ compiler.
+header() { have g++ && echo "#include <$1>" | g++ -std=c++20 -E -x c++ - >/dev/null 2>&1; }
+# True when clang links a program with the given sanitizers or OpenMP.
+clang_links() {
+  local out status=0
+  out=$(mktemp)
+  echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' |
+    clang++ -x c++ - "$1" -o "$out" >/dev/null 2>&1 || status=1
+  rm -f "$out"
+  return $status
+}
+
+check_python() {
+  have "$python" || fail "no '$python' on the PATH; Python 3.10 or newer is needed"
+  "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+    fail "$("$python" --version 2>&1) is too old; Python 3.10 or newer is needed. Set PYTHON=/path/to/python3"
+}
+
+# Prints the names (Debian, Ubuntu) of the packages that this mode needs and this machine lacks.
+missing_packages() {
+  "$python" -c 'import venv, ensurepip' 2>/dev/null || echo python3-venv
+  [ "$mode" != tools ] || return 0
+  have cmake || echo cmake
+  have ninja || echo ninja-build
+  have g++ || echo g++
+  have pkg-config || echo pkg-config
+  "$python" -c 'import os, sys, sysconfig
+sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")))' || echo python3-dev
+  header hwy/highway.h || echo libhwy-dev
+  header sodium.h || echo libsodium-dev
+  header boost/multiprecision/cpp_int.hpp || echo libboost-dev
+  [ "$mode" = test ] || return 0
+  header gtest/gtest.h || echo libgtest-dev
+  header gmock/gmock.h || echo libgmock-dev
+  header benchmark/benchmark.h || echo libbenchmark-dev
+  have clang++ || echo clang
+  clang_links -fsanitize=fuzzer,address,undefined || clang_runtime_package
+  echo 'int main() {}' | clang++ -x c++ - -fopenmp -o /dev/null >/dev/null 2>&1 || echo libomp-dev
+}
+
+# The sanitizer runtime's package carries clang's version in its name.
+clang_runtime_package() {
+  local version
+  version=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -n 1)
+  [ -z "$version" ] || echo "libclang-rt-$version-dev"
+}
+
+install_packages() {
+  local missing sudo=""
+  mapfile -t missing < <(missing_packages)
+  [ ${#missing[@]} -gt 0 ] || return 0
+  have apt-get || fail "missing: ${missing[*]} (Debian package names). Install them with your package manager."
+  if [ "$(id -u)" -ne 0 ]; then
+    if have sudo && sudo -n true 2>/dev/null; then
+      sudo="sudo"
+    else
+      fail "missing system packages, and no right to install them. Run this, then try again:
+  sudo apt-get update && sudo apt-get install -y --no-install-recommends ${missing[*]}"
+    fi
+  fi
+  say "Installing system packages: ${missing[*]}"
+  $sudo apt-get update -qq
+  # The list is made again: names that depend on the package index are known only now.
+  mapfile -t missing < <(missing_packages)
+  $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  mapfile -t missing < <(missing_packages)
+  [ ${#missing[@]} -eq 0 ] || fail "still missing after apt-get install: ${missing[*]}"
+}
+
+# Makes .venv and installs a pinned list, unless this very list is already in it.
+install_python_packages() {
+  local list=tools/requirements/$1.txt stamp=.venv/.installed-$1
+  if [ ! -x .venv/bin/python ] || ! .venv/bin/python -c 'import pip' 2>/dev/null; then
+    say "Creating .venv with $("$python" --version)"
+    rm -rf .venv
+    "$python" -m venv .venv
+  fi
+  if ! cat tools/requirements/*.txt | cmp -s - "$stamp"; then
+    say "Installing Python packages of $list"
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check -r "$list"
+    cat tools/requirements/*.txt >"$stamp"
+  fi
+}
+
+# Compiles the library and the extension module in build/cpu, then installs the package from there into .venv. The
+# compilation is a step of its own because pip would hide its progress.
+build_package() {
+  say "Building in build/cpu"
+  [ -f build/cpu/build.ninja ] ||
+    cmake -S . -B build/cpu -G Ninja -DCMAKE_BUILD_TYPE=Release -DHALOCLINE_PYTHON=ON \
+      -DPython_EXECUTABLE="$PWD/.venv/bin/python" >/dev/null
+  cmake --build build/cpu --target halocline_python
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps \
+    --config-settings=build-dir=build/cpu --editable .
+}
+
+check_python
+install_packages
+case $mode in
+  tools) install_python_packages dev ;;
+  system) ;;
+  demo) install_python_packages demo && build_package ;;
+  test) install_python_packages dev && build_package ;;
+esac
