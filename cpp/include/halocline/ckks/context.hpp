@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "halocline/ring/context.hpp"
+#include "halocline/rns/base_convert.hpp"
+
+namespace halocline::ckks {
+
+/// Everything that CKKS operations of one engine or client share: parameters, backend, tables. Create one per
+/// engine or client with `make_context`; objects made with it must be used with it. Not thread-safe.
+class context {
+ public:
+  context(params::parameters parameters, std::shared_ptr<backend::backend> device)
+      : ring_(std::move(parameters), std::move(device)), converter_(ring_) {}
+  context(const context&) = delete;
+  context& operator=(const context&) = delete;
+
+  [[nodiscard]] const params::parameters& parameters() const noexcept { return ring_.parameters(); }
+  [[nodiscard]] ring::context& ring() noexcept { return ring_; }
+  [[nodiscard]] rns::base_converter& converter() noexcept { return converter_; }
+  [[nodiscard]] backend::backend& device() const noexcept { return ring_.device(); }
+  [[nodiscard]] memory::runtime& runtime() const noexcept { return ring_.runtime(); }
+  [[nodiscard]] const backend::ring_tables& tables() const noexcept { return ring_.tables(); }
+
+ private:
+  ring::context ring_;
+  rns::base_converter converter_;
+};
+
+[[nodiscard]] inline std::shared_ptr<context> make_context(params::parameters parameters,
+                                                           std::shared_ptr<backend::backend> device) {
+  return std::make_shared<context>(std::move(parameters), std::move(device));
+}
+
+}  // namespace halocline::ckks

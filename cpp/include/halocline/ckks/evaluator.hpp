@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "halocline/ckks/ciphertext.hpp"
+#include "halocline/ckks/encoder.hpp"
+#include "halocline/ckks/key_set.hpp"
+#include "halocline/ckks/plaintext.hpp"
+
+namespace halocline::ckks {
+
+/// How products are finished.
+enum class maintenance : unsigned char {
+  automatic,  ///< multiply relinearizes and rescales, operands are brought to a common level and scale
+  manual,     ///< multiply only multiplies; levels must agree and scales must agree to 2^-30
+};
+
+/// Evaluates ciphertexts. Every operation returns a new ciphertext and leaves its operands alone; levels and scales
+/// follow `params::level_info`: at level l the canonical scale is `level(l).scale`, and automatic operations on
+/// canonical operands give canonical results, so that scales never drift apart.
+///
+/// All operations throw invalid_argument for operands of other parameters or runtimes, level_exhausted (naming the
+/// operation) when a product has no level left, missing_key (naming the rotation) and, in manual mode, scale_mismatch.
+class evaluator {
+ public:
+  evaluator(context& ctx, key_set& keys, maintenance mode = maintenance::automatic);
+
+  [[nodiscard]] context& ctx() const noexcept { return ctx_; }
+  [[nodiscard]] encoder& encode() noexcept { return encoder_; }
+  [[nodiscard]] maintenance mode() const noexcept { return mode_; }
+  void set_mode(maintenance mode) noexcept { mode_ = mode; }
+
+  [[nodiscard]] ciphertext add(const ciphertext& a, const ciphertext& b);
+  [[nodiscard]] ciphertext sub(const ciphertext& a, const ciphertext& b);
+  [[nodiscard]] ciphertext negate(const ciphertext& a);
+  /// a + p; the plaintext must have the level and scale of a.
+  [[nodiscard]] ciphertext add_plain(const ciphertext& a, const plaintext& p);
+  /// a + values, encoded at the level and scale of a.
+  [[nodiscard]] ciphertext add_values(const ciphertext& a, std::span<const std::complex<double>> values);
+  /// a + c in every slot. No NTT.
+  [[nodiscard]] ciphertext add_constant(const ciphertext& a, std::complex<double> c);
+
+  /// a * b. Automatic: relinearized and rescaled, one level lower than the lower operand. Manual: three components
+  /// at scale a.scale * b.scale.
+  [[nodiscard]] ciphertext multiply(const ciphertext& a, const ciphertext& b);
+  [[nodiscard]] ciphertext square(const ciphertext& a);
+  /// a * p without rescale, at scale a.scale * p.scale; levels must agree.
+  [[nodiscard]] ciphertext multiply_plain(const ciphertext& a, const plaintext& p);
+  /// a * values. Automatic: encoded so that the rescaled result is canonical.
+  [[nodiscard]] ciphertext multiply_values(const ciphertext& a, std::span<const std::complex<double>> values);
+  /// a * c in every slot. No NTT for the constant. A Gaussian integer c of modulus at most 2^20 costs no level.
+  [[nodiscard]] ciphertext multiply_constant(const ciphertext& a, std::complex<double> c);
+  /// a * c with the constant encoded at `scale`, not rescaled; the result has scale a.scale * scale.
+  [[nodiscard]] ciphertext multiply_constant_raw(const ciphertext& a, std::complex<double> c, double scale);
+  /// i * a. Exact, costs no level.
+  [[nodiscard]] ciphertext multiply_by_i(const ciphertext& a);
+  /// sum_i a_i * b_i with one relinearization and one rescale for the whole sum.
+  [[nodiscard]] ciphertext dot(std::span<const ciphertext* const> a, std::span<const ciphertext* const> b);
+
+  /// Three components to two.
+  [[nodiscard]] ciphertext relinearize(const ciphertext& a);
+  /// One level lower; scale multiplied by Q_(l-1) / Q_l.
+  [[nodiscard]] ciphertext rescale(const ciphertext& a);
+  /// To `level` (at most a.level) with the message unchanged and the scale multiplied by
+  /// level(target).scale / level(a.level).scale. Costs no multiplication beyond the levels dropped.
+  [[nodiscard]] ciphertext drop_level(const ciphertext& a, unsigned level);
+  /// To `level` and exactly `scale`. Needs one level more than `level` unless the scale is already right.
+  [[nodiscard]] ciphertext adjust(const ciphertext& a, unsigned level, double scale);
+
+  /// Slots rotated to the left by `steps` (negative: to the right).
+  [[nodiscard]] ciphertext rotate(const ciphertext& a, std::int64_t steps);
+  /// The same ciphertext rotated by each step; the decomposition is done once (hoisting; Halevi, Shoup 2018).
+  [[nodiscard]] std::vector<ciphertext> rotate_hoisted(const ciphertext& a, std::span<const std::int64_t> steps);
+  /// Complex conjugate of every slot.
+  [[nodiscard]] ciphertext conjugate(const ciphertext& a);
+  /// sum_{i < count} rotate(a, i * stride) with about log2(count) key switches.
+  [[nodiscard]] ciphertext inner_sum(const ciphertext& a, std::int64_t stride, std::uint32_t count);
+
+ private:
+  context& ctx_;
+  key_set& keys_;
+  maintenance mode_;
+  encoder encoder_;
+};
+
+}  // namespace halocline::ckks

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "halocline/ckks/key_set.hpp"
+
+namespace halocline::ckks {
+
+/// Key set of a ghost run: every key exists at once, as shapes without contents, and every request is remembered with
+/// the highest level it was made for. Its `requests()` are exactly the keys that the program needs.
+/// The context must be one on the ghost backend.
+class recording_key_set final : public key_set {
+ public:
+  explicit recording_key_set(context& ghost) : ghost_(ghost) {}
+
+  [[nodiscard]] const evaluation_key& get(std::uint64_t galois_element, unsigned level) override;
+  [[nodiscard]] bool contains(std::uint64_t, unsigned) const override { return true; }
+  [[nodiscard]] std::vector<key_request> list() const override { return requests(); }
+  /// Keys that were asked for, ascending by element, each with the highest level.
+  [[nodiscard]] std::vector<key_request> requests() const;
+
+ private:
+  context& ghost_;
+  std::map<std::uint64_t, unsigned> levels_;
+  std::map<std::uint64_t, evaluation_key> keys_;
+};
+
+}  // namespace halocline::ckks

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "halocline/ckks/keys.hpp"
+
+namespace halocline::ckks {
+
+/// Hands out evaluation keys by Galois element. Implementations may hold keys in memory, in a file or elsewhere.
+class key_set {
+ public:
+  virtual ~key_set() = default;
+  /// The key for `galois_element` (1: relinearization), usable at `level`.
+  /// @throws missing_key naming the rotation, conjugation or relinearization and how to add it.
+  [[nodiscard]] virtual const evaluation_key& get(std::uint64_t galois_element, unsigned level) = 0;
+  /// Whether `get` would succeed.
+  [[nodiscard]] virtual bool contains(std::uint64_t galois_element, unsigned level) const = 0;
+  /// What is there, ascending by element.
+  [[nodiscard]] virtual std::vector<key_request> list() const = 0;
+};
+
+/// Keys in the memory of one runtime.
+class memory_key_set final : public key_set {
+ public:
+  explicit memory_key_set(params::parameters parameters) : parameters_(std::move(parameters)) {}
+
+  /// Adds a key; one for the same element is replaced.
+  void add(evaluation_key key);
+  [[nodiscard]] const evaluation_key& get(std::uint64_t galois_element, unsigned level) override;
+  [[nodiscard]] bool contains(std::uint64_t galois_element, unsigned level) const override;
+  [[nodiscard]] std::vector<key_request> list() const override;
+  [[nodiscard]] const std::map<std::uint64_t, evaluation_key>& keys() const noexcept { return keys_; }
+  [[nodiscard]] std::size_t bytes() const noexcept;
+
+ private:
+  params::parameters parameters_;
+  std::map<std::uint64_t, evaluation_key> keys_;
+};
+
+/// Names a key for people: "relinearization key", "rotation key for step 5", "conjugation key".
+[[nodiscard]] std::string describe_key(const params::parameters& parameters, std::uint64_t galois_element);
+
+}  // namespace halocline::ckks

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "halocline/ckks/context.hpp"
+#include "halocline/ring/poly.hpp"
+#include "halocline/ring/sampler.hpp"
+
+namespace halocline::ckks {
+
+/// The secret polynomial s. Lives only on the client: coefficients and NTT form are in buffers that are zeroed when
+/// freed. Move-only, no printing, no implicit serialization.
+struct secret_key {
+  memory::buffer coefficients;  ///< N signed 64-bit integers in {-1, 0, 1}
+  ring::poly value;             ///< NTT form modulo all primes (special + whole chain)
+};
+
+/// (b, a) = (-a s + e, a) modulo the chain of the highest level, NTT form; a is seeded.
+struct public_key {
+  ring::poly b;
+  ring::poly a;
+  backend::uniform_source seed;
+};
+
+/// One digit of an evaluation key. Limb i belongs to prime i of the parameters (special, terminals, mains), cut off
+/// after the primes of the key's level, so a key for a lower level is a prefix. Montgomery form.
+struct evaluation_key_digit {
+  memory::buffer b;
+  memory::buffer a;                ///< empty when the key is kept seeded
+  backend::uniform_source source;  ///< expands to a
+};
+
+/// Key that switches from some secret s' to s at levels up to `level`: digit j is an encryption of P s' on the limbs
+/// of digit j and of 0 on the others (hybrid key switching; Han and Ki 2020, Bossuat et al. 2021).
+/// `galois_element` g > 1: s' = s and the target secret is s(X^(g^-1)), so that the automorphism X -> X^g may be applied
+/// after the switch. `galois_element` 1: s' = s^2 (relinearization).
+struct evaluation_key {
+  std::uint64_t galois_element = 1;
+  unsigned level = 0;
+  std::vector<evaluation_key_digit> digits;
+
+  [[nodiscard]] std::size_t bytes() const noexcept;
+};
+
+/// Galois element that names the relinearization key.
+inline constexpr std::uint64_t relinearization_element = 1;
+
+/// What a program needs of one key.
+struct key_request {
+  std::uint64_t galois_element = 1;
+  unsigned level = 0;
+
+  bool operator==(const key_request&) const = default;
+};
+
+/// Generates keys for one secret. Owns nothing secret itself; `secret` must outlive it.
+class key_generator {
+ public:
+  key_generator(context& ctx, ring::random_source& random) : ctx_(ctx), random_(random) {}
+
+  /// Draws s as the parameters say (uniform ternary or sparse).
+  [[nodiscard]] secret_key make_secret_key();
+  [[nodiscard]] public_key make_public_key(const secret_key& secret);
+  /// @param seeded keep only the seed of a (half the bytes; expanded inside the key multiplication)
+  [[nodiscard]] evaluation_key make_evaluation_key(const secret_key& secret, const key_request& request,
+                                                   bool seeded = false);
+
+ private:
+  context& ctx_;
+  ring::random_source& random_;
+};
+
+/// Replaces a seeded key's missing halves by their residues (doubles the bytes, saves the expansion at each use).
+void expand(context& ctx, evaluation_key& key);
+
+/// Copies a key into another context of equal parameters.
+[[nodiscard]] evaluation_key transfer(context& from, const evaluation_key& source, context& to);
+
+}  // namespace halocline::ckks

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "halocline/backend/backend.hpp"
+#include "halocline/params/parameters.hpp"
+
+namespace halocline::ring {
+
+/// Parameters bound to a backend: builds and owns the tables that kernels need (moduli, powers of roots,
+/// permutations). One context per engine or client; everything made with it lives in its runtime.
+/// Not thread-safe, like the backend.
+class context {
+ public:
+  /// Builds moduli and NTT tables for all primes of `parameters` on `device`.
+  /// @throws out_of_memory when the tables exceed the budget.
+  context(params::parameters parameters, std::shared_ptr<backend::backend> device);
+
+  [[nodiscard]] const params::parameters& parameters() const noexcept { return parameters_; }
+  [[nodiscard]] backend::backend& device() const noexcept { return *device_; }
+  [[nodiscard]] const std::shared_ptr<backend::backend>& device_handle() const noexcept { return device_; }
+  [[nodiscard]] memory::runtime& runtime() const noexcept { return device_->runtime(); }
+  [[nodiscard]] const backend::ring_tables& tables() const noexcept { return tables_; }
+
+  /// Table of the automorphism X -> X^galois_element on bit-reversed NTT points: `dst[j] = src[table[j]]`.
+  /// Built at first use and kept.
+  /// @throws invalid_argument unless the element is odd and below 2N.
+  [[nodiscard]] const memory::buffer& permutation(std::uint64_t galois_element);
+
+ private:
+  params::parameters parameters_;
+  std::shared_ptr<backend::backend> device_;
+  backend::ring_tables tables_;
+  std::map<std::uint64_t, memory::buffer> permutations_;
+};
+
+}  // namespace halocline::ring
