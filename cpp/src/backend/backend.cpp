@@ -63,22 +63,32 @@ void collect(operand_list& list, const tensor_job& job) {
   }
 }
 
-void collect(operand_list& list, const convert_job& job) {
-  list.read(job.src);
-  list.read_bytes(&job.table->data, 0, job.table->data.size());
-  std::size_t targets = 0;
-  for (const limb_view& view : job.dst) {
-    for (std::uint32_t i = 0; i < view.primes.count; ++i, ++targets) {
-      HALOCLINE_EXPECTS(targets < job.table->targets.size() && job.table->targets[targets] == view.primes.first + i,
-                        invalid_argument, "base_convert: destination prime ", view.primes.first + i,
-                        " is not target ", targets, " of the table");
+/// Requires that the primes of `views`, concatenated, are `primes`.
+void match_primes(const std::vector<limb_view>& views, const std::vector<std::uint32_t>& primes, const char* side) {
+  std::size_t position = 0;
+  for (const limb_view& view : views) {
+    for (std::uint32_t i = 0; i < view.primes.count; ++i, ++position) {
+      HALOCLINE_EXPECTS(position < primes.size() && primes[position] == view.primes.first + i, invalid_argument,
+                        "base_convert: ", side, " prime ", view.primes.first + i, " is not entry ", position,
+                        " of the table");
     }
+  }
+  HALOCLINE_EXPECTS(position == primes.size(), invalid_argument, "base_convert: ", position, " ", side,
+                    " limbs for a table of ", primes.size());
+}
+
+void collect(operand_list& list, const convert_job& job) {
+  match_primes(job.src, job.table->sources, "source");
+  match_primes(job.dst, job.table->targets, "target");
+  list.read_bytes(&job.table->data, 0, job.table->data.size());
+  for (const limb_view& view : job.src) {
+    list.read_moduli(view.primes);
+    list.read(view);
+  }
+  for (const limb_view& view : job.dst) {
     list.read_moduli(view.primes);
     list.write(view);
   }
-  HALOCLINE_EXPECTS(targets == job.table->targets.size() && job.src.primes.count == job.table->sources.size() &&
-                        job.src.primes.first == job.table->sources.front(),
-                    invalid_argument, "base_convert: the job does not match its table");
 }
 
 }  // namespace
@@ -92,33 +102,32 @@ void backend::require(op_kind op, const ring_tables& ring) const {
 }
 
 // Every elementwise operation checks, acquires and runs in the same way; they differ in the jobs and the tables.
-#define HALOCLINE_LIMB_OPERATION(OPERATION, JOB, TABLES, PRIMES)                                            \
+#define HALOCLINE_LIMB_OPERATION(OPERATION, JOB, TABLES)                                                    \
   void backend::OPERATION(const ring_tables& ring, std::span<const JOB> jobs, stream_view stream) {         \
     if (jobs.empty()) return;                                                                               \
     require(op_kind::OPERATION, ring);                                                                      \
     operand_list list(ring, to_string(op_kind::OPERATION));                                                 \
     for (const JOB& job : jobs) {                                                                           \
       collect(list, job);                                                                                   \
-      list.read_moduli(job.PRIMES.primes);                                                                  \
       TABLES;                                                                                               \
     }                                                                                                       \
     do_##OPERATION(ring, jobs, list.acquire(*runtime_, stream), stream);                                    \
   }
 
-HALOCLINE_LIMB_OPERATION(ntt, unary_job, list.read_roots(job.dst.primes), dst)
-HALOCLINE_LIMB_OPERATION(intt, unary_job, list.read_roots(job.dst.primes), dst)
-HALOCLINE_LIMB_OPERATION(add, binary_job, (void)0, dst)
-HALOCLINE_LIMB_OPERATION(sub, binary_job, (void)0, dst)
-HALOCLINE_LIMB_OPERATION(negate, unary_job, (void)0, dst)
-HALOCLINE_LIMB_OPERATION(multiply, binary_job, (void)0, dst)
-HALOCLINE_LIMB_OPERATION(multiply_add, binary_job, list.read(job.dst), dst)
-HALOCLINE_LIMB_OPERATION(dot, dot_job, (void)0, dst)
-HALOCLINE_LIMB_OPERATION(tensor, tensor_job, (void)0, d0)
-HALOCLINE_LIMB_OPERATION(scalar_multiply, scalar_job, (void)0, dst)
-HALOCLINE_LIMB_OPERATION(scalar_add, scalar_job, (void)0, dst)
-HALOCLINE_LIMB_OPERATION(linear_combine, linear_job, (void)0, dst)
-HALOCLINE_LIMB_OPERATION(ntt_linear_combine, linear_job, list.write(job.b); list.read_roots(job.dst.primes), dst)
-HALOCLINE_LIMB_OPERATION(base_convert, convert_job, (void)0, src)
+HALOCLINE_LIMB_OPERATION(ntt, unary_job, list.read_moduli(job.dst.primes); list.read_roots(job.dst.primes))
+HALOCLINE_LIMB_OPERATION(intt, unary_job, list.read_moduli(job.dst.primes); list.read_roots(job.dst.primes))
+HALOCLINE_LIMB_OPERATION(add, binary_job, list.read_moduli(job.dst.primes))
+HALOCLINE_LIMB_OPERATION(sub, binary_job, list.read_moduli(job.dst.primes))
+HALOCLINE_LIMB_OPERATION(negate, unary_job, list.read_moduli(job.dst.primes))
+HALOCLINE_LIMB_OPERATION(multiply, binary_job, list.read_moduli(job.dst.primes))
+HALOCLINE_LIMB_OPERATION(multiply_add, binary_job, list.read_moduli(job.dst.primes); list.read(job.dst))
+HALOCLINE_LIMB_OPERATION(dot, dot_job, list.read_moduli(job.dst.primes))
+HALOCLINE_LIMB_OPERATION(tensor, tensor_job, list.read_moduli(job.d0.primes))
+HALOCLINE_LIMB_OPERATION(scalar_multiply, scalar_job, list.read_moduli(job.dst.primes))
+HALOCLINE_LIMB_OPERATION(scalar_add, scalar_job, list.read_moduli(job.dst.primes))
+HALOCLINE_LIMB_OPERATION(linear_combine, linear_job, list.read_moduli(job.dst.primes))
+HALOCLINE_LIMB_OPERATION(ntt_linear_combine, linear_job, list.read_moduli(job.dst.primes); list.write(job.b); list.read_roots(job.dst.primes))
+HALOCLINE_LIMB_OPERATION(base_convert, convert_job, (void)0)
 
 #undef HALOCLINE_LIMB_OPERATION
 

@@ -114,12 +114,12 @@ struct automorphism_job {
 };
 
 /// Binary point of the fixed-point reciprocals of a base conversion. Chosen so that 2^s / d fits a word for every
-/// allowed prime (above 2^24 for 32-bit words, above 2^26 for 64-bit words) and a sum of 64 terms does not overflow.
-[[nodiscard]] constexpr unsigned reciprocal_shift(unsigned word_bits) noexcept { return word_bits == 32 ? 56 : 89; }
+/// allowed prime (above 2^19 for 32-bit words, above 2^26 for 64-bit words) and a sum of 64 terms does not overflow.
+[[nodiscard]] constexpr unsigned reciprocal_shift(unsigned word_bits) noexcept { return word_bits == 32 ? 51 : 89; }
 
 /// Constants of one base conversion from D = d_0 ... d_{k-1} to the primes p_t.
 struct conversion_table {
-  std::vector<std::uint32_t> sources;  ///< prime indices of d_i, ascending and contiguous
+  std::vector<std::uint32_t> sources;  ///< prime indices of d_i, in any order
   std::vector<std::uint32_t> targets;  ///< prime indices of p_t
   /// Words, in this order: k values (D / d_i)^-1 mod d_i and their k Shoup quotients; k fixed-point reciprocals
   /// floor(2^s / d_i), s = `reciprocal_shift(word_bits)`; then for every target t the k + 1 residues
@@ -131,8 +131,8 @@ struct conversion_table {
 /// v = floor((sum_i y_i * reciprocal_i + 2^(s-1)) / 2^s), and dst_t = sum_i y_i (D/d_i) - v D mod p_t: the centred
 /// representative in [-D/2, D/2) up to the rounding of the fixed-point reciprocals.
 struct convert_job {
-  limb_view src;                 ///< coefficient form, primes = sources
-  std::vector<limb_view> dst;    ///< coefficient form; their primes, concatenated, are the targets
+  std::vector<limb_view> src;  ///< coefficient form; their primes, concatenated, are the sources
+  std::vector<limb_view> dst;  ///< coefficient form; their primes, concatenated, are the targets
   const conversion_table* table = nullptr;
 };
 
