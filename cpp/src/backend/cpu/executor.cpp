@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/executor.hpp"
+
+namespace halocline::backend::cpu {
+
+template <typename WordT>
+template <typename JobT, typename ViewT>
+auto executor<WordT>::flatten(std::span<const JobT> jobs, ViewT JobT::*view) -> std::vector<item<JobT>> {
+  std::vector<item<JobT>> items;
+  for (const JobT& job : jobs) {
+    const window primes = (job.*view).primes;
+    for (std::uint32_t i = 0; i < primes.count; ++i) items.push_back({&job, i, primes.first + i});
+  }
+  return items;
+}
+
+/// Calls `body(job, limb, prime)` for every limb of every job. `weight`: limbs touched per limb of the view.
+template <typename WordT>
+template <typename JobT, typename BodyT>
+void executor<WordT>::for_each_limb(std::span<const JobT> jobs, limb_view JobT::*view, std::size_t weight,
+                                    const BodyT& body) const {
+  const auto items = flatten(jobs, view);
+  parallel_for(threads_, items.size(), items.size() * weight * resolve_.n(),
+               [&](std::size_t i) { body(*items[i].job, items[i].limb, items[i].prime); });
+}
+
+/// Calls `body(job, limb, prime, range)` for every chunk of every limb of every job.
+template <typename WordT>
+template <typename JobT, typename BodyT>
+void executor<WordT>::for_each_chunk(std::span<const JobT> jobs, limb_view JobT::*view, std::size_t weight,
+                                     const BodyT& body) const {
+  const auto items = flatten(jobs, view);
+  const std::size_t size = std::min(chunk_words, resolve_.n());
+  const std::size_t chunks = resolve_.n() / size;
+  parallel_for(threads_, items.size() * chunks, items.size() * weight * resolve_.n(), [&](std::size_t i) {
+    const auto& each = items[i / chunks];
+    body(*each.job, each.limb, each.prime, word_range{(i % chunks) * size, size});
+  });
+}
+
+template <typename WordT>
+void executor<WordT>::run_transform(transform kernel, std::span<const unary_job> jobs) const {
+  constexpr std::size_t passes = 8;
+  for_each_limb(jobs, &unary_job::dst, passes, [&](const unary_job& job, std::uint32_t limb, std::uint32_t prime) {
+    kernel(resolve_.limb(job.dst, limb), resolve_.limb(job.src, limb), resolve_.tables(prime));
+  });
+}
+
+template <typename WordT>
+void executor<WordT>::run_binary(binary kernel, std::span<const binary_job> jobs) const {
+  for_each_chunk(jobs, &binary_job::dst, 3,
+                 [&](const binary_job& job, std::uint32_t limb, std::uint32_t prime, word_range range) {
+                   kernel(resolve_.limb(job.dst, limb) + range.begin, resolve_.limb(job.a, limb) + range.begin,
+                          resolve_.limb(job.b, limb) + range.begin, range.count, resolve_.modulus(prime));
+                 });
+}
+
+template <typename WordT>
+void executor<WordT>::run_negate(std::span<const unary_job> jobs) const {
+  for_each_chunk(jobs, &unary_job::dst, 2,
+                 [&](const unary_job& job, std::uint32_t limb, std::uint32_t prime, word_range range) {
+                   kernels_.negate(resolve_.limb(job.dst, limb) + range.begin,
+                                   resolve_.limb(job.src, limb) + range.begin, range.count, resolve_.modulus(prime));
+                 });
+}
+
+template <typename WordT>
+void executor<WordT>::run_copy(std::span<const unary_job> jobs) const {
+  for_each_chunk(jobs, &unary_job::dst, 2,
+                 [&](const unary_job& job, std::uint32_t limb, std::uint32_t, word_range range) {
+                   std::memmove(resolve_.limb(job.dst, limb) + range.begin,
+                                resolve_.limb(job.src, limb) + range.begin, range.count * sizeof(WordT));
+                 });
+}
+
+template <typename WordT>
+void executor<WordT>::run_zero(std::span<const limb_view> views) const {
+  for (const limb_view& view : views) {
+    std::memset(resolve_.limb(view, 0), 0, view.primes.count * resolve_.n() * sizeof(WordT));
+  }
+}
+
+template <typename WordT>
+void executor<WordT>::run_scalar(scalar half_kernel, std::span<const scalar_job> jobs) const {
+  for_each_limb(jobs, &scalar_job::dst, 2,
+                [&](const scalar_job& job, std::uint32_t limb, std::uint32_t prime) {
+                  const std::size_t half = resolve_.n() / 2;
+                  WordT* const dst = resolve_.limb(job.dst, limb);
+                  const WordT* const src = resolve_.limb(job.src, limb);
+                  const scalar_pair constant = job.scalars[limb];
+                  const auto& q = resolve_.modulus(prime);
+                  half_kernel(dst, src, static_cast<WordT>(constant.low), half, q);
+                  half_kernel(dst + half, src + half, static_cast<WordT>(constant.high), half, q);
+                });
+}
+
+template <typename WordT>
+void executor<WordT>::run_linear_combine(std::span<const linear_job> jobs) const {
+  for_each_chunk(jobs, &linear_job::dst, 3,
+                 [&](const linear_job& job, std::uint32_t limb, std::uint32_t prime, word_range range) {
+                   kernels_.linear_combine(
+                       resolve_.limb(job.dst, limb) + range.begin, resolve_.limb(job.a, limb) + range.begin,
+                       resolve_.limb(job.b, limb) + range.begin, static_cast<WordT>(job.factor_a[limb]),
+                       static_cast<WordT>(job.factor_b[limb]), range.count, resolve_.modulus(prime));
+                 });
+}
+
+template <typename WordT>
+void executor<WordT>::run_ntt_linear_combine(std::span<const linear_job> jobs) const {
+  constexpr std::size_t passes = 8;
+  for_each_limb(jobs, &linear_job::dst, passes, [&](const linear_job& job, std::uint32_t limb, std::uint32_t prime) {
+    kernels_.ntt_linear_combine(resolve_.limb(job.dst, limb), resolve_.limb(job.a, limb), resolve_.limb(job.b, limb),
+                                static_cast<WordT>(job.factor_a[limb]), static_cast<WordT>(job.factor_b[limb]),
+                                resolve_.tables(prime));
+  });
+}
+
+template <typename WordT>
+void executor<WordT>::run_dot(std::span<const dot_job> jobs) const {
+  std::vector<const WordT*> factors;  // per item: a[0..terms), b[0..terms)
+  std::vector<std::size_t> first;     // per job: where its pointers begin
+  for (const dot_job& job : jobs) {
+    first.push_back(factors.size());
+    for (std::uint32_t limb = 0; limb < job.dst.primes.count; ++limb) {
+      for (const limb_view& view : job.a) factors.push_back(resolve_.limb(view, limb));
+      for (const limb_view& view : job.b) factors.push_back(resolve_.limb(view, limb));
+    }
+  }
+  const std::size_t weight = jobs.empty() ? 0 : 2 * jobs.front().a.size() + 1;
+  for_each_chunk(jobs, &dot_job::dst, weight,
+                 [&](const dot_job& job, std::uint32_t limb, std::uint32_t prime, word_range range) {
+                   const std::size_t terms = job.a.size();
+                   const WordT* const* const a =
+                       factors.data() + first[static_cast<std::size_t>(&job - jobs.data())] + 2 * terms * limb;
+                   kernels_.dot(resolve_.limb(job.dst, limb), a, a + terms, terms, job.accumulate, range.begin,
+                                range.count, resolve_.modulus(prime));
+                 });
+}
+
+template <typename WordT>
+void executor<WordT>::run_tensor(std::span<const tensor_job> jobs) const {
+  for_each_chunk(jobs, &tensor_job::d0, 7,
+                 [&](const tensor_job& job, std::uint32_t limb, std::uint32_t prime, word_range range) {
+                   WordT* const d[] = {resolve_.limb(job.d0, limb), resolve_.limb(job.d1, limb),
+                                       resolve_.limb(job.d2, limb)};
+                   const WordT* const a[] = {resolve_.limb(job.a0, limb), resolve_.limb(job.a1, limb)};
+                   const WordT* const b[] = {resolve_.limb(job.b0, limb), resolve_.limb(job.b1, limb)};
+                   kernels_.tensor(d, a, b, range.begin, range.count, resolve_.modulus(prime));
+                 });
+}
+
+template <typename WordT>
+void executor<WordT>::run_automorphism(std::span<const automorphism_job> jobs) const {
+  for_each_limb(jobs, &automorphism_job::dst, 3,
+                [&](const automorphism_job& job, std::uint32_t limb, std::uint32_t) {
+                  kernels_.automorphism(resolve_.limb(job.dst, limb), resolve_.limb(job.src, limb),
+                                        resolve_.template raw<std::uint32_t>(*job.permutation), resolve_.n());
+                });
+}
+
+template <typename WordT>
+void executor<WordT>::run_base_convert(std::span<const convert_job> jobs) const {
+  struct resolved {
+    conversion<WordT> constants;
+    std::vector<const ring::modulus<WordT>*> moduli;
+    std::vector<const WordT*> src;
+    std::vector<WordT*> dst;
+  };
+  std::vector<resolved> work(jobs.size());
+  std::size_t words = 0;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const conversion_table& table = *jobs[i].table;
+    resolved& each = work[i];
+    const std::size_t k = table.sources.size();
+    const WordT* const data = resolve_.template raw<WordT>(table.data);
+    for (std::size_t s = 0; s < k; ++s) each.src.push_back(resolve_.limb(jobs[i].src, s));
+    for (const limb_view& view : jobs[i].dst) {
+      for (std::uint32_t t = 0; t < view.primes.count; ++t) {
+        each.dst.push_back(resolve_.limb(view, t));
+        each.moduli.push_back(&resolve_.modulus(view.primes.first + t));
+      }
+    }
+    each.constants = {k, each.dst.size(), &resolve_.modulus(table.sources.front()), each.moduli.data(),
+                      data, data + k, data + 2 * k, data + 3 * k};
+    words += (each.dst.size() + 1) * k * resolve_.n() / 4;
+  }
+  constexpr std::size_t block = 2048;
+  const std::size_t size = std::min(block, resolve_.n());
+  const std::size_t blocks = resolve_.n() / size;
+  parallel_for(threads_, work.size() * blocks, words, [&](std::size_t i) {
+    const resolved& each = work[i / blocks];
+    kernels_.base_convert(each.dst.data(), each.src.data(), {(i % blocks) * size, size}, each.constants);
+  });
+}
+
+template <typename WordT>
+void executor<WordT>::run_key_multiply_accumulate(std::span<const key_job> jobs) const {
+  std::vector<key_operand<WordT>> digits;  // per job and limb: its digits
+  std::vector<std::size_t> first;
+  for (const key_job& job : jobs) {
+    first.push_back(digits.size());
+    const window primes = job.dst0.primes;
+    for (std::uint32_t limb = 0; limb < primes.count; ++limb) {
+      for (const key_digit& digit : job.digits) {
+        const std::uint32_t prime = primes.first + limb;
+        digits.push_back({resolve_.limb(digit.digit, limb), resolve_.key_limb(*digit.key_b, prime),
+                          digit.key_a != nullptr ? resolve_.key_limb(*digit.key_a, prime) : nullptr,
+                          ring::make_chacha_key(digit.a_source.seed.data()), digit.a_source.stream});
+      }
+    }
+  }
+  const std::size_t weight = jobs.empty() ? 0 : 3 * jobs.front().digits.size() + 2;
+  for_each_chunk(jobs, &key_job::dst0, weight,
+                 [&](const key_job& job, std::uint32_t limb, std::uint32_t prime, word_range range) {
+                   const std::size_t terms = job.digits.size();
+                   const auto* const operands =
+                       digits.data() + first[static_cast<std::size_t>(&job - jobs.data())] + terms * limb;
+                   kernels_.key_multiply_accumulate(resolve_.limb(job.dst0, limb), resolve_.limb(job.dst1, limb),
+                                                    operands, terms, job.accumulate, prime, range,
+                                                    resolve_.modulus(prime));
+                 });
+}
+
+template <typename WordT>
+void executor<WordT>::run_encode_expand(std::span<const encode_job> jobs) const {
+  for_each_chunk(jobs, &encode_job::dst, 3,
+                 [&](const encode_job& job, std::uint32_t limb, std::uint32_t prime, word_range range) {
+                   const auto* const coefficients = resolve_.template raw<std::uint64_t>(*job.coefficients);
+                   kernels_.encode_expand(resolve_.limb(job.dst, limb) + range.begin,
+                                          coefficients + range.begin * job.words, job.words, range.count,
+                                          resolve_.modulus(prime));
+                 });
+}
+
+template <typename WordT>
+void executor<WordT>::run_sample_uniform(std::span<const uniform_job> jobs) const {
+  for_each_chunk(jobs, &uniform_job::dst, 4,
+                 [&](const uniform_job& job, std::uint32_t limb, std::uint32_t prime, word_range range) {
+                   kernels_.sample_uniform(resolve_.limb(job.dst, limb),
+                                           ring::make_chacha_key(job.source.seed.data()), job.source.stream, prime,
+                                           range, resolve_.modulus(prime));
+                 });
+}
+
+template class executor<std::uint32_t>;
+template class executor<std::uint64_t>;
+
+}  // namespace halocline::backend::cpu

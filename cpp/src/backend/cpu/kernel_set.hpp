@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "halocline/ring/modulus.hpp"
+#include "halocline/ring/uniform_stream.hpp"
+
+/// Kernels of the CPU backend: plain functions on pointers to one limb, or a range of one, that know nothing of
+/// buffers, jobs or threads. There is one table of them per instruction set and word.
+namespace halocline::backend::cpu {
+
+/// A prime with its NTT tables of N words each (layout: `ring_tables::roots`).
+template <typename WordT>
+struct prime_tables {
+  const ring::modulus<WordT>* q = nullptr;
+  const WordT* roots = nullptr;
+  const WordT* root_quotients = nullptr;
+  const WordT* inverse_roots = nullptr;  ///< entry 0 is N^-1
+  const WordT* inverse_root_quotients = nullptr;
+  unsigned log_n = 0;
+};
+
+/// Constants of a base conversion, resolved from `conversion_table`.
+template <typename WordT>
+struct conversion {
+  std::size_t sources = 0;  ///< k
+  std::size_t targets = 0;
+  const ring::modulus<WordT>* source_moduli = nullptr;        ///< k of them, contiguous
+  const ring::modulus<WordT>* const* target_moduli = nullptr;
+  const WordT* inverses = nullptr;           ///< k: (D / d_i)^-1 mod d_i
+  const WordT* inverse_quotients = nullptr;  ///< k: their Shoup quotients
+  const WordT* reciprocals = nullptr;        ///< k: floor(2^s / d_i)
+  const WordT* factors = nullptr;            ///< targets x (k + 1), Montgomery form
+};
+
+/// One digit of a key multiplication, on the limb of one prime.
+template <typename WordT>
+struct key_operand {
+  const WordT* digit = nullptr;
+  const WordT* b = nullptr;
+  const WordT* a = nullptr;  ///< nullptr: expand `seed`, `stream`
+  ring::chacha_key seed{};
+  std::uint32_t stream = 0;
+};
+
+/// Words [begin, begin + count) of a limb. `begin` is a multiple of `range_alignment` and so is `count`, unless
+/// the range is the whole of a smaller limb.
+struct word_range {
+  std::size_t begin = 0;
+  std::size_t count = 0;
+};
+inline constexpr std::size_t range_alignment = 64;
+
+/// The functions of one instruction set. All residues are reduced. `dst` may be a source where the descriptors
+/// allow it. Counts are powers of two or multiples of `range_alignment`.
+template <typename WordT>
+struct kernel_set {
+  using mod = ring::modulus<WordT>;
+
+  const char* target = "";  ///< instruction set, for people
+
+  void (*ntt)(WordT* dst, const WordT* src, const prime_tables<WordT>& tables);
+  void (*intt)(WordT* dst, const WordT* src, const prime_tables<WordT>& tables);
+  /// dst = factor_a * a + factor_b * ntt(b); overwrites b.
+  void (*ntt_linear_combine)(WordT* dst, const WordT* a, WordT* b, WordT factor_a, WordT factor_b,
+                             const prime_tables<WordT>& tables);
+
+  void (*add)(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const mod& q);
+  void (*sub)(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const mod& q);
+  void (*negate)(WordT* dst, const WordT* src, std::size_t count, const mod& q);
+  void (*multiply)(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const mod& q);
+  void (*multiply_add)(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const mod& q);
+  void (*scalar_multiply)(WordT* dst, const WordT* src, WordT factor, std::size_t count, const mod& q);
+  void (*scalar_add)(WordT* dst, const WordT* src, WordT summand, std::size_t count, const mod& q);
+  void (*linear_combine)(WordT* dst, const WordT* a, const WordT* b, WordT factor_a, WordT factor_b,
+                         std::size_t count, const mod& q);
+  /// Pointers address the first word of the range. terms >= 0.
+  void (*dot)(WordT* dst, const WordT* const* a, const WordT* const* b, std::size_t terms, bool accumulate,
+              std::size_t offset, std::size_t count, const mod& q);
+  /// d = {d0, d1, d2}, a = {a0, a1}, b = {b0, b1}, starting at word `offset`.
+  void (*tensor)(WordT* const* d, const WordT* const* a, const WordT* const* b, std::size_t offset,
+                 std::size_t count, const mod& q);
+  /// dst[j] = src[permutation[j]]; the permutation maps aligned blocks onto aligned blocks (`automorphism_job`).
+  void (*automorphism)(WordT* dst, const WordT* src, const std::uint32_t* permutation, std::size_t count);
+
+  void (*base_convert)(WordT* const* dst, const WordT* const* src, word_range range, const conversion<WordT>& c);
+  void (*key_multiply_accumulate)(WordT* dst0, WordT* dst1, const key_operand<WordT>* digits, std::size_t terms,
+                                  bool accumulate, std::uint32_t prime, word_range range, const mod& q);
+  /// `coefficients`: count times `words` 64-bit words of a signed integer.
+  void (*encode_expand)(WordT* dst, const std::uint64_t* coefficients, unsigned words, std::size_t count,
+                        const mod& q);
+  /// dst points to the first word of the limb.
+  void (*sample_uniform)(WordT* dst, const ring::chacha_key& key, std::uint32_t stream, std::uint32_t prime,
+                         word_range range, const mod& q);
+};
+
+/// The specification: plain C++ from ring/arith.hpp.
+template <typename WordT>
+[[nodiscard]] const kernel_set<WordT>& scalar_kernels();
+
+/// Kernels for the best instruction set that Highway finds on this machine. An instruction set without vector
+/// kernels gets the specification; `target` says so.
+template <typename WordT>
+[[nodiscard]] kernel_set<WordT> simd_kernels();
+
+}  // namespace halocline::backend::cpu

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backend/cpu/kernel_set.hpp"
+#include "backend/cpu/scalar_ntt.hpp"
+#include "halocline/ring/arith.hpp"
+
+/// Specification of the operations that treat every coefficient or evaluation on its own.
+namespace halocline::backend::cpu::scalar {
+
+using ring::modulus;
+
+template <typename WordT>
+void add(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const modulus<WordT>& q) {
+  for (std::size_t i = 0; i < count; ++i) dst[i] = ring::add_mod(a[i], b[i], q);
+}
+
+template <typename WordT>
+void sub(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const modulus<WordT>& q) {
+  for (std::size_t i = 0; i < count; ++i) dst[i] = ring::sub_mod(a[i], b[i], q);
+}
+
+template <typename WordT>
+void negate(WordT* dst, const WordT* src, std::size_t count, const modulus<WordT>& q) {
+  for (std::size_t i = 0; i < count; ++i) dst[i] = ring::negate_mod(src[i], q);
+}
+
+template <typename WordT>
+void multiply(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const modulus<WordT>& q) {
+  for (std::size_t i = 0; i < count; ++i) dst[i] = ring::mul_mod(a[i], b[i], q);
+}
+
+template <typename WordT>
+void multiply_add(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const modulus<WordT>& q) {
+  for (std::size_t i = 0; i < count; ++i) dst[i] = ring::add_mod(dst[i], ring::mul_mod(a[i], b[i], q), q);
+}
+
+template <typename WordT>
+void scalar_multiply(WordT* dst, const WordT* src, WordT factor, std::size_t count, const modulus<WordT>& q) {
+  for (std::size_t i = 0; i < count; ++i) dst[i] = ring::mul_mod(src[i], factor, q);
+}
+
+template <typename WordT>
+void scalar_add(WordT* dst, const WordT* src, WordT summand, std::size_t count, const modulus<WordT>& q) {
+  for (std::size_t i = 0; i < count; ++i) dst[i] = ring::add_mod(src[i], summand, q);
+}
+
+template <typename WordT>
+void linear_combine(WordT* dst, const WordT* a, const WordT* b, WordT factor_a, WordT factor_b, std::size_t count,
+                    const modulus<WordT>& q) {
+  for (std::size_t i = 0; i < count; ++i) {
+    dst[i] = ring::add_mod(ring::mul_mod(a[i], factor_a, q), ring::mul_mod(b[i], factor_b, q), q);
+  }
+}
+
+template <typename WordT>
+void ntt_linear_combine(WordT* dst, const WordT* a, WordT* b, WordT factor_a, WordT factor_b,
+                        const prime_tables<WordT>& tables) {
+  ntt(b, static_cast<const WordT*>(b), tables);
+  linear_combine(dst, a, static_cast<const WordT*>(b), factor_a, factor_b, std::size_t{1} << tables.log_n,
+                 *tables.q);
+}
+
+template <typename WordT>
+void dot(WordT* dst, const WordT* const* a, const WordT* const* b, std::size_t terms, bool accumulate,
+         std::size_t offset, std::size_t count, const modulus<WordT>& q) {
+  for (std::size_t i = offset; i < offset + count; ++i) {
+    WordT sum = accumulate ? dst[i] : WordT{0};
+    for (std::size_t t = 0; t < terms; ++t) sum = ring::add_mod(sum, ring::mul_mod(a[t][i], b[t][i], q), q);
+    dst[i] = sum;
+  }
+}
+
+template <typename WordT>
+void tensor(WordT* const* d, const WordT* const* a, const WordT* const* b, std::size_t offset, std::size_t count,
+            const modulus<WordT>& q) {
+  for (std::size_t i = offset; i < offset + count; ++i) {
+    const WordT a0 = a[0][i], a1 = a[1][i], b0 = b[0][i], b1 = b[1][i];
+    d[0][i] = ring::mul_mod(a0, b0, q);
+    d[1][i] = ring::add_mod(ring::mul_mod(a0, b1, q), ring::mul_mod(a1, b0, q), q);
+    d[2][i] = ring::mul_mod(a1, b1, q);
+  }
+}
+
+template <typename WordT>
+void automorphism(WordT* dst, const WordT* src, const std::uint32_t* permutation, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) dst[i] = src[permutation[i]];
+}
+
+}  // namespace halocline::backend::cpu::scalar
