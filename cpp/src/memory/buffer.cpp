@@ -10,6 +10,8 @@ namespace halocline::memory {
 
 buffer::buffer(std::unique_ptr<buffer_state> state) noexcept : state_(std::move(state)) {}
 
+buffer::buffer() noexcept = default;
+
 buffer::buffer(buffer&&) noexcept = default;
 
 buffer& buffer::operator=(buffer&& other) noexcept {

@@ -19,7 +19,7 @@ struct buffer_state;
 /// A default-constructed buffer is empty and owns nothing.
 class buffer {
  public:
-  buffer() noexcept = default;
+  buffer() noexcept;
   buffer(buffer&&) noexcept;
   buffer& operator=(buffer&&) noexcept;
   buffer(const buffer&) = delete;

@@ -17,9 +17,9 @@ class base_converter {
  public:
   explicit base_converter(ring::context& ring) : ring_(ring) {}
 
-  /// Constants for the conversion from the primes of `source` to those of `targets`, concatenated. The reference
-  /// stays valid for the life of this object.
-  [[nodiscard]] const backend::conversion_table& table(backend::window source,
+  /// Constants for the conversion from the primes of `sources` to those of `targets`, each concatenated (at most 64
+  /// source primes). The reference stays valid for the life of this object.
+  [[nodiscard]] const backend::conversion_table& table(const std::vector<backend::window>& sources,
                                                        const std::vector<backend::window>& targets);
 
  private:

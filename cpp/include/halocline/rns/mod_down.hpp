@@ -22,7 +22,7 @@ struct division {
 };
 
 /// Carries out `step` on several polynomials at once (both components of a ciphertext). Sources and results in NTT
-/// form; sources are not changed. The rounding error is at most 1/2 + 2^-20 per coefficient, of uniform sign.
+/// form; sources are not changed. The rounding error is at most 1/2 + 2^-14 per coefficient, of uniform sign.
 /// Cost per polynomial: one inverse NTT per dropped prime, one base conversion, one NTT per target prime.
 /// @throws invalid_argument when nothing is dropped although primes are added.
 [[nodiscard]] std::vector<ring::poly> divide(ring::context& ring, base_converter& converter, const division& step,

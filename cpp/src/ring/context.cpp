@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/ring/context.hpp"
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "halocline/ring/automorphism.hpp"
+#include "halocline/ring/modulus.hpp"
+#include "halocline/ring/ntt_tables.hpp"
+
+namespace halocline::ring {
+namespace {
+
+template <typename WordT>
+void upload_tables(backend::backend& device, const backend::ring_tables& tables) {
+  std::vector<modulus<WordT>> moduli;
+  std::vector<WordT> roots(4 * tables.n());
+  for (std::size_t i = 0; i < tables.primes.size(); ++i) {
+    moduli.push_back(make_modulus(static_cast<WordT>(tables.primes[i])));
+    if (device.runtime().is_ghost()) continue;
+    fill_roots<WordT>(moduli.back(), tables.log_n, roots);
+    device.upload(tables.roots, i * roots.size() * sizeof(WordT), std::as_bytes(std::span(roots)));
+  }
+  device.upload(tables.moduli, 0, std::as_bytes(std::span(moduli)));
+}
+
+}  // namespace
+
+context::context(params::parameters parameters, std::shared_ptr<backend::backend> device)
+    : parameters_(std::move(parameters)), device_(std::move(device)) {
+  tables_.log_n = parameters_.log_n();
+  tables_.word_bits = parameters_.word_bits();
+  const auto primes = parameters_.primes();
+  tables_.primes.assign(primes.begin(), primes.end());
+  const bool narrow = tables_.word_bits == 32;
+  const std::size_t entry = narrow ? sizeof(modulus<std::uint32_t>) : sizeof(modulus<std::uint64_t>);
+  memory::runtime& memory = runtime();
+  tables_.moduli = memory.allocate(primes.size() * entry, memory::object_class::table, "ring.moduli");
+  tables_.roots =
+      memory.allocate(primes.size() * 4 * tables_.limb_bytes(), memory::object_class::table, "ring.roots");
+  if (narrow) {
+    upload_tables<std::uint32_t>(*device_, tables_);
+  } else {
+    upload_tables<std::uint64_t>(*device_, tables_);
+  }
+}
+
+const memory::buffer& context::permutation(std::uint64_t galois_element) {
+  const auto found = permutations_.find(galois_element);
+  if (found != permutations_.end()) return found->second;
+  const std::vector<std::uint32_t> index = automorphism_permutation(galois_element, tables_.log_n);
+  memory::buffer table =
+      runtime().allocate(index.size() * sizeof(std::uint32_t), memory::object_class::table, "ring.permutation");
+  device_->upload(table, 0, std::as_bytes(std::span(index)));
+  return permutations_.emplace(galois_element, std::move(table)).first->second;
+}
+
+}  // namespace halocline::ring

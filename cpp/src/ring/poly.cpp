@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/ring/poly.hpp"
+
+namespace halocline::ring {
+
+poly::poly(context& ring, backend::window special, backend::window chain, memory::object_class cls, const char* tag,
+           bool wipe)
+    : data_(ring.runtime().allocate((special.count + chain.count) * ring.tables().limb_bytes(), cls, tag, wipe)),
+      special_(special),
+      chain_(chain) {}
+
+std::vector<backend::limb_view> poly::views() const {
+  std::vector<backend::limb_view> result;
+  if (special_.count != 0) result.push_back(special());
+  if (chain_.count != 0) result.push_back(chain());
+  return result;
+}
+
+poly make_poly(context& ring, backend::window chain, memory::object_class cls, const char* tag) {
+  return {ring, {}, chain, cls, tag};
+}
+
+}  // namespace halocline::ring

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/rns/base_convert.hpp"
+
+#include <span>
+#include <utility>
+
+#include "halocline/core/expects.hpp"
+#include "rns/constants.hpp"
+
+namespace halocline::rns {
+namespace {
+
+using backend::window;
+
+/// Product of all primes of D but the i-th, modulo q.
+std::uint64_t cofactor_mod(std::span<const std::uint64_t> primes, std::size_t skip, const wide_modulus& q) {
+  std::uint64_t product = 1;
+  for (std::size_t i = 0; i < primes.size(); ++i) {
+    if (i != skip) product = ring::mul_mod(product, primes[i] % q.value, q);
+  }
+  return product;
+}
+
+std::vector<std::uint32_t> indices(const std::vector<window>& windows) {
+  std::vector<std::uint32_t> result;
+  for (const window& each : windows) {
+    for (std::uint32_t i = each.first; i < each.end(); ++i) result.push_back(i);
+  }
+  return result;
+}
+
+std::uint64_t fixed_point_reciprocal(std::uint64_t prime, unsigned word_bits) {
+  __extension__ using wide = unsigned __int128;
+  return static_cast<std::uint64_t>((static_cast<wide>(1) << backend::reciprocal_shift(word_bits)) / prime);
+}
+
+/// The words that `backend::conversion_table::data` documents.
+std::vector<std::uint64_t> table_words(const backend::ring_tables& ring, std::span<const std::uint64_t> sources,
+                                       std::span<const std::uint32_t> targets) {
+  std::vector<std::uint64_t> words;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const wide_modulus q = ring::make_modulus(sources[i]);
+    words.push_back(ring::inverse_mod(cofactor_mod(sources, i, q), q));
+  }
+  __extension__ using wide = unsigned __int128;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    words.push_back(static_cast<std::uint64_t>((static_cast<wide>(words[i]) << ring.word_bits) / sources[i]));
+  }
+  for (const std::uint64_t prime : sources) words.push_back(fixed_point_reciprocal(prime, ring.word_bits));
+  for (const std::uint32_t target : targets) {
+    const wide_modulus p = ring::make_modulus(ring.primes[target]);
+    const std::uint64_t one = montgomery_one(ring.word_bits, p);
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      words.push_back(ring::mul_mod(cofactor_mod(sources, i, p), one, p));
+    }
+    words.push_back(ring::mul_mod(ring::negate_mod(product_mod(sources, p), p), one, p));
+  }
+  return words;
+}
+
+std::vector<std::byte> pack_words(const std::vector<std::uint64_t>& words, unsigned word_bits) {
+  if (word_bits == 64) {
+    const auto bytes = std::as_bytes(std::span(words));
+    return {bytes.begin(), bytes.end()};
+  }
+  const std::vector<std::uint32_t> narrow(words.begin(), words.end());
+  const auto bytes = std::as_bytes(std::span(narrow));
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace
+
+const backend::conversion_table& base_converter::table(const std::vector<window>& sources,
+                                                       const std::vector<window>& targets) {
+  std::vector<std::uint32_t> key;
+  for (const window& each : sources) key.insert(key.end(), {each.first, each.count});
+  key.push_back(0);  // no window is empty, so a zero count separates the two lists
+  key.push_back(0);
+  for (const window& each : targets) key.insert(key.end(), {each.first, each.count});
+  const auto found = tables_.find(key);
+  if (found != tables_.end()) return found->second;
+
+  const backend::ring_tables& ring = ring_.tables();
+  backend::conversion_table table;
+  table.sources = indices(sources);
+  table.targets = indices(targets);
+  HALOCLINE_EXPECTS(!table.sources.empty() && table.sources.size() <= 64, invalid_argument, "base conversion from ",
+                    table.sources.size(), " primes; expected 1 to 64");
+  std::vector<std::uint64_t> primes;
+  for (const std::uint32_t index : table.sources) primes.push_back(ring.primes.at(index));
+  const std::vector<std::byte> bytes = pack_words(table_words(ring, primes, table.targets), ring.word_bits);
+  table.data = ring_.runtime().allocate(bytes.size(), memory::object_class::table, "rns.conversion");
+  ring_.device().upload(table.data, 0, bytes);
+  return tables_.emplace(std::move(key), std::move(table)).first->second;
+}
+
+}  // namespace halocline::rns

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/rns/mod_up.hpp"
+
+#include <algorithm>
+
+#include "halocline/core/expects.hpp"
+
+namespace halocline::rns {
+namespace {
+
+using backend::limb_view;
+using backend::window;
+
+/// The non-empty ones of the given windows.
+std::vector<window> non_empty(std::initializer_list<window> windows) {
+  std::vector<window> result;
+  for (const window& each : windows) {
+    if (each.count != 0) result.push_back(each);
+  }
+  return result;
+}
+
+window intersect(window a, window b) {
+  const std::uint32_t first = std::max(a.first, b.first);
+  const std::uint32_t end = std::min(a.end(), b.end());
+  return {first, end > first ? end - first : 0};
+}
+
+}  // namespace
+
+raised_digits mod_up(ring::context& ring, base_converter& converter, const limb_view& source) {
+  const params::parameters& parameters = ring.parameters();
+  const window chain = source.primes;
+  const window special = parameters.special_window();
+  backend::backend& device = ring.device();
+  const backend::ring_tables& tables = ring.tables();
+
+  const ring::poly coefficients = ring::make_poly(ring, chain, memory::object_class::scratch, "mod_up.coefficients");
+  const backend::unary_job inverse{coefficients.chain(), source};
+  device.intt(tables, {&inverse, 1});
+
+  raised_digits result;
+  result.chain = chain;
+  for (std::uint32_t j = 0; j < parameters.digit_count(); ++j) {
+    if (intersect(parameters.digit(j), chain).count == 0) continue;
+    result.numbers.push_back(j);
+    result.digits.emplace_back(ring, special, chain, memory::object_class::scratch, "mod_up.digit");
+  }
+
+  std::vector<backend::convert_job> conversions;
+  std::vector<backend::unary_job> transforms;
+  std::vector<backend::unary_job> copies;
+  for (std::size_t i = 0; i < result.digits.size(); ++i) {
+    const window own = intersect(parameters.digit(result.numbers[i]), chain);
+    const window below{chain.first, own.first - chain.first};
+    const window above{own.end(), chain.end() - own.end()};
+    backend::convert_job conversion;
+    conversion.src = {coefficients.chain().slice(own)};
+    conversion.table = &converter.table({own}, non_empty({special, below, above}));
+    if (special.count != 0) conversion.dst.push_back(result.digits[i].special());
+    for (const window& part : non_empty({below, above})) {
+      conversion.dst.push_back(result.digits[i].chain().slice(part));
+    }
+    for (const limb_view& raised : conversion.dst) transforms.push_back({raised, raised});
+    copies.push_back({result.digits[i].chain().slice(own), source.slice(own)});
+    conversions.push_back(std::move(conversion));
+  }
+  device.base_convert(tables, conversions);
+  device.ntt(tables, transforms);
+  device.copy(tables, copies);
+  return result;
+}
+
+}  // namespace halocline::rns
