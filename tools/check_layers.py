@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that the C++ layers form a strict chain, and that device code stays in its backend.
+
+A file under cpp/include or cpp/src belongs to the layer named by its first folder. It may include its own
+layer and those to its left in CHAIN; `io` and `storage` have their own lists in BESIDE. The few exceptions
+are in EXCEPTIONS, each with its reason. Prints `file:line: message`; the exit status is 1 if there is one.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from cpp_scan import ROOT, blank, source_files
+
+CHAIN = ("core", "memory", "backend", "params", "ring", "rns", "ckks", "circuits", "pir", "apps")
+
+# Layers beside the chain: what each of them may include.
+BESIDE = {
+    "io": ("core", "memory", "params", "ring", "rns", "ckks", "io"),
+    "storage": ("core", "memory", "io", "storage"),
+}
+
+# Who may include a layer that stands beside the chain.
+USERS_OF_BESIDE = {"io": ("storage", "pir", "apps"), "storage": ("pir", "apps")}
+
+# Headers that files of a folder may include against the chain.
+EXCEPTIONS = {
+    # Element arithmetic, header only, is the specification that kernels must equal.
+    "src/backend/": ("ring/modulus.hpp", "ring/arith.hpp"),
+}
+
+# What EXCEPTIONS hands to the left must itself depend on nothing but core.
+EXCEPTION_HEADERS = tuple(header for headers in EXCEPTIONS.values() for header in headers)
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+DEVICE_HEADER = re.compile(
+    r"^(cuda|cooperative_groups|cub/|thrust/|nvtx|device_launch_parameters|hwy/|omp\.h|sycl/|CL/"
+    r"|[a-z]*intrin\.h|arm_neon\.h|arm_sve\.h|cpuid\.h)"
+)
+DEVICE_CODE = (
+    (re.compile(r"^\s*#\s*pragma\s+omp\b|\b_Pragma\s*\(\s*\"omp\b", re.M), "OpenMP pragma"),
+    (re.compile(r"\b_mm(?:\d+)?_\w+|\bv(?:ld|st|add|mul)\w*q_[usf]\d+\b|\b__builtin_ia32_\w+"), "intrinsic"),
+    (re.compile(r"__global__\b|<<<"), "CUDA kernel"),
+)
+
+
+def layer_of(relative: str) -> str | None:
+    """First folder of a path below cpp/include/halocline or cpp/src; None for a file outside any folder."""
+    return relative.partition("/")[0] if "/" in relative else None
+
+
+def target_of(include: str) -> str | None:
+    """Path below the tree that an include names (`ring/arith.hpp`), or None when it is not one of ours."""
+    if include.startswith("halocline/"):
+        return include.removeprefix("halocline/")
+    return include if layer_of(include) in (*CHAIN, *BESIDE) else None
+
+
+def allowed(layer: str, target: str) -> bool:
+    """Whether a file of one layer may include a file of another."""
+    if layer == target:
+        return True
+    if layer in BESIDE:
+        return target in BESIDE[layer]
+    if target in BESIDE:
+        return layer in USERS_OF_BESIDE[target]
+    return target in CHAIN and CHAIN.index(target) <= CHAIN.index(layer)
+
+
+def check_include(place: str, relative: str, target: str) -> str | None:
+    """Message for an include against the chain, or None. `place` is "include/" or "src/"."""
+    layer, other = layer_of(relative), layer_of(target)
+    if layer is None:  # the umbrella header stands right of everything
+        return None
+    if relative in EXCEPTION_HEADERS and other != "core" and target not in EXCEPTION_HEADERS:
+        return f"{relative} is open to kernels, so it may include core only, not {target}"
+    if other is None or not allowed(layer, other):
+        folder = next((name for name in EXCEPTIONS if (place + relative).startswith(name)), None)
+        if folder is None or target not in EXCEPTIONS[folder]:
+            return f"layer '{layer}' must not include '{target}' of layer '{other}'"
+    return None
+
+
+def line_of(text: str, offset: int) -> int:
+    """Line number of an offset."""
+    return text.count("\n", 0, offset) + 1
+
+
+def check_text(place: str, relative: str, text: str) -> Iterator[tuple[int, str]]:
+    """Line and message of each violation in one file."""
+    code = blank(text, strings=False)
+    in_kernels = place == "src/" and re.match(r"backend/[^/]+/", relative) is not None
+    for match in INCLUDE.finditer(code):
+        line, name = line_of(code, match.start(2)), match[2]
+        target = target_of(name)
+        message = check_include(place, relative, target) if target else None
+        if message:
+            yield line, message
+        if DEVICE_HEADER.match(name) and not in_kernels:
+            yield line, f"<{name}> belongs in src/backend/<name>/ only"
+    if in_kernels:
+        return
+    for pattern, what in DEVICE_CODE:
+        for match in pattern.finditer(code):
+            yield line_of(code, match.start()), f"{what} belongs in src/backend/<name>/ only"
+
+
+def check_tree(root: Path) -> list[str]:
+    """`file:line: message` for each violation in a checkout."""
+    found = []
+    for place, folder in (("include/", "cpp/include/halocline"), ("src/", "cpp/src")):
+        for path in source_files(f"{folder}/*", root=root):
+            if path.suffix not in (".hpp", ".cpp", ".cuh", ".cu", ".h", ".inl"):
+                continue
+            relative = path.relative_to(root / folder).as_posix()
+            for line, message in check_text(place, relative, path.read_text()):
+                found.append(f"{path.relative_to(root)}:{line}: {message}")
+    return found
+
+
+def main() -> int:
+    """Checks the checkout that this file lies in."""
+    found = check_tree(ROOT)
+    print("\n".join(found) if found else "layers: ok")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
