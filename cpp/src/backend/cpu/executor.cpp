@@ -162,7 +162,7 @@ template <typename WordT>
 void executor<WordT>::run_base_convert(std::span<const convert_job> jobs) const {
   struct resolved {
     conversion<WordT> constants;
-    std::vector<const ring::modulus<WordT>*> moduli;
+    std::vector<const ring::modulus<WordT>*> moduli;  // of the sources, then of the targets
     std::vector<const WordT*> src;
     std::vector<WordT*> dst;
   };
@@ -173,15 +173,20 @@ void executor<WordT>::run_base_convert(std::span<const convert_job> jobs) const 
     resolved& each = work[i];
     const std::size_t k = table.sources.size();
     const WordT* const data = resolve_.template raw<WordT>(table.data);
-    for (std::size_t s = 0; s < k; ++s) each.src.push_back(resolve_.limb(jobs[i].src, s));
+    for (const limb_view& view : jobs[i].src) {
+      for (std::uint32_t s = 0; s < view.primes.count; ++s) {
+        each.src.push_back(resolve_.limb(view, s));
+        each.moduli.push_back(&resolve_.modulus(view.primes.first + s));
+      }
+    }
     for (const limb_view& view : jobs[i].dst) {
       for (std::uint32_t t = 0; t < view.primes.count; ++t) {
         each.dst.push_back(resolve_.limb(view, t));
         each.moduli.push_back(&resolve_.modulus(view.primes.first + t));
       }
     }
-    each.constants = {k, each.dst.size(), &resolve_.modulus(table.sources.front()), each.moduli.data(),
-                      data, data + k, data + 2 * k, data + 3 * k};
+    each.constants = {k,    each.dst.size(), each.moduli.data(), each.moduli.data() + k,
+                      data, data + k,        data + 2 * k,       data + 3 * k};
     words += (each.dst.size() + 1) * k * resolve_.n() / 4;
   }
   constexpr std::size_t block = 2048;

@@ -27,7 +27,7 @@ template <typename WordT>
 struct conversion {
   std::size_t sources = 0;  ///< k
   std::size_t targets = 0;
-  const ring::modulus<WordT>* source_moduli = nullptr;        ///< k of them, contiguous
+  const ring::modulus<WordT>* const* source_moduli = nullptr;
   const ring::modulus<WordT>* const* target_moduli = nullptr;
   const WordT* inverses = nullptr;           ///< k: (D / d_i)^-1 mod d_i
   const WordT* inverse_quotients = nullptr;  ///< k: their Shoup quotients

@@ -24,7 +24,7 @@ void base_convert(WordT* const* dst, const WordT* const* src, word_range range, 
     WordT y[max_sources];
     wide fraction = wide{1} << (shift - 1);  // sum of y_i / d_i, plus one half
     for (std::size_t i = 0; i < c.sources; ++i) {
-      y[i] = ring::mul_shoup(src[i][j], c.inverses[i], c.inverse_quotients[i], c.source_moduli[i]);
+      y[i] = ring::mul_shoup(src[i][j], c.inverses[i], c.inverse_quotients[i], *c.source_moduli[i]);
       fraction += static_cast<wide>(y[i]) * c.reciprocals[i];
     }
     const WordT v = static_cast<WordT>(fraction >> shift);
