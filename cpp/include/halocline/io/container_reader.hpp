@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "halocline/io/checksum.hpp"
+#include "halocline/io/container.hpp"
+#include "halocline/io/file_map.hpp"
+
+namespace halocline::io {
+
+/// Reads one container from a memory-mapped file or from bytes. Construction validates header and directory
+/// completely (digests, sizes, order, alignment, counts) and allocates no more than the directory's own size;
+/// contents are verified block by block when they are read. Move-only; const members are thread-safe.
+class container_reader {
+ public:
+  /// Maps a file.
+  /// @throws io_error when it cannot be opened; corrupt_data when it is not a complete, valid container.
+  [[nodiscard]] static container_reader open(const std::filesystem::path& path);
+  /// Reads bytes that outlive the reader.
+  /// @param name subject of the error messages.
+  /// @throws corrupt_data when they are not a complete, valid container.
+  [[nodiscard]] static container_reader over(std::span<const std::byte> bytes,
+                                             std::string name = "byte string");
+
+  [[nodiscard]] object_kind kind() const noexcept { return kind_; }
+  [[nodiscard]] const fingerprint& parameters() const noexcept { return parameters_; }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_.size(); }
+  /// What error messages call the container: "'keys.hlc'" or "byte string".
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  /// All sections in file order.
+  [[nodiscard]] std::span<const section> sections() const noexcept { return sections_; }
+
+  /// @throws invalid_argument when the container holds something else; says what.
+  void expect_kind(object_kind kind) const;
+  /// @throws invalid_argument when the container was made for other parameters.
+  void expect_parameters(const fingerprint& parameters) const;
+  /// The section of that name, or nullptr.
+  [[nodiscard]] const section* find(const section_id& id) const noexcept;
+  /// @throws corrupt_data when there is no section of that name.
+  [[nodiscard]] const section& at(const section_id& id) const;
+
+  /// Copies bytes [offset, offset + dst.size()) of a section and verifies the copy: what lands in `dst` is
+  /// what was written, even if the file changes meanwhile. Reads the blocks that the range touches and
+  /// nothing else.
+  /// @throws invalid_argument when the range is outside the section; corrupt_data when a checksum differs.
+  void read(const section& from, std::uint64_t offset, std::span<std::byte> dst) const;
+  /// The whole section.
+  /// @param limit largest size that makes sense to the caller.
+  /// @throws corrupt_data when it is larger than `limit` or a checksum differs.
+  [[nodiscard]] std::vector<std::byte> read_all(const section& from, std::uint64_t limit) const;
+  /// The bytes of a section where they lie, not verified: call `verify` first or check them otherwise.
+  [[nodiscard]] std::span<const std::byte> view(const section& from) const noexcept;
+  /// @throws corrupt_data when a checksum of the section differs.
+  void verify(const section& what) const;
+  /// Verifies every section.
+  void verify_all() const;
+
+ private:
+  container_reader(file_map map, std::span<const std::byte> bytes, std::string name);
+  void read_header();
+  void read_directory(std::uint64_t offset, std::uint64_t size, std::uint64_t count, const digest128& digest);
+  void index_sections();
+  void check_block(const section& of, std::uint64_t block, std::span<const std::byte> copy) const;
+  [[nodiscard]] std::span<const std::byte> block_at(const section& of, std::uint64_t block) const noexcept;
+  [[noreturn]] void corrupt(const std::string& why) const;
+
+  file_map map_;
+  std::span<const std::byte> bytes_;
+  std::string name_;
+  object_kind kind_{};
+  fingerprint parameters_{};
+  std::vector<section> sections_;
+  std::vector<std::uint32_t> by_id_;  ///< numbers of the sections in order of their names
+  std::vector<std::uint64_t> checksums_;
+};
+
+}  // namespace halocline::io

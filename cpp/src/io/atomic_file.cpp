@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/io/atomic_file.hpp"
+
+#include <fcntl.h>
+#include <sodium.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "halocline/core/expects.hpp"
+
+namespace halocline::io {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Longest file name of the usual file systems (NAME_MAX), in bytes.
+constexpr std::size_t name_limit = 255;
+constexpr std::string_view suffix = ".partial-";
+constexpr std::size_t random_letters = 6;
+
+[[nodiscard]] std::string reason(int code) { return std::generic_category().message(code); }
+
+[[nodiscard]] fs::path folder_of(const fs::path& path) {
+  const fs::path parent = path.parent_path();
+  return parent.empty() ? fs::path(".") : parent;
+}
+
+/// The absolute path (a later change of the working folder must not matter), or what it points to when it is
+/// a symbolic link: renaming onto the link would replace the link.
+[[nodiscard]] fs::path resolve(const fs::path& path) {
+  std::error_code failed;
+  if (fs::is_symlink(fs::symlink_status(path, failed))) {
+    fs::path target = fs::canonical(path, failed);
+    if (!failed) {
+      return target;
+    }
+  }
+  fs::path absolute = fs::absolute(path, failed);
+  return failed ? path : absolute;
+}
+
+/// `.<name>.partial-XXXXXX` with random letters, shortened to what a file system accepts.
+[[nodiscard]] fs::path temporary_name(const fs::path& path) {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789";
+  const std::size_t kept = name_limit - 1 - suffix.size() - random_letters;
+  std::string name = "." + path.filename().string().substr(0, kept);
+  name += suffix;
+  for (std::size_t i = 0; i < random_letters; ++i) {
+    name += letters[randombytes_uniform(static_cast<std::uint32_t>(letters.size()))];
+  }
+  return folder_of(path) / name;
+}
+
+}  // namespace
+
+atomic_file::atomic_file(fs::path path, file_privacy privacy) : path_(resolve(path)) {
+  HALOCLINE_EXPECTS(sodium_init() >= 0, io_error, "cannot write '", path_.string(),
+                    "': the system has no source of randomness for the name of the temporary file");
+  HALOCLINE_EXPECTS(path_.has_filename(), io_error, "cannot write '", path.string(), "': it names no file");
+  create(privacy);
+}
+
+void atomic_file::create(file_privacy privacy) {
+  struct stat old {};
+  const bool replaces = ::stat(path_.c_str(), &old) == 0;
+  HALOCLINE_EXPECTS(!replaces || S_ISREG(old.st_mode), io_error, "cannot write '", path_.string(),
+                    "': it exists and is not a regular file");
+  constexpr int attempts = 100;
+  const mode_t mode = privacy == file_privacy::secret ? 0600 : 0666;
+  for (int attempt = 0; descriptor_ < 0; ++attempt) {
+    temporary_ = temporary_name(path_);
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+    if (descriptor_ < 0 && (errno != EEXIST || attempt == attempts)) {
+      const int code = errno;
+      throw io_error(text("cannot create a temporary file for '", path_.string(), "' in '",
+                          folder_of(path_).string(), "': ", reason(code)));
+    }
+  }
+  if (replaces && privacy == file_privacy::shared) {
+    // Losing permission bits is no reason to lose the data: a file system without them refuses this call.
+    (void)::fchmod(descriptor_, old.st_mode & 07777);
+  }
+}
+
+atomic_file::~atomic_file() {
+  if (descriptor_ >= 0) {
+    ::close(descriptor_);
+    ::unlink(temporary_.c_str());
+  }
+}
+
+void atomic_file::append(std::span<const std::byte> bytes) {
+  write_at(size_, bytes);
+  size_ += bytes.size();
+}
+
+void atomic_file::overwrite(std::uint64_t offset, std::span<const std::byte> bytes) {
+  HALOCLINE_EXPECTS(offset <= size_ && bytes.size() <= size_ - offset, invalid_argument,
+                    "cannot overwrite bytes [", offset, ", ", offset + bytes.size(), ") of '", path_.string(),
+                    "': only ", size_, " bytes were written");
+  write_at(offset, bytes);
+}
+
+void atomic_file::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
+  HALOCLINE_EXPECTS(descriptor_ >= 0, invalid_argument, "cannot write '", path_.string(),
+                    "': already committed");
+  constexpr std::size_t piece = std::size_t{1} << 30;  // Linux writes at most 2^31 - 4096 bytes per call
+  while (!bytes.empty()) {
+    const ::ssize_t written =
+        ::pwrite(descriptor_, bytes.data(), std::min(bytes.size(), piece), static_cast<::off_t>(offset));
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written <= 0) {
+      fail("writing", written < 0 ? errno : ENOSPC);
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    offset += static_cast<std::uint64_t>(written);
+  }
+}
+
+void atomic_file::commit() {
+  HALOCLINE_EXPECTS(descriptor_ >= 0, invalid_argument, "cannot commit '", path_.string(), "' twice");
+  if (::fsync(descriptor_) != 0) {
+    fail("synchronizing", errno);
+  }
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    fail("renaming", errno);
+  }
+  ::close(std::exchange(descriptor_, -1));
+  sync_folder();
+}
+
+void atomic_file::sync_folder() const {
+  const int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int code = folder < 0 || ::fsync(folder) != 0 ? errno : 0;
+  if (folder >= 0) {
+    ::close(folder);
+  }
+  // Some network file systems cannot synchronize a folder, and a folder may be writable but not readable.
+  if (code != 0 && code != EINVAL && code != ENOTSUP && code != EACCES) {
+    throw io_error(text("'", path_.string(),
+                        "' was replaced, but synchronizing its folder failed, so the change ",
+                        "may not survive a power failure: ", reason(code)));
+  }
+}
+
+void atomic_file::fail(const char* action, int code) const {
+  throw io_error(text("saving '", path_.string(), "' failed while ", action, " ", size_,
+                      " bytes: ", reason(code), "; nothing was replaced",
+                      code == ENOSPC || code == EDQUOT ? ", free some space and save again" : ""));
+}
+
+}  // namespace halocline::io

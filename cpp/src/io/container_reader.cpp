@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/io/container_reader.hpp"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <ios>
+#include <numeric>
+#include <utility>
+
+#include "container_layout.hpp"
+#include "halocline/core/expects.hpp"
+#include "halocline/io/byte_codec.hpp"
+#include "halocline/io/checksum.hpp"
+
+namespace halocline::io {
+namespace {
+
+/// Copy of a field of the header page.
+template <typename ValueT>
+[[nodiscard]] ValueT field(std::span<const std::byte> page, std::size_t at) {
+  ValueT value;
+  std::memcpy(&value, page.data() + at, sizeof value);
+  return value;
+}
+
+[[nodiscard]] bool is_zero(std::byte value) noexcept { return value == std::byte{0}; }
+
+/// Copy of a block of which the caller wants a part; wiped, because it may hold a part of a secret key.
+struct block_copy {
+  std::vector<std::byte> bytes;
+
+  ~block_copy() { sodium_memzero(bytes.data(), bytes.size()); }
+};
+
+[[nodiscard]] std::string hex(std::uint64_t value) { return text(std::hex, std::showbase, value); }
+
+}  // namespace
+
+container_reader container_reader::open(const std::filesystem::path& path) {
+  file_map map(path);
+  const auto bytes = map.bytes();
+  return {std::move(map), bytes, text('\'', path.string(), '\'')};
+}
+
+container_reader container_reader::over(std::span<const std::byte> bytes, std::string name) {
+  return {file_map(), bytes, std::move(name)};
+}
+
+container_reader::container_reader(file_map map, std::span<const std::byte> bytes, std::string name)
+    : map_(std::move(map)), bytes_(bytes), name_(std::move(name)) {
+  read_header();
+  index_sections();
+}
+
+void container_reader::corrupt(const std::string& why) const {
+  throw corrupt_data(text(name_, " is corrupt: ", why, "; fetch or generate it again"));
+}
+
+void container_reader::read_header() {
+  const std::size_t shown = std::min(bytes_.size(), container_magic.size());
+  HALOCLINE_EXPECTS(
+      shown > 0 && std::memcmp(bytes_.data(), container_magic.data(), shown) == 0, corrupt_data, name_,
+      " is not a Halocline file: ", bytes_.empty() ? "it is empty" : "its first bytes are foreign");
+  HALOCLINE_EXPECTS(bytes_.size() >= section_alignment, corrupt_data, name_, " is truncated: ", bytes_.size(),
+                    " bytes, the header alone has ", section_alignment);
+  // A copy, so that what is checked is what is used.
+  std::array<std::byte, section_alignment> page;
+  std::memcpy(page.data(), bytes_.data(), page.size());
+  const auto version = field<std::uint32_t>(page, layout::version);
+  HALOCLINE_EXPECTS(version <= container_version, corrupt_data, name_, " has format version ", version,
+                    ", this library reads versions up to ", container_version,
+                    "; update halocline to read it");
+  const auto digest = blake2b_128(std::span(page).first(layout::header_digest));
+  if (version == 0 || digest != field<digest128>(page, layout::header_digest)) {
+    corrupt("its header does not match its checksum");
+  }
+  const auto file_bytes = field<std::uint64_t>(page, layout::file_bytes);
+  HALOCLINE_EXPECTS(bytes_.size() == file_bytes, corrupt_data, name_,
+                    bytes_.size() < file_bytes ? " is truncated: " : " has bytes after its end: ",
+                    bytes_.size(), " bytes, its header says ", file_bytes);
+  const auto kind = field<std::uint32_t>(page, layout::kind);
+  if (!is_known_kind(kind) || field<std::uint32_t>(page, layout::block_size) != block_bytes ||
+      !std::all_of(page.begin() + layout::reserved, page.begin() + layout::directory_digest, is_zero) ||
+      !std::all_of(page.begin() + header_bytes, page.end(), is_zero)) {
+    corrupt(text("its header has an unknown object kind (", kind, ") or content in reserved places"));
+  }
+  kind_ = static_cast<object_kind>(kind);
+  parameters_ = field<fingerprint>(page, layout::parameters);
+  read_directory(field<std::uint64_t>(page, layout::directory_offset),
+                 field<std::uint64_t>(page, layout::directory_bytes),
+                 field<std::uint32_t>(page, layout::section_count),
+                 field<digest128>(page, layout::directory_digest));
+}
+
+void container_reader::read_directory(std::uint64_t offset, std::uint64_t size, std::uint64_t count,
+                                      const digest128& digest) {
+  const std::uint64_t total = bytes_.size();
+  if (offset < section_alignment || offset % section_alignment != 0 || offset > total ||
+      size != total - offset || count == 0 || count > size / section_entry_bytes ||
+      size % sizeof(std::uint64_t) != 0) {
+    corrupt(text("its directory of ", count, " sections is said to be ", size, " bytes at ", offset, " of ",
+                 total));
+  }
+  const std::vector<std::byte> entries(bytes_.end() - static_cast<std::ptrdiff_t>(size), bytes_.end());
+  if (blake2b_128(entries) != digest) {
+    corrupt("its directory does not match its checksum");
+  }
+  byte_reader in(entries, text(name_, ": directory"));
+  sections_.reserve(count);
+  std::uint64_t next = section_alignment;
+  std::uint64_t blocks = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    section entry;
+    entry.id.tag = in.get<std::uint32_t>();
+    entry.id.part = in.get<std::uint32_t>();
+    entry.id.item = in.get<std::uint64_t>();
+    entry.offset = in.get<std::uint64_t>();
+    entry.bytes = in.get<std::uint64_t>();
+    entry.first_block = blocks;
+    // Sections follow each other without gaps, so nothing can overlap, leave the file or hide between them.
+    if (entry.offset != next || entry.bytes == 0 || entry.bytes > offset - next ||
+        entry.padded_bytes() > offset - next) {
+      corrupt(text("section '", to_string(entry.id), "' is said to be ", entry.bytes, " bytes at ",
+                   entry.offset, ", expected at most ", offset - next, " at ", next));
+    }
+    next += entry.padded_bytes();
+    blocks += entry.blocks();
+    sections_.push_back(entry);
+  }
+  if (next != offset || in.left() != blocks * sizeof(std::uint64_t)) {
+    corrupt(text("its sections end at ", next, " with ", blocks, " checksums, its directory begins at ",
+                 offset, " with room for ", in.left() / sizeof(std::uint64_t)));
+  }
+  checksums_.resize(blocks);
+  std::memcpy(checksums_.data(), in.get_bytes(in.left()).data(), blocks * sizeof(std::uint64_t));
+}
+
+void container_reader::index_sections() {
+  by_id_.resize(sections_.size());
+  std::iota(by_id_.begin(), by_id_.end(), 0U);
+  std::sort(by_id_.begin(), by_id_.end(),
+            [this](std::uint32_t a, std::uint32_t b) { return sections_[a].id < sections_[b].id; });
+  for (std::size_t i = 1; i < by_id_.size(); ++i) {
+    if (sections_[by_id_[i - 1]].id == sections_[by_id_[i]].id) {
+      corrupt(text("it has two sections '", to_string(sections_[by_id_[i]].id), '\''));
+    }
+  }
+}
+
+void container_reader::expect_kind(object_kind kind) const {
+  HALOCLINE_EXPECTS(kind == kind_, invalid_argument, name_, " holds a Halocline object of kind '",
+                    to_string(kind_), "', expected '", to_string(kind), '\'');
+}
+
+void container_reader::expect_parameters(const fingerprint& parameters) const {
+  HALOCLINE_EXPECTS(parameters == parameters_, invalid_argument, name_,
+                    " was made for other parameters: their fingerprint is ", to_string(parameters_),
+                    "..., expected ", to_string(parameters),
+                    "...; load it with the parameters it was made with");
+}
+
+const section* container_reader::find(const section_id& id) const noexcept {
+  const auto at = std::lower_bound(
+      by_id_.begin(), by_id_.end(), id,
+      [this](std::uint32_t number, const section_id& key) { return sections_[number].id < key; });
+  return at != by_id_.end() && sections_[*at].id == id ? &sections_[*at] : nullptr;
+}
+
+const section& container_reader::at(const section_id& id) const {
+  const section* const found = find(id);
+  if (found == nullptr) {
+    corrupt(text("section '", to_string(id), "' is missing"));
+  }
+  return *found;
+}
+
+std::span<const std::byte> container_reader::block_at(const section& of, std::uint64_t block) const noexcept {
+  const std::uint64_t start = block * block_bytes;
+  return bytes_.subspan(of.offset + start, std::min<std::uint64_t>(block_bytes, of.padded_bytes() - start));
+}
+
+void container_reader::check_block(const section& of, std::uint64_t block,
+                                   std::span<const std::byte> copy) const {
+  const std::uint64_t expected = checksums_[of.first_block + block];
+  const std::uint64_t got = checksum64(copy);
+  if (got != expected) {
+    corrupt(text("bytes ", block * block_bytes, " to ", block * block_bytes + copy.size(), " of section '",
+                 to_string(of.id), "' have checksum ", hex(got), ", expected ", hex(expected)));
+  }
+  if (block + 1 == of.blocks()) {
+    const auto padding = copy.last(of.padded_bytes() - of.bytes);
+    if (!std::all_of(padding.begin(), padding.end(), is_zero)) {
+      corrupt(text("the padding after section '", to_string(of.id), "' is not zero"));
+    }
+  }
+}
+
+void container_reader::read(const section& from, std::uint64_t offset, std::span<std::byte> dst) const {
+  HALOCLINE_EXPECTS(offset <= from.bytes && dst.size() <= from.bytes - offset, invalid_argument,
+                    "cannot read bytes [", offset, ", ", offset + dst.size(), ") of section '",
+                    to_string(from.id), "' of ", name_, ": it has ", from.bytes);
+  block_copy edge;
+  while (!dst.empty()) {
+    const std::uint64_t block = offset / block_bytes;
+    const std::size_t skipped = offset % block_bytes;
+    const auto source = block_at(from, block);
+    const std::size_t wanted = std::min(source.size() - skipped, dst.size());
+    if (wanted == source.size()) {
+      std::memcpy(dst.data(), source.data(), wanted);
+      check_block(from, block, dst.first(wanted));
+    } else {
+      edge.bytes.assign(source.begin(), source.end());
+      check_block(from, block, edge.bytes);
+      std::memcpy(dst.data(), edge.bytes.data() + skipped, wanted);
+    }
+    dst = dst.subspan(wanted);
+    offset += wanted;
+  }
+}
+
+std::vector<std::byte> container_reader::read_all(const section& from, std::uint64_t limit) const {
+  if (from.bytes > limit) {
+    corrupt(text("section '", to_string(from.id), "' has ", from.bytes, " bytes, expected at most ", limit));
+  }
+  std::vector<std::byte> out(from.bytes);
+  read(from, 0, out);
+  return out;
+}
+
+std::span<const std::byte> container_reader::view(const section& from) const noexcept {
+  return bytes_.subspan(from.offset, from.bytes);
+}
+
+void container_reader::verify(const section& what) const {
+  for (std::uint64_t block = 0; block < what.blocks(); ++block) {
+    check_block(what, block, block_at(what, block));
+  }
+}
+
+void container_reader::verify_all() const {
+  for (const section& each : sections_) {
+    verify(each);
+  }
+}
+
+}  // namespace halocline::io

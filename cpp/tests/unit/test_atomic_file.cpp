@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/io/atomic_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+#include <string_view>
+
+#include "halocline/core/error.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace halocline::io {
+namespace {
+
+using test::read_file;
+using test::temporary_folder;
+using test::write_file;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using ::testing::ThrowsMessage;
+
+[[nodiscard]] std::span<const std::byte> bytes_of(std::string_view letters) {
+  return std::as_bytes(std::span(letters));
+}
+
+[[nodiscard]] unsigned permissions(const std::filesystem::path& path) {
+  struct stat status {};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0);
+  return status.st_mode & 07777;
+}
+
+/// Limits the size of files for one scope: what a write past the limit sees is what it sees on a full disk.
+class file_size_limit {
+ public:
+  explicit file_size_limit(rlim_t bytes) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &old_);
+    const rlimit limited{bytes, old_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limited);
+  }
+  ~file_size_limit() {
+    ::setrlimit(RLIMIT_FSIZE, &old_);
+    std::signal(SIGXFSZ, old_handler_);
+  }
+
+ private:
+  rlimit old_{};
+  void (*old_handler_)(int);
+};
+
+TEST(AtomicFile, ShowsNothingBeforeCommit) {
+  const temporary_folder folder;
+  atomic_file file(folder / "keys.hlc");
+  file.append(bytes_of("hello "));
+  EXPECT_FALSE(std::filesystem::exists(folder / "keys.hlc"));
+  EXPECT_THAT(file.temporary_path().filename().string(), StartsWith(".keys.hlc.partial-"));
+  EXPECT_EQ(file.temporary_path().parent_path(), folder.path());
+  file.append(bytes_of("world"));
+  file.overwrite(0, bytes_of("J"));
+  EXPECT_EQ(file.size(), 11U);
+  file.commit();
+  EXPECT_EQ(read_file(folder / "keys.hlc"), "Jello world");
+  EXPECT_EQ(folder.entries(), 1U);
+}
+
+TEST(AtomicFile, DestructionWithoutCommitKeepsTheOldFile) {
+  const temporary_folder folder;
+  write_file(folder / "x", "old");
+  {
+    atomic_file file(folder / "x");
+    file.append(bytes_of("new"));
+  }
+  EXPECT_EQ(read_file(folder / "x"), "old");
+  EXPECT_EQ(folder.entries(), 1U);
+}
+
+TEST(AtomicFile, AnExceptionKeepsTheOldFile) {
+  const temporary_folder folder;
+  write_file(folder / "x", "old");
+  const auto interrupted = [&folder] {
+    atomic_file file(folder / "x");
+    file.append(bytes_of("new"));
+    throw std::runtime_error("interrupted");
+  };
+  EXPECT_THROW(interrupted(), std::runtime_error);
+  EXPECT_EQ(read_file(folder / "x"), "old");
+  EXPECT_EQ(folder.entries(), 1U);
+}
+
+TEST(AtomicFile, FullDiskKeepsTheOldFileAndNamesPathAndReason) {
+  const temporary_folder folder;
+  write_file(folder / "x", "old");
+  const std::string large(100'000, 'y');
+  const auto save = [&] {
+    const file_size_limit limit(65'536);
+    atomic_file file(folder / "x");
+    file.append(bytes_of(large));
+    file.commit();
+  };
+  EXPECT_THAT(save, ThrowsMessage<io_error>(
+                        ::testing::AllOf(HasSubstr((folder / "x").string()), HasSubstr("File too large"))));
+  EXPECT_EQ(read_file(folder / "x"), "old");
+  EXPECT_EQ(folder.entries(), 1U);
+}
+
+TEST(AtomicFile, SecretFilesAreForTheOwnerOnly) {
+  const temporary_folder folder;
+  write_file(folder / "s", "old");
+  ASSERT_EQ(::chmod((folder / "s").c_str(), 0644), 0);
+  atomic_file file(folder / "s", file_privacy::secret);
+  EXPECT_EQ(permissions(file.temporary_path()), 0600U);
+  file.commit();
+  EXPECT_EQ(permissions(folder / "s"), 0600U);
+}
+
+TEST(AtomicFile, SharedFilesFollowTheUmaskOrTheFileTheyReplace) {
+  const temporary_folder folder;
+  const mode_t old_mask = ::umask(027);
+  atomic_file fresh(folder / "fresh");
+  fresh.commit();
+  EXPECT_EQ(permissions(folder / "fresh"), 0640U);
+  ASSERT_EQ(::chmod((folder / "fresh").c_str(), 0664), 0);
+  atomic_file again(folder / "fresh");
+  again.commit();
+  ::umask(old_mask);
+  EXPECT_EQ(permissions(folder / "fresh"), 0664U);
+}
+
+TEST(AtomicFile, FollowsSymbolicLinks) {
+  const temporary_folder folder;
+  std::filesystem::create_directory(folder / "real");
+  write_file(folder / "real/x", "old");
+  std::filesystem::create_symlink(folder / "real/x", folder / "link");
+  atomic_file file(folder / "link");
+  file.append(bytes_of("new"));
+  file.commit();
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(read_file(folder / "real/x"), "new");
+}
+
+TEST(AtomicFile, SurvivesAChangeOfTheWorkingFolder) {
+  const temporary_folder folder;
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  atomic_file file("x");
+  std::filesystem::current_path(before);
+  file.commit();
+  EXPECT_TRUE(std::filesystem::exists(folder / "x"));
+}
+
+TEST(AtomicFile, LongNamesStillGetATemporaryFile) {
+  const temporary_folder folder;
+  const std::string name(255, 'n');
+  atomic_file file(folder / name);
+  file.commit();
+  EXPECT_TRUE(std::filesystem::exists(folder / name));
+}
+
+TEST(AtomicFile, RefusesWhatIsNoRegularFile) {
+  const temporary_folder folder;
+  const auto writes_to = [](const std::filesystem::path& path) { return [path] { atomic_file file(path); }; };
+  EXPECT_THAT(writes_to("/dev/full"), ThrowsMessage<io_error>(HasSubstr("not a regular file")));
+  EXPECT_THAT(writes_to(folder.path()), ThrowsMessage<io_error>(HasSubstr("not a regular file")));
+  EXPECT_THAT(writes_to(folder / "missing/x"), ThrowsMessage<io_error>(HasSubstr("No such file")));
+  EXPECT_THAT(writes_to(folder / "new/"), ThrowsMessage<io_error>(HasSubstr("names no file")));
+}
+
+TEST(AtomicFile, RefusesUseInTheWrongOrder) {
+  const temporary_folder folder;
+  atomic_file file(folder / "x");
+  file.append(bytes_of("abc"));
+  EXPECT_THROW(file.overwrite(2, bytes_of("de")), invalid_argument);
+  EXPECT_THROW(file.overwrite(~std::uint64_t{0}, bytes_of("d")), invalid_argument);
+  file.commit();
+  EXPECT_THROW(file.append(bytes_of("d")), invalid_argument);
+  EXPECT_THROW(file.commit(), invalid_argument);
+}
+
+}  // namespace
+}  // namespace halocline::io
