@@ -170,7 +170,7 @@ def unpack_logits(values: np.ndarray, count: int) -> np.ndarray:
 
 def held_out_digits(model: DigitsModel | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Held-out images (n, 8, 8) with pixels in [0, 1] and their labels (n,)."""
-    from sklearn.datasets import load_digits  # noqa: PLC0415 (takes a second; only this needs it)
+    from sklearn.datasets import load_digits  # takes a second to import; only this function needs it
 
     model = model or default_model()
     pixels, labels = load_digits(return_X_y=True)
