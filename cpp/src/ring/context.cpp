@@ -10,22 +10,20 @@
 #include "halocline/ring/ntt_tables.hpp"
 
 namespace halocline::ring {
-namespace {
 
 template <typename WordT>
-void upload_tables(backend::backend& device, const backend::ring_tables& tables) {
+void context::upload_tables() {
   std::vector<modulus<WordT>> moduli;
-  std::vector<WordT> roots(4 * tables.n());
-  for (std::size_t i = 0; i < tables.primes.size(); ++i) {
-    moduli.push_back(make_modulus(static_cast<WordT>(tables.primes[i])));
-    if (device.runtime().is_ghost()) continue;
-    fill_roots<WordT>(moduli.back(), tables.log_n, roots);
-    device.upload(tables.roots, i * roots.size() * sizeof(WordT), std::as_bytes(std::span(roots)));
+  std::vector<WordT> roots(4 * tables_.n());
+  for (std::size_t i = 0; i < tables_.primes.size(); ++i) {
+    moduli.push_back(make_modulus(static_cast<WordT>(tables_.primes[i])));
+    if (runtime().is_ghost()) continue;
+    fill_roots<WordT>(moduli.back(), tables_.log_n, roots);
+    imaginary_units_[i] = roots[1];  // psi^bitrev(1) = psi^(N/2)
+    device_->upload(tables_.roots, i * roots.size() * sizeof(WordT), std::as_bytes(std::span(roots)));
   }
-  device.upload(tables.moduli, 0, std::as_bytes(std::span(moduli)));
+  device_->upload(tables_.moduli, 0, std::as_bytes(std::span(moduli)));
 }
-
-}  // namespace
 
 context::context(params::parameters parameters, std::shared_ptr<backend::backend> device)
     : parameters_(std::move(parameters)), device_(std::move(device)) {
@@ -35,14 +33,15 @@ context::context(params::parameters parameters, std::shared_ptr<backend::backend
   tables_.primes.assign(primes.begin(), primes.end());
   const bool narrow = tables_.word_bits == 32;
   const std::size_t entry = narrow ? sizeof(modulus<std::uint32_t>) : sizeof(modulus<std::uint64_t>);
+  imaginary_units_.resize(primes.size());
   memory::runtime& memory = runtime();
   tables_.moduli = memory.allocate(primes.size() * entry, memory::object_class::table, "ring.moduli");
   tables_.roots =
       memory.allocate(primes.size() * 4 * tables_.limb_bytes(), memory::object_class::table, "ring.roots");
   if (narrow) {
-    upload_tables<std::uint32_t>(*device_, tables_);
+    upload_tables<std::uint32_t>();
   } else {
-    upload_tables<std::uint64_t>(*device_, tables_);
+    upload_tables<std::uint64_t>();
   }
 }
 

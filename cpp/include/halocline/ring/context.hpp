@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "halocline/backend/backend.hpp"
 #include "halocline/params/parameters.hpp"
@@ -30,10 +31,18 @@ class context {
   /// @throws invalid_argument unless the element is odd and below 2N.
   [[nodiscard]] const memory::buffer& permutation(std::uint64_t galois_element);
 
+  /// psi^(N/2) modulo every prime: the square root of -1 that X^(N/2) takes on the first N/2 bit-reversed NTT points
+  /// (see `backend::scalar_pair`). Zeros on the ghost backend.
+  [[nodiscard]] const std::vector<std::uint64_t>& imaginary_units() const noexcept { return imaginary_units_; }
+
  private:
+  template <typename WordT>
+  void upload_tables();
+
   params::parameters parameters_;
   std::shared_ptr<backend::backend> device_;
   backend::ring_tables tables_;
+  std::vector<std::uint64_t> imaginary_units_;
   std::map<std::uint64_t, memory::buffer> permutations_;
 };
 

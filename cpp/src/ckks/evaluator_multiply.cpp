@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products, relinearization and the fused division that finishes them.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "ckks/evaluator_detail.hpp"
+#include "halocline/ckks/evaluator.hpp"
+#include "halocline/core/expects.hpp"
+#include "halocline/rns/mod_up.hpp"
+
+namespace halocline::ckks {
+namespace {
+
+using namespace detail;
+using memory::object_class;
+
+// Constants up to this size multiply as integers: they cost 20 bits of range at most, and no level.
+constexpr double integer_constant_limit = 0x1p20;
+
+bool is_small_integer(std::complex<double> c) {
+  return c.real() == std::round(c.real()) && c.imag() == std::round(c.imag()) &&
+         std::abs(c.real()) <= integer_constant_limit && std::abs(c.imag()) <= integer_constant_limit;
+}
+
+/// Three components of scratch: (sum a0 b0, sum a0 b1 + a1 b0, sum a1 b1).
+struct tensor_product {
+  ring::poly d0, d1, d2;
+};
+
+tensor_product make_tensor(context& ctx, unsigned level) {
+  const backend::window chain = ctx.parameters().level(level).q;
+  const auto limbs = [&] { return ring::make_poly(ctx.ring(), chain, object_class::scratch, "multiply.tensor"); };
+  return {limbs(), limbs(), limbs()};
+}
+
+void require_two_parts(const ciphertext& a, const char* operation) {
+  HALOCLINE_EXPECTS(a.parts.size() == 2, invalid_argument, operation, ": the ciphertext has ", a.parts.size(),
+                    " components; relinearize it first");
+}
+
+tensor_product tensor(context& ctx, const ciphertext& a, const ciphertext& b) {
+  tensor_product t = make_tensor(ctx, a.level);
+  const backend::tensor_job job{t.d0.chain(), t.d1.chain(), t.d2.chain(), part(a, 0),
+                                part(a, 1),   part(b, 0),   part(b, 1)};
+  ctx.device().tensor(ctx.tables(), {&job, 1});
+  return t;
+}
+
+/// Switches d2 to s, adds (d0, d1) and divides by P; with `target` below `level` the rescale is part of the division.
+std::vector<ring::poly> relinearized(context& ctx, key_set& keys, const backend::limb_view& d0,
+                                     const backend::limb_view& d1, const backend::limb_view& d2, unsigned level,
+                                     unsigned target) {
+  const evaluation_key& key = keys.get(relinearization_element, level);
+  const poly_pair extended = key_product(ctx, rns::mod_up(ctx.ring(), ctx.converter(), d2), key);
+  add_times_special(ctx, extended.first, d0);
+  add_times_special(ctx, extended.second, d1);
+  return finish_switch(ctx, extended, level, target);
+}
+
+/// Turns a tensor product into what the mode asks for.
+ciphertext finish_product(evaluator& eval, key_set& keys, tensor_product t, unsigned level, double scale,
+                          std::uint32_t slots) {
+  context& ctx = eval.ctx();
+  ciphertext result;
+  result.slots = slots;
+  if (eval.mode() == maintenance::manual) {
+    result.level = level;
+    result.scale = scale;
+    result.parts.push_back(std::move(t.d0));
+    result.parts.push_back(std::move(t.d1));
+    result.parts.push_back(std::move(t.d2));
+    return result;
+  }
+  const params::parameters& parameters = ctx.parameters();
+  result.level = level - 1;
+  result.scale = snap_scale(parameters, level - 1, static_cast<double>(scale / rescale_ratio(parameters, level)));
+  result.parts =
+      relinearized(ctx, keys, t.d0.chain(), t.d1.chain(), t.d2.chain(), level, level - 1);
+  return result;
+}
+
+/// The operand itself, or a copy at `level` when it is higher.
+const ciphertext& at_level(evaluator& eval, const ciphertext& a, unsigned level, std::optional<ciphertext>& copy) {
+  if (a.level == level) return a;
+  HALOCLINE_EXPECTS(eval.mode() == maintenance::automatic, invalid_argument, "multiply: levels ", a.level, " and ",
+                    level, " differ; drop_level the higher one, or use automatic mode");
+  copy = eval.drop_level(a, level);
+  return *copy;
+}
+
+}  // namespace
+
+ciphertext evaluator::multiply(const ciphertext& a, const ciphertext& b) {
+  check(ctx_, a, "multiply");
+  check(ctx_, b, "multiply");
+  require_two_parts(a, "multiply");
+  require_two_parts(b, "multiply");
+  const unsigned level = std::min(a.level, b.level);
+  if (mode_ == maintenance::automatic) require_level(a.level < b.level ? a : b, "multiply");
+  std::optional<ciphertext> lower_a;
+  std::optional<ciphertext> lower_b;
+  const ciphertext& x = at_level(*this, a, level, lower_a);
+  const ciphertext& y = at_level(*this, b, level, lower_b);
+  return finish_product(*this, keys_, tensor(ctx_, x, y), level, x.scale * y.scale, std::max(a.slots, b.slots));
+}
+
+ciphertext evaluator::square(const ciphertext& a) { return multiply(a, a); }
+
+ciphertext evaluator::dot(std::span<const ciphertext* const> a, std::span<const ciphertext* const> b) {
+  HALOCLINE_EXPECTS(!a.empty() && a.size() == b.size(), invalid_argument, "dot: ", a.size(), " and ", b.size(),
+                    " factors; expected the same positive number");
+  unsigned level = a.front()->level;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    check(ctx_, *a[i], "dot");
+    check(ctx_, *b[i], "dot");
+    require_two_parts(*a[i], "dot");
+    require_two_parts(*b[i], "dot");
+    level = std::min({level, a[i]->level, b[i]->level});
+  }
+  HALOCLINE_EXPECTS(level > 0 || mode_ == maintenance::manual, level_exhausted,
+                    "dot: a factor is at level 0 and has no multiplication left");
+  std::vector<std::optional<ciphertext>> lowered(2 * a.size());
+  backend::dot_job d0, d1, d2;
+  const ciphertext& first_a = at_level(*this, *a[0], level, lowered[0]);
+  const ciphertext& first_b = at_level(*this, *b[0], level, lowered[1]);
+  const double scale = first_a.scale * first_b.scale;
+  std::uint32_t slots = 1;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const ciphertext& x = i == 0 ? first_a : at_level(*this, *a[i], level, lowered[2 * i]);
+    const ciphertext& y = i == 0 ? first_b : at_level(*this, *b[i], level, lowered[2 * i + 1]);
+    HALOCLINE_EXPECTS(same_scale(scale, x.scale * y.scale, manual_tolerance), scale_mismatch, "dot: product ", i,
+                      " has scale 2^", std::log2(x.scale * y.scale), ", the first 2^", std::log2(scale),
+                      "; rescale the factors first");
+    slots = std::max({slots, x.slots, y.slots});
+    d0.a.push_back(part(x, 0));
+    d0.b.push_back(part(y, 0));
+    d1.a.insert(d1.a.end(), {part(x, 0), part(x, 1)});
+    d1.b.insert(d1.b.end(), {part(y, 1), part(y, 0)});
+    d2.a.push_back(part(x, 1));
+    d2.b.push_back(part(y, 1));
+  }
+  tensor_product t = make_tensor(ctx_, level);
+  d0.dst = t.d0.chain();
+  d1.dst = t.d1.chain();
+  d2.dst = t.d2.chain();
+  const std::vector<backend::dot_job> jobs{std::move(d0), std::move(d1), std::move(d2)};
+  ctx_.device().dot(ctx_.tables(), jobs);
+  return finish_product(*this, keys_, std::move(t), level, scale, slots);
+}
+
+ciphertext evaluator::relinearize(const ciphertext& a) {
+  check(ctx_, a, "relinearize");
+  HALOCLINE_EXPECTS(a.parts.size() == 3, invalid_argument, "relinearize: the ciphertext has ", a.parts.size(),
+                    " components, expected 3 (a product in manual mode)");
+  ciphertext result;
+  result.level = a.level;
+  result.scale = a.scale;
+  result.slots = a.slots;
+  result.parts = relinearized(ctx_, keys_, part(a, 0), part(a, 1), part(a, 2), a.level, a.level);
+  return result;
+}
+
+ciphertext evaluator::multiply_plain(const ciphertext& a, const plaintext& p) {
+  check(ctx_, a, "multiply_plain");
+  HALOCLINE_EXPECTS(p.level == a.level, invalid_argument, "multiply_plain: the plaintext is at level ", p.level,
+                    ", the ciphertext at level ", a.level, "; encode it at that level");
+  ciphertext result = make_like(ctx_, a, a.parts.size());
+  result.scale = a.scale * p.scale;
+  std::vector<backend::binary_job> jobs;
+  for (std::size_t i = 0; i < a.parts.size(); ++i) jobs.push_back({part(result, i), part(a, i), p.value.chain()});
+  ctx_.device().multiply(ctx_.tables(), jobs);
+  return result;
+}
+
+ciphertext evaluator::multiply_values(const ciphertext& a, std::span<const std::complex<double>> values) {
+  check(ctx_, a, "multiply_values");
+  if (mode_ == maintenance::manual) {
+    return multiply_plain(a, encoder_.encode(values, a.level, ctx_.parameters().level(a.level).scale, a.slots));
+  }
+  require_level(a, "multiply by values");
+  const double scale = matching_plain_scale(ctx_.parameters(), a.level, a.scale);
+  return rescale(multiply_plain(a, encoder_.encode(values, a.level, scale, a.slots)));
+}
+
+ciphertext evaluator::multiply_constant(const ciphertext& a, std::complex<double> c) {
+  check(ctx_, a, "multiply_constant");
+  if (is_small_integer(c) && (c.imag() == 0.0 || ctx_.parameters().galois_generator() % 4 == 1)) {
+    return multiply_constant_raw(a, c, 1.0);
+  }
+  if (mode_ == maintenance::manual) return multiply_constant_raw(a, c, ctx_.parameters().level(a.level).scale);
+  require_level(a, "multiply by a constant");
+  return rescale(multiply_constant_raw(a, c, matching_plain_scale(ctx_.parameters(), a.level, a.scale)));
+}
+
+ciphertext evaluator::multiply_constant_raw(const ciphertext& a, std::complex<double> c, double scale) {
+  check(ctx_, a, "multiply_constant");
+  if (c.imag() != 0.0 && ctx_.parameters().galois_generator() % 4 != 1) {
+    // With generator 3 X^(N/2) is i in every other slot and -i between them: the constant needs a full encoding.
+    const std::vector<std::complex<double>> values(a.slots, c);
+    return multiply_plain(a, encoder_.encode(values, a.level, scale, a.slots));
+  }
+  const std::complex<long double> scaled(c.real() * static_cast<long double>(scale),
+                                         c.imag() * static_cast<long double>(scale));
+  const std::vector<backend::scalar_pair> residues = constant_residues(ctx_, part(a, 0).primes, scaled);
+  ciphertext result = make_like(ctx_, a, a.parts.size());
+  result.scale = a.scale * scale;
+  std::vector<backend::scalar_job> jobs;
+  for (std::size_t i = 0; i < a.parts.size(); ++i) jobs.push_back({part(result, i), part(a, i), residues});
+  ctx_.device().scalar_multiply(ctx_.tables(), jobs);
+  return result;
+}
+
+ciphertext evaluator::multiply_by_i(const ciphertext& a) { return multiply_constant(a, {0.0, 1.0}); }
+
+}  // namespace halocline::ckks

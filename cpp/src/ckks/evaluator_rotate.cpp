@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rotations and conjugation. The automorphism is applied after the key switch, so that one decomposition serves any
+// number of rotations of the same ciphertext.
+#include <utility>
+
+#include "ckks/evaluator_detail.hpp"
+#include "halocline/ckks/evaluator.hpp"
+#include "halocline/core/expects.hpp"
+#include "halocline/rns/mod_up.hpp"
+
+namespace halocline::ckks {
+namespace {
+
+using namespace detail;
+
+void require_rotatable(const ciphertext& a, const char* operation) {
+  HALOCLINE_EXPECTS(a.parts.size() == 2, invalid_argument, operation, ": the ciphertext has ", a.parts.size(),
+                    " components; relinearize it first");
+}
+
+/// X -> X^element of `a`, whose second component has been decomposed into `digits`.
+ciphertext apply_galois(context& ctx, key_set& keys, const ciphertext& a, const rns::raised_digits& digits,
+                        std::uint64_t element) {
+  const poly_pair extended = key_product(ctx, digits, keys.get(element, a.level));
+  add_times_special(ctx, extended.first, part(a, 0));
+  const std::vector<ring::poly> switched = finish_switch(ctx, extended, a.level, a.level);
+  ciphertext result;
+  result.level = a.level;
+  result.scale = a.scale;
+  result.slots = a.slots;
+  for (const ring::poly& each : switched) {
+    result.parts.push_back(
+        apply_automorphism(ctx, each, element, memory::object_class::ciphertext, ciphertext_tag));
+  }
+  return result;
+}
+
+}  // namespace
+
+evaluator::evaluator(context& ctx, key_set& keys, maintenance mode)
+    : ctx_(ctx), keys_(keys), mode_(mode), encoder_(ctx) {}
+
+ciphertext evaluator::rotate(const ciphertext& a, std::int64_t steps) {
+  return std::move(rotate_hoisted(a, {&steps, 1}).front());
+}
+
+std::vector<ciphertext> evaluator::rotate_hoisted(const ciphertext& a, std::span<const std::int64_t> steps) {
+  check(ctx_, a, "rotate");
+  require_rotatable(a, "rotate");
+  rns::raised_digits digits;
+  std::vector<ciphertext> results;
+  results.reserve(steps.size());
+  for (const std::int64_t step : steps) {
+    const std::uint64_t element = ctx_.parameters().galois_element(step);
+    if (element == 1) {
+      results.push_back(clone(ctx_, a));
+      continue;
+    }
+    if (digits.digits.empty()) digits = rns::mod_up(ctx_.ring(), ctx_.converter(), part(a, 1));
+    results.push_back(apply_galois(ctx_, keys_, a, digits, element));
+  }
+  return results;
+}
+
+ciphertext evaluator::conjugate(const ciphertext& a) {
+  check(ctx_, a, "conjugate");
+  require_rotatable(a, "conjugate");
+  const rns::raised_digits digits = rns::mod_up(ctx_.ring(), ctx_.converter(), part(a, 1));
+  return apply_galois(ctx_, keys_, a, digits, ctx_.parameters().conjugation_element());
+}
+
+ciphertext evaluator::inner_sum(const ciphertext& a, std::int64_t stride, std::uint32_t count) {
+  check(ctx_, a, "inner_sum");
+  HALOCLINE_EXPECTS(count > 0, invalid_argument, "inner_sum: count must be positive");
+  // `block` sums 2^k neighbours; the binary digits of count say which blocks make up the sum.
+  ciphertext block = clone(ctx_, a);
+  std::int64_t block_length = 1;
+  std::int64_t done = 0;
+  ciphertext sum;
+  for (std::uint32_t rest = count; rest != 0; rest >>= 1) {
+    if (rest & 1) {
+      ciphertext shifted = done == 0 ? clone(ctx_, block) : rotate(block, done * stride);
+      sum = done == 0 ? std::move(shifted) : add(sum, shifted);
+      done += block_length;
+    }
+    if (rest > 1) {
+      block = add(block, rotate(block, block_length * stride));
+      block_length *= 2;
+    }
+  }
+  return sum;
+}
+
+}  // namespace halocline::ckks

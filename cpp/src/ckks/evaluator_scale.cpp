@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Levels and scales: rescale, drop_level, adjust.
+#include <cmath>
+#include <utility>
+
+#include "ckks/evaluator_detail.hpp"
+#include "halocline/ckks/evaluator.hpp"
+#include "halocline/core/expects.hpp"
+#include "halocline/ring/arith.hpp"
+#include "halocline/rns/mod_down.hpp"
+
+namespace halocline::ckks {
+namespace {
+
+using backend::window;
+using namespace detail;
+
+// An adjustment multiplies by an integer factor of at least this many bits, so that rounding the factor costs at most
+// 2^-37 of the message: below the noise of a fresh encryption at a 40-bit scale (2^-31).
+constexpr double wanted_factor_bits = 36.0;
+// Scales far from canonical may leave a smaller factor; below this the loss would be noticeable, so it is refused.
+constexpr double least_factor_bits = 20.0;
+
+/// log2 of the factor that brings scale `from` over the primes `source` to scale `to` over `target`.
+double factor_bits(const params::parameters& parameters, window source, window target, double scale_ratio) {
+  double bits = std::log2(scale_ratio);
+  for (std::uint32_t i = source.first; i < source.end(); ++i) {
+    if (!target.contains(i)) bits += std::log2(static_cast<double>(parameters.primes()[i]));
+  }
+  for (std::uint32_t i = target.first; i < target.end(); ++i) {
+    if (!source.contains(i)) bits -= std::log2(static_cast<double>(parameters.primes()[i]));
+  }
+  return bits;
+}
+
+/// The exact factor: scale_ratio * dropped / added.
+long double factor_value(const params::parameters& parameters, window source, window target, long double ratio) {
+  for (std::uint32_t i = source.first; i < source.end(); ++i) {
+    if (!target.contains(i)) ratio *= static_cast<long double>(parameters.primes()[i]);
+  }
+  for (std::uint32_t i = target.first; i < target.end(); ++i) {
+    if (!source.contains(i)) ratio /= static_cast<long double>(parameters.primes()[i]);
+  }
+  return ratio;
+}
+
+/// The shortest part of `source` from which the factor is large enough: limbs beyond it are ignored, which costs
+/// nothing, instead of being divided out.
+window shorten(const params::parameters& parameters, window source, window target, double scale_ratio) {
+  const std::uint32_t first_main = parameters.special_count() + parameters.terminal_count();
+  window shortened = source;
+  while (shortened.end() > first_main + 1 && shortened.count > 1) {
+    const window shorter{shortened.first, shortened.count - 1};
+    if (factor_bits(parameters, shorter, target, scale_ratio) < wanted_factor_bits) break;
+    shortened = shorter;
+  }
+  return shortened;
+}
+
+bool is_inside(window inner, window outer) { return inner.first >= outer.first && inner.end() <= outer.end(); }
+
+/// Ignores the limbs outside `target`: the message and the scale stay the same.
+ciphertext truncate(context& ctx, const ciphertext& a, unsigned level) {
+  ciphertext result;
+  result.level = level;
+  result.scale = a.scale;
+  result.slots = a.slots;
+  const window target = ctx.parameters().level(level).q;
+  std::vector<backend::unary_job> jobs;
+  result.parts.reserve(a.parts.size());
+  for (std::size_t i = 0; i < a.parts.size(); ++i) {
+    result.parts.push_back(ring::make_poly(ctx.ring(), target, memory::object_class::ciphertext, ciphertext_tag));
+    jobs.push_back({part(result, i), part(a, i).slice(target)});
+  }
+  ctx.device().copy(ctx.tables(), jobs);
+  return result;
+}
+
+/// Divides all components from the limbs `source` to those of `level`, multiplied by an integer factor.
+ciphertext divide_all(context& ctx, const ciphertext& a, window source, unsigned level,
+                      std::vector<std::uint64_t> factor) {
+  const rns::division step{{}, source, ctx.parameters().level(level).q, std::move(factor)};
+  std::vector<const ring::poly*> sources;
+  for (const ring::poly& each : a.parts) sources.push_back(&each);
+  ciphertext result;
+  result.level = level;
+  result.slots = a.slots;
+  result.parts = rns::divide(ctx.ring(), ctx.converter(), step, sources, memory::object_class::ciphertext,
+                             ciphertext_tag);
+  return result;
+}
+
+}  // namespace
+
+ciphertext evaluator::rescale(const ciphertext& a) {
+  check(ctx_, a, "rescale");
+  require_level(a, "rescale");
+  const params::parameters& parameters = ctx_.parameters();
+  ciphertext result = divide_all(ctx_, a, parameters.level(a.level).q, a.level - 1, {});
+  const auto scale = static_cast<double>(a.scale / rescale_ratio(parameters, a.level));
+  result.scale = snap_scale(parameters, result.level, scale);
+  return result;
+}
+
+ciphertext evaluator::drop_level(const ciphertext& a, unsigned level) {
+  check(ctx_, a, "drop_level");
+  HALOCLINE_EXPECTS(level <= a.level, level_exhausted, "drop_level: cannot go from level ", a.level, " up to level ",
+                    level);
+  const params::parameters& parameters = ctx_.parameters();
+  const double scale = a.scale * (parameters.level(level).scale / parameters.level(a.level).scale);
+  return adjust(a, level, snap_scale(parameters, level, scale));
+}
+
+ciphertext evaluator::adjust(const ciphertext& a, unsigned level, double scale) {
+  check(ctx_, a, "adjust");
+  HALOCLINE_EXPECTS(level <= a.level, level_exhausted, "adjust: cannot go from level ", a.level, " up to level ",
+                    level);
+  HALOCLINE_EXPECTS(std::isfinite(scale) && scale > 0, invalid_argument, "adjust: scale ", scale,
+                    " must be positive and finite");
+  const params::parameters& parameters = ctx_.parameters();
+  const window source = parameters.level(a.level).q;
+  const window target = parameters.level(level).q;
+  const bool same = same_scale(a.scale, scale, scale_tolerance);
+  if (same && level == a.level) return clone(ctx_, a);
+  if (same && is_inside(target, source)) return truncate(ctx_, a, level);
+
+  const double ratio = scale / a.scale;
+  const window from = shorten(parameters, source, target, ratio);
+  const double bits = factor_bits(parameters, from, target, ratio);
+  HALOCLINE_EXPECTS(bits >= least_factor_bits, scale_mismatch, "adjust: scale 2^", std::log2(a.scale), " at level ",
+                    a.level, " cannot become scale 2^", std::log2(scale), " at level ", level, " with ",
+                    "enough precision; drop to a lower level or rescale first");
+  const auto wide = constant_residues(ctx_, from, factor_value(parameters, from, target, ratio));
+  std::vector<std::uint64_t> factor;
+  for (const backend::scalar_pair& each : wide) factor.push_back(each.low);
+  ciphertext result = divide_all(ctx_, a, from, level, std::move(factor));
+  result.scale = scale;
+  return result;
+}
+
+}  // namespace halocline::ckks

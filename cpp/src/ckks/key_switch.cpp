@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/ckks/key_switch.hpp"
+
+#include <utility>
+
+#include "halocline/core/expects.hpp"
+#include "halocline/ring/arith.hpp"
+#include "halocline/rns/mod_down.hpp"
+
+namespace halocline::ckks {
+namespace {
+
+using backend::limb_view;
+using memory::object_class;
+
+/// One multiply-accumulate over the limbs that `part` picks from an extended polynomial.
+template <typename PartT>
+backend::key_job make_job(const poly_pair& result, const rns::raised_digits& digits, const evaluation_key& key,
+                          PartT part) {
+  backend::key_job job{part(result.first), part(result.second), {}, false};
+  for (std::size_t i = 0; i < digits.digits.size(); ++i) {
+    const evaluation_key_digit& digit = key.digits[digits.numbers[i]];
+    job.digits.push_back({part(digits.digits[i]), &digit.b, digit.a ? &digit.a : nullptr, digit.source});
+  }
+  return job;
+}
+
+}  // namespace
+
+poly_pair key_product(context& ctx, const rns::raised_digits& digits, const evaluation_key& key) {
+  HALOCLINE_EXPECTS(!digits.digits.empty() && digits.numbers.back() < key.digits.size(), invalid_argument,
+                    "key_product: the key has ", key.digits.size(), " digits, the polynomial needs digit ",
+                    digits.numbers.empty() ? 0 : digits.numbers.back());
+  const backend::window special = ctx.parameters().special_window();
+  poly_pair result{{ctx.ring(), special, digits.chain, object_class::scratch, "key_switch.product"},
+                   {ctx.ring(), special, digits.chain, object_class::scratch, "key_switch.product"}};
+  const std::vector<backend::key_job> jobs{
+      make_job(result, digits, key, [](const ring::poly& p) { return p.special(); }),
+      make_job(result, digits, key, [](const ring::poly& p) { return p.chain(); })};
+  ctx.device().key_multiply_accumulate(ctx.tables(), jobs);
+  return result;
+}
+
+poly_pair divide_by_special(context& ctx, const poly_pair& extended, unsigned level, memory::object_class cls,
+                            const char* tag) {
+  const backend::window chain = ctx.parameters().level(level).q;
+  const rns::division step{ctx.parameters().special_window(), chain, chain, {}};
+  const std::vector<const ring::poly*> sources{&extended.first, &extended.second};
+  std::vector<ring::poly> quotients = rns::divide(ctx.ring(), ctx.converter(), step, sources, cls, tag);
+  return {std::move(quotients[0]), std::move(quotients[1])};
+}
+
+void add_times_special(context& ctx, const ring::poly& extended, const backend::limb_view& src) {
+  const backend::ring_tables& tables = ctx.tables();
+  const limb_view chain = extended.chain().slice(src.primes);
+  backend::linear_job job{chain, chain, src, {}, {}};
+  for (std::uint32_t i = src.primes.first; i < src.primes.end(); ++i) {
+    const auto q = ring::make_modulus(tables.primes[i]);
+    std::uint64_t product = 1;
+    for (unsigned k = 0; k < ctx.parameters().special_count(); ++k) {
+      product = ring::mul_mod(product, tables.primes[k] % q.value, q);
+    }
+    job.factor_a.push_back(1);
+    job.factor_b.push_back(product);
+  }
+  ctx.device().linear_combine(tables, {&job, 1});
+}
+
+ring::poly apply_automorphism(context& ctx, const ring::poly& source, std::uint64_t galois_element,
+                              memory::object_class cls, const char* tag) {
+  const memory::buffer& permutation = ctx.ring().permutation(galois_element);
+  ring::poly result(ctx.ring(), source.special().primes, source.chain().primes, cls, tag);
+  const std::vector<limb_view> from = source.views();
+  const std::vector<limb_view> to = result.views();
+  std::vector<backend::automorphism_job> jobs;
+  for (std::size_t i = 0; i < from.size(); ++i) jobs.push_back({to[i], from[i], &permutation});
+  ctx.device().automorphism(ctx.tables(), jobs);
+  return result;
+}
+
+}  // namespace halocline::ckks
