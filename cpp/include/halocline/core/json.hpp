@@ -37,8 +37,9 @@ class value {
   value(double v) noexcept : data_(v) {}                     // NOLINT(google-explicit-constructor)
   value(int v) noexcept : data_(static_cast<double>(v)) {}   // NOLINT(google-explicit-constructor)
   value(unsigned v) noexcept : data_(static_cast<double>(v)) {}  // NOLINT(google-explicit-constructor)
-  /// @throws invalid_argument above 2^53, where a double is no longer exact
+  /// @throws invalid_argument when |v| > 2^53, where a double is no longer exact
   value(std::uint64_t v);                                    // NOLINT(google-explicit-constructor)
+  value(std::int64_t v);                                     // NOLINT(google-explicit-constructor)
   value(const char* v) : data_(std::string(v)) {}            // NOLINT(google-explicit-constructor)
   value(std::string v) noexcept : data_(std::move(v)) {}     // NOLINT(google-explicit-constructor)
   value(array v) noexcept : data_(std::move(v)) {}           // NOLINT(google-explicit-constructor)

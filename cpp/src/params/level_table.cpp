@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/params/level_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "halocline/core/expects.hpp"
+
+namespace halocline::params {
+
+namespace {
+
+/// More terminals than this never help: with M = 30 the cycle of t is at most 6 long for T a multiple of 5.
+constexpr unsigned max_terminals = 8;
+
+/// How far a count of main primes may be from a whole number: room for rounding of fractional sizes.
+constexpr double count_tolerance = 1e-6;
+
+/// The shape with the fewest terminals for a modulus of `bits` bits.
+std::optional<level_shape> find_shape(double bits, double main_bits, double terminal_bits) {
+  for (unsigned t = 0; t <= max_terminals; ++t) {
+    const double mains = (bits - t * terminal_bits) / main_bits;
+    const double whole = std::round(mains);
+    if (whole >= 0 && std::abs(mains - whole) < count_tolerance && (t > 0 || whole > 0)) {
+      return level_shape{t, static_cast<unsigned>(whole)};
+    }
+  }
+  return std::nullopt;
+}
+
+bool all_levels_fit(const literal& source, double base_bits) {
+  for (unsigned l = 0; l <= source.depth; ++l) {
+    if (!find_shape(base_bits + l * source.scale_bits, source.main_bits, source.terminal_bits)) return false;
+  }
+  return true;
+}
+
+/// "set base_bits to 60" with the nearest base that works, or a hint on the other sizes.
+std::string suggest(const literal& source) {
+  for (unsigned step = 1; step <= 60; ++step) {
+    for (const double base : {source.base_bits + step, source.base_bits - step}) {
+      if (base >= source.scale_bits && all_levels_fit(source, base)) return text("set base_bits to ", base);
+    }
+  }
+  return "choose scale_bits as a whole combination of main_bits and terminal_bits, such as 40 for 30 and 20";
+}
+
+/// Indices in `a` that are not in `b`, ascending.
+std::vector<std::uint32_t> difference(backend::window a, backend::window b) {
+  std::vector<std::uint32_t> result;
+  for (std::uint32_t i = a.first; i < a.end(); ++i) {
+    if (!b.contains(i)) result.push_back(i);
+  }
+  return result;
+}
+
+long double product(std::span<const std::uint64_t> primes, const std::vector<std::uint32_t>& indices) {
+  return std::accumulate(indices.begin(), indices.end(), 1.0L, [&](long double value, std::uint32_t i) {
+    return value * static_cast<long double>(primes[i]);
+  });
+}
+
+}  // namespace
+
+std::vector<level_shape> plan_levels(const literal& source) {
+  std::vector<level_shape> shapes;
+  for (unsigned l = 0; l <= source.depth; ++l) {
+    if (source.word_bits == 64) {
+      shapes.push_back({0, l + 1});
+      continue;
+    }
+    const double bits = source.base_bits + l * source.scale_bits;
+    const auto shape = find_shape(bits, source.main_bits, source.terminal_bits);
+    HALOCLINE_EXPECTS(shape.has_value(), invalid_argument, "level ", l, " needs a modulus of ", bits,
+                      " bits, which is no sum of primes of ", source.main_bits, " and at most ", max_terminals,
+                      " of ", source.terminal_bits, " bits; expected every level to be one; ", suggest(source));
+    shapes.push_back(*shape);
+  }
+  return shapes;
+}
+
+std::vector<level_info> make_level_table(std::span<const std::uint64_t> primes, unsigned special,
+                                         unsigned terminal_count, std::span<const level_shape> shapes,
+                                         long double scale_zero) {
+  std::vector<level_info> table;
+  long double scale = scale_zero;
+  for (const level_shape& shape : shapes) {
+    HALOCLINE_EXPECTS(shape.terminals <= terminal_count && special + terminal_count + shape.mains <= primes.size(),
+                      invalid_argument, "a level has ", shape.terminals, " terminal and ", shape.mains,
+                      " main primes; expected at most ", terminal_count, " and ",
+                      primes.size() - std::min<std::size_t>(primes.size(), special + terminal_count));
+    level_info row;
+    row.q = {special + terminal_count - shape.terminals, shape.terminals + shape.mains};
+    row.terminals = shape.terminals;
+    row.mains = shape.mains;
+    long double log2_modulus = 0;
+    for (std::uint32_t i = row.q.first; i < row.q.end(); ++i) {
+      log2_modulus += std::log2(static_cast<long double>(primes[i]));
+    }
+    row.log2_modulus = static_cast<double>(log2_modulus);
+    if (!table.empty()) {
+      row.dropped = difference(row.q, table.back().q);
+      row.added = difference(table.back().q, row.q);
+      scale = std::sqrt(scale * product(primes, row.dropped) / product(primes, row.added));
+    }
+    row.scale = static_cast<double>(scale);
+    table.push_back(std::move(row));
+  }
+  return table;
+}
+
+}  // namespace halocline::params

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/params/literal.hpp"
+
+#include <functional>
+#include <initializer_list>
+#include <limits>
+
+#include "halocline/core/expects.hpp"
+#include "halocline/core/json.hpp"
+
+namespace halocline::params {
+
+namespace {
+
+/// Reads the members of one object and refuses those it does not know.
+class field_reader {
+ public:
+  using handler = std::pair<std::string_view, std::function<void(const json::value&, std::string_view)>>;
+
+  static void read(const json::object& members, std::string_view where, std::initializer_list<handler> handlers) {
+    for (const auto& [name, content] : members) {
+      const handler* match = nullptr;
+      for (const handler& h : handlers) {
+        if (h.first == name) match = &h;
+      }
+      HALOCLINE_EXPECTS(match != nullptr, invalid_argument, "unknown field \"", name, "\" in ", where, "; expected ",
+                        names(handlers), "; remove it or correct its name");
+      match->second(content, match->first);
+    }
+  }
+
+ private:
+  static std::string names(std::initializer_list<handler> handlers) {
+    std::string all;
+    for (const handler& h : handlers) {
+      if (!all.empty()) all += ", ";
+      all += h.first;
+    }
+    return "one of " + all;
+  }
+};
+
+auto into(unsigned& target) {
+  return [&target](const json::value& v, std::string_view name) {
+    target = static_cast<unsigned>(v.as_integer(name, 0, std::numeric_limits<unsigned>::max()));
+  };
+}
+
+auto into(double& target) {
+  return [&target](const json::value& v, std::string_view name) { target = v.as_number(name); };
+}
+
+auto into(bool& target) {
+  return [&target](const json::value& v, std::string_view name) { target = v.as_bool(name); };
+}
+
+secret_distribution read_secret(const json::value& v, std::string_view name) {
+  secret_distribution secret;
+  const json::object& members = v.as_object(name);
+  HALOCLINE_EXPECTS(json::find(members, "kind") != nullptr, invalid_argument,
+                    "\"secret\" lacks \"kind\"; expected \"ternary\" or \"sparse\"");
+  field_reader::read(
+      members, "\"secret\"",
+      {{"kind",
+        [&](const json::value& kind, std::string_view field) {
+          const std::string& word = kind.as_string(field);
+          HALOCLINE_EXPECTS(word == "ternary" || word == "sparse", invalid_argument, "secret kind is \"", word,
+                            "\"; expected \"ternary\" or \"sparse\"");
+          secret.kind = word == "sparse" ? secret_kind::sparse : secret_kind::ternary;
+        }},
+       {"hamming_weight", into(secret.hamming_weight)}});
+  return secret;
+}
+
+void require(const json::object& members, std::string_view name) {
+  HALOCLINE_EXPECTS(json::find(members, name) != nullptr, invalid_argument, "parameter literal lacks \"", name,
+                    "\"; expected it to be present");
+}
+
+}  // namespace
+
+std::string literal::to_json(unsigned indent) const {
+  json::object secret_members = {{"kind", secret.kind == secret_kind::sparse ? "sparse" : "ternary"}};
+  if (secret.kind == secret_kind::sparse || secret.hamming_weight != 0) {
+    secret_members.emplace_back("hamming_weight", secret.hamming_weight);
+  }
+  const json::object members = {
+      {"schema", schema_version},
+      {"name", name},
+      {"log_n", log_n},
+      {"word_bits", word_bits},
+      {"scale_bits", scale_bits},
+      {"base_bits", base_bits},
+      {"depth", depth},
+      {"main_bits", main_bits},
+      {"terminal_bits", terminal_bits},
+      {"special_primes", special_primes},
+      {"special_bits", special_bits},
+      {"digit_size", digit_size},
+      {"secret", std::move(secret_members)},
+      {"error_stddev", error_stddev},
+      {"galois_generator", galois_generator},
+      {"allow_insecure", allow_insecure},
+  };
+  return json::write(members, indent);
+}
+
+literal literal::from_json(std::string_view text) {
+  json::limits limit;
+  limit.bytes = max_json_bytes;
+  const json::value parsed = json::parse(text, limit);
+  const json::object& members = parsed.as_object("parameter literal");
+  require(members, "schema");
+  require(members, "log_n");
+  literal result;
+  const json::value* words = json::find(members, "word_bits");
+  if (words != nullptr && *words == json::value(64)) {
+    result.main_bits = 0;
+    result.terminal_bits = 0;
+  }
+  field_reader::read(
+      members, "the parameter literal",
+      {{"schema",
+        [](const json::value& v, std::string_view field) {
+          const std::uint64_t got = v.as_integer(field, 0, std::numeric_limits<unsigned>::max());
+          HALOCLINE_EXPECTS(got == schema_version, invalid_argument, "parameter literal has schema ", got,
+                            "; expected ", schema_version, "; read it with the version that wrote it");
+        }},
+       {"name", [&](const json::value& v, std::string_view field) { result.name = v.as_string(field); }},
+       {"log_n", into(result.log_n)},
+       {"word_bits", into(result.word_bits)},
+       {"scale_bits", into(result.scale_bits)},
+       {"base_bits", into(result.base_bits)},
+       {"depth", into(result.depth)},
+       {"main_bits", into(result.main_bits)},
+       {"terminal_bits", into(result.terminal_bits)},
+       {"special_primes", into(result.special_primes)},
+       {"special_bits", into(result.special_bits)},
+       {"digit_size", into(result.digit_size)},
+       {"secret", [&](const json::value& v, std::string_view field) { result.secret = read_secret(v, field); }},
+       {"error_stddev", into(result.error_stddev)},
+       {"galois_generator", into(result.galois_generator)},
+       {"allow_insecure", into(result.allow_insecure)}});
+  return result;
+}
+
+}  // namespace halocline::params

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/params/parameters.hpp"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "halocline/core/expects.hpp"
+#include "halocline/params/primes.hpp"
+#include "params/check_literal.hpp"
+
+namespace halocline::params {
+
+struct parameters::data {
+  literal source;
+  std::vector<std::uint64_t> primes;
+  unsigned special = 0;
+  unsigned terminals = 0;
+  unsigned mains = 0;
+  std::vector<level_info> levels;
+  std::vector<unsigned> key_limbs;  // by level
+  double log2_p = 0;
+  double log2_pq = 0;
+  security_estimate security;
+  fingerprint_bytes fingerprint{};
+};
+
+namespace {
+
+double log2_product(std::span<const std::uint64_t> primes) {
+  long double sum = 0;
+  for (const std::uint64_t q : primes) sum += std::log2(static_cast<long double>(q));
+  return static_cast<double>(sum);
+}
+
+/// T_0, T_1, ...: each the prime nearest to what keeps the product of the first i near 2^(i terminal_bits), because
+/// the scales depend on the products, and at large ring degrees single primes are up to half a bit off.
+std::vector<std::uint64_t> make_terminals(double terminal_bits, unsigned count, std::uint64_t two_n) {
+  std::vector<std::uint64_t> terminals;
+  double found_bits = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    const double wanted = std::clamp((i + 1) * terminal_bits - found_bits, terminal_bits - 0.5, terminal_bits + 0.5);
+    terminals.push_back(nearest_prime(std::max(wanted, smallest_terminal_bits), two_n, terminals));
+    found_bits += std::log2(static_cast<double>(terminals.back()));
+  }
+  return terminals;
+}
+
+void append(std::vector<std::uint64_t>& list, const std::vector<std::uint64_t>& more) {
+  list.insert(list.end(), more.begin(), more.end());
+}
+
+/// Terminals T_{A-1}..T_0 and mains Q_0..Q_{B-1}.
+std::vector<std::uint64_t> make_chain(const literal& source, unsigned terminal_count, unsigned main_count) {
+  const std::uint64_t two_n = std::uint64_t{2} << source.log_n;
+  if (source.word_bits == 64) {
+    std::vector<std::uint64_t> chain = primes_below(source.base_bits, 1, two_n);
+    append(chain, primes_below(source.scale_bits, main_count - 1, two_n, chain));
+    return chain;
+  }
+  std::vector<std::uint64_t> chain = make_terminals(source.terminal_bits, terminal_count, two_n);
+  std::reverse(chain.begin(), chain.end());
+  append(chain, primes_below(source.main_bits, main_count, two_n, chain));
+  return chain;
+}
+
+fingerprint_bytes make_fingerprint(literal source, std::span<const std::uint64_t> primes) {
+  source.name.clear();
+  source.allow_insecure = false;
+  std::string bytes = source.to_json(0);
+  for (const std::uint64_t q : primes) {
+    for (unsigned shift = 0; shift < 64; shift += 8) bytes.push_back(static_cast<char>((q >> shift) & 0xFFU));
+  }
+  fingerprint_bytes result{};
+  const int status = crypto_generichash(result.data(), result.size(),
+                                        reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), nullptr, 0);
+  HALOCLINE_EXPECTS(status == 0, error, "libsodium could not hash ", bytes.size(), " bytes (status ", status, ")");
+  return result;
+}
+
+unsigned max_of(const std::vector<level_shape>& shapes, unsigned level_shape::*field) {
+  unsigned result = 0;
+  for (const level_shape& shape : shapes) result = std::max(result, shape.*field);
+  return result;
+}
+
+/// How much smaller the digits must be, or P larger, for key switching to add little noise.
+void check_digits(const parameters& p) {
+  for (unsigned j = 0; j < p.digit_count(); ++j) {
+    const backend::window w = p.digit(j);
+    const double bits = log2_product(p.primes().subspan(w.first, w.count));
+    HALOCLINE_EXPECTS(bits <= p.log2_p() + 1, invalid_argument, "key-switching digit ", j, " has ", bits,
+                      " bits and the special primes together ", p.log2_p(),
+                      "; expected a digit at most one bit larger, or key switching drowns the message in noise; "
+                      "raise special_primes or special_bits, or lower digit_size (now ", p.digit_size(), ")");
+  }
+}
+
+void check_scales(const parameters& p) {
+  for (unsigned l = 0; l <= p.max_level(); ++l) {
+    const double off = std::log2(p.level(l).scale / p.target_scale());
+    HALOCLINE_EXPECTS(std::abs(off) <= 0.25, invalid_argument, "the scale of level ", l, " is 2^",
+                      std::log2(p.level(l).scale), "; expected it within a quarter of a bit of 2^",
+                      p.source().scale_bits, "; the primes near 2^terminal_bits are too far off at this ring degree: "
+                      "try other main_bits and terminal_bits, or 64-bit words");
+  }
+}
+
+void check_security(const parameters& p) {
+  const security_estimate& s = p.security();
+  if (p.source().allow_insecure || s.bits >= required_security) return;
+  HALOCLINE_EXPECTS(s.max_log2_pq > 0, insecure_parameters, "parameters \"", p.name(), "\": ", s.source,
+                    "; expected parameters with at least ", required_security,
+                    " bits of security by a published table; use a ternary secret and error_stddev 3.2, or set "
+                    "allow_insecure for experiments");
+  throw insecure_parameters(text(
+      "parameters \"", p.name(), "\" have log2(PQ) = ", p.log2_pq(), " at ring degree 2^", p.log_n(), ", about ",
+      static_cast<int>(s.bits), " bits of security; expected log2(PQ) <= ", s.max_log2_pq, " for ", required_security,
+      " bits (", s.source, "); lower depth, special_primes or scale_bits, raise log_n, or set allow_insecure for tests"));
+}
+
+}  // namespace
+
+parameters parameters::from_literal(const literal& source) {
+  check_literal(source);
+  const std::vector<level_shape> shapes = plan_levels(source);
+  auto d = std::make_shared<data>();
+  d->source = source;
+  d->special = source.special_primes;
+  d->terminals = max_of(shapes, &level_shape::terminals);
+  d->mains = max_of(shapes, &level_shape::mains);
+  check_prime_count(source, d->terminals, d->mains);
+
+  const std::vector<std::uint64_t> chain = make_chain(source, d->terminals, d->mains);
+  d->primes = primes_below(source.special_bits, d->special, std::uint64_t{2} << source.log_n, chain);
+  d->log2_p = log2_product(d->primes);
+  append(d->primes, chain);
+  d->log2_pq = log2_product(d->primes);
+  d->levels = make_level_table(d->primes, d->special, d->terminals, shapes,
+                               std::exp2(static_cast<long double>(source.scale_bits)));
+  unsigned limbs = 0;
+  for (const level_info& level : d->levels) {
+    limbs = std::max(limbs, level.q.end());
+    d->key_limbs.push_back(limbs);
+  }
+  d->security = estimate_security(source.log_n, d->log2_pq, source.secret, source.error_stddev);
+  d->fingerprint = make_fingerprint(source, d->primes);
+
+  parameters result(std::move(d));
+  check_scales(result);
+  check_digits(result);
+  check_security(result);
+  return result;
+}
+
+parameters parameters::from_json(std::string_view text) { return from_literal(literal::from_json(text)); }
+std::string parameters::to_json(unsigned indent) const { return data_->source.to_json(indent); }
+
+const literal& parameters::source() const noexcept { return data_->source; }
+const std::string& parameters::name() const noexcept { return data_->source.name; }
+unsigned parameters::log_n() const noexcept { return data_->source.log_n; }
+std::size_t parameters::n() const noexcept { return std::size_t{1} << log_n(); }
+std::size_t parameters::slots() const noexcept { return n() / 2; }
+unsigned parameters::word_bits() const noexcept { return data_->source.word_bits; }
+std::size_t parameters::word_bytes() const noexcept { return word_bits() / 8; }
+std::size_t parameters::limb_bytes() const noexcept { return n() * word_bytes(); }
+
+std::span<const std::uint64_t> parameters::primes() const noexcept { return data_->primes; }
+unsigned parameters::prime_count() const noexcept { return static_cast<unsigned>(data_->primes.size()); }
+unsigned parameters::special_count() const noexcept { return data_->special; }
+unsigned parameters::terminal_count() const noexcept { return data_->terminals; }
+unsigned parameters::main_count() const noexcept { return data_->mains; }
+backend::window parameters::special_window() const noexcept { return {0, data_->special}; }
+backend::window parameters::all_window() const noexcept { return {0, prime_count()}; }
+
+unsigned parameters::max_level() const noexcept { return data_->source.depth; }
+
+const level_info& parameters::level(unsigned l) const {
+  HALOCLINE_EXPECTS(l <= max_level(), invalid_argument, "level ", l, " asked for; parameters \"", name(),
+                    "\" have levels 0..", max_level());
+  return data_->levels[l];
+}
+
+double parameters::target_scale() const noexcept { return std::exp2(data_->source.scale_bits); }
+
+unsigned parameters::digit_size() const noexcept { return data_->source.digit_size; }
+
+unsigned parameters::digit_count() const noexcept {
+  const unsigned chain = data_->terminals + data_->mains;
+  return (chain + digit_size() - 1) / digit_size();
+}
+
+backend::window parameters::digit(unsigned j) const {
+  HALOCLINE_EXPECTS(j < digit_count(), invalid_argument, "digit ", j, " asked for; parameters \"", name(),
+                    "\" have digits 0..", digit_count() - 1);
+  const unsigned first = special_count() + j * digit_size();
+  return {first, std::min(digit_size(), prime_count() - first)};
+}
+
+unsigned parameters::key_limbs(unsigned l) const {
+  HALOCLINE_EXPECTS(l <= max_level(), invalid_argument, "key for level ", l, " asked for; parameters \"", name(),
+                    "\" have levels 0..", max_level());
+  return data_->key_limbs[l];
+}
+
+const secret_distribution& parameters::secret() const noexcept { return data_->source.secret; }
+double parameters::error_stddev() const noexcept { return data_->source.error_stddev; }
+
+unsigned parameters::galois_generator() const noexcept { return data_->source.galois_generator; }
+
+std::uint64_t parameters::galois_element(std::int64_t rotation) const noexcept {
+  const auto period = static_cast<std::int64_t>(slots());
+  auto exponent = static_cast<std::uint64_t>((rotation % period + period) % period);
+  const std::uint64_t mask = 2 * n() - 1;
+  std::uint64_t result = 1;
+  for (std::uint64_t base = galois_generator(); exponent != 0; exponent >>= 1U) {
+    if ((exponent & 1U) != 0) result = result * base & mask;
+    base = base * base & mask;
+  }
+  return result;
+}
+
+std::uint64_t parameters::conjugation_element() const noexcept { return 2 * n() - 1; }
+
+double parameters::log2_q() const noexcept { return data_->levels.back().log2_modulus; }
+double parameters::log2_p() const noexcept { return data_->log2_p; }
+double parameters::log2_pq() const noexcept { return data_->log2_pq; }
+const security_estimate& parameters::security() const noexcept { return data_->security; }
+const fingerprint_bytes& parameters::fingerprint() const noexcept { return data_->fingerprint; }
+
+}  // namespace halocline::params
