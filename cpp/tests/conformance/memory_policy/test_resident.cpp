@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/memory/policy/resident.hpp"
+
+#include "memory_policy/policy_conformance.hpp"
+
+namespace {
+
+using namespace halocline;
+
+struct resident_case {
+  static constexpr const char* name = "resident";
+};
+using halocline::test::PolicyConformance;
+INSTANTIATE_TYPED_TEST_SUITE_P(Resident, PolicyConformance, resident_case);
+
+TEST(ResidentPolicy, PlacesUpToTheLastByteOfTheBudget) {
+  const memory::resident_policy policy;
+  memory::policy_state state;
+  state.budget_bytes = 1000;
+  state.counters.live_bytes = 400;
+  EXPECT_EQ(policy.decide(state, {600, memory::object_class::scratch, "x"}), memory::placement::device);
+  EXPECT_EQ(policy.decide(state, {601, memory::object_class::scratch, "x"}), memory::placement::refuse);
+  EXPECT_EQ(policy.decide(state, {~std::size_t{0}, memory::object_class::scratch, "x"}),
+            memory::placement::refuse);
+}
+
+}  // namespace
