@@ -30,6 +30,7 @@ class evaluator {
   evaluator(context& ctx, key_set& keys, maintenance mode = maintenance::automatic);
 
   [[nodiscard]] context& ctx() const noexcept { return ctx_; }
+  [[nodiscard]] key_set& keys() const noexcept { return keys_; }
   [[nodiscard]] encoder& encode() noexcept { return encoder_; }
   [[nodiscard]] maintenance mode() const noexcept { return mode_; }
   void set_mode(maintenance mode) noexcept { mode_ = mode; }
