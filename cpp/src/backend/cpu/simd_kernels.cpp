@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/cpu/kernel_set.hpp"
+#include "backend/cpu/simd_kernels.hpp"
+
+#include "backend/cpu/simd_config.hpp"
+#include "hwy/targets.h"
 
 namespace halocline::backend::cpu {
 
 template <typename WordT>
 kernel_set<WordT> simd_kernels() {
-  return scalar_kernels<WordT>();
+  kernel_set<WordT> kernels = scalar_kernels<WordT>();
+  add_ntt_kernels(kernels);
+  return kernels;
 }
 
 template kernel_set<std::uint32_t> simd_kernels<std::uint32_t>();
