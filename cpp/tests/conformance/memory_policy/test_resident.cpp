@@ -3,14 +3,12 @@
 
 #include "memory_policy/policy_conformance.hpp"
 
+namespace halocline::test {
 namespace {
-
-using namespace halocline;
 
 struct resident_case {
   static constexpr const char* name = "resident";
 };
-using halocline::test::PolicyConformance;
 INSTANTIATE_TYPED_TEST_SUITE_P(Resident, PolicyConformance, resident_case);
 
 TEST(ResidentPolicy, PlacesUpToTheLastByteOfTheBudget) {
@@ -25,3 +23,4 @@ TEST(ResidentPolicy, PlacesUpToTheLastByteOfTheBudget) {
 }
 
 }  // namespace
+}  // namespace halocline::test
