@@ -24,9 +24,10 @@ add_library(halocline_options INTERFACE)
 target_compile_options(halocline_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra>"
   "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${HALOCLINE_WERROR}>>:-Werror>")
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # GCC 12 warns about its own std::string (https://gcc.gnu.org/PR105651).
-  target_compile_options(halocline_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 and 13 warn about their own std::string (https://gcc.gnu.org/PR105651) and std::vector::insert.
+  target_compile_options(halocline_options INTERFACE
+    "$<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict;-Wno-stringop-overflow>")
 endif()
 
 if(HALOCLINE_SANITIZE OR HALOCLINE_FUZZ)
