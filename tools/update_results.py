@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the results block of README.md from recorded runs, so that no figure is typed by hand.
+
+Reads `cpp/bench/results/<device>/peers*.json` (written by `halocline bench peers --json FILE`) and
+`digits*.json` (by `halocline run digits --json FILE`) and replaces what stands between the lines
+`<!-- results:begin -->` and `<!-- results:end -->`. Other files in those folders belong to other pages and
+are not read. With `--check` nothing is written: the exit status is 1 when the block is not what the files
+say, or when a file does not follow its schema.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = "cpp/bench/results"
+PAGE = "README.md"
+BEGIN = "<!-- results:begin -->"
+END = "<!-- results:end -->"
+PEERS_SCHEMA = 1
+
+Json = dict[str, Any]
+
+
+class ResultError(Exception):
+    """A recorded run or a page is not what it must be; the message begins with its path."""
+
+
+def field(data: Any, key: str, kind: type | tuple[type, ...], where: str) -> Any:
+    """`data[key]`, which must be there and of a kind; numbers must be finite and not negative."""
+    if not isinstance(data, dict) or key not in data:
+        raise ResultError(f"{where}: '{key}' is missing")
+    value = data[key]
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise ResultError(f"{where}: '{key}' is {value!r}")
+    if isinstance(value, int | float) and not (math.isfinite(value) and value >= 0):
+        raise ResultError(f"{where}: '{key}' is {value!r}; expected a finite number of at least 0")
+    return value
+
+
+def load(path: Path) -> Json:
+    """The JSON object in a file."""
+    try:
+        data = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise ResultError(f"{path}: {error}") from error
+    if not isinstance(data, dict):
+        raise ResultError(f"{path}: expected a JSON object")
+    return data
+
+
+def number(value: float | None) -> str:
+    """Three significant digits, without exponent; a dash where there is no measurement."""
+    if value is None:
+        return "-"
+    decimals = 0 if value == 0 else max(0, 2 - math.floor(math.log10(value)))
+    return f"{value:.{decimals}f}"
+
+
+def bytes_text(count: float) -> str:
+    """1536 -> "1.5 KiB"."""
+    unit = 0
+    while count >= 1024 and unit < 3:
+        count /= 1024
+        unit += 1
+    return f"{count:.4g} {('B', 'KiB', 'MiB', 'GiB')[unit]}"
+
+
+def machine_text(data: Json, path: Path) -> str:
+    """One line on where and with which commit a file was made."""
+    machine = data.get("machine", {})
+    known = [str(machine[key]) for key in ("cpu", "device", "name") if machine.get(key)]
+    commit = field(data, "commit", str, str(path))
+    return f"{known[0] if known else path.parent.name}, commit {commit[:10]}"
+
+
+class PeerSet:
+    """One parameter set of a peers run: its columns and its cells by operation."""
+
+    OPENFHE = ("openfhe_ms", "openfhe_reference_ms")
+
+    def __init__(self, data: Any, where: str) -> None:
+        self.name = field(data, "name", str, where)
+        where = f"{where}: set '{self.name}'"
+        n = field(data, "n", int, where)
+        if n < 2 or n & (n - 1):
+            raise ResultError(f"{where}: 'n' is {n}; expected a power of two")
+        log_q = field(data, "log_q", (int, float), where)
+        self.title = f"N=2^{n.bit_length() - 1}, log Q {log_q:.0f}"
+        self.rows: dict[str, Json] = {}
+        for row in field(data, "rows", list, where):
+            operation = field(row, "operation", str, where)
+            field(row, "halocline_ms", (int, float), f"{where}: '{operation}'")
+            for key in ("seal_ms", *self.OPENFHE):
+                field(row, key, (int, float, type(None)), f"{where}: '{operation}'")
+            self.rows[operation] = row
+        present = [key for key in self.OPENFHE if any(row[key] is not None for row in self.rows.values())]
+        self.keys = ["halocline_ms", "seal_ms", *present]
+
+    def header(self) -> list[str]:
+        """Titles of the columns."""
+        names = {
+            "halocline_ms": f"{self.title}: Halocline",
+            "seal_ms": "SEAL",
+            "openfhe_ms": "OpenFHE",
+            "openfhe_reference_ms": "OpenFHE, not of this run",
+        }
+        return [names[key] for key in self.keys]
+
+    def cells(self, operation: str) -> list[str]:
+        """Milliseconds, and how many times as fast Halocline is."""
+        row = self.rows.get(operation)
+        if row is None:
+            return ["-"] * len(self.keys)
+        own = row["halocline_ms"]
+        texts = [number(own)]
+        for key in self.keys[1:]:
+            factor = f" ({row[key] / own:.1f}x)" if row[key] and own else ""
+            texts.append(number(row[key]) + factor)
+        return texts
+
+
+def peers_lines(path: Path) -> Iterator[str]:
+    """The table of one peers file."""
+    data = load(path)
+    schema = field(data, "schema", int, str(path))
+    if schema != PEERS_SCHEMA:
+        raise ResultError(f"{path}: schema {schema}; expected {PEERS_SCHEMA}")
+    sets = [PeerSet(each, str(path)) for each in field(data, "sets", list, str(path))]
+    if not sets:
+        raise ResultError(f"{path}: no sets")
+    yield f"`halocline bench peers`, milliseconds with one thread ({machine_text(data, path)}):"
+    yield ""
+    header = ["operation", *(title for each in sets for title in each.header())]
+    yield f"| {' | '.join(header)} |"
+    yield f"|---|{'---:|' * (len(header) - 1)}"
+    operations = dict.fromkeys(operation for each in sets for operation in each.rows)
+    for operation in operations:
+        cells = [operation, *(cell for each in sets for cell in each.cells(operation))]
+        yield f"| {' | '.join(cells)} |"
+
+
+def digits_lines(path: Path) -> Iterator[str]:
+    """The sentence of one digits file."""
+    data = load(path)
+    where = str(path)
+    images = field(data, "images", int, where)
+    shares = {
+        key: field(data, key, (int, float), where) for key in ("accuracy", "accuracy_plain", "agreement")
+    }
+    if any(share > 1 for share in shares.values()):
+        raise ResultError(f"{where}: accuracies and agreement are shares from 0 to 1, got {shares}")
+    total = field(field(data, "seconds", dict, where), "total", (int, float), f"{where}: 'seconds'")
+    peak = field(data, "peak_bytes", int, where)
+    yield (
+        f"`halocline run digits` ({machine_text(data, path)}): {images} held-out images in {number(total)} s,"
+        f" accuracy {shares['accuracy']:.1%} encrypted and {shares['accuracy_plain']:.1%} plain, "
+        f"agreement {shares['agreement']:.1%}, peak {bytes_text(peak)}."
+    )
+
+
+def block(root: Path) -> str:
+    """What belongs between the markers."""
+    readers = (("peers*.json", peers_lines), ("digits*.json", digits_lines))
+    parts = []
+    for device in sorted(path for path in (root / RESULTS).glob("*") if path.is_dir()):
+        for pattern, read in readers:
+            parts += ["\n".join(read(path)) for path in sorted(device.glob(pattern))]
+    return "\n\n".join(parts) if parts else "Not measured yet."
+
+
+def replaced(text: str, page: Path, content: str) -> str:
+    """The page with `content` between the markers."""
+    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
+        raise ResultError(f"{page}: expected one '{BEGIN}' and one '{END}' behind it")
+    return f"{text[: text.index(BEGIN)]}{BEGIN}\n{content}\n{text[text.index(END) :]}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Updates or checks the page of the checkout that this file lies in, or of another root."""
+    parser = argparse.ArgumentParser(description="Writes the results block of README.md.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail when the block is stale")
+    parser.add_argument("--root", type=Path, default=ROOT, help="checkout to work on")
+    options = parser.parse_args(arguments)
+    page = options.root / PAGE
+    try:
+        old = page.read_text()
+        new = replaced(old, page, block(options.root))
+    except (ResultError, OSError) as error:
+        print(error)
+        return 1
+    if new == old:
+        print("results: ok")
+        return 0
+    if options.check:
+        print(f"{page}:1: the results block is stale; run python tools/update_results.py")
+        return 1
+    page.write_text(new)
+    print(f"results: wrote {page}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
