@@ -3,6 +3,8 @@
 
 #include <complex>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -11,43 +13,65 @@
 
 namespace halocline::ckks {
 
+class slot_transform;
+
 /// Maps complex slot vectors to polynomials and back (canonical embedding restricted to the orbit of the Galois
 /// generator; Cheon, Kim, Kim, Song, "Homomorphic encryption for arithmetic of approximate numbers", 2017). Slot k is the
 /// value at zeta^(g^k), so the automorphism X -> X^(g^r) rotates slots to the left by r. A vector of n < N/2 slots
 /// becomes a polynomial in X^(N/2n) (sparse packing).
+///
+/// Encoding errs by at most half an integer per coefficient plus 2^-50 of the largest one. Tables of a slot count are
+/// made at its first use and kept. Not thread-safe.
 class encoder {
  public:
   explicit encoder(context& ctx);
+  encoder(encoder&&) noexcept;
+  ~encoder();
 
   /// round(scale * embedding^-1(values)) at `level`. `values` may be shorter than `slots` (zero padded); `slots` 0
   /// means the next power of two of the number of values.
   /// @throws invalid_argument when there are more values than slots, slots is not a power of two or above N/2, a
-  ///   value is NaN or infinite, the scale is not positive, or a coefficient would not fit the modulus of the level
-  ///   (the message gives the largest magnitude that fits).
+  ///   value is NaN or infinite, the scale is not positive, or a coefficient reaches 2^126 or half the modulus of the
+  ///   level (the message gives the largest magnitude that always fits).
   [[nodiscard]] plaintext encode(std::span<const std::complex<double>> values, unsigned level, double scale,
                                  std::uint32_t slots = 0);
+  /// The same for real values.
   [[nodiscard]] plaintext encode(std::span<const double> values, unsigned level, double scale,
                                  std::uint32_t slots = 0);
 
-  /// Integer coefficients only; scale * |value| must stay below 2^62.
+  /// Integer coefficients only.
+  /// @throws invalid_argument as `encode`, and when a coefficient reaches 2^62
   [[nodiscard]] compact_plaintext encode_compact(std::span<const std::complex<double>> values, double scale,
                                                  std::uint32_t slots = 0);
   /// Residues and NTT of a compact plaintext at a level.
+  /// @throws invalid_argument when a coefficient does not fit the modulus of the level
   [[nodiscard]] plaintext expand(const compact_plaintext& source, unsigned level);
 
-  /// Slot values of a plaintext. Uses only as many primes as the magnitude needs, and checks them against the
-  /// residues of one more, so that a large coefficient is never truncated silently.
+  /// Slot values of a plaintext. Uses only as many primes as a magnitude of 2^20 needs, and checks them against the
+  /// residues of one more, so that a large coefficient is never truncated silently: then it uses all of them.
   [[nodiscard]] std::vector<std::complex<double>> decode(const plaintext& source);
 
+  /// Slot values of the polynomial sum_j coefficients[j] X^(j N/2n) with 2n real coefficients: the last step of
+  /// decoding, for callers that have lifted the coefficients themselves. The coefficients are overwritten.
+  /// @throws invalid_argument unless the number of coefficients is twice a valid number of slots
+  [[nodiscard]] std::vector<std::complex<double>> to_slots(std::span<double> coefficients);
+
  private:
-  [[nodiscard]] std::vector<double> to_coefficients(std::span<const std::complex<double>> values, double scale,
-                                                    std::uint32_t slots) const;
-  [[nodiscard]] plaintext from_coefficients(std::span<const double> coefficients, unsigned level, double scale,
-                                            std::uint32_t slots);
+  /// Integer coefficients in a device buffer.
+  struct integers {
+    memory::buffer data;
+    unsigned words = 1;  ///< 64-bit words of a coefficient
+  };
+
+  [[nodiscard]] const slot_transform& transform(std::uint32_t slots);
+  [[nodiscard]] integers round(std::span<const std::complex<double>> values, double scale, std::uint32_t slots,
+                               double limit_bits, memory::object_class cls, const char* tag);
+  [[nodiscard]] plaintext to_plaintext(const memory::buffer& coefficients, unsigned words, unsigned level);
 
   context& ctx_;
-  std::vector<std::complex<double>> roots_;     ///< zeta_{2N}^i, i < 2N
-  std::vector<std::uint32_t> generator_powers_;  ///< g^k mod 2N, k < N/2
+  std::map<std::uint32_t, std::unique_ptr<slot_transform>> transforms_;
+  std::vector<double> work_;  ///< coefficients in flight, kept to spare fresh pages
+  std::vector<std::uint64_t> staging_;
 };
 
 }  // namespace halocline::ckks

@@ -9,12 +9,14 @@
 
 namespace halocline::ckks {
 
-/// Key set of a ghost run: every key exists at once, as shapes without contents, and every request is remembered with
-/// the highest level it was made for. Its `requests()` are exactly the keys that the program needs.
-/// The context must be one on the ghost backend.
+/// Key set of a ghost run: every key exists at once, as buffers without contents of the size for the highest level of
+/// the parameters, and every request is remembered with the highest level it was made for. Its `requests()` are exactly
+/// the keys that the program needs.
 class recording_key_set final : public key_set {
  public:
-  explicit recording_key_set(context& ghost) : ghost_(ghost) {}
+  /// @param ghost must outlive this object
+  /// @throws invalid_argument unless the context is on the ghost backend
+  explicit recording_key_set(context& ghost);
 
   [[nodiscard]] const evaluation_key& get(std::uint64_t galois_element, unsigned level) override;
   [[nodiscard]] bool contains(std::uint64_t, unsigned) const override { return true; }

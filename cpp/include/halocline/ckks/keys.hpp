@@ -13,24 +13,31 @@ namespace halocline::ckks {
 
 /// The secret polynomial s. Lives only on the client: coefficients and NTT form are in buffers that are zeroed when
 /// freed. Move-only, no printing, no implicit serialization.
+///
+/// Both buffers are of class scratch, which no policy ever writes to another tier.
 struct secret_key {
   memory::buffer coefficients;  ///< N signed 64-bit integers in {-1, 0, 1}
   ring::poly value;             ///< NTT form modulo all primes (special + whole chain)
 };
 
-/// (b, a) = (-a s + e, a) modulo the chain of the highest level, NTT form; a is seeded.
+/// (b, a) = (-a s + e, a) modulo all chain primes, NTT form: a lower level may use terminal primes that the highest does
+/// not, and encryption at a level takes the limbs of its window.
 struct public_key {
   ring::poly b;
   ring::poly a;
-  backend::uniform_source seed;
+  backend::uniform_source seed;  ///< expands to a
+
+  /// Bytes of residues.
+  [[nodiscard]] std::size_t bytes() const noexcept { return b.data().size() + a.data().size(); }
 };
 
 /// One digit of an evaluation key. Limb i belongs to prime i of the parameters (special, terminals, mains), cut off
-/// after the primes of the key's level, so a key for a lower level is a prefix. Montgomery form.
+/// after the primes of the key's level, so a key for a lower level is a prefix. Montgomery form: both stored halves are
+/// 2^w times the residues of the encryption (w bits of a word); the uniform stream is taken as the stored form of a.
 struct evaluation_key_digit {
   memory::buffer b;
   memory::buffer a;                ///< empty when the key is kept seeded
-  backend::uniform_source source;  ///< expands to a
+  backend::uniform_source source;  ///< expands to a, whether a is kept or not
 };
 
 /// Key that switches from some secret s' to s at levels up to `level`: digit j is an encryption of P s' on the limbs
@@ -42,7 +49,12 @@ struct evaluation_key {
   unsigned level = 0;
   std::vector<evaluation_key_digit> digits;
 
+  /// Bytes of residues, and 32 for the seed of each digit whose a is not kept.
   [[nodiscard]] std::size_t bytes() const noexcept;
+  /// Limbs of every digit.
+  [[nodiscard]] static unsigned limb_count(const params::parameters& parameters, unsigned level);
+  /// Digits of a key for levels up to `level`: those that begin within its limbs.
+  [[nodiscard]] static unsigned digit_count(const params::parameters& parameters, unsigned level);
 };
 
 /// Galois element that names the relinearization key.
@@ -56,7 +68,7 @@ struct key_request {
   bool operator==(const key_request&) const = default;
 };
 
-/// Generates keys for one secret. Owns nothing secret itself; `secret` must outlive it.
+/// Generates keys. Keeps nothing secret itself; every secret or error polynomial in between is zeroed after use.
 class key_generator {
  public:
   key_generator(context& ctx, ring::random_source& random) : ctx_(ctx), random_(random) {}
@@ -64,6 +76,8 @@ class key_generator {
   /// Draws s as the parameters say (uniform ternary or sparse).
   [[nodiscard]] secret_key make_secret_key();
   [[nodiscard]] public_key make_public_key(const secret_key& secret);
+  /// One key. All digits share a fresh public seed; the number of the digit is its stream.
+  /// @throws invalid_argument when the level is above the highest, or the element is even or above 2N
   /// @param seeded keep only the seed of a (half the bytes; expanded inside the key multiplication)
   [[nodiscard]] evaluation_key make_evaluation_key(const secret_key& secret, const key_request& request,
                                                    bool seeded = false);
@@ -77,6 +91,7 @@ class key_generator {
 void expand(context& ctx, evaluation_key& key);
 
 /// Copies a key into another context of equal parameters.
+/// @throws invalid_argument when the parameters differ, or the source is a ghost and the target is not
 [[nodiscard]] evaluation_key transfer(context& from, const evaluation_key& source, context& to);
 
 }  // namespace halocline::ckks

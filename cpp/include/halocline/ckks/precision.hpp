@@ -7,7 +7,7 @@
 
 namespace halocline::ckks {
 
-/// Distance between computed and expected slots, as bits: -log2 of the absolute error.
+/// Distance between computed and expected slots, as bits: -log2 of the absolute error (infinite for no error at all).
 struct precision_stats {
   double mean_bits = 0.0;     ///< of the mean error over slots
   double worst_bits = 0.0;    ///< of the largest error

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/ckks/ciphertext.hpp"
+
+#include <bit>
+#include <cmath>
+
+#include "ckks/small_poly.hpp"
+#include "halocline/core/expects.hpp"
+
+namespace halocline::ckks {
+namespace {
+
+/// A ciphertext with the description of `source` and room for its residues in `ctx`.
+ciphertext allocate_like(context& ctx, const ciphertext& source) {
+  ciphertext result;
+  for (const ring::poly& part : source.parts) {
+    result.parts.push_back(ring::make_poly(ctx.ring(), part.chain().primes, memory::object_class::ciphertext, "ciphertext"));
+  }
+  result.level = source.level;
+  result.scale = source.scale;
+  result.slots = source.slots;
+  result.seed = source.seed;
+  return result;
+}
+
+}  // namespace
+
+std::size_t ciphertext::bytes() const noexcept {
+  std::size_t total = 0;
+  for (const ring::poly& part : parts) total += part.data().size();
+  return total;
+}
+
+ciphertext clone(context& ctx, const ciphertext& source) {
+  check(ctx, source, "clone");
+  ciphertext result = allocate_like(ctx, source);
+  std::vector<backend::unary_job> jobs;
+  for (std::size_t i = 0; i < source.parts.size(); ++i) {
+    jobs.push_back({result.parts[i].chain(), source.parts[i].chain()});
+  }
+  ctx.device().copy(ctx.tables(), jobs);
+  return result;
+}
+
+ciphertext transfer(context& from, const ciphertext& source, context& to) {
+  check(from, source, "transfer");
+  ciphertext result = allocate_like(to, source);
+  for (std::size_t i = 0; i < source.parts.size(); ++i) {
+    transfer_bytes(from, source.parts[i].data(), to, result.parts[i].data());
+  }
+  return result;
+}
+
+void check(const context& ctx, const ciphertext& value, const char* operation) {
+  const params::parameters& parameters = ctx.parameters();
+  HALOCLINE_EXPECTS(value.parts.size() == 2 || value.parts.size() == 3, invalid_argument, operation,
+                    ": a ciphertext with ", value.parts.size(), " components; expected 2, or 3 before relinearization");
+  HALOCLINE_EXPECTS(value.level <= parameters.max_level(), invalid_argument, operation, ": a ciphertext of level ",
+                    value.level, "; the highest level of parameters '", parameters.name(), "' is ",
+                    parameters.max_level());
+  const backend::window q = parameters.level(value.level).q;
+  for (const ring::poly& part : value.parts) {
+    HALOCLINE_EXPECTS(part, invalid_argument, operation, ": a component of the ciphertext is empty (moved from?)");
+    HALOCLINE_EXPECTS(part.data().owner() == &ctx.runtime(), invalid_argument, operation,
+                      ": the ciphertext belongs to another engine or client; transfer it to this one first");
+    const backend::window primes = part.chain().primes;
+    HALOCLINE_EXPECTS(part.special().primes.count == 0 && primes == q &&
+                          part.data().size() == q.count * ctx.tables().limb_bytes(),
+                      invalid_argument, operation, ": a component has the primes [", primes.first, ", ", primes.end(),
+                      "); level ", value.level, " of parameters '", parameters.name(), "' has [", q.first, ", ",
+                      q.end(), "). It was made for other parameters");
+  }
+  HALOCLINE_EXPECTS(std::isfinite(value.scale) && value.scale > 0, invalid_argument, operation,
+                    ": a ciphertext of scale ", value.scale, "; expected a positive number");
+  HALOCLINE_EXPECTS(std::has_single_bit(value.slots) && value.slots <= parameters.slots(), invalid_argument,
+                    operation, ": a ciphertext of ", value.slots, " slots; expected a power of two up to ",
+                    parameters.slots());
+}
+
+}  // namespace halocline::ckks

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/ckks/key_plan.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "halocline/core/expects.hpp"
+
+namespace halocline::ckks {
+
+recording_key_set::recording_key_set(context& ghost) : ghost_(ghost) {
+  HALOCLINE_EXPECTS(ghost.runtime().is_ghost(), invalid_argument,
+                    "recording_key_set: the context is on backend '", ghost.device().name(),
+                    "'; keys without contents are usable on the ghost backend only");
+}
+
+const evaluation_key& recording_key_set::get(std::uint64_t galois_element, unsigned level) {
+  const params::parameters& parameters = ghost_.parameters();
+  HALOCLINE_EXPECTS(level <= parameters.max_level(), invalid_argument, "key for level ", level,
+                    "; the highest level is ", parameters.max_level());
+  unsigned& highest = levels_.try_emplace(galois_element, level).first->second;
+  highest = std::max(highest, level);
+  evaluation_key& key = keys_[galois_element];
+  if (!key.digits.empty()) return key;
+  // For the highest level of the parameters, so that the key stays the same object when a higher request follows.
+  key.galois_element = galois_element;
+  key.level = parameters.max_level();
+  const std::size_t bytes = evaluation_key::limb_count(parameters, key.level) * parameters.limb_bytes();
+  for (unsigned j = 0; j < evaluation_key::digit_count(parameters, key.level); ++j) {
+    evaluation_key_digit digit;
+    digit.b = ghost_.runtime().allocate(bytes, memory::object_class::evaluation_key, "evaluation_key.b");
+    digit.a = ghost_.runtime().allocate(bytes, memory::object_class::evaluation_key, "evaluation_key.a");
+    digit.source.stream = j;
+    key.digits.push_back(std::move(digit));
+  }
+  return key;
+}
+
+std::vector<key_request> recording_key_set::requests() const {
+  std::vector<key_request> result;
+  for (const auto& [element, level] : levels_) result.push_back({element, level});
+  return result;
+}
+
+}  // namespace halocline::ckks

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/ckks/key_set.hpp"
+
+#include <utility>
+
+#include "halocline/core/expects.hpp"
+
+namespace halocline::ckks {
+namespace {
+
+/// Steps of the rotation that an element belongs to, of least magnitude; nothing when it is no rotation.
+std::optional<std::int64_t> rotation_steps(const params::parameters& parameters, std::uint64_t galois_element) {
+  const std::uint64_t mask = 2 * parameters.n() - 1;
+  const auto slots = static_cast<std::int64_t>(parameters.slots());
+  std::uint64_t power = 1;
+  for (std::int64_t k = 0; k < slots; ++k) {
+    if (power == galois_element) return k <= slots / 2 ? k : k - slots;
+    power = power * parameters.galois_generator() & mask;
+  }
+  return std::nullopt;
+}
+
+/// How to get a key that is missing.
+std::string advice(const params::parameters& parameters, std::uint64_t galois_element) {
+  if (galois_element == relinearization_element) return "generate it together with the other keys";
+  if (galois_element == parameters.conjugation_element()) return "ask for the conjugation key when generating keys";
+  const auto steps = rotation_steps(parameters, galois_element);
+  if (steps) return text("add ", *steps, " to rotations");
+  return text("generate a key for Galois element ", galois_element);
+}
+
+/// Checks that a key has the shape that its element and level ask for.
+void check_key(const params::parameters& parameters, const evaluation_key& key) {
+  HALOCLINE_EXPECTS(key.galois_element % 2 == 1 && key.galois_element < 2 * parameters.n(), invalid_argument,
+                    "key set: Galois element ", key.galois_element, " must be odd and below 2N = ",
+                    2 * parameters.n());
+  HALOCLINE_EXPECTS(key.level <= parameters.max_level(), invalid_argument, "key set: a key for level ", key.level,
+                    "; the highest level is ", parameters.max_level());
+  const std::size_t digits = evaluation_key::digit_count(parameters, key.level);
+  const std::size_t bytes = evaluation_key::limb_count(parameters, key.level) * parameters.limb_bytes();
+  bool fits = key.digits.size() == digits;
+  for (const evaluation_key_digit& digit : key.digits) {
+    fits = fits && digit.b.size() == bytes && (!digit.a || digit.a.size() == bytes);
+  }
+  HALOCLINE_EXPECTS(fits, invalid_argument, "key set: the ", describe_key(parameters, key.galois_element),
+                    " does not have ", digits, " digits of ", bytes,
+                    " bytes per half; it was made for other parameters");
+}
+
+}  // namespace
+
+void memory_key_set::add(evaluation_key key) {
+  check_key(parameters_, key);
+  const std::uint64_t element = key.galois_element;
+  keys_.insert_or_assign(element, std::move(key));
+}
+
+const evaluation_key& memory_key_set::get(std::uint64_t galois_element, unsigned level) {
+  const auto found = keys_.find(galois_element);
+  HALOCLINE_EXPECTS(found != keys_.end(), missing_key, describe_key(parameters_, galois_element), " missing; ",
+                    advice(parameters_, galois_element));
+  HALOCLINE_EXPECTS(found->second.level >= level, missing_key, describe_key(parameters_, galois_element),
+                    " is for levels up to ", found->second.level, ", needed at level ", level,
+                    "; generate it for level ", level);
+  return found->second;
+}
+
+bool memory_key_set::contains(std::uint64_t galois_element, unsigned level) const {
+  const auto found = keys_.find(galois_element);
+  return found != keys_.end() && found->second.level >= level;
+}
+
+std::vector<key_request> memory_key_set::list() const {
+  std::vector<key_request> result;
+  for (const auto& [element, key] : keys_) result.push_back({element, key.level});
+  return result;
+}
+
+std::size_t memory_key_set::bytes() const noexcept {
+  std::size_t total = 0;
+  for (const auto& [element, key] : keys_) total += key.bytes();
+  return total;
+}
+
+std::string describe_key(const params::parameters& parameters, std::uint64_t galois_element) {
+  if (galois_element == relinearization_element) return "relinearization key";
+  if (galois_element == parameters.conjugation_element()) return "conjugation key";
+  if (const auto steps = rotation_steps(parameters, galois_element)) {
+    return text("rotation key for step ", *steps);
+  }
+  return text("Galois key for element ", galois_element);
+}
+
+}  // namespace halocline::ckks

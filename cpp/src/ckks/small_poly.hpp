@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "halocline/ckks/context.hpp"
+#include "halocline/ckks/keys.hpp"
+
+/// Secret and error polynomials on their way from the sampler to residues.
+namespace halocline::ckks {
+
+/// Coefficients of a secret or error polynomial on the host; zeroed on destruction.
+class small_coefficients {
+ public:
+  explicit small_coefficients(std::size_t n) : values_(n) {}
+  ~small_coefficients();
+  small_coefficients(const small_coefficients&) = delete;
+  small_coefficients& operator=(const small_coefficients&) = delete;
+
+  [[nodiscard]] std::span<std::int64_t> values() noexcept { return values_; }
+
+ private:
+  std::vector<std::int64_t> values_;
+};
+
+/// Copies coefficients into a buffer that is zeroed when freed.
+[[nodiscard]] memory::buffer upload_small(context& ctx, small_coefficients& source, const char* tag);
+
+/// dst = residues of `coefficients`, in NTT form.
+void expand_small(context& ctx, const memory::buffer& coefficients, std::span<const backend::limb_view> dst);
+
+/// dst = a fresh polynomial with the parameters' error distribution, in NTT form.
+void draw_error(context& ctx, ring::random_source& random, const backend::limb_view& dst);
+
+/// dst = a fresh uniform ternary polynomial, in NTT form.
+void draw_ternary(context& ctx, ring::random_source& random, const backend::limb_view& dst);
+
+/// The NTT form of s modulo `primes`.
+[[nodiscard]] backend::limb_view secret_limbs(const secret_key& secret, backend::window primes);
+
+/// Checks that a secret key was made for the parameters and the runtime of `ctx`.
+/// @throws invalid_argument naming `operation`
+void check_secret(const context& ctx, const secret_key& secret, const char* operation);
+
+/// Copies the bytes of a buffer into one of the same size that belongs to another context, in pieces through the host.
+/// @throws invalid_argument when the contexts have different parameters, or when `from` is a ghost context and `to` is
+///   not: there would be nothing to copy
+void transfer_bytes(context& from, const memory::buffer& source, context& to, const memory::buffer& target);
+
+}  // namespace halocline::ckks
