@@ -16,7 +16,9 @@ function(halocline_add_tests folder)
   endif()
   set(target "halocline_${folder}_tests")
   add_executable(${target} ${sources})
-  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/cpp/src" "${PROJECT_SOURCE_DIR}/cpp/tests")
+  target_include_directories(${target} PRIVATE
+    "${PROJECT_SOURCE_DIR}/cpp/src" "${PROJECT_SOURCE_DIR}/cpp/tests" "${PROJECT_SOURCE_DIR}/cpp/tests/${folder}")
+  target_compile_options(${target} PRIVATE -O1)  # the library is optimised; its tests need to compile quickly
   target_link_libraries(${target} PRIVATE halocline halocline_options PkgConfig::sodium
     GTest::gmock GTest::gtest GTest::gtest_main)
   add_test(NAME ${folder} COMMAND ${target} WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
