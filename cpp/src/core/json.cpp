@@ -17,7 +17,8 @@ constexpr std::uint64_t exact_integers = std::uint64_t{1} << 53;
 
 constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-/// Length of the well-formed UTF-8 sequence at the start of `text` (Unicode 15, table 3-7), 0 when there is none.
+/// Length of the well-formed UTF-8 sequence at the start of `text` (Unicode 15, table 3-7), 0 when there is
+/// none.
 std::size_t utf8_length(std::string_view text) noexcept {
   const auto byte = [&](std::size_t i) -> unsigned {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
@@ -67,7 +68,8 @@ class parser {
     skip_space();
     value result = parse_value(0);
     skip_space();
-    if (at_ < source_.size()) fail(text("unexpected ", here(), " after the end of the value; expected nothing"));
+    if (at_ < source_.size())
+      fail(text("unexpected ", here(), " after the end of the value; expected nothing"));
     return result;
   }
 
@@ -114,9 +116,11 @@ class parser {
   }
 
   value parse_value(std::size_t depth) {
-    if (++values_ > limit_.values) fail(text("more than ", limit_.values, " values; expected at most that many"));
+    if (++values_ > limit_.values)
+      fail(text("more than ", limit_.values, " values; expected at most that many"));
     if (at_char('{') || at_char('[')) {
-      if (depth >= limit_.depth) fail(text("nested deeper than ", limit_.depth, " levels; expected at most that"));
+      if (depth >= limit_.depth)
+        fail(text("nested deeper than ", limit_.depth, " levels; expected at most that"));
       return at_char('{') ? value(parse_object(depth + 1)) : value(parse_array(depth + 1));
     }
     if (at_char('"')) return parse_string();
@@ -216,7 +220,8 @@ class parser {
         append_escape(result);
         continue;
       }
-      if (static_cast<unsigned char>(source_[at_]) < 0x20U) fail(text(here(), " in a string; expected an escape"));
+      if (static_cast<unsigned char>(source_[at_]) < 0x20U)
+        fail(text(here(), " in a string; expected an escape"));
       const std::size_t length = utf8_length(source_.substr(at_, 4));
       if (length == 0) fail(text(here(), " is not valid UTF-8 here; expected a complete character"));
       result.append(source_.substr(at_, length));
@@ -234,7 +239,8 @@ class parser {
       return;
     }
     const std::size_t which = at_ < source_.size() ? names.find(source_[at_]) : std::string_view::npos;
-    if (which == std::string_view::npos) fail(text("found ", here(), " after a backslash; expected one of \"\\/bfnrtu"));
+    if (which == std::string_view::npos)
+      fail(text("found ", here(), " after a backslash; expected one of \"\\/bfnrtu"));
     result.push_back(codes[which]);
     ++at_;
   }
@@ -254,7 +260,8 @@ class parser {
       static constexpr std::string_view digits = "0123456789abcdef";
       const char c = at_ < source_.size() ? source_[at_] : ' ';
       const std::size_t digit = digits.find(c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c);
-      if (digit == std::string_view::npos) fail(text("found ", here(), "; expected four hexadecimal digits after \\u"));
+      if (digit == std::string_view::npos)
+        fail(text("found ", here(), "; expected four hexadecimal digits after \\u"));
       code = code * 16 + static_cast<unsigned>(digit);
     }
     return code;
@@ -302,8 +309,8 @@ void write_value(std::string& out, const value& v, unsigned indent, std::size_t 
 
 /// Writes the elements of an array or object between its brackets, one per line when indented.
 template <typename ItemsT, typename WriteT>
-void write_items(std::string& out, const ItemsT& items, std::string_view brackets, unsigned indent, std::size_t depth,
-                 const WriteT& write_item) {
+void write_items(std::string& out, const ItemsT& items, std::string_view brackets, unsigned indent,
+                 std::size_t depth, const WriteT& write_item) {
   out.push_back(brackets[0]);
   bool first = true;
   for (const auto& item : items) {
@@ -341,7 +348,8 @@ void write_value(std::string& out, const value& v, unsigned indent, std::size_t 
 template <typename WantT>
 const WantT& get(const value& v, std::string_view what, std::string_view wanted) {
   const auto* found = std::get_if<WantT>(&v.data());
-  HALOCLINE_EXPECTS(found != nullptr, invalid_argument, "\"", what, "\" is of kind ", v.kind(), "; expected a ", wanted);
+  HALOCLINE_EXPECTS(found != nullptr, invalid_argument, "\"", what, "\" is of kind ", v.kind(),
+                    "; expected ", wanted);
   return *found;
 }
 
@@ -359,19 +367,23 @@ value::value(std::int64_t v) : data_(static_cast<double>(v)) {
 }
 
 std::string_view value::kind() const noexcept {
-  static constexpr std::array<std::string_view, 6> names = {"null", "bool", "number", "string", "array", "object"};
+  static constexpr std::array<std::string_view, 6> names = {"null",   "bool",  "number",
+                                                            "string", "array", "object"};
   return names[data_.index()];
 }
 
-bool value::as_bool(std::string_view what) const { return get<bool>(*this, what, "bool"); }
-double value::as_number(std::string_view what) const { return get<double>(*this, what, "number"); }
-const std::string& value::as_string(std::string_view what) const { return get<std::string>(*this, what, "string"); }
-const array& value::as_array(std::string_view what) const { return get<array>(*this, what, "array"); }
-const object& value::as_object(std::string_view what) const { return get<object>(*this, what, "object"); }
+bool value::as_bool(std::string_view what) const { return get<bool>(*this, what, "a bool"); }
+double value::as_number(std::string_view what) const { return get<double>(*this, what, "a number"); }
+const std::string& value::as_string(std::string_view what) const {
+  return get<std::string>(*this, what, "a string");
+}
+const array& value::as_array(std::string_view what) const { return get<array>(*this, what, "an array"); }
+const object& value::as_object(std::string_view what) const { return get<object>(*this, what, "an object"); }
 
 std::uint64_t value::as_integer(std::string_view what, std::uint64_t low, std::uint64_t high) const {
   const double number = as_number(what);
-  const bool whole = std::trunc(number) == number && number >= 0 && number <= static_cast<double>(exact_integers);
+  const bool whole =
+      std::trunc(number) == number && number >= 0 && number <= static_cast<double>(exact_integers);
   const std::uint64_t result = whole ? static_cast<std::uint64_t>(number) : 0;
   HALOCLINE_EXPECTS(whole && result >= low && result <= high, invalid_argument, "\"", what, "\" is ", number,
                     "; expected an integer in ", low, "..", high);
@@ -379,7 +391,8 @@ std::uint64_t value::as_integer(std::string_view what, std::uint64_t low, std::u
 }
 
 const value* find(const object& members, std::string_view name) noexcept {
-  const auto it = std::find_if(members.begin(), members.end(), [&](const member& m) { return m.first == name; });
+  const auto it =
+      std::find_if(members.begin(), members.end(), [&](const member& m) { return m.first == name; });
   return it == members.end() ? nullptr : &it->second;
 }
 

@@ -12,32 +12,37 @@ namespace {
 
 constexpr unsigned max_depth = 127;
 constexpr unsigned max_primes = 256;
-/// Base conversions sum at most 64 terms (backend::conversion_table), so digits and P have at most 64 primes.
-constexpr unsigned max_group = 64;
+/// Base conversions sum at most 64 terms (backend::conversion_table).
+constexpr unsigned max_digit = 64;
+/// Dividing by P and rescaling happen in one step, so P leaves room for the primes that a rescale drops.
+constexpr unsigned max_special = 48;
 constexpr std::size_t max_name = 64;
 
 /// The comparison is written so that NaN fails it.
 template <typename NumberT>
 void in_range(std::string_view field, NumberT value, NumberT low, NumberT high) {
-  HALOCLINE_EXPECTS(value >= low && value <= high, invalid_argument, field, " is ", value, "; expected ", low, "..",
-                    high);
+  HALOCLINE_EXPECTS(value >= low && value <= high, invalid_argument, field, " is ", value, "; expected ", low,
+                    "..", high);
 }
 
 bool is_name_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+         c == '.';
 }
 
 void check_name(const std::string& name) {
-  HALOCLINE_EXPECTS(name.size() <= max_name, invalid_argument, "name has ", name.size(), " characters; expected at most ",
-                    max_name);
-  HALOCLINE_EXPECTS(std::all_of(name.begin(), name.end(), is_name_char), invalid_argument,
-                    "name has a character that is not a letter, a digit, '-', '_' or '.'; expected only these");
+  HALOCLINE_EXPECTS(name.size() <= max_name, invalid_argument, "name has ", name.size(),
+                    " characters; expected at most ", max_name);
+  HALOCLINE_EXPECTS(
+      std::all_of(name.begin(), name.end(), is_name_char), invalid_argument,
+      "name has a character that is not a letter, a digit, '-', '_' or '.'; expected only these");
 }
 
 /// Level 0 holds values below 2^(base_bits - scale_bits - 1).
 void check_base(const literal& source, double high) {
   HALOCLINE_EXPECTS(source.base_bits >= source.scale_bits + 1 && source.base_bits <= high, invalid_argument,
-                    "base_bits is ", source.base_bits, "; expected scale_bits + 1 = ", source.scale_bits + 1, "..", high,
+                    "base_bits is ", source.base_bits, "; expected scale_bits + 1 = ", source.scale_bits + 1,
+                    "..", high,
                     ", so that level 0 holds values up to 1; raise base_bits or lower scale_bits");
 }
 
@@ -63,7 +68,8 @@ void check_words(const literal& source) {
 void check_secret(const literal& source) {
   const secret_distribution& secret = source.secret;
   if (secret.kind == secret_kind::ternary) {
-    HALOCLINE_EXPECTS(secret.hamming_weight == 0, invalid_argument, "hamming_weight is ", secret.hamming_weight,
+    HALOCLINE_EXPECTS(secret.hamming_weight == 0, invalid_argument, "hamming_weight is ",
+                      secret.hamming_weight,
                       " with a ternary secret; expected 0; set the kind to sparse to fix the weight");
   } else {
     in_range("hamming_weight", secret.hamming_weight, 1U, 1U << source.log_n);
@@ -77,21 +83,22 @@ void check_literal(const literal& source) {
   in_range("log_n", source.log_n, 10U, 17U);
   in_range("depth", source.depth, 0U, max_depth);
   check_words(source);
-  in_range("special_primes", source.special_primes, 1U, max_group);
-  in_range("digit_size", source.digit_size, 1U, max_group);
+  in_range("special_primes", source.special_primes, 1U, max_special);
+  in_range("digit_size", source.digit_size, 1U, max_digit);
   check_secret(source);
   in_range("error_stddev", source.error_stddev, 0.5, 64.0);
   HALOCLINE_EXPECTS(source.galois_generator == 5 || source.galois_generator == 3, invalid_argument,
-                    "galois_generator is ", source.galois_generator, "; expected 5, or 3 for SEAL's slot order");
+                    "galois_generator is ", source.galois_generator,
+                    "; expected 5, or 3 for SEAL's slot order");
 }
 
 void check_prime_count(const literal& source, unsigned terminals, unsigned mains) {
   const unsigned count = source.special_primes + terminals + mains;
-  HALOCLINE_EXPECTS(count <= max_primes, invalid_argument, "the parameters have ", count, " primes (", source.special_primes,
-                    " special, ", terminals, " terminal, ", mains, " main); expected at most ", max_primes,
-                    "; lower depth or special_primes");
-  HALOCLINE_EXPECTS(source.digit_size <= terminals + mains, invalid_argument, "digit_size is ", source.digit_size,
-                    "; expected at most the ", terminals + mains, " primes of the chain");
+  HALOCLINE_EXPECTS(count <= max_primes, invalid_argument, "the parameters have ", count, " primes (",
+                    source.special_primes, " special, ", terminals, " terminal, ", mains,
+                    " main); expected at most ", max_primes, "; lower depth or special_primes");
+  HALOCLINE_EXPECTS(source.digit_size <= terminals + mains, invalid_argument, "digit_size is ",
+                    source.digit_size, "; expected at most the ", terminals + mains, " primes of the chain");
 }
 
 }  // namespace halocline::params

@@ -6,8 +6,8 @@
 /// Range checks of `parameters::from_literal`, apart so that the construction stays readable.
 namespace halocline::params {
 
-/// Smallest terminal prime size: base conversion needs primes above 2^19 (backend/descriptors.hpp), and a terminal
-/// prime may be half a bit below its nominal size.
+/// Smallest terminal prime size: base conversion needs primes above 2^19 (backend/descriptors.hpp), and a
+/// terminal prime may be half a bit below its nominal size.
 inline constexpr double smallest_terminal_bits = 19.5;
 
 /// Checks every field on its own and those relations that need no primes.

@@ -18,11 +18,15 @@ constexpr bool overlap(backend::window a, backend::window b) noexcept {
 
 }  // namespace
 
-std::size_t footprint::ciphertext(unsigned level, unsigned components) const { return components * plaintext(level); }
+std::size_t footprint::ciphertext(unsigned level, unsigned components) const {
+  return components * plaintext(level);
+}
 
 std::size_t footprint::ciphertext_seeded(unsigned level) const { return plaintext(level) + seed; }
 
-std::size_t footprint::plaintext(unsigned level) const { return params_.level(level).q.count * params_.limb_bytes(); }
+std::size_t footprint::plaintext(unsigned level) const {
+  return params_.level(level).q.count * params_.limb_bytes();
+}
 
 std::size_t footprint::plaintext_compact() const { return 8 * params_.n(); }
 
@@ -39,8 +43,8 @@ std::size_t footprint::evaluation_key_seeded(unsigned level) const {
   return key_digits(level) * (params_.key_limbs(level) * params_.limb_bytes() + seed);
 }
 
-std::size_t footprint::key_set(std::span<const std::int64_t> rotations, bool relinearization, bool conjugation,
-                               unsigned level, bool seeded) const {
+std::size_t footprint::key_set(std::span<const std::int64_t> rotations, bool relinearization,
+                               bool conjugation, unsigned level, bool seeded) const {
   std::set<std::uint64_t> elements;
   for (const std::int64_t k : rotations) elements.insert(params_.galois_element(k));
   elements.erase(1);
@@ -50,7 +54,9 @@ std::size_t footprint::key_set(std::span<const std::int64_t> rotations, bool rel
 
 std::size_t footprint::public_key() const { return 2 * plaintext(params_.max_level()); }
 
-std::size_t footprint::secret_key() const { return 8 * params_.n() + params_.prime_count() * params_.limb_bytes(); }
+std::size_t footprint::secret_key() const {
+  return 8 * params_.n() + params_.prime_count() * params_.limb_bytes();
+}
 
 std::size_t footprint::ring_tables() const {
   return params_.prime_count() * (4 * params_.limb_bytes() + modulus_words * params_.word_bytes());

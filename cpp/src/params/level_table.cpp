@@ -74,8 +74,9 @@ std::vector<level_shape> plan_levels(const literal& source) {
     const double bits = source.base_bits + l * source.scale_bits;
     const auto shape = find_shape(bits, source.main_bits, source.terminal_bits);
     HALOCLINE_EXPECTS(shape.has_value(), invalid_argument, "level ", l, " needs a modulus of ", bits,
-                      " bits, which is no sum of primes of ", source.main_bits, " and at most ", max_terminals,
-                      " of ", source.terminal_bits, " bits; expected every level to be one; ", suggest(source));
+                      " bits, which is no sum of primes of ", source.main_bits, " and at most ",
+                      max_terminals, " of ", source.terminal_bits, " bits; expected every level to be one; ",
+                      suggest(source));
     shapes.push_back(*shape);
   }
   return shapes;
@@ -87,10 +88,11 @@ std::vector<level_info> make_level_table(std::span<const std::uint64_t> primes, 
   std::vector<level_info> table;
   long double scale = scale_zero;
   for (const level_shape& shape : shapes) {
-    HALOCLINE_EXPECTS(shape.terminals <= terminal_count && special + terminal_count + shape.mains <= primes.size(),
-                      invalid_argument, "a level has ", shape.terminals, " terminal and ", shape.mains,
-                      " main primes; expected at most ", terminal_count, " and ",
-                      primes.size() - std::min<std::size_t>(primes.size(), special + terminal_count));
+    HALOCLINE_EXPECTS(
+        shape.terminals <= terminal_count && special + terminal_count + shape.mains <= primes.size(),
+        invalid_argument, "a level has ", shape.terminals, " terminal and ", shape.mains,
+        " main primes; expected at most ", terminal_count, " and ",
+        primes.size() - std::min<std::size_t>(primes.size(), special + terminal_count));
     level_info row;
     row.q = {special + terminal_count - shape.terminals, shape.terminals + shape.mains};
     row.terminals = shape.terminals;

@@ -17,14 +17,15 @@ class field_reader {
  public:
   using handler = std::pair<std::string_view, std::function<void(const json::value&, std::string_view)>>;
 
-  static void read(const json::object& members, std::string_view where, std::initializer_list<handler> handlers) {
+  static void read(const json::object& members, std::string_view where,
+                   std::initializer_list<handler> handlers) {
     for (const auto& [name, content] : members) {
       const handler* match = nullptr;
       for (const handler& h : handlers) {
         if (h.first == name) match = &h;
       }
-      HALOCLINE_EXPECTS(match != nullptr, invalid_argument, "unknown field \"", name, "\" in ", where, "; expected ",
-                        names(handlers), "; remove it or correct its name");
+      HALOCLINE_EXPECTS(match != nullptr, invalid_argument, "unknown field \"", name, "\" in ", where,
+                        "; expected ", names(handlers), "; remove it or correct its name");
       match->second(content, match->first);
     }
   }
@@ -59,22 +60,22 @@ secret_distribution read_secret(const json::value& v, std::string_view name) {
   const json::object& members = v.as_object(name);
   HALOCLINE_EXPECTS(json::find(members, "kind") != nullptr, invalid_argument,
                     "\"secret\" lacks \"kind\"; expected \"ternary\" or \"sparse\"");
-  field_reader::read(
-      members, "\"secret\"",
-      {{"kind",
-        [&](const json::value& kind, std::string_view field) {
-          const std::string& word = kind.as_string(field);
-          HALOCLINE_EXPECTS(word == "ternary" || word == "sparse", invalid_argument, "secret kind is \"", word,
-                            "\"; expected \"ternary\" or \"sparse\"");
-          secret.kind = word == "sparse" ? secret_kind::sparse : secret_kind::ternary;
-        }},
-       {"hamming_weight", into(secret.hamming_weight)}});
+  field_reader::read(members, "\"secret\"",
+                     {{"kind",
+                       [&](const json::value& kind, std::string_view field) {
+                         const std::string& word = kind.as_string(field);
+                         HALOCLINE_EXPECTS(word == "ternary" || word == "sparse", invalid_argument,
+                                           "secret kind is \"", word,
+                                           "\"; expected \"ternary\" or \"sparse\"");
+                         secret.kind = word == "sparse" ? secret_kind::sparse : secret_kind::ternary;
+                       }},
+                      {"hamming_weight", into(secret.hamming_weight)}});
   return secret;
 }
 
 void require(const json::object& members, std::string_view name) {
-  HALOCLINE_EXPECTS(json::find(members, name) != nullptr, invalid_argument, "parameter literal lacks \"", name,
-                    "\"; expected it to be present");
+  HALOCLINE_EXPECTS(json::find(members, name) != nullptr, invalid_argument, "parameter literal lacks \"",
+                    name, "\"; expected it to be present");
 }
 
 }  // namespace
@@ -137,7 +138,8 @@ literal literal::from_json(std::string_view text) {
        {"special_primes", into(result.special_primes)},
        {"special_bits", into(result.special_bits)},
        {"digit_size", into(result.digit_size)},
-       {"secret", [&](const json::value& v, std::string_view field) { result.secret = read_secret(v, field); }},
+       {"secret",
+        [&](const json::value& v, std::string_view field) { result.secret = read_secret(v, field); }},
        {"error_stddev", into(result.error_stddev)},
        {"galois_generator", into(result.galois_generator)},
        {"allow_insecure", into(result.allow_insecure)}});

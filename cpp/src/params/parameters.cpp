@@ -34,13 +34,15 @@ double log2_product(std::span<const std::uint64_t> primes) {
   return static_cast<double>(sum);
 }
 
-/// T_0, T_1, ...: each the prime nearest to what keeps the product of the first i near 2^(i terminal_bits), because
-/// the scales depend on the products, and at large ring degrees single primes are up to half a bit off.
+/// T_0, T_1, ...: each the prime nearest to what keeps the product of the first i near 2^(i terminal_bits),
+/// because the scales depend on the products, and at large ring degrees single primes are up to half a bit
+/// off.
 std::vector<std::uint64_t> make_terminals(double terminal_bits, unsigned count, std::uint64_t two_n) {
   std::vector<std::uint64_t> terminals;
   double found_bits = 0;
   for (unsigned i = 0; i < count; ++i) {
-    const double wanted = std::clamp((i + 1) * terminal_bits - found_bits, terminal_bits - 0.5, terminal_bits + 0.5);
+    const double wanted =
+        std::clamp((i + 1) * terminal_bits - found_bits, terminal_bits - 0.5, terminal_bits + 0.5);
     terminals.push_back(nearest_prime(std::max(wanted, smallest_terminal_bits), two_n, terminals));
     found_bits += std::log2(static_cast<double>(terminals.back()));
   }
@@ -73,9 +75,11 @@ fingerprint_bytes make_fingerprint(literal source, std::span<const std::uint64_t
     for (unsigned shift = 0; shift < 64; shift += 8) bytes.push_back(static_cast<char>((q >> shift) & 0xFFU));
   }
   fingerprint_bytes result{};
-  const int status = crypto_generichash(result.data(), result.size(),
-                                        reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), nullptr, 0);
-  HALOCLINE_EXPECTS(status == 0, error, "libsodium could not hash ", bytes.size(), " bytes (status ", status, ")");
+  const int status =
+      crypto_generichash(result.data(), result.size(), reinterpret_cast<const unsigned char*>(bytes.data()),
+                         bytes.size(), nullptr, 0);
+  HALOCLINE_EXPECTS(status == 0, error, "libsodium could not hash ", bytes.size(), " bytes (status ", status,
+                    ")");
   return result;
 }
 
@@ -90,10 +94,12 @@ void check_digits(const parameters& p) {
   for (unsigned j = 0; j < p.digit_count(); ++j) {
     const backend::window w = p.digit(j);
     const double bits = log2_product(p.primes().subspan(w.first, w.count));
-    HALOCLINE_EXPECTS(bits <= p.log2_p() + 1, invalid_argument, "key-switching digit ", j, " has ", bits,
-                      " bits and the special primes together ", p.log2_p(),
-                      "; expected a digit at most one bit larger, or key switching drowns the message in noise; "
-                      "raise special_primes or special_bits, or lower digit_size (now ", p.digit_size(), ")");
+    HALOCLINE_EXPECTS(
+        bits <= p.log2_p() + 1, invalid_argument, "key-switching digit ", j, " has ", bits,
+        " bits and the special primes together ", p.log2_p(),
+        "; expected a digit at most one bit larger, or key switching drowns the message in noise; "
+        "raise special_primes or special_bits, or lower digit_size (now ",
+        p.digit_size(), ")");
   }
 }
 
@@ -102,7 +108,8 @@ void check_scales(const parameters& p) {
     const double off = std::log2(p.level(l).scale / p.target_scale());
     HALOCLINE_EXPECTS(std::abs(off) <= 0.25, invalid_argument, "the scale of level ", l, " is 2^",
                       std::log2(p.level(l).scale), "; expected it within a quarter of a bit of 2^",
-                      p.source().scale_bits, "; the primes near 2^terminal_bits are too far off at this ring degree: "
+                      p.source().scale_bits,
+                      "; the primes near 2^terminal_bits are too far off at this ring degree: "
                       "try other main_bits and terminal_bits, or 64-bit words");
   }
 }
@@ -110,14 +117,16 @@ void check_scales(const parameters& p) {
 void check_security(const parameters& p) {
   const security_estimate& s = p.security();
   if (p.source().allow_insecure || s.bits >= required_security) return;
-  HALOCLINE_EXPECTS(s.max_log2_pq > 0, insecure_parameters, "parameters \"", p.name(), "\": ", s.source,
-                    "; expected parameters with at least ", required_security,
-                    " bits of security by a published table; use a ternary secret and error_stddev 3.2, or set "
-                    "allow_insecure for experiments");
-  throw insecure_parameters(text(
-      "parameters \"", p.name(), "\" have log2(PQ) = ", p.log2_pq(), " at ring degree 2^", p.log_n(), ", about ",
-      static_cast<int>(s.bits), " bits of security; expected log2(PQ) <= ", s.max_log2_pq, " for ", required_security,
-      " bits (", s.source, "); lower depth, special_primes or scale_bits, raise log_n, or set allow_insecure for tests"));
+  HALOCLINE_EXPECTS(
+      s.max_log2_pq > 0, insecure_parameters, "parameters \"", p.name(), "\": ", s.source,
+      "; expected parameters with at least ", required_security,
+      " bits of security by a published table; use a ternary secret and error_stddev 3.2, or set "
+      "allow_insecure for experiments");
+  throw insecure_parameters(
+      text("parameters \"", p.name(), "\" have log2(PQ) = ", p.log2_pq(), " at ring degree 2^", p.log_n(),
+           ", about ", static_cast<int>(s.bits), " bits of security; expected log2(PQ) <= ", s.max_log2_pq,
+           " for ", required_security, " bits (", s.source,
+           "); lower depth, special_primes or scale_bits, raise log_n, or set allow_insecure for tests"));
 }
 
 }  // namespace
@@ -199,8 +208,8 @@ backend::window parameters::digit(unsigned j) const {
 }
 
 unsigned parameters::key_limbs(unsigned l) const {
-  HALOCLINE_EXPECTS(l <= max_level(), invalid_argument, "key for level ", l, " asked for; parameters \"", name(),
-                    "\" have levels 0..", max_level());
+  HALOCLINE_EXPECTS(l <= max_level(), invalid_argument, "key for level ", l, " asked for; parameters \"",
+                    name(), "\" have levels 0..", max_level());
   return data_->key_limbs[l];
 }
 

@@ -44,8 +44,9 @@ bool contains(std::span<const std::uint64_t> list, std::uint64_t value) noexcept
 void check_request(double bits, std::uint64_t two_n) {
   HALOCLINE_EXPECTS(two_n >= 2 && (two_n & (two_n - 1)) == 0, invalid_argument, "two_n is ", two_n,
                     "; expected a power of two (twice the ring degree)");
-  HALOCLINE_EXPECTS(bits > std::log2(static_cast<double>(two_n)) && bits <= 61, invalid_argument, "primes of ", bits,
-                    " bits asked for with 2N = ", two_n, "; expected more than log2(2N) and at most 61 bits");
+  HALOCLINE_EXPECTS(bits > std::log2(static_cast<double>(two_n)) && bits <= 61, invalid_argument,
+                    "primes of ", bits, " bits asked for with 2N = ", two_n,
+                    "; expected more than log2(2N) and at most 61 bits");
 }
 
 /// Largest q = 1 mod two_n below `bound`; 1 when there is none.
@@ -65,7 +66,8 @@ bool is_prime(std::uint64_t value) noexcept {
   std::uint64_t d = value - 1;
   unsigned s = 0;
   for (; (d & 1U) == 0; d >>= 1U) ++s;
-  return std::all_of(bases.begin(), bases.end(), [&](std::uint64_t base) { return passes(base, d, s, value); });
+  return std::all_of(bases.begin(), bases.end(),
+                     [&](std::uint64_t base) { return passes(base, d, s, value); });
 }
 
 std::vector<std::uint64_t> primes_below(double bits, std::size_t count, std::uint64_t two_n,
@@ -78,8 +80,8 @@ std::vector<std::uint64_t> primes_below(double bits, std::size_t count, std::uin
     if (!contains(avoid, q) && is_prime(q)) found.push_back(q);
     if (q <= two_n) break;
   }
-  HALOCLINE_EXPECTS(found.size() == count, invalid_argument, "only ", found.size(), " primes q = 1 mod ", two_n,
-                    " lie between 2^", bits - 1, " and 2^", bits, "; expected ", count,
+  HALOCLINE_EXPECTS(found.size() == count, invalid_argument, "only ", found.size(), " primes q = 1 mod ",
+                    two_n, " lie between 2^", bits - 1, " and 2^", bits, "; expected ", count,
                     "; ask for fewer or larger primes, or take a smaller ring degree");
   return found;
 }
@@ -98,7 +100,8 @@ std::uint64_t nearest_prime(double bits, std::uint64_t two_n, std::span<const st
   const bool has_above = static_cast<long double>(above) <= high;
   HALOCLINE_EXPECTS(has_below || has_above, invalid_argument, "no prime q = 1 mod ", two_n,
                     " lies within half a bit of 2^", bits,
-                    "; take larger terminal primes (terminal_bits), a smaller ring degree, or 64-bit words");
+                    "; expected at least one; take larger terminal primes (terminal_bits), a smaller ring "
+                    "degree, or 64-bit words");
   if (!has_above) return below;
   if (!has_below) return above;
   // On a logarithmic scale target / below against above / target.

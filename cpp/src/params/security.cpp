@@ -12,9 +12,11 @@ namespace {
 constexpr std::string_view standard =
     "HomomorphicEncryption.org Security Standard v1.1 (2018), ternary secret, classical attacks";
 constexpr std::string_view guidelines =
-    "Security Guidelines for Implementing Homomorphic Encryption (ePrint 2024/463), ternary secret, classical attacks";
+    "Security Guidelines for Implementing Homomorphic Encryption (ePrint 2024/463), ternary secret, "
+    "classical attacks";
 constexpr std::string_view sparse =
-    "bounds in common use for Hamming weight 192 (after ePrint 2020/1203), estimated at 133.9 bits or more by the "
+    "bounds in common use for Hamming weight 192 (after ePrint 2020/1203), estimated at 133.9 bits or more "
+    "by the "
     "lattice estimator 5ba00f5 (SparseLWEkit tables)";
 
 /// The tables assume sigma = 8 / sqrt(2 pi), rounded down to two digits as their scripts do.
@@ -27,10 +29,9 @@ std::vector<security_row> build_rows() {
     std::string_view source;
   };
   constexpr ternary_bounds ternary[] = {
-      {10, 27, 19, 14, standard},          {11, 54, 37, 29, standard},
-      {12, 109, 75, 58, standard},         {13, 218, 152, 118, standard},
-      {14, 438, 305, 237, standard},       {15, 881, 611, 476, standard},
-      {16, 1747, 1199, 929, guidelines},   {17, 3523, 2411, 1866, guidelines},
+      {10, 27, 19, 14, standard},        {11, 54, 37, 29, standard},         {12, 109, 75, 58, standard},
+      {13, 218, 152, 118, standard},     {14, 438, 305, 237, standard},      {15, 881, 611, 476, standard},
+      {16, 1747, 1199, 929, guidelines}, {17, 3523, 2411, 1866, guidelines},
   };
   std::vector<security_row> rows;
   for (const ternary_bounds& b : ternary) {
@@ -85,7 +86,8 @@ security_estimate estimate_security(unsigned log_n, double log2_pq, const secret
                                     double error_stddev) {
   security_estimate result;
   if (!(error_stddev >= tabled_stddev)) {
-    result.source = text("no published bound applies: error_stddev ", error_stddev, " is below ", tabled_stddev);
+    result.source =
+        text("no published bound applies: error_stddev ", error_stddev, " is below ", tabled_stddev);
     return result;
   }
   const bool is_sparse = secret.kind == secret_kind::sparse;

@@ -9,8 +9,8 @@
 
 namespace halocline::params {
 
-/// Bytes of the objects of a parameter set, payload only (no allocator slack, no container headers). W is the bytes
-/// of a limb (N words), |l| the number of primes of level l, KL(l) = `parameters::key_limbs(l)`.
+/// Bytes of the objects of a parameter set, payload only (no allocator slack, no container headers). W is the
+/// bytes of a limb (N words), |l| the number of primes of level l, KL(l) = `parameters::key_limbs(l)`.
 /// Members that take a level throw invalid_argument when it is above the highest.
 class footprint {
  public:
@@ -31,9 +31,10 @@ class footprint {
   [[nodiscard]] std::size_t evaluation_key(unsigned level) const;
   /// The same at rest with the uniform half as a seed: key_digits (KL W + 32).
   [[nodiscard]] std::size_t evaluation_key_seeded(unsigned level) const;
-  /// Keys for distinct Galois elements of `rotations` (0 needs none), and relinearization and conjugation if wanted.
-  [[nodiscard]] std::size_t key_set(std::span<const std::int64_t> rotations, bool relinearization, bool conjugation,
-                                    unsigned level, bool seeded = false) const;
+  /// Keys for distinct Galois elements of `rotations` (0 needs none), and relinearization and conjugation if
+  /// wanted.
+  [[nodiscard]] std::size_t key_set(std::span<const std::int64_t> rotations, bool relinearization,
+                                    bool conjugation, unsigned level, bool seeded = false) const;
 
   /// 2 |max_level| W.
   [[nodiscard]] std::size_t public_key() const;
@@ -44,12 +45,14 @@ class footprint {
   /// Permutation of one Galois element: 4 N.
   [[nodiscard]] std::size_t permutation() const;
 
-  /// Scratch of one key switch at `level`: the input in coefficient form (|l| W), every digit over the extended basis
-  /// (digits(l) (|l| + K) W) and the two accumulators (2 (|l| + K) W), digits(l) the digits that meet the window.
+  /// Scratch of one key switch at `level`: the input in coefficient form (|l| W), every digit over the
+  /// extended basis (digits(l) (|l| + K) W) and the two accumulators (2 (|l| + K) W), digits(l) the digits
+  /// that meet the window.
   [[nodiscard]] std::size_t key_switch_workspace(unsigned level) const;
   /// Digits that share a prime with the window of `level`.
   [[nodiscard]] unsigned active_digits(unsigned level) const;
 
+  /// The parameters it calculates for.
   [[nodiscard]] const parameters& of() const noexcept { return params_; }
 
  private:

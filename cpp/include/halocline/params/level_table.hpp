@@ -12,15 +12,17 @@
 ///
 /// 64-bit words: level l has the primes Q_0..Q_l; a rescale drops Q_l.
 ///
-/// 32-bit words, rational rescaling: primes have only two sizes, main (M bits, just below 2^30) and terminal (T bits).
-/// Level l needs base_bits + l scale_bits = t T + m M bits; t is the smallest count of terminals for which m is a
-/// whole number, so a rescale drops some primes and takes others up again. With 40-bit scale, M = 30 and T = 20 the
-/// steps cycle: from t = 2 to 0 drop two terminals; from 0 to 1 drop two mains and add a terminal; from 1 to 2 the same
-/// (see docs/concepts/parameters.md, which also says why T = 20 and not 25).
-/// The idea of a small fixed set of terminal primes is from Cheddar (arXiv 2407.13055, section on the prime system).
+/// 32-bit words, rational rescaling: primes have only two sizes, main (M bits, just below 2^30) and terminal
+/// (T bits). Level l needs base_bits + l scale_bits = t T + m M bits; t is the smallest count of terminals
+/// for which m is a whole number, so a rescale drops some primes and takes others up again. With 40-bit
+/// scale, M = 30 and T = 20 the steps cycle: from t = 2 to 0 drop two terminals; from 0 to 1 drop two mains
+/// and add a terminal; from 1 to 2 the same (see docs/concepts/parameters.md, which also says why T = 20 and
+/// not 25). The idea of a small fixed set of terminal primes is from Cheddar (arXiv 2407.13055, section on
+/// the prime system).
 ///
-/// Prime order, the index space of every window: [special P_0..P_{K-1}, terminal T_{A-1}..T_0, main Q_0..Q_{B-1}].
-/// Every level is a contiguous window of it, and what a key limited to a level needs is a prefix.
+/// Prime order, the index space of every window: [special P_0..P_{K-1}, terminal T_{A-1}..T_0, main
+/// Q_0..Q_{B-1}]. Every level is a contiguous window of it, and what a key limited to a level needs is a
+/// prefix.
 namespace halocline::params {
 
 /// Numbers of primes that a level uses: the terminals T_{t-1}..T_0 and the mains Q_0..Q_{m-1}.
@@ -32,31 +34,35 @@ struct level_shape {
 };
 
 /// Shapes of the levels 0..depth.
-/// @throws invalid_argument when some level is no sum of whole primes; names the level and a base that would do
+/// @throws invalid_argument when some level is no sum of whole primes; names the level and a base that would
+/// do
 [[nodiscard]] std::vector<level_shape> plan_levels(const literal& source);
 
 /// One row of the level table.
 struct level_info {
-  backend::window q;       ///< primes of the level's modulus Q_l
-  double scale = 0;        ///< canonical scale, see `make_level_table`
+  backend::window q;        ///< primes of the level's modulus Q_l
+  double scale = 0;         ///< canonical scale, see `make_level_table`
   double log2_modulus = 0;  ///< log2 of Q_l
-  unsigned terminals = 0;  ///< how many of the primes are terminals (they come first in the window)
-  unsigned mains = 0;      ///< how many are mains
-  std::vector<std::uint32_t> dropped;  ///< primes of this level that level l - 1 lacks; ascending, empty at level 0
-  std::vector<std::uint32_t> added;    ///< primes of level l - 1 that this level lacks; ascending, empty at level 0
+  unsigned terminals = 0;   ///< how many of the primes are terminals (they come first in the window)
+  unsigned mains = 0;       ///< how many are mains
+  std::vector<std::uint32_t>
+      dropped;  ///< primes of this level that level l - 1 lacks; ascending, empty at level 0
+  std::vector<std::uint32_t>
+      added;  ///< primes of level l - 1 that this level lacks; ascending, empty at level 0
 };
 
 /// Windows, canonical scales and rescale steps of all levels.
 ///
-/// The canonical scales are s_0 = `scale_zero` and s_l = sqrt(s_{l-1} Q_l / Q_{l-1}), computed bottom-up in long
-/// double, so that the product of two ciphertexts of level l with scale s_l rescales to scale s_l^2 Q_{l-1}/Q_l =
-/// s_{l-1}, exactly that of level l - 1. (Kim, Papadimitriou and Polyakov, ePrint 2020/1118, run the same relation
-/// downwards, where a deviation doubles at each level; upwards it halves.)
+/// The canonical scales are s_0 = `scale_zero` and s_l = sqrt(s_{l-1} Q_l / Q_{l-1}), computed bottom-up in
+/// long double, so that the product of two ciphertexts of level l with scale s_l rescales to scale s_l^2
+/// Q_{l-1}/Q_l = s_{l-1}, exactly that of level l - 1. (Kim, Papadimitriou and Polyakov, ePrint 2020/1118,
+/// run the same relation downwards, where a deviation doubles at each level; upwards it halves.)
 /// @param primes all primes in global order
 /// @param special K
 /// @param terminal_count A
-[[nodiscard]] std::vector<level_info> make_level_table(std::span<const std::uint64_t> primes, unsigned special,
-                                                       unsigned terminal_count, std::span<const level_shape> shapes,
+[[nodiscard]] std::vector<level_info> make_level_table(std::span<const std::uint64_t> primes,
+                                                       unsigned special, unsigned terminal_count,
+                                                       std::span<const level_shape> shapes,
                                                        long double scale_zero);
 
 }  // namespace halocline::params

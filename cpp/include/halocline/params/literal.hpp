@@ -14,6 +14,7 @@ enum class secret_kind : std::uint8_t {
   sparse,   ///< exactly `hamming_weight` coefficients are +1 or -1, the others 0
 };
 
+/// Distribution with its weight.
 struct secret_distribution {
   secret_kind kind = secret_kind::ternary;
   std::uint32_t hamming_weight = 0;  ///< number of nonzero coefficients when sparse, 0 when ternary
@@ -27,17 +28,19 @@ struct literal {
   /// Version of the JSON form; raised when a field changes its meaning.
   static constexpr unsigned schema_version = 1;
 
-  std::string name;           ///< label for messages and files; no part of the fingerprint
-  unsigned log_n = 14;        ///< ring degree N = 2^log_n, 10..17
-  unsigned word_bits = 32;    ///< 32: rational rescaling (level_table.hpp); 64: one prime for each level
-  double scale_bits = 40;     ///< target scale 2^scale_bits; a rescale divides by about this
-  double base_bits = 60;      ///< bits of the modulus of level 0
-  unsigned depth = 7;         ///< highest level: number of multiplications of a fresh ciphertext
-  double main_bits = 30;      ///< 32-bit words: main primes lie just below 2^main_bits; 0 for 64-bit words
-  double terminal_bits = 20;  ///< 32-bit words: terminal primes lie around 2^terminal_bits; 0 for 64-bit words
+  std::string name;         ///< label for messages and files; no part of the fingerprint
+  unsigned log_n = 14;      ///< ring degree N = 2^log_n, 10..17
+  unsigned word_bits = 32;  ///< 32: rational rescaling (level_table.hpp); 64: one prime for each level
+  double scale_bits = 40;   ///< target scale 2^scale_bits; a rescale divides by about this
+  double base_bits = 60;    ///< bits of the modulus of level 0
+  unsigned depth = 7;       ///< highest level: number of multiplications of a fresh ciphertext
+  double main_bits = 30;    ///< 32-bit words: main primes lie just below 2^main_bits; 0 for 64-bit words
+  double terminal_bits =
+      20;  ///< 32-bit words: terminal primes lie around 2^terminal_bits; 0 for 64-bit words
   unsigned special_primes = 1;  ///< K, number of special primes; P is their product
   double special_bits = 30;     ///< special primes lie just below 2^special_bits
-  unsigned digit_size = 1;      ///< alpha, number of primes in a key-switching digit
+  unsigned digit_size = 1;      ///< alpha, number of primes in a key-switching digit; a digit's product may
+                            ///< exceed P by at most one bit
   secret_distribution secret;
   double error_stddev = 3.2;      ///< standard deviation of the discrete Gaussian error
   unsigned galois_generator = 5;  ///< 5, or 3 for SEAL's slot order
@@ -46,8 +49,8 @@ struct literal {
   /// JSON object with all fields and "schema"; numbers round-trip exactly.
   [[nodiscard]] std::string to_json(unsigned indent = 2) const;
 
-  /// Reads what `to_json` writes. Fields that are absent keep their defaults, except "schema" and "log_n", which must
-  /// be present; for 64-bit words main_bits and terminal_bits default to 0.
+  /// Reads what `to_json` writes. Fields that are absent keep their defaults, except "schema" and "log_n",
+  /// which must be present; for 64-bit words main_bits and terminal_bits default to 0.
   /// @throws corrupt_data when `text` is no JSON (with line and column) or longer than `max_json_bytes`
   /// @throws invalid_argument on an unknown field (named), a field of the wrong kind, or an unknown schema
   [[nodiscard]] static literal from_json(std::string_view text);

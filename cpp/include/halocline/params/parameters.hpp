@@ -20,14 +20,16 @@ namespace halocline::params {
 /// Stable 128-bit hash of everything in a parameter set that changes a ciphertext or a key.
 using fingerprint_bytes = std::array<std::uint8_t, 16>;
 
-/// A checked parameter set: immutable, cheap to copy (shared state), safe to share between threads. Two sets are equal
-/// when their literals agree in all but `name` and `allow_insecure`.
+/// A checked parameter set: immutable, cheap to copy (shared state), safe to share between threads. Two sets
+/// are equal when their literals agree in all but `name` and `allow_insecure`.
 ///
-/// Symbols: N ring degree; K special primes with product P; A terminal primes; B main primes; alpha digit size.
+/// Symbols: N ring degree; K special primes with product P; A terminal primes; B main primes; alpha digit
+/// size.
 class parameters {
  public:
   /// Checks `source`, generates the primes and builds all tables.
-  /// @throws invalid_argument a field is out of range or fields do not fit together; the message says what, got,
+  /// @throws invalid_argument a field is out of range or fields do not fit together; the message says what,
+  /// got,
   ///         expected and how to fix it
   /// @throws insecure_parameters less than 128 bits by the tables of security.hpp and not `allow_insecure`
   [[nodiscard]] static parameters from_literal(const literal& source);
@@ -36,25 +38,26 @@ class parameters {
   [[nodiscard]] static parameters from_json(std::string_view text);
   [[nodiscard]] std::string to_json(unsigned indent = 2) const;
 
-  [[nodiscard]] const literal& source() const noexcept;
-  [[nodiscard]] const std::string& name() const noexcept;
-  [[nodiscard]] unsigned log_n() const noexcept;
-  [[nodiscard]] std::size_t n() const noexcept;
-  [[nodiscard]] std::size_t slots() const noexcept;  ///< N / 2 complex slots
-  [[nodiscard]] unsigned word_bits() const noexcept;
-  [[nodiscard]] std::size_t word_bytes() const noexcept;
-  [[nodiscard]] std::size_t limb_bytes() const noexcept;  ///< N words
+  [[nodiscard]] const literal& source() const noexcept;    ///< what it was made from
+  [[nodiscard]] const std::string& name() const noexcept;  ///< label, may be empty
+  [[nodiscard]] unsigned log_n() const noexcept;           ///< 10..17
+  [[nodiscard]] std::size_t n() const noexcept;            ///< ring degree N = 2^log_n
+  [[nodiscard]] std::size_t slots() const noexcept;        ///< N / 2 complex slots
+  [[nodiscard]] unsigned word_bits() const noexcept;       ///< 32 or 64
+  [[nodiscard]] std::size_t word_bytes() const noexcept;   ///< 4 or 8
+  [[nodiscard]] std::size_t limb_bytes() const noexcept;   ///< N words
 
   /// All primes in global order: special P_0..P_{K-1}, terminal T_{A-1}..T_0, main Q_0..Q_{B-1}.
   [[nodiscard]] std::span<const std::uint64_t> primes() const noexcept;
-  [[nodiscard]] unsigned prime_count() const noexcept;     ///< K + A + B
-  [[nodiscard]] unsigned special_count() const noexcept;   ///< K
-  [[nodiscard]] unsigned terminal_count() const noexcept;  ///< A
-  [[nodiscard]] unsigned main_count() const noexcept;      ///< B
+  [[nodiscard]] unsigned prime_count() const noexcept;            ///< K + A + B
+  [[nodiscard]] unsigned special_count() const noexcept;          ///< K
+  [[nodiscard]] unsigned terminal_count() const noexcept;         ///< A
+  [[nodiscard]] unsigned main_count() const noexcept;             ///< B
   [[nodiscard]] backend::window special_window() const noexcept;  ///< [0, K)
   [[nodiscard]] backend::window all_window() const noexcept;      ///< [0, K + A + B)
 
-  [[nodiscard]] unsigned max_level() const noexcept;
+  [[nodiscard]] unsigned max_level() const noexcept;  ///< number of multiplications of a fresh ciphertext
+  /// Row l of the level table.
   /// @throws invalid_argument when l > max_level()
   [[nodiscard]] const level_info& level(unsigned l) const;
   /// The scale 2^scale_bits that was asked for; level(l).scale is within a quarter of a bit of it.
@@ -62,27 +65,29 @@ class parameters {
 
   [[nodiscard]] unsigned digit_size() const noexcept;   ///< alpha
   [[nodiscard]] unsigned digit_count() const noexcept;  ///< dnum = ceil((A + B) / alpha)
-  /// Primes of digit j: the j-th run of alpha primes (the last may be shorter) of [K, K + A + B). At a level only the
-  /// part inside its window is nonzero; a digit may miss the window altogether.
+  /// Primes of digit j: the j-th run of alpha primes (the last may be shorter) of [K, K + A + B). At a level
+  /// only the part inside its window is nonzero; a digit may miss the window altogether.
   /// @throws invalid_argument when j >= digit_count()
   [[nodiscard]] backend::window digit(unsigned j) const;
-  /// Length of the prefix of the primes that a key usable at all levels up to l has: the window of no level up to l
-  /// ends later.
+  /// Length of the prefix of the primes that a key usable at all levels up to l has: the window of no level
+  /// up to l ends later.
   /// @throws invalid_argument when l > max_level()
   [[nodiscard]] unsigned key_limbs(unsigned l) const;
 
-  [[nodiscard]] const secret_distribution& secret() const noexcept;
-  [[nodiscard]] double error_stddev() const noexcept;
+  [[nodiscard]] const secret_distribution& secret() const noexcept;  ///< of the secret key's coefficients
+  [[nodiscard]] double error_stddev() const noexcept;                ///< of the discrete Gaussian error
 
-  [[nodiscard]] unsigned galois_generator() const noexcept;
-  /// generator^k mod 2N for a left rotation by k slots; k is taken modulo N/2, so negative k rotate to the right.
+  [[nodiscard]] unsigned galois_generator() const noexcept;  ///< 5 or 3
+  /// generator^k mod 2N for a left rotation by k slots; k is taken modulo N/2, so negative k rotate to the
+  /// right.
   [[nodiscard]] std::uint64_t galois_element(std::int64_t rotation) const noexcept;
   [[nodiscard]] std::uint64_t conjugation_element() const noexcept;  ///< 2N - 1
 
-  [[nodiscard]] double log2_q() const noexcept;   ///< of the modulus of the highest level
-  [[nodiscard]] double log2_p() const noexcept;   ///< of the product of the special primes
-  [[nodiscard]] double log2_pq() const noexcept;  ///< of the product of all primes: keys live over all of them
-  [[nodiscard]] const security_estimate& security() const noexcept;
+  [[nodiscard]] double log2_q() const noexcept;  ///< of the modulus of the highest level
+  [[nodiscard]] double log2_p() const noexcept;  ///< of the product of the special primes
+  [[nodiscard]] double log2_pq()
+      const noexcept;  ///< of the product of all primes: keys live over all of them
+  [[nodiscard]] const security_estimate& security() const noexcept;  ///< bits, bound and source
   [[nodiscard]] double security_bits() const noexcept { return security().bits; }
 
   /// BLAKE2b of the canonical JSON without name and allow_insecure, and of the primes.

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/params/presets.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "halocline/core/error.hpp"
+
+namespace halocline::params {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+bool is_test_set(const std::string& name) { return name.rfind("test-", 0) == 0; }
+
+TEST(Presets, AllAreThereAndSecure) {
+  for (const char* name :
+       {"test-n10-d3", "test-n10-d3-w64", "test-n11-d8", "test-n12-d14", "n13-d3", "n14-d6", "n14-d7",
+        "n15-d14", "n15-d16", "n16-d25", "FVa", "FVb", "FVc", "FGa", "FGb", "FTa", "FTb"}) {
+    EXPECT_THAT(preset_names(), Contains(name));
+  }
+  for (const std::string& name : preset_names()) {
+    const parameters p = preset(name);
+    EXPECT_EQ(p.name(), name);
+    EXPECT_EQ(p.source().allow_insecure, is_test_set(name)) << name;
+    EXPECT_EQ(p.security_bits() >= 128, !is_test_set(name)) << name;
+    EXPECT_FALSE(preset_description(name).empty());
+  }
+}
+
+TEST(Presets, NamesOfTheNarrowSetsSayDegreeAndDepth) {
+  for (const std::string& name : preset_names()) {
+    if (name[0] != 'n') continue;
+    const parameters p = preset(name);
+    EXPECT_EQ(name, "n" + std::to_string(p.log_n()) + "-d" + std::to_string(p.max_level()));
+    EXPECT_EQ(p.word_bits(), 32U) << name;
+    EXPECT_NEAR(std::log2(p.target_scale()), 40, 0.5) << name;
+    EXPECT_GE(p.level(0).log2_modulus - std::log2(p.level(0).scale), 9.5) << name;
+    for (const std::uint64_t q : p.primes()) EXPECT_LT(q, std::uint64_t{1} << 30U) << name;
+  }
+  EXPECT_LE(preset("n15-d16").log2_pq(), 880);
+  EXPECT_NEAR(preset("n15-d16").log2_q(), 700, 1);
+  EXPECT_GE(preset("n14-d6").log2_q(), 300);
+}
+
+// Table I of "hybrid unified memory": ring degree, log Q, number of primes.
+TEST(Presets, TableOne) {
+  struct row {
+    const char* name;
+    unsigned log_n;
+    double log_q;
+    unsigned primes;
+  };
+  for (const row& r : {row{"FVa", 17, 2070, 40}, row{"FVb", 17, 2292, 40}, row{"FVc", 17, 2341, 40},
+                       row{"FGa", 16, 1555, 28}, row{"FGb", 16, 1555, 30}, row{"FTa", 15, 777, 22},
+                       row{"FTb", 15, 771, 17}}) {
+    const parameters p = preset(r.name);
+    EXPECT_EQ(p.log_n(), r.log_n) << r.name;
+    EXPECT_NEAR(p.log2_q(), r.log_q, 0.5) << r.name;
+    EXPECT_EQ(p.level(p.max_level()).q.count, r.primes) << r.name;
+    EXPECT_EQ(p.word_bits(), 64U) << r.name;
+  }
+}
+
+TEST(Presets, UnknownNameListsTheNames) {
+  const auto matches = AllOf(HasSubstr("unknown preset \"n14\""), HasSubstr("n14-d7"), HasSubstr("FTb"));
+  EXPECT_THAT([] { (void)preset("n14"); }, ThrowsMessage<invalid_argument>(matches));
+  EXPECT_THAT([] { (void)preset_literal("n14"); }, ThrowsMessage<invalid_argument>(matches));
+  EXPECT_THAT([] { (void)preset_description("n14"); }, ThrowsMessage<invalid_argument>(matches));
+}
+
+}  // namespace
+}  // namespace halocline::params

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/params/security.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace halocline::params {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr secret_distribution ternary{};
+
+double bits(unsigned log_n, double log2_pq, secret_distribution secret = ternary) {
+  return estimate_security(log_n, log2_pq, secret, 3.2).bits;
+}
+
+TEST(Security, RowsGiveTheirLevel) {
+  ASSERT_EQ(security_rows().size(), 27U);
+  for (const security_row& row : security_rows()) {
+    const secret_distribution secret{row.hamming_weight == 0 ? secret_kind::ternary : secret_kind::sparse,
+                                     row.hamming_weight};
+    EXPECT_NEAR(bits(row.log_n, row.max_log2_pq, secret), row.level, 1e-9);
+    EXPECT_FALSE(row.source.empty());
+  }
+}
+
+// HomomorphicEncryption.org standard v1.1, and ePrint 2024/463 for 2^16 and 2^17.
+TEST(Security, BoundsFor128Bits) {
+  const double bounds[] = {27, 54, 109, 218, 438, 881, 1747, 3523};
+  for (unsigned log_n = 10; log_n <= 17; ++log_n) {
+    const double bound = bounds[log_n - 10];
+    EXPECT_EQ(estimate_security(log_n, bound, ternary, 3.2).max_log2_pq, bound);
+    EXPECT_GE(bits(log_n, bound), 128);
+    EXPECT_LT(bits(log_n, bound + 0.001), 128);
+  }
+}
+
+TEST(Security, FallsWithTheModulus) {
+  double last = 1000;
+  for (double log2_pq = 100; log2_pq < 1000; log2_pq += 1) {
+    const double now = bits(14, log2_pq);
+    EXPECT_LE(now, last);
+    last = now;
+  }
+  EXPECT_EQ(bits(14, 10), 256);          // not extrapolated above the tables
+  EXPECT_NEAR(bits(14, 876), 64, 1e-9);  // twice the bound for 128 bits
+  // In the middle of 1/438 and 1/305.
+  EXPECT_NEAR(bits(14, 2 / (1.0 / 438 + 1.0 / 305)), 160, 1e-9);
+}
+
+TEST(Security, SparseSecretsTakeTheRowsBelowTheirWeight) {
+  EXPECT_EQ(bits(16, 1553, {secret_kind::sparse, 192}), 128);
+  EXPECT_EQ(bits(16, 1553, {secret_kind::sparse, 5000}), 128);
+  EXPECT_LT(bits(16, 1554, {secret_kind::sparse, 192}), 128);
+  EXPECT_EQ(bits(16, 100, {secret_kind::sparse, 191}), 0);
+  EXPECT_EQ(bits(14, 100, {secret_kind::sparse, 192}), 0);
+  EXPECT_THAT(estimate_security(16, 100, {secret_kind::sparse, 64}, 3.2).source,
+              HasSubstr("Hamming weight 64"));
+}
+
+TEST(Security, NoRowNoClaim) {
+  EXPECT_EQ(bits(9, 10), 0);
+  EXPECT_EQ(bits(18, 10), 0);
+  EXPECT_EQ(estimate_security(14, 100, ternary, 3.0).bits, 0);
+  EXPECT_THAT(estimate_security(18, 100, ternary, 3.2).source, HasSubstr("ring degree 2^18"));
+}
+
+}  // namespace
+}  // namespace halocline::params
