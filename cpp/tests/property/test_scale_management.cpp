@@ -36,8 +36,8 @@ class program {
   }
 
   void step() {
-    const value& a = pool_[pick(0, pool_.size() - 1)];
-    const value& b = pool_[pick(0, pool_.size() - 1)];
+    const value& a = pool_[pick(std::size_t{0}, pool_.size() - 1)];
+    const value& b = pool_[pick(std::size_t{0}, pool_.size() - 1)];
     value result = apply(pick(0, 7), a, b);
     if (largest(result.plain) < 2.0) pool_.push_back(std::move(result));
   }
