@@ -29,7 +29,8 @@ inline constexpr std::uint8_t test_seed = 7;
 /// Parameters, keys and all client and server objects of one preset in one context.
 struct ckks_rig {
   explicit ckks_rig(const std::string& preset, const std::vector<std::int64_t>& rotations = {})
-      : ctx(ckks::make_context(params::preset(preset), backend::make_backend("cpu"))),
+      // One thread: test programs may run side by side, and results do not depend on the number of threads.
+      : ctx(ckks::make_context(params::preset(preset), backend::make_backend("cpu", {.memory = {}, .threads = 1}))),
         random(backend::seed_bytes{test_seed}),
         generator(*ctx, random),
         secret(generator.make_secret_key()),
