@@ -348,8 +348,8 @@ void write_value(std::string& out, const value& v, unsigned indent, std::size_t 
 template <typename WantT>
 const WantT& get(const value& v, std::string_view what, std::string_view wanted) {
   const auto* found = std::get_if<WantT>(&v.data());
-  HALOCLINE_EXPECTS(found != nullptr, invalid_argument, "\"", what, "\" is of kind ", v.kind(),
-                    "; expected ", wanted);
+  HALOCLINE_EXPECTS(found != nullptr, invalid_argument, "\"", what, "\" is of kind ", v.kind(), "; expected ",
+                    wanted);
   return *found;
 }
 

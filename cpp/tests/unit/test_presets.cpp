@@ -5,8 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iomanip>
+#include <iterator>
+#include <sstream>
 
 #include "halocline/core/error.hpp"
+#include "halocline/params/footprint.hpp"
 
 namespace halocline::params {
 namespace {
@@ -72,6 +78,28 @@ TEST(Presets, UnknownNameListsTheNames) {
   EXPECT_THAT([] { (void)preset("n14"); }, ThrowsMessage<invalid_argument>(matches));
   EXPECT_THAT([] { (void)preset_literal("n14"); }, ThrowsMessage<invalid_argument>(matches));
   EXPECT_THAT([] { (void)preset_description("n14"); }, ThrowsMessage<invalid_argument>(matches));
+}
+
+// docs/concepts/parameters.md tables the presets; each row must be what the library computes.
+TEST(Presets, TableInTheDocsIsCurrent) {
+  const auto root = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path().parent_path();
+  std::ifstream in(root / "docs" / "concepts" / "parameters.md");
+  if (!in) GTEST_SKIP() << "the sources are not next to this build: " << root;
+  const std::string page{std::istreambuf_iterator<char>(in), {}};
+  for (const std::string& name : preset_names()) {
+    if (is_test_set(name)) continue;
+    const parameters p = preset(name);
+    const footprint f(p);
+    constexpr double mebibyte = 1048576;
+    std::ostringstream row;
+    row << std::fixed << std::setprecision(1) << "| `" << name << "` | " << p.log_n() << " | "
+        << p.max_level() << " | " << p.word_bits() << " | " << p.log2_q() << " | " << p.log2_p() << " | "
+        << p.log2_pq() << " | " << p.special_count() << " | " << p.digit_count() << " | "
+        << static_cast<int>(p.security_bits()) << " | "
+        << static_cast<double>(f.ciphertext(p.max_level())) / mebibyte << " | "
+        << static_cast<double>(f.evaluation_key(p.max_level())) / mebibyte << " |";
+    EXPECT_THAT(page, HasSubstr(row.str()));
+  }
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ struct literal {
   unsigned special_primes = 1;  ///< K, number of special primes; P is their product
   double special_bits = 30;     ///< special primes lie just below 2^special_bits
   unsigned digit_size = 1;      ///< alpha, number of primes in a key-switching digit; a digit's product may
-                            ///< exceed P by at most one bit
+                                ///< exceed P by at most one bit
   secret_distribution secret;
   double error_stddev = 3.2;      ///< standard deviation of the discrete Gaussian error
   unsigned galois_generator = 5;  ///< 5, or 3 for SEAL's slot order
