@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cpu/simd_kernels.hpp"
 
-#include "backend/cpu/simd_config.hpp"
-#include "hwy/targets.h"
-
 namespace halocline::backend::cpu {
 
 template <typename WordT>
 kernel_set<WordT> simd_kernels() {
   kernel_set<WordT> kernels = scalar_kernels<WordT>();
   add_ntt_kernels(kernels);
+  add_elementwise_kernels(kernels);
+  add_rns_kernels(kernels);
+  add_key_kernels(kernels);
   return kernels;
 }
 

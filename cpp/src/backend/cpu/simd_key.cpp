@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/simd_config.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backend/cpu/simd_key.cpp"
+#include "hwy/foreach_target.h"
+// Highway needs foreach_target.h before everything else.
+#include "backend/cpu/scalar_rns.hpp"
+#include "backend/cpu/simd_chacha_inl.hpp"
+#include "backend/cpu/simd_kernels.hpp"
+#include "backend/cpu/simd_wide_inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace halocline::backend::cpu {
+namespace HWY_NAMESPACE {
+
+#if HALOCLINE_SIMD
+
+template <typename WordT>
+constexpr std::size_t lanes = hn::MaxLanes(tag<WordT>());
+
+/// Words of a limb for which the seeded halves of the keys are expanded at a time; the expansion of
+/// `max_products` digits then stays in the first-level data cache.
+template <typename WordT>
+constexpr std::size_t expanded_words = batch_words<WordT>;
+
+/// Pointers of up to `max_products` digits to the first word of a block.
+template <typename WordT>
+struct key_block {
+  std::size_t terms = 0;
+  const WordT* digit[max_products];
+  const WordT* b[max_products];
+  const WordT* a[max_products];
+};
+
+/// dst0[j] += sum_t digit_t b_t 2^-w and likewise dst1 with a_t, for j < count (= instead of += unless `accumulate`).
+template <typename WordT>
+void multiply_block(WordT* dst0, WordT* dst1, const key_block<WordT>& block, bool accumulate, std::size_t count,
+                    const montgomery_prime<WordT>& p) {
+  for (std::size_t j = 0; j < count; j += lanes<WordT>) {
+    wide_sum<WordT> z0, z1;
+    for (std::size_t t = 0; t < block.terms; ++t) {
+      const vec<WordT> digit = load(block.digit[t] + j);
+      z0.add_product(digit, load(block.b[t] + j));
+      z1.add_product(digit, load(block.a[t] + j));
+    }
+    vec<WordT> sum0 = p.reduce(z0), sum1 = p.reduce(z1);
+    if (accumulate) {
+      sum0 = subtract_once(hn::Add(sum0, load<WordT>(dst0 + j)), p.q);
+      sum1 = subtract_once(hn::Add(sum1, load<WordT>(dst1 + j)), p.q);
+    }
+    store<WordT>(sum0, dst0 + j);
+    store<WordT>(sum1, dst1 + j);
+  }
+}
+
+template <typename WordT>
+void key_multiply_accumulate(WordT* dst0, WordT* dst1, const key_operand<WordT>* digits, std::size_t terms,
+                             bool accumulate, std::uint32_t prime, word_range range,
+                             const ring::modulus<WordT>& m) {
+  if (range.count % lanes<WordT> != 0 || terms == 0) {
+    return scalar::key_multiply_accumulate(dst0, dst1, digits, terms, accumulate, prime, range, m);
+  }
+  HWY_ALIGN WordT expanded[max_products * expanded_words<WordT>];
+  const montgomery_prime<WordT> p(m);
+  for (std::size_t first = 0; first < terms; first += max_products) {
+    key_block<WordT> block;
+    block.terms = HWY_MIN(max_products, terms - first);
+    bool seeded = false;
+    for (std::size_t t = 0; t < block.terms; ++t) seeded |= digits[first + t].a == nullptr;
+    const std::size_t step = seeded ? HWY_MIN(expanded_words<WordT>, range.count) : range.count;
+    for (std::size_t at = range.begin; at < range.begin + range.count; at += step) {
+      for (std::size_t t = 0; t < block.terms; ++t) {
+        const key_operand<WordT>& operand = digits[first + t];
+        block.digit[t] = operand.digit + at;
+        block.b[t] = operand.b + at;
+        if (operand.a != nullptr) {
+          block.a[t] = operand.a + at;
+          continue;
+        }
+        WordT* const a = expanded + t * expanded_words<WordT>;
+        expand_uniform(a, {operand.seed, operand.stream, prime}, at, step, m);
+        block.a[t] = a;
+      }
+      multiply_block(dst0 + at, dst1 + at, block, accumulate || first != 0, step, p);
+    }
+  }
+}
+
+template <typename WordT>
+void sample_uniform(WordT* dst, const ring::chacha_key& key, std::uint32_t stream, std::uint32_t prime,
+                    word_range range, const ring::modulus<WordT>& m) {
+  expand_uniform(dst + range.begin, {key, stream, prime}, range.begin, range.count, m);
+}
+
+template <typename WordT>
+void fill(kernel_set<WordT>& kernels) {
+  kernels.target = hwy::TargetName(HWY_TARGET);
+  kernels.key_multiply_accumulate = key_multiply_accumulate<WordT>;
+  kernels.sample_uniform = sample_uniform<WordT>;
+}
+
+#else
+
+template <typename WordT>
+void fill(kernel_set<WordT>&) {}
+
+#endif  // HALOCLINE_SIMD
+
+void fill_key32(kernel_set<std::uint32_t>& kernels) { fill(kernels); }
+void fill_key64(kernel_set<std::uint64_t>& kernels) { fill(kernels); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace halocline::backend::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace halocline::backend::cpu {
+
+HWY_EXPORT(fill_key32);
+HWY_EXPORT(fill_key64);
+
+void add_key_kernels(kernel_set<std::uint32_t>& kernels) { HWY_DYNAMIC_DISPATCH(fill_key32)(kernels); }
+void add_key_kernels(kernel_set<std::uint64_t>& kernels) { HWY_DYNAMIC_DISPATCH(fill_key64)(kernels); }
+
+}  // namespace halocline::backend::cpu
+#endif  // HWY_ONCE

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <sodium.h>
+
+#include "halocline/ring/uniform_stream.hpp"
+#include "ops_fixture.hpp"
+
+namespace {
+
+using namespace halocline;
+using namespace halocline::test;
+using backend::limb_view;
+using backend::window;
+
+/// Word i of a seeded limb from its definition in ring/uniform_stream.hpp, with libsodium's ChaCha20.
+template <typename WordT>
+std::vector<WordT> sodium_limb(const backend::uniform_source& source, std::uint32_t prime, std::uint64_t q,
+                               std::size_t n) {
+  unsigned bits = 0;
+  while (q >> bits != 0) ++bits;
+  std::vector<WordT> limb(n), candidates(n);
+  std::vector<bool> done(n, false);
+  std::size_t missing = n;
+  for (std::uint32_t attempt = 0; missing != 0; ++attempt) {
+    const std::uint32_t nonce[3] = {source.stream, prime, attempt};
+    std::memset(candidates.data(), 0, n * sizeof(WordT));
+    auto* const bytes = reinterpret_cast<unsigned char*>(candidates.data());
+    crypto_stream_chacha20_ietf_xor_ic(bytes, bytes, n * sizeof(WordT), reinterpret_cast<const unsigned char*>(nonce),
+                                       0, source.seed.data());
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint64_t candidate = candidates[i] & ((std::uint64_t{1} << bits) - 1);
+      if (done[i] || candidate >= q) continue;
+      limb[i] = static_cast<WordT>(candidate);
+      done[i] = true;
+      --missing;
+    }
+  }
+  return limb;
+}
+
+backend::uniform_source random_source(std::mt19937_64& random) {
+  backend::uniform_source source;
+  for (auto& byte : source.seed) byte = static_cast<std::uint8_t>(random());
+  source.stream = static_cast<std::uint32_t>(random());
+  return source;
+}
+
+TEST(UniformStream, BlockMatchesRfc8439) {
+  // Section 2.3.2: key 00 01 .. 1f, nonce 00000009 0000004a 00000000, counter 1.
+  std::uint8_t seed[32];
+  for (int i = 0; i < 32; ++i) seed[i] = static_cast<std::uint8_t>(i);
+  const auto block = ring::chacha20(ring::make_chacha_key(seed), 1, {0x09000000, 0x4a000000, 0});
+  const std::uint32_t expected[16] = {0xe4e7f110, 0x15593bd1, 0x1fdd0f50, 0xc47120a3, 0xc7f4d1c7, 0x0368c033,
+                                      0x9aaa2204, 0x4e6cd4c3, 0x466482d2, 0x09aa9f07, 0x05d7c214, 0xa2028bd9,
+                                      0xd19c12b5, 0xb94e16de, 0xe883d0cb, 0x4e3c50a2};
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(block.words[i], expected[i]) << i;
+}
+
+template <typename WordT>
+class KeyOps : public testing::Test {};
+using words = testing::Types<std::uint32_t, std::uint64_t>;
+TYPED_TEST_SUITE(KeyOps, words);
+
+TYPED_TEST(KeyOps, SampleUniformMatchesLibsodium) {
+  ASSERT_GE(sodium_init(), 0);
+  for (const unsigned log_n : {4U, 5U, 6U, 8U, 12U, 14U}) {
+    const host_ring<TypeParam> host(log_n);
+    const window w{1, host.all().count - 1};
+    std::mt19937_64 random(test_seed() + log_n);
+    const auto first = random_source(random), second = random_source(random);
+    limbs<TypeParam> expected;
+    for (std::uint32_t p = w.first; p < w.end(); ++p) {
+      expected.push_back(sodium_limb<TypeParam>(first, p, host.primes[p], host.n()));
+    }
+    for (const device_under_test& dut : devices_under_test()) {
+      if (dut.name == "scalar" && log_n > 12) continue;  // a block per word takes seconds
+      SCOPED_TRACE(testing::Message() << dut.name << ", N = 2^" << log_n);
+      device_ring<TypeParam> ring(host, *dut.device);
+      const limb_view a = ring.poisoned(w), b = ring.poisoned({3, 1});
+      ring.device().sample_uniform(ring.tables(), std::vector<backend::uniform_job>{{a, first}, {b, second}});
+      ASSERT_EQ(ring.read(a), expected);
+      ASSERT_EQ(ring.read(b)[0], sodium_limb<TypeParam>(second, 3, host.primes[3], host.n()));
+      ASSERT_TRUE(ring.guards_intact(a) && ring.guards_intact(b));
+    }
+  }
+}
+
+/// Digits of a key switch on the host; every third one is seeded.
+template <typename WordT>
+struct host_digits {
+  std::vector<limbs<WordT>> digit, b, a;
+  std::vector<backend::uniform_source> sources;
+
+  [[nodiscard]] static bool seeded(std::size_t t) { return t % 3 == 1; }
+
+  host_digits(const host_ring<WordT>& host, window w, std::size_t terms, std::mt19937_64& random) {
+    for (std::size_t t = 0; t < terms; ++t) {
+      digit.push_back(t == 0 ? map_limbs(host, w, [](auto q) { return q - 1; }) : random_limbs(host, w, random));
+      b.push_back(random_limbs(host, host.all(), random));
+      a.push_back(random_limbs(host, host.all(), random));
+      sources.push_back(random_source(random));
+      if (!seeded(t)) continue;
+      for (std::uint32_t p = w.first; p < w.end(); ++p) {
+        a[t][p] = sodium_limb<WordT>(sources[t], p, host.primes[p], host.n());
+      }
+    }
+  }
+
+  /// sum_t digit_t key_t 2^-w mod q, plus `before`.
+  [[nodiscard]] limbs<WordT> sum(const host_ring<WordT>& host, window w, const std::vector<limbs<WordT>>& key,
+                                 limbs<WordT> before) const {
+    for (std::size_t i = 0; i < w.count; ++i) {
+      const std::uint64_t q = host.primes[w.first + i];
+      const std::uint64_t inverse = naive_pow(naive_pow(2, 8 * sizeof(WordT), q), q - 2, q);
+      for (std::size_t j = 0; j < host.n(); ++j) {
+        std::uint64_t z = 0;
+        for (std::size_t t = 0; t < digit.size(); ++t) {
+          z = (z + naive_mul(digit[t][i][j], key[t][w.first + i][j], q)) % q;
+        }
+        before[i][j] = static_cast<WordT>((before[i][j] + naive_mul(z, inverse, q)) % q);
+      }
+    }
+    return before;
+  }
+};
+
+template <typename WordT>
+void check_key_multiply(const host_ring<WordT>& host, window w, std::size_t terms) {
+  std::mt19937_64 random(test_seed() + terms);
+  const host_digits<WordT> data(host, w, terms, random);
+  const auto zero = map_limbs(host, w, [](auto) { return 0; });
+  const auto before0 = random_limbs(host, w, random), before1 = random_limbs(host, w, random);
+  for (const device_under_test& dut : devices_under_test()) {
+    SCOPED_TRACE(testing::Message() << dut.name << ", N = 2^" << host.log_n << ", " << terms << " digits");
+    device_ring<WordT> ring(host, *dut.device);
+    backend::key_job set{ring.poisoned(w), ring.poisoned(w), {}, false};
+    backend::key_job added{ring.filled(w, before0), ring.filled(w, before1), {}, true};
+    for (std::size_t t = 0; t < terms; ++t) {
+      const auto key_buffer = [&](const limbs<WordT>& key) {
+        std::vector<WordT> joined;
+        for (const auto& limb : key) joined.insert(joined.end(), limb.begin(), limb.end());
+        return &ring.keep(joined);
+      };
+      set.digits.push_back({ring.filled(w, data.digit[t]), key_buffer(data.b[t]),
+                            data.seeded(t) ? nullptr : key_buffer(data.a[t]), data.sources[t]});
+    }
+    added.digits = set.digits;
+    ring.device().key_multiply_accumulate(ring.tables(), std::vector<backend::key_job>{set, added});
+    ASSERT_EQ(ring.read(set.dst0), data.sum(host, w, data.b, zero));
+    ASSERT_EQ(ring.read(set.dst1), data.sum(host, w, data.a, zero));
+    ASSERT_EQ(ring.read(added.dst0), data.sum(host, w, data.b, before0));
+    ASSERT_EQ(ring.read(added.dst1), data.sum(host, w, data.a, before1));
+    ASSERT_TRUE(ring.guards_intact(set.dst0) && ring.guards_intact(set.dst1));
+  }
+}
+
+TYPED_TEST(KeyOps, KeyMultiplyAccumulate) {
+  ASSERT_GE(sodium_init(), 0);
+  for (const unsigned log_n : {4U, 6U, 7U, 9U}) {
+    const host_ring<TypeParam> host(log_n);
+    for (const std::size_t terms : {1U, 2U, 4U, 13U}) check_key_multiply(host, {2, 3}, terms);
+  }
+  check_key_multiply(host_ring<TypeParam>(14), {1, 1}, 2);
+}
+
+}  // namespace
