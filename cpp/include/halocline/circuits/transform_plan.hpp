@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "halocline/params/parameters.hpp"
+
+namespace halocline::circuits {
+
+/// How the rotations of a linear transform y = sum_d diagonal_d * rotate(x, d) are organised. Every diagonal
+/// is written d = giant + baby, so that
+///
+///     y = sum_giant rotate(sum_baby rotate(diagonal_d, -giant) * rotate(x, baby), giant)
+///
+/// (baby-step giant-step; Halevi and Shoup, "Faster homomorphic linear transformations in HElib", CRYPTO
+/// 2018).
+enum class transform_mode : unsigned char {
+  /// Only baby steps: one hoisted rotation for each diagonal. Wins for few diagonals, or when many outputs
+  /// share an
+  /// input. A key for each diagonal.
+  naive,
+  /// Babies hoisted, a full key switch for each giant. Keeps everything over the primes of the level: least
+  /// memory.
+  bsgs,
+  /// Babies stay multiplied by P over special + chain primes, so that a baby costs no division, a giant one
+  /// division
+  /// of one polynomial, and the whole sum one division that rescales as well (double hoisting; Bossuat,
+  /// Mouchet,
+  /// Troncoso-Pastoriza, Hubaux, ePrint 2020/1203, algorithm 6). Fastest where memory suffices.
+  double_hoisted,
+  /// Babies walk by repeated rotation with one key, giants are walked down by Horner's rule with another: two
+  /// keys, a
+  /// third when the lowest giant is not 0, at the price of a full key switch for each step (the minimal
+  /// key-switching
+  /// idea of ARK, arXiv 2205.00922, section on Min-KS).
+  small_key,
+};
+
+[[nodiscard]] const char* to_string(transform_mode mode) noexcept;
+
+/// One diagonal in a plan: diagonal = giant * giant_step + baby * baby_step modulo the number of slots.
+struct transform_term {
+  int diagonal = 0;  ///< unwrapped index, in (-slots, slots)
+  int giant = 0;     ///< number of giant steps
+  int baby = 0;      ///< number of baby steps
+};
+
+/// What a transform with several inputs and outputs uses of a plan: sorted, distinct step numbers.
+struct transform_usage {
+  std::vector<std::vector<int>> babies;  ///< for every input
+  std::vector<std::vector<int>> giants;  ///< for every output
+  std::size_t products = 0;              ///< diagonals in all cells together
+};
+
+/// What an evaluation costs.
+struct transform_cost {
+  std::size_t key_switches = 0;    ///< products with a key
+  std::size_t decompositions = 0;  ///< ModUps; hoisting shares one between several key switches
+  std::size_t divisions = 0;  ///< polynomials divided by P (ModDowns), the last pair of each output included
+  std::size_t plaintext_products = 0;  ///< diagonals multiplied
+  std::size_t keys = 0;                ///< distinct rotation keys
+  /// Arithmetic in units of one NTT of one limb: an elementwise pass over a limb counts 2 / log2 N (N
+  /// products against N/2 log2 N butterflies), a base conversion one pass for each pair of source and target
+  /// limb.
+  double work = 0;
+};
+
+/// What a plan is made for.
+struct transform_shape {
+  transform_mode mode = transform_mode::double_hoisted;
+  unsigned level = 1;       ///< of the input; the result is one lower
+  std::uint32_t slots = 0;  ///< power of two, at most N/2
+  unsigned baby_count = 0;  ///< babies of each giant; 0 lets the cost model choose
+  std::size_t inputs = 1;   ///< input ciphertexts that need all babies
+  std::size_t outputs = 1;  ///< output ciphertexts that need all giants
+};
+
+/// The split of a set of diagonals into giant and baby steps, chosen by a cost model. Pure data, immutable.
+class transform_plan {
+ public:
+  /// Splits `diagonals` (any integers in (-slots, slots); d and d - slots are the same diagonal).
+  ///
+  /// The indices are unwrapped at their widest gap, so that a band around 0 stays a band, and divided by
+  /// their greatest common divisor, so that strided transforms (Fourier stages) take strided steps.
+  /// @throws invalid_argument for no diagonals, an index out of range or given twice, a level that does not
+  /// exist, or
+  ///   a number of slots that is no power of two up to N/2
+  /// @throws level_exhausted for level 0, which leaves nothing to rescale
+  transform_plan(params::parameters parameters, std::span<const int> diagonals, const transform_shape& shape);
+
+  [[nodiscard]] const params::parameters& parameters() const noexcept { return parameters_; }
+  [[nodiscard]] const transform_shape& shape() const noexcept { return shape_; }
+  [[nodiscard]] transform_mode mode() const noexcept { return shape_.mode; }
+  [[nodiscard]] unsigned level() const noexcept { return shape_.level; }
+  [[nodiscard]] std::uint32_t slots() const noexcept { return shape_.slots; }
+  /// Scale of the encoded diagonals: with s_l the canonical scale and Q_l the modulus of level l,
+  /// s_(l-1) Q_l / (Q_(l-1) s_l), so that a rescaled product with a canonical ciphertext is canonical.
+  [[nodiscard]] double weight_scale() const;
+  [[nodiscard]] int baby_step() const noexcept { return baby_step_; }    ///< slots, positive
+  [[nodiscard]] int giant_step() const noexcept { return giant_step_; }  ///< slots, a multiple of baby_step
+  /// All diagonals, ascending by unwrapped index.
+  [[nodiscard]] std::span<const transform_term> terms() const noexcept { return terms_; }
+  /// @throws invalid_argument when the plan was not made for this diagonal
+  [[nodiscard]] const transform_term& term(int diagonal) const;
+
+  /// Rotation of `count` steps of `step` slots, in (-slots/2, slots/2].
+  [[nodiscard]] std::int64_t rotation(int count, int step) const noexcept;
+  /// Usage of one input and one output that need every term.
+  [[nodiscard]] transform_usage full_usage() const;
+  /// Rotations that an evaluation with this usage asks keys for: distinct, not 0, ascending, in (-slots/2,
+  /// slots/2].
+  [[nodiscard]] std::vector<std::int64_t> required_rotations(const transform_usage& usage) const;
+  [[nodiscard]] transform_cost cost(const transform_usage& usage) const;
+
+ private:
+  void split(int baby_count);
+  [[nodiscard]] int choose_baby_count() const;
+  [[nodiscard]] std::size_t rotating(std::span<const int> counts, int step) const;
+
+  params::parameters parameters_;
+  transform_shape shape_;
+  int baby_step_ = 1;
+  int giant_step_ = 1;
+  std::vector<transform_term> terms_;
+  std::vector<int> unwrapped_;  ///< ascending
+};
+
+}  // namespace halocline::circuits

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/circuits/transform_plan.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "ckks/evaluator_detail.hpp"
+#include "halocline/core/expects.hpp"
+
+namespace halocline::circuits {
+namespace {
+
+int floor_divide(int a, int b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
+
+int wrap(int index, int slots) { return ((index % slots) + slots) % slots; }
+
+/// Indices in (-slots, slots), shifted by multiples of `slots` so that they avoid their widest cyclic gap;
+/// ascending.
+std::vector<int> unwrap(std::span<const int> diagonals, int slots) {
+  std::vector<int> sorted;
+  for (const int d : diagonals) {
+    HALOCLINE_EXPECTS(d > -slots && d < slots, invalid_argument, "transform plan: diagonal ", d,
+                      " is outside (-slots, slots) for ", slots, " slots");
+    sorted.push_back(wrap(d, slots));
+  }
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  HALOCLINE_EXPECTS(twice == sorted.end(), invalid_argument, "transform plan: diagonal ",
+                    twice == sorted.end() ? 0 : *twice,
+                    " is given twice (d and d - slots are the same diagonal)");
+  std::size_t start = 0;
+  int widest = sorted.front() + slots - sorted.back();
+  for (std::size_t i = 1; i < sorted.size(); ++i) {
+    if (sorted[i] - sorted[i - 1] > widest) {
+      widest = sorted[i] - sorted[i - 1];
+      start = i;
+    }
+  }
+  if (start != 0) {
+    for (std::size_t i = start; i < sorted.size(); ++i) sorted[i] -= slots;
+    std::rotate(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(start), sorted.end());
+  }
+  return sorted;
+}
+
+std::vector<int> distinct(std::vector<int> values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+/// Costs of the parts of a key switch, in NTTs of one limb.
+struct switch_work {
+  double pass;      ///< elementwise operation on one limb
+  double raise;     ///< ModUp of one polynomial
+  double multiply;  ///< product with a key and automorphism of both results
+  double divide;    ///< division by P of one polynomial
+  double limbs;     ///< of the level
+  double special;   ///< special primes
+};
+
+switch_work work_at(const params::parameters& parameters, unsigned level) {
+  const backend::window chain = parameters.level(level).q;
+  switch_work w{};
+  w.pass = 2.0 / parameters.log_n();
+  w.limbs = chain.count;
+  w.special = parameters.special_count();
+  const double extended = w.limbs + w.special;
+  double digits = 0;
+  for (unsigned j = 0; j < parameters.digit_count(); ++j) {
+    const backend::window digit = parameters.digit(j);
+    const double own = std::max(0, static_cast<int>(std::min(digit.end(), chain.end())) -
+                                       static_cast<int>(std::max(digit.first, chain.first)));
+    if (own == 0) continue;
+    ++digits;
+    w.raise += own * (extended - own) * w.pass;
+  }
+  w.raise += digits * extended;
+  w.multiply = (2 * digits + 2) * extended * w.pass;
+  w.divide = extended + w.special * w.limbs * w.pass;
+  return w;
+}
+
+}  // namespace
+
+const char* to_string(transform_mode mode) noexcept {
+  switch (mode) {
+    case transform_mode::naive:
+      return "naive";
+    case transform_mode::bsgs:
+      return "bsgs";
+    case transform_mode::double_hoisted:
+      return "double_hoisted";
+    case transform_mode::small_key:
+      return "small_key";
+  }
+  return "unknown";
+}
+
+transform_plan::transform_plan(params::parameters parameters, std::span<const int> diagonals,
+                               const transform_shape& shape)
+    : parameters_(std::move(parameters)), shape_(shape) {
+  HALOCLINE_EXPECTS(std::has_single_bit(shape_.slots) && shape_.slots <= parameters_.slots(),
+                    invalid_argument, "transform plan: ", shape_.slots,
+                    " slots; expected a power of two up to ", parameters_.slots());
+  HALOCLINE_EXPECTS(shape_.level <= parameters_.max_level(), invalid_argument, "transform plan: level ",
+                    shape_.level, " does not exist; the highest is ", parameters_.max_level());
+  HALOCLINE_EXPECTS(shape_.level > 0, level_exhausted,
+                    "transform plan: a linear transform rescales and needs an input of level 1 or higher");
+  HALOCLINE_EXPECTS(!diagonals.empty(), invalid_argument,
+                    "transform plan: no diagonals; a transform that is 0 everywhere has no encrypted result");
+  unwrapped_ = unwrap(diagonals, static_cast<int>(shape_.slots));
+  int stride = 0;
+  for (const int d : unwrapped_) stride = std::gcd(stride, d);
+  baby_step_ = std::max(stride, 1);
+  split(shape_.baby_count != 0 ? static_cast<int>(shape_.baby_count) : choose_baby_count());
+}
+
+void transform_plan::split(int baby_count) {
+  terms_.clear();
+  const bool flat = shape_.mode == transform_mode::naive;
+  giant_step_ = flat ? baby_step_ : baby_step_ * baby_count;
+  for (const int d : unwrapped_) {
+    const int steps = d / baby_step_;
+    const int giant = flat ? 0 : floor_divide(steps, baby_count);
+    terms_.push_back({d, giant, flat ? steps : steps - giant * baby_count});
+  }
+}
+
+int transform_plan::choose_baby_count() const {
+  if (shape_.mode == transform_mode::naive) return 1;
+  const int span = (unwrapped_.back() - unwrapped_.front()) / baby_step_ + 1;
+  // All small counts, then a quarter apart: the cost is flat around its minimum.
+  std::vector<int> candidates;
+  for (int n = 1; n < span; n += std::max(1, n / 8)) candidates.push_back(n);
+  candidates.push_back(std::max(span, std::abs(unwrapped_.back()) / baby_step_ + 1));
+  transform_plan trial = *this;
+  int best = candidates.front();
+  double least = std::numeric_limits<double>::infinity();
+  for (const int count : candidates) {
+    trial.split(count);
+    const transform_usage one = trial.full_usage();
+    transform_usage all;
+    all.babies.assign(shape_.inputs, one.babies.front());
+    all.giants.assign(shape_.outputs, one.giants.front());
+    const double work = trial.cost(all).work;
+    if (work < least) {
+      least = work;
+      best = count;
+    }
+  }
+  return best;
+}
+
+const transform_term& transform_plan::term(int diagonal) const {
+  const int slots = static_cast<int>(shape_.slots);
+  for (const int candidate : {diagonal, diagonal - slots, diagonal + slots}) {
+    const auto found =
+        std::lower_bound(terms_.begin(), terms_.end(), candidate,
+                         [](const transform_term& a, int value) { return a.diagonal < value; });
+    if (found != terms_.end() && found->diagonal == candidate) return *found;
+  }
+  throw invalid_argument(text("transform plan: it was not made for diagonal ", diagonal,
+                              "; add it to the diagonals of the plan"));
+}
+
+double transform_plan::weight_scale() const {
+  return ckks::detail::matching_plain_scale(parameters_, level(), parameters_.level(level()).scale);
+}
+
+std::int64_t transform_plan::rotation(int count, int step) const noexcept {
+  const auto slots = static_cast<std::int64_t>(shape_.slots);
+  const std::int64_t r = ((static_cast<std::int64_t>(count) * step) % slots + slots) % slots;
+  return r > slots / 2 ? r - slots : r;
+}
+
+transform_usage transform_plan::full_usage() const {
+  std::vector<int> babies;
+  std::vector<int> giants;
+  for (const transform_term& each : terms_) {
+    babies.push_back(each.baby);
+    giants.push_back(each.giant);
+  }
+  return {{distinct(std::move(babies))}, {distinct(std::move(giants))}, terms_.size()};
+}
+
+std::size_t transform_plan::rotating(std::span<const int> counts, int step) const {
+  return static_cast<std::size_t>(
+      std::count_if(counts.begin(), counts.end(), [&](int count) { return rotation(count, step) != 0; }));
+}
+
+std::vector<std::int64_t> transform_plan::required_rotations(const transform_usage& usage) const {
+  std::set<std::int64_t> steps;
+  const bool walks = shape_.mode == transform_mode::small_key;
+  for (const auto& babies : usage.babies) {
+    for (const int b : babies) {
+      if (!walks) steps.insert(rotation(b, baby_step_));
+      if (walks && b > 0) steps.insert(rotation(1, baby_step_));
+    }
+  }
+  for (const auto& giants : usage.giants) {
+    if (giants.empty()) continue;
+    if (walks && giants.back() > giants.front()) steps.insert(rotation(1, giant_step_));
+    if (walks) steps.insert(rotation(giants.front(), giant_step_));
+    for (const int g : giants) {
+      if (!walks) steps.insert(rotation(g, giant_step_));
+    }
+  }
+  steps.erase(0);
+  return {steps.begin(), steps.end()};
+}
+
+transform_cost transform_plan::cost(const transform_usage& usage) const {
+  const switch_work w = work_at(parameters_, shape_.level);
+  const bool walks = shape_.mode == transform_mode::small_key;
+  const bool extended = shape_.mode == transform_mode::double_hoisted;
+  transform_cost c;
+  for (const auto& babies : usage.babies) {
+    const std::size_t switches =
+        walks ? static_cast<std::size_t>(babies.empty() ? 0 : babies.back()) : rotating(babies, baby_step_);
+    c.key_switches += switches;
+    c.decompositions += walks ? switches : std::min<std::size_t>(switches, 1);
+    c.divisions += extended ? 0 : 2 * switches;
+  }
+  for (const auto& giants : usage.giants) {
+    if (giants.empty()) continue;
+    const std::size_t switches = walks ? static_cast<std::size_t>(giants.back() - giants.front()) +
+                                             (rotation(giants.front(), giant_step_) != 0 ? 1 : 0)
+                                       : rotating(giants, giant_step_);
+    c.key_switches += switches;
+    c.decompositions += switches;
+    c.divisions += (extended ? 1 : 2) * switches + (extended ? 2 : 0);
+  }
+  c.plaintext_products = usage.products;
+  c.keys = required_rotations(usage).size();
+  const double product_limbs = w.limbs + (extended ? w.special : 0.0);
+  c.work = static_cast<double>(c.key_switches) * w.multiply +
+           static_cast<double>(c.decompositions) * w.raise + static_cast<double>(c.divisions) * w.divide +
+           2 * static_cast<double>(c.plaintext_products) * product_limbs * w.pass;
+  return c;
+}
+
+}  // namespace halocline::circuits

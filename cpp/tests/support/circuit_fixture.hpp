@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "halocline/ckks/key_plan.hpp"
+#include "support/ckks_fixture.hpp"
+
+namespace halocline::test {
+
+/// One rig for each preset, made at first use and shared by all tests of a program. Keys come by `provide`.
+inline ckks_rig& circuit_rig(const std::string& preset) {
+  static std::map<std::string, std::unique_ptr<ckks_rig>> rigs;
+  auto& rig = rigs[preset];
+  if (!rig) rig = std::make_unique<ckks_rig>(preset);
+  rig->eval.set_mode(ckks::maintenance::automatic);
+  return *rig;
+}
+
+/// Exactly the keys of `requests` and nothing else, each limited to its level: a circuit that needs more, or
+/// needs one at a higher level than it says, throws missing_key.
+class exact_keys {
+ public:
+  exact_keys(ckks_rig& rig, std::span<const ckks::key_request> requests)
+      : keys_(rig.parameters()), eval(*rig.ctx, keys_) {
+    for (const ckks::key_request& each : requests)
+      keys_.add(rig.generator.make_evaluation_key(rig.secret, each));
+  }
+
+ private:
+  ckks::memory_key_set keys_;
+
+ public:
+  ckks::evaluator eval;
+};
+
+/// Context, keys and evaluator that execute shapes only, and remember which keys were asked for.
+struct ghost_rig {
+  explicit ghost_rig(const std::string& preset)
+      : ctx(ckks::make_context(params::preset(preset), backend::make_backend("ghost"))),
+        keys(*ctx),
+        eval(*ctx, keys) {}
+
+  /// A canonical ciphertext without contents.
+  [[nodiscard]] ckks::ciphertext placeholder(unsigned level, std::uint32_t slots) const {
+    const params::level_info& info = ctx->parameters().level(level);
+    ckks::ciphertext result;
+    for (int i = 0; i < 2; ++i) {
+      result.parts.push_back(
+          ring::make_poly(ctx->ring(), info.q, memory::object_class::ciphertext, "ciphertext"));
+    }
+    result.level = level;
+    result.scale = info.scale;
+    result.slots = slots;
+    return result;
+  }
+
+  std::shared_ptr<ckks::context> ctx;
+  ckks::recording_key_set keys;
+  ckks::evaluator eval;
+};
+
+/// `values` rotated to the left by k.
+inline complex_vector rotated_left(const complex_vector& values, std::int64_t k) {
+  const auto n = static_cast<std::int64_t>(values.size());
+  complex_vector result(values.size());
+  for (std::int64_t i = 0; i < n; ++i) {
+    result[static_cast<std::size_t>(i)] = values[static_cast<std::size_t>((((i + k) % n) + n) % n)];
+  }
+  return result;
+}
+
+}  // namespace halocline::test
