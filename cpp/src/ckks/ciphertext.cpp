@@ -20,6 +20,7 @@ ciphertext allocate_like(context& ctx, const ciphertext& source) {
   result.scale = source.scale;
   result.slots = source.slots;
   result.seed = source.seed;
+  result.real_hint = source.real_hint;
   return result;
 }
 

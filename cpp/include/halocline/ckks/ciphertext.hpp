@@ -20,6 +20,8 @@ struct ciphertext {
   std::uint32_t slots = 0;        ///< power of two, at most N/2
   /// Where c_1 comes from while the ciphertext is as symmetric encryption made it: saves half the bytes on the way.
   std::optional<backend::uniform_source> seed;
+  /// For whoever decodes: only real numbers went in. Travels with copies and files; evaluators do not keep it.
+  bool real_hint = false;
 
   /// Bytes of residues.
   [[nodiscard]] std::size_t bytes() const noexcept;

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "halocline/ckks/decryptor.hpp"
+#include "halocline/ckks/encoder.hpp"
+#include "halocline/ckks/encryptor.hpp"
+#include "halocline/ckks/key_set.hpp"
+#include "halocline/ckks/keys.hpp"
+
+namespace halocline::ckks {
+
+/// How a client is set up.
+struct client_options {
+  unsigned threads = 0;  ///< worker threads; 0 takes the number of processors
+  /// Makes every key and ciphertext reproducible: for tests and experiments only, never with real data.
+  std::optional<backend::seed_bytes> seed;
+};
+
+/// How values are encrypted.
+struct encrypt_options {
+  std::optional<unsigned> level;  ///< highest level unless given
+  std::optional<double> scale;    ///< canonical scale of the level unless given
+  std::uint32_t slots = 0;        ///< power of two; 0 takes the next power of two of the number of values
+  bool use_public_key = false;    ///< through the public key: more noise, no seed
+};
+
+/// Which evaluation keys a program needs.
+struct key_selection {
+  std::vector<std::int64_t> rotations;  ///< steps, left positive; 0 and repetitions are ignored
+  bool relinearization = true;
+  bool conjugation = false;
+  std::optional<unsigned> level;  ///< highest level at which the keys are used; all levels unless given
+};
+
+/// The requests of a selection, ascending by Galois element.
+/// @throws invalid_argument when the level is above the highest or a step is not below N/2 in magnitude
+[[nodiscard]] std::vector<key_request> make_requests(const params::parameters& parameters,
+                                                     const key_selection& selection);
+
+/// The step in (-N/4, N/4] whose Galois element is `galois_element`, or nothing when it is no rotation.
+[[nodiscard]] std::optional<std::int64_t> rotation_of(const params::parameters& parameters,
+                                                      std::uint64_t galois_element);
+
+/// A context on the CPU for a client of these parameters.
+[[nodiscard]] std::shared_ptr<context> make_client_context(params::parameters parameters,
+                                                           const client_options& options = {});
+
+/// The party that owns the secret key: encodes, encrypts, decrypts and generates the keys that an engine
+/// needs. Works on the CPU in a context of its own, where its results live until they are loaded into an
+/// engine. Not thread-safe, not copyable.
+class client {
+ public:
+  /// Draws a fresh secret key.
+  explicit client(params::parameters parameters, const client_options& options = {});
+  /// Takes over a secret key that was made or read in `ctx`.
+  /// @throws invalid_argument when the secret key does not live in the runtime of `ctx`
+  client(std::shared_ptr<context> ctx, secret_key secret, const client_options& options = {});
+
+  [[nodiscard]] const params::parameters& parameters() const noexcept { return ctx_->parameters(); }
+  [[nodiscard]] context& ctx() const noexcept { return *ctx_; }
+  [[nodiscard]] const std::shared_ptr<context>& ctx_handle() const noexcept { return ctx_; }
+  /// The secret key, for writing it to a file. Handle with care.
+  [[nodiscard]] const secret_key& secret() const noexcept { return secret_; }
+  [[nodiscard]] encoder& encode() noexcept { return encoder_; }
+
+  /// Encrypts at most N/2 values, zero padded to the number of slots.
+  /// @throws invalid_argument as `encoder::encode`, or when the level is above the highest
+  [[nodiscard]] ciphertext encrypt(std::span<const std::complex<double>> values,
+                                   const encrypt_options& options = {});
+  /// Slot values of a ciphertext of this client's context.
+  /// @param flooding_bits see `decryptor::decrypt_values`
+  [[nodiscard]] std::vector<std::complex<double>> decrypt(const ciphertext& source,
+                                                          double flooding_bits = 0.0);
+
+  /// The public key, made at first use. It may outlive the client, but not its context.
+  [[nodiscard]] std::shared_ptr<const public_key> encryption_key();
+  /// One evaluation key. `seeded` keeps the seed of its uniform half only: half the bytes on the way.
+  [[nodiscard]] evaluation_key make_key(const key_request& request, bool seeded = true);
+  /// All keys of a list of requests, e.g. `engine::needed_keys()` of a ghost run.
+  [[nodiscard]] memory_key_set make_keys(std::span<const key_request> requests, bool seeded = true);
+  /// All keys of a selection.
+  [[nodiscard]] memory_key_set make_keys(const key_selection& selection, bool seeded = true);
+
+ private:
+  std::shared_ptr<context> ctx_;
+  ring::random_source random_;
+  key_generator generator_;
+  encoder encoder_;
+  encryptor encryptor_;
+  decryptor decryptor_;
+  secret_key secret_;
+  std::shared_ptr<const public_key> public_;
+};
+
+}  // namespace halocline::ckks

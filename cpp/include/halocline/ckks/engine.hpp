@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "halocline/ckks/evaluator.hpp"
+#include "halocline/ckks/key_plan.hpp"
+#include "halocline/ckks/key_set.hpp"
+
+namespace halocline::ckks {
+
+/// Where an engine computes and with how much memory.
+struct engine_options {
+  std::string device = "cpu";       ///< see `backend::available_devices`; "ghost" executes shapes only
+  std::size_t budget_bytes = 0;     ///< bytes of the device's memory that may be live; 0 is unlimited
+  std::string policy = "resident";  ///< see `memory::policy_names`
+  unsigned threads = 0;             ///< worker threads of the CPU; 0 takes the number of processors
+  bool scalar = false;              ///< the scalar specification instead of SIMD kernels
+  bool keep_seeds = false;          ///< keep seeded keys seeded: half the bytes, expanded at each use
+};
+
+/// The party that evaluates: a context on a device, a key set and an evaluator. Never sees a secret key.
+/// Results live in the engine's runtime. Not thread-safe, not copyable.
+class engine {
+ public:
+  /// An engine without keys. On the ghost device every key is there, as a shape, and its use is recorded.
+  /// @throws invalid_argument for an unknown device or policy; out_of_memory when the tables exceed the
+  /// budget
+  explicit engine(params::parameters parameters, const engine_options& options = {});
+
+  [[nodiscard]] const params::parameters& parameters() const noexcept { return ctx_->parameters(); }
+  [[nodiscard]] context& ctx() const noexcept { return *ctx_; }
+  [[nodiscard]] const std::shared_ptr<context>& ctx_handle() const noexcept { return ctx_; }
+  [[nodiscard]] const engine_options& options() const noexcept { return options_; }
+  [[nodiscard]] bool is_ghost() const noexcept { return recorded_ != nullptr; }
+  [[nodiscard]] evaluator& evaluate() noexcept { return *evaluator_; }
+  [[nodiscard]] key_set& keys() noexcept { return *keys_; }
+
+  /// Copies a key into the engine, expanded unless `keep_seeds`. A ghost engine ignores it.
+  /// @throws invalid_argument when the parameters differ; out_of_memory when the budget is exceeded
+  void add_key(context& from, const evaluation_key& key);
+  /// Copies all keys of a set.
+  void add_keys(context& from, const memory_key_set& keys);
+
+  /// Copies a ciphertext of another context into the engine.
+  /// @throws invalid_argument when the parameters differ or the ciphertext is malformed
+  [[nodiscard]] ciphertext load(context& from, const ciphertext& source);
+  /// A ciphertext without contents.
+  /// @throws invalid_argument unless this is a ghost, `level` exists and `slots` is a power of two up to N/2
+  [[nodiscard]] ciphertext placeholder(unsigned level, double scale, std::uint32_t slots);
+
+  /// The keys that a ghost run asked for, each with the highest level.
+  /// @throws invalid_argument unless this is a ghost
+  [[nodiscard]] std::vector<key_request> needed_keys() const;
+
+ private:
+  engine_options options_;
+  std::shared_ptr<context> ctx_;
+  std::unique_ptr<key_set> keys_;
+  memory_key_set* stored_ = nullptr;       ///< keys_, unless a ghost
+  recording_key_set* recorded_ = nullptr;  ///< keys_, when a ghost
+  std::unique_ptr<evaluator> evaluator_;
+};
+
+}  // namespace halocline::ckks

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/ckks/client.hpp"
+
+#include <map>
+#include <utility>
+
+#include "halocline/backend/registry.hpp"
+#include "halocline/core/expects.hpp"
+
+namespace halocline::ckks {
+namespace {
+
+[[nodiscard]] ring::random_source make_random(const std::optional<backend::seed_bytes>& seed) {
+  return seed ? ring::random_source(*seed) : ring::random_source();
+}
+
+[[nodiscard]] unsigned checked_level(const params::parameters& parameters,
+                                     const std::optional<unsigned>& level, const char* operation) {
+  const unsigned highest = parameters.max_level();
+  HALOCLINE_EXPECTS(!level || *level <= highest, invalid_argument, operation, ": level ", *level,
+                    " does not exist; the highest level of these parameters is ", highest);
+  return level.value_or(highest);
+}
+
+}  // namespace
+
+std::vector<key_request> make_requests(const params::parameters& parameters, const key_selection& selection) {
+  const unsigned level = checked_level(parameters, selection.level, "evaluation keys");
+  const auto slots = static_cast<std::int64_t>(parameters.slots());
+  std::map<std::uint64_t, unsigned> levels;
+  for (const std::int64_t step : selection.rotations) {
+    HALOCLINE_EXPECTS(-slots < step && step < slots, invalid_argument, "evaluation keys: rotation by ", step,
+                      " is out of range; expected a step between ", 1 - slots, " and ", slots - 1);
+    if (step != 0) levels[parameters.galois_element(step)] = level;
+  }
+  if (selection.conjugation) levels[parameters.conjugation_element()] = level;
+  if (selection.relinearization) levels[relinearization_element] = level;
+  std::vector<key_request> requests;
+  for (const auto& [element, highest] : levels) requests.push_back({element, highest});
+  return requests;
+}
+
+std::optional<std::int64_t> rotation_of(const params::parameters& parameters, std::uint64_t galois_element) {
+  const std::uint64_t mask = 2 * parameters.n() - 1;
+  const auto slots = static_cast<std::int64_t>(parameters.slots());
+  std::uint64_t element = 1;
+  for (std::int64_t step = 0; step < slots; ++step) {
+    if (element == galois_element) return step > slots / 2 ? step - slots : step;
+    element = element * parameters.galois_generator() & mask;
+  }
+  return std::nullopt;
+}
+
+std::shared_ptr<context> make_client_context(params::parameters parameters, const client_options& options) {
+  backend::backend_options backend;
+  backend.threads = options.threads;
+  return make_context(std::move(parameters), backend::make_backend("cpu", backend));
+}
+
+client::client(params::parameters parameters, const client_options& options)
+    : client(make_client_context(std::move(parameters), options), secret_key{}, options) {
+  secret_ = generator_.make_secret_key();
+}
+
+client::client(std::shared_ptr<context> ctx, secret_key secret, const client_options& options)
+    : ctx_(std::move(ctx)),
+      random_(make_random(options.seed)),
+      generator_(*ctx_, random_),
+      encoder_(*ctx_),
+      encryptor_(*ctx_, random_),
+      decryptor_(*ctx_, random_),
+      secret_(std::move(secret)) {
+  const memory::buffer& residues = secret_.value.data();
+  HALOCLINE_EXPECTS(!residues || residues.owner() == &ctx_->runtime(), invalid_argument,
+                    "client: the secret key lives in another context; read or make it in the client's own");
+}
+
+ciphertext client::encrypt(std::span<const std::complex<double>> values, const encrypt_options& options) {
+  const unsigned level = checked_level(parameters(), options.level, "encrypt");
+  const double scale = options.scale.value_or(parameters().level(level).scale);
+  const plaintext message = encoder_.encode(values, level, scale, options.slots);
+  return options.use_public_key ? encryptor_.encrypt(message, *encryption_key())
+                                : encryptor_.encrypt(message, secret_);
+}
+
+std::vector<std::complex<double>> client::decrypt(const ciphertext& source, double flooding_bits) {
+  check(*ctx_, source, "decrypt");
+  return decryptor_.decrypt_values(source, secret_, encoder_, flooding_bits);
+}
+
+std::shared_ptr<const public_key> client::encryption_key() {
+  if (!public_) public_ = std::make_shared<const public_key>(generator_.make_public_key(secret_));
+  return public_;
+}
+
+evaluation_key client::make_key(const key_request& request, bool seeded) {
+  return generator_.make_evaluation_key(secret_, request, seeded);
+}
+
+memory_key_set client::make_keys(std::span<const key_request> requests, bool seeded) {
+  memory_key_set keys(parameters());
+  for (const key_request& request : requests) keys.add(make_key(request, seeded));
+  return keys;
+}
+
+memory_key_set client::make_keys(const key_selection& selection, bool seeded) {
+  return make_keys(make_requests(parameters(), selection), seeded);
+}
+
+}  // namespace halocline::ckks

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/ckks/engine.hpp"
+
+#include <bit>
+#include <utility>
+
+#include "halocline/backend/registry.hpp"
+#include "halocline/core/expects.hpp"
+
+namespace halocline::ckks {
+namespace {
+
+[[nodiscard]] std::shared_ptr<context> make_engine_context(params::parameters parameters,
+                                                           const engine_options& options) {
+  backend::backend_options backend;
+  backend.memory.budget_bytes = options.budget_bytes;
+  backend.memory.policy = options.policy;
+  backend.threads = options.threads;
+  backend.scalar = options.scalar;
+  return make_context(std::move(parameters), backend::make_backend(options.device, backend));
+}
+
+}  // namespace
+
+engine::engine(params::parameters parameters, const engine_options& options)
+    : options_(options), ctx_(make_engine_context(std::move(parameters), options)) {
+  if (ctx_->runtime().is_ghost()) {
+    auto recorded = std::make_unique<recording_key_set>(*ctx_);
+    recorded_ = recorded.get();
+    keys_ = std::move(recorded);
+  } else {
+    auto stored = std::make_unique<memory_key_set>(ctx_->parameters());
+    stored_ = stored.get();
+    keys_ = std::move(stored);
+  }
+  evaluator_ = std::make_unique<evaluator>(*ctx_, *keys_);
+}
+
+void engine::add_key(context& from, const evaluation_key& key) {
+  if (is_ghost()) return;
+  evaluation_key copy = transfer(from, key, *ctx_);
+  if (!options_.keep_seeds) expand(*ctx_, copy);
+  stored_->add(std::move(copy));
+}
+
+void engine::add_keys(context& from, const memory_key_set& keys) {
+  for (const auto& [element, key] : keys.keys()) add_key(from, key);
+}
+
+ciphertext engine::load(context& from, const ciphertext& source) {
+  check(from, source, "load");
+  return transfer(from, source, *ctx_);
+}
+
+ciphertext engine::placeholder(unsigned level, double scale, std::uint32_t slots) {
+  HALOCLINE_EXPECTS(
+      is_ghost(), invalid_argument, "placeholder: this engine computes on '", options_.device,
+      "', where a ciphertext needs contents; encrypt one, or use an engine on the ghost device");
+  HALOCLINE_EXPECTS(std::has_single_bit(slots) && slots <= parameters().slots(), invalid_argument,
+                    "placeholder: ", slots, " slots; expected a power of two up to ", parameters().slots());
+  const backend::window primes = parameters().level(level).q;
+  ciphertext shape;
+  shape.level = level;
+  shape.scale = scale;
+  shape.slots = slots;
+  for (int i = 0; i < 2; ++i) {
+    shape.parts.push_back(
+        ring::make_poly(ctx_->ring(), primes, memory::object_class::ciphertext, "ciphertext"));
+  }
+  return shape;
+}
+
+std::vector<key_request> engine::needed_keys() const {
+  HALOCLINE_EXPECTS(is_ghost(), invalid_argument,
+                    "needed keys: only an engine on the ghost device records which keys a program uses");
+  return recorded_->requests();
+}
+
+}  // namespace halocline::ckks

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/ckks/client.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "halocline/ckks/precision.hpp"
+#include "halocline/core/error.hpp"
+#include "halocline/params/presets.hpp"
+
+namespace halocline::ckks {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+using complex_vector = std::vector<std::complex<double>>;
+
+constexpr const char* preset = "test-n10-d3";
+constexpr double worst_bits = 20.0;  // N = 2^10 and a 40-bit scale: a fresh encryption is good for about 30
+
+[[nodiscard]] client_options reproducible(std::uint8_t seed = 1) {
+  client_options options;
+  options.threads = 1;
+  options.seed = backend::seed_bytes{seed};
+  return options;
+}
+
+[[nodiscard]] complex_vector ramp(std::size_t count) {
+  complex_vector values(count);
+  for (std::size_t i = 0; i < count; ++i)
+    values[i] = {static_cast<double>(i) / static_cast<double>(count), -0.25};
+  return values;
+}
+
+TEST(Client, DecryptsWhatItEncrypts) {
+  client owner(params::preset(preset), reproducible());
+  const complex_vector values = ramp(owner.parameters().slots());
+  for (const bool use_public_key : {false, true}) {
+    encrypt_options options;
+    options.use_public_key = use_public_key;
+    const ciphertext ct = owner.encrypt(values, options);
+    EXPECT_EQ(ct.level, owner.parameters().max_level());
+    EXPECT_EQ(ct.seed.has_value(), !use_public_key);
+    EXPECT_GE(measure_precision(owner.decrypt(ct), values).worst_bits, worst_bits);
+  }
+}
+
+TEST(Client, HonoursLevelScaleAndSlots) {
+  client owner(params::preset(preset), reproducible());
+  encrypt_options options;
+  options.level = 1;
+  options.scale = 0x1p35;
+  const ciphertext ct = owner.encrypt(ramp(5), options);
+  EXPECT_EQ(ct.level, 1U);
+  EXPECT_EQ(ct.scale, 0x1p35);
+  EXPECT_EQ(ct.slots, 8U) << "the next power of two";
+  options.level = owner.parameters().max_level() + 1;
+  EXPECT_THAT([&] { (void)owner.encrypt(ramp(5), options); },
+              ThrowsMessage<invalid_argument>(HasSubstr("the highest level of these parameters is")));
+}
+
+TEST(Client, IsReproducibleOnlyWithSeed) {
+  const params::parameters p = params::preset(preset);
+  client first(p, reproducible()), same(p, reproducible()), other(p, reproducible(2));
+  const complex_vector values = ramp(p.slots());
+  const ciphertext ct = transfer(first.ctx(), first.encrypt(values), same.ctx());
+  EXPECT_GE(measure_precision(same.decrypt(ct), values).worst_bits, worst_bits);
+  const ciphertext foreign = transfer(same.ctx(), ct, other.ctx());
+  EXPECT_LT(measure_precision(other.decrypt(foreign), values).mean_bits, 0.0);
+}
+
+TEST(Client, MakesExactlyTheKeysOfASelection) {
+  client owner(params::preset(preset), reproducible());
+  const params::parameters& p = owner.parameters();
+  key_selection selection;
+  selection.rotations = {1, -2, 0, 1};
+  selection.conjugation = true;
+  selection.level = 2;
+  const memory_key_set keys = owner.make_keys(selection);
+  const std::vector<key_request> requests = keys.list();
+  ASSERT_EQ(requests.size(), 4U);
+  for (const key_request& each : requests) EXPECT_EQ(each.level, 2U);
+  EXPECT_TRUE(keys.contains(relinearization_element, 2));
+  EXPECT_TRUE(keys.contains(p.galois_element(-2), 2));
+  EXPECT_FALSE(keys.contains(p.galois_element(2), 0));
+  EXPECT_FALSE(keys.contains(p.galois_element(1), 3)) << "limited to level 2";
+  selection.rotations = {static_cast<std::int64_t>(p.slots())};
+  EXPECT_THAT([&] { (void)make_requests(p, selection); },
+              ThrowsMessage<invalid_argument>(HasSubstr("is out of range")));
+}
+
+TEST(Client, NamesRotationsOfGaloisElements) {
+  const params::parameters p = params::preset(preset);
+  for (const std::int64_t step : {1, -1, 7, -200, 255}) {
+    EXPECT_EQ(rotation_of(p, p.galois_element(step)), step);
+  }
+  EXPECT_EQ(rotation_of(p, p.conjugation_element()), std::nullopt);
+}
+
+TEST(Client, RefusesForeignObjects) {
+  client owner(params::preset(preset), reproducible());
+  client stranger(params::preset(preset), reproducible(3));
+  const ciphertext ct = stranger.encrypt(ramp(4));
+  EXPECT_THROW((void)owner.decrypt(ct), invalid_argument);
+  secret_key secret =
+      key_generator(stranger.ctx(), *std::make_unique<ring::random_source>()).make_secret_key();
+  EXPECT_THAT([&] { client(owner.ctx_handle(), std::move(secret)); },
+              ThrowsMessage<invalid_argument>(HasSubstr("another context")));
+}
+
+}  // namespace
+}  // namespace halocline::ckks
