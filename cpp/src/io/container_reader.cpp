@@ -109,6 +109,16 @@ void container_reader::read_directory(std::uint64_t offset, std::uint64_t size, 
     corrupt("its directory does not match its checksum");
   }
   byte_reader in(entries, text(name_, ": directory"));
+  const std::uint64_t blocks = read_sections(in, count, offset);
+  if (in.left() != blocks * sizeof(std::uint64_t)) {
+    corrupt(text("its directory has room for ", in.left() / sizeof(std::uint64_t),
+                 " checksums, its sections have ", blocks));
+  }
+  checksums_.resize(blocks);
+  std::memcpy(checksums_.data(), in.get_bytes(in.left()).data(), blocks * sizeof(std::uint64_t));
+}
+
+std::uint64_t container_reader::read_sections(byte_reader& in, std::uint64_t count, std::uint64_t end) {
   sections_.reserve(count);
   std::uint64_t next = section_alignment;
   std::uint64_t blocks = 0;
@@ -121,21 +131,19 @@ void container_reader::read_directory(std::uint64_t offset, std::uint64_t size, 
     entry.bytes = in.get<std::uint64_t>();
     entry.first_block = blocks;
     // Sections follow each other without gaps, so nothing can overlap, leave the file or hide between them.
-    if (entry.offset != next || entry.bytes == 0 || entry.bytes > offset - next ||
-        entry.padded_bytes() > offset - next) {
+    if (entry.offset != next || entry.bytes == 0 || entry.bytes > end - next ||
+        entry.padded_bytes() > end - next) {
       corrupt(text("section '", to_string(entry.id), "' is said to be ", entry.bytes, " bytes at ",
-                   entry.offset, ", expected at most ", offset - next, " at ", next));
+                   entry.offset, ", expected at most ", end - next, " at ", next));
     }
     next += entry.padded_bytes();
     blocks += entry.blocks();
     sections_.push_back(entry);
   }
-  if (next != offset || in.left() != blocks * sizeof(std::uint64_t)) {
-    corrupt(text("its sections end at ", next, " with ", blocks, " checksums, its directory begins at ",
-                 offset, " with room for ", in.left() / sizeof(std::uint64_t)));
+  if (next != end) {
+    corrupt(text("its sections end at ", next, ", its directory begins at ", end));
   }
-  checksums_.resize(blocks);
-  std::memcpy(checksums_.data(), in.get_bytes(in.left()).data(), blocks * sizeof(std::uint64_t));
+  return blocks;
 }
 
 void container_reader::index_sections() {

@@ -26,11 +26,14 @@ concept fixed_width = std::unsigned_integral<ValueT> || std::same_as<ValueT, dou
 /// Appends little-endian numbers and raw bytes to a vector.
 class byte_writer {
  public:
+  /// Appends a number.
   template <fixed_width ValueT>
   void put(ValueT value) {
     put_bytes(std::as_bytes(std::span(&value, 1)));
   }
+  /// Appends bytes as they are.
   void put_bytes(std::span<const std::byte> bytes) { out_.insert(out_.end(), bytes.begin(), bytes.end()); }
+  /// Everything so far.
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return out_; }
 
  private:

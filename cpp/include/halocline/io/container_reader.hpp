@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "halocline/io/byte_codec.hpp"
 #include "halocline/io/checksum.hpp"
 #include "halocline/io/container.hpp"
 #include "halocline/io/file_map.hpp"
@@ -28,8 +29,11 @@ class container_reader {
   [[nodiscard]] static container_reader over(std::span<const std::byte> bytes,
                                              std::string name = "byte string");
 
+  /// What the container holds.
   [[nodiscard]] object_kind kind() const noexcept { return kind_; }
+  /// Fingerprint of the parameters that it was made for.
   [[nodiscard]] const fingerprint& parameters() const noexcept { return parameters_; }
+  /// Size of the container.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_.size(); }
   /// What error messages call the container: "'keys.hlc'" or "byte string".
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -65,6 +69,8 @@ class container_reader {
   container_reader(file_map map, std::span<const std::byte> bytes, std::string name);
   void read_header();
   void read_directory(std::uint64_t offset, std::uint64_t size, std::uint64_t count, const digest128& digest);
+  /// Returns the number of blocks of all sections, which must end at `end`.
+  [[nodiscard]] std::uint64_t read_sections(byte_reader& in, std::uint64_t count, std::uint64_t end);
   void index_sections();
   void check_block(const section& of, std::uint64_t block, std::span<const std::byte> copy) const;
   [[nodiscard]] std::span<const std::byte> block_at(const section& of, std::uint64_t block) const noexcept;

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/io/key_file.hpp"
+
+#include <string>
+#include <utility>
+
+#include "halocline/core/expects.hpp"
+#include "object_parts.hpp"
+
+namespace halocline::io {
+namespace {
+
+/// Bits of the flags of a list entry.
+constexpr std::uint32_t seeded_flag = 1;
+
+[[nodiscard]] constexpr section_id half_b(std::uint64_t element, std::size_t digit) {
+  return {section_tag("KEYB"), static_cast<std::uint32_t>(digit), element};
+}
+[[nodiscard]] constexpr section_id half_a(std::uint64_t element, std::size_t digit) {
+  return {section_tag("KEYA"), static_cast<std::uint32_t>(digit), element};
+}
+
+/// Whether X -> X^element is an automorphism of the ring (1 stands for relinearization).
+[[nodiscard]] bool is_galois_element(const params::parameters& parameters, std::uint64_t element) {
+  return element % 2 == 1 && element < 2 * parameters.n();
+}
+
+/// Throws invalid_argument unless the key has the shape that the parameters give it; true when it is seeded.
+[[nodiscard]] bool check_shape(const params::parameters& parameters, const ckks::evaluation_key& key) {
+  HALOCLINE_EXPECTS(is_galois_element(parameters, key.galois_element) && key.level <= parameters.max_level(),
+                    invalid_argument, "cannot save a key for Galois element ", key.galois_element,
+                    " and level ", key.level, ", expected an odd element below ", 2 * parameters.n(),
+                    " and a level up to ", parameters.max_level());
+  const unsigned digits = ckks::evaluation_key::digit_count(parameters, key.level);
+  const std::size_t bytes = parameters.key_limbs(key.level) * parameters.limb_bytes();
+  HALOCLINE_EXPECTS(key.digits.size() == digits, invalid_argument, "cannot save a key of ", key.digits.size(),
+                    " digits, expected ", digits, " at level ", key.level);
+  const bool seeded = !key.digits.front().a;
+  for (const ckks::evaluation_key_digit& digit : key.digits) {
+    HALOCLINE_EXPECTS(digit.b.size() == bytes && digit.a.size() == (seeded ? 0 : bytes), invalid_argument,
+                      "cannot save a key with digits of ", digit.b.size(), " and ", digit.a.size(),
+                      " bytes, expected ", bytes, " and ", seeded ? 0 : bytes);
+  }
+  return seeded;
+}
+
+}  // namespace
+
+key_bundle_writer::key_bundle_writer(const output& to, ckks::context& ctx)
+    : ctx_(ctx), writer_(to.open(object_kind::evaluation_keys, ctx.parameters())) {
+  detail::require_contents(ctx);
+  detail::add_parameters(writer_, ctx.parameters());
+}
+
+void key_bundle_writer::add(const ckks::evaluation_key& key) {
+  const bool seeded = check_shape(ctx_.parameters(), key);
+  key_entry entry{key.level, static_cast<std::uint32_t>(key.digits.size()), {}};
+  for (std::size_t i = 0; i < key.digits.size(); ++i) {
+    const ckks::evaluation_key_digit& digit = key.digits[i];
+    detail::add_buffer(writer_, half_b(key.galois_element, i), ctx_, digit.b, digit.b.size());
+    if (seeded) {
+      entry.sources.push_back(digit.source);
+    } else {
+      detail::add_buffer(writer_, half_a(key.galois_element, i), ctx_, digit.a, digit.a.size());
+    }
+  }
+  entries_.emplace(key.galois_element, std::move(entry));
+}
+
+void key_bundle_writer::finish() {
+  HALOCLINE_EXPECTS(!entries_.empty(), invalid_argument, "cannot save a bundle without evaluation keys");
+  byte_writer list;
+  list.put(std::uint64_t{entries_.size()});
+  for (const auto& [element, entry] : entries_) {
+    list.put(element);
+    list.put(std::uint32_t{entry.level});
+    list.put(entry.digits);
+    list.put(entry.sources.empty() ? std::uint32_t{0} : seeded_flag);
+    list.put(std::uint32_t{0});
+    for (const backend::uniform_source& source : entry.sources) detail::put_source(list, source);
+  }
+  writer_.add_section(detail::metadata_section, list.bytes());
+  writer_.finish();
+}
+
+key_bundle_reader::key_bundle_reader(const input& from, ckks::context& ctx)
+    : ctx_(ctx), reader_(from.open()) {
+  detail::expect_object(reader_, object_kind::evaluation_keys, ctx.parameters());
+  read_list();
+}
+
+void key_bundle_reader::read_list() {
+  std::vector<std::byte> storage;
+  byte_reader in = detail::open_metadata(reader_, reader_.bytes(), storage);
+  std::uint64_t sections = 2;
+  std::uint64_t last = 0;
+  for (auto left = in.get<std::uint64_t>(); left > 0; --left) {
+    const auto element = in.get<std::uint64_t>();
+    HALOCLINE_EXPECTS(is_galois_element(ctx_.parameters(), element) && element > last, corrupt_data,
+                      reader_.name(), " is not valid: a key has Galois element ", element,
+                      ", expected odd numbers below ", 2 * ctx_.parameters().n(), " in ascending order");
+    last = element;
+    const key_entry& entry = entries_.emplace(element, read_entry(in, element)).first->second;
+    sections += std::uint64_t{entry.digits} * (entry.sources.empty() ? 2 : 1);
+  }
+  in.expect_end();
+  HALOCLINE_EXPECTS(!entries_.empty(), corrupt_data, reader_.name(), " is not valid: it lists no keys");
+  detail::expect_sections(reader_, sections);
+}
+
+key_entry key_bundle_reader::read_entry(byte_reader& in, std::uint64_t galois_element) const {
+  const auto& parameters = ctx_.parameters();
+  key_entry entry;
+  entry.level = in.get<std::uint32_t>();
+  entry.digits = in.get<std::uint32_t>();
+  const auto flags = in.get<std::uint32_t>();
+  const auto reserved = in.get<std::uint32_t>();
+  HALOCLINE_EXPECTS(entry.level <= parameters.max_level() && (flags & ~seeded_flag) == 0 && reserved == 0,
+                    corrupt_data, reader_.name(), " is not valid: the key for Galois element ",
+                    galois_element, " has level ", entry.level, " and form ", flags,
+                    ", expected a level up to ", parameters.max_level(), " and form 0 or 1");
+  const unsigned digits = ckks::evaluation_key::digit_count(parameters, entry.level);
+  HALOCLINE_EXPECTS(entry.digits == digits, corrupt_data, reader_.name(),
+                    " is not valid: the key for Galois element ", galois_element, " has ", entry.digits,
+                    " digits, expected ", digits);
+  const unsigned limbs = parameters.key_limbs(entry.level);
+  for (unsigned i = 0; i < digits; ++i) {
+    static_cast<void>(detail::limb_section(reader_, half_b(galois_element, i), ctx_, limbs));
+    if (flags == seeded_flag) {
+      entry.sources.push_back(detail::get_source(in, reader_));
+    } else {
+      static_cast<void>(detail::limb_section(reader_, half_a(galois_element, i), ctx_, limbs));
+    }
+  }
+  return entry;
+}
+
+std::vector<ckks::key_request> key_bundle_reader::list() const {
+  std::vector<ckks::key_request> out;
+  for (const auto& [element, entry] : entries_) out.push_back({element, entry.level});
+  return out;
+}
+
+const key_entry& key_bundle_reader::find(std::uint64_t galois_element, unsigned level) const {
+  const auto found = entries_.find(galois_element);
+  HALOCLINE_EXPECTS(found != entries_.end(), missing_key, reader_.name(), " has no ",
+                    ckks::describe_key(ctx_.parameters(), galois_element),
+                    "; add it when the keys are generated");
+  HALOCLINE_EXPECTS(level <= found->second.level, missing_key, reader_.name(), " has the ",
+                    ckks::describe_key(ctx_.parameters(), galois_element), " for levels up to ",
+                    found->second.level, " only, needed at level ", level, "; generate it for that level");
+  return found->second;
+}
+
+std::size_t key_bundle_reader::bytes(std::uint64_t galois_element, unsigned level) const {
+  const std::size_t halves = find(galois_element, level).sources.empty() ? 2 : 1;
+  const auto& parameters = ctx_.parameters();
+  return halves * ckks::evaluation_key::digit_count(parameters, level) * parameters.key_limbs(level) *
+         parameters.limb_bytes();
+}
+
+ckks::evaluation_key key_bundle_reader::load(std::uint64_t galois_element, unsigned level) const {
+  const key_entry& entry = find(galois_element, level);
+  const auto& parameters = ctx_.parameters();
+  const auto moduli = detail::moduli_of(ctx_, {0, parameters.key_limbs(level)});
+  const std::size_t bytes = moduli.size() * parameters.limb_bytes();
+  const auto read_half = [&](const section_id& id) {
+    memory::buffer half =
+        ctx_.runtime().allocate(bytes, memory::object_class::evaluation_key, "evaluation_key");
+    detail::read_limbs(reader_, reader_.at(id), ctx_, half, moduli);
+    return half;
+  };
+  ckks::evaluation_key key;
+  key.galois_element = galois_element;
+  key.level = level;
+  for (unsigned i = 0; i < ckks::evaluation_key::digit_count(parameters, level); ++i) {
+    ckks::evaluation_key_digit& digit = key.digits.emplace_back();
+    digit.b = read_half(half_b(galois_element, i));
+    if (entry.sources.empty()) {
+      digit.a = read_half(half_a(galois_element, i));
+    } else {
+      digit.source = entry.sources[i];
+    }
+  }
+  return key;
+}
+
+void save(const output& to, ckks::context& ctx, const ckks::memory_key_set& keys) {
+  key_bundle_writer writer(to, ctx);
+  for (const auto& [element, key] : keys.keys()) writer.add(key);
+  writer.finish();
+}
+
+ckks::memory_key_set load_evaluation_keys(const input& from, ckks::context& ctx) {
+  const key_bundle_reader reader(from, ctx);
+  ckks::memory_key_set keys(ctx.parameters());
+  for (const ckks::key_request& request : reader.list())
+    keys.add(reader.load(request.galois_element, request.level));
+  return keys;
+}
+
+}  // namespace halocline::io

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/io/serialize.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <csignal>
+#include <limits>
+#include <string>
+
+#include "halocline/io/key_file.hpp"
+#include "halocline/io/secret_key_file.hpp"
+#include "support/container_samples.hpp"
+#include "support/object_samples.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace halocline::io {
+namespace {
+
+using test::byte_vector;
+using test::contents;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+/// Every test runs for both word sizes.
+class Serialize : public ::testing::TestWithParam<unsigned> {
+ protected:
+  Serialize() : ctx_(test::tiny_context(GetParam())) {}
+
+  [[nodiscard]] ckks::context& ctx() const { return *ctx_; }
+
+  void expect_equal(const ring::poly& a, const ring::poly& b) const {
+    EXPECT_EQ(a.special().primes, b.special().primes);
+    EXPECT_EQ(a.chain().primes, b.chain().primes);
+    EXPECT_TRUE(contents(ctx(), a.data()) == contents(ctx(), b.data()));
+  }
+
+ private:
+  std::shared_ptr<ckks::context> ctx_;
+};
+
+/// A container of the same kind with one section replaced.
+[[nodiscard]] byte_vector replace_section(const byte_vector& bytes, const section_id& id,
+                                          const byte_vector& content) {
+  const auto reader = container_reader::over(bytes);
+  byte_vector out;
+  container_writer writer(out, reader.kind(), reader.parameters());
+  for (const section& each : reader.sections()) {
+    writer.add_section(each.id, each.id == id ? std::span<const std::byte>(content) : reader.view(each));
+  }
+  writer.finish();
+  return out;
+}
+
+/// The content of a section with some bytes overwritten.
+template <typename ValueT>
+[[nodiscard]] byte_vector patch(const byte_vector& bytes, const section_id& id, std::size_t at,
+                                ValueT value) {
+  const auto reader = container_reader::over(bytes);
+  byte_vector content = reader.read_all(reader.at(id), bytes.size());
+  std::memcpy(content.data() + at, &value, sizeof value);
+  return replace_section(bytes, id, content);
+}
+
+constexpr section_id meta{section_tag("META"), 0, 0};
+constexpr section_id limbs{section_tag("LIMB"), 0, 0};
+
+TEST_P(Serialize, ParametersComeBack) {
+  const byte_vector bytes = to_bytes(ctx().parameters());
+  const params::parameters copy = load_parameters(bytes);
+  EXPECT_EQ(copy, ctx().parameters());
+  EXPECT_EQ(copy.source(), ctx().parameters().source());
+  EXPECT_EQ(inspect(bytes).kind, object_kind::parameters);
+}
+
+TEST_P(Serialize, EveryContainerCarriesItsParameters) {
+  const byte_vector bytes = to_bytes(ctx(), test::sample_ciphertext(ctx(), 1, 2, true));
+  EXPECT_EQ(load_parameters(bytes), ctx().parameters());
+}
+
+TEST_P(Serialize, PlaintextsComeBack) {
+  for (const bool special : {false, true}) {
+    const ckks::plaintext original = test::sample_plaintext(ctx(), 1, special);
+    const ckks::plaintext copy = load_plaintext(to_bytes(ctx(), original), ctx());
+    EXPECT_EQ(copy.level, original.level);
+    EXPECT_EQ(copy.scale, original.scale);
+    EXPECT_EQ(copy.slots, original.slots);
+    expect_equal(copy.value, original.value);
+  }
+}
+
+TEST_P(Serialize, CompactPlaintextsComeBack) {
+  const ckks::compact_plaintext original = test::sample_compact_plaintext(ctx());
+  const byte_vector bytes = to_bytes(ctx(), original);
+  const ckks::compact_plaintext copy = load_compact_plaintext(bytes, ctx());
+  EXPECT_EQ(copy.scale, original.scale);
+  EXPECT_EQ(copy.slots, original.slots);
+  EXPECT_EQ(contents(ctx(), copy.coefficients), contents(ctx(), original.coefficients));
+  EXPECT_THAT([&] { (void)load_plaintext(bytes, ctx()); },
+              ThrowsMessage<invalid_argument>(HasSubstr("compact")));
+  const byte_vector residues = to_bytes(ctx(), test::sample_plaintext(ctx(), 0));
+  EXPECT_THAT([&] { (void)load_compact_plaintext(residues, ctx()); },
+              ThrowsMessage<invalid_argument>(HasSubstr("compact")));
+}
+
+TEST_P(Serialize, CiphertextsComeBackAtEveryLevelAndSize) {
+  for (const unsigned level : {0U, 1U, 2U}) {
+    for (const std::uint32_t parts : {2U, 3U}) {
+      const ckks::ciphertext original = test::sample_ciphertext(ctx(), level, parts, false);
+      const ckks::ciphertext copy = load_ciphertext(to_bytes(ctx(), original), ctx());
+      EXPECT_EQ(copy.level, level);
+      EXPECT_EQ(copy.scale, original.scale);
+      EXPECT_EQ(copy.slots, original.slots);
+      EXPECT_FALSE(copy.seed.has_value());
+      ASSERT_EQ(copy.parts.size(), parts);
+      for (std::uint32_t i = 0; i < parts; ++i) expect_equal(copy.parts[i], original.parts[i]);
+    }
+  }
+}
+
+TEST_P(Serialize, SeededCiphertextsTakeHalfTheBytesAndComeBack) {
+  const ckks::ciphertext full = test::sample_ciphertext(ctx(), 1, 2, false);
+  const ckks::ciphertext seeded = test::sample_ciphertext(ctx(), 1, 2, true);
+  const byte_vector small = to_bytes(ctx(), seeded);
+  EXPECT_EQ(to_bytes(ctx(), full).size() - small.size(),
+            full.bytes() / 2 + section_entry_bytes + sizeof(std::uint64_t));
+  const ckks::ciphertext copy = load_ciphertext(small, ctx());
+  expect_equal(copy.parts[0], seeded.parts[0]);
+  expect_equal(copy.parts[1], seeded.parts[1]);
+  ASSERT_TRUE(copy.seed.has_value());
+  EXPECT_EQ(to_bytes(ctx(), copy), small);
+}
+
+TEST_P(Serialize, ASeedThatBelongsToSomethingElseIsRefused) {
+  ckks::ciphertext stale = test::sample_ciphertext(ctx(), 1, 2, true);
+  stale.seed->stream += 1;
+  EXPECT_THAT([&] { (void)to_bytes(ctx(), stale); },
+              ThrowsMessage<invalid_argument>(HasSubstr("clear the seed")));
+}
+
+TEST_P(Serialize, PublicKeysComeBack) {
+  const ckks::public_key original = test::sample_public_key(ctx());
+  const ckks::public_key copy = load_public_key(to_bytes(ctx(), original), ctx());
+  expect_equal(copy.b, original.b);
+  expect_equal(copy.a, original.a);
+}
+
+TEST_P(Serialize, InspectReadsMetadataOnly) {
+  const ckks::ciphertext original = test::sample_ciphertext(ctx(), 1, 2, true);
+  const byte_vector bytes = to_bytes(ctx(), original);
+  const container_info info = inspect(bytes);
+  EXPECT_EQ(info.kind, object_kind::ciphertext);
+  EXPECT_EQ(info.parameters, ctx().parameters().fingerprint());
+  EXPECT_EQ(info.bytes, bytes.size());
+  EXPECT_EQ(info.components, 2U);
+  EXPECT_EQ(info.level, 1U);
+  EXPECT_EQ(info.scale, original.scale);
+  EXPECT_EQ(info.slots, original.slots);
+  EXPECT_TRUE(info.seeded);
+}
+
+TEST_P(Serialize, OtherParametersAreNamed) {
+  auto source = ctx().parameters().source();
+  source.name = "other";
+  source.error_stddev = 3.5;
+  const auto other = params::parameters::from_literal(source);
+  const auto other_ctx = ckks::make_context(other, backend::make_backend("cpu"));
+  const byte_vector bytes = to_bytes(ctx(), test::sample_ciphertext(ctx(), 0, 2, false));
+  EXPECT_THAT([&] { (void)load_ciphertext(bytes, *other_ctx); },
+              ThrowsMessage<invalid_argument>(
+                  AllOf(HasSubstr("made for other parameters: 'tiny-"), HasSubstr("expected 'other'"))));
+}
+
+TEST_P(Serialize, OtherKindsAreNamed) {
+  const byte_vector bytes = to_bytes(ctx(), test::sample_public_key(ctx()));
+  EXPECT_THAT([&] { (void)load_ciphertext(bytes, ctx()); },
+              ThrowsMessage<invalid_argument>(HasSubstr("kind 'public key', expected 'ciphertext'")));
+  EXPECT_THAT([&] { (void)load_evaluation_keys(bytes, ctx()); },
+              ThrowsMessage<invalid_argument>(HasSubstr("kind 'public key', expected 'evaluation keys'")));
+}
+
+TEST_P(Serialize, ForgedMetadataIsRefused) {
+  const byte_vector bytes = to_bytes(ctx(), test::sample_ciphertext(ctx(), 1, 2, false));
+  const auto expect_refused = [&](std::size_t at, auto value, const std::string& fragment) {
+    const byte_vector forged = patch(bytes, meta, at, value);
+    EXPECT_THAT([&] { (void)load_ciphertext(forged, ctx()); },
+                ThrowsMessage<corrupt_data>(HasSubstr(fragment)));
+  };
+  expect_refused(0, std::uint32_t{1}, "number of components is 1, expected 2 or 3");
+  expect_refused(0, std::uint32_t{3}, "4 sections, expected 5");
+  expect_refused(4, std::uint32_t{3}, "level is 3, expected 0 to 2");
+  expect_refused(4, std::uint32_t{0}, "section 'LIMB' has");
+  for (const double scale : {0.0, -1.0, std::numeric_limits<double>::infinity(), std::nan("")}) {
+    expect_refused(8, scale, "a positive finite number");
+  }
+  expect_refused(16, std::uint32_t{0}, "number of slots is 0");
+  expect_refused(16, std::uint32_t{48}, "number of slots is 48");
+  expect_refused(16, std::uint32_t{1024}, "number of slots is 1024");
+  expect_refused(20, std::uint32_t{1}, "sections, expected 3");
+  expect_refused(20, std::uint32_t{2}, "form is 2");
+  expect_refused(24, std::uint8_t{1}, "seed is set");
+  expect_refused(60, std::uint32_t{1}, "reserved number");
+}
+
+TEST_P(Serialize, ResiduesMustBeBelowTheirModulus) {
+  const byte_vector bytes = to_bytes(ctx(), test::sample_ciphertext(ctx(), 1, 2, false));
+  const auto& parameters = ctx().parameters();
+  const backend::window primes = parameters.level(1).q;
+  for (std::uint32_t i = 0; i < primes.count; ++i) {
+    const std::uint64_t q = parameters.primes()[primes.first + i];
+    const std::size_t at = i * parameters.limb_bytes() + 17 * parameters.word_bytes();
+    const auto with = [&](std::uint64_t residue) {
+      return GetParam() == 32 ? patch(bytes, limbs, at, static_cast<std::uint32_t>(residue))
+                              : patch(bytes, limbs, at, residue);
+    };
+    EXPECT_NO_THROW((void)load_ciphertext(with(q - 1), ctx()));
+    for (const std::uint64_t residue : {q, q + 1, ~std::uint64_t{0}, std::uint64_t{1} << (GetParam() - 1)}) {
+      EXPECT_THAT([&] { (void)load_ciphertext(with(residue), ctx()); },
+                  ThrowsMessage<corrupt_data>(HasSubstr("not below its modulus " + std::to_string(q))));
+    }
+  }
+}
+
+TEST_P(Serialize, MissingExtraAndShortSectionsAreRefused) {
+  const byte_vector bytes = to_bytes(ctx(), test::sample_ciphertext(ctx(), 1, 2, false));
+  const auto reader = container_reader::over(bytes);
+  const byte_vector limb_data = reader.read_all(reader.at(limbs), bytes.size());
+  const byte_vector shorter(limb_data.begin(), limb_data.end() - 1);
+  EXPECT_THAT([&] { (void)load_ciphertext(replace_section(bytes, limbs, shorter), ctx()); },
+              ThrowsMessage<corrupt_data>(HasSubstr("section 'LIMB' has")));
+  const byte_vector long_meta(65);
+  EXPECT_THAT([&] { (void)load_ciphertext(replace_section(bytes, meta, long_meta), ctx()); },
+              ThrowsMessage<corrupt_data>(HasSubstr("expected at most 64")));
+  byte_vector fewer;
+  container_writer writer(fewer, reader.kind(), reader.parameters());
+  writer.add_section(meta, reader.view(reader.at(meta)));
+  writer.finish();
+  EXPECT_THAT([&] { (void)load_ciphertext(fewer, ctx()); },
+              ThrowsMessage<corrupt_data>(HasSubstr("section 'PARM' is missing")));
+}
+
+TEST_P(Serialize, DamagedParametersAreRefused) {
+  const byte_vector bytes = to_bytes(ctx().parameters());
+  const section_id parm{section_tag("PARM"), 0, 0};
+  auto source = ctx().parameters().source();
+  source.error_stddev = 3.5;
+  const std::string json = source.to_json();
+  const auto* const first = reinterpret_cast<const std::byte*>(json.data());
+  const byte_vector forged = replace_section(bytes, parm, {first, first + json.size()});
+  EXPECT_THAT([&] { (void)load_parameters(forged); },
+              ThrowsMessage<corrupt_data>(HasSubstr("its header says")));
+  EXPECT_THROW((void)load_parameters(replace_section(bytes, parm, byte_vector(10))), corrupt_data);
+}
+
+TEST_P(Serialize, GhostObjectsHaveNoContents) {
+  const auto ghost = ckks::make_context(ctx().parameters(), backend::make_backend("ghost"));
+  const ckks::ciphertext shape = test::sample_ciphertext(*ghost, 0, 2, false);
+  EXPECT_THAT([&] { (void)to_bytes(*ghost, shape); }, ThrowsMessage<invalid_argument>(HasSubstr("ghost")));
+  const byte_vector bytes = to_bytes(ctx(), test::sample_ciphertext(ctx(), 0, 2, false));
+  EXPECT_EQ(load_ciphertext(bytes, *ghost).level, 0U);
+}
+
+TEST_P(Serialize, FilesAreReplacedAsAWhole) {
+  const test::temporary_folder folder;
+  const auto path = folder / "ct.hlc";
+  save(path, ctx(), test::sample_ciphertext(ctx(), 1, 2, false));
+  const ckks::ciphertext other = test::sample_ciphertext(ctx(), 0, 3, false);
+  save(path, ctx(), other);
+  EXPECT_EQ(to_bytes(ctx(), load_ciphertext(path, ctx())), to_bytes(ctx(), other));
+  const std::string before = test::read_file(path);
+  ckks::ciphertext broken = test::sample_ciphertext(ctx(), 1, 2, true);
+  broken.seed->stream = 9;
+  EXPECT_THROW(save(path, ctx(), broken), invalid_argument);
+  EXPECT_EQ(test::read_file(path), before);
+  EXPECT_EQ(folder.entries(), 1U);
+}
+
+INSTANTIATE_TEST_SUITE_P(WordBits, Serialize, ::testing::Values(32U, 64U),
+                         ::testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace halocline::io
