@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ckks/coefficient_lift.hpp"
+
+#include <gtest/gtest.h>
+
+#include <boost/multiprecision/cpp_int.hpp>
+#include <cmath>
+#include <random>
+
+#include "support/residues.hpp"
+
+namespace halocline::ckks {
+namespace {
+
+using boost::multiprecision::cpp_int;
+
+cpp_int product(const context& ctx, backend::window primes) {
+  cpp_int result = 1;
+  for (std::uint32_t i = primes.first; i < primes.end(); ++i) result *= ctx.parameters().primes()[i];
+  return result;
+}
+
+/// Coefficients with residues modulo `primes`, made by big integers.
+template <typename WordT>
+ring::poly from_integers(context& ctx, backend::window primes, const std::vector<cpp_int>& values) {
+  ring::poly result = ring::make_poly(ctx.ring(), primes, memory::object_class::scratch, "test");
+  std::vector<WordT> words;
+  for (std::uint32_t i = primes.first; i < primes.end(); ++i) {
+    const cpp_int q = ctx.parameters().primes()[i];
+    for (const cpp_int& value : values) words.push_back(static_cast<WordT>((value % q + q) % q));
+  }
+  ctx.device().upload(result.data(), 0, std::as_bytes(std::span(words)));
+  return result;
+}
+
+ring::poly from_integers(context& ctx, backend::window primes, const std::vector<cpp_int>& values) {
+  return ctx.tables().word_bits == 32 ? from_integers<std::uint32_t>(ctx, primes, values)
+                                      : from_integers<std::uint64_t>(ctx, primes, values);
+}
+
+class lift_on_words : public ::testing::TestWithParam<const char*> {
+ protected:
+  std::shared_ptr<context> ctx = test::make_test_context(params::preset(GetParam()));
+  std::size_t n = ctx->parameters().n();
+  backend::window q = ctx->parameters().level(ctx->parameters().max_level()).q;
+};
+
+TEST_P(lift_on_words, gives_the_integers_of_least_magnitude) {
+  const cpp_int modulus = product(*ctx, q);
+  std::mt19937_64 random(5);
+  std::vector<cpp_int> values;
+  std::vector<double> expected;
+  for (std::size_t j = 0; j < n; ++j) {
+    cpp_int value = 0;  // of every size up to that of the modulus
+    const unsigned bits = static_cast<unsigned>(random() % msb(modulus));
+    for (unsigned done = 0; done < bits; done += 32) value = (value << 32) + (random() & 0xffffffff);
+    value %= cpp_int(1) << bits;
+    if (random() % 2 == 0) value = -value;
+    values.push_back(value);
+  }
+  values[0] = (modulus - 1) / 2;
+  values[1] = -values[0];
+  values[2] = 0;
+  values[3] = -1;
+  const ring::poly source = from_integers(*ctx, q, values);
+  const double scale = 3.5;
+  std::vector<double> got(n);
+  ASSERT_TRUE(lift_coefficients(*ctx, source.chain(), false, 1, scale, got));
+  for (std::size_t j = 0; j < n; ++j) {
+    const double want = values[j].convert_to<double>() / scale;
+    ASSERT_NEAR(got[j], want, std::abs(want) * 0x1p-50) << j;
+  }
+}
+
+TEST_P(lift_on_words, takes_every_stride_and_length) {
+  std::vector<cpp_int> values;
+  for (std::size_t j = 0; j < n; ++j) values.emplace_back(static_cast<std::int64_t>(j * j) - 1000);
+  const ring::poly source = from_integers(*ctx, q, values);
+  for (const std::size_t stride : {1, 2, 64, 512}) {
+    std::vector<double> got(n / stride);
+    ASSERT_TRUE(lift_coefficients(*ctx, source.chain(), false, stride, 1.0, got));
+    for (std::size_t j = 0; j < got.size(); ++j) {
+      ASSERT_EQ(got[j], values[j * stride].convert_to<double>()) << stride << " " << j;
+    }
+  }
+}
+
+TEST_P(lift_on_words, guard_accepts_exactly_what_the_other_primes_hold) {
+  const lift_plan plan = plan_lift(ctx->parameters(), q, 50.0);
+  ASSERT_TRUE(plan.guarded);
+  EXPECT_EQ(plan.primes.end(), q.end());
+  EXPECT_LT(plan.primes.count, q.count);
+  const backend::window held{plan.primes.first + 1, plan.primes.count - 1};
+  const cpp_int most = (product(*ctx, held) - 1) / 2;
+  EXPECT_GE(most, cpp_int(1) << 50);
+  std::vector<double> got(n);
+  for (const int sign : {1, -1}) {
+    std::vector<cpp_int> values(n);
+    values[n - 1] = sign * most;
+    EXPECT_TRUE(lift_coefficients(*ctx, from_integers(*ctx, plan.primes, values).chain(), true, 1, 1.0, got));
+    EXPECT_EQ(got[n - 1], values[n - 1].convert_to<double>());
+    values[n - 1] += sign;
+    EXPECT_FALSE(lift_coefficients(*ctx, from_integers(*ctx, plan.primes, values).chain(), true, 1, 1.0, got));
+    EXPECT_TRUE(lift_coefficients(*ctx, from_integers(*ctx, plan.primes, values).chain(), false, 1, 1.0, got));
+  }
+}
+
+TEST_P(lift_on_words, plans_all_primes_when_few_would_not_save_any) {
+  const lift_plan plan = plan_lift(ctx->parameters(), q, ctx->parameters().log2_q());
+  EXPECT_FALSE(plan.guarded);
+  EXPECT_EQ(plan.primes, q);
+  const lift_plan tight = plan_lift(ctx->parameters(), {q.first, 2}, 10.0);
+  EXPECT_FALSE(tight.guarded);
+  EXPECT_EQ(tight.primes.count, 2U);
+}
+
+INSTANTIATE_TEST_SUITE_P(coefficient_lift, lift_on_words, ::testing::Values("test-n11-d8", "test-n10-d3-w64"));
+
+TEST(coefficient_lift, gives_zeros_on_the_ghost) {
+  const auto ctx = test::make_test_context(params::preset("test-n10-d3"), "ghost");
+  const ring::poly source =
+      ring::make_poly(ctx->ring(), ctx->parameters().level(1).q, memory::object_class::scratch, "test");
+  std::vector<double> got(4, 1.0);
+  EXPECT_TRUE(lift_coefficients(*ctx, source.chain(), true, 1, 1.0, got));
+  EXPECT_EQ(got, std::vector<double>(4));
+}
+
+}  // namespace
+}  // namespace halocline::ckks

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/ring/sampler.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "halocline/core/error.hpp"
+#include "halocline/ring/uniform_stream.hpp"
+#include "support/message_of.hpp"
+
+namespace halocline::ring {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Statistics below are of a fixed stream, so they pass or fail for good; bounds are five standard deviations.
+const backend::seed_bytes seed{1, 2, 3, 4};
+
+std::vector<std::int64_t> gaussian(double stddev, std::size_t count) {
+  random_source random(seed);
+  std::vector<std::int64_t> out(count);
+  sample_gaussian(random, stddev, out);
+  return out;
+}
+
+TEST(random_source, is_the_chacha20_stream_of_its_key_with_a_nonce_for_each_call) {
+  random_source random(seed);
+  for (std::uint32_t call = 0; call < 3; ++call) {
+    std::vector<std::uint8_t> got(150);
+    random.fill(std::as_writable_bytes(std::span(got)));
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const chacha_block block =
+          chacha20(make_chacha_key(seed.data()), static_cast<std::uint32_t>(i / 64), {call, 0, 0});
+      ASSERT_EQ(got[i], block.words[i % 64 / 4] >> (8 * (i % 4)) & 0xff) << "call " << call << " byte " << i;
+    }
+  }
+}
+
+TEST(random_source, differs_from_object_to_object_unless_seeded) {
+  random_source a;
+  random_source b;
+  EXPECT_NE(a.next_seed(), b.next_seed());
+  random_source c(seed);
+  random_source d(seed);
+  EXPECT_EQ(c.next_seed(), d.next_seed());
+  EXPECT_NE(c.next_u64(), c.next_u64());
+}
+
+TEST(random_source, next_below_is_uniform) {
+  random_source random(seed);
+  std::map<std::uint64_t, int> counts;
+  constexpr int draws = 12000;
+  for (int i = 0; i < draws; ++i) ++counts[random.next_below(6)];
+  ASSERT_EQ(counts.size(), 6U);
+  for (const auto& [value, count] : counts) {
+    EXPECT_LT(value, 6U);
+    EXPECT_NEAR(count, draws / 6, 5 * std::sqrt(draws / 6.0));
+  }
+  EXPECT_EQ(random.next_below(1), 0U);
+  EXPECT_LE(random.next_below(std::numeric_limits<std::uint64_t>::max()), std::numeric_limits<std::uint64_t>::max());
+  EXPECT_THROW((void)random.next_below(0), invalid_argument);
+}
+
+TEST(sample_ternary, fills_any_length_with_uniform_values) {
+  random_source random(seed);
+  for (const std::size_t length : {0, 1, 22, 23, 24, 31, 32, 33, 64, 1000}) {
+    std::vector<std::int64_t> out(length, 77);
+    sample_ternary(random, out);
+    EXPECT_TRUE(std::all_of(out.begin(), out.end(), [](std::int64_t x) { return x >= -1 && x <= 1; })) << length;
+  }
+  std::vector<std::int64_t> out(30000);
+  sample_ternary(random, out);
+  for (const std::int64_t value : {-1, 0, 1}) {
+    EXPECT_NEAR(std::count(out.begin(), out.end(), value), 10000, 5 * std::sqrt(20000.0 / 3)) << value;
+  }
+}
+
+TEST(sample_sparse_ternary, has_the_weight_asked_for) {
+  random_source random(seed);
+  for (const std::size_t weight : {0, 1, 64, 512}) {
+    std::vector<std::int64_t> out(512, 77);
+    sample_sparse_ternary(random, weight, out);
+    const auto plus = static_cast<std::size_t>(std::count(out.begin(), out.end(), 1));
+    const auto minus = static_cast<std::size_t>(std::count(out.begin(), out.end(), -1));
+    EXPECT_EQ(plus + minus, weight);
+    EXPECT_EQ(static_cast<std::size_t>(std::count(out.begin(), out.end(), 0)), 512 - weight);
+  }
+  std::vector<std::int64_t> out(8);
+  EXPECT_THAT(test::message_of<invalid_argument>([&] { sample_sparse_ternary(random, 9, out); }),
+              HasSubstr("Hamming weight 9 exceeds the number of coefficients, 8"));
+}
+
+TEST(sample_sparse_ternary, reaches_every_place_with_both_signs) {
+  random_source random(seed);
+  std::vector<std::int64_t> out(16);
+  std::vector<int> plus(16);
+  std::vector<int> minus(16);
+  for (int i = 0; i < 1600; ++i) {
+    sample_sparse_ternary(random, 4, out);
+    for (std::size_t j = 0; j < out.size(); ++j) {
+      plus[j] += out[j] == 1 ? 1 : 0;
+      minus[j] += out[j] == -1 ? 1 : 0;
+    }
+  }
+  for (std::size_t j = 0; j < out.size(); ++j) {
+    EXPECT_NEAR(plus[j], 200, 5 * std::sqrt(200.0)) << j;
+    EXPECT_NEAR(minus[j], 200, 5 * std::sqrt(200.0)) << j;
+  }
+}
+
+class gaussian_width : public ::testing::TestWithParam<double> {};
+
+TEST_P(gaussian_width, has_the_moments_of_its_deviation) {
+  const double stddev = GetParam();
+  const auto sample = gaussian(stddev, 40000);
+  const auto n = static_cast<double>(sample.size());
+  double mean = 0.0;
+  double square = 0.0;
+  double fourth = 0.0;
+  for (const std::int64_t x : sample) {
+    const double y = static_cast<double>(x) / stddev;
+    mean += y / n;
+    square += y * y / n;
+    fourth += y * y * y * y / n;
+    ASSERT_LT(std::abs(y), 7.0);
+  }
+  EXPECT_NEAR(mean, 0.0, 5 / std::sqrt(n));
+  EXPECT_NEAR(square, 1.0, 5 * std::sqrt(2 / n));
+  EXPECT_NEAR(fourth, 3.0, 5 * std::sqrt(96 / n));
+}
+
+// 16 is the widest with a table of its own; wider ones are sums of scaled parts.
+INSTANTIATE_TEST_SUITE_P(sample_gaussian, gaussian_width,
+                         ::testing::Values(1.5, 3.2, 9.0, 16.0, 16.5, 40.0, 1000.0, 0x1p20, 0x1p35, 0x1p50));
+
+class gaussian_shape : public ::testing::TestWithParam<double> {};
+
+TEST_P(gaussian_shape, has_the_exact_probabilities) {
+  const double stddev = GetParam();
+  const auto sample = gaussian(stddev, 40000);
+  std::map<std::int64_t, double> observed;
+  for (const std::int64_t x : sample) observed[x] += 1.0;
+  double total = 0.0;
+  for (int x = -400; x <= 400; ++x) total += std::exp(-x * x / (2 * stddev * stddev));
+  double chi_square = 0.0;
+  int bins = 0;
+  for (int x = -400; x <= 400; ++x) {
+    const double expected = 40000 * std::exp(-x * x / (2 * stddev * stddev)) / total;
+    if (expected < 10) continue;
+    const double gap = observed[x] - expected;
+    chi_square += gap * gap / expected;
+    ++bins;
+  }
+  EXPECT_LT(chi_square, bins + 5 * std::sqrt(2.0 * bins));
+  EXPECT_GT(chi_square, bins - 5 * std::sqrt(2.0 * bins));
+}
+
+INSTANTIATE_TEST_SUITE_P(sample_gaussian, gaussian_shape, ::testing::Values(0.6, 1.0, 3.2, 10.0, 16.0, 16.1, 33.0));
+
+TEST(sample_gaussian, works_for_every_length) {
+  for (const std::size_t length : {0, 1, 15, 16, 17, 511, 512, 513, 1025}) {
+    random_source random(seed);
+    std::vector<std::int64_t> out(length, 1000000);
+    sample_gaussian(random, 20.0, out);
+    EXPECT_TRUE(std::all_of(out.begin(), out.end(), [](std::int64_t x) { return std::abs(x) < 200; })) << length;
+  }
+}
+
+TEST(sample_gaussian, refuses_deviations_outside_its_range) {
+  for (const double stddev : {0.0, -1.0, 0x1.1p50, std::numeric_limits<double>::quiet_NaN(),
+                              std::numeric_limits<double>::infinity()}) {
+    EXPECT_THAT(test::message_of<invalid_argument>([&] { (void)gaussian(stddev, 4); }),
+                HasSubstr("expected above 0 and at most 2^50"));
+  }
+}
+
+}  // namespace
+}  // namespace halocline::ring
