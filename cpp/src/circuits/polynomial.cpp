@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/circuits/polynomial.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "circuits/mode_scope.hpp"
+#include "circuits/polynomial_plan.hpp"
+#include "circuits/power_basis.hpp"
+#include "ckks/evaluator_detail.hpp"
+#include "halocline/ckks/key_switch.hpp"
+#include "halocline/core/expects.hpp"
+#include "halocline/rns/mod_up.hpp"
+
+namespace halocline::circuits {
+namespace {
+
+using ckks::ciphertext;
+using complex = std::complex<double>;
+using detail::sum_node;
+
+/// Relinearization and rescale of a three-component sum in one division.
+ciphertext finish_product(ckks::evaluator& eval, const ciphertext& a) {
+  ckks::context& ctx = eval.ctx();
+  const ckks::evaluation_key& key = eval.keys().get(ckks::relinearization_element, a.level);
+  const rns::raised_digits digits = rns::mod_up(ctx.ring(), ctx.converter(), a.parts[2].chain());
+  const ckks::poly_pair extended = ckks::key_product(ctx, digits, key);
+  ckks::add_times_special(ctx, extended.first, a.parts[0].chain());
+  ckks::add_times_special(ctx, extended.second, a.parts[1].chain());
+  ciphertext result;
+  result.parts = ckks::detail::finish_switch(ctx, extended, a.level, a.level - 1);
+  result.level = a.level - 1;
+  result.slots = a.slots;
+  const long double scale = a.scale / ckks::detail::rescale_ratio(ctx.parameters(), a.level);
+  result.scale = ckks::detail::snap_scale(ctx.parameters(), a.level - 1, static_cast<double>(scale));
+  return result;
+}
+
+/// Carries out a plan: every node is told the level and the scale of its result, and encodes its constants so
+/// that it gets there.
+class tree_evaluator {
+ public:
+  tree_evaluator(ckks::evaluator& eval, detail::power_basis& powers) : eval_(eval), powers_(powers) {}
+
+  [[nodiscard]] ciphertext run(const sum_node& node, unsigned level, double scale) {
+    const double raw_scale =
+        static_cast<double>(scale * ckks::detail::rescale_ratio(eval_.ctx().parameters(), level + 1));
+    ciphertext result;
+    if (!node.products.empty()) {
+      ciphertext sum = products(node, level + 1, raw_scale);
+      if (!node.terms.empty()) sum = eval_.add(sum, terms(node, level + 1, raw_scale));
+      result = finish_product(eval_, sum);
+    } else if (lowest_level(node) == level + 1) {
+      result = eval_.rescale(terms(node, level + 1, raw_scale));
+    } else {
+      result = terms(node, level, scale);
+    }
+    return node.constant == complex{} ? std::move(result) : eval_.add_constant(result, node.constant);
+  }
+
+ private:
+  /// sum of factor * giant, three components at `level` and `scale`.
+  [[nodiscard]] ciphertext products(const sum_node& node, unsigned level, double scale) {
+    std::vector<ciphertext> factors;
+    std::vector<const ciphertext*> left;
+    std::vector<const ciphertext*> right;
+    factors.reserve(node.products.size());
+    for (const detail::product_node& product : node.products) {
+      const ciphertext& giant = powers_.at(product.giant, level);
+      factors.push_back(run(*product.factor, level, scale / giant.scale));
+      left.push_back(&factors.back());
+      right.push_back(&giant);
+    }
+    const detail::mode_scope manual(eval_, ckks::maintenance::manual);
+    return eval_.dot(left, right);
+  }
+
+  [[nodiscard]] unsigned lowest_level(const sum_node& node) const {
+    unsigned lowest = powers_.level(node.terms.front().first);
+    for (const auto& [power, coefficient] : node.terms) lowest = std::min(lowest, powers_.level(power));
+    return lowest;
+  }
+
+  /// sum of coefficient * power at `level` and `scale`. Summed at the level of the lowest power and brought
+  /// down once: that is one division for the sum instead of one for each power and level.
+  [[nodiscard]] ciphertext terms(const sum_node& node, unsigned level, double scale) {
+    const unsigned from = lowest_level(node);
+    // Above `level` the sum has the scale of a product that has not been rescaled.
+    const double canonical = eval_.ctx().parameters().level(from).scale;
+    const double raw = from == level ? scale : canonical * canonical;
+    ciphertext sum;
+    for (const auto& [power, coefficient] : node.terms) {
+      const ciphertext& operand = powers_.at(power, from);
+      ciphertext term = eval_.multiply_constant_raw(operand, coefficient, raw / operand.scale);
+      sum = sum.parts.empty() ? std::move(term) : eval_.add(sum, term);
+    }
+    return eval_.adjust(sum, level, scale);
+  }
+
+  ckks::evaluator& eval_;
+  detail::power_basis& powers_;
+};
+
+/// The variable of the power basis: mapped to [-1, 1] and of canonical scale.
+ciphertext make_variable(ckks::evaluator& eval, const polynomial& p, const ciphertext& x, unsigned level) {
+  const params::parameters& parameters = eval.ctx().parameters();
+  const double slope = detail::interval_slope(p);
+  const double offset = detail::interval_offset(p);
+  const double scale = parameters.level(level).scale;
+  ciphertext mapped;
+  if (detail::interval_levels(p) == 0) {
+    mapped = eval.adjust(x, level, scale);
+    if (slope != 1.0) mapped = eval.multiply_constant(mapped, slope);
+  } else {
+    const ciphertext lowered =
+        x.level == level + 1 ? ckks::clone(eval.ctx(), x) : eval.drop_level(x, level + 1);
+    const double factor = ckks::detail::matching_plain_scale(parameters, level + 1, lowered.scale);
+    mapped = eval.rescale(eval.multiply_constant_raw(lowered, slope, factor));
+  }
+  return offset == 0.0 ? std::move(mapped) : eval.add_constant(mapped, offset);
+}
+
+/// Levels between the input and the variable of the power basis.
+unsigned variable_levels(const params::parameters& parameters, const polynomial& p, const ciphertext& x) {
+  const bool canonical =
+      ckks::detail::same_scale(x.scale, parameters.level(x.level).scale, ckks::detail::scale_tolerance);
+  return canonical ? detail::interval_levels(p) : 1;
+}
+
+}  // namespace
+
+unsigned polynomial::degree() const noexcept {
+  for (std::size_t k = coefficients.size(); k > 1; --k) {
+    if (coefficients[k - 1] != complex{}) return static_cast<unsigned>(k - 1);
+  }
+  return 0;
+}
+
+polynomial_parity polynomial::parity() const noexcept {
+  bool seen[2] = {false, false};
+  for (std::size_t k = 0; k < coefficients.size(); ++k) {
+    if (coefficients[k] != complex{}) seen[k % 2] = true;
+  }
+  if (!seen[1]) return polynomial_parity::even;
+  return seen[0] ? polynomial_parity::none : polynomial_parity::odd;
+}
+
+complex polynomial::operator()(complex x) const {
+  if (basis == polynomial_basis::monomial) {
+    complex value{};
+    for (std::size_t k = coefficients.size(); k-- > 0;) value = value * x + coefficients[k];
+    return value;
+  }
+  const complex u = x * detail::interval_slope(*this) + detail::interval_offset(*this);
+  complex next{};
+  complex current{};
+  for (std::size_t k = coefficients.size(); k-- > 1;) {
+    next = std::exchange(current, coefficients[k] + 2.0 * u * current - next);
+  }
+  return (coefficients.empty() ? complex{} : coefficients.front()) + u * current - next;
+}
+
+polynomial_division divide(const polynomial& p, unsigned n) {
+  const unsigned degree = p.degree();
+  HALOCLINE_EXPECTS(n >= 1 && degree <= 2 * n, invalid_argument, "polynomial division: by degree ", n,
+                    " of a polynomial of degree ", degree, "; expected at least half of it");
+  polynomial_division result{{p.basis, {complex{}}, p.lower, p.upper}, {p.basis, {}, p.lower, p.upper}};
+  std::vector<complex>& quotient = result.quotient.coefficients;
+  std::vector<complex>& remainder = result.remainder.coefficients;
+  remainder.assign(p.coefficients.begin(),
+                   p.coefficients.begin() + std::min<std::ptrdiff_t>(n, std::ssize(p.coefficients)));
+  if (degree < n) return result;
+  quotient.assign(p.coefficients.begin() + n, p.coefficients.begin() + degree + 1);
+  if (p.basis == polynomial_basis::monomial) return result;
+  for (unsigned j = 1; j < quotient.size(); ++j) {
+    remainder[n - j] -= quotient[j];
+    quotient[j] *= 2.0;
+  }
+  return result;
+}
+
+polynomial_cost cost(const polynomial& p) { return cost(std::span(&p, 1)); }
+
+polynomial_cost cost(std::span<const polynomial> batch) {
+  detail::require_evaluable(batch);
+  std::vector<unsigned> budgets;
+  for (const polynomial& p : batch) budgets.push_back(detail::degree_levels(p.degree()));
+  polynomial_cost result = detail::make_plan(batch, budgets).cost;
+  result.levels += detail::interval_levels(batch.front());
+  return result;
+}
+
+unsigned levels(const polynomial& p) {
+  return detail::degree_levels(p.degree()) + detail::interval_levels(p);
+}
+
+std::vector<ckks::key_request> key_requests(const polynomial& p, unsigned input_level) {
+  if (p.degree() < 2) return {};
+  return {{ckks::relinearization_element, input_level - detail::interval_levels(p)}};
+}
+
+ciphertext evaluate(ckks::evaluator& eval, const polynomial& p, const ciphertext& x,
+                    const polynomial_options& options) {
+  return std::move(evaluate(eval, std::span(&p, 1), x, options).front());
+}
+
+std::vector<ciphertext> evaluate(ckks::evaluator& eval, std::span<const polynomial> batch,
+                                 const ciphertext& x, const polynomial_options& options) {
+  ckks::check(eval.ctx(), x, "polynomial");
+  detail::require_evaluable(batch);
+  HALOCLINE_EXPECTS(x.parts.size() == 2, invalid_argument, "polynomial: the input has ", x.parts.size(),
+                    " components; relinearize it first");
+  const params::parameters& parameters = eval.ctx().parameters();
+  unsigned degree = 1;
+  for (const polynomial& p : batch) degree = std::max(degree, p.degree());
+  const unsigned depth = detail::degree_levels(degree);
+  const unsigned before = variable_levels(parameters, batch.front(), x);
+  const unsigned lowest = options.level.value_or(0);
+  HALOCLINE_EXPECTS(
+      x.level >= lowest + before + depth, level_exhausted, "polynomial of degree ", degree, ": needs ",
+      before + depth, " levels", before != 0 ? " (one for the interval or the scale)" : "",
+      options.level ? text(" above level ", lowest) : std::string(), ", the input is at level ", x.level,
+      "; ", lowest + before + depth - x.level, " more are needed: encrypt at a higher level, ",
+      "choose parameters with more levels, or lower the degree");
+  const unsigned top = options.level ? lowest + depth : x.level - before;
+
+  const detail::mode_scope automatic(eval, ckks::maintenance::automatic);
+  detail::power_basis powers(eval, batch.front().basis, make_variable(eval, batch.front(), x, top));
+  std::vector<unsigned> budgets;
+  for (const polynomial& p : batch) {
+    budgets.push_back(options.level ? depth : detail::degree_levels(p.degree()));
+  }
+  const detail::evaluation_plan plan = detail::make_plan(batch, budgets);
+  std::vector<ciphertext> results;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const unsigned level = top - budgets[i];
+    results.push_back(tree_evaluator(eval, powers).run(plan.roots[i], level, parameters.level(level).scale));
+  }
+  return results;
+}
+
+}  // namespace halocline::circuits
