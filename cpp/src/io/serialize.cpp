@@ -19,6 +19,7 @@ using detail::metadata_section;
 constexpr std::uint32_t seeded_flag = 1;   // c_1 is stored as its seed
 constexpr std::uint32_t compact_flag = 2;  // integer coefficients instead of residues
 constexpr std::uint32_t special_flag = 4;  // limbs modulo the special primes come first
+constexpr std::uint32_t real_flag = 8;     // ckks::ciphertext::real_hint
 
 /// Metadata of a plaintext or ciphertext.
 struct metadata {
@@ -200,7 +201,8 @@ void save(const output& to, ckks::context& ctx, const ckks::ciphertext& value) {
   if (seeded) detail::expect_expansion(ctx, value.parts[1], *value.seed);
   container_writer writer = to.open(object_kind::ciphertext, ctx.parameters());
   detail::add_parameters(writer, ctx.parameters());
-  add_metadata(writer, {components, value.level, value.scale, value.slots, seeded ? seeded_flag : 0,
+  const std::uint32_t flags = (seeded ? seeded_flag : 0) | (value.real_hint ? real_flag : 0);
+  add_metadata(writer, {components, value.level, value.scale, value.slots, flags,
                         seeded ? *value.seed : uniform_source{}});
   for (std::size_t i = 0; i < (seeded ? 1 : components); ++i) {
     add_poly(writer, component_section(i), ctx, value.parts[i]);
@@ -213,7 +215,7 @@ ckks::ciphertext load_ciphertext(const input& from, ckks::context& ctx) {
   const auto& parameters = ctx.parameters();
   detail::expect_object(reader, object_kind::ciphertext, parameters);
   const metadata meta = read_metadata(reader);
-  check_metadata(reader, meta, seeded_flag, parameters);
+  check_metadata(reader, meta, seeded_flag | real_flag, parameters);
   const bool seeded = (meta.flags & seeded_flag) != 0;
   const std::uint32_t stored = seeded ? 1 : meta.components;
   detail::expect_sections(reader, 2 + stored);
@@ -231,6 +233,7 @@ ckks::ciphertext load_ciphertext(const input& from, ckks::context& ctx) {
   out.level = meta.level;
   out.scale = meta.scale;
   out.slots = meta.slots;
+  out.real_hint = (meta.flags & real_flag) != 0;
   return out;
 }
 
