@@ -18,7 +18,8 @@ function(halocline_add_tests folder)
   add_executable(${target} ${sources})
   target_include_directories(${target} PRIVATE
     "${PROJECT_SOURCE_DIR}/cpp/src" "${PROJECT_SOURCE_DIR}/cpp/tests" "${PROJECT_SOURCE_DIR}/cpp/tests/${folder}")
-  target_compile_options(${target} PRIVATE -O1)  # the library is optimised; its tests need to compile quickly
+  # The library is optimised; its tests need to compile quickly. (Sanitizers triple what an optimiser has to do.)
+  target_compile_options(${target} PRIVATE "$<IF:$<BOOL:${HALOCLINE_SANITIZE}>,-O0,-O1>")
   target_link_libraries(${target} PRIVATE halocline halocline_options PkgConfig::sodium
     GTest::gmock GTest::gtest GTest::gtest_main)
   add_test(NAME ${folder} COMMAND ${target} WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
