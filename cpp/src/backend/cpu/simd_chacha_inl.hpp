@@ -36,14 +36,13 @@ HWY_INLINE void quarter_round(vec32& a, vec32& b, vec32& c, vec32& d) {
   c = hn::Add(c, d); b = hn::RotateRight<25>(hn::Xor(b, c));
 }
 
-/// Word w of blocks counter, counter + 1, ... in v[w].
-HWY_INLINE void chacha_blocks(const uniform_limb& limb, std::uint32_t counter, std::uint32_t attempt, vec32* v) {
-  const tag<std::uint32_t> d;
+/// Word w of the blocks with the given counters in v[w].
+HWY_INLINE void chacha_blocks(const uniform_limb& limb, vec32 counters, std::uint32_t attempt, vec32* v) {
   const auto start = [&](std::size_t w) HWY_ATTR {
     constexpr std::uint32_t constants[4] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};
     if (w < 4) return broadcast(constants[w]);
     if (w < 12) return broadcast(limb.key.words[w - 4]);
-    if (w == 12) return hn::Iota(d, counter);
+    if (w == 12) return counters;
     return broadcast(w == 13 ? limb.stream : w == 14 ? limb.prime : attempt);
   };
   HWY_UNROLL(16)
@@ -71,52 +70,108 @@ HWY_INLINE void transpose(vec32* v) {
   if constexpr (Run > 1) transpose<Run / 2>(v);
 }
 
-/// Masked candidates of one attempt for the words of `batch_blocks` blocks. Returns whether all are residues.
+/// Words of a limb that are expanded before their rejected candidates are looked at: enough to fill the lanes of a
+/// second attempt when a few per cent are rejected.
+constexpr std::size_t region_words = 1024;
+
+/// Positions of rejected candidates within a region.
 template <typename WordT>
-bool sample_batch(WordT* out, const uniform_limb& limb, std::uint32_t counter, std::uint32_t attempt,
-                  const ring::modulus<WordT>& m) {
+struct rejected_list {
+  std::size_t count = 0;
+  // The last vector that is appended may reach beyond the region.
+  HWY_ALIGN WordT positions[region_words + hn::MaxLanes(tag<WordT>())];
+
+  HWY_INLINE void append(vec<WordT> where, hn::Mask<tag<WordT>> rejected) {
+    const tag<WordT> d;
+    store<WordT>(hn::Compress(where, rejected), positions + count);
+    count += hn::CountTrue(d, rejected);
+  }
+  /// Forgets the positions from `size` on.
+  HWY_INLINE void drop_from(std::size_t size) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (positions[i] < size) positions[kept++] = positions[i];
+    }
+    count = kept;
+  }
+};
+
+/// First candidates for the words of `batch_blocks` blocks, of which the first is block `counter` of the limb and
+/// begins at `position` of the region.
+template <typename WordT>
+void sample_batch(WordT* out, const uniform_limb& limb, std::uint32_t counter, std::size_t position,
+                  const ring::modulus<WordT>& m, rejected_list<WordT>& rejected) {
   const tag<WordT> d;
-  constexpr std::size_t part_words = batch_blocks * 4 / sizeof(WordT);  // words of a vector
-  const vec<WordT> q = broadcast(m.value);
+  constexpr std::size_t part_words = hn::MaxLanes(d);
+  const vec<WordT> largest = broadcast(static_cast<WordT>(m.value - 1));
   const vec<WordT> mask = broadcast(ring::candidate_mask(m));
+  const vec<WordT> first = hn::Iota(d, static_cast<WordT>(position));
   vec32 v[16];
-  chacha_blocks(limb, counter, attempt, v);
-  auto accepted = hn::Eq(q, q);
+  chacha_blocks(limb, hn::Iota(tag<std::uint32_t>(), counter), 0, v);
   HWY_UNROLL(4)
   for (std::size_t part = 0; part < 16 / batch_blocks; ++part) {
     transpose(v + part * batch_blocks);
     HWY_UNROLL(16)
     for (std::size_t b = 0; b < batch_blocks; ++b) {
+      const std::size_t at = b * ring::words_per_block<WordT> + part * part_words;
       const vec<WordT> candidate = hn::And(hn::BitCast(d, v[part * batch_blocks + b]), mask);
-      accepted = hn::And(accepted, hn::Lt(candidate, q));
-      store<WordT>(candidate, out + b * ring::words_per_block<WordT> + part * part_words);
+      rejected.append(hn::Add(first, hn::Set(d, static_cast<WordT>(at))), hn::Lt(largest, candidate));
+      store<WordT>(candidate, out + at);
     }
   }
-  return hn::AllTrue(d, accepted);
 }
 
-/// Replaces the rejected candidates of a batch that begins at word `first` of the limb.
+/// One more attempt for the rejected positions [begin, end), which lie in at most `batch_blocks` blocks. Keeps those
+/// that are rejected again at the front of the list from `kept` on and returns the new end of that front.
 template <typename WordT>
-HWY_NOINLINE void resample_rejected(WordT* batch, const uniform_limb& limb, std::size_t first,
-                                    const ring::modulus<WordT>& m) {
-  constexpr std::size_t few = 8;  // a batch costs about as much as eight single blocks
-  HWY_ALIGN WordT next[batch_words<WordT>];
-  for (std::uint32_t attempt = 1;; ++attempt) {
-    std::size_t rejected = 0;
-    for (std::size_t i = 0; i < batch_words<WordT>; ++i) rejected += batch[i] >= m.value ? 1 : 0;
-    if (rejected <= few) {
-      for (std::size_t i = 0; i < batch_words<WordT>; ++i) {
-        if (batch[i] >= m.value) {
-          batch[i] = ring::uniform_word(limb.key, limb.stream, limb.prime, first + i, m, attempt);
-        }
+std::size_t retry_batch(WordT* region, const uniform_limb& limb, std::uint32_t attempt, const std::uint32_t* counters,
+                        WordT* positions, std::size_t begin, std::size_t end, std::size_t kept,
+                        const ring::modulus<WordT>& m) {
+  constexpr std::size_t per_block = ring::words_per_block<WordT>;
+  HWY_ALIGN std::uint32_t words[16 * batch_blocks];
+  vec32 v[16];
+  chacha_blocks(limb, load(counters), attempt, v);
+  for (std::size_t w = 0; w < 16; ++w) store<std::uint32_t>(v[w], words + w * batch_blocks);
+  for (std::size_t i = begin, lane = 0; i < end; ++i) {
+    const WordT position = positions[i];
+    if (i != begin && position / per_block != positions[i - 1] / per_block) ++lane;
+    const std::size_t word = position % per_block * (sizeof(WordT) / 4);
+    WordT candidate = words[word * batch_blocks + lane];
+    if constexpr (sizeof(WordT) == 8) {
+      candidate |= static_cast<WordT>(words[(word + 1) * batch_blocks + lane]) << 32;
+    }
+    candidate &= ring::candidate_mask(m);
+    if (candidate < m.value) {
+      region[position] = candidate;
+    } else {
+      positions[kept++] = position;
+    }
+  }
+  return kept;
+}
+
+/// Further attempts for the rejected words of a region whose first block is `first_counter`.
+template <typename WordT>
+HWY_NOINLINE void retry_rejected(WordT* region, const uniform_limb& limb, std::uint32_t first_counter,
+                                 const ring::modulus<WordT>& m, rejected_list<WordT>& rejected) {
+  constexpr std::size_t per_block = ring::words_per_block<WordT>;
+  WordT* const positions = rejected.positions;
+  for (std::uint32_t attempt = 1; rejected.count != 0; ++attempt) {
+    std::size_t kept = 0;
+    for (std::size_t begin = 0; begin < rejected.count;) {
+      HWY_ALIGN std::uint32_t counters[batch_blocks] = {};
+      std::size_t end = begin, lanes = 0;
+      for (; end < rejected.count; ++end) {  // neighbours in one block share a lane
+        const auto counter = static_cast<std::uint32_t>(first_counter + positions[end] / per_block);
+        if (lanes != 0 && counters[lanes - 1] == counter) continue;
+        if (lanes == batch_blocks) break;
+        counters[lanes++] = counter;
       }
-      return;
+      const std::size_t next = end;
+      kept = retry_batch(region, limb, attempt, counters, positions, begin, end, kept, m);
+      begin = next;
     }
-    const auto counter = static_cast<std::uint32_t>(first / ring::words_per_block<WordT>);
-    sample_batch(next, limb, counter, attempt, m);
-    for (std::size_t i = 0; i < batch_words<WordT>; ++i) {
-      if (batch[i] >= m.value) batch[i] = next[i];
-    }
+    rejected.count = kept;
   }
 }
 
@@ -124,15 +179,24 @@ HWY_NOINLINE void resample_rejected(WordT* batch, const uniform_limb& limb, std:
 template <typename WordT>
 void expand_uniform(WordT* out, const uniform_limb& limb, std::size_t begin, std::size_t count,
                     const ring::modulus<WordT>& m) {
-  HWY_ALIGN WordT tail[batch_words<WordT>];
-  for (std::size_t done = 0; done < count; done += batch_words<WordT>) {
-    const bool whole = count - done >= batch_words<WordT>;
-    WordT* const batch = whole ? out + done : tail;
+  constexpr std::size_t batch = batch_words<WordT>;
+  rejected_list<WordT> rejected;
+  for (std::size_t done = 0; done < count; done += region_words) {
+    const std::size_t size = HWY_MIN(region_words, count - done);
     const auto counter = static_cast<std::uint32_t>((begin + done) / ring::words_per_block<WordT>);
-    if (!sample_batch(batch, limb, counter, 0, m)) resample_rejected(batch, limb, begin + done, m);
-    if (!whole) {
-      for (std::size_t i = 0; i < count - done; ++i) out[done + i] = tail[i];
+    HWY_ALIGN WordT tail[batch];
+    rejected.count = 0;
+    for (std::size_t at = 0; at < size; at += batch) {
+      const auto block = static_cast<std::uint32_t>(counter + at / ring::words_per_block<WordT>);
+      if (size - at >= batch) {
+        sample_batch(out + done + at, limb, block, at, m, rejected);
+        continue;
+      }
+      sample_batch(tail, limb, block, at, m, rejected);
+      for (std::size_t i = at; i < size; ++i) out[done + i] = tail[i - at];
+      rejected.drop_from(size);
     }
+    retry_rejected(out + done, limb, counter, m, rejected);
   }
 }
 

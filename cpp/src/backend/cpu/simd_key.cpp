@@ -19,10 +19,10 @@ namespace HWY_NAMESPACE {
 template <typename WordT>
 constexpr std::size_t lanes = hn::MaxLanes(tag<WordT>());
 
-/// Words of a limb for which the seeded halves of the keys are expanded at a time; the expansion of
-/// `max_products` digits then stays in the first-level data cache.
+/// Words for the expanded uniform halves of the seeded digits of a block: a third of a first-level data cache, and
+/// a batch for each of `max_products` digits.
 template <typename WordT>
-constexpr std::size_t expanded_words = batch_words<WordT>;
+constexpr std::size_t expanded_words = HWY_MAX((std::size_t{1} << 14) / sizeof(WordT), max_products* batch_words<WordT>);
 
 /// Pointers of up to `max_products` digits to the first word of a block.
 template <typename WordT>
@@ -61,15 +61,19 @@ void key_multiply_accumulate(WordT* dst0, WordT* dst1, const key_operand<WordT>*
   if (range.count % lanes<WordT> != 0 || terms == 0) {
     return scalar::key_multiply_accumulate(dst0, dst1, digits, terms, accumulate, prime, range, m);
   }
-  HWY_ALIGN WordT expanded[max_products * expanded_words<WordT>];
+  HWY_ALIGN WordT expanded[expanded_words<WordT>];
   const montgomery_prime<WordT> p(m);
   for (std::size_t first = 0; first < terms; first += max_products) {
     key_block<WordT> block;
     block.terms = HWY_MIN(max_products, terms - first);
-    bool seeded = false;
-    for (std::size_t t = 0; t < block.terms; ++t) seeded |= digits[first + t].a == nullptr;
-    const std::size_t step = seeded ? HWY_MIN(expanded_words<WordT>, range.count) : range.count;
-    for (std::size_t at = range.begin; at < range.begin + range.count; at += step) {
+    std::size_t seeded = 0;
+    for (std::size_t t = 0; t < block.terms; ++t) seeded += digits[first + t].a == nullptr ? 1 : 0;
+    const std::size_t fitting = seeded == 0 ? range.count
+                                            : expanded_words<WordT> / seeded / batch_words<WordT> * batch_words<WordT>;
+    const std::size_t most = HWY_MIN(fitting, range.count);
+    for (std::size_t at = range.begin; at < range.begin + range.count; at += most) {
+      const std::size_t step = HWY_MIN(most, range.begin + range.count - at);
+      WordT* free_words = expanded;
       for (std::size_t t = 0; t < block.terms; ++t) {
         const key_operand<WordT>& operand = digits[first + t];
         block.digit[t] = operand.digit + at;
@@ -78,9 +82,9 @@ void key_multiply_accumulate(WordT* dst0, WordT* dst1, const key_operand<WordT>*
           block.a[t] = operand.a + at;
           continue;
         }
-        WordT* const a = expanded + t * expanded_words<WordT>;
-        expand_uniform(a, {operand.seed, operand.stream, prime}, at, step, m);
-        block.a[t] = a;
+        expand_uniform(free_words, {operand.seed, operand.stream, prime}, at, step, m);
+        block.a[t] = free_words;
+        free_words += step;
       }
       multiply_block(dst0 + at, dst1 + at, block, accumulate || first != 0, step, p);
     }
