@@ -120,13 +120,6 @@ ciphertext make_variable(ckks::evaluator& eval, const polynomial& p, const ciphe
   return offset == 0.0 ? std::move(mapped) : eval.add_constant(mapped, offset);
 }
 
-/// Levels between the input and the variable of the power basis.
-unsigned variable_levels(const params::parameters& parameters, const polynomial& p, const ciphertext& x) {
-  const bool canonical =
-      ckks::detail::same_scale(x.scale, parameters.level(x.level).scale, ckks::detail::scale_tolerance);
-  return canonical ? detail::interval_levels(p) : 1;
-}
-
 }  // namespace
 
 unsigned polynomial::degree() const noexcept {
@@ -214,7 +207,7 @@ std::vector<ciphertext> evaluate(ckks::evaluator& eval, std::span<const polynomi
   unsigned degree = 1;
   for (const polynomial& p : batch) degree = std::max(degree, p.degree());
   const unsigned depth = detail::degree_levels(degree);
-  const unsigned before = variable_levels(parameters, batch.front(), x);
+  const unsigned before = detail::variable_levels(parameters, batch.front(), x);
   const unsigned lowest = options.level.value_or(0);
   HALOCLINE_EXPECTS(
       x.level >= lowest + before + depth, level_exhausted, "polynomial of degree ", degree, ": needs ",

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "ckks/evaluator_detail.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::circuits::detail {
@@ -140,6 +141,12 @@ double interval_offset(const polynomial& p) noexcept {
 unsigned interval_levels(const polynomial& p) noexcept {
   const double slope = interval_slope(p);
   return slope == std::round(slope) && slope <= largest_integer_slope ? 0 : 1;
+}
+
+unsigned variable_levels(const params::parameters& parameters, const polynomial& p,
+                         const ckks::ciphertext& x) {
+  const double canonical = parameters.level(x.level).scale;
+  return ckks::detail::same_scale(x.scale, canonical, ckks::detail::scale_tolerance) ? interval_levels(p) : 1;
 }
 
 }  // namespace halocline::circuits::detail

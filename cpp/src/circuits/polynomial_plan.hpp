@@ -56,6 +56,11 @@ void require_evaluable(std::span<const polynomial> batch);
 /// 1 when a change of interval takes a level, else 0.
 [[nodiscard]] unsigned interval_levels(const polynomial& p) noexcept;
 
+/// Levels between an input and the variable of the power basis: those of the interval, or one when the
+/// input's scale is not canonical.
+[[nodiscard]] unsigned variable_levels(const params::parameters& parameters, const polynomial& p,
+                                       const ckks::ciphertext& x);
+
 /// u = slope * x + offset maps the interval of p to [-1, 1]; 1 and 0 in the monomial basis.
 [[nodiscard]] double interval_slope(const polynomial& p) noexcept;
 [[nodiscard]] double interval_offset(const polynomial& p) noexcept;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -64,6 +64,15 @@ struct ghost_rig {
   ckks::recording_key_set keys;
   ckks::evaluator eval;
 };
+
+/// Products with a key in a trace.
+inline std::size_t count_key_switches(const memory::trace& trace) {
+  std::set<std::uint64_t> steps;
+  for (const memory::trace_event& event : trace.events) {
+    if (event.op == "key_multiply_accumulate") steps.insert(event.step);
+  }
+  return steps.size();
+}
 
 /// `values` rotated to the left by k.
 inline complex_vector rotated_left(const complex_vector& values, std::int64_t k) {
