@@ -78,10 +78,15 @@ client::client(std::shared_ptr<context> ctx, secret_key secret, const client_opt
 ciphertext client::encrypt(std::span<const std::complex<double>> values, const encrypt_options& options) {
   const unsigned level = checked_level(parameters(), options.level, "encrypt");
   const double scale = options.scale.value_or(parameters().level(level).scale);
-  const plaintext message = encoder_.encode(values, level, scale, options.slots);
-  return options.use_public_key ? encryptor_.encrypt(message, *encryption_key())
-                                : encryptor_.encrypt(message, secret_);
+  return encrypt_plain(encoder_.encode(values, level, scale, options.slots), options.use_public_key);
 }
+
+ciphertext client::encrypt_plain(const plaintext& message, bool use_public_key) {
+  return use_public_key ? encryptor_.encrypt(message, *encryption_key())
+                        : encryptor_.encrypt(message, secret_);
+}
+
+plaintext client::decrypt_plain(const ciphertext& source) { return decryptor_.decrypt(source, secret_); }
 
 std::vector<std::complex<double>> client::decrypt(const ciphertext& source, double flooding_bits) {
   check(*ctx_, source, "decrypt");

@@ -45,6 +45,25 @@ TEST(Client, DecryptsWhatItEncrypts) {
   }
 }
 
+TEST(Client, WorksInSingleSteps) {
+  client owner(params::preset(preset), reproducible());
+  const params::parameters& p = owner.parameters();
+  const complex_vector values = ramp(p.slots());
+  const plaintext message = owner.encode().encode(values, 2, p.level(2).scale);
+  for (const bool use_public_key : {false, true}) {
+    const ciphertext ct = owner.encrypt_plain(message, use_public_key);
+    EXPECT_EQ(ct.level, 2U);
+    EXPECT_EQ(ct.seed.has_value(), !use_public_key);
+    const plaintext back = owner.decrypt_plain(ct);
+    EXPECT_EQ(back.level, 2U);
+    EXPECT_EQ(back.scale, message.scale);
+    EXPECT_GE(measure_precision(owner.encode().decode(back), values).worst_bits, worst_bits);
+  }
+  client other(p, reproducible(2));
+  EXPECT_THAT([&] { (void)other.encrypt_plain(message); },
+              ThrowsMessage<invalid_argument>(HasSubstr("belongs to another engine or client")));
+}
+
 TEST(Client, HonoursLevelScaleAndSlots) {
   client owner(params::preset(preset), reproducible());
   encrypt_options options;

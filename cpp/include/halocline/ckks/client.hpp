@@ -79,6 +79,14 @@ class client {
   [[nodiscard]] std::vector<std::complex<double>> decrypt(const ciphertext& source,
                                                           double flooding_bits = 0.0);
 
+  /// Encrypts a message that `encode()` has made, through the secret or the public key.
+  /// @throws invalid_argument when the plaintext belongs to another context
+  [[nodiscard]] ciphertext encrypt_plain(const plaintext& message, bool use_public_key = false);
+  /// Decrypts without decoding, over all primes of the level. The coefficients hold the exact noise: see
+  /// SECURITY.md before showing them to anybody.
+  /// @throws invalid_argument unless the ciphertext is well formed and of this client's context
+  [[nodiscard]] plaintext decrypt_plain(const ciphertext& source);
+
   /// The public key, made at first use. It may outlive the client, but not its context.
   [[nodiscard]] std::shared_ptr<const public_key> encryption_key();
   /// One evaluation key. `seeded` keeps the seed of its uniform half only: half the bytes on the way.
