@@ -14,7 +14,8 @@ namespace {
 ciphertext allocate_like(context& ctx, const ciphertext& source) {
   ciphertext result;
   for (const ring::poly& part : source.parts) {
-    result.parts.push_back(ring::make_poly(ctx.ring(), part.chain().primes, memory::object_class::ciphertext, "ciphertext"));
+    result.parts.push_back(
+        ring::make_poly(ctx.ring(), part.chain().primes, memory::object_class::ciphertext, "ciphertext"));
   }
   result.level = source.level;
   result.scale = source.scale;
@@ -55,21 +56,23 @@ ciphertext transfer(context& from, const ciphertext& source, context& to) {
 void check(const context& ctx, const ciphertext& value, const char* operation) {
   const params::parameters& parameters = ctx.parameters();
   HALOCLINE_EXPECTS(value.parts.size() == 2 || value.parts.size() == 3, invalid_argument, operation,
-                    ": a ciphertext with ", value.parts.size(), " components; expected 2, or 3 before relinearization");
-  HALOCLINE_EXPECTS(value.level <= parameters.max_level(), invalid_argument, operation, ": a ciphertext of level ",
-                    value.level, "; the highest level of parameters '", parameters.name(), "' is ",
-                    parameters.max_level());
+                    ": a ciphertext with ", value.parts.size(),
+                    " components; expected 2, or 3 before relinearization");
+  HALOCLINE_EXPECTS(value.level <= parameters.max_level(), invalid_argument, operation,
+                    ": a ciphertext of level ", value.level, "; the highest level of parameters '",
+                    parameters.name(), "' is ", parameters.max_level());
   const backend::window q = parameters.level(value.level).q;
   for (const ring::poly& part : value.parts) {
-    HALOCLINE_EXPECTS(part, invalid_argument, operation, ": a component of the ciphertext is empty (moved from?)");
+    HALOCLINE_EXPECTS(part, invalid_argument, operation,
+                      ": a component of the ciphertext is empty (moved from?)");
     HALOCLINE_EXPECTS(part.data().owner() == &ctx.runtime(), invalid_argument, operation,
                       ": the ciphertext belongs to another engine or client; transfer it to this one first");
     const backend::window primes = part.chain().primes;
     HALOCLINE_EXPECTS(part.special().primes.count == 0 && primes == q &&
                           part.data().size() == q.count * ctx.tables().limb_bytes(),
-                      invalid_argument, operation, ": a component has the primes [", primes.first, ", ", primes.end(),
-                      "); level ", value.level, " of parameters '", parameters.name(), "' has [", q.first, ", ",
-                      q.end(), "). It was made for other parameters");
+                      invalid_argument, operation, ": a component has the primes [", primes.first, ", ",
+                      primes.end(), "); level ", value.level, " of parameters '", parameters.name(),
+                      "' has [", q.first, ", ", q.end(), "). It was made for other parameters");
   }
   HALOCLINE_EXPECTS(std::isfinite(value.scale) && value.scale > 0, invalid_argument, operation,
                     ": a ciphertext of scale ", value.scale, "; expected a positive number");

@@ -23,7 +23,8 @@ struct elimination {
   WordT quotient;
 };
 
-/// x = v_0 + q_0 (v_1 + q_1 (v_2 + ...)) with |v_i| < q_i / 2: such digits exist and are unique for every x between
+/// x = v_0 + q_0 (v_1 + q_1 (v_2 + ...)) with |v_i| < q_i / 2: such digits exist and are unique for every x
+/// between
 /// -D/2 and D/2, D the (odd) product of the q_i. Primes are taken from the last to the first of a window.
 template <typename WordT>
 class mixed_radix {
@@ -55,7 +56,8 @@ class mixed_radix {
         const elimination<WordT> s = *step;
         const WordT* const __restrict digit = rows + j * batch;
         for (std::size_t c = 0; c < batch; ++c) {
-          row[c] = ring::mul_shoup(static_cast<WordT>(row[c] + s.offset - digit[c]), s.inverse, s.quotient, q);
+          row[c] =
+              ring::mul_shoup(static_cast<WordT>(row[c] + s.offset - digit[c]), s.inverse, s.quotient, q);
         }
       }
       const WordT half = q.value / 2;
@@ -111,7 +113,8 @@ bool lift(context& ctx, const backend::limb_view& source, bool guarded, std::siz
     const std::size_t count = std::min(batch, out.size() - first);
     gather(limbs.get(), radix.count(), n, first, stride, count, rows.data());
     radix.digits(rows.data());
-    if (guarded && std::any_of(rows.end() - batch, rows.end(), [](WordT digit) { return digit != 0; })) return false;
+    if (guarded && std::any_of(rows.end() - batch, rows.end(), [](WordT digit) { return digit != 0; }))
+      return false;
     radix.values(rows.data(), scale, values.data());
     std::copy_n(values.begin(), count, out.begin() + static_cast<std::ptrdiff_t>(first));
   }
@@ -132,8 +135,8 @@ lift_plan plan_lift(const params::parameters& parameters, backend::window availa
   return {{available.end() - count - 1, count + 1}, true};
 }
 
-bool lift_coefficients(context& ctx, const backend::limb_view& source, bool guarded, std::size_t stride, double scale,
-                       std::span<double> out) {
+bool lift_coefficients(context& ctx, const backend::limb_view& source, bool guarded, std::size_t stride,
+                       double scale, std::span<double> out) {
   return ctx.tables().word_bits == 32 ? lift<std::uint32_t>(ctx, source, guarded, stride, scale, out)
                                       : lift<std::uint64_t>(ctx, source, guarded, stride, scale, out);
 }

@@ -18,19 +18,19 @@ struct lift_plan {
   bool guarded = false;
 };
 
-/// The fewest last primes of `available` whose product exceeds 2^(magnitude_bits + 1), and one more before them as guard;
-/// all of `available`, unguarded, when that would not be fewer.
+/// The fewest last primes of `available` whose product exceeds 2^(magnitude_bits + 1), and one more before
+/// them as guard; all of `available`, unguarded, when that would not be fewer.
 [[nodiscard]] lift_plan plan_lift(const params::parameters& parameters, backend::window available,
                                   double magnitude_bits);
 
-/// Lifts coefficients 0, stride, 2 stride, ... of `source` (coefficient form) to the integers of least magnitude and
-/// divides them by `scale`. The relative error is at most 2^-50 for any magnitude: the integers are exact sums of mixed
-/// radix digits (Garner) in balanced form, which are nearly free of cancellation.
+/// Lifts coefficients 0, stride, 2 stride, ... of `source` (coefficient form) to the integers of least
+/// magnitude and divides them by `scale`. The relative error is at most 2^-50 for any magnitude: the integers
+/// are exact sums of mixed radix digits (Garner) in balanced form, which are nearly free of cancellation.
 /// @param source   the limbs of a lift plan's primes
 /// @param guarded  the last mixed radix digit, that of the first prime of `source`, must be 0
 /// @param out      as many values as are wanted
 /// @return false when a guard digit is not 0: more primes are needed. `out` is then unspecified.
-[[nodiscard]] bool lift_coefficients(context& ctx, const backend::limb_view& source, bool guarded, std::size_t stride,
-                                     double scale, std::span<double> out);
+[[nodiscard]] bool lift_coefficients(context& ctx, const backend::limb_view& source, bool guarded,
+                                     std::size_t stride, double scale, std::span<double> out);
 
 }  // namespace halocline::ckks

@@ -14,7 +14,8 @@ namespace {
 
 using backend::limb_view;
 
-/// Bits by which flooding noise stays below 2^bits times its standard deviation, with certainty for all purposes.
+/// Bits by which flooding noise stays below 2^bits times its standard deviation, with certainty for all
+/// purposes.
 constexpr double noise_tail_bits = 5.0;
 
 /// dst = c_0 + c_1 s (+ c_2 s^2) on the primes of dst, NTT form (Horner's rule).
@@ -35,8 +36,9 @@ std::optional<memory::buffer> draw_noise(context& ctx, ring::random_source& rand
                                          double modulus_bits) {
   if (flooding_bits == 0.0) return std::nullopt;
   const double most = std::min(std::log2(ring::max_gaussian_stddev), modulus_bits - 1.0 - noise_tail_bits);
-  HALOCLINE_EXPECTS(flooding_bits > 0.0 && flooding_bits <= most, invalid_argument, "decrypt: flooding noise of ",
-                    flooding_bits, " bits; expected 0 (none) up to ", most, " at this level");
+  HALOCLINE_EXPECTS(flooding_bits > 0.0 && flooding_bits <= most, invalid_argument,
+                    "decrypt: flooding noise of ", flooding_bits, " bits; expected 0 (none) up to ", most,
+                    " at this level");
   small_coefficients host(ctx.parameters().n());
   if (!ctx.runtime().is_ghost()) ring::sample_gaussian(random, std::exp2(flooding_bits), host.values());
   return upload_small(ctx, host, "decryptor.noise");
@@ -44,7 +46,8 @@ std::optional<memory::buffer> draw_noise(context& ctx, ring::random_source& rand
 
 /// dst += coefficients (coefficient form).
 void add_noise(context& ctx, const memory::buffer& coefficients, const limb_view& dst) {
-  const ring::poly residues(ctx.ring(), {}, dst.primes, memory::object_class::scratch, "decryptor.noise", true);
+  const ring::poly residues(ctx.ring(), {}, dst.primes, memory::object_class::scratch, "decryptor.noise",
+                            true);
   const backend::encode_job job{residues.chain(), &coefficients, 1};
   ctx.device().encode_expand(ctx.tables(), {&job, 1});
   const backend::binary_job sum{dst, dst, residues.chain()};
@@ -66,8 +69,9 @@ plaintext decryptor::decrypt(const ciphertext& source, const secret_key& secret)
   return result;
 }
 
-std::vector<std::complex<double>> decryptor::decrypt_values(const ciphertext& source, const secret_key& secret,
-                                                            encoder& decode, double flooding_bits) {
+std::vector<std::complex<double>> decryptor::decrypt_values(const ciphertext& source,
+                                                            const secret_key& secret, encoder& decode,
+                                                            double flooding_bits) {
   check(ctx_, source, "decrypt");
   check_secret(ctx_, secret, "decrypt");
   const params::level_info& level = ctx_.parameters().level(source.level);

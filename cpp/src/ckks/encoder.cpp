@@ -22,14 +22,16 @@ constexpr double two_word_bits = 126.0;
 
 std::uint32_t check_slots(const char* operation, std::size_t values, std::uint32_t slots,
                           const params::parameters& parameters) {
-  HALOCLINE_EXPECTS(values > 0 || slots > 0, invalid_argument, operation, ": no values; expected at least one");
-  HALOCLINE_EXPECTS(values <= parameters.slots() && slots <= parameters.slots(), invalid_argument, operation, ": ",
-                    std::max<std::size_t>(values, slots), " slots; the parameters have ", parameters.slots(),
-                    " (N/2). Split the vector or take a larger ring degree");
+  HALOCLINE_EXPECTS(values > 0 || slots > 0, invalid_argument, operation,
+                    ": no values; expected at least one");
+  HALOCLINE_EXPECTS(values <= parameters.slots() && slots <= parameters.slots(), invalid_argument, operation,
+                    ": ", std::max<std::size_t>(values, slots), " slots; the parameters have ",
+                    parameters.slots(), " (N/2). Split the vector or take a larger ring degree");
   const auto chosen = slots != 0 ? slots : static_cast<std::uint32_t>(std::bit_ceil(values));
   HALOCLINE_EXPECTS(std::has_single_bit(chosen), invalid_argument, operation, ": ", chosen,
                     " slots; expected a power of two");
-  HALOCLINE_EXPECTS(values <= chosen, invalid_argument, operation, ": ", values, " values for ", chosen, " slots");
+  HALOCLINE_EXPECTS(values <= chosen, invalid_argument, operation, ": ", values, " values for ", chosen,
+                    " slots");
   return chosen;
 }
 
@@ -68,13 +70,14 @@ double largest_magnitude(std::span<const double> values) {
 }
 
 [[noreturn]] void refuse(double coefficient, double scale, double limit_bits) {
-  throw invalid_argument(text("encode: a coefficient of 2^", std::log2(coefficient), " (values times scale 2^",
-                              std::log2(scale), ") does not fit; the limit is 2^", limit_bits,
-                              ". Values of magnitude up to ", std::exp2(limit_bits) / scale,
+  throw invalid_argument(text("encode: a coefficient of 2^", std::log2(coefficient),
+                              " (values times scale 2^", std::log2(scale), ") does not fit; the limit is 2^",
+                              limit_bits, ". Values of magnitude up to ", std::exp2(limit_bits) / scale,
                               " always fit; use smaller values, a smaller scale or a higher level"));
 }
 
-/// Rounds factor * in[j] to out[j], all below 2^51: adding 1.5 * 2^52 leaves the integer in the low bits of the sum.
+/// Rounds factor * in[j] to out[j], all below 2^51: adding 1.5 * 2^52 leaves the integer in the low bits of
+/// the sum.
 void round_small(std::span<const double> in, double factor, std::uint64_t* out) {
   constexpr double magic = 0x1.8p52;
   constexpr auto magic_bits = std::bit_cast<std::uint64_t>(magic);
@@ -84,7 +87,8 @@ void round_small(std::span<const double> in, double factor, std::uint64_t* out) 
 }
 
 /// Rounds factor * in[j] to coefficient j * stride of `out`, of `words` words each, two's complement.
-void round_any(std::span<const double> in, double factor, unsigned words, std::size_t stride, std::uint64_t* out) {
+void round_any(std::span<const double> in, double factor, unsigned words, std::size_t stride,
+               std::uint64_t* out) {
   for (std::size_t j = 0; j < in.size(); ++j) {
     std::uint64_t* const target = out + j * stride * words;
     const double value = std::nearbyint(in[j] * factor);
@@ -110,13 +114,14 @@ const slot_transform& encoder::transform(std::uint32_t slots) {
   return *entry;
 }
 
-encoder::integers encoder::round(std::span<const std::complex<double>> values, double scale, std::uint32_t slots,
-                                 double limit_bits, memory::object_class cls, const char* tag) {
+encoder::integers encoder::round(std::span<const std::complex<double>> values, double scale,
+                                 std::uint32_t slots, double limit_bits, memory::object_class cls,
+                                 const char* tag) {
   const std::size_t n = ctx_.parameters().n();
   const double factor = scale / slots;
   const double limit = std::exp2(limit_bits) * (1.0 - 0x1p-40);  // limit_bits is a rounded logarithm
-  // Coefficients are averages of the values times roots of unity. Where this bound is not enough, their true size
-  // decides; a ghost run takes the same way, so that its allocations are those of the real run.
+  // Coefficients are averages of the values times roots of unity. Where this bound is not enough, their true
+  // size decides; a ghost run takes the same way, so that its allocations are those of the real run.
   double largest = total_magnitude(values) * factor;
   const bool surely_small = largest < std::min(limit, std::exp2(one_word_bits));
   if (!surely_small || !ctx_.runtime().is_ghost()) {
@@ -145,8 +150,8 @@ encoder::integers encoder::round(std::span<const std::complex<double>> values, d
 
 plaintext encoder::to_plaintext(const memory::buffer& coefficients, unsigned words, unsigned level) {
   plaintext result;
-  result.value = ring::make_poly(ctx_.ring(), ctx_.parameters().level(level).q, memory::object_class::plaintext,
-                                 "plaintext");
+  result.value = ring::make_poly(ctx_.ring(), ctx_.parameters().level(level).q,
+                                 memory::object_class::plaintext, "plaintext");
   result.level = level;
   const backend::limb_view limbs = result.value.chain();
   const backend::encode_job residues{limbs, &coefficients, words};
@@ -161,7 +166,8 @@ plaintext encoder::encode(std::span<const std::complex<double>> values, unsigned
   const std::uint32_t used = check_slots("encode", values.size(), slots, ctx_.parameters());
   check_scale("encode", scale);
   const double limit_bits = std::min(two_word_bits, ctx_.parameters().level(level).log2_modulus - 1.0);
-  const integers rounded = round(values, scale, used, limit_bits, memory::object_class::scratch, "encoder.integers");
+  const integers rounded =
+      round(values, scale, used, limit_bits, memory::object_class::scratch, "encoder.integers");
   plaintext result = to_plaintext(rounded.data, rounded.words, level);
   result.scale = scale;
   result.slots = used;
@@ -185,8 +191,8 @@ compact_plaintext encoder::encode_compact(std::span<const std::complex<double>> 
 plaintext encoder::expand(const compact_plaintext& source, unsigned level) {
   const std::size_t n = ctx_.parameters().n();
   HALOCLINE_EXPECTS(source.coefficients.size() == n * sizeof(std::int64_t), invalid_argument,
-                    "expand: a compact plaintext of ", source.coefficients.size(), " bytes; these parameters need ",
-                    n * sizeof(std::int64_t));
+                    "expand: a compact plaintext of ", source.coefficients.size(),
+                    " bytes; these parameters need ", n * sizeof(std::int64_t));
   const double limit_bits = ctx_.parameters().level(level).log2_modulus - 1.0;
   if (limit_bits < one_word_bits) {
     std::vector<std::int64_t> host(n);
@@ -225,8 +231,8 @@ std::vector<std::complex<double>> encoder::decode(const plaintext& source) {
 std::vector<std::complex<double>> encoder::to_slots(std::span<double> coefficients) {
   const std::uint32_t slots =
       check_slots("to_slots", 0, static_cast<std::uint32_t>(coefficients.size() / 2), ctx_.parameters());
-  HALOCLINE_EXPECTS(coefficients.size() == 2 * std::size_t{slots}, invalid_argument, "to_slots: ",
-                    coefficients.size(), " coefficients; expected twice the number of slots");
+  HALOCLINE_EXPECTS(coefficients.size() == 2 * std::size_t{slots}, invalid_argument,
+                    "to_slots: ", coefficients.size(), " coefficients; expected twice the number of slots");
   std::vector<std::complex<double>> values(slots);
   if (!ctx_.runtime().is_ghost()) transform(slots).to_slots(coefficients, values);
   return values;

@@ -12,7 +12,8 @@ namespace halocline::ckks {
 namespace {
 
 std::complex<long double> unit(std::uint64_t numerator, unsigned log_denominator) {
-  const long double turns = std::ldexp(static_cast<long double>(numerator), -static_cast<int>(log_denominator));
+  const long double turns =
+      std::ldexp(static_cast<long double>(numerator), -static_cast<int>(log_denominator));
   const long double angle = 2.0L * std::numbers::pi_v<long double> * turns;
   return {std::cos(angle), std::sin(angle)};
 }
@@ -23,7 +24,9 @@ fft_point rounded(const std::complex<long double>& z) {
 
 fft_point operator+(fft_point a, fft_point b) { return {a.re + b.re, a.im + b.im}; }
 fft_point operator-(fft_point a, fft_point b) { return {a.re - b.re, a.im - b.im}; }
-fft_point operator*(fft_point a, fft_point b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
+fft_point operator*(fft_point a, fft_point b) {
+  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
 fft_point times_i(fft_point a) { return {-a.im, a.re}; }
 fft_point conjugate(fft_point a) { return {a.re, -a.im}; }
 
@@ -86,8 +89,8 @@ void join(double* re, double* im, std::size_t quarter, const fft_factors& w) {
 slot_transform::slot_transform(std::uint32_t slots, unsigned generator) : slots_(slots) {
   const auto log_n = static_cast<unsigned>(std::countr_zero(slots));
   odd_ = log_n % 2 == 1;
-  // Block p at depth d splits x^m - exp(2 pi i r), r = (1 + 4 bitrev_d(p)) / 2^(d+2), with s = exp(2 pi i r / 2).
-  // Its left half splits with w, w^2 = s, and its right half with i w.
+  // Block p at depth d splits x^m - exp(2 pi i r), r = (1 + 4 bitrev_d(p)) / 2^(d+2), with s = exp(2 pi i r /
+  // 2). Its left half splits with w, w^2 = s, and its right half with i w.
   for (unsigned depth = odd_ ? 1 : 0; depth < log_n; depth += 2) {
     pass next{{}, std::size_t{slots} >> (depth + 2)};
     for (std::uint32_t p = 0; p < (1U << depth); ++p) {

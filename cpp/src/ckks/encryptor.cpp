@@ -58,7 +58,8 @@ ciphertext encryptor::encrypt(const plaintext& message, const public_key& key) {
   const backend::ring_tables& tables = ctx_.tables();
   const limb_view c0 = result.parts[0].chain();
   const limb_view c1 = result.parts[1].chain();
-  HALOCLINE_EXPECTS(key.b.chain().primes == key.a.chain().primes && key.b.chain().primes.contains(c0.primes.first) &&
+  HALOCLINE_EXPECTS(key.b.chain().primes == key.a.chain().primes &&
+                        key.b.chain().primes.contains(c0.primes.first) &&
                         c0.primes.end() <= key.b.chain().primes.end(),
                     invalid_argument, "encrypt: the public key lacks primes of level ", message.level,
                     "; it was made for other parameters");

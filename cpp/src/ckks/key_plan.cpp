@@ -22,7 +22,8 @@ const evaluation_key& recording_key_set::get(std::uint64_t galois_element, unsig
   highest = std::max(highest, level);
   evaluation_key& key = keys_[galois_element];
   if (!key.digits.empty()) return key;
-  // For the highest level of the parameters, so that the key stays the same object when a higher request follows.
+  // For the highest level of the parameters, so that the key stays the same object when a higher request
+  // follows.
   key.galois_element = galois_element;
   key.level = parameters.max_level();
   const std::size_t bytes = evaluation_key::limb_count(parameters, key.level) * parameters.limb_bytes();

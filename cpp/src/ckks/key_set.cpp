@@ -9,7 +9,8 @@ namespace halocline::ckks {
 namespace {
 
 /// Steps of the rotation that an element belongs to, of least magnitude; nothing when it is no rotation.
-std::optional<std::int64_t> rotation_steps(const params::parameters& parameters, std::uint64_t galois_element) {
+std::optional<std::int64_t> rotation_steps(const params::parameters& parameters,
+                                           std::uint64_t galois_element) {
   const std::uint64_t mask = 2 * parameters.n() - 1;
   const auto slots = static_cast<std::int64_t>(parameters.slots());
   std::uint64_t power = 1;
@@ -23,7 +24,8 @@ std::optional<std::int64_t> rotation_steps(const params::parameters& parameters,
 /// How to get a key that is missing.
 std::string advice(const params::parameters& parameters, std::uint64_t galois_element) {
   if (galois_element == relinearization_element) return "generate it together with the other keys";
-  if (galois_element == parameters.conjugation_element()) return "ask for the conjugation key when generating keys";
+  if (galois_element == parameters.conjugation_element())
+    return "ask for the conjugation key when generating keys";
   const auto steps = rotation_steps(parameters, galois_element);
   if (steps) return text("add ", *steps, " to rotations");
   return text("generate a key for Galois element ", galois_element);
@@ -32,10 +34,10 @@ std::string advice(const params::parameters& parameters, std::uint64_t galois_el
 /// Checks that a key has the shape that its element and level ask for.
 void check_key(const params::parameters& parameters, const evaluation_key& key) {
   HALOCLINE_EXPECTS(key.galois_element % 2 == 1 && key.galois_element < 2 * parameters.n(), invalid_argument,
-                    "key set: Galois element ", key.galois_element, " must be odd and below 2N = ",
-                    2 * parameters.n());
-  HALOCLINE_EXPECTS(key.level <= parameters.max_level(), invalid_argument, "key set: a key for level ", key.level,
-                    "; the highest level is ", parameters.max_level());
+                    "key set: Galois element ", key.galois_element,
+                    " must be odd and below 2N = ", 2 * parameters.n());
+  HALOCLINE_EXPECTS(key.level <= parameters.max_level(), invalid_argument, "key set: a key for level ",
+                    key.level, "; the highest level is ", parameters.max_level());
   const std::size_t digits = evaluation_key::digit_count(parameters, key.level);
   const std::size_t bytes = evaluation_key::limb_count(parameters, key.level) * parameters.limb_bytes();
   bool fits = key.digits.size() == digits;
@@ -57,8 +59,8 @@ void memory_key_set::add(evaluation_key key) {
 
 const evaluation_key& memory_key_set::get(std::uint64_t galois_element, unsigned level) {
   const auto found = keys_.find(galois_element);
-  HALOCLINE_EXPECTS(found != keys_.end(), missing_key, describe_key(parameters_, galois_element), " missing; ",
-                    advice(parameters_, galois_element));
+  HALOCLINE_EXPECTS(found != keys_.end(), missing_key, describe_key(parameters_, galois_element),
+                    " missing; ", advice(parameters_, galois_element));
   HALOCLINE_EXPECTS(found->second.level >= level, missing_key, describe_key(parameters_, galois_element),
                     " is for levels up to ", found->second.level, ", needed at level ", level,
                     "; generate it for level ", level);

@@ -21,7 +21,8 @@ window chain_window(const params::parameters& parameters) {
   return {parameters.special_count(), all.count - parameters.special_count()};
 }
 
-/// Constants that bring an error and the gadget into Montgomery form: 2^w and 2^w P modulo each of the first primes.
+/// Constants that bring an error and the gadget into Montgomery form: 2^w and 2^w P modulo each of the first
+/// primes.
 struct gadget_factors {
   std::vector<std::uint64_t> one;
   std::vector<std::uint64_t> special;
@@ -62,7 +63,8 @@ void add_gadget(context& ctx, const digit_recipe& recipe, window digit) {
                                         part(recipe.factors.special, digit)};
   ctx.device().linear_combine(ctx.tables(), {&with_source, 1});
   std::vector<backend::scalar_job> others;
-  for (const window rest : {window{0, digit.first}, window{digit.end(), recipe.error.primes.end() - digit.end()}}) {
+  for (const window rest :
+       {window{0, digit.first}, window{digit.end(), recipe.error.primes.end() - digit.end()}}) {
     if (rest.count == 0) continue;
     backend::scalar_job job{recipe.error.slice(rest), recipe.error.slice(rest), {}};
     for (const std::uint64_t factor : part(recipe.factors.one, rest)) job.scalars.push_back({factor, factor});
@@ -72,8 +74,8 @@ void add_gadget(context& ctx, const digit_recipe& recipe, window digit) {
 }
 
 /// b = 2^w (error + gadget) - a target, where the stored a is 2^w times that of the encryption.
-evaluation_key_digit make_digit(context& ctx, ring::random_source& random, const digit_recipe& recipe, window digit,
-                                const backend::uniform_source& source, bool seeded) {
+evaluation_key_digit make_digit(context& ctx, ring::random_source& random, const digit_recipe& recipe,
+                                window digit, const backend::uniform_source& source, bool seeded) {
   const window limbs = recipe.error.primes;
   const std::size_t bytes = limbs.count * ctx.tables().limb_bytes();
   evaluation_key_digit result;
@@ -94,9 +96,11 @@ evaluation_key_digit make_digit(context& ctx, ring::random_source& random, const
 }
 
 /// s(X^(1/g)) modulo `primes`. The permutation is not kept: a client needs it once.
-ring::poly rotated_secret(context& ctx, const secret_key& secret, std::uint64_t galois_element, window primes) {
+ring::poly rotated_secret(context& ctx, const secret_key& secret, std::uint64_t galois_element,
+                          window primes) {
   const unsigned log_n = ctx.parameters().log_n();
-  const auto index = ring::automorphism_permutation(ring::inverse_galois_element(galois_element, log_n), log_n);
+  const auto index =
+      ring::automorphism_permutation(ring::inverse_galois_element(galois_element, log_n), log_n);
   const memory::buffer permutation =
       ctx.runtime().allocate(index.size() * sizeof(std::uint32_t), object_class::table, "keys.permutation");
   ctx.device().upload(permutation, 0, std::as_bytes(std::span(index)));

@@ -15,7 +15,9 @@ constexpr std::size_t transfer_piece = std::size_t{1} << 20;
 
 }  // namespace
 
-small_coefficients::~small_coefficients() { sodium_memzero(values_.data(), values_.size() * sizeof(std::int64_t)); }
+small_coefficients::~small_coefficients() {
+  sodium_memzero(values_.data(), values_.size() * sizeof(std::int64_t));
+}
 
 memory::buffer upload_small(context& ctx, small_coefficients& source, const char* tag) {
   const auto bytes = std::as_bytes(source.values());
@@ -37,7 +39,8 @@ void expand_small(context& ctx, const memory::buffer& coefficients, std::span<co
 
 void draw_error(context& ctx, ring::random_source& random, const backend::limb_view& dst) {
   small_coefficients host(ctx.parameters().n());
-  if (!ctx.runtime().is_ghost()) ring::sample_gaussian(random, ctx.parameters().error_stddev(), host.values());
+  if (!ctx.runtime().is_ghost())
+    ring::sample_gaussian(random, ctx.parameters().error_stddev(), host.values());
   expand_small(ctx, upload_small(ctx, host, "error.coefficients"), {&dst, 1});
 }
 
@@ -62,9 +65,9 @@ void check_secret(const context& ctx, const secret_key& secret, const char* oper
 }
 
 void transfer_bytes(context& from, const memory::buffer& source, context& to, const memory::buffer& target) {
-  HALOCLINE_EXPECTS(from.parameters() == to.parameters(), invalid_argument, "transfer: the source has parameters '",
-                    from.parameters().name(), "', the target has '", to.parameters().name(),
-                    "'; both sides must use equal ones");
+  HALOCLINE_EXPECTS(from.parameters() == to.parameters(), invalid_argument,
+                    "transfer: the source has parameters '", from.parameters().name(), "', the target has '",
+                    to.parameters().name(), "'; both sides must use equal ones");
   HALOCLINE_EXPECTS(!from.runtime().is_ghost() || to.runtime().is_ghost(), invalid_argument,
                     "transfer: the source is on the ghost backend, which holds no contents");
   std::vector<std::byte> piece(std::min(transfer_piece, source.size()));

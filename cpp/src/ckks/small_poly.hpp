@@ -44,9 +44,10 @@ void draw_ternary(context& ctx, ring::random_source& random, const backend::limb
 /// @throws invalid_argument naming `operation`
 void check_secret(const context& ctx, const secret_key& secret, const char* operation);
 
-/// Copies the bytes of a buffer into one of the same size that belongs to another context, in pieces through the host.
-/// @throws invalid_argument when the contexts have different parameters, or when `from` is a ghost context and `to` is
-///   not: there would be nothing to copy
+/// Copies the bytes of a buffer into one of the same size that belongs to another context, in pieces through
+/// the host.
+/// @throws invalid_argument when the contexts have different parameters, or when `from` is a ghost context
+///   and `to` is not: there would be nothing to copy
 void transfer_bytes(context& from, const memory::buffer& source, context& to, const memory::buffer& target);
 
 }  // namespace halocline::ckks

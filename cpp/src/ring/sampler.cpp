@@ -28,7 +28,8 @@ void initialise_sodium() {
                     "libsodium could not be initialised: the system gives no randomness");
 }
 
-/// Entry k is the probability of magnitudes up to k, in units of 2^-63; the last entry is below 2^63 - 1 still.
+/// Entry k is the probability of magnitudes up to k, in units of 2^-63; the last entry is below 2^63 - 1
+/// still.
 std::vector<std::uint64_t> cumulative_table(double stddev) {
   const long double variance = static_cast<long double>(stddev) * stddev;
   std::vector<long double> weights{1.0L};  // of magnitude 0, then twice exp(-k^2 / 2 variance)
@@ -47,8 +48,8 @@ std::vector<std::uint64_t> cumulative_table(double stddev) {
   return table;
 }
 
-/// Magnitude = number of table entries that the low 63 bits of a random word reach; sign = its highest bit. The inner
-/// loop is the scan: it compares by the sign of a difference and vectorises.
+/// Magnitude = number of table entries that the low 63 bits of a random word reach; sign = its highest bit.
+/// The inner loop is the scan: it compares by the sign of a difference and vectorises.
 void invert(std::span<const std::uint64_t> table, std::span<const std::uint64_t> words, std::int64_t* out) {
   constexpr std::uint64_t low63 = std::numeric_limits<std::uint64_t>::max() >> 1;
   constexpr std::size_t group = 16;
@@ -95,9 +96,11 @@ random_source::~random_source() { sodium_memzero(key_.data(), key_.size()); }
 
 void random_source::fill(std::span<std::byte> out) {
   std::array<std::uint8_t, crypto_stream_chacha20_ietf_NONCEBYTES> nonce{};
-  for (std::size_t i = 0; i < sizeof(counter_); ++i) nonce[i] = static_cast<std::uint8_t>(counter_ >> (8 * i));
+  for (std::size_t i = 0; i < sizeof(counter_); ++i)
+    nonce[i] = static_cast<std::uint8_t>(counter_ >> (8 * i));
   ++counter_;
-  crypto_stream_chacha20_ietf(reinterpret_cast<unsigned char*>(out.data()), out.size(), nonce.data(), key_.data());
+  crypto_stream_chacha20_ietf(reinterpret_cast<unsigned char*>(out.data()), out.size(), nonce.data(),
+                              key_.data());
 }
 
 backend::seed_bytes random_source::next_seed() {
@@ -161,8 +164,8 @@ void sample_sparse_ternary(random_source& random, std::size_t hamming_weight, st
 }
 
 void sample_gaussian(random_source& random, double stddev, std::span<std::int64_t> out) {
-  HALOCLINE_EXPECTS(stddev > 0 && stddev <= max_gaussian_stddev, invalid_argument,
-                    "standard deviation ", stddev, " of a discrete Gaussian; expected above 0 and at most 2^50");
+  HALOCLINE_EXPECTS(stddev > 0 && stddev <= max_gaussian_stddev, invalid_argument, "standard deviation ",
+                    stddev, " of a discrete Gaussian; expected above 0 and at most 2^50");
   if (stddev <= direct_stddev) {
     sample_narrow(random, stddev, out);
     return;

@@ -32,7 +32,8 @@ namespace halocline::test {
 }
 
 /// Integer coefficients of least magnitude of a polynomial in NTT form, as doubles.
-[[nodiscard]] inline std::vector<double> integer_coefficients(ckks::context& ctx, const backend::limb_view& source) {
+[[nodiscard]] inline std::vector<double> integer_coefficients(ckks::context& ctx,
+                                                              const backend::limb_view& source) {
   const ring::poly copy = ring::make_poly(ctx.ring(), source.primes, memory::object_class::scratch, "test");
   const backend::unary_job job{copy.chain(), source};
   ctx.device().intt(ctx.tables(), {&job, 1});
@@ -42,7 +43,8 @@ namespace halocline::test {
 }
 
 /// The words of a limb view, widened.
-[[nodiscard]] inline std::vector<std::uint64_t> words_of(ckks::context& ctx, const backend::limb_view& source) {
+[[nodiscard]] inline std::vector<std::uint64_t> words_of(ckks::context& ctx,
+                                                         const backend::limb_view& source) {
   const std::size_t count = source.primes.count * ctx.tables().n();
   std::vector<std::uint64_t> out(count);
   if (ctx.tables().word_bits == 64) {

@@ -100,8 +100,10 @@ TEST_P(lift_on_words, guard_accepts_exactly_what_the_other_primes_hold) {
     EXPECT_TRUE(lift_coefficients(*ctx, from_integers(*ctx, plan.primes, values).chain(), true, 1, 1.0, got));
     EXPECT_EQ(got[n - 1], values[n - 1].convert_to<double>());
     values[n - 1] += sign;
-    EXPECT_FALSE(lift_coefficients(*ctx, from_integers(*ctx, plan.primes, values).chain(), true, 1, 1.0, got));
-    EXPECT_TRUE(lift_coefficients(*ctx, from_integers(*ctx, plan.primes, values).chain(), false, 1, 1.0, got));
+    EXPECT_FALSE(
+        lift_coefficients(*ctx, from_integers(*ctx, plan.primes, values).chain(), true, 1, 1.0, got));
+    EXPECT_TRUE(
+        lift_coefficients(*ctx, from_integers(*ctx, plan.primes, values).chain(), false, 1, 1.0, got));
   }
 }
 
@@ -114,7 +116,8 @@ TEST_P(lift_on_words, plans_all_primes_when_few_would_not_save_any) {
   EXPECT_EQ(tight.primes.count, 2U);
 }
 
-INSTANTIATE_TEST_SUITE_P(coefficient_lift, lift_on_words, ::testing::Values("test-n11-d8", "test-n10-d3-w64"));
+INSTANTIATE_TEST_SUITE_P(coefficient_lift, lift_on_words,
+                         ::testing::Values("test-n11-d8", "test-n10-d3-w64"));
 
 TEST(coefficient_lift, gives_zeros_on_the_ghost) {
   const auto ctx = test::make_test_context(params::preset("test-n10-d3"), "ghost");

@@ -29,7 +29,8 @@ complex_vector random_values(std::size_t count, double magnitude = 1.0) {
   return values;
 }
 
-/// Coefficient j of the message polynomial: (1/n) sum_k Re(conj(x_k)^j v_k), x_k = zeta^(g^k); zeta has order 4n.
+/// Coefficient j of the message polynomial: (1/n) sum_k Re(conj(x_k)^j v_k), x_k = zeta^(g^k); zeta has order
+/// 4n.
 std::vector<double> naive_coefficients(const complex_vector& values, unsigned generator) {
   const std::size_t order = 4 * values.size();
   std::vector<double> result(2 * values.size());
@@ -37,7 +38,8 @@ std::vector<double> naive_coefficients(const complex_vector& values, unsigned ge
     long double sum = 0;
     std::size_t exponent = 1;
     for (const auto& value : values) {
-      const long double angle = 2 * std::numbers::pi_v<long double> * static_cast<long double>(j * exponent % order) /
+      const long double angle = 2 * std::numbers::pi_v<long double> *
+                                static_cast<long double>(j * exponent % order) /
                                 static_cast<long double>(order);
       sum += value.real() * std::cos(angle) + value.imag() * std::sin(angle);
       exponent = exponent * generator % order;
@@ -62,7 +64,8 @@ TEST(encoder, equals_the_naive_inverse_embedding_for_all_slot_counts_and_both_ge
       const std::size_t stride = 512 / slots;
       for (std::size_t j = 0; j < got.size(); ++j) {
         const double want = j % stride == 0 ? std::nearbyint(0x1p40 * expected[j / stride]) : 0.0;
-        ASSERT_NEAR(got[j], want, 1.0) << "generator " << generator << " slots " << slots << " coefficient " << j;
+        ASSERT_NEAR(got[j], want, 1.0)
+            << "generator " << generator << " slots " << slots << " coefficient " << j;
       }
     }
   }
@@ -94,7 +97,8 @@ TEST_P(encoder_on, takes_real_values_and_pads_with_zeros) {
   const std::vector<double> reals{1.0, -2.5, 3.0};
   const plaintext encoded = encode.encode(reals, top, 0x1p40);
   EXPECT_EQ(encoded.slots, 4U);
-  EXPECT_LT(measure_precision(encode.decode(encoded), complex_vector{1.0, -2.5, 3.0, 0.0}).max_error, 0x1p-36);
+  EXPECT_LT(measure_precision(encode.decode(encoded), complex_vector{1.0, -2.5, 3.0, 0.0}).max_error,
+            0x1p-36);
   const plaintext wide = encode.encode(reals, top, 0x1p40, 16);
   complex_vector expected(16);
   std::copy(reals.begin(), reals.end(), expected.begin());
@@ -108,13 +112,14 @@ TEST_P(encoder_on, automorphism_of_the_generator_rotates_slots_to_the_left) {
     const plaintext encoded = encode.encode(values, top, 0x1p40);
     for (const std::int64_t step : {1, 3, -2}) {
       plaintext rotated = encode.encode(values, top, 0x1p40);
-      const backend::automorphism_job job{
-          rotated.value.chain(), encoded.value.chain(),
-          &ctx->ring().permutation(ctx->parameters().galois_element(step))};
+      const backend::automorphism_job job{rotated.value.chain(), encoded.value.chain(),
+                                          &ctx->ring().permutation(ctx->parameters().galois_element(step))};
       ctx->device().automorphism(ctx->tables(), {&job, 1});
       complex_vector expected(used);
-      for (std::uint32_t k = 0; k < used; ++k) expected[k] = values[(k + used + static_cast<std::uint32_t>(step)) % used];
-      EXPECT_LT(measure_precision(encode.decode(rotated), expected).max_error, 0x1p-32) << used << " " << step;
+      for (std::uint32_t k = 0; k < used; ++k)
+        expected[k] = values[(k + used + static_cast<std::uint32_t>(step)) % used];
+      EXPECT_LT(measure_precision(encode.decode(rotated), expected).max_error, 0x1p-32)
+          << used << " " << step;
     }
     plaintext conjugated = encode.encode(values, top, 0x1p40);
     const backend::automorphism_job job{conjugated.value.chain(), encoded.value.chain(),
@@ -142,7 +147,8 @@ TEST_P(encoder_on, product_of_polynomials_multiplies_slots) {
 TEST_P(encoder_on, keeps_large_coefficients_exactly) {
   const complex_vector values = random_values(slots);
   // Beyond 62 bits coefficients have two words; far above the scale, decoding needs more primes than usual.
-  for (const auto& [magnitude, scale] : {std::pair{1.0, 0x1p100}, std::pair{0x1p62, 0x1p40}, std::pair{0x1p30, 1.0}}) {
+  for (const auto& [magnitude, scale] :
+       {std::pair{1.0, 0x1p100}, std::pair{0x1p62, 0x1p40}, std::pair{0x1p30, 1.0}}) {
     complex_vector large = values;
     for (auto& value : large) value *= magnitude;
     const complex_vector back = encode.decode(encode.encode(large, top, scale));
@@ -169,8 +175,8 @@ TEST_P(encoder_on, compact_form_expands_to_the_same_residues) {
 TEST_P(encoder_on, refuses_what_does_not_fit_and_says_what_would) {
   const complex_vector large{0x1p20};
   EXPECT_THAT(test::message_of<invalid_argument>([&] { (void)encode.encode(large, 0, 0x1p40); }),
-              AllOf(HasSubstr("does not fit"), HasSubstr("a coefficient of 2^60"), HasSubstr("magnitude up to 524"),
-                    HasSubstr("higher level")));
+              AllOf(HasSubstr("does not fit"), HasSubstr("a coefficient of 2^60"),
+                    HasSubstr("magnitude up to 524"), HasSubstr("higher level")));
   EXPECT_THAT(test::message_of<invalid_argument>([&] { (void)encode.encode(large, top, 0x1p107); }),
               HasSubstr("the limit is 2^126"));
   EXPECT_THAT(test::message_of<invalid_argument>([&] { (void)encode.encode_compact(large, 0x1p43); }),
@@ -193,7 +199,8 @@ TEST(encoder, works_with_generator_three) {
   const complex_vector values = random_values(512);
   const plaintext encoded = encode.encode(values, 2, 0x1p40);
   plaintext rotated = encode.encode(values, 2, 0x1p40);
-  const backend::automorphism_job job{rotated.value.chain(), encoded.value.chain(), &ctx->ring().permutation(3)};
+  const backend::automorphism_job job{rotated.value.chain(), encoded.value.chain(),
+                                      &ctx->ring().permutation(3)};
   ctx->device().automorphism(ctx->tables(), {&job, 1});
   complex_vector expected(values.begin() + 1, values.end());
   expected.push_back(values[0]);

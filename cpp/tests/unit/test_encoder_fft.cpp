@@ -18,7 +18,8 @@ complex_vector naive_slots(const std::vector<double>& coefficients, unsigned gen
   const std::size_t order = 2 * coefficients.size();
   std::vector<std::complex<long double>> roots(order);
   for (std::size_t i = 0; i < order; ++i) {
-    const long double angle = 2 * std::numbers::pi_v<long double> * static_cast<long double>(i) / static_cast<long double>(order);
+    const long double angle =
+        2 * std::numbers::pi_v<long double> * static_cast<long double>(i) / static_cast<long double>(order);
     roots[i] = {std::cos(angle), std::sin(angle)};
   }
   complex_vector slots;
@@ -93,7 +94,8 @@ TEST(slot_transform, is_accurate_at_full_size) {
   transform.to_coefficients(values, coefficients);
   transform.to_slots(coefficients, back);
   double worst = 0.0;
-  for (std::size_t k = 0; k < values.size(); ++k) worst = std::max(worst, std::abs(back[k] / 32768.0 - values[k]));
+  for (std::size_t k = 0; k < values.size(); ++k)
+    worst = std::max(worst, std::abs(back[k] / 32768.0 - values[k]));
   EXPECT_LT(worst, 0x1p-48);
 }
 

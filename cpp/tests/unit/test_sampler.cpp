@@ -62,7 +62,8 @@ TEST(random_source, next_below_is_uniform) {
     EXPECT_NEAR(count, draws / 6, 5 * std::sqrt(draws / 6.0));
   }
   EXPECT_EQ(random.next_below(1), 0U);
-  EXPECT_LE(random.next_below(std::numeric_limits<std::uint64_t>::max()), std::numeric_limits<std::uint64_t>::max());
+  EXPECT_LE(random.next_below(std::numeric_limits<std::uint64_t>::max()),
+            std::numeric_limits<std::uint64_t>::max());
   EXPECT_THROW((void)random.next_below(0), invalid_argument);
 }
 
@@ -71,7 +72,8 @@ TEST(sample_ternary, fills_any_length_with_uniform_values) {
   for (const std::size_t length : {0, 1, 22, 23, 24, 31, 32, 33, 64, 1000}) {
     std::vector<std::int64_t> out(length, 77);
     sample_ternary(random, out);
-    EXPECT_TRUE(std::all_of(out.begin(), out.end(), [](std::int64_t x) { return x >= -1 && x <= 1; })) << length;
+    EXPECT_TRUE(std::all_of(out.begin(), out.end(), [](std::int64_t x) { return x >= -1 && x <= 1; }))
+        << length;
   }
   std::vector<std::int64_t> out(30000);
   sample_ternary(random, out);
@@ -160,14 +162,16 @@ TEST_P(gaussian_shape, has_the_exact_probabilities) {
   EXPECT_GT(chi_square, bins - 5 * std::sqrt(2.0 * bins));
 }
 
-INSTANTIATE_TEST_SUITE_P(sample_gaussian, gaussian_shape, ::testing::Values(0.6, 1.0, 3.2, 10.0, 16.0, 16.1, 33.0));
+INSTANTIATE_TEST_SUITE_P(sample_gaussian, gaussian_shape,
+                         ::testing::Values(0.6, 1.0, 3.2, 10.0, 16.0, 16.1, 33.0));
 
 TEST(sample_gaussian, works_for_every_length) {
   for (const std::size_t length : {0, 1, 15, 16, 17, 511, 512, 513, 1025}) {
     random_source random(seed);
     std::vector<std::int64_t> out(length, 1000000);
     sample_gaussian(random, 20.0, out);
-    EXPECT_TRUE(std::all_of(out.begin(), out.end(), [](std::int64_t x) { return std::abs(x) < 200; })) << length;
+    EXPECT_TRUE(std::all_of(out.begin(), out.end(), [](std::int64_t x) { return std::abs(x) < 200; }))
+        << length;
   }
 }
 

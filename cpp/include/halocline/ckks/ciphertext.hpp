@@ -10,17 +10,19 @@
 
 namespace halocline::ckks {
 
-/// An encrypted message: components c_0, c_1 (and c_2 before relinearization) with
-/// c_0 + c_1 s + c_2 s^2 = round(scale * message) + noise modulo the primes of `level`, in NTT form. Move-only; the
-/// bytes live in the runtime of the context that made it.
+/// An encrypted message: components c_0, c_1 (and c_2 before relinearization) with c_0 + c_1 s + c_2 s^2 =
+/// round(scale * message) + noise modulo the primes of `level`, in NTT form. Move-only; the bytes live in the
+/// runtime of the context that made it.
 struct ciphertext {
   std::vector<ring::poly> parts;  ///< 2, or 3 before relinearization
   unsigned level = 0;             ///< rescalings left
   double scale = 1.0;             ///< exact up to the precision of a double
   std::uint32_t slots = 0;        ///< power of two, at most N/2
-  /// Where c_1 comes from while the ciphertext is as symmetric encryption made it: saves half the bytes on the way.
+  /// Where c_1 comes from while the ciphertext is as symmetric encryption made it: saves half the bytes on
+  /// the way.
   std::optional<backend::uniform_source> seed;
-  /// For whoever decodes: only real numbers went in. Travels with copies and files; evaluators do not keep it.
+  /// For whoever decodes: only real numbers went in. Travels with copies and files; evaluators do not keep
+  /// it.
   bool real_hint = false;
 
   /// Bytes of residues.

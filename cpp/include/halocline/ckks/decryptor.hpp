@@ -19,13 +19,14 @@ class decryptor {
   /// c_0 + c_1 s (+ c_2 s^2) over all primes of the level.
   [[nodiscard]] plaintext decrypt(const ciphertext& source, const secret_key& secret);
 
-  /// Decrypts and decodes. Works on few primes first (the message is far smaller than the modulus) and falls back to
-  /// all when a guard prime contradicts; the result does not depend on which happened.
-  /// @param flooding_bits adds Gaussian noise of standard deviation 2^flooding_bits to the coefficients before
-  ///   decoding, against key recovery from shared results (IND-CPA-D; Li and Micciancio 2021; Li, Micciancio, Schultz,
-  ///   Sorrell 2022). 0: none. See SECURITY.md for when it is needed.
-  [[nodiscard]] std::vector<std::complex<double>> decrypt_values(const ciphertext& source, const secret_key& secret,
-                                                                 encoder& decode, double flooding_bits = 0.0);
+  /// Decrypts and decodes. Works on few primes first (the message is far smaller than the modulus) and falls
+  /// back to all when a guard prime contradicts; the result does not depend on which happened.
+  /// @param flooding_bits adds Gaussian noise of standard deviation 2^flooding_bits to the coefficients
+  ///   before decoding, against key recovery from shared results (IND-CPA-D; Li and Micciancio 2021; Li,
+  ///   Micciancio, Schultz, Sorrell 2022). 0: none. See SECURITY.md for when it is needed.
+  [[nodiscard]] std::vector<std::complex<double>> decrypt_values(const ciphertext& source,
+                                                                 const secret_key& secret, encoder& decode,
+                                                                 double flooding_bits = 0.0);
 
  private:
   context& ctx_;

@@ -15,24 +15,24 @@ namespace halocline::ckks {
 
 class slot_transform;
 
-/// Maps complex slot vectors to polynomials and back (canonical embedding restricted to the orbit of the Galois
-/// generator; Cheon, Kim, Kim, Song, "Homomorphic encryption for arithmetic of approximate numbers", 2017). Slot k is the
-/// value at zeta^(g^k), so the automorphism X -> X^(g^r) rotates slots to the left by r. A vector of n < N/2 slots
-/// becomes a polynomial in X^(N/2n) (sparse packing).
+/// Maps complex slot vectors to polynomials and back (canonical embedding restricted to the orbit of the
+/// Galois generator; Cheon, Kim, Kim, Song, "Homomorphic encryption for arithmetic of approximate numbers",
+/// 2017). Slot k is the value at zeta^(g^k), so the automorphism X -> X^(g^r) rotates slots to the left by r.
+/// A vector of n < N/2 slots becomes a polynomial in X^(N/2n) (sparse packing).
 ///
-/// Encoding errs by at most half an integer per coefficient plus 2^-50 of the largest one. Tables of a slot count are
-/// made at its first use and kept. Not thread-safe.
+/// Encoding errs by at most half an integer per coefficient plus 2^-50 of the largest one. Tables of a slot
+/// count are made at its first use and kept. Not thread-safe.
 class encoder {
  public:
   explicit encoder(context& ctx);
   encoder(encoder&&) noexcept;
   ~encoder();
 
-  /// round(scale * embedding^-1(values)) at `level`. `values` may be shorter than `slots` (zero padded); `slots` 0
-  /// means the next power of two of the number of values.
-  /// @throws invalid_argument when there are more values than slots, slots is not a power of two or above N/2, a
-  ///   value is NaN or infinite, the scale is not positive, or a coefficient reaches 2^126 or half the modulus of the
-  ///   level (the message gives the largest magnitude that always fits).
+  /// round(scale * embedding^-1(values)) at `level`. `values` may be shorter than `slots` (zero padded);
+  /// `slots` 0 means the next power of two of the number of values.
+  /// @throws invalid_argument when there are more values than slots, slots is not a power of two or above
+  ///   N/2, a value is NaN or infinite, the scale is not positive, or a coefficient reaches 2^126 or half the
+  ///   modulus of the level (the message gives the largest magnitude that always fits).
   [[nodiscard]] plaintext encode(std::span<const std::complex<double>> values, unsigned level, double scale,
                                  std::uint32_t slots = 0);
   /// The same for real values.
@@ -47,12 +47,13 @@ class encoder {
   /// @throws invalid_argument when a coefficient does not fit the modulus of the level
   [[nodiscard]] plaintext expand(const compact_plaintext& source, unsigned level);
 
-  /// Slot values of a plaintext. Uses only as many primes as a magnitude of 2^20 needs, and checks them against the
-  /// residues of one more, so that a large coefficient is never truncated silently: then it uses all of them.
+  /// Slot values of a plaintext. Uses only as many primes as a magnitude of 2^20 needs, and checks them
+  /// against the residues of one more, so that a large coefficient is never truncated silently: then it uses
+  /// all of them.
   [[nodiscard]] std::vector<std::complex<double>> decode(const plaintext& source);
 
-  /// Slot values of the polynomial sum_j coefficients[j] X^(j N/2n) with 2n real coefficients: the last step of
-  /// decoding, for callers that have lifted the coefficients themselves. The coefficients are overwritten.
+  /// Slot values of the polynomial sum_j coefficients[j] X^(j N/2n) with 2n real coefficients: the last step
+  /// of decoding, for callers that have lifted the coefficients themselves. The coefficients are overwritten.
   /// @throws invalid_argument unless the number of coefficients is twice a valid number of slots
   [[nodiscard]] std::vector<std::complex<double>> to_slots(std::span<double> coefficients);
 
@@ -64,8 +65,9 @@ class encoder {
   };
 
   [[nodiscard]] const slot_transform& transform(std::uint32_t slots);
-  [[nodiscard]] integers round(std::span<const std::complex<double>> values, double scale, std::uint32_t slots,
-                               double limit_bits, memory::object_class cls, const char* tag);
+  [[nodiscard]] integers round(std::span<const std::complex<double>> values, double scale,
+                               std::uint32_t slots, double limit_bits, memory::object_class cls,
+                               const char* tag);
   [[nodiscard]] plaintext to_plaintext(const memory::buffer& coefficients, unsigned words, unsigned level);
 
   context& ctx_;

@@ -9,9 +9,9 @@
 
 namespace halocline::ckks {
 
-/// Key set of a ghost run: every key exists at once, as buffers without contents of the size for the highest level of
-/// the parameters, and every request is remembered with the highest level it was made for. Its `requests()` are exactly
-/// the keys that the program needs.
+/// Key set of a ghost run: every key exists at once, as buffers without contents of the size for the highest
+/// level of the parameters, and every request is remembered with the highest level it was made for. Its
+/// `requests()` are exactly the keys that the program needs.
 class recording_key_set final : public key_set {
  public:
   /// @param ghost must outlive this object

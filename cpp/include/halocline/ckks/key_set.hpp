@@ -11,7 +11,8 @@
 
 namespace halocline::ckks {
 
-/// Hands out evaluation keys by Galois element. Implementations may hold keys in memory, in a file or elsewhere.
+/// Hands out evaluation keys by Galois element. Implementations may hold keys in memory, in a file or
+/// elsewhere.
 class key_set {
  public:
   virtual ~key_set() = default;

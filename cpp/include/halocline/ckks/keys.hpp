@@ -11,8 +11,8 @@
 
 namespace halocline::ckks {
 
-/// The secret polynomial s. Lives only on the client: coefficients and NTT form are in buffers that are zeroed when
-/// freed. Move-only, no printing, no implicit serialization.
+/// The secret polynomial s. Lives only on the client: coefficients and NTT form are in buffers that are
+/// zeroed when freed. Move-only, no printing, no implicit serialization.
 ///
 /// Both buffers are of class scratch, which no policy ever writes to another tier.
 struct secret_key {
@@ -20,8 +20,8 @@ struct secret_key {
   ring::poly value;             ///< NTT form modulo all primes (special + whole chain)
 };
 
-/// (b, a) = (-a s + e, a) modulo all chain primes, NTT form: a lower level may use terminal primes that the highest does
-/// not, and encryption at a level takes the limbs of its window.
+/// (b, a) = (-a s + e, a) modulo all chain primes, NTT form: a lower level may use terminal primes that the
+/// highest does not, and encryption at a level takes the limbs of its window.
 struct public_key {
   ring::poly b;
   ring::poly a;
@@ -31,19 +31,20 @@ struct public_key {
   [[nodiscard]] std::size_t bytes() const noexcept { return b.data().size() + a.data().size(); }
 };
 
-/// One digit of an evaluation key. Limb i belongs to prime i of the parameters (special, terminals, mains), cut off
-/// after the primes of the key's level, so a key for a lower level is a prefix. Montgomery form: both stored halves are
-/// 2^w times the residues of the encryption (w bits of a word); the uniform stream is taken as the stored form of a.
+/// One digit of an evaluation key. Limb i belongs to prime i of the parameters (special, terminals, mains),
+/// cut off after the primes of the key's level, so a key for a lower level is a prefix. Montgomery form: both
+/// stored halves are 2^w times the residues of the encryption (w bits of a word); the uniform stream is taken
+/// as the stored form of a.
 struct evaluation_key_digit {
   memory::buffer b;
   memory::buffer a;                ///< empty when the key is kept seeded
   backend::uniform_source source;  ///< expands to a, whether a is kept or not
 };
 
-/// Key that switches from some secret s' to s at levels up to `level`: digit j is an encryption of P s' on the limbs
-/// of digit j and of 0 on the others (hybrid key switching; Han and Ki 2020, Bossuat et al. 2021).
-/// `galois_element` g > 1: s' = s and the target secret is s(X^(g^-1)), so that the automorphism X -> X^g may be applied
-/// after the switch. `galois_element` 1: s' = s^2 (relinearization).
+/// Key that switches from some secret s' to s at levels up to `level`: digit j is an encryption of P s' on
+/// the limbs of digit j and of 0 on the others (hybrid key switching; Han and Ki 2020, Bossuat et al. 2021).
+/// `galois_element` g > 1: s' = s and the target secret is s(X^(g^-1)), so that the automorphism X -> X^g may
+/// be applied after the switch. `galois_element` 1: s' = s^2 (relinearization).
 struct evaluation_key {
   std::uint64_t galois_element = 1;
   unsigned level = 0;
@@ -68,7 +69,8 @@ struct key_request {
   bool operator==(const key_request&) const = default;
 };
 
-/// Generates keys. Keeps nothing secret itself; every secret or error polynomial in between is zeroed after use.
+/// Generates keys. Keeps nothing secret itself; every secret or error polynomial in between is zeroed after
+/// use.
 class key_generator {
  public:
   key_generator(context& ctx, ring::random_source& random) : ctx_(ctx), random_(random) {}
@@ -87,7 +89,8 @@ class key_generator {
   ring::random_source& random_;
 };
 
-/// Replaces a seeded key's missing halves by their residues (doubles the bytes, saves the expansion at each use).
+/// Replaces a seeded key's missing halves by their residues (doubles the bytes, saves the expansion at each
+/// use).
 void expand(context& ctx, evaluation_key& key);
 
 /// Copies a key into another context of equal parameters.

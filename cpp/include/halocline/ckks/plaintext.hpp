@@ -8,7 +8,8 @@
 
 namespace halocline::ckks {
 
-/// An encoded message: round(scale * message polynomial) modulo the primes of a level, in NTT form. Move-only.
+/// An encoded message: round(scale * message polynomial) modulo the primes of a level, in NTT form.
+/// Move-only.
 struct plaintext {
   ring::poly value;
   unsigned level = 0;
@@ -26,6 +27,7 @@ struct compact_plaintext {
   double scale = 1.0;
   std::uint32_t slots = 0;
 
+  /// Bytes of coefficients.
   [[nodiscard]] std::size_t bytes() const noexcept { return coefficients.size(); }
 };
 

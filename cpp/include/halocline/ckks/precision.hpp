@@ -7,10 +7,11 @@
 
 namespace halocline::ckks {
 
-/// Distance between computed and expected slots, as bits: -log2 of the absolute error (infinite for no error at all).
+/// Distance between computed and expected slots, as bits: -log2 of the absolute error (infinite for no error
+/// at all).
 struct precision_stats {
-  double mean_bits = 0.0;     ///< of the mean error over slots
-  double worst_bits = 0.0;    ///< of the largest error
+  double mean_bits = 0.0;   ///< of the mean error over slots
+  double worst_bits = 0.0;  ///< of the largest error
   double mean_error = 0.0;
   double max_error = 0.0;
   std::size_t worst_slot = 0;

@@ -9,9 +9,9 @@
 
 namespace halocline::ring {
 
-/// Private randomness of a client: a ChaCha20 stream (RFC 8439, libsodium) under a 32-byte key that comes from the
-/// operating system through libsodium, or from the caller in tests. Every call of `fill` uses a nonce of its own, a
-/// running counter. The key is zeroed on destruction. Neither copyable nor thread-safe.
+/// Private randomness of a client: a ChaCha20 stream (RFC 8439, libsodium) under a 32-byte key that comes
+/// from the operating system through libsodium, or from the caller in tests. Every call of `fill` uses a
+/// nonce of its own, a running counter. The key is zeroed on destruction. Neither copyable nor thread-safe.
 class random_source {
  public:
   /// Keyed by libsodium's system randomness.
@@ -38,25 +38,28 @@ class random_source {
   std::uint64_t counter_ = 0;
 };
 
-/// Uniform ternary coefficients in {-1, 0, 1}: pairs of random bits, of which the value 3 is rejected. Without branches
-/// or memory accesses that depend on a coefficient.
+/// Uniform ternary coefficients in {-1, 0, 1}: pairs of random bits, of which the value 3 is rejected.
+/// Without branches or memory accesses that depend on a coefficient.
 void sample_ternary(random_source& random, std::span<std::int64_t> out);
 
-/// Ternary coefficients with exactly `hamming_weight` non-zeros of random sign at random places (the first steps of a
-/// Fisher-Yates shuffle). For secret keys only: the places show in the memory accesses of this function.
+/// Ternary coefficients with exactly `hamming_weight` non-zeros of random sign at random places (the first
+/// steps of a Fisher-Yates shuffle). For secret keys only: the places show in the memory accesses of this
+/// function.
 /// @throws invalid_argument when the weight exceeds the length.
 void sample_sparse_ternary(random_source& random, std::size_t hamming_weight, std::span<std::int64_t> out);
 
-/// Largest standard deviation that `sample_gaussian` takes: 2^50, so that every sample fits a signed 64-bit integer.
+/// Largest standard deviation that `sample_gaussian` takes: 2^50, so that every sample fits a signed 64-bit
+/// integer.
 inline constexpr double max_gaussian_stddev = 0x1p50;
 
 /// Centred discrete Gaussian, probability of x proportional to exp(-x^2 / (2 stddev^2)).
 ///
-/// Up to standard deviation 16: inversion of the cumulative distribution with 63-bit precision, cut where less than
-/// 2^-63 remains, by a full scan of the table, so that time does not depend on the value. Above: 4 y + z with
-/// z of standard deviation 9 and y of sqrt(stddev^2 - 81) / 4, drawn in the same way (convolution; Micciancio and
-/// Walter, "Gaussian sampling over the integers", 2017, section 4: the sum is within 2^-64 of a discrete Gaussian because
-/// 1 / sqrt(1/(4 s)^2 + 1/81) with s the deviation of y exceeds the smoothing parameter of 4 Z).
+/// Up to standard deviation 16: inversion of the cumulative distribution with 63-bit precision, cut where
+/// less than 2^-63 remains, by a full scan of the table, so that time does not depend on the value. Above: 4
+/// y + z with z of standard deviation 9 and y of sqrt(stddev^2 - 81) / 4, drawn in the same way (convolution;
+/// Micciancio and Walter, "Gaussian sampling over the integers", 2017, section 4: the sum is within 2^-64 of
+/// a discrete Gaussian because 1 / sqrt(1/(4 s)^2 + 1/81) with s the deviation of y exceeds the smoothing
+/// parameter of 4 Z).
 /// @throws invalid_argument unless 0 < stddev <= max_gaussian_stddev
 void sample_gaussian(random_source& random, double stddev, std::span<std::int64_t> out);
 
