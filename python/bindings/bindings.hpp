@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/complex.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <complex>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "halocline/ckks/client.hpp"
+#include "halocline/ckks/engine.hpp"
+
+/// What the areas of the extension module share. The module is the lower half of the package: it converts
+/// values, releases the interpreter lock and keeps contexts alive; checks of Python types, defaults and
+/// documentation for users are in python/halocline.
+namespace halocline::python {
+
+namespace nb = nanobind;
+
+/// A context and the lock that serialises its use. Every object that holds buffers holds the domain they live
+/// in, so objects may be destroyed in any order.
+struct domain {
+  explicit domain(std::shared_ptr<ckks::context> c) : ctx(std::move(c)) {}
+
+  std::shared_ptr<ckks::context> ctx;
+  std::mutex mutex;
+};
+
+/// The domain of objects that were read from bytes and belong to no client or engine yet. One per parameter
+/// set, shared while in use.
+[[nodiscard]] std::shared_ptr<domain> shared_domain(const params::parameters& parameters);
+
+/// A member of this type says that its class cannot be copied, which a vector of move-only elements hides.
+struct move_only {
+  move_only() = default;
+  move_only(move_only&&) = default;
+  move_only& operator=(move_only&&) = default;
+};
+
+// Members that hold buffers come after `where`, so that they are destroyed before it.
+
+struct bound_ciphertext {
+  std::shared_ptr<domain> where;
+  ckks::ciphertext value;
+  move_only mark{};
+};
+
+struct bound_keys {
+  std::shared_ptr<domain> where;
+  ckks::memory_key_set value;
+  move_only mark{};
+};
+
+struct bound_public_key {
+  std::shared_ptr<domain> where;
+  std::shared_ptr<const ckks::public_key> value;
+};
+
+struct bound_client {
+  std::shared_ptr<domain> where;
+  std::unique_ptr<ckks::client> value;
+};
+
+struct bound_engine {
+  std::shared_ptr<domain> where;
+  std::unique_ptr<ckks::engine> value;
+};
+
+/// Runs `body` without the interpreter lock while it holds one domain.
+template <typename BodyT>
+auto locked(domain& where, BodyT body) {
+  const nb::gil_scoped_release released;
+  const std::scoped_lock lock(where.mutex);
+  return body();
+}
+
+/// The same with two domains, which may be one.
+template <typename BodyT>
+auto locked(domain& a, domain& b, BodyT body) {
+  const nb::gil_scoped_release released;
+  if (&a == &b) {
+    const std::scoped_lock lock(a.mutex);
+    return body();
+  }
+  const std::scoped_lock lock(a.mutex, b.mutex);
+  return body();
+}
+
+/// Runs `body(evaluator)` on an engine and binds its result to the engine's domain.
+template <typename BodyT>
+bound_ciphertext evaluate(bound_engine& engine, BodyT body) {
+  return locked(*engine.where, [&] {
+    return bound_ciphertext{engine.where, body(engine.value->evaluate())};
+  });
+}
+
+/// The same for a vector of results.
+template <typename BodyT>
+std::vector<bound_ciphertext> evaluate_many(bound_engine& engine, BodyT body) {
+  return locked(*engine.where, [&] {
+    std::vector<bound_ciphertext> results;
+    for (ckks::ciphertext& each : body(engine.value->evaluate()))
+      results.push_back({engine.where, std::move(each)});
+    return results;
+  });
+}
+
+[[nodiscard]] inline std::vector<const ckks::ciphertext*> pointers_to(
+    const std::vector<const bound_ciphertext*>& operands) {
+  std::vector<const ckks::ciphertext*> pointers;
+  for (const bound_ciphertext* each : operands) pointers.push_back(&each->value);
+  return pointers;
+}
+
+using complex_values = std::vector<std::complex<double>>;
+using complex_array = nb::ndarray<const std::complex<double>, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+[[nodiscard]] inline std::span<const std::complex<double>> span_of(const complex_array& values) {
+  return {values.data(), values.size()};
+}
+
+/// A numpy array that owns the elements of a vector.
+template <typename ValueT>
+[[nodiscard]] nb::ndarray<nb::numpy, ValueT, nb::ndim<1>> to_numpy(std::vector<ValueT> values) {
+  auto* kept = new std::vector<ValueT>(std::move(values));
+  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<ValueT>*>(p); });
+  return {kept->data(), {kept->size()}, owner};
+}
+
+// One function per file of this folder.
+void bind_params(nb::module_& module);
+void bind_keys(nb::module_& module);
+void bind_client(nb::module_& module);
+void bind_engine(nb::module_& module);
+void bind_plaintext(nb::module_& module);
+void bind_trace(nb::module_& module);
+void bind_io(nb::module_& module);
+void bind_circuits(nb::module_& module);
+
+}  // namespace halocline::python

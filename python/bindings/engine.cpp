@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/tuple.h>
+
+#include <tuple>
+
+#include "bindings.hpp"
+#include "halocline/backend/registry.hpp"
+#include "halocline/memory/policy/policy.hpp"
+
+namespace halocline::python {
+namespace {
+
+using ckks::evaluator;
+
+bound_engine make_engine(const params::parameters& p, const std::string& device, std::size_t budget_bytes,
+                         const std::string& policy, unsigned threads, bool keep_seeds) {
+  ckks::engine_options options;
+  options.device = device;
+  options.budget_bytes = budget_bytes;
+  options.policy = policy;
+  options.threads = threads;
+  options.keep_seeds = keep_seeds;
+  const nb::gil_scoped_release released;
+  auto engine = std::make_unique<ckks::engine>(p, options);
+  return {std::make_shared<domain>(engine->ctx_handle()), std::move(engine)};
+}
+
+void add_key(bound_engine& self, const bound_keys& keys, std::uint64_t galois_element) {
+  locked(*self.where, *keys.where,
+         [&] { self.value->add_key(*keys.where->ctx, keys.value.keys().at(galois_element)); });
+}
+
+bound_ciphertext load(bound_engine& self, const bound_ciphertext& ct) {
+  return locked(*self.where, *ct.where, [&] {
+    return bound_ciphertext{self.where, self.value->load(*ct.where->ctx, ct.value)};
+  });
+}
+
+std::vector<std::tuple<std::uint64_t, unsigned>> rows_of(const std::vector<ckks::key_request>& requests) {
+  std::vector<std::tuple<std::uint64_t, unsigned>> rows;
+  for (const ckks::key_request& each : requests) rows.emplace_back(each.galois_element, each.level);
+  return rows;
+}
+
+nb::dict statistics(const bound_engine& self) {
+  const memory::stats s = self.where->ctx->runtime().statistics();
+  nb::dict live, peak;
+  for (std::size_t i = 0; i < memory::object_class_count; ++i) {
+    const std::string name(to_string(static_cast<memory::object_class>(i)));
+    live[name.c_str()] = s.live_by_class[i];
+    peak[name.c_str()] = s.peak_by_class[i];
+  }
+  nb::dict out;
+  out["live_bytes"] = s.live_bytes;
+  out["peak_bytes"] = s.peak_bytes;
+  out["cached_bytes"] = s.cached_bytes;
+  out["allocations"] = s.allocations;
+  out["frees"] = s.frees;
+  out["live_buffers"] = s.live_buffers;
+  out["steps"] = s.steps;
+  out["largest_step_bytes"] = s.largest_step_bytes;
+  out["live_by_class"] = live;
+  out["peak_by_class"] = peak;
+  return out;
+}
+
+nb::dict describe(const bound_engine& self) {
+  const backend::capability c = self.where->ctx->device().describe();
+  nb::dict out;
+  out["device"] = c.device;
+  out["simd"] = c.simd;
+  out["threads"] = c.threads;
+  out["memory_bytes"] = c.memory_bytes;
+  return out;
+}
+
+void bind_arithmetic(nb::class_<bound_engine>& type) {
+  using ct = const bound_ciphertext&;
+  using values = const complex_array&;
+  using engine = bound_engine&;
+  type.def(
+          "add",
+          [](engine e, ct a, ct b) {
+            return evaluate(e, [&](evaluator& v) { return v.add(a.value, b.value); });
+          },
+          nb::arg("a"), nb::arg("b"))
+      .def(
+          "sub",
+          [](engine e, ct a, ct b) {
+            return evaluate(e, [&](evaluator& v) { return v.sub(a.value, b.value); });
+          },
+          nb::arg("a"), nb::arg("b"))
+      .def(
+          "negate",
+          [](engine e, ct a) { return evaluate(e, [&](evaluator& v) { return v.negate(a.value); }); },
+          nb::arg("a"))
+      .def(
+          "add_values",
+          [](engine e, ct a, values b) {
+            return evaluate(e, [&](evaluator& v) { return v.add_values(a.value, span_of(b)); });
+          },
+          nb::arg("a"), nb::arg("values"))
+      .def(
+          "add_constant",
+          [](engine e, ct a, std::complex<double> c) {
+            return evaluate(e, [&](evaluator& v) { return v.add_constant(a.value, c); });
+          },
+          nb::arg("a"), nb::arg("constant"))
+      .def(
+          "multiply",
+          [](engine e, ct a, ct b) {
+            return evaluate(e, [&](evaluator& v) { return v.multiply(a.value, b.value); });
+          },
+          nb::arg("a"), nb::arg("b"))
+      .def(
+          "square",
+          [](engine e, ct a) { return evaluate(e, [&](evaluator& v) { return v.square(a.value); }); },
+          nb::arg("a"))
+      .def(
+          "multiply_values",
+          [](engine e, ct a, values b) {
+            return evaluate(e, [&](evaluator& v) { return v.multiply_values(a.value, span_of(b)); });
+          },
+          nb::arg("a"), nb::arg("values"))
+      .def(
+          "multiply_constant",
+          [](engine e, ct a, std::complex<double> c) {
+            return evaluate(e, [&](evaluator& v) { return v.multiply_constant(a.value, c); });
+          },
+          nb::arg("a"), nb::arg("constant"))
+      .def(
+          "multiply_by_i",
+          [](engine e, ct a) { return evaluate(e, [&](evaluator& v) { return v.multiply_by_i(a.value); }); },
+          nb::arg("a"))
+      .def(
+          "dot",
+          [](engine e, const std::vector<const bound_ciphertext*>& a,
+             const std::vector<const bound_ciphertext*>& b) {
+            return evaluate(e, [&](evaluator& v) { return v.dot(pointers_to(a), pointers_to(b)); });
+          },
+          nb::arg("a"), nb::arg("b"));
+}
+
+void bind_maintenance(nb::class_<bound_engine>& type) {
+  using ct = const bound_ciphertext&;
+  using engine = bound_engine&;
+  type.def(
+          "relinearize",
+          [](engine e, ct a) { return evaluate(e, [&](evaluator& v) { return v.relinearize(a.value); }); },
+          nb::arg("a"))
+      .def(
+          "rescale",
+          [](engine e, ct a) { return evaluate(e, [&](evaluator& v) { return v.rescale(a.value); }); },
+          nb::arg("a"))
+      .def(
+          "drop_level",
+          [](engine e, ct a, unsigned level) {
+            return evaluate(e, [&](evaluator& v) { return v.drop_level(a.value, level); });
+          },
+          nb::arg("a"), nb::arg("level"))
+      .def(
+          "adjust",
+          [](engine e, ct a, unsigned level, double scale) {
+            return evaluate(e, [&](evaluator& v) { return v.adjust(a.value, level, scale); });
+          },
+          nb::arg("a"), nb::arg("level"), nb::arg("scale"))
+      .def_prop_rw(
+          "manual", [](engine e) { return e.value->evaluate().mode() == ckks::maintenance::manual; },
+          [](engine e, bool manual) {
+            e.value->evaluate().set_mode(manual ? ckks::maintenance::manual : ckks::maintenance::automatic);
+          });
+}
+
+void bind_rotations(nb::class_<bound_engine>& type) {
+  using ct = const bound_ciphertext&;
+  using engine = bound_engine&;
+  type.def(
+          "rotate",
+          [](engine e, ct a, std::int64_t steps) {
+            return evaluate(e, [&](evaluator& v) { return v.rotate(a.value, steps); });
+          },
+          nb::arg("a"), nb::arg("steps"))
+      .def(
+          "rotate_many",
+          [](engine e, ct a, const std::vector<std::int64_t>& steps) {
+            return evaluate_many(e, [&](evaluator& v) { return v.rotate_hoisted(a.value, steps); });
+          },
+          nb::arg("a"), nb::arg("steps"))
+      .def(
+          "conjugate",
+          [](engine e, ct a) { return evaluate(e, [&](evaluator& v) { return v.conjugate(a.value); }); },
+          nb::arg("a"))
+      .def(
+          "inner_sum",
+          [](engine e, ct a, std::int64_t stride, std::uint32_t count) {
+            return evaluate(e, [&](evaluator& v) { return v.inner_sum(a.value, stride, count); });
+          },
+          nb::arg("a"), nb::arg("stride"), nb::arg("count"));
+}
+
+}  // namespace
+
+void bind_engine(nb::module_& module) {
+  nb::class_<bound_engine> type(module, "Engine");
+  type.def_static("make", make_engine, nb::arg("params"), nb::arg("device"), nb::arg("budget_bytes"),
+                  nb::arg("policy"), nb::arg("threads"), nb::arg("keep_seeds"))
+      .def_prop_ro("params", [](const bound_engine& self) { return self.value->parameters(); })
+      .def_prop_ro("is_ghost", [](const bound_engine& self) { return self.value->is_ghost(); })
+      .def("add_key", add_key, nb::arg("keys"), nb::arg("galois_element"))
+      .def("list_keys", [](bound_engine& self) { return rows_of(self.value->keys().list()); })
+      .def("needed_keys", [](const bound_engine& self) { return rows_of(self.value->needed_keys()); })
+      .def("load", load, nb::arg("ciphertext"))
+      .def(
+          "placeholder",
+          [](bound_engine& self, unsigned level, double scale, std::uint32_t slots) {
+            return locked(*self.where, [&] {
+              return bound_ciphertext{self.where, self.value->placeholder(level, scale, slots)};
+            });
+          },
+          nb::arg("level"), nb::arg("scale"), nb::arg("slots"))
+      .def("statistics", statistics)
+      .def("reset_peak", [](bound_engine& self) { self.where->ctx->runtime().reset_peak(); })
+      .def("trim", [](bound_engine& self) { self.where->ctx->runtime().trim(); })
+      .def("describe", describe);
+  bind_arithmetic(type);
+  bind_maintenance(type);
+  bind_rotations(type);
+  module.def("available_devices", &backend::available_devices);
+  module.def("policy_names", &memory::policy_names);
+}
+
+}  // namespace halocline::python

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <map>
+
+#include "bindings.hpp"
+#include "halocline/backend/registry.hpp"
+#include "halocline/core/error.hpp"
+#include "halocline/core/version.hpp"
+
+namespace halocline::python {
+namespace {
+
+void raise(const char* name, const char* message) {
+  const nb::object type = nb::module_::import_("halocline.errors").attr(name);
+  PyErr_SetString(type.ptr(), message);
+}
+
+/// Each C++ exception class has a Python class of its own, derived from halocline.Error.
+void translate(const std::exception_ptr& thrown, void* /*unused*/) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const insecure_parameters& e) {
+    raise("InsecureParameters", e.what());
+  } catch (const invalid_argument& e) {
+    raise("InvalidArgument", e.what());
+  } catch (const level_exhausted& e) {
+    raise("LevelExhausted", e.what());
+  } catch (const scale_mismatch& e) {
+    raise("ScaleMismatch", e.what());
+  } catch (const missing_key& e) {
+    raise("MissingKey", e.what());
+  } catch (const out_of_memory& e) {
+    raise("OutOfMemory", e.what());
+  } catch (const corrupt_data& e) {
+    raise("CorruptData", e.what());
+  } catch (const io_error& e) {
+    raise("IoError", e.what());
+  } catch (const device_error& e) {
+    raise("DeviceError", e.what());
+  } catch (const error& e) {
+    raise("Error", e.what());
+  } catch (const std::bad_alloc&) {
+    raise("OutOfMemory",
+          "the operating system gives no more memory; free objects or lower the budget (memory=)");
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<domain> shared_domain(const params::parameters& parameters) {
+  static std::mutex mutex;
+  static std::map<params::fingerprint_bytes, std::weak_ptr<domain>> known;
+  const std::scoped_lock lock(mutex);
+  std::weak_ptr<domain>& entry = known[parameters.fingerprint()];
+  std::shared_ptr<domain> found = entry.lock();
+  if (!found) {
+    found = std::make_shared<domain>(ckks::make_context(parameters, backend::make_backend("cpu")));
+    entry = found;
+  }
+  return found;
+}
+
+}  // namespace halocline::python
+
+NB_MODULE(_core, module) {
+  namespace python = halocline::python;
+  module.doc() = "Lower half of the package halocline; use the classes of halocline itself.";
+  nanobind::register_exception_translator(python::translate);
+  module.attr("version") = std::string(halocline::version());
+  module.attr("commit") = std::string(halocline::commit());
+  python::bind_params(module);
+  python::bind_keys(module);
+  python::bind_client(module);
+  python::bind_engine(module);
+  python::bind_plaintext(module);
+  python::bind_trace(module);
+  python::bind_io(module);
+  python::bind_circuits(module);
+}

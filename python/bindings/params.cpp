@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "bindings.hpp"
+#include "halocline/core/format.hpp"
+#include "halocline/params/footprint.hpp"
+#include "halocline/params/presets.hpp"
+
+namespace halocline::python {
+namespace {
+
+using params::footprint;
+using params::parameters;
+
+/// One row of the level table as a dictionary.
+nb::dict level_row(const parameters& p, unsigned level) {
+  const params::level_info& info = p.level(level);
+  nb::dict row;
+  row["level"] = level;
+  row["log2_modulus"] = info.log2_modulus;
+  row["scale"] = info.scale;
+  row["primes"] = info.q.count;
+  row["terminals"] = info.terminals;
+  row["mains"] = info.mains;
+  row["ciphertext_bytes"] = footprint(p).ciphertext(level);
+  row["key_bytes"] = footprint(p).evaluation_key(level);
+  return row;
+}
+
+nb::bytes fingerprint_of(const parameters& p) {
+  const params::fingerprint_bytes& value = p.fingerprint();
+  return nb::bytes(reinterpret_cast<const char*>(value.data()), value.size());
+}
+
+void bind_values(nb::class_<parameters>& type) {
+  type.def_prop_ro("name", [](const parameters& p) { return p.name(); })
+      .def_prop_ro("log_n", &parameters::log_n)
+      .def_prop_ro("n", &parameters::n)
+      .def_prop_ro("slots", &parameters::slots)
+      .def_prop_ro("word_bits", &parameters::word_bits)
+      .def_prop_ro("max_level", &parameters::max_level)
+      .def_prop_ro("digit_size", &parameters::digit_size)
+      .def_prop_ro("digit_count", &parameters::digit_count)
+      .def_prop_ro("special_count", &parameters::special_count)
+      .def_prop_ro("terminal_count", &parameters::terminal_count)
+      .def_prop_ro("main_count", &parameters::main_count)
+      .def_prop_ro("log2_q", &parameters::log2_q)
+      .def_prop_ro("log2_p", &parameters::log2_p)
+      .def_prop_ro("log2_pq", &parameters::log2_pq)
+      .def_prop_ro("target_scale", &parameters::target_scale)
+      .def_prop_ro("security_bits", &parameters::security_bits)
+      .def_prop_ro("security_source", [](const parameters& p) { return p.security().source; })
+      .def_prop_ro("max_log2_pq", [](const parameters& p) { return p.security().max_log2_pq; })
+      .def_prop_ro("primes", [](const parameters& p) {
+        return std::vector<std::uint64_t>(p.primes().begin(), p.primes().end());
+      });
+}
+
+void bind_footprint(nb::class_<parameters>& type) {
+  type.def(
+          "ciphertext_bytes",
+          [](const parameters& p, unsigned level, unsigned components) {
+            return footprint(p).ciphertext(level, components);
+          },
+          nb::arg("level"), nb::arg("components") = 2)
+      .def(
+          "ciphertext_seeded_bytes",
+          [](const parameters& p, unsigned level) { return footprint(p).ciphertext_seeded(level); },
+          nb::arg("level"))
+      .def(
+          "plaintext_bytes",
+          [](const parameters& p, unsigned level) { return footprint(p).plaintext(level); }, nb::arg("level"))
+      .def(
+          "key_bytes",
+          [](const parameters& p, unsigned level, bool seeded) {
+            return seeded ? footprint(p).evaluation_key_seeded(level) : footprint(p).evaluation_key(level);
+          },
+          nb::arg("level"), nb::arg("seeded") = false)
+      .def("public_key_bytes", [](const parameters& p) { return footprint(p).public_key(); })
+      .def("secret_key_bytes", [](const parameters& p) { return footprint(p).secret_key(); })
+      .def("table_bytes", [](const parameters& p) { return footprint(p).ring_tables(); })
+      .def("permutation_bytes", [](const parameters& p) { return footprint(p).permutation(); })
+      .def(
+          "key_switch_workspace_bytes",
+          [](const parameters& p, unsigned level) { return footprint(p).key_switch_workspace(level); },
+          nb::arg("level"));
+}
+
+}  // namespace
+
+void bind_params(nb::module_& module) {
+  nb::class_<parameters> type(module, "Params");
+  type.def_static(
+          "preset", [](const std::string& name) { return params::preset(name); }, nb::arg("name"))
+      .def_static(
+          "from_json", [](const std::string& text) { return parameters::from_json(text); }, nb::arg("text"),
+          nb::call_guard<nb::gil_scoped_release>())
+      .def("to_json", &parameters::to_json, nb::arg("indent") = 2)
+      .def_prop_ro("fingerprint", fingerprint_of)
+      .def("level_row", level_row, nb::arg("level"))
+      .def("galois_element", &parameters::galois_element, nb::arg("rotation"))
+      .def_prop_ro("conjugation_element", &parameters::conjugation_element)
+      .def(
+          "rotation_of",
+          [](const parameters& p, std::uint64_t element) { return ckks::rotation_of(p, element); },
+          nb::arg("galois_element"))
+      .def("__eq__", [](const parameters& a, const parameters& b) { return a == b; });
+  bind_values(type);
+  bind_footprint(type);
+  module.def("preset_names", [] { return params::preset_names(); });
+  module.def(
+      "preset_description", [](const std::string& name) { return params::preset_description(name); },
+      nb::arg("name"));
+  module.def(
+      "preset_json", [](const std::string& name) { return params::preset_literal(name).to_json(); },
+      nb::arg("name"));
+  module.def("format_bytes", &format_bytes, nb::arg("bytes"));
+  module.def(
+      "parse_bytes", [](const std::string& text) { return parse_bytes(text); }, nb::arg("text"));
+}
+
+}  // namespace halocline::python

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "bindings.hpp"
+#include "halocline/core/expects.hpp"
+#include "halocline/memory/trace.hpp"
+
+namespace halocline::python {
+namespace {
+
+using memory::trace;
+using memory::trace_event;
+
+/// A numpy column of one number of every event.
+template <typename GetT>
+auto column(const trace& t, GetT get) {
+  std::vector<std::uint64_t> values;
+  values.reserve(t.events.size());
+  for (const trace_event& each : t.events) values.push_back(static_cast<std::uint64_t>(get(each)));
+  return to_numpy(std::move(values));
+}
+
+/// A text column as (distinct texts in order of appearance, number of the text of every event).
+template <typename GetT>
+nb::tuple texts(const trace& t, GetT get) {
+  std::map<std::string, std::uint32_t> numbers;
+  std::vector<std::string> names;
+  std::vector<std::uint32_t> values;
+  values.reserve(t.events.size());
+  for (const trace_event& each : t.events) {
+    const auto [place, fresh] = numbers.emplace(get(each), static_cast<std::uint32_t>(names.size()));
+    if (fresh) names.push_back(place->first);
+    values.push_back(place->second);
+  }
+  return nb::make_tuple(names, to_numpy(std::move(values)));
+}
+
+nb::dict columns(const trace& t) {
+  nb::dict out;
+  out["step"] = column(t, [](const trace_event& e) { return e.step; });
+  out["object"] = column(t, [](const trace_event& e) { return e.object; });
+  out["bytes"] = column(t, [](const trace_event& e) { return e.bytes; });
+  out["offset"] = column(t, [](const trace_event& e) { return e.offset; });
+  out["stream"] = column(t, [](const trace_event& e) { return e.stream; });
+  out["time_ns"] = column(t, [](const trace_event& e) { return e.time_ns; });
+  out["op"] = texts(t, [](const trace_event& e) { return e.op; });
+  out["tag"] = texts(t, [](const trace_event& e) { return e.tag; });
+  out["action"] = texts(t, [](const trace_event& e) { return std::string(to_string(e.action)); });
+  out["class"] = texts(t, [](const trace_event& e) { return std::string(to_string(e.cls)); });
+  return out;
+}
+
+std::string to_csv(const trace& t) {
+  std::ostringstream out;
+  t.write_csv(out);
+  return std::move(out).str();
+}
+
+trace from_csv(const std::string& text) {
+  std::istringstream in(text);
+  return trace::read_csv(in);
+}
+
+}  // namespace
+
+void bind_trace(nb::module_& module) {
+  nb::class_<trace>(module, "Trace")
+      .def(nb::init<>())
+      .def_static("from_csv", from_csv, nb::arg("text"), nb::call_guard<nb::gil_scoped_release>())
+      .def("to_csv", to_csv, nb::call_guard<nb::gil_scoped_release>())
+      .def("columns", columns)
+      .def("__len__", [](const trace& t) { return t.events.size(); });
+  module.def(
+      "start_trace", [](bound_engine& e) { e.where->ctx->runtime().start_trace(); }, nb::arg("engine"));
+  module.def(
+      "stop_trace", [](bound_engine& e) { return e.where->ctx->runtime().stop_trace(); }, nb::arg("engine"));
+  module.def(
+      "set_phase",
+      [](bound_engine& e, const std::string& phase) { e.where->ctx->runtime().set_phase(phase); },
+      nb::arg("engine"), nb::arg("phase"));
+}
+
+}  // namespace halocline::python

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Halocline: homomorphic encryption (CKKS) whose working set is not limited by the memory it runs on.
+
+import halocline as hc, numpy as np
+
+params = hc.Params.preset("n14-d7")                  # checked: at least 128 bits
+client = hc.Client(params)                           # owns the secret key
+keys = client.evaluation_keys(rotations=[1])         # holds no secret: send it to the server
+engine = hc.Engine(params, keys, memory="2GiB")      # evaluates, never sees a secret
+
+x = client.encrypt(np.linspace(-1, 1, params.slots))
+y = engine.run(lambda x: (x * x + 0.5).rotate(1), x)
+print(client.decrypt(y)[:4], y.level, y.nbytes)
+"""
+
+from . import _core
+from .ciphertext import Ciphertext
+from .client import Client
+from .engine import Engine, RunReport
+from .errors import (
+    CorruptData,
+    DeviceError,
+    Error,
+    InsecureParameters,
+    InvalidArgument,
+    IoError,
+    LevelExhausted,
+    MissingKey,
+    NotPicklable,
+    OutOfMemory,
+    ScaleMismatch,
+    WrongType,
+)
+from .keys import EvaluationKeys, KeyPlan, PublicKey
+from .params import LevelInfo, Params, preset_description, preset_names
+from .program import ProgramTrace, key_plan, trace_program
+from .trace import ClassStats, Trace
+
+__version__: str = _core.version
+"""Version of the library, "major.minor.patch"."""
+__commit__: str = _core.commit
+"""Git commit that it was built from, or "unknown"."""
+
+__all__ = [
+    "Ciphertext",
+    "ClassStats",
+    "Client",
+    "CorruptData",
+    "DeviceError",
+    "Engine",
+    "Error",
+    "EvaluationKeys",
+    "InsecureParameters",
+    "InvalidArgument",
+    "IoError",
+    "KeyPlan",
+    "LevelExhausted",
+    "LevelInfo",
+    "MissingKey",
+    "NotPicklable",
+    "OutOfMemory",
+    "Params",
+    "ProgramTrace",
+    "PublicKey",
+    "RunReport",
+    "ScaleMismatch",
+    "Trace",
+    "WrongType",
+    "key_plan",
+    "preset_description",
+    "preset_names",
+    "trace_program",
+]

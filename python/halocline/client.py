@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client: owns the secret key, encrypts, decrypts, generates keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from ._values import expect, integer, kind_of, path_text, positive, vector
+from .ciphertext import Ciphertext
+from .errors import InvalidArgument, NotPicklable, WrongType
+from .keys import RELINEARIZATION, EvaluationKeys, KeyPlan, PublicKey
+from .params import Params, expect_same
+
+Progress = Callable[[int, int], None]
+"""Called with (keys done, keys in all)."""
+
+
+class Client:
+    """The party that owns the secret key.
+
+    `Client(params)` draws a fresh secret key from the operating system's randomness. A client cannot be
+    pickled; `save_secret_key` and `Client.load` are the only way the key leaves the process.
+
+    `threads` limits the worker threads. `seed` (32 bytes) makes every key and ciphertext reproducible: for
+    tests only, it gives the secret away.
+    """
+
+    def __init__(self, params: Params, *, seed: bytes | None = None, threads: int | None = None) -> None:
+        if isinstance(params, EvaluationKeys | PublicKey):
+            raise WrongType(
+                f"Client: got {kind_of(params)}, which holds no secret key; expected Params: "
+                "a client is made from parameters, an engine from parameters and keys"
+            )
+        self._params = expect(params, Params, "Client", "use Params.preset(name)")
+        workers = 0 if threads is None else integer(threads, "Client: threads", 1, 1024)
+        if seed is not None and not isinstance(seed, bytes):
+            raise WrongType(f"Client: seed is {kind_of(seed)}, expected 32 bytes")
+        self._core = _core.Client.make(params._core, workers, seed)
+
+    @property
+    def params(self) -> Params:
+        """Parameters of everything that this client makes."""
+        return self._params
+
+    def encrypt(
+        self,
+        values: npt.ArrayLike,
+        *,
+        public: bool = False,
+        level: int | None = None,
+        scale: float | None = None,
+        slots: int | None = None,
+    ) -> Ciphertext:
+        """An unbound ciphertext of a vector of real or complex numbers.
+
+        `slots` is the next power of two of the number of values unless given; missing values are zero. A
+        ciphertext of fewer slots than `params.slots` behaves like its vector, also under rotation. `level` is
+        the highest and `scale` that of the level unless given. `public` encrypts through the public key, which
+        costs about 8 bits of precision; by default the secret key is used and the result can be sent with
+        half of its bytes replaced by a seed.
+
+        Raises InvalidArgument for too many values, a number of slots that is no power of two, NaN, infinity,
+        and values so large that they overflow the modulus at this scale.
+        """
+        array, real = vector(values, "encrypt")
+        highest = self._params.max_level
+        level = None if level is None else integer(level, "encrypt: level", 0, highest)
+        scale = None if scale is None else positive(scale, "encrypt: scale")
+        count = 0 if slots is None else integer(slots, "encrypt: slots", 1)
+        return Ciphertext(self._core.encrypt(array, level, scale, count, bool(public)), None, real)
+
+    def decrypt(
+        self, ciphertext: Ciphertext, *, real: bool | None = None, flooding_bits: float = 0.0
+    ) -> npt.NDArray[Any]:
+        """The values of a ciphertext, bound or not: an array of `ciphertext.slots` numbers.
+
+        They are float64 when only real numbers went into the ciphertext and complex128 otherwise; `real=True`
+        and `real=False` choose. Values carry the noise of encryption and of all operations.
+
+        `flooding_bits` adds Gaussian noise of standard deviation 2^flooding_bits to the encoded integers. Use
+        it when decrypted values are shown to somebody who knows the ciphertext, because exact noise reveals
+        the secret key little by little (IND-CPA-D); SECURITY.md says how much is needed.
+        """
+        expect(ciphertext, Ciphertext, "decrypt", "a client decrypts ciphertexts only")
+        expect_same(self._params, [("the ciphertext", ciphertext.params)], "decrypt")
+        bits = float(flooding_bits)
+        if not 0.0 <= bits <= 100.0:
+            raise InvalidArgument(f"decrypt: flooding_bits is {flooding_bits}, expected 0 to 100")
+        values = self._core.decrypt(ciphertext._core, bits)
+        wanted = ciphertext.is_real if real is None else real
+        return np.ascontiguousarray(values.real) if wanted else values
+
+    def evaluation_keys(
+        self,
+        rotations: Iterable[int] = (),
+        *,
+        conjugation: bool = False,
+        relinearization: bool = True,
+        level: int | None = None,
+        plan: KeyPlan | None = None,
+        progress: Progress | None = None,
+    ) -> EvaluationKeys:
+        """The keys that an engine needs; they hold no secret.
+
+        rotations: steps, positive to the left, each below `params.slots` in magnitude.
+        relinearization: for products of ciphertexts; conjugation: for `conj`.
+        level: highest level at which the keys are used; keys for low levels are smaller. All levels unless given.
+        plan: exactly the keys of a plan (`halocline.key_plan`) instead of the above.
+        progress: called after each key with the number of keys done and in all.
+        """
+        requests = self._plan_requests(plan) if plan is not None else None
+        if requests is None:
+            requests = self._requests(rotations, conjugation, relinearization, level)
+        elif tuple(rotations) or conjugation or level is not None:
+            raise InvalidArgument("evaluation_keys: give a plan or a selection of keys, not both")
+        bundle = self._core.new_keys()
+        for done, (element, highest) in enumerate(requests, start=1):
+            self._core.generate_key(bundle, element, highest, True)
+            if progress is not None:
+                progress(done, len(requests))
+        return EvaluationKeys(bundle)
+
+    def _plan_requests(self, plan: KeyPlan) -> list[tuple[int, int]]:
+        expect(plan, KeyPlan, "evaluation_keys: plan", "use halocline.key_plan(...)")
+        expect_same(self._params, [("the plan", plan.params)], "evaluation_keys")
+        return plan.requests()
+
+    def _requests(
+        self, rotations: Iterable[int], conjugation: bool, relinearization: bool, level: int | None
+    ) -> list[tuple[int, int]]:
+        core, slots = self._params._core, self._params.slots
+        highest = self._params._level(level)
+        try:
+            steps = [integer(step, "evaluation_keys: rotation", 1 - slots, slots - 1) for step in rotations]
+        except TypeError as error:
+            raise WrongType(f"evaluation_keys: rotations: {error}") from None
+        elements = {core.galois_element(step) for step in steps if step}
+        elements |= {core.conjugation_element} if conjugation else set()
+        elements |= {RELINEARIZATION} if relinearization else set()
+        return [(element, highest) for element in sorted(elements)]
+
+    def public_key(self) -> PublicKey:
+        """The key with which others can encrypt for this client; made at first use."""
+        return PublicKey(self._core.public_key())
+
+    def save_secret_key(self, path: str | Path) -> None:
+        """Writes the secret key to a file that only its owner may read. The file is not encrypted."""
+        self._core.save_secret_key(path_text(path, "save_secret_key"))
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        params: Params | None = None,
+        *,
+        threads: int | None = None,
+    ) -> Client:
+        """The client of a secret key file.
+
+        With `params` the file must belong to them; otherwise the parameters that it carries are taken, which
+        must be secure. Raises IoError, CorruptData, InvalidArgument (a public file, other parameters).
+        """
+        name = path_text(path, "Client.load")
+        made = cls.__new__(cls)
+        made._params = Params.load(name) if params is None else expect(params, Params, "Client.load")
+        workers = 0 if threads is None else integer(threads, "Client: threads", 1, 1024)
+        made._core = _core.Client.load(name, made._params._core, workers)
+        return made
+
+    def __reduce__(self) -> NoReturn:
+        raise NotPicklable(
+            "a Client owns a secret key and cannot be pickled or copied; send ciphertexts, public keys and "
+            "evaluation keys instead, or keep the key in a file with save_secret_key"
+        )
+
+    def __repr__(self) -> str:
+        return f"Client({self._params!r})"

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exceptions. Every exception that the package raises derives from `Error`.
+
+The classes mirror those of the C++ library and also derive from the built-in exception that Python
+programmers expect in their place, so `except MemoryError` and `except KeyError` work as usual. The
+message says what failed, what was given, what was expected and how to fix it.
+"""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """Root of all exceptions of this package."""
+
+
+class InvalidArgument(Error, ValueError):
+    """An argument is outside its documented range, or objects that do not belong together were combined."""
+
+
+class WrongType(InvalidArgument, TypeError):
+    """An argument is an object of another kind than expected."""
+
+
+class InsecureParameters(InvalidArgument):
+    """A parameter set misses 128 bits of security and `allow_insecure=True` was not given."""
+
+
+class LevelExhausted(Error, ArithmeticError):
+    """An operation needs more levels than the ciphertext has left."""
+
+
+class ScaleMismatch(Error, ArithmeticError):
+    """Two operands carry scales that cannot be reconciled at the level they have."""
+
+
+class MissingKey(Error, KeyError):
+    """An evaluation key is not in the key set, or is there for too few levels; the message names it."""
+
+    def __str__(self) -> str:
+        # KeyError would show the quoted representation of the message.
+        return str(self.args[0]) if self.args else ""
+
+
+class OutOfMemory(Error, MemoryError):
+    """The memory budget, or the machine, cannot hold what a step needs."""
+
+
+class CorruptData(Error, ValueError):
+    """Bytes from outside fail validation: truncated, corrupted, foreign or oversized."""
+
+
+class IoError(Error, OSError):
+    """A file could not be read or written."""
+
+
+class DeviceError(Error, RuntimeError):
+    """A device or its driver failed, or a backend lacks an operation."""
+
+
+class NotPicklable(Error, TypeError):
+    """An object that must not leave its process, such as a client with its secret key, was pickled."""

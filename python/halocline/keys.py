@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Public keys: evaluation keys for an engine, the encryption key, and plans that say which keys are needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from . import _core
+from ._values import byte_string, expect, integer, kind_of, path_text, positive, vector
+from .ciphertext import Ciphertext
+from .errors import CorruptData, InvalidArgument
+from .params import Params
+
+RELINEARIZATION = 1
+"""Galois element that names the relinearization key."""
+
+
+class _KeyNames:
+    """What a set of Galois elements means, for key bundles and plans alike."""
+
+    params: Params
+
+    def requests(self) -> list[tuple[int, int]]:
+        """(Galois element, highest level) of each key, ascending."""
+        raise NotImplementedError
+
+    @property
+    def levels(self) -> dict[int, int]:
+        """Galois element -> highest level."""
+        return dict(self.requests())
+
+    @property
+    def rotations(self) -> list[int]:
+        """Rotation steps, ascending; a step k and k - N/2 are the same rotation."""
+        steps = (self.params._core.rotation_of(element) for element, _ in self.requests())
+        return sorted(step for step in steps if step)
+
+    @property
+    def conjugation(self) -> bool:
+        """Whether the conjugation key is among them."""
+        return self.params._core.conjugation_element in self.levels
+
+    @property
+    def relinearization(self) -> bool:
+        """Whether the relinearization key is among them."""
+        return RELINEARIZATION in self.levels
+
+    def __len__(self) -> int:
+        return len(self.requests())
+
+    def _summary(self) -> str:
+        names = [f"rotations {self.rotations}"]
+        names += ["conjugation"] * self.conjugation + ["relinearization"] * self.relinearization
+        return ", ".join(names)
+
+
+class KeyPlan(_KeyNames):
+    """Which evaluation keys a program needs, and up to which level: exactly those, nothing more.
+
+    Made by `halocline.key_plan` from a ghost run; `client.evaluation_keys(plan=plan)` generates the keys. A
+    plan holds nothing secret; `to_json` and `from_json` carry it from a server to a client.
+    """
+
+    def __init__(self, params: Params, requests: Iterable[tuple[int, int]]) -> None:
+        self.params = expect(params, Params, "KeyPlan")
+        self._requests = sorted(
+            (
+                integer(element, "Galois element", 1, 2 * params.n - 1),
+                integer(level, "level", 0, params.max_level),
+            )
+            for element, level in requests
+        )
+
+    def requests(self) -> list[tuple[int, int]]:
+        """(Galois element, highest level) of each key, ascending."""
+        return list(self._requests)
+
+    def nbytes(self, seeded: bool = False) -> int:
+        """Bytes of the keys in memory; seeded, as they travel, about half of it."""
+        return sum(self.params.key_bytes(level, seeded) for _, level in self._requests)
+
+    def to_json(self) -> str:
+        """The plan as JSON."""
+        content = {"schema": 1, "parameters": self.params.fingerprint, "keys": self._requests}
+        return json.dumps(content)
+
+    @classmethod
+    def from_json(cls, text: str, params: Params) -> KeyPlan:
+        """A plan from `to_json`, made for equal parameters."""
+        try:
+            content = json.loads(text)
+            schema, fingerprint = content["schema"], content["parameters"]
+            pairs = [(element, level) for element, level in content["keys"]]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise CorruptData(f"key plan: not the JSON of a key plan ({error})") from None
+        if schema != 1:
+            raise InvalidArgument(
+                f"key plan: schema {schema!r}, expected 1; it was written by a newer version"
+            )
+        if fingerprint != params.fingerprint:
+            raise InvalidArgument(
+                f"key plan: made for parameters {fingerprint!r:.40}, expected {params.fingerprint} ('{params.name}')"
+            )
+        return cls(params, pairs)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, KeyPlan):
+            return NotImplemented
+        return self.params == other.params and self._requests == other._requests
+
+    def __hash__(self) -> int:
+        return hash((self.params, tuple(self._requests)))
+
+    def __repr__(self) -> str:
+        return f"KeyPlan({self._summary()})"
+
+
+class EvaluationKeys(_KeyNames):
+    """Keys that let an engine multiply and rotate. They hold no secret: send them to the server.
+
+    Made by `Client.evaluation_keys`. In memory, in files and on the way the keys are seeded: half the bytes.
+    """
+
+    def __init__(self, core: _core.EvaluationKeys) -> None:
+        self._core = expect(core, _core.EvaluationKeys, "EvaluationKeys", "use client.evaluation_keys(...)")
+        self.params = Params._wrap(core.params)
+
+    def requests(self) -> list[tuple[int, int]]:
+        """(Galois element, highest level) of each key, ascending."""
+        return self._core.list()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the keys occupy here."""
+        return self._core.nbytes
+
+    def to_bytes(self) -> bytes:
+        """The container form."""
+        return self._core.to_bytes()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, params: Params | None = None) -> EvaluationKeys:
+        """Keys from `to_bytes`. Everything is checked before a key comes out.
+
+        With `params` the keys must belong to them; otherwise the parameters that the bytes carry are taken,
+        which must be secure. Raises CorruptData, InvalidArgument (another kind of object, other parameters).
+        """
+        data = byte_string(data, "EvaluationKeys.from_bytes")
+        return cls(_core.keys_from_bytes(data, _carried(params, lambda: Params.from_bytes(data))._core))
+
+    def save(self, path: str | Path) -> None:
+        """Writes a container file: as a whole or not at all. Raises IoError."""
+        self._core.save(path_text(path, "EvaluationKeys.save"))
+
+    @classmethod
+    def load(cls, path: str | Path, params: Params | None = None) -> EvaluationKeys:
+        """Keys from a file of `save`; see `from_bytes`. Raises IoError when it cannot be read."""
+        name = path_text(path, "EvaluationKeys.load")
+        return cls(_core.keys_from_file(name, _carried(params, lambda: Params.load(name))._core))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return EvaluationKeys.from_bytes, (self.to_bytes(), self.params)
+
+    def __iter__(self) -> Iterator[str]:
+        return (_core.describe_key(self.params._core, element) for element, _ in self.requests())
+
+    def __repr__(self) -> str:
+        return f"EvaluationKeys({self._summary()}; {_core.format_bytes(self.nbytes)})"
+
+
+class PublicKey:
+    """Key with which anybody can encrypt for the client. Made by `Client.public_key`."""
+
+    def __init__(self, core: _core.PublicKey) -> None:
+        self._core = expect(core, _core.PublicKey, "PublicKey", "use client.public_key()")
+        self.params = Params._wrap(core.params)
+
+    def encrypt(
+        self,
+        values: npt.ArrayLike,
+        *,
+        level: int | None = None,
+        scale: float | None = None,
+        slots: int | None = None,
+    ) -> Ciphertext:
+        """A ciphertext of `values`; arguments, result and errors as those of `Client.encrypt`."""
+        array, real = vector(values, "encrypt")
+        level = self.params._level(level)
+        scale = None if scale is None else positive(scale, "encrypt: scale")
+        count = 0 if slots is None else integer(slots, "encrypt: slots", 1)
+        return Ciphertext(_core.encrypt_with(self._core, array, level, scale, count), None, real)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the key occupies here."""
+        return self._core.nbytes
+
+    def to_bytes(self) -> bytes:
+        """The container form."""
+        return self._core.to_bytes()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, params: Params | None = None) -> PublicKey:
+        """A key from `to_bytes`; see `EvaluationKeys.from_bytes`."""
+        data = byte_string(data, "PublicKey.from_bytes")
+        return cls(_core.public_key_from_bytes(data, _carried(params, lambda: Params.from_bytes(data))._core))
+
+    def save(self, path: str | Path) -> None:
+        """Writes a container file: as a whole or not at all. Raises IoError."""
+        self._core.save(path_text(path, "PublicKey.save"))
+
+    @classmethod
+    def load(cls, path: str | Path, params: Params | None = None) -> PublicKey:
+        """A key from a file of `save`; see `EvaluationKeys.from_bytes`."""
+        name = path_text(path, "PublicKey.load")
+        return cls(_core.public_key_from_file(name, _carried(params, lambda: Params.load(name))._core))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PublicKey.from_bytes, (self.to_bytes(), self.params)
+
+    def __repr__(self) -> str:
+        return f"PublicKey({_core.format_bytes(self.nbytes)})"
+
+
+def _carried(params: Params | None, carried: Callable[[], Params]) -> Params:
+    """`params`, or those that a container carries."""
+    return carried() if params is None else expect(params, Params, f"from_bytes: {kind_of(params)}")

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameter sets: how large, how deep, how secure."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from . import _core
+from ._values import byte_string, expect, integer, path_text
+from .errors import InsecureParameters, InvalidArgument
+
+REQUIRED_SECURITY = 128
+"""Bits below which parameters are refused unless the caller says allow_insecure=True."""
+
+
+@dataclasses.dataclass(frozen=True)
+class LevelInfo:
+    """One row of the level table."""
+
+    level: int
+    """Multiplications left."""
+    log2_modulus: float
+    """Base-2 logarithm of the modulus."""
+    scale: float
+    """Canonical scale: what automatic operations keep ciphertexts at."""
+    primes: int
+    """Primes in the modulus."""
+    terminals: int
+    """How many of them are terminal primes."""
+    mains: int
+    """How many of them are main primes."""
+    ciphertext_bytes: int
+    """Bytes of a ciphertext with two components."""
+    key_bytes: int
+    """Bytes of one evaluation key for levels up to this one."""
+
+
+class Params:
+    """A checked parameter set: immutable, comparable, hashable, picklable.
+
+    Made by `Params.preset(name)`, from JSON, or from fields:
+    `Params(log_n=14, depth=7, scale_bits=40, base_bits=60, special_primes=4, digit_size=4)`. Fields and their
+    units are those of the JSON form (`to_json`).
+
+    Raises InvalidArgument for fields that are out of range or do not fit together, InsecureParameters below
+    128 bits of security unless `allow_insecure=True`.
+    """
+
+    def __init__(self, *, allow_insecure: bool = False, **fields: Any) -> None:
+        text = json.dumps({"schema": 1, "log_n": 14} | fields | {"allow_insecure": bool(allow_insecure)})
+        self._core = _core.Params.from_json(text)
+
+    @classmethod
+    def _wrap(cls, core: _core.Params, allow_insecure: bool = True) -> Params:
+        if not allow_insecure and core.security_bits < REQUIRED_SECURITY:
+            raise InsecureParameters(
+                f"parameters '{core.name}': {core.security_bits:.0f} bits of security, at least "
+                f"{REQUIRED_SECURITY} required; for tests say allow_insecure=True"
+            )
+        made = cls.__new__(cls)
+        made._core = core
+        return made
+
+    @classmethod
+    def preset(cls, name: str, *, allow_insecure: bool = False) -> Params:
+        """The preset of that name; `preset_names()` lists them. Those called test-... are insecure."""
+        return cls._wrap(_core.Params.preset(expect(name, str, "Params.preset")), allow_insecure)
+
+    @classmethod
+    def from_json(cls, text: str | bytes, *, allow_insecure: bool = False) -> Params:
+        """Parameters from what `to_json` wrote. Raises CorruptData when the text is no JSON."""
+        if isinstance(text, bytes):
+            try:
+                text = text.decode()
+            except UnicodeDecodeError:
+                text = text.decode(errors="replace")  # the parser says what is wrong with it, and where
+        return cls._wrap(_core.Params.from_json(expect(text, str, "Params.from_json")), allow_insecure)
+
+    def to_json(self, indent: int = 2) -> str:
+        """All fields as a JSON object; numbers round-trip exactly."""
+        return self._core.to_json(integer(indent, "indent", 0, 16))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, allow_insecure: bool = False) -> Params:
+        """Parameters from `to_bytes`, or from the bytes of any other object, all of which carry theirs."""
+        return cls._wrap(_core.params_from_bytes(byte_string(data, "Params.from_bytes")), allow_insecure)
+
+    def to_bytes(self) -> bytes:
+        """The container form."""
+        return self._core.to_bytes()
+
+    @classmethod
+    def load(cls, path: str | Path, *, allow_insecure: bool = False) -> Params:
+        """Parameters from a file of `save`, or from any other container file."""
+        return cls._wrap(_core.params_from_file(path_text(path, "Params.load")), allow_insecure)
+
+    def save(self, path: str | Path) -> None:
+        """Writes a container file: as a whole or not at all."""
+        self._core.save(path_text(path, "Params.save"))
+
+    @property
+    def name(self) -> str:
+        """Label for messages and files; no part of the identity."""
+        return self._core.name
+
+    @property
+    def log_n(self) -> int:
+        """Base-2 logarithm of the ring degree."""
+        return self._core.log_n
+
+    @property
+    def n(self) -> int:
+        """Ring degree."""
+        return self._core.n
+
+    @property
+    def slots(self) -> int:
+        """Largest number of complex values in a ciphertext: half the ring degree."""
+        return self._core.slots
+
+    @property
+    def max_level(self) -> int:
+        """Level of a fresh ciphertext: how many multiplications it allows."""
+        return self._core.max_level
+
+    @property
+    def word_bits(self) -> int:
+        """32 or 64: bits of the machine words that hold residues."""
+        return self._core.word_bits
+
+    @property
+    def security_bits(self) -> float:
+        """Estimated security against classical attacks, in bits, by published tables."""
+        return self._core.security_bits
+
+    @property
+    def security_source(self) -> str:
+        """Publication and table that the estimate comes from."""
+        return self._core.security_source
+
+    @property
+    def max_log2_pq(self) -> float:
+        """Bound on `log2_pq` for 128 bits of security; 0 where no table applies."""
+        return self._core.max_log2_pq
+
+    @property
+    def log2_q(self) -> float:
+        """Base-2 logarithm of the modulus of the highest level."""
+        return self._core.log2_q
+
+    @property
+    def log2_p(self) -> float:
+        """Base-2 logarithm of the product of the special primes."""
+        return self._core.log2_p
+
+    @property
+    def log2_pq(self) -> float:
+        """Base-2 logarithm of the product of all primes: what security depends on."""
+        return self._core.log2_pq
+
+    @property
+    def digit_count(self) -> int:
+        """Digits of a key switch (dnum)."""
+        return self._core.digit_count
+
+    @property
+    def primes(self) -> list[int]:
+        """All primes: special, terminal, main."""
+        return self._core.primes
+
+    @cached_property
+    def levels(self) -> tuple[LevelInfo, ...]:
+        """The level table, from level 0 up."""
+        return tuple(LevelInfo(**self._core.level_row(level)) for level in range(self.max_level + 1))
+
+    def level(self, level: int) -> LevelInfo:
+        """One row of the level table."""
+        return self.levels[self._level(level)]
+
+    def ciphertext_bytes(self, level: int | None = None, components: int = 2) -> int:
+        """Bytes of a ciphertext in memory; the highest level unless given."""
+        return self._core.ciphertext_bytes(self._level(level), integer(components, "components", 1, 3))
+
+    def plaintext_bytes(self, level: int | None = None) -> int:
+        """Bytes of an encoded plaintext in memory."""
+        return self._core.plaintext_bytes(self._level(level))
+
+    def key_bytes(self, level: int | None = None, seeded: bool = False) -> int:
+        """Bytes of one evaluation key for levels up to `level`; seeded keys keep one half as a seed."""
+        return self._core.key_bytes(self._level(level), bool(seeded))
+
+    @property
+    def table_bytes(self) -> int:
+        """Bytes of the tables (roots, moduli) that each client and engine holds."""
+        return self._core.table_bytes()
+
+    @property
+    def public_key_bytes(self) -> int:
+        """Bytes of a public encryption key in memory."""
+        return self._core.public_key_bytes()
+
+    @property
+    def secret_key_bytes(self) -> int:
+        """Bytes of a secret key in memory."""
+        return self._core.secret_key_bytes()
+
+    @property
+    def permutation_bytes(self) -> int:
+        """Bytes of the table that an engine keeps for each rotation it has used."""
+        return self._core.permutation_bytes()
+
+    def key_switch_workspace_bytes(self, level: int | None = None) -> int:
+        """Scratch bytes of one key switch."""
+        return self._core.key_switch_workspace_bytes(self._level(level))
+
+    def _level(self, level: int | None) -> int:
+        return self.max_level if level is None else integer(level, "level", 0, self.max_level)
+
+    @property
+    def fingerprint(self) -> str:
+        """Hexadecimal name of everything that changes a ciphertext or a key."""
+        return self._core.fingerprint.hex()
+
+    def __eq__(self, other: object) -> bool:
+        return self._core == other._core if isinstance(other, Params) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._core.fingerprint)
+
+    def __reduce__(self) -> tuple[Callable[[str], Params], tuple[str]]:
+        return _unpickle, (self.to_json(0),)
+
+    def __repr__(self) -> str:
+        return (
+            f"Params({self.name!r}: N = 2^{self.log_n}, {self.max_level} levels, "
+            f"log2 PQ = {self.log2_pq:.1f}, {self.security_bits:.0f} bits of security)"
+        )
+
+
+def _unpickle(text: str) -> Params:
+    return Params._wrap(_core.Params.from_json(text))
+
+
+def preset_names() -> list[str]:
+    """Names that `Params.preset` accepts."""
+    return _core.preset_names()
+
+
+def preset_description(name: str) -> str:
+    """One line on what a preset is for."""
+    return _core.preset_description(expect(name, str, "preset_description"))
+
+
+def expect_same(params: Params, objects: Iterable[tuple[str, Params]], what: str) -> None:
+    """Raises InvalidArgument unless all (name, parameters) have the given parameters."""
+    for name, other in objects:
+        if other != params:
+            raise InvalidArgument(
+                f"{what}: {name} belongs to parameters '{other.name}' ({other.fingerprint[:16]}), expected "
+                f"'{params.name}' ({params.fingerprint[:16]}); use objects of one parameter set"
+            )

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs known before they run: traces and key plans from a ghost engine.
+
+Encrypted programs are oblivious: what they touch does not depend on the data. Executing one on the ghost
+device, which computes nothing, therefore tells exactly what it will need.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ._values import expect, kind_of, vector
+from .ciphertext import Ciphertext, bind_all
+from .engine import Engine
+from .errors import WrongType
+from .keys import KeyPlan
+from .params import Params
+from .trace import Trace
+
+
+@dataclasses.dataclass(frozen=True)
+class ProgramTrace:
+    """What a program would do."""
+
+    trace: Trace
+    """Every event, with logical time."""
+    key_plan: KeyPlan
+    """The keys that it needs."""
+    stats: dict[str, Any]
+    """Counters of the ghost engine's memory runtime after the program: see `Engine.stats`."""
+    result: Any
+    """What the program returned; its ciphertexts have shapes without contents."""
+
+    @property
+    def peak_bytes(self) -> int:
+        """Largest sum of live bytes on the engine: tables, keys, ciphertexts, plaintexts, scratch."""
+        return int(self.stats["peak_bytes"])
+
+
+def trace_program(params: Params, program: Callable[..., Any], *args: Any) -> ProgramTrace:
+    """Executes `program(*args)` on a ghost engine and says what it touches and which keys it needs.
+
+    Arguments may be ciphertexts, of which only the shape matters, and arrays of numbers, which stand for what
+    `client.encrypt` makes of them; lists, tuples and dictionaries of these; anything else is passed on as it
+    is. Without arguments every required positional parameter of the program becomes a fresh ciphertext of all
+    slots.
+    """
+    expect(params, Params, "trace_program")
+    if not callable(program):
+        raise WrongType(f"trace_program: got {kind_of(program)}, expected a function of ciphertexts")
+    engine = Engine(params, device="ghost")
+    shapes = [_shaped(each, engine) for each in args] if args else _fresh(program, engine)
+    with engine.record() as trace:
+        result = program(*shapes)
+    return ProgramTrace(trace, engine.key_plan, engine.stats(), result)
+
+
+def key_plan(params: Params, program: Callable[..., Any], *args: Any) -> KeyPlan:
+    """The evaluation keys that `program(*args)` needs; arguments as for `trace_program`.
+
+    `client.evaluation_keys(plan=plan)` generates exactly these.
+    """
+    return trace_program(params, program, *args).key_plan
+
+
+def _fresh(program: Callable[..., Any], engine: Engine) -> list[Ciphertext]:
+    """One fresh ciphertext for each parameter that must be given."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(program).parameters.values()
+    needed = [each for each in parameters if each.kind in kinds and each.default is each.empty]
+    return [engine.placeholder() for _ in needed]
+
+
+def _shaped(value: Any, engine: Engine) -> Any:
+    """`value` with ciphertexts and arrays replaced by ciphertexts without contents."""
+
+    def bind(ct: Ciphertext) -> Ciphertext:
+        return engine.placeholder(level=ct.level, scale=ct.scale, slots=ct.slots, real=ct.is_real)
+
+    if isinstance(value, np.ndarray):
+        array, real = vector(value, "trace_program")
+        return engine.placeholder(slots=1 << (len(array) - 1).bit_length(), real=real)
+    if isinstance(value, list | tuple):
+        return type(value)(_shaped(each, engine) for each in value)
+    return bind_all(value, bind)
