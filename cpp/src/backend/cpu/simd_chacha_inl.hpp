@@ -18,10 +18,14 @@ HWY_BEFORE_NAMESPACE();
 namespace halocline::backend::cpu {
 namespace HWY_NAMESPACE {
 
-/// Blocks that are computed together: one per 32-bit lane.
+/// Blocks that one set of 16 vectors computes: one per 32-bit lane.
 constexpr std::size_t batch_blocks = hn::MaxLanes(tag<std::uint32_t>());
+/// Sets that are computed together, because the rounds of one are a chain of dependent operations: as many as the
+/// registers hold.
+constexpr std::size_t batch_sets = HALOCLINE_SIMD_AVX512 ? 2 : 1;
+/// Words of all sets.
 template <typename WordT>
-constexpr std::size_t batch_words = batch_blocks * ring::words_per_block<WordT>;
+constexpr std::size_t batch_words = batch_sets * batch_blocks * ring::words_per_block<WordT>;
 
 /// The polynomial of a uniform stream that a limb belongs to.
 struct uniform_limb {
@@ -36,27 +40,36 @@ HWY_INLINE void quarter_round(vec32& a, vec32& b, vec32& c, vec32& d) {
   c = hn::Add(c, d); b = hn::RotateRight<25>(hn::Xor(b, c));
 }
 
-/// Word w of the blocks with the given counters in v[w].
-HWY_INLINE void chacha_blocks(const uniform_limb& limb, vec32 counters, std::uint32_t attempt, vec32* v) {
-  const auto start = [&](std::size_t w) HWY_ATTR {
-    constexpr std::uint32_t constants[4] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};
-    if (w < 4) return broadcast(constants[w]);
-    if (w < 12) return broadcast(limb.key.words[w - 4]);
-    if (w == 12) return counters;
-    return broadcast(w == 13 ? limb.stream : w == 14 ? limb.prime : attempt);
-  };
-  HWY_UNROLL(16)
-  for (std::size_t w = 0; w < 16; ++w) v[w] = start(w);
+/// One of the 16 words from which the blocks with the given counters start.
+HWY_INLINE vec32 start_word(const uniform_limb& limb, vec32 counters, std::uint32_t attempt, std::size_t w) {
+  constexpr std::uint32_t constants[4] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};
+  if (w < 4) return broadcast(constants[w]);
+  if (w < 12) return broadcast(limb.key.words[w - 4]);
+  if (w == 12) return counters;
+  return broadcast(w == 13 ? limb.stream : w == 14 ? limb.prime : attempt);
+}
+
+/// Word w of the blocks with counters[s] in v[16 s + w].
+template <std::size_t Sets>
+HWY_INLINE void chacha_blocks(const uniform_limb& limb, const vec32* counters, std::uint32_t attempt, vec32* v) {
+  HWY_UNROLL(32)
+  for (std::size_t i = 0; i < 16 * Sets; ++i) v[i] = start_word(limb, counters[i / 16], attempt, i % 16);
   for (int round = 0; round < 10; ++round) {
-    HWY_UNROLL(4)
-    for (std::size_t i = 0; i < 4; ++i) quarter_round(v[i], v[4 + i], v[8 + i], v[12 + i]);
-    HWY_UNROLL(4)
-    for (std::size_t i = 0; i < 4; ++i) {
-      quarter_round(v[i], v[4 + (i + 1) % 4], v[8 + (i + 2) % 4], v[12 + (i + 3) % 4]);
+    HWY_UNROLL(8)
+    for (std::size_t i = 0; i < 4 * Sets; ++i) {
+      vec32* const set = v + i / 4 * 16;
+      quarter_round(set[i % 4], set[4 + i % 4], set[8 + i % 4], set[12 + i % 4]);
+    }
+    HWY_UNROLL(8)
+    for (std::size_t i = 0; i < 4 * Sets; ++i) {
+      vec32* const set = v + i / 4 * 16;
+      quarter_round(set[i % 4], set[4 + (i + 1) % 4], set[8 + (i + 2) % 4], set[12 + (i + 3) % 4]);
     }
   }
-  HWY_UNROLL(16)
-  for (std::size_t w = 0; w < 16; ++w) v[w] = hn::Add(v[w], start(w));
+  HWY_UNROLL(32)
+  for (std::size_t i = 0; i < 16 * Sets; ++i) {
+    v[i] = hn::Add(v[i], start_word(limb, counters[i / 16], attempt, i % 16));
+  }
 }
 
 /// Transposes a square of vectors: lane j of vector i becomes lane i of vector j.
@@ -96,25 +109,32 @@ struct rejected_list {
   }
 };
 
-/// First candidates for the words of `batch_blocks` blocks, of which the first is block `counter` of the limb and
-/// begins at `position` of the region.
+/// First candidates for the `batch_words` words from block `counter` of the limb on, which is where `position` of
+/// the region lies.
 template <typename WordT>
 void sample_batch(WordT* out, const uniform_limb& limb, std::uint32_t counter, std::size_t position,
                   const ring::modulus<WordT>& m, rejected_list<WordT>& rejected) {
   const tag<WordT> d;
-  constexpr std::size_t part_words = hn::MaxLanes(d);
+  constexpr std::size_t part_words = hn::MaxLanes(tag<WordT>());
   const vec<WordT> largest = broadcast(static_cast<WordT>(m.value - 1));
   const vec<WordT> mask = broadcast(ring::candidate_mask(m));
   const vec<WordT> first = hn::Iota(d, static_cast<WordT>(position));
-  vec32 v[16];
-  chacha_blocks(limb, hn::Iota(tag<std::uint32_t>(), counter), 0, v);
+  vec32 counters[batch_sets];
+  for (std::size_t s = 0; s < batch_sets; ++s) {
+    counters[s] = hn::Iota(tag<std::uint32_t>(), static_cast<std::uint32_t>(counter + s * batch_blocks));
+  }
+  vec32 v[16 * batch_sets];
+  chacha_blocks<batch_sets>(limb, counters, 0, v);
   HWY_UNROLL(4)
-  for (std::size_t part = 0; part < 16 / batch_blocks; ++part) {
-    transpose(v + part * batch_blocks);
+  for (std::size_t square = 0; square < 16 * batch_sets / batch_blocks; ++square) {
+    vec32* const rows = v + square * batch_blocks;
+    transpose(rows);
+    constexpr std::size_t parts = 16 / batch_blocks;  // squares of a set
     HWY_UNROLL(16)
     for (std::size_t b = 0; b < batch_blocks; ++b) {
-      const std::size_t at = b * ring::words_per_block<WordT> + part * part_words;
-      const vec<WordT> candidate = hn::And(hn::BitCast(d, v[part * batch_blocks + b]), mask);
+      const std::size_t block = square / parts * batch_blocks + b;
+      const std::size_t at = block * ring::words_per_block<WordT> + square % parts * part_words;
+      const vec<WordT> candidate = hn::And(hn::BitCast(d, rows[b]), mask);
       rejected.append(hn::Add(first, hn::Set(d, static_cast<WordT>(at))), hn::Lt(largest, candidate));
       store<WordT>(candidate, out + at);
     }
@@ -130,7 +150,8 @@ std::size_t retry_batch(WordT* region, const uniform_limb& limb, std::uint32_t a
   constexpr std::size_t per_block = ring::words_per_block<WordT>;
   HWY_ALIGN std::uint32_t words[16 * batch_blocks];
   vec32 v[16];
-  chacha_blocks(limb, load(counters), attempt, v);
+  const vec32 lane_counters = load(counters);
+  chacha_blocks<1>(limb, &lane_counters, attempt, v);
   for (std::size_t w = 0; w < 16; ++w) store<std::uint32_t>(v[w], words + w * batch_blocks);
   for (std::size_t i = begin, lane = 0; i < end; ++i) {
     const WordT position = positions[i];

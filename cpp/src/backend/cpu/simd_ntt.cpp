@@ -11,9 +11,9 @@
 #include "backend/cpu/simd_kernels.hpp"
 #include "backend/cpu/simd_ntt_stages_inl.hpp"
 
-// Negacyclic NTT on vectors. Stages whose butterflies span whole vectors go up to three at a time through registers
-// ("pass"); the last three of them are fused with the stages inside a vector ("core"). Passes over a limb larger
-// than the first-level cache recurse into blocks, so that a limb is read from the second level about twice.
+// Negacyclic NTT on vectors. Stages whose butterflies span whole vectors go several at a time through registers
+// ("pass"); the last ones of them are fused with the stages inside a vector ("core"). Passes over a limb larger than
+// the first-level cache recurse into blocks, so that a limb is read from the second level about twice.
 
 HWY_BEFORE_NAMESPACE();
 namespace halocline::backend::cpu {
@@ -23,8 +23,10 @@ namespace HWY_NAMESPACE {
 
 /// Bytes of a block that stays in the first-level data cache (32 KiB or more on all targets).
 constexpr std::size_t block_bytes = std::size_t{1} << 15;
-/// Most stages of a pass: 2^3 values and their 7 twiddle factors fit 32 registers.
-constexpr unsigned pass_stages = 3;
+/// Most stages of a pass. Its 2^4 values stay in registers, as far as there are enough; its twiddle factors come from
+/// the cache. Eight independent butterflies hide the latency of one, about 14 cycles. Measured on Zen 5, N = 2^15,
+/// 32-bit words, against 3 stages: 16.0 and 18.1 us with AVX-512, 33.0 and 36.5 us with AVX2.
+constexpr unsigned pass_stages = 4;
 constexpr std::size_t core_vectors = std::size_t{1} << pass_stages;
 
 template <typename WordT>
@@ -131,7 +133,8 @@ class forward_transform {
     switch (stages) {
       case 1: return pass_of<1>(group, dst, src, size);
       case 2: return pass_of<2>(group, dst, src, size);
-      default: return pass_of<3>(group, dst, src, size);
+      case 3: return pass_of<3>(group, dst, src, size);
+      default: return pass_of<4>(group, dst, src, size);
     }
   }
 
@@ -143,10 +146,10 @@ class forward_transform {
     const std::size_t stride = size / values;
     for (std::size_t j = 0; j < stride; j += lanes<WordT>) {
       vec<WordT> x[values];
-      HWY_UNROLL(8)
+      HWY_UNROLL(16)
       for (std::size_t i = 0; i < values; ++i) x[i] = load(src + i * stride + j);
       forward_stages<Stages>(f, x, w);
-      HWY_UNROLL(8)
+      HWY_UNROLL(16)
       for (std::size_t i = 0; i < values; ++i) store<WordT>(x[i], dst + i * stride + j);
     }
   }
@@ -161,11 +164,11 @@ class forward_transform {
       const std::size_t at = first + c * core_words<WordT>;
       const group_factors<WordT, pass_stages> w(tables_.roots, tables_.root_quotients, group * count + c);
       vec<WordT> x[core_vectors];
-      HWY_UNROLL(8)
+      HWY_UNROLL(16)
       for (std::size_t i = 0; i < core_vectors; ++i) x[i] = load(src + at + i * lanes<WordT>);
       forward_stages<pass_stages>(f, x, w);
       inner.template forward<core_vectors>(f, at, x);
-      HWY_UNROLL(8)
+      HWY_UNROLL(16)
       for (std::size_t i = 0; i < core_vectors; i += 2) out(f, at + i * lanes<WordT>, x[i], x[i + 1]);
     }
   }
@@ -223,13 +226,15 @@ class inverse_transform {
       switch (stages) {
         case 1: return pass_of<1, true>(group, x, size);
         case 2: return pass_of<2, true>(group, x, size);
-        default: return pass_of<3, true>(group, x, size);
+        case 3: return pass_of<3, true>(group, x, size);
+      default: return pass_of<4, true>(group, x, size);
       }
     }
     switch (stages) {
       case 1: return pass_of<1, false>(group, x, size);
       case 2: return pass_of<2, false>(group, x, size);
-      default: return pass_of<3, false>(group, x, size);
+      case 3: return pass_of<3, false>(group, x, size);
+      default: return pass_of<4, false>(group, x, size);
     }
   }
 
@@ -242,14 +247,14 @@ class inverse_transform {
     const std::size_t stride = size / values;
     for (std::size_t j = 0; j < stride; j += lanes<WordT>) {
       vec<WordT> x[values];
-      HWY_UNROLL(8)
+      HWY_UNROLL(16)
       for (std::size_t i = 0; i < values; ++i) x[i] = load(data + i * stride + j);
       inverse_stages<Stages, Final ? 1 : 0>(f, x, w);
       if constexpr (Final) {
-        HWY_UNROLL(8)
+        HWY_UNROLL(16)
         for (std::size_t i = 0; i < values / 2; ++i) final_butterfly(f, x[i], x[i + values / 2], scale, scaled_root);
       }
-      HWY_UNROLL(8)
+      HWY_UNROLL(16)
       for (std::size_t i = 0; i < values; ++i) store<WordT>(x[i], data + i * stride + j);
     }
   }
@@ -284,13 +289,13 @@ class inverse_transform {
       const group_factors<WordT, pass_stages> w(tables_.inverse_roots, tables_.inverse_root_quotients,
                                                 group * count + c);
       vec<WordT> x[core_vectors];
-      HWY_UNROLL(8)
+      HWY_UNROLL(16)
       for (std::size_t i = 0; i < core_vectors; i += 2) {
         hn::LoadInterleaved2(d, src + at + i * lanes<WordT>, x[i], x[i + 1]);
       }
       inner.template inverse<core_vectors>(f, at, x);
       inverse_stages<pass_stages, 0>(f, x, w);
-      HWY_UNROLL(8)
+      HWY_UNROLL(16)
       for (std::size_t i = 0; i < core_vectors; ++i) store<WordT>(x[i], dst + at + i * lanes<WordT>);
     }
   }

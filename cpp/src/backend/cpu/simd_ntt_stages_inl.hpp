@@ -27,11 +27,20 @@ HWY_INLINE vec<WordT> multiply_lazy(const lazy_prime<WordT>& f, vec<WordT> x, co
   }
 }
 
+/// Hides how v was computed: otherwise GCC turns c - (a - b) into c + (b - a) and computes both differences.
+template <typename V>
+HWY_INLINE V opaque(V v) {
+#if (HWY_COMPILER_GCC || HWY_COMPILER_CLANG) && HWY_ARCH_X86
+  asm("" : "+v"(v.raw));
+#endif
+  return v;
+}
+
 /// (x, y) = (x + w y, x - w y); in and out [0, 2B).
 template <lane_factors Kind, typename WordT>
 HWY_INLINE void forward_butterfly(const lazy_prime<WordT>& f, vec<WordT>& x, vec<WordT>& y, const factor<WordT>& w) {
   const vec<WordT> low = f.reduce(x);
-  const vec<WordT> product = multiply_lazy<Kind>(f, y, w);
+  const vec<WordT> product = opaque(multiply_lazy<Kind>(f, y, w));
   x = hn::Add(low, product);
   y = hn::Sub(hn::Add(low, f.bound), product);
 }
@@ -50,9 +59,9 @@ struct group_factors {
   factor<WordT> w[(1U << Stages) - 1];
 
   HWY_INLINE group_factors(const WordT* roots, const WordT* quotients, std::size_t group) {
-    HWY_UNROLL(8)
+    HWY_UNROLL(16)
     for (unsigned s = 0; s < Stages; ++s) {
-      HWY_UNROLL(8)
+      HWY_UNROLL(16)
       for (unsigned k = 0; k < (1U << s); ++k) {
         const std::size_t entry = (group << s) + k;
         w[(1U << s) - 1 + k] = broadcast_factor(roots[entry], quotients[entry]);
@@ -67,10 +76,10 @@ struct group_factors {
 /// Forward stages on 2^Stages vectors that lie one butterfly half-length apart.
 template <unsigned Stages, typename WordT>
 HWY_INLINE void forward_stages(const lazy_prime<WordT>& f, vec<WordT>* x, const group_factors<WordT, Stages>& w) {
-  HWY_UNROLL(8)
+  HWY_UNROLL(16)
   for (unsigned s = 0; s < Stages; ++s) {
     const unsigned half = 1U << (Stages - 1 - s);
-    HWY_UNROLL(8)
+    HWY_UNROLL(16)
     for (unsigned i = 0; i < (1U << (Stages - 1)); ++i) {
       const unsigned k = i / half;
       const unsigned left = 2 * k * half + i % half;
@@ -82,10 +91,10 @@ HWY_INLINE void forward_stages(const lazy_prime<WordT>& f, vec<WordT>* x, const 
 /// Inverse stages Stages - 1, ..., Last on 2^Stages vectors.
 template <unsigned Stages, unsigned Last, typename WordT>
 HWY_INLINE void inverse_stages(const lazy_prime<WordT>& f, vec<WordT>* x, const group_factors<WordT, Stages>& w) {
-  HWY_UNROLL(8)
+  HWY_UNROLL(16)
   for (unsigned s = Stages; s-- > Last;) {
     const unsigned half = 1U << (Stages - 1 - s);
-    HWY_UNROLL(8)
+    HWY_UNROLL(16)
     for (unsigned i = 0; i < (1U << (Stages - 1)); ++i) {
       const unsigned k = i / half;
       const unsigned left = 2 * k * half + i % half;
@@ -136,7 +145,7 @@ class vector_stages {
   /// even and the second the odd words. All pairs go through a stage together, to hide the latency of a butterfly.
   template <std::size_t Vectors, std::size_t Half = lanes / 2>
   HWY_INLINE void forward(const lazy_prime<WordT>& f, std::size_t first, vec<WordT>* x) const {
-    HWY_UNROLL(8)
+    HWY_UNROLL(16)
     for (std::size_t i = 0; i < Vectors; i += 2) {
       exchange_runs<Half, WordT>(x[i], x[i + 1]);
       forward_butterfly<kind<Half>>(f, x[i], x[i + 1], factors<Half>(first + i * lanes));
@@ -148,7 +157,7 @@ class vector_stages {
   template <std::size_t Vectors, std::size_t Half = lanes / 2>
   HWY_INLINE void inverse(const lazy_prime<WordT>& f, std::size_t first, vec<WordT>* x) const {
     if constexpr (Half > 1) inverse<Vectors, Half / 2>(f, first, x);
-    HWY_UNROLL(8)
+    HWY_UNROLL(16)
     for (std::size_t i = 0; i < Vectors; i += 2) {
       inverse_butterfly<kind<Half>>(f, x[i], x[i + 1], factors<Half>(first + i * lanes));
       exchange_runs<Half, WordT>(x[i], x[i + 1]);
