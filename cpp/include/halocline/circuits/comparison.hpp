@@ -15,9 +15,9 @@
 /// range give results without any meaning: outside its interval the first stage grows like a power of its
 /// degree, and its table tolerates only noise of a relative 2^-16 there.
 ///
-/// Precision: with e = `chain.epsilon`, d = `chain.error` <= 2^-alpha and noise of the evaluation n (about
-/// 2^-20 at a 40-bit scale), the sign of an argument of magnitude e * range or more is right to d + n, and
-/// between -1 - d - n and 1 + d + n for smaller ones.
+/// Precision: with e = `chain.epsilon`, d = `chain.error` <= 2^-alpha and the noise n of the evaluation (below 2^-20 at
+/// a 40-bit scale), the sign of an argument of magnitude e * range or more is right to d + n, and between -1 - d - n
+/// and 1 + d + n for smaller ones.
 namespace halocline::circuits {
 
 /// What is computed.
