@@ -2,16 +2,20 @@
 """The Python code in the pages for users runs as it stands there, block after block."""
 
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-BLOCK = re.compile(r"^```python\n(.*?)^```", re.M | re.S)
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.M | re.S)
+SHELL = re.compile(r"^```bash\n(.*?)^```", re.M | re.S)
 
 
 def run_page(page: str) -> None:
-    blocks = BLOCK.findall((ROOT / page).read_text())
+    blocks = PYTHON.findall((ROOT / page).read_text())
     assert blocks
     names: dict[str, object] = {}
     for block in blocks:
@@ -31,3 +35,16 @@ def test_quickstart(
     out = capsys.readouterr().out
     assert "rotation key for step 3 missing; add 3 to rotations" in out
     assert "has no multiplication left" in out
+
+
+def test_quickstart_command_line(tmp_path: Path) -> None:
+    (tmp_path / "values.txt").write_text("0.5, -1, 0.25\n1\n")
+    for block in SHELL.findall((ROOT / "docs/quickstart.md").read_text()):
+        for line in block.splitlines():
+            program, *arguments = shlex.split(line)
+            assert program == "halocline"
+            command = [sys.executable, "-c", "from halocline.cli import main; main()", *arguments]
+            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+    values = [float(word) for word in (tmp_path / "y.txt").read_text().split()]
+    assert values == pytest.approx([1.5, 0.5625, 1.5, 0.5], abs=1e-4)
