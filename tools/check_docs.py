@@ -2,8 +2,8 @@
 """Checks that what a reader needs is written down.
 
 * Every public symbol in cpp/include has a doc comment: `///` or `/** */` above it, or `///<` behind it. One
-  comment may serve a group of declarations on consecutive lines. Data members and constructors may leave it
-  to the comment of their class.
+  comment may serve a group of declarations on consecutive lines. Data members, constructors and accessors that
+  only return a member may leave it to the comment of their class.
 * Every folder below cpp/ and python/, and some others, has a README.md.
 * Relative links in Markdown pages lead to files that exist.
 
@@ -25,6 +25,7 @@ SELF_EXPLANATORY = re.compile(
     r"|^template\s*<\s*>|^extern\s+template|\b(?:override|final)\b(?!\s*:)|~\w+\s*\("
     r"|^(?:template\s*<.*>\s*)?(?:class|struct|enum class|enum|union)\s+\w+$|^HALOCLINE_\w+\s*\("
 )
+ACCESSOR = re.compile(r"\(\) const(?: noexcept)? ?\{ ?return [*&]?\w+_(?:\.get\(\))?; ?\}")
 CLASS_HEAD = re.compile(r"\b(?:class|struct|union)\s+(\w+)")
 HIDDEN_SCOPE = re.compile(r"\bdetail\b|^namespace$|^template <\s*>")
 
@@ -72,13 +73,15 @@ def documented_lines(text: str) -> tuple[set[int], set[int]]:
 def undocumented(text: str) -> Iterator[Declaration]:
     """Public symbols of a header without a doc comment."""
     above, behind = documented_lines(text)
+    lines = text.splitlines()
     group_line = -1  # last line of the group that the current comment serves
     for found in declarations(text):
         served = found.first_line - 1 in above or found.first_line - 1 == group_line
         served = served or any(line in behind for line in range(found.first_line, found.last_line + 1))
         if served and found.kind not in ("class", "namespace"):
             group_line = found.last_line
-        if not served and needs_comment(found):
+        body = " ".join(" ".join(lines[found.first_line - 1 : found.last_line]).split())
+        if not served and needs_comment(found) and not ACCESSOR.search(body):
             yield found
 
 

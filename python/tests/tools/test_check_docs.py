@@ -23,6 +23,8 @@ def test_functions_and_classes_need_comments() -> None:
           /// Documented.
           int told() const;
           int member = 0;
+          int accessor() const noexcept { return secret_; }
+          int computed() const { return secret_ + 1; }
          private:
           int secret();
         };
@@ -34,7 +36,7 @@ def test_functions_and_classes_need_comments() -> None:
         inline constexpr int limit = 3;  ///< Documented behind.
         }
         """
-    assert undocumented(text) == ["bare", "plain", "color", "loose", "alias"]
+    assert undocumented(text) == ["bare", "computed", "plain", "color", "loose", "alias"]
 
 
 def test_a_comment_serves_consecutive_lines() -> None:
