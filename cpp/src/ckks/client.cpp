@@ -40,17 +40,6 @@ std::vector<key_request> make_requests(const params::parameters& parameters, con
   return requests;
 }
 
-std::optional<std::int64_t> rotation_of(const params::parameters& parameters, std::uint64_t galois_element) {
-  const std::uint64_t mask = 2 * parameters.n() - 1;
-  const auto slots = static_cast<std::int64_t>(parameters.slots());
-  std::uint64_t element = 1;
-  for (std::int64_t step = 0; step < slots; ++step) {
-    if (element == galois_element) return step > slots / 2 ? step - slots : step;
-    element = element * parameters.galois_generator() & mask;
-  }
-  return std::nullopt;
-}
-
 std::shared_ptr<context> make_client_context(params::parameters parameters, const client_options& options) {
   backend::backend_options backend;
   backend.threads = options.threads;

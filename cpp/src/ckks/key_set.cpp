@@ -8,25 +8,12 @@
 namespace halocline::ckks {
 namespace {
 
-/// Steps of the rotation that an element belongs to, of least magnitude; nothing when it is no rotation.
-std::optional<std::int64_t> rotation_steps(const params::parameters& parameters,
-                                           std::uint64_t galois_element) {
-  const std::uint64_t mask = 2 * parameters.n() - 1;
-  const auto slots = static_cast<std::int64_t>(parameters.slots());
-  std::uint64_t power = 1;
-  for (std::int64_t k = 0; k < slots; ++k) {
-    if (power == galois_element) return k <= slots / 2 ? k : k - slots;
-    power = power * parameters.galois_generator() & mask;
-  }
-  return std::nullopt;
-}
-
 /// How to get a key that is missing.
 std::string advice(const params::parameters& parameters, std::uint64_t galois_element) {
   if (galois_element == relinearization_element) return "generate it together with the other keys";
   if (galois_element == parameters.conjugation_element())
     return "ask for the conjugation key when generating keys";
-  const auto steps = rotation_steps(parameters, galois_element);
+  const auto steps = rotation_of(parameters, galois_element);
   if (steps) return text("add ", *steps, " to rotations");
   return text("generate a key for Galois element ", galois_element);
 }
@@ -84,10 +71,21 @@ std::size_t memory_key_set::bytes() const noexcept {
   return total;
 }
 
+std::optional<std::int64_t> rotation_of(const params::parameters& parameters, std::uint64_t galois_element) {
+  const std::uint64_t mask = 2 * parameters.n() - 1;
+  const auto slots = static_cast<std::int64_t>(parameters.slots());
+  std::uint64_t power = 1;
+  for (std::int64_t k = 0; k < slots; ++k) {
+    if (power == galois_element) return k <= slots / 2 ? k : k - slots;
+    power = power * parameters.galois_generator() & mask;
+  }
+  return std::nullopt;
+}
+
 std::string describe_key(const params::parameters& parameters, std::uint64_t galois_element) {
   if (galois_element == relinearization_element) return "relinearization key";
   if (galois_element == parameters.conjugation_element()) return "conjugation key";
-  if (const auto steps = rotation_steps(parameters, galois_element)) {
+  if (const auto steps = rotation_of(parameters, galois_element)) {
     return text("rotation key for step ", *steps);
   }
   return text("Galois key for element ", galois_element);

@@ -52,7 +52,9 @@ std::size_t footprint::key_set(std::span<const std::int64_t> rotations, bool rel
   return keys * (seeded ? evaluation_key_seeded(level) : evaluation_key(level));
 }
 
-std::size_t footprint::public_key() const { return 2 * plaintext(params_.max_level()); }
+std::size_t footprint::public_key() const {
+  return std::size_t{2} * (params_.prime_count() - params_.special_count()) * params_.limb_bytes();
+}
 
 std::size_t footprint::secret_key() const {
   return 8 * params_.n() + params_.prime_count() * params_.limb_bytes();

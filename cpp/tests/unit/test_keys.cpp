@@ -77,6 +77,7 @@ TEST_P(keys_on, public_key_is_an_encryption_of_zero_on_all_chain_primes) {
   const window chain{parameters.special_count(), parameters.prime_count() - parameters.special_count()};
   EXPECT_EQ(key.b.chain().primes, chain);
   EXPECT_EQ(key.a.chain().primes, chain);
+  EXPECT_EQ(key.bytes(), params::footprint(parameters).public_key());
   const backend::binary_job job{key.b.chain(), key.a.chain(), rig.secret_on(secret, chain)};
   rig.ctx->device().multiply_add(rig.ctx->tables(), {&job, 1});
   const std::vector<double> error = test::integer_coefficients(*rig.ctx, key.b.chain());

@@ -44,10 +44,6 @@ struct key_selection {
 [[nodiscard]] std::vector<key_request> make_requests(const params::parameters& parameters,
                                                      const key_selection& selection);
 
-/// The step in (-N/4, N/4] whose Galois element is `galois_element`, or nothing when it is no rotation.
-[[nodiscard]] std::optional<std::int64_t> rotation_of(const params::parameters& parameters,
-                                                      std::uint64_t galois_element);
-
 /// A context on the CPU for a client of these parameters.
 [[nodiscard]] std::shared_ptr<context> make_client_context(params::parameters parameters,
                                                            const client_options& options = {});

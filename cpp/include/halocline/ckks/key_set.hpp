@@ -43,6 +43,10 @@ class memory_key_set final : public key_set {
   std::map<std::uint64_t, evaluation_key> keys_;
 };
 
+/// The step in (-N/4, N/4] whose Galois element is `galois_element`, or nothing when it is no rotation.
+[[nodiscard]] std::optional<std::int64_t> rotation_of(const params::parameters& parameters,
+                                                      std::uint64_t galois_element);
+
 /// Names a key for people: "relinearization key", "rotation key for step 5", "conjugation key".
 [[nodiscard]] std::string describe_key(const params::parameters& parameters, std::uint64_t galois_element);
 

@@ -36,7 +36,7 @@ class footprint {
   [[nodiscard]] std::size_t key_set(std::span<const std::int64_t> rotations, bool relinearization,
                                     bool conjugation, unsigned level, bool seeded = false) const;
 
-  /// 2 |max_level| W.
+  /// 2 (A + B) W: it serves every level, and a lower one may use terminals that the highest does not.
   [[nodiscard]] std::size_t public_key() const;
   /// 8 N (coefficients) + (K + A + B) W (NTT form).
   [[nodiscard]] std::size_t secret_key() const;
