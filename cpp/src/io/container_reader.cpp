@@ -26,6 +26,9 @@ template <typename ValueT>
   return value;
 }
 
+/// Bytes that are verified at once: they stay in the L2 cache between copy and checksum.
+constexpr std::size_t piece_bytes = 8 * block_bytes;
+
 [[nodiscard]] bool is_zero(std::byte value) noexcept { return value == std::byte{0}; }
 
 /// Copy of a block of which the caller wants a part; wiped, because it may hold a part of a secret key.
@@ -60,15 +63,16 @@ void container_reader::corrupt(const std::string& why) const {
 }
 
 void container_reader::read_header() {
-  const std::size_t shown = std::min(bytes_.size(), container_magic.size());
-  HALOCLINE_EXPECTS(
-      shown > 0 && std::memcmp(bytes_.data(), container_magic.data(), shown) == 0, corrupt_data, name_,
-      " is not a Halocline file: ", bytes_.empty() ? "it is empty" : "its first bytes are foreign");
-  HALOCLINE_EXPECTS(bytes_.size() >= section_alignment, corrupt_data, name_, " is truncated: ", bytes_.size(),
-                    " bytes, the header alone has ", section_alignment);
   // A copy, so that what is checked is what is used.
   std::array<std::byte, section_alignment> page;
-  std::memcpy(page.data(), bytes_.data(), page.size());
+  const auto present = std::span(page).first(std::min(bytes_.size(), page.size()));
+  fetch(0, present);
+  const std::size_t shown = std::min(present.size(), container_magic.size());
+  HALOCLINE_EXPECTS(shown > 0 && std::memcmp(page.data(), container_magic.data(), shown) == 0, corrupt_data,
+                    name_,
+                    " is not a Halocline file: ", shown == 0 ? "it is empty" : "its first bytes are foreign");
+  HALOCLINE_EXPECTS(bytes_.size() >= section_alignment, corrupt_data, name_, " is truncated: ", bytes_.size(),
+                    " bytes, the header alone has ", section_alignment);
   const auto version = field<std::uint32_t>(page, layout::version);
   HALOCLINE_EXPECTS(version <= container_version, corrupt_data, name_, " has format version ", version,
                     ", this library reads versions up to ", container_version,
@@ -104,7 +108,8 @@ void container_reader::read_directory(std::uint64_t offset, std::uint64_t size, 
     corrupt(text("its directory of ", count, " sections is said to be ", size, " bytes at ", offset, " of ",
                  total));
   }
-  const std::vector<std::byte> entries(bytes_.end() - static_cast<std::ptrdiff_t>(size), bytes_.end());
+  std::vector<std::byte> entries(size);
+  fetch(offset, entries);
   if (blake2b_128(entries) != digest) {
     corrupt("its directory does not match its checksum");
   }
@@ -185,9 +190,12 @@ const section& container_reader::at(const section_id& id) const {
   return *found;
 }
 
-std::span<const std::byte> container_reader::block_at(const section& of, std::uint64_t block) const noexcept {
-  const std::uint64_t start = block * block_bytes;
-  return bytes_.subspan(of.offset + start, std::min<std::uint64_t>(block_bytes, of.padded_bytes() - start));
+void container_reader::fetch(std::uint64_t offset, std::span<std::byte> dst) const {
+  if (map_.is_open()) {
+    map_.read(offset, dst);
+  } else if (!dst.empty()) {
+    std::memcpy(dst.data(), bytes_.data() + offset, dst.size());
+  }
 }
 
 void container_reader::check_block(const section& of, std::uint64_t block,
@@ -206,6 +214,15 @@ void container_reader::check_block(const section& of, std::uint64_t block,
   }
 }
 
+void container_reader::read_blocks(const section& from, std::uint64_t first, std::span<std::byte> dst) const {
+  fetch(from.offset + first * block_bytes, dst);
+  for (std::uint64_t block = first; !dst.empty(); ++block) {
+    const auto copy = dst.first(std::min(block_bytes, dst.size()));
+    check_block(from, block, copy);
+    dst = dst.subspan(copy.size());
+  }
+}
+
 void container_reader::read(const section& from, std::uint64_t offset, std::span<std::byte> dst) const {
   HALOCLINE_EXPECTS(offset <= from.bytes && dst.size() <= from.bytes - offset, invalid_argument,
                     "cannot read bytes [", offset, ", ", offset + dst.size(), ") of section '",
@@ -214,14 +231,14 @@ void container_reader::read(const section& from, std::uint64_t offset, std::span
   while (!dst.empty()) {
     const std::uint64_t block = offset / block_bytes;
     const std::size_t skipped = offset % block_bytes;
-    const auto source = block_at(from, block);
-    const std::size_t wanted = std::min(source.size() - skipped, dst.size());
-    if (wanted == source.size()) {
-      std::memcpy(dst.data(), source.data(), wanted);
-      check_block(from, block, dst.first(wanted));
+    std::size_t wanted = dst.size() / block_bytes * block_bytes;
+    if (skipped == 0 && (wanted > 0 || dst.size() == from.padded_bytes() - offset)) {
+      if (wanted == 0) wanted = dst.size();
+      read_blocks(from, block, dst.first(wanted));
     } else {
-      edge.bytes.assign(source.begin(), source.end());
-      check_block(from, block, edge.bytes);
+      edge.bytes.resize(std::min<std::uint64_t>(block_bytes, from.padded_bytes() - block * block_bytes));
+      read_blocks(from, block, edge.bytes);
+      wanted = std::min(edge.bytes.size() - skipped, dst.size());
       std::memcpy(dst.data(), edge.bytes.data() + skipped, wanted);
     }
     dst = dst.subspan(wanted);
@@ -243,8 +260,12 @@ std::span<const std::byte> container_reader::view(const section& from) const noe
 }
 
 void container_reader::verify(const section& what) const {
-  for (std::uint64_t block = 0; block < what.blocks(); ++block) {
-    check_block(what, block, block_at(what, block));
+  block_copy piece;
+  piece.bytes.resize(std::min<std::uint64_t>(piece_bytes, what.padded_bytes()));
+  for (std::uint64_t at = 0; at < what.padded_bytes(); at += piece.bytes.size()) {
+    const auto part =
+        std::span(piece.bytes).first(std::min<std::uint64_t>(piece.bytes.size(), what.padded_bytes() - at));
+    read_blocks(what, at / block_bytes, part);
   }
 }
 

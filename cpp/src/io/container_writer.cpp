@@ -100,20 +100,20 @@ void container_writer::append(std::span<const std::byte> bytes) {
     pending_.insert(pending_.end(), head.begin(), head.end());
     bytes = bytes.subspan(head.size());
     if (pending_.size() == block_bytes) {
-      write_block(pending_);
+      write_blocks(pending_);
       pending_.clear();
     }
   }
-  while (bytes.size() >= block_bytes) {
-    write_block(bytes.first(block_bytes));
-    bytes = bytes.subspan(block_bytes);
-  }
-  pending_.insert(pending_.end(), bytes.begin(), bytes.end());
+  const auto whole = bytes.first(bytes.size() / block_bytes * block_bytes);
+  write_blocks(whole);
+  pending_.insert(pending_.end(), bytes.begin() + static_cast<std::ptrdiff_t>(whole.size()), bytes.end());
 }
 
-void container_writer::write_block(std::span<const std::byte> bytes) {
-  checksums_.push_back(checksum64(bytes));
+void container_writer::write_blocks(std::span<const std::byte> bytes) {
   sink_->append(bytes);
+  for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), block_bytes))) {
+    checksums_.push_back(checksum64(bytes.first(std::min(bytes.size(), block_bytes))));
+  }
 }
 
 void container_writer::end_section() {
@@ -122,7 +122,7 @@ void container_writer::end_section() {
   if (!pending_.empty()) {
     const section& last = sections_.back();
     pending_.resize(pending_.size() + (last.padded_bytes() - last.bytes));
-    write_block(pending_);
+    write_blocks(pending_);
     pending_.clear();
   }
   open_ = false;

@@ -79,6 +79,12 @@ inline void reseal(std::span<std::byte> bytes) {
   put(layout::header_digest, io::blake2b_128(bytes.first(layout::header_digest)));
 }
 
+/// Makes the header claim that the object was made for these parameters. Call before `reseal`.
+inline void forge_parameters(std::span<std::byte> bytes, const io::fingerprint& parameters) {
+  if (bytes.size() < io::section_alignment) return;
+  std::memcpy(bytes.data() + io::layout::parameters, parameters.data(), parameters.size());
+}
+
 /// Writes what a reader found into a new container. A valid container comes back byte for byte: its layout
 /// leaves no freedom.
 [[nodiscard]] inline byte_vector rewrite(const io::container_reader& reader) {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <csignal>
+#include <cstdlib>
 #include <limits>
 #include <string>
 
@@ -275,6 +275,33 @@ TEST_P(Serialize, FilesAreReplacedAsAWhole) {
   EXPECT_THROW(save(path, ctx(), broken), invalid_argument);
   EXPECT_EQ(test::read_file(path), before);
   EXPECT_EQ(folder.entries(), 1U);
+}
+
+// Also writes the committed inputs of fuzz_serialize and fuzz_parameters again when HALOCLINE_WRITE_CORPUS
+// names cpp/tests/fuzz/corpus.
+TEST(SerializeCorpus, SeedsOfTheFuzzersAreValid) {
+  const test::temporary_folder scratch;
+  const char* const corpus = std::getenv("HALOCLINE_WRITE_CORPUS");
+  const auto folder = corpus == nullptr ? scratch.path() : std::filesystem::path(corpus);
+  std::filesystem::create_directories(folder / "serialize");
+  const auto shared = test::tiny_context();
+  ckks::context& tiny = *shared;
+  const auto objects = folder / "serialize";
+  save(objects / "parameters", tiny.parameters());
+  save(objects / "plaintext", tiny, test::sample_plaintext(tiny, 0));
+  save(objects / "plaintext_special", tiny, test::sample_plaintext(tiny, 1, true));
+  save(objects / "plaintext_compact", tiny, test::sample_compact_plaintext(tiny));
+  save(objects / "ciphertext", tiny, test::sample_ciphertext(tiny, 0, 3, false));
+  save(objects / "ciphertext_seeded", tiny, test::sample_ciphertext(tiny, 1, 2, true));
+  save(objects / "public_key", tiny, test::sample_public_key(tiny));
+  ring::random_source random(backend::seed_bytes{1});
+  save_secret_key(objects / "secret_key", tiny, ckks::key_generator(tiny, random).make_secret_key());
+  EXPECT_NO_THROW((void)load_secret_key(objects / "secret_key", tiny));
+  key_bundle_writer keys(objects / "evaluation_keys", tiny);
+  keys.add(test::sample_key(tiny, ckks::relinearization_element, 0, false));
+  keys.add(test::sample_key(tiny, tiny.parameters().galois_element(1), 2, true));
+  keys.finish();
+  EXPECT_EQ(load_evaluation_keys(objects / "evaluation_keys", tiny).list().size(), 2U);
 }
 
 INSTANTIATE_TEST_SUITE_P(WordBits, Serialize, ::testing::Values(32U, 64U),

@@ -73,7 +73,10 @@ class container_reader {
   [[nodiscard]] std::uint64_t read_sections(byte_reader& in, std::uint64_t count, std::uint64_t end);
   void index_sections();
   void check_block(const section& of, std::uint64_t block, std::span<const std::byte> copy) const;
-  [[nodiscard]] std::span<const std::byte> block_at(const section& of, std::uint64_t block) const noexcept;
+  /// Reads and checks whole blocks from number `first` on; the last one of a section with its padding.
+  void read_blocks(const section& from, std::uint64_t first, std::span<std::byte> dst) const;
+  /// Copies bytes of the container.
+  void fetch(std::uint64_t offset, std::span<std::byte> dst) const;
   [[noreturn]] void corrupt(const std::string& why) const;
 
   file_map map_;

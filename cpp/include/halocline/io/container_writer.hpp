@@ -47,7 +47,8 @@ class container_writer {
 
  private:
   container_writer(std::unique_ptr<byte_sink> sink, object_kind kind, const fingerprint& parameters);
-  void write_block(std::span<const std::byte> bytes);
+  /// Writes and checksums blocks, of which only the last one of a section may be short.
+  void write_blocks(std::span<const std::byte> bytes);
   [[nodiscard]] std::vector<std::byte> directory() const;
 
   std::unique_ptr<byte_sink> sink_;

