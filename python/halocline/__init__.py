@@ -13,8 +13,15 @@ y = engine.run(lambda x: (x * x + 0.5).rotate(1), x)
 print(client.decrypt(y)[:4], y.level, y.nbytes)
 """
 
+import os as _os
+
+# Worker threads sleep between operations instead of spinning: when other processes want the same cores,
+# spinning threads wait for each other's time slices and run many times slower. A user's setting wins.
+_os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 from . import _core
 from .ciphertext import Ciphertext
+from .circuits import sign_epsilon, sign_levels
 from .client import Client
 from .engine import Engine, RunReport
 from .errors import (
@@ -33,8 +40,10 @@ from .errors import (
 )
 from .keys import EvaluationKeys, KeyPlan, PublicKey
 from .params import LevelInfo, Params, preset_description, preset_names
+from .polynomial import Polynomial
 from .program import ProgramTrace, key_plan, trace_program
 from .trace import ClassStats, Trace
+from .transforms import LinearTransform, TransformGrid
 
 __version__: str = _core.version
 """Version of the library, "major.minor.patch"."""
@@ -56,18 +65,23 @@ __all__ = [
     "KeyPlan",
     "LevelExhausted",
     "LevelInfo",
+    "LinearTransform",
     "MissingKey",
     "NotPicklable",
     "OutOfMemory",
     "Params",
+    "Polynomial",
     "ProgramTrace",
     "PublicKey",
     "RunReport",
     "ScaleMismatch",
     "Trace",
+    "TransformGrid",
     "WrongType",
     "key_plan",
     "preset_description",
     "preset_names",
+    "sign_epsilon",
+    "sign_levels",
     "trace_program",
 ]

@@ -30,15 +30,16 @@ def diagonals_of(matrix: npt.ArrayLike) -> dict[int, npt.NDArray[Any]]:
     array = np.asarray(matrix)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.dtype.kind not in "biufc":
         raise InvalidArgument(
-            f"diagonals: an array of shape {array.shape} and type {array.dtype}, expected a square matrix of numbers"
+            f"diagonals: shape {array.shape}, type {array.dtype}; expected a square matrix of numbers"
         )
     rows = np.arange(len(array))
     found = {d: array[rows, (rows + d) % len(array)] for d in range(len(array))}
     return {d: values for d, values in found.items() if values.any()}
 
 
-def _as_diagonals(linear_map: Map, what: str) -> tuple[dict[int, ComplexVector], int, bool]:
-    """Diagonals as vectors, their length, and whether all are real."""
+def _as_diagonals(linear_map: Map, slots: int | None) -> tuple[dict[int, ComplexVector], int, bool]:
+    """Diagonals as vectors, the number of slots (0 when nothing tells), and whether all are real."""
+    what = "linear transform"
     raw = linear_map if isinstance(linear_map, Mapping) else diagonals_of(linear_map)
     diagonals: dict[int, ComplexVector] = {}
     all_real = True
@@ -46,12 +47,16 @@ def _as_diagonals(linear_map: Map, what: str) -> tuple[dict[int, ComplexVector],
         array, real = vector(values, f"{what}: diagonal {index}")
         diagonals[integer(index, f"{what}: number of a diagonal")] = array
         all_real = all_real and real
-    lengths = {len(each) for each in diagonals.values()}
-    if len(lengths) > 1:
-        raise InvalidArgument(f"{what}: diagonals of {sorted(lengths)} values, expected one length")
-    if lengths:
-        return diagonals, lengths.pop(), all_real
-    return diagonals, 0 if isinstance(linear_map, Mapping) else len(np.asarray(linear_map)), True
+    if not isinstance(linear_map, Mapping):
+        lengths = {len(np.asarray(linear_map))}
+        fitting = lengths == {slots or max(lengths)}
+    else:
+        lengths = {len(each) for each in diagonals.values()}
+        fitting = all(slots % each == 0 for each in lengths) if slots else len(lengths) <= 1
+    if not fitting:
+        expected = f"{slots}, or for diagonals a divisor" if slots else "one length"
+        raise InvalidArgument(f"{what}: maps of {sorted(lengths)} slots, expected {expected}")
+    return diagonals, slots or max(lengths, default=0), all_real
 
 
 class TransformGrid:
@@ -59,6 +64,7 @@ class TransformGrid:
 
     cells: rows of maps; a map is a square matrix, or a mapping {d: vector} of generalized diagonals,
         y[i] = sum_d diagonals[d][i] * x[(i + d) mod n]. An empty mapping is a zero cell.
+    slots: n; the length of the maps unless given. Diagonals whose length divides it are repeated.
     mode: "double_hoisted" (fastest), "bsgs" (least memory), "naive" (a key for each diagonal), "small_key"
         (two or three rotation keys for any number of diagonals, more key switches).
     baby_count: baby steps of each giant step; 0 lets a cost model choose.
@@ -73,6 +79,7 @@ class TransformGrid:
         self,
         cells: Sequence[Sequence[Map]],
         *,
+        slots: int | None = None,
         mode: str = "double_hoisted",
         baby_count: int = 0,
         compact: bool = False,
@@ -81,14 +88,16 @@ class TransformGrid:
             raise InvalidArgument(
                 f"linear transform: unknown mode {mode!r}; expected one of: {', '.join(MODES)}"
             )
-        rows = [[_as_diagonals(cell, "linear transform") for cell in row] for row in cells]
+        slots = None if slots is None else integer(slots, "linear transform: slots", 1)
+        rows = [[_as_diagonals(cell, slots) for cell in row] for row in cells]
         if not rows or not rows[0] or len({len(row) for row in rows}) > 1:
-            raise InvalidArgument(
-                f"linear transform: rows of {[len(row) for row in rows]} cells, expected equally many in each row"
-            )
+            counts = [len(row) for row in rows]
+            raise InvalidArgument(f"linear transform: rows of {counts} cells, expected equally many in each")
         lengths = {length for row in rows for _, length, _ in row if length}
         if len(lengths) != 1:
-            raise InvalidArgument(f"linear transform: maps of {sorted(lengths)} slots, expected one size")
+            raise InvalidArgument(
+                f"linear transform: maps of {sorted(lengths)} slots, expected one size and a non-zero map"
+            )
         self._cells = [[diagonals for diagonals, _, _ in row] for row in rows]
         self._slots = lengths.pop()
         self._real = all(real for row in rows for _, _, real in row)
@@ -111,6 +120,12 @@ class TransformGrid:
     def outputs(self) -> int:
         """Number of output ciphertexts."""
         return len(self._cells)
+
+    @property
+    def plain_bytes(self) -> int:
+        """Bytes of the weights in the clear, one complex number a slot: needed while they are encoded."""
+        count = sum(len(cell) for row in self._cells for cell in row)
+        return count * self._slots * np.dtype(np.complex128).itemsize
 
     def encode(self, engine: Engine, level: int | None = None) -> None:
         """Encodes the weights for an engine and input level now instead of at the first use."""
@@ -162,9 +177,15 @@ class LinearTransform(TransformGrid):
     """One plain linear map: `y = transform(x)`. A grid of one cell; see `TransformGrid` for the arguments."""
 
     def __init__(
-        self, linear_map: Map, *, mode: str = "double_hoisted", baby_count: int = 0, compact: bool = False
+        self,
+        linear_map: Map,
+        *,
+        slots: int | None = None,
+        mode: str = "double_hoisted",
+        baby_count: int = 0,
+        compact: bool = False,
     ) -> None:
-        super().__init__([[linear_map]], mode=mode, baby_count=baby_count, compact=compact)
+        super().__init__([[linear_map]], slots=slots, mode=mode, baby_count=baby_count, compact=compact)
 
     def __call__(self, x: Ciphertext) -> Ciphertext:  # type: ignore[override]
         """The map applied to one ciphertext."""

@@ -37,9 +37,9 @@ from .digits_model import (
 Ciphertext = Any
 """Anything with the operators that the module's documentation lists."""
 
-_HALF = PIXELS // 2
+HALF = PIXELS // 2
 _GIANT = 3
-_OFFSETS = [(dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1)]
+OFFSETS = [(dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1)]
 
 
 def _spread(pattern: np.ndarray, slots: int) -> np.ndarray:
@@ -121,16 +121,16 @@ class PackedDigits:
     def __init__(self, model: DigitsModel | None = None, slots: int = 8192) -> None:
         model = model or default_model()
         images_per_ciphertext(slots)
-        if model.hidden > _HALF:
-            raise ValueError(f"{model.hidden} hidden units, expected at most {_HALF}")
+        if model.hidden > HALF:
+            raise ValueError(f"{model.hidden} hidden units, expected at most {HALF}")
         self.model = model
         self.slots = slots
-        self._conv = [[_spread(p, slots) for p in patterns] for patterns in _conv_patterns(model)]
+        self._conv = [[_spread(p, slots) for p in patterns] for patterns in conv_patterns(model)]
         self._conv_bias = [float(bias) for bias in model.conv_bias]
-        self._hidden = BlockMatrices(_hidden_matrices(model), slots)
-        self._hidden_bias = _spread(_padded(model.hidden_bias), slots)
-        self._output = BlockMatrices([_output_matrix(model)], slots)
-        self._output_bias = _spread(_padded(model.output_bias), slots)
+        self._hidden = BlockMatrices(hidden_matrices(model), slots)
+        self._hidden_bias = _spread(padded(model.hidden_bias), slots)
+        self._output = BlockMatrices([output_matrix(model)], slots)
+        self._output_bias = _spread(padded(model.output_bias), slots)
 
     def __call__(self, images: Ciphertext, progress: Callable[[str], None] | None = None) -> Ciphertext:
         """Logits of image b in slots 64 b .. 64 b + 9 (zeros behind them) from packed `images`.
@@ -144,7 +144,7 @@ class PackedDigits:
         channels = [z * z for z in channels]
         tell("hidden layer")
         half_sums = self._hidden(channels)
-        z = half_sums + half_sums.rotate(_HALF) + self._hidden_bias
+        z = half_sums + half_sums.rotate(HALF) + self._hidden_bias
         tell("square")
         z = z * z
         tell("output layer")
@@ -153,7 +153,7 @@ class PackedDigits:
     def _convolve(self, images: Ciphertext) -> list[Ciphertext]:
         """One ciphertext of pre-activations per channel."""
         shifted = []
-        for dy, dx in _OFFSETS:
+        for dy, dx in OFFSETS:
             step = SIDE * dy + dx
             shifted.append(images.rotate(step) if step else images)
         channels = []
@@ -190,35 +190,35 @@ def _sum(terms: Iterator[Ciphertext]) -> Ciphertext:
     return total
 
 
-def _padded(values: np.ndarray) -> np.ndarray:
+def padded(values: np.ndarray) -> np.ndarray:
     """`values` in the first slots of a block, zeros behind."""
     return np.concatenate([values, np.zeros(PIXELS - len(values))])
 
 
-def _conv_patterns(model: DigitsModel) -> list[list[np.ndarray]]:
+def conv_patterns(model: DigitsModel) -> list[list[np.ndarray]]:
     """Per channel and offset, the weight where the neighbour lies inside the image, else zero."""
     y, x = np.divmod(np.arange(PIXELS), SIDE)
     patterns: list[list[np.ndarray]] = [[] for _ in range(model.channels)]
-    for dy, dx in _OFFSETS:
+    for dy, dx in OFFSETS:
         inside = (y + dy >= 0) & (y + dy < SIDE) & (x + dx >= 0) & (x + dx < SIDE)
         for channel, row in enumerate(patterns):
             row.append(np.where(inside, model.conv_weight[channel, dy + 1, dx + 1], 0.0))
     return patterns
 
 
-def _hidden_matrices(model: DigitsModel) -> list[np.ndarray]:
+def hidden_matrices(model: DigitsModel) -> list[np.ndarray]:
     """Per channel a 64x64 matrix: rows h and h + 32 hold the left and right half of weight row h."""
     matrices = []
     for channel in range(model.channels):
         weights = model.hidden_weight[:, channel * PIXELS : (channel + 1) * PIXELS]
         matrix = np.zeros((PIXELS, PIXELS))
-        matrix[: model.hidden, :_HALF] = weights[:, :_HALF]
-        matrix[_HALF : _HALF + model.hidden, _HALF:] = weights[:, _HALF:]
+        matrix[: model.hidden, :HALF] = weights[:, :HALF]
+        matrix[HALF : HALF + model.hidden, HALF:] = weights[:, HALF:]
         matrices.append(matrix)
     return matrices
 
 
-def _output_matrix(model: DigitsModel) -> np.ndarray:
+def output_matrix(model: DigitsModel) -> np.ndarray:
     """The last layer in the top left corner of a 64x64 matrix."""
     matrix = np.zeros((PIXELS, PIXELS))
     matrix[:CLASSES, : model.hidden] = model.output_weight
