@@ -30,8 +30,8 @@ template <typename WordT>
 class mixed_radix {
  public:
   explicit mixed_radix(std::span<const std::uint64_t> primes) {
-    for (auto prime = primes.rbegin(); prime != primes.rend(); ++prime) {
-      moduli_.push_back(ring::make_modulus(static_cast<WordT>(*prime)));
+    for (std::size_t i = primes.size(); i-- > 0;) {
+      moduli_.push_back(ring::make_modulus(static_cast<WordT>(primes[i])));
     }
     for (std::size_t i = 0; i < moduli_.size(); ++i) {
       const ring::modulus<WordT>& q = moduli_[i];

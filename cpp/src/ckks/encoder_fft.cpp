@@ -131,10 +131,11 @@ void slot_transform::forward(double* re, double* im) const {
 }
 
 void slot_transform::inverse(double* re, double* im) const {
-  for (auto each = passes_.rbegin(); each != passes_.rend(); ++each) {
-    const std::size_t block = 4 * each->quarter;
-    for (std::size_t p = 0; p < each->factors.size(); ++p) {
-      join(re + p * block, im + p * block, each->quarter, each->factors[p]);
+  for (std::size_t i = passes_.size(); i-- > 0;) {
+    const pass& each = passes_[i];
+    const std::size_t block = 4 * each.quarter;
+    for (std::size_t p = 0; p < each.factors.size(); ++p) {
+      join(re + p * block, im + p * block, each.quarter, each.factors[p]);
     }
   }
   if (odd_) {
