@@ -67,6 +67,7 @@ lint: ## Layers, sizes, docs, formatting, Python types, spelling
 	$(bin)/python tools/check_layers.py
 	$(bin)/python tools/check_sizes.py
 	$(bin)/python tools/check_docs.py
+	$(bin)/python tools/update_results.py --check
 	$(cxx_files) | xargs -0 $(bin)/clang-format --dry-run -Werror
 	$(bin)/ruff check
 	$(bin)/ruff format --check

@@ -73,11 +73,10 @@ def bytes_text(count: float) -> str:
 
 
 def machine_text(data: Json, path: Path) -> str:
-    """One line on where and with which commit a file was made."""
-    machine = data.get("machine", {})
-    known = [str(machine[key]) for key in ("cpu", "device", "name") if machine.get(key)]
-    commit = field(data, "commit", str, str(path))
-    return f"{known[0] if known else path.parent.name}, commit {commit[:10]}"
+    """One line on where and with which commit a file was made: the processor, or else the folder's name."""
+    machine = data.get("machine")
+    cpu = machine.get("cpu") if isinstance(machine, dict) else None
+    return f"{cpu or path.parent.name}, commit {field(data, 'commit', str, str(path))[:10]}"
 
 
 class PeerSet:
@@ -114,15 +113,15 @@ class PeerSet:
         return [names[key] for key in self.keys]
 
     def cells(self, operation: str) -> list[str]:
-        """Milliseconds, and how many times as fast Halocline is."""
+        """Milliseconds, and how many times as fast Halocline is where both were measured in this run."""
         row = self.rows.get(operation)
         if row is None:
             return ["-"] * len(self.keys)
         own = row["halocline_ms"]
-        texts = [number(own)]
-        for key in self.keys[1:]:
-            factor = f" ({row[key] / own:.1f}x)" if row[key] and own else ""
-            texts.append(number(row[key]) + factor)
+        texts = []
+        for key in self.keys:
+            compared = key in ("seal_ms", "openfhe_ms") and row[key] and own
+            texts.append(number(row[key]) + (f" ({row[key] / own:.1f}x)" if compared else ""))
         return texts
 
 
@@ -157,9 +156,11 @@ def digits_lines(path: Path) -> Iterator[str]:
     if any(share > 1 for share in shares.values()):
         raise ResultError(f"{where}: accuracies and agreement are shares from 0 to 1, got {shares}")
     total = field(field(data, "seconds", dict, where), "total", (int, float), f"{where}: 'seconds'")
+    each = field(data, "ms_per_image", (int, float), where)
     peak = field(data, "peak_bytes", int, where)
     yield (
         f"`halocline run digits` ({machine_text(data, path)}): {images} held-out images in {number(total)} s,"
+        f" {number(each)} ms an image on the server,"
         f" accuracy {shares['accuracy']:.1%} encrypted and {shares['accuracy_plain']:.1%} plain, "
         f"agreement {shares['agreement']:.1%}, peak {bytes_text(peak)}."
     )

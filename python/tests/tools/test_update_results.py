@@ -57,6 +57,8 @@ DIGITS: dict[str, Any] = {
     "accuracy_plain": 0.97,
     "agreement": 1.0,
     "seconds": {"total": 12.34},
+    "ms_per_image": 31.0,
+    "machine": "x86_64",
     "peak_bytes": 1536 * 1024,
 }
 README = f"# Title\n\nbefore\n\n{update_results.BEGIN}\nold\n{update_results.END}\n\nafter\n"
@@ -84,10 +86,11 @@ def test_writes_the_table_and_keeps_the_rest(tmp_path: Path) -> None:
         "| operation | N=2^14, log Q 300: Halocline | SEAL "
         "| N=2^15, log Q 700: Halocline | SEAL | OpenFHE, not of this run |" in text
     )
-    assert "| rotate | 2.00 | 13.0 (6.5x) | 25.1 | 152 (6.1x) | 137 (5.5x) |" in text
+    assert "| rotate | 2.00 | 13.0 (6.5x) | 25.1 | 152 (6.1x) | 137 |" in text
     assert "| encode | 0.500 | 2.25 (4.5x) | - | - | - |" in text
     assert "(Some CPU, commit 0123456789)" in text
-    assert "256 held-out images in 12.3 s" in text and "peak 1.5 MiB" in text
+    assert "(somebox, commit 0123456789): 256 held-out images in 12.3 s, 31.0 ms an image" in text
+    assert "peak 1.5 MiB" in text
 
 
 def test_writing_twice_changes_nothing(tmp_path: Path) -> None:
