@@ -6,7 +6,7 @@
 #include "hwy/foreach_target.h"
 // Highway needs foreach_target.h before everything else.
 #include "backend/cpu/scalar_rns.hpp"
-#include "backend/cpu/simd_chacha_inl.hpp"
+#include "backend/cpu/simd_uniform_inl.hpp"
 #include "backend/cpu/simd_kernels.hpp"
 #include "backend/cpu/simd_wide_inl.hpp"
 
