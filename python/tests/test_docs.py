@@ -47,4 +47,4 @@ def test_quickstart_command_line(tmp_path: Path) -> None:
             done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
             assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
     values = [float(word) for word in (tmp_path / "y.txt").read_text().split()]
-    assert values == pytest.approx([1.5, 0.5625, 1.5, 0.5], abs=1e-4)
+    assert values == pytest.approx([1.5, 0.5625, 1.5, 0.75], abs=1e-4)
