@@ -2,8 +2,8 @@
 """Checks that what a reader needs is written down.
 
 * Every public symbol in cpp/include has a doc comment: `///` or `/** */` above it, or `///<` behind it. One
-  comment may serve a group of declarations on consecutive lines. Data members, constructors and accessors that
-  only return a member may leave it to the comment of their class.
+  comment may serve a group of declarations on consecutive lines. Data members, constructors, and accessors
+  that only return a member, may leave it to the comment of their class.
 * Every folder below cpp/ and python/, and some others, has a README.md.
 * Relative links in Markdown pages lead to files that exist.
 

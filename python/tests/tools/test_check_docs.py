@@ -23,6 +23,7 @@ def test_functions_and_classes_need_comments() -> None:
           /// Documented.
           int told() const;
           int member = 0;
+
           int accessor() const noexcept { return secret_; }
           int computed() const { return secret_ + 1; }
          private:
