@@ -50,8 +50,8 @@ diagonal_map hybrid_diagonals(const dense_matrix& matrix, std::uint32_t slots) {
   return result;
 }
 
-/// Diagonals of a matrix within every block, its columns in groups of `group_rows` below each other:
-/// entry (h, c) stands in row h + group_rows * (c / group_rows).
+/// Diagonals of a matrix within every block, its columns in groups of `group_rows` below each other: entry
+/// (h, c) stands in row h + group_rows * (c / group_rows).
 diagonal_map block_diagonals(const dense_matrix& matrix, std::uint32_t block, std::uint32_t slots,
                              std::uint32_t group_rows, std::uint32_t groups) {
   detail::block_patterns patterns;

@@ -21,10 +21,10 @@ using circuits::transform_options;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-// A rescale leaves a rounding error of sqrt(N / 18) per coefficient (1/12 for each of the 2 N / 3 nonzero coefficients
-// of the secret) and sqrt(N) times that per slot: 2^8 / 2^40 for N = 2^10, so 2^-30 for the largest of 512 slots. The
-// weights of all diagonals sum to sqrt(2) at most, so key switches add less than as many of these; the walk of 20 steps
-// in small-key mode is the worst. Four bits for all that.
+// A rescale leaves a rounding error of sqrt(N / 18) per coefficient (1/12 for each of the 2 N / 3 nonzero
+// coefficients of the secret) and sqrt(N) times that per slot: 2^8 / 2^40 for N = 2^10, so 2^-30 for the
+// largest of 512 slots. The weights of all diagonals sum to sqrt(2) at most, so key switches add less than as
+// many of these; the walk of 20 steps in small-key mode is the worst. Four bits for all that.
 constexpr double worst_bits = 26.0;
 
 const std::vector<transform_mode> all_modes{transform_mode::naive, transform_mode::bsgs,

@@ -15,9 +15,9 @@
 /// range give results without any meaning: outside its interval the first stage grows like a power of its
 /// degree, and its table tolerates only noise of a relative 2^-16 there.
 ///
-/// Precision: with e = `chain.epsilon`, d = `chain.error` <= 2^-alpha and the noise n of the evaluation (below 2^-20 at
-/// a 40-bit scale), the sign of an argument of magnitude e * range or more is right to d + n, and between -1 - d - n
-/// and 1 + d + n for smaller ones.
+/// Precision: with e = `chain.epsilon`, d = `chain.error` <= 2^-alpha and the noise n of the evaluation
+/// (below 2^-20 at a 40-bit scale), the sign of an argument of magnitude e * range or more is right to d + n,
+/// and between -1 - d - n and 1 + d + n for smaller ones.
 namespace halocline::circuits {
 
 /// What is computed.
@@ -38,7 +38,7 @@ enum class comparison_kind : unsigned char { sign, step, maximum, relu };
 
 /// About -1, 0 or 1 in every slot: the sign of x. Error as above.
 /// @throws level_exhausted when x has fewer levels than `comparison_levels`; the message says how many are
-/// missing
+///   missing
 /// @throws invalid_argument unless the range is positive and finite
 [[nodiscard]] ckks::ciphertext sign(ckks::evaluator& eval, const ckks::ciphertext& x,
                                     const composite_sign& chain, double range = 1.0);

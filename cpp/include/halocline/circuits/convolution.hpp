@@ -35,12 +35,14 @@ struct convolution_weights {
   std::vector<double> values;  ///< [output][input][row][column]
   std::vector<double> bias;    ///< for every output, or empty
 
+  /// One weight.
   [[nodiscard]] double at(std::uint32_t output, std::uint32_t input, std::uint32_t row,
                           std::uint32_t column) const {
     return values[((std::size_t{output} * inputs + input) * kernel + row) * kernel + column];
   }
 };
 
+/// How a convolution is evaluated.
 struct convolution_options {
   std::uint32_t stride = 1;
   transform_options transform;
@@ -57,8 +59,8 @@ struct convolution_options {
 class convolution {
  public:
   /// @throws invalid_argument for weights or bias of the wrong number, an even kernel, a stride of 0, or a
-  /// layout that
-  ///   does not fit its block; otherwise as `transform_grid` (an output whose weights are all 0 is refused)
+  ///   layout that does not fit its block; otherwise as `transform_grid` (an output whose weights are all 0
+  ///   is refused)
   convolution(ckks::evaluator& eval, const convolution_weights& weights, const image_layout& input,
               const convolution_options& options = {});
 
@@ -67,9 +69,13 @@ class convolution {
   [[nodiscard]] std::vector<ckks::ciphertext> apply(ckks::evaluator& eval,
                                                     std::span<const ckks::ciphertext* const> inputs) const;
 
+  /// Where the pixels of the results are.
   [[nodiscard]] const image_layout& output_layout() const noexcept { return output_; }
+  /// The linear maps between the channels.
   [[nodiscard]] const transform_grid& grid() const noexcept { return grid_; }
+  /// Rotations whose keys `apply` uses, distinct and ascending.
   [[nodiscard]] std::vector<std::int64_t> required_rotations() const { return grid_.required_rotations(); }
+  /// Keys that `apply` uses, ascending by Galois element.
   [[nodiscard]] std::vector<ckks::key_request> key_requests() const { return grid_.key_requests(); }
 
  private:

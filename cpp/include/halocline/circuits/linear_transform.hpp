@@ -44,8 +44,7 @@ class linear_transform {
  public:
   /// Encodes `diagonals`; those that are 0 everywhere are left out.
   /// @throws invalid_argument for no non-zero diagonal, a diagonal whose length is not the number of slots,
-  /// an index
-  ///   out of range, or values that the encoder refuses
+  ///   an index out of range, or values that the encoder refuses
   /// @throws level_exhausted for level 0
   linear_transform(ckks::evaluator& eval, const diagonal_map& diagonals,
                    const transform_options& options = {});
@@ -60,13 +59,15 @@ class linear_transform {
   /// @throws scale_mismatch when the input's scale is not the canonical one
   [[nodiscard]] ckks::ciphertext apply(ckks::evaluator& eval, const ckks::ciphertext& input) const;
 
+  /// The split into giant and baby steps.
   [[nodiscard]] const transform_plan& plan() const noexcept { return *plan_; }
-  [[nodiscard]] const std::shared_ptr<const transform_plan>& shared_plan() const noexcept { return plan_; }
+  /// Level of the input.
   [[nodiscard]] unsigned level() const noexcept { return plan_->level(); }
   /// Rotations whose keys `apply` uses, distinct and ascending.
   [[nodiscard]] std::vector<std::int64_t> required_rotations() const;
   /// Keys that `apply` uses, ascending by Galois element, all at `level()`.
   [[nodiscard]] std::vector<ckks::key_request> key_requests() const;
+  /// What `apply` costs.
   [[nodiscard]] transform_cost cost() const;
   /// Bytes of the encoded diagonals.
   [[nodiscard]] std::size_t bytes() const noexcept;
@@ -103,14 +104,21 @@ class transform_grid {
   [[nodiscard]] std::vector<ckks::ciphertext> apply(ckks::evaluator& eval,
                                                     std::span<const ckks::ciphertext* const> inputs) const;
 
+  /// Number of input ciphertexts.
   [[nodiscard]] std::size_t inputs() const noexcept { return inputs_; }
+  /// Number of output ciphertexts.
   [[nodiscard]] std::size_t outputs() const noexcept { return cells_.size() / inputs_; }
+  /// The split that all cells share.
   [[nodiscard]] const transform_plan& plan() const noexcept { return *plan_; }
+  /// Level of the inputs.
   [[nodiscard]] unsigned level() const noexcept { return plan_->level(); }
-  /// As of `linear_transform`, for all cells together.
+  /// Rotations whose keys `apply` uses, distinct and ascending.
   [[nodiscard]] std::vector<std::int64_t> required_rotations() const;
+  /// Keys that `apply` uses, ascending by Galois element, all at `level()`.
   [[nodiscard]] std::vector<ckks::key_request> key_requests() const;
+  /// What `apply` costs.
   [[nodiscard]] transform_cost cost() const;
+  /// Bytes of the encoded diagonals.
   [[nodiscard]] std::size_t bytes() const noexcept;
 
  private:

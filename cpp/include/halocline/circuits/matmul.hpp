@@ -17,6 +17,7 @@ struct dense_matrix {
   std::size_t columns = 0;
   std::vector<std::complex<double>> entries;  ///< rows * columns
 
+  /// One entry.
   [[nodiscard]] std::complex<double> at(std::size_t row, std::size_t column) const {
     return entries[row * columns + column];
   }
@@ -39,8 +40,7 @@ struct dense_matrix {
 class matrix_vector {
  public:
   /// @throws invalid_argument for a matrix without entries or with the wrong number of them, one that is 0,
-  /// or one with
-  ///   more rows or columns than slots; otherwise as `linear_transform`
+  ///   or one with more rows or columns than slots; otherwise as `linear_transform`
   matrix_vector(ckks::evaluator& eval, const dense_matrix& matrix, const transform_options& options = {});
 
   /// Throws as `linear_transform::apply`.
@@ -48,6 +48,7 @@ class matrix_vector {
 
   [[nodiscard]] std::uint32_t input_period() const noexcept { return input_period_; }    ///< C
   [[nodiscard]] std::uint32_t output_period() const noexcept { return output_period_; }  ///< R
+  /// The diagonals, without the final sum.
   [[nodiscard]] const linear_transform& transform() const noexcept { return transform_; }
   /// Keys of `apply`, ascending by Galois element: those of the diagonals at the input's level, those of the
   /// final sum one level lower.
@@ -76,8 +77,7 @@ class block_matmul {
  public:
   /// @param matrices `matrices[o][i]`, each with at most `block` rows and columns; one without rows is zero
   /// @throws invalid_argument for a matrix that is too large or inconsistent, or a block that does not divide
-  /// the slots;
-  ///   otherwise as `transform_grid`
+  ///   the slots; otherwise as `transform_grid`
   block_matmul(ckks::evaluator& eval, const std::vector<std::vector<dense_matrix>>& matrices,
                const block_options& options);
 
@@ -86,7 +86,9 @@ class block_matmul {
   [[nodiscard]] std::vector<ckks::ciphertext> apply(ckks::evaluator& eval,
                                                     std::span<const ckks::ciphertext* const> inputs) const;
 
+  /// Whether slots behind the results hold values of no meaning.
   [[nodiscard]] bool folded() const noexcept { return groups_ > 1; }
+  /// The diagonals, without the final sums.
   [[nodiscard]] const transform_grid& grid() const noexcept { return grid_; }
   /// As of `matrix_vector`.
   [[nodiscard]] std::vector<ckks::key_request> key_requests() const;

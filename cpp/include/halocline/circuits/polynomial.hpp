@@ -16,6 +16,7 @@ enum class polynomial_basis : unsigned char {
   chebyshev,  ///< T_0(u), T_1(u), ... with u = (2 x - lower - upper) / (upper - lower)
 };
 
+/// Which coefficients of a polynomial are non-zero.
 enum class polynomial_parity : unsigned char { none, even, odd };
 
 /// p(x) = sum_k coefficients[k] * b_k(x) in one of two bases. The Chebyshev basis keeps intermediate values
@@ -28,8 +29,7 @@ struct polynomial {
 
   /// Largest k with a non-zero coefficient; 0 for constants.
   [[nodiscard]] unsigned degree() const noexcept;
-  /// Whether only even or only odd coefficients are non-zero (exactly). Both for the zero polynomial counts
-  /// as even.
+  /// Whether only even or only odd coefficients are non-zero (exactly); the zero polynomial is even.
   [[nodiscard]] polynomial_parity parity() const noexcept;
   /// The value at x, by Horner's rule or Clenshaw's recurrence.
   [[nodiscard]] std::complex<double> operator()(std::complex<double> x) const;
@@ -66,6 +66,7 @@ struct polynomial_cost {
 /// or none for degree 1.
 [[nodiscard]] std::vector<ckks::key_request> key_requests(const polynomial& p, unsigned input_level);
 
+/// Where the result of an evaluation shall be.
 struct polynomial_options {
   /// Level of the result; nothing means the highest possible, the input's level less `levels`. A lower one is
   /// cheaper: the input is brought down first.
@@ -84,7 +85,7 @@ struct polynomial_options {
 /// An input whose scale is not canonical is adjusted first, which costs one level (none when the interval is
 /// mapped at that price anyway).
 /// @throws invalid_argument for a polynomial of degree 0, coefficients that are not finite or an empty
-/// interval
+///   interval
 /// @throws level_exhausted when the input has too few levels; the message says how many are missing
 [[nodiscard]] ckks::ciphertext evaluate(ckks::evaluator& eval, const polynomial& p, const ckks::ciphertext& x,
                                         const polynomial_options& options = {});

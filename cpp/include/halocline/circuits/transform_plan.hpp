@@ -19,26 +19,23 @@ namespace halocline::circuits {
 /// 2018).
 enum class transform_mode : unsigned char {
   /// Only baby steps: one hoisted rotation for each diagonal. Wins for few diagonals, or when many outputs
-  /// share an
-  /// input. A key for each diagonal.
+  /// share an input. A key for each diagonal.
   naive,
   /// Babies hoisted, a full key switch for each giant. Keeps everything over the primes of the level: least
   /// memory.
   bsgs,
   /// Babies stay multiplied by P over special + chain primes, so that a baby costs no division, a giant one
-  /// division
-  /// of one polynomial, and the whole sum one division that rescales as well (double hoisting; Bossuat,
-  /// Mouchet,
-  /// Troncoso-Pastoriza, Hubaux, ePrint 2020/1203, algorithm 6). Fastest where memory suffices.
+  /// division of one polynomial, and the whole sum one division that rescales as well (double hoisting;
+  /// Bossuat, Mouchet, Troncoso-Pastoriza, Hubaux, ePrint 2020/1203, algorithm 6). Fastest where memory
+  /// suffices.
   double_hoisted,
   /// Babies walk by repeated rotation with one key, giants are walked down by Horner's rule with another: two
-  /// keys, a
-  /// third when the lowest giant is not 0, at the price of a full key switch for each step (the minimal
-  /// key-switching
-  /// idea of ARK, arXiv 2205.00922, section on Min-KS).
+  /// keys, a third when the lowest giant is not 0, at the price of a full key switch for each step (the
+  /// minimal key-switching idea of ARK, arXiv 2205.00922, section on Min-KS).
   small_key,
 };
 
+/// Name of a mode as options and messages spell it.
 [[nodiscard]] const char* to_string(transform_mode mode) noexcept;
 
 /// One diagonal in a plan: diagonal = giant * giant_step + baby * baby_step modulo the number of slots.
@@ -86,18 +83,22 @@ class transform_plan {
   /// The indices are unwrapped at their widest gap, so that a band around 0 stays a band, and divided by
   /// their greatest common divisor, so that strided transforms (Fourier stages) take strided steps.
   /// @throws invalid_argument for no diagonals, an index out of range or given twice, a level that does not
-  /// exist, or
-  ///   a number of slots that is no power of two up to N/2
+  ///   exist, or a number of slots that is no power of two up to N/2
   /// @throws level_exhausted for level 0, which leaves nothing to rescale
   transform_plan(params::parameters parameters, std::span<const int> diagonals, const transform_shape& shape);
 
+  /// What the plan was made for.
   [[nodiscard]] const params::parameters& parameters() const noexcept { return parameters_; }
+  /// What the plan was made for.
   [[nodiscard]] const transform_shape& shape() const noexcept { return shape_; }
+  /// How rotations are organised.
   [[nodiscard]] transform_mode mode() const noexcept { return shape_.mode; }
+  /// Level of the input.
   [[nodiscard]] unsigned level() const noexcept { return shape_.level; }
+  /// Slots of the input.
   [[nodiscard]] std::uint32_t slots() const noexcept { return shape_.slots; }
-  /// Scale of the encoded diagonals: with s_l the canonical scale and Q_l the modulus of level l,
-  /// s_(l-1) Q_l / (Q_(l-1) s_l), so that a rescaled product with a canonical ciphertext is canonical.
+  /// Scale of the encoded diagonals: with s_l the canonical scale and Q_l the modulus of level l, s_(l-1) Q_l
+  /// / (Q_(l-1) s_l), so that a rescaled product with a canonical ciphertext is canonical.
   [[nodiscard]] double weight_scale() const;
   [[nodiscard]] int baby_step() const noexcept { return baby_step_; }    ///< slots, positive
   [[nodiscard]] int giant_step() const noexcept { return giant_step_; }  ///< slots, a multiple of baby_step
