@@ -19,7 +19,7 @@ import os as _os
 # spinning threads wait for each other's time slices and run many times slower. A user's setting wins.
 _os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-from . import _core
+from . import _core as _core  # re-exported for the modules of the package
 from .ciphertext import Ciphertext
 from .circuits import sign_epsilon, sign_levels
 from .client import Client

@@ -35,15 +35,15 @@ Operand = Any
 class Ciphertext:
     """An encrypted vector of `slots` complex numbers.
 
-    A ciphertext is plain data, with `to_bytes`, `save` and pickle, until `ct.to(engine)` binds it. A bound one
+    A ciphertext is plain data, with `to_bytes`, `save` and pickle, until `ct.to(engine)` binds it. Then it
     computes with `+ - * / **`, `rotate`, `conj`; `ct @` is not defined, but `matrix @ ct` is. Operands may be
     ciphertexts of the same engine, numbers, and vectors: shorter ones count as padded with zeros, and a
     single number in a vector is refused because it could mean both that and all slots. Ciphertexts are
     immutable: `ct += 1` makes a new one.
 
     In automatic mode (the default) a product is relinearized and rescaled and costs one level; operands of
-    different levels and scales are brought together exactly. `with engine.manual():` leaves all of that to the
-    caller.
+    different levels and scales are brought together exactly. `with engine.manual():` leaves all that to
+    the caller.
 
     Operations raise InvalidArgument (not bound, another engine, bad operand), LevelExhausted, MissingKey,
     ScaleMismatch (manual mode) and OutOfMemory.
@@ -174,8 +174,8 @@ class Ciphertext:
             )
         if len(array) == 1 < self.slots:
             raise InvalidArgument(
-                f"{operation}: a vector of one value could mean slot 0 or all {self.slots} slots; pass a number "
-                "for all slots, or a vector padded with zeros"
+                f"{operation}: a vector of one value could mean slot 0 or all {self.slots} slots; pass a "
+                "number for all slots, or a vector padded with zeros"
             )
         return array, real
 
@@ -263,7 +263,7 @@ class Ciphertext:
         return self._on("matrix product").matvec(matrix, self)
 
     def rotate(self, steps: int) -> Ciphertext:
-        """Slots moved to the left by `steps` (negative: to the right), cyclically. Needs that rotation's key."""
+        """Slots moved to the left by `steps` (negative: to the right), cyclically. Needs a rotation key."""
         engine = self._on("rotate")
         steps = integer(steps, "rotate: steps")
         if steps % self.slots == 0:
@@ -296,7 +296,7 @@ class Ciphertext:
         )
 
     def adjust(self, level: int, scale: float) -> Ciphertext:
-        """The same values at exactly `level` and `scale`; needs a level above `level` unless the scale fits."""
+        """The same values at exactly `level` and `scale`; needs a level more unless the scale fits."""
         engine = self._on("adjust")
         level = integer(level, "adjust: level", 0, self.level)
         return self._made(engine._core.adjust(self._core, level, positive(scale, "adjust: scale")))

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from ._core import Ciphertext as NativeCiphertext
+from ._core import Engine as NativeEngine
 from ._values import integer, positive
 from .ciphertext import Ciphertext
 from .errors import InvalidArgument
@@ -23,35 +25,38 @@ if TYPE_CHECKING:
 class Circuits:
     """Part of `Engine`: all methods take ciphertexts bound to it and return new ones."""
 
-    _core: _core.Engine
+    _core: NativeEngine
 
-    def _own(self, ciphertext: Ciphertext, operation: str) -> _core.Ciphertext:
+    def _own(self, ciphertext: Ciphertext, operation: str) -> NativeCiphertext:
         raise NotImplementedError
 
-    def _result(self, core: _core.Ciphertext, real: bool) -> Ciphertext:
+    def _result(self, core: NativeCiphertext, real: bool) -> Ciphertext:
         engine: Engine = self  # type: ignore[assignment]
         return Ciphertext(core, engine, real)
 
     # Linear maps
 
-    def linear_transform(self, ct: Ciphertext, linear_map: Map, *, mode: str = "double_hoisted") -> Ciphertext:
+    def linear_transform(
+        self, ct: Ciphertext, linear_map: Map, *, mode: str = "double_hoisted"
+    ) -> Ciphertext:
         """A plain linear map applied to all slots: a square matrix, or {d: vector} of diagonals.
 
-        y[i] = sum_d diagonals[d][i] * x[(i + d) mod slots]. Costs one level. Encodes the map anew at each call:
-        make a `LinearTransform` once where it is used often. Needs the keys of `LinearTransform.rotations`.
+        y[i] = sum_d diagonals[d][i] * x[(i + d) mod slots]. Costs one level. Each call encodes the
+        map anew: make a `LinearTransform` once where it is used often. Needs the keys that
+        `LinearTransform.rotations` names.
         """
         self._own(ct, "linear transform")
         return LinearTransform(linear_map, mode=mode)(ct)
 
     def matvec(self, matrix: npt.ArrayLike, ct: Ciphertext, *, mode: str = "double_hoisted") -> Ciphertext:
-        """`matrix @ x` for the first `columns` slots of a ciphertext; the result is in the first `rows` slots.
+        """`matrix @ x` for the first `columns` slots; the result is in the first `rows` slots.
 
-        The matrix may have any shape up to slots x slots. Slots beyond the columns do not matter, slots beyond
-        the rows come out as zero. Costs one level.
+        The matrix may have any shape up to slots x slots. Slots beyond the columns do not matter; those
+        beyond the rows come out as zero. Costs one level.
         """
         self._own(ct, "matrix product")
         array = np.asarray(matrix)
-        if array.ndim != 2 or array.dtype.kind not in "biufc" or not 0 < array.size:
+        if array.ndim != 2 or array.dtype.kind not in "biufc" or array.size == 0:
             raise InvalidArgument(
                 f"matrix product: an array of shape {array.shape} and type {array.dtype}, expected a matrix"
             )
@@ -72,8 +77,8 @@ class Circuits:
     ) -> Ciphertext:
         """p(x) in every slot, for a `Polynomial` or its coefficients (constant first), basis and domain.
 
-        Costs ceil(log2(degree + 1)) levels, one more when a Chebyshev domain must be scaled. `level` chooses a
-        lower result, which is cheaper. Needs the relinearization key.
+        Costs ceil(log2(degree + 1)) levels, one more when a Chebyshev domain must be scaled. `level` asks for
+        a lower result, which is cheaper. Needs the relinearization key.
         """
         x = self._own(ct, "polynomial")
         p = polynomial if isinstance(polynomial, Polynomial) else Polynomial(polynomial, basis, domain)
@@ -107,9 +112,9 @@ class Circuits:
     def sign(self, ct: Ciphertext, *, alpha: int = 8, bound: float = 1.0) -> Ciphertext:
         """About -1, 0 or 1: the sign of real slots with |x| <= bound.
 
-        Right to 2^-alpha where |x| exceeds `sign_epsilon(alpha) * bound`. alpha: 6 to 13, which costs 5, 6, 7,
-        8, 10, 11, 12, 13 levels; a bound that is not 1 / m for an integer m costs one more. Values beyond the
-        bound give results without meaning. Needs the relinearization key.
+        Right to 2^-alpha where |x| exceeds `sign_epsilon(alpha) * bound`. alpha: 6 to 13, which costs 5,
+        6, 7, 8, 10, 11, 12, 13 levels; a bound that is not 1 / m for an integer m costs one more. Values
+        beyond the bound give results without meaning. Needs the relinearization key.
         """
         return self._compared("sign", [ct], alpha, bound)
 

@@ -61,7 +61,7 @@ class Client:
 
         `slots` is the next power of two of the number of values unless given; missing values are zero. A
         ciphertext of fewer slots than `params.slots` behaves like its vector, also under rotation. `level` is
-        the highest and `scale` that of the level unless given. `public` encrypts through the public key, which
+        the highest and `scale` that of the level unless given. `public` encrypts through the public key and
         costs about 8 bits of precision; by default the secret key is used and the result can be sent with
         half of its bytes replaced by a seed.
 
@@ -110,7 +110,7 @@ class Client:
 
         rotations: steps, positive to the left, each below `params.slots` in magnitude.
         relinearization: for products of ciphertexts; conjugation: for `conj`.
-        level: highest level at which the keys are used; keys for low levels are smaller. All levels unless given.
+        level: highest level at which the keys are used; keys for low levels are smaller. All unless given.
         plan: exactly the keys of a plan (`halocline.key_plan`) instead of the above.
         progress: called after each key with the number of keys done and in all.
         """

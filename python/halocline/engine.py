@@ -183,7 +183,7 @@ class Engine(Circuits):
         slots: int | None = None,
         real: bool = True,
     ) -> Ciphertext:
-        """On a ghost engine, a ciphertext without contents; a fresh one of all slots unless said otherwise."""
+        """On a ghost engine, a ciphertext without contents; fresh and of all slots unless said otherwise."""
         level = self._params._level(level)
         scale = self._params.level(level).scale if scale is None else positive(scale, "placeholder: scale")
         slots = self._params.slots if slots is None else integer(slots, "placeholder: slots", 1)
@@ -206,7 +206,7 @@ class Engine(Circuits):
 
     @contextlib.contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """`with engine.phase("conv1"):` marks the events of a trace with the name of a part of the program."""
+        """`with engine.phase("conv1"):` marks the events of a trace with the name of a phase."""
         _core.set_phase(self._core, expect(name, str, "phase"))
         try:
             yield

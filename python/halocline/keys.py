@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Public keys: evaluation keys for an engine, the encryption key, and plans that say which keys are needed."""
+"""Public keys: for evaluation and for encryption, and plans that say which ones are needed."""
 
 from __future__ import annotations
 
@@ -104,7 +104,8 @@ class KeyPlan(_KeyNames):
             )
         if fingerprint != params.fingerprint:
             raise InvalidArgument(
-                f"key plan: made for parameters {fingerprint!r:.40}, expected {params.fingerprint} ('{params.name}')"
+                f"key plan: made for parameters {fingerprint!r:.40}, expected {params.fingerprint} "
+                f"('{params.name}')"
             )
         return cls(params, pairs)
 

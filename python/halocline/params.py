@@ -75,10 +75,7 @@ class Params:
     def from_json(cls, text: str | bytes, *, allow_insecure: bool = False) -> Params:
         """Parameters from what `to_json` wrote. Raises CorruptData when the text is no JSON."""
         if isinstance(text, bytes):
-            try:
-                text = text.decode()
-            except UnicodeDecodeError:
-                text = text.decode(errors="replace")  # the parser says what is wrong with it, and where
+            text = text.decode(errors="replace")  # the parser says what is wrong, and where
         return cls._wrap(_core.Params.from_json(expect(text, str, "Params.from_json")), allow_insecure)
 
     def to_json(self, indent: int = 2) -> str:

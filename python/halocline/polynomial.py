@@ -31,8 +31,8 @@ class Polynomial:
     """p(x) = sum_k coefficients[k] b_k(x): powers of x, or Chebyshev polynomials of an interval.
 
     coefficients: at least two numbers, the constant first; real or complex.
-    basis: "monomial" (b_k = x^k) or "chebyshev" (b_k = T_k(u), u = (2 x - low - high) / (high - low)). Beyond a
-        degree of about ten take the Chebyshev basis, which keeps intermediate values small.
+    basis: "monomial" (b_k = x^k) or "chebyshev" (b_k = T_k(u), u = (2 x - low - high) / (high - low)). Beyond
+        degree ten or so take the Chebyshev basis, which keeps intermediate values small.
     domain: interval of x for the Chebyshev basis.
 
     Calling it evaluates it in the clear, as a reference. `levels` is what an encrypted evaluation costs.

@@ -40,6 +40,18 @@ class ClassStats:
     """Steps between allocation and free; to the end for what was never freed."""
 
 
+@dataclasses.dataclass
+class _Life:
+    """A buffer between two events; it is live in events begin <= e < end."""
+
+    cls: str
+    bytes: int
+    begin: int
+    end: int
+    fresh: bool
+    """Whether it was allocated while the trace was recorded."""
+
+
 class Trace:
     """A recorded sequence of events: one row per allocate, free, read and write.
 
@@ -59,7 +71,7 @@ class Trace:
         self.__dict__.pop("columns", None)
 
     def to_csv(self) -> str:
-        """The header line and one row per event: step,op,action,object,class,bytes,offset,stream,time_ns,tag."""
+        """step,op,action,object,class,bytes,offset,stream,time_ns,tag: this line, then a row per event."""
         return self._core.to_csv()
 
     @classmethod
@@ -89,27 +101,30 @@ class Trace:
             for name, value in raw.items()
         }
 
-    def _lives(self) -> dict[int, tuple[str, int, int, int, bool]]:
-        """Buffer -> class, size, first event, event after its last, allocated while recording."""
+    def _lives(self) -> list[_Life]:
+        """One life for every buffer that was touched."""
         c = self.columns
-        lives: dict[int, tuple[str, int, int, int, bool]] = {}
-        end = len(self)
-        rows = zip(c["object"].tolist(), c["action"], c["class"], c["bytes"].tolist(), c["offset"].tolist())
-        for event, (buffer, action, cls, size, offset) in enumerate(rows):
+        names = ("object", "action", "class", "bytes", "offset")
+        lives: dict[int, _Life] = {}
+        for event, (buffer, action, cls, size, offset) in enumerate(
+            zip(*(c[name].tolist() for name in names), strict=True)
+        ):
             if action == "allocate":
-                lives[buffer] = (cls, size, event, end, True)
+                lives[buffer] = _Life(cls, size, event, len(self), True)
                 continue
-            cls, known, first, _, fresh = lives.get(buffer, (cls, 0, 0, end, False))
-            known = known if fresh else max(known, size + offset)
-            lives[buffer] = (cls, known, first, event + 1 if action == "free" else end, fresh)
-        return lives
+            life = lives.setdefault(buffer, _Life(cls, 0, 0, len(self), False))
+            if not life.fresh:
+                life.bytes = max(life.bytes, size + offset)
+            if action == "free":
+                life.end = event + 1
+        return list(lives.values())
 
     def live_bytes(self) -> dict[str, npt.NDArray[np.int64]]:
         """Per object class the live bytes after each event."""
         changes = {name: np.zeros(len(self) + 1, dtype=np.int64) for name in CLASSES}
-        for cls, size, first, last, _ in self._lives().values():
-            changes[cls][first] += size
-            changes[cls][last] -= size
+        for life in self._lives():
+            changes[life.cls][life.begin] += life.bytes
+            changes[life.cls][life.end] -= life.bytes
         return {name: np.cumsum(change)[:-1] for name, change in changes.items()}
 
     @property
@@ -119,28 +134,23 @@ class Trace:
 
     def stats(self) -> dict[str, ClassStats]:
         """Counts, bytes, peaks and lifetimes per object class."""
+        live, lives = self.live_bytes(), self._lives()
+        return {name: self._class_stats(name, live[name], lives) for name in CLASSES}
+
+    def _class_stats(self, name: str, live: npt.NDArray[np.int64], lives: list[_Life]) -> ClassStats:
         c = self.columns
+        here = c["class"] == name
+        fresh = [each for each in lives if each.cls == name and each.fresh]
         steps = c["step"].astype(np.int64)
-        live = self.live_bytes()
-        found: dict[str, ClassStats] = {}
-        lives = list(self._lives().values())
-        for name in CLASSES:
-            here = c["class"] == name
-            fresh = [each for each in lives if each[0] == name and each[4]]
-            last_step = int(steps[-1]) if len(self) else 0
-            spans = [
-                (int(steps[last - 1]) if last <= len(self) else last_step) - int(steps[first])
-                for _, _, first, last, _ in fresh
-            ]
-            found[name] = ClassStats(
-                objects=len(fresh),
-                allocated_bytes=sum(each[1] for each in fresh),
-                read_bytes=int(c["bytes"][here & (c["action"] == "read")].sum()),
-                written_bytes=int(c["bytes"][here & (c["action"] == "write")].sum()),
-                peak_bytes=int(live[name].max()) if len(self) else 0,
-                median_lifetime=float(np.median(spans)) if spans else 0.0,
-            )
-        return found
+        spans = [int(steps[min(each.end, len(self) - 1)] - steps[each.begin]) for each in fresh]
+        return ClassStats(
+            objects=len(fresh),
+            allocated_bytes=sum(each.bytes for each in fresh),
+            read_bytes=int(c["bytes"][here & (c["action"] == "read")].sum()),
+            written_bytes=int(c["bytes"][here & (c["action"] == "write")].sum()),
+            peak_bytes=int(live.max()) if len(self) else 0,
+            median_lifetime=float(np.median(spans)) if spans else 0.0,
+        )
 
     def __len__(self) -> int:
         return len(self._core)

@@ -46,9 +46,7 @@ class DigitsCircuit:
         self.model, self.slots = model, slots
         repeat = images_per_ciphertext(slots)
         patterns = conv_patterns(model)
-        channels = [
-            [{SIDE * dy + dx: row[k] for k, (dy, dx) in enumerate(OFFSETS)}] for row in patterns
-        ]
+        channels = [[{SIDE * dy + dx: row[k] for k, (dy, dx) in enumerate(OFFSETS)}] for row in patterns]
         self._conv = TransformGrid(channels, slots=slots, mode="naive", compact=True)
         self._conv_bias = [float(bias) for bias in model.conv_bias]
         hidden = [block_diagonals(matrix) for matrix in hidden_matrices(model)]
@@ -65,6 +63,7 @@ class DigitsCircuit:
 
     def __call__(self, images: Ciphertext, phase: Phase = _no_phase) -> Ciphertext:
         """Logits of image b in slots 64 b .. 64 b + 9 (zeros behind them) from packed `images`."""
+        images = images.drop_level(min(images.level, DEPTH))  # fewer primes, smaller keys
         with phase("convolution"):
             outputs = self._conv([images])
             channels = [z + bias for z, bias in zip(outputs, self._conv_bias, strict=True)]

@@ -16,9 +16,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from safetensors import safe_open
+
+Array = npt.NDArray[Any]
 
 SIDE = 8
 """Height and width of an image."""
@@ -41,17 +45,17 @@ class DigitsModel:
     with zeros outside the image. Column 64 c + 8 y + x of `hidden_weight` belongs to z[c, y, x]^2.
     """
 
-    conv_weight: np.ndarray
+    conv_weight: Array
     """(channels, 3, 3)"""
-    conv_bias: np.ndarray
+    conv_bias: Array
     """(channels,)"""
-    hidden_weight: np.ndarray
+    hidden_weight: Array
     """(hidden, 64 * channels)"""
-    hidden_bias: np.ndarray
+    hidden_bias: Array
     """(hidden,)"""
-    output_weight: np.ndarray
+    output_weight: Array
     """(10, hidden)"""
-    output_bias: np.ndarray
+    output_bias: Array
     """(10,)"""
     metadata: Mapping[str, str] = field(default_factory=dict)
     """Split, seed, accuracy, ranges and digest written by tools/train_digits.py."""
@@ -81,7 +85,7 @@ class DigitsModel:
         """Number of hidden units."""
         return len(self.hidden_weight)
 
-    def held_out_indices(self) -> np.ndarray:
+    def held_out_indices(self) -> Array:
         """Indices into `sklearn.datasets.load_digits()` of the images never trained on."""
         return np.array(json.loads(self.metadata["held_out_indices"]), dtype=np.int64)
 
@@ -111,7 +115,7 @@ def default_model() -> DigitsModel:
     return load_model()
 
 
-def as_images(images: np.ndarray) -> np.ndarray:
+def as_images(images: Array) -> Array:
     """`images` as finite float64 of shape (n, 8, 8); (n, 64) and a single (8, 8) are accepted."""
     array = np.asarray(images, dtype=np.float64)
     if array.shape == (SIDE, SIDE) or (array.ndim == 2 and array.shape[1] == PIXELS):
@@ -123,17 +127,17 @@ def as_images(images: np.ndarray) -> np.ndarray:
     return array
 
 
-def forward_plain(images: np.ndarray, model: DigitsModel | None = None) -> np.ndarray:
+def forward_plain(images: Array, model: DigitsModel | None = None) -> Array:
     """Logits (n, 10) of images (n, 8, 8) with pixels in [0, 1], in float64: the reference."""
     model = model or default_model()
     batch = as_images(images)
     padded = np.pad(batch, ((0, 0), (1, 1), (1, 1)))
-    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(1, 2))
+    windows: Array = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (1, 2))  # type: ignore[call-overload]
     z1 = np.einsum("nyxij,cij->ncyx", windows, model.conv_weight)
     z1 = z1 + model.conv_bias[:, None, None]
     a1 = (z1 * z1).reshape(len(batch), -1)
     z2 = a1 @ model.hidden_weight.T + model.hidden_bias
-    logits: np.ndarray = (z2 * z2) @ model.output_weight.T + model.output_bias
+    logits: Array = (z2 * z2) @ model.output_weight.T + model.output_bias
     return logits
 
 
@@ -144,7 +148,7 @@ def images_per_ciphertext(slots: int) -> int:
     return slots // PIXELS
 
 
-def pack_images(images: np.ndarray, slots: int = 8192) -> np.ndarray:
+def pack_images(images: Array, slots: int = 8192) -> Array:
     """Vector of `slots` values: image b row-major in [64 b, 64 b + 64), zeros behind the last."""
     batch = as_images(images)
     capacity = images_per_ciphertext(slots)
@@ -158,17 +162,17 @@ def pack_images(images: np.ndarray, slots: int = 8192) -> np.ndarray:
     return packed
 
 
-def unpack_logits(values: np.ndarray, count: int) -> np.ndarray:
+def unpack_logits(values: Array, count: int) -> Array:
     """Logits (count, 10) of the first `count` images from the decrypted slots."""
     slots = np.real(np.asarray(values))
     capacity = images_per_ciphertext(len(slots))
     if not 0 <= count <= capacity:
         raise ValueError(f"asked for {count} images, but {len(slots)} slots hold {capacity}")
-    logits: np.ndarray = slots.reshape(capacity, PIXELS)[:count, :CLASSES].copy()
+    logits: Array = slots.reshape(capacity, PIXELS)[:count, :CLASSES].copy()
     return logits
 
 
-def held_out_digits(model: DigitsModel | None = None) -> tuple[np.ndarray, np.ndarray]:
+def held_out_digits(model: DigitsModel | None = None) -> tuple[Array, Array]:
     """Held-out images (n, 8, 8) with pixels in [0, 1] and their labels (n,)."""
     from sklearn.datasets import load_digits  # takes a second to import; only this function needs it
 

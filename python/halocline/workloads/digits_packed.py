@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .digits_model import (
     CLASSES,
@@ -34,6 +35,8 @@ from .digits_model import (
     images_per_ciphertext,
 )
 
+Array = npt.NDArray[Any]
+
 Ciphertext = Any
 """Anything with the operators that the module's documentation lists."""
 
@@ -42,14 +45,14 @@ _GIANT = 3
 OFFSETS = [(dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1)]
 
 
-def _spread(pattern: np.ndarray, slots: int) -> np.ndarray:
+def _spread(pattern: Array, slots: int) -> Array:
     """A 64-slot pattern repeated over all blocks, read-only so that encodings can be cached."""
     array = np.tile(pattern, slots // PIXELS)
     array.flags.writeable = False
     return array
 
 
-def block_diagonals(matrix: np.ndarray) -> dict[int, np.ndarray]:
+def block_diagonals(matrix: Array) -> dict[int, Array]:
     """Non-zero generalized diagonals of a 64x64 matrix: result[d][i] = matrix[i, i + d].
 
     d runs from -63 to 63 and entries with i + d outside [0, 64) are zero, so that
@@ -73,8 +76,8 @@ class BlockMatrices:
     steps g < 0 up by rotations by -3: two keys for any number of diagonals. Uses one level.
     """
 
-    def __init__(self, matrices: Sequence[np.ndarray], slots: int) -> None:
-        self._terms: dict[int, list[tuple[int, int, np.ndarray]]] = {}
+    def __init__(self, matrices: Sequence[Array], slots: int) -> None:
+        self._terms: dict[int, list[tuple[int, int, Array]]] = {}
         for channel, matrix in enumerate(matrices):
             for d, pattern in block_diagonals(matrix).items():
                 giant = (d + 1) // _GIANT
@@ -190,15 +193,15 @@ def _sum(terms: Iterator[Ciphertext]) -> Ciphertext:
     return total
 
 
-def padded(values: np.ndarray) -> np.ndarray:
+def padded(values: Array) -> Array:
     """`values` in the first slots of a block, zeros behind."""
     return np.concatenate([values, np.zeros(PIXELS - len(values))])
 
 
-def conv_patterns(model: DigitsModel) -> list[list[np.ndarray]]:
+def conv_patterns(model: DigitsModel) -> list[list[Array]]:
     """Per channel and offset, the weight where the neighbour lies inside the image, else zero."""
     y, x = np.divmod(np.arange(PIXELS), SIDE)
-    patterns: list[list[np.ndarray]] = [[] for _ in range(model.channels)]
+    patterns: list[list[Array]] = [[] for _ in range(model.channels)]
     for dy, dx in OFFSETS:
         inside = (y + dy >= 0) & (y + dy < SIDE) & (x + dx >= 0) & (x + dx < SIDE)
         for channel, row in enumerate(patterns):
@@ -206,9 +209,9 @@ def conv_patterns(model: DigitsModel) -> list[list[np.ndarray]]:
     return patterns
 
 
-def hidden_matrices(model: DigitsModel) -> list[np.ndarray]:
+def hidden_matrices(model: DigitsModel) -> list[Array]:
     """Per channel a 64x64 matrix: rows h and h + 32 hold the left and right half of weight row h."""
-    matrices = []
+    matrices: list[Array] = []
     for channel in range(model.channels):
         weights = model.hidden_weight[:, channel * PIXELS : (channel + 1) * PIXELS]
         matrix = np.zeros((PIXELS, PIXELS))
@@ -218,7 +221,7 @@ def hidden_matrices(model: DigitsModel) -> list[np.ndarray]:
     return matrices
 
 
-def output_matrix(model: DigitsModel) -> np.ndarray:
+def output_matrix(model: DigitsModel) -> Array:
     """The last layer in the top left corner of a 64x64 matrix."""
     matrix = np.zeros((PIXELS, PIXELS))
     matrix[:CLASSES, : model.hidden] = model.output_weight
@@ -250,12 +253,12 @@ class _Counted:
         self.counter.operations[kind] += 1
         return _Counted(self.counter, depth)
 
-    def __add__(self, other: _Counted | np.ndarray | float) -> _Counted:
+    def __add__(self, other: _Counted | Array | float) -> _Counted:
         if isinstance(other, _Counted):
             return self._next("ciphertext_additions", max(self.depth, other.depth))
         return self._next("plaintext_additions", self.depth)
 
-    def __mul__(self, other: _Counted | np.ndarray) -> _Counted:
+    def __mul__(self, other: _Counted | Array) -> _Counted:
         if isinstance(other, _Counted):
             return self._next("ciphertext_multiplications", max(self.depth, other.depth) + 1)
         return self._next("plaintext_multiplications", self.depth + 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`halocline run digits`: the client encrypts, an engine without secret key evaluates, the client decrypts."""
+"""`halocline run digits`: the client encrypts, an engine without secret evaluates, the client decrypts."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class DigitsRun:
         self.params, self.options, self._progress = params, options or DigitsOptions(), progress
         if params.max_level < DEPTH:
             raise InvalidArgument(
-                f"digits: parameters '{params.name}' have {params.max_level} levels, the network needs {DEPTH}"
+                f"digits: the network needs {DEPTH} levels, '{params.name}' has {params.max_level}"
             )
         if self.options.device == "ghost":
             raise InvalidArgument("digits: the ghost device computes nothing; use `halocline trace record`")
@@ -89,7 +89,9 @@ class DigitsRun:
             pictures, labels = held_out_digits(self.model)
         wanted = self.options.images
         if wanted is not None and not 1 <= wanted <= len(pictures):
-            raise InvalidArgument(f"digits: {wanted} images, expected 1 to {len(pictures)} (the held-out ones)")
+            raise InvalidArgument(
+                f"digits: {wanted} images, expected 1 to {len(pictures)} (the held-out ones)"
+            )
         self.images, self.labels = pictures[:wanted], labels[:wanted]
         self.trace: Trace | None = None
         """What happened while evaluating, when that was asked for."""
@@ -109,7 +111,10 @@ class DigitsRun:
         results, reports = self._evaluate(engine, circuit, cts)
         logits = self._decrypt(client, results)
         footprint = Footprint({"interpreter and libraries (measured)": baseline})
-        for part in (engine_footprint(self.params, traced), client_footprint(self.params, traced, 2 * len(cts))):
+        for part in (
+            engine_footprint(self.params, traced),
+            client_footprint(self.params, traced, 2 * len(cts)),
+        ):
             footprint.rows |= part.rows
         footprint.add("weights while they are encoded", circuit.plain_bytes)
         self.report = self._head(engine, reports) | self._quality(logits)

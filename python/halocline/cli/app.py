@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command tree."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .. import _core
+from . import bench, files, info, params, run, trace
+
+app = typer.Typer(
+    name="halocline",
+    help="Homomorphic encryption whose working set is not limited by the memory it runs on.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"halocline {_core.version} ({_core.commit})")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Homomorphic encryption whose working set is not limited by the memory it runs on."""
+
+
+app.command("info")(info.info)
+app.add_typer(params.app, name="params")
+app.command("keygen")(files.keygen)
+app.command("encrypt")(files.encrypt)
+app.command("eval")(files.evaluate)
+app.command("decrypt")(files.decrypt)
+app.command("run")(run.run)
+app.command("bench")(bench.bench)
+app.add_typer(trace.app, name="trace")

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`halocline info`: devices, instruction set, memory tiers and how fast they are."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from .. import _core
+from ..engine import Engine
+from ..params import Params
+from .common import JsonOption, command, origin, results_console, size, write_json
+
+_COPY_BYTES = 64 << 20
+_COPY_ROUNDS = 3
+
+
+def _copy_speed() -> float:
+    """Bytes per second of one thread copying DRAM, the best of a few rounds."""
+    source = np.ones(_COPY_BYTES, dtype=np.uint8)
+    target = np.empty_like(source)
+    best = float("inf")
+    for _ in range(_COPY_ROUNDS):
+        begin = time.perf_counter()
+        np.copyto(target, source)
+        best = min(best, time.perf_counter() - begin)
+    return _COPY_BYTES / best
+
+
+def _devices() -> list[dict[str, Any]]:
+    """What each device of this build says about itself."""
+    smallest = Params.preset("n13-d3")
+    return [{"name": name} | Engine(smallest, device=name).describe() for name in _core.available_devices()]
+
+
+def _tiers() -> list[dict[str, Any]]:
+    pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    dram = {"name": "host", "bytes": pages * page, "copy_bytes_per_second": _copy_speed()}
+    return [dram]
+
+
+@command
+def info(json: JsonOption = None) -> None:
+    """Show devices, SIMD level, memory tiers and measured copy speeds."""
+    devices, tiers = _devices(), _tiers()
+    console = results_console(json)
+    console.print(f"halocline {_core.version} ({_core.commit}), policies: {', '.join(_core.policy_names())}")
+    table = Table("device", "description", "SIMD", "threads", "memory", title="Devices")
+    for each in devices:
+        memory = size(each["memory_bytes"]) if each["memory_bytes"] else "-"
+        table.add_row(each["name"], each["device"], each["simd"] or "-", str(each["threads"]), memory)
+    console.print(table)
+    table = Table("tier", "size", "copy, one thread", title="Tiers")
+    for each in tiers:
+        table.add_row(each["name"], size(each["bytes"]), f"{each['copy_bytes_per_second'] / 1e9:.1f} GB/s")
+    console.print(table)
+    policies = {"policies": _core.policy_names()}
+    write_json(json, origin() | policies | {"devices": devices, "tiers": tiers})

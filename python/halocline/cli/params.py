@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`halocline params`: presets, their security, levels and sizes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json as json_module
+import math
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ..params import REQUIRED_SECURITY, Params, preset_description, preset_names
+from .common import JsonOption, command, load_params, results_console, size, write_json
+
+app = typer.Typer(help="Presets: security, levels, bytes of keys and ciphertexts.", no_args_is_help=True)
+
+
+def _summary(params: Params) -> dict[str, Any]:
+    return {
+        "name": params.name,
+        "log_n": params.log_n,
+        "slots": params.slots,
+        "levels": params.max_level,
+        "word_bits": params.word_bits,
+        "log2_q": params.log2_q,
+        "log2_p": params.log2_p,
+        "log2_pq": params.log2_pq,
+        "security_bits": params.security_bits,
+        "secure": params.security_bits >= REQUIRED_SECURITY,
+        "ciphertext_bytes": params.ciphertext_bytes(),
+        "key_bytes": params.key_bytes(),
+        "key_seeded_bytes": params.key_bytes(seeded=True),
+    }
+
+
+@app.command("list")
+@command
+def list_presets(json: JsonOption = None) -> None:
+    """List the presets."""
+    rows = [_summary(Params.preset(name, allow_insecure=True)) for name in preset_names()]
+    table = Table("name", "N", "levels", "words", "log2 PQ", "security", "ciphertext", "key", title="Presets")
+    for column in table.columns:
+        column.no_wrap = True
+    for row in rows:
+        bits = f"{row['security_bits']:.0f} bits" if row["secure"] else "[red]insecure[/]"
+        ciphertext, key = size(row["ciphertext_bytes"]), size(row["key_bytes"])
+        word = f"{row['word_bits']} bit"
+        table.add_row(
+            row["name"],
+            f"2^{row['log_n']}",
+            str(row["levels"]),
+            word,
+            f"{row['log2_pq']:.0f}",
+            bits,
+            ciphertext,
+            key,
+        )
+    results_console(json).print(table)
+    write_json(json, {"presets": rows})
+
+
+@app.command("show")
+@command
+def show(
+    name: Annotated[str, typer.Argument(help="A preset, or a file with parameters.")],
+    json: JsonOption = None,
+) -> None:
+    """Show one parameter set: security with its source, level table, sizes."""
+    params = load_params(name, allow_insecure=True)
+    console = results_console(json)
+    _print_head(console, params)
+    _print_levels(console, params)
+    content = _summary(params) | {
+        "description": preset_description(name) if name in preset_names() else "",
+        "max_log2_pq": params.max_log2_pq,
+        "security_source": params.security_source,
+        "fingerprint": params.fingerprint,
+        "digits": params.digit_count,
+        "public_key_bytes": params.public_key_bytes,
+        "secret_key_bytes": params.secret_key_bytes,
+        "table_bytes": params.table_bytes,
+        "literal": json_module.loads(params.to_json()),
+        "level_table": [dataclasses.asdict(each) for each in params.levels],
+    }
+    write_json(json, content)
+
+
+def _print_head(console: Console, params: Params) -> None:
+    secure = params.security_bits >= REQUIRED_SECURITY
+    bound = (
+        f"bound for 128 bits {params.max_log2_pq:.1f}" if params.max_log2_pq else "no published bound applies"
+    )
+    table = Table(show_header=False, box=None)
+    table.add_row("name", params.name)
+    if params.name in preset_names():
+        table.add_row("for", preset_description(params.name))
+    table.add_row("ring degree N", f"2^{params.log_n} = {params.n}, {params.slots} slots")
+    table.add_row(
+        "words", f"{params.word_bits} bit, {len(params.primes)} primes, {params.digit_count} digits"
+    )
+    table.add_row("log2 PQ", f"{params.log2_pq:.1f} = Q {params.log2_q:.1f} + P {params.log2_p:.1f}; {bound}")
+    state = "" if secure else " [red](insecure: tests only)[/]"
+    table.add_row("security", f"{params.security_bits:.0f} bits{state}")
+    table.add_row("source", params.security_source or "-")
+    table.add_row(
+        "evaluation key", f"{size(params.key_bytes())}, {size(params.key_bytes(seeded=True))} seeded"
+    )
+    table.add_row("public key", size(params.public_key_bytes))
+    table.add_row("tables", size(params.table_bytes))
+    console.print(table)
+
+
+def _print_levels(console: Console, params: Params) -> None:
+    table = Table("level", "log2 Q", "log2 scale", "primes", "ciphertext", "key up to here", title="Levels")
+    for each in reversed(params.levels):
+        primes = f"{each.primes} ({each.mains} main, {each.terminals} terminal)"
+        sizes = (size(each.ciphertext_bytes), size(each.key_bytes))
+        scale = f"{math.log2(each.scale):.3f}"
+        table.add_row(str(each.level), f"{each.log2_modulus:.1f}", scale, primes, *sizes)
+    console.print(table)
