@@ -9,7 +9,7 @@ bin := .venv/bin
 cxx_files = git ls-files -z '*.hpp' '*.cpp' '*.cu' '*.cuh'
 
 .PHONY: help demo build test test-cpp test-python test-examples test-asan test-fuzz
-.PHONY: bench cuda docs lint format tidy clean
+.PHONY: bench cuda docs lint format stubs tidy clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -79,6 +79,9 @@ format: ## Apply the C++ and Python formatters
 	$(cxx_files) | xargs -0 $(bin)/clang-format -i
 	$(bin)/ruff check --fix-only
 	$(bin)/ruff format
+
+stubs: build ## Update the type stub of the extension module after a change of the bindings
+	cp build/cpu/python/_core.pyi python/halocline/_core.pyi
 
 tidy: ## clang-tidy over the library (minutes; not part of lint)
 	tools/bootstrap.sh test

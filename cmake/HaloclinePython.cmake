@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Extension module halocline._core and its type stub. scikit-build-core drives this through pyproject.toml:
-# it builds the target halocline_python and installs the component "python" into the package.
+# Extension module halocline._core. scikit-build-core drives this through pyproject.toml: it builds the target
+# halocline_python and installs the component "python" into the package. The type stub is generated here and kept in
+# python/halocline/_core.pyi (`make stubs`), where it ships with the package; a test compares it with the module.
 
 add_custom_target(halocline_python)
 file(GLOB binding_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/bindings/*.cpp")
@@ -26,8 +27,8 @@ nanobind_add_stub(_core_stub
   MODULE _core
   PYTHON_PATH "${CMAKE_BINARY_DIR}/python"
   OUTPUT "${CMAKE_BINARY_DIR}/python/_core.pyi"
+  EXCLUDE_VALUES
   DEPENDS _core)
 add_dependencies(halocline_python _core _core_stub)
 
 install(TARGETS _core LIBRARY DESTINATION halocline COMPONENT python)
-install(FILES "${CMAKE_BINARY_DIR}/python/_core.pyi" DESTINATION halocline COMPONENT python)
