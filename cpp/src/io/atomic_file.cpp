@@ -60,7 +60,7 @@ constexpr std::size_t random_letters = 6;
 
 }  // namespace
 
-atomic_file::atomic_file(fs::path path, file_privacy privacy) : path_(resolve(path)) {
+atomic_file::atomic_file(const fs::path& path, file_privacy privacy) : path_(resolve(path)) {
   HALOCLINE_EXPECTS(sodium_init() >= 0, io_error, "cannot write '", path_.string(),
                     "': the system has no source of randomness for the name of the temporary file");
   HALOCLINE_EXPECTS(path_.has_filename(), io_error, "cannot write '", path.string(), "': it names no file");

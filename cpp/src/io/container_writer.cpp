@@ -23,6 +23,7 @@ class byte_sink {
   virtual void append(std::span<const std::byte> bytes) = 0;
   virtual void overwrite(std::uint64_t offset, std::span<const std::byte> bytes) = 0;
   [[nodiscard]] virtual std::uint64_t size() const = 0;
+  virtual void reserve(std::uint64_t bytes) = 0;
   virtual void commit() = 0;
 };
 
@@ -36,6 +37,7 @@ class file_sink final : public byte_sink {
     file_.overwrite(offset, bytes);
   }
   [[nodiscard]] std::uint64_t size() const override { return file_.size(); }
+  void reserve(std::uint64_t) override {}
   void commit() override { file_.commit(); }
 
  private:
@@ -55,6 +57,7 @@ class memory_sink final : public byte_sink {
     std::copy(bytes.begin(), bytes.end(), out_.begin() + static_cast<std::ptrdiff_t>(offset));
   }
   [[nodiscard]] std::uint64_t size() const override { return out_.size(); }
+  void reserve(std::uint64_t bytes) override { out_.reserve(out_.size() + bytes); }
   void commit() override {}
 
  private:
@@ -82,6 +85,8 @@ container_writer::~container_writer() {
   // The last bytes of a secret key may be in here.
   sodium_memzero(pending_.data(), pending_.capacity());
 }
+
+void container_writer::reserve(std::uint64_t bytes) { sink_->reserve(bytes); }
 
 void container_writer::begin_section(const section_id& id) {
   HALOCLINE_EXPECTS(!open_ && !finished_, invalid_argument, "cannot begin section '", to_string(id),

@@ -187,6 +187,7 @@ ckks::evaluation_key key_bundle_reader::load(std::uint64_t galois_element, unsig
 
 void save(const output& to, ckks::context& ctx, const ckks::memory_key_set& keys) {
   key_bundle_writer writer(to, ctx);
+  writer.reserve(keys.bytes());
   for (const auto& [element, key] : keys.keys()) writer.add(key);
   writer.finish();
 }

@@ -3,15 +3,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <string>
 #include <string_view>
 
 #include "halocline/core/error.hpp"
+#include "support/file_size_limit.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace halocline::io {
@@ -33,24 +32,6 @@ using ::testing::ThrowsMessage;
   EXPECT_EQ(::stat(path.c_str(), &status), 0);
   return status.st_mode & 07777;
 }
-
-/// Limits the size of files for one scope: what a write past the limit sees is what it sees on a full disk.
-class file_size_limit {
- public:
-  explicit file_size_limit(rlim_t bytes) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &old_);
-    const rlimit limited{bytes, old_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limited);
-  }
-  ~file_size_limit() {
-    ::setrlimit(RLIMIT_FSIZE, &old_);
-    std::signal(SIGXFSZ, old_handler_);
-  }
-
- private:
-  rlimit old_{};
-  void (*old_handler_)(int);
-};
 
 TEST(AtomicFile, ShowsNothingBeforeCommit) {
   const temporary_folder folder;
@@ -96,7 +77,7 @@ TEST(AtomicFile, FullDiskKeepsTheOldFileAndNamesPathAndReason) {
   write_file(folder / "x", "old");
   const std::string large(100'000, 'y');
   const auto save = [&] {
-    const file_size_limit limit(65'536);
+    const test::file_size_limit limit(65'536);
     atomic_file file(folder / "x");
     file.append(bytes_of(large));
     file.commit();

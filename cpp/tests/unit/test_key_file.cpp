@@ -8,6 +8,7 @@
 #include <string>
 
 #include "support/container_samples.hpp"
+#include "support/file_size_limit.hpp"
 #include "support/object_samples.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -168,6 +169,22 @@ TEST_P(KeyFile, ABundleIsWrittenKeyByKey) {
   writer.finish();
   const key_bundle_reader reader(folder / "keys.hlc", ctx());
   EXPECT_EQ(reader.list().size(), 3U);
+}
+
+TEST_P(KeyFile, AFullDiskKeepsTheOldBundle) {
+  const test::temporary_folder folder;
+  const auto path = folder / "keys.hlc";
+  key_bundle_writer small(path, ctx());
+  small.add(test::sample_key(ctx(), 3, 0, true));
+  small.finish();
+  const std::string before = test::read_file(path);
+  const auto save_more = [&] {
+    const test::file_size_limit limit(before.size() + 4096);
+    save(path, ctx(), test::sample_keys(ctx()));
+  };
+  EXPECT_THAT(save_more, ThrowsMessage<io_error>(HasSubstr("nothing was replaced")));
+  EXPECT_EQ(test::read_file(path), before);
+  EXPECT_EQ(folder.entries(), 1U);
 }
 
 INSTANTIATE_TEST_SUITE_P(WordBits, KeyFile, ::testing::Values(32U, 64U), ::testing::PrintToStringParamName());

@@ -120,6 +120,13 @@ TEST_P(Serialize, CiphertextsComeBackAtEveryLevelAndSize) {
   }
 }
 
+TEST_P(Serialize, TheRealHintTravels) {
+  ckks::ciphertext original = test::sample_ciphertext(ctx(), 0, 2, false);
+  EXPECT_FALSE(load_ciphertext(to_bytes(ctx(), original), ctx()).real_hint);
+  original.real_hint = true;
+  EXPECT_TRUE(load_ciphertext(to_bytes(ctx(), original), ctx()).real_hint);
+}
+
 TEST_P(Serialize, SeededCiphertextsTakeHalfTheBytesAndComeBack) {
   const ckks::ciphertext full = test::sample_ciphertext(ctx(), 1, 2, false);
   const ckks::ciphertext seeded = test::sample_ciphertext(ctx(), 1, 2, true);

@@ -23,7 +23,7 @@ class atomic_file {
  public:
   /// Creates the temporary file. A path that is a symbolic link is followed, so that the link survives.
   /// @throws io_error when the folder is missing or not writable, or the path is not a regular file.
-  explicit atomic_file(std::filesystem::path path, file_privacy privacy = file_privacy::shared);
+  explicit atomic_file(const std::filesystem::path& path, file_privacy privacy = file_privacy::shared);
   ~atomic_file();
   atomic_file(const atomic_file&) = delete;
   atomic_file& operator=(const atomic_file&) = delete;

@@ -63,7 +63,8 @@ struct section_id {
   std::uint32_t part = 0;  ///< which part of the item, e.g. the digit of a key
   std::uint64_t item = 0;  ///< which item, e.g. the Galois element of a key
 
-  auto operator<=>(const section_id&) const = default;
+  // clang-tidy 14 takes the literal 0 of the generated comparisons for a pointer.
+  auto operator<=>(const section_id&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// "BODY" or "KEYB 5/2" (tag, item, part), for messages. Unprintable tags are shown in hexadecimal.

@@ -31,6 +31,8 @@ class container_writer {
   container_writer(const container_writer&) = delete;
   container_writer& operator=(const container_writer&) = delete;
 
+  /// Hint that about so many bytes follow, so that a large vector is not copied while it grows.
+  void reserve(std::uint64_t bytes);
   /// Begins a section, whose bytes follow in any number of `append` calls.
   /// @throws invalid_argument when a section is open or the name was used before.
   void begin_section(const section_id& id);

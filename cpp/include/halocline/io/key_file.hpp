@@ -30,6 +30,8 @@ class key_bundle_writer {
   /// `ctx` must outlive the writer.
   key_bundle_writer(const output& to, ckks::context& ctx);
 
+  /// Hint that keys of about so many bytes follow; see `container_writer::reserve`.
+  void reserve(std::size_t bytes) { writer_.reserve(bytes + bytes / 16); }
   /// Adds a key as it is in memory: a seeded one as b and the seeds of a, half the bytes.
   /// @throws invalid_argument when the bundle has one for the same element, or the key does not fit the
   /// parameters.
