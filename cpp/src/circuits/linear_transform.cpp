@@ -74,6 +74,7 @@ std::vector<ckks::key_request> rotation_requests(const params::parameters& param
   std::set<std::uint64_t> elements;
   for (const std::int64_t step : rotations) elements.insert(parameters.galois_element(step));
   std::vector<ckks::key_request> requests;
+  requests.reserve(elements.size());
   for (const std::uint64_t element : elements) requests.push_back({element, level});
   return requests;
 }

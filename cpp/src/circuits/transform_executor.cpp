@@ -133,13 +133,13 @@ void executor::run_by_giant(std::span<const ciphertext* const> inputs) {
   std::vector<pair_map> babies(grid_.inputs);
   for (std::size_t i = 0; i < grid_.inputs; ++i) babies[i] = make_babies(*inputs[i], usage_.babies[i]);
   for (std::size_t o = 0; o < outputs_.size(); ++o) {
-    const std::vector<int>& giants = usage_.giants[o];
-    for (auto giant = giants.rbegin(); giant != giants.rend(); ++giant) {
+    const std::vector<int> descending(usage_.giants[o].rbegin(), usage_.giants[o].rend());
+    for (const int giant : descending) {
       poly_pair sum;
       for (std::size_t i = 0; i < grid_.inputs; ++i) {
-        if (grid_.cell(o, i) != nullptr) add_products(sum, group(*grid_.cell(o, i), *giant), babies[i]);
+        if (grid_.cell(o, i) != nullptr) add_products(sum, group(*grid_.cell(o, i), giant), babies[i]);
       }
-      fold(outputs_[o], *giant, std::move(sum));
+      fold(outputs_[o], giant, std::move(sum));
     }
   }
 }
@@ -217,11 +217,15 @@ pair_map executor::extended_babies(const ciphertext& input, std::span<const int>
 
 pair_map executor::walked_babies(const ciphertext& input, std::span<const int> babies) {
   pair_map result;
-  ciphertext walker = ckks::clone(ctx_, input);
+  ciphertext walker;
+  const ciphertext* current = &input;
   int position = 0;
   for (const int b : babies) {
-    for (; position < b; ++position) walker = eval_.rotate(walker, plan_.rotation(1, plan_.baby_step()));
-    result.emplace(b, to_pair(b == babies.back() ? std::move(walker) : ckks::clone(ctx_, walker)));
+    for (; position < b; ++position) {
+      walker = eval_.rotate(*current, plan_.rotation(1, plan_.baby_step()));
+      current = &walker;
+    }
+    result.emplace(b, to_pair(ckks::clone(ctx_, *current)));
   }
   return result;
 }

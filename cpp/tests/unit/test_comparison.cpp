@@ -122,6 +122,18 @@ TEST(ComparisonKeys, RelinearizationAtTheFirstLevelOnly) {
   }
 }
 
+TEST(ComparisonCost, IsThatOfTheTableInTheDocs) {  // docs/concepts/circuits.md
+  const std::vector<unsigned> levels{6, 7, 8, 9, 11, 12, 13, 14};
+  const std::vector<std::size_t> key_switches{7, 9, 12, 15, 15, 17, 20, 23};
+  const std::vector<int> alphas = circuits::minimax_sign_alphas();
+  ASSERT_EQ(alphas.size(), levels.size());
+  for (std::size_t i = 0; i < alphas.size(); ++i) {
+    const composite_sign& chain = minimax_sign(alphas[i]);
+    EXPECT_EQ(circuits::comparison_levels(comparison_kind::relu, chain), levels[i]);
+    EXPECT_EQ(circuits::comparison_key_switches(comparison_kind::relu, chain), key_switches[i]);
+  }
+}
+
 TEST(ComparisonCost, IsWhatAGhostRunDoes) {
   for (const int alpha : circuits::minimax_sign_alphas()) {
     if (circuits::comparison_levels(comparison_kind::relu, minimax_sign(alpha)) > 14) continue;
