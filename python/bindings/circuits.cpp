@@ -3,12 +3,16 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/tuple.h>
 
+#include <functional>
 #include <map>
+#include <tuple>
 
 #include "bindings.hpp"
 #include "halocline/circuits/chebyshev.hpp"
 #include "halocline/circuits/comparison.hpp"
+#include "halocline/circuits/convolution.hpp"
 #include "halocline/circuits/linear_transform.hpp"
+#include "halocline/circuits/matmul.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::python {
@@ -17,12 +21,19 @@ namespace {
 using circuits::diagonal_map;
 using circuits::transform_grid;
 
-struct bound_grid {
+/// A circuit with its weights encoded for one engine and input level.
+struct bound_circuit {
   std::shared_ptr<domain> where;
-  std::unique_ptr<transform_grid> value;
+  std::function<std::vector<ckks::ciphertext>(ckks::evaluator&, std::span<const ckks::ciphertext* const>)>
+      apply;
+  std::vector<ckks::key_request> requests;
+  circuits::transform_cost cost;
+  std::size_t bytes = 0;
 };
 
 using plain_cells = std::vector<std::vector<std::map<int, complex_array>>>;
+using complex_matrix = nb::ndarray<const std::complex<double>, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using real_tensor = nb::ndarray<const double, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
 
 circuits::transform_mode mode_of(const std::string& name) {
   using enum circuits::transform_mode;
@@ -52,40 +63,128 @@ std::vector<std::vector<diagonal_map>> to_cells(const plain_cells& plain, std::u
   return cells;
 }
 
-bound_grid make_grid(bound_engine& engine, const plain_cells& plain, const std::string& mode, unsigned level,
-                     std::uint32_t slots, unsigned baby_count, bool compact) {
-  const circuits::transform_options options{mode_of(mode), level, slots, baby_count, compact};
+struct encoding {
+  std::string mode;
+  unsigned level = 0;
+  std::uint32_t slots = 0;
+  unsigned baby_count = 0;
+  bool compact = false;
+
+  [[nodiscard]] circuits::transform_options options() const {
+    return {mode_of(mode), level, slots, baby_count, compact};
+  }
+};
+
+/// Encodes a circuit on an engine: `make(evaluator)` returns it, `grid_of` its grid or transform.
+template <typename MakeT, typename GridT>
+bound_circuit encode(bound_engine& engine, MakeT make, GridT grid_of) {
   return locked(*engine.where, [&] {
-    return bound_grid{engine.where, std::make_unique<transform_grid>(engine.value->evaluate(),
-                                                                     to_cells(plain, slots), options)};
+    auto circuit = std::make_shared<decltype(make(engine.value->evaluate()))>(make(engine.value->evaluate()));
+    const auto apply = [circuit](ckks::evaluator& eval, std::span<const ckks::ciphertext* const> inputs) {
+      if constexpr (requires { circuit->apply(eval, *inputs.front()); }) {
+        HALOCLINE_EXPECTS(inputs.size() == 1, invalid_argument, "circuit: ", inputs.size(),
+                          " inputs, expected 1");
+        std::vector<ckks::ciphertext> one;
+        one.push_back(circuit->apply(eval, *inputs.front()));
+        return one;
+      } else {
+        return circuit->apply(eval, inputs);
+      }
+    };
+    const auto& grid = grid_of(*circuit);
+    return bound_circuit{engine.where, apply, circuit->key_requests(), grid.cost(), grid.bytes()};
   });
 }
 
-std::vector<bound_ciphertext> apply_grid(bound_engine& engine, const bound_grid& grid,
-                                         const std::vector<const bound_ciphertext*>& inputs) {
-  return evaluate_many(engine, [&](ckks::evaluator& e) { return grid.value->apply(e, pointers_to(inputs)); });
+bound_circuit make_grid(bound_engine& engine, const encoding& how, const plain_cells& plain) {
+  return encode(
+      engine,
+      [&](ckks::evaluator& eval) { return transform_grid(eval, to_cells(plain, how.slots), how.options()); },
+      [](const transform_grid& grid) -> const transform_grid& { return grid; });
 }
 
-nb::dict cost_of(const bound_grid& grid) {
-  const circuits::transform_cost cost = grid.value->cost();
+bound_circuit make_convolution(bound_engine& engine, const encoding& how, const real_tensor& weights,
+                               const std::vector<double>& bias, std::uint32_t stride,
+                               const std::vector<std::uint32_t>& layout) {
+  const auto size = [&](std::size_t axis) { return static_cast<std::uint32_t>(weights.shape(axis)); };
+  HALOCLINE_EXPECTS(size(2) == size(3) && layout.size() == 5, invalid_argument, "convolution: a kernel of ",
+                    size(2), " x ", size(3), ", expected a square");
+  const circuits::convolution_weights plain{
+      size(0), size(1), size(2), std::vector<double>(weights.data(), weights.data() + weights.size()), bias};
+  const circuits::image_layout input{layout[0], layout[1], layout[2], layout[3], layout[4]};
+  return encode(
+      engine,
+      [&](ckks::evaluator& eval) {
+        return circuits::convolution(eval, plain, input, {stride, how.options()});
+      },
+      [](const circuits::convolution& c) -> const transform_grid& { return c.grid(); });
+}
+
+circuits::dense_matrix to_matrix(const complex_matrix& matrix) {
+  return {matrix.shape(0), matrix.shape(1), complex_values(matrix.data(), matrix.data() + matrix.size())};
+}
+
+bound_circuit make_matrix_vector(bound_engine& engine, const encoding& how, const complex_matrix& matrix) {
+  return encode(
+      engine,
+      [&](ckks::evaluator& eval) { return circuits::matrix_vector(eval, to_matrix(matrix), how.options()); },
+      [](const circuits::matrix_vector& m) -> const circuits::linear_transform& { return m.transform(); });
+}
+
+bound_circuit make_block_matmul(bound_engine& engine, const encoding& how,
+                                const std::vector<std::vector<complex_matrix>>& matrices, std::uint32_t block,
+                                bool fold) {
+  std::vector<std::vector<circuits::dense_matrix>> plain;
+  for (const auto& row : matrices) {
+    auto& out = plain.emplace_back();
+    for (const complex_matrix& each : row) out.push_back(to_matrix(each));
+  }
+  return encode(
+      engine,
+      [&](ckks::evaluator& eval) {
+        return circuits::block_matmul(eval, plain, {block, fold, how.options()});
+      },
+      [](const circuits::block_matmul& m) -> const transform_grid& { return m.grid(); });
+}
+
+std::vector<bound_ciphertext> apply_circuit(bound_engine& engine, const bound_circuit& circuit,
+                                            const std::vector<const bound_ciphertext*>& inputs) {
+  return evaluate_many(engine, [&](ckks::evaluator& e) { return circuit.apply(e, pointers_to(inputs)); });
+}
+
+nb::dict cost_of(const bound_circuit& circuit) {
   nb::dict out;
-  out["key_switches"] = cost.key_switches;
-  out["decompositions"] = cost.decompositions;
-  out["divisions"] = cost.divisions;
-  out["plaintext_products"] = cost.plaintext_products;
-  out["keys"] = cost.keys;
+  out["key_switches"] = circuit.cost.key_switches;
+  out["decompositions"] = circuit.cost.decompositions;
+  out["divisions"] = circuit.cost.divisions;
+  out["plaintext_products"] = circuit.cost.plaintext_products;
+  out["keys"] = circuit.cost.keys;
   return out;
 }
 
+/// (Galois element, level) of every key that the circuit uses.
+std::vector<std::tuple<std::uint64_t, unsigned>> requests_of(const bound_circuit& circuit) {
+  std::vector<std::tuple<std::uint64_t, unsigned>> rows;
+  for (const ckks::key_request& each : circuit.requests) rows.emplace_back(each.galois_element, each.level);
+  return rows;
+}
+
 void bind_transforms(nb::module_& module) {
-  nb::class_<bound_grid>(module, "TransformGrid")
-      .def_static("make", make_grid, nb::arg("engine"), nb::arg("cells"), nb::arg("mode"), nb::arg("level"),
-                  nb::arg("slots"), nb::arg("baby_count"), nb::arg("compact"))
-      .def_prop_ro("rotations", [](const bound_grid& grid) { return grid.value->required_rotations(); })
-      .def_prop_ro("nbytes", [](const bound_grid& grid) { return grid.value->bytes(); })
+  nb::class_<encoding>(module, "Encoding")
+      .def(nb::init<std::string, unsigned, std::uint32_t, unsigned, bool>(), nb::arg("mode"),
+           nb::arg("level"), nb::arg("slots"), nb::arg("baby_count"), nb::arg("compact"));
+  nb::class_<bound_circuit>(module, "Circuit")
+      .def_static("grid", make_grid, nb::arg("engine"), nb::arg("how"), nb::arg("cells"))
+      .def_static("convolution", make_convolution, nb::arg("engine"), nb::arg("how"), nb::arg("weights"),
+                  nb::arg("bias"), nb::arg("stride"), nb::arg("layout"))
+      .def_static("matrix_vector", make_matrix_vector, nb::arg("engine"), nb::arg("how"), nb::arg("matrix"))
+      .def_static("block_matmul", make_block_matmul, nb::arg("engine"), nb::arg("how"), nb::arg("matrices"),
+                  nb::arg("block"), nb::arg("fold"))
+      .def_prop_ro("requests", requests_of)
+      .def_prop_ro("nbytes", [](const bound_circuit& circuit) { return circuit.bytes; })
       .def_prop_ro("cost", cost_of);
   auto engine = nb::borrow<nb::class_<bound_engine>>(module.attr("Engine"));
-  engine.def("apply_grid", apply_grid, nb::arg("grid"), nb::arg("inputs"));
+  engine.def("apply_circuit", apply_circuit, nb::arg("circuit"), nb::arg("inputs"));
 }
 
 circuits::polynomial to_polynomial(const complex_array& coefficients, bool chebyshev, double lower,

@@ -39,6 +39,7 @@ from .errors import (
     WrongType,
 )
 from .keys import EvaluationKeys, KeyPlan, PublicKey
+from .layers import BlockMatmul, Convolution2d, ImageLayout, MatrixVector
 from .params import LevelInfo, Params, preset_description, preset_names
 from .polynomial import Polynomial
 from .program import ProgramTrace, key_plan, trace_program
@@ -51,14 +52,17 @@ __commit__: str = _core.commit
 """Git commit that it was built from, or "unknown"."""
 
 __all__ = [
+    "BlockMatmul",
     "Ciphertext",
     "ClassStats",
     "Client",
+    "Convolution2d",
     "CorruptData",
     "DeviceError",
     "Engine",
     "Error",
     "EvaluationKeys",
+    "ImageLayout",
     "InsecureParameters",
     "InvalidArgument",
     "IoError",
@@ -66,6 +70,7 @@ __all__ = [
     "LevelExhausted",
     "LevelInfo",
     "LinearTransform",
+    "MatrixVector",
     "MissingKey",
     "NotPicklable",
     "OutOfMemory",

@@ -14,7 +14,8 @@ from ._core import Ciphertext as NativeCiphertext
 from ._core import Engine as NativeEngine
 from ._values import integer, positive
 from .ciphertext import Ciphertext
-from .errors import InvalidArgument
+from .errors import InvalidArgument, WrongType
+from .layers import Convolution2d, ImageLayout
 from .polynomial import Polynomial
 from .transforms import LinearTransform, Map
 
@@ -63,6 +64,24 @@ class Circuits:
         if max(array.shape) > ct.slots:
             raise InvalidArgument(f"matrix product: a matrix {array.shape} and a vector of {ct.slots} slots")
         return LinearTransform(_rectangle(array, ct.slots), mode=mode)(ct)
+
+    def conv2d(
+        self,
+        cts: Sequence[Ciphertext],
+        weights: npt.ArrayLike,
+        layout: ImageLayout,
+        *,
+        bias: npt.ArrayLike | None = None,
+        stride: int = 1,
+    ) -> list[Ciphertext]:
+        """A plain convolution of packed images, one ciphertext per channel; see `Convolution2d`.
+
+        Costs one level. Each call encodes the weights anew: make a `Convolution2d` once where that matters.
+        """
+        if isinstance(cts, Ciphertext) or not cts:
+            raise WrongType("convolution: expected a list of ciphertexts, one for each channel")
+        self._own(cts[0], "convolution")
+        return Convolution2d(weights, layout, cts[0].slots, bias=bias, stride=stride)(cts)
 
     # Polynomials
 
