@@ -7,6 +7,8 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from . import _core
 from ._values import expect, integer, kind_of
 from .ciphertext import Ciphertext
@@ -82,6 +84,10 @@ class EncodedCircuit:
     def nbytes(self, engine: Engine, level: int | None = None) -> int:
         """Bytes of the encoded weights."""
         return self._on(engine, engine.params._level(level)).nbytes
+
+    def plain_bytes(self, engine: Engine, level: int | None = None) -> int:
+        """Bytes of the weights in the clear, needed while they are encoded: a complex number a slot."""
+        return self.cost(engine, level)["plaintext_products"] * self._slots * np.dtype(np.complex128).itemsize
 
     def forget(self) -> None:
         """Drops the encoded weights of all engines."""

@@ -91,12 +91,6 @@ class TransformGrid(EncodedCircuit):
     def _make(self, engine: _core.Engine, how: _core.Encoding) -> _core.Circuit:
         return _core.Circuit.grid(engine, how, self._cells)
 
-    @property
-    def plain_bytes(self) -> int:
-        """Bytes of the weights in the clear, one complex number a slot: needed while they are encoded."""
-        count = sum(len(cell) for row in self._cells for cell in row)
-        return count * self._slots * np.dtype(np.complex128).itemsize
-
 
 class LinearTransform(TransformGrid):
     """One plain linear map: `y = transform(x)`. A grid of one cell; see `TransformGrid` for the arguments."""

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The digits network on circuits: the same network and packing as `digits_packed`, with fewer operations.
 
-The convolution is one grid of linear maps (1 input, 4 channels) whose nine rotations are hoisted; each dense
-layer is one grid whose weights keep two or three rotation keys (`small_key`): the keys are most of the bytes
-that the server holds. Five levels, as many as the operator version.
+The convolution hoists its eight rotations for all channels; the dense layers walk with three rotation keys
+each (`small_key`), because the keys are most of the bytes that the server holds. Five levels.
 """
 
 from __future__ import annotations
@@ -15,17 +14,9 @@ from contextlib import AbstractContextManager
 import numpy as np
 
 from ..ciphertext import Ciphertext
-from ..transforms import LinearTransform, TransformGrid
-from .digits_model import SIDE, DigitsModel, default_model, images_per_ciphertext
-from .digits_packed import (
-    HALF,
-    OFFSETS,
-    block_diagonals,
-    conv_patterns,
-    hidden_matrices,
-    output_matrix,
-    padded,
-)
+from ..engine import Engine
+from ..layers import BlockMatmul, Convolution2d, ImageLayout
+from .digits_model import PIXELS, SIDE, Array, DigitsModel, default_model, images_per_ciphertext
 
 DEPTH = 5
 """Levels from input to logits."""
@@ -43,36 +34,38 @@ class DigitsCircuit:
 
     def __init__(self, model: DigitsModel | None = None, slots: int = 8192) -> None:
         model = model or default_model()
-        self.model, self.slots = model, slots
-        repeat = images_per_ciphertext(slots)
-        patterns = conv_patterns(model)
-        channels = [[{SIDE * dy + dx: row[k] for k, (dy, dx) in enumerate(OFFSETS)}] for row in patterns]
-        self._conv = TransformGrid(channels, slots=slots, mode="naive", compact=True)
-        self._conv_bias = [float(bias) for bias in model.conv_bias]
-        hidden = [block_diagonals(matrix) for matrix in hidden_matrices(model)]
-        self._hidden = TransformGrid([hidden], slots=slots, mode="small_key", compact=True)
-        self._hidden_bias = np.tile(padded(model.hidden_bias), repeat)
-        output = block_diagonals(output_matrix(model))
-        self._output = LinearTransform(output, slots=slots, mode="small_key", compact=True)
-        self._output_bias = np.tile(padded(model.output_bias), repeat)
+        self._images = images_per_ciphertext(slots)
+        layout = ImageLayout(SIDE, SIDE, PIXELS)
+        kernels = model.conv_weight[:, np.newaxis]
+        self._conv = Convolution2d(kernels, layout, slots, bias=model.conv_bias, compact=True)
+        channels = np.split(model.hidden_weight, model.channels, axis=1)
+        self._hidden = BlockMatmul([channels], PIXELS, slots, mode="small_key", compact=True)
+        # Folding leaves values behind the hidden layer's results, which this layer multiplies by zero.
+        self._output = BlockMatmul(
+            [[model.output_weight]], PIXELS, slots, fold=False, mode="small_key", compact=True
+        )
+        self._hidden_bias = self._in_every_block(model.hidden_bias)
+        self._output_bias = self._in_every_block(model.output_bias)
 
-    @property
-    def plain_bytes(self) -> int:
-        """Bytes of the largest layer's weights in the clear, needed while they are encoded."""
-        return max(each.plain_bytes for each in (self._conv, self._hidden, self._output))
+    def _in_every_block(self, values: Array) -> Array:
+        """Values at the start of every block, zeros behind."""
+        return np.tile(np.pad(values, (0, PIXELS - len(values))), self._images)
 
     def __call__(self, images: Ciphertext, phase: Phase = _no_phase) -> Ciphertext:
         """Logits of image b in slots 64 b .. 64 b + 9 (zeros behind them) from packed `images`."""
         images = images.drop_level(min(images.level, DEPTH))  # fewer primes, smaller keys
         with phase("convolution"):
-            outputs = self._conv([images])
-            channels = [z + bias for z, bias in zip(outputs, self._conv_bias, strict=True)]
+            channels = self._conv([images])
         with phase("square 1"):
             channels = [z * z for z in channels]
         with phase("hidden layer"):
-            (half_sums,) = self._hidden(channels)
-            z = half_sums + half_sums.rotate(HALF) + self._hidden_bias
+            z = self._hidden(channels)[0] + self._hidden_bias
         with phase("square 2"):
             z = z * z
         with phase("output layer"):
-            return self._output(z) + self._output_bias
+            return self._output([z])[0] + self._output_bias
+
+    def plain_bytes(self, engine: Engine) -> int:
+        """Bytes of the largest layer's weights in the clear, which are needed while they are encoded."""
+        layers = ((self._conv, DEPTH), (self._hidden, DEPTH - 2), (self._output, DEPTH - 4))
+        return max(layer.plain_bytes(engine, level) for layer, level in layers)

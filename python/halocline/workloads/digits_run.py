@@ -116,7 +116,7 @@ class DigitsRun:
             client_footprint(self.params, traced, 2 * len(cts)),
         ):
             footprint.rows |= part.rows
-        footprint.add("weights while they are encoded", circuit.plain_bytes)
+        footprint.add("weights while they are encoded", circuit.plain_bytes(engine))
         self.report = self._head(engine, reports) | self._quality(logits)
         self.report |= {
             "key_bytes": footprint.rows["engine keys"],
