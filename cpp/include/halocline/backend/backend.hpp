@@ -27,8 +27,11 @@ class backend {
   backend(const backend&) = delete;
   backend& operator=(const backend&) = delete;
 
+  /// As `make_backend` calls it: "cpu".
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+  /// Whether the operation exists for words of that many bits (32 or 64); if not, it throws device_error.
   [[nodiscard]] virtual bool supports(op_kind op, unsigned word_bits) const noexcept = 0;
+  /// What it runs on.
   [[nodiscard]] virtual capability describe() const = 0;
   [[nodiscard]] memory::runtime& runtime() const noexcept { return *runtime_; }
   [[nodiscard]] const std::shared_ptr<memory::runtime>& runtime_handle() const noexcept { return runtime_; }

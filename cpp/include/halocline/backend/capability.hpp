@@ -15,6 +15,7 @@ enum class op_kind : std::uint8_t {
   set_zero, upload, download,
 };
 
+/// Number of values of `op_kind`.
 inline constexpr std::size_t op_kind_count = 22;
 
 /// Name of an operation as in the interface and in traces.

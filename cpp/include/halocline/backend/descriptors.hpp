@@ -16,7 +16,9 @@ struct window {
   std::uint32_t first = 0;
   std::uint32_t count = 0;
 
+  /// First prime behind the range.
   [[nodiscard]] constexpr std::uint32_t end() const noexcept { return first + count; }
+  /// Whether a prime index lies in the range.
   [[nodiscard]] constexpr bool contains(std::uint32_t prime) const noexcept {
     return prime >= first && prime < end();
   }
@@ -48,6 +50,7 @@ struct ring_tables {
   /// no butterfly uses, holds N^-1), and their Shoup quotients.
   memory::buffer roots;
 
+  /// Ring degree N, bytes of a word, bytes of a limb (N words).
   [[nodiscard]] std::size_t n() const noexcept { return std::size_t{1} << log_n; }
   [[nodiscard]] std::size_t word_bytes() const noexcept { return word_bits / 8; }
   [[nodiscard]] std::size_t limb_bytes() const noexcept { return n() * word_bytes(); }

@@ -10,6 +10,7 @@
 
 namespace halocline::backend {
 
+/// How a backend is set up.
 struct backend_options {
   memory::runtime_options memory;
   /// Worker threads of the CPU backend; 0 takes the number of processors.

@@ -59,6 +59,7 @@ class client {
   /// @throws invalid_argument when the secret key does not live in the runtime of `ctx`
   client(std::shared_ptr<context> ctx, secret_key secret, const client_options& options = {});
 
+  /// Parameters of everything that it makes, and the context in which it makes them.
   [[nodiscard]] const params::parameters& parameters() const noexcept { return ctx_->parameters(); }
   [[nodiscard]] context& ctx() const noexcept { return *ctx_; }
   [[nodiscard]] const std::shared_ptr<context>& ctx_handle() const noexcept { return ctx_; }

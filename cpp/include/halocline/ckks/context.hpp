@@ -17,6 +17,7 @@ class context {
   context(const context&) = delete;
   context& operator=(const context&) = delete;
 
+  /// What operations work with: parameters, ring, base conversions; the backend, its runtime and tables.
   [[nodiscard]] const params::parameters& parameters() const noexcept { return ring_.parameters(); }
   [[nodiscard]] ring::context& ring() noexcept { return ring_; }
   [[nodiscard]] rns::base_converter& converter() noexcept { return converter_; }
@@ -29,6 +30,8 @@ class context {
   rns::base_converter converter_;
 };
 
+/// A context of `parameters` on `device`, which no other context should share.
+/// @throws out_of_memory when the tables exceed the budget
 [[nodiscard]] inline std::shared_ptr<context> make_context(params::parameters parameters,
                                                            std::shared_ptr<backend::backend> device) {
   return std::make_shared<context>(std::move(parameters), std::move(device));

@@ -32,11 +32,14 @@ class engine {
   /// budget
   explicit engine(params::parameters parameters, const engine_options& options = {});
 
+  /// Parameters of everything that it computes with, and the context in which results live.
   [[nodiscard]] const params::parameters& parameters() const noexcept { return ctx_->parameters(); }
   [[nodiscard]] context& ctx() const noexcept { return *ctx_; }
   [[nodiscard]] const std::shared_ptr<context>& ctx_handle() const noexcept { return ctx_; }
   [[nodiscard]] const engine_options& options() const noexcept { return options_; }
+  /// Whether it executes shapes only.
   [[nodiscard]] bool is_ghost() const noexcept { return recorded_ != nullptr; }
+  /// Its operations, and the keys that they use.
   [[nodiscard]] evaluator& evaluate() noexcept { return *evaluator_; }
   [[nodiscard]] key_set& keys() noexcept { return *keys_; }
 

@@ -31,10 +31,13 @@ class evaluator {
 
   [[nodiscard]] context& ctx() const noexcept { return ctx_; }
   [[nodiscard]] key_set& keys() const noexcept { return keys_; }
+  /// The encoder for plaintext operands.
   [[nodiscard]] encoder& encode() noexcept { return encoder_; }
   [[nodiscard]] maintenance mode() const noexcept { return mode_; }
+  /// Chooses how products are finished from now on.
   void set_mode(maintenance mode) noexcept { mode_ = mode; }
 
+  /// a + b, a - b, -a. Automatic: the operand of the higher level comes down to the other's level and scale.
   [[nodiscard]] ciphertext add(const ciphertext& a, const ciphertext& b);
   [[nodiscard]] ciphertext sub(const ciphertext& a, const ciphertext& b);
   [[nodiscard]] ciphertext negate(const ciphertext& a);

@@ -13,6 +13,7 @@ namespace halocline::memory {
 /// are ever dirty.
 enum class object_class : std::uint8_t { evaluation_key, plaintext, ciphertext, scratch, table };
 
+/// Number of values of `object_class`.
 inline constexpr std::size_t object_class_count = 5;
 
 /// Name of a class as traces and messages spell it.

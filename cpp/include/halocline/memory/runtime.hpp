@@ -43,6 +43,7 @@ class access {
   access() noexcept = default;
 };
 
+/// How a runtime is set up.
 struct runtime_options {
   /// Bytes of the fast tier that may be live; 0 means unlimited.
   std::size_t budget_bytes = 0;
@@ -77,6 +78,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   [[nodiscard]] access acquire(std::span<const operand> reads, std::span<const operand> writes,
                                std::string_view op, stream_view stream = {});
 
+  /// The counters at this moment.
   [[nodiscard]] stats statistics() const;
   /// Sets the peak counters back to the present live bytes.
   void reset_peak();

@@ -12,6 +12,7 @@ namespace halocline::memory {
 class tier {
  public:
   virtual ~tier() = default;
+  /// For messages: "host".
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
   /// Returns `bytes` bytes aligned to 64 or more, uninitialised; nullptr when the place cannot give them.
   [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;

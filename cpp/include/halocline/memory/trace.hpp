@@ -15,6 +15,7 @@ namespace halocline::memory {
 /// What happened to a buffer at one step of a program.
 enum class trace_action : std::uint8_t { allocate, free, read, write };
 
+/// Name of an action as traces spell it: "allocate".
 [[nodiscard]] std::string_view to_string(trace_action action) noexcept;
 
 /// One row of a trace (design: `step,op,action,object,class,bytes,offset,stream,time_ns,tag`).

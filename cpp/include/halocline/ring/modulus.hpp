@@ -16,6 +16,7 @@ template <>
 struct double_width<std::uint64_t> {
   __extension__ using type = unsigned __int128;
 };
+/// Unsigned integer twice as wide as the word.
 template <typename WordT>
 using double_word = typename double_width<WordT>::type;
 

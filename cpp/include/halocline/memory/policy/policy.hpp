@@ -37,7 +37,9 @@ enum class placement : unsigned char {
 class policy {
  public:
   virtual ~policy() = default;
+  /// As `make_policy` calls it.
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+  /// Where the bytes go. Pure: the same state and request give the same answer.
   [[nodiscard]] virtual placement decide(const policy_state& state, const allocation_request& request) const = 0;
 };
 
