@@ -289,7 +289,7 @@ class Ciphertext:
         return self._made(self._on("rescale")._core.rescale(self._core))
 
     def drop_level(self, level: int) -> Ciphertext:
-        """The same values at a lower level: less to compute with. Costs nothing."""
+        """The same values at a lower level: less to compute with. One division with rounding."""
         engine = self._on("drop_level")
         return self._made(
             engine._core.drop_level(self._core, integer(level, "drop_level: level", 0, self.level))
