@@ -92,7 +92,8 @@ HWY_INLINE void forward_stages(const lazy_prime<WordT>& f, vec<WordT>* x, const 
 template <unsigned Stages, unsigned Last, typename WordT>
 HWY_INLINE void inverse_stages(const lazy_prime<WordT>& f, vec<WordT>* x, const group_factors<WordT, Stages>& w) {
   HWY_UNROLL(16)
-  for (unsigned s = Stages; s-- > Last;) {
+  for (unsigned done = 0; done < Stages - Last; ++done) {
+    const unsigned s = Stages - 1 - done;
     const unsigned half = 1U << (Stages - 1 - s);
     HWY_UNROLL(16)
     for (unsigned i = 0; i < (1U << (Stages - 1)); ++i) {
