@@ -210,6 +210,14 @@ void bind_engine(nb::module_& module) {
       .def("add_key", add_key, nb::arg("keys"), nb::arg("galois_element"))
       .def("list_keys", [](bound_engine& self) { return rows_of(self.value->keys().list()); })
       .def("needed_keys", [](const bound_engine& self) { return rows_of(self.value->needed_keys()); })
+      .def(
+          "prepare_keys",
+          [](bound_engine& self, const std::vector<std::tuple<std::uint64_t, unsigned>>& rows) {
+            std::vector<ckks::key_request> requests;
+            for (const auto& [element, level] : rows) requests.push_back({element, level});
+            locked(*self.where, [&] { self.value->prepare_keys(requests); });
+          },
+          nb::arg("requests"))
       .def("load", load, nb::arg("ciphertext"))
       .def(
           "placeholder",

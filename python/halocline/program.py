@@ -43,21 +43,21 @@ class ProgramTrace:
 
 
 def trace_program(params: Params, program: Callable[..., Any], *args: Any) -> ProgramTrace:
-    """Executes `program(*args)` on a ghost engine and says what it touches and which keys it needs.
+    """Executes `program(*args)` on ghost engines and says what it touches and which keys it needs.
+
+    The program is called twice: first to learn its keys, then with keys of the right size from the start.
 
     Arguments may be ciphertexts, of which only the shape matters, and arrays of numbers, which stand for what
     `client.encrypt` makes of them; lists, tuples and dictionaries of these; anything else is passed on as it
     is. Without arguments every required positional parameter of the program becomes a fresh ciphertext of all
     slots.
     """
-    expect(params, Params, "trace_program")
-    if not callable(program):
-        raise WrongType(f"trace_program: got {kind_of(program)}, expected a function of ciphertexts")
+    plan = key_plan(params, program, *args)
     engine = Engine(params, device="ghost")
-    shapes = [_shaped(each, engine) for each in args] if args else _fresh(program, engine)
+    engine._core.prepare_keys(plan.requests())
     with engine.record() as trace:
-        result = program(*shapes)
-    return ProgramTrace(trace, engine.key_plan, engine.stats(), result)
+        result = program(*_shapes(program, args, engine))
+    return ProgramTrace(trace, plan, engine.stats(), result)
 
 
 def key_plan(params: Params, program: Callable[..., Any], *args: Any) -> KeyPlan:
@@ -65,7 +65,16 @@ def key_plan(params: Params, program: Callable[..., Any], *args: Any) -> KeyPlan
 
     `client.evaluation_keys(plan=plan)` generates exactly these.
     """
-    return trace_program(params, program, *args).key_plan
+    expect(params, Params, "key_plan")
+    if not callable(program):
+        raise WrongType(f"key_plan: got {kind_of(program)}, expected a function of ciphertexts")
+    engine = Engine(params, device="ghost")
+    program(*_shapes(program, args, engine))
+    return engine.key_plan
+
+
+def _shapes(program: Callable[..., Any], args: tuple[Any, ...], engine: Engine) -> list[Any]:
+    return [_shaped(each, engine) for each in args] if args else _fresh(program, engine)
 
 
 def _fresh(program: Callable[..., Any], engine: Engine) -> list[Ciphertext]:

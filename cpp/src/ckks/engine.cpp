@@ -70,6 +70,13 @@ ciphertext engine::placeholder(unsigned level, double scale, std::uint32_t slots
   return shape;
 }
 
+void engine::prepare_keys(std::span<const key_request> requests) {
+  HALOCLINE_EXPECTS(
+      is_ghost(), invalid_argument,
+      "prepare keys: only an engine on the ghost device has keys without contents; use add_keys");
+  for (const key_request& request : requests) recorded_->prepare(request);
+}
+
 std::vector<key_request> engine::needed_keys() const {
   HALOCLINE_EXPECTS(is_ghost(), invalid_argument,
                     "needed keys: only an engine on the ghost device records which keys a program uses");

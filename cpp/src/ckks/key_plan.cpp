@@ -20,12 +20,21 @@ const evaluation_key& recording_key_set::get(std::uint64_t galois_element, unsig
                     "; the highest level is ", parameters.max_level());
   unsigned& highest = levels_.try_emplace(galois_element, level).first->second;
   highest = std::max(highest, level);
-  evaluation_key& key = keys_[galois_element];
-  if (!key.digits.empty()) return key;
+  const evaluation_key& key = keys_[galois_element];
   // For the highest level of the parameters, so that the key stays the same object when a higher request
   // follows.
-  key.galois_element = galois_element;
-  key.level = parameters.max_level();
+  if (key.digits.empty() || key.level < level) prepare({galois_element, parameters.max_level()});
+  return key;
+}
+
+void recording_key_set::prepare(const key_request& request) {
+  const params::parameters& parameters = ghost_.parameters();
+  HALOCLINE_EXPECTS(request.level <= parameters.max_level(), invalid_argument, "key for level ",
+                    request.level, "; the highest level is ", parameters.max_level());
+  evaluation_key& key = keys_[request.galois_element];
+  key.galois_element = request.galois_element;
+  key.level = request.level;
+  key.digits.clear();
   const std::size_t bytes = evaluation_key::limb_count(parameters, key.level) * parameters.limb_bytes();
   for (unsigned j = 0; j < evaluation_key::digit_count(parameters, key.level); ++j) {
     evaluation_key_digit digit;
@@ -34,7 +43,6 @@ const evaluation_key& recording_key_set::get(std::uint64_t galois_element, unsig
     digit.source.stream = j;
     key.digits.push_back(std::move(digit));
   }
-  return key;
 }
 
 std::vector<key_request> recording_key_set::requests() const {

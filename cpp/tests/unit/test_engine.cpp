@@ -74,6 +74,23 @@ TEST_F(Engine, GhostRunNamesExactlyTheNeededKeys) {
   EXPECT_NO_THROW((void)program(server, server.load(owner.ctx(), owner.encrypt(complex_vector(4)))));
 }
 
+TEST_F(Engine, SecondGhostRunHasKeysOfTheRightSize) {
+  engine_options options = single();
+  options.device = "ghost";
+  const std::vector<key_request> requests{{parameters.galois_element(1), 1}};
+  engine ghost(parameters, options);
+  ghost.prepare_keys(requests);
+  const std::size_t prepared = ghost.ctx().runtime().statistics().live_bytes;
+  const ciphertext shape = ghost.placeholder(1, parameters.level(1).scale, 4);
+  (void)ghost.evaluate().rotate(shape, 1);
+  EXPECT_EQ(ghost.needed_keys(), requests);
+  const auto& by_class = ghost.ctx().runtime().statistics().peak_by_class;
+  const std::size_t keys = by_class[static_cast<std::size_t>(memory::object_class::evaluation_key)];
+  EXPECT_LE(keys, prepared) << "no key was made during the run";
+  EXPECT_EQ(keys, ghost.keys().get(parameters.galois_element(1), 1).bytes());
+  EXPECT_EQ(ghost.keys().get(parameters.galois_element(1), 3).level, 3U) << "grows when asked for more";
+}
+
 TEST_F(Engine, MissingKeysAndPlaceholdersAreRefused) {
   engine server(parameters, single());
   const ciphertext x = server.load(owner.ctx(), owner.encrypt(complex_vector(4)));

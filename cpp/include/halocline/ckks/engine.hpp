@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,9 @@ class engine {
   /// @throws invalid_argument unless this is a ghost, `level` exists and `slots` is a power of two up to N/2
   [[nodiscard]] ciphertext placeholder(unsigned level, double scale, std::uint32_t slots);
 
+  /// Makes keys as shapes: see `recording_key_set::prepare`.
+  /// @throws invalid_argument unless this is a ghost
+  void prepare_keys(std::span<const key_request> requests);
   /// The keys that a ghost run asked for, each with the highest level.
   /// @throws invalid_argument unless this is a ghost
   [[nodiscard]] std::vector<key_request> needed_keys() const;

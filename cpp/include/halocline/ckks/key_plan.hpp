@@ -18,6 +18,10 @@ class recording_key_set final : public key_set {
   /// @throws invalid_argument unless the context is on the ghost backend
   explicit recording_key_set(context& ghost);
 
+  /// Makes a key as a shape for that level now: for a second run, whose keys are there from the start and as
+  /// large as the first run has found them to be. Does not count as a use.
+  /// @throws invalid_argument when the level does not exist
+  void prepare(const key_request& request);
   [[nodiscard]] const evaluation_key& get(std::uint64_t galois_element, unsigned level) override;
   [[nodiscard]] bool contains(std::uint64_t, unsigned) const override { return true; }
   [[nodiscard]] std::vector<key_request> list() const override { return requests(); }
