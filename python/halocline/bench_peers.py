@@ -173,7 +173,7 @@ def _two_threads(peer_set: peer_sets.PeerSet, repetitions: int, timer: Timer) ->
     x, y = operands(peer_set.slots)
     name = peer_sets.MULTIPLY_FULL
     calls = {str(threads): HaloclineSide(peer_set, x, y, threads).calls[name] for threads in (1, 2)}
-    timings = timer(calls, repetitions)
+    timings = timer(calls, repetitions, own_caches=True)
     return {
         "set": peer_set.name,
         "operation": name,

@@ -38,7 +38,7 @@ class FakeSide:
         return result
 
 
-def fake_timer(calls, repetitions):
+def fake_timer(calls, repetitions, own_caches=False):
     """Halocline takes 1 to 3 ms, SEAL ten and OpenFHE twenty times as long; two threads halve a time."""
     factor = {"halocline": 1.0, "seal": 10.0, "openfhe": 20.0, "1": 1.0, "2": 0.5}
     return {name: Timing(2.0 * factor[name], 1.0 * factor[name], 3.0 * factor[name]) for name in calls}
@@ -76,7 +76,9 @@ def test_json_has_the_documented_fields(fakes, tmp_path):
     content = bench_peers.run_peers([SMALL], json_path=path, timer=fake_timer)
     assert json.loads(path.read_text()) == content
     assert content["schema"] == 1 and content["commit"] == hc.__commit__
-    assert {"cpu", "cores", "simd", "os", "python", "load_before"} <= content["machine"].keys()
+    machine_fields = {"cpu", "cores", "simd", "os", "python", "scheduler", "environment", "load_before"}
+    assert machine_fields <= content["machine"].keys()
+    assert content["machine"]["environment"]["GOMP_SPINCOUNT"], "how threads wait decides about two of them"
     assert content["peers"]["openfhe"] == {"version": None, "reason": "No module named 'openfhe'"}
     assert content["references"]["of_this_run"] is False
     (only,) = content["sets"]
@@ -134,13 +136,25 @@ def test_openfhe_has_a_column_where_it_can_be_imported(fakes):
     assert "OpenFHE: 1.6.1" in text and "40.0 (20.0)" in text
 
 
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_no_figure_is_cut_off(fakes, width):
+    fakes.update(openfhe=object(), reason="")
+    content = bench_peers.run_peers(["n15-d16"], timer=fake_timer)
+    text = printed(content, width)
+    assert "\N{HORIZONTAL ELLIPSIS}" not in text
+    assert max(map(len, text.splitlines())) <= width
+    assert "81.1" in text and "not of this run" in text
+    assert ("(1.00)" in text) == (width >= report.WIDE)
+
+
 def test_table_names_targets_and_marks_other_runs(fakes):
     content = bench_peers.run_peers([SMALL], timer=fake_timer)
     text = printed(content)
     assert "N=2^14, log Q 309.7 (SEAL 299.9)" in text
     assert "2.00 (1.00)" in text and "20.0 (10.0)" in text and "10.00x" in text
     assert ">= 4.3x" in text and ">= 2.5x" in text
-    assert text.count("not of this run:") >= 2 and "16.7" in text and "8.05" in text
+    assert "16.7" in text and "8.05" in text
+    assert f"{report.MARK} not of this run" in text and text.count(report.MARK) >= 4
     assert "not in this run: No module named 'openfhe'" in text
 
 
@@ -235,6 +249,18 @@ def test_contenders_take_turns_and_warm_ups_do_not_count():
     )
     assert order == ["a", "b"] * 5
     assert timings == {"a": Timing(1.0, 1.0, 1.0), "b": Timing(1.0, 1.0, 1.0)}
+
+
+def test_own_caches_are_warmed_by_an_untimed_call():
+    order = []
+    ticks = iter(range(100))
+
+    def clock():
+        order.append("clock")
+        return next(ticks)
+
+    time_interleaved({"a": lambda: order.append("a")}, repetitions=1, own_caches=True, clock=clock)
+    assert order == ["a", "clock", "a", "clock"] * 3
 
 
 def test_results_are_freed_after_the_clock_has_stopped():

@@ -32,14 +32,31 @@ def load_average() -> float | None:
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 
+def scheduler() -> str:
+    """Scheduling class of this process: "normal" unless somebody gave it another."""
+    if not hasattr(os, "sched_getscheduler"):
+        return "normal"
+    names = {
+        os.SCHED_OTHER: "normal",
+        os.SCHED_FIFO: "fifo",
+        os.SCHED_RR: "round robin",
+        os.SCHED_BATCH: "batch",
+    }
+    policy = os.sched_getscheduler(0)
+    return names.get(policy, f"policy {policy}")
+
+
 def describe(load_before: float | None) -> dict[str, Any]:
-    """Processor, cores, SIMD level of our kernels, system; how busy it was before and is now."""
+    """Processor, cores, SIMD level of our kernels, system, thread settings; how busy it was and is."""
+    settings = {name: value for name, value in os.environ.items() if name.startswith(("OMP_", "GOMP_"))}
     return {
         "cpu": processor(),
         "cores": usable_cores(),
         "simd": Engine(Params.preset("n13-d3")).describe()["simd"],
         "os": platform.platform(),
         "python": platform.python_version(),
+        "scheduler": scheduler(),
+        "environment": settings,
         "load_before": load_before,
         "load_after": load_average(),
     }

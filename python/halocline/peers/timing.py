@@ -27,13 +27,20 @@ class Timing:
 def time_interleaved(
     calls: Mapping[str, Callable[[], Any]],
     repetitions: int,
+    own_caches: bool = False,
     clock: Callable[[], int] = time.perf_counter_ns,
 ) -> dict[str, Timing]:
-    """Times `repetitions` rounds after two warm-up rounds; results are freed after their time was taken."""
+    """Times `repetitions` rounds after two warm-up rounds; results are freed after their time was taken.
+
+    With `own_caches` a contender makes an untimed call before each timed one, so that the caches hold its
+    data and not those of the one before.
+    """
     samples: dict[str, list[float]] = {name: [] for name in calls}
     with _without_collector():
         for turn in range(WARM_UPS + repetitions):
             for name, call in calls.items():
+                if own_caches:
+                    call()
                 begin = clock()
                 result = call()
                 nanoseconds = clock() - begin
