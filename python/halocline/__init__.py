@@ -17,7 +17,7 @@ import os as _os
 
 # Worker threads that wait for work spin for some microseconds, then sleep. By default they would spin for
 # milliseconds: when other processes want the same cores, each thread would wait for the other's time slices
-# and run many times slower. Without any spinning, two threads are hardly faster than one. Users' settings win.
+# and run many times slower. Without spinning, two threads are hardly faster than one. Users' settings win.
 _os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 _os.environ.setdefault("GOMP_SPINCOUNT", "2000")  # GNU's runtime, which then ignores the policy
 
