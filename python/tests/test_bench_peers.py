@@ -237,6 +237,13 @@ def test_missing_openfhe_has_a_reason(monkeypatch):
     assert openfhe_side.os.environ["OMP_NUM_THREADS"] == "3"
 
 
+def test_refusal_of_openfhe_says_how_to_go_on(monkeypatch):
+    monkeypatch.setattr(openfhe_side, "openfhe_version", lambda: "9.9")
+    x, y = peer_side.operands(4)
+    with pytest.raises(hc.Error, match=r"OpenFHE 9\.9 refuses set n14-d6: .*CCParamsCKKSRNS.*pip uninstall"):
+        openfhe_side.OpenfheSide(json, sets.SETS[0], x, y)
+
+
 def test_contenders_take_turns_and_warm_ups_do_not_count():
     order = []
     ticks = itertools.count(step=1_000_000)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import Error
 from . import sets
 from .side import Values
 
@@ -27,7 +28,7 @@ def import_openfhe() -> tuple[Any, str]:
     os.environ["OMP_NUM_THREADS"] = "1"
     try:
         return importlib.import_module("openfhe"), ""
-    except ImportError as error:
+    except (ImportError, OSError) as error:  # OSError: a wheel of a newer system
         return None, str(error)
     finally:
         if before is None:
@@ -49,7 +50,13 @@ class OpenfheSide:
     def __init__(self, module: Any, peer_set: sets.PeerSet, x: Values, y: Values) -> None:
         self._module = module
         self._slots = peer_set.slots
-        self._context = self._make_context(peer_set)
+        try:
+            self._context = self._make_context(peer_set)
+        except (RuntimeError, AttributeError, TypeError) as error:
+            raise Error(
+                f"bench peers: OpenFHE {openfhe_version()} refuses set {peer_set.name}: {error}; to compare "
+                f"without it, run pip uninstall {DISTRIBUTION}"
+            ) from None
         self._keys = self._context.KeyGen()
         self._context.EvalMultKeyGen(self._keys.secretKey)
         self._context.EvalRotateKeyGen(self._keys.secretKey, [1])

@@ -29,7 +29,8 @@ def import_seal() -> Any:
     except ImportError as error:
         raise PeerNotInstalled(
             f"bench peers: {DISTRIBUTION} cannot be imported ({error}); install the extra 'peers' into this "
-            "Python: pip install 'halocline[peers]', or in a checkout .venv/bin/pip install seal-python"
+            "Python: pip install 'halocline[peers]', or in a checkout "
+            ".venv/bin/pip install -r tools/requirements/peers.txt"
         ) from None
     if not hasattr(module, "CKKSEncoder"):
         raise PeerNotInstalled(
