@@ -25,8 +25,8 @@ struct window {
   bool operator==(const window&) const = default;
 };
 
-/// Limbs of one polynomial inside a buffer: limb i is modulo prime `primes.first + i` and occupies the N words
-/// from word (limb + i) * N on. All residues are fully reduced.
+/// Limbs of one polynomial inside a buffer: limb i is modulo prime `primes.first + i` and occupies the N
+/// words from word (limb + i) * N on. All residues are fully reduced.
 struct limb_view {
   const memory::buffer* data = nullptr;
   std::uint32_t limb = 0;
@@ -46,8 +46,8 @@ struct ring_tables {
   /// `ring::modulus<word>` for every prime, in order.
   memory::buffer moduli;
   /// For every prime 4 N words: powers of the smallest primitive 2N-th root psi in bit-reversed order
-  /// (entry i is psi^bitrev(i)), their Shoup quotients, the powers of psi^-1 in the same order (entry 0, which
-  /// no butterfly uses, holds N^-1), and their Shoup quotients.
+  /// (entry i is psi^bitrev(i)), their Shoup quotients, the powers of psi^-1 in the same order (entry 0,
+  /// which no butterfly uses, holds N^-1), and their Shoup quotients.
   memory::buffer roots;
 
   /// Ring degree N, bytes of a word, bytes of a limb (N words).
@@ -69,9 +69,9 @@ struct binary_job {
   limb_view b;
 };
 
-/// Constant of one limb, for the NTT domain: `low` applies to the first N/2 points and `high` to the others. In
-/// the bit-reversed order X^(N/2) is +I on the first half and -I on the second (I^2 = -1 mod q), so the pair
-/// (a + b I, a - b I) is the complex constant a + b i, and a real constant has low == high.
+/// Constant of one limb, for the NTT domain: `low` applies to the first N/2 points and `high` to the others.
+/// In the bit-reversed order X^(N/2) is +I on the first half and -I on the second (I^2 = -1 mod q), so the
+/// pair (a + b I, a - b I) is the complex constant a + b i, and a real constant has low == high.
 struct scalar_pair {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
@@ -101,14 +101,16 @@ struct dot_job {
   bool accumulate = false;
 };
 
-/// (d0, d1, d2) = (a0 b0, a0 b1 + a1 b0, a1 b1); outputs are none of the inputs unless each output view equals
-/// an input of the same index.
+/// (d0, d1, d2) = (a0 b0, a0 b1 + a1 b0, a1 b1); outputs are none of the inputs unless each output view
+/// equals an input of the same index.
 struct tensor_job {
   limb_view d0, d1, d2;
   limb_view a0, a1, b0, b1;
 };
 
-/// dst[j] = src[permutation[j]] on every limb (NTT domain); dst is not src.
+/// dst[j] = src[permutation[j]] on every limb (NTT domain); dst is not src. Only for tables of Galois automorphisms:
+/// kernels use that these map every aligned block of 2^b entries onto such a block (bit-reversed points of one block
+/// agree modulo a power of two in their exponents, and so do their images).
 struct automorphism_job {
   limb_view dst;
   limb_view src;
@@ -116,23 +118,26 @@ struct automorphism_job {
   const memory::buffer* permutation = nullptr;
 };
 
-/// Binary point of the fixed-point reciprocals of a base conversion. Chosen so that 2^s / d fits a word for every
-/// allowed prime (above 2^19 for 32-bit words, above 2^26 for 64-bit words) and a sum of 64 terms does not overflow.
-[[nodiscard]] constexpr unsigned reciprocal_shift(unsigned word_bits) noexcept { return word_bits == 32 ? 51 : 89; }
+/// Binary point of the fixed-point reciprocals of a base conversion. Chosen so that 2^s / d fits a word for
+/// every allowed prime (above 2^19 for 32-bit words, above 2^26 for 64-bit words) and a sum of 64 terms does
+/// not overflow.
+[[nodiscard]] constexpr unsigned reciprocal_shift(unsigned word_bits) noexcept {
+  return word_bits == 32 ? 51 : 89;
+}
 
 /// Constants of one base conversion from D = d_0 ... d_{k-1} to the primes p_t.
 struct conversion_table {
   std::vector<std::uint32_t> sources;  ///< prime indices of d_i, in any order
   std::vector<std::uint32_t> targets;  ///< prime indices of p_t
-  /// Words, in this order: k values (D / d_i)^-1 mod d_i and their k Shoup quotients; k fixed-point reciprocals
-  /// floor(2^s / d_i), s = `reciprocal_shift(word_bits)`; then for every target t the k + 1 residues
-  /// D / d_0, ..., D / d_{k-1}, -D mod p_t, in Montgomery form (times 2^w mod p_t). k <= 64.
+  /// Words, in this order: k values (D / d_i)^-1 mod d_i and their k Shoup quotients; k fixed-point
+  /// reciprocals floor(2^s / d_i), s = `reciprocal_shift(word_bits)`; then for every target t the k + 1
+  /// residues D / d_0, ..., D / d_{k-1}, -D mod p_t, in Montgomery form (times 2^w mod p_t). k <= 64.
   memory::buffer data;
 };
 
 /// Base conversion of coefficients: for each coefficient with residues x_i, let y_i = x_i (D/d_i)^-1 mod d_i,
-/// v = floor((sum_i y_i * reciprocal_i + 2^(s-1)) / 2^s), and dst_t = sum_i y_i (D/d_i) - v D mod p_t: the centred
-/// representative in [-D/2, D/2) up to the rounding of the fixed-point reciprocals.
+/// v = floor((sum_i y_i * reciprocal_i + 2^(s-1)) / 2^s), and dst_t = sum_i y_i (D/d_i) - v D mod p_t: the
+/// centred representative in [-D/2, D/2) up to the rounding of the fixed-point reciprocals.
 struct convert_job {
   std::vector<limb_view> src;  ///< coefficient form; their primes, concatenated, are the sources
   std::vector<limb_view> dst;  ///< coefficient form; their primes, concatenated, are the targets
@@ -142,7 +147,7 @@ struct convert_job {
 /// 32-byte public seed of a uniform stream.
 using seed_bytes = std::array<std::uint8_t, 32>;
 
-/// Names one polynomial of a seeded uniform stream (see `ring/sampler.hpp` for the exact words).
+/// Names one polynomial of a seeded uniform stream (see `ring/uniform_stream.hpp` for the exact words).
 struct uniform_source {
   seed_bytes seed{};
   std::uint32_t stream = 0;  ///< number of the polynomial under this seed
