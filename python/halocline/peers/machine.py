@@ -22,6 +22,17 @@ def processor() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
+def system() -> str:
+    """Distribution, C library and architecture; elsewhere than on Linux, name and release of the system."""
+    try:
+        name = platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        name = f"{platform.system()} {platform.release()}"
+    return ", ".join(
+        part for part in (name, " ".join(platform.libc_ver()).strip(), platform.machine()) if part
+    )
+
+
 def usable_cores() -> int:
     """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -53,7 +64,7 @@ def describe(load_before: float | None) -> dict[str, Any]:
         "cpu": processor(),
         "cores": usable_cores(),
         "simd": Engine(Params.preset("n13-d3")).describe()["simd"],
-        "os": platform.platform(),
+        "os": system(),
         "python": platform.python_version(),
         "scheduler": scheduler(),
         "environment": settings,
