@@ -89,7 +89,7 @@ void expect_object(const container_reader& reader, object_kind kind, const param
                                 parameters.name(), "' (fingerprint ", to_string(parameters.fingerprint()),
                                 "); use the parameters that it was made with"));
   }
-  static_cast<void>(reader.at(parameters_section));
+  reader.verify(reader.at(parameters_section));  // not used, but damage anywhere in a container is reported
 }
 
 void expect_sections(const container_reader& reader, std::uint64_t count) {
