@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+import pickle
+
+import halocline as hc
+import pytest
+
+
+def test_named_presets_are_secure_enough():
+    names = hc.preset_names()
+    assert {"n13-d3", "n14-d7", "n15-d14", "n16-d25"} <= set(names)
+    assert {"FVa", "FVb", "FVc", "FGa", "FGb", "FTa", "FTb"} <= set(names)
+    for name in names:
+        assert hc.preset_description(name)
+        if not name.startswith("test-"):
+            assert hc.Params.preset(name).security_bits >= 128
+
+
+def test_contract_fields():
+    params = hc.Params.preset("n14-d7")
+    assert (params.name, params.log_n, params.n, params.slots, params.max_level) == ("n14-d7", 14, 16384, 8192, 7)
+    assert params.word_bits == 32
+    assert params.log2_pq == pytest.approx(params.log2_p + params.log2_q)
+    assert params.log2_pq <= params.max_log2_pq
+    assert params.security_source
+    assert "131 bits" in repr(params) or "bits of security" in repr(params)
+
+
+def test_level_table():
+    params = hc.Params.preset("n13-d3")
+    assert [row.level for row in params.levels] == [0, 1, 2, 3]
+    sizes = [row.log2_modulus for row in params.levels]
+    assert sizes == sorted(sizes)
+    top = params.level(3)
+    assert top.primes == top.terminals + top.mains
+    assert params.ciphertext_bytes(3) == top.ciphertext_bytes == 2 * top.primes * params.n * 4
+    assert params.ciphertext_bytes() == params.ciphertext_bytes(3)
+    assert params.ciphertext_bytes(3, components=3) == 3 * params.plaintext_bytes(3)
+    assert params.key_bytes(seeded=True) < params.key_bytes()
+    with pytest.raises(hc.InvalidArgument, match="0 to 3"):
+        params.level(4)
+
+
+def test_insecure_parameters_are_refused_unless_asked_for():
+    for make in (
+        lambda **extra: hc.Params.preset("test-n10-d3", **extra),
+        lambda **extra: hc.Params.from_json(hc.Params.preset("test-n10-d3", allow_insecure=True).to_json(), **extra),
+        lambda **extra: hc.Params(log_n=10, depth=3, **extra),
+    ):
+        with pytest.raises(hc.InsecureParameters, match="allow_insecure"):
+            make()
+        assert make(allow_insecure=True).security_bits < 128
+
+
+def test_fields_make_parameters():
+    source = json.loads(hc.Params.preset("n13-d3").to_json())
+    fields = {key: value for key, value in source.items() if key not in ("schema", "allow_insecure")}
+    made = hc.Params(**fields)
+    assert made == hc.Params.preset("n13-d3")
+
+
+@pytest.mark.parametrize(
+    "fields", [{"log_n": 5}, {"log_n": 14, "no_such_field": 1}, {"word_bits": 16}, {"depth": -1}, {"log_n": "x"}]
+)
+def test_bad_fields_are_named(fields):
+    with pytest.raises(hc.InvalidArgument):
+        hc.Params(**fields)
+
+
+def test_json_round_trip_and_errors():
+    params = hc.Params.preset("n14-d7")
+    again = hc.Params.from_json(params.to_json())
+    assert again == params
+    assert hash(again) == hash(params)
+    assert again.fingerprint == params.fingerprint
+    assert hc.Params.from_json(params.to_json(0).encode()) == params
+    for text in ("", "{", "[]", "nonsense", b"\xff\xfe", '{"schema": 99, "log_n": 14}', params.to_json()[:-3]):
+        with pytest.raises(hc.Error):
+            hc.Params.from_json(text)
+    with pytest.raises(hc.WrongType):
+        hc.Params.from_json(17)
+
+
+def test_bytes_files_and_pickle(tmp_path, params):
+    secure = hc.Params.preset("n13-d3")
+    assert hc.Params.from_bytes(secure.to_bytes()) == secure
+    secure.save(tmp_path / "p.hlc")
+    assert hc.Params.load(tmp_path / "p.hlc") == secure
+    assert pickle.loads(pickle.dumps(params)) == params
+    assert pickle.loads(pickle.dumps(params)).max_level == params.max_level
+    with pytest.raises(hc.InsecureParameters):
+        hc.Params.from_bytes(params.to_bytes())
+    assert hc.Params.from_bytes(params.to_bytes(), allow_insecure=True) == params
+
+
+def test_unknown_preset_lists_the_known_ones():
+    with pytest.raises(hc.InvalidArgument, match="n14-d7"):
+        hc.Params.preset("n99")
+    with pytest.raises(hc.WrongType):
+        hc.Params.preset(14)
+
+
+def test_equality_ignores_the_name():
+    source = json.loads(hc.Params.preset("n13-d3").to_json())
+    renamed = hc.Params.from_json(json.dumps(source | {"name": "mine"}))
+    assert renamed == hc.Params.preset("n13-d3")
+    assert renamed != hc.Params.preset("n14-d7")
+    assert renamed != "n13-d3"
