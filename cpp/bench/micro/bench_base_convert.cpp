@@ -11,7 +11,8 @@ using bench::ring_bench_rig;
 template <typename WordT>
 std::vector<WordT> any_constants(std::uint32_t sources, std::uint32_t targets) {
   std::vector<WordT> words(3 * sources + targets * (sources + 1));
-  for (std::size_t i = 0; i < words.size(); ++i) words[i] = static_cast<WordT>(1000003 * (i + 1) % (1U << 21));
+  for (std::size_t i = 0; i < words.size(); ++i)
+    words[i] = static_cast<WordT>(1000003 * (i + 1) % (1U << 21));
   return words;
 }
 

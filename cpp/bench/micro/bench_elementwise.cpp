@@ -11,8 +11,8 @@ using bench::ring_bench_rig;
 constexpr std::uint32_t limbs = 24;
 constexpr backend::window all{0, limbs};
 
-using binary_op = void (backend::backend::*)(const backend::ring_tables&, std::span<const backend::binary_job>,
-                                             stream_view);
+using binary_op = void (backend::backend::*)(const backend::ring_tables&,
+                                             std::span<const backend::binary_job>, stream_view);
 
 void binary(benchmark::State& state, unsigned word_bits, unsigned log_n, binary_op op) {
   ring_bench_rig rig(word_bits, log_n, limbs, 1);
@@ -46,8 +46,8 @@ void dot(benchmark::State& state, unsigned word_bits, unsigned log_n) {
 
 void scalar_multiply(benchmark::State& state, unsigned word_bits, unsigned log_n) {
   ring_bench_rig rig(word_bits, log_n, limbs, 1);
-  const std::vector<backend::scalar_job> jobs{
-      {rig.random_limbs(all), rig.random_limbs(all), std::vector<backend::scalar_pair>(limbs, {12345, 54321})}};
+  const std::vector<backend::scalar_job> jobs{{rig.random_limbs(all), rig.random_limbs(all),
+                                               std::vector<backend::scalar_pair>(limbs, {12345, 54321})}};
   for (auto _ : state) rig.device().scalar_multiply(rig.tables(), jobs);
   bench::report(state, rig, 2 * limbs);
 }

@@ -13,8 +13,7 @@ using namespace halocline;
 using bench::ckks_bench_rig;
 
 struct operands {
-  explicit operands(ckks_bench_rig& r)
-      : rig(r), a(r.encrypt()), b(r.encrypt()), plain(r.encode()) {
+  explicit operands(ckks_bench_rig& r) : rig(r), a(r.encrypt()), b(r.encrypt()), plain(r.encode()) {
     r.eval.set_mode(ckks::maintenance::manual);
     product = r.eval.multiply(a, b);
     r.eval.set_mode(ckks::maintenance::automatic);
@@ -67,9 +66,9 @@ const bool registered = [] {
   for (const char* preset : {"n14-d6", "n15-d16", "n16-d25"}) {
     for (const unsigned threads : {1U, 2U}) {
       for (const auto& [name, op] : operations()) {
-        const std::string full =
-            "evaluator/" + name + "/" + preset + "/threads:" + std::to_string(threads);
-        benchmark::RegisterBenchmark(full.c_str(), [=](benchmark::State& state) { run(state, preset, threads, op); })
+        const std::string full = "evaluator/" + name + "/" + preset + "/threads:" + std::to_string(threads);
+        benchmark::RegisterBenchmark(full.c_str(),
+                                     [=](benchmark::State& state) { run(state, preset, threads, op); })
             ->Unit(benchmark::kMillisecond)
             ->UseRealTime();
       }

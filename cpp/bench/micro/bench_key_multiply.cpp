@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Product of 4 digits of 30 limbs with a key, with the uniform half of the key stored or expanded from its seed, and
-// the expansion alone.
+// Product of 4 digits of 30 limbs with a key, with the uniform half of the key stored or expanded from its
+// seed, and the expansion alone.
 #include "ring_bench_rig.hpp"
 
 namespace {
@@ -16,8 +16,10 @@ void multiply(benchmark::State& state, unsigned word_bits, unsigned log_n, unsig
   const backend::window all{0, limbs};
   backend::key_job job{rig.random_limbs(all), rig.random_limbs(all), {}, false};
   for (std::uint32_t i = 0; i < digits; ++i) {
-    job.digits.push_back({rig.random_limbs(all), rig.random_limbs(all).data,
-                          seeded ? nullptr : rig.random_limbs(all).data, {{}, i}});
+    job.digits.push_back({rig.random_limbs(all),
+                          rig.random_limbs(all).data,
+                          seeded ? nullptr : rig.random_limbs(all).data,
+                          {{}, i}});
   }
   const std::vector<backend::key_job> jobs{job};
   for (auto _ : state) rig.device().key_multiply_accumulate(rig.tables(), jobs);

@@ -39,7 +39,8 @@ void divide(benchmark::State& state, const std::string& preset) {
   ckks_bench_rig& rig = ckks_bench_rig::get(preset, 1);
   const ckks::ciphertext a = rig.encrypt();
   const auto digits = rns::mod_up(rig.ctx->ring(), rig.ctx->converter(), a.parts[1].chain());
-  const auto product = ckks::key_product(*rig.ctx, digits, rig.keys.get(ckks::relinearization_element, a.level));
+  const auto product =
+      ckks::key_product(*rig.ctx, digits, rig.keys.get(ckks::relinearization_element, a.level));
   for (auto _ : state) {
     auto quotient =
         ckks::divide_by_special(*rig.ctx, product, a.level, memory::object_class::scratch, "bench");

@@ -9,8 +9,8 @@ using bench::ring_bench_rig;
 
 enum class direction { forward, inverse };
 
-void transform(benchmark::State& state, unsigned word_bits, unsigned log_n, std::uint32_t limbs, unsigned threads,
-               direction which) {
+void transform(benchmark::State& state, unsigned word_bits, unsigned log_n, std::uint32_t limbs,
+               unsigned threads, direction which) {
   ring_bench_rig rig(word_bits, log_n, limbs, threads);
   const backend::limb_view x = rig.random_limbs({0, limbs});
   const std::vector<backend::unary_job> jobs{{x, x}};

@@ -21,7 +21,8 @@ namespace halocline::bench {
 /// All objects of one preset with a given number of threads; made once per process.
 struct ckks_bench_rig {
   ckks_bench_rig(const std::string& preset, unsigned threads)
-      : ctx(ckks::make_context(params::preset(preset), backend::make_backend("cpu", {.memory = {}, .threads = threads}))),
+      : ctx(ckks::make_context(params::preset(preset),
+                               backend::make_backend("cpu", {.memory = {}, .threads = threads}))),
         random(backend::seed_bytes{1}),
         generator(*ctx, random),
         secret(generator.make_secret_key()),
@@ -31,8 +32,8 @@ struct ckks_bench_rig {
         decryptor(*ctx, random),
         eval(*ctx, keys) {
     const params::parameters& p = ctx->parameters();
-    for (const std::uint64_t element : {ckks::relinearization_element, p.galois_element(1), p.galois_element(2),
-                                        p.galois_element(4), p.conjugation_element()}) {
+    for (const std::uint64_t element : {ckks::relinearization_element, p.galois_element(1),
+                                        p.galois_element(2), p.galois_element(4), p.conjugation_element()}) {
       keys.add(generator.make_evaluation_key(secret, {element, p.max_level()}));
     }
     values.resize(p.slots());

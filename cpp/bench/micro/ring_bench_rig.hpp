@@ -97,7 +97,8 @@ void register_for_rings(const std::string& name, const RunT& run) {
     for (unsigned log_n = 12; log_n <= 16; ++log_n) {
       const std::string full =
           name + "/w" + std::to_string(word_bits) + "/" + std::to_string(std::size_t{1} << log_n);
-      benchmark::RegisterBenchmark(full.c_str(), [=](benchmark::State& state) { run(state, word_bits, log_n); })
+      benchmark::RegisterBenchmark(full.c_str(),
+                                   [=](benchmark::State& state) { run(state, word_bits, log_n); })
           ->Unit(benchmark::kMicrosecond)
           ->UseRealTime();
     }

@@ -40,8 +40,8 @@ void collect(operand_list& list, const linear_job& job) {
 }
 
 void collect(operand_list& list, const dot_job& job) {
-  HALOCLINE_EXPECTS(!job.a.empty() && job.a.size() == job.b.size(), invalid_argument, "dot: ", job.a.size(), " and ",
-                    job.b.size(), " factors; expected the same positive number");
+  HALOCLINE_EXPECTS(!job.a.empty() && job.a.size() == job.b.size(), invalid_argument, "dot: ", job.a.size(),
+                    " and ", job.b.size(), " factors; expected the same positive number");
   for (std::size_t i = 0; i < job.a.size(); ++i) {
     list.same_primes(job.a[i], job.dst);
     list.same_primes(job.b[i], job.dst);
@@ -64,13 +64,14 @@ void collect(operand_list& list, const tensor_job& job) {
 }
 
 /// Requires that the primes of `views`, concatenated, are `primes`.
-void match_primes(const std::vector<limb_view>& views, const std::vector<std::uint32_t>& primes, const char* side) {
+void match_primes(const std::vector<limb_view>& views, const std::vector<std::uint32_t>& primes,
+                  const char* side) {
   std::size_t position = 0;
   for (const limb_view& view : views) {
     for (std::uint32_t i = 0; i < view.primes.count; ++i, ++position) {
-      HALOCLINE_EXPECTS(position < primes.size() && primes[position] == view.primes.first + i, invalid_argument,
-                        "base_convert: ", side, " prime ", view.primes.first + i, " is not entry ", position,
-                        " of the table");
+      HALOCLINE_EXPECTS(position < primes.size() && primes[position] == view.primes.first + i,
+                        invalid_argument, "base_convert: ", side, " prime ", view.primes.first + i,
+                        " is not entry ", position, " of the table");
     }
   }
   HALOCLINE_EXPECTS(position == primes.size(), invalid_argument, "base_convert: ", position, " ", side,
@@ -97,21 +98,22 @@ backend::backend(std::shared_ptr<memory::runtime> runtime) : runtime_(std::move(
 backend::~backend() = default;
 
 void backend::require(op_kind op, const ring_tables& ring) const {
-  HALOCLINE_EXPECTS(supports(op, ring.word_bits), device_error, "backend '", name(), "' has no ", to_string(op),
-                    " for ", ring.word_bits, "-bit words");
+  HALOCLINE_EXPECTS(supports(op, ring.word_bits), device_error, "backend '", name(), "' has no ",
+                    to_string(op), " for ", ring.word_bits, "-bit words");
 }
 
-// Every elementwise operation checks, acquires and runs in the same way; they differ in the jobs and the tables.
-#define HALOCLINE_LIMB_OPERATION(OPERATION, JOB, TABLES)                                                    \
-  void backend::OPERATION(const ring_tables& ring, std::span<const JOB> jobs, stream_view stream) {         \
-    if (jobs.empty()) return;                                                                               \
-    require(op_kind::OPERATION, ring);                                                                      \
-    operand_list list(ring, to_string(op_kind::OPERATION));                                                 \
-    for (const JOB& job : jobs) {                                                                           \
-      collect(list, job);                                                                                   \
-      TABLES;                                                                                               \
-    }                                                                                                       \
-    do_##OPERATION(ring, jobs, list.acquire(*runtime_, stream), stream);                                    \
+// Every elementwise operation checks, acquires and runs in the same way; they differ in the jobs and the
+// tables.
+#define HALOCLINE_LIMB_OPERATION(OPERATION, JOB, TABLES)                                            \
+  void backend::OPERATION(const ring_tables& ring, std::span<const JOB> jobs, stream_view stream) { \
+    if (jobs.empty()) return;                                                                       \
+    require(op_kind::OPERATION, ring);                                                              \
+    operand_list list(ring, to_string(op_kind::OPERATION));                                         \
+    for (const JOB& job : jobs) {                                                                   \
+      collect(list, job);                                                                           \
+      TABLES;                                                                                       \
+    }                                                                                               \
+    do_##OPERATION(ring, jobs, list.acquire(*runtime_, stream), stream);                            \
   }
 
 HALOCLINE_LIMB_OPERATION(ntt, unary_job, list.read_moduli(job.dst.primes); list.read_roots(job.dst.primes))
@@ -126,12 +128,14 @@ HALOCLINE_LIMB_OPERATION(tensor, tensor_job, list.read_moduli(job.d0.primes))
 HALOCLINE_LIMB_OPERATION(scalar_multiply, scalar_job, list.read_moduli(job.dst.primes))
 HALOCLINE_LIMB_OPERATION(scalar_add, scalar_job, list.read_moduli(job.dst.primes))
 HALOCLINE_LIMB_OPERATION(linear_combine, linear_job, list.read_moduli(job.dst.primes))
-HALOCLINE_LIMB_OPERATION(ntt_linear_combine, linear_job, list.read_moduli(job.dst.primes); list.write(job.b); list.read_roots(job.dst.primes))
+HALOCLINE_LIMB_OPERATION(ntt_linear_combine, linear_job, list.read_moduli(job.dst.primes); list.write(job.b);
+                         list.read_roots(job.dst.primes))
 HALOCLINE_LIMB_OPERATION(base_convert, convert_job, (void)0)
 
 #undef HALOCLINE_LIMB_OPERATION
 
-void backend::automorphism(const ring_tables& ring, std::span<const automorphism_job> jobs, stream_view stream) {
+void backend::automorphism(const ring_tables& ring, std::span<const automorphism_job> jobs,
+                           stream_view stream) {
   if (jobs.empty()) return;
   require(op_kind::automorphism, ring);
   operand_list list(ring, to_string(op_kind::automorphism));
@@ -144,7 +148,8 @@ void backend::automorphism(const ring_tables& ring, std::span<const automorphism
   do_automorphism(ring, jobs, list.acquire(*runtime_, stream), stream);
 }
 
-void backend::key_multiply_accumulate(const ring_tables& ring, std::span<const key_job> jobs, stream_view stream) {
+void backend::key_multiply_accumulate(const ring_tables& ring, std::span<const key_job> jobs,
+                                      stream_view stream) {
   if (jobs.empty()) return;
   require(op_kind::key_multiply_accumulate, ring);
   operand_list list(ring, to_string(op_kind::key_multiply_accumulate));
@@ -217,7 +222,8 @@ void backend::upload(const memory::buffer& dst, std::size_t offset, std::span<co
   do_upload(at.pointer(dst, offset), src, stream);
 }
 
-void backend::download(std::span<std::byte> dst, const memory::buffer& src, std::size_t offset, stream_view stream) {
+void backend::download(std::span<std::byte> dst, const memory::buffer& src, std::size_t offset,
+                       stream_view stream) {
   const memory::operand source{&src, offset, dst.size()};
   const memory::access at = runtime_->acquire({&source, 1}, {}, to_string(op_kind::download), stream);
   do_download(dst, at.pointer(src, offset), stream);

@@ -30,8 +30,8 @@ class operand_list {
 
   /// Requires one constant per limb of `view`.
   void one_per_limb(std::size_t constants, const limb_view& view) const {
-    HALOCLINE_EXPECTS(constants == view.primes.count, invalid_argument, op_, ": ", constants, " constants for ",
-                      view.primes.count, " limbs");
+    HALOCLINE_EXPECTS(constants == view.primes.count, invalid_argument, op_, ": ", constants,
+                      " constants for ", view.primes.count, " limbs");
   }
 
   /// Adds the moduli of `primes` to the reads.
@@ -52,8 +52,8 @@ class operand_list {
 
  private:
   [[nodiscard]] memory::operand check(const limb_view& view) const {
-    HALOCLINE_EXPECTS(view.primes.count > 0 && view.primes.end() <= ring_.primes.size(), invalid_argument, op_,
-                      ": primes [", view.primes.first, ", ", view.primes.end(), ") of a ring with ",
+    HALOCLINE_EXPECTS(view.primes.count > 0 && view.primes.end() <= ring_.primes.size(), invalid_argument,
+                      op_, ": primes [", view.primes.first, ", ", view.primes.end(), ") of a ring with ",
                       ring_.primes.size(), " primes");
     return {view.data, view.limb * ring_.limb_bytes(), view.primes.count * ring_.limb_bytes()};
   }

@@ -27,8 +27,8 @@ const ciphertext& pick(const std::optional<ciphertext>& changed, const ciphertex
   return changed ? *changed : original;
 }
 
-/// Same level, different scales: either one scale is a huge multiple of the other, then an integer factor does, or
-/// both go one level down to the canonical scale.
+/// Same level, different scales: either one scale is a huge multiple of the other, then an integer factor
+/// does, or both go one level down to the canonical scale.
 aligned align_scales(evaluator& eval, const ciphertext& a, const ciphertext& b) {
   aligned result;
   const double ratio = a.scale / b.scale;
@@ -57,8 +57,8 @@ aligned align(evaluator& eval, const ciphertext& a, const ciphertext& b, const c
   if (eval.mode() == maintenance::manual) {
     HALOCLINE_EXPECTS(a.level == b.level, invalid_argument, operation, ": levels ", a.level, " and ", b.level,
                       " differ; drop_level the higher one, or use automatic mode");
-    HALOCLINE_EXPECTS(same_scale(a.scale, b.scale, manual_tolerance), scale_mismatch, operation, ": scales 2^",
-                      std::log2(a.scale), " and 2^", std::log2(b.scale),
+    HALOCLINE_EXPECTS(same_scale(a.scale, b.scale, manual_tolerance), scale_mismatch, operation,
+                      ": scales 2^", std::log2(a.scale), " and 2^", std::log2(b.scale),
                       " differ; rescale or adjust one, or use automatic mode");
     return result;
   }
@@ -134,8 +134,9 @@ ciphertext evaluator::add_plain(const ciphertext& a, const plaintext& p) {
   check(ctx_, a, "add_plain");
   HALOCLINE_EXPECTS(p.level == a.level, invalid_argument, "add_plain: the plaintext is at level ", p.level,
                     ", the ciphertext at level ", a.level, "; encode it at that level");
-  HALOCLINE_EXPECTS(same_scale(a.scale, p.scale, manual_tolerance), scale_mismatch, "add_plain: plaintext scale 2^",
-                    std::log2(p.scale), ", ciphertext scale 2^", std::log2(a.scale), "; encode it at that scale");
+  HALOCLINE_EXPECTS(same_scale(a.scale, p.scale, manual_tolerance), scale_mismatch,
+                    "add_plain: plaintext scale 2^", std::log2(p.scale), ", ciphertext scale 2^",
+                    std::log2(a.scale), "; encode it at that scale");
   ciphertext result = clone(ctx_, a);
   const backend::binary_job job{part(result, 0), part(result, 0), p.value.chain()};
   ctx_.device().add(ctx_.tables(), {&job, 1});

@@ -10,7 +10,9 @@
 
 namespace halocline::ckks::detail {
 
-bool same_scale(double a, double b, double tolerance) { return std::abs(a - b) <= tolerance * std::max(a, b); }
+bool same_scale(double a, double b, double tolerance) {
+  return std::abs(a - b) <= tolerance * std::max(a, b);
+}
 
 long double rescale_ratio(const params::parameters& parameters, unsigned level) {
   const params::level_info& info = parameters.level(level);
@@ -30,9 +32,10 @@ double matching_plain_scale(const params::parameters& parameters, unsigned level
 }
 
 void require_level(const ciphertext& a, const char* operation) {
-  HALOCLINE_EXPECTS(a.level > 0, level_exhausted, operation,
-                    ": the ciphertext is at level 0 and has no multiplication left; choose parameters with more "
-                    "levels or multiply less deeply");
+  HALOCLINE_EXPECTS(
+      a.level > 0, level_exhausted, operation,
+      ": the ciphertext is at level 0 and has no multiplication left; choose parameters with more "
+      "levels or multiply less deeply");
 }
 
 ciphertext make_like(context& ctx, const ciphertext& like, std::size_t parts) {
@@ -49,7 +52,8 @@ ciphertext make_like(context& ctx, const ciphertext& like, std::size_t parts) {
 
 namespace {
 
-/// Residue of the integer nearest to x. A long double holds 64 significant bits, so larger integers are m 2^e.
+/// Residue of the integer nearest to x. A long double holds 64 significant bits, so larger integers are m
+/// 2^e.
 std::uint64_t rounded_residue(long double x, const ring::modulus<std::uint64_t>& q) {
   int exponent = 0;
   long double magnitude = std::round(std::abs(x));
@@ -69,9 +73,11 @@ std::uint64_t rounded_residue(long double x, const ring::modulus<std::uint64_t>&
 
 std::vector<backend::scalar_pair> constant_residues(context& ctx, backend::window primes,
                                                     std::complex<long double> value) {
-  const bool usable = std::isfinite(value.real()) && std::isfinite(value.imag()) && std::abs(value) < 0x1p120L;
-  HALOCLINE_EXPECTS(usable, invalid_argument, "constant: scaled value ", static_cast<double>(value.real()), " + ",
-                    static_cast<double>(value.imag()), "i is not finite or exceeds 2^120; scale it down");
+  const bool usable =
+      std::isfinite(value.real()) && std::isfinite(value.imag()) && std::abs(value) < 0x1p120L;
+  HALOCLINE_EXPECTS(usable, invalid_argument, "constant: scaled value ", static_cast<double>(value.real()),
+                    " + ", static_cast<double>(value.imag()),
+                    "i is not finite or exceeds 2^120; scale it down");
   std::vector<backend::scalar_pair> result;
   for (std::uint32_t i = primes.first; i < primes.end(); ++i) {
     const auto q = ring::make_modulus(ctx.tables().primes[i]);
@@ -83,11 +89,14 @@ std::vector<backend::scalar_pair> constant_residues(context& ctx, backend::windo
   return result;
 }
 
-std::vector<ring::poly> finish_switch(context& ctx, const poly_pair& extended, unsigned level, unsigned target) {
+std::vector<ring::poly> finish_switch(context& ctx, const poly_pair& extended, unsigned level,
+                                      unsigned target) {
   const params::parameters& parameters = ctx.parameters();
-  const rns::division step{parameters.special_window(), parameters.level(level).q, parameters.level(target).q, {}};
+  const rns::division step{
+      parameters.special_window(), parameters.level(level).q, parameters.level(target).q, {}};
   const std::vector<const ring::poly*> sources{&extended.first, &extended.second};
-  return rns::divide(ctx.ring(), ctx.converter(), step, sources, memory::object_class::ciphertext, ciphertext_tag);
+  return rns::divide(ctx.ring(), ctx.converter(), step, sources, memory::object_class::ciphertext,
+                     ciphertext_tag);
 }
 
 }  // namespace halocline::ckks::detail

@@ -13,7 +13,8 @@ namespace halocline::ckks::detail {
 
 inline constexpr const char* ciphertext_tag = "ciphertext";
 
-/// Two scales that differ by less than this (relatively) are taken as equal: far below the noise of any scale in use.
+/// Two scales that differ by less than this (relatively) are taken as equal: far below the noise of any scale
+/// in use.
 inline constexpr double scale_tolerance = 0x1p-42;
 /// In manual mode operands may differ by this much before an addition is refused.
 inline constexpr double manual_tolerance = 0x1p-30;
@@ -36,15 +37,17 @@ void require_level(const ciphertext& a, const char* operation);
 [[nodiscard]] ciphertext make_like(context& ctx, const ciphertext& like, std::size_t parts);
 
 /// Views of the chain limbs of component i.
-[[nodiscard]] inline backend::limb_view part(const ciphertext& a, std::size_t i) { return a.parts[i].chain(); }
+[[nodiscard]] inline backend::limb_view part(const ciphertext& a, std::size_t i) {
+  return a.parts[i].chain();
+}
 
 /// Residues of round(real) + round(imaginary) i on every limb of `primes`.
 /// @throws invalid_argument for NaN, infinity, or a magnitude above 2^120.
 [[nodiscard]] std::vector<backend::scalar_pair> constant_residues(context& ctx, backend::window primes,
                                                                   std::complex<long double> value);
 
-/// Divides extended components (special + chain of `level`) by P and, when `target` is below `level`, rescales in the
-/// same division.
+/// Divides extended components (special + chain of `level`) by P and, when `target` is below `level`,
+/// rescales in the same division.
 [[nodiscard]] std::vector<ring::poly> finish_switch(context& ctx, const poly_pair& extended, unsigned level,
                                                     unsigned target);
 

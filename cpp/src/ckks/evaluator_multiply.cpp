@@ -31,7 +31,9 @@ struct tensor_product {
 
 tensor_product make_tensor(context& ctx, unsigned level) {
   const backend::window chain = ctx.parameters().level(level).q;
-  const auto limbs = [&] { return ring::make_poly(ctx.ring(), chain, object_class::scratch, "multiply.tensor"); };
+  const auto limbs = [&] {
+    return ring::make_poly(ctx.ring(), chain, object_class::scratch, "multiply.tensor");
+  };
   return {limbs(), limbs(), limbs()};
 }
 
@@ -48,10 +50,11 @@ tensor_product tensor(context& ctx, const ciphertext& a, const ciphertext& b) {
   return t;
 }
 
-/// Switches d2 to s, adds (d0, d1) and divides by P; with `target` below `level` the rescale is part of the division.
+/// Switches d2 to s, adds (d0, d1) and divides by P; with `target` below `level` the rescale is part of the
+/// division.
 std::vector<ring::poly> relinearized(context& ctx, key_set& keys, const backend::limb_view& d0,
-                                     const backend::limb_view& d1, const backend::limb_view& d2, unsigned level,
-                                     unsigned target) {
+                                     const backend::limb_view& d1, const backend::limb_view& d2,
+                                     unsigned level, unsigned target) {
   const evaluation_key& key = keys.get(relinearization_element, level);
   const poly_pair extended = key_product(ctx, rns::mod_up(ctx.ring(), ctx.converter(), d2), key);
   add_times_special(ctx, extended.first, d0);
@@ -75,19 +78,38 @@ ciphertext finish_product(evaluator& eval, key_set& keys, tensor_product t, unsi
   }
   const params::parameters& parameters = ctx.parameters();
   result.level = level - 1;
-  result.scale = snap_scale(parameters, level - 1, static_cast<double>(scale / rescale_ratio(parameters, level)));
-  result.parts =
-      relinearized(ctx, keys, t.d0.chain(), t.d1.chain(), t.d2.chain(), level, level - 1);
+  result.scale =
+      snap_scale(parameters, level - 1, static_cast<double>(scale / rescale_ratio(parameters, level)));
+  result.parts = relinearized(ctx, keys, t.d0.chain(), t.d1.chain(), t.d2.chain(), level, level - 1);
   return result;
 }
 
 /// The operand itself, or a copy at `level` when it is higher.
-const ciphertext& at_level(evaluator& eval, const ciphertext& a, unsigned level, std::optional<ciphertext>& copy) {
+const ciphertext& at_level(evaluator& eval, const ciphertext& a, unsigned level,
+                           std::optional<ciphertext>& copy) {
   if (a.level == level) return a;
-  HALOCLINE_EXPECTS(eval.mode() == maintenance::automatic, invalid_argument, "multiply: levels ", a.level, " and ",
-                    level, " differ; drop_level the higher one, or use automatic mode");
+  HALOCLINE_EXPECTS(eval.mode() == maintenance::automatic, invalid_argument, "multiply: levels ", a.level,
+                    " and ", level, " differ; drop_level the higher one, or use automatic mode");
   copy = eval.drop_level(a, level);
   return *copy;
+}
+
+/// Lowest level and largest slot count of all factors, which are checked on the way.
+std::pair<unsigned, std::uint32_t> common_shape(evaluator& eval, std::span<const ciphertext* const> a,
+                                                std::span<const ciphertext* const> b) {
+  unsigned level = a.front()->level;
+  std::uint32_t slots = 1;
+  for (const auto& factors : {a, b}) {
+    for (const ciphertext* factor : factors) {
+      check(eval.ctx(), *factor, "dot");
+      require_two_parts(*factor, "dot");
+      level = std::min(level, factor->level);
+      slots = std::max(slots, factor->slots);
+    }
+  }
+  HALOCLINE_EXPECTS(level > 0 || eval.mode() == maintenance::manual, level_exhausted,
+                    "dot: a factor is at level 0 and has no multiplication left");
+  return {level, slots};
 }
 
 }  // namespace
@@ -103,37 +125,26 @@ ciphertext evaluator::multiply(const ciphertext& a, const ciphertext& b) {
   std::optional<ciphertext> lower_b;
   const ciphertext& x = at_level(*this, a, level, lower_a);
   const ciphertext& y = at_level(*this, b, level, lower_b);
-  return finish_product(*this, keys_, tensor(ctx_, x, y), level, x.scale * y.scale, std::max(a.slots, b.slots));
+  return finish_product(*this, keys_, tensor(ctx_, x, y), level, x.scale * y.scale,
+                        std::max(a.slots, b.slots));
 }
 
 ciphertext evaluator::square(const ciphertext& a) { return multiply(a, a); }
 
 ciphertext evaluator::dot(std::span<const ciphertext* const> a, std::span<const ciphertext* const> b) {
-  HALOCLINE_EXPECTS(!a.empty() && a.size() == b.size(), invalid_argument, "dot: ", a.size(), " and ", b.size(),
-                    " factors; expected the same positive number");
-  unsigned level = a.front()->level;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    check(ctx_, *a[i], "dot");
-    check(ctx_, *b[i], "dot");
-    require_two_parts(*a[i], "dot");
-    require_two_parts(*b[i], "dot");
-    level = std::min({level, a[i]->level, b[i]->level});
-  }
-  HALOCLINE_EXPECTS(level > 0 || mode_ == maintenance::manual, level_exhausted,
-                    "dot: a factor is at level 0 and has no multiplication left");
+  HALOCLINE_EXPECTS(!a.empty() && a.size() == b.size(), invalid_argument, "dot: ", a.size(), " and ",
+                    b.size(), " factors; expected the same positive number");
+  const auto [level, slots] = common_shape(*this, a, b);
   std::vector<std::optional<ciphertext>> lowered(2 * a.size());
   backend::dot_job d0, d1, d2;
-  const ciphertext& first_a = at_level(*this, *a[0], level, lowered[0]);
-  const ciphertext& first_b = at_level(*this, *b[0], level, lowered[1]);
-  const double scale = first_a.scale * first_b.scale;
-  std::uint32_t slots = 1;
+  double scale = 0.0;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    const ciphertext& x = i == 0 ? first_a : at_level(*this, *a[i], level, lowered[2 * i]);
-    const ciphertext& y = i == 0 ? first_b : at_level(*this, *b[i], level, lowered[2 * i + 1]);
-    HALOCLINE_EXPECTS(same_scale(scale, x.scale * y.scale, manual_tolerance), scale_mismatch, "dot: product ", i,
-                      " has scale 2^", std::log2(x.scale * y.scale), ", the first 2^", std::log2(scale),
+    const ciphertext& x = at_level(*this, *a[i], level, lowered[2 * i]);
+    const ciphertext& y = at_level(*this, *b[i], level, lowered[2 * i + 1]);
+    if (i == 0) scale = x.scale * y.scale;
+    HALOCLINE_EXPECTS(same_scale(scale, x.scale * y.scale, manual_tolerance), scale_mismatch, "dot: product ",
+                      i, " has scale 2^", std::log2(x.scale * y.scale), ", the first 2^", std::log2(scale),
                       "; rescale the factors first");
-    slots = std::max({slots, x.slots, y.slots});
     d0.a.push_back(part(x, 0));
     d0.b.push_back(part(y, 0));
     d1.a.insert(d1.a.end(), {part(x, 0), part(x, 1)});
@@ -164,12 +175,13 @@ ciphertext evaluator::relinearize(const ciphertext& a) {
 
 ciphertext evaluator::multiply_plain(const ciphertext& a, const plaintext& p) {
   check(ctx_, a, "multiply_plain");
-  HALOCLINE_EXPECTS(p.level == a.level, invalid_argument, "multiply_plain: the plaintext is at level ", p.level,
-                    ", the ciphertext at level ", a.level, "; encode it at that level");
+  HALOCLINE_EXPECTS(p.level == a.level, invalid_argument, "multiply_plain: the plaintext is at level ",
+                    p.level, ", the ciphertext at level ", a.level, "; encode it at that level");
   ciphertext result = make_like(ctx_, a, a.parts.size());
   result.scale = a.scale * p.scale;
   std::vector<backend::binary_job> jobs;
-  for (std::size_t i = 0; i < a.parts.size(); ++i) jobs.push_back({part(result, i), part(a, i), p.value.chain()});
+  for (std::size_t i = 0; i < a.parts.size(); ++i)
+    jobs.push_back({part(result, i), part(a, i), p.value.chain()});
   ctx_.device().multiply(ctx_.tables(), jobs);
   return result;
 }
@@ -177,7 +189,8 @@ ciphertext evaluator::multiply_plain(const ciphertext& a, const plaintext& p) {
 ciphertext evaluator::multiply_values(const ciphertext& a, std::span<const std::complex<double>> values) {
   check(ctx_, a, "multiply_values");
   if (mode_ == maintenance::manual) {
-    return multiply_plain(a, encoder_.encode(values, a.level, ctx_.parameters().level(a.level).scale, a.slots));
+    return multiply_plain(a,
+                          encoder_.encode(values, a.level, ctx_.parameters().level(a.level).scale, a.slots));
   }
   require_level(a, "multiply by values");
   const double scale = matching_plain_scale(ctx_.parameters(), a.level, a.scale);
@@ -189,7 +202,8 @@ ciphertext evaluator::multiply_constant(const ciphertext& a, std::complex<double
   if (is_small_integer(c) && (c.imag() == 0.0 || ctx_.parameters().galois_generator() % 4 == 1)) {
     return multiply_constant_raw(a, c, 1.0);
   }
-  if (mode_ == maintenance::manual) return multiply_constant_raw(a, c, ctx_.parameters().level(a.level).scale);
+  if (mode_ == maintenance::manual)
+    return multiply_constant_raw(a, c, ctx_.parameters().level(a.level).scale);
   require_level(a, "multiply by a constant");
   return rescale(multiply_constant_raw(a, c, matching_plain_scale(ctx_.parameters(), a.level, a.scale)));
 }
@@ -197,7 +211,8 @@ ciphertext evaluator::multiply_constant(const ciphertext& a, std::complex<double
 ciphertext evaluator::multiply_constant_raw(const ciphertext& a, std::complex<double> c, double scale) {
   check(ctx_, a, "multiply_constant");
   if (c.imag() != 0.0 && ctx_.parameters().galois_generator() % 4 != 1) {
-    // With generator 3 X^(N/2) is i in every other slot and -i between them: the constant needs a full encoding.
+    // With generator 3 X^(N/2) is i in every other slot and -i between them: the constant needs a full
+    // encoding.
     const std::vector<std::complex<double>> values(a.slots, c);
     return multiply_plain(a, encoder_.encode(values, a.level, scale, a.slots));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotations and conjugation. The automorphism is applied after the key switch, so that one decomposition serves any
-// number of rotations of the same ciphertext.
+// Rotations and conjugation. The automorphism is applied after the key switch, so that one decomposition
+// serves any number of rotations of the same ciphertext.
 #include <utility>
 
 #include "ckks/evaluator_detail.hpp"

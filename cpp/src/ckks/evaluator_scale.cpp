@@ -15,10 +15,11 @@ namespace {
 using backend::window;
 using namespace detail;
 
-// An adjustment multiplies by an integer factor of at least this many bits, so that rounding the factor costs at most
-// 2^-37 of the message: below the noise of a fresh encryption at a 40-bit scale (2^-31).
+// An adjustment multiplies by an integer factor of at least this many bits, so that rounding the factor costs
+// at most 2^-37 of the message: below the noise of a fresh encryption at a 40-bit scale (2^-31).
 constexpr double wanted_factor_bits = 36.0;
-// Scales far from canonical may leave a smaller factor; below this the loss would be noticeable, so it is refused.
+// Scales far from canonical may leave a smaller factor; below this the loss would be noticeable, so it is
+// refused.
 constexpr double least_factor_bits = 20.0;
 
 /// log2 of the factor that brings scale `from` over the primes `source` to scale `to` over `target`.
@@ -34,7 +35,8 @@ double factor_bits(const params::parameters& parameters, window source, window t
 }
 
 /// The exact factor: scale_ratio * dropped / added.
-long double factor_value(const params::parameters& parameters, window source, window target, long double ratio) {
+long double factor_value(const params::parameters& parameters, window source, window target,
+                         long double ratio) {
   for (std::uint32_t i = source.first; i < source.end(); ++i) {
     if (!target.contains(i)) ratio *= static_cast<long double>(parameters.primes()[i]);
   }
@@ -44,8 +46,8 @@ long double factor_value(const params::parameters& parameters, window source, wi
   return ratio;
 }
 
-/// The shortest part of `source` from which the factor is large enough: limbs beyond it are ignored, which costs
-/// nothing, instead of being divided out.
+/// The shortest part of `source` from which the factor is large enough: limbs beyond it are ignored, which
+/// costs nothing, instead of being divided out.
 window shorten(const params::parameters& parameters, window source, window target, double scale_ratio) {
   const std::uint32_t first_main = parameters.special_count() + parameters.terminal_count();
   window shortened = source;
@@ -57,7 +59,9 @@ window shorten(const params::parameters& parameters, window source, window targe
   return shortened;
 }
 
-bool is_inside(window inner, window outer) { return inner.first >= outer.first && inner.end() <= outer.end(); }
+bool is_inside(window inner, window outer) {
+  return inner.first >= outer.first && inner.end() <= outer.end();
+}
 
 /// Ignores the limbs outside `target`: the message and the scale stay the same.
 ciphertext truncate(context& ctx, const ciphertext& a, unsigned level) {
@@ -69,7 +73,8 @@ ciphertext truncate(context& ctx, const ciphertext& a, unsigned level) {
   std::vector<backend::unary_job> jobs;
   result.parts.reserve(a.parts.size());
   for (std::size_t i = 0; i < a.parts.size(); ++i) {
-    result.parts.push_back(ring::make_poly(ctx.ring(), target, memory::object_class::ciphertext, ciphertext_tag));
+    result.parts.push_back(
+        ring::make_poly(ctx.ring(), target, memory::object_class::ciphertext, ciphertext_tag));
     jobs.push_back({part(result, i), part(a, i).slice(target)});
   }
   ctx.device().copy(ctx.tables(), jobs);
@@ -104,8 +109,8 @@ ciphertext evaluator::rescale(const ciphertext& a) {
 
 ciphertext evaluator::drop_level(const ciphertext& a, unsigned level) {
   check(ctx_, a, "drop_level");
-  HALOCLINE_EXPECTS(level <= a.level, level_exhausted, "drop_level: cannot go from level ", a.level, " up to level ",
-                    level);
+  HALOCLINE_EXPECTS(level <= a.level, level_exhausted, "drop_level: cannot go from level ", a.level,
+                    " up to level ", level);
   const params::parameters& parameters = ctx_.parameters();
   const double scale = a.scale * (parameters.level(level).scale / parameters.level(a.level).scale);
   return adjust(a, level, snap_scale(parameters, level, scale));
@@ -113,8 +118,8 @@ ciphertext evaluator::drop_level(const ciphertext& a, unsigned level) {
 
 ciphertext evaluator::adjust(const ciphertext& a, unsigned level, double scale) {
   check(ctx_, a, "adjust");
-  HALOCLINE_EXPECTS(level <= a.level, level_exhausted, "adjust: cannot go from level ", a.level, " up to level ",
-                    level);
+  HALOCLINE_EXPECTS(level <= a.level, level_exhausted, "adjust: cannot go from level ", a.level,
+                    " up to level ", level);
   HALOCLINE_EXPECTS(std::isfinite(scale) && scale > 0, invalid_argument, "adjust: scale ", scale,
                     " must be positive and finite");
   const params::parameters& parameters = ctx_.parameters();
@@ -127,9 +132,9 @@ ciphertext evaluator::adjust(const ciphertext& a, unsigned level, double scale) 
   const double ratio = scale / a.scale;
   const window from = shorten(parameters, source, target, ratio);
   const double bits = factor_bits(parameters, from, target, ratio);
-  HALOCLINE_EXPECTS(bits >= least_factor_bits, scale_mismatch, "adjust: scale 2^", std::log2(a.scale), " at level ",
-                    a.level, " cannot become scale 2^", std::log2(scale), " at level ", level, " with ",
-                    "enough precision; drop to a lower level or rescale first");
+  HALOCLINE_EXPECTS(bits >= least_factor_bits, scale_mismatch, "adjust: scale 2^", std::log2(a.scale),
+                    " at level ", a.level, " cannot become scale 2^", std::log2(scale), " at level ", level,
+                    " with ", "enough precision; drop to a lower level or rescale first");
   const auto wide = constant_residues(ctx_, from, factor_value(parameters, from, target, ratio));
   std::vector<std::uint64_t> factor;
   for (const backend::scalar_pair& each : wide) factor.push_back(each.low);

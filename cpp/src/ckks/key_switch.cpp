@@ -15,8 +15,8 @@ using memory::object_class;
 
 /// One multiply-accumulate over the limbs that `part` picks from an extended polynomial.
 template <typename PartT>
-backend::key_job make_job(const poly_pair& result, const rns::raised_digits& digits, const evaluation_key& key,
-                          PartT part) {
+backend::key_job make_job(const poly_pair& result, const rns::raised_digits& digits,
+                          const evaluation_key& key, PartT part) {
   backend::key_job job{part(result.first), part(result.second), {}, false};
   for (std::size_t i = 0; i < digits.digits.size(); ++i) {
     const evaluation_key_digit& digit = key.digits[digits.numbers[i]];

@@ -29,11 +29,20 @@ namespace {
 
 double unit_factor(std::string_view unit) {
   constexpr std::array<std::pair<std::string_view, double>, 14> units{{
-      {"", 1.0}, {"b", 1.0},
-      {"k", 1024.0}, {"kib", 1024.0}, {"kb", 1e3},
-      {"m", 1048576.0}, {"mib", 1048576.0}, {"mb", 1e6},
-      {"g", 1073741824.0}, {"gib", 1073741824.0}, {"gb", 1e9},
-      {"t", 1099511627776.0}, {"tib", 1099511627776.0}, {"tb", 1e12},
+      {"", 1.0},
+      {"b", 1.0},
+      {"k", 1024.0},
+      {"kib", 1024.0},
+      {"kb", 1e3},
+      {"m", 1048576.0},
+      {"mib", 1048576.0},
+      {"mb", 1e6},
+      {"g", 1073741824.0},
+      {"gib", 1073741824.0},
+      {"gb", 1e9},
+      {"t", 1099511627776.0},
+      {"tib", 1099511627776.0},
+      {"tb", 1e12},
   }};
   for (const auto& [name, factor] : units) {
     if (name == unit) return factor;
@@ -55,7 +64,8 @@ std::size_t parse_bytes(std::string_view input) {
   const double factor = unit_factor(std::string_view(end, lower.data() + lower.size()));
   const double bytes = value * factor;
   HALOCLINE_EXPECTS(status == std::errc{} && std::isfinite(bytes) && bytes >= 1.0 && bytes < 9.2e18,
-                    invalid_argument, "'", input, "' is not a size; expected a positive number with an optional ",
+                    invalid_argument, "'", input,
+                    "' is not a size; expected a positive number with an optional ",
                     "unit, such as 2GiB, 512MB or 4096");
   return static_cast<std::size_t>(bytes);
 }

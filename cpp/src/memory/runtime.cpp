@@ -20,9 +20,9 @@ namespace {
 constexpr std::uint64_t ghost_step_ns = 1000;
 
 std::uint64_t now_ns() {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count());
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                        std::chrono::steady_clock::now().time_since_epoch())
+                                        .count());
 }
 
 }  // namespace
@@ -54,14 +54,21 @@ buffer runtime::allocate(std::size_t bytes, object_class cls, const char* tag, b
   const policy_state seen{options_.budget_bytes, stats_};
   if (policy_->decide(seen, {bytes, cls, tag}) == placement::refuse) throw_out_of_memory(bytes, cls, tag);
   // Cached blocks count against the budget too: they are bytes of the tier.
-  if (options_.budget_bytes != 0 && stats_.live_bytes + device_->cached_bytes() + bytes > options_.budget_bytes) {
+  if (options_.budget_bytes != 0 &&
+      stats_.live_bytes + device_->cached_bytes() + bytes > options_.budget_bytes) {
     device_->trim();
   }
   live_.reserve(live_.size() + 1);
   void* const data = device_->allocate(bytes);
   if (data == nullptr) throw_out_of_memory(bytes, cls, tag);
-  *state = {shared_from_this(), next_id_++, bytes, cls, tag, wipe,
-            options_.ghost ? nullptr : static_cast<std::byte*>(data), live_.size()};
+  *state = {shared_from_this(),
+            next_id_++,
+            bytes,
+            cls,
+            tag,
+            wipe,
+            options_.ghost ? nullptr : static_cast<std::byte*>(data),
+            live_.size()};
   live_.push_back(state.get());
   stats_.live_bytes += bytes;
   stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.live_bytes);
@@ -99,13 +106,14 @@ access runtime::acquire(std::span<const operand> reads, std::span<const operand>
   std::size_t step_bytes = 0;
   const auto visit = [&](std::span<const operand> operands, trace_action action) {
     for (const operand& each : operands) {
-      HALOCLINE_EXPECTS(each.data != nullptr && *each.data, invalid_argument, op, ": an operand is an empty buffer");
+      HALOCLINE_EXPECTS(each.data != nullptr && *each.data, invalid_argument, op,
+                        ": an operand is an empty buffer");
       const buffer_state& state = *each.data->state_;
       HALOCLINE_EXPECTS(state.owner.get() == this, invalid_argument, op, ": operand '", state.tag,
                         "' belongs to another runtime; move it to this engine first");
-      HALOCLINE_EXPECTS(each.offset <= state.bytes && each.bytes <= state.bytes - each.offset, invalid_argument, op,
-                        ": bytes [", each.offset, ", ", each.offset + each.bytes, ") are outside '", state.tag,
-                        "' of ", state.bytes, " bytes");
+      HALOCLINE_EXPECTS(each.offset <= state.bytes && each.bytes <= state.bytes - each.offset,
+                        invalid_argument, op, ": bytes [", each.offset, ", ", each.offset + each.bytes,
+                        ") are outside '", state.tag, "' of ", state.bytes, " bytes");
       step_bytes += state.bytes;
       if (tracing_) record(action, state, each.offset, each.bytes, op, stream.id());
     }
@@ -180,18 +188,19 @@ void runtime::throw_out_of_memory(std::size_t bytes, object_class cls, const cha
   }
   std::vector<std::pair<std::size_t, std::string>> largest;
   for (const auto& [key, value] : groups) {
-    largest.emplace_back(value.second, text(format_bytes(value.second), " in ", value.first, " ", key.first, " (",
-                                            to_string(key.second), ")"));
+    largest.emplace_back(value.second, text(format_bytes(value.second), " in ", value.first, " ", key.first,
+                                            " (", to_string(key.second), ")"));
   }
   std::sort(largest.rbegin(), largest.rend());
   std::string list;
   for (std::size_t i = 0; i < std::min<std::size_t>(3, largest.size()); ++i) {
     list += (i == 0 ? "" : ", ") + largest[i].second;
   }
-  const std::string limit = options_.budget_bytes == 0 ? std::string("no budget set; the machine gave no more")
-                                                       : "budget " + format_bytes(options_.budget_bytes);
-  throw out_of_memory(text("policy '", policy_->name(), "': cannot place ", format_bytes(bytes), " for ", tag, " (",
-                           to_string(cls), "); ", format_bytes(stats_.live_bytes), " live, ", limit,
+  const std::string limit = options_.budget_bytes == 0
+                                ? std::string("no budget set; the machine gave no more")
+                                : "budget " + format_bytes(options_.budget_bytes);
+  throw out_of_memory(text("policy '", policy_->name(), "': cannot place ", format_bytes(bytes), " for ", tag,
+                           " (", to_string(cls), "); ", format_bytes(stats_.live_bytes), " live, ", limit,
                            list.empty() ? "" : "; largest: ", list, ". A budget of at least ",
                            format_bytes(stats_.live_bytes + bytes), " (", stats_.live_bytes + bytes,
                            " bytes) is needed to get past this point"));

@@ -76,7 +76,9 @@ class ghost_tier final : public tier {
 
 }  // namespace
 
-std::unique_ptr<tier> make_host_tier(std::size_t cache_limit) { return std::make_unique<host_tier>(cache_limit); }
+std::unique_ptr<tier> make_host_tier(std::size_t cache_limit) {
+  return std::make_unique<host_tier>(cache_limit);
+}
 std::unique_ptr<tier> make_ghost_tier() { return std::make_unique<ghost_tier>(); }
 
 }  // namespace halocline::memory

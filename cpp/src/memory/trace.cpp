@@ -32,8 +32,8 @@ std::vector<std::string_view> split(std::string_view line) {
 std::uint64_t parse_number(std::string_view field, std::size_t line) {
   std::uint64_t value = 0;
   const auto [end, status] = std::from_chars(field.data(), field.data() + field.size(), value);
-  HALOCLINE_EXPECTS(status == std::errc{} && end == field.data() + field.size(), corrupt_data, "trace line ", line,
-                    ": '", field, "' is not a non-negative integer");
+  HALOCLINE_EXPECTS(status == std::errc{} && end == field.data() + field.size(), corrupt_data, "trace line ",
+                    line, ": '", field, "' is not a non-negative integer");
   return value;
 }
 
@@ -41,7 +41,8 @@ trace_action parse_action(std::string_view field, std::size_t line) {
   for (std::size_t i = 0; i < action_names.size(); ++i) {
     if (action_names[i] == field) return static_cast<trace_action>(i);
   }
-  throw corrupt_data(text("trace line ", line, ": unknown action '", field, "'; expected allocate, free, read or write"));
+  throw corrupt_data(
+      text("trace line ", line, ": unknown action '", field, "'; expected allocate, free, read or write"));
 }
 
 object_class parse_class(std::string_view field, std::size_t line) {
@@ -53,13 +54,15 @@ object_class parse_class(std::string_view field, std::size_t line) {
 
 }  // namespace
 
-std::string_view to_string(trace_action action) noexcept { return action_names[static_cast<std::size_t>(action)]; }
+std::string_view to_string(trace_action action) noexcept {
+  return action_names[static_cast<std::size_t>(action)];
+}
 
 void trace::write_csv(std::ostream& out) const {
   out << header << '\n';
   for (const trace_event& e : events) {
-    out << e.step << ',' << e.op << ',' << to_string(e.action) << ',' << e.object << ',' << to_string(e.cls) << ','
-        << e.bytes << ',' << e.offset << ',' << e.stream << ',' << e.time_ns << ',' << e.tag << '\n';
+    out << e.step << ',' << e.op << ',' << to_string(e.action) << ',' << e.object << ',' << to_string(e.cls)
+        << ',' << e.bytes << ',' << e.offset << ',' << e.stream << ',' << e.time_ns << ',' << e.tag << '\n';
   }
 }
 

@@ -49,8 +49,8 @@ const memory::buffer& context::permutation(std::uint64_t galois_element) {
   const auto found = permutations_.find(galois_element);
   if (found != permutations_.end()) return found->second;
   const std::vector<std::uint32_t> index = automorphism_permutation(galois_element, tables_.log_n);
-  memory::buffer table =
-      runtime().allocate(index.size() * sizeof(std::uint32_t), memory::object_class::table, "ring.permutation");
+  memory::buffer table = runtime().allocate(index.size() * sizeof(std::uint32_t), memory::object_class::table,
+                                            "ring.permutation");
   device_->upload(table, 0, std::as_bytes(std::span(index)));
   return permutations_.emplace(galois_element, std::move(table)).first->second;
 }

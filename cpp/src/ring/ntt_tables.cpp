@@ -30,7 +30,8 @@ WordT smallest_primitive_root(const modulus<WordT>& q, unsigned log_n) {
 template <typename WordT>
 void fill_roots(const modulus<WordT>& q, unsigned log_n, std::span<WordT> out) {
   const std::size_t n = std::size_t{1} << log_n;
-  HALOCLINE_EXPECTS(out.size() == 4 * n, invalid_argument, "fill_roots: ", out.size(), " words, expected ", 4 * n);
+  HALOCLINE_EXPECTS(out.size() == 4 * n, invalid_argument, "fill_roots: ", out.size(), " words, expected ",
+                    4 * n);
   const WordT psi = smallest_primitive_root(q, log_n);
   const WordT psi_inverse = inverse_mod(psi, q);
   WordT forward = 1;

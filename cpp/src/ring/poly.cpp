@@ -3,9 +3,10 @@
 
 namespace halocline::ring {
 
-poly::poly(context& ring, backend::window special, backend::window chain, memory::object_class cls, const char* tag,
-           bool wipe)
-    : data_(ring.runtime().allocate((special.count + chain.count) * ring.tables().limb_bytes(), cls, tag, wipe)),
+poly::poly(context& ring, backend::window special, backend::window chain, memory::object_class cls,
+           const char* tag, bool wipe)
+    : data_(ring.runtime().allocate((special.count + chain.count) * ring.tables().limb_bytes(), cls, tag,
+                                    wipe)),
       special_(special),
       chain_(chain) {}
 

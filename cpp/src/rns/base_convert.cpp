@@ -35,7 +35,8 @@ std::uint64_t fixed_point_reciprocal(std::uint64_t prime, unsigned word_bits) {
 }
 
 /// The words that `backend::conversion_table::data` documents.
-std::vector<std::uint64_t> table_words(const backend::ring_tables& ring, std::span<const std::uint64_t> sources,
+std::vector<std::uint64_t> table_words(const backend::ring_tables& ring,
+                                       std::span<const std::uint64_t> sources,
                                        std::span<const std::uint32_t> targets) {
   std::vector<std::uint64_t> words;
   for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -84,8 +85,8 @@ const backend::conversion_table& base_converter::table(const std::vector<window>
   backend::conversion_table table;
   table.sources = indices(sources);
   table.targets = indices(targets);
-  HALOCLINE_EXPECTS(!table.sources.empty() && table.sources.size() <= 64, invalid_argument, "base conversion from ",
-                    table.sources.size(), " primes; expected 1 to 64");
+  HALOCLINE_EXPECTS(!table.sources.empty() && table.sources.size() <= 64, invalid_argument,
+                    "base conversion from ", table.sources.size(), " primes; expected 1 to 64");
   std::vector<std::uint64_t> primes;
   for (const std::uint32_t index : table.sources) primes.push_back(ring.primes.at(index));
   const std::vector<std::byte> bytes = pack_words(table_words(ring, primes, table.targets), ring.word_bits);

@@ -6,13 +6,15 @@
 
 #include "halocline/ring/arith.hpp"
 
-/// Host-side arithmetic on the constants of a basis. 64-bit moduli serve both word sizes here: constants are few.
+/// Host-side arithmetic on the constants of a basis. 64-bit moduli serve both word sizes here: constants are
+/// few.
 namespace halocline::rns {
 
 using wide_modulus = ring::modulus<std::uint64_t>;
 
 /// Product of `factors` modulo q; 1 for none.
-[[nodiscard]] inline std::uint64_t product_mod(std::span<const std::uint64_t> factors, const wide_modulus& q) {
+[[nodiscard]] inline std::uint64_t product_mod(std::span<const std::uint64_t> factors,
+                                               const wide_modulus& q) {
   std::uint64_t product = 1;
   for (const std::uint64_t factor : factors) product = ring::mul_mod(product, factor % q.value, q);
   return product;

@@ -23,8 +23,9 @@ struct plan {
   std::vector<window> kept;                  ///< target primes that the source has
   std::vector<window> added;                 ///< target primes that the source lacks
   std::vector<backend::scalar_pair> before;  ///< factor * added on every dropped limb
-  std::vector<std::uint64_t> source_factor;  ///< factor * added / dropped on every target limb (0 where added)
-  std::vector<std::uint64_t> carry_factor;   ///< -1 / dropped on every target limb
+  std::vector<std::uint64_t>
+      source_factor;                        ///< factor * added / dropped on every target limb (0 where added)
+  std::vector<std::uint64_t> carry_factor;  ///< -1 / dropped on every target limb
 };
 
 std::vector<std::uint64_t> primes_of(const backend::ring_tables& ring, const std::vector<window>& windows) {
@@ -113,15 +114,16 @@ std::vector<limb_list> dropped_coefficients(ring::context& ring, const plan& p,
     }
   }
   ring.device().intt(ring.tables(), transforms);
-  const bool scaled = std::any_of(p.before.begin(), p.before.end(), [](const auto& each) { return each.low != 1; });
+  const bool scaled =
+      std::any_of(p.before.begin(), p.before.end(), [](const auto& each) { return each.low != 1; });
   if (scaled) ring.device().scalar_multiply(ring.tables(), scalings);
   return result;
 }
 
 /// Replaces every result, which holds the converted remainder in coefficient form, by
 /// source_factor * source + carry_factor * NTT(remainder).
-void combine(ring::context& ring, const division& step, const plan& p, std::span<const ring::poly* const> sources,
-             const std::vector<ring::poly>& results) {
+void combine(ring::context& ring, const division& step, const plan& p,
+             std::span<const ring::poly* const> sources, const std::vector<ring::poly>& results) {
   std::vector<backend::linear_job> kept;
   std::vector<backend::unary_job> transforms;
   std::vector<backend::scalar_job> added;

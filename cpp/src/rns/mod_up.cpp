@@ -26,48 +26,52 @@ window intersect(window a, window b) {
   return {first, end > first ? end - first : 0};
 }
 
-}  // namespace
-
-raised_digits mod_up(ring::context& ring, base_converter& converter, const limb_view& source) {
+/// Digits that have primes in `chain`, with room for their limbs.
+raised_digits allocate_digits(ring::context& ring, window chain) {
   const params::parameters& parameters = ring.parameters();
-  const window chain = source.primes;
-  const window special = parameters.special_window();
-  backend::backend& device = ring.device();
-  const backend::ring_tables& tables = ring.tables();
-
-  const ring::poly coefficients = ring::make_poly(ring, chain, memory::object_class::scratch, "mod_up.coefficients");
-  const backend::unary_job inverse{coefficients.chain(), source};
-  device.intt(tables, {&inverse, 1});
-
   raised_digits result;
   result.chain = chain;
   for (std::uint32_t j = 0; j < parameters.digit_count(); ++j) {
     if (intersect(parameters.digit(j), chain).count == 0) continue;
     result.numbers.push_back(j);
-    result.digits.emplace_back(ring, special, chain, memory::object_class::scratch, "mod_up.digit");
+    result.digits.emplace_back(ring, parameters.special_window(), chain, memory::object_class::scratch,
+                               "mod_up.digit");
   }
+  return result;
+}
 
+}  // namespace
+
+raised_digits mod_up(ring::context& ring, base_converter& converter, const limb_view& source) {
+  const window chain = source.primes;
+  const window special = ring.parameters().special_window();
+  backend::backend& device = ring.device();
+  const ring::poly coefficients =
+      ring::make_poly(ring, chain, memory::object_class::scratch, "mod_up.coefficients");
+  const backend::unary_job inverse{coefficients.chain(), source};
+  device.intt(ring.tables(), {&inverse, 1});
+
+  raised_digits result = allocate_digits(ring, chain);
   std::vector<backend::convert_job> conversions;
   std::vector<backend::unary_job> transforms;
   std::vector<backend::unary_job> copies;
   for (std::size_t i = 0; i < result.digits.size(); ++i) {
-    const window own = intersect(parameters.digit(result.numbers[i]), chain);
-    const window below{chain.first, own.first - chain.first};
-    const window above{own.end(), chain.end() - own.end()};
-    backend::convert_job conversion;
-    conversion.src = {coefficients.chain().slice(own)};
-    conversion.table = &converter.table({own}, non_empty({special, below, above}));
-    if (special.count != 0) conversion.dst.push_back(result.digits[i].special());
-    for (const window& part : non_empty({below, above})) {
-      conversion.dst.push_back(result.digits[i].chain().slice(part));
-    }
+    const ring::poly& digit = result.digits[i];
+    const window own = intersect(ring.parameters().digit(result.numbers[i]), chain);
+    const std::vector<window> others =
+        non_empty({{chain.first, own.first - chain.first}, {own.end(), chain.end() - own.end()}});
+    backend::convert_job conversion{{coefficients.chain().slice(own)}, {digit.special()}, nullptr};
+    for (const window& part : others) conversion.dst.push_back(digit.chain().slice(part));
+    std::vector<window> targets{special};
+    targets.insert(targets.end(), others.begin(), others.end());
+    conversion.table = &converter.table({own}, targets);
     for (const limb_view& raised : conversion.dst) transforms.push_back({raised, raised});
-    copies.push_back({result.digits[i].chain().slice(own), source.slice(own)});
+    copies.push_back({digit.chain().slice(own), source.slice(own)});
     conversions.push_back(std::move(conversion));
   }
-  device.base_convert(tables, conversions);
-  device.ntt(tables, transforms);
-  device.copy(tables, copies);
+  device.base_convert(ring.tables(), conversions);
+  device.ntt(ring.tables(), transforms);
+  device.copy(ring.tables(), copies);
   return result;
 }
 

@@ -103,9 +103,9 @@ cpp_int floor_div(const cpp_int& a, const cpp_int& b) {
   return quotient;
 }
 
-/// Checks dst = round(factor * added * x / dropped) on every target limb. The fixed-point quotient may round the other
-/// way when the remainder is within 2^-14 of one half, so there both neighbours count as right, but all limbs must
-/// agree on one.
+/// Checks dst = round(factor * added * x / dropped) on every target limb. The fixed-point quotient may round
+/// the other way when the remainder is within 2^-14 of one half, so there both neighbours count as right, but
+/// all limbs must agree on one.
 void expect_quotient(exact_ring& exact, const ring::poly& result, const std::vector<cpp_int>& values,
                      const cpp_int& numerator, const cpp_int& denominator) {
   const window target = result.chain().primes;
@@ -199,7 +199,8 @@ TEST(ModUp, DigitsAreCentredRepresentatives) {
             cpp_int digit = values[k] % modulus;
             if (2 * digit >= modulus) digit -= modulus;
             if (abs(2 * abs(digit) - modulus) * 8192 < modulus) continue;  // either representative is fine
-            ASSERT_EQ(got[k], static_cast<std::uint64_t>(((digit % q) + q) % q)) << "digit " << d << " prime " << i;
+            ASSERT_EQ(got[k], static_cast<std::uint64_t>(((digit % q) + q) % q))
+                << "digit " << d << " prime " << i;
           }
         }
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random programs: whatever the order of operations and levels, automatic mode keeps every scale canonical and the
-// decrypted result close to the same program on complex numbers.
+// Random programs: whatever the order of operations and levels, automatic mode keeps every scale canonical
+// and the decrypted result close to the same program on complex numbers.
 #include <gtest/gtest.h>
 
 #include <algorithm>

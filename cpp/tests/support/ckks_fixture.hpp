@@ -30,7 +30,8 @@ inline constexpr std::uint8_t test_seed = 7;
 struct ckks_rig {
   explicit ckks_rig(const std::string& preset, const std::vector<std::int64_t>& rotations = {})
       // One thread: test programs may run side by side, and results do not depend on the number of threads.
-      : ctx(ckks::make_context(params::preset(preset), backend::make_backend("cpu", {.memory = {}, .threads = 1}))),
+      : ctx(ckks::make_context(params::preset(preset),
+                               backend::make_backend("cpu", {.memory = {}, .threads = 1}))),
         random(backend::seed_bytes{test_seed}),
         generator(*ctx, random),
         secret(generator.make_secret_key()),
@@ -44,9 +45,7 @@ struct ckks_rig {
     for (const std::int64_t step : rotations) add_key(ctx->parameters().galois_element(step));
   }
 
-  void add_key(std::uint64_t element) {
-    keys.add(generator.make_evaluation_key(secret, {element, top()}));
-  }
+  void add_key(std::uint64_t element) { keys.add(generator.make_evaluation_key(secret, {element, top()})); }
   [[nodiscard]] const params::parameters& parameters() const { return ctx->parameters(); }
   [[nodiscard]] unsigned top() const { return parameters().max_level(); }
   [[nodiscard]] std::uint32_t slots() const { return static_cast<std::uint32_t>(parameters().slots()); }
@@ -68,10 +67,13 @@ struct ckks_rig {
   [[nodiscard]] complex_vector decrypt(const ckks::ciphertext& value) {
     return decryptor.decrypt_values(value, secret, encoder);
   }
-  [[nodiscard]] ckks::precision_stats precision(const ckks::ciphertext& value, const complex_vector& expected) {
+  [[nodiscard]] ckks::precision_stats precision(const ckks::ciphertext& value,
+                                                const complex_vector& expected) {
     return ckks::measure_precision(decrypt(value), expected);
   }
-  [[nodiscard]] std::string describe() const { return parameters().name() + " seed " + std::to_string(test_seed); }
+  [[nodiscard]] std::string describe() const {
+    return parameters().name() + " seed " + std::to_string(test_seed);
+  }
 
   std::shared_ptr<ckks::context> ctx;
   ring::random_source random;

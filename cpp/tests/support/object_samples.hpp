@@ -19,7 +19,8 @@
 /// reproducible and without a secret.
 namespace halocline::test {
 
-/// The smallest ring there is, insecure, with levels 0 to 2, two digits, and longer keys at level 2 than below.
+/// The smallest ring there is, insecure, with levels 0 to 2, two digits, and longer keys at level 2 than
+/// below.
 [[nodiscard]] inline params::literal tiny_literal(unsigned word_bits) {
   params::literal source;
   source.name = word_bits == 32 ? "tiny-32" : "tiny-64";

@@ -15,8 +15,9 @@
 namespace halocline::test {
 namespace {
 
-// N = 2^10 and a scale of 2^40: a fresh encryption has an error of 3.2 * 32 / 2^40 = 2^-33 a slot, and a key switch or
-// a rescale adds about sqrt(N) * 2^6 / 2^40 = 2^-29. Ten bits of slack cover values up to 2 and a few steps.
+// N = 2^10 and a scale of 2^40: a fresh encryption has an error of 3.2 * 32 / 2^40 = 2^-33 a slot, and a key
+// switch or a rescale adds about sqrt(N) * 2^6 / 2^40 = 2^-29. Ten bits of slack cover values up to 2 and a
+// few steps.
 constexpr double worst_bits = 20.0;
 
 const std::vector<std::int64_t> steps{1, 2, 3, 4, 8, -1, 5};
@@ -29,7 +30,8 @@ ckks_rig& shared_rig(const std::string& preset) {
   return *rig;
 }
 
-complex_vector map_values(const complex_vector& a, const std::function<std::complex<double>(std::complex<double>)>& f) {
+complex_vector map_values(const complex_vector& a,
+                          const std::function<std::complex<double>(std::complex<double>)>& f) {
   complex_vector out(a.size());
   std::transform(a.begin(), a.end(), out.begin(), f);
   return out;
@@ -45,7 +47,8 @@ complex_vector zip(const complex_vector& a, const complex_vector& b,
 complex_vector rotated(const complex_vector& a, std::int64_t k) {
   const auto n = static_cast<std::int64_t>(a.size());
   complex_vector out(a.size());
-  for (std::int64_t i = 0; i < n; ++i) out[static_cast<std::size_t>(i)] = a[static_cast<std::size_t>(((i + k) % n + n) % n)];
+  for (std::int64_t i = 0; i < n; ++i)
+    out[static_cast<std::size_t>(i)] = a[static_cast<std::size_t>(((i + k) % n + n) % n)];
   return out;
 }
 
@@ -108,7 +111,8 @@ TEST_P(Evaluator, ProductsReachLevelZero) {
     expected = zip(expected, b, std::multiplies<>());
     expect(power, expected, level - 1);
   }
-  EXPECT_THAT(message_of<level_exhausted>([&] { (void)eval.multiply(power, *y); }), testing::HasSubstr("multiply"));
+  EXPECT_THAT(message_of<level_exhausted>([&] { (void)eval.multiply(power, *y); }),
+              testing::HasSubstr("multiply"));
 }
 
 TEST_P(Evaluator, AddsAcrossLevels) {
@@ -145,8 +149,8 @@ TEST_P(Evaluator, DriftedScalesAreCorrectedNotIgnored) {
 }
 
 TEST_P(Evaluator, UnrescaledProductsAddToFreshOnes) {
-  const ckks::plaintext ones =
-      rig.encoder.encode(complex_vector(rig.slots(), 1.0), rig.top(), rig.parameters().level(rig.top()).scale);
+  const ckks::plaintext ones = rig.encoder.encode(complex_vector(rig.slots(), 1.0), rig.top(),
+                                                  rig.parameters().level(rig.top()).scale);
   const ckks::ciphertext raw = eval.multiply_plain(*x, ones);
   const ckks::ciphertext sum = eval.add(raw, *y);
   EXPECT_EQ(sum.level, rig.top());
@@ -159,7 +163,8 @@ TEST_P(Evaluator, Constants) {
   expect(eval.multiply_constant(*x, c), map_values(a, [&](auto v) { return v * c; }), rig.top() - 1);
   expect(eval.multiply_constant(*x, {0.0, -3.0}),
          map_values(a, [](auto v) { return v * std::complex<double>(0, -3); }), rig.top());
-  expect(eval.multiply_by_i(*x), map_values(a, [](auto v) { return v * std::complex<double>(0, 1); }), rig.top());
+  expect(eval.multiply_by_i(*x), map_values(a, [](auto v) { return v * std::complex<double>(0, 1); }),
+         rig.top());
   EXPECT_THROW((void)eval.add_constant(*x, std::nan("")), invalid_argument);
 }
 

@@ -35,7 +35,9 @@ TEST(NttTables, PowersStandInBitReversedOrder) {
     const std::uint32_t at = ring::bit_reverse(i, 3);
     EXPECT_EQ(words[at], ring::pow_mod(psi, i, q));
     EXPECT_EQ(words[8 + at], ring::shoup_quotient(words[at], q));
-    if (at != 0) EXPECT_EQ(ring::mul_mod(words[at], words[16 + at], q), 1U);
+    if (at != 0) {
+      EXPECT_EQ(ring::mul_mod(words[at], words[16 + at], q), 1U);
+    }
   }
   EXPECT_EQ(words[16] * 8 % 97, 1U);
 }
@@ -74,7 +76,8 @@ TEST(RingContext, PermutationAppliesTheAutomorphismToCoefficients) {
   std::vector<std::vector<std::uint32_t>> coefficients(window.count, std::vector<std::uint32_t>(n));
   for (std::uint32_t i = 0; i < window.count; ++i) {
     for (auto& c : coefficients[i]) c = random() % static_cast<std::uint32_t>(ring.tables().primes[i]);
-    ring.device().upload(source.data(), i * ring.tables().limb_bytes(), std::as_bytes(std::span(coefficients[i])));
+    ring.device().upload(source.data(), i * ring.tables().limb_bytes(),
+                         std::as_bytes(std::span(coefficients[i])));
   }
   constexpr std::uint64_t element = 25;
   const backend::unary_job forward{source.chain(), source.chain()};

@@ -180,7 +180,9 @@ TEST(Trace, RecordsEveryEventInOrder) {
   EXPECT_EQ(t.events[4].step, 1U);
 }
 
-TEST(Trace, GhostTracesAreDeterministic) { EXPECT_EQ(record_program(true).events, record_program(true).events); }
+TEST(Trace, GhostTracesAreDeterministic) {
+  EXPECT_EQ(record_program(true).events, record_program(true).events);
+}
 
 TEST(Trace, CsvRoundTrip) {
   const trace t = record_program(false);

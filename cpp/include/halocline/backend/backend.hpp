@@ -14,12 +14,13 @@
 
 namespace halocline::backend {
 
-/// Executes ring-level operations on batches of limbs. The public functions check the batch, acquire its buffers
-/// from the memory runtime as one step, and hand it to the backend's kernels; nothing else in the library touches
-/// residues. CPU and GPU backends produce equal integers. Not thread-safe: one caller per backend object.
+/// Executes ring-level operations on batches of limbs. The public functions check the batch, acquire its
+/// buffers from the memory runtime as one step, and hand it to the backend's kernels; nothing else in the
+/// library touches residues. CPU and GPU backends produce equal integers. Not thread-safe: one caller per
+/// backend object.
 ///
-/// All operations throw invalid_argument for inconsistent descriptors and device_error where the backend lacks
-/// the operation. They are named after their formula; see descriptors.hpp for operand rules.
+/// All operations throw invalid_argument for inconsistent descriptors and device_error where the backend
+/// lacks the operation. They are named after their formula; see descriptors.hpp for operand rules.
 class backend {
  public:
   explicit backend(std::shared_ptr<memory::runtime> runtime);
@@ -36,7 +37,8 @@ class backend {
   [[nodiscard]] memory::runtime& runtime() const noexcept { return *runtime_; }
   [[nodiscard]] const std::shared_ptr<memory::runtime>& runtime_handle() const noexcept { return runtime_; }
 
-  /// Forward negacyclic NTT: coefficients in natural order to evaluations at psi^(2 bitrev(j) + 1) in entry j.
+  /// Forward negacyclic NTT: coefficients in natural order to evaluations at psi^(2 bitrev(j) + 1) in entry
+  /// j.
   void ntt(const ring_tables& ring, std::span<const unary_job> jobs, stream_view stream = {});
   /// Inverse of `ntt`, including the factor 1/N.
   void intt(const ring_tables& ring, std::span<const unary_job> jobs, stream_view stream = {});
@@ -55,7 +57,8 @@ class backend {
   void ntt_linear_combine(const ring_tables& ring, std::span<const linear_job> jobs, stream_view stream = {});
   void automorphism(const ring_tables& ring, std::span<const automorphism_job> jobs, stream_view stream = {});
   void base_convert(const ring_tables& ring, std::span<const convert_job> jobs, stream_view stream = {});
-  void key_multiply_accumulate(const ring_tables& ring, std::span<const key_job> jobs, stream_view stream = {});
+  void key_multiply_accumulate(const ring_tables& ring, std::span<const key_job> jobs,
+                               stream_view stream = {});
   void encode_expand(const ring_tables& ring, std::span<const encode_job> jobs, stream_view stream = {});
   void sample_uniform(const ring_tables& ring, std::span<const uniform_job> jobs, stream_view stream = {});
   void copy(const ring_tables& ring, std::span<const unary_job> jobs, stream_view stream = {});
@@ -64,21 +67,27 @@ class backend {
   void upload(const memory::buffer& dst, std::size_t offset, std::span<const std::byte> src,
               stream_view stream = {});
   /// Copies bytes of a buffer to the host and waits for them. The ghost backend yields zeros.
-  void download(std::span<std::byte> dst, const memory::buffer& src, std::size_t offset, stream_view stream = {});
+  void download(std::span<std::byte> dst, const memory::buffer& src, std::size_t offset,
+                stream_view stream = {});
 
  protected:
   // Kernels of one backend. Batches are checked and their buffers are resident while `at` lives.
-  virtual void do_ntt(const ring_tables&, std::span<const unary_job>, const memory::access& at, stream_view) = 0;
-  virtual void do_intt(const ring_tables&, std::span<const unary_job>, const memory::access& at, stream_view) = 0;
-  virtual void do_add(const ring_tables&, std::span<const binary_job>, const memory::access& at, stream_view) = 0;
-  virtual void do_sub(const ring_tables&, std::span<const binary_job>, const memory::access& at, stream_view) = 0;
+  virtual void do_ntt(const ring_tables&, std::span<const unary_job>, const memory::access& at,
+                      stream_view) = 0;
+  virtual void do_intt(const ring_tables&, std::span<const unary_job>, const memory::access& at,
+                       stream_view) = 0;
+  virtual void do_add(const ring_tables&, std::span<const binary_job>, const memory::access& at,
+                      stream_view) = 0;
+  virtual void do_sub(const ring_tables&, std::span<const binary_job>, const memory::access& at,
+                      stream_view) = 0;
   virtual void do_negate(const ring_tables&, std::span<const unary_job>, const memory::access& at,
                          stream_view) = 0;
   virtual void do_multiply(const ring_tables&, std::span<const binary_job>, const memory::access& at,
                            stream_view) = 0;
   virtual void do_multiply_add(const ring_tables&, std::span<const binary_job>, const memory::access& at,
                                stream_view) = 0;
-  virtual void do_dot(const ring_tables&, std::span<const dot_job>, const memory::access& at, stream_view) = 0;
+  virtual void do_dot(const ring_tables&, std::span<const dot_job>, const memory::access& at,
+                      stream_view) = 0;
   virtual void do_tensor(const ring_tables&, std::span<const tensor_job>, const memory::access& at,
                          stream_view) = 0;
   virtual void do_scalar_multiply(const ring_tables&, std::span<const scalar_job>, const memory::access& at,
@@ -87,19 +96,20 @@ class backend {
                              stream_view) = 0;
   virtual void do_linear_combine(const ring_tables&, std::span<const linear_job>, const memory::access& at,
                                  stream_view) = 0;
-  virtual void do_ntt_linear_combine(const ring_tables&, std::span<const linear_job>, const memory::access& at,
-                                     stream_view) = 0;
-  virtual void do_automorphism(const ring_tables&, std::span<const automorphism_job>, const memory::access& at,
-                               stream_view) = 0;
+  virtual void do_ntt_linear_combine(const ring_tables&, std::span<const linear_job>,
+                                     const memory::access& at, stream_view) = 0;
+  virtual void do_automorphism(const ring_tables&, std::span<const automorphism_job>,
+                               const memory::access& at, stream_view) = 0;
   virtual void do_base_convert(const ring_tables&, std::span<const convert_job>, const memory::access& at,
                                stream_view) = 0;
-  virtual void do_key_multiply_accumulate(const ring_tables&, std::span<const key_job>, const memory::access& at,
-                                          stream_view) = 0;
+  virtual void do_key_multiply_accumulate(const ring_tables&, std::span<const key_job>,
+                                          const memory::access& at, stream_view) = 0;
   virtual void do_encode_expand(const ring_tables&, std::span<const encode_job>, const memory::access& at,
                                 stream_view) = 0;
   virtual void do_sample_uniform(const ring_tables&, std::span<const uniform_job>, const memory::access& at,
                                  stream_view) = 0;
-  virtual void do_copy(const ring_tables&, std::span<const unary_job>, const memory::access& at, stream_view) = 0;
+  virtual void do_copy(const ring_tables&, std::span<const unary_job>, const memory::access& at,
+                       stream_view) = 0;
   virtual void do_set_zero(const ring_tables&, std::span<const limb_view>, const memory::access& at,
                            stream_view) = 0;
   virtual void do_upload(std::byte* dst, std::span<const std::byte> src, stream_view) = 0;

@@ -10,9 +10,28 @@ namespace halocline::backend {
 
 /// The ring-level operations, in the order of the support table.
 enum class op_kind : std::uint8_t {
-  ntt, intt, add, sub, negate, multiply, multiply_add, dot, tensor, scalar_multiply, scalar_add, linear_combine,
-  ntt_linear_combine, automorphism, base_convert, key_multiply_accumulate, encode_expand, sample_uniform, copy,
-  set_zero, upload, download,
+  ntt,
+  intt,
+  add,
+  sub,
+  negate,
+  multiply,
+  multiply_add,
+  dot,
+  tensor,
+  scalar_multiply,
+  scalar_add,
+  linear_combine,
+  ntt_linear_combine,
+  automorphism,
+  base_convert,
+  key_multiply_accumulate,
+  encode_expand,
+  sample_uniform,
+  copy,
+  set_zero,
+  upload,
+  download,
 };
 
 /// Number of values of `op_kind`.
@@ -23,10 +42,10 @@ inline constexpr std::size_t op_kind_count = 22;
 
 /// What a backend runs on.
 struct capability {
-  std::string device;           ///< for people: "CPU (AVX3), 2 threads"
-  std::string simd;             ///< instruction set chosen at run time, empty where meaningless
+  std::string device;  ///< for people: "CPU (AVX3), 2 threads"
+  std::string simd;    ///< instruction set chosen at run time, empty where meaningless
   unsigned threads = 1;
-  std::size_t memory_bytes = 0; ///< physical size of the fast tier
+  std::size_t memory_bytes = 0;  ///< physical size of the fast tier
 };
 
 }  // namespace halocline::backend

@@ -22,7 +22,8 @@ struct backend_options {
 /// Creates a backend with a memory runtime of its own.
 /// @param device "cpu" or "ghost"; the ghost executes shapes and allocations but no arithmetic.
 /// @throws invalid_argument naming the known devices.
-[[nodiscard]] std::shared_ptr<backend> make_backend(std::string_view device, const backend_options& options = {});
+[[nodiscard]] std::shared_ptr<backend> make_backend(std::string_view device,
+                                                    const backend_options& options = {});
 
 /// Devices that `make_backend` accepts in this build on this machine.
 [[nodiscard]] std::vector<std::string> available_devices();

@@ -19,12 +19,13 @@ enum class maintenance : unsigned char {
   manual,     ///< multiply only multiplies; levels must agree and scales must agree to 2^-30
 };
 
-/// Evaluates ciphertexts. Every operation returns a new ciphertext and leaves its operands alone; levels and scales
-/// follow `params::level_info`: at level l the canonical scale is `level(l).scale`, and automatic operations on
-/// canonical operands give canonical results, so that scales never drift apart.
+/// Evaluates ciphertexts. Every operation returns a new ciphertext and leaves its operands alone; levels and
+/// scales follow `params::level_info`: at level l the canonical scale is `level(l).scale`, and automatic
+/// operations on canonical operands give canonical results, so that scales never drift apart.
 ///
-/// All operations throw invalid_argument for operands of other parameters or runtimes, level_exhausted (naming the
-/// operation) when a product has no level left, missing_key (naming the rotation) and, in manual mode, scale_mismatch.
+/// All operations throw invalid_argument for operands of other parameters or runtimes, level_exhausted
+/// (naming the operation) when a product has no level left, missing_key (naming the rotation) and, in manual
+/// mode, scale_mismatch.
 class evaluator {
  public:
   evaluator(context& ctx, key_set& keys, maintenance mode = maintenance::automatic);
@@ -48,15 +49,16 @@ class evaluator {
   /// a + c in every slot. No NTT.
   [[nodiscard]] ciphertext add_constant(const ciphertext& a, std::complex<double> c);
 
-  /// a * b. Automatic: relinearized and rescaled, one level lower than the lower operand. Manual: three components
-  /// at scale a.scale * b.scale.
+  /// a * b. Automatic: relinearized and rescaled, one level lower than the lower operand. Manual: three
+  /// components at scale a.scale * b.scale.
   [[nodiscard]] ciphertext multiply(const ciphertext& a, const ciphertext& b);
   [[nodiscard]] ciphertext square(const ciphertext& a);
   /// a * p without rescale, at scale a.scale * p.scale; levels must agree.
   [[nodiscard]] ciphertext multiply_plain(const ciphertext& a, const plaintext& p);
   /// a * values. Automatic: encoded so that the rescaled result is canonical.
   [[nodiscard]] ciphertext multiply_values(const ciphertext& a, std::span<const std::complex<double>> values);
-  /// a * c in every slot. No NTT for the constant. A Gaussian integer c of modulus at most 2^20 costs no level.
+  /// a * c in every slot. No NTT for the constant. A Gaussian integer c of modulus at most 2^20 costs no
+  /// level.
   [[nodiscard]] ciphertext multiply_constant(const ciphertext& a, std::complex<double> c);
   /// a * c with the constant encoded at `scale`, not rescaled; the result has scale a.scale * scale.
   [[nodiscard]] ciphertext multiply_constant_raw(const ciphertext& a, std::complex<double> c, double scale);
@@ -78,7 +80,8 @@ class evaluator {
   /// Slots rotated to the left by `steps` (negative: to the right).
   [[nodiscard]] ciphertext rotate(const ciphertext& a, std::int64_t steps);
   /// The same ciphertext rotated by each step; the decomposition is done once (hoisting; Halevi, Shoup 2018).
-  [[nodiscard]] std::vector<ciphertext> rotate_hoisted(const ciphertext& a, std::span<const std::int64_t> steps);
+  [[nodiscard]] std::vector<ciphertext> rotate_hoisted(const ciphertext& a,
+                                                       std::span<const std::int64_t> steps);
   /// Complex conjugate of every slot.
   [[nodiscard]] ciphertext conjugate(const ciphertext& a);
   /// sum_{i < count} rotate(a, i * stride) with about log2(count) key switches.

@@ -8,27 +8,32 @@
 #include "halocline/ckks/keys.hpp"
 #include "halocline/rns/mod_up.hpp"
 
-/// The steps of hybrid key switching, for callers that share work between switches (hoisting, linear transforms).
+/// The steps of hybrid key switching, for callers that share work between switches (hoisting, linear
+/// transforms).
 namespace halocline::ckks {
 
-/// Pair of polynomials over special + chain primes (before the division by P) or over chain primes (after it).
+/// Pair of polynomials over special + chain primes (before the division by P) or over chain primes (after
+/// it).
 struct poly_pair {
   ring::poly first;
   ring::poly second;
 };
 
 /// sum_j digit_j * key_j over special + chain primes, NTT form.
-[[nodiscard]] poly_pair key_product(context& ctx, const rns::raised_digits& digits, const evaluation_key& key);
+[[nodiscard]] poly_pair key_product(context& ctx, const rns::raised_digits& digits,
+                                    const evaluation_key& key);
 
 /// Divides both polynomials by P with rounding; results over the chain window of `level`.
 [[nodiscard]] poly_pair divide_by_special(context& ctx, const poly_pair& extended, unsigned level,
                                           memory::object_class cls, const char* tag);
 
-/// dst += P * src on the chain limbs of an extended polynomial (P = product of the special primes, 0 on their limbs).
+/// dst += P * src on the chain limbs of an extended polynomial (P = product of the special primes, 0 on their
+/// limbs).
 void add_times_special(context& ctx, const ring::poly& extended, const backend::limb_view& src);
 
 /// Applies X -> X^galois_element to every limb (NTT form).
-[[nodiscard]] ring::poly apply_automorphism(context& ctx, const ring::poly& source, std::uint64_t galois_element,
-                                            memory::object_class cls, const char* tag);
+[[nodiscard]] ring::poly apply_automorphism(context& ctx, const ring::poly& source,
+                                            std::uint64_t galois_element, memory::object_class cls,
+                                            const char* tag);
 
 }  // namespace halocline::ckks

@@ -21,9 +21,9 @@ template <typename... PartT>
 
 /// Throws `halocline::type` with `text(...)` of the remaining arguments unless `condition` holds. The message
 /// is built only on failure, so a check costs one branch.
-#define HALOCLINE_EXPECTS(condition, type, ...)                       \
-  do {                                                                \
-    if (!(condition)) [[unlikely]] {                                  \
-      throw ::halocline::type(::halocline::text(__VA_ARGS__));        \
-    }                                                                 \
+#define HALOCLINE_EXPECTS(condition, type, ...)                \
+  do {                                                         \
+    if (!(condition)) [[unlikely]] {                           \
+      throw ::halocline::type(::halocline::text(__VA_ARGS__)); \
+    }                                                          \
   } while (false)

@@ -18,8 +18,8 @@ inline constexpr std::size_t object_class_count = 5;
 
 /// Name of a class as traces and messages spell it.
 [[nodiscard]] constexpr std::string_view to_string(object_class cls) noexcept {
-  constexpr std::array<std::string_view, object_class_count> names{"evaluation_key", "plaintext", "ciphertext",
-                                                                   "scratch", "table"};
+  constexpr std::array<std::string_view, object_class_count> names{"evaluation_key", "plaintext",
+                                                                   "ciphertext", "scratch", "table"};
   return names[static_cast<std::size_t>(cls)];
 }
 

@@ -20,15 +20,16 @@ enum class trace_action : std::uint8_t { allocate, free, read, write };
 
 /// One row of a trace (design: `step,op,action,object,class,bytes,offset,stream,time_ns,tag`).
 struct trace_event {
-  std::uint64_t step = 0;    ///< number of the operation; allocations carry the step that follows them
-  std::string op;            ///< backend operation, or "-" between operations
+  std::uint64_t step = 0;  ///< number of the operation; allocations carry the step that follows them
+  std::string op;          ///< backend operation, or "-" between operations
   trace_action action{};
   std::uint64_t object = 0;  ///< buffer id
   object_class cls{};
-  std::size_t bytes = 0;     ///< bytes touched (all of the buffer for allocate and free)
-  std::size_t offset = 0;    ///< first byte touched within the buffer
+  std::size_t bytes = 0;   ///< bytes touched (all of the buffer for allocate and free)
+  std::size_t offset = 0;  ///< first byte touched within the buffer
   std::uint64_t stream = 0;
-  std::uint64_t time_ns = 0; ///< wall time since the recording began; logical time (1 us a step) on the ghost
+  std::uint64_t time_ns =
+      0;  ///< wall time since the recording began; logical time (1 us a step) on the ghost
   std::string tag;
 
   bool operator==(const trace_event&) const = default;

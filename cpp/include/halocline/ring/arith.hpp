@@ -37,7 +37,8 @@ template <typename WordT>
 template <typename WordT>
 [[nodiscard]] HALOCLINE_HOST_DEVICE constexpr WordT reduce(double_word<WordT> z, const modulus<WordT>& q) {
   using wide = double_word<WordT>;
-  const wide estimate = (static_cast<wide>(static_cast<WordT>(z >> (q.bits - 1))) * q.barrett) >> (q.bits + 1);
+  const wide estimate =
+      (static_cast<wide>(static_cast<WordT>(z >> (q.bits - 1))) * q.barrett) >> (q.bits + 1);
   WordT rest = static_cast<WordT>(z) - static_cast<WordT>(estimate) * q.value;
   if (rest >= 2 * q.value) rest -= 2 * q.value;
   return rest >= q.value ? rest - q.value : rest;

@@ -32,9 +32,11 @@ class context {
   /// @throws invalid_argument unless the element is odd and below 2N.
   [[nodiscard]] const memory::buffer& permutation(std::uint64_t galois_element);
 
-  /// psi^(N/2) modulo every prime: the square root of -1 that X^(N/2) takes on the first N/2 bit-reversed NTT points
-  /// (see `backend::scalar_pair`). Zeros on the ghost backend.
-  [[nodiscard]] const std::vector<std::uint64_t>& imaginary_units() const noexcept { return imaginary_units_; }
+  /// psi^(N/2) modulo every prime: the square root of -1 that X^(N/2) takes on the first N/2 bit-reversed NTT
+  /// points (see `backend::scalar_pair`). Zeros on the ghost backend.
+  [[nodiscard]] const std::vector<std::uint64_t>& imaginary_units() const noexcept {
+    return imaginary_units_;
+  }
 
  private:
   template <typename WordT>

@@ -8,15 +8,15 @@
 
 namespace halocline::ring {
 
-/// One polynomial in residue form: limbs modulo a window of special primes followed by limbs modulo a window of
-/// the chain, in one buffer. Either window may be empty. Move-only. Whether the limbs are coefficients or NTT
-/// points is the owner's knowledge; everything that outlives an operation is in NTT form.
+/// One polynomial in residue form: limbs modulo a window of special primes followed by limbs modulo a window
+/// of the chain, in one buffer. Either window may be empty. Move-only. Whether the limbs are coefficients or
+/// NTT points is the owner's knowledge; everything that outlives an operation is in NTT form.
 class poly {
  public:
   poly() = default;
   /// Allocates limbs for both windows, uninitialised.
-  poly(context& ring, backend::window special, backend::window chain, memory::object_class cls, const char* tag,
-       bool wipe = false);
+  poly(context& ring, backend::window special, backend::window chain, memory::object_class cls,
+       const char* tag, bool wipe = false);
 
   /// Limbs modulo special primes; count 0 when there are none.
   [[nodiscard]] backend::limb_view special() const noexcept { return {&data_, 0, special_}; }

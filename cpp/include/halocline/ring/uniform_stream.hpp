@@ -6,15 +6,17 @@
 
 #include "halocline/ring/arith.hpp"
 
-/// Seeded uniform residues, one word at a time: the definition that every backend's `sample_uniform` and seeded
-/// `key_multiply_accumulate` equal. Every word is addressable on its own, so any thread can produce any word.
+/// Seeded uniform residues, one word at a time: the definition that every backend's `sample_uniform` and
+/// seeded `key_multiply_accumulate` equal. Every word is addressable on its own, so any thread can produce
+/// any word.
 ///
-/// Word i of the limb of prime index p with modulus q, under a 32-byte public seed and a stream number s, is found
-/// by rejection: attempt t = 0, 1, 2, ... reads word i of the ChaCha20 key stream (RFC 8439: 20 rounds, 32-bit
-/// block counter from 0, 96-bit nonce) with the seed as key and the three nonce words (s, p, t), little endian.
-/// For 32-bit words that is key-stream word i (word i % 16 of block i / 16); for 64-bit words it is key-stream
-/// words 2i (low half) and 2i + 1 (high half). The candidate is masked to the bit length of q; the first one below
-/// q is the residue. The result is exactly uniform, and rejections are rare for primes just below a power of two.
+/// Word i of the limb of prime index p with modulus q, under a 32-byte public seed and a stream number s, is
+/// found by rejection: attempt t = 0, 1, 2, ... reads word i of the ChaCha20 key stream (RFC 8439: 20 rounds,
+/// 32-bit block counter from 0, 96-bit nonce) with the seed as key and the three nonce words (s, p, t),
+/// little endian. For 32-bit words that is key-stream word i (word i % 16 of block i / 16); for 64-bit words
+/// it is key-stream words 2i (low half) and 2i + 1 (high half). The candidate is masked to the bit length of
+/// q; the first one below q is the residue. The result is exactly uniform, and rejections are rare for primes
+/// just below a power of two.
 namespace halocline::ring {
 
 /// Key of a stream: the seed as eight little-endian words.
@@ -26,9 +28,9 @@ struct chacha_key {
 [[nodiscard]] HALOCLINE_HOST_DEVICE constexpr chacha_key make_chacha_key(const std::uint8_t* seed) {
   chacha_key key{};
   for (int i = 0; i < 8; ++i) {
-    key.words[i] = static_cast<std::uint32_t>(seed[4 * i]) | static_cast<std::uint32_t>(seed[4 * i + 1]) << 8 |
-                   static_cast<std::uint32_t>(seed[4 * i + 2]) << 16 |
-                   static_cast<std::uint32_t>(seed[4 * i + 3]) << 24;
+    key.words[i] =
+        static_cast<std::uint32_t>(seed[4 * i]) | static_cast<std::uint32_t>(seed[4 * i + 1]) << 8 |
+        static_cast<std::uint32_t>(seed[4 * i + 2]) << 16 | static_cast<std::uint32_t>(seed[4 * i + 3]) << 24;
   }
   return key;
 }
@@ -52,16 +54,21 @@ namespace detail {
 }
 
 HALOCLINE_HOST_DEVICE constexpr void quarter_round(std::uint32_t* s, int a, int b, int c, int d) {
-  s[a] += s[b]; s[d] = rotate_left(s[d] ^ s[a], 16);
-  s[c] += s[d]; s[b] = rotate_left(s[b] ^ s[c], 12);
-  s[a] += s[b]; s[d] = rotate_left(s[d] ^ s[a], 8);
-  s[c] += s[d]; s[b] = rotate_left(s[b] ^ s[c], 7);
+  s[a] += s[b];
+  s[d] = rotate_left(s[d] ^ s[a], 16);
+  s[c] += s[d];
+  s[b] = rotate_left(s[b] ^ s[c], 12);
+  s[a] += s[b];
+  s[d] = rotate_left(s[d] ^ s[a], 8);
+  s[c] += s[d];
+  s[b] = rotate_left(s[b] ^ s[c], 7);
 }
 
 }  // namespace detail
 
 /// ChaCha20 block function (RFC 8439, section 2.3).
-[[nodiscard]] HALOCLINE_HOST_DEVICE constexpr chacha_block chacha20(const chacha_key& key, std::uint32_t counter,
+[[nodiscard]] HALOCLINE_HOST_DEVICE constexpr chacha_block chacha20(const chacha_key& key,
+                                                                    std::uint32_t counter,
                                                                     const stream_nonce& nonce) {
   std::uint32_t start[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};
   for (int i = 0; i < 8; ++i) start[4 + i] = key.words[i];
@@ -109,7 +116,8 @@ template <typename WordT>
                                                                  std::uint32_t first_attempt = 0) {
   constexpr std::size_t per_block = words_per_block<WordT>;
   for (std::uint32_t attempt = first_attempt;; ++attempt) {
-    const chacha_block block = chacha20(key, static_cast<std::uint32_t>(i / per_block), {stream, prime, attempt});
+    const chacha_block block =
+        chacha20(key, static_cast<std::uint32_t>(i / per_block), {stream, prime, attempt});
     const WordT candidate = block_word<WordT>(block, i % per_block) & candidate_mask(q);
     if (candidate < q.value) return candidate;
   }

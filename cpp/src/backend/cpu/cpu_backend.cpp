@@ -87,20 +87,20 @@ class cpu_backend final : public backend {
                          stream_view) override {
     run(ring, at, [&](const auto& on, const auto&) { on.run_linear_combine(jobs); });
   }
-  void do_ntt_linear_combine(const ring_tables& ring, std::span<const linear_job> jobs, const memory::access& at,
-                             stream_view) override {
+  void do_ntt_linear_combine(const ring_tables& ring, std::span<const linear_job> jobs,
+                             const memory::access& at, stream_view) override {
     run(ring, at, [&](const auto& on, const auto&) { on.run_ntt_linear_combine(jobs); });
   }
-  void do_automorphism(const ring_tables& ring, std::span<const automorphism_job> jobs, const memory::access& at,
-                       stream_view) override {
+  void do_automorphism(const ring_tables& ring, std::span<const automorphism_job> jobs,
+                       const memory::access& at, stream_view) override {
     run(ring, at, [&](const auto& on, const auto&) { on.run_automorphism(jobs); });
   }
   void do_base_convert(const ring_tables& ring, std::span<const convert_job> jobs, const memory::access& at,
                        stream_view) override {
     run(ring, at, [&](const auto& on, const auto&) { on.run_base_convert(jobs); });
   }
-  void do_key_multiply_accumulate(const ring_tables& ring, std::span<const key_job> jobs, const memory::access& at,
-                                  stream_view) override {
+  void do_key_multiply_accumulate(const ring_tables& ring, std::span<const key_job> jobs,
+                                  const memory::access& at, stream_view) override {
     run(ring, at, [&](const auto& on, const auto&) { on.run_key_multiply_accumulate(jobs); });
   }
   void do_encode_expand(const ring_tables& ring, std::span<const encode_job> jobs, const memory::access& at,
@@ -144,7 +144,8 @@ class cpu_backend final : public backend {
 
 }  // namespace
 
-std::shared_ptr<backend> make_cpu_backend(std::shared_ptr<memory::runtime> runtime, unsigned threads, bool scalar) {
+std::shared_ptr<backend> make_cpu_backend(std::shared_ptr<memory::runtime> runtime, unsigned threads,
+                                          bool scalar) {
   return std::make_shared<cpu_backend>(std::move(runtime), threads, scalar);
 }
 

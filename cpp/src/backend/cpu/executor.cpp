@@ -16,14 +16,15 @@ auto executor<WordT>::flatten(std::span<const JobT> jobs, ViewT JobT::*view) -> 
   return items;
 }
 
-/// Calls `body(job, limb, prime)` for every limb of every job, limbs of the same prime one after the other so that
-/// its tables stay in the second-level cache. `weight`: limbs touched per limb of the view.
+/// Calls `body(job, limb, prime)` for every limb of every job, limbs of the same prime one after the other so
+/// that its tables stay in the second-level cache. `weight`: limbs touched per limb of the view.
 template <typename WordT>
 template <typename JobT, typename BodyT>
 void executor<WordT>::for_each_limb(std::span<const JobT> jobs, limb_view JobT::*view, std::size_t weight,
                                     const BodyT& body) const {
   auto items = flatten(jobs, view);
-  std::stable_sort(items.begin(), items.end(), [](const auto& a, const auto& b) { return a.prime < b.prime; });
+  std::stable_sort(items.begin(), items.end(),
+                   [](const auto& a, const auto& b) { return a.prime < b.prime; });
   parallel_for(threads_, items.size(), items.size() * weight * resolve_.n(),
                [&](std::size_t i) { body(*items[i].job, items[i].limb, items[i].prime); });
 }
@@ -45,17 +46,19 @@ void executor<WordT>::for_each_chunk(std::span<const JobT> jobs, limb_view JobT:
 template <typename WordT>
 void executor<WordT>::run_transform(transform kernel, std::span<const unary_job> jobs) const {
   constexpr std::size_t passes = 8;
-  for_each_limb(jobs, &unary_job::dst, passes, [&](const unary_job& job, std::uint32_t limb, std::uint32_t prime) {
-    kernel(resolve_.limb(job.dst, limb), resolve_.limb(job.src, limb), resolve_.tables(prime));
-  });
+  for_each_limb(jobs, &unary_job::dst, passes,
+                [&](const unary_job& job, std::uint32_t limb, std::uint32_t prime) {
+                  kernel(resolve_.limb(job.dst, limb), resolve_.limb(job.src, limb), resolve_.tables(prime));
+                });
 }
 
 template <typename WordT>
 void executor<WordT>::run_binary(binary kernel, std::span<const binary_job> jobs) const {
   for_each_chunk(jobs, &binary_job::dst, 3,
                  [&](const binary_job& job, std::uint32_t limb, std::uint32_t prime, word_range range) {
-                   kernel(resolve_.limb(job.dst, limb) + range.begin, resolve_.limb(job.a, limb) + range.begin,
-                          resolve_.limb(job.b, limb) + range.begin, range.count, resolve_.modulus(prime));
+                   kernel(resolve_.limb(job.dst, limb) + range.begin,
+                          resolve_.limb(job.a, limb) + range.begin, resolve_.limb(job.b, limb) + range.begin,
+                          range.count, resolve_.modulus(prime));
                  });
 }
 
@@ -64,7 +67,8 @@ void executor<WordT>::run_negate(std::span<const unary_job> jobs) const {
   for_each_chunk(jobs, &unary_job::dst, 2,
                  [&](const unary_job& job, std::uint32_t limb, std::uint32_t prime, word_range range) {
                    kernels_.negate(resolve_.limb(job.dst, limb) + range.begin,
-                                   resolve_.limb(job.src, limb) + range.begin, range.count, resolve_.modulus(prime));
+                                   resolve_.limb(job.src, limb) + range.begin, range.count,
+                                   resolve_.modulus(prime));
                  });
 }
 
@@ -112,11 +116,12 @@ void executor<WordT>::run_linear_combine(std::span<const linear_job> jobs) const
 template <typename WordT>
 void executor<WordT>::run_ntt_linear_combine(std::span<const linear_job> jobs) const {
   constexpr std::size_t passes = 8;
-  for_each_limb(jobs, &linear_job::dst, passes, [&](const linear_job& job, std::uint32_t limb, std::uint32_t prime) {
-    kernels_.ntt_linear_combine(resolve_.limb(job.dst, limb), resolve_.limb(job.a, limb), resolve_.limb(job.b, limb),
-                                static_cast<WordT>(job.factor_a[limb]), static_cast<WordT>(job.factor_b[limb]),
-                                resolve_.tables(prime));
-  });
+  for_each_limb(
+      jobs, &linear_job::dst, passes, [&](const linear_job& job, std::uint32_t limb, std::uint32_t prime) {
+        kernels_.ntt_linear_combine(resolve_.limb(job.dst, limb), resolve_.limb(job.a, limb),
+                                    resolve_.limb(job.b, limb), static_cast<WordT>(job.factor_a[limb]),
+                                    static_cast<WordT>(job.factor_b[limb]), resolve_.tables(prime));
+      });
 }
 
 template <typename WordT>
@@ -134,10 +139,11 @@ void executor<WordT>::run_dot(std::span<const dot_job> jobs) const {
   for_each_chunk(jobs, &dot_job::dst, weight,
                  [&](const dot_job& job, std::uint32_t limb, std::uint32_t prime, word_range range) {
                    const std::size_t terms = job.a.size();
-                   const WordT* const* const a =
-                       factors.data() + first[static_cast<std::size_t>(&job - jobs.data())] + 2 * terms * limb;
-                   kernels_.dot(resolve_.limb(job.dst, limb), a, a + terms, terms, job.accumulate, range.begin,
-                                range.count, resolve_.modulus(prime));
+                   const WordT* const* const a = factors.data() +
+                                                 first[static_cast<std::size_t>(&job - jobs.data())] +
+                                                 2 * terms * limb;
+                   kernels_.dot(resolve_.limb(job.dst, limb), a, a + terms, terms, job.accumulate,
+                                range.begin, range.count, resolve_.modulus(prime));
                  });
 }
 
@@ -224,9 +230,9 @@ void executor<WordT>::run_key_multiply_accumulate(std::span<const key_job> jobs)
                    const std::size_t terms = job.digits.size();
                    const auto* const operands =
                        digits.data() + first[static_cast<std::size_t>(&job - jobs.data())] + terms * limb;
-                   kernels_.key_multiply_accumulate(resolve_.limb(job.dst0, limb), resolve_.limb(job.dst1, limb),
-                                                    operands, terms, job.accumulate, prime, range,
-                                                    resolve_.modulus(prime));
+                   kernels_.key_multiply_accumulate(resolve_.limb(job.dst0, limb),
+                                                    resolve_.limb(job.dst1, limb), operands, terms,
+                                                    job.accumulate, prime, range, resolve_.modulus(prime));
                  });
 }
 
@@ -246,8 +252,8 @@ void executor<WordT>::run_sample_uniform(std::span<const uniform_job> jobs) cons
   for_each_chunk(jobs, &uniform_job::dst, 4,
                  [&](const uniform_job& job, std::uint32_t limb, std::uint32_t prime, word_range range) {
                    kernels_.sample_uniform(resolve_.limb(job.dst, limb),
-                                           ring::make_chacha_key(job.source.seed.data()), job.source.stream, prime,
-                                           range, resolve_.modulus(prime));
+                                           ring::make_chacha_key(job.source.seed.data()), job.source.stream,
+                                           prime, range, resolve_.modulus(prime));
                  });
 }
 

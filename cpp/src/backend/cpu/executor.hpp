@@ -9,19 +9,20 @@
 #include "backend/cpu/parallel.hpp"
 #include "backend/cpu/resolve.hpp"
 
-/// Batches to kernels: flattens every batch into independent items (a limb, or a chunk of one), resolves pointers
-/// up front and runs the items in one parallel loop.
+/// Batches to kernels: flattens every batch into independent items (a limb, or a chunk of one), resolves
+/// pointers up front and runs the items in one parallel loop.
 namespace halocline::backend::cpu {
 
-/// Words of a limb that one item of an elementwise batch covers: small enough to share a few limbs evenly among
-/// threads, large enough that an item costs microseconds.
+/// Words of a limb that one item of an elementwise batch covers: small enough to share a few limbs evenly
+/// among threads, large enough that an item costs microseconds.
 inline constexpr std::size_t chunk_words = std::size_t{1} << 13;
 
 /// Runs batches of one word type on one kernel table.
 template <typename WordT>
 class executor {
  public:
-  executor(const kernel_set<WordT>& kernels, unsigned threads, const ring_tables& ring, const memory::access& at)
+  executor(const kernel_set<WordT>& kernels, unsigned threads, const ring_tables& ring,
+           const memory::access& at)
       : kernels_(kernels), threads_(threads), resolve_(ring, at) {}
 
   using transform = void (*)(WordT*, const WordT*, const prime_tables<WordT>&);

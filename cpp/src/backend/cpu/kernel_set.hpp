@@ -7,8 +7,8 @@
 #include "halocline/ring/modulus.hpp"
 #include "halocline/ring/uniform_stream.hpp"
 
-/// Kernels of the CPU backend: plain functions on pointers to one limb, or a range of one, that know nothing of
-/// buffers, jobs or threads. There is one table of them per instruction set and word.
+/// Kernels of the CPU backend: plain functions on pointers to one limb, or a range of one, that know nothing
+/// of buffers, jobs or threads. There is one table of them per instruction set and word.
 namespace halocline::backend::cpu {
 
 /// A prime with its NTT tables of N words each (layout: `ring_tables::roots`).
@@ -45,16 +45,16 @@ struct key_operand {
   std::uint32_t stream = 0;
 };
 
-/// Words [begin, begin + count) of a limb. `begin` is a multiple of `range_alignment` and so is `count`, unless
-/// the range is the whole of a smaller limb.
+/// Words [begin, begin + count) of a limb. `begin` is a multiple of `range_alignment` and so is `count`,
+/// unless the range is the whole of a smaller limb.
 struct word_range {
   std::size_t begin = 0;
   std::size_t count = 0;
 };
 inline constexpr std::size_t range_alignment = 64;
 
-/// The functions of one instruction set. All residues are reduced. `dst` may be a source where the descriptors
-/// allow it. Counts are powers of two or multiples of `range_alignment`.
+/// The functions of one instruction set. All residues are reduced. `dst` may be a source where the
+/// descriptors allow it. Counts are powers of two or multiples of `range_alignment`.
 template <typename WordT>
 struct kernel_set {
   using mod = ring::modulus<WordT>;
@@ -82,12 +82,15 @@ struct kernel_set {
   /// d = {d0, d1, d2}, a = {a0, a1}, b = {b0, b1}, starting at word `offset`.
   void (*tensor)(WordT* const* d, const WordT* const* a, const WordT* const* b, std::size_t offset,
                  std::size_t count, const mod& q);
-  /// dst[j] = src[permutation[j]]; the permutation maps aligned blocks onto aligned blocks (`automorphism_job`).
+  /// dst[j] = src[permutation[j]]; the permutation maps aligned blocks onto aligned blocks
+  /// (`automorphism_job`).
   void (*automorphism)(WordT* dst, const WordT* src, const std::uint32_t* permutation, std::size_t count);
 
-  void (*base_convert)(WordT* const* dst, const WordT* const* src, word_range range, const conversion<WordT>& c);
-  void (*key_multiply_accumulate)(WordT* dst0, WordT* dst1, const key_operand<WordT>* digits, std::size_t terms,
-                                  bool accumulate, std::uint32_t prime, word_range range, const mod& q);
+  void (*base_convert)(WordT* const* dst, const WordT* const* src, word_range range,
+                       const conversion<WordT>& c);
+  void (*key_multiply_accumulate)(WordT* dst0, WordT* dst1, const key_operand<WordT>* digits,
+                                  std::size_t terms, bool accumulate, std::uint32_t prime, word_range range,
+                                  const mod& q);
   /// `coefficients`: count times `words` 64-bit words of a signed integer.
   void (*encode_expand)(WordT* dst, const std::uint64_t* coefficients, unsigned words, std::size_t count,
                         const mod& q);

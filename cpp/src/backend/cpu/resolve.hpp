@@ -36,7 +36,9 @@ class resolver {
   [[nodiscard]] const T* raw(const memory::buffer& data) const noexcept {
     return reinterpret_cast<const T*>(at_.pointer(data));
   }
-  [[nodiscard]] const ring::modulus<WordT>& modulus(std::uint32_t prime) const noexcept { return moduli_[prime]; }
+  [[nodiscard]] const ring::modulus<WordT>& modulus(std::uint32_t prime) const noexcept {
+    return moduli_[prime];
+  }
   [[nodiscard]] prime_tables<WordT> tables(std::uint32_t prime) const noexcept {
     const WordT* const first = roots_ + 4 * static_cast<std::size_t>(prime) * n_;
     return {moduli_ + prime, first, first + n_, first + 2 * n_, first + 3 * n_, log_n_};

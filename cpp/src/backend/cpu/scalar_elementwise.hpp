@@ -49,8 +49,8 @@ void scalar_add(WordT* dst, const WordT* src, WordT summand, std::size_t count, 
 }
 
 template <typename WordT>
-void linear_combine(WordT* dst, const WordT* a, const WordT* b, WordT factor_a, WordT factor_b, std::size_t count,
-                    const modulus<WordT>& q) {
+void linear_combine(WordT* dst, const WordT* a, const WordT* b, WordT factor_a, WordT factor_b,
+                    std::size_t count, const modulus<WordT>& q) {
   for (std::size_t i = 0; i < count; ++i) {
     dst[i] = ring::add_mod(ring::mul_mod(a[i], factor_a, q), ring::mul_mod(b[i], factor_b, q), q);
   }
@@ -75,8 +75,8 @@ void dot(WordT* dst, const WordT* const* a, const WordT* const* b, std::size_t t
 }
 
 template <typename WordT>
-void tensor(WordT* const* d, const WordT* const* a, const WordT* const* b, std::size_t offset, std::size_t count,
-            const modulus<WordT>& q) {
+void tensor(WordT* const* d, const WordT* const* a, const WordT* const* b, std::size_t offset,
+            std::size_t count, const modulus<WordT>& q) {
   for (std::size_t i = offset; i < offset + count; ++i) {
     const WordT a0 = a[0][i], a1 = a[1][i], b0 = b[0][i], b1 = b[1][i];
     d[0][i] = ring::mul_mod(a0, b0, q);

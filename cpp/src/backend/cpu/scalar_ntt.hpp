@@ -6,8 +6,8 @@
 #include "backend/cpu/kernel_set.hpp"
 #include "halocline/ring/arith.hpp"
 
-/// Specification of the negacyclic NTT: radix-2 with merged powers of psi (Longa and Naehrig, "Speeding up the
-/// number theoretic transform for faster ideal lattice-based cryptography", 2016, algorithms 1 and 2).
+/// Specification of the negacyclic NTT: radix-2 with merged powers of psi (Longa and Naehrig, "Speeding up
+/// the number theoretic transform for faster ideal lattice-based cryptography", 2016, algorithms 1 and 2).
 namespace halocline::backend::cpu::scalar {
 
 template <typename WordT>

@@ -42,7 +42,8 @@ void base_convert(WordT* const* dst, const WordT* const* src, word_range range, 
 
 template <typename WordT>
 void key_multiply_accumulate(WordT* dst0, WordT* dst1, const key_operand<WordT>* digits, std::size_t terms,
-                             bool accumulate, std::uint32_t prime, word_range range, const modulus<WordT>& q) {
+                             bool accumulate, std::uint32_t prime, word_range range,
+                             const modulus<WordT>& q) {
   using wide = ring::double_word<WordT>;
   for (std::size_t i = range.begin; i < range.begin + range.count; ++i) {
     WordT sum0 = accumulate ? dst0[i] : WordT{0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector forms of ring/arith.hpp. Compiled once per instruction set through foreach_target.h, hence the toggling
-// guard instead of `#pragma once`.
+// Vector forms of ring/arith.hpp. Compiled once per instruction set through foreach_target.h, hence the
+// toggling guard instead of `#pragma once`.
 #if defined(HALOCLINE_SIMD_ARITH_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef HALOCLINE_SIMD_ARITH_INL
 #undef HALOCLINE_SIMD_ARITH_INL
@@ -61,8 +61,8 @@ HWY_INLINE vec64 subtract_once(vec64 x, vec64 bound) {
 #else
   const hn::RebindToSigned<tag<std::uint64_t>> di;
   const auto rest = hn::BitCast(di, hn::Sub(x, bound));
-  return hn::BitCast(tag<std::uint64_t>(), hn::IfThenElse(hn::MaskFromVec(hn::BroadcastSignBit(rest)),
-                                                          hn::BitCast(di, x), rest));
+  return hn::BitCast(tag<std::uint64_t>(),
+                     hn::IfThenElse(hn::MaskFromVec(hn::BroadcastSignBit(rest)), hn::BitCast(di, x), rest));
 #endif
 }
 
@@ -70,7 +70,8 @@ HWY_INLINE vec64 subtract_once(vec64 x, vec64 bound) {
 HWY_INLINE vec64 mul_even(vec32 a, vec32 b) { return hn::MulEven(a, b); }
 HWY_INLINE vec64 mul_even(vec64 a, vec64 b) { return hn::MulEven(as32(a), as32(b)); }
 
-/// Upper halves of 64-bit lanes as 32-bit lanes: those of `even` at even places, those of `odd` at odd places.
+/// Upper halves of 64-bit lanes as 32-bit lanes: those of `even` at even places, those of `odd` at odd
+/// places.
 HWY_INLINE vec32 merge_high(vec64 even, vec64 odd) { return hn::OddEven(as32(odd), hn::DupOdd(as32(even))); }
 /// The same for lower halves.
 HWY_INLINE vec32 merge_low(vec64 even, vec64 odd) { return hn::OddEven(hn::DupEven(as32(odd)), as32(even)); }
@@ -100,8 +101,8 @@ HWY_INLINE vec64 mul_high(vec64 a, vec64 b) {
 }
 
 /// Lazy arithmetic modulo one prime. Values stay in [0, 2 B) and products in [0, B], where B = 2q for 32-bit
-/// words (Harvey 2014) and B = 4q for 64-bit words: there the quotient estimate drops partial products and may be
-/// two too small, which the three free bits of a 61-bit prime pay for.
+/// words (Harvey 2014) and B = 4q for 64-bit words: there the quotient estimate drops partial products and
+/// may be two too small, which the three free bits of a 61-bit prime pay for.
 template <typename WordT>
 struct lazy_prime;
 
@@ -138,7 +139,8 @@ struct lazy_prime<std::uint64_t> {
   HWY_INLINE vec64 mul(vec64 x, vec64 w, vec64 w_quotient) const {
     const vec64 x1 = hn::ShiftRight<32>(x);
     const vec64 w1 = hn::ShiftRight<32>(w_quotient);
-    const vec64 cross = hn::Add(hn::ShiftRight<32>(mul_even(x, w1)), hn::ShiftRight<32>(mul_even(x1, w_quotient)));
+    const vec64 cross =
+        hn::Add(hn::ShiftRight<32>(mul_even(x, w1)), hn::ShiftRight<32>(mul_even(x1, w_quotient)));
     const vec64 high = hn::Add(mul_even(x1, w1), cross);
     return hn::Sub(mul_low(x, w), mul_low(high, q));
   }

@@ -19,12 +19,12 @@ namespace HWY_NAMESPACE {
 
 /// Blocks that one set of 16 vectors computes: one per 32-bit lane.
 constexpr std::size_t batch_blocks = hn::MaxLanes(tag<std::uint32_t>());
-/// Sets that are computed together, because the rounds of one are a chain of dependent operations: as many as the
-/// registers hold.
+/// Sets that are computed together, because the rounds of one are a chain of dependent operations: as many as
+/// the registers hold.
 constexpr std::size_t batch_sets = HALOCLINE_SIMD_AVX512 ? 2 : 1;
 /// Words of all sets.
 template <typename WordT>
-constexpr std::size_t batch_words = batch_sets * batch_blocks * ring::words_per_block<WordT>;
+constexpr std::size_t batch_words = batch_sets* batch_blocks* ring::words_per_block<WordT>;
 
 /// The polynomial of a uniform stream that a limb belongs to.
 struct uniform_limb {
@@ -33,10 +33,14 @@ struct uniform_limb {
 };
 
 HWY_INLINE void quarter_round(vec32& a, vec32& b, vec32& c, vec32& d) {
-  a = hn::Add(a, b); d = hn::RotateRight<16>(hn::Xor(d, a));
-  c = hn::Add(c, d); b = hn::RotateRight<20>(hn::Xor(b, c));
-  a = hn::Add(a, b); d = hn::RotateRight<24>(hn::Xor(d, a));
-  c = hn::Add(c, d); b = hn::RotateRight<25>(hn::Xor(b, c));
+  a = hn::Add(a, b);
+  d = hn::RotateRight<16>(hn::Xor(d, a));
+  c = hn::Add(c, d);
+  b = hn::RotateRight<20>(hn::Xor(b, c));
+  a = hn::Add(a, b);
+  d = hn::RotateRight<24>(hn::Xor(d, a));
+  c = hn::Add(c, d);
+  b = hn::RotateRight<25>(hn::Xor(b, c));
 }
 
 /// One of the 16 words from which the blocks with the given counters start.
@@ -50,7 +54,8 @@ HWY_INLINE vec32 start_word(const uniform_limb& limb, vec32 counters, std::uint3
 
 /// Word w of the blocks with counters[s] in v[16 s + w].
 template <std::size_t Sets>
-HWY_INLINE void chacha_blocks(const uniform_limb& limb, const vec32* counters, std::uint32_t attempt, vec32* v) {
+HWY_INLINE void chacha_blocks(const uniform_limb& limb, const vec32* counters, std::uint32_t attempt,
+                              vec32* v) {
   HWY_UNROLL(32)
   for (std::size_t i = 0; i < 16 * Sets; ++i) v[i] = start_word(limb, counters[i / 16], attempt, i % 16);
   for (int round = 0; round < 10; ++round) {

@@ -69,7 +69,8 @@ void multiply(WordT* dst, const WordT* a, const WordT* b, std::size_t count, con
 }
 
 template <typename WordT>
-void multiply_add(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const ring::modulus<WordT>& m) {
+void multiply_add(WordT* dst, const WordT* a, const WordT* b, std::size_t count,
+                  const ring::modulus<WordT>& m) {
   if (is_small<WordT>(count)) return scalar::multiply_add(dst, a, b, count, m);
   const barrett_prime<WordT> p(m);
   for (std::size_t i = 0; i < count; i += lanes<WordT>) {
@@ -80,7 +81,8 @@ void multiply_add(WordT* dst, const WordT* a, const WordT* b, std::size_t count,
 }
 
 template <typename WordT>
-void scalar_multiply(WordT* dst, const WordT* src, WordT factor, std::size_t count, const ring::modulus<WordT>& m) {
+void scalar_multiply(WordT* dst, const WordT* src, WordT factor, std::size_t count,
+                     const ring::modulus<WordT>& m) {
   if (is_small<WordT>(count)) return scalar::scalar_multiply(dst, src, factor, count, m);
   const lazy_prime<WordT> f(m);
   const vec<WordT> w = broadcast(factor);
@@ -91,7 +93,8 @@ void scalar_multiply(WordT* dst, const WordT* src, WordT factor, std::size_t cou
 }
 
 template <typename WordT>
-void scalar_add(WordT* dst, const WordT* src, WordT summand, std::size_t count, const ring::modulus<WordT>& m) {
+void scalar_add(WordT* dst, const WordT* src, WordT summand, std::size_t count,
+                const ring::modulus<WordT>& m) {
   if (is_small<WordT>(count)) return scalar::scalar_add(dst, src, summand, count, m);
   const vec<WordT> q = broadcast(m.value);
   const vec<WordT> s = broadcast(summand);
@@ -101,8 +104,8 @@ void scalar_add(WordT* dst, const WordT* src, WordT summand, std::size_t count, 
 }
 
 template <typename WordT>
-void linear_combine(WordT* dst, const WordT* a, const WordT* b, WordT factor_a, WordT factor_b, std::size_t count,
-                    const ring::modulus<WordT>& m) {
+void linear_combine(WordT* dst, const WordT* a, const WordT* b, WordT factor_a, WordT factor_b,
+                    std::size_t count, const ring::modulus<WordT>& m) {
   if (is_small<WordT>(count)) return scalar::linear_combine(dst, a, b, factor_a, factor_b, count, m);
   const lazy_prime<WordT> f(m);
   const vec<WordT> wa = broadcast(factor_a), wb = broadcast(factor_b);
@@ -142,8 +145,8 @@ void dot(WordT* dst, const WordT* const* a, const WordT* const* b, std::size_t t
 }
 
 template <typename WordT>
-void tensor(WordT* const* d, const WordT* const* a, const WordT* const* b, std::size_t offset, std::size_t count,
-            const ring::modulus<WordT>& m) {
+void tensor(WordT* const* d, const WordT* const* a, const WordT* const* b, std::size_t offset,
+            std::size_t count, const ring::modulus<WordT>& m) {
   if (is_small<WordT>(count)) return scalar::tensor(d, a, b, offset, count, m);
   const barrett_prime<WordT> p(m);
   for (std::size_t i = offset; i < offset + count; i += lanes<WordT>) {
@@ -166,8 +169,8 @@ HWY_INLINE vec64 load_indices(const std::uint32_t* from, tag<std::uint64_t> d) {
   return hn::PromoteTo(d, hn::LoadU(narrow, from));
 }
 
-/// The permutation maps aligned blocks of any power of two onto such blocks, so a vector of results is a shuffle of
-/// one vector of sources.
+/// The permutation maps aligned blocks of any power of two onto such blocks, so a vector of results is a
+/// shuffle of one vector of sources.
 template <typename WordT>
 void automorphism(WordT* dst, const WordT* src, const std::uint32_t* permutation, std::size_t count) {
   if (is_small<WordT>(count)) return scalar::automorphism(dst, src, permutation, count);

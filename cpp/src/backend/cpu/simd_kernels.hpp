@@ -5,8 +5,8 @@
 
 #include "backend/cpu/kernel_set.hpp"
 
-/// Each function replaces the kernels of its family by those of the best instruction set of this machine; where
-/// there are no vector kernels it changes nothing.
+/// Each function replaces the kernels of its family by those of the best instruction set of this machine;
+/// where there are no vector kernels it changes nothing.
 namespace halocline::backend::cpu {
 
 void add_ntt_kernels(kernel_set<std::uint32_t>& kernels);

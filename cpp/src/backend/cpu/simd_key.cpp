@@ -6,8 +6,8 @@
 #include "hwy/foreach_target.h"
 // Highway needs foreach_target.h before everything else.
 #include "backend/cpu/scalar_rns.hpp"
-#include "backend/cpu/simd_uniform_inl.hpp"
 #include "backend/cpu/simd_kernels.hpp"
+#include "backend/cpu/simd_uniform_inl.hpp"
 #include "backend/cpu/simd_wide_inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -19,10 +19,11 @@ namespace HWY_NAMESPACE {
 template <typename WordT>
 constexpr std::size_t lanes = hn::MaxLanes(tag<WordT>());
 
-/// Words for the expanded uniform halves of the seeded digits of a block: a third of a first-level data cache, and
-/// a batch for each of `max_products` digits.
+/// Words for the expanded uniform halves of the seeded digits of a block: a third of a first-level data
+/// cache, and a batch for each of `max_products` digits.
 template <typename WordT>
-constexpr std::size_t expanded_words = HWY_MAX((std::size_t{1} << 14) / sizeof(WordT), max_products* batch_words<WordT>);
+constexpr std::size_t expanded_words = HWY_MAX((std::size_t{1} << 14) / sizeof(WordT),
+                                               max_products* batch_words<WordT>);
 
 /// Pointers of up to `max_products` digits to the first word of a block.
 template <typename WordT>
@@ -33,10 +34,11 @@ struct key_block {
   const WordT* a[max_products];
 };
 
-/// dst0[j] += sum_t digit_t b_t 2^-w and likewise dst1 with a_t, for j < count (= instead of += unless `accumulate`).
+/// dst0[j] += sum_t digit_t b_t 2^-w and likewise dst1 with a_t, for j < count (= instead of += unless
+/// `accumulate`).
 template <typename WordT>
-void multiply_block(WordT* dst0, WordT* dst1, const key_block<WordT>& block, bool accumulate, std::size_t count,
-                    const montgomery_prime<WordT>& p) {
+void multiply_block(WordT* dst0, WordT* dst1, const key_block<WordT>& block, bool accumulate,
+                    std::size_t count, const montgomery_prime<WordT>& p) {
   for (std::size_t j = 0; j < count; j += lanes<WordT>) {
     wide_sum<WordT> z0, z1;
     for (std::size_t t = 0; t < block.terms; ++t) {
@@ -68,8 +70,8 @@ void key_multiply_accumulate(WordT* dst0, WordT* dst1, const key_operand<WordT>*
     block.terms = HWY_MIN(max_products, terms - first);
     std::size_t seeded = 0;
     for (std::size_t t = 0; t < block.terms; ++t) seeded += digits[first + t].a == nullptr ? 1 : 0;
-    const std::size_t fitting = seeded == 0 ? range.count
-                                            : expanded_words<WordT> / seeded / batch_words<WordT> * batch_words<WordT>;
+    const std::size_t fitting =
+        seeded == 0 ? range.count : expanded_words<WordT> / seeded / batch_words<WordT> * batch_words<WordT>;
     const std::size_t most = HWY_MIN(fitting, range.count);
     for (std::size_t at = range.begin; at < range.begin + range.count; at += most) {
       const std::size_t step = HWY_MIN(most, range.begin + range.count - at);

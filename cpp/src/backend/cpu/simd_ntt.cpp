@@ -11,9 +11,11 @@
 #include "backend/cpu/simd_kernels.hpp"
 #include "backend/cpu/simd_ntt_stages_inl.hpp"
 
-// Negacyclic NTT on vectors. Stages whose butterflies span whole vectors go several at a time through registers
-// ("pass"); the last ones of them are fused with the stages inside a vector ("core"). Passes over a limb larger than
-// the first-level cache recurse into blocks, so that a limb is read from the second level about twice.
+// Negacyclic NTT on vectors. Stages whose butterflies span whole vectors go several at a time through
+// registers
+// ("pass"); the last ones of them are fused with the stages inside a vector ("core"). Passes over a limb
+// larger than the first-level cache recurse into blocks, so that a limb is read from the second level about
+// twice.
 
 HWY_BEFORE_NAMESPACE();
 namespace halocline::backend::cpu {
@@ -23,9 +25,10 @@ namespace HWY_NAMESPACE {
 
 /// Bytes of a block that stays in the first-level data cache (32 KiB or more on all targets).
 constexpr std::size_t block_bytes = std::size_t{1} << 15;
-/// Most stages of a pass. Its 2^4 values stay in registers, as far as there are enough; its twiddle factors come from
-/// the cache. Eight independent butterflies hide the latency of one, about 14 cycles. Measured on Zen 5, N = 2^15,
-/// 32-bit words, against 3 stages: 16.0 and 18.1 us with AVX-512, 33.0 and 36.5 us with AVX2.
+/// Most stages of a pass. Its 2^4 values stay in registers, as far as there are enough; its twiddle factors
+/// come from the cache. Eight independent butterflies hide the latency of one, about 14 cycles. Measured on
+/// Zen 5, N = 2^15, 32-bit words, against 3 stages: 16.0 and 18.1 us with AVX-512, 33.0 and 36.5 us with
+/// AVX2.
 constexpr unsigned pass_stages = 4;
 constexpr std::size_t core_vectors = std::size_t{1} << pass_stages;
 
@@ -33,7 +36,7 @@ template <typename WordT>
 constexpr std::size_t lanes = hn::MaxLanes(tag<WordT>());
 /// Words that one core works on.
 template <typename WordT>
-constexpr std::size_t core_words = core_vectors * lanes<WordT>;
+constexpr std::size_t core_words = core_vectors* lanes<WordT>;
 
 /// Splits the stages before the cores into passes, the shorter ones first.
 struct pass_plan {
@@ -50,7 +53,8 @@ template <typename WordT>
 struct store_reduced {
   WordT* dst;
 
-  HWY_INLINE void operator()(const lazy_prime<WordT>& f, std::size_t at, vec<WordT> even, vec<WordT> odd) const {
+  HWY_INLINE void operator()(const lazy_prime<WordT>& f, std::size_t at, vec<WordT> even,
+                             vec<WordT> odd) const {
     const tag<WordT> d;
     hn::StoreInterleaved2(f.finish_product(f.reduce(even)), f.finish_product(f.reduce(odd)), d, dst + at);
   }
@@ -68,7 +72,8 @@ struct store_combined {
     const vec<WordT> right = multiply_lazy<lane_factors::paired>(f, y, factor_b);
     return f.finish_product(f.reduce(hn::Add(left, right)));
   }
-  HWY_INLINE void operator()(const lazy_prime<WordT>& f, std::size_t at, vec<WordT> even, vec<WordT> odd) const {
+  HWY_INLINE void operator()(const lazy_prime<WordT>& f, std::size_t at, vec<WordT> even,
+                             vec<WordT> odd) const {
     const tag<WordT> d;
     vec<WordT> a_even, a_odd;
     hn::LoadInterleaved2(d, a + at, a_even, a_odd);
@@ -120,8 +125,8 @@ class forward_transform {
     for (; level < plan_.count; ++level) {
       const std::size_t group_size = size / groups;
       for (std::size_t i = 0; i < groups; ++i) {
-        pass(plan_.stages[level], group * groups + i, work + first + i * group_size, from + first + i * group_size,
-             group_size);
+        pass(plan_.stages[level], group * groups + i, work + first + i * group_size,
+             from + first + i * group_size, group_size);
       }
       groups <<= plan_.stages[level];
       from = work;
@@ -131,10 +136,14 @@ class forward_transform {
 
   void pass(unsigned stages, std::size_t group, WordT* dst, const WordT* src, std::size_t size) const {
     switch (stages) {
-      case 1: return pass_of<1>(group, dst, src, size);
-      case 2: return pass_of<2>(group, dst, src, size);
-      case 3: return pass_of<3>(group, dst, src, size);
-      default: return pass_of<4>(group, dst, src, size);
+      case 1:
+        return pass_of<1>(group, dst, src, size);
+      case 2:
+        return pass_of<2>(group, dst, src, size);
+      case 3:
+        return pass_of<3>(group, dst, src, size);
+      default:
+        return pass_of<4>(group, dst, src, size);
     }
   }
 
@@ -224,17 +233,25 @@ class inverse_transform {
   void pass(unsigned stages, std::size_t group, WordT* x, std::size_t size) const {
     if (size == n_) {
       switch (stages) {
-        case 1: return pass_of<1, true>(group, x, size);
-        case 2: return pass_of<2, true>(group, x, size);
-        case 3: return pass_of<3, true>(group, x, size);
-      default: return pass_of<4, true>(group, x, size);
+        case 1:
+          return pass_of<1, true>(group, x, size);
+        case 2:
+          return pass_of<2, true>(group, x, size);
+        case 3:
+          return pass_of<3, true>(group, x, size);
+        default:
+          return pass_of<4, true>(group, x, size);
       }
     }
     switch (stages) {
-      case 1: return pass_of<1, false>(group, x, size);
-      case 2: return pass_of<2, false>(group, x, size);
-      case 3: return pass_of<3, false>(group, x, size);
-      default: return pass_of<4, false>(group, x, size);
+      case 1:
+        return pass_of<1, false>(group, x, size);
+      case 2:
+        return pass_of<2, false>(group, x, size);
+      case 3:
+        return pass_of<3, false>(group, x, size);
+      default:
+        return pass_of<4, false>(group, x, size);
     }
   }
 
@@ -252,7 +269,8 @@ class inverse_transform {
       inverse_stages<Stages, Final ? 1 : 0>(f, x, w);
       if constexpr (Final) {
         HWY_UNROLL(16)
-        for (std::size_t i = 0; i < values / 2; ++i) final_butterfly(f, x[i], x[i + values / 2], scale, scaled_root);
+        for (std::size_t i = 0; i < values / 2; ++i)
+          final_butterfly(f, x[i], x[i + values / 2], scale, scaled_root);
       }
       HWY_UNROLL(16)
       for (std::size_t i = 0; i < values; ++i) store<WordT>(x[i], data + i * stride + j);

@@ -38,7 +38,8 @@ HWY_INLINE V opaque(V v) {
 
 /// (x, y) = (x + w y, x - w y); in and out [0, 2B).
 template <lane_factors Kind, typename WordT>
-HWY_INLINE void forward_butterfly(const lazy_prime<WordT>& f, vec<WordT>& x, vec<WordT>& y, const factor<WordT>& w) {
+HWY_INLINE void forward_butterfly(const lazy_prime<WordT>& f, vec<WordT>& x, vec<WordT>& y,
+                                  const factor<WordT>& w) {
   const vec<WordT> low = f.reduce(x);
   const vec<WordT> product = opaque(multiply_lazy<Kind>(f, y, w));
   x = hn::Add(low, product);
@@ -47,7 +48,8 @@ HWY_INLINE void forward_butterfly(const lazy_prime<WordT>& f, vec<WordT>& x, vec
 
 /// (x, y) = (x + y, w (x - y)); in and out [0, B).
 template <lane_factors Kind, typename WordT>
-HWY_INLINE void inverse_butterfly(const lazy_prime<WordT>& f, vec<WordT>& x, vec<WordT>& y, const factor<WordT>& w) {
+HWY_INLINE void inverse_butterfly(const lazy_prime<WordT>& f, vec<WordT>& x, vec<WordT>& y,
+                                  const factor<WordT>& w) {
   const vec<WordT> difference = hn::Sub(hn::Add(x, f.bound), y);
   x = f.reduce(hn::Add(x, y));
   y = multiply_lazy<Kind>(f, difference, w);
@@ -75,7 +77,8 @@ struct group_factors {
 
 /// Forward stages on 2^Stages vectors that lie one butterfly half-length apart.
 template <unsigned Stages, typename WordT>
-HWY_INLINE void forward_stages(const lazy_prime<WordT>& f, vec<WordT>* x, const group_factors<WordT, Stages>& w) {
+HWY_INLINE void forward_stages(const lazy_prime<WordT>& f, vec<WordT>* x,
+                               const group_factors<WordT, Stages>& w) {
   HWY_UNROLL(16)
   for (unsigned s = 0; s < Stages; ++s) {
     const unsigned half = 1U << (Stages - 1 - s);
@@ -90,7 +93,8 @@ HWY_INLINE void forward_stages(const lazy_prime<WordT>& f, vec<WordT>* x, const 
 
 /// Inverse stages Stages - 1, ..., Last on 2^Stages vectors.
 template <unsigned Stages, unsigned Last, typename WordT>
-HWY_INLINE void inverse_stages(const lazy_prime<WordT>& f, vec<WordT>* x, const group_factors<WordT, Stages>& w) {
+HWY_INLINE void inverse_stages(const lazy_prime<WordT>& f, vec<WordT>* x,
+                               const group_factors<WordT, Stages>& w) {
   HWY_UNROLL(16)
   for (unsigned done = 0; done < Stages - Last; ++done) {
     const unsigned s = Stages - 1 - done;
@@ -128,10 +132,11 @@ HWY_INLINE void exchange_runs(vec<WordT>& x, vec<WordT>& y) {
   }
 }
 
-/// Stages inside a vector, on two vectors of consecutive words at a time so that every lane works. Each stage is
-/// preceded (inverse: followed) by an exchange that puts the left inputs of all butterflies into one vector and the
-/// right inputs into the other, groups in table order; hence the factors of half-length h are a run of the table,
-/// each repeated h times. After the last exchange one vector holds the even and the other the odd words.
+/// Stages inside a vector, on two vectors of consecutive words at a time so that every lane works. Each stage
+/// is preceded (inverse: followed) by an exchange that puts the left inputs of all butterflies into one
+/// vector and the right inputs into the other, groups in table order; hence the factors of half-length h are
+/// a run of the table, each repeated h times. After the last exchange one vector holds the even and the other
+/// the odd words.
 template <typename WordT>
 class vector_stages {
   static constexpr std::size_t lanes = hn::MaxLanes(tag<WordT>());
@@ -142,8 +147,9 @@ class vector_stages {
   HWY_INLINE vector_stages(const WordT* roots, const WordT* quotients, std::size_t n)
       : roots_(roots), quotients_(quotients), n_(n), by_2_(repeat(2)), by_4_(repeat(4)), by_8_(repeat(8)) {}
 
-  /// In: words [first, first + vectors * lanes) in x, all in [0, 2B). Out: of each two vectors, the first holds the
-  /// even and the second the odd words. All pairs go through a stage together, to hide the latency of a butterfly.
+  /// In: words [first, first + vectors * lanes) in x, all in [0, 2B). Out: of each two vectors, the first
+  /// holds the even and the second the odd words. All pairs go through a stage together, to hide the latency
+  /// of a butterfly.
   template <std::size_t Vectors, std::size_t Half = lanes / 2>
   HWY_INLINE void forward(const lazy_prime<WordT>& f, std::size_t first, vec<WordT>* x) const {
     HWY_UNROLL(16)

@@ -21,11 +21,11 @@ constexpr std::size_t lanes = hn::MaxLanes(tag<WordT>());
 /// Vectors of coefficients that share one load of a conversion constant.
 constexpr std::size_t columns = 4;
 
-/// Words for the intermediate y_i and v of a block: half of a first-level data cache, and a whole step of columns
-/// for the largest number of sources.
+/// Words for the intermediate y_i and v of a block: half of a first-level data cache, and a whole step of
+/// columns for the largest number of sources.
 template <typename WordT>
-constexpr std::size_t scratch_words =
-    HWY_MAX((std::size_t{1} << 14) / sizeof(WordT), (scalar::max_sources + 1) * columns * lanes<WordT>);
+constexpr std::size_t scratch_words = HWY_MAX((std::size_t{1} << 14) / sizeof(WordT),
+                                              (scalar::max_sources + 1) * columns * lanes<WordT>);
 
 /// v = floor(z / 2^shift) of a sum z of y_i times reciprocals, as words.
 HWY_INLINE vec32 quotient_word(const wide_sum<std::uint32_t>& z) {
@@ -56,8 +56,8 @@ void convert_sources(WordT* scratch, std::size_t stride, const WordT* const* src
     wide_sum<WordT> fraction = one_half(tag<WordT>());
     for (std::size_t i = 0; i < c.sources; ++i) {
       const lazy_prime<WordT> f(*c.source_moduli[i]);
-      const vec<WordT> y = f.finish_product(
-          f.mul_paired(load(src[i] + begin + j), broadcast(c.inverses[i]), broadcast(c.inverse_quotients[i])));
+      const vec<WordT> y = f.finish_product(f.mul_paired(load(src[i] + begin + j), broadcast(c.inverses[i]),
+                                                         broadcast(c.inverse_quotients[i])));
       fraction.add_scaled(y, broadcast(c.reciprocals[i]));
       store<WordT>(y, scratch + i * stride + j);
     }
@@ -114,13 +114,13 @@ void base_convert(WordT* const* dst, const WordT* const* src, word_range range, 
   }
 }
 
-/// Constants of the encoding modulo one prime: x = sum_i x_i 2^(w i) with the sign bit of x flipped, which adds 2^63
-/// (or 2^127) to the value.
+/// Constants of the encoding modulo one prime: x = sum_i x_i 2^(w i) with the sign bit of x flipped, which
+/// adds 2^63 (or 2^127) to the value.
 template <typename WordT>
 struct encoding {
   montgomery_prime<WordT> p;
-  vec<WordT> r[4];       ///< 2^(w (i + 1)) mod q
-  vec<WordT> flipped;    ///< q - 2^(64 words - 1) mod q
+  vec<WordT> r[4];     ///< 2^(w (i + 1)) mod q
+  vec<WordT> flipped;  ///< q - 2^(64 words - 1) mod q
 
   HWY_INLINE encoding(const ring::modulus<WordT>& m, unsigned words) : p(m) {
     WordT power = m.r;

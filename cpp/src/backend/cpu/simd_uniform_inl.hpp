@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seeded uniform residues, many at once (definition: ring/uniform_stream.hpp). Compiled once per instruction set (see
-// simd_arith_inl.hpp).
+// Seeded uniform residues, many at once (definition: ring/uniform_stream.hpp). Compiled once per instruction
+// set (see simd_arith_inl.hpp).
 #if defined(HALOCLINE_SIMD_UNIFORM_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef HALOCLINE_SIMD_UNIFORM_INL
 #undef HALOCLINE_SIMD_UNIFORM_INL
@@ -16,8 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace halocline::backend::cpu {
 namespace HWY_NAMESPACE {
 
-/// Words of a limb that are expanded before their rejected candidates are looked at: enough to fill the lanes of a
-/// second attempt when a few per cent are rejected.
+/// Words of a limb that are expanded before their rejected candidates are looked at: enough to fill the lanes
+/// of a second attempt when a few per cent are rejected.
 constexpr std::size_t region_words = 1024;
 
 /// Positions of rejected candidates within a region.
@@ -42,8 +42,8 @@ struct rejected_list {
   }
 };
 
-/// First candidates for the `batch_words` words from block `counter` of the limb on, which is where `position` of
-/// the region lies.
+/// First candidates for the `batch_words` words from block `counter` of the limb on, which is where
+/// `position` of the region lies.
 template <typename WordT>
 void sample_batch(WordT* out, const uniform_limb& limb, std::uint32_t counter, std::size_t position,
                   const ring::modulus<WordT>& m, rejected_list<WordT>& rejected) {
@@ -74,12 +74,13 @@ void sample_batch(WordT* out, const uniform_limb& limb, std::uint32_t counter, s
   }
 }
 
-/// One more attempt for the rejected positions [begin, end), which lie in at most `batch_blocks` blocks. Keeps those
-/// that are rejected again at the front of the list from `kept` on and returns the new end of that front.
+/// One more attempt for the rejected positions [begin, end), which lie in at most `batch_blocks` blocks.
+/// Keeps those that are rejected again at the front of the list from `kept` on and returns the new end of
+/// that front.
 template <typename WordT>
-std::size_t retry_batch(WordT* region, const uniform_limb& limb, std::uint32_t attempt, const std::uint32_t* counters,
-                        WordT* positions, std::size_t begin, std::size_t end, std::size_t kept,
-                        const ring::modulus<WordT>& m) {
+std::size_t retry_batch(WordT* region, const uniform_limb& limb, std::uint32_t attempt,
+                        const std::uint32_t* counters, WordT* positions, std::size_t begin, std::size_t end,
+                        std::size_t kept, const ring::modulus<WordT>& m) {
   constexpr std::size_t per_block = ring::words_per_block<WordT>;
   HWY_ALIGN std::uint32_t words[16 * batch_blocks];
   vec32 v[16];

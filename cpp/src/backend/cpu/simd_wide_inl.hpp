@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of double-width products and their reduction. Compiled once per instruction set (see simd_arith_inl.hpp).
+// Sums of double-width products and their reduction. Compiled once per instruction set (see
+// simd_arith_inl.hpp).
 #if defined(HALOCLINE_SIMD_WIDE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef HALOCLINE_SIMD_WIDE_INL
 #undef HALOCLINE_SIMD_WIDE_INL
@@ -14,12 +15,13 @@ HWY_BEFORE_NAMESPACE();
 namespace halocline::backend::cpu {
 namespace HWY_NAMESPACE {
 
-/// Most products of residues (or of other words below 2^30 or 2^61) that one sum may hold: with q < 2^30, 12 q^2
-/// plus the Montgomery multiple 2^32 q stays below 2^64, and its reduction below 4q; 64-bit words have more room.
+/// Most products of residues (or of other words below 2^30 or 2^61) that one sum may hold: with q < 2^30, 12
+/// q^2 plus the Montgomery multiple 2^32 q stays below 2^64, and its reduction below 4q; 64-bit words have
+/// more room.
 constexpr std::size_t max_products = 12;
 
-/// One double-width unsigned integer per word lane, 0 at first. (Constructors are written out throughout: those
-/// that the compiler adds are not compiled for the instruction set.)
+/// One double-width unsigned integer per word lane, 0 at first. (Constructors are written out throughout:
+/// those that the compiler adds are not compiled for the instruction set.)
 template <typename WordT>
 struct wide_sum;
 
@@ -53,7 +55,8 @@ struct wide_sum<std::uint64_t> {
   HWY_INLINE void add_product(vec64 a, vec64 b) {
     const vec64 product_low = mul_low(a, b);
     low = hn::Add(low, product_low);
-    const vec64 carry = hn::VecFromMask(tag<std::uint64_t>(), hn::Lt(low, product_low));  // all ones: minus one
+    const vec64 carry =
+        hn::VecFromMask(tag<std::uint64_t>(), hn::Lt(low, product_low));  // all ones: minus one
     high = hn::Sub(hn::Add(high, mul_high(a, b)), carry);
   }
   HWY_INLINE void add_scaled(vec64 a, vec64 b) { add_product(a, b); }

@@ -20,12 +20,15 @@ class ghost_backend final : public backend {
   void do_intt(const ring_tables&, std::span<const unary_job>, const memory::access&, stream_view) override {}
   void do_add(const ring_tables&, std::span<const binary_job>, const memory::access&, stream_view) override {}
   void do_sub(const ring_tables&, std::span<const binary_job>, const memory::access&, stream_view) override {}
-  void do_negate(const ring_tables&, std::span<const unary_job>, const memory::access&, stream_view) override {}
-  void do_multiply(const ring_tables&, std::span<const binary_job>, const memory::access&, stream_view) override {}
+  void do_negate(const ring_tables&, std::span<const unary_job>, const memory::access&,
+                 stream_view) override {}
+  void do_multiply(const ring_tables&, std::span<const binary_job>, const memory::access&,
+                   stream_view) override {}
   void do_multiply_add(const ring_tables&, std::span<const binary_job>, const memory::access&,
                        stream_view) override {}
   void do_dot(const ring_tables&, std::span<const dot_job>, const memory::access&, stream_view) override {}
-  void do_tensor(const ring_tables&, std::span<const tensor_job>, const memory::access&, stream_view) override {}
+  void do_tensor(const ring_tables&, std::span<const tensor_job>, const memory::access&,
+                 stream_view) override {}
   void do_scalar_multiply(const ring_tables&, std::span<const scalar_job>, const memory::access&,
                           stream_view) override {}
   void do_scalar_add(const ring_tables&, std::span<const scalar_job>, const memory::access&,
@@ -45,7 +48,8 @@ class ghost_backend final : public backend {
   void do_sample_uniform(const ring_tables&, std::span<const uniform_job>, const memory::access&,
                          stream_view) override {}
   void do_copy(const ring_tables&, std::span<const unary_job>, const memory::access&, stream_view) override {}
-  void do_set_zero(const ring_tables&, std::span<const limb_view>, const memory::access&, stream_view) override {}
+  void do_set_zero(const ring_tables&, std::span<const limb_view>, const memory::access&,
+                   stream_view) override {}
   void do_upload(std::byte*, std::span<const std::byte>, stream_view) override {}
   void do_download(std::span<std::byte> dst, const std::byte*, stream_view) override {
     std::fill(dst.begin(), dst.end(), std::byte{0});

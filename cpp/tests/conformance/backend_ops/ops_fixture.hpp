@@ -27,7 +27,8 @@ struct device_under_test {
   std::shared_ptr<backend::backend> device;
 };
 
-/// Every CPU kernel set that this machine can run, single-threaded and threaded. (A further backend adds itself here.)
+/// Every CPU kernel set that this machine can run, single-threaded and threaded. (A further backend adds
+/// itself here.)
 [[nodiscard]] std::vector<device_under_test> devices_under_test();
 
 /// Seed of the random data: HALOCLINE_TEST_SEED, or a fixed one. Printed once.
@@ -55,10 +56,12 @@ struct host_ring {
 
   explicit host_ring(unsigned n_bits) : log_n(n_bits) {
     const std::uint64_t two_n = std::uint64_t{2} << log_n;
-    const std::vector<double> sizes = sizeof(WordT) == 4 ? std::vector<double>{30, 30, 29.5, 25.1, 30, 27, 24, 30, 30}
-                                                         : std::vector<double>{61, 61, 50.3, 40, 61, 33, 58, 61, 31};
+    const std::vector<double> sizes = sizeof(WordT) == 4
+                                          ? std::vector<double>{30, 30, 29.5, 25.1, 30, 27, 24, 30, 30}
+                                          : std::vector<double>{61, 61, 50.3, 40, 61, 33, 58, 61, 31};
     for (const double bits : sizes) primes.push_back(params::primes_below(bits, 1, two_n, primes).front());
-    if (sizeof(WordT) == 4) primes.push_back(786433);  // 3 * 2^18 + 1: far above a power of two, so candidates fail
+    if (sizeof(WordT) == 4)
+      primes.push_back(786433);  // 3 * 2^18 + 1: far above a power of two, so candidates fail
   }
   [[nodiscard]] std::size_t n() const { return std::size_t{1} << log_n; }
   [[nodiscard]] backend::window all() const { return {0, static_cast<std::uint32_t>(primes.size())}; }
@@ -147,7 +150,8 @@ class device_ring {
 
 /// Reduced residues: random, with 0, 1 and q - 1 sprinkled in.
 template <typename WordT>
-[[nodiscard]] limbs<WordT> random_limbs(const host_ring<WordT>& ring, backend::window primes, std::mt19937_64& random) {
+[[nodiscard]] limbs<WordT> random_limbs(const host_ring<WordT>& ring, backend::window primes,
+                                        std::mt19937_64& random) {
   limbs<WordT> values;
   for (std::uint32_t p = primes.first; p < primes.end(); ++p) {
     auto& limb = values.emplace_back(ring.n());

@@ -33,8 +33,8 @@ std::vector<device_under_test> devices_under_test() {
     if ((supported & target) == 0) continue;
     pretend(target);
     for (const unsigned threads : {1U, 3U}) {
-      devices.push_back({std::string(hwy::TargetName(target)) + " x" + std::to_string(threads),
-                         make_cpu(threads, false)});
+      devices.push_back(
+          {std::string(hwy::TargetName(target)) + " x" + std::to_string(threads), make_cpu(threads, false)});
     }
   }
   pretend(0);

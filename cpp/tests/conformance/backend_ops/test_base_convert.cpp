@@ -117,7 +117,8 @@ class BaseConvertOp : public testing::Test {
       }
     }
     for (const device_under_test& dut : devices_under_test()) {
-      SCOPED_TRACE(testing::Message() << dut.name << ", N = 2^" << host.log_n << ", " << joined.size() << " sources");
+      SCOPED_TRACE(testing::Message()
+                   << dut.name << ", N = 2^" << host.log_n << ", " << joined.size() << " sources");
       device_ring<WordT> ring(host, *dut.device);
       run(ring, b, conversion, inputs, outputs);
       if (this->HasFailure()) return;
@@ -169,7 +170,8 @@ TYPED_TEST(BaseConvertOp, ManySources) {
   const auto more = params::primes_below(bits, 66, 2 * host.n(), host.primes);
   host.primes.insert(host.primes.end(), more.begin(), more.end());
   const auto first = static_cast<std::uint32_t>(host.primes.size() - more.size());
-  for (const std::uint32_t count : {10U, 11U, 12U, 23U, 64U}) this->check(host, {{{first + 2, count}}, {{0, 4}}});
+  for (const std::uint32_t count : {10U, 11U, 12U, 23U, 64U})
+    this->check(host, {{{first + 2, count}}, {{0, 4}}});
 }
 
 }  // namespace

@@ -33,8 +33,10 @@ class ElementwiseOps : public testing::Test {
     }
   }
 
-  using binary_op = void (backend::backend::*)(const backend::ring_tables&, std::span<const binary_job>, stream_view);
-  using reference = std::function<std::uint64_t(std::uint64_t q, std::uint64_t d, std::uint64_t a, std::uint64_t b)>;
+  using binary_op = void (backend::backend::*)(const backend::ring_tables&, std::span<const binary_job>,
+                                               stream_view);
+  using reference =
+      std::function<std::uint64_t(std::uint64_t q, std::uint64_t d, std::uint64_t a, std::uint64_t b)>;
 
   /// A batch of three jobs: separate destination, destination = a, destination = b.
   void check_binary(binary_op op, const reference& f) {
@@ -67,7 +69,8 @@ TYPED_TEST(ElementwiseOps, Sub) {
 }
 
 TYPED_TEST(ElementwiseOps, Multiply) {
-  this->check_binary(&backend::backend::multiply, [](auto q, auto, auto a, auto b) { return naive_mul(a, b, q); });
+  this->check_binary(&backend::backend::multiply,
+                     [](auto q, auto, auto a, auto b) { return naive_mul(a, b, q); });
 }
 
 TYPED_TEST(ElementwiseOps, MultiplyAdd) {
@@ -84,7 +87,8 @@ TYPED_TEST(ElementwiseOps, NegateCopyAndZero) {
     ring.device().negate(ring.tables(), std::vector<unary_job>{{negated, va}, {in_place, in_place}});
     ring.device().copy(ring.tables(), std::vector<unary_job>{{copied, va}});
     ring.device().set_zero(ring.tables(), std::vector<limb_view>{zeroed.slice({3, 2})});
-    const auto expected = map_limbs(host, w, [](auto q, auto x) { return (q - x) % q; }, a);
+    const auto expected = map_limbs(
+        host, w, [](auto q, auto x) { return (q - x) % q; }, a);
     EXPECT_EQ(ring.read(negated), expected);
     EXPECT_EQ(ring.read(in_place), expected);
     EXPECT_EQ(ring.read(copied), a);
@@ -101,10 +105,11 @@ TYPED_TEST(ElementwiseOps, ScalarsDifferPerLimbAndHalf) {
     const limb_view va = ring.filled(w, a), in_place = ring.filled(w, a);
     const limb_view product = ring.poisoned(w), sum = ring.poisoned(w);
     std::vector<backend::scalar_pair> scalars;
-    for (std::uint32_t i = 0; i < w.count; ++i) scalars.push_back({random() % host.primes[i], host.primes[i] - 1});
+    for (std::uint32_t i = 0; i < w.count; ++i)
+      scalars.push_back({random() % host.primes[i], host.primes[i] - 1});
     using backend::scalar_job;
-    ring.device().scalar_multiply(ring.tables(),
-                                  std::vector<scalar_job>{{product, va, scalars}, {in_place, in_place, scalars}});
+    ring.device().scalar_multiply(
+        ring.tables(), std::vector<scalar_job>{{product, va, scalars}, {in_place, in_place, scalars}});
     ring.device().scalar_add(ring.tables(), std::vector<scalar_job>{{sum, va, scalars}});
     auto expected_product = a, expected_sum = a;
     for (std::size_t i = 0; i < w.count; ++i) {
@@ -139,9 +144,9 @@ TYPED_TEST(ElementwiseOps, LinearCombine) {
             static_cast<TypeParam>((naive_mul(a[i][j], fa[i], q) + naive_mul(b[i][j], fb[i], q)) % q);
       }
     }
-    ring.device().linear_combine(ring.tables(), std::vector<backend::linear_job>{{dst, va, vb, fa, fb},
-                                                                                 {in_a, in_a, vb, fa, fb},
-                                                                                 {in_b, va, in_b, fa, fb}});
+    ring.device().linear_combine(
+        ring.tables(), std::vector<backend::linear_job>{
+                           {dst, va, vb, fa, fb}, {in_a, in_a, vb, fa, fb}, {in_b, va, in_b, fa, fb}});
     EXPECT_EQ(ring.read(dst), expected);
     EXPECT_EQ(ring.read(in_a), expected);
     EXPECT_EQ(ring.read(in_b), expected);
@@ -157,10 +162,11 @@ TYPED_TEST(ElementwiseOps, DotOfManyTerms) {
       backend::dot_job set{ring.poisoned(w), {}, {}, false}, added{ring.filled(w, before), {}, {}, true};
       auto sum = map_limbs(host, w, [](auto) { return 0; });
       for (std::size_t t = 0; t < terms; ++t) {
-        const auto a = t == 0 ? map_limbs(host, w, [](auto q) { return q - 1; }) : random_limbs(host, w, random);
+        const auto a =
+            t == 0 ? map_limbs(host, w, [](auto q) { return q - 1; }) : random_limbs(host, w, random);
         const auto b = random_limbs(host, w, random);
-        sum = map_limbs(host, w, [](auto q, auto s, auto x, auto y) { return (s + naive_mul(x, y, q)) % q; }, sum, a,
-                        b);
+        sum = map_limbs(
+            host, w, [](auto q, auto s, auto x, auto y) { return (s + naive_mul(x, y, q)) % q; }, sum, a, b);
         set.a.push_back(ring.filled(w, a));
         set.b.push_back(ring.filled(w, b));
       }
@@ -169,7 +175,8 @@ TYPED_TEST(ElementwiseOps, DotOfManyTerms) {
       ring.device().dot(ring.tables(), std::vector<backend::dot_job>{set, added});
       EXPECT_EQ(ring.read(set.dst), sum);
       EXPECT_EQ(ring.read(added.dst),
-                map_limbs(host, w, [](auto q, auto s, auto d) { return (s + d) % q; }, sum, before));
+                map_limbs(
+                    host, w, [](auto q, auto s, auto d) { return (s + d) % q; }, sum, before));
       EXPECT_TRUE(ring.guards_intact(set.dst));
       if (host.n() > 1024) break;
     }
@@ -210,14 +217,16 @@ TYPED_TEST(ElementwiseOps, Automorphism) {
     const window w{2, 5};
     const auto a = random_limbs(host, w, random);
     const limb_view va = ring.filled(w, a);
-    for (const std::uint64_t galois : {std::uint64_t{1}, std::uint64_t{5}, std::uint64_t{27}, 2 * host.n() - 1}) {
+    for (const std::uint64_t galois :
+         {std::uint64_t{1}, std::uint64_t{5}, std::uint64_t{27}, 2 * host.n() - 1}) {
       const auto index = ring::automorphism_permutation(galois, host.log_n);
       auto expected = a;
       for (std::size_t i = 0; i < w.count; ++i) {
         for (std::size_t j = 0; j < host.n(); ++j) expected[i][j] = a[i][index[j]];
       }
       const limb_view dst = ring.poisoned(w);
-      ring.device().automorphism(ring.tables(), std::vector<backend::automorphism_job>{{dst, va, &ring.keep(index)}});
+      ring.device().automorphism(ring.tables(),
+                                 std::vector<backend::automorphism_job>{{dst, va, &ring.keep(index)}});
       EXPECT_EQ(ring.read(dst), expected);
       EXPECT_TRUE(ring.guards_intact(dst));
     }

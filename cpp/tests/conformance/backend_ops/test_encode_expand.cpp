@@ -56,8 +56,8 @@ TYPED_TEST(EncodeOp, ResiduesOfSignedIntegers) {
         device_ring<TypeParam> ring(host, *dut.device);
         const limb_view a = ring.poisoned(w), b = ring.poisoned({2, 2});
         const memory::buffer* const coefficients = &ring.keep(packed);
-        ring.device().encode_expand(ring.tables(), std::vector<backend::encode_job>{{a, coefficients, count},
-                                                                                    {b, coefficients, count}});
+        ring.device().encode_expand(ring.tables(), std::vector<backend::encode_job>{
+                                                       {a, coefficients, count}, {b, coefficients, count}});
         ASSERT_EQ(ring.read(a), expected);
         ASSERT_EQ(ring.read(b), (limbs<TypeParam>{expected[1], expected[2]}));
         ASSERT_TRUE(ring.guards_intact(a) && ring.guards_intact(b));

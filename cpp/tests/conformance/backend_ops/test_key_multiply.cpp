@@ -24,8 +24,8 @@ std::vector<WordT> sodium_limb(const backend::uniform_source& source, std::uint3
     const std::uint32_t nonce[3] = {source.stream, prime, attempt};
     std::memset(candidates.data(), 0, n * sizeof(WordT));
     auto* const bytes = reinterpret_cast<unsigned char*>(candidates.data());
-    crypto_stream_chacha20_ietf_xor_ic(bytes, bytes, n * sizeof(WordT), reinterpret_cast<const unsigned char*>(nonce),
-                                       0, source.seed.data());
+    crypto_stream_chacha20_ietf_xor_ic(bytes, bytes, n * sizeof(WordT),
+                                       reinterpret_cast<const unsigned char*>(nonce), 0, source.seed.data());
     for (std::size_t i = 0; i < n; ++i) {
       const std::uint64_t candidate = candidates[i] & ((std::uint64_t{1} << bits) - 1);
       if (done[i] || candidate >= q) continue;
@@ -83,7 +83,8 @@ struct host_digits {
 
   host_digits(const host_ring<WordT>& host, window w, std::size_t terms, std::mt19937_64& random) {
     for (std::size_t t = 0; t < terms; ++t) {
-      digit.push_back(t == 0 ? map_limbs(host, w, [](auto q) { return q - 1; }) : random_limbs(host, w, random));
+      digit.push_back(t == 0 ? map_limbs(host, w, [](auto q) { return q - 1; })
+                             : random_limbs(host, w, random));
       b.push_back(random_limbs(host, host.all(), random));
       a.push_back(random_limbs(host, host.all(), random));
       sources.push_back(random_source(random));

@@ -13,8 +13,8 @@ using backend::window;
 
 /// Value of the polynomial at psi^(2 bitrev(j) + 1), by Horner's rule.
 template <typename WordT>
-std::uint64_t evaluate(const std::vector<WordT>& coefficients, std::uint64_t psi, std::uint64_t q, unsigned log_n,
-                       std::uint32_t j) {
+std::uint64_t evaluate(const std::vector<WordT>& coefficients, std::uint64_t psi, std::uint64_t q,
+                       unsigned log_n, std::uint32_t j) {
   const std::uint64_t point = naive_pow(psi, 2 * std::uint64_t{ring::bit_reverse(j, log_n)} + 1, q);
   std::uint64_t value = 0;
   for (std::size_t i = coefficients.size(); i-- > 0;) {
@@ -27,8 +27,8 @@ template <typename WordT>
 class NttOps : public testing::Test {
  protected:
   /// Some points of the transform, from the definition: all for small N, else a few.
-  void check_points(const host_ring<WordT>& host, window w, const limbs<WordT>& input, const limbs<WordT>& output,
-                    std::mt19937_64& random) {
+  void check_points(const host_ring<WordT>& host, window w, const limbs<WordT>& input,
+                    const limbs<WordT>& output, std::mt19937_64& random) {
     for (std::size_t i = 0; i < w.count; ++i) {
       const std::uint64_t q = host.primes[w.first + i];
       const std::uint64_t psi =
@@ -37,7 +37,8 @@ class NttOps : public testing::Test {
       const std::size_t points = std::min<std::size_t>(host.n(), 128 * 128 / host.n() + 2);
       for (std::size_t k = 0; k < points; ++k) {
         const auto j = static_cast<std::uint32_t>(points == host.n() ? k : random() % host.n());
-        ASSERT_EQ(output[i][j], evaluate(input[i], psi, q, host.log_n, j)) << "prime " << q << ", point " << j;
+        ASSERT_EQ(output[i][j], evaluate(input[i], psi, q, host.log_n, j))
+            << "prime " << q << ", point " << j;
       }
     }
   }

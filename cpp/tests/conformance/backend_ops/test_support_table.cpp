@@ -38,7 +38,8 @@ TEST(SupportTable, CpuAndGhostHaveEveryOperation) {
   const std::string table = support_table();
   EXPECT_EQ(table.find(" no |"), std::string::npos) << table;
   for (std::size_t op = 0; op < backend::op_kind_count; ++op) {
-    EXPECT_NE(table.find("`" + std::string(to_string(static_cast<backend::op_kind>(op))) + "`"), std::string::npos);
+    EXPECT_NE(table.find("`" + std::string(to_string(static_cast<backend::op_kind>(op))) + "`"),
+              std::string::npos);
   }
   if (const char* const path = std::getenv("HALOCLINE_SUPPORT_TABLE")) {
     std::ofstream file(path);

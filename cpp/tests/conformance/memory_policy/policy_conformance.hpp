@@ -9,8 +9,8 @@
 #include "halocline/memory/policy/policy.hpp"
 #include "halocline/memory/runtime.hpp"
 
-/// What every memory policy must satisfy. A policy's test instantiates `PolicyConformance` with a type that has
-/// `static constexpr const char* name`.
+/// What every memory policy must satisfy. A policy's test instantiates `PolicyConformance` with a type that
+/// has `static constexpr const char* name`.
 namespace halocline::test {
 
 template <typename PolicyT>

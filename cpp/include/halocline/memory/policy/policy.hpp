@@ -40,7 +40,8 @@ class policy {
   /// As `make_policy` calls it.
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
   /// Where the bytes go. Pure: the same state and request give the same answer.
-  [[nodiscard]] virtual placement decide(const policy_state& state, const allocation_request& request) const = 0;
+  [[nodiscard]] virtual placement decide(const policy_state& state,
+                                         const allocation_request& request) const = 0;
 };
 
 /// Creates a policy by the name that users give.
