@@ -9,7 +9,7 @@
 
 #include "backend/cpu/kernel_set.hpp"
 #include "backend/cpu/simd_arith_inl.hpp"
-#include "backend/cpu/simd_ntt_stages_inl.hpp"
+#include "backend/cpu/simd_exchange_inl.hpp"
 #include "halocline/ring/uniform_stream.hpp"
 
 #if HALOCLINE_SIMD
