@@ -75,9 +75,8 @@ nb::dict describe(const bound_engine& self) {
   return out;
 }
 
-void bind_arithmetic(nb::class_<bound_engine>& type) {
+void bind_additions(nb::class_<bound_engine>& type) {
   using ct = const bound_ciphertext&;
-  using values = const complex_array&;
   using engine = bound_engine&;
   type.def(
           "add",
@@ -97,7 +96,7 @@ void bind_arithmetic(nb::class_<bound_engine>& type) {
           nb::arg("a"))
       .def(
           "add_values",
-          [](engine e, ct a, values b) {
+          [](engine e, ct a, const complex_array& b) {
             return evaluate(e, [&](evaluator& v) { return v.add_values(a.value, span_of(b)); });
           },
           nb::arg("a"), nb::arg("values"))
@@ -106,8 +105,14 @@ void bind_arithmetic(nb::class_<bound_engine>& type) {
           [](engine e, ct a, std::complex<double> c) {
             return evaluate(e, [&](evaluator& v) { return v.add_constant(a.value, c); });
           },
-          nb::arg("a"), nb::arg("constant"))
-      .def(
+          nb::arg("a"), nb::arg("constant"));
+}
+
+void bind_products(nb::class_<bound_engine>& type) {
+  using ct = const bound_ciphertext&;
+  using cts = const std::vector<const bound_ciphertext*>&;
+  using engine = bound_engine&;
+  type.def(
           "multiply",
           [](engine e, ct a, ct b) {
             return evaluate(e, [&](evaluator& v) { return v.multiply(a.value, b.value); });
@@ -119,7 +124,7 @@ void bind_arithmetic(nb::class_<bound_engine>& type) {
           nb::arg("a"))
       .def(
           "multiply_values",
-          [](engine e, ct a, values b) {
+          [](engine e, ct a, const complex_array& b) {
             return evaluate(e, [&](evaluator& v) { return v.multiply_values(a.value, span_of(b)); });
           },
           nb::arg("a"), nb::arg("values"))
@@ -135,8 +140,7 @@ void bind_arithmetic(nb::class_<bound_engine>& type) {
           nb::arg("a"))
       .def(
           "dot",
-          [](engine e, const std::vector<const bound_ciphertext*>& a,
-             const std::vector<const bound_ciphertext*>& b) {
+          [](engine e, cts a, cts b) {
             return evaluate(e, [&](evaluator& v) { return v.dot(pointers_to(a), pointers_to(b)); });
           },
           nb::arg("a"), nb::arg("b"));
@@ -231,7 +235,8 @@ void bind_engine(nb::module_& module) {
       .def("reset_peak", [](bound_engine& self) { self.where->ctx->runtime().reset_peak(); })
       .def("trim", [](bound_engine& self) { self.where->ctx->runtime().trim(); })
       .def("describe", describe);
-  bind_arithmetic(type);
+  bind_additions(type);
+  bind_products(type);
   bind_maintenance(type);
   bind_rotations(type);
   module.def("available_devices", &backend::available_devices);

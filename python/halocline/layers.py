@@ -103,7 +103,6 @@ class Convolution2d(EncodedCircuit):
         compact: bool = False,
     ) -> None:
         array = _array(weights, 4, "convolution: weights")
-        self._weights = np.ascontiguousarray(array, dtype=np.float64)
         outputs, inputs, *kernel = array.shape
         added = [] if bias is None else _array(bias, 1, "convolution: bias").astype(np.float64).tolist()
         if array.dtype.kind == "c" or kernel[0] != kernel[1] or len(added) not in (0, outputs):
@@ -111,6 +110,7 @@ class Convolution2d(EncodedCircuit):
                 f"convolution: weights {array.shape} of type {array.dtype} and {len(added)} biases, expected "
                 "real (outputs, inputs, kernel, kernel) and one bias for each output"
             )
+        self._weights = np.ascontiguousarray(array, dtype=np.float64)
         self._bias, self._stride = added, integer(stride, "convolution: stride", 1)
         self._layout = expect(layout, ImageLayout, "convolution: layout")
         slots = integer(slots, "convolution: slots", 1)

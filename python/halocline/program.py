@@ -55,8 +55,9 @@ def trace_program(params: Params, program: Callable[..., Any], *args: Any) -> Pr
     plan = key_plan(params, program, *args)
     engine = Engine(params, device="ghost")
     engine._core.prepare_keys(plan.requests())
+    shapes = _shapes(program, args, engine)
     with engine.record() as trace:
-        result = program(*_shapes(program, args, engine))
+        result = program(*shapes)
     return ProgramTrace(trace, plan, engine.stats(), result)
 
 

@@ -160,16 +160,18 @@ def test_unbound_operations_say_so(client, x):
         lambda: ct**2,
         lambda: ct / 2,
         lambda: ct.rotate(1),
-        lambda: ct.conj(),
-        lambda: ct.mul_i(),
-        lambda: ct.rescale(),
-        lambda: ct.relinearize(),
+        ct.conj,
+        ct.mul_i,
+        ct.rescale,
+        ct.relinearize,
         lambda: ct.drop_level(0),
         lambda: ct.adjust(0, 2.0**40),
         lambda: np.eye(len(x)) @ ct,
     ]
     for operation in operations:
-        with pytest.raises(hc.InvalidArgument, match=r"not bound to an engine; bind it with ct\.to\(engine\)"):
+        with pytest.raises(
+            hc.InvalidArgument, match=r"not bound to an engine; bind it with ct\.to\(engine\)"
+        ):
             operation()
 
 

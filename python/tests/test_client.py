@@ -29,7 +29,13 @@ def test_dtype_follows_the_operands_and_can_be_chosen(client, engine, x, z):
 
 
 def test_accepts_what_numpy_accepts(client):
-    for values in ([1, 2, 3], (1.0, 2.0), range(5), np.arange(4, dtype=np.int8), np.arange(6, dtype=np.float32)[::2]):
+    for values in (
+        [1, 2, 3],
+        (1.0, 2.0),
+        range(5),
+        np.arange(4, dtype=np.int8),
+        np.arange(6, dtype=np.float32)[::2],
+    ):
         expected = np.asarray(values, dtype=float)
         assert np.abs(client.decrypt(client.encrypt(values))[: len(expected)] - expected).max() < TOLERANCE
     assert client.decrypt(client.encrypt(2.5)) == pytest.approx([2.5])
@@ -148,7 +154,9 @@ def test_wrong_objects_where_a_client_is_made(params, keys, client):
 
 def test_client_may_be_used_from_threads(client, x):
     results = []
-    workers = [threading.Thread(target=lambda: results.append(client.decrypt(client.encrypt(x)))) for _ in range(4)]
+    workers = [
+        threading.Thread(target=lambda: results.append(client.decrypt(client.encrypt(x)))) for _ in range(4)
+    ]
     for each in workers:
         each.start()
     for each in workers:

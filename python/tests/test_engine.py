@@ -175,6 +175,11 @@ def test_engines_cannot_be_pickled(engine):
 
 def test_description(engine, params):
     assert engine.describe()["threads"] == 1
-    assert (engine.device, engine.policy, engine.budget_bytes, engine.is_ghost) == ("cpu", "resident", 0, False)
+    assert (engine.device, engine.policy, engine.budget_bytes, engine.is_ghost) == (
+        "cpu",
+        "resident",
+        0,
+        False,
+    )
     assert engine.params == params
     assert "unlimited" in repr(engine)

@@ -18,7 +18,13 @@ def test_named_presets_are_secure_enough():
 
 def test_contract_fields():
     params = hc.Params.preset("n14-d7")
-    assert (params.name, params.log_n, params.n, params.slots, params.max_level) == ("n14-d7", 14, 16384, 8192, 7)
+    assert (params.name, params.log_n, params.n, params.slots, params.max_level) == (
+        "n14-d7",
+        14,
+        16384,
+        8192,
+        7,
+    )
     assert params.word_bits == 32
     assert params.log2_pq == pytest.approx(params.log2_p + params.log2_q)
     assert params.log2_pq <= params.max_log2_pq
@@ -44,7 +50,9 @@ def test_level_table():
 def test_insecure_parameters_are_refused_unless_asked_for():
     for make in (
         lambda **extra: hc.Params.preset("test-n10-d3", **extra),
-        lambda **extra: hc.Params.from_json(hc.Params.preset("test-n10-d3", allow_insecure=True).to_json(), **extra),
+        lambda **extra: hc.Params.from_json(
+            hc.Params.preset("test-n10-d3", allow_insecure=True).to_json(), **extra
+        ),
         lambda **extra: hc.Params(log_n=10, depth=3, **extra),
     ):
         with pytest.raises(hc.InsecureParameters, match="allow_insecure"):
@@ -60,7 +68,8 @@ def test_fields_make_parameters():
 
 
 @pytest.mark.parametrize(
-    "fields", [{"log_n": 5}, {"log_n": 14, "no_such_field": 1}, {"word_bits": 16}, {"depth": -1}, {"log_n": "x"}]
+    "fields",
+    [{"log_n": 5}, {"log_n": 14, "no_such_field": 1}, {"word_bits": 16}, {"depth": -1}, {"log_n": "x"}],
 )
 def test_bad_fields_are_named(fields):
     with pytest.raises(hc.InvalidArgument):
@@ -74,7 +83,15 @@ def test_json_round_trip_and_errors():
     assert hash(again) == hash(params)
     assert again.fingerprint == params.fingerprint
     assert hc.Params.from_json(params.to_json(0).encode()) == params
-    for text in ("", "{", "[]", "nonsense", b"\xff\xfe", '{"schema": 99, "log_n": 14}', params.to_json()[:-3]):
+    for text in (
+        "",
+        "{",
+        "[]",
+        "nonsense",
+        b"\xff\xfe",
+        '{"schema": 99, "log_n": 14}',
+        params.to_json()[:-3],
+    ):
         with pytest.raises(hc.Error):
             hc.Params.from_json(text)
     with pytest.raises(hc.WrongType):

@@ -142,13 +142,7 @@ def keygen(
     plan = _keygen_plan(chosen, expr, script, function, slots)
     if plan is not None and (rotations or conjugation or level is not None):
         raise InvalidArgument("keygen: give a program or a selection of keys, not both")
-    secret_path = folder / SECRET_FILE
-    if secret_path.exists() and not force:
-        raise InvalidArgument(f"keygen: '{secret_path}' exists; say --force to replace the secret key")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise IoError(f"keygen: cannot make folder '{folder}': {error.strerror}") from None
+    _prepare_folder(folder, force)
     begin = time.perf_counter()
     client = Client(chosen, threads=threads)
     with progress_bar("generating keys") as progress:
@@ -157,10 +151,7 @@ def keygen(
         else:
             steps = _steps(rotations)
             keys = client.evaluation_keys(steps, conjugation=conjugation, level=level, progress=progress)
-    client.save_secret_key(secret_path)
-    client.public_key().save(folder / PUBLIC_FILE)
-    keys.save(folder / KEYS_FILE)
-    files = {each: (folder / each).stat().st_size for each in (SECRET_FILE, PUBLIC_FILE, KEYS_FILE)}
+    files = _write_keys(folder, client, keys)
     console = results_console(json)
     console.print(f"{chosen.name}: {', '.join(keys)}", markup=False)
     for name, count in files.items():
@@ -168,6 +159,25 @@ def keygen(
         console.print(f"  {folder / name}  {size(count)}, {note}", soft_wrap=True, markup=False)
     content = {"params": chosen.name, "files": files, "keys": list(keys), "rotations": keys.rotations}
     write_json(json, origin() | content | {"seconds": {"total": time.perf_counter() - begin}})
+
+
+def _prepare_folder(folder: Path, force: bool) -> None:
+    """Makes the folder; refuses to replace a secret key unless forced."""
+    secret_path = folder / SECRET_FILE
+    if secret_path.exists() and not force:
+        raise InvalidArgument(f"keygen: '{secret_path}' exists; say --force to replace the secret key")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise IoError(f"keygen: cannot make folder '{folder}': {error.strerror}") from None
+
+
+def _write_keys(folder: Path, client: Client, keys: EvaluationKeys) -> dict[str, int]:
+    """Writes the three files and returns their sizes."""
+    client.save_secret_key(folder / SECRET_FILE)
+    client.public_key().save(folder / PUBLIC_FILE)
+    keys.save(folder / KEYS_FILE)
+    return {each: (folder / each).stat().st_size for each in (SECRET_FILE, PUBLIC_FILE, KEYS_FILE)}
 
 
 def _keygen_plan(
