@@ -38,6 +38,21 @@ constexpr std::size_t lanes = hn::MaxLanes(tag<WordT>());
 template <typename WordT>
 constexpr std::size_t core_words = core_vectors* lanes<WordT>;
 
+/// How far ahead of their use words and twiddle factors are asked for: the factors of a prime are twice as
+/// large as a limb, and in a program both come from beyond the second-level cache. Measured on Zen 5, N =
+/// 2^15, 32-bit words, forward and inverse: 20.5 and 22 us without and 18.5 us with prefetches when 30 primes
+/// take turns; 31 and 33 us against 23 and 25 us when everything comes from memory; no difference when all is
+/// cached.
+constexpr std::size_t cores_ahead = 2;
+constexpr std::size_t vectors_ahead = 4;
+
+/// Asks for `Vectors` vectors.
+template <std::size_t Vectors, typename WordT>
+HWY_INLINE void prefetch_words(const WordT* from) {
+  HWY_UNROLL(16)
+  for (std::size_t i = 0; i < Vectors; ++i) hwy::Prefetch(from + i * lanes<WordT>);
+}
+
 /// Splits the stages before the cores into passes, the shorter ones first.
 struct pass_plan {
   unsigned count = 0;
@@ -53,6 +68,7 @@ template <typename WordT>
 struct store_reduced {
   WordT* dst;
 
+  HWY_INLINE void prefetch(std::size_t) const {}
   HWY_INLINE void operator()(const lazy_prime<WordT>& f, std::size_t at, vec<WordT> even,
                              vec<WordT> odd) const {
     const tag<WordT> d;
@@ -67,6 +83,7 @@ struct store_combined {
   const WordT* a;
   factor<WordT> factor_a, factor_b;
 
+  HWY_INLINE void prefetch(std::size_t at) const { prefetch_words<core_vectors>(a + at); }
   HWY_INLINE vec<WordT> combine(const lazy_prime<WordT>& f, vec<WordT> x, vec<WordT> y) const {
     const vec<WordT> left = multiply_lazy<lane_factors::paired>(f, x, factor_a);
     const vec<WordT> right = multiply_lazy<lane_factors::paired>(f, y, factor_b);
@@ -154,6 +171,11 @@ class forward_transform {
     const group_factors<WordT, Stages> w(tables_.roots, tables_.root_quotients, group);
     const std::size_t stride = size / values;
     for (std::size_t j = 0; j < stride; j += lanes<WordT>) {
+      if (size == n_) {
+        const std::size_t ahead = (j + vectors_ahead * lanes<WordT>)&(stride - 1);
+        HWY_UNROLL(16)
+        for (std::size_t i = 0; i < values; ++i) hwy::Prefetch(src + i * stride + ahead);
+      }
       vec<WordT> x[values];
       HWY_UNROLL(16)
       for (std::size_t i = 0; i < values; ++i) x[i] = load(src + i * stride + j);
@@ -175,6 +197,9 @@ class forward_transform {
       vec<WordT> x[core_vectors];
       HWY_UNROLL(16)
       for (std::size_t i = 0; i < core_vectors; ++i) x[i] = load(src + at + i * lanes<WordT>);
+      const std::size_t ahead = (at + cores_ahead * core_words<WordT>)&(n_ - 1);
+      inner.template prefetch<core_vectors>(ahead);
+      out.prefetch(ahead);
       forward_stages<pass_stages>(f, x, w);
       inner.template forward<core_vectors>(f, at, x);
       HWY_UNROLL(16)
@@ -311,6 +336,9 @@ class inverse_transform {
       for (std::size_t i = 0; i < core_vectors; i += 2) {
         hn::LoadInterleaved2(d, src + at + i * lanes<WordT>, x[i], x[i + 1]);
       }
+      const std::size_t ahead = (at + cores_ahead * core_words<WordT>)&(n_ - 1);
+      inner.template prefetch<core_vectors>(ahead);
+      prefetch_words<core_vectors>(src + ahead);
       inner.template inverse<core_vectors>(f, at, x);
       inverse_stages<pass_stages, 0>(f, x, w);
       HWY_UNROLL(16)

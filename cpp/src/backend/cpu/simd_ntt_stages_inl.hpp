@@ -10,6 +10,7 @@
 #include "backend/cpu/kernel_set.hpp"
 #include "backend/cpu/simd_arith_inl.hpp"
 #include "backend/cpu/simd_exchange_inl.hpp"
+#include "hwy/cache_control.h"
 
 #if HALOCLINE_SIMD
 HWY_BEFORE_NAMESPACE();
@@ -123,6 +124,21 @@ class vector_stages {
  public:
   HWY_INLINE vector_stages(const WordT* roots, const WordT* quotients, std::size_t n)
       : roots_(roots), quotients_(quotients), n_(n), by_2_(repeat(2)), by_4_(repeat(4)), by_8_(repeat(8)) {}
+
+  /// Asks for the factors that `forward` or `inverse` needs for `Vectors` vectors at word `first`.
+  template <std::size_t Vectors>
+  HWY_INLINE void prefetch(std::size_t first) const {
+    constexpr std::size_t line = 64 / sizeof(WordT);
+    HWY_UNROLL(4)
+    for (std::size_t half = 1; half < lanes; half *= 2) {
+      const std::size_t entry = (n_ + first) / (2 * half);
+      HWY_UNROLL(16)
+      for (std::size_t i = 0; i < Vectors * lanes / (2 * half); i += line) {
+        hwy::Prefetch(roots_ + entry + i);
+        hwy::Prefetch(quotients_ + entry + i);
+      }
+    }
+  }
 
   /// In: words [first, first + vectors * lanes) in x, all in [0, 2B). Out: of each two vectors, the first
   /// holds the even and the second the odd words. All pairs go through a stage together, to hide the latency
