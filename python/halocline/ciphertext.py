@@ -23,7 +23,7 @@ from ._values import (
     vector,
 )
 from .errors import InvalidArgument, WrongType
-from .params import Params
+from .params import Params, carried_params
 
 if TYPE_CHECKING:
     from .engine import Engine
@@ -117,13 +117,11 @@ class Ciphertext:
         """An unbound ciphertext from `to_bytes`. Everything is checked before it comes out.
 
         With `params` it must belong to them; otherwise the parameters that the bytes carry are taken, which
-        must be secure. Raises CorruptData, InvalidArgument (another kind of object, other parameters).
+        must be secure or already in use in this process. Raises CorruptData, InvalidArgument (another kind of
+        object, other parameters), InsecureParameters.
         """
         data = byte_string(data, "Ciphertext.from_bytes")
-        params = (
-            Params.from_bytes(data) if params is None else expect(params, Params, "Ciphertext.from_bytes")
-        )
-        core, real = _core.ciphertext_from_bytes(data, params._core)
+        core, real = _core.ciphertext_from_bytes(data, carried_params(data, params)._core)
         return cls(core, None, real)
 
     def save(self, path: str | Path) -> None:
@@ -134,8 +132,7 @@ class Ciphertext:
     def load(cls, path: str | Path, params: Params | None = None) -> Ciphertext:
         """An unbound ciphertext from a file of `save`; see `from_bytes`. Raises IoError."""
         name = path_text(path, "Ciphertext.load")
-        params = Params.load(name) if params is None else expect(params, Params, "Ciphertext.load")
-        core, real = _core.ciphertext_from_file(name, params._core)
+        core, real = _core.ciphertext_from_file(name, carried_params(name, params)._core)
         return cls(core, None, real)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from ._values import expect, integer, kind_of, path_text, positive, vector
 from .ciphertext import Ciphertext
 from .errors import InvalidArgument, NotPicklable, WrongType
 from .keys import RELINEARIZATION, EvaluationKeys, KeyPlan, PublicKey
-from .params import Params, expect_same
+from .params import Params, carried_params, expect_same
 
 Progress = Callable[[int, int], None]
 """Called with (keys done, keys in all)."""
@@ -164,11 +164,12 @@ class Client:
         """The client of a secret key file.
 
         With `params` the file must belong to them; otherwise the parameters that it carries are taken, which
-        must be secure. Raises IoError, CorruptData, InvalidArgument (a public file, other parameters).
+        must be secure or already in use in this process. Raises IoError, CorruptData, InvalidArgument (a public
+        file, other parameters), InsecureParameters.
         """
         name = path_text(path, "Client.load")
         made = cls.__new__(cls)
-        made._params = Params.load(name) if params is None else expect(params, Params, "Client.load")
+        made._params = carried_params(name, params)
         workers = 0 if threads is None else integer(threads, "Client: threads", 1, 1024)
         made._core = _core.Client.load(name, made._params._core, workers)
         return made

@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
 
 from . import _core
-from ._values import byte_string, expect, integer, kind_of, path_text, positive, vector
+from ._values import byte_string, expect, integer, path_text, positive, vector
 from .ciphertext import Ciphertext
 from .errors import CorruptData, InvalidArgument
-from .params import Params
+from .params import Params, carried_params
 
 RELINEARIZATION = 1
 """Galois element that names the relinearization key."""
@@ -149,10 +149,11 @@ class EvaluationKeys(_KeyNames):
         """Keys from `to_bytes`. Everything is checked before a key comes out.
 
         With `params` the keys must belong to them; otherwise the parameters that the bytes carry are taken,
-        which must be secure. Raises CorruptData, InvalidArgument (another kind of object, other parameters).
+        which must be secure or already in use in this process. Raises CorruptData, InvalidArgument (another
+        kind of object, other parameters), InsecureParameters.
         """
         data = byte_string(data, "EvaluationKeys.from_bytes")
-        return cls(_core.keys_from_bytes(data, _carried(params, lambda: Params.from_bytes(data))._core))
+        return cls(_core.keys_from_bytes(data, carried_params(data, params)._core))
 
     def save(self, path: str | Path) -> None:
         """Writes a container file: as a whole or not at all. Raises IoError."""
@@ -162,7 +163,7 @@ class EvaluationKeys(_KeyNames):
     def load(cls, path: str | Path, params: Params | None = None) -> EvaluationKeys:
         """Keys from a file of `save`; see `from_bytes`. Raises IoError when it cannot be read."""
         name = path_text(path, "EvaluationKeys.load")
-        return cls(_core.keys_from_file(name, _carried(params, lambda: Params.load(name))._core))
+        return cls(_core.keys_from_file(name, carried_params(name, params)._core))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return EvaluationKeys.from_bytes, (self.to_bytes(), self.params)
@@ -209,7 +210,7 @@ class PublicKey:
     def from_bytes(cls, data: bytes, params: Params | None = None) -> PublicKey:
         """A key from `to_bytes`; see `EvaluationKeys.from_bytes`."""
         data = byte_string(data, "PublicKey.from_bytes")
-        return cls(_core.public_key_from_bytes(data, _carried(params, lambda: Params.from_bytes(data))._core))
+        return cls(_core.public_key_from_bytes(data, carried_params(data, params)._core))
 
     def save(self, path: str | Path) -> None:
         """Writes a container file: as a whole or not at all. Raises IoError."""
@@ -219,15 +220,10 @@ class PublicKey:
     def load(cls, path: str | Path, params: Params | None = None) -> PublicKey:
         """A key from a file of `save`; see `EvaluationKeys.from_bytes`."""
         name = path_text(path, "PublicKey.load")
-        return cls(_core.public_key_from_file(name, _carried(params, lambda: Params.load(name))._core))
+        return cls(_core.public_key_from_file(name, carried_params(name, params)._core))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PublicKey.from_bytes, (self.to_bytes(), self.params)
 
     def __repr__(self) -> str:
         return f"PublicKey({_core.format_bytes(self.nbytes)})"
-
-
-def _carried(params: Params | None, carried: Callable[[], Params]) -> Params:
-    """`params`, or those that a container carries."""
-    return carried() if params is None else expect(params, Params, f"from_bytes: {kind_of(params)}")

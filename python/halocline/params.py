@@ -40,6 +40,10 @@ class LevelInfo:
     """Bytes of one evaluation key for levels up to this one."""
 
 
+_allowed: set[bytes] = set()
+"""Fingerprints of all parameters that this process has accepted."""
+
+
 class Params:
     """A checked parameter set: immutable, comparable, hashable, picklable.
 
@@ -54,6 +58,7 @@ class Params:
     def __init__(self, *, allow_insecure: bool = False, **fields: Any) -> None:
         text = json.dumps({"schema": 1, "log_n": 14} | fields | {"allow_insecure": bool(allow_insecure)})
         self._core = _core.Params.from_json(text)
+        _allowed.add(self._core.fingerprint)
 
     @classmethod
     def _wrap(cls, core: _core.Params, allow_insecure: bool = True) -> Params:
@@ -62,6 +67,7 @@ class Params:
                 f"parameters '{core.name}': {core.security_bits:.0f} bits of security, at least "
                 f"{REQUIRED_SECURITY} required; for tests say allow_insecure=True"
             )
+        _allowed.add(core.fingerprint)
         made = cls.__new__(cls)
         made._core = core
         return made
@@ -86,6 +92,11 @@ class Params:
     def from_bytes(cls, data: bytes, *, allow_insecure: bool = False) -> Params:
         """Parameters from `to_bytes`, or from the bytes of any other object, all of which carry theirs."""
         return cls._wrap(_core.params_from_bytes(byte_string(data, "Params.from_bytes")), allow_insecure)
+
+    @classmethod
+    def _carried(cls, core: _core.Params) -> Params:
+        """Parameters that came with an object: secure ones, or such as this process has already allowed."""
+        return cls._wrap(core, core.fingerprint in _allowed)
 
     def to_bytes(self) -> bytes:
         """The container form."""
@@ -251,6 +262,15 @@ def preset_names() -> list[str]:
 def preset_description(name: str) -> str:
     """One line on what a preset is for."""
     return _core.preset_description(expect(name, str, "preset_description"))
+
+
+def carried_params(source: bytes | str, params: Params | None) -> Params:
+    """`params`, or those that a container carries: bytes, or a file by name."""
+    if params is not None:
+        return expect(params, Params, "params")
+    if isinstance(source, bytes):
+        return Params._carried(_core.params_from_bytes(source))
+    return Params._carried(_core.params_from_file(source))
 
 
 def expect_same(params: Params, objects: Iterable[tuple[str, Params]], what: str) -> None:

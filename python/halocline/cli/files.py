@@ -236,7 +236,8 @@ def evaluate(
     chosen = _named_inputs(inputs, names)
     bundle = EvaluationKeys.load(keys, params)
     ciphertexts = [Ciphertext.load(chosen[name], params) for name in names]
-    engine = Engine(params, bundle, device=device, memory=memory, policy=policy, threads=threads)
+    with progress_bar("loading keys") as progress:
+        engine = Engine(params, bundle, device, memory, policy, threads=threads, progress=progress)
     result = engine.run(program, *ciphertexts)
     if not isinstance(result, Ciphertext):
         raise InvalidArgument(f"eval: the program returned {type(result).__name__}, expected a ciphertext")
