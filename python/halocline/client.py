@@ -164,8 +164,8 @@ class Client:
         """The client of a secret key file.
 
         With `params` the file must belong to them; otherwise the parameters that it carries are taken, which
-        must be secure or already in use in this process. Raises IoError, CorruptData, InvalidArgument (a public
-        file, other parameters), InsecureParameters.
+        must be secure or already in use in this process. Raises IoError, CorruptData, InvalidArgument (a
+        public file, other parameters), InsecureParameters.
         """
         name = path_text(path, "Client.load")
         made = cls.__new__(cls)

@@ -22,7 +22,7 @@ from .. import _core
 from .._values import integer
 from ..ciphertext import Ciphertext
 from ..client import Client
-from ..engine import Engine
+from ..engine import Engine, RunReport
 from ..errors import CorruptData, InvalidArgument, IoError
 from ..expression import Expression
 from ..keys import EvaluationKeys, KeyPlan, PublicKey
@@ -246,16 +246,22 @@ def evaluate(
     assert report is not None
     seconds = f"{report.seconds:.3f} s, peak {size(report.peak_bytes)}"
     results_console(json).print(f"{output}: {result}, {seconds}", markup=False, soft_wrap=True)
-    content = {"device": device, "params": params.name, "policy": policy, "budget_bytes": engine.budget_bytes}
-    measured = {
+    write_json(json, origin() | _measured(engine, report) | {"level": result.level})
+
+
+def _measured(engine: Engine, report: RunReport) -> dict[str, Any]:
+    """What every command that evaluates writes."""
+    return {
+        "device": engine.device,
+        "params": engine.params.name,
+        "policy": engine.policy,
+        "budget_bytes": engine.budget_bytes,
         "peak_bytes": report.peak_bytes,
         "seconds": {"total": report.seconds},
         "bytes_moved": report.bytes_moved,
         "stall_seconds": report.stall_seconds,
         "plan_seconds": report.plan_seconds,
-        "level": result.level,
     }
-    write_json(json, origin() | content | measured)
 
 
 def _named_inputs(inputs: list[str], names: list[str]) -> dict[str, Path]:
