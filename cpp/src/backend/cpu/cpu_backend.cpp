@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cpu/cpu_backend.hpp"
 
-#include <omp.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "backend/cpu/executor.hpp"
@@ -22,7 +23,7 @@ class cpu_backend final : public backend {
  public:
   cpu_backend(std::shared_ptr<memory::runtime> runtime, unsigned threads, bool scalar)
       : backend(std::move(runtime)),
-        threads_(threads != 0 ? threads : static_cast<unsigned>(omp_get_num_procs())),
+        pool_(threads != 0 ? threads : std::max(1U, std::thread::hardware_concurrency())),
         kernels32_(scalar ? cpu::scalar_kernels<std::uint32_t>() : cpu::simd_kernels<std::uint32_t>()),
         kernels64_(scalar ? cpu::scalar_kernels<std::uint64_t>() : cpu::simd_kernels<std::uint64_t>()) {}
 
@@ -33,8 +34,9 @@ class cpu_backend final : public backend {
   [[nodiscard]] capability describe() const override {
     const long pages = sysconf(_SC_PHYS_PAGES);
     const long page = sysconf(_SC_PAGESIZE);
-    return {text("CPU (", kernels32_.target, "), ", threads_, threads_ == 1 ? " thread" : " threads"),
-            kernels32_.target, threads_,
+    return {text("CPU (", kernels32_.target, "), ", pool_.threads(),
+                 pool_.threads() == 1 ? " thread" : " threads"),
+            kernels32_.target, pool_.threads(),
             pages > 0 && page > 0 ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(page) : 0};
   }
 
@@ -131,13 +133,13 @@ class cpu_backend final : public backend {
   template <typename BodyT>
   void run(const ring_tables& ring, const memory::access& at, const BodyT& body) const {
     if (ring.word_bits == 32) {
-      body(executor<std::uint32_t>(kernels32_, threads_, ring, at), kernels32_);
+      body(executor<std::uint32_t>(kernels32_, pool_, ring, at), kernels32_);
     } else {
-      body(executor<std::uint64_t>(kernels64_, threads_, ring, at), kernels64_);
+      body(executor<std::uint64_t>(kernels64_, pool_, ring, at), kernels64_);
     }
   }
 
-  unsigned threads_;
+  mutable cpu::worker_pool pool_;
   kernel_set<std::uint32_t> kernels32_;
   kernel_set<std::uint64_t> kernels64_;
 };

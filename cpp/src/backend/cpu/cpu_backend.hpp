@@ -7,7 +7,7 @@
 
 namespace halocline::backend {
 
-/// Backend for the processor this program runs on: SIMD kernels chosen at run time, OpenMP over limbs.
+/// Backend for the processor this program runs on: SIMD kernels chosen at run time, threads over limbs.
 /// @param threads worker threads; 0 takes the number of processors
 /// @param scalar use the scalar specification instead of SIMD kernels
 [[nodiscard]] std::shared_ptr<backend> make_cpu_backend(std::shared_ptr<memory::runtime> runtime,

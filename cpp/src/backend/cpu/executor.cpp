@@ -25,7 +25,7 @@ void executor<WordT>::for_each_limb(std::span<const JobT> jobs, limb_view JobT::
   auto items = flatten(jobs, view);
   std::stable_sort(items.begin(), items.end(),
                    [](const auto& a, const auto& b) { return a.prime < b.prime; });
-  parallel_for(threads_, items.size(), items.size() * weight * resolve_.n(),
+  parallel_for(pool_, items.size(), items.size() * weight * resolve_.n(),
                [&](std::size_t i) { body(*items[i].job, items[i].limb, items[i].prime); });
 }
 
@@ -37,7 +37,7 @@ void executor<WordT>::for_each_chunk(std::span<const JobT> jobs, limb_view JobT:
   const auto items = flatten(jobs, view);
   const std::size_t size = std::min(chunk_words, resolve_.n());
   const std::size_t chunks = resolve_.n() / size;
-  parallel_for(threads_, items.size() * chunks, items.size() * weight * resolve_.n(), [&](std::size_t i) {
+  parallel_for(pool_, items.size() * chunks, items.size() * weight * resolve_.n(), [&](std::size_t i) {
     const auto& each = items[i / chunks];
     body(*each.job, each.limb, each.prime, word_range{(i % chunks) * size, size});
   });
@@ -202,7 +202,7 @@ void executor<WordT>::run_base_convert(std::span<const convert_job> jobs) const 
   constexpr std::size_t block = 2048;
   const std::size_t size = std::min(block, resolve_.n());
   const std::size_t blocks = resolve_.n() / size;
-  parallel_for(threads_, work.size() * blocks, words, [&](std::size_t i) {
+  parallel_for(pool_, work.size() * blocks, words, [&](std::size_t i) {
     const resolved& each = work[i / blocks];
     kernels_.base_convert(each.dst.data(), each.src.data(), {(i % blocks) * size, size}, each.constants);
   });

@@ -21,9 +21,9 @@ inline constexpr std::size_t chunk_words = std::size_t{1} << 13;
 template <typename WordT>
 class executor {
  public:
-  executor(const kernel_set<WordT>& kernels, unsigned threads, const ring_tables& ring,
+  executor(const kernel_set<WordT>& kernels, worker_pool& pool, const ring_tables& ring,
            const memory::access& at)
-      : kernels_(kernels), threads_(threads), resolve_(ring, at) {}
+      : kernels_(kernels), pool_(pool), resolve_(ring, at) {}
 
   using transform = void (*)(WordT*, const WordT*, const prime_tables<WordT>&);
   using binary = void (*)(WordT*, const WordT*, const WordT*, std::size_t, const ring::modulus<WordT>&);
@@ -64,7 +64,7 @@ class executor {
                       const BodyT& body) const;
 
   const kernel_set<WordT>& kernels_;
-  unsigned threads_;
+  worker_pool& pool_;
   resolver<WordT> resolve_;
 };
 

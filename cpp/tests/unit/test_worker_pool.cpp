@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/worker_pool.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using halocline::backend::cpu::worker_pool;
+
+/// Runs a batch that counts how often every item is run.
+bool each_item_once(worker_pool& pool, std::size_t count) {
+  std::vector<int> runs(count, 0);
+  pool.run(count, [&](std::size_t i) { ++runs[i]; });
+  return std::all_of(runs.begin(), runs.end(), [](int n) { return n == 1; });
+}
+
+TEST(WorkerPool, RunsEachItemOnce) {
+  for (const unsigned threads : {1U, 2U, 3U, 8U}) {
+    worker_pool pool(threads);
+    for (const std::size_t count : {0U, 1U, 2U, 3U, 7U, 64U, 1000U}) {
+      EXPECT_TRUE(each_item_once(pool, count)) << threads << " threads, " << count << " items";
+    }
+  }
+}
+
+/// Batches that follow each other closely, so that workers meet the end of one and the beginning of the next.
+TEST(WorkerPool, ManySmallBatches) {
+  worker_pool pool(4);
+  for (std::size_t round = 0; round < 20000; ++round) {
+    ASSERT_TRUE(each_item_once(pool, 2 + round % 5)) << round;
+  }
+}
+
+TEST(WorkerPool, WakesSleepingWorkers) {
+  worker_pool pool(2);
+  EXPECT_TRUE(each_item_once(pool, 10));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // longer than workers stay awake
+  EXPECT_TRUE(each_item_once(pool, 10));
+}
+
+TEST(WorkerPool, ResultsOfWorkersAreVisible) {
+  worker_pool pool(3);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::uint64_t> squares(500);
+    pool.run(squares.size(), [&](std::size_t i) { squares[i] = i * i; });
+    ASSERT_EQ(std::accumulate(squares.begin(), squares.end(), std::uint64_t{0}), 499ULL * 500 * 999 / 6);
+  }
+}
+
+TEST(WorkerPool, ForkedChildWorksAlone) {
+  worker_pool pool(3);
+  ASSERT_TRUE(each_item_once(pool, 50));
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) _exit(each_item_once(pool, 50) ? 0 : 1);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_TRUE(each_item_once(pool, 50));
+}
+
+}  // namespace
