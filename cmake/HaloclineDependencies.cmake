@@ -2,7 +2,6 @@
 # Third-party libraries, all from the distribution's packages; tools/bootstrap.sh knows their names.
 
 find_package(Threads REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy>=1.0.3)
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium>=1.0.18)

@@ -15,7 +15,7 @@ if(NOT HALOCLINE_BOOST_INCLUDE STREQUAL "/usr/include")
   target_include_directories(halocline SYSTEM PUBLIC "$<BUILD_INTERFACE:${HALOCLINE_BOOST_INCLUDE}>")
 endif()
 target_link_libraries(halocline
-  PUBLIC OpenMP::OpenMP_CXX Threads::Threads
+  PUBLIC Threads::Threads
   PRIVATE PkgConfig::hwy PkgConfig::sodium "$<BUILD_INTERFACE:halocline_options>")
 
 # Version and commit reach exactly one source file, so that a commit recompiles one file. CMake runs again

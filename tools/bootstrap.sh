@@ -25,7 +25,7 @@ fail() { printf 'bootstrap: %s\n' "$*" >&2 && exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 # True when a header is found by the C++ compiler.
 header() { have g++ && echo "#include <$1>" | g++ -std=c++20 -E -x c++ - >/dev/null 2>&1; }
-# True when clang links a program with the given sanitizers or OpenMP.
+# True when clang links a program with the given sanitizers.
 clang_links() {
   local out status=0
   out=$(mktemp)
@@ -60,7 +60,6 @@ sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Pyth
   header benchmark/benchmark.h || echo libbenchmark-dev
   have clang++ || echo clang
   clang_links -fsanitize=fuzzer,address,undefined || clang_runtime_package
-  echo 'int main() {}' | clang++ -x c++ - -fopenmp -o /dev/null >/dev/null 2>&1 || echo libomp-dev
 }
 
 # The sanitizer runtime's package carries clang's version in its name.

@@ -32,7 +32,7 @@ for target in "${targets[@]}"; do
   mkdir -p "$scratch/$target"
   echo "==> $target: $share s on $(find "$corpus" -type f | wc -l) committed inputs"
   # One input may neither take 10 s nor allocate 512 MiB at once: loaders must not trust a length field.
-  if ! OMP_NUM_THREADS=1 "$folder/$target" -max_total_time="$share" -timeout=10 -malloc_limit_mb=512 \
+  if ! "$folder/$target" -max_total_time="$share" -timeout=10 -malloc_limit_mb=512 \
     -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$folder/artifacts/$target-" \
     "$scratch/$target" "$corpus" >"$scratch/log" 2>&1; then
     tail -n 60 "$scratch/log"

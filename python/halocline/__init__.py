@@ -13,14 +13,6 @@ y = engine.run(lambda x: (x * x + 0.5).rotate(1), x)
 print(client.decrypt(y)[:4], y.level, y.nbytes)
 """
 
-import os as _os
-
-# Worker threads that wait for work spin for some microseconds, then sleep. By default they would spin for
-# milliseconds: when other processes want the same cores, each thread would wait for the other's time slices
-# and run many times slower. Without spinning, two threads are hardly faster than one. Users' settings win.
-_os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-_os.environ.setdefault("GOMP_SPINCOUNT", "2000")  # GNU's runtime, which then ignores the policy
-
 from . import _core as _core  # re-exported for the modules of the package
 from .ciphertext import Ciphertext
 from .circuits import sign_epsilon, sign_levels
