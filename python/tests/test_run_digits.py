@@ -9,7 +9,6 @@ import pytest
 from halocline.cli.app import app
 from halocline.workloads.digits_circuit import DEPTH, DigitsCircuit
 from halocline.workloads.digits_model import (
-    default_model,
     forward_plain,
     held_out_digits,
     pack_images,
@@ -127,9 +126,18 @@ def test_bad_options():
     for count in (0, 100_000):
         with pytest.raises(hc.InvalidArgument, match="images"):
             DigitsRun(params, DigitsOptions(images=count))
-    with pytest.raises(hc.OutOfMemory, match="budget"):
-        DigitsRun(params, DigitsOptions(images=1, memory="32MiB")).run()
-    assert default_model().channels == 4
+
+
+def test_budget_that_is_too_small_is_told_the_right_one():
+    params = hc.Params.preset("n14-d7")
+    with pytest.raises(hc.OutOfMemory, match="evaluation_key") as refused:
+        DigitsRun(params, DigitsOptions(images=129, memory="32MiB")).run()
+    needed = int(str(refused.value).split()[-2])
+    run = DigitsRun(params, DigitsOptions(images=129, memory=needed))
+    assert run.run()["agreement"] == 1.0
+    assert 0.9 * needed < run.report["peak_bytes"] <= needed
+    with pytest.raises(hc.OutOfMemory):
+        DigitsRun(params, DigitsOptions(images=129, memory=int(0.9 * needed))).run()
 
 
 def test_unknown_workload():

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..ciphertext import Ciphertext
 from ..client import Client
 from ..engine import Engine, RunReport
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, OutOfMemory
 from ..footprint import Footprint, client_footprint, engine_footprint
 from ..memory import peak_resident_bytes, resident_bytes
 from ..params import Params
@@ -106,9 +106,15 @@ class DigitsRun:
         cts = self._encrypt(client)
         with self._phases("plan"):
             circuit = DigitsCircuit(self.model, self.params.slots)
-            traced = trace_program(self.params, circuit, cts[0])
-        engine, sent = self._server(client, traced)
-        results, reports = self._evaluate(engine, circuit, cts)
+            # Two batches, because in the second one all weights are there from the start.
+            traced = trace_program(self.params, lambda *xs: [circuit(x) for x in xs], *cts[:2])
+        waiting = len(cts) - len(traced.result)  # results of further batches, which stay until decrypted
+        needed = traced.peak_bytes + waiting * self.params.ciphertext_bytes(traced.result[0].level)
+        try:
+            engine, sent = self._server(client, traced)
+            results, reports = self._evaluate(engine, circuit, cts)
+        except OutOfMemory as refused:
+            raise OutOfMemory(f"digits: {refused}. The whole run needs {needed} bytes") from None
         logits = self._decrypt(client, results)
         footprint = Footprint({"interpreter and libraries (measured)": baseline})
         for part in (
