@@ -108,9 +108,9 @@ struct tensor_job {
   limb_view a0, a1, b0, b1;
 };
 
-/// dst[j] = src[permutation[j]] on every limb (NTT domain); dst is not src. Only for tables of Galois automorphisms:
-/// kernels use that these map every aligned block of 2^b entries onto such a block (bit-reversed points of one block
-/// agree modulo a power of two in their exponents, and so do their images).
+/// dst[j] = src[permutation[j]] on every limb (NTT domain); dst is not src. Only for tables of Galois
+/// automorphisms: kernels use that these map every aligned block of 2^b entries onto such a block
+/// (bit-reversed points of one block agree modulo a power of two in their exponents, and so do their images).
 struct automorphism_job {
   limb_view dst;
   limb_view src;
