@@ -31,7 +31,7 @@ std::vector<ckks::key_request> plan_keys(const halocline::params::parameters& pa
   ckks::engine_options options;
   options.device = "ghost";
   ckks::engine ghost(parameters, options);
-  (void)program(ghost.evaluate(), ghost.placeholder(level, parameters.level(level).scale, 16));
+  (void)program(ghost.evaluate(), ghost.ghost_input(level, parameters.level(level).scale, 16));
   return ghost.needed_keys();
 }
 

@@ -224,10 +224,10 @@ void bind_engine(nb::module_& module) {
           nb::arg("requests"))
       .def("load", load, nb::arg("ciphertext"))
       .def(
-          "placeholder",
+          "ghost_input",
           [](bound_engine& self, unsigned level, double scale, std::uint32_t slots) {
             return locked(*self.where, [&] {
-              return bound_ciphertext{self.where, self.value->placeholder(level, scale, slots)};
+              return bound_ciphertext{self.where, self.value->ghost_input(level, scale, slots)};
             });
           },
           nb::arg("level"), nb::arg("scale"), nb::arg("slots"))

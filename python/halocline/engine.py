@@ -175,7 +175,7 @@ class Engine(Circuits):
         finally:
             self._core.manual = before
 
-    def placeholder(
+    def ghost_input(
         self,
         *,
         level: int | None = None,
@@ -185,9 +185,9 @@ class Engine(Circuits):
     ) -> Ciphertext:
         """On a ghost engine, a ciphertext without contents; fresh and of all slots unless said otherwise."""
         level = self._params._level(level)
-        scale = self._params.level(level).scale if scale is None else positive(scale, "placeholder: scale")
-        slots = self._params.slots if slots is None else integer(slots, "placeholder: slots", 1)
-        return Ciphertext(self._core.placeholder(level, scale, slots), self, real)
+        scale = self._params.level(level).scale if scale is None else positive(scale, "ghost_input: scale")
+        slots = self._params.slots if slots is None else integer(slots, "ghost_input: slots", 1)
+        return Ciphertext(self._core.ghost_input(level, scale, slots), self, real)
 
     @property
     def key_plan(self) -> KeyPlan:

@@ -83,18 +83,18 @@ def _fresh(program: Callable[..., Any], engine: Engine) -> list[Ciphertext]:
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = inspect.signature(program).parameters.values()
     needed = [each for each in parameters if each.kind in kinds and each.default is each.empty]
-    return [engine.placeholder() for _ in needed]
+    return [engine.ghost_input() for _ in needed]
 
 
 def _shaped(value: Any, engine: Engine) -> Any:
     """`value` with ciphertexts and arrays replaced by ciphertexts without contents."""
 
     def bind(ct: Ciphertext) -> Ciphertext:
-        return engine.placeholder(level=ct.level, scale=ct.scale, slots=ct.slots, real=ct.is_real)
+        return engine.ghost_input(level=ct.level, scale=ct.scale, slots=ct.slots, real=ct.is_real)
 
     if isinstance(value, np.ndarray):
         array, real = vector(value, "trace_program")
-        return engine.placeholder(slots=1 << (len(array) - 1).bit_length(), real=real)
+        return engine.ghost_input(slots=1 << (len(array) - 1).bit_length(), real=real)
     if isinstance(value, list | tuple):
         return type(value)(_shaped(each, engine) for each in value)
     return bind_all(value, bind)

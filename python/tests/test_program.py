@@ -56,21 +56,21 @@ def test_without_arguments_every_parameter_is_fresh(params):
 def test_ghost_engine_by_hand(params):
     ghost = hc.Engine(params, device="ghost")
     assert ghost.is_ghost
-    ct = ghost.placeholder(level=1, slots=16)
+    ct = ghost.ghost_input(level=1, slots=16)
     assert (ct.level, ct.slots, ct.device) == (1, 16, "ghost")
     ct.rotate(3)
     assert ghost.key_plan.rotations == [3]
     with pytest.raises(hc.InvalidArgument, match="power of two"):
-        ghost.placeholder(slots=3)
+        ghost.ghost_input(slots=3)
     with pytest.raises(hc.InvalidArgument, match="level"):
-        ghost.placeholder(level=99)
+        ghost.ghost_input(level=99)
 
 
 def test_real_engines_have_no_key_plan(engine):
     with pytest.raises(hc.InvalidArgument, match="ghost"):
         _ = engine.key_plan
     with pytest.raises(hc.InvalidArgument, match="ghost"):
-        engine.placeholder()
+        engine.ghost_input()
 
 
 def test_errors_of_the_program_pass_through(params):

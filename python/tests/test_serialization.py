@@ -161,4 +161,4 @@ def _long_trace():
 def test_ghost_ciphertexts_have_no_contents(params):
     ghost = hc.Engine(params, device="ghost")
     with pytest.raises(hc.InvalidArgument):
-        ghost.placeholder().to_bytes()
+        ghost.ghost_input().to_bytes()

@@ -52,12 +52,12 @@ ciphertext engine::load(context& from, const ciphertext& source) {
   return transfer(from, source, *ctx_);
 }
 
-ciphertext engine::placeholder(unsigned level, double scale, std::uint32_t slots) {
+ciphertext engine::ghost_input(unsigned level, double scale, std::uint32_t slots) {
   HALOCLINE_EXPECTS(
-      is_ghost(), invalid_argument, "placeholder: this engine computes on '", options_.device,
+      is_ghost(), invalid_argument, "ghost_input: this engine computes on '", options_.device,
       "', where a ciphertext needs contents; encrypt one, or use an engine on the ghost device");
   HALOCLINE_EXPECTS(std::has_single_bit(slots) && slots <= parameters().slots(), invalid_argument,
-                    "placeholder: ", slots, " slots; expected a power of two up to ", parameters().slots());
+                    "ghost_input: ", slots, " slots; expected a power of two up to ", parameters().slots());
   const backend::window primes = parameters().level(level).q;
   ciphertext shape;
   shape.level = level;

@@ -83,7 +83,7 @@ TEST(LinearTransformProperty, StatedKeysAreThoseOfAGhostRun) {
     SCOPED_TRACE("round " + std::to_string(round));
     const linear_transform transform(ghost.eval, random_diagonals(rig, c.indices, c.options.slots, 1),
                                      c.options);
-    const ckks::ciphertext x = ghost.placeholder(*c.options.level, c.options.slots);
+    const ckks::ciphertext x = ghost.ghost_input(*c.options.level, c.options.slots);
     ghost.ctx->runtime().start_trace();
     (void)transform.apply(ghost.eval, x);
     EXPECT_EQ(count_key_switches(ghost.ctx->runtime().stop_trace()), transform.cost().key_switches);

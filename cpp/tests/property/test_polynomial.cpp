@@ -72,7 +72,7 @@ TEST(PolynomialProperty, CostAndKeysAreThoseOfAGhostRun) {
     ghost_rig ghost("test-n11-d8");
     const polynomial p = draw(random, degree);
     SCOPED_TRACE("degree " + std::to_string(degree));
-    const ckks::ciphertext x = ghost.placeholder(8, 16);
+    const ckks::ciphertext x = ghost.ghost_input(8, 16);
     ghost.ctx->runtime().start_trace();
     const ckks::ciphertext y = circuits::evaluate(ghost.eval, p, x);
     EXPECT_EQ(count_key_switches(ghost.ctx->runtime().stop_trace()), circuits::cost(p).key_switches);

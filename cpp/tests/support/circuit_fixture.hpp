@@ -47,7 +47,7 @@ struct ghost_rig {
         eval(*ctx, keys) {}
 
   /// A canonical ciphertext without contents.
-  [[nodiscard]] ckks::ciphertext placeholder(unsigned level, std::uint32_t slots) const {
+  [[nodiscard]] ckks::ciphertext ghost_input(unsigned level, std::uint32_t slots) const {
     const params::level_info& info = ctx->parameters().level(level);
     ckks::ciphertext result;
     for (int i = 0; i < 2; ++i) {

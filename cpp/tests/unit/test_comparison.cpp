@@ -115,7 +115,7 @@ TEST(ComparisonOfTwo, CompareMaximumMinimum) {
 TEST(ComparisonKeys, RelinearizationAtTheFirstLevelOnly) {
   for (const double range : {1.0, 0.5, 2.0}) {
     ghost_rig ghost(preset);
-    const ckks::ciphertext x = ghost.placeholder(11, 64);
+    const ckks::ciphertext x = ghost.ghost_input(11, 64);
     (void)circuits::relu(ghost.eval, x, minimax_sign(7), range);
     // The product x * step is far below; its key is a prefix of the one at the top.
     EXPECT_EQ(ghost.keys.requests(), circuits::comparison_keys(minimax_sign(7), 11, range)) << range;
@@ -138,7 +138,7 @@ TEST(ComparisonCost, IsWhatAGhostRunDoes) {
   for (const int alpha : circuits::minimax_sign_alphas()) {
     if (circuits::comparison_levels(comparison_kind::relu, minimax_sign(alpha)) > 14) continue;
     ghost_rig ghost(preset);
-    const ckks::ciphertext x = ghost.placeholder(14, 64);
+    const ckks::ciphertext x = ghost.ghost_input(14, 64);
     ghost.ctx->runtime().start_trace();
     (void)circuits::relu(ghost.eval, x, minimax_sign(alpha));
     EXPECT_EQ(count_key_switches(ghost.ctx->runtime().stop_trace()),

@@ -180,7 +180,7 @@ TEST(Convolution, AsksForExactlyTheKeysItStates) {
     const convolution_case c{{8, 8, 64}, 3, 2, 3, 1, mode};
     const convolution layer(ghost.eval, random_weights(circuit_rig("test-n10-d3"), 3, 2, 3, 1), c.layout,
                             options_for(c, 2));
-    const ckks::ciphertext x = ghost.placeholder(2, 512);
+    const ckks::ciphertext x = ghost.ghost_input(2, 512);
     const ckks::ciphertext* const inputs[] = {&x, &x};
     (void)layer.apply(ghost.eval, inputs);
     EXPECT_EQ(ghost.keys.requests(), layer.key_requests());

@@ -62,7 +62,7 @@ TEST_F(Engine, GhostRunNamesExactlyTheNeededKeys) {
   options.device = "ghost";
   engine ghost(parameters, options);
   const unsigned top = parameters.max_level();
-  const ciphertext shape = ghost.placeholder(top, parameters.level(top).scale, 4);
+  const ciphertext shape = ghost.ghost_input(top, parameters.level(top).scale, 4);
   (void)program(ghost, shape);
   const std::vector<key_request> needed = ghost.needed_keys();
   const std::vector<key_request> expected{{relinearization_element, top},
@@ -81,7 +81,7 @@ TEST_F(Engine, SecondGhostRunHasKeysOfTheRightSize) {
   engine ghost(parameters, options);
   ghost.prepare_keys(requests);
   const std::size_t prepared = ghost.ctx().runtime().statistics().live_bytes;
-  const ciphertext shape = ghost.placeholder(1, parameters.level(1).scale, 4);
+  const ciphertext shape = ghost.ghost_input(1, parameters.level(1).scale, 4);
   (void)ghost.evaluate().rotate(shape, 1);
   EXPECT_EQ(ghost.needed_keys(), requests);
   const auto& by_class = ghost.ctx().runtime().statistics().peak_by_class;
@@ -95,7 +95,7 @@ TEST_F(Engine, MissingKeysAndPlaceholdersAreRefused) {
   engine server(parameters, single());
   const ciphertext x = server.load(owner.ctx(), owner.encrypt(complex_vector(4)));
   EXPECT_THAT([&] { (void)server.evaluate().rotate(x, 5); }, ThrowsMessage<missing_key>(HasSubstr("5")));
-  EXPECT_THAT([&] { (void)server.placeholder(1, 0x1p40, 4); },
+  EXPECT_THAT([&] { (void)server.ghost_input(1, 0x1p40, 4); },
               ThrowsMessage<invalid_argument>(HasSubstr("ghost")));
   EXPECT_THROW((void)server.needed_keys(), invalid_argument);
 }

@@ -11,6 +11,7 @@
 
 #include "halocline/core/error.hpp"
 #include "support/ckks_fixture.hpp"
+#include "support/message_of.hpp"
 
 namespace halocline::test {
 namespace {
@@ -50,18 +51,6 @@ complex_vector rotated(const complex_vector& a, std::int64_t k) {
   for (std::int64_t i = 0; i < n; ++i)
     out[static_cast<std::size_t>(i)] = a[static_cast<std::size_t>(((i + k) % n + n) % n)];
   return out;
-}
-
-template <typename ErrorT>
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const ErrorT& e) {
-    return e.what();
-  } catch (const std::exception& e) {
-    return std::string("another exception: ") + e.what();
-  }
-  return "no exception";
 }
 
 class Evaluator : public testing::TestWithParam<std::string> {

@@ -100,7 +100,7 @@ TEST_P(LinearTransform, AsksForExactlyTheKeysItStates) {
     const std::uint32_t slots = rig().slots();
     const linear_transform transform(ghost.eval, random_diagonals(rig(), indices, slots, 1),
                                      options_for(mode, 2, slots));
-    (void)transform.apply(ghost.eval, ghost.placeholder(3, slots));
+    (void)transform.apply(ghost.eval, ghost.ghost_input(3, slots));
     EXPECT_EQ(ghost.keys.requests(), transform.key_requests());
     EXPECT_EQ(transform.cost().keys, transform.key_requests().size());
   }

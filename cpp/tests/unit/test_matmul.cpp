@@ -117,7 +117,7 @@ TEST(MatrixVector, AsksForExactlyTheKeysItStates) {
     ghost_rig ghost("test-n10-d3");
     const dense_matrix m = random_matrix(circuit_rig("test-n10-d3"), rows, columns, 4);
     const matrix_vector product(ghost.eval, m, options_for(transform_mode::bsgs, 2));
-    (void)product.apply(ghost.eval, ghost.placeholder(2, 512));
+    (void)product.apply(ghost.eval, ghost.ghost_input(2, 512));
     EXPECT_EQ(ghost.keys.requests(), product.key_requests());
   }
 }
@@ -213,7 +213,7 @@ TEST(BlockMatmul, AsksForExactlyTheKeysItStates) {
     ghost_rig ghost("test-n10-d3");
     const dense_matrix m = random_matrix(circuit_rig("test-n10-d3"), 10, 30, 4);
     const block_matmul product(ghost.eval, {{m, m}}, {32, true, options_for(mode, 3)});
-    const ckks::ciphertext x = ghost.placeholder(3, 512);
+    const ckks::ciphertext x = ghost.ghost_input(3, 512);
     const ckks::ciphertext* const inputs[] = {&x, &x};
     (void)product.apply(ghost.eval, inputs);
     EXPECT_EQ(ghost.keys.requests(), product.key_requests());

@@ -99,7 +99,7 @@ TEST_P(Polynomial, AsksForExactlyTheKeyItStates) {
   for (const unsigned degree : {1u, 2u, 9u, 31u}) {
     ghost_rig ghost("test-n11-d8");
     const polynomial p = spread_polynomial(GetParam(), degree, polynomial_parity::none);
-    const ckks::ciphertext y = circuits::evaluate(ghost.eval, p, ghost.placeholder(7, 64));
+    const ckks::ciphertext y = circuits::evaluate(ghost.eval, p, ghost.ghost_input(7, 64));
     EXPECT_EQ(ghost.keys.requests(), circuits::key_requests(p, 7));
     EXPECT_EQ(y.level, 7 - circuits::levels(p));
   }
@@ -159,7 +159,7 @@ TEST(PolynomialCost, IsWhatAGhostRunDoes) {
   for (const unsigned degree : {2u, 7u, 13u, 31u, 40u}) {
     ghost_rig ghost("test-n11-d8");
     const polynomial p = spread_polynomial(polynomial_basis::chebyshev, degree, polynomial_parity::none);
-    const ckks::ciphertext x = ghost.placeholder(8, 64);
+    const ckks::ciphertext x = ghost.ghost_input(8, 64);
     ghost.ctx->runtime().start_trace();
     (void)circuits::evaluate(ghost.eval, p, x);
     EXPECT_EQ(count_key_switches(ghost.ctx->runtime().stop_trace()), circuits::cost(p).key_switches)

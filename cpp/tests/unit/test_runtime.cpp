@@ -5,32 +5,24 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <functional>
 #include <sstream>
 #include <vector>
 
 #include "halocline/core/error.hpp"
 #include "halocline/core/format.hpp"
 #include "halocline/memory/runtime.hpp"
+#include "support/message_of.hpp"
 
 namespace {
 
 using namespace halocline;
 using namespace halocline::memory;
+using halocline::test::message_of;
 
 runtime_options with_budget(std::size_t bytes) {
   runtime_options options;
   options.budget_bytes = bytes;
   return options;
-}
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const error& e) {
-    return e.what();
-  }
-  return "no exception";
 }
 
 TEST(Runtime, CountsBytesByClassAndReturnsToTheBaseline) {
@@ -73,7 +65,7 @@ TEST(Runtime, OutOfMemoryNamesTheLargestObjectsAndTheBudgetThatWouldDo) {
   const buffer keys = memory->allocate(3000, object_class::evaluation_key, "relinearization");
   const buffer other = memory->allocate(1000, object_class::ciphertext, "ciphertext");
   const std::string message =
-      message_of([&] { (void)memory->allocate(2000, object_class::scratch, "key_switch.digits"); });
+      message_of<error>([&] { (void)memory->allocate(2000, object_class::scratch, "key_switch.digits"); });
   EXPECT_THAT(message, testing::HasSubstr("key_switch.digits"));
   EXPECT_THAT(message, testing::HasSubstr("relinearization"));
   EXPECT_THAT(message, testing::HasSubstr("6000 bytes"));
@@ -141,7 +133,7 @@ TEST(Runtime, ZeroBytesAreRefused) {
 TEST(Runtime, UnknownPolicyNamesTheKnownOnes) {
   runtime_options options;
   options.policy = "no-such-policy";
-  EXPECT_THAT(message_of([&] { (void)runtime::create(options); }), testing::HasSubstr("resident"));
+  EXPECT_THAT(message_of<error>([&] { (void)runtime::create(options); }), testing::HasSubstr("resident"));
 }
 
 TEST(Runtime, GhostCountsWithoutMemory) {
@@ -196,7 +188,7 @@ TEST(Trace, MalformedCsvNamesTheLine) {
   for (const char* row : {"1,ntt,read,1,scratch,8,0,0\n", "x,ntt,read,1,scratch,8,0,0,0,t\n",
                           "1,ntt,chew,1,scratch,8,0,0,0,t\n", "1,ntt,read,1,secret,8,0,0,0,t\n"}) {
     std::istringstream in(header + row);
-    EXPECT_THAT(message_of([&] { (void)trace::read_csv(in); }), testing::HasSubstr("line 2")) << row;
+    EXPECT_THAT(message_of<error>([&] { (void)trace::read_csv(in); }), testing::HasSubstr("line 2")) << row;
   }
   std::istringstream foreign("Thread,Time\n");
   EXPECT_THROW((void)trace::read_csv(foreign), corrupt_data);

@@ -55,7 +55,7 @@ class engine {
   [[nodiscard]] ciphertext load(context& from, const ciphertext& source);
   /// A ciphertext without contents.
   /// @throws invalid_argument unless this is a ghost, `level` exists and `slots` is a power of two up to N/2
-  [[nodiscard]] ciphertext placeholder(unsigned level, double scale, std::uint32_t slots);
+  [[nodiscard]] ciphertext ghost_input(unsigned level, double scale, std::uint32_t slots);
 
   /// Makes keys as shapes: see `recording_key_set::prepare`.
   /// @throws invalid_argument unless this is a ghost
