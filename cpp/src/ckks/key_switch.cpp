@@ -13,14 +13,14 @@ namespace {
 using backend::limb_view;
 using memory::object_class;
 
-/// One multiply-accumulate over the limbs that `part` picks from an extended polynomial.
-template <typename PartT>
-backend::key_job make_job(const poly_pair& result, const rns::raised_digits& digits,
-                          const evaluation_key& key, PartT part) {
-  backend::key_job job{part(result.first), part(result.second), {}, false};
+/// One multiply-accumulate; `limbs(i)` are those of digit i.
+template <typename LimbsT>
+backend::key_job make_job(const limb_view& first, const limb_view& second, const rns::raised_digits& digits,
+                          const evaluation_key& key, LimbsT limbs) {
+  backend::key_job job{first, second, {}, false};
   for (std::size_t i = 0; i < digits.digits.size(); ++i) {
     const evaluation_key_digit& digit = key.digits[digits.numbers[i]];
-    job.digits.push_back({part(digits.digits[i]), &digit.b, digit.a ? &digit.a : nullptr, digit.source});
+    job.digits.push_back({limbs(i), &digit.b, digit.a ? &digit.a : nullptr, digit.source});
   }
   return job;
 }
@@ -34,9 +34,14 @@ poly_pair key_product(context& ctx, const rns::raised_digits& digits, const eval
   const backend::window special = ctx.parameters().special_window();
   poly_pair result{{ctx.ring(), special, digits.chain, object_class::scratch, "key_switch.product"},
                    {ctx.ring(), special, digits.chain, object_class::scratch, "key_switch.product"}};
-  const std::vector<backend::key_job> jobs{
-      make_job(result, digits, key, [](const ring::poly& p) { return p.special(); }),
-      make_job(result, digits, key, [](const ring::poly& p) { return p.chain(); })};
+  std::vector<backend::key_job> jobs;
+  jobs.push_back(make_job(result.first.special(), result.second.special(), digits, key,
+                          [&](std::size_t i) { return digits.digits[i].special(); }));
+  for (std::size_t run = 0; run < digits.runs.size(); ++run) {
+    const backend::window part = digits.runs[run];
+    jobs.push_back(make_job(result.first.chain().slice(part), result.second.chain().slice(part), digits, key,
+                            [&](std::size_t i) { return digits.at(i, run); }));
+  }
   ctx.device().key_multiply_accumulate(ctx.tables(), jobs);
   return result;
 }

@@ -27,13 +27,17 @@ window intersect(window a, window b) {
 }
 
 /// Digits that have primes in `chain`, with room for their limbs.
-raised_digits allocate_digits(ring::context& ring, window chain) {
+raised_digits allocate_digits(ring::context& ring, const limb_view& source) {
   const params::parameters& parameters = ring.parameters();
+  const window chain = source.primes;
   raised_digits result;
   result.chain = chain;
+  result.source = source;
   for (std::uint32_t j = 0; j < parameters.digit_count(); ++j) {
-    if (intersect(parameters.digit(j), chain).count == 0) continue;
+    const window own = intersect(parameters.digit(j), chain);
+    if (own.count == 0) continue;
     result.numbers.push_back(j);
+    result.runs.push_back(own);
     result.digits.emplace_back(ring, parameters.special_window(), chain, memory::object_class::scratch,
                                "mod_up.digit");
   }
@@ -51,13 +55,12 @@ raised_digits mod_up(ring::context& ring, base_converter& converter, const limb_
   const backend::unary_job inverse{coefficients.chain(), source};
   device.intt(ring.tables(), {&inverse, 1});
 
-  raised_digits result = allocate_digits(ring, chain);
+  raised_digits result = allocate_digits(ring, source);
   std::vector<backend::convert_job> conversions;
   std::vector<backend::unary_job> transforms;
-  std::vector<backend::unary_job> copies;
   for (std::size_t i = 0; i < result.digits.size(); ++i) {
     const ring::poly& digit = result.digits[i];
-    const window own = intersect(ring.parameters().digit(result.numbers[i]), chain);
+    const window own = result.runs[i];
     const std::vector<window> others =
         non_empty({{chain.first, own.first - chain.first}, {own.end(), chain.end() - own.end()}});
     backend::convert_job conversion{{coefficients.chain().slice(own)}, {digit.special()}, nullptr};
@@ -66,12 +69,10 @@ raised_digits mod_up(ring::context& ring, base_converter& converter, const limb_
     targets.insert(targets.end(), others.begin(), others.end());
     conversion.table = &converter.table({own}, targets);
     for (const limb_view& raised : conversion.dst) transforms.push_back({raised, raised});
-    copies.push_back({digit.chain().slice(own), source.slice(own)});
     conversions.push_back(std::move(conversion));
   }
   device.base_convert(ring.tables(), conversions);
   device.ntt(ring.tables(), transforms);
-  device.copy(ring.tables(), copies);
   return result;
 }
 

@@ -191,7 +191,9 @@ TEST(ModUp, DigitsAreCentredRepresentatives) {
       const std::uint32_t first = std::max(whole.first, chain.first);
       const std::uint32_t end = std::min(whole.end(), chain.end());
       const cpp_int modulus = exact.product({{first, end - first}});
-      for (const backend::limb_view& view : raised.digits[d].views()) {
+      std::vector<backend::limb_view> views{raised.digits[d].special()};
+      for (std::size_t run = 0; run < raised.runs.size(); ++run) views.push_back(raised.at(d, run));
+      for (const backend::limb_view& view : views) {
         for (std::uint32_t i = view.primes.first; i < view.primes.end(); ++i) {
           const auto got = exact.residues(view, i);
           const cpp_int q = exact.prime(i);

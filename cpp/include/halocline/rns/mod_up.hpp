@@ -8,11 +8,20 @@
 
 namespace halocline::rns {
 
-/// The digits of one polynomial, each raised to the special primes and the whole chain window, in NTT form.
+/// The digits of one polynomial, each raised to the special primes and the whole chain window, in NTT form. A
+/// digit's own limbs are those of the polynomial itself and are not copied, so the polynomial must outlive
+/// this.
 struct raised_digits {
   backend::window chain;               ///< window of the decomposed polynomial
+  backend::limb_view source;           ///< the decomposed polynomial
   std::vector<std::uint32_t> numbers;  ///< key digit that each entry belongs to
-  std::vector<ring::poly> digits;      ///< special window + chain; the digit's own limbs are copied
+  std::vector<backend::window> runs;   ///< own primes of each entry; together they are `chain`
+  std::vector<ring::poly> digits;      ///< special window + chain, without meaning on the own primes
+
+  /// Limbs of entry i modulo the primes of `runs[run]`.
+  [[nodiscard]] backend::limb_view at(std::size_t i, std::size_t run) const noexcept {
+    return i == run ? source.slice(runs[run]) : digits[i].chain().slice(runs[run]);
+  }
 };
 
 /// Splits `source` (NTT form, chain window of a level) into the key-switching digits of its parameters and
