@@ -168,6 +168,14 @@ void backend::key_multiply_accumulate(const ring_tables& ring, std::span<const k
       list.read(job.dst0);
       list.read(job.dst1);
     }
+    if (!job.factors.empty()) {
+      list.one_per_limb(job.factors.size(), job.dst0);
+      for (const limb_view* plus : {&job.plus0, &job.plus1}) {
+        if (plus->data == nullptr) continue;
+        list.same_primes(*plus, job.dst0);
+        list.read(*plus);
+      }
+    }
     list.write(job.dst0);
     list.write(job.dst1);
   }

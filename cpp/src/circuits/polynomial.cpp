@@ -24,9 +24,8 @@ ciphertext finish_product(ckks::evaluator& eval, const ciphertext& a) {
   ckks::context& ctx = eval.ctx();
   const ckks::evaluation_key& key = eval.keys().get(ckks::relinearization_element, a.level);
   const rns::raised_digits digits = rns::mod_up(ctx.ring(), ctx.converter(), a.parts[2].chain());
-  const ckks::poly_pair extended = ckks::key_product(ctx, digits, key);
-  ckks::add_times_special(ctx, extended.first, a.parts[0].chain());
-  ckks::add_times_special(ctx, extended.second, a.parts[1].chain());
+  const ckks::poly_pair extended =
+      ckks::key_product(ctx, digits, key, a.parts[0].chain(), a.parts[1].chain());
   ciphertext result;
   result.parts = ckks::detail::finish_switch(ctx, extended, a.level, a.level - 1);
   result.level = a.level - 1;

@@ -208,8 +208,8 @@ pair_map executor::extended_babies(const ciphertext& input, std::span<const int>
     }
     if (digits.digits.empty()) digits = rns::mod_up(ctx_.ring(), ctx_.converter(), input.parts[1].chain());
     const std::uint64_t element = ctx_.parameters().galois_element(step);
-    const poly_pair product = ckks::key_product(ctx_, digits, eval_.keys().get(element, plan_.level()));
-    ckks::add_times_special(ctx_, product.first, input.parts[0].chain());
+    const poly_pair product =
+        ckks::key_product(ctx_, digits, eval_.keys().get(element, plan_.level()), input.parts[0].chain());
     result.emplace(b, turn_pair(ctx_, product, element, tag));
   }
   return result;

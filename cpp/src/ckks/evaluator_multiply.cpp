@@ -56,9 +56,7 @@ std::vector<ring::poly> relinearized(context& ctx, key_set& keys, const backend:
                                      const backend::limb_view& d1, const backend::limb_view& d2,
                                      unsigned level, unsigned target) {
   const evaluation_key& key = keys.get(relinearization_element, level);
-  const poly_pair extended = key_product(ctx, rns::mod_up(ctx.ring(), ctx.converter(), d2), key);
-  add_times_special(ctx, extended.first, d0);
-  add_times_special(ctx, extended.second, d1);
+  const poly_pair extended = key_product(ctx, rns::mod_up(ctx.ring(), ctx.converter(), d2), key, d0, d1);
   return finish_switch(ctx, extended, level, target);
 }
 

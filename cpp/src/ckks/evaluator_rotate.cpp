@@ -21,8 +21,7 @@ void require_rotatable(const ciphertext& a, const char* operation) {
 /// X -> X^element of `a`, whose second component has been decomposed into `digits`.
 ciphertext apply_galois(context& ctx, key_set& keys, const ciphertext& a, const rns::raised_digits& digits,
                         std::uint64_t element) {
-  const poly_pair extended = key_product(ctx, digits, keys.get(element, a.level));
-  add_times_special(ctx, extended.first, part(a, 0));
+  const poly_pair extended = key_product(ctx, digits, keys.get(element, a.level), part(a, 0));
   const std::vector<ring::poly> switched = finish_switch(ctx, extended, a.level, a.level);
   ciphertext result;
   result.level = a.level;

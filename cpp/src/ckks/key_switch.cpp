@@ -25,9 +25,25 @@ backend::key_job make_job(const limb_view& first, const limb_view& second, const
   return job;
 }
 
+/// P modulo every prime of `primes`.
+std::vector<std::uint64_t> special_products(context& ctx, backend::window primes) {
+  const std::vector<std::uint64_t>& all = ctx.tables().primes;
+  std::vector<std::uint64_t> products;
+  for (std::uint32_t i = primes.first; i < primes.end(); ++i) {
+    const auto q = ring::make_modulus(all[i]);
+    std::uint64_t product = 1;
+    for (unsigned k = 0; k < ctx.parameters().special_count(); ++k) {
+      product = ring::mul_mod(product, all[k] % q.value, q);
+    }
+    products.push_back(product);
+  }
+  return products;
+}
+
 }  // namespace
 
-poly_pair key_product(context& ctx, const rns::raised_digits& digits, const evaluation_key& key) {
+poly_pair key_product(context& ctx, const rns::raised_digits& digits, const evaluation_key& key,
+                      const limb_view& plus0, const limb_view& plus1) {
   HALOCLINE_EXPECTS(!digits.digits.empty() && digits.numbers.back() < key.digits.size(), invalid_argument,
                     "key_product: the key has ", key.digits.size(), " digits, the polynomial needs digit ",
                     digits.numbers.empty() ? 0 : digits.numbers.back());
@@ -41,6 +57,9 @@ poly_pair key_product(context& ctx, const rns::raised_digits& digits, const eval
     const backend::window part = digits.runs[run];
     jobs.push_back(make_job(result.first.chain().slice(part), result.second.chain().slice(part), digits, key,
                             [&](std::size_t i) { return digits.at(i, run); }));
+    if (plus0.data != nullptr) jobs.back().plus0 = plus0.slice(part);
+    if (plus1.data != nullptr) jobs.back().plus1 = plus1.slice(part);
+    jobs.back().factors = special_products(ctx, part);
   }
   ctx.device().key_multiply_accumulate(ctx.tables(), jobs);
   return result;
@@ -58,16 +77,8 @@ poly_pair divide_by_special(context& ctx, const poly_pair& extended, unsigned le
 void add_times_special(context& ctx, const ring::poly& extended, const backend::limb_view& src) {
   const backend::ring_tables& tables = ctx.tables();
   const limb_view chain = extended.chain().slice(src.primes);
-  backend::linear_job job{chain, chain, src, {}, {}};
-  for (std::uint32_t i = src.primes.first; i < src.primes.end(); ++i) {
-    const auto q = ring::make_modulus(tables.primes[i]);
-    std::uint64_t product = 1;
-    for (unsigned k = 0; k < ctx.parameters().special_count(); ++k) {
-      product = ring::mul_mod(product, tables.primes[k] % q.value, q);
-    }
-    job.factor_a.push_back(1);
-    job.factor_b.push_back(product);
-  }
+  const backend::linear_job job{chain, chain, src, std::vector<std::uint64_t>(src.primes.count, 1),
+                                special_products(ctx, src.primes)};
   ctx.device().linear_combine(tables, {&job, 1});
 }
 

@@ -161,12 +161,17 @@ struct key_digit {
   uniform_source a_source{};              ///< expands to key_a when key_a is nullptr
 };
 
-/// dst0 = sum_j digit_j * b_j / 2^w, dst1 = sum_j digit_j * a_j / 2^w mod q (added to dst when `accumulate`).
+/// dst0 = sum_j digit_j * b_j / 2^w + factor * plus0, dst1 = sum_j digit_j * a_j / 2^w + factor * plus1 mod q
+/// (added to dst when `accumulate`). Without factors nothing but the sums; a plus view without data counts as
+/// zero.
 struct key_job {
   limb_view dst0;
   limb_view dst1;
   std::vector<key_digit> digits;
   bool accumulate = false;
+  limb_view plus0{};
+  limb_view plus1{};
+  std::vector<std::uint64_t> factors{};  ///< residues, one per limb, or none
 };
 
 /// dst = residues of signed integers (coefficient form, not transformed).

@@ -19,9 +19,12 @@ struct poly_pair {
   ring::poly second;
 };
 
-/// sum_j digit_j * key_j over special + chain primes, NTT form.
-[[nodiscard]] poly_pair key_product(context& ctx, const rns::raised_digits& digits,
-                                    const evaluation_key& key);
+/// sum_j digit_j * key_j + P * (plus0, plus1) over special + chain primes, NTT form. The plus views span the
+/// chain of the digits; an empty one counts as zero. P is the product of the special primes, 0 on their
+/// limbs.
+[[nodiscard]] poly_pair key_product(context& ctx, const rns::raised_digits& digits, const evaluation_key& key,
+                                    const backend::limb_view& plus0 = {},
+                                    const backend::limb_view& plus1 = {});
 
 /// Divides both polynomials by P with rounding; results over the chain window of `level`.
 [[nodiscard]] poly_pair divide_by_special(context& ctx, const poly_pair& extended, unsigned level,

@@ -209,6 +209,18 @@ void executor<WordT>::run_base_convert(std::span<const convert_job> jobs) const 
 }
 
 template <typename WordT>
+key_addend<WordT> executor<WordT>::addend_of(const key_job& job, std::uint32_t limb,
+                                             std::uint32_t prime) const {
+  key_addend<WordT> plus;
+  if (job.factors.empty()) return plus;
+  if (job.plus0.data != nullptr) plus.first = resolve_.limb(job.plus0, limb);
+  if (job.plus1.data != nullptr) plus.second = resolve_.limb(job.plus1, limb);
+  const ring::modulus<WordT>& q = resolve_.modulus(prime);
+  plus.factor = ring::mul_mod(static_cast<WordT>(job.factors[limb]), q.r, q);
+  return plus;
+}
+
+template <typename WordT>
 void executor<WordT>::run_key_multiply_accumulate(std::span<const key_job> jobs) const {
   std::vector<key_operand<WordT>> digits;  // per job and limb: its digits
   std::vector<std::size_t> first;
@@ -230,9 +242,9 @@ void executor<WordT>::run_key_multiply_accumulate(std::span<const key_job> jobs)
                    const std::size_t terms = job.digits.size();
                    const auto* const operands =
                        digits.data() + first[static_cast<std::size_t>(&job - jobs.data())] + terms * limb;
-                   kernels_.key_multiply_accumulate(resolve_.limb(job.dst0, limb),
-                                                    resolve_.limb(job.dst1, limb), operands, terms,
-                                                    job.accumulate, prime, range, resolve_.modulus(prime));
+                   kernels_.key_multiply_accumulate(
+                       resolve_.limb(job.dst0, limb), resolve_.limb(job.dst1, limb), operands, terms,
+                       addend_of(job, limb, prime), job.accumulate, prime, range, resolve_.modulus(prime));
                  });
 }
 

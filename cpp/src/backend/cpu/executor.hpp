@@ -43,6 +43,8 @@ class executor {
   void run_automorphism(std::span<const automorphism_job> jobs) const;
   void run_base_convert(std::span<const convert_job> jobs) const;
   void run_key_multiply_accumulate(std::span<const key_job> jobs) const;
+  [[nodiscard]] key_addend<WordT> addend_of(const key_job& job, std::uint32_t limb,
+                                            std::uint32_t prime) const;
   void run_encode_expand(std::span<const encode_job> jobs) const;
   void run_sample_uniform(std::span<const uniform_job> jobs) const;
 

@@ -45,6 +45,14 @@ struct key_operand {
   std::uint32_t stream = 0;
 };
 
+/// What a key multiplication adds to its two sums, on the limb of one prime.
+template <typename WordT>
+struct key_addend {
+  const WordT* first = nullptr;   ///< nullptr: nothing
+  const WordT* second = nullptr;  ///< nullptr: nothing
+  WordT factor = 0;               ///< Montgomery form
+};
+
 /// Words [begin, begin + count) of a limb. `begin` is a multiple of `range_alignment` and so is `count`,
 /// unless the range is the whole of a smaller limb.
 struct word_range {
@@ -89,8 +97,8 @@ struct kernel_set {
   void (*base_convert)(WordT* const* dst, const WordT* const* src, word_range range,
                        const conversion<WordT>& c);
   void (*key_multiply_accumulate)(WordT* dst0, WordT* dst1, const key_operand<WordT>* digits,
-                                  std::size_t terms, bool accumulate, std::uint32_t prime, word_range range,
-                                  const mod& q);
+                                  std::size_t terms, const key_addend<WordT>& plus, bool accumulate,
+                                  std::uint32_t prime, word_range range, const mod& q);
   /// `coefficients`: count times `words` 64-bit words of a signed integer.
   void (*encode_expand)(WordT* dst, const std::uint64_t* coefficients, unsigned words, std::size_t count,
                         const mod& q);

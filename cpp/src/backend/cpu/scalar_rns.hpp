@@ -42,8 +42,8 @@ void base_convert(WordT* const* dst, const WordT* const* src, word_range range, 
 
 template <typename WordT>
 void key_multiply_accumulate(WordT* dst0, WordT* dst1, const key_operand<WordT>* digits, std::size_t terms,
-                             bool accumulate, std::uint32_t prime, word_range range,
-                             const modulus<WordT>& q) {
+                             const key_addend<WordT>& plus, bool accumulate, std::uint32_t prime,
+                             word_range range, const modulus<WordT>& q) {
   using wide = ring::double_word<WordT>;
   for (std::size_t i = range.begin; i < range.begin + range.count; ++i) {
     WordT sum0 = accumulate ? dst0[i] : WordT{0};
@@ -55,8 +55,12 @@ void key_multiply_accumulate(WordT* dst0, WordT* dst1, const key_operand<WordT>*
       sum0 = ring::add_mod(sum0, ring::montgomery_reduce<WordT>(digit * op.b[i], q), q);
       sum1 = ring::add_mod(sum1, ring::montgomery_reduce<WordT>(digit * a, q), q);
     }
-    dst0[i] = sum0;
-    dst1[i] = sum1;
+    const auto scaled = [&](const WordT* addend) {
+      if (addend == nullptr) return WordT{0};
+      return ring::montgomery_reduce<WordT>(static_cast<wide>(addend[i]) * plus.factor, q);
+    };
+    dst0[i] = ring::add_mod(sum0, scaled(plus.first), q);
+    dst1[i] = ring::add_mod(sum1, scaled(plus.second), q);
   }
 }
 

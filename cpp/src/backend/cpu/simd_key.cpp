@@ -34,13 +34,16 @@ struct key_block {
   const WordT* a[max_products];
 };
 
-/// dst0[j] += sum_t digit_t b_t 2^-w and likewise dst1 with a_t, for j < count (= instead of += unless
+/// dst0[j] += sum_t digit_t b_t 2^-w + plus and likewise dst1 with a_t, for j < count (= instead of += unless
 /// `accumulate`).
 template <typename WordT>
-void multiply_block(WordT* dst0, WordT* dst1, const key_block<WordT>& block, bool accumulate,
-                    std::size_t count, const montgomery_prime<WordT>& p) {
+void multiply_block(WordT* dst0, WordT* dst1, const key_block<WordT>& block, const key_addend<WordT>& plus,
+                    bool accumulate, std::size_t count, const montgomery_prime<WordT>& p) {
+  const vec<WordT> factor = broadcast(plus.factor);
   for (std::size_t j = 0; j < count; j += lanes<WordT>) {
     wide_sum<WordT> z0, z1;
+    if (plus.first != nullptr) z0.add_product(load(plus.first + j), factor);
+    if (plus.second != nullptr) z1.add_product(load(plus.second + j), factor);
     for (std::size_t t = 0; t < block.terms; ++t) {
       const vec<WordT> digit = load(block.digit[t] + j);
       z0.add_product(digit, load(block.b[t] + j));
@@ -58,16 +61,19 @@ void multiply_block(WordT* dst0, WordT* dst1, const key_block<WordT>& block, boo
 
 template <typename WordT>
 void key_multiply_accumulate(WordT* dst0, WordT* dst1, const key_operand<WordT>* digits, std::size_t terms,
-                             bool accumulate, std::uint32_t prime, word_range range,
-                             const ring::modulus<WordT>& m) {
+                             const key_addend<WordT>& plus, bool accumulate, std::uint32_t prime,
+                             word_range range, const ring::modulus<WordT>& m) {
   if (range.count % lanes<WordT> != 0 || terms == 0) {
-    return scalar::key_multiply_accumulate(dst0, dst1, digits, terms, accumulate, prime, range, m);
+    return scalar::key_multiply_accumulate(dst0, dst1, digits, terms, plus, accumulate, prime, range, m);
   }
   HWY_ALIGN WordT expanded[expanded_words<WordT>];
   const montgomery_prime<WordT> p(m);
-  for (std::size_t first = 0; first < terms; first += max_products) {
+  // The addend takes the place of one product of the last batch.
+  constexpr std::size_t batch = max_products - 1;
+  for (std::size_t first = 0; first < terms; first += batch) {
     key_block<WordT> block;
-    block.terms = HWY_MIN(max_products, terms - first);
+    block.terms = HWY_MIN(batch, terms - first);
+    const bool last = first + block.terms == terms;
     std::size_t seeded = 0;
     for (std::size_t t = 0; t < block.terms; ++t) seeded += digits[first + t].a == nullptr ? 1 : 0;
     const std::size_t fitting =
@@ -88,7 +94,11 @@ void key_multiply_accumulate(WordT* dst0, WordT* dst1, const key_operand<WordT>*
         block.a[t] = free_words;
         free_words += step;
       }
-      multiply_block(dst0 + at, dst1 + at, block, accumulate || first != 0, step, p);
+      key_addend<WordT> here;
+      if (last && plus.first != nullptr) here.first = plus.first + at;
+      if (last && plus.second != nullptr) here.second = plus.second + at;
+      here.factor = plus.factor;
+      multiply_block(dst0 + at, dst1 + at, block, here, accumulate || first != 0, step, p);
     }
   }
 }

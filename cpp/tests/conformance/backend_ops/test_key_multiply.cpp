@@ -124,6 +124,9 @@ void check_key_multiply(const host_ring<WordT>& host, window w, std::size_t term
     device_ring<WordT> ring(host, *dut.device);
     backend::key_job set{ring.poisoned(w), ring.poisoned(w), {}, false};
     backend::key_job added{ring.filled(w, before0), ring.filled(w, before1), {}, true};
+    backend::key_job plus{ring.poisoned(w), ring.poisoned(w), {}, false};
+    plus.plus0 = ring.filled(w, before0);
+    for (std::uint32_t i = 0; i < w.count; ++i) plus.factors.push_back(i + 5);
     for (std::size_t t = 0; t < terms; ++t) {
       const auto key_buffer = [&](const limbs<WordT>& key) {
         std::vector<WordT> joined;
@@ -134,7 +137,16 @@ void check_key_multiply(const host_ring<WordT>& host, window w, std::size_t term
                             data.seeded(t) ? nullptr : key_buffer(data.a[t]), data.sources[t]});
     }
     added.digits = set.digits;
-    ring.device().key_multiply_accumulate(ring.tables(), std::vector<backend::key_job>{set, added});
+    plus.digits = set.digits;
+    ring.device().key_multiply_accumulate(ring.tables(), std::vector<backend::key_job>{set, added, plus});
+    auto scaled = before0;
+    for (std::uint32_t i = 0; i < w.count; ++i) {
+      for (WordT& x : scaled[i]) {
+        x = static_cast<WordT>(naive_mul(x, plus.factors[i], host.primes[w.first + i]));
+      }
+    }
+    ASSERT_EQ(ring.read(plus.dst0), data.sum(host, w, data.b, scaled));
+    ASSERT_EQ(ring.read(plus.dst1), data.sum(host, w, data.a, zero));
     ASSERT_EQ(ring.read(set.dst0), data.sum(host, w, data.b, zero));
     ASSERT_EQ(ring.read(set.dst1), data.sum(host, w, data.a, zero));
     ASSERT_EQ(ring.read(added.dst0), data.sum(host, w, data.b, before0));
@@ -147,7 +159,7 @@ TYPED_TEST(KeyOps, KeyMultiplyAccumulate) {
   ASSERT_GE(sodium_init(), 0);
   for (const unsigned log_n : {4U, 6U, 7U, 9U}) {
     const host_ring<TypeParam> host(log_n);
-    for (const std::size_t terms : {1U, 2U, 4U, 13U}) check_key_multiply(host, {2, 3}, terms);
+    for (const std::size_t terms : {1U, 2U, 4U, 11U, 13U}) check_key_multiply(host, {2, 3}, terms);
   }
   check_key_multiply(host_ring<TypeParam>(14), {1, 1}, 2);
 }
