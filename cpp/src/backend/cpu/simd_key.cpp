@@ -59,6 +59,13 @@ void multiply_block(WordT* dst0, WordT* dst1, const key_block<WordT>& block, con
   }
 }
 
+/// The addend of the words from `at` on.
+template <typename WordT>
+key_addend<WordT> from_word(const key_addend<WordT>& plus, std::size_t at) {
+  return {plus.first != nullptr ? plus.first + at : nullptr,
+          plus.second != nullptr ? plus.second + at : nullptr, plus.factor};
+}
+
 template <typename WordT>
 void key_multiply_accumulate(WordT* dst0, WordT* dst1, const key_operand<WordT>* digits, std::size_t terms,
                              const key_addend<WordT>& plus, bool accumulate, std::uint32_t prime,
@@ -94,10 +101,7 @@ void key_multiply_accumulate(WordT* dst0, WordT* dst1, const key_operand<WordT>*
         block.a[t] = free_words;
         free_words += step;
       }
-      key_addend<WordT> here;
-      if (last && plus.first != nullptr) here.first = plus.first + at;
-      if (last && plus.second != nullptr) here.second = plus.second + at;
-      here.factor = plus.factor;
+      const key_addend<WordT> here = last ? from_word(plus, at) : key_addend<WordT>{};
       multiply_block(dst0 + at, dst1 + at, block, here, accumulate || first != 0, step, p);
     }
   }
