@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -23,13 +24,14 @@ if TYPE_CHECKING:
     from .engine import Engine
 
 
-class Circuits:
+class Circuits(ABC):
     """Part of `Engine`: all methods take ciphertexts bound to it and return new ones."""
 
     _core: NativeEngine
 
+    @abstractmethod
     def _own(self, ciphertext: Ciphertext, operation: str) -> NativeCiphertext:
-        raise NotImplementedError
+        """The native ciphertext, checked to belong to this engine."""
 
     def _result(self, core: NativeCiphertext, real: bool) -> Ciphertext:
         engine: Engine = self  # type: ignore[assignment]

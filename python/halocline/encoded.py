@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ MODES = ("naive", "bsgs", "double_hoisted", "small_key")
 three rotation keys for any number of diagonals at the price of more key switches."""
 
 
-class EncodedCircuit:
+class EncodedCircuit(ABC):
     """Base of circuits with plain weights; all of them cost one level.
 
     Calling one with a list of ciphertexts, one per input and all of `slots` slots, gives the list of outputs.
@@ -47,9 +48,9 @@ class EncodedCircuit:
 
     _what = "circuit"
 
+    @abstractmethod
     def _make(self, engine: _core.Engine, how: _core.Encoding) -> _core.Circuit:
         """The circuit encoded for one engine."""
-        raise NotImplementedError
 
     @property
     def slots(self) -> int:

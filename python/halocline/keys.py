@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,14 +21,14 @@ RELINEARIZATION = 1
 """Galois element that names the relinearization key."""
 
 
-class _KeyNames:
+class _KeyNames(ABC):
     """What a set of Galois elements means, for key bundles and plans alike."""
 
     params: Params
 
+    @abstractmethod
     def requests(self) -> list[tuple[int, int]]:
         """(Galois element, highest level) of each key, ascending."""
-        raise NotImplementedError
 
     @property
     def levels(self) -> dict[int, int]:
