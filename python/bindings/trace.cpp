@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fstream>
-#include <map>
 #include <sstream>
 
 #include "bindings.hpp"
@@ -22,19 +21,23 @@ auto column(const trace& t, GetT get) {
   return to_numpy(std::move(values));
 }
 
-/// A text column as (distinct texts in order of appearance, number of the text of every event).
+/// A text column as (texts, number of the text of every event).
 template <typename GetT>
-nb::tuple texts(const trace& t, GetT get) {
-  std::map<std::string, std::uint32_t> numbers;
-  std::vector<std::string> names;
+nb::tuple texts(const trace& t, const std::vector<std::string>& names, GetT get) {
   std::vector<std::uint32_t> values;
   values.reserve(t.events.size());
-  for (const trace_event& each : t.events) {
-    const auto [place, fresh] = numbers.emplace(get(each), static_cast<std::uint32_t>(names.size()));
-    if (fresh) names.push_back(place->first);
-    values.push_back(place->second);
-  }
+  for (const trace_event& each : t.events) values.push_back(static_cast<std::uint32_t>(get(each)));
   return nb::make_tuple(names, to_numpy(std::move(values)));
+}
+
+/// Names of the values of an enumeration from 0 up to `last`.
+template <typename EnumT>
+std::vector<std::string> names_up_to(EnumT last) {
+  std::vector<std::string> names;
+  for (unsigned i = 0; i <= static_cast<unsigned>(last); ++i) {
+    names.emplace_back(to_string(static_cast<EnumT>(i)));
+  }
+  return names;
 }
 
 nb::dict columns(const trace& t) {
@@ -45,10 +48,12 @@ nb::dict columns(const trace& t) {
   out["offset"] = column(t, [](const trace_event& e) { return e.offset; });
   out["stream"] = column(t, [](const trace_event& e) { return e.stream; });
   out["time_ns"] = column(t, [](const trace_event& e) { return e.time_ns; });
-  out["op"] = texts(t, [](const trace_event& e) { return e.op; });
-  out["tag"] = texts(t, [](const trace_event& e) { return e.tag; });
-  out["action"] = texts(t, [](const trace_event& e) { return std::string(to_string(e.action)); });
-  out["class"] = texts(t, [](const trace_event& e) { return std::string(to_string(e.cls)); });
+  out["op"] = texts(t, t.names, [](const trace_event& e) { return e.op; });
+  out["tag"] = texts(t, t.names, [](const trace_event& e) { return e.tag; });
+  out["action"] =
+      texts(t, names_up_to(memory::trace_action::exists), [](const trace_event& e) { return e.action; });
+  out["class"] =
+      texts(t, names_up_to(memory::object_class::table), [](const trace_event& e) { return e.cls; });
   return out;
 }
 

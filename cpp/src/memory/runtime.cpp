@@ -51,8 +51,9 @@ buffer runtime::allocate(std::size_t bytes, object_class cls, const char* tag, b
   HALOCLINE_EXPECTS(bytes > 0, invalid_argument, "cannot allocate 0 bytes for '", tag, "'");
   auto state = std::make_unique<buffer_state>();
   const std::lock_guard lock(mutex_);
-  const policy_state seen{options_.budget_bytes, stats_};
-  if (policy_->decide(seen, {bytes, cls, tag}) == placement::refuse) throw_out_of_memory(bytes, cls, tag);
+  const policy_state seen{options_.budget_bytes, stats_.live_bytes, stats_, nullptr};
+  if (policy_->decide(seen, {bytes, cls, tag, stats_.allocations}).where == placement::refuse)
+    throw_out_of_memory(bytes, cls, tag);
   // Cached blocks count against the budget too: they are bytes of the tier.
   if (options_.budget_bytes != 0 &&
       stats_.live_bytes + device_->cached_bytes() + bytes > options_.budget_bytes) {
@@ -140,7 +141,7 @@ void runtime::reset_peak() {
 
 void runtime::start_trace() {
   const std::lock_guard lock(mutex_);
-  trace_.events.clear();
+  trace_ = {};
   trace_start_ns_ = now_ns();
   trace_start_step_ = stats_.steps;
   tracing_ = true;
@@ -167,16 +168,16 @@ void runtime::record(trace_action action, const buffer_state& state, std::size_t
   if (!tracing_) return;
   trace_event event;
   event.step = stats_.steps - trace_start_step_;
-  event.op = op;
   event.action = action;
   event.object = state.id;
   event.cls = state.cls;
   event.bytes = bytes;
   event.offset = offset;
-  event.stream = stream;
+  event.stream = static_cast<std::uint32_t>(stream);
   event.time_ns = options_.ghost ? event.step * ghost_step_ns : now_ns() - trace_start_ns_;
-  event.tag = phase_.empty() ? std::string(state.tag) : phase_ + "/" + state.tag;
-  trace_.events.push_back(std::move(event));
+  event.op = trace_.intern(op);
+  event.tag = trace_.intern(phase_.empty() ? std::string(state.tag) : phase_ + "/" + state.tag);
+  trace_.events.push_back(event);
 }
 
 void runtime::throw_out_of_memory(std::size_t bytes, object_class cls, const char* tag) const {

@@ -13,7 +13,8 @@ namespace halocline::memory {
 namespace {
 
 constexpr std::string_view header = "step,op,action,object,class,bytes,offset,stream,time_ns,tag";
-constexpr std::array<std::string_view, 4> action_names{"allocate", "free", "read", "write"};
+constexpr std::array<std::string_view, 5> action_names{"allocate", "free", "read", "write", "exists"};
+constexpr std::array<std::string_view, 3> recovery_names{"-", "expand", "encode"};
 constexpr std::size_t column_count = 10;
 
 std::vector<std::string_view> split(std::string_view line) {
@@ -37,12 +38,19 @@ std::uint64_t parse_number(std::string_view field, std::size_t line) {
   return value;
 }
 
+std::uint32_t parse_stream(std::string_view field, std::size_t line) {
+  const std::uint64_t value = parse_number(field, line);
+  HALOCLINE_EXPECTS(value <= 0xFFFFFFFFU, corrupt_data, "trace line ", line, ": stream ", value,
+                    " is above 2^32 - 1");
+  return static_cast<std::uint32_t>(value);
+}
+
 trace_action parse_action(std::string_view field, std::size_t line) {
   for (std::size_t i = 0; i < action_names.size(); ++i) {
     if (action_names[i] == field) return static_cast<trace_action>(i);
   }
-  throw corrupt_data(
-      text("trace line ", line, ": unknown action '", field, "'; expected allocate, free, read or write"));
+  throw corrupt_data(text("trace line ", line, ": unknown action '", field,
+                          "'; expected allocate, free, read, write or exists"));
 }
 
 object_class parse_class(std::string_view field, std::size_t line) {
@@ -58,11 +66,21 @@ std::string_view to_string(trace_action action) noexcept {
   return action_names[static_cast<std::size_t>(action)];
 }
 
+std::string_view to_string(recovery kind) noexcept { return recovery_names[static_cast<std::size_t>(kind)]; }
+
+std::uint32_t trace::intern(std::string_view text) {
+  if (const auto found = numbers_.find(text); found != numbers_.end()) return found->second;
+  const auto number = static_cast<std::uint32_t>(names.size());
+  names.emplace_back(text);
+  numbers_.emplace(text, number);
+  return number;
+}
+
 void trace::write_csv(std::ostream& out) const {
   out << header << '\n';
   for (const trace_event& e : events) {
-    out << e.step << ',' << e.op << ',' << to_string(e.action) << ',' << e.object << ',' << to_string(e.cls)
-        << ',' << e.bytes << ',' << e.offset << ',' << e.stream << ',' << e.time_ns << ',' << e.tag << '\n';
+    out << e.step << ',' << op(e) << ',' << to_string(e.action) << ',' << e.object << ',' << to_string(e.cls)
+        << ',' << e.bytes << ',' << e.offset << ',' << e.stream << ',' << e.time_ns << ',' << tag(e) << '\n';
   }
 }
 
@@ -77,16 +95,16 @@ trace trace::read_csv(std::istream& in) {
                       " columns, expected ", column_count);
     trace_event e;
     e.step = parse_number(f[0], number);
-    e.op = f[1];
+    e.op = result.intern(f[1]);
     e.action = parse_action(f[2], number);
     e.object = parse_number(f[3], number);
     e.cls = parse_class(f[4], number);
     e.bytes = parse_number(f[5], number);
     e.offset = parse_number(f[6], number);
-    e.stream = parse_number(f[7], number);
+    e.stream = parse_stream(f[7], number);
     e.time_ns = parse_number(f[8], number);
-    e.tag = f[9];
-    result.events.push_back(std::move(e));
+    e.tag = result.intern(f[9]);
+    result.events.push_back(e);
   }
   return result;
 }

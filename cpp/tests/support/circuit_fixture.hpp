@@ -69,7 +69,7 @@ struct ghost_rig {
 inline std::size_t count_key_switches(const memory::trace& trace) {
   std::set<std::uint64_t> steps;
   for (const memory::trace_event& event : trace.events) {
-    if (event.op == "key_multiply_accumulate") steps.insert(event.step);
+    if (trace.op(event) == "key_multiply_accumulate") steps.insert(event.step);
   }
   return steps.size();
 }

@@ -29,8 +29,9 @@ class decryptor_on : public ::testing::TestWithParam<const char*> {
     rig.ctx->runtime().start_trace();
     action();
     std::size_t bytes = 0;
-    for (const memory::trace_event& event : rig.ctx->runtime().stop_trace().events) {
-      if (event.op == "intt" && event.action == memory::trace_action::write) bytes += event.bytes;
+    const memory::trace trace = rig.ctx->runtime().stop_trace();
+    for (const memory::trace_event& event : trace.events) {
+      if (trace.op(event) == "intt" && event.action == memory::trace_action::write) bytes += event.bytes;
     }
     return bytes / rig.parameters().limb_bytes();
   }

@@ -246,8 +246,9 @@ TEST(encoder, ghost_run_allocates_and_steps_like_a_real_one) {
     (void)encode.expand(encode.encode_compact(random_values(512), 0x1p40), 0);
     EXPECT_THROW((void)encode.encode(complex_vector{0x1p30}, 0, 0x1p40), invalid_argument);
     std::vector<std::string> rows;
-    for (const memory::trace_event& event : ctx->runtime().stop_trace().events) {
-      rows.push_back(event.op + " " + event.tag + " " + std::to_string(event.bytes) + " " +
+    const memory::trace trace = ctx->runtime().stop_trace();
+    for (const memory::trace_event& event : trace.events) {
+      rows.push_back(trace.op(event) + " " + trace.tag(event) + " " + std::to_string(event.bytes) + " " +
                      std::string(memory::to_string(event.action)));
     }
     runs.push_back(rows);

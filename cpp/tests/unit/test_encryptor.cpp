@@ -164,8 +164,9 @@ TEST(encryptor, ghost_makes_the_same_buffers_in_the_same_order) {
     const ciphertext a = encrypt.encrypt(message, secret);
     const ciphertext b = encrypt.encrypt(message, key);
     std::vector<std::string> rows;
-    for (const memory::trace_event& event : ctx->runtime().stop_trace().events) {
-      rows.push_back(event.op + " " + event.tag + " " + std::to_string(event.bytes));
+    const memory::trace trace = ctx->runtime().stop_trace();
+    for (const memory::trace_event& event : trace.events) {
+      rows.push_back(trace.op(event) + " " + trace.tag(event) + " " + std::to_string(event.bytes));
     }
     runs.push_back(rows);
   }

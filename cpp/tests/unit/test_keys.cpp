@@ -321,8 +321,9 @@ TEST(keys, ghost_makes_the_same_buffers_in_the_same_order) {
     expand(*rig.ctx, rotation);
     const evaluation_key square = rig.generator.make_evaluation_key(secret, {relinearization_element, 3});
     std::vector<std::string> rows;
-    for (const memory::trace_event& event : rig.ctx->runtime().stop_trace().events) {
-      rows.push_back(event.op + " " + event.tag + " " + std::to_string(event.bytes));
+    const memory::trace trace = rig.ctx->runtime().stop_trace();
+    for (const memory::trace_event& event : trace.events) {
+      rows.push_back(trace.op(event) + " " + trace.tag(event) + " " + std::to_string(event.bytes));
     }
     runs.push_back(rows);
   }

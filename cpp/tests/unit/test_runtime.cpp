@@ -167,7 +167,7 @@ TEST(Trace, RecordsEveryEventInOrder) {
   EXPECT_EQ(t.events[2].action, trace_action::read);
   EXPECT_EQ(t.events[2].offset, 64U);
   EXPECT_EQ(t.events[2].stream, 3U);
-  EXPECT_EQ(t.events[3].op, "copy");
+  EXPECT_EQ(t.op(t.events[3]), "copy");
   EXPECT_EQ(t.events[4].action, trace_action::free);
   EXPECT_EQ(t.events[4].step, 1U);
 }

@@ -6,7 +6,7 @@
 
 namespace halocline::memory {
 
-std::unique_ptr<policy> make_policy(std::string_view name) {
+std::unique_ptr<policy> make_policy(std::string_view name, const policy_options&) {
   if (name == "resident") return std::make_unique<resident_policy>();
   std::string known;
   for (const std::string& each : policy_names()) known += (known.empty() ? "" : ", ") + each;

@@ -36,7 +36,7 @@ TYPED_TEST_P(PolicyConformance, DecisionIsAPureFunction) {
   memory::policy_state state;
   state.budget_bytes = 1000;
   state.counters.live_bytes = 400;
-  const memory::allocation_request request{600, memory::object_class::scratch, "x"};
+  const memory::allocation_request request{600, memory::object_class::scratch, "x", 0};
   EXPECT_EQ(policy->decide(state, request), policy->decide(state, request));
 }
 

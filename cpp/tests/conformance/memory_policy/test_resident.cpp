@@ -16,10 +16,12 @@ TEST(ResidentPolicy, PlacesUpToTheLastByteOfTheBudget) {
   memory::policy_state state;
   state.budget_bytes = 1000;
   state.counters.live_bytes = 400;
-  EXPECT_EQ(policy.decide(state, {600, memory::object_class::scratch, "x"}), memory::placement::device);
-  EXPECT_EQ(policy.decide(state, {601, memory::object_class::scratch, "x"}), memory::placement::refuse);
-  EXPECT_EQ(policy.decide(state, {~std::size_t{0}, memory::object_class::scratch, "x"}),
-            memory::placement::refuse);
+  EXPECT_EQ(policy.decide(state, {600, memory::object_class::scratch, "x", 0}),
+            memory::decision{memory::placement::pool});
+  EXPECT_EQ(policy.decide(state, {601, memory::object_class::scratch, "x", 0}),
+            memory::decision{memory::placement::refuse});
+  EXPECT_EQ(policy.decide(state, {~std::size_t{0}, memory::object_class::scratch, "x", 0}),
+            memory::decision{memory::placement::refuse});
 }
 
 }  // namespace

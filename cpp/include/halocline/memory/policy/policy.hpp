@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,41 +13,97 @@
 
 namespace halocline::memory {
 
-/// What a policy is asked: may these bytes be placed in the fast tier?
+/// What a policy is asked: where do these bytes go?
 struct allocation_request {
   std::size_t bytes = 0;
   object_class cls{};
   std::string_view tag;
+  std::uint64_t ordinal = 0;  ///< allocations before this one since the runtime, or the program, began
+};
+
+/// Live allocations of one size, as the dynamic scheme of the hybrid paper keeps them (section III-D).
+struct size_history {
+  std::uint64_t live = 0;             ///< allocated and not yet freed, without the request at hand
+  std::vector<std::uint64_t> recent;  ///< the last live counts, each taken after an allocation; oldest first
 };
 
 /// What a policy sees of the runtime when it decides.
 struct policy_state {
-  std::size_t budget_bytes = 0;  ///< bytes of the fast tier that may be used
+  std::size_t budget_bytes = 0;  ///< bytes of the fast tier that may be used; 0: unlimited
+  std::size_t pool_bytes = 0;    ///< live bytes with placement `pool`
   stats counters;
+  const size_history* history = nullptr;  ///< of the request's size; nullptr when it was never seen
 };
 
-/// What the runtime must do with a request.
+/// Where bytes live and what may happen to them.
 enum class placement : unsigned char {
-  device,  ///< place in the fast tier
-  refuse,  ///< no room: the runtime throws out_of_memory
+  pool,     ///< fast tier, stream-ordered, until they are freed
+  managed,  ///< unified memory: migrates when touched, any class, in blocks, by the driver's rules
+  paged,    ///< explicit copies by the pager: gets a frame when touched, may lose it between steps
+  refuse,   ///< no room: out_of_memory
+};
+
+/// Hint to the driver for managed bytes (cudaMemAdvise).
+enum class advice : unsigned char {
+  none,
+  read_mostly,       ///< dropped without write-back
+  preferred_device,  ///< leaves the fast tier last
+};
+
+/// Answer of a policy.
+struct decision {
+  placement where{};
+  advice hint = advice::none;
+
+  bool operator==(const decision&) const = default;
+};
+
+/// Which frame goes first when room is needed.
+enum class eviction : unsigned char {
+  none,                    ///< nothing moves
+  least_recent_use,        ///< the pager sees every use
+  least_recent_migration,  ///< a driver sees faults only, not hits
+  planned,                 ///< as the plan says; least recent use without one
+};
+
+/// How freed blocks of the fast tier are kept for re-use.
+enum class block_reuse : unsigned char {
+  stream_ordered,  ///< a pool (cudaMallocAsync), equal sizes
+  smallest_fit,    ///< free list keyed by capacity, smallest that fits, flushed under pressure (XeHE III-E)
+};
+
+/// What the machinery around a policy must do; constant for a policy.
+struct policy_traits {
+  eviction order = eviction::none;
+  block_reuse reuse = block_reuse::stream_ordered;
+  bool moves() const noexcept { return order != eviction::none; }  ///< needs a slow tier
+};
+
+/// Constants of the policies that have any.
+struct policy_options {
+  std::size_t history_length = 10;  ///< `dynamic`: live counts kept per size
+  std::uint64_t range_limit = 4;    ///< `dynamic`: X; pool while max - min of the kept counts is below it
+  /// `profiled`: 1 for every allocation, by ordinal, that goes to the pool (see policy/decision_file.hpp).
+  std::shared_ptr<const std::vector<std::uint8_t>> decisions;
 };
 
 /// Decides where allocations go. The decision is a pure function of state and request, so that it can be
-/// tested without a device; the runtime carries it out. Policies that move bytes extend `placement` with
-/// the tier they move to and are driven by the same call.
+/// tested without a device; the runtime, or a simulated device, carries it out and keeps the state.
 class policy {
  public:
   virtual ~policy() = default;
   /// As `make_policy` calls it.
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+  [[nodiscard]] virtual policy_traits traits() const noexcept = 0;
   /// Where the bytes go. Pure: the same state and request give the same answer.
-  [[nodiscard]] virtual placement decide(const policy_state& state,
-                                         const allocation_request& request) const = 0;
+  [[nodiscard]] virtual decision decide(const policy_state& state,
+                                        const allocation_request& request) const = 0;
 };
 
 /// Creates a policy by the name that users give.
-/// @throws invalid_argument naming the known policies when `name` is none of them.
-[[nodiscard]] std::unique_ptr<policy> make_policy(std::string_view name);
+/// @throws invalid_argument naming the known policies when `name` is none of them, or when `profiled` has no
+///   decisions.
+[[nodiscard]] std::unique_ptr<policy> make_policy(std::string_view name, const policy_options& options = {});
 
 /// Names accepted by `make_policy`.
 [[nodiscard]] std::vector<std::string> policy_names();

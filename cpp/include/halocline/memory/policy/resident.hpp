@@ -9,7 +9,8 @@ namespace halocline::memory {
 class resident_policy final : public policy {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "resident"; }
-  [[nodiscard]] placement decide(const policy_state& state, const allocation_request& request) const override;
+  [[nodiscard]] policy_traits traits() const noexcept override { return {}; }
+  [[nodiscard]] decision decide(const policy_state& state, const allocation_request& request) const override;
 };
 
 }  // namespace halocline::memory

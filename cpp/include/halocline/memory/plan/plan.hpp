@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "halocline/memory/plan/program.hpp"
+
+namespace halocline::memory::plan {
+
+/// What the executor does to one object.
+enum class verb : std::uint8_t {
+  load,        ///< start a transfer of the first `pages` pages into a new frame
+  expand,      ///< give it a new frame and regenerate its first `pages` pages from the seed
+  encode,      ///< the same for a plaintext, from its coefficients
+  drop,        ///< hand its frame back; its contents are on the slow tier, or not needed again
+  write_back,  ///< start a transfer to the slow tier; the frame is handed back when it is done
+};
+
+/// One instruction: carried out before the step begins, in the order of the list. `load` waits for room, and
+/// everything behind it waits too.
+struct directive {
+  step_index before = 0;
+  object_index target = 0;
+  std::uint32_t pages = 0;
+  verb action{};
+
+  bool operator==(const directive&) const = default;
+};
+
+/// A rotation that a program should not load a key for: `element` is the product, modulo 2N, of `parts`.
+struct composition {
+  std::uint64_t element = 0;
+  std::vector<std::uint64_t> parts;
+
+  bool operator==(const composition&) const = default;
+};
+
+/// What the planner expects of a run.
+struct forecast {
+  std::uint64_t footprint_bytes = 0;  ///< pages of all objects that are touched
+  std::uint64_t minimum_bytes = 0;    ///< smallest capacity that would do
+  std::uint64_t peak_bytes = 0;       ///< largest sum of frames
+  std::uint64_t loaded_bytes = 0;
+  std::uint64_t written_bytes = 0;
+  std::uint64_t expanded_bytes = 0;
+  std::uint64_t encoded_bytes = 0;
+  std::uint64_t lower_bound_bytes = 0;  ///< no schedule brings back fewer bytes (load, expand and encode)
+  double resident_ns = 0;               ///< compute time alone
+  double total_ns = 0;                  ///< with stalls and regeneration
+  double stall_ns = 0;                  ///< waiting for transfers
+  double load_busy_ns = 0;              ///< link into the fast tier
+  double store_busy_ns = 0;             ///< link out of it
+
+  /// loaded + expanded + encoded bytes over the lower bound, minus 1; 0 when both are 0.
+  [[nodiscard]] double gap() const noexcept;
+  bool operator==(const forecast&) const = default;
+};
+
+/// How to run one program within a capacity. Deterministic: equal inputs give equal plans.
+struct plan {
+  std::uint64_t capacity_bytes = 0;
+  /// What the program ran with: any text; a run with another one refuses the plan.
+  std::string parameters;
+  std::vector<object> objects;
+  std::vector<std::uint32_t> hashes;  ///< per step, see `program::hashes`
+  std::vector<directive> directives;  ///< ascending by `before`
+  std::vector<composition> compositions;
+  forecast expected;
+
+  [[nodiscard]] std::size_t steps() const noexcept { return hashes.size(); }
+  bool operator==(const plan&) const = default;
+};
+
+/// Plan as bytes: magic, format version, lengths, tables, checksum (docs/reference/plan_format.md).
+[[nodiscard]] std::vector<std::byte> to_bytes(const plan& source);
+/// @throws corrupt_data when the bytes are not exactly what `to_bytes` of this format version writes: magic,
+///   version, sizes, checksum, and every index within its table.
+[[nodiscard]] plan plan_from_bytes(std::span<const std::byte> bytes);
+
+}  // namespace halocline::memory::plan

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "halocline/memory/plan/plan.hpp"
+
+namespace halocline::memory::plan {
+
+/// What the planner may do and for which device.
+struct planner_options {
+  std::uint64_t capacity_bytes = 0;  ///< frames of the fast tier
+  cost_model costs;
+  bool allow_expand = true;    ///< expand seeds where that is cheaper than loading
+  bool allow_encode = true;    ///< re-encode plaintexts where that is cheaper
+  bool allow_truncate = true;  ///< load only the pages that are needed until the next eviction
+  /// How far ahead of its need a load may start, as time of the program; longer holds frames for longer.
+  double horizon_ns = 400e6;
+  std::string parameters;  ///< copied into the plan
+};
+
+/// Smallest capacity for which a plan exists: the largest sum of pages that one step needs at once, operands
+/// plus live scratch.
+[[nodiscard]] std::uint64_t minimum_capacity(const program& source);
+
+/// Fewest bytes that any schedule must bring into a fast tier of that capacity: Belady's rule on single pages
+/// (Belady 1966; for one size and one cost it is optimal), so a relaxation of whole objects.
+[[nodiscard]] std::uint64_t lower_bound_bytes(const program& source, std::uint64_t capacity_bytes);
+
+/// Replacement (cost-aware Belady), choice among load, expand, truncate and encode, and a time-based schedule
+/// with one calendar per direction.
+/// @throws out_of_memory that states the minimum when the capacity is below it.
+[[nodiscard]] plan make_plan(const program& source, const planner_options& options);
+
+}  // namespace halocline::memory::plan

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace halocline::memory {
+
+/// Names one transfer of a store until it has been waited for.
+using transfer_id = std::uint64_t;
+/// Names bytes on a store.
+using slot_id = std::uint64_t;
+inline constexpr slot_id no_slot = ~slot_id{0};
+
+/// Counters of a store since it was made.
+struct store_stats {
+  std::uint64_t reads = 0;
+  std::uint64_t writes = 0;
+  std::uint64_t read_bytes = 0;
+  std::uint64_t written_bytes = 0;
+  std::uint64_t read_busy_ns = 0;     ///< time during which at least one read was under way
+  std::uint64_t written_busy_ns = 0;  ///< likewise for writes
+  std::uint64_t slots = 0;            ///< allocated now
+  std::uint64_t slot_bytes = 0;       ///< their bytes
+};
+
+/// A slow tier: slots of bytes, and asynchronous copies between them and frames of the fast tier. The CPU's
+/// is a file; a GPU's is pinned host memory, with copies on streams and events behind `poll` and `wait`.
+/// Frames are aligned to 4096 bytes, and so are all sizes. Transfers of one direction finish in any order.
+/// Not thread-safe: one runtime drives one store.
+class store {
+ public:
+  virtual ~store() = default;
+  /// For messages: "file".
+  [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+  /// Room for `bytes` bytes (a multiple of 4096), uninitialised.
+  /// @throws io_error when the place is full; nothing has changed then.
+  [[nodiscard]] virtual slot_id allocate(std::size_t bytes) = 0;
+  /// Takes the room back. No transfer of the slot may be under way.
+  virtual void free(slot_id slot) noexcept = 0;
+  /// Starts copying the first `bytes` bytes of a slot to `frame`, which must stay until `wait`.
+  [[nodiscard]] virtual transfer_id read(slot_id slot, std::byte* frame, std::size_t bytes) = 0;
+  /// Starts copying `bytes` bytes of `frame` to the begin of a slot.
+  [[nodiscard]] virtual transfer_id write(slot_id slot, const std::byte* frame, std::size_t bytes) = 0;
+  /// Whether the transfer has ended, well or not. Never blocks. `wait` must still be called.
+  [[nodiscard]] virtual bool poll(transfer_id transfer) = 0;
+  /// Blocks until the transfer has ended and forgets it.
+  /// @throws io_error when it failed (read or write error, end of file, disk full); the contents of the frame
+  ///   (read) or slot (write) are then undefined.
+  virtual void wait(transfer_id transfer) = 0;
+  [[nodiscard]] virtual store_stats statistics() const = 0;
+};
+
+}  // namespace halocline::memory
