@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
 #include <vector>
 
 #include "halocline/core/error.hpp"
@@ -10,8 +12,45 @@
 #include "halocline/memory/runtime.hpp"
 
 /// What every memory policy must satisfy. A policy's test instantiates `PolicyConformance` with a type that
-/// has `static constexpr const char* name`.
+/// has `static constexpr const char* name`, and `static memory::policy_options options()` if its policy does
+/// not work with the default ones.
 namespace halocline::test {
+
+/// Options that a case runs with.
+template <typename PolicyT>
+[[nodiscard]] memory::policy_options options_of() {
+  if constexpr (requires { PolicyT::options(); }) {
+    return PolicyT::options();
+  } else {
+    return {};
+  }
+}
+
+/// A request and what the policy sees, as random as the contract allows.
+struct policy_question {
+  memory::policy_state state;
+  memory::allocation_request request;
+  memory::size_history history;
+};
+
+/// Calls `ask(policy, question)` for 2000 random questions; `state.history` points into the question.
+template <typename PolicyT, typename AskT>
+void ask_random_questions(std::size_t budget, AskT&& ask) {
+  const auto policy = memory::make_policy(PolicyT::name, options_of<PolicyT>());
+  std::mt19937_64 random(7);
+  const auto below = [&](std::uint64_t limit) { return random() % limit; };
+  for (int i = 0; i < 2000; ++i) {
+    policy_question q;
+    q.state.budget_bytes = budget;
+    q.state.pool_bytes = below(budget == 0 ? 1 << 20 : budget + 1);
+    q.state.counters.live_bytes = q.state.pool_bytes + (policy->traits().moves() ? below(1 << 20) : 0);
+    const auto cls = static_cast<memory::object_class>(below(memory::object_class_count));
+    q.request = {1 + below(1 << 20), cls, "x", below(100)};
+    for (std::uint64_t n = below(12); n > 0; --n) q.history.recent.push_back(below(8));
+    q.state.history = below(4) == 0 ? nullptr : &q.history;
+    ask(*policy, q);
+  }
+}
 
 template <typename PolicyT>
 class PolicyConformance : public testing::Test {
@@ -28,16 +67,60 @@ class PolicyConformance : public testing::Test {
 TYPED_TEST_SUITE_P(PolicyConformance);
 
 TYPED_TEST_P(PolicyConformance, IsFoundByName) {
-  EXPECT_EQ(memory::make_policy(TypeParam::name)->name(), TypeParam::name);
+  EXPECT_EQ(memory::make_policy(TypeParam::name, options_of<TypeParam>())->name(), TypeParam::name);
+  const std::vector<std::string> known = memory::policy_names();
+  EXPECT_EQ(std::count(known.begin(), known.end(), TypeParam::name), 1);
 }
 
 TYPED_TEST_P(PolicyConformance, DecisionIsAPureFunction) {
-  const auto policy = memory::make_policy(TypeParam::name);
-  memory::policy_state state;
-  state.budget_bytes = 1000;
-  state.counters.live_bytes = 400;
-  const memory::allocation_request request{600, memory::object_class::scratch, "x", 0};
-  EXPECT_EQ(policy->decide(state, request), policy->decide(state, request));
+  ask_random_questions<TypeParam>(1 << 19, [](const memory::policy& policy, const policy_question& q) {
+    const memory::decision first = policy.decide(q.state, q.request);
+    const auto other = memory::make_policy(TypeParam::name, options_of<TypeParam>());
+    EXPECT_EQ(policy.decide(q.state, q.request), first);
+    EXPECT_EQ(other->decide(q.state, q.request), first);
+  });
+}
+
+TYPED_TEST_P(PolicyConformance, UnlimitedBudgetRefusesNothing) {
+  ask_random_questions<TypeParam>(0, [](const memory::policy& policy, const policy_question& q) {
+    EXPECT_NE(policy.decide(q.state, q.request).where, memory::placement::refuse);
+  });
+}
+
+TYPED_TEST_P(PolicyConformance, ThePoolStaysWithinTheBudget) {
+  ask_random_questions<TypeParam>(1 << 19, [](const memory::policy& policy, const policy_question& q) {
+    if (policy.decide(q.state, q.request).where != memory::placement::pool) return;
+    EXPECT_LE(q.request.bytes, q.state.budget_bytes - q.state.pool_bytes);
+  });
+}
+
+TYPED_TEST_P(PolicyConformance, PlacementsAreThoseThatTheTraitsAnnounce) {
+  ask_random_questions<TypeParam>(1 << 19, [](const memory::policy& policy, const policy_question& q) {
+    const memory::decision given = policy.decide(q.state, q.request);
+    const memory::eviction order = policy.traits().order;
+    const bool driver = order == memory::eviction::least_recent_migration;
+    EXPECT_EQ(policy.traits().moves(), order != memory::eviction::none);
+    if (given.where == memory::placement::managed) {
+      EXPECT_TRUE(driver);
+    }
+    if (given.where == memory::placement::paged) {
+      EXPECT_TRUE(policy.traits().moves() && !driver);
+    }
+    if (given.hint != memory::advice::none) {
+      EXPECT_EQ(given.where, memory::placement::managed);
+    }
+  });
+}
+
+TYPED_TEST_P(PolicyConformance, RefusesOnlyWhatThePoolCannotHold) {
+  ask_random_questions<TypeParam>(1 << 19, [](const memory::policy& policy, const policy_question& q) {
+    if (policy.decide(q.state, q.request).where != memory::placement::refuse) return;
+    EXPECT_GT(q.request.bytes, q.state.budget_bytes - q.state.pool_bytes);
+    EXPECT_NE(policy.traits().order, memory::eviction::least_recent_migration);
+    if (policy.traits().moves()) {
+      EXPECT_EQ(q.request.cls, memory::object_class::scratch);
+    }
+  });
 }
 
 TYPED_TEST_P(PolicyConformance, UnlimitedBudgetServesEverything) {
@@ -74,6 +157,8 @@ TYPED_TEST_P(PolicyConformance, StatisticsReturnToTheBaseline) {
 }
 
 REGISTER_TYPED_TEST_SUITE_P(PolicyConformance, IsFoundByName, DecisionIsAPureFunction,
+                            UnlimitedBudgetRefusesNothing, ThePoolStaysWithinTheBudget,
+                            PlacementsAreThoseThatTheTraitsAnnounce, RefusesOnlyWhatThePoolCannotHold,
                             UnlimitedBudgetServesEverything, NeverExceedsTheBudget,
                             StatisticsReturnToTheBaseline);
 

@@ -82,6 +82,7 @@ struct policy_traits {
 /// Constants of the policies that have any.
 struct policy_options {
   std::size_t history_length = 10;  ///< `dynamic`: live counts kept per size
+  std::size_t history_needed = 10;  ///< `dynamic`: of those, how many must be there before the pool is used
   std::uint64_t range_limit = 4;    ///< `dynamic`: X; pool while max - min of the kept counts is below it
   /// `profiled`: 1 for every allocation, by ordinal, that goes to the pool (see policy/decision_file.hpp).
   std::shared_ptr<const std::vector<std::uint8_t>> decisions;
@@ -101,8 +102,8 @@ class policy {
 };
 
 /// Creates a policy by the name that users give.
-/// @throws invalid_argument naming the known policies when `name` is none of them, or when `profiled` has no
-///   decisions.
+/// @throws invalid_argument naming the known policies when `name` is none of them, when `profiled` has no
+///   decisions, or when a constant of `dynamic` is 0 or asks for more live counts than are kept.
 [[nodiscard]] std::unique_ptr<policy> make_policy(std::string_view name, const policy_options& options = {});
 
 /// Names accepted by `make_policy`.

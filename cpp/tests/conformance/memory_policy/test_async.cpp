@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/memory/policy/async.hpp"
+
+#include "memory_policy/policy_conformance.hpp"
+
+namespace halocline::test {
+namespace {
+
+struct async_case {
+  static constexpr const char* name = "async";
+};
+INSTANTIATE_TYPED_TEST_SUITE_P(Async, PolicyConformance, async_case);
+
+TEST(AsyncPolicy, UsesThePoolUpToTheLastByteOfTheBudget) {
+  const memory::async_policy policy;
+  memory::policy_state state;
+  state.budget_bytes = 1000;
+  state.pool_bytes = 400;
+  EXPECT_EQ(policy.decide(state, {600, memory::object_class::evaluation_key, "x", 0}),
+            memory::decision{memory::placement::pool});
+  EXPECT_EQ(policy.decide(state, {601, memory::object_class::evaluation_key, "x", 0}),
+            memory::decision{memory::placement::refuse});
+  EXPECT_EQ(policy.decide(state, {~std::size_t{0}, memory::object_class::scratch, "x", 0}),
+            memory::decision{memory::placement::refuse});
+}
+
+}  // namespace
+}  // namespace halocline::test
