@@ -83,9 +83,16 @@ class Engine(Circuits):
         self._core = _core.Engine.make(params._core, device, self._budget, policy, workers, bool(keep_seeds))
         self._last_run: RunReport | None = None
         if keys is not None:
-            self._add_keys(keys, progress)
+            self.add_keys(keys, progress)
 
-    def _add_keys(self, keys: EvaluationKeys, progress: Progress | None) -> None:
+    def add_keys(self, keys: EvaluationKeys, progress: Progress | None = None) -> None:
+        """Adds keys of the same parameters to those that it has; keys that it has already are replaced.
+
+        Many keys need not exist at once: generate, add and drop one bundle after another.
+        progress: called after each key with the number of keys done and in all.
+        """
+        expect(keys, EvaluationKeys, "add_keys", "use client.evaluation_keys(rotations=[...])")
+        expect_same(self._params, [("the key bundle", keys.params)], "add_keys")
         requests = keys.requests()
         for done, (element, _) in enumerate(requests, start=1):
             self._core.add_key(keys._core, element)

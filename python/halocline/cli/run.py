@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -19,6 +20,8 @@ from rich.progress import (
 from rich.table import Table
 
 from ..errors import InvalidArgument
+from ..params import Params
+from ..workloads.running import RunOptions
 from .common import (
     AllowInsecureOption,
     JsonOption,
@@ -32,16 +35,32 @@ from .common import (
     write_json,
 )
 
-WORKLOADS = ("digits",)
+if TYPE_CHECKING:
+    from ..workloads.digits_run import DigitsRun
+    from ..workloads.wide_rotations_run import WideRun
+
+WORKLOADS = {"digits": "n14-d7", "wide-rotations": "n15-d14"}
+"""Workload -> parameters that it runs on unless told otherwise."""
+
+MemoryOption = Annotated[
+    str | None,
+    typer.Option("--memory", help="Budget of the engine: 256MiB, or 25% of what the program touches."),
+]
 
 
 @command
 def run(
     workload: Annotated[str, typer.Argument(help=f"One of: {', '.join(WORKLOADS)}.")],
-    params: Annotated[str, typer.Option("--params", help="A preset, or a file with parameters.")] = "n14-d7",
-    images: Annotated[int | None, typer.Option("--images", help="Number of images; all by default.")] = None,
+    params: Annotated[
+        str | None, typer.Option("--params", help="A preset, or a file; the workload's own by default.")
+    ] = None,
+    images: Annotated[
+        int | None, typer.Option("--images", help="digits: number of images; all by default.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="wide-rotations: which network.")] = 0,
+    batches: Annotated[int, typer.Option("--batches", min=1, help="wide-rotations: input ciphertexts.")] = 2,
     device: Annotated[str, typer.Option("--device", help="Where the engine computes.")] = "cpu",
-    memory: Annotated[str | None, typer.Option("--memory", help="Budget of the engine, e.g. 256MiB.")] = None,
+    memory: MemoryOption = None,
     policy: Annotated[str, typer.Option("--policy", help="How the engine manages memory.")] = "resident",
     trace: Annotated[Path | None, typer.Option("--trace", help="Write the engine's trace as CSV.")] = None,
     allow_insecure: AllowInsecureOption = False,
@@ -49,19 +68,34 @@ def run(
     json: JsonOption = None,
 ) -> None:
     """Run a workload: the client encrypts, an engine without secret key evaluates, the client decrypts."""
-    from ..workloads.digits_run import DigitsOptions, DigitsRun
-
     if workload not in WORKLOADS:
         raise InvalidArgument(f"run: unknown workload '{workload}'; expected one of: {', '.join(WORKLOADS)}")
-    chosen = load_params(params, allow_insecure)
-    options = DigitsOptions(images, device, memory, policy, threads, trace is not None)
+    chosen = load_params(params or WORKLOADS[workload], allow_insecure)
+    common = RunOptions(device, memory, policy, threads, trace is not None)
     with _Steps() as steps:
-        made = DigitsRun(chosen, options, steps.update)
+        made = _workload(
+            workload, chosen, common, {"images": images, "seed": seed, "batches": batches}, steps
+        )
         report = made.run()
     if trace is not None and made.trace is not None:
         made.trace.save(trace)
     _print(results_console(json), report)
     write_json(json, report | origin())
+
+
+def _workload(
+    name: str, params: Params, common: RunOptions, own: dict[str, Any], steps: _Steps
+) -> DigitsRun | WideRun:
+    """The workload with its own options among `own`; numpy and scikit-learn load only when it is needed."""
+    shared = vars(common)
+    if name == "digits":
+        from ..workloads.digits_run import DigitsOptions, DigitsRun
+
+        return DigitsRun(params, DigitsOptions(**shared, images=own["images"]), steps.update)
+    from ..workloads.wide_rotations_run import WideOptions, WideRun
+
+    wide = WideOptions(**shared, seed=own["seed"], batches=own["batches"])
+    return WideRun(params, wide, steps.update)
 
 
 class _Steps:
@@ -99,24 +133,40 @@ def _print(console: Console, report: dict[str, Any]) -> None:
     table = Table(
         show_header=False, title=f"{r['workload']} on {r['device']}, {r['params']}, {r['threads']} threads"
     )
-    budget = size(r["budget_bytes"]) if r["budget_bytes"] else "unlimited"
-    accuracy = f"{_percent(r['accuracy'])} encrypted, {_percent(r['accuracy_plain'])} plain"
-    table.add_row("images, all held out", str(r["images"]))
-    table.add_row("accuracy", accuracy)
-    table.add_row("agreement", f"{_percent(r['agreement'])} of the images get the same digit")
-    table.add_row(
-        "precision", f"{r['precision_bits']:.1f} bits (mean), {r['precision_worst_bits']:.1f} (worst)"
-    )
-    table.add_row("time per image", f"{r['ms_per_image']:.2f} ms on the server")
+    for row in _digits_rows(r) if r["workload"] == "digits" else _wide_rows(r):
+        table.add_row(*row)
     phases = ", ".join(f"{name} {value:.2f}" for name, value in r["seconds"].items() if name != "total")
     table.add_row("seconds", f"{r['seconds']['total']:.2f}: {phases}")
-    table.add_row("evaluation keys", f"{size(r['key_bytes'])}, {size(r['key_sent_bytes'])} on the way")
-    sent = size(r["ciphertext_sent_bytes"])
-    table.add_row("ciphertext", f"{size(r['ciphertext_bytes'])}, {sent} on the way")
+    budget = size(r["budget_bytes"]) if r["budget_bytes"] else "unlimited"
     table.add_row("engine memory", f"peak {size(r['peak_bytes'])}, budget {budget}, policy {r['policy']}")
-    share = r["peak_rss_bytes"] / r["footprint_bytes"]
-    calculated = size(r["footprint_bytes"])
-    table.add_row(
-        "process memory", f"peak {size(r['peak_rss_bytes'])}, {share:.2f} of calculated {calculated}"
-    )
+    moved = ", ".join(f"{link} {size(count)}" for link, count in r["bytes_moved"].items()) or "nothing"
+    stalls = f"{r['stall_seconds']:.2f} s waiting, {r['plan_seconds']:.2f} s planning"
+    table.add_row("bytes moved", f"{moved}; {stalls}")
+    table.add_row("process memory", f"peak {size(r['peak_rss_bytes'])}")
     console.print(table)
+
+
+def _precision(r: dict[str, Any]) -> tuple[str, str]:
+    bits = f"{r['precision_bits']:.1f} bits (mean), {r['precision_worst_bits']:.1f} (worst)"
+    return "precision", bits
+
+
+def _digits_rows(r: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "images, all held out", str(r["images"])
+    yield "accuracy", f"{_percent(r['accuracy'])} encrypted, {_percent(r['accuracy_plain'])} plain"
+    yield "agreement", f"{_percent(r['agreement'])} of the images get the same digit"
+    yield _precision(r)
+    yield "time per image", f"{r['ms_per_image']:.2f} ms on the server"
+    yield "evaluation keys", f"{size(r['key_bytes'])}, {size(r['key_sent_bytes'])} on the way"
+    yield "ciphertext", f"{size(r['ciphertext_bytes'])}, {size(r['ciphertext_sent_bytes'])} on the way"
+    share = r["peak_rss_bytes"] / r["footprint_bytes"]
+    yield "calculated footprint", f"{size(r['footprint_bytes'])}; the process took {share:.2f} of it"
+
+
+def _wide_rows(r: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    shape = f"{r['batches']} batches of {r['layers']} layers, seed {r['seed']}"
+    yield "network", f"{shape}: {r['key_switches']} key switches with {r['distinct_keys']} rotation keys"
+    yield _precision(r)
+    yield "time per key switch", f"{r['ms_per_key_switch']:.2f} ms, everything included"
+    yield "evaluation keys", size(r["key_bytes"])
+    yield "footprint", f"{size(r['footprint_bytes'])} that the program touches"

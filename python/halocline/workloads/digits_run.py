@@ -30,40 +30,15 @@ from .digits_model import (
     pack_images,
     unpack_logits,
 )
-
-Progress = Callable[[str, int, int], None]
-"""Called with (what is done now, how much is done, how much there is)."""
+from .running import Progress, RunOptions, Stopwatch, budget_of
 
 
 @dataclasses.dataclass(frozen=True)
-class DigitsOptions:
+class DigitsOptions(RunOptions):
     """How the network is run."""
 
     images: int | None = None
     """Number of held-out images; all unless given."""
-    device: str = "cpu"
-    memory: int | str | None = None
-    """Budget of the engine, e.g. "256MiB"."""
-    policy: str = "resident"
-    threads: int | None = None
-    record_trace: bool = False
-    """Record what happens to every buffer of the engine while it evaluates."""
-
-
-class Stopwatch:
-    """Seconds by name, in order of first use."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextlib.contextmanager
-    def __call__(self, name: str) -> Iterator[None]:
-        """Adds the time spent inside the context to a name."""
-        begin = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin
 
 
 class DigitsRun:
@@ -111,7 +86,7 @@ class DigitsRun:
         waiting = len(cts) - len(traced.result)  # results of further batches, which stay until decrypted
         needed = traced.peak_bytes + waiting * self.params.ciphertext_bytes(traced.result[0].level)
         try:
-            engine, sent = self._server(client, traced)
+            engine, sent = self._server(client, traced, budget_of(self.options.memory, needed))
             results, reports = self._evaluate(engine, circuit, cts)
         except OutOfMemory as refused:
             raise OutOfMemory(f"digits: {refused}. The whole run needs {needed} bytes") from None
@@ -145,14 +120,14 @@ class DigitsRun:
             packed = [pack_images(self.images[k : k + size], self.params.slots) for k in starts]
             return [client.encrypt(each, level=DEPTH) for each in packed]
 
-    def _server(self, client: Client, traced: ProgramTrace) -> tuple[Engine, int]:
+    def _server(self, client: Client, traced: ProgramTrace, budget: int | str | None) -> tuple[Engine, int]:
         """The engine with exactly the keys of the plan, and the bytes of the keys on their way to it."""
         o = self.options
         with self._phases("keygen"):
             keys = client.evaluation_keys(plan=traced.key_plan, progress=self._tell("generating keys"))
         with self._phases("engine"):
             engine = Engine(
-                self.params, keys, device=o.device, memory=o.memory, policy=o.policy, threads=o.threads
+                self.params, keys, device=o.device, memory=budget, policy=o.policy, threads=o.threads
             )
         return engine, keys.nbytes
 
@@ -203,12 +178,20 @@ class DigitsRun:
             "peak_bytes": max(each.peak_bytes for each in reports),
             "seconds": {"total": total} | self._phases.seconds,
             "layer_seconds": self._layers.seconds,
-            "bytes_moved": {},
+            "bytes_moved": self._moved(reports),
             "stall_seconds": sum(each.stall_seconds for each in reports),
             "plan_seconds": sum(each.plan_seconds for each in reports),
             "images": len(self.images),
             "ms_per_image": 1e3 * self._phases.seconds["evaluate"] / len(self.images),
         }
+
+    @staticmethod
+    def _moved(reports: list[RunReport]) -> dict[str, int]:
+        """Bytes of all runs by link."""
+        moved: dict[str, int] = {}
+        for link, count in (item for each in reports for item in each.bytes_moved.items()):
+            moved[link] = moved.get(link, 0) + count
+        return moved
 
     def _quality(self, logits: npt.NDArray[np.float64]) -> dict[str, Any]:
         """Accuracy of both networks, their agreement, and the precision of the encrypted logits in bits."""

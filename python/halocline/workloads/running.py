@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all workloads of `halocline run` share: options, budgets as a share of the footprint, stopwatches."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Iterator
+
+from ..errors import InvalidArgument
+
+Progress = Callable[[str, int, int], None]
+"""Called with (what is done now, how much is done, how much there is)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RunOptions:
+    """Where and how a workload is run."""
+
+    device: str = "cpu"
+    memory: int | str | None = None
+    """Budget of the engine: bytes, "256MiB", or "25%" of what the engine touches; None is unlimited."""
+    policy: str = "resident"
+    threads: int | None = None
+    record_trace: bool = False
+    """Record what happens to every buffer of the engine while it evaluates."""
+
+
+def budget_of(memory: int | str | None, footprint: int) -> int | str | None:
+    """`memory` with a share such as "25%" turned into bytes of `footprint`, rounded up; the rest as it is.
+
+    Raises InvalidArgument when the share is not a positive number.
+    """
+    if not isinstance(memory, str) or not memory.rstrip().endswith("%"):
+        return memory
+    try:
+        share = float(memory.rstrip()[:-1])
+    except ValueError:
+        share = math.nan
+    if not (math.isfinite(share) and share > 0):
+        raise InvalidArgument(f"memory: got {memory!r}, expected a positive share such as '25%'")
+    return math.ceil(footprint * share / 100)
+
+
+class Stopwatch:
+    """Seconds by name, in order of first use."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextlib.contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        """Adds the time spent inside the context to a name."""
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`halocline run wide-rotations`: many rotation keys in a small memory."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from typing import Any
+
+import numpy as np
+
+from ..ciphertext import Ciphertext
+from ..client import Client
+from ..engine import Engine
+from ..errors import InvalidArgument
+from ..keys import KeyPlan
+from ..memory import peak_resident_bytes, resident_bytes
+from ..params import Params
+from ..program import ProgramTrace, trace_program
+from ..trace import Trace
+from .running import Progress, RunOptions, Stopwatch, budget_of
+from .wide_rotations import Vector, WideRotations
+
+
+@dataclasses.dataclass(frozen=True)
+class WideOptions(RunOptions):
+    """How the network is run, and which one: see `WideRotations`."""
+
+    seed: int = 0
+    batches: int = 2
+    layers: int = 12
+    rotations_per_layer: int = 88
+    keys: int = 64
+
+
+class WideRun:
+    """One run of the workload. `report` is complete after `run`.
+
+    A share as budget, such as "25%", is one of the engine's footprint: everything that the program touches,
+    all keys at the levels where they are used, as a ghost run finds it.
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        options: WideOptions | None = None,
+        progress: Progress = lambda what, done, total: None,
+    ) -> None:
+        self.params, self.options, self._progress = params, options or WideOptions(), progress
+        o = self.options
+        if params.max_level < o.layers:
+            raise InvalidArgument(
+                f"wide-rotations: {o.layers} layers need as many levels, '{params.name}' has "
+                f"{params.max_level}"
+            )
+        if o.device == "ghost":
+            raise InvalidArgument(
+                "wide-rotations: the ghost device computes nothing; use `halocline trace record`"
+            )
+        self._phases = Stopwatch()
+        self._begin = time.perf_counter()
+        with self._phases("load"):
+            self.network = WideRotations(
+                o.seed, o.batches, o.layers, o.rotations_per_layer, o.keys, slots=params.slots
+            )
+            self.inputs = self.network.inputs()
+        self.trace: Trace | None = None
+        """What happened while evaluating, when that was asked for."""
+        self.report: dict[str, Any] = {}
+        """What `--json` writes."""
+
+    def run(self) -> dict[str, Any]:
+        """Executes all phases and returns the report."""
+        baseline = resident_bytes()
+        with self._phases("keygen"):
+            client = Client(self.params, threads=self.options.threads)
+        with self._phases("encrypt"):
+            cts = [client.encrypt(each) for each in self.inputs]
+        with self._phases("ghost"):
+            traced = trace_program(self.params, self.network.program, *cts)
+        engine = self._engine(traced)
+        self._send_keys(client, engine, traced.key_plan)
+        results = self._evaluate(engine, cts)
+        with self._phases("decrypt"):
+            values = [client.decrypt(each) for each in results]
+        self.report = self._head(engine, traced) | self._quality(values)
+        self.report |= {
+            "ciphertext_bytes": cts[0].nbytes,
+            "peak_rss_bytes": peak_resident_bytes(),
+            "baseline_rss_bytes": baseline,
+        }
+        return self.report
+
+    def _engine(self, traced: ProgramTrace) -> Engine:
+        o = self.options
+        with self._phases("engine"):
+            return Engine(
+                self.params,
+                device=o.device,
+                memory=budget_of(o.memory, traced.peak_bytes),
+                policy=o.policy,
+                threads=o.threads,
+            )
+
+    def _send_keys(self, client: Client, engine: Engine, plan: KeyPlan) -> None:
+        """Generates one key at a time, so that the client never holds more than one."""
+        with self._phases("keygen"):
+            for done, request in enumerate(plan.requests()):
+                self._progress("generating keys", done, len(plan))
+                engine.add_keys(client.evaluation_keys(plan=KeyPlan(self.params, [request])))
+        self._progress("generating keys", len(plan), len(plan))
+
+    def _evaluate(self, engine: Engine, cts: list[Ciphertext]) -> list[Ciphertext]:
+        record = engine.record() if self.options.record_trace else contextlib.nullcontext()
+        self._progress("evaluating", 0, 1)
+        with self._phases("evaluate"), record as self.trace:
+            results = engine.run(self.network.program, *cts)
+        self._progress("evaluating", 1, 1)
+        return results
+
+    def _head(self, engine: Engine, traced: ProgramTrace) -> dict[str, Any]:
+        """What every workload reports, and the size of this one."""
+        total = time.perf_counter() - self._begin
+        ran = engine.last_run
+        assert ran is not None  # `_evaluate` came before
+        switches, keys = self.network.key_switches, traced.key_plan
+        return {
+            "workload": "wide-rotations",
+            "device": engine.device,
+            "params": self.params.name,
+            "policy": engine.policy,
+            "threads": engine.describe()["threads"],
+            "budget_bytes": engine.budget_bytes,
+            "peak_bytes": ran.peak_bytes,
+            "footprint_bytes": traced.peak_bytes,
+            "seconds": {"total": total} | self._phases.seconds,
+            "bytes_moved": dict(ran.bytes_moved),
+            "stall_seconds": ran.stall_seconds,
+            "plan_seconds": ran.plan_seconds,
+            "program_seconds": ran.seconds,
+            "seed": self.options.seed,
+            "batches": self.options.batches,
+            "layers": self.options.layers,
+            "key_switches": switches,
+            "ms_per_key_switch": 1e3 * ran.seconds / switches,
+            "distinct_keys": len(keys.rotations),
+            "key_bytes": keys.nbytes(),
+        }
+
+    def _quality(self, values: list[Vector]) -> dict[str, float]:
+        """Precision of the decrypted outputs in bits, against the network in the clear."""
+        error = np.abs(np.array(values) - np.array(self.network.reference(*self.inputs)))
+        tiny = np.finfo(np.float64).tiny
+        return {
+            "precision_bits": float(-np.log2(max(error.mean(), tiny))),
+            "precision_worst_bits": float(-np.log2(max(error.max(), tiny))),
+        }
