@@ -22,6 +22,7 @@ struct lifetime {
   object_class cls{};
   bool freed = false;
 
+  /// Seconds from allocation to free.
   [[nodiscard]] double seconds() const noexcept { return static_cast<double>(end_ns - begin_ns) * 1e-9; }
   bool operator==(const lifetime&) const = default;
 };
