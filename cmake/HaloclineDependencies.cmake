@@ -6,6 +6,9 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy>=1.0.3)
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium>=1.0.18)
 
+# io_uring of the file tier. liburing is taken under its MIT licence. Without it the tier uses threads.
+pkg_check_modules(uring IMPORTED_TARGET liburing>=2.0)
+
 # Headers only (Boost.Multiprecision): looked up by header, because the CMake package differs between releases.
 find_path(HALOCLINE_BOOST_INCLUDE boost/multiprecision/cpp_int.hpp REQUIRED DOC "Folder with the Boost headers")
 mark_as_advanced(HALOCLINE_BOOST_INCLUDE)

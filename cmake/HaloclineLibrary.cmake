@@ -17,6 +17,13 @@ endif()
 target_link_libraries(halocline
   PUBLIC Threads::Threads
   PRIVATE PkgConfig::hwy PkgConfig::sodium "$<BUILD_INTERFACE:halocline_options>")
+if(uring_FOUND)
+  target_link_libraries(halocline PRIVATE PkgConfig::uring)
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/cpp/src/memory/tier/io_uring.cpp" PROPERTIES
+    COMPILE_DEFINITIONS HALOCLINE_IO_URING)
+else()
+  message(STATUS "No liburing: the file tier uses threads")
+endif()
 
 # Version and commit reach exactly one source file, so that a commit recompiles one file. CMake runs again
 # when the commit changes, because the reflog is a configure dependency.

@@ -48,12 +48,16 @@ class host_tier final : public tier {
 
   [[nodiscard]] std::size_t cached_bytes() const noexcept override { return cached_; }
 
-  void trim() noexcept override {
-    for (auto& [bytes, blocks] : free_blocks_) {
-      for (void* block : blocks) std::free(block);
-      blocks.clear();
+  void trim() noexcept override { trim_to(0); }
+
+  void trim_to(std::size_t limit) noexcept override {
+    // Large blocks first: they are the quickest way down.
+    for (auto blocks = free_blocks_.rbegin(); blocks != free_blocks_.rend() && cached_ > limit; ++blocks) {
+      for (; !blocks->second.empty() && cached_ > limit; cached_ -= blocks->first) {
+        std::free(blocks->second.back());
+        blocks->second.pop_back();
+      }
     }
-    cached_ = 0;
   }
 
  private:
@@ -69,6 +73,7 @@ class ghost_tier final : public tier {
   void free(void*, std::size_t) noexcept override {}
   [[nodiscard]] std::size_t cached_bytes() const noexcept override { return 0; }
   void trim() noexcept override {}
+  void trim_to(std::size_t) noexcept override {}
 
  private:
   char sentinel_ = 0;

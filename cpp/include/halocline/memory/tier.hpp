@@ -22,6 +22,8 @@ class tier {
   [[nodiscard]] virtual std::size_t cached_bytes() const noexcept = 0;
   /// Gives every cached byte back to the operating system or driver.
   virtual void trim() noexcept = 0;
+  /// Gives cached bytes back until at most `bytes` of them are left.
+  virtual void trim_to(std::size_t bytes) noexcept = 0;
 };
 
 /// DRAM tier: 64-byte aligned blocks, with freed blocks kept for re-use by exact size up to `cache_limit`

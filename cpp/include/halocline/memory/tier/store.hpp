@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace halocline::memory {
@@ -34,6 +35,8 @@ class store {
   virtual ~store() = default;
   /// For messages: "file".
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+  /// For people: where the bytes go and how.
+  [[nodiscard]] virtual std::string describe() const { return std::string(name()); }
   /// Room for `bytes` bytes (a multiple of 4096), uninitialised.
   /// @throws io_error when the place is full; nothing has changed then.
   [[nodiscard]] virtual slot_id allocate(std::size_t bytes) = 0;

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace halocline::memory {
+
+/// Unused parts of a file. Best fit: a request takes the begin of the smallest part that is large enough, of
+/// several the first in the file. Neighbours are joined when a part comes back, so parts never touch.
+class extent_list {
+ public:
+  /// Takes `bytes` (not 0) bytes; their offset, or nothing when no part is large enough.
+  [[nodiscard]] std::optional<std::uint64_t> take(std::uint64_t bytes);
+  /// Adds [offset, offset + bytes), which must not overlap a part.
+  void give(std::uint64_t offset, std::uint64_t bytes);
+  /// Bytes of the part that ends at `end`; 0 when none does.
+  [[nodiscard]] std::uint64_t bytes_before(std::uint64_t end) const noexcept;
+  /// Bytes of the largest part.
+  [[nodiscard]] std::uint64_t largest() const noexcept {
+    return by_size_.empty() ? 0 : by_size_.rbegin()->first;
+  }
+  /// Bytes of all parts.
+  [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
+  [[nodiscard]] std::size_t parts() const noexcept { return by_offset_.size(); }
+
+ private:
+  void insert(std::uint64_t offset, std::uint64_t bytes);
+  void erase(std::map<std::uint64_t, std::uint64_t>::iterator part);
+
+  std::map<std::uint64_t, std::uint64_t> by_offset_;  // offset -> bytes
+  std::set<std::pair<std::uint64_t, std::uint64_t>> by_size_;
+  std::uint64_t total_ = 0;
+};
+
+}  // namespace halocline::memory

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/tier/pages.hpp"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+
+namespace halocline::memory {
+namespace {
+
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+std::byte* map(std::size_t bytes) noexcept {
+  void* const data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return data == MAP_FAILED ? nullptr : static_cast<std::byte*>(data);
+}
+
+}  // namespace
+
+std::byte* map_pages(std::size_t bytes) noexcept {
+  if (bytes < huge_page) return map(bytes);
+  // Take enough to find a huge page's boundary in it, and give back what lies around.
+  const std::size_t slack = huge_page - page_bytes;
+  if (bytes > SIZE_MAX - slack) return nullptr;
+  std::byte* const whole = map(bytes + slack);
+  if (whole == nullptr) return nullptr;
+  const std::size_t head = (huge_page - reinterpret_cast<std::uintptr_t>(whole) % huge_page) % huge_page;
+  if (head != 0) ::munmap(whole, head);
+  if (head != slack) ::munmap(whole + head + bytes, slack - head);
+  ::madvise(whole + head, bytes, MADV_HUGEPAGE);  // a wish: systems without huge pages refuse it
+  return whole + head;
+}
+
+void unmap_pages(void* data, std::size_t bytes) noexcept { ::munmap(data, bytes); }
+
+}  // namespace halocline::memory
