@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "circuits/transform_executor.hpp"
+#include "halocline/ckks/recipes.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::circuits {
@@ -69,6 +70,21 @@ diagonal_map diagonals_of(std::span<const complex> matrix, std::uint32_t slots) 
   return result;
 }
 
+namespace {
+
+/// Names an expanded diagonal by its contents. Its coefficients stay where plans may want to expand them
+/// again.
+void register_weight(ckks::context& ctx, linear_transform::weight& weight, std::uint64_t identity) {
+  std::shared_ptr<const ckks::compact_plaintext> kept;
+  if (ctx.runtime().options().keep_sources) {
+    kept = std::make_shared<ckks::compact_plaintext>(std::move(weight.compact));
+  }
+  weight.compact.coefficients = {};
+  ckks::register_plaintext(ctx, weight.expanded, identity, std::move(kept));
+}
+
+}  // namespace
+
 std::vector<ckks::key_request> rotation_requests(const params::parameters& parameters,
                                                  std::span<const std::int64_t> rotations, unsigned level) {
   std::set<std::uint64_t> elements;
@@ -94,11 +110,11 @@ linear_transform::linear_transform(ckks::evaluator& eval, const diagonal_map& di
     weight w;
     w.term = plan_->term(index);
     const std::int64_t giant = plan_->rotation(w.term.giant, plan_->giant_step());
-    w.compact = eval.encode().encode_compact(rotate_right(diagonals.at(index), giant), plan_->weight_scale(),
-                                             plan_->slots());
+    const std::vector<complex> values = rotate_right(diagonals.at(index), giant);
+    w.compact = eval.encode().encode_compact(values, plan_->weight_scale(), plan_->slots());
     if (!compact) {
       w.expanded = detail::expand_diagonal(ctx, w.compact, *plan_, memory::object_class::plaintext);
-      w.compact.coefficients = {};
+      register_weight(ctx, w, ckks::identity_of("diagonal", ckks::hash_of(values), plan_->level()));
     }
     weights_.push_back(std::move(w));
   }

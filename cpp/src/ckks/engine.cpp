@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "halocline/backend/registry.hpp"
+#include "halocline/ckks/recipes.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::ckks {
@@ -13,6 +14,7 @@ namespace {
 [[nodiscard]] std::shared_ptr<context> make_engine_context(params::parameters parameters,
                                                            const engine_options& options) {
   backend::backend_options backend;
+  backend.memory = options.memory;
   backend.memory.budget_bytes = options.budget_bytes;
   backend.memory.policy = options.policy;
   backend.threads = options.threads;
@@ -40,6 +42,7 @@ void engine::add_key(context& from, const evaluation_key& key) {
   if (is_ghost()) return;
   evaluation_key copy = transfer(from, key, *ctx_);
   if (!options_.keep_seeds) expand(*ctx_, copy);
+  register_key(*ctx_, copy);
   stored_->add(std::move(copy));
 }
 
@@ -74,7 +77,7 @@ void engine::prepare_keys(std::span<const key_request> requests) {
   HALOCLINE_EXPECTS(
       is_ghost(), invalid_argument,
       "prepare keys: only an engine on the ghost device has keys without contents; use add_keys");
-  for (const key_request& request : requests) recorded_->prepare(request);
+  for (const key_request& request : requests) recorded_->prepare(request, options_.keep_seeds);
 }
 
 std::vector<key_request> engine::needed_keys() const {

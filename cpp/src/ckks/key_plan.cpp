@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "halocline/ckks/recipes.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::ckks {
@@ -27,7 +28,7 @@ const evaluation_key& recording_key_set::get(std::uint64_t galois_element, unsig
   return key;
 }
 
-void recording_key_set::prepare(const key_request& request) {
+void recording_key_set::prepare(const key_request& request, bool seeded) {
   const params::parameters& parameters = ghost_.parameters();
   HALOCLINE_EXPECTS(request.level <= parameters.max_level(), invalid_argument, "key for level ",
                     request.level, "; the highest level is ", parameters.max_level());
@@ -39,10 +40,13 @@ void recording_key_set::prepare(const key_request& request) {
   for (unsigned j = 0; j < evaluation_key::digit_count(parameters, key.level); ++j) {
     evaluation_key_digit digit;
     digit.b = ghost_.runtime().allocate(bytes, memory::object_class::evaluation_key, "evaluation_key.b");
-    digit.a = ghost_.runtime().allocate(bytes, memory::object_class::evaluation_key, "evaluation_key.a");
+    if (!seeded) {
+      digit.a = ghost_.runtime().allocate(bytes, memory::object_class::evaluation_key, "evaluation_key.a");
+    }
     digit.source.stream = j;
     key.digits.push_back(std::move(digit));
   }
+  register_key(ghost_, key);
 }
 
 std::vector<key_request> recording_key_set::requests() const {

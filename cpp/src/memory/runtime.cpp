@@ -4,28 +4,47 @@
 #include <sodium.h>
 
 #include <algorithm>
-#include <chrono>
-#include <map>
 #include <utility>
 
 #include "halocline/core/expects.hpp"
-#include "halocline/core/format.hpp"
-#include "halocline/memory/policy/policy.hpp"
+#include "halocline/memory/policy/size_history.hpp"
 #include "halocline/memory/tier.hpp"
+#include "halocline/memory/tier/arena_tier.hpp"
+#include "halocline/memory/tier/file_store.hpp"
 #include "memory/buffer_state.hpp"
+#include "memory/clock.hpp"
+#include "memory/pager/cost_meter.hpp"
+#include "memory/pager/pager.hpp"
+#include "memory/pager/plan_executor.hpp"
+#include "memory/pinned_step.hpp"
 
 namespace halocline::memory {
 namespace {
 
-constexpr std::uint64_t ghost_step_ns = 1000;
+std::unique_ptr<tier> make_device(const runtime_options& options, const policy_traits& traits) {
+  if (options.ghost) return make_ghost_tier();
+  const bool limited = options.budget_bytes != 0;
+  return make_host_tier(limited ? std::min(options.cache_bytes, options.budget_bytes) : options.cache_bytes);
+}
 
-std::uint64_t now_ns() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                        std::chrono::steady_clock::now().time_since_epoch())
-                                        .count());
+/// Whether a step only builds tables: when that happens differs between runs of the same program.
+bool builds_tables(std::span<const step_use> uses) {
+  bool writes = false;
+  for (const step_use& use : uses) {
+    if (use.writes && use.state->cls != object_class::table) return false;
+    writes = writes || use.writes;
+  }
+  return writes;
 }
 
 }  // namespace
+
+access::access() noexcept = default;
+access::access(access&&) noexcept = default;
+
+access::~access() {
+  if (pinned_) pinned_->owner.unpin(*pinned_);
+}
 
 std::byte* access::pointer(const buffer& data, std::size_t offset) const noexcept {
   return data.state_->data == nullptr ? nullptr : data.state_->data + offset;
@@ -37,63 +56,130 @@ std::shared_ptr<runtime> runtime::create(const runtime_options& options) {
 
 runtime::runtime(const runtime_options& options)
     : options_(options),
-      device_(options.ghost ? make_ghost_tier()
-                            : make_host_tier(options.budget_bytes == 0
-                                                 ? options.cache_bytes
-                                                 : std::min(options.cache_bytes, options.budget_bytes))),
-      policy_(make_policy(options.policy)) {
+      policy_(make_policy(options.policy, options.constants)),
+      budget_(options.shared_budget != nullptr ? options.shared_budget
+                                               : std::make_shared<memory_budget>(options.budget_bytes)) {
+  options_.budget_bytes = budget_->capacity();
+  if (policy_->traits().moves() && !options_.ghost) {
+    make_pager();
+  } else {
+    device_ = make_device(options_, policy_->traits());
+  }
   if (options.record_trace) start_trace();
 }
 
 runtime::~runtime() = default;
 
+void runtime::make_pager() {
+  if (options_.slow == nullptr) {
+    file_store_options file;
+    file.folder = options_.tier_folder;
+    file.capacity_bytes = options_.tier_limit_bytes;
+    options_.slow = make_file_store(file);
+  }
+  pager_ = std::make_unique<pager>(make_arena_tier(0), budget_, options_.slow, policy_->traits().order,
+                                   stats_.moved, mutex_);
+  meter_ = std::make_unique<cost_meter>();
+}
+
+// Allocation
+
+std::size_t runtime::budget_left_to_us() const noexcept {
+  const std::size_t capacity = budget_->capacity();
+  if (capacity == 0) return 0;
+  const std::size_t ours = pager_ ? pager_->frames().held_bytes() : stats_.live_bytes;
+  const std::size_t others = budget_->used() - std::min(budget_->used(), ours);
+  // Others that move bytes hand them back when they are asked, so only a budget of our own is exact.
+  return std::max<std::size_t>(1, pager_ ? capacity : capacity - std::min(capacity, others));
+}
+
+decision runtime::decide(std::size_t bytes, object_class cls, const char* tag, bool wipe) {
+  const auto seen = histories_.find(bytes);
+  const policy_state state{options_.ghost ? 0 : budget_left_to_us(), pool_bytes_, stats_,
+                           seen == histories_.end() ? nullptr : &seen->second};
+  decision result = policy_->decide(state, {bytes, cls, tag, stats_.allocations});
+  if (wipe && result.where != placement::refuse) result = {placement::pool};
+  if (result.where != placement::refuse) on_allocate(histories_[bytes], options_.constants.history_length);
+  return result;
+}
+
 buffer runtime::allocate(std::size_t bytes, object_class cls, const char* tag, bool wipe) {
   HALOCLINE_EXPECTS(bytes > 0, invalid_argument, "cannot allocate 0 bytes for '", tag, "'");
   auto state = std::make_unique<buffer_state>();
   const std::lock_guard lock(mutex_);
-  const policy_state seen{options_.budget_bytes, stats_.live_bytes, stats_, nullptr};
-  if (policy_->decide(seen, {bytes, cls, tag, stats_.allocations}).where == placement::refuse)
-    throw_out_of_memory(bytes, cls, tag);
-  // Cached blocks count against the budget too: they are bytes of the tier.
-  if (options_.budget_bytes != 0 &&
-      stats_.live_bytes + device_->cached_bytes() + bytes > options_.budget_bytes) {
-    device_->trim();
-  }
+  const decision chosen = decide(bytes, cls, tag, wipe);
+  if (chosen.where == placement::refuse) throw_out_of_memory(bytes, cls, tag);
   live_.reserve(live_.size() + 1);
-  void* const data = device_->allocate(bytes);
-  if (data == nullptr) throw_out_of_memory(bytes, cls, tag);
-  *state = {shared_from_this(),
-            next_id_++,
-            bytes,
-            cls,
-            tag,
-            wipe,
-            options_.ghost ? nullptr : static_cast<std::byte*>(data),
-            live_.size()};
+  state->bytes = bytes;
+  state->cls = cls;
+  state->tag = tag;
+  state->wipe = wipe;
+  state->where = chosen.where;
+  state->hint = chosen.hint;
+  state->live_index = live_.size();
+  place(*state);
+  state->owner = shared_from_this();
+  state->id = next_id_++;
   live_.push_back(state.get());
-  stats_.live_bytes += bytes;
-  stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.live_bytes);
-  auto& class_bytes = stats_.live_by_class[static_cast<std::size_t>(cls)];
-  class_bytes += bytes;
-  auto& class_peak = stats_.peak_by_class[static_cast<std::size_t>(cls)];
-  class_peak = std::max(class_peak, class_bytes);
-  ++stats_.allocations;
-  ++stats_.live_buffers;
+  count(*state);
+  if (executor_ && recipe_depth_ == 0 && !executor_->allocated(*state)) {
+    give_up_plan(
+        text("the program allocates ", bytes, " bytes for ", tag, " where the plan has another object"));
+  }
   record(trace_action::allocate, *state, 0, bytes, "-", 0);
   return buffer(std::move(state));
 }
 
+void runtime::place(buffer_state& state) {
+  if (options_.ghost) return;
+  if (pager_) {
+    const std::size_t capacity = budget_->capacity();
+    if (capacity != 0 && state.full_bytes() > capacity)
+      throw_out_of_memory(state.bytes, state.cls, state.tag);
+    return;  // the frame comes with the first touch
+  }
+  if (!budget_->take(state.bytes)) {
+    throw_out_of_memory(state.bytes, state.cls, state.tag);
+  }
+  // Cached blocks count against the budget too: they are bytes of the tier.
+  if (device_->cached_bytes() != 0 && budget_->available() < device_->cached_bytes()) device_->trim();
+  state.data = static_cast<std::byte*>(device_->allocate(state.bytes));
+  if (state.data != nullptr) return;
+  budget_->give(state.bytes);
+  throw_out_of_memory(state.bytes, state.cls, state.tag);
+}
+
+void runtime::count(const buffer_state& state) noexcept {
+  stats_.live_bytes += state.bytes;
+  stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.live_bytes);
+  auto& class_bytes = stats_.live_by_class[static_cast<std::size_t>(state.cls)];
+  class_bytes += state.bytes;
+  auto& class_peak = stats_.peak_by_class[static_cast<std::size_t>(state.cls)];
+  class_peak = std::max(class_peak, class_bytes);
+  if (state.where == placement::pool) pool_bytes_ += state.bytes;
+  ++stats_.allocations;
+  ++stats_.live_buffers;
+}
+
 void runtime::free(buffer_state& state) noexcept {
   const std::lock_guard lock(mutex_);
-  if (state.wipe && state.data != nullptr) sodium_memzero(state.data, state.bytes);
+  if (executor_) executor_->freed(state);
   live_[state.live_index] = live_.back();
   live_[state.live_index]->live_index = state.live_index;
   live_.pop_back();
   stats_.live_bytes -= state.bytes;
   stats_.live_by_class[static_cast<std::size_t>(state.cls)] -= state.bytes;
+  if (state.where == placement::pool) pool_bytes_ -= state.bytes;
+  if (const auto seen = histories_.find(state.bytes); seen != histories_.end()) on_free(seen->second);
   ++stats_.frees;
   --stats_.live_buffers;
-  if (!options_.ghost) device_->free(state.data, state.bytes);
+  if (pager_) {
+    pager_->forget(state);
+  } else if (!options_.ghost) {
+    if (state.wipe) sodium_memzero(state.data, state.bytes);
+    device_->free(state.data, state.bytes);
+    budget_->give(state.bytes);
+  }
   try {
     record(trace_action::free, state, 0, state.bytes, "-", 0);
   } catch (...) {
@@ -101,110 +187,109 @@ void runtime::free(buffer_state& state) noexcept {
   }
 }
 
+// Steps
+
+std::vector<step_use> runtime::check_operands(std::span<const operand> reads, std::span<const operand> writes,
+                                              std::string_view op) const {
+  std::vector<step_use> uses;
+  uses.reserve(reads.size() + writes.size());
+  const auto visit = [&](const operand& each, bool writing) {
+    HALOCLINE_EXPECTS(each.data != nullptr && *each.data, invalid_argument, op,
+                      ": an operand is an empty buffer");
+    buffer_state& state = *each.data->state_;
+    HALOCLINE_EXPECTS(state.owner.get() == this, invalid_argument, op, ": operand '", state.tag,
+                      "' belongs to another runtime; move it to this engine first");
+    HALOCLINE_EXPECTS(each.offset <= state.bytes && each.bytes <= state.bytes - each.offset, invalid_argument,
+                      op, ": bytes [", each.offset, ", ", each.offset + each.bytes, ") are outside '",
+                      state.tag, "' of ", state.bytes, " bytes");
+    auto use = std::find_if(uses.begin(), uses.end(), [&](const step_use& u) { return u.state == &state; });
+    if (use == uses.end()) use = uses.insert(uses.end(), {&state, 0, false, false, false});
+    use->extent = std::max(use->extent, each.offset + each.bytes);
+    (writing ? use->writes : use->reads) = true;
+    use->covers = use->covers || (writing && each.bytes == state.bytes);
+  };
+  for (const operand& each : reads) visit(each, false);
+  for (const operand& each : writes) visit(each, true);
+  return uses;
+}
+
 access runtime::acquire(std::span<const operand> reads, std::span<const operand> writes, std::string_view op,
                         stream_view stream) {
   const std::lock_guard lock(mutex_);
+  const std::vector<step_use> uses = check_operands(reads, writes, op);
+  if (recipe_depth_ != 0) return make_resident(uses, op, 0);
+  if (cancelled_.exchange(false)) throw cancelled(text(op, ": cancelled; objects made before are unharmed"));
+  if (tracing_) record_step(reads, writes, op, stream.id());
   std::size_t step_bytes = 0;
-  const auto visit = [&](std::span<const operand> operands, trace_action action) {
-    for (const operand& each : operands) {
-      HALOCLINE_EXPECTS(each.data != nullptr && *each.data, invalid_argument, op,
-                        ": an operand is an empty buffer");
-      const buffer_state& state = *each.data->state_;
-      HALOCLINE_EXPECTS(state.owner.get() == this, invalid_argument, op, ": operand '", state.tag,
-                        "' belongs to another runtime; move it to this engine first");
-      HALOCLINE_EXPECTS(each.offset <= state.bytes && each.bytes <= state.bytes - each.offset,
-                        invalid_argument, op, ": bytes [", each.offset, ", ", each.offset + each.bytes,
-                        ") are outside '", state.tag, "' of ", state.bytes, " bytes");
-      step_bytes += state.bytes;
-      if (tracing_) record(action, state, each.offset, each.bytes, op, stream.id());
-    }
-  };
-  visit(reads, trace_action::read);
-  visit(writes, trace_action::write);
+  for (const step_use& use : uses) step_bytes += use.state->bytes;
   stats_.largest_step_bytes = std::max(stats_.largest_step_bytes, step_bytes);
   ++stats_.steps;
-  return access();
+  if (!pager_) return {};
+  std::size_t touched = 0;
+  for (const auto list : {reads, writes}) {
+    for (const operand& each : list) touched += each.bytes;
+  }
+  ++recipe_depth_;  // what a plan regenerates runs steps of its own
+  try {
+    if (executor_ && !builds_tables(uses)) follow_plan(uses, op);
+    access result = make_resident(uses, op, touched);
+    --recipe_depth_;
+    return result;
+  } catch (...) {
+    --recipe_depth_;
+    throw;
+  }
 }
 
-stats runtime::statistics() const {
-  const std::lock_guard lock(mutex_);
-  stats result = stats_;
-  result.cached_bytes = device_->cached_bytes();
+access runtime::make_resident(std::span<const step_use> uses, std::string_view op, std::size_t touched) {
+  access result;
+  if (!pager_) return result;
+  result.pinned_ = std::make_unique<pinned_step>(pinned_step{*this, {}, meter_->number_of(op), touched, 0});
+  result.pinned_->states.reserve(uses.size());
+  for (const step_use& use : uses) {
+    result.pinned_->states.push_back(use.state);
+    ++use.state->pins;
+  }
+  // Without a plan nobody knows which prefix the next use needs.
+  const bool whole = executor_ == nullptr;
+  for (const step_use& use : uses) {
+    try {
+      pager_->touch(use, whole);
+    } catch (const out_of_memory&) {
+      throw_step_out_of_memory(uses, op);
+    }
+  }
+  result.pinned_->begin_ns = now_ns();
   return result;
 }
 
-void runtime::reset_peak() {
+void runtime::unpin(pinned_step& step) noexcept {
   const std::lock_guard lock(mutex_);
-  stats_.peak_bytes = stats_.live_bytes;
-  stats_.peak_by_class = stats_.live_by_class;
+  for (buffer_state* each : step.states) --each->pins;
+  if (step.begin_ns == 0 || step.touched_bytes == 0) return;
+  meter_->add(step.op, static_cast<double>(step.touched_bytes),
+              static_cast<double>(now_ns() - step.begin_ns));
 }
 
-void runtime::start_trace() {
+// Names and recipes
+
+void runtime::set_identity(const buffer& data, std::uint64_t identity) {
+  HALOCLINE_EXPECTS(data && data.owner() == this && identity != 0, invalid_argument,
+                    "set_identity: expected a buffer of this runtime and a number other than 0");
   const std::lock_guard lock(mutex_);
-  trace_ = {};
-  trace_start_ns_ = now_ns();
-  trace_start_step_ = stats_.steps;
-  tracing_ = true;
+  data.state_->identity = identity;
 }
 
-trace runtime::stop_trace() {
+void runtime::set_recipe(const buffer& data, std::shared_ptr<const recipe> how) {
+  HALOCLINE_EXPECTS(data && data.owner() == this && is_recoverable(data.cls()), invalid_argument,
+                    "set_recipe: expected a key, plaintext or table of this runtime");
   const std::lock_guard lock(mutex_);
-  tracing_ = false;
-  return std::exchange(trace_, {});
-}
-
-void runtime::set_phase(std::string phase) {
-  const std::lock_guard lock(mutex_);
-  phase_ = std::move(phase);
-}
-
-void runtime::trim() {
-  const std::lock_guard lock(mutex_);
-  device_->trim();
-}
-
-void runtime::record(trace_action action, const buffer_state& state, std::size_t offset, std::size_t bytes,
-                     std::string_view op, std::uint64_t stream) {
-  if (!tracing_) return;
-  trace_event event;
-  event.step = stats_.steps - trace_start_step_;
-  event.action = action;
-  event.object = state.id;
-  event.cls = state.cls;
-  event.bytes = bytes;
-  event.offset = offset;
-  event.stream = static_cast<std::uint32_t>(stream);
-  event.time_ns = options_.ghost ? event.step * ghost_step_ns : now_ns() - trace_start_ns_;
-  event.op = trace_.intern(op);
-  event.tag = trace_.intern(phase_.empty() ? std::string(state.tag) : phase_ + "/" + state.tag);
-  trace_.events.push_back(event);
-}
-
-void runtime::throw_out_of_memory(std::size_t bytes, object_class cls, const char* tag) const {
-  std::map<std::pair<std::string, object_class>, std::pair<std::size_t, std::size_t>> groups;
-  for (const buffer_state* each : live_) {
-    auto& [count, total] = groups[{each->tag, each->cls}];
-    ++count;
-    total += each->bytes;
+  buffer_state& state = *data.state_;
+  state.source = std::move(how);
+  // Whoever allocates says how only afterwards: the row of the allocation learns it now.
+  if (tracing_ && state.recording == recording_ && state.source) {
+    trace_.events[state.trace_row].op = trace_.intern(to_string(state.source->kind()));
   }
-  std::vector<std::pair<std::size_t, std::string>> largest;
-  for (const auto& [key, value] : groups) {
-    largest.emplace_back(value.second, text(format_bytes(value.second), " in ", value.first, " ", key.first,
-                                            " (", to_string(key.second), ")"));
-  }
-  std::sort(largest.rbegin(), largest.rend());
-  std::string list;
-  for (std::size_t i = 0; i < std::min<std::size_t>(3, largest.size()); ++i) {
-    list += (i == 0 ? "" : ", ") + largest[i].second;
-  }
-  const std::string limit = options_.budget_bytes == 0
-                                ? std::string("no budget set; the machine gave no more")
-                                : "budget " + format_bytes(options_.budget_bytes);
-  throw out_of_memory(text("policy '", policy_->name(), "': cannot place ", format_bytes(bytes), " for ", tag,
-                           " (", to_string(cls), "); ", format_bytes(stats_.live_bytes), " live, ", limit,
-                           list.empty() ? "" : "; largest: ", list, ". A budget of at least ",
-                           format_bytes(stats_.live_bytes + bytes), " (", stats_.live_bytes + bytes,
-                           " bytes) is needed to get past this point"));
 }
 
 }  // namespace halocline::memory

@@ -22,6 +22,9 @@ struct engine_options {
   unsigned threads = 0;             ///< worker threads of the CPU; 0 takes the number of processors
   bool scalar = false;              ///< the scalar specification instead of SIMD kernels
   bool keep_seeds = false;          ///< keep seeded keys seeded: half the bytes, expanded at each use
+  /// Everything else about memory: shared budget, slow tier, constants of the policy. Its `budget_bytes` and
+  /// `policy` are those above.
+  memory::runtime_options memory{};
 };
 
 /// The party that evaluates: a context on a device, a key set and an evaluator. Never sees a secret key.

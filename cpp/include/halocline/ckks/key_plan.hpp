@@ -21,7 +21,8 @@ class recording_key_set final : public key_set {
   /// Makes a key as a shape for that level now: for a second run, whose keys are there from the start and as
   /// large as the first run has found them to be. Does not count as a use.
   /// @throws invalid_argument when the level does not exist
-  void prepare(const key_request& request);
+  /// @param seeded without uniform halves, as an engine with `keep_seeds` keeps keys
+  void prepare(const key_request& request, bool seeded = false);
   [[nodiscard]] const evaluation_key& get(std::uint64_t galois_element, unsigned level) override;
   [[nodiscard]] bool contains(std::uint64_t, unsigned) const override { return true; }
   [[nodiscard]] std::vector<key_request> list() const override { return requests(); }

@@ -67,4 +67,10 @@ class device_error : public error {
   using error::error;
 };
 
+/// The work was given up because somebody asked for it (`memory::runtime::cancel`).
+class cancelled : public error {
+ public:
+  using error::error;
+};
+
 }  // namespace halocline

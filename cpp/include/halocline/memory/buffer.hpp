@@ -10,6 +10,7 @@
 
 namespace halocline::memory {
 
+class pager;
 class runtime;
 struct buffer_state;
 
@@ -40,6 +41,7 @@ class buffer {
  private:
   friend class runtime;
   friend class access;
+  friend class pager;
   explicit buffer(std::unique_ptr<buffer_state> state) noexcept;
   void release() noexcept;
 

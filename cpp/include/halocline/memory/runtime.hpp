@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -11,15 +13,25 @@
 #include <vector>
 
 #include "halocline/core/stream_view.hpp"
+#include "halocline/memory/budget.hpp"
 #include "halocline/memory/buffer.hpp"
+#include "halocline/memory/plan/plan.hpp"
+#include "halocline/memory/policy/policy.hpp"
+#include "halocline/memory/recipe.hpp"
+#include "halocline/memory/runtime_options.hpp"
 #include "halocline/memory/stats.hpp"
+#include "halocline/memory/tier/store.hpp"
 #include "halocline/memory/trace.hpp"
 
 namespace halocline::memory {
 
 class tier;
-class policy;
 class runtime;
+class pager;
+class plan_executor;
+class cost_meter;
+struct pinned_step;
+struct step_use;
 
 /// Part of a buffer that a step touches: bytes [offset, offset + bytes).
 struct operand {
@@ -28,45 +40,42 @@ struct operand {
   std::size_t bytes = 0;
 };
 
-/// Pins the buffers of one step. Pointers are valid while the object lives. Move-only.
+/// Pins the buffers of one step: they keep their frames, and pointers are valid, while the object lives.
+/// Move-only.
 class access {
  public:
-  access(access&&) noexcept = default;
+  access(access&&) noexcept;
   access& operator=(access&&) noexcept = delete;
-  ~access() = default;
+  ~access();
 
   /// Address of byte `offset` of a buffer that this step acquired; nullptr on the ghost backend.
   [[nodiscard]] std::byte* pointer(const buffer& data, std::size_t offset = 0) const noexcept;
 
  private:
   friend class runtime;
-  access() noexcept = default;
+  access() noexcept;
+  std::unique_ptr<pinned_step> pinned_;  ///< only where buffers move
 };
 
-/// How a runtime is set up.
-struct runtime_options {
-  /// Bytes of the fast tier that may be live; 0 means unlimited.
-  std::size_t budget_bytes = 0;
-  std::string policy = "resident";
-  /// No memory, no arithmetic: for traces, key plans and footprints.
-  bool ghost = false;
-  bool record_trace = false;
-  /// Freed bytes kept for re-use (never beyond the budget).
-  std::size_t cache_bytes = std::size_t{64} << 20;
+/// How following a plan ended.
+struct plan_outcome {
+  std::size_t steps_followed = 0;
+  bool diverged = false;
+  std::string reason;  ///< why the plan was given up, for people; empty when it was followed to the end
 };
 
 /// Owns every byte that kernels touch. Buffers must not outlive it (they keep it alive: see `create`).
 /// Thread-safe.
 class runtime : public std::enable_shared_from_this<runtime> {
  public:
-  /// @throws invalid_argument for an unknown policy.
+  /// @throws invalid_argument for an unknown policy; io_error when the slow tier cannot be made
   [[nodiscard]] static std::shared_ptr<runtime> create(const runtime_options& options);
   ~runtime();
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
 
   /// Allocates `bytes` uninitialised bytes. `tag` must outlive the runtime (a string literal).
-  /// `wipe` zeroes the bytes when they are freed (secret material).
+  /// `wipe` zeroes the bytes when they are freed (secret material); such buffers never leave the fast tier.
   /// @throws invalid_argument for 0 bytes.
   /// @throws out_of_memory when the policy refuses; the message names the largest live objects and the
   ///   smallest budget that would have done so far.
@@ -75,14 +84,42 @@ class runtime : public std::enable_shared_from_this<runtime> {
   /// Begins a step: makes all operands resident, pins them while the result lives and records the accesses.
   /// An operand that is both read and written appears in both lists.
   /// @throws invalid_argument when a buffer is empty, belongs to another runtime, or a range is outside it.
+  /// @throws out_of_memory when the budget cannot hold the step; io_error when the slow tier fails; cancelled
+  ///   after `cancel`. Every buffer then has its contents still.
   [[nodiscard]] access acquire(std::span<const operand> reads, std::span<const operand> writes,
                                std::string_view op, stream_view stream = {});
 
+  /// Names a buffer beyond this process: the same object of the same program has the same number in every
+  /// run. Plans find buffers by it that were there before the program. Not 0.
+  void set_identity(const buffer& data, std::uint64_t identity);
+  /// Says how a read-only buffer can be made again instead of being copied from the slow tier.
+  void set_recipe(const buffer& data, std::shared_ptr<const recipe> how);
+
+  /// Follows a plan from the next step on.
+  /// @throws invalid_argument unless the policy is `planned`, no plan is active, and the plan's capacity is
+  ///   within the budget
+  void begin_plan(std::shared_ptr<const plan::plan> source);
+  /// Ends following the plan. A program that did something else was finished under `lru`: see the outcome.
+  plan_outcome end_plan();
+  /// Times of operations, links and regeneration as measured so far; for `plan::planner_options`.
+  [[nodiscard]] plan::cost_model measured_costs() const;
+
+  /// Changes the budget; frames that no step needs leave until it is met. 0: unlimited.
+  /// @throws out_of_memory when what is in use does not fit; the budget stays as it was
+  void set_budget(std::size_t bytes);
+  [[nodiscard]] std::size_t budget_bytes() const noexcept { return budget_->capacity(); }
+  /// Makes the next step throw `cancelled`, once. May be called from any thread.
+  void cancel() noexcept { cancelled_ = true; }
+
   /// The counters at this moment.
   [[nodiscard]] stats statistics() const;
+  /// Counters of the slow tier; zeros where nothing moves.
+  [[nodiscard]] store_stats slow_statistics() const;
   /// Sets the peak counters back to the present live bytes.
   void reset_peak();
   [[nodiscard]] bool is_ghost() const noexcept { return options_.ghost; }
+  /// Whether buffers can lose their frames.
+  [[nodiscard]] bool moves() const noexcept { return pager_ != nullptr; }
   [[nodiscard]] const runtime_options& options() const noexcept { return options_; }
 
   /// Starts recording with an empty trace whose clock begins now.
@@ -97,20 +134,48 @@ class runtime : public std::enable_shared_from_this<runtime> {
 
  private:
   friend class buffer;
+  friend class access;
   explicit runtime(const runtime_options& options);
+  void make_pager();
+  [[nodiscard]] decision decide(std::size_t bytes, object_class cls, const char* tag, bool wipe);
+  void place(buffer_state& state);
+  void count(const buffer_state& state) noexcept;
   void free(buffer_state& state) noexcept;
-  void record(trace_action action, const buffer_state& state, std::size_t offset, std::size_t bytes,
+  [[nodiscard]] std::vector<step_use> check_operands(std::span<const operand> reads,
+                                                     std::span<const operand> writes,
+                                                     std::string_view op) const;
+  [[nodiscard]] access make_resident(std::span<const step_use> uses, std::string_view op,
+                                     std::size_t touched);
+  void follow_plan(std::span<const step_use> uses, std::string_view op);
+  void give_up_plan(std::string reason);
+  void unpin(pinned_step& step) noexcept;
+  [[nodiscard]] std::size_t budget_left_to_us() const noexcept;
+  void record(trace_action action, buffer_state& state, std::size_t offset, std::size_t bytes,
               std::string_view op, std::uint64_t stream);
+  void record_step(std::span<const operand> reads, std::span<const operand> writes, std::string_view op,
+                   std::uint64_t stream);
   [[noreturn]] void throw_out_of_memory(std::size_t bytes, object_class cls, const char* tag) const;
+  [[noreturn]] void throw_step_out_of_memory(std::span<const step_use> uses, std::string_view op) const;
+  [[nodiscard]] std::string largest_objects() const;
 
   runtime_options options_;
-  std::unique_ptr<tier> device_;
   std::unique_ptr<policy> policy_;
-  mutable std::mutex mutex_;
+  std::shared_ptr<memory_budget> budget_;
+  mutable std::recursive_mutex mutex_;
   stats stats_;
+  std::size_t pool_bytes_ = 0;
+  std::map<std::size_t, size_history> histories_;
+  std::unique_ptr<tier> device_;  ///< where nothing moves
+  std::unique_ptr<pager> pager_;  ///< where buffers move
+  std::unique_ptr<plan_executor> executor_;
+  std::unique_ptr<cost_meter> meter_;
+  plan_outcome outcome_;
+  unsigned recipe_depth_ = 0;  ///< inside a recipe: steps are not counted
+  std::atomic<bool> cancelled_ = false;
   std::vector<buffer_state*> live_;
   std::uint64_t next_id_ = 1;
   bool tracing_ = false;
+  std::uint64_t recording_ = 0;
   std::uint64_t trace_start_ns_ = 0;
   std::uint64_t trace_start_step_ = 0;
   std::string phase_;

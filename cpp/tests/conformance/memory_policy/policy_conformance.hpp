@@ -10,6 +10,8 @@
 #include "halocline/core/error.hpp"
 #include "halocline/memory/policy/policy.hpp"
 #include "halocline/memory/runtime.hpp"
+#include "halocline/memory/tier/memory_store.hpp"
+#include "support/memory_program.hpp"
 
 /// What every memory policy must satisfy. A policy's test instantiates `PolicyConformance` with a type that
 /// has `static constexpr const char* name`, and `static memory::policy_options options()` if its policy does
@@ -58,6 +60,8 @@ class PolicyConformance : public testing::Test {
   [[nodiscard]] static std::shared_ptr<memory::runtime> make_runtime(std::size_t budget, bool ghost = false) {
     memory::runtime_options options;
     options.policy = PolicyT::name;
+    options.constants = options_of<PolicyT>();
+    options.slow = memory::make_memory_store();
     options.budget_bytes = budget;
     options.ghost = ghost;
     return memory::runtime::create(options);
@@ -136,14 +140,36 @@ TYPED_TEST_P(PolicyConformance, NeverExceedsTheBudget) {
   constexpr std::size_t budget = 1 << 16;
   const auto runtime = this->make_runtime(budget);
   std::vector<memory::buffer> held;
-  bool refused = false;
-  for (int i = 0; i < 100 && !refused; ++i) {
-    try {
+  try {
+    for (int i = 0; i < 100; ++i) {
       held.push_back(runtime->allocate(1000, memory::object_class::ciphertext, "ciphertext"));
-    } catch (const out_of_memory&) {
-      refused = true;
+      const memory::operand all{&held.back(), 0, 1000};
+      (void)runtime->acquire({}, {&all, 1}, "write");
+      EXPECT_LE(runtime->statistics().fast_bytes, budget);
     }
-    EXPECT_LE(runtime->statistics().live_bytes, budget);
+    EXPECT_TRUE(runtime->moves()) << "100 KB in a budget of 64 KiB, and nothing has moved";
+  } catch (const out_of_memory&) {  // a policy without a slow tier, or whose pool is full
+  }
+  EXPECT_LE(runtime->statistics().peak_fast_bytes, budget);
+}
+
+TYPED_TEST_P(PolicyConformance, RandomProgramsReadWhatTheyWrote) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const memory_program program = program_maker(seed, {}).make();
+    // Policies that move bytes get a third of what they need; half of what is left may be locked in the pool.
+    const std::size_t all = live_bytes_of(program) + (std::size_t{1} << 20);
+    const bool moves = memory::make_policy(TypeParam::name, options_of<TypeParam>())->traits().moves();
+    const std::size_t budget = moves ? all / 3 : all;
+    const auto runtime = this->make_runtime(budget);
+    memory_machine machine(runtime, program);
+    machine.run([&](const memory::runtime& at) { EXPECT_LE(at.statistics().fast_bytes, budget); });
+    machine.check_all();
+    EXPECT_LE(runtime->statistics().peak_fast_bytes, budget);
+    machine.clear();
+    EXPECT_EQ(runtime->statistics().live_bytes, 0U);
+    EXPECT_EQ(runtime->slow_statistics().slots, 0U);
+    runtime->trim();
+    EXPECT_EQ(runtime->statistics().fast_bytes, 0U);
   }
 }
 
@@ -156,10 +182,30 @@ TYPED_TEST_P(PolicyConformance, StatisticsReturnToTheBaseline) {
   EXPECT_EQ(after.allocations, after.frees);
 }
 
+TYPED_TEST_P(PolicyConformance, SecretsNeverLeaveTheFastTier) {
+  const auto runtime = this->make_runtime(1 << 16);
+  const auto secret = runtime->allocate(4096, memory::object_class::scratch, "secret", true);
+  const memory::operand whole{&secret, 0, 4096};
+  (void)runtime->acquire({}, {&whole, 1}, "write");
+  std::vector<memory::buffer> others;
+  try {
+    for (int i = 0; i < 40; ++i) {
+      others.push_back(runtime->allocate(4096, memory::object_class::ciphertext, "ciphertext"));
+      const memory::operand all{&others.back(), 0, 4096};
+      (void)runtime->acquire({}, {&all, 1}, "write");
+    }
+  } catch (const out_of_memory&) {
+  }
+  const auto before = runtime->slow_statistics().reads;
+  (void)runtime->acquire({&whole, 1}, {}, "read");
+  EXPECT_EQ(runtime->slow_statistics().reads, before);
+}
+
 REGISTER_TYPED_TEST_SUITE_P(PolicyConformance, IsFoundByName, DecisionIsAPureFunction,
                             UnlimitedBudgetRefusesNothing, ThePoolStaysWithinTheBudget,
                             PlacementsAreThoseThatTheTraitsAnnounce, RefusesOnlyWhatThePoolCannotHold,
                             UnlimitedBudgetServesEverything, NeverExceedsTheBudget,
-                            StatisticsReturnToTheBaseline);
+                            RandomProgramsReadWhatTheyWrote, StatisticsReturnToTheBaseline,
+                            SecretsNeverLeaveTheFastTier);
 
 }  // namespace halocline::test

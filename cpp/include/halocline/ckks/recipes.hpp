@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "halocline/ckks/context.hpp"
+#include "halocline/ckks/keys.hpp"
+#include "halocline/ckks/plaintext.hpp"
+
+/// What the memory runtime should know of keys and plaintexts: names by which plans find them again, and ways
+/// to make them again instead of loading them.
+namespace halocline::ckks {
+
+/// Number of an object that is the same in every process: a hash of what it is.
+/// @param kind a short constant text; the numbers tell objects of one kind apart
+[[nodiscard]] std::uint64_t identity_of(const char* kind, std::uint64_t first, std::uint64_t second,
+                                        std::uint64_t third = 0);
+
+/// Hash of the values of a message, for identities of what is encoded from them.
+[[nodiscard]] std::uint64_t hash_of(std::span<const std::complex<double>> values);
+
+/// Names the buffers of a key by its Galois element, and tells how each uniform half comes back from its
+/// seed.
+void register_key(context& ctx, const evaluation_key& key);
+
+/// Names an encoded plaintext and tells how it comes back from its coefficients, which are kept for that.
+/// @param value plaintext residues, NTT form
+/// @param identity name of the plaintext, or 0 for none
+/// @param coefficients integer coefficients in the same context; nullptr: it comes back by copies only
+void register_plaintext(context& ctx, const ring::poly& value, std::uint64_t identity,
+                        std::shared_ptr<const compact_plaintext> coefficients);
+
+}  // namespace halocline::ckks

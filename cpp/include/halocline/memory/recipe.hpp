@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "halocline/memory/trace.hpp"
+
+namespace halocline::memory {
+
+class buffer;
+
+/// Another way to get the bytes of a read-only buffer back than copying them from a slower tier: the uniform
+/// half of a key from its seed, a plaintext from its coefficients. Belongs to one buffer
+/// (`runtime::set_recipe`).
+class recipe {
+ public:
+  virtual ~recipe() = default;
+  /// `recovery::expand` or `recovery::encode`.
+  [[nodiscard]] virtual recovery kind() const noexcept = 0;
+  /// Writes the first `bytes` bytes of `target` again, by operations of its runtime's backend. The runtime
+  /// has given it a frame; steps inside are not counted, recorded or planned.
+  virtual void regenerate(const buffer& target, std::size_t bytes) const = 0;
+};
+
+}  // namespace halocline::memory

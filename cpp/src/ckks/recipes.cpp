@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/ckks/recipes.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "halocline/memory/recipe.hpp"
+
+namespace halocline::ckks {
+namespace {
+
+using backend::limb_view;
+using backend::window;
+
+/// Whole limbs within the first `bytes` bytes.
+std::uint32_t limbs_in(context& ctx, std::size_t bytes) {
+  return static_cast<std::uint32_t>(bytes / ctx.tables().limb_bytes());
+}
+
+/// The uniform half of a digit of a key, limb i modulo prime i.
+class seed_recipe final : public memory::recipe {
+ public:
+  seed_recipe(context& ctx, const backend::uniform_source& source) : ctx_(ctx), source_(source) {}
+  [[nodiscard]] memory::recovery kind() const noexcept override { return memory::recovery::expand; }
+  void regenerate(const memory::buffer& target, std::size_t bytes) const override {
+    const backend::uniform_job job{{&target, 0, {0, limbs_in(ctx_, bytes)}}, source_};
+    ctx_.device().sample_uniform(ctx_.tables(), {&job, 1});
+  }
+
+ private:
+  context& ctx_;
+  backend::uniform_source source_;
+};
+
+/// Residues of a plaintext from its integer coefficients.
+class coefficient_recipe final : public memory::recipe {
+ public:
+  coefficient_recipe(context& ctx, std::vector<window> primes, std::shared_ptr<const compact_plaintext> from)
+      : ctx_(ctx), primes_(std::move(primes)), from_(std::move(from)) {}
+  [[nodiscard]] memory::recovery kind() const noexcept override { return memory::recovery::encode; }
+  void regenerate(const memory::buffer& target, std::size_t bytes) const override {
+    std::vector<backend::encode_job> residues;
+    std::vector<backend::unary_job> transforms;
+    std::uint32_t limb = 0;
+    const std::uint32_t limbs = limbs_in(ctx_, bytes);
+    for (window part : primes_) {
+      part.count = std::min(part.count, limbs - limb);
+      if (part.count == 0) break;
+      const limb_view view{&target, limb, part};
+      residues.push_back({view, &from_->coefficients, 1});
+      transforms.push_back({view, view});
+      limb += part.count;
+    }
+    ctx_.device().encode_expand(ctx_.tables(), residues);
+    ctx_.device().ntt(ctx_.tables(), transforms);
+  }
+
+ private:
+  context& ctx_;
+  std::vector<window> primes_;
+  std::shared_ptr<const compact_plaintext> from_;
+};
+
+}  // namespace
+
+std::uint64_t identity_of(const char* kind, std::uint64_t first, std::uint64_t second, std::uint64_t third) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  const auto mix = [&](std::uint8_t byte) { hash = (hash ^ byte) * 0x100000001b3; };
+  for (const char c : std::string_view(kind)) mix(static_cast<std::uint8_t>(c));
+  for (std::uint64_t value : {first, second, third}) {
+    for (int i = 0; i < 8; ++i, value >>= 8) mix(static_cast<std::uint8_t>(value));
+  }
+  return hash == 0 ? 1 : hash;
+}
+
+std::uint64_t hash_of(std::span<const std::complex<double>> values) {
+  std::uint64_t hash = values.size();
+  const auto mix = [&](double part) {
+    hash = (hash ^ std::bit_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15;
+    hash ^= hash >> 29;
+  };
+  for (const std::complex<double>& each : values) {
+    mix(each.real());
+    mix(each.imag());
+  }
+  return hash;
+}
+
+void register_key(context& ctx, const evaluation_key& key) {
+  for (std::size_t j = 0; j < key.digits.size(); ++j) {
+    const evaluation_key_digit& digit = key.digits[j];
+    ctx.runtime().set_identity(digit.b, identity_of("evaluation_key.b", key.galois_element, j));
+    if (!digit.a) continue;
+    ctx.runtime().set_identity(digit.a, identity_of("evaluation_key.a", key.galois_element, j));
+    ctx.runtime().set_recipe(digit.a, std::make_shared<seed_recipe>(ctx, digit.source));
+  }
+}
+
+void register_plaintext(context& ctx, const ring::poly& value, std::uint64_t identity,
+                        std::shared_ptr<const compact_plaintext> coefficients) {
+  if (identity != 0) ctx.runtime().set_identity(value.data(), identity);
+  if (coefficients == nullptr) return;
+  std::vector<window> primes;
+  for (const limb_view& view : value.views()) primes.push_back(view.primes);
+  ctx.runtime().set_recipe(
+      value.data(), std::make_shared<coefficient_recipe>(ctx, std::move(primes), std::move(coefficients)));
+}
+
+}  // namespace halocline::ckks

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "halocline/memory/plan/cost_model.hpp"
+#include "halocline/memory/stats.hpp"
+#include "halocline/memory/tier/store.hpp"
+
+namespace halocline::memory {
+
+/// Measures how long operations take while a runtime works: least squares of time over bytes per operation.
+class cost_meter {
+ public:
+  /// Number of an operation, for `add`.
+  [[nodiscard]] std::size_t number_of(std::string_view op);
+  /// One step of an operation that touched `bytes` took `ns`.
+  void add(std::size_t op, double bytes, double ns);
+  /// What was measured so far; defaults for what was not.
+  [[nodiscard]] plan::cost_model costs(const plan::cost_model& base) const;
+
+ private:
+  struct sums {
+    double count = 0, bytes = 0, square = 0, ns = 0, product = 0;
+  };
+  [[nodiscard]] static plan::linear_cost fit(const sums& of);
+
+  std::map<std::string, std::size_t, std::less<>> numbers_;
+  std::vector<sums> operations_;
+};
+
+/// Speed of a link from the counters of its store, where enough was moved; `base` otherwise.
+void refine_links(plan::cost_model& base, const store_stats& moved);
+
+}  // namespace halocline::memory

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <list>
+#include <memory>
+#include <mutex>
+
+#include "halocline/memory/budget.hpp"
+#include "halocline/memory/stats.hpp"
+#include "halocline/memory/tier/store.hpp"
+#include "memory/buffer_state.hpp"
+#include "memory/pager/frame_pool.hpp"
+
+namespace halocline::memory {
+
+/// How one step touches one buffer.
+struct step_use {
+  buffer_state* state = nullptr;
+  std::size_t extent = 0;  ///< bytes from the begin of the buffer that the step may touch
+  bool reads = false;
+  bool writes = false;
+  bool covers = false;  ///< a write covers the whole buffer
+};
+
+/// Gives buffers frames of the fast tier and takes them away, for policies that move bytes. All calls are
+/// made under the runtime's mutex. Errors leave every buffer with its contents.
+class pager final : public budget_member {
+ public:
+  /// @param mutex the runtime's; held by its thread during calls, tried by `reclaim`
+  pager(std::unique_ptr<tier> place, std::shared_ptr<memory_budget> budget, std::shared_ptr<store> slow,
+        eviction order, movement& counters, std::recursive_mutex& mutex);
+  ~pager() override;
+  pager(const pager&) = delete;
+  pager& operator=(const pager&) = delete;
+
+  /// Gives a pinned buffer what a step needs of it. Waits for transfers, evicts others.
+  /// @param whole whether to load all of a buffer where a prefix would do
+  /// @throws out_of_memory when everything else is in use; io_error when a transfer failed
+  void touch(const step_use& use, bool whole);
+  /// Takes a buffer out that is being freed.
+  void forget(buffer_state& state) noexcept;
+
+  // What plans ask for.
+  /// Starts loading the first `bytes` bytes. False: there is no room now.
+  [[nodiscard]] bool start_load(buffer_state& state, std::size_t bytes);
+  /// Regenerates the first `bytes` bytes with the buffer's recipe. False: there is no room now.
+  [[nodiscard]] bool regenerate(buffer_state& state, std::size_t bytes);
+  /// Takes the frame away as soon as its contents are elsewhere: now, or when a write-back has ended.
+  void drop(buffer_state& state);
+  /// Ends write-backs that are done; with `wait`, the oldest one even if it is not. Returns whether any
+  /// ended.
+  bool reap(bool wait);
+  /// Says whether the plan counts on the frame of a buffer; others give way first.
+  void set_planned(buffer_state& state, bool planned);
+
+  /// Evicts, then gives free frames back, until at most `bytes` are held.
+  /// @throws out_of_memory when frames in use prevent it
+  void shrink_to(std::size_t bytes);
+  std::size_t reclaim(std::size_t bytes) noexcept override;
+  /// Bytes of frames in use and kept for re-use, and their peak.
+  [[nodiscard]] const frame_pool& frames() const noexcept { return frames_; }
+  [[nodiscard]] std::size_t peak_bytes() const noexcept { return peak_; }
+  void reset_peak() noexcept { peak_ = frames_.held_bytes(); }
+  void trim() noexcept { frames_.trim_to(0); }
+  [[nodiscard]] store& slow() noexcept { return *slow_; }
+
+ private:
+  [[nodiscard]] std::byte* take_frame(std::size_t bytes, bool may_evict_planned);
+  [[nodiscard]] std::byte* take_shared_frame(std::size_t bytes);
+  bool evict_one(bool may_evict_planned);
+  void attach(buffer_state& state, std::byte* frame, std::size_t bytes);
+  void release_frame(buffer_state& state) noexcept;
+  void enlist(buffer_state& state);
+  void unlist(buffer_state& state) noexcept;
+  void used_now(buffer_state& state);
+  void fill(buffer_state& state);
+  void read_home(buffer_state& state);
+  void run_recipe(buffer_state& state);
+  void save(buffer_state& state);
+  void start_save(buffer_state& state);
+  void finish_load(buffer_state& state);
+  void finish_save(buffer_state& state);
+  void wait(transfer_id transfer);
+  void saved(buffer_state& state);
+  [[nodiscard]] std::list<buffer_state*>& list_of(const buffer_state& state) noexcept;
+
+  frame_pool frames_;
+  std::shared_ptr<store> slow_;
+  eviction order_;
+  movement& counters_;
+  std::recursive_mutex& mutex_;
+  /// Buffers with a frame that they may lose, next victim first: those that nobody counts on, then the
+  /// others.
+  std::array<std::list<buffer_state*>, 2> order_lists_;
+  std::deque<buffer_state*> leaving_;  ///< being written back, oldest first
+  std::size_t peak_ = 0;
+};
+
+}  // namespace halocline::memory

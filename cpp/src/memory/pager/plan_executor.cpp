@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/pager/plan_executor.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace halocline::memory {
+namespace {
+
+constexpr plan::object_index no_object = ~plan::object_index{0};
+
+bool frees(plan::verb action) noexcept {
+  return action == plan::verb::drop || action == plan::verb::write_back;
+}
+
+}  // namespace
+
+plan_executor::plan_executor(std::shared_ptr<const plan::plan> source, pager& pages,
+                             std::span<buffer_state* const> live)
+    : plan_(std::move(source)), pager_(pages), bound_(plan_->objects.size(), nullptr) {
+  std::unordered_map<std::uint64_t, plan::object_index> named;
+  for (plan::object_index i = 0; i < plan_->objects.size(); ++i) {
+    const plan::object& each = plan_->objects[i];
+    if (!each.preexisting) {
+      allocations_.push_back(i);
+    } else if (each.identity != 0) {
+      named.emplace(each.identity, i);
+    } else {
+      anonymous_[{each.cls, each.bytes}].push_back(i);
+    }
+  }
+  for (buffer_state* each : live) {
+    const auto found = each->identity == 0 ? named.end() : named.find(each->identity);
+    if (found == named.end() || bound_[found->second] != nullptr) continue;
+    const plan::object& object = plan_->objects[found->second];
+    if (object.bytes == each->bytes && object.cls == each->cls) bind(*each, found->second);
+  }
+}
+
+void plan_executor::bind(buffer_state& state, plan::object_index index) {
+  state.plan_object = index;
+  bound_[index] = &state;
+}
+
+bool plan_executor::allocated(buffer_state& state) {
+  // When tables are built is not part of a program: they are found at their first touch.
+  if (state.cls == object_class::table) return true;
+  if (next_allocation_ == allocations_.size()) return false;
+  const plan::object_index index = allocations_[next_allocation_];
+  const plan::object& expected = plan_->objects[index];
+  if (expected.bytes != state.bytes || expected.cls != state.cls) return false;
+  ++next_allocation_;
+  bind(state, index);
+  return true;
+}
+
+void plan_executor::freed(const buffer_state& state) noexcept {
+  if (state.plan_object != no_object) bound_[state.plan_object] = nullptr;
+}
+
+void plan_executor::bind_anonymous(buffer_state& state) {
+  const auto found = anonymous_.find({state.cls, state.bytes});
+  if (found == anonymous_.end() || found->second.empty()) return;
+  bind(state, found->second.front());
+  found->second.pop_front();
+}
+
+bool plan_executor::begin_step(std::uint32_t hash, std::span<const step_use> uses) {
+  if (step_ == plan_->steps() || plan_->hashes[step_] != hash) return false;
+  for (const step_use& use : uses) {
+    if (use.state->plan_object == no_object) bind_anonymous(*use.state);
+  }
+  make_ready(step_, uses);
+  for (const step_use& use : uses) pager_.set_planned(*use.state, true);
+  ++step_;
+  return true;
+}
+
+void plan_executor::make_ready(plan::step_index step, std::span<const step_use> uses) {
+  pager_.reap(false);
+  free_frames(step);
+  // Loads that found no room wait for write-backs under way; the step waits only if it needs what they bring,
+  // which `touch` sees to for buffers that have no frame after this.
+  while (!bring_frames(step)) {
+    const bool missing = std::any_of(uses.begin(), uses.end(), [](const step_use& use) {
+      return !use.state->resident() && use.state->has_contents;
+    });
+    if (!missing || !pager_.reap(true)) return;
+  }
+}
+
+void plan_executor::free_frames(plan::step_index until) {
+  for (; next_free_ < plan_->directives.size(); ++next_free_) {
+    const plan::directive& each = plan_->directives[next_free_];
+    if (each.before > until) return;
+    if (frees(each.action) && bound_[each.target] != nullptr) pager_.drop(*bound_[each.target]);
+  }
+}
+
+bool plan_executor::bring_frames(plan::step_index until) {
+  for (; next_bring_ < plan_->directives.size(); ++next_bring_) {
+    const plan::directive& each = plan_->directives[next_bring_];
+    if (each.before > until) return true;
+    if (!frees(each.action) && !carry_out(each)) return false;
+  }
+  return true;
+}
+
+bool plan_executor::carry_out(const plan::directive& each) {
+  buffer_state* const state = bound_[each.target];
+  if (state == nullptr) return true;
+  const std::size_t bytes = std::size_t{each.pages} * plan::page_bytes;
+  return each.action == plan::verb::load ? pager_.start_load(*state, bytes)
+                                         : pager_.regenerate(*state, bytes);
+}
+
+void plan_executor::release(std::span<buffer_state* const> live) noexcept {
+  for (buffer_state* each : live) {
+    each->plan_object = no_object;
+    pager_.set_planned(*each, false);
+  }
+}
+
+}  // namespace halocline::memory

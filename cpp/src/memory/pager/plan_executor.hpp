@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "halocline/memory/plan/plan.hpp"
+#include "memory/pager/pager.hpp"
+
+namespace halocline::memory {
+
+/// Follows one plan: knows which buffer is which object, checks every step against the plan's fingerprint and
+/// carries out its directives. All calls under the runtime's mutex.
+class plan_executor {
+ public:
+  /// @param live all live buffers; those with an identity are bound to the plan's objects
+  plan_executor(std::shared_ptr<const plan::plan> source, pager& pages, std::span<buffer_state* const> live);
+
+  /// A buffer that the program has allocated. False: the plan expects another one.
+  [[nodiscard]] bool allocated(buffer_state& state);
+  /// A buffer that is being freed.
+  void freed(const buffer_state& state) noexcept;
+  /// Begins the next step. False: the plan has another step here.
+  [[nodiscard]] bool begin_step(std::uint32_t hash, std::span<const step_use> uses);
+  /// Whether every step of the plan was seen.
+  [[nodiscard]] bool complete() const noexcept { return step_ == plan_->steps(); }
+  [[nodiscard]] std::size_t steps_done() const noexcept { return step_; }
+  [[nodiscard]] const plan::plan& source() const noexcept { return *plan_; }
+  /// Forgets what it noted in buffers.
+  void release(std::span<buffer_state* const> live) noexcept;
+
+ private:
+  using shape = std::pair<object_class, std::uint64_t>;
+
+  void bind(buffer_state& state, plan::object_index index);
+  void bind_anonymous(buffer_state& state);
+  void free_frames(plan::step_index until);
+  [[nodiscard]] bool bring_frames(plan::step_index until);
+  [[nodiscard]] bool carry_out(const plan::directive& each);
+  void make_ready(plan::step_index step, std::span<const step_use> uses);
+
+  std::shared_ptr<const plan::plan> plan_;
+  pager& pager_;
+  std::vector<buffer_state*> bound_;             ///< per object; nullptr: not seen yet, or dead
+  std::vector<plan::object_index> allocations_;  ///< objects that the program allocates, in order
+  std::size_t next_allocation_ = 0;
+  std::map<shape, std::deque<plan::object_index>> anonymous_;  ///< found by class and size at first touch
+  std::size_t next_free_ = 0;                                  ///< first directive that frees and is not done
+  std::size_t next_bring_ = 0;  ///< first directive that brings bytes and is not done
+  plan::step_index step_ = 0;
+};
+
+}  // namespace halocline::memory

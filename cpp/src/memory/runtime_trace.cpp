@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recording, statistics and messages of the runtime.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <map>
+#include <utility>
+
+#include "halocline/core/expects.hpp"
+#include "halocline/core/format.hpp"
+#include "halocline/memory/runtime.hpp"
+#include "halocline/memory/tier.hpp"
+#include "memory/buffer_state.hpp"
+#include "memory/clock.hpp"
+#include "memory/pager/cost_meter.hpp"
+#include "memory/pager/pager.hpp"
+#include "memory/pager/plan_executor.hpp"
+#include "memory/pinned_step.hpp"
+
+namespace halocline::memory {
+namespace {
+
+constexpr std::uint64_t ghost_step_ns = 1000;
+
+std::string_view recovery_of(const buffer_state& state) {
+  return to_string(state.source ? state.source->kind() : recovery::copy);
+}
+
+/// "@0123456789abcdef" for named buffers.
+std::string identity_suffix(const buffer_state& state) {
+  if (state.identity == 0) return {};
+  std::array<char, 18> digits{};
+  std::snprintf(digits.data(), digits.size(), "@%016llx", static_cast<unsigned long long>(state.identity));
+  return digits.data();
+}
+
+}  // namespace
+
+void runtime::start_trace() {
+  const std::lock_guard lock(mutex_);
+  trace_ = {};
+  ++recording_;
+  trace_start_ns_ = now_ns();
+  trace_start_step_ = stats_.steps;
+  tracing_ = true;
+}
+
+trace runtime::stop_trace() {
+  const std::lock_guard lock(mutex_);
+  tracing_ = false;
+  return std::exchange(trace_, {});
+}
+
+void runtime::set_phase(std::string phase) {
+  const std::lock_guard lock(mutex_);
+  phase_ = std::move(phase);
+}
+
+void runtime::record_step(std::span<const operand> reads, std::span<const operand> writes,
+                          std::string_view op, std::uint64_t stream) {
+  const auto note = [&](const operand& each, trace_action action) {
+    buffer_state& state = *each.data->state_;
+    if (state.recording != recording_) record(trace_action::exists, state, 0, state.bytes, "-", 0);
+    record(action, state, each.offset, each.bytes, op, stream);
+  };
+  for (const operand& each : reads) note(each, trace_action::read);
+  for (const operand& each : writes) note(each, trace_action::write);
+}
+
+void runtime::record(trace_action action, buffer_state& state, std::size_t offset, std::size_t bytes,
+                     std::string_view op, std::uint64_t stream) {
+  if (!tracing_ || recipe_depth_ != 0) return;
+  const bool begins = action == trace_action::allocate || action == trace_action::exists;
+  trace_event event;
+  event.step = stats_.steps - trace_start_step_;
+  event.op = trace_.intern(begins ? recovery_of(state) : op);
+  event.action = action;
+  event.object = state.id;
+  event.cls = state.cls;
+  event.bytes = bytes;
+  event.offset = offset;
+  event.stream = static_cast<std::uint32_t>(stream);
+  event.time_ns = options_.ghost ? event.step * ghost_step_ns : now_ns() - trace_start_ns_;
+  if (action == trace_action::exists) {
+    event.tag = trace_.intern(state.tag + identity_suffix(state));
+  } else {
+    event.tag = phase_.empty() ? trace_.intern(state.tag) : trace_.intern(phase_ + "/" + state.tag);
+  }
+  if (begins) {
+    state.recording = recording_;
+    state.trace_row = trace_.events.size();
+  }
+  trace_.events.push_back(event);
+}
+
+stats runtime::statistics() const {
+  const std::lock_guard lock(mutex_);
+  stats result = stats_;
+  if (pager_) {
+    result.cached_bytes = pager_->frames().free_bytes();
+    result.fast_bytes = pager_->frames().held_bytes();
+    result.peak_fast_bytes = pager_->peak_bytes();
+  } else {
+    result.cached_bytes = device_->cached_bytes();
+    result.fast_bytes = options_.ghost ? 0 : stats_.live_bytes + device_->cached_bytes();
+    result.peak_fast_bytes = options_.ghost ? 0 : stats_.peak_bytes;
+  }
+  return result;
+}
+
+store_stats runtime::slow_statistics() const {
+  const std::lock_guard lock(mutex_);
+  return pager_ ? pager_->slow().statistics() : store_stats{};
+}
+
+void runtime::reset_peak() {
+  const std::lock_guard lock(mutex_);
+  stats_.peak_bytes = stats_.live_bytes;
+  stats_.peak_by_class = stats_.live_by_class;
+  if (pager_) pager_->reset_peak();
+}
+
+void runtime::trim() {
+  const std::lock_guard lock(mutex_);
+  if (pager_) {
+    pager_->trim();
+  } else {
+    device_->trim();
+  }
+}
+
+std::string runtime::largest_objects() const {
+  std::map<std::pair<std::string, object_class>, std::pair<std::size_t, std::size_t>> groups;
+  for (const buffer_state* each : live_) {
+    auto& [count, total] = groups[{each->tag, each->cls}];
+    ++count;
+    total += each->bytes;
+  }
+  std::vector<std::pair<std::size_t, std::string>> largest;
+  for (const auto& [key, value] : groups) {
+    largest.emplace_back(value.second, text(format_bytes(value.second), " in ", value.first, " ", key.first,
+                                            " (", to_string(key.second), ")"));
+  }
+  std::sort(largest.rbegin(), largest.rend());
+  std::string list;
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, largest.size()); ++i) {
+    list += (i == 0 ? "; largest: " : ", ") + largest[i].second;
+  }
+  return list;
+}
+
+void runtime::throw_out_of_memory(std::size_t bytes, object_class cls, const char* tag) const {
+  const std::size_t budget = budget_->capacity();
+  const std::string limit =
+      budget == 0 ? std::string("no budget set; the machine gave no more") : "budget " + format_bytes(budget);
+  const std::size_t others =
+      budget_->used() - std::min(budget_->used(), pager_ ? pager_->frames().held_bytes() : stats_.live_bytes);
+  const std::string shared =
+      others == 0 ? std::string() : ", of which others that share it hold " + format_bytes(others);
+  const std::size_t needed = (policy_->traits().moves() ? pool_bytes_ : stats_.live_bytes) + bytes + others;
+  throw out_of_memory(text("policy '", policy_->name(), "': cannot place ", format_bytes(bytes), " for ", tag,
+                           " (", to_string(cls), "); ", format_bytes(stats_.live_bytes), " live, ", limit,
+                           shared, largest_objects(), ". A budget of at least ", format_bytes(needed), " (",
+                           needed, " bytes) is needed to get past this point"));
+}
+
+void runtime::throw_step_out_of_memory(std::span<const step_use> uses, std::string_view op) const {
+  std::size_t operands = 0;
+  for (const step_use& use : uses) operands += use.state->full_bytes();
+  std::size_t scratch = 0;
+  for (const buffer_state* each : live_) {
+    const bool used =
+        std::any_of(uses.begin(), uses.end(), [&](const step_use& use) { return use.state == each; });
+    if (!used && each->where == placement::pool) scratch += each->frame_bytes;
+  }
+  const std::size_t needed = operands + scratch;
+  throw out_of_memory(text("policy '", policy_->name(), "': step '", op, "' needs ", format_bytes(needed),
+                           " of the fast tier at once (", format_bytes(operands), " of operands, ",
+                           format_bytes(scratch), " of scratch); the budget is ",
+                           format_bytes(budget_->capacity()), ". A budget of at least ", format_bytes(needed),
+                           " (", needed, " bytes) is needed to get past this point"));
+}
+
+}  // namespace halocline::memory

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "halocline/memory/recipe.hpp"
+#include "halocline/memory/runtime.hpp"
+
+/// Random programs on a memory runtime that know what every buffer must contain.
+namespace halocline::test {
+
+/// One thing that a program does.
+struct memory_instruction {
+  enum class kind { allocate, free, step } what{};
+  std::size_t object = 0;                                  ///< allocate, free
+  std::vector<std::pair<std::size_t, std::size_t>> reads;  ///< step: (object, bytes from its begin)
+  std::vector<std::size_t> writes;                         ///< step: objects written as a whole
+};
+
+/// Keys that are there before (0 to `keys` - 1), then what happens. Oblivious: nothing depends on contents.
+struct memory_program {
+  struct object {
+    std::size_t bytes = 0;
+    memory::object_class cls{};
+  };
+  std::vector<object> objects;
+  std::size_t keys = 0;
+  std::vector<memory_instruction> instructions;
+};
+
+/// How large a random program is.
+struct program_shape {
+  std::size_t keys = 12;
+  std::size_t steps = 120;
+  std::size_t largest_pages = 12;
+};
+
+/// A program of steps that read a few keys (or a prefix of one) and ciphertexts and write ciphertexts, with
+/// scratch in between.
+class program_maker {
+ public:
+  program_maker(std::uint64_t seed, const program_shape& shape) : random_(seed), shape_(shape) {}
+
+  [[nodiscard]] memory_program make() {
+    for (std::size_t i = 0; i < shape_.keys; ++i) add(memory::object_class::evaluation_key);
+    made_.keys = shape_.keys;
+    for (std::size_t i = 0; i < 2; ++i) ciphertexts_.push_back(fresh(memory::object_class::ciphertext));
+    for (std::size_t i = 0; i < shape_.steps; ++i) step();
+    return std::move(made_);
+  }
+
+ private:
+  std::size_t below(std::size_t limit) { return random_() % limit; }
+
+  std::size_t add(memory::object_class cls) {
+    // Odd sizes: the last page is never full.
+    made_.objects.push_back({below(shape_.largest_pages) * 4096 + 1 + below(4096), cls});
+    return made_.objects.size() - 1;
+  }
+
+  std::size_t fresh(memory::object_class cls) {
+    const std::size_t object = add(cls);
+    made_.instructions.push_back({memory_instruction::kind::allocate, object, {}, {}});
+    made_.instructions.push_back({memory_instruction::kind::step, 0, {}, {object}});
+    return object;
+  }
+
+  void free(std::size_t object) {
+    made_.instructions.push_back({memory_instruction::kind::free, object, {}, {}});
+  }
+
+  void step() {
+    const std::size_t scratch = fresh(memory::object_class::scratch);
+    memory_instruction work{memory_instruction::kind::step, 0, {}, {scratch}};
+    const std::size_t key = below(made_.keys);
+    const std::size_t bytes = made_.objects[key].bytes;
+    work.reads.emplace_back(key, below(3) == 0 ? 1 + below(bytes) : bytes);
+    const std::size_t source = ciphertexts_[below(ciphertexts_.size())];
+    work.reads.emplace_back(source, made_.objects[source].bytes);
+    made_.instructions.push_back(work);
+    const std::size_t target = below(4) == 0 ? source : fresh(memory::object_class::ciphertext);
+    const std::size_t all = made_.objects[scratch].bytes;
+    made_.instructions.push_back({memory_instruction::kind::step, 0, {{scratch, all}}, {target}});
+    free(scratch);
+    if (target != source) ciphertexts_.push_back(target);
+    if (ciphertexts_.size() > 6) {
+      const std::size_t gone = below(ciphertexts_.size());
+      free(ciphertexts_[gone]);
+      ciphertexts_.erase(ciphertexts_.begin() + static_cast<std::ptrdiff_t>(gone));
+    }
+  }
+
+  std::mt19937_64 random_;
+  program_shape shape_;
+  memory_program made_;
+  std::vector<std::size_t> ciphertexts_;
+};
+
+/// Byte `i` of version `version` of an object.
+inline std::byte expected_byte(std::size_t object, std::uint64_t version, std::size_t i) {
+  const std::uint64_t mixed = (object * 1315423911U + version * 2654435761U + i) * 0x9e3779b97f4a7c15ULL;
+  return static_cast<std::byte>(mixed >> 56);
+}
+
+/// Executes a program on a runtime, checks every byte that a step reads, and the budget after every step.
+class memory_machine {
+ public:
+  /// Called after each instruction.
+  using observer = std::function<void(const memory::runtime&)>;
+
+  memory_machine(std::shared_ptr<memory::runtime> runtime, const memory_program& program)
+      : runtime_(std::move(runtime)), program_(program) {
+    for (std::size_t i = 0; i < program_.keys; ++i) {
+      allocate(i);
+      runtime_->set_identity(buffers_.at(i), i + 1);
+      write(i);
+    }
+  }
+
+  /// Lets the keys come back by computing them.
+  void give_recipes(memory::recovery kind) {
+    for (std::size_t i = 0; i < program_.keys; i += 2) {
+      runtime_->set_recipe(buffers_.at(i), std::make_shared<pattern_recipe>(*runtime_, kind, i));
+    }
+  }
+
+  void run(const observer& after = [](const memory::runtime&) {}) {
+    for (const memory_instruction& each : program_.instructions) {
+      execute(each);
+      after(*runtime_);
+    }
+  }
+
+  /// Reads everything that is still there.
+  void check_all() {
+    for (const auto& [object, data] : buffers_) check({{object, data.size()}}, {});
+  }
+
+  [[nodiscard]] std::size_t live() const { return buffers_.size(); }
+  void clear() { buffers_.clear(); }
+
+ private:
+  class pattern_recipe final : public memory::recipe {
+   public:
+    pattern_recipe(memory::runtime& runtime, memory::recovery kind, std::size_t object)
+        : runtime_(runtime), kind_(kind), object_(object) {}
+    [[nodiscard]] memory::recovery kind() const noexcept override { return kind_; }
+    void regenerate(const memory::buffer& target, std::size_t bytes) const override {
+      const memory::operand part{&target, 0, bytes};
+      const memory::access at = runtime_.acquire({}, {&part, 1}, "regenerate");
+      std::byte* const data = at.pointer(target);
+      for (std::size_t i = 0; data != nullptr && i < bytes; ++i) data[i] = expected_byte(object_, 1, i);
+    }
+
+   private:
+    memory::runtime& runtime_;
+    memory::recovery kind_;
+    std::size_t object_;
+  };
+
+  void allocate(std::size_t object) {
+    const auto& [bytes, cls] = program_.objects[object];
+    buffers_.insert_or_assign(object, runtime_->allocate(bytes, cls, "object"));
+  }
+
+  void write(std::size_t object) { check({}, {object}); }
+
+  void execute(const memory_instruction& each) {
+    switch (each.what) {
+      case memory_instruction::kind::allocate:
+        return allocate(each.object);
+      case memory_instruction::kind::free:
+        buffers_.erase(each.object);
+        return;
+      case memory_instruction::kind::step:
+        check(each.reads, each.writes);
+    }
+  }
+
+  /// One step: compares what it reads and fills what it writes with the next version.
+  void check(const std::vector<std::pair<std::size_t, std::size_t>>& reads,
+             const std::vector<std::size_t>& writes) {
+    std::vector<memory::operand> in;
+    std::vector<memory::operand> out;
+    for (const auto& [object, bytes] : reads) in.push_back({&buffers_.at(object), 0, bytes});
+    for (const std::size_t object : writes) {
+      out.push_back({&buffers_.at(object), 0, program_.objects[object].bytes});
+    }
+    const memory::access at = runtime_->acquire(in, out, writes.empty() ? "look" : "work");
+    for (const auto& [object, bytes] : reads) compare(at.pointer(buffers_.at(object)), object, bytes);
+    for (const std::size_t object : writes) {
+      std::byte* const data = at.pointer(buffers_.at(object));
+      const std::uint64_t version = ++versions_[object];
+      if (data == nullptr) continue;
+      for (std::size_t i = 0; i < program_.objects[object].bytes; ++i)
+        data[i] = expected_byte(object, version, i);
+    }
+  }
+
+  void compare(const std::byte* data, std::size_t object, std::size_t bytes) {
+    if (data == nullptr) return;
+    for (std::size_t i = 0; i < bytes; ++i) {
+      if (data[i] == expected_byte(object, versions_[object], i)) continue;
+      ADD_FAILURE() << "object " << object << " has a wrong byte " << i << " of " << bytes;
+      return;
+    }
+  }
+
+  std::shared_ptr<memory::runtime> runtime_;
+  const memory_program& program_;
+  std::map<std::size_t, memory::buffer> buffers_;
+  std::map<std::size_t, std::uint64_t> versions_;
+};
+
+/// Largest sum of bytes, in whole pages, of what is live at once: a budget in which everything fits.
+inline std::size_t live_bytes_of(const memory_program& program) {
+  const auto pages = [&](std::size_t object) { return (program.objects[object].bytes + 4095) / 4096 * 4096; };
+  std::size_t live = 0;
+  for (std::size_t i = 0; i < program.keys; ++i) live += pages(i);
+  std::size_t peak = live;
+  for (const memory_instruction& each : program.instructions) {
+    if (each.what == memory_instruction::kind::allocate) live += pages(each.object);
+    if (each.what == memory_instruction::kind::free) live -= pages(each.object);
+    peak = std::max(peak, live);
+  }
+  return peak;
+}
+
+}  // namespace halocline::test
