@@ -3,8 +3,8 @@
 
 Lee, Lee, Lee, Kim, Kim, No, Choi: "Low-complexity deep convolutional neural networks on fully homomorphic
 encryption using multiplexed parallel convolutions", ICML 2022. One CIFAR-10 image, 2^15 slots. A plane with
-gap k holds k^2 channels, interleaved in cells of k x k slots; every plane is a block of 1024 slots. A parallel
-convolution computes as many output channels at a time as there are copies of its input.
+gap k holds k^2 channels, interleaved in cells of k x k slots; every plane is a block of 1024 slots. A
+parallel convolution computes as many output channels at a time as there are copies of its input.
 
 The code of the authors was not used. Where the description leaves freedom, known counts of rotations of each
 phase decide; docs/papers/hybrid_unified_memory.md says how, and how well the sequence fits.
