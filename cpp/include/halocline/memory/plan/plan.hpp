@@ -56,7 +56,8 @@ struct forecast {
   double load_busy_ns = 0;              ///< link into the fast tier
   double store_busy_ns = 0;             ///< link out of it
 
-  /// loaded + expanded + encoded bytes over the lower bound, minus 1; 0 when both are 0.
+  /// loaded + expanded + encoded bytes over the lower bound, minus 1; 0 when both are 0, infinite when only
+  /// the bound is.
   [[nodiscard]] double gap() const noexcept;
   bool operator==(const forecast&) const = default;
 };
@@ -72,6 +73,7 @@ struct plan {
   std::vector<composition> compositions;
   forecast expected;
 
+  /// Number of steps of the program.
   [[nodiscard]] std::size_t steps() const noexcept { return hashes.size(); }
   bool operator==(const plan&) const = default;
 };
@@ -81,5 +83,8 @@ struct plan {
 /// @throws corrupt_data when the bytes are not exactly what `to_bytes` of this format version writes: magic,
 ///   version, sizes, checksum, and every index within its table.
 [[nodiscard]] plan plan_from_bytes(std::span<const std::byte> bytes);
+
+/// Summary for people: sizes, number of directives by kind, compositions and forecast; not the lists.
+[[nodiscard]] std::string to_json(const plan& source);
 
 }  // namespace halocline::memory::plan

@@ -20,7 +20,8 @@ inline constexpr std::size_t page_bytes = 4096;
   return static_cast<std::uint32_t>((bytes + page_bytes - 1) / page_bytes);
 }
 
-/// Number of an object in `program::objects`: order of first appearance in the trace.
+/// Number of an object in `program::objects`: order of the allocate and exists rows of the trace; tables come
+/// in order of their first use by a step, because when they are allocated is not part of a program.
 using object_index = std::uint32_t;
 /// Number of a step: operations counted from 0.
 using step_index = std::uint32_t;
@@ -52,9 +53,9 @@ struct use {
   bool operator==(const use&) const = default;
 };
 
-/// A trace in the form that planning works on. Steps that write nothing but tables are left out: when tables
-/// are built differs between runs of the same program. A step touches each object at most once here; its
-/// rows are merged.
+/// A trace in the form that planning works on. Steps that write tables and nothing else are left out: when
+/// tables are built differs between runs of the same program. A step touches each object at most once here;
+/// its rows are merged.
 struct program {
   std::vector<object> objects;
   std::vector<std::uint32_t> first_use;  ///< uses of step s are [first_use[s], first_use[s + 1])
@@ -65,6 +66,7 @@ struct program {
   std::vector<std::uint32_t> ops;   ///< operation of each step, numbers into `names`
   std::vector<std::string> names;
 
+  /// Number of steps.
   [[nodiscard]] std::size_t steps() const noexcept { return first_use.empty() ? 0 : first_use.size() - 1; }
   /// Sum of the bytes, in whole pages, of all objects that some step touches.
   [[nodiscard]] std::uint64_t footprint_bytes() const;
@@ -79,7 +81,8 @@ enum class time_source : std::uint8_t {
 /// Liveness: brings a trace into planning form. Uses of the same object in one step are merged; whether a
 /// write covers the whole object (and needs no earlier contents) is found out here.
 /// @throws corrupt_data when the trace contradicts itself: an event of a freed or unknown buffer, two
-///   allocations of one id, steps out of order, a range outside its buffer.
+///   allocations of one id, steps out of order, a range outside its buffer, a buffer of no bytes or of more
+///   than 2^43, more than 2^31 steps or uses.
 [[nodiscard]] program make_program(const trace& recorded, const cost_model& costs,
                                    time_source source = time_source::costs);
 
@@ -87,7 +90,10 @@ enum class time_source : std::uint8_t {
 class step_hash {
  public:
   explicit step_hash(std::string_view op) noexcept;
+  /// One merged use, in the order in which the step's operands appear (reads before writes). `writes`:
+  /// whether any operand of the step writes the object.
   void add(object_class cls, std::uint64_t object_bytes, bool writes) noexcept;
+  /// The fingerprint so far.
   [[nodiscard]] std::uint32_t value() const noexcept;
 
  private:

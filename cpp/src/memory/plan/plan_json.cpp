@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <cmath>
+
+#include "halocline/core/json.hpp"
+#include "halocline/memory/plan/plan.hpp"
+
+namespace halocline::memory::plan {
+namespace {
+
+json::object summary(const forecast& from) {
+  json::object list{{"footprint_bytes", from.footprint_bytes},
+                    {"minimum_bytes", from.minimum_bytes},
+                    {"peak_bytes", from.peak_bytes},
+                    {"loaded_bytes", from.loaded_bytes},
+                    {"written_bytes", from.written_bytes},
+                    {"expanded_bytes", from.expanded_bytes},
+                    {"encoded_bytes", from.encoded_bytes},
+                    {"lower_bound_bytes", from.lower_bound_bytes},
+                    {"resident_ns", from.resident_ns},
+                    {"total_ns", from.total_ns},
+                    {"stall_ns", from.stall_ns},
+                    {"load_busy_ns", from.load_busy_ns},
+                    {"store_busy_ns", from.store_busy_ns}};
+  if (std::isfinite(from.gap())) list.emplace_back("gap", from.gap());
+  return list;
+}
+
+}  // namespace
+
+std::string to_json(const plan& source) {
+  constexpr std::array names{"load", "expand", "encode", "drop", "write_back"};
+  std::array<std::uint64_t, names.size()> counts{};
+  for (const directive& each : source.directives) ++counts[static_cast<std::size_t>(each.action)];
+  json::object directives;
+  for (std::size_t i = 0; i < names.size(); ++i) directives.emplace_back(names[i], counts[i]);
+  return json::write(json::object{{"capacity_bytes", source.capacity_bytes},
+                                  {"parameters", source.parameters},
+                                  {"steps", std::uint64_t{source.steps()}},
+                                  {"objects", std::uint64_t{source.objects.size()}},
+                                  {"directives", std::move(directives)},
+                                  {"compositions", std::uint64_t{source.compositions.size()}},
+                                  {"expected", summary(source.expected)}},
+                     2);
+}
+
+}  // namespace halocline::memory::plan

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "halocline/memory/plan/planner.hpp"
+#include "memory/plan/next_use.hpp"
+
+namespace halocline::memory::plan {
+
+/// Number of a stay in the result of `choose_stays`.
+using stay_index = std::uint32_t;
+inline constexpr stay_index no_stay = ~stay_index{0};
+
+/// One stay of an object in the fast tier, from one step that uses it to the last one that does before its
+/// frame is given up.
+struct stay {
+  object_index target = 0;
+  std::uint32_t pages = 0;        ///< of its frame
+  step_index first = 0;           ///< step that needs it first
+  step_index last = 0;            ///< last step that uses it
+  step_index until = 0;           ///< first step that does not count on the frame
+  stay_index previous = no_stay;  ///< of the same object
+  bool loads = false;             ///< has contents to bring in; otherwise it begins with a write
+  bool stores = false;            ///< its contents must be written back at its end
+  bool matters = false;           ///< its contents are read again, later or after the program
+  bool drops = false;             ///< ends before its object dies: the executor has to be told
+  bool is_gone = false;           ///< joined with the stay before it
+};
+
+/// How victims are chosen. Costs are nanoseconds per page.
+struct victim_rules {
+  std::uint64_t capacity_pages = 0;
+  bool by_time = false;  ///< value recovery by its time; otherwise by its bytes alone
+  /// Take a victim that has been idle for as long as its replacement takes to load, if its next use is at
+  /// least this fraction of the furthest one away; 1: never.
+  double near_equal = 1;
+};
+
+/// Replacement: which objects are in the fast tier when. Belady's rule, weighted with costs: on overflow the
+/// frame goes whose recovery costs least per page and time until its next use. The sum of frames of a step
+/// never exceeds the capacity, which must be at least `minimum_capacity`.
+/// @return stays in the order of `first`
+[[nodiscard]] std::vector<stay> choose_stays(const program& source, const liveness& lives,
+                                             const planner_options& options, const victim_rules& rules);
+
+}  // namespace halocline::memory::plan

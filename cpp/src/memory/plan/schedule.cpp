@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/plan/schedule.hpp"
+
+#include <algorithm>
+
+namespace halocline::memory::plan {
+namespace {
+
+double bytes_of(const stay& each) { return static_cast<double>(each.pages) * page_bytes; }
+
+std::uint64_t pages_as_bytes(const stay& each) { return std::uint64_t{each.pages} * page_bytes; }
+
+}  // namespace
+
+scheduler::scheduler(const program& source, const liveness& lives, const std::vector<stay>& stays,
+                     const planner_options& options)
+    : source_(source), lives_(lives), stays_(stays), options_(options) {
+  for (stay_index i = 0; i < stays.size(); ++i) {
+    if (stays[i].is_gone) continue;
+    if (stays[i].loads) loads_.push_back(i);
+    if (stays[i].stores) writes_.push_back(i);
+  }
+  std::stable_sort(writes_.begin(), writes_.end(),
+                   [&](stay_index a, stay_index b) { return stays[a].until < stays[b].until; });
+}
+
+bool scheduler::can_regenerate(const stay& each) const {
+  const recovery kind = source_.objects[each.target].comes_back;
+  return lives_.is_whole[each.target] == 0 && !is_unknown_before(each) &&
+         ((kind == recovery::expand && options_.allow_expand) ||
+          (kind == recovery::encode && options_.allow_encode));
+}
+
+double scheduler::load_ns(const stay& each) const { return options_.costs.load.at(bytes_of(each)); }
+
+double scheduler::regenerate_ns(const stay& each) const {
+  const bool expands = source_.objects[each.target].comes_back == recovery::expand;
+  return (expands ? options_.costs.expand : options_.costs.encode).at(bytes_of(each));
+}
+
+bool scheduler::is_unknown_before(const stay& each) const {
+  return source_.objects[each.target].identity == 0 && each.previous == no_stay;
+}
+
+timetable scheduler::run(room_tree room, std::vector<std::uint8_t> regenerates) {
+  const auto steps = static_cast<step_index>(source_.steps());
+  room_ = std::move(room);
+  result_ = {};
+  result_.issue.assign(stays_.size(), 0);
+  result_.regenerates = std::move(regenerates);
+  delays_.clear();
+  issue_ns_.assign(steps + 1, 0);
+  room_ready_ns_.assign(steps + 1, 0);
+  home_ready_ns_.assign(source_.objects.size(), 0);
+  next_load_ = next_write_ = 0;
+  latest_issue_ = horizon_ = 0;
+  period_ = 0;
+  clock_ns_ = read_free_ns_ = write_free_ns_ = 0;
+  for (step_index s = 0; s < steps; ++s) {
+    issue_ns_[s] = clock_ns_;
+    begin_writes(s);
+    bring(s);
+    const double begin = std::max({clock_ns_, ready_ns_, room_ready_ns_[s]});
+    result_.expected.stall_ns += begin - clock_ns_;
+    clock_ns_ = begin + source_.duration_ns[s];
+  }
+  result_.expected.resident_ns = lives_.begin_ns.back();
+  result_.expected.total_ns = clock_ns_;
+  result_.expected.peak_bytes = steps == 0
+                                    ? 0
+                                    : options_.capacity_bytes / page_bytes * page_bytes -
+                                          static_cast<std::uint64_t>(room_.least(0, steps)) * page_bytes;
+  return std::move(result_);
+}
+
+/// Write-backs that are asked for before step `s`. Their frames stay taken until the link is done with them,
+/// as far as the program leaves room for that; where it does not, it waits.
+void scheduler::begin_writes(step_index s) {
+  for (; next_write_ < writes_.size() && stays_[writes_[next_write_]].until <= s; ++next_write_) {
+    const stay& each = stays_[writes_[next_write_]];
+    const double cost = options_.costs.store.at(bytes_of(each));
+    write_free_ns_ = std::max(write_free_ns_, clock_ns_) + cost;
+    result_.expected.store_busy_ns += cost;
+    result_.expected.written_bytes += pages_as_bytes(each);
+    home_ready_ns_[each.target] = write_free_ns_;
+    const double due = lives_.begin_ns[s] + write_free_ns_ - clock_ns_;
+    const auto done = std::lower_bound(lives_.begin_ns.begin() + s, lives_.begin_ns.end() - 1, due);
+    const auto end = static_cast<step_index>(done - lives_.begin_ns.begin());
+    const step_index held = room_.first_short(s, end, each.pages);
+    room_.add(s, held, -std::int64_t{each.pages});
+    if (held < end) room_ready_ns_[held] = std::max(room_ready_ns_[held], write_free_ns_);
+  }
+}
+
+/// Everything that step `s` needs and has not got. Regeneration comes on top of the step's own time.
+void scheduler::bring(step_index s) {
+  ready_ns_ = 0;
+  const std::size_t first = next_load_;
+  while (next_load_ < loads_.size() && stays_[loads_[next_load_]].first == s) ++next_load_;
+  for (std::size_t i = first; i < next_load_; ++i) {
+    const stay& each = stays_[loads_[i]];
+    if (result_.regenerates[loads_[i]] == 0) continue;
+    result_.issue[loads_[i]] = s;
+    clock_ns_ = std::max(clock_ns_, room_ready_ns_[s]) + regenerate_ns(each);
+    const bool expands = source_.objects[each.target].comes_back == recovery::expand;
+    (expands ? result_.expected.expanded_bytes : result_.expected.encoded_bytes) += pages_as_bytes(each);
+  }
+  for (std::size_t i = first; i < next_load_; ++i) {
+    if (result_.regenerates[loads_[i]] == 0) load(loads_[i]);
+  }
+}
+
+void scheduler::load(stay_index i) {
+  const stay& each = stays_[i];
+  const step_index issue = choose_issue(each);
+  result_.issue[i] = latest_issue_ = issue;
+  room_.add(issue, each.first, -std::int64_t{each.pages});
+  const double cost = load_ns(each);
+  const double begin = std::max({issue_ns_[issue], room_ready_ns_[issue], home_ready_ns_[each.target]});
+  if (begin > read_free_ns_) ++period_;
+  read_free_ns_ = std::max(begin, read_free_ns_) + cost;
+  result_.expected.load_busy_ns += cost;
+  result_.expected.loaded_bytes += pages_as_bytes(each);
+  const double wait = read_free_ns_ - std::max(clock_ns_, ready_ns_);
+  delays_.push_back({i, period_, std::max(wait, 0.0)});
+  ready_ns_ = std::max(ready_ns_, read_free_ns_);
+}
+
+/// As early as there is room without a gap until the step that needs it, but neither before the load in front
+/// of it, nor long before the link can get to it, nor beyond the horizon.
+step_index scheduler::choose_issue(const stay& each) {
+  if (is_unknown_before(each)) return each.first;
+  const double slack = options_.horizon_ns / 4;
+  const double not_before = std::max(issue_ns_[each.first] - options_.horizon_ns, read_free_ns_ - slack);
+  while (horizon_ < each.first && issue_ns_[horizon_] < not_before) ++horizon_;
+  step_index begin = std::max(latest_issue_, horizon_);
+  if (each.previous != no_stay) begin = std::max(begin, stays_[each.previous].until);
+  return room_.earliest(std::min(begin, each.first), each.first, each.pages);
+}
+
+bool choose_regenerations(const scheduler& schedule, const std::vector<stay>& stays,
+                          std::vector<std::uint8_t>& regenerates) {
+  // Regenerating must save clearly more than it costs: the forecast is not exact.
+  constexpr double margin = 1.1;
+  const std::vector<load_delay>& delays = schedule.delays();
+  std::vector<double> remaining(delays.size() + 1);  // waits from here to the end of the busy period
+  for (std::size_t i = delays.size(); i-- > 0;) {
+    const bool goes_on = i + 1 < delays.size() && delays[i + 1].period == delays[i].period;
+    remaining[i] = delays[i].wait_ns + (goes_on ? remaining[i + 1] : 0);
+  }
+  bool added = false;
+  double credit = 0;  // waits that earlier choices in this period will remove
+  std::vector<stay_index> candidates;
+  for (std::size_t i = 0; i < delays.size(); ++i) {
+    if (i == 0 || delays[i].period != delays[i - 1].period) {
+      credit = 0;
+      candidates.clear();
+    }
+    if (schedule.can_regenerate(stays[delays[i].load])) candidates.push_back(delays[i].load);
+    while (delays[i].wait_ns > credit && !candidates.empty()) {
+      const stay& last = stays[candidates.back()];
+      if (remaining[i] - credit < margin * schedule.regenerate_ns(last)) break;
+      credit += schedule.load_ns(last) + schedule.regenerate_ns(last);
+      regenerates[candidates.back()] = 1;
+      candidates.pop_back();
+      added = true;
+    }
+    credit -= std::min(credit, delays[i].wait_ns);
+  }
+  return added;
+}
+
+}  // namespace halocline::memory::plan
