@@ -140,7 +140,10 @@ template <typename ValueT>
 void bind_params(nb::module_& module);
 void bind_keys(nb::module_& module);
 void bind_client(nb::module_& module);
+void bind_memory_options(nb::module_& module);
+void bind_plan(nb::module_& module);
 void bind_engine(nb::module_& module);
+void bind_memory(nb::module_& module);
 void bind_plaintext(nb::module_& module);
 void bind_trace(nb::module_& module);
 void bind_io(nb::module_& module);

@@ -14,13 +14,15 @@ namespace {
 using ckks::evaluator;
 
 bound_engine make_engine(const params::parameters& p, const std::string& device, std::size_t budget_bytes,
-                         const std::string& policy, unsigned threads, bool keep_seeds) {
+                         const std::string& policy, unsigned threads, bool keep_seeds,
+                         const memory::runtime_options& memory) {
   ckks::engine_options options;
   options.device = device;
   options.budget_bytes = budget_bytes;
   options.policy = policy;
   options.threads = threads;
   options.keep_seeds = keep_seeds;
+  options.memory = memory;
   const nb::gil_scoped_release released;
   auto engine = std::make_unique<ckks::engine>(p, options);
   return {std::make_shared<domain>(engine->ctx_handle()), std::move(engine)};
@@ -55,6 +57,8 @@ nb::dict statistics(const bound_engine& self) {
   out["live_bytes"] = s.live_bytes;
   out["peak_bytes"] = s.peak_bytes;
   out["cached_bytes"] = s.cached_bytes;
+  out["fast_bytes"] = s.fast_bytes;
+  out["peak_fast_bytes"] = s.peak_fast_bytes;
   out["allocations"] = s.allocations;
   out["frees"] = s.frees;
   out["live_buffers"] = s.live_buffers;
@@ -208,7 +212,7 @@ void bind_rotations(nb::class_<bound_engine>& type) {
 void bind_engine(nb::module_& module) {
   nb::class_<bound_engine> type(module, "Engine");
   type.def_static("make", make_engine, nb::arg("params"), nb::arg("device"), nb::arg("budget_bytes"),
-                  nb::arg("policy"), nb::arg("threads"), nb::arg("keep_seeds"))
+                  nb::arg("policy"), nb::arg("threads"), nb::arg("keep_seeds"), nb::arg("memory"))
       .def_prop_ro("params", [](const bound_engine& self) { return self.value->parameters(); })
       .def_prop_ro("is_ghost", [](const bound_engine& self) { return self.value->is_ghost(); })
       .def("add_key", add_key, nb::arg("keys"), nb::arg("galois_element"))

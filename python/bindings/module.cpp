@@ -36,6 +36,8 @@ void translate(const std::exception_ptr& thrown, void* /*unused*/) {
     raise("IoError", e.what());
   } catch (const device_error& e) {
     raise("DeviceError", e.what());
+  } catch (const cancelled& e) {
+    raise("Cancelled", e.what());
   } catch (const error& e) {
     raise("Error", e.what());
   } catch (const std::bad_alloc&) {
@@ -70,9 +72,12 @@ NB_MODULE(_core, module) {
   python::bind_params(module);
   python::bind_keys(module);
   python::bind_client(module);
+  python::bind_memory_options(module);
   python::bind_engine(module);
   python::bind_plaintext(module);
   python::bind_trace(module);
+  python::bind_plan(module);
+  python::bind_memory(module);
   python::bind_io(module);
   python::bind_circuits(module);
 }

@@ -99,6 +99,8 @@ class EncodedCircuit(ABC):
         if level not in kept:
             how = _core.Encoding(self._mode, level, self._slots, self._baby_count, self._compact)
             kept[level] = self._make(engine._core, how)
+            if engine.is_ghost:
+                engine._encoded_log.append((self, level))
         return kept[level]
 
     def _apply(self, inputs: Sequence[Ciphertext]) -> list[Ciphertext]:

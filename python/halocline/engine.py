@@ -5,21 +5,27 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from . import _core
 from ._values import byte_count, expect, integer, kind_of, positive
+from .budget import MemoryBudget, MemoryOptions, budget_of
 from .ciphertext import Ciphertext, bind_all
 from .circuits import Circuits
 from .client import Client, Progress
 from .errors import InvalidArgument, NotPicklable, WrongType
 from .keys import EvaluationKeys, KeyPlan
 from .params import Params, expect_same
+from .planned_run import Arguments, Prepared, ProgramPlanner, load_plan
 from .trace import Trace
 
 ResultT = TypeVar("ResultT")
+
+PlanLike = Any
+"""A plan that `plan_trace` made or `last_plan` gave, or the path of a file with one."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,11 +39,17 @@ class RunReport:
     stall_seconds: float
     """Waiting for bytes; 0 where nothing moves."""
     bytes_moved: dict[str, int]
-    """Bytes moved per link during the run; empty where nothing moves."""
+    """Bytes per way of moving during the run; empty where nothing moves. loaded: from the slow tier;
+    written: ciphertexts written back; populated: first copies of keys and plaintexts on the slow tier;
+    expanded, encoded: made again from seeds and coefficients."""
     peak_bytes: int
-    """Largest sum of live bytes during the run, everything that was there before it included."""
+    """Largest sum of live bytes during the run, on whatever tier, with what was there before it."""
     steps: int
     """Backend operations."""
+    peak_fast_bytes: int = 0
+    """Most bytes of the fast tier in use or kept for re-use during the run; never above the budget."""
+    followed_plan: bool = False
+    """Whether the run followed a plan to its end."""
 
 
 class Engine(Circuits):
@@ -46,10 +58,14 @@ class Engine(Circuits):
     params: parameters of everything that it computes with.
     keys: what `client.evaluation_keys(...)` returned, or None for programs that need none.
     device: "cpu", or "ghost", which executes shapes, levels, scales and allocations but no arithmetic.
-    memory: budget of the device's memory: bytes, or text such as "2GiB". None is unlimited.
-    policy: how memory is managed. "resident" keeps everything in the device's memory.
+    memory: budget of the device's memory: bytes, or text such as "2GiB", or a `MemoryBudget` that several
+        engines share. None is unlimited.
+    policy: how memory is managed. "resident" keeps everything in the device's memory; "planned" moves keys,
+        plaintexts and ciphertexts between memory and a file ahead of need, as a ghost pass of each program
+        tells; "lru" does so without looking ahead. docs/concepts/policies.md has all of them.
     threads: worker threads; all processors unless given.
     keep_seeds: keep seeded keys seeded, with half the bytes, and expand them at each use.
+    memory_options: the slow tier and constants of policies.
 
     Ciphertexts keep the engine alive that they are bound to; objects may be dropped in any order. Calls from
     several threads are safe and take turns.
@@ -60,11 +76,12 @@ class Engine(Circuits):
         params: Params,
         keys: EvaluationKeys | None = None,
         device: str = "cpu",
-        memory: int | str | None = None,
+        memory: int | str | MemoryBudget | None = None,
         policy: str = "resident",
         *,
         threads: int | None = None,
         keep_seeds: bool = False,
+        memory_options: MemoryOptions | None = None,
         progress: Progress | None = None,
     ) -> None:
         self._params = expect(params, Params, "Engine", "use Engine(params, keys)")
@@ -78,10 +95,23 @@ class Engine(Circuits):
             expect_same(params, [("the key bundle", keys.params)], "Engine")
         self._device = expect(device, str, "Engine: device")
         self._policy = expect(policy, str, "Engine: policy")
-        self._budget = byte_count(memory, "Engine: memory")
+        self._budget, shared = budget_of(memory, "Engine: memory")
+        self._keep_seeds = bool(keep_seeds)
+        options = expect(memory_options or MemoryOptions(), MemoryOptions, "Engine: memory_options")
         workers = 0 if threads is None else integer(threads, "Engine: threads", 1, 1024)
-        self._core = _core.Engine.make(params._core, device, self._budget, policy, workers, bool(keep_seeds))
+        self._core = _core.Engine.make(
+            params._core,
+            device,
+            self._budget,
+            policy,
+            workers,
+            self._keep_seeds,
+            options._bind(policy == "planned", shared),
+        )
         self._last_run: RunReport | None = None
+        self._encoded_log: list[tuple[Any, int]] = []
+        self._planner = ProgramPlanner(self) if policy == "planned" and self._core.moves else None
+        self._last_plan: _core.Plan | None = None
         if keys is not None:
             self.add_keys(keys, progress)
 
@@ -116,8 +146,22 @@ class Engine(Circuits):
 
     @property
     def budget_bytes(self) -> int:
-        """Bytes of the device's memory that may be live; 0 is unlimited."""
+        """Bytes of the device's memory that may be used; 0 is unlimited."""
         return self._budget
+
+    def set_budget(self, memory: int | str) -> None:
+        """Changes the budget now; what no step needs leaves the memory until it is met.
+
+        A plan that is being followed and needs more is given up: the program goes on under `lru`. Raises
+        OutOfMemory, and keeps the old budget, when what is in use does not fit.
+        """
+        size = byte_count(memory, "set_budget")
+        self._core.set_budget(size)
+        self._budget = size
+
+    def cancel(self) -> None:
+        """Makes the engine's next step, in whatever thread, raise Cancelled. Its objects are unharmed."""
+        self._core.cancel()
 
     @property
     def is_ghost(self) -> bool:
@@ -145,24 +189,98 @@ class Engine(Circuits):
         expect_same(self._params, [("the ciphertext", ciphertext.params)], "to(engine)")
         return Ciphertext(self._core.load(ciphertext._core), self, ciphertext.is_real)
 
-    def run(self, program: Callable[..., ResultT], *args: Any, **kwargs: Any) -> ResultT:
+    def run(
+        self, program: Callable[..., ResultT], *args: Any, plan: PlanLike | None = None, **kwargs: Any
+    ) -> ResultT:
         """`program(*args, **kwargs)` with every ciphertext in the arguments bound to this engine.
 
         Ciphertexts inside lists, tuples and dictionaries are bound too; other arguments are passed on as they
         are. `last_run` says what the run took.
+
+        Under policy "planned" with a budget, the program is first called with ciphertexts without contents on
+        a ghost of this engine, a plan is made from what it touches, and the run follows it. Plans are kept
+        per program and shapes of the arguments. Ciphertexts must be arguments: a program that uses others,
+        bound to this engine, cannot be planned. What cannot be planned, or does something else than
+        its plan, runs under "lru" and warns (PlanDivergence). `plan`: a plan or the path of one, instead.
+        Raises OutOfMemory that states the minimum when the budget is too small for the largest step.
         """
         if not callable(program):
             raise WrongType(f"run: got {kind_of(program)}, expected a function of ciphertexts")
-        bound = [bind_all(each, self._bind) for each in args]
+        bound = tuple(bind_all(each, self._bind) for each in args)
         named = {name: bind_all(each, self._bind) for name, each in kwargs.items()}
+        prepared, plan_seconds = self._prepare(program, (bound, named), plan)
         self.reset_peak()
-        steps_before = self.stats()["steps"]
+        steps_before, moved_before = self.stats()["steps"], self._core.movement()
         begin = time.perf_counter()
-        result = program(*bound, **named)
+        if self._planner is not None:
+            result = self._planner.call(prepared, program, (bound, named))
+        else:
+            result = program(*bound, **named)
         seconds = time.perf_counter() - begin
-        after = self.stats()
-        self._last_run = RunReport(seconds, 0.0, 0.0, {}, after["peak_bytes"], after["steps"] - steps_before)
+        after, moved = self.stats(), self._core.movement()
+        change = {name: moved[name] - moved_before[name] for name in moved}
+        kinds = ("loaded", "written", "populated", "expanded", "encoded")
+        self._last_run = RunReport(
+            seconds=seconds,
+            plan_seconds=plan_seconds,
+            stall_seconds=change["stall_seconds"] + change["regenerate_seconds"],
+            bytes_moved={kind: change[f"{kind}_bytes"] for kind in kinds} if self._core.moves else {},
+            peak_bytes=after["peak_bytes"],
+            steps=after["steps"] - steps_before,
+            peak_fast_bytes=after["peak_fast_bytes"],
+            followed_plan=prepared is not None and change["divergences"] == 0,
+        )
         return result
+
+    def _prepare(
+        self, program: Callable[..., Any], arguments: Arguments, plan: PlanLike | None
+    ) -> tuple[Prepared | None, float]:
+        """The plan to follow, and the seconds that it took to have it."""
+        begin = time.perf_counter()
+        if self._planner is None:
+            if plan is not None:
+                raise InvalidArgument(
+                    f"run: the engine's policy is '{self._policy}'; plans are followed under 'planned'"
+                )
+            return None, 0.0
+        if plan is not None:
+            prepared: Prepared | None = Prepared(load_plan(plan, self._plan_context()))
+        elif self._budget == 0:
+            return None, 0.0
+        else:
+            prepared = self._planner.plan_for(program, arguments)
+        self._last_plan = None if prepared is None else prepared.plan
+        return prepared, time.perf_counter() - begin
+
+    def program(self, function: Callable[..., ResultT]) -> Callable[..., ResultT]:
+        """Decorator: calls of the function become `engine.run(function, ...)`; its plans are kept.
+
+        @engine.program
+        def score(x):
+            return x * x + x.rotate(1)
+        """
+
+        @functools.wraps(function)
+        def planned(*args: Any, **kwargs: Any) -> ResultT:
+            return self.run(function, *args, **kwargs)
+
+        return planned
+
+    def _plan_context(self) -> str:
+        """What a plan's program ran with; a plan is refused by engines with another one."""
+        seeds = "seeded keys" if self._keep_seeds else "expanded keys"
+        return f"{self._params.fingerprint} {self._device} {seeds}"
+
+    def _ghost_twin(self, keys: list[tuple[int, int]]) -> Engine:
+        """A ghost engine with keys of the same sizes, which keeps what this one keeps."""
+        twin = Engine(self._params, device="ghost", policy="planned", keep_seeds=self._keep_seeds)
+        twin._core.prepare_keys(keys)
+        return twin
+
+    def _take_encoded(self) -> list[tuple[Any, int]]:
+        """Circuits and levels that were encoded for this engine since the last call."""
+        taken, self._encoded_log = self._encoded_log, []
+        return taken
 
     @property
     def last_run(self) -> RunReport | None:

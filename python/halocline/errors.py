@@ -57,5 +57,13 @@ class DeviceError(Error, RuntimeError):
     """A device or its driver failed, or a backend lacks an operation."""
 
 
+class Cancelled(Error):
+    """The work was given up because somebody asked for it (`engine.cancel()`)."""
+
+
+class PlanDivergence(UserWarning):
+    """A program did something else than its plan, or could not be planned: it was finished under `lru`."""
+
+
 class NotPicklable(Error, TypeError):
     """An object that must not leave its process, such as a client with its secret key, was pickled."""

@@ -86,4 +86,15 @@ std::vector<key_request> engine::needed_keys() const {
   return recorded_->requests();
 }
 
+std::map<std::uint64_t, key_use> engine::take_key_uses() {
+  HALOCLINE_EXPECTS(is_ghost(), invalid_argument,
+                    "key uses: only an engine on the ghost device records which keys a program uses");
+  std::map<std::uint64_t, key_use> uses;
+  for (const auto& [element, count] : recorded_->uses()) uses[element].switches = count;
+  for (const auto& [element, count] : evaluator_->lone_rotations()) uses[element].rotations = count;
+  recorded_->reset_uses();
+  evaluator_->reset_lone_rotations();
+  return uses;
+}
+
 }  // namespace halocline::ckks

@@ -40,7 +40,24 @@ evaluator::evaluator(context& ctx, key_set& keys, maintenance mode)
     : ctx_(ctx), keys_(keys), mode_(mode), encoder_(ctx) {}
 
 ciphertext evaluator::rotate(const ciphertext& a, std::int64_t steps) {
-  return std::move(rotate_hoisted(a, {&steps, 1}).front());
+  const std::uint64_t element = ctx_.parameters().galois_element(steps);
+  ++lone_rotations_[element];
+  const auto route = routes_.find(element);
+  if (route == routes_.end()) return std::move(rotate_hoisted(a, {&steps, 1}).front());
+  check(ctx_, a, "rotate");
+  require_rotatable(a, "rotate");
+  ciphertext result;
+  for (const std::uint64_t part_element : route->second) {
+    const ciphertext& source = result.parts.empty() ? a : result;
+    const rns::raised_digits digits = rns::mod_up(ctx_.ring(), ctx_.converter(), part(source, 1));
+    result = apply_galois(ctx_, keys_, source, digits, part_element);
+  }
+  return result;
+}
+
+void evaluator::set_routes(key_routes routes) {
+  check_routes(ctx_.parameters(), routes);
+  routes_ = std::move(routes);
 }
 
 std::vector<ciphertext> evaluator::rotate_hoisted(const ciphertext& a, std::span<const std::int64_t> steps) {

@@ -19,6 +19,7 @@ const evaluation_key& recording_key_set::get(std::uint64_t galois_element, unsig
   const params::parameters& parameters = ghost_.parameters();
   HALOCLINE_EXPECTS(level <= parameters.max_level(), invalid_argument, "key for level ", level,
                     "; the highest level is ", parameters.max_level());
+  ++uses_[galois_element];
   unsigned& highest = levels_.try_emplace(galois_element, level).first->second;
   highest = std::max(highest, level);
   const evaluation_key& key = keys_[galois_element];

@@ -10,6 +10,7 @@
 #include "halocline/memory/policy/size_history.hpp"
 #include "halocline/memory/tier.hpp"
 #include "halocline/memory/tier/arena_tier.hpp"
+#include "halocline/memory/tier/caching_tier.hpp"
 #include "halocline/memory/tier/file_store.hpp"
 #include "memory/buffer_state.hpp"
 #include "memory/clock.hpp"
@@ -23,6 +24,9 @@ namespace {
 
 std::unique_ptr<tier> make_device(const runtime_options& options, const policy_traits& traits) {
   if (options.ghost) return make_ghost_tier();
+  if (traits.reuse == block_reuse::smallest_fit) {
+    return std::make_unique<caching_tier>(make_host_tier(0));
+  }
   const bool limited = options.budget_bytes != 0;
   return make_host_tier(limited ? std::min(options.cache_bytes, options.budget_bytes) : options.cache_bytes);
 }

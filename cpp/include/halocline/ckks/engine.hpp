@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -66,6 +67,9 @@ class engine {
   /// The keys that a ghost run asked for, each with the highest level.
   /// @throws invalid_argument unless this is a ghost
   [[nodiscard]] std::vector<key_request> needed_keys() const;
+  /// How often the programs of a ghost used each key since the last call.
+  /// @throws invalid_argument unless this is a ghost
+  [[nodiscard]] std::map<std::uint64_t, key_use> take_key_uses();
 
  private:
   engine_options options_;

@@ -8,6 +8,7 @@
 
 #include "halocline/ckks/ciphertext.hpp"
 #include "halocline/ckks/encoder.hpp"
+#include "halocline/ckks/key_routes.hpp"
 #include "halocline/ckks/key_set.hpp"
 #include "halocline/ckks/plaintext.hpp"
 
@@ -77,7 +78,7 @@ class evaluator {
   /// To `level` and exactly `scale`. Needs one level more than `level` unless the scale is already right.
   [[nodiscard]] ciphertext adjust(const ciphertext& a, unsigned level, double scale);
 
-  /// Slots rotated to the left by `steps` (negative: to the right).
+  /// Slots rotated to the left by `steps` (negative: to the right). Follows a route, if there is one.
   [[nodiscard]] ciphertext rotate(const ciphertext& a, std::int64_t steps);
   /// The same ciphertext rotated by each step; the decomposition is done once (hoisting; Halevi, Shoup 2018).
   [[nodiscard]] std::vector<ciphertext> rotate_hoisted(const ciphertext& a,
@@ -87,7 +88,19 @@ class evaluator {
   /// sum_{i < count} rotate(a, i * stride) with about log2(count) key switches.
   [[nodiscard]] ciphertext inner_sum(const ciphertext& a, std::int64_t stride, std::uint32_t count);
 
+  /// Makes lone rotations by some keys of others from now on; see `key_routes`.
+  /// @throws invalid_argument as `check_routes`
+  void set_routes(key_routes routes);
+  /// Lone rotations so far by Galois element, routed or not.
+  [[nodiscard]] const std::map<std::uint64_t, std::uint64_t>& lone_rotations() const noexcept {
+    return lone_rotations_;
+  }
+  /// Begins to count them anew.
+  void reset_lone_rotations() { lone_rotations_.clear(); }
+
  private:
+  key_routes routes_;
+  std::map<std::uint64_t, std::uint64_t> lone_rotations_;
   context& ctx_;
   key_set& keys_;
   maintenance mode_;

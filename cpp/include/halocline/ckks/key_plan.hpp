@@ -26,12 +26,17 @@ class recording_key_set final : public key_set {
   [[nodiscard]] const evaluation_key& get(std::uint64_t galois_element, unsigned level) override;
   [[nodiscard]] bool contains(std::uint64_t, unsigned) const override { return true; }
   [[nodiscard]] std::vector<key_request> list() const override { return requests(); }
+  /// How often each key was asked for.
+  [[nodiscard]] const std::map<std::uint64_t, std::uint64_t>& uses() const noexcept { return uses_; }
+  /// Forgets how often keys were asked for.
+  void reset_uses() { uses_.clear(); }
   /// Keys that were asked for, ascending by element, each with the highest level.
   [[nodiscard]] std::vector<key_request> requests() const;
 
  private:
   context& ghost_;
   std::map<std::uint64_t, unsigned> levels_;
+  std::map<std::uint64_t, std::uint64_t> uses_;
   std::map<std::uint64_t, evaluation_key> keys_;
 };
 

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/ckks/key_routes.hpp"
+
+#include <optional>
+
+#include "halocline/ckks/key_set.hpp"
+#include "halocline/core/expects.hpp"
+
+namespace halocline::ckks {
+namespace {
+
+/// Rotation steps of hot keys, modulo the number of slots, and their elements.
+using hot_keys = std::map<std::uint64_t, std::uint64_t>;
+
+std::optional<std::uint64_t> step_of(const params::parameters& parameters, std::uint64_t element) {
+  const std::optional<std::int64_t> step = rotation_of(parameters, element);
+  if (!step) return std::nullopt;
+  const auto slots = static_cast<std::int64_t>(parameters.slots());
+  return static_cast<std::uint64_t>((*step + slots) % slots);
+}
+
+/// Two hot keys whose steps add up to `step`.
+std::optional<std::vector<std::uint64_t>> split(const hot_keys& hot, std::uint64_t step,
+                                                std::uint64_t slots) {
+  for (const auto& [first, element] : hot) {
+    const auto second = hot.find((step + slots - first) % slots);
+    if (second != hot.end()) return std::vector<std::uint64_t>{element, second->second};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+key_routes suggest_routes(const params::parameters& parameters, const std::map<std::uint64_t, key_use>& uses,
+                          const route_costs& costs, std::uint64_t hot_switches) {
+  hot_keys hot;
+  for (const auto& [element, use] : uses) {
+    const auto step = step_of(parameters, element);
+    if (step && use.switches >= hot_switches) hot.emplace(*step, element);
+  }
+  key_routes routes;
+  if (costs.switch_ns >= costs.load_ns) return routes;
+  for (const auto& [element, use] : uses) {
+    if (use.switches >= hot_switches || use.rotations != use.switches) continue;
+    const auto step = step_of(parameters, element);
+    if (!step) continue;
+    if (auto parts = split(hot, *step, parameters.slots())) routes.emplace(element, std::move(*parts));
+  }
+  return routes;
+}
+
+void check_routes(const params::parameters& parameters, const key_routes& routes) {
+  const std::uint64_t order = 2 * static_cast<std::uint64_t>(parameters.n());
+  for (const auto& [element, parts] : routes) {
+    std::uint64_t product = 1;
+    for (const std::uint64_t part : parts) {
+      HALOCLINE_EXPECTS(!routes.contains(part), invalid_argument, "routes: the part ", part, " of ", element,
+                        " is routed itself");
+      product = product * (part % order) % order;
+    }
+    HALOCLINE_EXPECTS(!parts.empty() && product == element, invalid_argument, "routes: the parts of ",
+                      element, " multiply to ", product, " modulo ", order);
+  }
+}
+
+}  // namespace halocline::ckks

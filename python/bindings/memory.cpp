@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an engine lets a program say about memory: options, budgets, plans.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "bindings.hpp"
+#include "halocline/ckks/recipes.hpp"
+#include "halocline/memory/budget.hpp"
+#include "halocline/memory/plan/planner.hpp"
+#include "halocline/memory/policy/decision_file.hpp"
+
+namespace halocline::python {
+namespace {
+
+using memory::runtime_options;
+
+void set_decisions(runtime_options& options, const std::string& text) {
+  options.constants.decisions =
+      std::make_shared<const std::vector<std::uint8_t>>(memory::decisions_from_text(text));
+}
+
+/// Names the components of an argument of a program, so that plans find them.
+void name_input(bound_engine& engine, const bound_ciphertext& ct, std::uint64_t ordinal) {
+  memory::runtime& runtime = engine.where->ctx->runtime();
+  for (std::size_t i = 0; i < ct.value.parts.size(); ++i) {
+    runtime.set_identity(ct.value.parts[i].data(), ckks::identity_of("input", ordinal, i));
+  }
+}
+
+/// A plan for a trace of the engine's ghost, with the costs that the engine has measured.
+memory::plan::plan make_plan(const bound_engine& engine, const memory::trace& recorded,
+                             std::uint64_t capacity, const std::string& parameters) {
+  const nb::gil_scoped_release released;
+  memory::plan::planner_options options;
+  options.capacity_bytes = capacity;
+  options.costs = engine.where->ctx->runtime().measured_costs();
+  options.parameters = parameters;
+  return memory::plan::make_plan(memory::plan::make_program(recorded, options.costs), options);
+}
+
+void begin_plan(bound_engine& engine, const memory::plan::plan& plan) {
+  locked(*engine.where,
+         [&] { engine.where->ctx->runtime().begin_plan(std::make_shared<const memory::plan::plan>(plan)); });
+}
+
+std::tuple<std::size_t, bool, std::string> end_plan(bound_engine& engine) {
+  const memory::plan_outcome outcome = engine.where->ctx->runtime().end_plan();
+  return {outcome.steps_followed, outcome.diverged, outcome.reason};
+}
+
+/// Galois element -> (key switches, of those lone rotations).
+std::map<std::uint64_t, std::tuple<std::uint64_t, std::uint64_t>> take_key_uses(bound_engine& ghost) {
+  std::map<std::uint64_t, std::tuple<std::uint64_t, std::uint64_t>> rows;
+  for (const auto& [element, use] : ghost.value->take_key_uses()) {
+    rows.emplace(element, std::make_tuple(use.switches, use.rotations));
+  }
+  return rows;
+}
+
+ckks::key_routes suggest_routes(bound_engine& engine,
+                                const std::map<std::uint64_t, std::tuple<std::uint64_t, std::uint64_t>>& uses,
+                                double switch_ns, double load_ns) {
+  std::map<std::uint64_t, ckks::key_use> counted;
+  for (const auto& [element, row] : uses) counted[element] = {std::get<0>(row), std::get<1>(row)};
+  return ckks::suggest_routes(engine.value->parameters(), counted, {switch_ns, load_ns});
+}
+
+nb::dict movement(const bound_engine& engine) {
+  const memory::movement m = engine.where->ctx->runtime().statistics().moved;
+  const memory::store_stats link = engine.where->ctx->runtime().slow_statistics();
+  nb::dict out;
+  out["loads"] = m.loads;
+  out["loaded_bytes"] = m.loaded_bytes;
+  out["written_bytes"] = m.written_bytes;
+  out["populated_bytes"] = m.populated_bytes;
+  out["expanded_bytes"] = m.expanded_bytes;
+  out["encoded_bytes"] = m.encoded_bytes;
+  out["evictions"] = m.evictions;
+  out["prefetches"] = m.prefetches;
+  out["divergences"] = m.divergences;
+  out["stall_seconds"] = static_cast<double>(m.stall_ns) * 1e-9;
+  out["regenerate_seconds"] = static_cast<double>(m.regenerate_ns) * 1e-9;
+  out["read_busy_seconds"] = static_cast<double>(link.read_busy_ns) * 1e-9;
+  out["write_busy_seconds"] = static_cast<double>(link.written_busy_ns) * 1e-9;
+  return out;
+}
+
+void bind_options(nb::module_& module) {
+  nb::class_<memory::memory_budget>(module, "MemoryBudget")
+      .def(nb::init<std::size_t>(), nb::arg("capacity"))
+      .def_prop_ro("capacity", &memory::memory_budget::capacity)
+      .def_prop_ro("used", &memory::memory_budget::used)
+      .def_prop_ro("peak", &memory::memory_budget::peak);
+  nb::class_<runtime_options>(module, "MemoryOptions")
+      .def(nb::init<>())
+      .def_rw("shared_budget", &runtime_options::shared_budget, nb::arg("value").none())
+      .def_rw("tier_folder", &runtime_options::tier_folder)
+      .def_rw("tier_limit_bytes", &runtime_options::tier_limit_bytes)
+      .def_rw("keep_sources", &runtime_options::keep_sources)
+      .def_prop_rw(
+          "history_length", [](const runtime_options& o) { return o.constants.history_length; },
+          [](runtime_options& o, std::size_t n) { o.constants.history_length = n; })
+      .def_prop_rw(
+          "history_needed", [](const runtime_options& o) { return o.constants.history_needed; },
+          [](runtime_options& o, std::size_t n) { o.constants.history_needed = n; })
+      .def_prop_rw(
+          "range_limit", [](const runtime_options& o) { return o.constants.range_limit; },
+          [](runtime_options& o, std::uint64_t n) { o.constants.range_limit = n; })
+      .def("set_decisions", set_decisions, nb::arg("text"));
+}
+
+}  // namespace
+
+void bind_memory(nb::module_& module) {
+  auto engine = nb::borrow<nb::class_<bound_engine>>(module.attr("Engine"));
+  engine.def("name_input", name_input, nb::arg("ciphertext"), nb::arg("ordinal"))
+      .def("make_plan", make_plan, nb::arg("trace"), nb::arg("capacity"), nb::arg("parameters"))
+      .def("begin_plan", begin_plan, nb::arg("plan"))
+      .def("end_plan", end_plan)
+      .def("take_key_uses", take_key_uses)
+      .def("suggest_routes", suggest_routes, nb::arg("uses"), nb::arg("switch_ns"), nb::arg("load_ns"))
+      .def(
+          "set_routes",
+          [](bound_engine& self, const ckks::key_routes& routes) {
+            locked(*self.where, [&] { self.value->evaluate().set_routes(routes); });
+          },
+          nb::arg("routes"))
+      .def("movement", movement)
+      .def_prop_ro("moves", [](const bound_engine& self) { return self.where->ctx->runtime().moves(); })
+      .def(
+          "set_budget",
+          [](bound_engine& self, std::size_t bytes) {
+            locked(*self.where, [&] { self.where->ctx->runtime().set_budget(bytes); });
+          },
+          nb::arg("bytes"))
+      .def("cancel", [](const bound_engine& self) { self.where->ctx->runtime().cancel(); });
+}
+
+void bind_memory_options(nb::module_& module) { bind_options(module); }
+
+}  // namespace halocline::python

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/map.h>
+
+#include <span>
+
+#include "bindings.hpp"
+#include "halocline/ckks/key_routes.hpp"
+#include "halocline/memory/plan/planner.hpp"
+
+namespace halocline::python {
+namespace {
+
+using memory::plan::forecast;
+using memory::plan::plan;
+
+nb::bytes bytes_of(const plan& source) {
+  const std::vector<std::byte> bytes = memory::plan::to_bytes(source);
+  return nb::bytes(bytes.data(), bytes.size());
+}
+
+plan from_bytes(const nb::bytes& bytes) {
+  return memory::plan::plan_from_bytes(std::as_bytes(std::span(bytes.c_str(), bytes.size())));
+}
+
+ckks::key_routes compositions_of(const plan& source) {
+  ckks::key_routes routes;
+  for (const memory::plan::composition& each : source.compositions) routes[each.element] = each.parts;
+  return routes;
+}
+
+void set_compositions(plan& target, const ckks::key_routes& routes) {
+  target.compositions.clear();
+  for (const auto& [element, parts] : routes) target.compositions.push_back({element, parts});
+}
+
+template <typename MemberT>
+auto expected(MemberT member) {
+  return [member](const plan& source) { return source.expected.*member; };
+}
+
+}  // namespace
+
+void bind_plan(nb::module_& module) {
+  nb::class_<plan>(module, "Plan")
+      .def_static("from_bytes", from_bytes, nb::arg("data"))
+      .def("to_bytes", bytes_of)
+      .def_ro("parameters", &plan::parameters)
+      .def_ro("capacity_bytes", &plan::capacity_bytes)
+      .def_prop_ro("steps", &plan::steps)
+      .def_prop_ro("directives", [](const plan& source) { return source.directives.size(); })
+      .def_prop_ro("objects", [](const plan& source) { return source.objects.size(); })
+      .def_prop_ro("compositions", compositions_of)
+      .def("set_compositions", set_compositions, nb::arg("routes"))
+      .def_prop_ro("footprint_bytes", expected(&forecast::footprint_bytes))
+      .def_prop_ro("minimum_bytes", expected(&forecast::minimum_bytes))
+      .def_prop_ro("peak_bytes", expected(&forecast::peak_bytes))
+      .def_prop_ro("loaded_bytes", expected(&forecast::loaded_bytes))
+      .def_prop_ro("written_bytes", expected(&forecast::written_bytes))
+      .def_prop_ro("expanded_bytes", expected(&forecast::expanded_bytes))
+      .def_prop_ro("encoded_bytes", expected(&forecast::encoded_bytes))
+      .def_prop_ro("lower_bound_bytes", expected(&forecast::lower_bound_bytes))
+      .def_prop_ro("resident_ns", expected(&forecast::resident_ns))
+      .def_prop_ro("total_ns", expected(&forecast::total_ns))
+      .def_prop_ro("stall_ns", expected(&forecast::stall_ns))
+      .def_prop_ro("load_busy_ns", expected(&forecast::load_busy_ns))
+      .def_prop_ro("store_busy_ns", expected(&forecast::store_busy_ns))
+      .def_prop_ro("gap", [](const plan& source) { return source.expected.gap(); });
+}
+
+}  // namespace halocline::python

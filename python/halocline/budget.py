@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How an engine may use memory: budgets that engines share, the slow tier, constants of policies."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+from . import _core
+from ._values import byte_count, expect, integer, path_text
+from .errors import InvalidArgument, IoError
+
+
+class MemoryBudget:
+    """Bytes of the fast tier that several engines use together: `Engine(..., memory=budget)`.
+
+    An engine that needs room takes free frames first, evicts its own next, and then asks the others for
+    frames that none of their steps is using.
+    """
+
+    def __init__(self, memory: int | str) -> None:
+        size = byte_count(memory, "MemoryBudget")
+        if size == 0:
+            raise InvalidArgument('MemoryBudget: 0 bytes; give a size such as "2GiB"')
+        self._core = _core.MemoryBudget(size)
+
+    @property
+    def capacity(self) -> int:
+        """Bytes in total."""
+        return self._core.capacity
+
+    @property
+    def used(self) -> int:
+        """Bytes that engines hold now."""
+        return self._core.used
+
+    @property
+    def peak(self) -> int:
+        """Most bytes that engines ever held at once."""
+        return self._core.peak
+
+    def __repr__(self) -> str:
+        used, all_ = (_core.format_bytes(each) for each in (self.used, self.capacity))
+        return f"MemoryBudget({used} of {all_} used)"
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryOptions:
+    """What an engine's memory runtime does besides its policy and budget.
+
+    tier_folder: where the file of the slow tier is made; it has no name there and is gone with the engine.
+        None: the environment variable HALOCLINE_TIER_DIR, or the system's folder for temporary files.
+    tier_limit: bytes that the file may take, or text such as "20GiB"; None: as the disk allows.
+    history_length, history_needed, range_limit: of policy `dynamic`: live counts kept per size, how many must
+        be there before the pool is used, and X, the range below which it is.
+    decisions: file of policy `profiled`, written by `halocline trace decide`.
+    """
+
+    tier_folder: str | Path | None = None
+    tier_limit: int | str | None = None
+    history_length: int = 10
+    history_needed: int = 10
+    range_limit: int = 4
+    decisions: str | Path | None = None
+
+    def _bind(self, keep_sources: bool, shared: MemoryBudget | None) -> _core.MemoryOptions:
+        """The same for the extension module."""
+        made: Any = _core.MemoryOptions()
+        made.keep_sources = keep_sources
+        made.shared_budget = None if shared is None else shared._core
+        if self.tier_folder is not None:
+            made.tier_folder = os.fspath(path_text(self.tier_folder, "MemoryOptions: tier_folder"))
+        made.tier_limit_bytes = byte_count(self.tier_limit, "MemoryOptions: tier_limit")
+        made.history_length = integer(self.history_length, "MemoryOptions: history_length", 1)
+        made.history_needed = integer(self.history_needed, "MemoryOptions: history_needed", 1)
+        made.range_limit = integer(self.range_limit, "MemoryOptions: range_limit", 0)
+        if self.decisions is not None:
+            made.set_decisions(self._read_decisions(self.decisions))
+        return made
+
+    @staticmethod
+    def _read_decisions(path: str | Path) -> str:
+        try:
+            return Path(path_text(path, "MemoryOptions: decisions")).read_text(errors="replace")
+        except OSError as error:
+            raise IoError(f"MemoryOptions: cannot read '{path}': {error.strerror}") from None
+
+
+def budget_of(
+    memory: int | str | MemoryBudget | None, what: str
+) -> tuple[int, MemoryBudget | None]:
+    """(bytes, shared budget) of what an engine's `memory` was given as."""
+    if isinstance(memory, MemoryBudget):
+        return memory.capacity, memory
+    return byte_count(expect(memory, int | str | None, what), what), None
