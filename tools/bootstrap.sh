@@ -69,26 +69,46 @@ clang_runtime_package() {
   [ -z "$version" ] || echo "libclang-rt-$version-dev"
 }
 
+# Packages without which everything builds and works, only slower.
+optional_packages() {
+  [ "$mode" = tools ] || header liburing.h || echo liburing-dev # the file tier then uses threads
+}
+
 install_packages() {
-  local missing sudo=""
+  local missing optional sudo=""
   mapfile -t missing < <(missing_packages)
-  [ ${#missing[@]} -gt 0 ] || return 0
-  have apt-get || fail "missing: ${missing[*]} (Debian package names). Install them with your package manager."
+  mapfile -t optional < <(optional_packages)
+  [ $((${#missing[@]} + ${#optional[@]})) -gt 0 ] || return 0
+  have apt-get || [ ${#missing[@]} -eq 0 ] ||
+    fail "missing: ${missing[*]} (Debian package names). Install them with your package manager."
   if [ "$(id -u)" -ne 0 ]; then
     if have sudo && sudo -n true 2>/dev/null; then
       sudo="sudo"
-    else
+    elif [ ${#missing[@]} -gt 0 ]; then
       fail "missing system packages, and no right to install them. Run this, then try again:
-  sudo apt-get update && sudo apt-get install -y --no-install-recommends ${missing[*]}"
+  sudo apt-get update && sudo apt-get install -y --no-install-recommends ${missing[*]} ${optional[*]}"
     fi
   fi
-  say "Installing system packages: ${missing[*]}"
-  $sudo apt-get update -qq
+  if ! have apt-get || { [ "$(id -u)" -ne 0 ] && [ -z "$sudo" ]; }; then
+    say "Going on without ${optional[*]}, which would make it faster"
+    return 0
+  fi
+  say "Installing system packages: ${missing[*]} ${optional[*]}"
+  $sudo apt-get update -qq || [ ${#missing[@]} -eq 0 ]
   # The list is made again: names that depend on the package index are known only now.
   mapfile -t missing < <(missing_packages)
-  $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  apt_install "$sudo" "${missing[@]}"
+  apt_install "$sudo" "${optional[@]}" || say "Going on without ${optional[*]}, which would make it faster"
   mapfile -t missing < <(missing_packages)
   [ ${#missing[@]} -eq 0 ] || fail "still missing after apt-get install: ${missing[*]}"
+}
+
+# Installs the packages that follow the first argument: nothing, or "sudo".
+apt_install() {
+  local sudo=$1
+  shift
+  [ $# -eq 0 ] ||
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
 # Makes .venv and installs a pinned list, unless this very list is already in it.

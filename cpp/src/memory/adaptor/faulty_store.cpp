@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/memory/adaptor/faulty_store.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "halocline/core/expects.hpp"
+#include "halocline/core/format.hpp"
+
+namespace halocline::memory {
+namespace {
+
+constexpr std::size_t page_bytes = 4096;
+constexpr int garbage = 0xA5;
+
+/// What a failed transfer moves.
+constexpr std::size_t half(std::size_t bytes) noexcept { return bytes / 2 / page_bytes * page_bytes; }
+
+}  // namespace
+
+faulty_store::faulty_store(std::unique_ptr<store> inner, const fault_script& script)
+    : inner_(std::move(inner)), script_(script) {}
+
+faulty_store::~faulty_store() = default;
+
+std::string faulty_store::describe() const {
+  return text(inner_->describe(), ", with injected faults",
+              script_.bytes_per_second == 0
+                  ? std::string()
+                  : ", at " + format_bytes(script_.bytes_per_second) + " per second",
+              script_.delay.count() == 0 ? std::string() : text(", ", script_.delay.count(), " us late"));
+}
+
+slot_id faulty_store::allocate(std::size_t bytes) {
+  if (script_.disk_full.contains(++counts_.allocations)) {
+    ++counts_.disk_full;
+    throw io_error(text("injected fault: no room for ", format_bytes(bytes), " (", bytes, " bytes), call ",
+                        counts_.allocations, "; take the fault out of the script"));
+  }
+  return inner_->allocate(bytes);
+}
+
+transfer_id faulty_store::read(slot_id slot, std::byte* frame, std::size_t bytes) {
+  const std::uint64_t call = counts_.reads + 1;
+  transfer started;
+  started.struck = script_.read_error.contains(call)   ? fault::read_error
+                   : script_.short_read.contains(call) ? fault::short_read
+                                                       : fault::none;
+  const std::size_t moved = started.struck == fault::none ? bytes : half(bytes);
+  if (moved > 0) started.inner = inner_->read(slot, frame, moved);
+  counts_.reads = call;
+  counts_.read_errors += started.struck == fault::read_error ? 1 : 0;
+  counts_.short_reads += started.struck == fault::short_read ? 1 : 0;
+  started.ready = schedule(reads_, bytes);
+  started.frame = frame;
+  started.bytes = bytes;
+  return add(started);
+}
+
+transfer_id faulty_store::write(slot_id slot, const std::byte* frame, std::size_t bytes) {
+  const std::uint64_t call = counts_.writes + 1;
+  transfer started;
+  if (script_.write_error.contains(call)) started.struck = fault::write_error;
+  const std::size_t moved = started.struck == fault::none ? bytes : half(bytes);
+  if (moved > 0) started.inner = inner_->write(slot, frame, moved);
+  counts_.writes = call;
+  counts_.write_errors += started.struck == fault::write_error ? 1 : 0;
+  started.ready = schedule(writes_, bytes);
+  started.bytes = bytes;
+  return add(started);
+}
+
+bool faulty_store::poll(transfer_id id) {
+  const auto found = transfers_.find(id);
+  if (found == transfers_.end()) return true;
+  const bool moved = !found->second.inner || inner_->poll(*found->second.inner);
+  return moved && clock::now() >= found->second.ready;
+}
+
+void faulty_store::wait(transfer_id id) {
+  const auto found = transfers_.find(id);
+  HALOCLINE_EXPECTS(found != transfers_.end(), invalid_argument, "faulty store: no transfer ", id);
+  const transfer ended = found->second;
+  transfers_.erase(found);
+  std::this_thread::sleep_until(ended.ready);
+  if (ended.inner) inner_->wait(*ended.inner);
+  if (ended.struck == fault::none) return;
+  const std::size_t moved = half(ended.bytes);
+  if (ended.frame != nullptr) std::memset(ended.frame + moved, garbage, ended.bytes - moved);
+  const char* const what = ended.struck == fault::read_error   ? "read error"
+                           : ended.struck == fault::short_read ? "short read"
+                                                               : "write error";
+  throw io_error(text("injected fault: ", what, " after ", moved, " of ", ended.bytes,
+                      " bytes; take the fault out of the script"));
+}
+
+store_stats faulty_store::statistics() const {
+  store_stats result = inner_->statistics();
+  const auto busy_ns = [now = clock::now()](const link& direction) {
+    const clock::duration ahead = std::max(clock::duration::zero(), direction.busy_until - now);
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(direction.busy - ahead).count());
+  };
+  result.read_busy_ns = std::max(result.read_busy_ns, busy_ns(reads_));
+  result.written_busy_ns = std::max(result.written_busy_ns, busy_ns(writes_));
+  return result;
+}
+
+/// Gives a transfer its turn on a link; returns when it may end.
+faulty_store::clock::time_point faulty_store::schedule(link& direction, std::size_t bytes) const {
+  const clock::time_point now = clock::now();
+  clock::duration turn{0};
+  if (script_.bytes_per_second != 0) {
+    turn = std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(
+        static_cast<double>(bytes) / static_cast<double>(script_.bytes_per_second)));
+  }
+  direction.free_at = std::max(now, direction.free_at) + turn;
+  const clock::time_point ready = direction.free_at + script_.delay;
+  const clock::time_point since = std::max(now, direction.busy_until);
+  if (ready > since) direction.busy += ready - since;
+  direction.busy_until = std::max(direction.busy_until, ready);
+  return ready;
+}
+
+transfer_id faulty_store::add(const transfer& started) {
+  transfers_.emplace(next_transfer_, started);
+  return next_transfer_++;
+}
+
+std::unique_ptr<faulty_store> make_throttled_store(std::unique_ptr<store> inner,
+                                                   std::uint64_t bytes_per_second,
+                                                   std::chrono::microseconds delay) {
+  fault_script script;
+  script.bytes_per_second = bytes_per_second;
+  script.delay = delay;
+  return std::make_unique<faulty_store>(std::move(inner), script);
+}
+
+}  // namespace halocline::memory

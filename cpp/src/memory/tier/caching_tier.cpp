@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/memory/tier/caching_tier.hpp"
+
+#include <iterator>
+#include <utility>
+
+namespace halocline::memory {
+
+void* caching_tier::allocate(std::size_t bytes) {
+  used_.reserve(used_.size() + 1);
+  auto fitting = free_.lower_bound(bytes);
+  if (fitting == free_.end()) {
+    void* fresh = source_->allocate(bytes);
+    if (fresh == nullptr && cached_ > 0) {
+      trim();
+      fresh = source_->allocate(bytes);
+    }
+    if (fresh == nullptr) return nullptr;
+    fitting = free_.emplace(bytes, fresh);
+    cached_ += bytes;
+  }
+  const auto [capacity, block] = *fitting;
+  used_.emplace(block, free_list::node_type()).first->second = free_.extract(fitting);
+  cached_ -= capacity;
+  live_ += capacity;
+  return block;
+}
+
+void caching_tier::free(void* data, std::size_t) noexcept {
+  const auto found = used_.find(data);
+  if (found == used_.end()) return;
+  const std::size_t capacity = found->second.key();
+  free_.insert(std::move(found->second));
+  used_.erase(found);
+  live_ -= capacity;
+  cached_ += capacity;
+}
+
+void caching_tier::trim_to(std::size_t bytes) noexcept {
+  while (cached_ > bytes) {
+    const auto largest = std::prev(free_.end());
+    source_->free(largest->second, largest->first);
+    cached_ -= largest->first;
+    free_.erase(largest);
+  }
+}
+
+}  // namespace halocline::memory
