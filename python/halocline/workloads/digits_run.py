@@ -30,7 +30,7 @@ from .digits_model import (
     pack_images,
     unpack_logits,
 )
-from .running import Progress, RunOptions, Stopwatch, budget_of
+from .running import Progress, RunOptions, Stopwatch, budget_of, memory_report
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,23 +175,12 @@ class DigitsRun:
             "policy": engine.policy,
             "threads": engine.describe()["threads"],
             "budget_bytes": engine.budget_bytes,
-            "peak_bytes": max(each.peak_bytes for each in reports),
             "seconds": {"total": total} | self._phases.seconds,
             "layer_seconds": self._layers.seconds,
-            "bytes_moved": self._moved(reports),
-            "stall_seconds": sum(each.stall_seconds for each in reports),
-            "plan_seconds": sum(each.plan_seconds for each in reports),
+            **memory_report(reports),
             "images": len(self.images),
             "ms_per_image": 1e3 * self._phases.seconds["evaluate"] / len(self.images),
         }
-
-    @staticmethod
-    def _moved(reports: list[RunReport]) -> dict[str, int]:
-        """Bytes of all runs by link."""
-        moved: dict[str, int] = {}
-        for link, count in (item for each in reports for item in each.bytes_moved.items()):
-            moved[link] = moved.get(link, 0) + count
-        return moved
 
     def _quality(self, logits: npt.NDArray[np.float64]) -> dict[str, Any]:
         """Accuracy of both networks, their agreement, and the precision of the encrypted logits in bits."""

@@ -7,8 +7,10 @@ import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
+from ..engine import RunReport
 from ..errors import InvalidArgument
 
 Progress = Callable[[str, int, int], None]
@@ -42,6 +44,25 @@ def budget_of(memory: int | str | None, footprint: int) -> int | str | None:
     if not (math.isfinite(share) and share > 0):
         raise InvalidArgument(f"memory: got {memory!r}, expected a positive share such as '25%'")
     return math.ceil(footprint * share / 100)
+
+
+def memory_report(runs: Sequence[RunReport]) -> dict[str, Any]:
+    """What runs on one engine say about memory, as `--json` writes it.
+
+    peak_bytes is that of the memory which the budget limits; live_peak_bytes counts all tiers.
+    """
+    moved: dict[str, int] = {}
+    for way, count in (item for each in runs for item in each.bytes_moved.items()):
+        moved[way] = moved.get(way, 0) + count
+    live = max(each.peak_bytes for each in runs)
+    return {
+        "peak_bytes": max(each.peak_fast_bytes for each in runs) if moved else live,
+        "live_peak_bytes": live,
+        "bytes_moved": moved,
+        "stall_seconds": sum(each.stall_seconds for each in runs),
+        "plan_seconds": sum(each.plan_seconds for each in runs),
+        "followed_plan": all(each.followed_plan for each in runs),
+    }
 
 
 class Stopwatch:

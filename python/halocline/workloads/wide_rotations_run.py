@@ -19,7 +19,7 @@ from ..memory import peak_resident_bytes, resident_bytes
 from ..params import Params
 from ..program import ProgramTrace, trace_program
 from ..trace import Trace
-from .running import Progress, RunOptions, Stopwatch, budget_of
+from .running import Progress, RunOptions, Stopwatch, budget_of, memory_report
 from .wide_rotations import Vector, WideRotations
 
 
@@ -132,12 +132,9 @@ class WideRun:
             "policy": engine.policy,
             "threads": engine.describe()["threads"],
             "budget_bytes": engine.budget_bytes,
-            "peak_bytes": ran.peak_bytes,
             "footprint_bytes": traced.peak_bytes,
             "seconds": {"total": total} | self._phases.seconds,
-            "bytes_moved": dict(ran.bytes_moved),
-            "stall_seconds": ran.stall_seconds,
-            "plan_seconds": ran.plan_seconds,
+            **memory_report([ran]),
             "program_seconds": ran.seconds,
             "seed": self.options.seed,
             "batches": self.options.batches,
