@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fstream>
 #include <sstream>
 
 #include "bindings.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/memory/trace.hpp"
+#include "halocline/memory/trace_formats/perfetto.hpp"
+#include "halocline/memory/trace_formats/rmm_log.hpp"
 
 namespace halocline::python {
 namespace {
@@ -68,6 +69,27 @@ trace from_csv(const std::string& text) {
   return trace::read_csv(in);
 }
 
+std::string to_rmm(const trace& t) {
+  std::ostringstream out;
+  memory::write_rmm_log(t, out);
+  return std::move(out).str();
+}
+
+trace from_rmm(const std::string& text, const std::string& cls) {
+  std::istringstream in(text);
+  for (std::size_t i = 0; i < memory::object_class_count; ++i) {
+    const auto each = static_cast<memory::object_class>(i);
+    if (to_string(each) == cls) return memory::read_rmm_log(in, each);
+  }
+  throw invalid_argument("unknown object class '" + cls + "'");
+}
+
+std::string to_perfetto(const trace& t) {
+  std::ostringstream out;
+  memory::write_perfetto(memory::make_timeline(t), out);
+  return std::move(out).str();
+}
+
 }  // namespace
 
 void bind_trace(nb::module_& module) {
@@ -75,6 +97,10 @@ void bind_trace(nb::module_& module) {
       .def(nb::init<>())
       .def_static("from_csv", from_csv, nb::arg("text"), nb::call_guard<nb::gil_scoped_release>())
       .def("to_csv", to_csv, nb::call_guard<nb::gil_scoped_release>())
+      .def_static("from_rmm", from_rmm, nb::arg("text"), nb::arg("cls"),
+                  nb::call_guard<nb::gil_scoped_release>())
+      .def("to_rmm", to_rmm, nb::call_guard<nb::gil_scoped_release>())
+      .def("to_perfetto", to_perfetto, nb::call_guard<nb::gil_scoped_release>())
       .def("columns", columns)
       .def("__len__", [](const trace& t) { return t.events.size(); });
   module.def(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from functools import cached_property
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._values import expect, path_text
-from .errors import IoError
+from .errors import InvalidArgument, IoError
 
 CLASSES = ("evaluation_key", "plaintext", "ciphertext", "scratch", "table")
 """Object classes in the order of reports."""
@@ -28,8 +29,10 @@ class ClassStats:
 
     objects: int
     """Buffers allocated while it was recorded."""
+    existing: int
+    """Buffers that were there before, of those that the program touches."""
     allocated_bytes: int
-    """Sum of their sizes."""
+    """Sum of the sizes of the allocated ones."""
     read_bytes: int
     """Bytes that steps read."""
     written_bytes: int
@@ -38,24 +41,64 @@ class ClassStats:
     """Largest sum of live bytes of the class."""
     median_lifetime: float
     """Steps between allocation and free; to the end for what was never freed."""
+    median_seconds: float
+    """The same in seconds of the trace's clock."""
 
 
-@dataclasses.dataclass
-class _Life:
-    """A buffer between two events; it is live in events begin <= e < end."""
+@dataclasses.dataclass(frozen=True)
+class Lifetimes:
+    """The buffers of a trace as arrays with one element per buffer, in ascending order of their ids.
 
-    cls: str
-    bytes: int
-    begin: int
-    end: int
-    fresh: bool
-    """Whether it was allocated while the trace was recorded."""
+    A buffer is live in events first <= e < last. Times are seconds since the recording began.
+    """
+
+    object: npt.NDArray[np.uint64]
+    """Buffer ids."""
+    cls: npt.NDArray[np.uint32]
+    """Numbers into CLASSES."""
+    bytes: npt.NDArray[np.int64]
+    """Sizes. Of buffers that were there before without an `exists` row: up to the last byte touched."""
+    fresh: npt.NDArray[np.bool_]
+    """Whether it was allocated while the trace was recorded; otherwise its life begins with the trace."""
+    freed: npt.NDArray[np.bool_]
+    """Whether it was freed; otherwise its life ends with the trace."""
+    first: npt.NDArray[np.int64]
+    last: npt.NDArray[np.int64]
+    begin: npt.NDArray[np.float64]
+    end: npt.NDArray[np.float64]
+    tag: npt.NDArray[Any]
+    """Who asked, as text; without the identity that keys and plaintexts carry in the file."""
+
+    def __len__(self) -> int:
+        return len(self.object)
+
+    @property
+    def seconds(self) -> npt.NDArray[np.float64]:
+        """How long each one lived."""
+        return self.end - self.begin
+
+    def allocations(self) -> Lifetimes:
+        """Only the buffers allocated while the trace was recorded, in the order of their allocation."""
+        chosen = np.flatnonzero(self.fresh)
+        return self._take(chosen[np.argsort(self.first[chosen], kind="stable")])
+
+    def _take(self, index: npt.NDArray[np.int64]) -> Lifetimes:
+        fields = dataclasses.fields(self)
+        return Lifetimes(**{each.name: getattr(self, each.name)[index] for each in fields})
+
+
+_ACTIONS = ("allocate", "free", "read", "write", "exists")
+_IDENTITY = re.compile("@[0-9a-f]+$")
+
+FORMATS = {".rmm.csv": "a log of RMM", ".perfetto.json": "a timeline for Perfetto", ".csv": "a trace"}
+"""What `Trace.save` writes, by the ending of the file's name."""
 
 
 class Trace:
     """A recorded sequence of events: one row per allocate, free, read and write.
 
-    Buffers that were there before the recording began count as live from the start, once they are touched.
+    Buffers that were there before the recording began count as live from the start, once they are touched;
+    a row `exists` describes each one before that.
     """
 
     def __init__(self, core: _core.Trace) -> None:
@@ -68,7 +111,8 @@ class Trace:
 
     def _fill(self, core: _core.Trace) -> None:
         self._core = core
-        self.__dict__.pop("columns", None)
+        for name in ("_raw", "columns", "lifetimes"):
+            self.__dict__.pop(name, None)
 
     def to_csv(self) -> str:
         """step,op,action,object,class,bytes,offset,stream,time_ns,tag: this line, then a row per event."""
@@ -79,53 +123,107 @@ class Trace:
         """A trace from `to_csv`. Raises CorruptData naming the line that is malformed."""
         return cls(_core.Trace.from_csv(expect(text, str, "Trace.from_csv")))
 
+    @classmethod
+    def from_rmm(cls, text: str, object_class: str = "ciphertext") -> Trace:
+        """A trace from a log of RMM, the RAPIDS memory manager, which any CUDA program can write.
+
+        Such a log knows neither what buffers hold nor when they are used. They all get `object_class`; the
+        default is the class of bytes that must be written back. Each is written right after its allocation
+        and read right before its free, so that plans and replays are lower bounds.
+        """
+        if object_class not in CLASSES:
+            raise InvalidArgument(
+                f"Trace.from_rmm: unknown class {object_class!r}; expected one of: {', '.join(CLASSES)}"
+            )
+        return cls(_core.Trace.from_rmm(expect(text, str, "Trace.from_rmm"), object_class))
+
+    def to_rmm(self) -> str:
+        """The allocations and frees as a log of RMM; reads and writes have no place in it."""
+        return self._core.to_rmm()
+
+    def to_perfetto(self) -> str:
+        """JSON for https://ui.perfetto.dev: the steps of each stream, and live bytes by class as counters."""
+        return self._core.to_perfetto()
+
     def save(self, path: str | Path) -> None:
-        """Writes CSV to a file: as a whole or not at all."""
-        write_atomically(path, self.to_csv().encode())
+        """Writes a file, as a whole or not at all: CSV, or what FORMATS says of the name's ending."""
+        name = Path(path_text(path, "Trace.save")).name
+        if name.endswith(".rmm.csv"):
+            text = self.to_rmm()
+        elif name.endswith(".perfetto.json"):
+            text = self.to_perfetto()
+        else:
+            text = self.to_csv()
+        write_atomically(path, text.encode())
 
     @classmethod
     def load(cls, path: str | Path) -> Trace:
-        """A trace from a CSV file."""
+        """A trace from a CSV file: ours, or a log of RMM (see `from_rmm`); the first line tells."""
         try:
             text = Path(path_text(path, "Trace.load")).read_text(errors="replace")
         except OSError as error:
             raise IoError(f"Trace.load: cannot read '{path}': {error.strerror}") from None
-        return cls.from_csv(text)
+        return cls.from_rmm(text) if text.startswith("Thread,") else cls.from_csv(text)
+
+    @cached_property
+    def _raw(self) -> dict[str, Any]:
+        """Number columns as arrays, text columns as (texts, array of numbers into them)."""
+        return self._core.columns()
 
     @cached_property
     def columns(self) -> dict[str, npt.NDArray[Any]]:
         """The events as arrays; op, tag, action and class are arrays of text."""
-        raw = self._core.columns()
         return {
             name: np.array(value[0], dtype=object)[value[1]] if isinstance(value, tuple) else value
-            for name, value in raw.items()
+            for name, value in self._raw.items()
         }
 
-    def _lives(self) -> list[_Life]:
-        """One life for every buffer that was touched."""
-        c = self.columns
-        names = ("object", "action", "class", "bytes", "offset")
-        lives: dict[int, _Life] = {}
-        for event, (buffer, action, cls, size, offset) in enumerate(
-            zip(*(c[name].tolist() for name in names), strict=True)
-        ):
-            if action == "allocate":
-                lives[buffer] = _Life(cls, size, event, len(self), True)
+    @property
+    def seconds(self) -> float:
+        """Time of the last event since the recording began."""
+        return float(self._raw["time_ns"][-1]) / 1e9 if len(self) else 0.0
+
+    @cached_property
+    def lifetimes(self) -> Lifetimes:
+        """When each buffer that was touched lived, and what it was."""
+        raw = self._raw
+        action = raw["action"][1]
+        ids, index, inverse = np.unique(raw["object"], return_index=True, return_inverse=True)
+        sizes = raw["bytes"].astype(np.int64)
+        first, last = np.zeros(len(ids), dtype=np.int64), np.full(len(ids), len(self), dtype=np.int64)
+        size, described = np.zeros(len(ids), dtype=np.int64), np.zeros(len(ids), dtype=np.bool_)
+        fresh, freed = described.copy(), described.copy()
+        for name, what in (("exists", described), ("allocate", fresh), ("free", freed)):
+            events = np.flatnonzero(action == _ACTIONS.index(name))
+            what[inverse[events]] = True
+            if name == "free":
+                last[inverse[events]] = events + 1
                 continue
-            life = lives.setdefault(buffer, _Life(cls, 0, 0, len(self), False))
-            if not life.fresh:
-                life.bytes = max(life.bytes, size + offset)
-            if action == "free":
-                life.end = event + 1
-        return list(lives.values())
+            size[inverse[events]] = sizes[events]
+            if name == "allocate":
+                first[inverse[events]] = events
+        unknown = np.flatnonzero(~(described | fresh)[inverse])
+        np.maximum.at(size, inverse[unknown], sizes[unknown] + raw["offset"].astype(np.int64)[unknown])
+        seconds = raw["time_ns"].astype(np.float64) / 1e9
+        begin = np.where(fresh, seconds[first], 0.0) if len(ids) else seconds
+        end, tag = seconds[last - 1], self._tags(index)
+        return Lifetimes(ids, raw["class"][1][index], size, fresh, freed, first, last, begin, end, tag)
+
+    def _tags(self, events: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        texts, numbers = self._raw["tag"]
+        return np.array([_IDENTITY.sub("", each) for each in texts], dtype=object)[numbers[events]]
 
     def live_bytes(self) -> dict[str, npt.NDArray[np.int64]]:
-        """Per object class the live bytes after each event."""
-        changes = {name: np.zeros(len(self) + 1, dtype=np.int64) for name in CLASSES}
-        for life in self._lives():
-            changes[life.cls][life.begin] += life.bytes
-            changes[life.cls][life.end] -= life.bytes
-        return {name: np.cumsum(change)[:-1] for name, change in changes.items()}
+        """Per object class the live bytes at each event."""
+        lives = self.lifetimes
+        result = {}
+        for number, name in enumerate(CLASSES):
+            here = lives.cls == number
+            change = np.zeros(len(self) + 1, dtype=np.int64)
+            np.add.at(change, lives.first[here], lives.bytes[here])
+            np.subtract.at(change, lives.last[here], lives.bytes[here])
+            result[name] = np.cumsum(change)[:-1]
+        return result
 
     @property
     def peak_bytes(self) -> int:
@@ -134,22 +232,25 @@ class Trace:
 
     def stats(self) -> dict[str, ClassStats]:
         """Counts, bytes, peaks and lifetimes per object class."""
-        live, lives = self.live_bytes(), self._lives()
-        return {name: self._class_stats(name, live[name], lives) for name in CLASSES}
+        live = self.live_bytes()
+        return {name: self._class_stats(number, live[name]) for number, name in enumerate(CLASSES)}
 
-    def _class_stats(self, name: str, live: npt.NDArray[np.int64], lives: list[_Life]) -> ClassStats:
-        c = self.columns
-        here = c["class"] == name
-        fresh = [each for each in lives if each.cls == name and each.fresh]
-        steps = c["step"].astype(np.int64)
-        spans = [int(steps[min(each.end, len(self) - 1)] - steps[each.begin]) for each in fresh]
+    def _class_stats(self, number: int, live: npt.NDArray[np.int64]) -> ClassStats:
+        raw, lives = self._raw, self.lifetimes
+        here, action = raw["class"][1] == number, raw["action"][1]
+        of_class = lives.cls == number
+        fresh = of_class & lives.fresh
+        steps = raw["step"].astype(np.int64)
+        spans, seconds = steps[lives.last[fresh] - 1] - steps[lives.first[fresh]], lives.seconds[fresh]
         return ClassStats(
-            objects=len(fresh),
-            allocated_bytes=sum(each.bytes for each in fresh),
-            read_bytes=int(c["bytes"][here & (c["action"] == "read")].sum()),
-            written_bytes=int(c["bytes"][here & (c["action"] == "write")].sum()),
+            objects=int(fresh.sum()),
+            existing=int((of_class & ~lives.fresh).sum()),
+            allocated_bytes=int(lives.bytes[fresh].sum()),
+            read_bytes=int(raw["bytes"][here & (action == _ACTIONS.index("read"))].sum()),
+            written_bytes=int(raw["bytes"][here & (action == _ACTIONS.index("write"))].sum()),
             peak_bytes=int(live.max()) if len(self) else 0,
-            median_lifetime=float(np.median(spans)) if spans else 0.0,
+            median_lifetime=float(np.median(spans)) if len(spans) else 0.0,
+            median_seconds=float(np.median(seconds)) if len(seconds) else 0.0,
         )
 
     def __len__(self) -> int:

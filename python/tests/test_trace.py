@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+import json
 import pickle
 
 import halocline as hc
+import numpy as np
 import pytest
 
 HEADER = "step,op,action,object,class,bytes,offset,stream,time_ns,tag\n"
@@ -58,14 +60,109 @@ def test_stats(trace):
     assert ct.median_lifetime == 4
     assert stats["table"].objects == 0
     assert stats["table"].peak_bytes == 120
-    assert stats["scratch"].median_lifetime == 3
+    assert stats["scratch"].median_lifetime == 2
+    assert stats["scratch"].median_seconds == pytest.approx(20e-9)
+    assert (stats["table"].existing, ct.existing) == (1, 0)
     assert stats["plaintext"].peak_bytes == 0
+
+
+EXISTING = [
+    "1,expand,exists,3,evaluation_key,1000,0,0,40,key.a@00ff12",
+    "1,switch,read,3,evaluation_key,10,0,0,40,key.a",
+    "2,-,free,3,evaluation_key,1000,0,0,90,key.a",
+    "2,encode,allocate,4,plaintext,7,0,0,90,p@home",
+    "3,add,read,4,plaintext,7,0,0,100,p@home",
+]
+
+
+def test_buffers_that_existed_before():
+    trace = hc.Trace.from_csv(HEADER + "\n".join(EXISTING) + "\n")
+    lives = trace.lifetimes
+    assert list(lives.object) == [3, 4]
+    assert list(lives.bytes) == [1000, 7]  # the full size, though little of it is read
+    assert list(lives.fresh) == [False, True]
+    assert list(lives.freed) == [True, False]
+    assert list(lives.tag) == ["key.a", "p@home"]  # without the identity, which is hexadecimal
+    assert lives.begin * 1e9 == pytest.approx([0, 90])  # a life that began before begins with the trace
+    assert lives.seconds * 1e9 == pytest.approx([90, 10])
+    assert list(trace.live_bytes()["evaluation_key"]) == [1000, 1000, 1000, 0, 0]
+    assert trace.stats()["evaluation_key"].objects == 0
+    assert trace.stats()["evaluation_key"].existing == 1
+    assert trace.to_csv().splitlines()[1:] == EXISTING
+
+
+def test_lifetimes(trace):
+    lives = trace.lifetimes
+    assert len(lives) == 3
+    assert [hc.trace.CLASSES[each] for each in lives.cls] == ["table", "ciphertext", "scratch"]
+    assert lives.begin * 1e9 == pytest.approx([0, 10, 30])
+    assert lives.end * 1e9 == pytest.approx([70, 60, 50])
+    made = lives.allocations()
+    assert list(made.object) == [8, 9]
+    assert trace.seconds == pytest.approx(70e-9)
+
+
+def test_statistics_of_a_long_trace():
+    count = 250_000  # a loop over a million events in Python would take the test's time limit
+    step = np.repeat(np.arange(count), 4)
+    action = np.tile(["allocate", "write", "read", "free"], count)
+    rows = (
+        f"{s},add,{a},{s},ciphertext,4096,0,0,{1000 * s},x"
+        for s, a in zip(step.tolist(), action.tolist(), strict=True)
+    )
+    trace = hc.Trace.from_csv(HEADER + "\n".join(rows) + "\n")
+    found = trace.stats()["ciphertext"]
+    assert (found.objects, found.peak_bytes, trace.peak_bytes) == (count, 4096, 4096)
+    assert found.read_bytes == 4096 * count
+
+
+RMM = "Thread,Time,Action,Pointer,Size,Stream\n"
+
+
+def test_logs_of_rmm(trace, tmp_path):
+    text = RMM + "7,10:00:00.000000,allocate,0x100,64,0\n7,10:00:02.500000,free,0x100,64,0\n"
+    read = hc.Trace.from_rmm(text)
+    assert list(read.columns["action"]) == ["allocate", "write", "read", "free"]
+    assert set(read.columns["class"]) == {"ciphertext"}
+    assert read.lifetimes.seconds == pytest.approx([2.5])
+    assert set(hc.Trace.from_rmm(text, "scratch").columns["class"]) == {"scratch"}
+    (tmp_path / "log.csv").write_text(text)
+    assert hc.Trace.load(tmp_path / "log.csv").to_csv() == read.to_csv()
+    trace.save(tmp_path / "t.rmm.csv")
+    written = (tmp_path / "t.rmm.csv").read_text()
+    assert written == trace.to_rmm()
+    assert [row.split(",")[2:5:2] for row in written.splitlines()[1:]] == [
+        ["allocate", "50"],
+        ["allocate", "30"],
+        ["free", "30"],
+        ["free", "50"],
+    ]
+    with pytest.raises(hc.CorruptData, match="line 2"):
+        hc.Trace.from_rmm(RMM + "nonsense\n")
+    with pytest.raises(hc.InvalidArgument, match="evaluation_key"):
+        hc.Trace.from_rmm(text, "key")
+    with pytest.raises(hc.WrongType):
+        hc.Trace.from_rmm(5)
+
+
+def test_perfetto_timelines(trace, tmp_path):
+    trace.save(tmp_path / "t.perfetto.json")
+    content = json.loads((tmp_path / "t.perfetto.json").read_text())
+    spans = [each for each in content["traceEvents"] if each["ph"] == "X"]
+    assert [each["name"] for each in spans] == ["copy", "add", "add", "copy"]
+    assert spans[0]["args"]["bytes"] == 100
+    assert {each["name"] for each in content["traceEvents"] if each["ph"] == "C"} == {
+        f"live bytes: {name}" for name in hc.trace.CLASSES
+    }
 
 
 def test_empty_trace():
     trace = hc.Trace.from_csv(HEADER)
     assert (len(trace), trace.peak_bytes) == (0, 0)
     assert trace.stats()["table"].objects == 0
+    assert len(trace.lifetimes) == 0
+    assert trace.seconds == 0
+    assert len(trace.to_rmm().splitlines()) == 1
 
 
 @pytest.mark.parametrize(

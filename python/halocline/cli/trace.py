@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +14,8 @@ from rich.table import Table
 from ..errors import InvalidArgument
 from ..params import Params
 from ..program import trace_program
-from ..trace import CLASSES, Trace, write_atomically
+from ..trace import FORMATS, Trace
+from . import trace_plot
 from .common import (
     AllowInsecureOption,
     JsonOption,
@@ -27,12 +27,9 @@ from .common import (
     write_json,
 )
 from .files import ExprOption, FunctionOption, ScriptOption, program_of
+from .trace_common import TraceArgument, seconds, stats_rows
 
-app = typer.Typer(help="Record, summarise and plot traces.", no_args_is_help=True)
-
-TraceArgument = Annotated[
-    Path, typer.Argument(metavar="TRACE.csv", help="A trace written by `trace record`.")
-]
+app = typer.Typer(help="Record, summarise, plot, plan and replay traces.", no_args_is_help=True)
 
 
 @app.command("record")
@@ -88,52 +85,51 @@ def stats(path: TraceArgument, json: JsonOption = None) -> None:
     """Summarise a trace: bytes by class, peak, lifetimes."""
     trace = Trace.load(path)
     found = trace.stats()
-    table = Table("class", "objects", "allocated", "read", "written", "peak", "median life, steps")
-    for name in CLASSES:
-        s = found[name]
-        sizes = (s.allocated_bytes, s.read_bytes, s.written_bytes, s.peak_bytes)
-        table.add_row(name, str(s.objects), *(size(each) for each in sizes), f"{s.median_lifetime:.0f}")
+    header, rows = stats_rows(trace)
+    table = Table(*header)
+    for row in rows:
+        table.add_row(*row)
     console = results_console(json)
     console.print(table)
     steps = int(trace.columns["step"].max()) if len(trace) else 0
     console.print(
-        f"{len(trace)} events, {steps} steps, peak of all classes together {size(trace.peak_bytes)}"
+        f"{len(trace)} events, {steps} steps, {seconds(trace.seconds)}, "
+        f"peak of all classes together {size(trace.peak_bytes)}",
+        soft_wrap=True,
     )
-    classes = {name: dataclasses.asdict(each) for name, each in found.items()}
     write_json(
-        json, {"events": len(trace), "steps": steps, "peak_bytes": trace.peak_bytes, "classes": classes}
+        json,
+        {
+            "events": len(trace),
+            "steps": steps,
+            "seconds": trace.seconds,
+            "peak_bytes": trace.peak_bytes,
+            "classes": {name: dataclasses.asdict(each) for name, each in found.items()},
+        },
     )
 
 
-@app.command("plot")
+@app.command("convert")
 @command
-def plot(
+def convert(
     path: TraceArgument,
-    output: Annotated[Path, typer.Option("--out", "-o", help="PNG, SVG or PDF file to write.")],
+    output: Annotated[
+        Path, typer.Argument(metavar="OUT", help="NAME.csv, NAME.rmm.csv or NAME.perfetto.json.")
+    ],
 ) -> None:
-    """Plot the live bytes over time, by class."""
-    import matplotlib
+    """Write a trace, or a log of RMM, in another format; the endings of the names say which.
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    trace = Trace.load(path)
-    if not len(trace):
-        raise InvalidArgument(f"trace plot: '{path}' has no events")
-    kind = output.suffix.removeprefix(".").lower()
-    if kind not in ("png", "svg", "pdf"):
+    A log of RMM knows allocations and frees only: from one, buffers are taken to be written when they are
+    allocated and read when they are freed; to one, reads and writes are left out.
+    """
+    if not output.name.endswith(tuple(FORMATS)):
         raise InvalidArgument(
-            f"trace plot: '{output}' ends in '{output.suffix}', expected .png, .svg or .pdf"
+            f"trace convert: '{output}' ends in none of {', '.join(FORMATS)}, so its format is unknown"
         )
-    live = trace.live_bytes()
-    figure, axes = pyplot.subplots(figsize=(10, 5), layout="constrained")
-    seconds = trace.columns["time_ns"].astype(np.float64) / 1e9
-    mebibytes = [live[name] / 2**20 for name in CLASSES]
-    axes.stackplot(seconds, *mebibytes, labels=CLASSES, step="post")
-    axes.set(xlabel="seconds", ylabel="live MiB", title=path.name, xlim=(seconds[0], max(seconds[-1], 1e-9)))
-    axes.legend(loc="upper left")
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, dpi=150)
-    pyplot.close(figure)
-    write_atomically(output, buffer.getvalue())
-    out().print(f"{output}: {len(trace)} events", markup=False, soft_wrap=True)
+    trace = Trace.load(path)
+    trace.save(output)
+    kind = next(what for ending, what in FORMATS.items() if output.name.endswith(ending))
+    out().print(f"{output}: {kind}, {len(trace)} events", markup=False, soft_wrap=True)
+
+
+app.command("plot")(trace_plot.plot)
