@@ -133,15 +133,21 @@ class memory_machine {
   }
 
   void run(const observer& after = [](const memory::runtime&) {}) {
-    for (const memory_instruction& each : program_.instructions) {
-      execute(each);
+    while (next_ < program_.instructions.size()) {
+      execute(program_.instructions[next_]);
+      ++next_;
       after(*runtime_);
     }
   }
 
-  /// Reads everything that is still there.
+  /// Goes on after an error with the instruction that failed.
+  void resume() { run(); }
+
+  /// Reads everything that is still there and was ever written.
   void check_all() {
-    for (const auto& [object, data] : buffers_) check({{object, data.size()}}, {});
+    for (const auto& [object, data] : buffers_) {
+      if (versions_[object] != 0) check({{object, data.size()}}, {});
+    }
   }
 
   [[nodiscard]] std::size_t live() const { return buffers_.size(); }
@@ -198,7 +204,7 @@ class memory_machine {
     for (const auto& [object, bytes] : reads) compare(at.pointer(buffers_.at(object)), object, bytes);
     for (const std::size_t object : writes) {
       std::byte* const data = at.pointer(buffers_.at(object));
-      const std::uint64_t version = ++versions_[object];
+      const std::uint64_t version = ++versions_[object];  // the step has all it needs: it cannot fail now
       if (data == nullptr) continue;
       for (std::size_t i = 0; i < program_.objects[object].bytes; ++i)
         data[i] = expected_byte(object, version, i);
@@ -216,6 +222,7 @@ class memory_machine {
 
   std::shared_ptr<memory::runtime> runtime_;
   const memory_program& program_;
+  std::size_t next_ = 0;
   std::map<std::size_t, memory::buffer> buffers_;
   std::map<std::size_t, std::uint64_t> versions_;
 };
