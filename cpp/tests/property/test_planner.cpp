@@ -31,6 +31,7 @@ planner_options sample_options(test::random_program& random, std::uint64_t minim
   options.allow_expand = random.below(3) != 0;
   options.allow_encode = random.below(3) != 0;
   options.allow_truncate = random.below(3) != 0;
+  options.allow_resize = random.below(2) != 0;
   options.horizon_ns = random.below(5) == 0 ? 0 : 1e6 * random.below(100);
   return options;
 }

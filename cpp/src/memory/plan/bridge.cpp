@@ -22,10 +22,10 @@ std::vector<std::int64_t> room_of(const program& source, const std::vector<stay>
 
 namespace {
 
-/// The stay that another one has been joined with.
-stay_index joined(const std::vector<stay>& stays, stay_index at) {
-  while (at != no_stay && stays[at].is_gone) at = stays[at].previous;
-  return at;
+/// Whether the segment below is there all the time between two stays.
+bool is_supported(const std::vector<stay>& stays, const stay& before, const stay& after) {
+  const stay_index below = joined(stays, after.below);
+  return below == no_stay || stays[below].first <= before.last;
 }
 
 bool has_room(const room_tree& room, const stay& before, const stay& after) {
@@ -65,9 +65,13 @@ void bridge_gaps(std::vector<stay>& stays, room_tree& room) {
     const stay_index before = joined(stays, after.previous);
     // Later stays find their way through `previous`; shortening it keeps that quick.
     after.previous = before;
-    if (has_room(room, stays[before], after)) join(room, stays[before], after);
+    if (is_supported(stays, stays[before], after) && has_room(room, stays[before], after))
+      join(room, stays[before], after);
   }
-  for (stay& each : stays) each.previous = joined(stays, each.previous);
+  for (stay& each : stays) {
+    each.previous = joined(stays, each.previous);
+    each.below = joined(stays, each.below);
+  }
 }
 
 }  // namespace halocline::memory::plan

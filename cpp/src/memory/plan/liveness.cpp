@@ -66,6 +66,26 @@ liveness find_liveness(const program& source) {
   return found;
 }
 
+segment_table cut_objects(const program& source, const liveness& lives, std::size_t most) {
+  std::vector<std::vector<std::uint32_t>> extents(source.objects.size());
+  for (use_index u = 0; u < source.uses.size(); ++u) {
+    std::vector<std::uint32_t>& known = extents[source.uses[u].target];
+    const auto at = std::lower_bound(known.begin(), known.end(), lives.pages[u]);
+    if (at == known.end() || *at != lives.pages[u]) known.insert(at, lives.pages[u]);
+  }
+  segment_table cut;
+  for (const std::vector<std::uint32_t>& known : extents) {
+    cut.first.push_back(static_cast<std::uint32_t>(cut.end.size()));
+    const std::size_t count = std::min(known.size(), most);
+    for (std::size_t i = 1; i <= count; ++i) {
+      cut.begin.push_back(i == 1 ? 0 : cut.end.back());
+      cut.end.push_back(known[known.size() * i / count - 1]);
+    }
+  }
+  cut.first.push_back(static_cast<std::uint32_t>(cut.end.size()));
+  return cut;
+}
+
 std::uint64_t step_demand::advance(step_index s) {
   for (; next_death_ < lives_.deaths.size(); ++next_death_) {
     const object& each = source_.objects[lives_.deaths[next_death_]];

@@ -8,7 +8,7 @@
 namespace halocline::memory::plan {
 namespace {
 
-/// Pages of one object that all its uses touch alike: those between two neighbouring extents of its uses.
+/// State of one segment.
 struct segment {
   std::uint32_t end = 0;       ///< first page behind it
   std::uint32_t size = 0;      ///< pages
@@ -46,21 +46,9 @@ class page_belady {
 
  private:
   void split_objects() {
-    std::vector<std::vector<std::uint32_t>> extents(source_.objects.size());
-    for (use_index u = 0; u < source_.uses.size(); ++u) {
-      std::vector<std::uint32_t>& known = extents[source_.uses[u].target];
-      const auto at = std::lower_bound(known.begin(), known.end(), lives_.pages[u]);
-      if (at == known.end() || *at != lives_.pages[u]) known.insert(at, lives_.pages[u]);
-    }
-    first_segment_.push_back(0);
-    for (const std::vector<std::uint32_t>& known : extents) {
-      std::uint32_t begin = 0;
-      for (const std::uint32_t extent : known) {
-        segments_.push_back({extent, extent - begin});
-        begin = extent;
-      }
-      first_segment_.push_back(static_cast<std::uint32_t>(segments_.size()));
-    }
+    const segment_table cut = cut_objects(source_, lives_, source_.uses.size());
+    for (std::uint32_t i = 0; i < cut.end.size(); ++i) segments_.push_back({cut.end[i], cut.pages(i)});
+    first_segment_ = cut.first;
   }
 
   segment* begin(object_index i) { return segments_.data() + first_segment_[i]; }

@@ -28,6 +28,22 @@ struct liveness {
 /// reads, and neither for ciphertexts nor for scratch.
 [[nodiscard]] liveness find_liveness(const program& source);
 
+/// Objects cut into segments: runs of pages that their uses touch alike. A use touches the segments that
+/// begin within its pages, so each segment has its own next use, never before the one of the segment below
+/// it.
+struct segment_table {
+  std::vector<std::uint32_t> first;       ///< per object, and one more: its segments in `begin` and `end`
+  std::vector<std::uint32_t> begin, end;  ///< per segment: its pages
+
+  [[nodiscard]] std::uint32_t pages(std::uint32_t segment) const noexcept {
+    return end[segment] - begin[segment];
+  }
+};
+
+/// Cuts objects at the distinct extents of their uses, at most `most` segments each: of more extents, some
+/// are left out, and uses then touch a little more than they need. `most` 1 leaves objects in one piece.
+[[nodiscard]] segment_table cut_objects(const program& source, const liveness& lives, std::size_t most);
+
 /// Whether the first touch of an object finds contents that have to be brought in.
 [[nodiscard]] inline bool has_home(const object& each) noexcept {
   return each.preexisting && each.cls != object_class::scratch;

@@ -11,7 +11,8 @@ namespace halocline::memory::plan {
 namespace {
 
 constexpr std::size_t max_violations = 20;
-constexpr std::array<std::string_view, 5> verb_names{"load", "expand", "encode", "drop", "write_back"};
+constexpr std::array<std::string_view, 6> verb_names{"load", "expand",     "encode",
+                                                     "drop", "write_back", "shrink"};
 
 class checker {
  public:
@@ -104,7 +105,9 @@ class checker {
     const bool is_known = what.preexisting && (what.identity != 0 || first <= now_);
     if (!is_known && mine.next_touch == 0)
       return fail(name, " of object ", each.target, ", which the executor does not know yet");
-    if (each.action == verb::drop || each.action == verb::write_back) {
+    if (each.action == verb::shrink) {
+      shrink(each, mine);
+    } else if (each.action == verb::drop || each.action == verb::write_back) {
       give_up(each, what, mine);
     } else {
       bring(each, what, mine);
@@ -122,9 +125,17 @@ class checker {
     give_back(mine);
   }
 
+  void shrink(const directive& each, state& mine) {
+    if (each.pages == 0 || each.pages >= mine.pages || !mine.has_home)
+      return fail("object ", each.target, " cannot shrink from ", mine.pages, " to ", each.pages, " pages");
+    used_ -= mine.pages - each.pages;
+    mine.pages = each.pages;
+  }
+
   void bring(const directive& each, const object& what, state& mine) {
     const auto name = verb_names[static_cast<std::size_t>(each.action)];
-    if (mine.pages != 0) return fail(name, " of object ", each.target, ", which has a frame");
+    if (mine.pages >= each.pages || (mine.pages != 0 && !mine.has_home))
+      return fail(name, " of object ", each.target, ", which has a frame");
     if (each.pages == 0 || each.pages > pages_of(what.bytes))
       return fail(name, " of ", each.pages, " pages of object ", each.target);
     const recovery way = each.action == verb::expand   ? recovery::expand
@@ -133,6 +144,7 @@ class checker {
     if (way == recovery::copy && !mine.has_home) fail("load of object ", each.target, ", which has no copy");
     if (way != recovery::copy && (what.comes_back != way || mine.is_written || !what.preexisting))
       fail(name, " of object ", each.target, ", which does not come back that way");
+    give_back(mine);
     take(mine, each.pages);
     mine.is_defined = true;
   }

@@ -157,8 +157,8 @@ std::vector<directive> read_directives(reader& in, const plan& target) {
   std::uint64_t before = 0;
   for (directive& each : list) {
     const std::uint64_t head = in.number("directive", 0, 8 * std::uint64_t{0x80000000U} + 7);
-    HALOCLINE_EXPECTS(head % 8 <= static_cast<unsigned>(verb::write_back), corrupt_data,
-                      "plan: unknown verb ", head % 8);
+    HALOCLINE_EXPECTS(head % 8 <= static_cast<unsigned>(verb::shrink), corrupt_data, "plan: unknown verb ",
+                      head % 8);
     before += head / 8;
     HALOCLINE_EXPECTS(before < target.steps() && !target.objects.empty(), corrupt_data,
                       "plan: a directive names step ", before, " of ", target.steps(), " or an object of ",

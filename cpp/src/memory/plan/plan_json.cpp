@@ -29,7 +29,7 @@ json::object summary(const forecast& from) {
 }  // namespace
 
 std::string to_json(const plan& source) {
-  constexpr std::array names{"load", "expand", "encode", "drop", "write_back"};
+  constexpr std::array names{"load", "expand", "encode", "drop", "write_back", "shrink"};
   std::array<std::uint64_t, names.size()> counts{};
   for (const directive& each : source.directives) ++counts[static_cast<std::size_t>(each.action)];
   json::object directives;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "halocline/core/expects.hpp"
@@ -17,58 +18,85 @@ namespace {
 /// One complete answer: who is there when, and when it is brought.
 struct solution {
   std::vector<stay> stays;
+  std::vector<arrival> arrivals;
   timetable times;
 };
 
 /// Timetable with the best choice between loading and regenerating.
-timetable best_timetable(const program& source, const liveness& lives, const std::vector<stay>& stays,
+timetable best_timetable(const program& source, const liveness& lives, const solution& from,
                          const room_tree& room, const planner_options& options) {
   constexpr int passes = 4;
-  scheduler schedule(source, lives, stays, options);
-  std::vector<std::uint8_t> regenerates(stays.size());
+  scheduler schedule(source, lives, from.stays, from.arrivals, options);
+  std::vector<std::uint8_t> regenerates(from.arrivals.size());
   timetable best = schedule.run(room, regenerates);
-  for (int i = 0; i < passes && choose_regenerations(schedule, stays, regenerates); ++i) {
+  for (int i = 0; i < passes && choose_regenerations(schedule, regenerates); ++i) {
     timetable next = schedule.run(room, regenerates);
     if (next.expected.total_ns < best.expected.total_ns) best = std::move(next);
   }
   return best;
 }
 
-solution solve(const program& source, const liveness& lives, const planner_options& options,
-               const victim_rules& rules) {
+solution solve(const program& source, const liveness& lives, const segment_table& cut,
+               const planner_options& options, const victim_rules& rules) {
   solution result;
-  result.stays = choose_stays(source, lives, options, rules);
+  result.stays = choose_stays(source, lives, cut, options, rules);
   room_tree room(room_of(source, result.stays, options.capacity_bytes / page_bytes));
   bridge_gaps(result.stays, room);
-  result.times = best_timetable(source, lives, result.stays, room, options);
+  result.arrivals = find_arrivals(source, result.stays);
+  result.times = best_timetable(source, lives, result, room, options);
   return result;
+}
+
+/// A directive with its place in the list.
+struct entry {
+  step_index before = 0;
+  std::uint32_t rank = 0;
+  directive what;
+};
+
+/// Ends of stays. Where several segments of an object end at once, the lowest one says what is left of its
+/// frame.
+std::vector<entry> list_ends(const program& source, const std::vector<stay>& stays) {
+  std::vector<stay_index> ends;
+  for (stay_index i = 0; i < stays.size(); ++i) {
+    if (!stays[i].is_gone && stays[i].drops && stays[i].until < source.steps()) ends.push_back(i);
+  }
+  std::sort(ends.begin(), ends.end(), [&](stay_index a, stay_index b) {
+    const stay &x = stays[a], &y = stays[b];
+    return std::tie(x.until, x.target, x.begin, a) < std::tie(y.until, y.target, y.begin, b);
+  });
+  std::vector<entry> list;
+  for (const stay_index i : ends) {
+    const stay& each = stays[i];
+    if (!list.empty() && list.back().before == each.until && list.back().what.target == each.target) continue;
+    const verb action = each.begin != 0 ? verb::shrink : each.stores ? verb::write_back : verb::drop;
+    const std::uint32_t pages = each.begin != 0 ? each.begin : each.pages;
+    list.push_back({each.until, 0, {each.until, each.target, pages, action}});
+  }
+  return list;
 }
 
 /// Directives in the order of execution. Before one step: frames are given up, then what the step itself
 /// needs is loaded, then regenerated, then what later steps need is loaded.
 std::vector<directive> write_directives(const program& source, const solution& from) {
-  std::vector<std::pair<std::uint64_t, directive>> list;
-  const auto add = [&](step_index before, unsigned rank, const stay& each, verb action) {
-    list.push_back({std::uint64_t{before} * 4 + rank, {before, each.target, each.pages, action}});
-  };
-  for (stay_index i = 0; i < from.stays.size(); ++i) {
-    const stay& each = from.stays[i];
-    if (each.is_gone) continue;
-    if (each.drops && each.until < source.steps()) {
-      add(each.until, 0, each, each.stores ? verb::write_back : verb::drop);
-    }
-    if (!each.loads) continue;
+  std::vector<entry> list = list_ends(source, from.stays);
+  for (std::size_t i = 0; i < from.arrivals.size(); ++i) {
+    const arrival& each = from.arrivals[i];
+    const bool is_expanded = source.objects[each.target].comes_back == recovery::expand;
+    const verb regenerate = is_expanded ? verb::expand : verb::encode;
+    const step_index before = from.times.issue[i];
     if (from.times.regenerates[i] != 0) {
-      const bool expands = source.objects[each.target].comes_back == recovery::expand;
-      add(each.first, 2, each, expands ? verb::expand : verb::encode);
+      list.push_back({before, 2, {before, each.target, each.end, regenerate}});
     } else {
-      add(from.times.issue[i], from.times.issue[i] == each.first ? 1 : 3, each, verb::load);
+      list.push_back({before, before == each.need ? 1U : 3U, {before, each.target, each.end, verb::load}});
     }
   }
-  std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(list.begin(), list.end(), [](const entry& a, const entry& b) {
+    return std::tie(a.before, a.rank) < std::tie(b.before, b.rank);
+  });
   std::vector<directive> result;
   result.reserve(list.size());
-  for (const auto& [key, each] : list) result.push_back(each);
+  for (const entry& each : list) result.push_back(each.what);
   return result;
 }
 
@@ -83,7 +111,8 @@ plan make_plan(const program& source, const planner_options& options) {
   const liveness lives = find_liveness(source);
   victim_rules rules;
   rules.capacity_pages = options.capacity_bytes / page_bytes;
-  const solution best = solve(source, lives, options, rules);
+  const segment_table cut = cut_objects(source, lives, options.allow_resize ? source.uses.size() + 1 : 1);
+  const solution best = solve(source, lives, cut, options, rules);
   plan result;
   result.capacity_bytes = options.capacity_bytes;
   result.parameters = options.parameters;

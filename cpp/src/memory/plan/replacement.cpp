@@ -18,14 +18,15 @@ constexpr int extent_reach = 16, idle_reach = 16;
 
 class belady {
  public:
-  belady(const program& source, const liveness& lives, const planner_options& options,
-         const victim_rules& rules)
+  belady(const program& source, const liveness& lives, const segment_table& cut,
+         const planner_options& options, const victim_rules& rules)
       : source_(source),
         lives_(lives),
+        cut_(cut),
         options_(options),
         rules_(rules),
         demand_(source, lives),
-        objects_(source.objects.size()) {
+        segments_(cut.end.size()) {
     for (use_set& each : waiting_) each = use_set(source.uses.size());
   }
 
@@ -39,13 +40,14 @@ class belady {
       if (used_ > rules_.capacity_pages) shrink_operands();
       for (use_index u = begin(); u < end(); ++u) settle(u);
     }
-    for (const state& each : objects_) {
+    for (const state& each : segments_) {
       if (each.stay != no_stay) stays_[each.stay].until = steps;
     }
     return std::move(stays_);
   }
 
  private:
+  using segment = std::uint32_t;
   /// Who may lose its frame.
   enum class standing : std::uint8_t {
     pinned,   ///< operand, scratch, or without a frame
@@ -53,9 +55,11 @@ class belady {
     lapsed,   ///< dirty, but nobody reads it again
     result,   ///< dirty and not used again, but read after the program
   };
+  /// Of one segment.
   struct state {
     stay_index stay = no_stay;    ///< the present one
     stay_index latest = no_stay;  ///< the present or last one
+    use_index next = no_use;      ///< next use, when waiting
     standing kind = standing::pinned;
     std::uint8_t cost_class = 0;
     bool is_dirty = false;
@@ -63,62 +67,76 @@ class belady {
 
   [[nodiscard]] use_index begin() const { return source_.first_use[now_]; }
   [[nodiscard]] use_index end() const { return source_.first_use[now_ + 1]; }
-  [[nodiscard]] const object& object_of(use_index u) const { return source_.objects[source_.uses[u].target]; }
+  [[nodiscard]] object_index target_of(use_index u) const { return source_.uses[u].target; }
+  [[nodiscard]] const object& object_of(use_index u) const { return source_.objects[target_of(u)]; }
+  /// Segments that a use touches: from `cut_.first[target]` to this.
+  [[nodiscard]] segment touched_end(use_index u) const {
+    segment at = cut_.first[target_of(u)];
+    while (at < cut_.first[target_of(u) + 1] && cut_.begin[at] < lives_.pages[u]) ++at;
+    return at;
+  }
   /// Nanoseconds, on a run that never waits, from the present step to the one of a use.
   [[nodiscard]] double distance(use_index to) const {
     const step_index step = lives_.step_of[to];
     return lives_.begin_ns[step] - lives_.begin_ns[now_] + 1e-3 * (step - now_);
   }
+  static double bytes_of(std::uint32_t pages) { return static_cast<double>(pages) * page_bytes; }
 
   void end_lives() {
     for (; next_death_ < lives_.deaths.size(); ++next_death_) {
       const object_index dead = lives_.deaths[next_death_];
       if (source_.objects[dead].dead > now_) return;
-      if (objects_[dead].stay == no_stay) continue;
-      stay& last = stays_[objects_[dead].stay];
-      last.until = now_;
-      used_ -= last.pages;
-      objects_[dead].stay = no_stay;
-      objects_[dead].kind = standing::pinned;
+      for (segment i = cut_.first[dead]; i < cut_.first[dead + 1]; ++i) {
+        state& mine = segments_[i];
+        mine.kind = standing::pinned;
+        if (mine.stay == no_stay) continue;
+        stays_[mine.stay].until = now_;
+        used_ -= stays_[mine.stay].pages;
+        mine.stay = no_stay;
+      }
     }
   }
 
   void bring_operands() {
     std::uint64_t pinned = demand_.advance(now_);
     for (use_index u = begin(); u < end(); ++u) {
-      state& target = objects_[source_.uses[u].target];
-      if (target.kind == standing::waiting) waiting_[target.cost_class].erase(u);
-      target.kind = standing::pinned;
-      if (target.stay == no_stay) continue;
-      if (stays_[target.stay].pages < lives_.pages[u]) {
-        close(source_.uses[u].target, false);
-      } else {
-        pinned += stays_[target.stay].pages - lives_.pages[u];
+      for (segment i = cut_.first[target_of(u)], last = touched_end(u); i < last; ++i) {
+        state& mine = segments_[i];
+        if (mine.kind == standing::waiting) waiting_[mine.cost_class].erase(mine.next);
+        mine.kind = standing::pinned;
+        if (mine.stay == no_stay || options_.allow_resize) continue;
+        if (stays_[mine.stay].pages < lives_.pages[u]) {
+          close(i, false);
+        } else {
+          pinned += stays_[mine.stay].pages - lives_.pages[u];
+        }
       }
     }
     spare_ = rules_.capacity_pages - std::min(pinned, rules_.capacity_pages);
     lead_ns_ = 0;
     for (use_index u = begin(); u < end(); ++u) {
-      if (objects_[source_.uses[u].target].stay == no_stay) open(u, extent(u));
+      for (segment i = cut_.first[target_of(u)], last = touched_end(u); i < last; ++i) {
+        if (segments_[i].stay == no_stay) open(u, i, options_.allow_resize ? cut_.pages(i) : extent(u));
+      }
     }
   }
 
-  void open(use_index u, std::uint32_t pages) {
+  void open(use_index u, segment i, std::uint32_t pages) {
     const use& touched = source_.uses[u];
-    state& target = objects_[touched.target];
+    state& mine = segments_[i];
     stay begun;
     begun.target = touched.target;
+    begun.begin = cut_.begin[i];
     begun.pages = pages;
     begun.first = begun.last = now_;
-    begun.previous = target.latest;
+    begun.previous = mine.latest;
+    begun.below = i == cut_.first[touched.target] ? no_stay : segments_[i - 1].stay;
     begun.loads = touched.reads && (lives_.opens[u] == 0 || has_home(object_of(u)));
     if (begun.loads) lead_ns_ = std::max(lead_ns_, options_.costs.load.at(bytes_of(pages)));
-    target.stay = target.latest = static_cast<stay_index>(stays_.size());
+    mine.stay = mine.latest = static_cast<stay_index>(stays_.size());
     stays_.push_back(begun);
     used_ += pages;
   }
-
-  static double bytes_of(std::uint32_t pages) { return static_cast<double>(pages) * page_bytes; }
 
   /// Pages to load for a use: more than it needs itself if a later use, before the next eviction, needs more,
   /// and holding them until then costs less than loading the first ones again.
@@ -148,13 +166,13 @@ class belady {
     return whole;
   }
 
-  /// Ends the present stay of an object after its last use.
-  void close(object_index target, bool stores) {
-    state& mine = objects_[target];
+  /// Ends the present stay of a segment after its last use.
+  void close(segment i, bool stores) {
+    state& mine = segments_[i];
     stay& ended = stays_[mine.stay];
     ended.until = ended.last + 1;
     ended.stores = stores;
-    ended.drops = source_.objects[target].dead > ended.until;
+    ended.drops = source_.objects[ended.target].dead > ended.until;
     if (stores) mine.is_dirty = false;
     used_ -= ended.pages;
     mine.stay = no_stay;
@@ -165,12 +183,12 @@ class belady {
     return evict_from(lapsed_, standing::lapsed) || evict_from(results_, standing::result) || evict_waiting();
   }
 
-  bool evict_from(std::vector<object_index>& list, standing kind) {
+  bool evict_from(std::vector<segment>& list, standing kind) {
     while (!list.empty()) {
-      const object_index target = list.back();
+      const segment last = list.back();
       list.pop_back();
-      if (objects_[target].kind != kind) continue;
-      close(target, kind == standing::result);
+      if (segments_[last].kind != kind) continue;
+      close(last, kind == standing::result);
       return true;
     }
     return false;
@@ -182,7 +200,7 @@ class belady {
     for (const use_set& each : waiting_) {
       const use_index last = each.last();
       if (last == no_use) continue;
-      const double value = cost_per_page(last) / distance(last);
+      const double value = cost_per_page(last, uppermost(last)) / distance(last);
       if (value < least) {
         least = value;
         chosen = last;
@@ -190,23 +208,41 @@ class belady {
     }
     if (chosen == no_use) return false;
     chosen = prefer_idle(chosen);
-    const object_index target = source_.uses[chosen].target;
     reach_ns_ = distance(chosen);
-    waiting_[objects_[target].cost_class].erase(chosen);
-    close(target, objects_[target].is_dirty);
+    evict_down_to(chosen);
     return true;
+  }
+
+  /// Uppermost segment that waits for a use.
+  [[nodiscard]] segment uppermost(use_index u) const {
+    segment at = cut_.first[target_of(u) + 1] - 1;
+    while (segments_[at].kind != standing::waiting || segments_[at].next != u) --at;
+    return at;
+  }
+
+  /// Evicts the uppermost segment that waits for a use, and first those above it.
+  void evict_down_to(use_index chosen) {
+    const segment lowest = uppermost(chosen), first = cut_.first[target_of(chosen)];
+    for (segment i = cut_.first[target_of(chosen) + 1]; i-- > lowest;) {
+      if (segments_[i].kind != standing::waiting) continue;
+      waiting_[segments_[i].cost_class].erase(segments_[i].next);
+      close(i, segments_[i].is_dirty);
+    }
+    if (lowest == first) return;
+    const state& next = segments_[lowest - 1];
+    if (next.kind == standing::waiting && next.next == chosen) waiting_[next.cost_class].insert(chosen);
   }
 
   /// Instead of the best victim, one that is nearly as good and has been idle for long enough that its frame
   /// can be filled before the present step.
   use_index prefer_idle(use_index best) const {
     if (rules_.near_equal >= 1 || lead_ns_ <= 0) return best;
-    const use_set& members = waiting_[objects_[source_.uses[best].target].cost_class];
+    const use_set& members = waiting_[segments_[uppermost(best)].cost_class];
     const double limit = rules_.near_equal * distance(best);
     double longest = -1;
     use_index chosen = best, at = best;
     for (int i = 0; i < idle_reach && at != no_use && distance(at) >= limit; ++i, at = members.below(at)) {
-      const stay& mine = stays_[objects_[source_.uses[at].target].stay];
+      const stay& mine = stays_[segments_[uppermost(at)].stay];
       const double idle = lives_.begin_ns[now_] - lives_.begin_ns[mine.last + 1];
       if (idle > longest) {
         longest = idle;
@@ -217,20 +253,21 @@ class belady {
     return chosen;
   }
 
-  /// Cost of bringing back what use `u` needs, per page of the frame that the object has now.
-  [[nodiscard]] double cost_per_page(use_index u) const {
+  /// Cost of bringing back what use `u` needs, per page of the frame that is held now. All segments of an
+  /// object cost alike, so that upper ones always go first.
+  [[nodiscard]] double cost_per_page(use_index u, segment i) const {
     const object& target = object_of(u);
-    const state& mine = objects_[source_.uses[u].target];
-    const double held = stays_[mine.stay].pages, needed = lives_.pages[u];
+    const state& mine = segments_[i];
+    const bool whole = lives_.is_whole[target_of(u)] != 0, sized = !options_.allow_resize || whole;
+    const double held = sized ? stays_[mine.stay].pages : pages_of(target.bytes);
+    const double needed = sized ? lives_.pages[u] : held;
     if (!rules_.by_time) return (needed + (mine.is_dirty ? 0.125 * held : 0)) / held;
     const cost_model& costs = options_.costs;
     double cost = costs.load.at(needed * page_bytes);
-    if (lives_.is_whole[source_.uses[u].target] == 0) {
-      if (target.comes_back == recovery::expand && options_.allow_expand)
-        cost = std::min(cost, costs.expand.at(needed * page_bytes));
-      if (target.comes_back == recovery::encode && options_.allow_encode)
-        cost = std::min(cost, costs.encode.at(needed * page_bytes));
-    }
+    if (!whole && target.comes_back == recovery::expand && options_.allow_expand)
+      cost = std::min(cost, costs.expand.at(needed * page_bytes));
+    if (!whole && target.comes_back == recovery::encode && options_.allow_encode)
+      cost = std::min(cost, costs.encode.at(needed * page_bytes));
     if (mine.is_dirty) cost += costs.store.at(held * page_bytes);
     return cost / (held * page_bytes * std::max(costs.load.ns_per_byte, 1e-9));
   }
@@ -244,47 +281,57 @@ class belady {
   /// Operands hold longer prefixes than they need, and nothing else is left to evict.
   void shrink_operands() {
     for (use_index u = begin(); u < end() && used_ > rules_.capacity_pages; ++u) {
-      const state& mine = objects_[source_.uses[u].target];
-      if (stays_[mine.stay].pages == lives_.pages[u]) continue;
-      close(source_.uses[u].target, false);
-      open(u, lives_.pages[u]);
+      const segment i = cut_.first[target_of(u)];
+      if (stays_[segments_[i].stay].pages == lives_.pages[u]) continue;
+      close(i, false);
+      open(u, i, lives_.pages[u]);
     }
   }
 
   /// After the step: what becomes of an operand.
   void settle(use_index u) {
-    const use& touched = source_.uses[u];
-    const object& target = object_of(u);
-    state& mine = objects_[touched.target];
-    stays_[mine.stay].last = now_;
-    if (target.cls == object_class::scratch) return;
-    if (touched.writes || (lives_.opens[u] != 0 && !has_home(target))) mine.is_dirty = true;
-    const use_index next = lives_.next[u];
-    stays_[mine.stay].matters = next != no_use ? source_.uses[next].reads : target.dead == no_step;
-    if (next != no_use && stays_[mine.stay].matters) {
+    const bool begins = lives_.opens[u] != 0 && !has_home(object_of(u));
+    use_index next = lives_.next[u];
+    for (segment i = cut_.first[target_of(u)], last = touched_end(u); i < last; ++i) {
+      state& mine = segments_[i];
+      stays_[mine.stay].last = now_;
+      if (source_.uses[u].writes || begins) mine.is_dirty = true;
+      while (next != no_use && lives_.pages[next] <= cut_.begin[i]) next = lives_.next[next];
+      if (object_of(u).cls != object_class::scratch) wait_for(next, i);
+    }
+  }
+
+  void wait_for(use_index next, segment i) {
+    state& mine = segments_[i];
+    stay& current = stays_[mine.stay];
+    const step_index dead = source_.objects[current.target].dead;
+    current.matters = next != no_use ? source_.uses[next].reads : dead == no_step;
+    if (next != no_use && current.matters) {
       mine.kind = standing::waiting;
-      mine.cost_class = class_of(cost_per_page(next));
+      mine.next = next;
+      mine.cost_class = class_of(cost_per_page(next, i));
       waiting_[mine.cost_class].insert(next);
     } else if (!mine.is_dirty) {
-      close(touched.target, false);
-    } else if (stays_[mine.stay].matters) {
+      close(i, false);
+    } else if (current.matters) {
       mine.kind = standing::result;
-      results_.push_back(touched.target);
+      results_.push_back(i);
     } else {
       mine.kind = standing::lapsed;
-      lapsed_.push_back(touched.target);
+      lapsed_.push_back(i);
     }
   }
 
   const program& source_;
   const liveness& lives_;
+  const segment_table& cut_;
   const planner_options& options_;
   const victim_rules& rules_;
   step_demand demand_;
-  std::vector<state> objects_;
+  std::vector<state> segments_;
   std::vector<stay> stays_;
   std::array<use_set, class_count> waiting_;  ///< next uses, by class of cost
-  std::vector<object_index> lapsed_, results_;
+  std::vector<segment> lapsed_, results_;
   std::size_t next_death_ = 0;
   step_index now_ = 0;
   std::uint64_t used_ = 0, spare_ = 0;
@@ -294,9 +341,14 @@ class belady {
 
 }  // namespace
 
-std::vector<stay> choose_stays(const program& source, const liveness& lives, const planner_options& options,
-                               const victim_rules& rules) {
-  return belady(source, lives, options, rules).run();
+std::vector<stay> choose_stays(const program& source, const liveness& lives, const segment_table& cut,
+                               const planner_options& options, const victim_rules& rules) {
+  return belady(source, lives, cut, options, rules).run();
+}
+
+stay_index joined(const std::vector<stay>& stays, stay_index at) noexcept {
+  while (at != no_stay && stays[at].is_gone) at = stays[at].previous;
+  return at;
 }
 
 }  // namespace halocline::memory::plan

@@ -13,20 +13,25 @@ namespace halocline::memory::plan {
 using stay_index = std::uint32_t;
 inline constexpr stay_index no_stay = ~stay_index{0};
 
-/// One stay of an object in the fast tier, from one step that uses it to the last one that does before its
-/// frame is given up.
+/// One stay of a segment of an object in the fast tier, from one step that uses it to the last one that does
+/// before its frame is given up. Without `planner_options::allow_resize` every object is one segment, whose
+/// `pages` differ from stay to stay.
 struct stay {
   object_index target = 0;
+  std::uint32_t begin = 0;        ///< first page
   std::uint32_t pages = 0;        ///< of its frame
   step_index first = 0;           ///< step that needs it first
   step_index last = 0;            ///< last step that uses it
   step_index until = 0;           ///< first step that does not count on the frame
-  stay_index previous = no_stay;  ///< of the same object
+  stay_index previous = no_stay;  ///< of the same segment
+  stay_index below = no_stay;     ///< of the segment below it, at step `first`
   bool loads = false;             ///< has contents to bring in; otherwise it begins with a write
   bool stores = false;            ///< its contents must be written back at its end
   bool matters = false;           ///< its contents are read again, later or after the program
   bool drops = false;             ///< ends before its object dies: the executor has to be told
   bool is_gone = false;           ///< joined with the stay before it
+
+  [[nodiscard]] std::uint32_t end() const noexcept { return begin + pages; }
 };
 
 /// How victims are chosen. Costs are nanoseconds per page.
@@ -41,8 +46,13 @@ struct victim_rules {
 /// Replacement: which objects are in the fast tier when. Belady's rule, weighted with costs: on overflow the
 /// frame goes whose recovery costs least per page and time until its next use. The sum of frames of a step
 /// never exceeds the capacity, which must be at least `minimum_capacity`.
-/// @return stays in the order of `first`
+/// @param cut segments; one per object without `allow_resize`
+/// @return stays in the order of `first`, those of one object at one step from the first page up
 [[nodiscard]] std::vector<stay> choose_stays(const program& source, const liveness& lives,
-                                             const planner_options& options, const victim_rules& rules);
+                                             const segment_table& cut, const planner_options& options,
+                                             const victim_rules& rules);
+
+/// The stay that a joined one has become part of.
+[[nodiscard]] stay_index joined(const std::vector<stay>& stays, stay_index at) noexcept;
 
 }  // namespace halocline::memory::plan

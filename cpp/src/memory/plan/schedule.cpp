@@ -6,53 +6,69 @@
 namespace halocline::memory::plan {
 namespace {
 
-double bytes_of(const stay& each) { return static_cast<double>(each.pages) * page_bytes; }
-
-std::uint64_t pages_as_bytes(const stay& each) { return std::uint64_t{each.pages} * page_bytes; }
+double bytes_of(std::uint32_t pages) { return static_cast<double>(pages) * page_bytes; }
 
 }  // namespace
 
-scheduler::scheduler(const program& source, const liveness& lives, const std::vector<stay>& stays,
-                     const planner_options& options)
-    : source_(source), lives_(lives), stays_(stays), options_(options) {
+std::vector<arrival> find_arrivals(const program& source, const std::vector<stay>& stays) {
+  std::vector<arrival> list;
   for (stay_index i = 0; i < stays.size(); ++i) {
-    if (stays[i].is_gone) continue;
-    if (stays[i].loads) loads_.push_back(i);
-    if (stays[i].stores) writes_.push_back(i);
+    const stay& each = stays[i];
+    if (each.is_gone || !each.loads) continue;
+    const step_index free = each.previous == no_stay ? 0 : stays[each.previous].until;
+    if (!list.empty() && list.back().target == each.target && list.back().need == each.first &&
+        list.back().end == each.begin) {
+      list.back().end = each.end();
+      list.back().not_before = std::max(list.back().not_before, free);
+      continue;
+    }
+    const object& what = source.objects[each.target];
+    const bool is_unknown = what.identity == 0 && each.previous == no_stay && each.below == no_stay;
+    list.push_back({each.target, i, each.begin, each.end(), each.first, free, is_unknown});
+  }
+  return list;
+}
+
+scheduler::scheduler(const program& source, const liveness& lives, const std::vector<stay>& stays,
+                     const std::vector<arrival>& arrivals, const planner_options& options)
+    : source_(source), lives_(lives), stays_(stays), arrivals_(arrivals), options_(options) {
+  for (stay_index i = 0; i < stays.size(); ++i) {
+    if (!stays[i].is_gone && stays[i].stores) writes_.push_back(i);
   }
   std::stable_sort(writes_.begin(), writes_.end(),
                    [&](stay_index a, stay_index b) { return stays[a].until < stays[b].until; });
 }
 
-bool scheduler::can_regenerate(const stay& each) const {
+bool scheduler::can_regenerate(std::uint32_t number) const {
+  const arrival& each = arrivals_[number];
   const recovery kind = source_.objects[each.target].comes_back;
-  return lives_.is_whole[each.target] == 0 && !is_unknown_before(each) &&
+  return lives_.is_whole[each.target] == 0 && !each.is_unknown &&
          ((kind == recovery::expand && options_.allow_expand) ||
           (kind == recovery::encode && options_.allow_encode));
 }
 
-double scheduler::load_ns(const stay& each) const { return options_.costs.load.at(bytes_of(each)); }
-
-double scheduler::regenerate_ns(const stay& each) const {
-  const bool expands = source_.objects[each.target].comes_back == recovery::expand;
-  return (expands ? options_.costs.expand : options_.costs.encode).at(bytes_of(each));
+double scheduler::load_ns(std::uint32_t number) const {
+  return options_.costs.load.at(bytes_of(arrivals_[number].end - arrivals_[number].begin));
 }
 
-bool scheduler::is_unknown_before(const stay& each) const {
-  return source_.objects[each.target].identity == 0 && each.previous == no_stay;
+double scheduler::regenerate_ns(std::uint32_t number) const {
+  const bool expands = source_.objects[arrivals_[number].target].comes_back == recovery::expand;
+  return (expands ? options_.costs.expand : options_.costs.encode).at(bytes_of(arrivals_[number].end));
 }
 
 timetable scheduler::run(room_tree room, std::vector<std::uint8_t> regenerates) {
   const auto steps = static_cast<step_index>(source_.steps());
   room_ = std::move(room);
   result_ = {};
-  result_.issue.assign(stays_.size(), 0);
+  result_.issue.assign(arrivals_.size(), 0);
   result_.regenerates = std::move(regenerates);
   delays_.clear();
   issue_ns_.assign(steps + 1, 0);
   room_ready_ns_.assign(steps + 1, 0);
   home_ready_ns_.assign(source_.objects.size(), 0);
-  next_load_ = next_write_ = 0;
+  object_issue_.assign(source_.objects.size(), 0);
+  next_arrival_ = 0;
+  next_write_ = 0;
   latest_issue_ = horizon_ = 0;
   period_ = 0;
   clock_ns_ = read_free_ns_ = write_free_ns_ = 0;
@@ -78,10 +94,10 @@ timetable scheduler::run(room_tree room, std::vector<std::uint8_t> regenerates) 
 void scheduler::begin_writes(step_index s) {
   for (; next_write_ < writes_.size() && stays_[writes_[next_write_]].until <= s; ++next_write_) {
     const stay& each = stays_[writes_[next_write_]];
-    const double cost = options_.costs.store.at(bytes_of(each));
+    const double cost = options_.costs.store.at(bytes_of(each.pages));
     write_free_ns_ = std::max(write_free_ns_, clock_ns_) + cost;
     result_.expected.store_busy_ns += cost;
-    result_.expected.written_bytes += pages_as_bytes(each);
+    result_.expected.written_bytes += std::uint64_t{each.pages} * page_bytes;
     home_ready_ns_[each.target] = write_free_ns_;
     const double due = lives_.begin_ns[s] + write_free_ns_ - clock_ns_;
     const auto done = std::lower_bound(lives_.begin_ns.begin() + s, lives_.begin_ns.end() - 1, due);
@@ -95,51 +111,51 @@ void scheduler::begin_writes(step_index s) {
 /// Everything that step `s` needs and has not got. Regeneration comes on top of the step's own time.
 void scheduler::bring(step_index s) {
   ready_ns_ = 0;
-  const std::size_t first = next_load_;
-  while (next_load_ < loads_.size() && stays_[loads_[next_load_]].first == s) ++next_load_;
-  for (std::size_t i = first; i < next_load_; ++i) {
-    const stay& each = stays_[loads_[i]];
-    if (result_.regenerates[loads_[i]] == 0) continue;
-    result_.issue[loads_[i]] = s;
-    clock_ns_ = std::max(clock_ns_, room_ready_ns_[s]) + regenerate_ns(each);
-    const bool expands = source_.objects[each.target].comes_back == recovery::expand;
-    (expands ? result_.expected.expanded_bytes : result_.expected.encoded_bytes) += pages_as_bytes(each);
+  const std::uint32_t first = next_arrival_;
+  while (next_arrival_ < arrivals_.size() && arrivals_[next_arrival_].need == s) ++next_arrival_;
+  for (std::uint32_t i = first; i < next_arrival_; ++i) {
+    if (result_.regenerates[i] == 0) continue;
+    result_.issue[i] = object_issue_[arrivals_[i].target] = s;
+    clock_ns_ = std::max(clock_ns_, room_ready_ns_[s]) + regenerate_ns(i);
+    const bool expands = source_.objects[arrivals_[i].target].comes_back == recovery::expand;
+    (expands ? result_.expected.expanded_bytes : result_.expected.encoded_bytes) +=
+        std::uint64_t{arrivals_[i].end - arrivals_[i].begin} * page_bytes;
   }
-  for (std::size_t i = first; i < next_load_; ++i) {
-    if (result_.regenerates[loads_[i]] == 0) load(loads_[i]);
+  for (std::uint32_t i = first; i < next_arrival_; ++i) {
+    if (result_.regenerates[i] == 0) load(i);
   }
 }
 
-void scheduler::load(stay_index i) {
-  const stay& each = stays_[i];
+void scheduler::load(std::uint32_t number) {
+  const arrival& each = arrivals_[number];
+  const std::uint32_t pages = each.end - each.begin;
   const step_index issue = choose_issue(each);
-  result_.issue[i] = latest_issue_ = issue;
-  room_.add(issue, each.first, -std::int64_t{each.pages});
-  const double cost = load_ns(each);
+  result_.issue[number] = latest_issue_ = object_issue_[each.target] = issue;
+  room_.add(issue, each.need, -std::int64_t{pages});
+  const double cost = load_ns(number);
   const double begin = std::max({issue_ns_[issue], room_ready_ns_[issue], home_ready_ns_[each.target]});
   if (begin > read_free_ns_) ++period_;
   read_free_ns_ = std::max(begin, read_free_ns_) + cost;
   result_.expected.load_busy_ns += cost;
-  result_.expected.loaded_bytes += pages_as_bytes(each);
+  result_.expected.loaded_bytes += std::uint64_t{pages} * page_bytes;
   const double wait = read_free_ns_ - std::max(clock_ns_, ready_ns_);
-  delays_.push_back({i, period_, std::max(wait, 0.0)});
+  delays_.push_back({number, period_, std::max(wait, 0.0)});
   ready_ns_ = std::max(ready_ns_, read_free_ns_);
 }
 
 /// As early as there is room without a gap until the step that needs it, but neither before the load in front
 /// of it, nor long before the link can get to it, nor beyond the horizon.
-step_index scheduler::choose_issue(const stay& each) {
-  if (is_unknown_before(each)) return each.first;
+step_index scheduler::choose_issue(const arrival& each) {
+  if (each.is_unknown) return each.need;
   const double slack = options_.horizon_ns / 4;
-  const double not_before = std::max(issue_ns_[each.first] - options_.horizon_ns, read_free_ns_ - slack);
-  while (horizon_ < each.first && issue_ns_[horizon_] < not_before) ++horizon_;
-  step_index begin = std::max(latest_issue_, horizon_);
-  if (each.previous != no_stay) begin = std::max(begin, stays_[each.previous].until);
-  return room_.earliest(std::min(begin, each.first), each.first, each.pages);
+  const double not_before = std::max(issue_ns_[each.need] - options_.horizon_ns, read_free_ns_ - slack);
+  while (horizon_ < each.need && issue_ns_[horizon_] < not_before) ++horizon_;
+  // Upper segments come after lower ones, which may be regenerated as late as at the step that needs them.
+  const step_index begin = std::max({latest_issue_, horizon_, each.not_before, object_issue_[each.target]});
+  return room_.earliest(std::min(begin, each.need), each.need, each.end - each.begin);
 }
 
-bool choose_regenerations(const scheduler& schedule, const std::vector<stay>& stays,
-                          std::vector<std::uint8_t>& regenerates) {
+bool choose_regenerations(const scheduler& schedule, std::vector<std::uint8_t>& regenerates) {
   // Regenerating must save clearly more than it costs: the forecast is not exact.
   constexpr double margin = 1.1;
   const std::vector<load_delay>& delays = schedule.delays();
@@ -150,18 +166,18 @@ bool choose_regenerations(const scheduler& schedule, const std::vector<stay>& st
   }
   bool added = false;
   double credit = 0;  // waits that earlier choices in this period will remove
-  std::vector<stay_index> candidates;
+  std::vector<std::uint32_t> candidates;
   for (std::size_t i = 0; i < delays.size(); ++i) {
     if (i == 0 || delays[i].period != delays[i - 1].period) {
       credit = 0;
       candidates.clear();
     }
-    if (schedule.can_regenerate(stays[delays[i].load])) candidates.push_back(delays[i].load);
+    if (schedule.can_regenerate(delays[i].load)) candidates.push_back(delays[i].load);
     while (delays[i].wait_ns > credit && !candidates.empty()) {
-      const stay& last = stays[candidates.back()];
+      const std::uint32_t last = candidates.back();
       if (remaining[i] - credit < margin * schedule.regenerate_ns(last)) break;
       credit += schedule.load_ns(last) + schedule.regenerate_ns(last);
-      regenerates[candidates.back()] = 1;
+      regenerates[last] = 1;
       candidates.pop_back();
       added = true;
     }

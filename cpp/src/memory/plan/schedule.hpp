@@ -9,16 +9,31 @@
 
 namespace halocline::memory::plan {
 
-/// When each stay begins to be loaded, and what the run looks like then.
+/// What one step needs of one object and has not got: neighbouring segments that begin their stay there.
+/// They are loaded, or regenerated, together.
+struct arrival {
+  object_index target = 0;
+  stay_index first = no_stay;  ///< first of its stays
+  std::uint32_t begin = 0;     ///< pages from here
+  std::uint32_t end = 0;       ///< to here
+  step_index need = 0;         ///< step that needs them
+  step_index not_before = 0;   ///< end of their last stay
+  bool is_unknown = false;     ///< the executor meets the object only at that step
+};
+
+/// Arrivals of all stays, in the order of need.
+[[nodiscard]] std::vector<arrival> find_arrivals(const program& source, const std::vector<stay>& stays);
+
+/// When each arrival is asked for, and what the run looks like then.
 struct timetable {
-  std::vector<step_index> issue;  ///< per stay that loads: step before which its transfer is asked for
-  std::vector<std::uint8_t> regenerates;  ///< per stay: 1 if its contents are expanded or encoded
+  std::vector<step_index> issue;          ///< per arrival: step before which it is asked for
+  std::vector<std::uint8_t> regenerates;  ///< per arrival: 1 if its contents are expanded or encoded
   forecast expected;                      ///< times and bytes; not footprint, minimum and lower bound
 };
 
 /// What one transfer made the program wait, for the choice of what to regenerate instead.
 struct load_delay {
-  stay_index load = no_stay;
+  std::uint32_t load = 0;    ///< number of the arrival
   std::uint32_t period = 0;  ///< number of the uninterrupted busy time of the link that it is part of
   double wait_ns = 0;        ///< how long the step that needs it stands still for it
 };
@@ -29,48 +44,48 @@ struct load_delay {
 class scheduler {
  public:
   scheduler(const program& source, const liveness& lives, const std::vector<stay>& stays,
-            const planner_options& options);
+            const std::vector<arrival>& arrivals, const planner_options& options);
 
-  /// Timetable in which the stays with `regenerates` are regenerated. `room` is that of the stays, and is
+  /// Timetable in which the arrivals with `regenerates` are regenerated. `room` is that of the stays, and is
   /// consumed.
   [[nodiscard]] timetable run(room_tree room, std::vector<std::uint8_t> regenerates);
   /// Delays in the last timetable, in the order of loads.
   [[nodiscard]] const std::vector<load_delay>& delays() const noexcept { return delays_; }
-  /// Whether the contents of a stay can be regenerated instead of being loaded.
-  [[nodiscard]] bool can_regenerate(const stay& each) const;
-  /// Nanoseconds on the link, and on the compute units.
-  [[nodiscard]] double load_ns(const stay& each) const;
-  [[nodiscard]] double regenerate_ns(const stay& each) const;
+  /// Whether the contents of an arrival can be regenerated instead of being loaded.
+  [[nodiscard]] bool can_regenerate(std::uint32_t number) const;
+  /// Nanoseconds on the link, and on the compute units. Regenerating begins at the first page.
+  [[nodiscard]] double load_ns(std::uint32_t number) const;
+  [[nodiscard]] double regenerate_ns(std::uint32_t number) const;
 
  private:
   void begin_writes(step_index s);
   void bring(step_index s);
-  void load(stay_index i);
-  [[nodiscard]] step_index choose_issue(const stay& each);
-  [[nodiscard]] bool is_unknown_before(const stay& each) const;
+  void load(std::uint32_t number);
+  [[nodiscard]] step_index choose_issue(const arrival& each);
 
   const program& source_;
   const liveness& lives_;
   const std::vector<stay>& stays_;
+  const std::vector<arrival>& arrivals_;
   const planner_options& options_;
-  std::vector<stay_index> loads_;   ///< in the order of need
   std::vector<stay_index> writes_;  ///< in the order of their ends
   room_tree room_{{}};
   timetable result_;
   std::vector<load_delay> delays_;
   // The run on paper.
-  std::vector<double> issue_ns_;       ///< per step: when its directives are carried out
-  std::vector<double> room_ready_ns_;  ///< per step: when room that a write-back frees is there at last
-  std::vector<double> home_ready_ns_;  ///< per object: end of its last write-back
-  std::size_t next_load_ = 0, next_write_ = 0;
+  std::vector<double> issue_ns_;          ///< per step: when its directives are carried out
+  std::vector<double> room_ready_ns_;     ///< per step: when room that a write-back frees is there at last
+  std::vector<double> home_ready_ns_;     ///< per object: end of its last write-back
+  std::vector<step_index> object_issue_;  ///< per object: where its last arrival was asked for
+  std::uint32_t next_arrival_ = 0;
+  std::size_t next_write_ = 0;
   step_index latest_issue_ = 0, horizon_ = 0;
   std::uint32_t period_ = 0;
   double clock_ns_ = 0, ready_ns_ = 0, read_free_ns_ = 0, write_free_ns_ = 0;
 };
 
-/// Marks stays that are better regenerated than loaded, judging by the delays of a timetable: regenerating
+/// Marks arrivals that are better regenerated than loaded, judging by the delays of a timetable: regenerating
 /// takes time of the compute units but relieves the link. Returns whether any was added.
-[[nodiscard]] bool choose_regenerations(const scheduler& schedule, const std::vector<stay>& stays,
-                                        std::vector<std::uint8_t>& regenerates);
+[[nodiscard]] bool choose_regenerations(const scheduler& schedule, std::vector<std::uint8_t>& regenerates);
 
 }  // namespace halocline::memory::plan

@@ -14,11 +14,14 @@ namespace halocline::memory::plan {
 
 /// What the executor does to one object.
 enum class verb : std::uint8_t {
-  load,        ///< start a transfer of the first `pages` pages into a new frame
-  expand,      ///< give it a new frame and regenerate its first `pages` pages from the seed
+  /// Start a transfer of the first `pages` pages into a new frame. With `planner_options::allow_resize` the
+  /// object may have a frame already: it grows to `pages`, and only the missing pages are transferred.
+  load,
+  expand,      ///< give it a new frame and regenerate its first `pages` pages from the seed; likewise
   encode,      ///< the same for a plaintext, from its coefficients
   drop,        ///< hand its frame back; its contents are on the slow tier, or not needed again
   write_back,  ///< start a transfer to the slow tier; the frame is handed back when it is done
+  shrink,      ///< hand back the frame but for its first `pages` pages; only with `allow_resize`
 };
 
 /// One instruction: carried out before the step begins, in the order of the list. `load` waits for room, and

@@ -15,6 +15,9 @@ struct planner_options {
   bool allow_expand = true;    ///< expand seeds where that is cheaper than loading
   bool allow_encode = true;    ///< re-encode plaintexts where that is cheaper
   bool allow_truncate = true;  ///< load only the pages that are needed until the next eviction
+  /// Frames of prefixes can grow and shrink in place (`verb::shrink`; `verb::load` on an object that has a
+  /// frame). A key that is used at several levels then costs no more than the pages that each use lacks.
+  bool allow_resize = false;
   /// How far ahead of its need a load may start, as time of the program; longer holds frames for longer.
   double horizon_ns = 400e6;
   std::string parameters;  ///< copied into the plan
