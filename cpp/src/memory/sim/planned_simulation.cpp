@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/sim/planned_simulation.hpp"
+
+#include <algorithm>
+
+#include "halocline/core/expects.hpp"
+
+namespace halocline::memory::sim {
+namespace {
+
+constexpr double us_per_s = 1e6;
+constexpr double ns_per_us = 1e3;
+/// Tables that no step uses are in no plan.
+constexpr plan::object_index unknown = ~plan::object_index{0};
+
+std::uint64_t in_pages(std::uint64_t bytes) {
+  return std::uint64_t{plan::pages_of(bytes)} * plan::page_bytes;
+}
+
+plan::plan plan_for(const trace& recorded, const plan::cost_model& costs, plan::time_source times,
+                    std::uint64_t budget_bytes) {
+  plan::planner_options options;
+  options.capacity_bytes = budget_bytes;
+  options.costs = costs;
+  return plan::make_plan(plan::make_program(recorded, costs, times), options);
+}
+
+}  // namespace
+
+planned_simulation::planned_simulation(const trace& recorded, const device_model& device,
+                                       const replay_options& options, std::uint64_t budget_bytes,
+                                       machine& clocks, replay_report& report)
+    : device_(device),
+      clocks_(clocks),
+      report_(report),
+      costs_(device.costs(options.kernel_scale)),
+      plan_(plan_for(recorded, costs_, options.times, budget_bytes)),
+      room_(budget_bytes),
+      frames_(plan_.objects.size()) {
+  for (plan::object_index i = 0; i < plan_.objects.size(); ++i) {
+    by_id_.emplace(plan_.objects[i].id, i);
+    frames_[i].whole_bytes = in_pages(plan_.objects[i].bytes);
+    frames_[i].is_scratch = plan_.objects[i].cls == object_class::scratch;
+  }
+}
+
+void planned_simulation::exists(std::uint64_t number, const sim_object& object) { enlist(number, object); }
+
+void planned_simulation::allocate(std::uint64_t number, const sim_object& object) {
+  enlist(number, object);
+  clocks_.host_work(device_.pool_allocate_us);
+  report_.allocate_s += device_.pool_allocate_us / us_per_s;
+}
+
+void planned_simulation::enlist(std::uint64_t number, const sim_object& object) {
+  const auto found = by_id_.find(object.id);
+  numbers_.emplace(number, found == by_id_.end() ? unknown : found->second);
+}
+
+void planned_simulation::free(std::uint64_t number, const sim_object&) {
+  const auto found = numbers_.find(number);
+  if (found->second != unknown) {
+    frame& gone = frames_[found->second];
+    give_back(gone, 0, gone.unused_us);
+  }
+  numbers_.erase(found);
+  clocks_.host_work(device_.pool_free_us);
+  report_.free_s += device_.pool_free_us / us_per_s;
+}
+
+void planned_simulation::step(const sim_step& step) {
+  double ready = 0;
+  if (!step.plans_skip) {
+    for (; next_ < plan_.directives.size() && plan_.directives[next_].before <= step.number; ++next_) {
+      carry_out(plan_.directives[next_]);
+    }
+    for (const sim_use& use : step.uses) {
+      frame& used = frames_[numbers_.find(use.object)->second];
+      if (used.bytes == 0) used.ready_us = take(used, used.whole_bytes);
+      ready = std::max(ready, used.ready_us);
+    }
+  }
+  clocks_.run({step.launches, step.us, 0, ready});
+  if (step.plans_skip) return;
+  for (const sim_use& use : step.uses) {
+    frames_[numbers_.find(use.object)->second].unused_us = clocks_.device_us();
+  }
+}
+
+void planned_simulation::carry_out(const plan::directive& each) {
+  frame& target = frames_[each.target];
+  const std::uint64_t bytes = std::uint64_t{each.pages} * plan::page_bytes;
+  switch (each.action) {
+    case plan::verb::load: {
+      const double room = take(target, bytes);
+      target.ready_us = clocks_.load(bytes, std::max(room, clocks_.host_us()));
+      break;
+    }
+    case plan::verb::expand:
+    case plan::verb::encode:
+      regenerate(target, bytes, each.action == plan::verb::expand);
+      break;
+    case plan::verb::drop:
+      give_back(target, 0, target.unused_us);
+      break;
+    case plan::verb::shrink:
+      give_back(target, bytes, target.unused_us);
+      break;
+    case plan::verb::write_back:
+      give_back(target, 0, write_back(target));
+      break;
+  }
+}
+
+double planned_simulation::write_back(const frame& source) {
+  return clocks_.store(source.bytes, std::max({source.unused_us, order_us_, clocks_.host_us()}));
+}
+
+void planned_simulation::regenerate(frame& target, std::uint64_t bytes, bool seed) {
+  const double room = take(target, bytes);
+  const double us = (seed ? costs_.expand : costs_.encode).at(static_cast<double>(bytes)) / ns_per_us;
+  clocks_.run({1, us, 0, room});
+  target.ready_us = target.unused_us = clocks_.device_us();
+  report_.regenerate_s += us / us_per_s;
+  report_.regenerated_bytes += bytes;
+}
+
+double planned_simulation::take(frame& target, std::uint64_t bytes) {
+  for (; room_ < bytes; releases_.pop()) {
+    HALOCLINE_EXPECTS(!releases_.empty(), error, "replay on '", device_.name, "': the plan needs ",
+                      bytes - room_, " bytes more than its capacity at directive ", next_);
+    order_us_ = std::max(order_us_, releases_.top().first);
+    room_ += releases_.top().second;
+  }
+  room_ -= bytes;
+  used_ += bytes;
+  if (target.is_scratch) scratch_ += bytes;
+  target.bytes = bytes;
+  target.unused_us = 0;
+  return order_us_;
+}
+
+void planned_simulation::give_back(frame& from, std::uint64_t kept_bytes, double when) {
+  if (from.bytes <= kept_bytes) return;
+  const std::uint64_t bytes = from.bytes - kept_bytes;
+  releases_.emplace(std::max(when, from.ready_us), bytes);
+  used_ -= bytes;
+  if (from.is_scratch) scratch_ -= bytes;
+  from.bytes = kept_bytes;
+}
+
+residency_point planned_simulation::residency() const { return {0, used_, scratch_, 0}; }
+
+}  // namespace halocline::memory::sim
