@@ -14,11 +14,13 @@ print(client.decrypt(y)[:4], y.level, y.nbytes)
 """
 
 from . import _core as _core  # re-exported for the modules of the package
+from .budget import MemoryBudget, MemoryOptions
 from .ciphertext import Ciphertext
 from .circuits import sign_epsilon, sign_levels
 from .client import Client
 from .engine import Engine, RunReport
 from .errors import (
+    Cancelled,
     CorruptData,
     DeviceError,
     Error,
@@ -29,6 +31,7 @@ from .errors import (
     MissingKey,
     NotPicklable,
     OutOfMemory,
+    PlanDivergence,
     ScaleMismatch,
     WrongType,
 )
@@ -47,6 +50,7 @@ __commit__: str = _core.commit
 
 __all__ = [
     "BlockMatmul",
+    "Cancelled",
     "Ciphertext",
     "ClassStats",
     "Client",
@@ -65,10 +69,13 @@ __all__ = [
     "LevelInfo",
     "LinearTransform",
     "MatrixVector",
+    "MemoryBudget",
+    "MemoryOptions",
     "MissingKey",
     "NotPicklable",
     "OutOfMemory",
     "Params",
+    "PlanDivergence",
     "Polynomial",
     "ProgramTrace",
     "PublicKey",

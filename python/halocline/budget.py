@@ -88,9 +88,7 @@ class MemoryOptions:
             raise IoError(f"MemoryOptions: cannot read '{path}': {error.strerror}") from None
 
 
-def budget_of(
-    memory: int | str | MemoryBudget | None, what: str
-) -> tuple[int, MemoryBudget | None]:
+def budget_of(memory: int | str | MemoryBudget | None, what: str) -> tuple[int, MemoryBudget | None]:
     """(bytes, shared budget) of what an engine's `memory` was given as."""
     if isinstance(memory, MemoryBudget):
         return memory.capacity, memory

@@ -59,7 +59,11 @@ class ProgramPlanner:
 
     def plan_for(self, program: Callable[..., Any], arguments: Arguments) -> Prepared | None:
         """The plan of a program for arguments of these shapes; None where it cannot be planned (warns)."""
-        key = (program if _is_hashable(program) else id(program), _shape_of(arguments), self._engine.budget_bytes)
+        key = (
+            program if _is_hashable(program) else id(program),
+            _shape_of(arguments),
+            self._engine.budget_bytes,
+        )
         found = self._plans.get(key)
         if found is None:
             begin = time.perf_counter()
@@ -100,7 +104,9 @@ class ProgramPlanner:
         return Prepared(plan, encoded)
 
     def _plan(self, trace: Trace) -> _core.Plan:
-        return self._engine._core.make_plan(trace._core, self._engine.budget_bytes, self._engine._plan_context())
+        return self._engine._core.make_plan(
+            trace._core, self._engine.budget_bytes, self._engine._plan_context()
+        )
 
     def _composed(
         self, twin: Engine, program: Callable[..., Any], arguments: Arguments, plan: _core.Plan
@@ -136,9 +142,14 @@ class ProgramPlanner:
         twin._core.manual = self._engine._core.manual
         shaped = shape_arguments(arguments, twin)
         name_inputs(twin, shaped)
+        steps = self._engine.stats()["steps"]
         with twin.record() as trace:
             result = program(*shaped[0], **shaped[1])
         del result
+        if self._engine.stats()["steps"] != steps:
+            raise InvalidArgument(
+                "it uses ciphertexts of this engine that are not among its arguments; pass them to run()"
+            )
         return trace
 
     # Runs
@@ -205,7 +216,9 @@ def shape_arguments(arguments: Arguments, ghost: Engine) -> Arguments:
         return made[id(ct)]
 
     args, kwargs = arguments
-    return tuple(bind_all(each, bind) for each in args), {k: bind_all(each, bind) for k, each in kwargs.items()}
+    return tuple(bind_all(each, bind) for each in args), {
+        k: bind_all(each, bind) for k, each in kwargs.items()
+    }
 
 
 def name_inputs(engine: Engine, arguments: Arguments) -> None:
