@@ -13,6 +13,7 @@ from halocline.workloads.hybrid_paper import (
     bm_bootstrap_trace,
     concatenate,
     operation_trace,
+    oversubscribed_trace,
     resnet_trace,
 )
 from halocline.workloads.resnet20_keys import resnet20_key_sequence
@@ -79,24 +80,62 @@ def test_operations_are_repeated_alike(operation):
         operation_trace("FTb", "divide")
 
 
+def events(trace, action):
+    return int((trace.columns["action"] == action).sum())
+
+
+def check_consistent(trace):
+    """Every buffer is allocated once, then used, then freed once; steps and times never run back."""
+    c = trace.columns
+    assert (np.diff(c["step"].astype(np.int64)) >= 0).all()
+    assert (np.diff(c["time_ns"].astype(np.int64)) >= 0).all()
+    live: set[int] = set()
+    for action, buffer in zip(c["action"].tolist(), c["object"].tolist(), strict=True):
+        assert (buffer in live) == (action != "allocate")
+        if action == "allocate":
+            live.add(buffer)
+        elif action == "free":
+            live.remove(buffer)
+    assert not live
+
+
 def test_concatenation_keeps_the_parts():
     parts = [operation_trace("FTb", name, 2) for name in ("mult", "rotate")]
     whole = concatenate([("a", parts[0]), ("b", parts[1])])
-    assert len(whole) == sum(map(len, parts))
-    assert (np.diff(whole.columns["step"].astype(np.int64)) >= 0).all()
-    assert (np.diff(whole.columns["time_ns"].astype(np.int64)) >= 0).all()
-    first = set(whole.columns["object"][: len(parts[0])])
-    assert first.isdisjoint(whole.columns["object"][len(parts[0]) :])
+    check_consistent(whole)
+    assert events(whole, "read") == sum(events(part, "read") for part in parts)
+    loaded = sum(events(part, "exists") for part in parts)
+    assert events(whole, "allocate") == loaded + sum(events(part, "allocate") for part in parts)
+    assert phases(whole) == ["a", "b", "end"]
     assert whole.peak_bytes >= max(part.peak_bytes for part in parts)
-    assert {tag.split("/")[0] for tag in whole.columns["tag"]} == {"a", "b"}
     with pytest.raises(hc.InvalidArgument, match="at least one"):
         concatenate([])
 
 
+def test_rounds_take_turns():
+    part = operation_trace("FTb", "mult", 3)
+    whole = concatenate([("a", part), ("b", part)], rounds=3)
+    check_consistent(whole)
+    tags = dict.fromkeys(tag.rpartition("/")[0] for tag in whole.columns["tag"])
+    runs = [tag for tag in tags if "mult" in tag]
+    assert runs == [f"{name}/mult {number}" for number in (1, 2, 3) for name in "ab"]
+
+
 def test_bm_bootstrap_keeps_the_keys_of_all_sets():
-    one, both = bm_bootstrap_trace(["FTb"]), bm_bootstrap_trace(["FTb", "FTa"])
+    one, both = bm_bootstrap_trace(["FTb"], 1), bm_bootstrap_trace(["FTb", "FTa"], 2)
     keys = both.live_bytes()["evaluation_key"]
-    assert keys[-1] == keys.max() > one.live_bytes()["evaluation_key"].max()
+    assert keys.max() > 2 * one.live_bytes()["evaluation_key"].max()
+    assert keys[-1] == 0
+
+
+def test_oversubscribed_trace_touches_everything_in_each_sweep():
+    trace = oversubscribed_trace(32 << 20, sweeps=3, seed=1)
+    check_consistent(trace)
+    assert trace.peak_bytes == 32 << 20
+    c = trace.columns
+    orders = [c["object"][(c["action"] == "read") & (c["tag"] == f"sweep {k}/add")] for k in (1, 2, 3)]
+    assert all(sorted(order) == list(range(16)) for order in orders)
+    assert orders[0].tolist() != orders[1].tolist()
 
 
 def test_resnet_trace_has_the_key_switches_in_order():

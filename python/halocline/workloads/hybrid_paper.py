@@ -5,7 +5,8 @@ Choi, Jung, Lee, Yeom: HEaaN on GPUs with 2, 6 and 48 GB. Their workloads are no
 parameter sizes and operations:
 
 * `operation_trace`: one operation of the benchmark, repeated: add, mult, rotate, conjugate, bootstrap.
-* `bm_bootstrap_trace`: bootstrapping of one parameter set after another; all keys stay.
+* `bm_bootstrap_trace`: bootstrapping of one parameter set after another, in rounds; all keys stay.
+* `oversubscribed_trace`: the test program of section III-B.
 * `resnet_trace`: the key switches of one ResNet-20 inference in their order.
 
 docs/papers/hybrid_unified_memory.md compares replays of them with the paper.
@@ -13,7 +14,10 @@ docs/papers/hybrid_unified_memory.md compares replays of them with the paper.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
 
 from ..ciphertext import Ciphertext
 from ..engine import Engine
@@ -29,6 +33,10 @@ PRESETS = ("FVa", "FVb", "FVc", "FGa", "FGb", "FTa", "FTb")
 OPERATIONS = ("add", "mult", "rotate", "conjugate", "bootstrap")
 REPEATS = 10
 """Times that the benchmark repeats each operation."""
+
+_STEP_NS = 1000  # of traces without clocks, as ghosts count
+_BLOCK_BYTES = 1 << 21
+_HEADER = "step,op,action,object,class,bytes,offset,stream,time_ns,tag"
 
 _SIMPLE: dict[str, Callable[[Ciphertext, Ciphertext], Ciphertext]] = {
     "add": lambda a, b: a + b,
@@ -56,10 +64,13 @@ def operation_trace(preset: str, operation: str, repeats: int = REPEATS) -> Trac
     return trace_program(params, program).trace
 
 
-def bm_bootstrap_trace(presets: Sequence[str] = PRESETS, repeats: int = 1) -> Trace:
-    """Bootstrapping of one parameter set after another; keys and constants of all of them stay to the end."""
-    traces = (operation_trace(preset, "bootstrap", repeats) for preset in presets)
-    return concatenate((preset, trace) for preset, trace in zip(presets, traces, strict=True))
+def bm_bootstrap_trace(presets: Sequence[str] = PRESETS, rounds: int = 2) -> Trace:
+    """Bootstrapping of one parameter set after another, `rounds` times.
+
+    The keys of a set are loaded when its first turn comes, and all of them stay to the end.
+    """
+    traces = [operation_trace(preset, "bootstrap", rounds) for preset in presets]
+    return concatenate(list(zip(presets, traces, strict=True)), rounds)
 
 
 def resnet_trace(preset: str = "FGa", level: int | None = None) -> Trace:
@@ -98,25 +109,111 @@ def _prepared_bootstrap(params: Params, engine: Engine) -> Callable[[Ciphertext,
     return lambda a, b: shape(a)
 
 
-def concatenate(parts: Iterable[tuple[str, Trace]]) -> Trace:
+Row = list[str]
+"""The fields of a line of CSV."""
+
+
+@dataclasses.dataclass
+class _Joined:
+    """Rows of several traces as those of one trace, with numbers of their own."""
+
+    parts: int
+    rows: list[str] = dataclasses.field(default_factory=list)
+    step: int = 0
+    """First step that is free."""
+    time_ns: int = 0
+    live: dict[int, tuple[str, str]] = dataclasses.field(default_factory=dict)
+    """Buffers that are not freed: class and size."""
+
+    def load(self, part: int, name: str, existing: Iterable[Row]) -> None:
+        """Allocates buffers that were there before the recording, and fills each of them in a step."""
+        for event in existing:
+            size, tag = event[5], event[9].partition("@")[0]
+            filled = ["0", "upload", "write", event[3], event[4], size, "0", event[7], "0", f"load/{tag}"]
+            made = [*filled]
+            made[1:3] = event[1], "allocate"
+            self.add(part, name, (made, filled))
+
+    def add(self, part: int, name: str, events: Sequence[Row]) -> None:
+        """Events of one part, whose steps and times follow those that are there."""
+        if not events:
+            return
+        first_step, first_ns = int(events[0][0]), int(events[0][8])
+        for step, op, action, buffer, cls, size, offset, stream, time_ns, tag in events:
+            number = int(buffer) * self.parts + part
+            if action == "allocate":
+                self.live[number] = (cls, size)
+            elif action == "free":
+                del self.live[number]
+            moved = (int(step) - first_step + self.step, op, action, number, cls, size, offset, stream)
+            self.rows.append(
+                ",".join(map(str, (*moved, int(time_ns) - first_ns + self.time_ns, f"{name}/{tag}")))
+            )
+        self.step += int(events[-1][0]) - first_step + 1
+        self.time_ns += int(events[-1][8]) - first_ns + _STEP_NS
+
+    def free_all(self) -> None:
+        """Frees what is still live."""
+        for number, (cls, size) in self.live.items():
+            self.rows.append(f"{self.step},-,free,{number},{cls},{size},0,0,{self.time_ns},end")
+        self.live.clear()
+
+
+def concatenate(parts: Sequence[tuple[str, Trace]], rounds: int = 1) -> Trace:
     """Traces one after another as one trace, with the name of each in front of its tags.
 
-    Buffers of different parts are different ones; what a part has not freed stays live to the end.
+    rounds: cut each trace where its phases "<operation> 2", "<operation> 3", ... begin, and put the first
+        pieces of all traces before the second ones, and so on.
+
+    Buffers of different parts are different ones. Those that were there before a part began are allocated and
+    filled at its beginning, in the phase "<name>/load"; what no part frees is freed at the end of all.
     """
-    lines: list[str] = []
-    header, step_offset, object_offset, time_offset = "", 0, 0, 0
-    for name, trace in parts:
-        header, *rows = trace.to_csv().splitlines()
-        last_step, last_object, last_time = -1, -1, 0
-        for row in rows:
-            step, op, action, buffer, cls, size, offset, stream, time_ns, tag = row.split(",", 9)
-            last_step, last_object = max(last_step, int(step)), max(last_object, int(buffer))
-            last_time = max(last_time, int(time_ns))
-            moved = (int(step) + step_offset, op, action, int(buffer) + object_offset, cls, size, offset)
-            lines.append(",".join(map(str, (*moved, stream, int(time_ns) + time_offset, f"{name}/{tag}"))))
-        step_offset += last_step + 1
-        object_offset += last_object + 1
-        time_offset += last_time
-    if not header:
+    if not parts:
         raise InvalidArgument("concatenate: no traces, expected at least one")
-    return Trace.from_csv("\n".join([header, *lines]) + "\n")
+    joined = _Joined(len(parts))
+    pieces: list[list[list[Row]]] = []
+    for part, (name, trace) in enumerate(parts):
+        rows = [line.split(",", 9) for line in trace.to_csv().splitlines()[1:]]
+        pieces.append(_cut([row for row in rows if row[2] != "exists"], rounds))
+        joined.load(part, name, (row for row in rows if row[2] == "exists"))
+        joined.add(part, name, pieces[-1][0])
+    for number in range(1, rounds):
+        for part, (name, _) in enumerate(parts):
+            joined.add(part, name, pieces[part][number])
+    joined.free_all()
+    return Trace.from_csv("\n".join([_HEADER, *joined.rows]) + "\n")
+
+
+def _cut(rows: list[Row], rounds: int) -> list[list[Row]]:
+    """The rows in as many pieces; piece k begins with the first phase named "<operation> k"."""
+    begins = [0]
+    for number in range(2, rounds + 1):
+        ends = f" {number}"
+        begins.append(next(at for at, row in enumerate(rows) if row[9].partition("/")[0].endswith(ends)))
+    return [rows[begin:end] for begin, end in zip(begins, [*begins[1:], len(rows)], strict=True)]
+
+
+def oversubscribed_trace(total_bytes: int, sweeps: int = 3, seed: int = 0) -> Trace:
+    """Kernels that touch all of `total_bytes` in random order, `sweeps` times: the paper's test program.
+
+    Buffers of 2 MiB, the unit in which managed memory moves; they are filled in the phase "fill", and each
+    sweep is a phase of its own.
+    """
+    count = max(1, total_bytes // _BLOCK_BYTES)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    rows = []
+    for number in range(count):
+        for op, action in (("-", "allocate"), ("upload", "write")):
+            rows.append((number, op, action, number, "fill"))
+    step = count
+    for sweep in range(1, sweeps + 1):
+        for number in rng.permutation(count).tolist():
+            for action in ("read", "write"):
+                rows.append((step, "add", action, number, f"sweep {sweep}"))
+            step += 1
+    rows += [(step, "-", "free", number, "end") for number in range(count)]
+    lines = [
+        f"{step},{op},{action},{number},ciphertext,{_BLOCK_BYTES},0,0,{step * _STEP_NS},{phase}/{op}"
+        for step, op, action, number, phase in rows
+    ]
+    return Trace.from_csv("\n".join([_HEADER, *lines]) + "\n")
