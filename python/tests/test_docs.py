@@ -37,6 +37,14 @@ def test_quickstart(
     assert "has no multiplication left" in out
 
 
+def test_memory_guide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_page("docs/guides/memory.md")
+    assert "True True" in capsys.readouterr().out  # followed its plan, within the budget
+
+
 def test_quickstart_command_line(tmp_path: Path) -> None:
     (tmp_path / "values.txt").write_text("0.5, -1, 0.25\n1\n")
     for block in SHELL.findall((ROOT / "docs/quickstart.md").read_text()):
