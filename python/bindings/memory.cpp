@@ -38,7 +38,11 @@ memory::plan::plan make_plan(const bound_engine& engine, const memory::trace& re
   const nb::gil_scoped_release released;
   memory::plan::planner_options options;
   options.capacity_bytes = capacity;
-  options.costs = engine.where->ctx->runtime().measured_costs();
+  {
+    const std::scoped_lock lock(engine.where->mutex);
+    engine.value->calibrate();
+    options.costs = engine.where->ctx->runtime().measured_costs();
+  }
   options.parameters = parameters;
   return memory::plan::make_plan(memory::plan::make_program(recorded, options.costs), options);
 }

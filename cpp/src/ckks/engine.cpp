@@ -2,6 +2,7 @@
 #include "halocline/ckks/engine.hpp"
 
 #include <bit>
+#include <optional>
 #include <utility>
 
 #include "halocline/backend/registry.hpp"
@@ -71,6 +72,35 @@ ciphertext engine::ghost_input(unsigned level, double scale, std::uint32_t slots
         ring::make_poly(ctx_->ring(), primes, memory::object_class::ciphertext, "ciphertext"));
   }
   return shape;
+}
+
+void engine::calibrate() {
+  if (calibrated_ || !ctx_->runtime().moves()) return;
+  calibrated_ = true;
+  constexpr int repetitions = 2;  // the first one also loads keys and builds tables
+  const params::parameters& p = parameters();
+  for (const key_request& key : keys_->list()) {
+    if (key.level == 0) continue;
+    ciphertext zero;
+    zero.level = key.level;
+    zero.scale = p.level(key.level).scale;
+    zero.slots = p.slots();
+    for (int i = 0; i < 2; ++i) {
+      zero.parts.push_back(ring::make_poly(ctx_->ring(), p.level(key.level).q,
+                                           memory::object_class::ciphertext, "engine.calibration"));
+      const backend::limb_view limbs = zero.parts.back().chain();
+      ctx_->device().set_zero(ctx_->tables(), {&limbs, 1});
+    }
+    const std::optional<std::int64_t> step = rotation_of(p, key.galois_element);
+    for (int i = 0; i < repetitions; ++i) {
+      if (key.galois_element == relinearization_element) {
+        (void)evaluator_->square(zero);
+      } else if (step) {
+        (void)evaluator_->add(zero, evaluator_->rotate(zero, *step));
+      }
+    }
+    if (step && key.galois_element != relinearization_element) return;
+  }
 }
 
 void engine::prepare_keys(std::span<const key_request> requests) {

@@ -58,10 +58,13 @@ plan_outcome runtime::end_plan() {
   return std::exchange(outcome_, {});
 }
 
-plan::cost_model runtime::measured_costs() const {
+plan::cost_model runtime::measured_costs() {
   const std::lock_guard lock(mutex_);
   plan::cost_model base;
   if (!pager_) return base;
+  if (!link_) link_ = measure_link(pager_->slow());
+  base.load = {static_cast<double>(link_->read_latency_ns), 1e9 / link_->read_bytes_per_second};
+  base.store = {static_cast<double>(link_->write_latency_ns), 1e9 / link_->write_bytes_per_second};
   refine_links(base, pager_->slow().statistics());
   if (stats_.moved.expanded_bytes + stats_.moved.encoded_bytes > (std::uint64_t{16} << 20)) {
     const double per_byte = static_cast<double>(stats_.moved.regenerate_ns) /

@@ -61,6 +61,10 @@ class engine {
   /// @throws invalid_argument unless this is a ghost, `level` exists and `slots` is a power of two up to N/2
   [[nodiscard]] ciphertext ghost_input(unsigned level, double scale, std::uint32_t slots);
 
+  /// Times a few operations on zeros, so that plans know how long things take before the first program has
+  /// run. Tens of milliseconds; only the first call does anything, and only where buffers move.
+  void calibrate();
+
   /// Makes keys as shapes: see `recording_key_set::prepare`.
   /// @throws invalid_argument unless this is a ghost
   void prepare_keys(std::span<const key_request> requests);
@@ -78,6 +82,7 @@ class engine {
   memory_key_set* stored_ = nullptr;       ///< keys_, unless a ghost
   recording_key_set* recorded_ = nullptr;  ///< keys_, when a ghost
   std::unique_ptr<evaluator> evaluator_;
+  bool calibrated_ = false;
 };
 
 }  // namespace halocline::ckks

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@
 #include "halocline/memory/recipe.hpp"
 #include "halocline/memory/runtime_options.hpp"
 #include "halocline/memory/stats.hpp"
+#include "halocline/memory/tier/link_speed.hpp"
 #include "halocline/memory/tier/store.hpp"
 #include "halocline/memory/trace.hpp"
 
@@ -102,7 +104,8 @@ class runtime : public std::enable_shared_from_this<runtime> {
   /// Ends following the plan. A program that did something else was finished under `lru`: see the outcome.
   plan_outcome end_plan();
   /// Times of operations, links and regeneration as measured so far; for `plan::planner_options`.
-  [[nodiscard]] plan::cost_model measured_costs() const;
+  /// The first call probes the slow tier (some 30 ms).
+  [[nodiscard]] plan::cost_model measured_costs();
 
   /// Changes the budget; frames that no step needs leave until it is met. 0: unlimited.
   /// @throws out_of_memory when what is in use does not fit; the budget stays as it was
@@ -169,6 +172,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   std::unique_ptr<pager> pager_;  ///< where buffers move
   std::unique_ptr<plan_executor> executor_;
   std::unique_ptr<cost_meter> meter_;
+  std::optional<link_speed> link_;  ///< of the slow tier, once it was probed
   plan_outcome outcome_;
   unsigned recipe_depth_ = 0;  ///< inside a recipe: steps are not counted
   std::atomic<bool> cancelled_ = false;
