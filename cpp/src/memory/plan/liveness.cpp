@@ -68,7 +68,11 @@ liveness find_liveness(const program& source) {
 
 segment_table cut_objects(const program& source, const liveness& lives, std::size_t most) {
   std::vector<std::vector<std::uint32_t>> extents(source.objects.size());
+  for (object_index i = 0; i < source.objects.size(); ++i) {
+    if (lives.is_whole[i] != 0 && lives.first[i] != no_use) extents[i] = {pages_of(source.objects[i].bytes)};
+  }
   for (use_index u = 0; u < source.uses.size(); ++u) {
+    if (lives.is_whole[source.uses[u].target] != 0) continue;
     std::vector<std::uint32_t>& known = extents[source.uses[u].target];
     const auto at = std::lower_bound(known.begin(), known.end(), lives.pages[u]);
     if (at == known.end() || *at != lives.pages[u]) known.insert(at, lives.pages[u]);
@@ -103,12 +107,15 @@ std::uint64_t step_demand::advance(step_index s) {
   return pages + scratch_pages_;
 }
 
-std::uint64_t minimum_capacity(const program& source) {
-  const liveness lives = find_liveness(source);
+std::uint64_t minimum_pages(const program& source, const liveness& lives) {
   step_demand demand(source, lives);
   std::uint64_t most = 0;
   for (step_index s = 0; s < source.steps(); ++s) most = std::max(most, demand.advance(s));
-  return most * page_bytes;
+  return most;
+}
+
+std::uint64_t minimum_capacity(const program& source) {
+  return minimum_pages(source, find_liveness(source)) * page_bytes;
 }
 
 }  // namespace halocline::memory::plan

@@ -19,11 +19,8 @@ struct segment {
 /// Belady's rule on pages, with whole runs of equal pages handled at once.
 class page_belady {
  public:
-  page_belady(const program& source, std::uint64_t capacity_pages)
-      : source_(source),
-        lives_(find_liveness(source)),
-        capacity_(capacity_pages),
-        waiting_(source.uses.size()) {
+  page_belady(const program& source, const liveness& lives, std::uint64_t capacity_pages)
+      : source_(source), lives_(lives), capacity_(capacity_pages), waiting_(source.uses.size()) {
     split_objects();
   }
 
@@ -108,7 +105,7 @@ class page_belady {
   }
 
   const program& source_;
-  const liveness lives_;
+  const liveness& lives_;
   const std::uint64_t capacity_;
   use_set waiting_;  ///< next uses of segments that may be evicted
   std::vector<segment> segments_;
@@ -118,8 +115,12 @@ class page_belady {
 
 }  // namespace
 
+std::uint64_t lower_bound_pages(const program& source, const liveness& lives, std::uint64_t capacity_pages) {
+  return page_belady(source, lives, capacity_pages).brought_pages();
+}
+
 std::uint64_t lower_bound_bytes(const program& source, std::uint64_t capacity_bytes) {
-  return page_belady(source, capacity_bytes / page_bytes).brought_pages() * page_bytes;
+  return lower_bound_pages(source, find_liveness(source), capacity_bytes / page_bytes) * page_bytes;
 }
 
 }  // namespace halocline::memory::plan

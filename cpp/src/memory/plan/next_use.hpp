@@ -63,4 +63,11 @@ class step_demand {
   std::uint64_t scratch_pages_ = 0;
 };
 
+/// `minimum_capacity` in pages.
+[[nodiscard]] std::uint64_t minimum_pages(const program& source, const liveness& lives);
+
+/// `lower_bound_bytes` in pages.
+[[nodiscard]] std::uint64_t lower_bound_pages(const program& source, const liveness& lives,
+                                              std::uint64_t capacity_pages);
+
 }  // namespace halocline::memory::plan

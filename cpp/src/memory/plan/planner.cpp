@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -100,19 +101,61 @@ std::vector<directive> write_directives(const program& source, const solution& f
   return result;
 }
 
+/// Ways to choose victims, the one that moves fewest bytes first.
+std::vector<victim_rules> rules_to_try(const program& source, const planner_options& options) {
+  // Victims that need half as often again as the best one would do cost few bytes, but give loads time.
+  constexpr double near_equal = 0.25;
+  victim_rules rules;
+  rules.capacity_pages = options.capacity_bytes / page_bytes;
+  std::vector<victim_rules> list{rules};
+  rules.near_equal = near_equal;
+  list.push_back(rules);
+  const auto regenerates = [&](const object& each) {
+    return (each.comes_back == recovery::expand && options.allow_expand) ||
+           (each.comes_back == recovery::encode && options.allow_encode);
+  };
+  rules.by_time = true;
+  if (std::ranges::any_of(source.objects, regenerates)) list.push_back(rules);
+  return list;
+}
+
+/// Tries ways to choose victims until the program hardly waits, and keeps the fastest run that does not load
+/// more than it should.
+solution find_best(const program& source, const liveness& lives, const planner_options& options,
+                   std::uint64_t bound) {
+  constexpr double good_enough = 1.005, most_bytes = 1.05;
+  constexpr std::size_t most_work = 12'000'000;  // uses looked at: planning takes seconds at most
+  const std::size_t segments = options.allow_resize ? source.uses.size() + 1 : 1;
+  const segment_table cut = cut_objects(source, lives, segments);
+  std::size_t work = 0;
+  std::optional<solution> best;
+  for (const victim_rules& rules : rules_to_try(source, options)) {
+    if (best && (best->times.expected.total_ns <= good_enough * lives.begin_ns.back() ||
+                 work + source.uses.size() > most_work))
+      break;
+    work += source.uses.size();
+    solution next = solve(source, lives, cut, options, rules);
+    const forecast& found = next.times.expected;
+    const bool is_lean = static_cast<double>(found.loaded_bytes) <= most_bytes * static_cast<double>(bound);
+    if (!best || (found.total_ns < best->times.expected.total_ns &&
+                  (is_lean || found.loaded_bytes <= best->times.expected.loaded_bytes)))
+      best = std::move(next);
+  }
+  return std::move(*best);
+}
+
 }  // namespace
 
 plan make_plan(const program& source, const planner_options& options) {
-  const std::uint64_t minimum = minimum_capacity(source);
-  HALOCLINE_EXPECTS(options.capacity_bytes / page_bytes * page_bytes >= minimum, out_of_memory,
-                    "cannot plan for ", format_bytes(options.capacity_bytes), " (", options.capacity_bytes,
+  const liveness lives = find_liveness(source);
+  const std::uint64_t capacity = options.capacity_bytes / page_bytes;
+  const std::uint64_t minimum = minimum_pages(source, lives) * page_bytes;
+  HALOCLINE_EXPECTS(capacity * page_bytes >= minimum, out_of_memory, "cannot plan for ",
+                    format_bytes(options.capacity_bytes), " (", options.capacity_bytes,
                     " bytes): the largest step of the program needs at least ", format_bytes(minimum), " (",
                     minimum, " bytes)");
-  const liveness lives = find_liveness(source);
-  victim_rules rules;
-  rules.capacity_pages = options.capacity_bytes / page_bytes;
-  const segment_table cut = cut_objects(source, lives, options.allow_resize ? source.uses.size() + 1 : 1);
-  const solution best = solve(source, lives, cut, options, rules);
+  const std::uint64_t bound = lower_bound_pages(source, lives, capacity) * page_bytes;
+  const solution best = find_best(source, lives, options, bound);
   plan result;
   result.capacity_bytes = options.capacity_bytes;
   result.parameters = options.parameters;
@@ -122,7 +165,7 @@ plan make_plan(const program& source, const planner_options& options) {
   result.expected = best.times.expected;
   result.expected.footprint_bytes = source.footprint_bytes();
   result.expected.minimum_bytes = minimum;
-  result.expected.lower_bound_bytes = lower_bound_bytes(source, options.capacity_bytes);
+  result.expected.lower_bound_bytes = bound;
   return result;
 }
 

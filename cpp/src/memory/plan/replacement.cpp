@@ -15,6 +15,9 @@ namespace {
 constexpr unsigned class_count = 64;
 /// Uses looked ahead for the extent of a prefix, and victims looked at for one that has been idle.
 constexpr int extent_reach = 16, idle_reach = 16;
+/// A victim is idle for long enough if the loads of the step could be done so many times: the link may be
+/// busy with those of other steps.
+constexpr double lead_factor = 3;
 
 class belady {
  public:
@@ -132,7 +135,7 @@ class belady {
     begun.previous = mine.latest;
     begun.below = i == cut_.first[touched.target] ? no_stay : segments_[i - 1].stay;
     begun.loads = touched.reads && (lives_.opens[u] == 0 || has_home(object_of(u)));
-    if (begun.loads) lead_ns_ = std::max(lead_ns_, options_.costs.load.at(bytes_of(pages)));
+    if (begun.loads) lead_ns_ += lead_factor * options_.costs.load.at(bytes_of(pages));
     mine.stay = mine.latest = static_cast<stay_index>(stays_.size());
     stays_.push_back(begun);
     used_ += pages;
