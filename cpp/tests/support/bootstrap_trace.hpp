@@ -2,88 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <vector>
 
-#include "halocline/memory/sim/device_model.hpp"
-#include "halocline/memory/trace.hpp"
+#include "support/trace_writer.hpp"
 
 namespace halocline::test {
-
-/// Writes traces row by row; its clock is the kernel time of a device.
-class trace_writer {
- public:
-  explicit trace_writer(const memory::sim::device_model& clock) : clock_(clock) {}
-
-  struct access {
-    std::uint64_t object;
-    bool write;
-  };
-
-  /// A buffer that was there before.
-  std::uint64_t existing(memory::object_class cls, std::uint64_t bytes, const std::string& tag) {
-    return begin(memory::trace_action::exists, cls, bytes, tag);
-  }
-  std::uint64_t allocate(memory::object_class cls, std::uint64_t bytes, const std::string& tag) {
-    return begin(memory::trace_action::allocate, cls, bytes, tag);
-  }
-  void free(std::uint64_t object) { row(memory::trace_action::free, "-", object, 0, objects_[object].bytes); }
-  /// Prefix of the tags from here on.
-  void phase(std::string name) { phase_ = std::move(name); }
-
-  /// One operation; touches all bytes of its operands.
-  void step(const std::string& op, std::initializer_list<access> operands) {
-    step(op, std::vector<access>(operands));
-  }
-  void step(const std::string& op, const std::vector<access>& operands) {
-    double bytes = 0;
-    for (const access& each : operands) {
-      const std::uint64_t size = objects_[each.object].bytes;
-      row(each.write ? memory::trace_action::write : memory::trace_action::read, op, each.object, 0, size);
-      bytes += static_cast<double>(size);
-    }
-    ++step_;
-    time_us_ += clock_.kernel_us(op, bytes);
-  }
-
-  [[nodiscard]] const memory::trace& result() const { return result_; }
-
- private:
-  struct object {
-    std::uint64_t bytes;
-    memory::object_class cls;
-    std::string tag;
-  };
-
-  std::uint64_t begin(memory::trace_action action, memory::object_class cls, std::uint64_t bytes,
-                      const std::string& tag) {
-    objects_.push_back({bytes, cls, tag});
-    row(action, "-", objects_.size() - 1, 0, bytes);
-    return objects_.size() - 1;
-  }
-  void row(memory::trace_action action, const std::string& op, std::uint64_t id, std::uint64_t offset,
-           std::uint64_t bytes) {
-    memory::trace_event event;
-    event.step = step_;
-    event.object = id;
-    event.bytes = bytes;
-    event.offset = offset;
-    event.time_ns = static_cast<std::uint64_t>(time_us_ * 1e3);
-    event.op = result_.intern(op);
-    event.tag = result_.intern(phase_.empty() ? objects_[id].tag : phase_ + "/" + objects_[id].tag);
-    event.action = action;
-    event.cls = objects_[id].cls;
-    result_.events.push_back(event);
-  }
-
-  const memory::sim::device_model& clock_;
-  memory::trace result_;
-  std::vector<object> objects_;
-  std::string phase_;
-  std::uint64_t step_ = 0;
-  double time_us_ = 0;
-};
 
 /// Shape of a program like a bootstrap: sizes as they are for N = 2^16, 32-bit words.
 struct bootstrap_shape {
@@ -95,7 +19,7 @@ struct bootstrap_shape {
   unsigned babies = 7;
   unsigned giants = 4;
   unsigned multiplications = 12;  ///< between the two halves of the stages
-  unsigned repetitions = 4;       ///< each is a phase "bootstrap"
+  unsigned repetitions = 4;       ///< phases are "bootstrap R/rotate N", "bootstrap R/multiply N" and so on
 };
 
 /// Steps and buffers of the library's key switch (`ckks::evaluator::rotate` and `multiply` on the ghost
@@ -118,24 +42,46 @@ class bootstrap_writer {
   memory::trace write() {
     std::uint64_t x = ciphertext();
     for (unsigned r = 0; r < shape_.repetitions; ++r) {
-      // Two phases with the same name are one; the empty one parts them.
-      out_.phase("bootstrap");
+      repetition_ = "bootstrap " + std::to_string(r) + "/";
       for (unsigned s = 0; s < shape_.stages; ++s) {
         if (s == shape_.stages / 2) {
-          for (unsigned m = 0; m < shape_.multiplications; ++m) x = multiply(x);
+          for (unsigned m = 0; m < shape_.multiplications; ++m) {
+            const std::uint64_t product = multiply(x);
+            out_.free(x);
+            x = product;
+          }
         }
         x = transform(x, s);
       }
-      out_.phase("");
-      const std::uint64_t next = ciphertext();
-      out_.step("add", {{x, false}, {next, true}});
-      out_.free(x);
-      x = next;
+    }
+    return out_.result();
+  }
+
+  /// Benchmark of single operations, as in section III-A of the hybrid paper: each iteration multiplies,
+  /// rotates by an irregular step and conjugates.
+  memory::trace write_operations(unsigned iterations) {
+    const std::uint64_t x = ciphertext();
+    std::uint64_t random = 1;
+    repetition_ = "operations/";
+    for (unsigned i = 0; i < iterations; ++i) {
+      random = random * 6364136223846793005U + 1442695040888963407U;
+      out_.free(multiply(x));
+      for (const char* operation : {"rotate", "conjugate"}) {
+        begin(operation);
+        const std::size_t key = *operation == 'c' ? 0 : 1 + (random >> 33) % (rotations_.size() - 1);
+        const std::vector<std::uint64_t> digits = mod_up(x);
+        const std::uint64_t result = switch_key(digits, rotations_[key]);
+        release(digits);
+        out_.free(result);
+      }
     }
     return out_.result();
   }
 
  private:
+  void begin(const char* operation) {
+    out_.phase(repetition_ + operation + " " + std::to_string(operations_++));
+  }
   [[nodiscard]] std::uint64_t component() const { return shape_.limbs * shape_.limb_bytes; }
   [[nodiscard]] std::uint64_t raised() const { return (shape_.limbs + shape_.special) * shape_.limb_bytes; }
   std::vector<std::uint64_t> key() {
@@ -192,9 +138,9 @@ class bootstrap_writer {
   }
 
   std::uint64_t multiply(std::uint64_t x) {
+    begin("multiply");
     const std::uint64_t tensor = scratch(3 * component(), "multiply.tensor");
     out_.step("tensor", {{x, false}, {tensor, true}});
-    out_.free(x);
     const std::vector<std::uint64_t> digits = mod_up(tensor);
     const std::uint64_t result = switch_key(digits, relinearization_);
     release(digits);
@@ -203,14 +149,19 @@ class bootstrap_writer {
   }
   std::uint64_t transform(std::uint64_t x, unsigned stage) {
     const unsigned first = stage * (shape_.babies + shape_.giants);
+    begin("raise");
     const std::vector<std::uint64_t> digits = mod_up(x);
     std::vector<std::uint64_t> turned;
-    for (unsigned b = 0; b < shape_.babies; ++b) turned.push_back(switch_key(digits, rotations_[first + b]));
+    for (unsigned b = 0; b < shape_.babies; ++b) {
+      begin("rotate");
+      turned.push_back(switch_key(digits, rotations_[first + b]));
+    }
     release(digits);
     out_.free(x);
     std::uint64_t sum = ciphertext();
     out_.step("set_zero", {{sum, true}});
     for (unsigned g = 0; g < shape_.giants; ++g) {
+      begin("dot");
       const std::uint64_t inner = ciphertext();
       std::vector<trace_writer::access> operands{{inner, true}};
       for (unsigned b = 0; b < shape_.babies; ++b) {
@@ -218,6 +169,7 @@ class bootstrap_writer {
         operands.push_back({diagonals_[(stage * shape_.giants + g) * shape_.babies + b], false});
       }
       out_.step("dot", operands);
+      begin("rotate");
       const std::vector<std::uint64_t> raised_inner = mod_up(inner);
       const std::uint64_t moved = switch_key(raised_inner, rotations_[first + shape_.babies + g]);
       release(raised_inner);
@@ -230,6 +182,8 @@ class bootstrap_writer {
   }
 
   trace_writer out_;
+  std::string repetition_;
+  unsigned operations_ = 0;
   bootstrap_shape shape_;
   std::uint64_t roots_ = 0;
   std::vector<std::uint64_t> relinearization_;
