@@ -173,7 +173,11 @@ TEST_P(Store, DestructionWaitsForTransfersAndLeavesNothingBehind) {
   const auto memory = test::process_memory();
   for (int round = 0; round < 5; ++round) use();
   EXPECT_EQ(test::open_descriptors(), descriptors);
-  EXPECT_LE(test::process_memory().mapped, memory.mapped + 16 * MiB);
+  EXPECT_THAT(test::read_file("/proc/self/maps"), testing::Not(HasSubstr("[io_uring]")));
+  // Threads leave heaps of their own behind, which the C library keeps for the next ones.
+  if (GetParam() == kind::memory) {
+    EXPECT_LE(test::process_memory().mapped, memory.mapped + 16 * MiB);
+  }
 }
 
 TEST_P(Store, LinkSpeedIsMeasuredAndTheSlotFreed) {
