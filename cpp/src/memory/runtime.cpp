@@ -41,6 +41,28 @@ bool builds_tables(std::span<const step_use> uses) {
   return writes;
 }
 
+/// Ranges of the same buffer that overlap or touch become one, at the place of the first. A batch names
+/// tables and neighbouring limbs again for every job.
+std::vector<operand> coalesce(std::span<const operand> list) {
+  std::vector<operand> result;
+  result.reserve(list.size());
+  for (const operand& each : list) {
+    const auto meets = [&](const operand& other) {
+      return other.data == each.data && each.offset <= other.offset + other.bytes &&
+             other.offset <= each.offset + each.bytes;
+    };
+    const auto found = std::find_if(result.begin(), result.end(), meets);
+    if (found == result.end()) {
+      result.push_back(each);
+      continue;
+    }
+    const std::size_t end = std::max(found->offset + found->bytes, each.offset + each.bytes);
+    found->offset = std::min(found->offset, each.offset);
+    found->bytes = end - found->offset;
+  }
+  return result;
+}
+
 }  // namespace
 
 access::access() noexcept = default;
@@ -223,16 +245,19 @@ access runtime::acquire(std::span<const operand> reads, std::span<const operand>
   const std::vector<step_use> uses = check_operands(reads, writes, op);
   if (recipe_depth_ != 0) return make_resident(uses, op, 0);
   if (cancelled_.exchange(false)) throw cancelled(text(op, ": cancelled; objects made before are unharmed"));
-  if (tracing_) record_step(reads, writes, op, stream.id());
+  std::size_t touched = 0;
+  if (tracing_ || pager_) {
+    const std::vector<operand> in = coalesce(reads);
+    const std::vector<operand> out = coalesce(writes);
+    if (tracing_) record_step(in, out, op, stream.id());
+    for (const operand& each : in) touched += each.bytes;
+    for (const operand& each : out) touched += each.bytes;
+  }
   std::size_t step_bytes = 0;
   for (const step_use& use : uses) step_bytes += use.state->bytes;
   stats_.largest_step_bytes = std::max(stats_.largest_step_bytes, step_bytes);
   ++stats_.steps;
   if (!pager_) return {};
-  std::size_t touched = 0;
-  for (const auto list : {reads, writes}) {
-    for (const operand& each : list) touched += each.bytes;
-  }
   ++recipe_depth_;  // what a plan regenerates runs steps of its own
   try {
     if (executor_ && !builds_tables(uses)) follow_plan(uses, op);

@@ -39,6 +39,7 @@ std::string identity_suffix(const buffer_state& state) {
 void runtime::start_trace() {
   const std::lock_guard lock(mutex_);
   trace_ = {};
+  trace_numbers_ = {};
   ++recording_;
   trace_start_ns_ = now_ns();
   trace_start_step_ = stats_.steps;
@@ -54,6 +55,7 @@ trace runtime::stop_trace() {
 void runtime::set_phase(std::string phase) {
   const std::lock_guard lock(mutex_);
   phase_ = std::move(phase);
+  trace_numbers_.tags.clear();
 }
 
 void runtime::record_step(std::span<const operand> reads, std::span<const operand> writes,
@@ -67,13 +69,28 @@ void runtime::record_step(std::span<const operand> reads, std::span<const operan
   for (const operand& each : writes) note(each, trace_action::write);
 }
 
+std::uint32_t runtime::number_of_op(std::string_view op) {
+  // The rows of a step follow each other.
+  if (trace_numbers_.op != op) {
+    trace_numbers_.op_number = trace_.intern(op);
+    trace_numbers_.op = op;
+  }
+  return trace_numbers_.op_number;
+}
+
+std::uint32_t runtime::number_of_tag(const char* tag) {
+  const auto [place, fresh] = trace_numbers_.tags.try_emplace(tag, 0);
+  if (fresh) place->second = trace_.intern(phase_.empty() ? std::string(tag) : phase_ + "/" + tag);
+  return place->second;
+}
+
 void runtime::record(trace_action action, buffer_state& state, std::size_t offset, std::size_t bytes,
                      std::string_view op, std::uint64_t stream) {
   if (!tracing_ || recipe_depth_ != 0) return;
   const bool begins = action == trace_action::allocate || action == trace_action::exists;
   trace_event event;
   event.step = stats_.steps - trace_start_step_;
-  event.op = trace_.intern(begins ? recovery_of(state) : op);
+  event.op = begins ? trace_.intern(recovery_of(state)) : number_of_op(op);
   event.action = action;
   event.object = state.id;
   event.cls = state.cls;
@@ -84,7 +101,7 @@ void runtime::record(trace_action action, buffer_state& state, std::size_t offse
   if (action == trace_action::exists) {
     event.tag = trace_.intern(state.tag + identity_suffix(state));
   } else {
-    event.tag = phase_.empty() ? trace_.intern(state.tag) : trace_.intern(phase_ + "/" + state.tag);
+    event.tag = number_of_tag(state.tag);
   }
   if (begins) {
     state.recording = recording_;

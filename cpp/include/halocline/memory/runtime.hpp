@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "halocline/core/stream_view.hpp"
@@ -155,6 +156,8 @@ class runtime : public std::enable_shared_from_this<runtime> {
   [[nodiscard]] std::size_t budget_left_to_us() const noexcept;
   void record(trace_action action, buffer_state& state, std::size_t offset, std::size_t bytes,
               std::string_view op, std::uint64_t stream);
+  [[nodiscard]] std::uint32_t number_of_op(std::string_view op);
+  [[nodiscard]] std::uint32_t number_of_tag(const char* tag);
   void record_step(std::span<const operand> reads, std::span<const operand> writes, std::string_view op,
                    std::uint64_t stream);
   [[noreturn]] void throw_out_of_memory(std::size_t bytes, object_class cls, const char* tag) const;
@@ -184,6 +187,12 @@ class runtime : public std::enable_shared_from_this<runtime> {
   std::uint64_t trace_start_step_ = 0;
   std::string phase_;
   trace trace_;
+  /// Numbers of texts in the trace by address: a row then needs no comparison of texts.
+  struct text_numbers {
+    std::string op;
+    std::uint32_t op_number = 0;
+    std::unordered_map<const char*, std::uint32_t> tags;
+  } trace_numbers_;
 };
 
 }  // namespace halocline::memory
