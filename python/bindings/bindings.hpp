@@ -146,6 +146,7 @@ void bind_engine(nb::module_& module);
 void bind_memory(nb::module_& module);
 void bind_plaintext(nb::module_& module);
 void bind_trace(nb::module_& module);
+void bind_sim(nb::module_& module);
 void bind_io(nb::module_& module);
 void bind_circuits(nb::module_& module);
 

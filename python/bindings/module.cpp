@@ -76,6 +76,7 @@ NB_MODULE(_core, module) {
   python::bind_engine(module);
   python::bind_plaintext(module);
   python::bind_trace(module);
+  python::bind_sim(module);
   python::bind_plan(module);
   python::bind_memory(module);
   python::bind_io(module);

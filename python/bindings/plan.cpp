@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/stl/map.h>
 
+#include <algorithm>
 #include <span>
 
 #include "bindings.hpp"
 #include "halocline/ckks/key_routes.hpp"
 #include "halocline/memory/plan/planner.hpp"
+#include "halocline/memory/sim/device_model.hpp"
 
 namespace halocline::python {
 namespace {
@@ -38,12 +40,55 @@ auto expected(MemberT member) {
   return [member](const plan& source) { return source.expected.*member; };
 }
 
+memory::plan::time_source times(bool recorded) {
+  return recorded ? memory::plan::time_source::recorded : memory::plan::time_source::costs;
+}
+
+/// A plan for a trace on a modelled device.
+plan plan_trace(const memory::trace& recorded, const memory::sim::device_model& device,
+                std::uint64_t capacity, double kernel_scale, bool recorded_times,
+                const std::string& parameters) {
+  memory::plan::planner_options options;
+  options.capacity_bytes = capacity;
+  options.costs = device.costs(kernel_scale);
+  options.parameters = parameters;
+  return memory::plan::make_plan(memory::plan::make_program(recorded, options.costs, times(recorded_times)),
+                                 options);
+}
+
+/// What the plan says of each object, and each directive, as columns.
+nb::dict columns_of(const plan& source) {
+  std::vector<std::uint64_t> before, target, pages, action, bytes, cls, dead;
+  for (const memory::plan::directive& each : source.directives) {
+    before.push_back(each.before);
+    target.push_back(each.target);
+    pages.push_back(each.pages);
+    action.push_back(static_cast<std::uint64_t>(each.action));
+  }
+  for (const memory::plan::object& each : source.objects) {
+    bytes.push_back(each.bytes);
+    cls.push_back(static_cast<std::uint64_t>(each.cls));
+    dead.push_back(std::min<std::uint64_t>(each.dead, source.steps()));
+  }
+  nb::dict out;
+  out["before"] = to_numpy(std::move(before));
+  out["target"] = to_numpy(std::move(target));
+  out["pages"] = to_numpy(std::move(pages));
+  out["action"] = to_numpy(std::move(action));
+  out["object_bytes"] = to_numpy(std::move(bytes));
+  out["object_class"] = to_numpy(std::move(cls));
+  out["object_dead"] = to_numpy(std::move(dead));
+  return out;
+}
+
 }  // namespace
 
 void bind_plan(nb::module_& module) {
   nb::class_<plan>(module, "Plan")
       .def_static("from_bytes", from_bytes, nb::arg("data"))
       .def("to_bytes", bytes_of)
+      .def("to_json", &memory::plan::to_json)
+      .def("columns", columns_of)
       .def_ro("parameters", &plan::parameters)
       .def_ro("capacity_bytes", &plan::capacity_bytes)
       .def_prop_ro("steps", &plan::steps)
@@ -65,6 +110,9 @@ void bind_plan(nb::module_& module) {
       .def_prop_ro("load_busy_ns", expected(&forecast::load_busy_ns))
       .def_prop_ro("store_busy_ns", expected(&forecast::store_busy_ns))
       .def_prop_ro("gap", [](const plan& source) { return source.expected.gap(); });
+  module.def("plan_trace", plan_trace, nb::arg("trace"), nb::arg("device"), nb::arg("capacity"),
+             nb::arg("kernel_scale"), nb::arg("recorded_times"), nb::arg("parameters"),
+             nb::call_guard<nb::gil_scoped_release>());
 }
 
 }  // namespace halocline::python

@@ -38,9 +38,11 @@ from .errors import (
 from .keys import EvaluationKeys, KeyPlan, PublicKey
 from .layers import BlockMatmul, Convolution2d, ImageLayout, MatrixVector
 from .params import LevelInfo, Params, preset_description, preset_names
+from .planning import Plan, PlanSummary, plan_trace
 from .polynomial import Polynomial
 from .program import ProgramTrace, key_plan, trace_program
-from .trace import ClassStats, Trace
+from .replaying import DeviceModel, PhaseTime, ReplayReport, decide, device_models, replay
+from .trace import ClassStats, Lifetimes, Trace
 from .transforms import LinearTransform, TransformGrid
 
 __version__: str = _core.version
@@ -57,6 +59,7 @@ __all__ = [
     "Convolution2d",
     "CorruptData",
     "DeviceError",
+    "DeviceModel",
     "Engine",
     "Error",
     "EvaluationKeys",
@@ -67,6 +70,7 @@ __all__ = [
     "KeyPlan",
     "LevelExhausted",
     "LevelInfo",
+    "Lifetimes",
     "LinearTransform",
     "MatrixVector",
     "MemoryBudget",
@@ -75,18 +79,26 @@ __all__ = [
     "NotPicklable",
     "OutOfMemory",
     "Params",
+    "PhaseTime",
+    "Plan",
     "PlanDivergence",
+    "PlanSummary",
     "Polynomial",
     "ProgramTrace",
     "PublicKey",
+    "ReplayReport",
     "RunReport",
     "ScaleMismatch",
     "Trace",
     "TransformGrid",
     "WrongType",
+    "decide",
+    "device_models",
     "key_plan",
+    "plan_trace",
     "preset_description",
     "preset_names",
+    "replay",
     "sign_epsilon",
     "sign_levels",
     "trace_program",

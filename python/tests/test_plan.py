@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans from traces: made, saved, loaded, summarised."""
+
+import json
+import math
+
+import halocline as hc
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="module")
+def trace():
+    params = hc.Params.preset("test-n11-d8", allow_insecure=True)
+
+    def program(x):
+        for _ in range(3):
+            x = sum((x.rotate(k) for k in range(1, 9)), start=x)
+        return x
+
+    return hc.trace_program(params, program, np.zeros(params.slots)).trace
+
+
+def test_plan_and_summary(trace):
+    plan = hc.plan_trace(trace, "40%", parameters="test")
+    s = plan.summary
+    assert plan.parameters == "test"
+    assert s.capacity_bytes == math.ceil(trace.peak_bytes * 0.4)
+    assert s.minimum_bytes <= s.peak_bytes <= s.capacity_bytes
+    assert s.loaded_bytes + s.expanded_bytes + s.encoded_bytes >= s.lower_bound_bytes > 0
+    assert s.gap >= 0
+    assert s.slowdown >= 1
+    assert s.total_seconds >= s.resident_seconds > 0
+    assert plan.steps > 0
+    assert plan.directives()["load"] > 0
+    assert len(plan.columns()["before"]) == sum(plan.directives().values())
+    assert "resident" in repr(plan)
+    assert json.loads(json.dumps(s.to_dict()))["loaded_bytes"] == s.loaded_bytes
+
+
+def test_tighter_budgets_load_more(trace):
+    loaded = [hc.plan_trace(trace, share).summary.loaded_bytes for share in ("40%", "70%", "100%")]
+    assert loaded == sorted(loaded, reverse=True)
+
+
+def test_device_decides_the_times(trace):
+    fast = hc.plan_trace(trace, "50%", "h200").summary
+    slow = hc.plan_trace(trace, "50%", hc.device_models()["gtx1050"]).summary
+    assert slow.resident_seconds > fast.resident_seconds
+    scaled = hc.plan_trace(trace, "50%", "h200", kernel_scale=3).summary
+    assert scaled.resident_seconds == pytest.approx(3 * fast.resident_seconds)
+
+
+def test_round_trip(trace, tmp_path):
+    plan = hc.plan_trace(trace, "50%")
+    plan.save(tmp_path / "a.hcplan")
+    read = hc.Plan.load(tmp_path / "a.hcplan")
+    assert read.to_bytes() == plan.to_bytes() == hc.Plan.from_bytes(plan.to_bytes()).to_bytes()
+    assert read.summary == plan.summary
+    (tmp_path / "a.hcplan").write_bytes(plan.to_bytes()[:-1])
+    with pytest.raises(hc.CorruptData):
+        hc.Plan.load(tmp_path / "a.hcplan")
+    with pytest.raises(hc.IoError):
+        hc.Plan.load(tmp_path / "none.hcplan")
+
+
+def test_errors(trace):
+    with pytest.raises(hc.OutOfMemory, match="bytes"):
+        hc.plan_trace(trace, 4096)
+    with pytest.raises(hc.InvalidArgument, match="budget"):
+        hc.plan_trace(trace, None)
+    with pytest.raises(hc.InvalidArgument):
+        hc.plan_trace(trace, "50%", kernel_scale=-1)
+    with pytest.raises(hc.WrongType):
+        hc.plan_trace("trace.csv", "50%")
+    with pytest.raises(hc.WrongType):
+        hc.Plan("plan")

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replays of traces on simulated devices, and what is made of them."""
+
+import json
+
+import halocline as hc
+import numpy as np
+import pytest
+from halocline import replay_plots
+from halocline.replaying import POLICIES, budget_bytes, resident_seconds
+from halocline.trace_plots import render
+
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def trace():
+    """Eight rotation keys used in turn, three rounds, each a phase."""
+    params = hc.Params.preset("test-n11-d8", allow_insecure=True)
+
+    def program(x):
+        for round_ in range(3):
+            with x.engine.phase(f"round {round_ + 1}"):
+                x = sum((x.rotate(k) for k in range(1, 9)), start=x)
+        return x
+
+    engine = hc.Engine(params, device="ghost")
+    program(engine.ghost_input())
+    engine._core.prepare_keys(engine.key_plan.requests())
+    with engine.record() as recorded:
+        program(engine.ghost_input())
+    return recorded
+
+
+def test_device_models():
+    models = hc.device_models()
+    assert list(models) == ["gtx1050", "gtx1660ti", "rtx4090", "a40", "h200"]
+    assert [round(each.capacity_bytes / 1e9) for each in models.values()][-1] > 130
+    for each in models.values():
+        assert each.usable_bytes < each.capacity_bytes
+        assert all(constant.source for constant in each.constants.values())
+    assert "GiB" in repr(models["a40"])
+
+
+def test_device_models_in_files(tmp_path):
+    model = hc.device_models()["a40"]
+    model.save(tmp_path / "mine.json")
+    content = json.loads((tmp_path / "mine.json").read_text())
+    content["name"] = "mine"
+    (tmp_path / "mine.json").write_text(json.dumps(content))
+    read = hc.DeviceModel.load(tmp_path / "mine.json")
+    assert read.name == "mine"
+    assert read.constants == model.constants
+    (tmp_path / "bad.json").write_text("{}")
+    with pytest.raises(hc.CorruptData):
+        hc.DeviceModel.load(tmp_path / "bad.json")
+    with pytest.raises(hc.IoError):
+        hc.DeviceModel.load(tmp_path / "none.json")
+    assert model.with_memory("1GiB").usable_bytes == 1 << 30
+
+
+def test_every_policy(trace):
+    for policy in POLICIES:
+        report = hc.replay(trace, "h200", policy)
+        assert (report.policy, report.device) == (policy, "h200")
+        assert report.total_seconds >= report.compute_seconds > 0
+        assert report.stall_seconds == pytest.approx(report.total_seconds - report.compute_seconds)
+        assert report.peak_resident_bytes > 0
+        assert policy in repr(report)
+        assert len(report.phases) == 3
+        assert json.loads(json.dumps(report.to_dict()))["policy"] == policy
+
+
+def test_operations_are_phases_without_numbers(trace):
+    report = hc.replay(trace, "h200", "lru")
+    assert [each.phase for each in report.phases] == ["round 1", "round 2", "round 3"]
+    operations = report.operations()
+    assert list(operations) == ["round"]
+    assert operations["round"] == pytest.approx([each.seconds for each in report.phases])
+    assert report.phases[1].begin == pytest.approx(report.phases[0].seconds)
+
+
+def test_budgets(trace):
+    assert budget_bytes(trace, None) == 0
+    assert budget_bytes(trace, "50%") == -(-trace.peak_bytes // 2)
+    assert budget_bytes(trace, "3MiB") == 3 * MIB
+    for policy in ("lru", "planned", "managed"):
+        tight, wide = (hc.replay(trace, "h200", policy, share) for share in ("40%", "120%"))
+        assert tight.loaded_bytes >= wide.loaded_bytes
+        assert tight.peak_resident_bytes <= tight.budget_bytes == budget_bytes(trace, "40%")
+    with pytest.raises(hc.OutOfMemory, match="budget"):
+        hc.replay(trace, "h200", "resident", "40%")
+    with pytest.raises(hc.OutOfMemory):
+        hc.replay(trace, "h200", "planned", 4096)
+    with pytest.raises(hc.InvalidArgument, match="share"):
+        hc.replay(trace, "h200", "lru", "-5%")
+
+
+def test_kernels_can_be_slower(trace):
+    one = hc.replay(trace, "h200", "resident")
+    two = hc.replay(trace, "h200", "resident", kernel_scale=2)
+    assert two.compute_seconds == pytest.approx(2 * one.compute_seconds)
+    recorded = hc.replay(trace, "h200", "resident", recorded_times=True)
+    assert recorded.compute_seconds != one.compute_seconds
+    assert resident_seconds(trace, "h200") == one.total_seconds
+    assert resident_seconds(trace, hc.device_models()["h200"].with_memory(4096)) == one.total_seconds
+
+
+def test_decisions(trace):
+    allocations = len(trace.lifetimes.allocations())
+    everything = hc.decide(trace)
+    assert len(everything) == allocations
+    assert sum(everything) == trace.lifetimes.allocations().freed.sum()
+    assert sum(hc.decide(trace, lifetime=0)) == 0
+    assert sum(hc.decide(trace, pool_bytes=1)) == 0
+    none = hc.replay(trace, "a40", "profiled", decisions=bytes(allocations))
+    managed = hc.replay(trace, "a40", "managed")
+    assert none.total_seconds == pytest.approx(managed.total_seconds)
+    assert hc.replay(trace, "a40", "profiled", async_ratio=0).peak_pool_bytes == 0
+    assert hc.replay(trace, "a40", "profiled", decisions=everything).peak_pool_bytes > 0
+
+
+def test_bad_arguments(trace):
+    with pytest.raises(hc.InvalidArgument, match="h200"):
+        hc.replay(trace, "h900")
+    with pytest.raises(hc.InvalidArgument, match="planned"):
+        hc.replay(trace, policy="magic")
+    with pytest.raises(hc.InvalidArgument, match="async_ratio"):
+        hc.replay(trace, policy="profiled", async_ratio=1.5)
+    with pytest.raises(hc.InvalidArgument):
+        hc.replay(trace, kernel_scale=0)
+    with pytest.raises(hc.WrongType):
+        hc.replay("trace.csv")
+
+
+@pytest.fixture(scope="module")
+def setup(trace):
+    return replay_plots.Setup(trace, "a program", hc.device_models()["h200"])
+
+
+def test_latencies(setup):
+    reports = [hc.replay(setup.trace, setup.device, each) for each in ("lru", "managed")]
+    found = replay_plots.latencies(reports)
+    seconds = reports[0].operations()["round"]
+    assert found["round"]["lru"] == pytest.approx((seconds.mean(), seconds.std(), 3))
+    assert set(found["round"]) == {"lru", "managed"}
+
+
+def test_budget_curves(setup):
+    peak = setup.trace.peak_bytes
+    curves = replay_plots.budget_curves(setup, ["resident", "planned"], [peak // 2, 2 * peak, 10**15])
+    resident, planned = curves
+    assert list(resident.budgets) == [2 * peak]  # half is too little, and no device has the largest one
+    assert list(planned.budgets) == [peak // 2, 2 * peak]
+    assert planned.moved_bytes[0] > 0
+    report = hc.replay(setup.trace, setup.device, "planned", peak // 2)
+    assert planned.seconds[0] == report.total_seconds
+
+
+def test_ratio_curve(setup):
+    budget = setup.trace.peak_bytes // 2
+    ratios, seconds = replay_plots.ratio_curve(setup, budget, [0.0, 0.3, 0.6])
+    assert list(ratios) == [0.0, 0.3, 0.6]
+    expected = hc.replay(setup.trace, setup.device, "profiled", budget, async_ratio=0.3).total_seconds
+    assert seconds[1] == expected
+
+
+def test_plan_segments(setup):
+    plan = hc.plan_trace(setup.trace, "40%")
+    objects, spans = replay_plots.plan_segments(plan)
+    c = plan.columns()
+    arrivals = np.isin(c["action"], [0, 1, 2])
+    assert set(objects.tolist()) == set(c["target"][arrivals].tolist())
+    assert (spans[:, 0] <= spans[:, 1]).all()
+    assert spans.max() <= plan.steps
+
+
+def test_pictures(setup):
+    budget = setup.trace.peak_bytes // 2
+    curves = replay_plots.budget_curves(setup, ["lru", "planned"], [budget])
+    figures = (
+        replay_plots.draw_residency(setup, POLICIES, budget),
+        replay_plots.draw_latency(setup, POLICIES, budget),
+        replay_plots.draw_async_ratio(setup, ["managed"], budget),
+        replay_plots.draw_bytes_by_budget(setup, curves),
+        replay_plots.draw_slowdown_by_budget(setup, curves),
+        replay_plots.draw_plan(setup, hc.plan_trace(setup.trace, budget)),
+    )
+    for each in figures:
+        assert "a program on h200" in each.get_suptitle()
+        axes = each.axes[-1]
+        assert axes.get_ylabel() or axes.get_xlabel()
+        assert render(each, "png").startswith(b"\x89PNG")
+    titles = [each.get_title().split(":")[0] for each in figures[0].axes if each.get_visible()]
+    assert titles == [each for each in POLICIES if each not in ("resident", "async", "cached")]
