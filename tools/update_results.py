@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the results block of README.md from recorded runs, so that no figure is typed by hand.
+"""Writes the results blocks of pages from recorded runs, so that no figure is typed by hand.
 
-Reads `cpp/bench/results/<device>/peers*.json` (written by `halocline bench peers --json FILE`) and
-`digits*.json` (by `halocline run digits --json FILE`) and replaces what stands between the lines
-`<!-- results:begin -->` and `<!-- results:end -->`. Other files in those folders belong to other pages and
-are not read. With `--check` nothing is written: the exit status is 1 when the block is not what the files
-say, or when a file does not follow its schema.
+Replaces what stands between the lines `<!-- results:begin -->` and `<!-- results:end -->` by what files in
+`cpp/bench/results/<device>/` say. README.md: `peers*.json` (from `halocline bench peers --json FILE`) and
+`digits*.json` (`halocline run digits --json FILE`). docs/papers/hybrid_unified_memory.md:
+`hybrid_paper*.json` (`halocline bench hybrid-paper --json FILE`). Other files are not read. With `--check`
+nothing is written: the exit status is 1 when a block is not what the files say, or when a file does not
+follow its schema.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from paper_results import paper_lines
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = "cpp/bench/results"
-PAGE = "README.md"
+REQUIRED = "README.md"
 BEGIN = "<!-- results:begin -->"
 END = "<!-- results:end -->"
 PEERS_SCHEMA = 1
@@ -166,9 +169,16 @@ def digits_lines(path: Path) -> Iterator[str]:
     )
 
 
-def block(root: Path) -> str:
+def hybrid_paper_lines(path: Path) -> Iterator[str]:
+    """The tables of one file of replays."""
+    try:
+        yield from paper_lines(load(path))
+    except (KeyError, IndexError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise ResultError(f"{path}: not a result of `halocline bench hybrid-paper` ({error!r})") from error
+
+
+def block(root: Path, readers: Readers) -> str:
     """What belongs between the markers."""
-    readers = (("peers*.json", peers_lines), ("digits*.json", digits_lines))
     parts = []
     for device in sorted(path for path in (root / RESULTS).glob("*") if path.is_dir()):
         for pattern, read in readers:
@@ -183,28 +193,47 @@ def replaced(text: str, page: Path, content: str) -> str:
     return f"{text[: text.index(BEGIN)]}{BEGIN}\n{content}\n{text[text.index(END) :]}"
 
 
+Readers = tuple[tuple[str, Callable[[Path], Iterator[str]]], ...]
+
+PAGES: dict[str, Readers] = {
+    "README.md": (("peers*.json", peers_lines), ("digits*.json", digits_lines)),
+    "docs/papers/hybrid_unified_memory.md": (("hybrid_paper*.json", hybrid_paper_lines),),
+}
+"""Page -> which files make its block."""
+
+
+def update(page: Path, root: Path, readers: Readers, check: bool) -> bool:
+    """Updates or checks one page; whether it is as it should be now."""
+    old = page.read_text()
+    new = replaced(old, page, block(root, readers))
+    if new == old:
+        return True
+    if check:
+        print(f"{page}:1: the results block is stale; run python tools/update_results.py")
+        return False
+    page.write_text(new)
+    print(f"results: wrote {page}")
+    return True
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Updates or checks the page of the checkout that this file lies in, or of another root."""
-    parser = argparse.ArgumentParser(description="Writes the results block of README.md.")
+    """Updates or checks the pages of the checkout that this file lies in, or of another root."""
+    parser = argparse.ArgumentParser(description="Writes the results blocks of README.md and other pages.")
     parser.add_argument("--check", action="store_true", help="write nothing; fail when the block is stale")
     parser.add_argument("--root", type=Path, default=ROOT, help="checkout to work on")
     options = parser.parse_args(arguments)
-    page = options.root / PAGE
     try:
-        old = page.read_text()
-        new = replaced(old, page, block(options.root))
+        done = [
+            update(options.root / name, options.root, readers, options.check)
+            for name, readers in PAGES.items()
+            if name == REQUIRED or (options.root / name).exists()
+        ]
     except (ResultError, OSError) as error:
         print(error)
         return 1
-    if new == old:
+    if all(done):
         print("results: ok")
-        return 0
-    if options.check:
-        print(f"{page}:1: the results block is stale; run python tools/update_results.py")
-        return 1
-    page.write_text(new)
-    print(f"results: wrote {page}")
-    return 0
+    return 0 if all(done) else 1
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import pytest
 from halocline.cli.app import app
 from halocline.workloads.running import budget_of
 from halocline.workloads.wide_rotations import WideRotations
+from halocline.workloads.wide_rotations_bench import run_wide_bench
 from halocline.workloads.wide_rotations_run import WideOptions, WideRun
 from typer.testing import CliRunner
 
@@ -123,6 +124,19 @@ def test_command(tmp_path):
     assert report["key_switches"] == 1060
     assert report["budget_bytes"] == report["footprint_bytes"] == report["peak_bytes"]
     assert report["precision_bits"] > 16
+
+
+def test_bench_compares_kinds_in_processes_of_their_own():
+    kinds = (("resident", None), ("planned", "60%"))
+    small = ("--params", "test-n12-d14", "--allow-insecure", "--batches", "1")
+    found = run_wide_bench(1, 1, small, kinds)
+    resident, planned = found["rows"]
+    assert resident["slowdown"] == 1
+    assert planned["seconds"] == found["runs"][1]["program_seconds"]
+    assert planned["peak_bytes"] <= planned["budget_bytes"] < resident["peak_bytes"]
+    assert planned["loaded_bytes"] > 0
+    with pytest.raises(hc.Error, match="nonsense"):
+        run_wide_bench(1, 1, small, (("nonsense", None),))
 
 
 def test_bad_options(params):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`halocline bench`: micro benchmarks, and the comparison with other libraries."""
+"""`halocline bench`: micro benchmarks, comparisons with other libraries, replays of a paper, workloads."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,9 +13,9 @@ from rich.table import Table
 
 from ..bench import MICRO_SUITES, run_micro
 from ..errors import InvalidArgument
-from .common import JsonOption, command, err, origin, results_console, write_json
+from .common import JsonOption, command, err, origin, progress_bar, results_console, write_json
 
-SUITES = (*MICRO_SUITES, "peers")
+SUITES = (*MICRO_SUITES, "peers", "hybrid-paper", "wide-rotations")
 
 
 @command
@@ -28,13 +29,19 @@ def bench(
         list[str] | None,
         typer.Option("--set", help="Peers: a parameter set; may be repeated. All by default."),
     ] = None,
-    threads: Annotated[int, typer.Option("--threads", min=1, help="Peers: threads of Halocline.")] = 1,
+    threads: Annotated[
+        int, typer.Option("--threads", min=1, help="Peers, wide-rotations: threads of Halocline.")
+    ] = 1,
     repetitions: Annotated[
-        int | None, typer.Option("--repetitions", help="Peers: timed calls of each operation.")
+        int | None, typer.Option("--repetitions", help="Timed calls of each operation, or runs.")
     ] = None,
     json: JsonOption = None,
 ) -> None:
-    """Run the micro benchmarks (`make bench` builds them), or compare with other libraries (peers)."""
+    """Run the micro benchmarks (`make bench` builds them), or compare with other libraries (peers).
+
+    hybrid-paper replays a paper's workloads on simulated devices; wide-rotations runs a workload within
+    several budgets, each time in a process of its own.
+    """
     console = results_console(json)
     if suite == "peers":
         from ..bench_peers import DEFAULT_REPETITIONS, run_peers
@@ -42,12 +49,44 @@ def bench(
         count = DEFAULT_REPETITIONS if repetitions is None else repetitions
         write_json(json, run_peers(sets, threads, count, console=console))
         return
+    if suite in ("hybrid-paper", "wide-rotations"):
+        with progress_bar(suite) as progress:
+            content = _workloads(suite, threads, repetitions, progress)
+        _print_rows(console, content)
+        write_json(json, content | origin())
+        return
     if suite not in MICRO_SUITES:
         raise InvalidArgument(f"bench: unknown suite '{suite}'; expected one of: {', '.join(SUITES)}")
     with err().status(f"running the micro benchmarks: {suite}"):
         content = run_micro(suite, quick, binary)
     _print(console, content)
     write_json(json, content | origin())
+
+
+def _workloads(
+    suite: str, threads: int, repetitions: int | None, progress: Callable[[int, int], None]
+) -> dict[str, Any]:
+    """The result of a suite that is written in Python."""
+    if suite == "hybrid-paper":
+        from ..workloads.hybrid_paper_run import run_hybrid_paper
+
+        return run_hybrid_paper(progress=lambda _, done, total: progress(done, total))
+    from ..workloads.wide_rotations_bench import DEFAULT_REPETITIONS, run_wide_bench
+
+    count = DEFAULT_REPETITIONS if repetitions is None else repetitions
+    return run_wide_bench(threads, count, progress=progress)
+
+
+def _print_rows(console: Console, content: dict[str, Any]) -> None:
+    """The table of a suite that has rows; other suites have pages that show them."""
+    rows = content.get("rows", [])
+    if not rows:
+        console.print("done; --json FILE keeps the result, tools/update_results.py makes the tables")
+        return
+    table = Table(*rows[0])
+    for row in rows:
+        table.add_row(*(f"{value:.4g}" if isinstance(value, float) else str(value) for value in row.values()))
+    console.print(table)
 
 
 def _print(console: Console, content: dict[str, Any]) -> None:
