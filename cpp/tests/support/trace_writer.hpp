@@ -42,7 +42,7 @@ class trace_writer {
     for (const access& each : operands) {
       const std::uint64_t size = objects_[each.object].bytes;
       row(each.write ? memory::trace_action::write : memory::trace_action::read, op, each.object, 0, size);
-      bytes += static_cast<double>(size);
+      if (objects_[each.object].cls != memory::object_class::table) bytes += static_cast<double>(size);
     }
     ++step_;
     time_us_ += clock_.kernel_us(op, bytes);

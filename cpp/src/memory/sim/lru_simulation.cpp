@@ -75,7 +75,7 @@ void lru_simulation::step(const sim_step& step) {
   }
   make_room(missing, &step);
   for (const sim_use& use : step.uses) bring_in(use);
-  clocks_.run({step.launches, step.us, 0, 0});
+  clocks_.run({step.launches, step.us, 0, 0, step.op});
 }
 
 void lru_simulation::bring_in(const sim_use& use) {

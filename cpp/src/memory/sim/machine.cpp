@@ -10,9 +10,10 @@ constexpr double us_per_s = 1e6;
 
 }  // namespace
 
-machine::machine(const device_model& device, replay_report& report)
+machine::machine(const device_model& device, replay_report& report, timeline* spans)
     : model_(device),
       report_(report),
+      spans_(spans),
       load_{device.load_bytes_per_s},
       store_{device.store_bytes_per_s},
       queue_(static_cast<std::size_t>(device.queue_depth), 0.0) {}
@@ -28,6 +29,8 @@ void machine::wait_until(double us) noexcept {
 void machine::hold_device(double until_us) noexcept {
   if (until_us <= device_) return;
   const double host_part = std::clamp(host_, device_, until_us);
+  spans_.add(activity::stall, "waits for the host", device_, host_part);
+  spans_.add(activity::stall, "waits for a copy", host_part, until_us);
   report_.host_wait_s += (host_part - device_) / us_per_s;
   report_.transfer_wait_s += (until_us - host_part) / us_per_s;
   device_ = until_us;
@@ -39,7 +42,9 @@ void machine::run(const kernel& work) {
     host_ = std::max(host_, queue_[(next_ + i) % queue_.size()]) + model_.launch_us;
   }
   hold_device(std::max({host_, device_, work.ready_us}));
+  spans_.add(activity::fault, "page faults", device_, device_ + work.fault_us);
   device_ += work.us + work.fault_us;
+  spans_.add(activity::compute, work.name, device_ - work.us, device_);
   report_.compute_s += work.us / us_per_s;
   report_.fault_s += work.fault_us / us_per_s;
   for (std::size_t i = 0; i < launches; ++i) {
@@ -50,12 +55,18 @@ void machine::run(const kernel& work) {
 
 double machine::load(std::uint64_t bytes, double earliest) {
   report_.loaded_bytes += bytes;
-  return load_.busy_until = transfer(load_, store_, bytes, earliest, report_.load_busy_s);
+  const double begin = std::max(earliest, load_.busy_until);
+  load_.busy_until = transfer(load_, store_, bytes, earliest, report_.load_busy_s);
+  spans_.add(activity::load, "load", begin, load_.busy_until, bytes);
+  return load_.busy_until;
 }
 
 double machine::store(std::uint64_t bytes, double earliest) {
   report_.stored_bytes += bytes;
-  return store_.busy_until = transfer(store_, load_, bytes, earliest, report_.store_busy_s);
+  const double begin = std::max(earliest, store_.busy_until);
+  store_.busy_until = transfer(store_, load_, bytes, earliest, report_.store_busy_s);
+  spans_.add(activity::write_back, "write back", begin, store_.busy_until, bytes);
+  return store_.busy_until;
 }
 
 // While the other direction is busy, both run at the share that the sum allows. Transfers that are already

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "halocline/memory/sim/replay.hpp"
+#include "memory/sim/span_recorder.hpp"
 
 namespace halocline::memory::sim {
 
@@ -15,13 +17,15 @@ struct kernel {
   double us = 0;        ///< device time
   double fault_us = 0;  ///< device standing still for page faults
   double ready_us = 0;  ///< earliest begin: operands and room
+  std::string_view name = "kernel";
 };
 
 /// Clocks of a simulated device: one host thread, one stream, one link per direction. Times are microseconds
 /// since the begin.
 class machine {
  public:
-  machine(const device_model& device, replay_report& report);
+  /// @param spans where to write down what happens; may be nullptr
+  machine(const device_model& device, replay_report& report, timeline* spans = nullptr);
 
   /// The host works.
   void host_work(double us) noexcept { host_ += us; }
@@ -37,6 +41,9 @@ class machine {
   [[nodiscard]] double load(std::uint64_t bytes, double earliest);
   [[nodiscard]] double store(std::uint64_t bytes, double earliest);
 
+  /// What was written down so far, to add to.
+  [[nodiscard]] span_recorder& spans() noexcept { return spans_; }
+
   [[nodiscard]] double host_us() const noexcept { return host_; }
   [[nodiscard]] double device_us() const noexcept { return device_; }
   [[nodiscard]] double now_us() const noexcept { return host_ > device_ ? host_ : device_; }
@@ -50,6 +57,7 @@ class machine {
 
   const device_model& model_;
   replay_report& report_;
+  span_recorder spans_;
   double host_ = 0;
   double device_ = 0;
   link load_;

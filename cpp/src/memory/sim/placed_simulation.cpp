@@ -101,7 +101,7 @@ void placed_simulation::step(const sim_step& step) {
   }
   const fault_work work = managed_.touch(ranges_);
   count(work);
-  clocks_.run({step.launches, step.us, service_us(work, device_), 0});
+  clocks_.run({step.launches, step.us, service_us(work, device_), 0, step.op});
 }
 
 void placed_simulation::count(const fault_work& work) {

@@ -2,6 +2,7 @@
 #include "memory/sim/planned_simulation.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "halocline/core/expects.hpp"
 
@@ -17,12 +18,32 @@ std::uint64_t in_pages(std::uint64_t bytes) {
   return std::uint64_t{plan::pages_of(bytes)} * plan::page_bytes;
 }
 
-plan::plan plan_for(const trace& recorded, const plan::cost_model& costs, plan::time_source times,
-                    std::uint64_t budget_bytes) {
-  plan::planner_options options;
-  options.capacity_bytes = budget_bytes;
-  options.costs = costs;
-  return plan::make_plan(plan::make_program(recorded, costs, times), options);
+/// Collects the times of the steps that plans count.
+class step_times final : public simulation {
+ public:
+  void exists(std::uint64_t, const sim_object&) override {}
+  void allocate(std::uint64_t, const sim_object&) override {}
+  void free(std::uint64_t, const sim_object&) override {}
+  void step(const sim_step& step) override {
+    if (!step.plans_skip) ns.push_back(step.us * ns_per_us);
+  }
+  [[nodiscard]] residency_point residency() const override { return {}; }
+
+  std::vector<double> ns;
+};
+
+plan::plan plan_for(const trace& recorded, const device_model& device, const replay_options& options,
+                    const plan::cost_model& costs, std::uint64_t budget_bytes) {
+  plan::program program = plan::make_program(recorded, costs, options.times);
+  step_times times;
+  trace_player(recorded, device, options).play(times, [](const sim_step&) {});
+  HALOCLINE_EXPECTS(times.ns.size() == program.steps(), error, "replay: the trace has ", times.ns.size(),
+                    " steps that plans count, the program ", program.steps());
+  program.duration_ns = std::move(times.ns);
+  plan::planner_options planning;
+  planning.capacity_bytes = budget_bytes;
+  planning.costs = costs;
+  return plan::make_plan(program, planning);
 }
 
 }  // namespace
@@ -34,7 +55,7 @@ planned_simulation::planned_simulation(const trace& recorded, const device_model
       clocks_(clocks),
       report_(report),
       costs_(device.costs(options.kernel_scale)),
-      plan_(plan_for(recorded, costs_, options.times, budget_bytes)),
+      plan_(plan_for(recorded, device, options, costs_, budget_bytes)),
       room_(budget_bytes),
       frames_(plan_.objects.size()) {
   for (plan::object_index i = 0; i < plan_.objects.size(); ++i) {
@@ -80,7 +101,7 @@ void planned_simulation::step(const sim_step& step) {
       ready = std::max(ready, used.ready_us);
     }
   }
-  clocks_.run({step.launches, step.us, 0, ready});
+  clocks_.run({step.launches, step.us, 0, ready, step.op});
   if (step.plans_skip) return;
   for (const sim_use& use : step.uses) {
     frames_[numbers_.find(use.object)->second].unused_us = clocks_.device_us();
@@ -119,7 +140,7 @@ double planned_simulation::write_back(const frame& source) {
 void planned_simulation::regenerate(frame& target, std::uint64_t bytes, bool seed) {
   const double room = take(target, bytes);
   const double us = (seed ? costs_.expand : costs_.encode).at(static_cast<double>(bytes)) / ns_per_us;
-  clocks_.run({1, us, 0, room});
+  clocks_.run({1, us, 0, room, seed ? "expand seed" : "encode"});
   target.ready_us = target.unused_us = clocks_.device_us();
   report_.regenerate_s += us / us_per_s;
   report_.regenerated_bytes += bytes;

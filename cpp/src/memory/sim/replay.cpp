@@ -21,7 +21,7 @@ constexpr double us_per_s = 1e6;
 /// Collects phases and samples of the residency while a program runs.
 class recorder {
  public:
-  recorder(replay_report& report, const machine& clocks, std::uint64_t steps, std::uint32_t points)
+  recorder(replay_report& report, machine& clocks, std::uint64_t steps, std::uint32_t points)
       : report_(report), clocks_(clocks), stride_(steps / points + 1) {}
 
   void after(const sim_step& step, residency_point now) {
@@ -29,7 +29,10 @@ class recorder {
     report_.peak_resident_bytes = std::max(report_.peak_resident_bytes, now.resident_bytes);
     report_.peak_pool_bytes = std::max(report_.peak_pool_bytes, now.pool_bytes);
     report_.peak_managed_bytes = std::max(report_.peak_managed_bytes, now.managed_bytes);
-    if (report_.steps++ % stride_ == 0) report_.timeline.push_back(now);
+    if (report_.steps++ % stride_ == 0) {
+      report_.timeline.push_back(now);
+      clocks_.spans().add(now);
+    }
     if (step.phase != phase_) begin_phase(step.phase);
     if (!phase_.empty()) {
       report_.phases.back().seconds = now.time_s - report_.phases.back().begin_s;
@@ -44,7 +47,7 @@ class recorder {
   }
 
   replay_report& report_;
-  const machine& clocks_;
+  machine& clocks_;
   std::uint64_t stride_;
   std::string_view phase_;
   double last_s_ = 0;
@@ -109,7 +112,7 @@ replay_report replay(const trace& recorded, const device_model& device, const re
     if (event.action == trace_action::free) ++report.frees;
   }
   trace_player player(recorded, device, options);
-  machine clocks(device, report);
+  machine clocks(device, report, options.spans);
   const std::unique_ptr<simulation> program =
       make_simulation(recorded, device, options, report.budget_bytes, clocks, report);
   recorder records(report, clocks, player.steps(), options.timeline_points);

@@ -87,7 +87,7 @@ void trace_player::gather(std::size_t& row) {
     if (event.action == trace_action::exists) continue;  // announced before
     if (!is_access(event) || event.step != head.step) break;
     gather_row(event);
-    bytes += static_cast<double>(event.bytes);
+    if (event.cls != object_class::table) bytes += static_cast<double>(event.bytes);
     if (event.action == trace_action::read) continue;
     writes = true;
     writes_tables_only = writes_tables_only && event.cls == object_class::table;

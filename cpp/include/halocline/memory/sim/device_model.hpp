@@ -13,7 +13,8 @@
 namespace halocline::memory::sim {
 
 /// What one backend operation costs on a device: `fixed_us + factor * bytes / memory_bytes_per_s`, where
-/// bytes are those of all rows of the step.
+/// bytes are those of all rows of the step but tables: those of the CPU have little in common with those of
+/// GPU kernels, which compute most twiddle factors.
 struct operation_cost {
   double launches = 1;  ///< kernels that the host enqueues
   double fixed_us = 2;
@@ -74,7 +75,8 @@ struct device_model {
   /// Microseconds that the device is busy with an operation that touches `bytes`.
   [[nodiscard]] double kernel_us(std::string_view op, double bytes) const;
   /// What the planner needs to know of the device. `scale` multiplies the times of operations, expansions and
-  /// encodings.
+  /// encodings. The planner counts tables too, so its times are longer where those are large; `replay` plans
+  /// with its own times.
   [[nodiscard]] plan::cost_model costs(double scale = 1) const;
 
   bool operator==(const device_model&) const = default;

@@ -9,6 +9,7 @@
 #include "halocline/memory/policy/policy.hpp"
 #include "halocline/memory/sim/device_model.hpp"
 #include "halocline/memory/trace.hpp"
+#include "halocline/memory/trace_formats/perfetto.hpp"
 
 namespace halocline::memory::sim {
 
@@ -21,6 +22,8 @@ struct replay_options {
   /// Times of operations: by the device model, or as recorded (for traces of real runs).
   plan::time_source times = plan::time_source::costs;
   std::uint32_t timeline_points = 2000;  ///< at most so many samples of the residency; at least 2
+  /// Where to write every operation, copy, fault and stall down, for `write_perfetto`; nullptr: nowhere.
+  timeline* spans = nullptr;
 };
 
 /// A maximal run of steps with the same phase, the part of their tags before the last '/'.
