@@ -97,6 +97,7 @@ void bind_client(nb::module_& module) {
            nb::arg("slots"), nb::arg("use_public_key"))
       .def("decrypt", decrypt, nb::arg("ciphertext"), nb::arg("flooding_bits"))
       .def("new_keys", new_keys)
+      .def("trim", [](const bound_client& self) { self.where->ctx->runtime().trim(); })
       .def("generate_key", generate_key, nb::arg("into"), nb::arg("galois_element"), nb::arg("level"),
            nb::arg("seeded"))
       .def("public_key", public_key);

@@ -4,7 +4,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 
-#include <algorithm>
+#include <chrono>
 #include <map>
 #include <tuple>
 
@@ -13,6 +13,8 @@
 #include "halocline/memory/budget.hpp"
 #include "halocline/memory/plan/planner.hpp"
 #include "halocline/memory/policy/decision_file.hpp"
+#include "halocline/memory/tier/file_store.hpp"
+#include "halocline/memory/tier/link_speed.hpp"
 
 namespace halocline::python {
 namespace {
@@ -94,6 +96,27 @@ nb::dict movement(const bound_engine& engine) {
   return out;
 }
 
+/// A file of the slow tier in a folder (empty: the default), and how fast it is.
+nb::dict measure_file_tier(const std::string& folder) {
+  std::string description;
+  memory::link_speed speed;
+  {
+    const nb::gil_scoped_release released;
+    memory::file_store_options options;
+    options.folder = folder;
+    const auto store = memory::make_file_store(options);
+    description = store->describe();
+    speed = memory::measure_link(*store, std::size_t{32} << 20, std::chrono::milliseconds(200));
+  }
+  nb::dict out;
+  out["description"] = description;
+  out["read_bytes_per_second"] = speed.read_bytes_per_second;
+  out["write_bytes_per_second"] = speed.write_bytes_per_second;
+  out["read_latency_ns"] = speed.read_latency_ns;
+  out["write_latency_ns"] = speed.write_latency_ns;
+  return out;
+}
+
 void bind_options(nb::module_& module) {
   nb::class_<memory::memory_budget>(module, "MemoryBudget")
       .def(nb::init<std::size_t>(), nb::arg("capacity"))
@@ -145,6 +168,9 @@ void bind_memory(nb::module_& module) {
       .def("cancel", [](const bound_engine& self) { self.where->ctx->runtime().cancel(); });
 }
 
-void bind_memory_options(nb::module_& module) { bind_options(module); }
+void bind_memory_options(nb::module_& module) {
+  bind_options(module);
+  module.def("measure_file_tier", measure_file_tier, nb::arg("folder"));
+}
 
 }  // namespace halocline::python

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _core
-from ._values import byte_count, expect, integer, path_text
+from ._values import byte_count, integer, path_text
 from .errors import InvalidArgument, IoError
 
 
@@ -92,4 +92,4 @@ def budget_of(memory: int | str | MemoryBudget | None, what: str) -> tuple[int, 
     """(bytes, shared budget) of what an engine's `memory` was given as."""
     if isinstance(memory, MemoryBudget):
         return memory.capacity, memory
-    return byte_count(expect(memory, int | str | None, what), what), None
+    return byte_count(memory, what), None

@@ -85,6 +85,25 @@ class Engine(Circuits):
         progress: Progress | None = None,
     ) -> None:
         self._params = expect(params, Params, "Engine", "use Engine(params, keys)")
+        self._check_keys(keys)
+        self._device = expect(device, str, "Engine: device")
+        self._policy = expect(policy, str, "Engine: policy")
+        self._budget, shared = budget_of(memory, "Engine: memory")
+        self._keep_seeds = bool(keep_seeds)
+        options = expect(memory_options or MemoryOptions(), MemoryOptions, "Engine: memory_options")
+        workers = 0 if threads is None else integer(threads, "Engine: threads", 1, 1024)
+        moving = options._bind(policy == "planned", shared)
+        self._core = _core.Engine.make(
+            params._core, device, self._budget, policy, workers, self._keep_seeds, moving
+        )
+        self._last_run: RunReport | None = None
+        self._last_plan: _core.Plan | None = None
+        self._encoded_log: list[tuple[Any, int]] = []
+        self._planner = ProgramPlanner(self) if policy == "planned" and self._core.moves else None
+        if keys is not None:
+            self.add_keys(keys, progress)
+
+    def _check_keys(self, keys: EvaluationKeys | None) -> None:
         if isinstance(keys, Client):
             raise WrongType(
                 "Engine: got a Client, which owns the secret key; an engine must not see it. "
@@ -92,28 +111,7 @@ class Engine(Circuits):
             )
         if keys is not None:
             expect(keys, EvaluationKeys, "Engine: keys", "use client.evaluation_keys(rotations=[...])")
-            expect_same(params, [("the key bundle", keys.params)], "Engine")
-        self._device = expect(device, str, "Engine: device")
-        self._policy = expect(policy, str, "Engine: policy")
-        self._budget, shared = budget_of(memory, "Engine: memory")
-        self._keep_seeds = bool(keep_seeds)
-        options = expect(memory_options or MemoryOptions(), MemoryOptions, "Engine: memory_options")
-        workers = 0 if threads is None else integer(threads, "Engine: threads", 1, 1024)
-        self._core = _core.Engine.make(
-            params._core,
-            device,
-            self._budget,
-            policy,
-            workers,
-            self._keep_seeds,
-            options._bind(policy == "planned", shared),
-        )
-        self._last_run: RunReport | None = None
-        self._encoded_log: list[tuple[Any, int]] = []
-        self._planner = ProgramPlanner(self) if policy == "planned" and self._core.moves else None
-        self._last_plan: _core.Plan | None = None
-        if keys is not None:
-            self.add_keys(keys, progress)
+            expect_same(self._params, [("the key bundle", keys.params)], "Engine")
 
     def add_keys(self, keys: EvaluationKeys, progress: Progress | None = None) -> None:
         """Adds keys of the same parameters to those that it has; keys that it has already are replaced.

@@ -217,7 +217,7 @@ def test_the_budget_may_change(rig: dict[str, Any]) -> None:
 def test_memory_options(rig: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(hc.IoError):
         engine_of(rig, 0.5, memory_options=hc.MemoryOptions(tier_folder=tmp_path / "none"))
-    with pytest.raises(hc.IoError, match="full|limit|capacity"):
+    with pytest.raises(hc.IoError, match=r"full|limit|capacity"):
         engine_of(rig, 0.3, memory_options=hc.MemoryOptions(tier_limit=1 << 20))
     with pytest.raises(hc.InvalidArgument):
         engine_of(rig, 0.5, "profiled")

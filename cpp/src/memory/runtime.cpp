@@ -167,9 +167,16 @@ void runtime::place(buffer_state& state) {
   if (!budget_->take(state.bytes)) {
     throw_out_of_memory(state.bytes, state.cls, state.tag);
   }
-  // Cached blocks count against the budget too: they are bytes of the tier.
-  if (device_->cached_bytes() != 0 && budget_->available() < device_->cached_bytes()) device_->trim();
   state.data = static_cast<std::byte*>(device_->allocate(state.bytes));
+  // Cached blocks, and what blocks have beyond what was asked for, are bytes of the tier too.
+  const auto beyond = [&] { return budget_->available() < device_->cached_bytes() + device_->slack_bytes(); };
+  if (state.data != nullptr && beyond()) {
+    device_->trim();
+    if (beyond()) {
+      device_->free(std::exchange(state.data, nullptr), state.bytes);
+      device_->trim();
+    }
+  }
   if (state.data != nullptr) return;
   budget_->give(state.bytes);
   throw_out_of_memory(state.bytes, state.cls, state.tag);

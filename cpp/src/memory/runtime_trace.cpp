@@ -119,7 +119,8 @@ stats runtime::statistics() const {
     result.peak_fast_bytes = pager_->peak_bytes();
   } else {
     result.cached_bytes = device_->cached_bytes();
-    result.fast_bytes = options_.ghost ? 0 : stats_.live_bytes + device_->cached_bytes();
+    const std::size_t kept = device_->cached_bytes() + device_->slack_bytes();
+    result.fast_bytes = options_.ghost ? 0 : stats_.live_bytes + kept;
     result.peak_fast_bytes = options_.ghost ? 0 : stats_.peak_bytes;
   }
   return result;

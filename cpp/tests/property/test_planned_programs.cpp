@@ -11,7 +11,7 @@
 #include "halocline/memory/plan/planner.hpp"
 #include "halocline/memory/tier/file_store.hpp"
 #include "halocline/memory/tier/memory_store.hpp"
-#include "support/memory_program.hpp"
+#include "support/memory_machine.hpp"
 
 namespace halocline::test {
 namespace {

@@ -10,7 +10,7 @@
 #include "halocline/memory/adaptor/faulty_store.hpp"
 #include "halocline/memory/plan/planner.hpp"
 #include "halocline/memory/tier/memory_store.hpp"
-#include "support/memory_program.hpp"
+#include "support/memory_machine.hpp"
 #include "support/message_of.hpp"
 
 namespace halocline::test {

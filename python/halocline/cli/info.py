@@ -39,13 +39,21 @@ def _devices() -> list[dict[str, Any]]:
 
 def _tiers() -> list[dict[str, Any]]:
     pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
-    dram = {"name": "host", "bytes": pages * page, "copy_bytes_per_second": _copy_speed()}
-    return [dram]
+    speed = _copy_speed()
+    dram = {
+        "name": "host",
+        "description": "DRAM, one thread copying",
+        "bytes": pages * page,
+        "read_bytes_per_second": speed,
+        "write_bytes_per_second": speed,
+    }
+    file = {"name": "file"} | _core.measure_file_tier("")
+    return [dram, file]
 
 
 @command
 def info(json: JsonOption = None) -> None:
-    """Show devices, SIMD level, memory tiers and measured copy speeds."""
+    """Show devices, SIMD level, memory tiers and how fast they are now."""
     devices, tiers = _devices(), _tiers()
     console = results_console(json)
     console.print(f"halocline {_core.version} ({_core.commit}), policies: {', '.join(_core.policy_names())}")
@@ -54,9 +62,12 @@ def info(json: JsonOption = None) -> None:
         memory = size(each["memory_bytes"]) if each["memory_bytes"] else "-"
         table.add_row(each["name"], each["device"], each["simd"] or "-", str(each["threads"]), memory)
     console.print(table)
-    table = Table("tier", "size", "copy, one thread", title="Tiers")
+    table = Table("tier", "what", "size", "read", "write", title="Tiers")
     for each in tiers:
-        table.add_row(each["name"], size(each["bytes"]), f"{each['copy_bytes_per_second'] / 1e9:.1f} GB/s")
+        speeds = (f"{each[f'{way}_bytes_per_second'] / 1e9:.2f} GB/s" for way in ("read", "write"))
+        table.add_row(
+            each["name"], each["description"], size(each["bytes"]) if "bytes" in each else "-", *speeds
+        )
     console.print(table)
     policies = {"policies": _core.policy_names()}
     write_json(json, origin() | policies | {"devices": devices, "tiers": tiers})

@@ -109,6 +109,7 @@ class WideRun:
             for done, request in enumerate(plan.requests()):
                 self._progress("generating keys", done, len(plan))
                 engine.add_keys(client.evaluation_keys(plan=KeyPlan(self.params, [request])))
+                client._core.trim()  # what the client keeps for re-use would count as this process's memory
         self._progress("generating keys", len(plan), len(plan))
 
     def _evaluate(self, engine: Engine, cts: list[Ciphertext]) -> list[Ciphertext]:

@@ -20,6 +20,8 @@ class tier {
   virtual void free(void* data, std::size_t bytes) noexcept = 0;
   /// Bytes kept for re-use.
   [[nodiscard]] virtual std::size_t cached_bytes() const noexcept = 0;
+  /// Bytes of blocks in use beyond what was asked for: blocks handed out again for smaller requests.
+  [[nodiscard]] virtual std::size_t slack_bytes() const noexcept { return 0; }
   /// Gives every cached byte back to the operating system or driver.
   virtual void trim() noexcept = 0;
   /// Gives cached bytes back until at most `bytes` of them are left.

@@ -23,16 +23,18 @@ void* caching_tier::allocate(std::size_t bytes) {
   used_.emplace(block, free_list::node_type()).first->second = free_.extract(fitting);
   cached_ -= capacity;
   live_ += capacity;
+  requested_ += bytes;
   return block;
 }
 
-void caching_tier::free(void* data, std::size_t) noexcept {
+void caching_tier::free(void* data, std::size_t bytes) noexcept {
   const auto found = used_.find(data);
   if (found == used_.end()) return;
   const std::size_t capacity = found->second.key();
   free_.insert(std::move(found->second));
   used_.erase(found);
   live_ -= capacity;
+  requested_ -= bytes;
   cached_ += capacity;
 }
 

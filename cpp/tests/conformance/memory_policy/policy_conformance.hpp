@@ -11,7 +11,7 @@
 #include "halocline/memory/runtime.hpp"
 #include "halocline/memory/tier/memory_store.hpp"
 #include "memory_policy/policy_question.hpp"
-#include "support/memory_program.hpp"
+#include "support/memory_machine.hpp"
 
 /// What every memory policy must satisfy. A policy's test instantiates `PolicyConformance` with a type that
 /// has `static constexpr const char* name`, and `static memory::policy_options options()` if its policy does

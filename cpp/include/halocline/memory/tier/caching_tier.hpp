@@ -33,6 +33,7 @@ class caching_tier final : public tier {
   void trim() noexcept override { trim_to(0); }
   /// The largest blocks go first.
   void trim_to(std::size_t bytes) noexcept override;
+  [[nodiscard]] std::size_t slack_bytes() const noexcept override { return live_ - requested_; }
   /// Capacities of all blocks handed out.
   [[nodiscard]] std::size_t live_bytes() const noexcept { return live_; }
 
@@ -45,6 +46,7 @@ class caching_tier final : public tier {
   std::unordered_map<void*, free_list::node_type> used_;
   std::size_t cached_ = 0;
   std::size_t live_ = 0;
+  std::size_t requested_ = 0;
 };
 
 }  // namespace halocline::memory

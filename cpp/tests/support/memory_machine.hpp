@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "halocline/memory/recipe.hpp"
+#include "halocline/memory/runtime.hpp"
+#include "support/memory_program.hpp"
+
+namespace halocline::test {
+
+/// Byte `i` of version `version` of an object.
+inline std::byte expected_byte(std::size_t object, std::uint64_t version, std::size_t i) {
+  const std::uint64_t mixed = (object * 1315423911U + version * 2654435761U + i) * 0x9e3779b97f4a7c15ULL;
+  return static_cast<std::byte>(mixed >> 56);
+}
+
+/// Executes a program on a runtime, checks every byte that a step reads, and the budget after every step.
+class memory_machine {
+ public:
+  /// Called after each instruction.
+  using observer = std::function<void(const memory::runtime&)>;
+
+  memory_machine(std::shared_ptr<memory::runtime> runtime, const memory_program& program)
+      : runtime_(std::move(runtime)), program_(program) {
+    for (std::size_t i = 0; i < program_.keys; ++i) {
+      allocate(i);
+      runtime_->set_identity(buffers_.at(i), i + 1);
+      write(i);
+    }
+  }
+
+  /// Lets the keys come back by computing them.
+  void give_recipes(memory::recovery kind) {
+    for (std::size_t i = 0; i < program_.keys; i += 2) {
+      runtime_->set_recipe(buffers_.at(i), std::make_shared<pattern_recipe>(*runtime_, kind, i));
+    }
+  }
+
+  void run(const observer& after = [](const memory::runtime&) {}) {
+    while (next_ < program_.instructions.size()) {
+      execute(program_.instructions[next_]);
+      ++next_;
+      after(*runtime_);
+    }
+  }
+
+  /// Goes on after an error with the instruction that failed.
+  void resume() { run(); }
+
+  /// Reads everything that is still there and was ever written.
+  void check_all() {
+    for (const auto& [object, data] : buffers_) {
+      if (versions_[object] != 0) check({{object, data.size()}}, {});
+    }
+  }
+
+  [[nodiscard]] std::size_t live() const { return buffers_.size(); }
+  void clear() { buffers_.clear(); }
+
+ private:
+  class pattern_recipe final : public memory::recipe {
+   public:
+    pattern_recipe(memory::runtime& runtime, memory::recovery kind, std::size_t object)
+        : runtime_(runtime), kind_(kind), object_(object) {}
+    [[nodiscard]] memory::recovery kind() const noexcept override { return kind_; }
+    void regenerate(const memory::buffer& target, std::size_t bytes) const override {
+      const memory::operand part{&target, 0, bytes};
+      const memory::access at = runtime_.acquire({}, {&part, 1}, "regenerate");
+      std::byte* const data = at.pointer(target);
+      for (std::size_t i = 0; data != nullptr && i < bytes; ++i) data[i] = expected_byte(object_, 1, i);
+    }
+
+   private:
+    memory::runtime& runtime_;
+    memory::recovery kind_;
+    std::size_t object_;
+  };
+
+  void allocate(std::size_t object) {
+    const auto& [bytes, cls] = program_.objects[object];
+    buffers_.insert_or_assign(object, runtime_->allocate(bytes, cls, "object"));
+  }
+
+  void write(std::size_t object) { check({}, {object}); }
+
+  void execute(const memory_instruction& each) {
+    switch (each.what) {
+      case memory_instruction::kind::allocate:
+        return allocate(each.object);
+      case memory_instruction::kind::free:
+        buffers_.erase(each.object);
+        return;
+      case memory_instruction::kind::step:
+        check(each.reads, each.writes);
+    }
+  }
+
+  /// One step: compares what it reads and fills what it writes with the next version.
+  void check(const std::vector<std::pair<std::size_t, std::size_t>>& reads,
+             const std::vector<std::size_t>& writes) {
+    std::vector<memory::operand> in;
+    std::vector<memory::operand> out;
+    for (const auto& [object, bytes] : reads) in.push_back({&buffers_.at(object), 0, bytes});
+    for (const std::size_t object : writes) {
+      out.push_back({&buffers_.at(object), 0, program_.objects[object].bytes});
+    }
+    const memory::access at = runtime_->acquire(in, out, writes.empty() ? "look" : "work");
+    for (const auto& [object, bytes] : reads) compare(at.pointer(buffers_.at(object)), object, bytes);
+    for (const std::size_t object : writes) {
+      std::byte* const data = at.pointer(buffers_.at(object));
+      const std::uint64_t version = ++versions_[object];  // the step has all it needs: it cannot fail now
+      if (data == nullptr) continue;
+      for (std::size_t i = 0; i < program_.objects[object].bytes; ++i)
+        data[i] = expected_byte(object, version, i);
+    }
+  }
+
+  void compare(const std::byte* data, std::size_t object, std::size_t bytes) {
+    if (data == nullptr) return;
+    for (std::size_t i = 0; i < bytes; ++i) {
+      if (data[i] == expected_byte(object, versions_[object], i)) continue;
+      ADD_FAILURE() << "object " << object << " has a wrong byte " << i << " of " << bytes;
+      return;
+    }
+  }
+
+  std::shared_ptr<memory::runtime> runtime_;
+  const memory_program& program_;
+  std::size_t next_ = 0;
+  std::map<std::size_t, memory::buffer> buffers_;
+  std::map<std::size_t, std::uint64_t> versions_;
+};
+
+}  // namespace halocline::test
