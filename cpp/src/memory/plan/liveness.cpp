@@ -66,24 +66,45 @@ liveness find_liveness(const program& source) {
   return found;
 }
 
-segment_table cut_objects(const program& source, const liveness& lives, std::size_t most) {
+namespace {
+
+/// Distinct extents of the uses of prefix objects, ascending; nothing for others.
+std::vector<std::vector<std::uint32_t>> find_extents(const program& source, const liveness& lives) {
   std::vector<std::vector<std::uint32_t>> extents(source.objects.size());
-  for (object_index i = 0; i < source.objects.size(); ++i) {
-    if (lives.is_whole[i] != 0 && lives.first[i] != no_use) extents[i] = {pages_of(source.objects[i].bytes)};
-  }
   for (use_index u = 0; u < source.uses.size(); ++u) {
-    if (lives.is_whole[source.uses[u].target] != 0) continue;
-    std::vector<std::uint32_t>& known = extents[source.uses[u].target];
+    const object_index target = source.uses[u].target;
+    if (lives.is_whole[target] != 0) continue;
+    std::vector<std::uint32_t>& known = extents[target];
     const auto at = std::lower_bound(known.begin(), known.end(), lives.pages[u]);
     if (at == known.end() || *at != lives.pages[u]) known.insert(at, lives.pages[u]);
   }
+  return extents;
+}
+
+}  // namespace
+
+segment_table cut_objects(const program& source, const liveness& lives, cutting how,
+                          std::uint64_t most_pages) {
+  const std::vector<std::vector<std::uint32_t>> extents = find_extents(source, lives);
   segment_table cut;
-  for (const std::vector<std::uint32_t>& known : extents) {
+  std::uint32_t begin = 0;
+  const auto add = [&](std::uint64_t end, std::uint64_t most) {
+    const std::uint64_t size = end - begin, parts = (size - 1) / most + 1;
+    for (std::uint64_t part = 0; part < parts; ++part) {
+      cut.begin.push_back(begin + static_cast<std::uint32_t>(size * part / parts));
+      cut.end.push_back(begin + static_cast<std::uint32_t>(size * (part + 1) / parts));
+    }
+    begin = cut.end.back();
+  };
+  for (object_index i = 0; i < extents.size(); ++i) {
     cut.first.push_back(static_cast<std::uint32_t>(cut.end.size()));
-    const std::size_t count = std::min(known.size(), most);
-    for (std::size_t i = 1; i <= count; ++i) {
-      cut.begin.push_back(i == 1 ? 0 : cut.end.back());
-      cut.end.push_back(known[known.size() * i / count - 1]);
+    begin = 0;
+    if (lives.first[i] == no_use) continue;
+    if (how == cutting::none || lives.is_whole[i] != 0) {
+      const std::uint32_t whole = pages_of(source.objects[i].bytes);
+      add(whole, whole);
+    } else {
+      for (const std::uint32_t end : extents[i]) add(end, most_pages);
     }
   }
   cut.first.push_back(static_cast<std::uint32_t>(cut.end.size()));

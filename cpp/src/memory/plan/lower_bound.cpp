@@ -43,7 +43,7 @@ class page_belady {
 
  private:
   void split_objects() {
-    const segment_table cut = cut_objects(source_, lives_, source_.uses.size());
+    const segment_table cut = cut_objects(source_, lives_, cutting::extents);
     for (std::uint32_t i = 0; i < cut.end.size(); ++i) segments_.push_back({cut.end[i], cut.pages(i)});
     first_segment_ = cut.first;
   }

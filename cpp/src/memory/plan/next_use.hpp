@@ -40,9 +40,16 @@ struct segment_table {
   }
 };
 
-/// Cuts objects at the distinct extents of their uses, at most `most` segments each: of more extents, some
-/// are left out, and uses then touch a little more than they need. `most` 1 leaves objects in one piece.
-[[nodiscard]] segment_table cut_objects(const program& source, const liveness& lives, std::size_t most);
+/// How objects are cut.
+enum class cutting : std::uint8_t {
+  none,     ///< one segment per object
+  extents,  ///< at the distinct extents of its uses
+};
+
+/// Cuts objects. With `extents`, segments of prefix objects above `most_pages` are cut further, evenly: parts
+/// of an object can then stay where the whole of it finds no room.
+[[nodiscard]] segment_table cut_objects(const program& source, const liveness& lives, cutting how,
+                                        std::uint64_t most_pages = ~std::uint64_t{0});
 
 /// Whether the first touch of an object finds contents that have to be brought in.
 [[nodiscard]] inline bool has_home(const object& each) noexcept {

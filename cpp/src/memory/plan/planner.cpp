@@ -119,14 +119,29 @@ std::vector<victim_rules> rules_to_try(const program& source, const planner_opti
   return list;
 }
 
-/// Tries ways to choose victims until the program hardly waits, and keeps the fastest run that does not load
-/// more than it should.
+std::uint64_t brought_bytes(const forecast& from) {
+  return from.loaded_bytes + from.expanded_bytes + from.encoded_bytes;
+}
+
+/// Segments that frames can hold. They are small against the capacity, so that little of it is left over when
+/// no further segment fits, but not so small that the fixed cost of their transfers would count.
+segment_table cut_for(const program& source, const liveness& lives, const planner_options& options) {
+  constexpr double parts_of_capacity = 100, most_overhead = 0.1;
+  if (!options.allow_resize) return cut_objects(source, lives, cutting::none);
+  const linear_cost& load = options.costs.load;
+  const double fair = static_cast<double>(options.capacity_bytes) / parts_of_capacity;
+  const double cheap = load.fixed_ns / (most_overhead * std::max(load.ns_per_byte, 1e-9));
+  return cut_objects(source, lives, cutting::extents,
+                     1 + static_cast<std::uint64_t>(std::min(std::max(fair, cheap) / page_bytes, 1e9)));
+}
+
+/// Tries ways to choose victims until the program hardly waits, and keeps the fastest run that does not bring
+/// back much more than the least.
 solution find_best(const program& source, const liveness& lives, const planner_options& options,
                    std::uint64_t bound) {
   constexpr double good_enough = 1.005, most_bytes = 1.05;
   constexpr std::size_t most_work = 12'000'000;  // uses looked at: planning takes seconds at most
-  const std::size_t segments = options.allow_resize ? source.uses.size() + 1 : 1;
-  const segment_table cut = cut_objects(source, lives, segments);
+  const segment_table cut = cut_for(source, lives, options);
   std::size_t work = 0;
   std::optional<solution> best;
   for (const victim_rules& rules : rules_to_try(source, options)) {
@@ -136,9 +151,9 @@ solution find_best(const program& source, const liveness& lives, const planner_o
     work += source.uses.size();
     solution next = solve(source, lives, cut, options, rules);
     const forecast& found = next.times.expected;
-    const bool is_lean = static_cast<double>(found.loaded_bytes) <= most_bytes * static_cast<double>(bound);
+    const bool is_lean = static_cast<double>(brought_bytes(found)) <= most_bytes * static_cast<double>(bound);
     if (!best || (found.total_ns < best->times.expected.total_ns &&
-                  (is_lean || found.loaded_bytes <= best->times.expected.loaded_bytes)))
+                  (is_lean || brought_bytes(found) <= brought_bytes(best->times.expected))))
       best = std::move(next);
   }
   return std::move(*best);
@@ -170,7 +185,7 @@ plan make_plan(const program& source, const planner_options& options) {
 }
 
 double forecast::gap() const noexcept {
-  const std::uint64_t brought = loaded_bytes + expanded_bytes + encoded_bytes;
+  const std::uint64_t brought = brought_bytes(*this);
   if (lower_bound_bytes == 0) return brought == 0 ? 0 : std::numeric_limits<double>::infinity();
   return static_cast<double>(brought) / static_cast<double>(lower_bound_bytes) - 1;
 }

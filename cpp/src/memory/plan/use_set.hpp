@@ -19,10 +19,10 @@ class use_set {
   /// Empty set of numbers below `limit`; memory is taken with the first member.
   explicit use_set(std::size_t limit = 0) : limit_(limit) {}
 
-  [[nodiscard]] bool empty() const noexcept { return levels_[0].empty() || levels_[depth_ - 1][0] == 0; }
+  [[nodiscard]] bool empty() const noexcept { return depth_ == 0 || top() == 0; }
 
   void insert(use_index value) {
-    if (levels_[0].empty()) build();
+    if (depth_ == 0) build();
     std::size_t at = value;
     for (unsigned level = 0; level < depth_; ++level, at >>= 6) {
       std::uint64_t& word = levels_[level][at >> 6];
@@ -33,7 +33,7 @@ class use_set {
   }
 
   void erase(use_index value) noexcept {
-    if (levels_[0].empty()) return;
+    if (depth_ == 0) return;
     std::size_t at = value;
     for (unsigned level = 0; level < depth_; ++level, at >>= 6) {
       std::uint64_t& word = levels_[level][at >> 6];
@@ -44,16 +44,15 @@ class use_set {
 
   /// Largest member; `no_use` when the set is empty.
   [[nodiscard]] use_index last() const noexcept {
-    return levels_[0].empty() ? no_use : below(static_cast<use_index>(limit_));
+    return empty() ? no_use : descend(depth_ - 1, 63 - static_cast<std::size_t>(std::countl_zero(top())));
   }
 
-  /// Largest member that is less than `bound`, or `no_use`.
+  /// Largest member that is less than `bound`, which is below the limit; `no_use` when there is none.
   [[nodiscard]] use_index below(use_index bound) const noexcept {
     std::size_t at = bound;
     for (unsigned level = 0; level < depth_; ++level, at >>= 6) {
       const std::size_t word = at >> 6;
-      const std::uint64_t lower =
-          word < levels_[level].size() ? levels_[level][word] & ((std::uint64_t{1} << (at & 63)) - 1) : 0;
+      const std::uint64_t lower = levels_[level][word] & ((std::uint64_t{1} << (at & 63)) - 1);
       if (lower != 0)
         return descend(level, word * 64 + 63 - static_cast<std::size_t>(std::countl_zero(lower)));
     }
@@ -62,6 +61,8 @@ class use_set {
 
  private:
   static constexpr unsigned max_depth = 6;
+
+  [[nodiscard]] std::uint64_t top() const noexcept { return levels_[depth_ - 1][0]; }
 
   void build() {
     std::size_t words = limit_;
