@@ -177,11 +177,13 @@ def _ordering(data: Json) -> Iterator[Claim]:
         for device in DEVICE_NAMES
         for each in _means(data, device, "bootstrap").values()
     ]
+    totals = data["bm_bootstrap"]["policies"]
+    large = _less(totals["dynamic"]["seconds"], totals["managed"]["seconds"])
     yield Claim(
         "Dynamic against all managed, bootstrapping",
         "up to 50 % less time",
-        f"from {_percent(min(gains))} to {_percent(max(gains))}",
-        _verdict(max(gains) >= 0.4, max(gains) > 0.05),
+        f"from {_percent(min(gains))} to {_percent(max(gains))}; BM-bootstrap {_percent(large)}",
+        _verdict(max(*gains, large) >= 0.4, max(*gains, large) > 0.05),
     )
     ratios = [each["dynamic"] / each["static"] for each in _means(data, "gtx1050", "bootstrap").values()]
     yield Claim(
@@ -208,7 +210,7 @@ def _planned(data: Json) -> Iterator[Claim]:
 def session_lines(data: Json) -> Iterator[str]:
     """Mean and deviation of each operation in the sessions."""
     operations = list(data["sessions"][0]["operations"])
-    yield f"Milliseconds, mean and standard deviation of {data['repeats']} runs in random order:"
+    yield f"Milliseconds, mean and standard deviation of {data['repeats']} runs in a row:"
     yield ""
     yield f"| device | parameters | policy | {' | '.join(operations)} |"
     yield f"|---|---|---|{'---:|' * len(operations)}"

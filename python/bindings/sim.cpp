@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <map>
+#include <sstream>
 #include <string>
 #include <tuple>
 
@@ -118,6 +119,16 @@ nb::dict numbers_of(const replay_report& r) {
   return out;
 }
 
+/// A replay whose operations, copies, faults and stalls are written down as JSON for Perfetto.
+std::string replay_perfetto(const trace& recorded, const device_model& device, replay_options options) {
+  memory::timeline spans;
+  options.spans = &spans;
+  (void)memory::sim::replay(recorded, device, options);
+  std::ostringstream out;
+  memory::write_perfetto(spans, out);
+  return std::move(out).str();
+}
+
 void bind_devices(nb::module_& module) {
   nb::class_<device_model>(module, "DeviceModel")
       .def_static(
@@ -150,6 +161,9 @@ void bind_replays(nb::module_& module) {
           [](replay_options& o, bool on) {
             o.times = on ? memory::plan::time_source::recorded : memory::plan::time_source::costs;
           })
+      .def_prop_rw(
+          "range_limit", [](const replay_options& o) { return o.constants.range_limit; },
+          [](replay_options& o, std::uint64_t limit) { o.constants.range_limit = limit; })
       .def("set_decisions", set_decisions, nb::arg("decisions"));
   nb::class_<replay_report>(module, "ReplayReport")
       .def_ro("device", &replay_report::device)
@@ -158,6 +172,8 @@ void bind_replays(nb::module_& module) {
       .def("phases", phases_of)
       .def("timeline", timeline_of);
   module.def("replay", &memory::sim::replay, nb::arg("trace"), nb::arg("device"), nb::arg("options"),
+             nb::call_guard<nb::gil_scoped_release>());
+  module.def("replay_perfetto", replay_perfetto, nb::arg("trace"), nb::arg("device"), nb::arg("options"),
              nb::call_guard<nb::gil_scoped_release>());
   module.def("make_decisions", make_decisions, nb::arg("trace"), nb::arg("lifetime_limit"),
              nb::arg("pool_peak"));

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._values import byte_count, expect, path_text, positive
+from ._values import byte_count, expect, integer, path_text, positive
 from .errors import InvalidArgument, IoError
 from .trace import Trace, write_atomically
 from .workloads.running import budget_of
@@ -210,6 +210,7 @@ def replay(
     decisions: bytes | None = None,
     async_ratio: float = DEFAULT_ASYNC_RATIO,
     lifetime: float = math.inf,
+    range_limit: int | None = None,
 ) -> ReplayReport:
     """Runs a trace on a simulated device.
 
@@ -219,6 +220,7 @@ def replay(
     recorded_times: operations take as long as they did in the trace, instead of what the model says.
     decisions: of policy `profiled`, from `decide`; by default made from this trace with `lifetime` and
         `async_ratio`, the share of the budget that the pool may take.
+    range_limit: X of policy `dynamic`: the pool is used while the last live counts of a size differ by less.
 
     Raises OutOfMemory when the policy cannot place something in the budget; the message says what would do.
     """
@@ -228,6 +230,8 @@ def replay(
     options.budget_bytes = budget_bytes(expect(trace, Trace, "replay"), memory)
     options.kernel_scale = positive(kernel_scale, "replay: kernel_scale")
     options.recorded_times = bool(recorded_times)
+    if range_limit is not None:
+        options.range_limit = integer(range_limit, "replay: range_limit", 0)
     if policy == "profiled":
         if not 0 <= async_ratio <= 1:
             raise InvalidArgument(f"replay: async_ratio is {async_ratio}, expected 0 to 1")

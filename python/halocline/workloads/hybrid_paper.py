@@ -5,7 +5,7 @@ Choi, Jung, Lee, Yeom: HEaaN on GPUs with 2, 6 and 48 GB. Their workloads are no
 parameter sizes and operations:
 
 * `operation_trace`: one operation of the benchmark, repeated: add, mult, rotate, conjugate, bootstrap.
-* `session_trace`: all of these operations in random order.
+* `session_trace`: the benchmark: all of these operations.
 * `bm_bootstrap_trace`: bootstrapping of one parameter set after another, in rounds; all keys stay.
 * `oversubscribed_trace`: the test program of section III-B.
 * `resnet_trace`: the key switches of one ResNet-20 inference in their order.
@@ -65,22 +65,20 @@ def operation_trace(preset: str, operation: str, repeats: int = REPEATS) -> Trac
     return trace_program(params, program).trace
 
 
-def session_trace(preset: str, repeats: int = REPEATS, seed: int = 0) -> Trace:
-    """All operations `repeats` times each in random order, on the same ciphertexts of one engine.
+def session_trace(preset: str, repeats: int = REPEATS) -> Trace:
+    """All operations, each `repeats` times in a row, on the same ciphertexts of one engine with all keys.
 
-    Run i of an operation is the phase "<operation> i". What an operation finds in memory depends on what ran
-    before it, as in a benchmark program that holds the keys of all of them.
+    Run i of an operation is the phase "<operation> i".
     """
     params = Params.preset(preset)
-    order = [(operation, number + 1) for operation in OPERATIONS for number in range(repeats)]
-    order = [order[k] for k in np.random.Generator(np.random.PCG64(seed)).permutation(len(order))]
 
     def program(a: Ciphertext, b: Ciphertext) -> None:
         engine = _engine_of(a)
         apply = _SIMPLE | {"bootstrap": _prepared_bootstrap(params, engine)}
-        for operation, number in order:
-            with engine.phase(f"{operation} {number}"):
-                apply[operation](a, b)
+        for operation in OPERATIONS:
+            for number in range(1, repeats + 1):
+                with engine.phase(f"{operation} {number}"):
+                    apply[operation](a, b)
 
     return trace_program(params, program).trace
 
