@@ -120,7 +120,7 @@ def _lifetimes(data: Json) -> Iterator[Claim]:
     yield Claim(
         "Most objects of BM-bootstrap live for less than a second",
         "about 92 %",
-        f"{_percent(share)} (two rounds; the rest are keys)",
+        f"{_percent(share)} (two rounds; the rest are keys and constants)",
         _verdict(share >= 0.87, share > 0.5),
     )
     peaks = {row["lifetime"]: row["bytes"] for row in b["pool_peaks"]}
