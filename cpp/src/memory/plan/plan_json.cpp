@@ -8,15 +8,18 @@
 namespace halocline::memory::plan {
 namespace {
 
+/// Beyond 2^53, where JSON's numbers end, a size is rounded.
+json::value size(std::uint64_t bytes) { return static_cast<double>(bytes); }
+
 json::object summary(const forecast& from) {
-  json::object list{{"footprint_bytes", from.footprint_bytes},
-                    {"minimum_bytes", from.minimum_bytes},
-                    {"peak_bytes", from.peak_bytes},
-                    {"loaded_bytes", from.loaded_bytes},
-                    {"written_bytes", from.written_bytes},
-                    {"expanded_bytes", from.expanded_bytes},
-                    {"encoded_bytes", from.encoded_bytes},
-                    {"lower_bound_bytes", from.lower_bound_bytes},
+  json::object list{{"footprint_bytes", size(from.footprint_bytes)},
+                    {"minimum_bytes", size(from.minimum_bytes)},
+                    {"peak_bytes", size(from.peak_bytes)},
+                    {"loaded_bytes", size(from.loaded_bytes)},
+                    {"written_bytes", size(from.written_bytes)},
+                    {"expanded_bytes", size(from.expanded_bytes)},
+                    {"encoded_bytes", size(from.encoded_bytes)},
+                    {"lower_bound_bytes", size(from.lower_bound_bytes)},
                     {"resident_ns", from.resident_ns},
                     {"total_ns", from.total_ns},
                     {"stall_ns", from.stall_ns},
@@ -34,7 +37,7 @@ std::string to_json(const plan& source) {
   for (const directive& each : source.directives) ++counts[static_cast<std::size_t>(each.action)];
   json::object directives;
   for (std::size_t i = 0; i < names.size(); ++i) directives.emplace_back(names[i], counts[i]);
-  return json::write(json::object{{"capacity_bytes", source.capacity_bytes},
+  return json::write(json::object{{"capacity_bytes", size(source.capacity_bytes)},
                                   {"parameters", source.parameters},
                                   {"steps", std::uint64_t{source.steps()}},
                                   {"objects", std::uint64_t{source.objects.size()}},

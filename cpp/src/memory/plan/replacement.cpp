@@ -18,6 +18,10 @@ constexpr int extent_reach = 16, idle_reach = 16;
 /// A victim is idle for long enough if the loads of the step could be done so many times: the link may be
 /// busy with those of other steps.
 constexpr double lead_factor = 3;
+/// What nobody reads again is evicted before all else if it lives on for so many times as long as writing it
+/// back takes; otherwise after all else: a run writes it back all the same, because its program might read it
+/// after all, and it frees its frame soon by itself.
+constexpr double lapse_factor = 20;
 
 class belady {
  public:
@@ -55,7 +59,8 @@ class belady {
   enum class standing : std::uint8_t {
     pinned,   ///< operand, scratch, or without a frame
     waiting,  ///< will be read again
-    lapsed,   ///< dirty, but nobody reads it again
+    lapsed,   ///< dirty, nobody reads it again, but it lives on for long
+    dying,    ///< the same, but it dies soon
     result,   ///< dirty and not used again, but read after the program
   };
   /// Of one segment.
@@ -183,7 +188,8 @@ class belady {
   }
 
   bool evict() {
-    return evict_from(lapsed_, standing::lapsed) || evict_from(results_, standing::result) || evict_waiting();
+    return evict_from(lapsed_, standing::lapsed) || evict_from(results_, standing::result) ||
+           evict_waiting() || evict_from(dying_, standing::dying);
   }
 
   bool evict_from(std::vector<segment>& list, standing kind) {
@@ -191,7 +197,7 @@ class belady {
       const segment last = list.back();
       list.pop_back();
       if (segments_[last].kind != kind) continue;
-      close(last, kind == standing::result);
+      close(last, true);
       return true;
     }
     return false;
@@ -320,8 +326,11 @@ class belady {
       mine.kind = standing::result;
       results_.push_back(i);
     } else {
-      mine.kind = standing::lapsed;
-      lapsed_.push_back(i);
+      const double left =
+          lives_.begin_ns[std::min<std::size_t>(dead, source_.steps())] - lives_.begin_ns[now_];
+      const double write = options_.costs.store.at(bytes_of(current.pages));
+      mine.kind = left > lapse_factor * write ? standing::lapsed : standing::dying;
+      (mine.kind == standing::lapsed ? lapsed_ : dying_).push_back(i);
     }
   }
 
@@ -334,7 +343,7 @@ class belady {
   std::vector<state> segments_;
   std::vector<stay> stays_;
   std::array<use_set, class_count> waiting_;  ///< next uses, by class of cost
-  std::vector<segment> lapsed_, results_;
+  std::vector<segment> lapsed_, results_, dying_;
   std::size_t next_death_ = 0;
   step_index now_ = 0;
   std::uint64_t used_ = 0, spare_ = 0;
