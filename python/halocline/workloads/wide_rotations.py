@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workload "wide-rotations": an encrypted network with far more rotation keys than it needs at a time.
+"""Workload "wide-rotations": a network whose layers use more rotation keys than a small memory holds.
 
 Every layer computes on two ciphertexts ("channels") of the same level and costs that level. It sums signed
 rotations of them into two or three accumulators, in one of two ways chosen at random for each rotation:
@@ -8,10 +8,14 @@ rotations of them into two or three accumulators, in one of two ways chosen at r
     walk   a <- a.rotate(k) +- channel
 
 Two of three layers then multiply each accumulator by a vector of weights; each third one, and the last,
-multiplies two accumulators with each other. A layer uses about ten steps: some drawn with Zipf's weights, so
-that few steps are hot in the whole network, the others dealt from a shuffled deck of all steps, so that every
-step is used. Which key comes next is therefore irregular, and no key is far from its next use for long
-enough that a small cache of recent keys would do.
+multiplies two accumulators with each other.
+
+As in a convolution that goes through its offsets for one output after another, a layer visits its steps in
+rounds: in an order of its own, with neighbours swapped at random in each round. One step of the layer is hot
+and comes in between at random places. The width of layers, in steps, grows from a fifth to two thirds of all
+steps, because keys shrink with the level; half of the steps of a layer are those of the one before. So the
+keys of one layer take about a quarter of the bytes of all keys, whatever the layer. A cache of that size that
+evicts what was used longest ago evicts what comes next, and one that knows the future does not.
 
 Weights are scaled so that the outputs of all layers stay below 1 for inputs uniform in [-1, 1].
 """
@@ -38,13 +42,17 @@ Channel = Any
 Phase = Callable[[str], AbstractContextManager[None]]
 """Called with a layer's name; the layer is evaluated inside the context."""
 
-STEPS_PER_LAYER = 10
-"""Distinct rotation steps of a layer, as long as there are that many keys."""
 PRODUCT_EVERY = 3
 """Each third layer multiplies ciphertexts."""
-_HOT_STEPS = 4
+FIRST_WIDTH, LAST_WIDTH = 0.18, 0.7
+"""Steps of the first and last layer as shares of all; geometric in between."""
+KEPT = 0.5
+"""Share of a layer's steps that the layer before has, too."""
+HOT = 0.3
+"""Share of a layer's rotations by its hot step."""
+SWAPPED = 0.3
+"""Probability that a step and the next one change places in a round."""
 _TARGET_RMS = 0.04
-_MINIMUM_ROTATIONS = STEPS_PER_LAYER
 
 
 def _no_phase(_: str) -> AbstractContextManager[None]:
@@ -106,7 +114,8 @@ class WideRotations:
     """The network for vectors of `slots` values; equal arguments make equal networks on every machine.
 
     seed: of everything that is drawn. batches: input ciphertexts. layers: each costs a level.
-    rotations_per_layer: key switches of a layer besides its product. keys: distinct rotation steps.
+    rotations_per_layer: key switches of a layer besides its product.
+    keys: rotation steps to draw from; all of them are used when there are layers enough.
     """
 
     def __init__(
@@ -127,10 +136,11 @@ class WideRotations:
             raise InvalidArgument(
                 f"wide-rotations: {keys} distinct rotations, expected 2 to {slots - 1} for {slots} slots"
             )
-        if rotations_per_layer < _MINIMUM_ROTATIONS:
+        widest = max(2, round(LAST_WIDTH * keys))
+        if rotations_per_layer < widest:
             raise InvalidArgument(
-                f"wide-rotations: {rotations_per_layer} rotations per layer, expected at least "
-                f"{_MINIMUM_ROTATIONS}, one for each of its distinct steps"
+                f"wide-rotations: {rotations_per_layer} rotations per layer, expected at least {widest}, one "
+                "for each distinct step of the last layer"
             )
         self.seed, self.batches, self.slots = seed, batches, slots
         self._rotations = rotations_per_layer
@@ -185,12 +195,15 @@ class WideRotations:
         sample = np.random.Generator(np.random.PCG64([self.seed, 2])).uniform(-1, 1, self.slots)
         channels: list[Channel] = [sample, sample]
         deck: list[int] = []
+        steps: list[int] = []
         made = []
         for number in range(count):
             last = number == count - 1
             product = last or number % PRODUCT_EVERY == PRODUCT_EVERY - 1
             accumulators = 2 if last or not product else 3
-            terms = self._terms(rng, self._subset(rng, deck), accumulators)
+            width = FIRST_WIDTH * (LAST_WIDTH / FIRST_WIDTH) ** (number / (count - 1))
+            steps = self._subset(rng, deck, steps, max(2, round(width * len(self._steps))))
+            terms = self._terms(rng, self._order(rng, steps), accumulators)
             bare = Layer(terms, (None,) * accumulators)
             sums = bare.accumulate(channels)
             weights = [
@@ -201,32 +214,42 @@ class WideRotations:
             channels = made[-1].finish(sums)
         return made
 
-    def _subset(self, rng: np.random.Generator, deck: list[int]) -> list[int]:
-        """Distinct steps of a layer, hottest first: some by Zipf's weights, the rest from the deck."""
-        count = min(STEPS_PER_LAYER, len(self._steps))
-        zipf = 1.0 / np.arange(1, len(self._steps) + 1)
-        hot = min(_HOT_STEPS, count)
-        chosen = [int(k) for k in rng.choice(self._steps, hot, replace=False, p=zipf / zipf.sum())]
+    def _subset(self, rng: np.random.Generator, deck: list[int], before: list[int], width: int) -> list[int]:
+        """Distinct steps of a layer in random order: some of the layer before, the rest from the deck."""
+        kept = min(int(KEPT * width), len(before))
+        chosen = [int(k) for k in rng.choice(before, kept, replace=False)] if kept else []
         held_back: list[int] = []
-        while len(chosen) < count:
+        while len(chosen) < width:
             if not deck:
                 deck.extend(int(k) for k in rng.permutation(self._steps))
             step = deck.pop()
             (held_back if step in chosen else chosen).append(step)
         deck.extend(held_back)
-        return chosen
+        return [int(k) for k in rng.permutation(chosen)]
 
-    def _terms(self, rng: np.random.Generator, subset: list[int], accumulators: int) -> tuple[Term, ...]:
-        """Every step of the subset at least once, the hotter ones more often, in random order."""
-        weights = 1.0 / np.sqrt(np.arange(1, len(subset) + 1))
-        rest = rng.choice(subset, self._rotations - len(subset), p=weights / weights.sum())
-        order = rng.permutation(np.concatenate([subset, rest]))
+    def _order(self, rng: np.random.Generator, steps: list[int]) -> list[int]:
+        """The rotations of a layer: rounds through its steps, with the first of them in between."""
+        hot, *ring = steps
+        hot_count = max(1, min(round(HOT * self._rotations), self._rotations - len(ring)))
+        rounds: list[int] = []
+        while len(rounds) < self._rotations - hot_count:
+            turn = list(ring)
+            for place in np.flatnonzero(rng.random(len(ring) - 1) < SWAPPED):
+                turn[place], turn[place + 1] = turn[place + 1], turn[place]
+            rounds += turn
+        order = np.full(self._rotations, hot)
+        places = np.sort(rng.choice(self._rotations, self._rotations - hot_count, replace=False))
+        order[places] = rounds[: len(places)]
+        return [int(k) for k in order]
+
+    def _terms(self, rng: np.random.Generator, order: list[int], accumulators: int) -> tuple[Term, ...]:
+        """What each rotation does; all accumulators get about as many."""
         accumulator = rng.permutation(np.arange(len(order)) % accumulators)
         channel = rng.integers(0, 2, len(order))
         walk, minus = rng.integers(0, 2, (2, len(order))).astype(bool)
         columns = (accumulator, channel, order, walk, minus)
         return tuple(
-            Term(int(a), int(c), int(k), bool(w), bool(m)) for a, c, k, w, m in zip(*columns, strict=True)
+            Term(int(a), int(c), k, bool(w), bool(m)) for a, c, k, w, m in zip(*columns, strict=True)
         )
 
     def _weight(self, rng: np.random.Generator, total: Vector) -> Vector:
