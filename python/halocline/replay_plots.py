@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from . import _core
 from .errors import OutOfMemory
 from .planning import VERBS, Plan
-from .replaying import POLICIES, DeviceModel, ReplayReport, replay, resident_seconds
+from .replaying import DeviceModel, ReplayReport, replay, resident_seconds
 from .trace import CLASSES, Trace
 from .trace_plots import ASYNC, CAPACITY, CLASS_COLORS, MANAGED, byte_unit, new_figure, tidy, time_unit
 
@@ -43,6 +43,8 @@ SHARES = (0.1, 0.15, 0.2, 0.25, 0.35, 0.5, 0.75, 1.0)
 RATIOS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 """Asynchronous peak ratios: shares of the budget that the pool of `profiled` may take."""
 _MOST_OPERATIONS = 8
+_WIDE_RANGE = 50
+"""Latencies that differ by more than this factor are drawn in log scale."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,7 +153,10 @@ def draw_latency(setup: Setup, policies: Sequence[str], budget: int) -> Figure:
     times = [next(iter(row.values()))[2] for row in found.values()]
     names = [f"{name}\n({n} times)" if n > 1 else name for name, n in zip(found, times, strict=True)]
     axes.set_xticks(np.arange(len(found)), names)
-    axes.set_ylabel(f"latency, {unit}; bars: standard deviation")
+    means = [mean for row in found.values() for mean, _, _ in row.values() if mean > 0]
+    if means and max(means) > _WIDE_RANGE * min(means):
+        axes.set_yscale("log", nonpositive="clip")
+    axes.set_ylabel(f"latency, {unit}; whiskers: standard deviation")
     tidy(axes, grid="y")
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
     return figure
@@ -304,8 +309,3 @@ def draw_plan(setup: Setup, plan: Plan) -> Figure:
         for line in legend.get_lines():
             line.set_linewidth(4)
     return figure
-
-
-def known_policies(names: Sequence[str]) -> list[str]:
-    """Names of policies in the order of reports; "all", or none, is every one."""
-    return [each for each in POLICIES if not names or "all" in names or each in names]

@@ -225,20 +225,58 @@ def replay(
     Raises OutOfMemory when the policy cannot place something in the budget; the message says what would do.
     """
     model = device_model(device)
-    options = _core.ReplayOptions()
-    options.policy = expect(policy, str, "replay: policy")
-    options.budget_bytes = budget_bytes(expect(trace, Trace, "replay"), memory)
-    options.kernel_scale = positive(kernel_scale, "replay: kernel_scale")
-    options.recorded_times = bool(recorded_times)
-    if range_limit is not None:
-        options.range_limit = integer(range_limit, "replay: range_limit", 0)
-    if policy == "profiled":
-        if not 0 <= async_ratio <= 1:
-            raise InvalidArgument(f"replay: async_ratio is {async_ratio}, expected 0 to 1")
-        room = int(async_ratio * (options.budget_bytes or model.usable_bytes))
-        made = _core.make_decisions(trace._core, lifetime, room) if decisions is None else decisions
-        options.set_decisions(made)
+    constants = _Constants(kernel_scale, recorded_times, decisions, async_ratio, lifetime, range_limit)
+    options = constants.options(expect(trace, Trace, "replay"), model, policy, memory)
     return _report(_core.replay(trace._core, model._core, options))
+
+
+def replay_timeline(
+    trace: Trace,
+    device: str | DeviceModel = "h200",
+    policy: str = "planned",
+    memory: int | str | None = None,
+    **constants: Any,
+) -> str:
+    """A replay as JSON for https://ui.perfetto.dev: operations, page faults, loads, write-backs and stalls.
+
+    Arguments are those of `replay`.
+    """
+    model = device_model(device)
+    options = _Constants(**constants).options(expect(trace, Trace, "replay"), model, policy, memory)
+    return _core.replay_perfetto(trace._core, model._core, options)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Constants:
+    """The keyword arguments of `replay`."""
+
+    kernel_scale: float = 1.0
+    recorded_times: bool = False
+    decisions: bytes | None = None
+    async_ratio: float = DEFAULT_ASYNC_RATIO
+    lifetime: float = math.inf
+    range_limit: int | None = None
+
+    def options(
+        self, trace: Trace, model: DeviceModel, policy: str, memory: int | str | None
+    ) -> _core.ReplayOptions:
+        """Checked, for the extension module."""
+        options = _core.ReplayOptions()
+        options.policy = expect(policy, str, "replay: policy")
+        options.budget_bytes = budget_bytes(trace, memory)
+        options.kernel_scale = positive(self.kernel_scale, "replay: kernel_scale")
+        options.recorded_times = bool(self.recorded_times)
+        if self.range_limit is not None:
+            options.range_limit = integer(self.range_limit, "replay: range_limit", 0)
+        if not 0 <= self.async_ratio <= 1:
+            raise InvalidArgument(f"replay: async_ratio is {self.async_ratio}, expected 0 to 1")
+        if policy == "profiled":
+            room = int(self.async_ratio * (options.budget_bytes or model.usable_bytes))
+            made = self.decisions
+            if made is None:
+                made = _core.make_decisions(trace._core, self.lifetime, room)
+            options.set_decisions(made)
+        return options
 
 
 def resident_seconds(trace: Trace, device: str | DeviceModel = "h200", *, kernel_scale: float = 1.0,

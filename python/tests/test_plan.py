@@ -7,6 +7,8 @@ import math
 import halocline as hc
 import numpy as np
 import pytest
+from halocline.cli.app import app
+from typer.testing import CliRunner
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +77,30 @@ def test_errors(trace):
         hc.plan_trace("trace.csv", "50%")
     with pytest.raises(hc.WrongType):
         hc.Plan("plan")
+
+
+def test_plan_command(trace, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    trace.save("run.csv")
+
+    def call(*args, status=0):
+        result = CliRunner().invoke(app, ["trace", "plan", *map(str, args)])
+        assert result.exit_code == status, result.output + repr(result.exception)
+        return result
+
+    output = call("run.csv", "--memory", "40%", "-o", "p.hcplan", "--json", "p.json").stdout
+    assert "lower bound" in output
+    assert "p.hcplan" in output
+    made = hc.Plan.load("p.hcplan")
+    content = json.loads((tmp_path / "p.json").read_text())
+    assert content["loaded_bytes"] == made.summary.loaded_bytes
+    assert content["slowdown"] == made.summary.slowdown
+    assert content["directives"]["load"] > 0
+    assert made.to_bytes() == hc.plan_trace(trace, "40%").to_bytes()
+    slow = json.loads(call("run.csv", "--memory", "40%", "--device-model", "gtx1050", "--json", "-").stdout)
+    assert slow["resident_seconds"] > content["resident_seconds"]
+    text = call("run.csv", "--memory", "1%", status=1).stderr
+    assert str(made.summary.minimum_bytes) in text
+    call("run.csv", status=2)
+    call("run.csv", "--memory", "many", status=1)
+    assert not (tmp_path / "none.hcplan").exists()

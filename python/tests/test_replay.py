@@ -7,8 +7,10 @@ import halocline as hc
 import numpy as np
 import pytest
 from halocline import replay_plots
+from halocline.cli.app import app
 from halocline.replaying import POLICIES, budget_bytes, resident_seconds
 from halocline.trace_plots import render
+from typer.testing import CliRunner
 
 MIB = 1 << 20
 
@@ -193,3 +195,104 @@ def test_pictures(setup):
         assert render(each, "png").startswith(b"\x89PNG")
     titles = [each.get_title().split(":")[0] for each in figures[0].axes if each.get_visible()]
     assert titles == [each for each in POLICIES if each not in ("resident", "async", "cached")]
+
+
+def test_timelines(trace):
+    text = hc.replaying.replay_timeline(trace, "h200", "lru", "50%")
+    events = json.loads(text)["traceEvents"]
+    tracks = {each["tid"]: each["args"]["name"] for each in events if each["name"] == "thread_name"}
+    assert list(tracks.values()) == ["compute", "page faults", "load", "write-back", "stall"]
+    seconds = dict.fromkeys(tracks.values(), 0.0)
+    for each in events:
+        if each["ph"] == "X":
+            seconds[tracks[each["tid"]]] += each["dur"] / 1e6
+    report = hc.replay(trace, "h200", "lru", "50%")
+    assert seconds["compute"] == pytest.approx(report.compute_seconds, rel=1e-3)
+    assert seconds["load"] == pytest.approx(report.load_busy_seconds, rel=1e-3)
+    assert 0 < seconds["stall"] <= report.stall_seconds * 1.001
+    names = {each["name"] for each in events if each["ph"] == "C"}
+    assert names == {"resident bytes", "pool bytes", "live managed bytes"}
+    with pytest.raises(TypeError):
+        hc.replaying.replay_timeline(trace, speed=2)
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch, trace):
+    """Runs a command in a folder with run.csv; returns its result."""
+    monkeypatch.chdir(tmp_path)
+    trace.save("run.csv")
+
+    def run(*args, status=0):
+        result = CliRunner().invoke(app, ["trace", *map(str, args)])
+        assert result.exit_code == status, result.output + repr(result.exception)
+        return result
+
+    return run
+
+
+def test_replay_command(call, tmp_path):
+    output = call("replay", "run.csv", "--memory", "50%", "--json", "r.json").stdout
+    content = json.loads((tmp_path / "r.json").read_text())
+    rows = {each["policy"]: each for each in content["replays"]}
+    assert list(rows) == list(POLICIES)
+    assert "does not fit" in output
+    assert "budget" in rows["resident"]["out_of_memory"]
+    assert rows["planned"]["slowdown"] >= 1
+    assert rows["planned"]["total_seconds"] <= rows["managed"]["total_seconds"]
+    assert rows["lru"]["phases"][0]["phase"] == "round 1"
+    assert content["commit"]
+    assert content["budget_bytes"] == rows["lru"]["budget_bytes"]
+
+
+def test_replay_command_writes_timelines(call, tmp_path):
+    options = ("--policy", "lru", "--policy", "planned", "--memory", "50%", "--device-model", "a40")
+    call("replay", "run.csv", *options, "--perfetto", "t.json")
+    for name in ("t-lru.json", "t-planned.json"):
+        assert json.loads((tmp_path / name).read_text())["traceEvents"]
+    call("replay", "run.csv", "--policy", "managed", "--perfetto", "one.json")
+    assert (tmp_path / "one.json").is_file()
+
+
+def test_replay_command_with_own_device(call):
+    hc.device_models()["gtx1050"].save("small.json")
+    assert "gtx1050" in call("replay", "run.csv", "--device-model", "small.json", "--policy", "lru").stdout
+
+
+def test_list_of_devices(call):
+    content = json.loads(call("replay", "--list", "--json", "-").stdout)
+    assert set(content["devices"]) == set(hc.device_models())
+    assert "estimate" in content["devices"]["gtx1050"]["copy_us"]["source"]
+    assert "load_bytes_per_s" in call("replay", "--list").stdout
+
+
+def test_replay_command_errors(call):
+    assert "give a trace" in call("replay", status=1).stderr
+    assert "unknown policy 'best'" in call("replay", "run.csv", "--policy", "best", status=1).stderr
+    assert "h200" in call("replay", "run.csv", "--device-model", "h900", status=1).stderr
+    assert "share" in call("replay", "run.csv", "--memory", "x%", status=1).stderr
+    call("replay", "none.csv", status=1)
+    call("replay", "run.csv", "--kernel-scale", "0", status=1)
+    call("replay", "run.csv", "--async-ratio", "2", "--policy", "profiled", status=1)
+
+
+def test_decide_command(call, tmp_path, trace):
+    call("decide", "run.csv", "-o", "d.txt", "--pool", "5%")
+    text = (tmp_path / "d.txt").read_text()
+    count = len(trace.lifetimes.allocations())
+    assert text.splitlines()[0] == f"halocline decisions 1,{count}"
+    options = hc.MemoryOptions(decisions="d.txt")
+    assert options._bind(False, None) is not None
+    assert "0.0% of them" in call("decide", "run.csv", "-o", "d.txt", "--lifetime", "0").stdout
+
+
+def test_plots_of_replays(call, tmp_path):
+    call("plot", "run.csv", "--html", "r.html", "--device-model", "a40", "--memory", "50%",
+         "--policy", "lru", "--policy", "planned", "--budget", "50%", "--budget", "100%")  # fmt: skip
+    text = (tmp_path / "r.html").read_text()
+    assert text.count("<img") == 10
+    assert "Slowdown by budget" in text
+    assert "simulated" in text
+    assert "http:" not in text
+    assert "https:" not in text
+    call("plot", "run.csv", "-o", "p.svg", "--plot", "plan", "--memory", "50%")
+    assert (tmp_path / "p.svg").stat().st_size > 1000

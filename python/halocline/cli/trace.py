@@ -15,7 +15,7 @@ from ..errors import InvalidArgument
 from ..params import Params
 from ..program import trace_program
 from ..trace import FORMATS, Trace
-from . import trace_plot
+from . import trace_plot, trace_replay
 from .common import (
     AllowInsecureOption,
     JsonOption,
@@ -133,3 +133,6 @@ def convert(
 
 
 app.command("plot")(trace_plot.plot)
+app.command("plan")(trace_replay.plan)
+app.command("replay")(trace_replay.replay_command)
+app.command("decide")(trace_replay.decide_command)

@@ -9,12 +9,44 @@ from typing import Annotated
 import typer
 
 from ..errors import InvalidArgument
+from ..replaying import POLICIES, ReplayReport
 from ..trace import Trace
 from .common import size
 
 TraceArgument = Annotated[
     Path, typer.Argument(metavar="TRACE", help="A trace (`trace record`, `run --trace`), or a log of RMM.")
 ]
+
+DeviceModelOption = Annotated[
+    str,
+    typer.Option(
+        "--device-model", help="gtx1050, gtx1660ti, rtx4090, a40, h200, or a file of `--list`'s form."
+    ),
+]
+PoliciesOption = Annotated[
+    list[str] | None, typer.Option("--policy", help=f"{', '.join(POLICIES)} or all; may be repeated.")
+]
+KernelScaleOption = Annotated[
+    float, typer.Option("--kernel-scale", help="Factor on the times of operations.")
+]
+RecordedTimesOption = Annotated[
+    bool, typer.Option("--recorded-times", help="Operations take as long as in the trace of a real run.")
+]
+AsyncRatioOption = Annotated[
+    float, typer.Option("--async-ratio", help="profiled: share of the budget that its pool may take.")
+]
+LifetimeOption = Annotated[
+    float | None,
+    typer.Option("--lifetime", min=0, help="N: only what lives shorter, in seconds, goes to the pool."),
+]
+
+
+def chosen_policies(names: list[str] | None) -> list[str]:
+    """Checked names in the order of reports; all of them by default."""
+    for each in names or []:
+        if each not in (*POLICIES, "all"):
+            raise InvalidArgument(f"unknown policy '{each}'; expected {', '.join(POLICIES)} or all")
+    return [each for each in POLICIES if not names or "all" in names or each in names]
 
 
 def load(path: Path, what: str) -> Trace:
@@ -43,3 +75,35 @@ def stats_rows(trace: Trace) -> tuple[list[str], list[list[str]]]:
         rows.append([name, str(s.objects), str(s.existing), *(size(each) for each in sizes), life])
 
     return [*header, "median life"], rows
+
+
+REPLAY_HEADER = (
+    "policy",
+    "time",
+    "slowdown",
+    "faults",
+    "copies",
+    "host",
+    "loaded",
+    "stored",
+    "links busy",
+    "peak",
+)
+"""Columns of `replay_row`. Faults, copies, host: what the device waits for. Links busy: in / out."""
+
+
+def replay_row(policy: str, found: ReplayReport | None, base: float) -> list[str]:
+    """Cells of one replay; `base` is the time that slowdowns are measured against."""
+    if found is None:
+        return [policy, "does not fit", *([""] * (len(REPLAY_HEADER) - 2))]
+    waits = (found.fault_seconds, found.transfer_wait_seconds, found.host_wait_seconds)
+    busy = (found.load_busy_seconds, found.store_busy_seconds)
+    return [
+        policy,
+        seconds(found.total_seconds),
+        f"{found.total_seconds / base:.3f}",
+        *(seconds(each) if each else "-" for each in waits),
+        *(size(each) if each else "-" for each in (found.loaded_bytes, found.stored_bytes)),
+        " / ".join(f"{each / found.total_seconds:.0%}" for each in busy),
+        size(found.peak_resident_bytes),
+    ]

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`halocline trace plot`: pictures of a trace, as files or as one HTML page."""
+"""`halocline trace plot`: pictures of a trace and of its replays, as files or as one HTML page."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,99 +11,121 @@ import typer
 from .. import _core
 from .._values import byte_count
 from ..errors import InvalidArgument
+from ..replaying import budget_bytes, device_model
 from ..trace import Trace, write_atomically
 from ..workloads.running import budget_of
-from .common import command, out, size
-from .trace_common import TraceArgument, load, seconds, stats_rows
+from .common import command, out, progress_bar, size
+from .trace_common import (
+    KernelScaleOption,
+    PoliciesOption,
+    RecordedTimesOption,
+    TraceArgument,
+    chosen_policies,
+    load,
+    seconds,
+    stats_rows,
+)
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from .trace_pictures import Pictures
 
 KINDS = ("png", "svg", "pdf")
 
-
-@dataclasses.dataclass(frozen=True)
-class PlotOptions:
-    """What the pictures are made from."""
-
-    trace: Trace
-    name: str
-    thresholds: list[float]
-    split: float | None
-    capacity_bytes: int
-
-
-def _live(o: PlotOptions) -> Figure:
-    from .. import trace_plots
-
-    return trace_plots.draw_live_bytes(o.trace, o.name)
-
-
-def _scatter(o: PlotOptions) -> Figure:
-    from .. import trace_plots
-
-    return trace_plots.draw_scatter(o.trace, o.name)
-
-
-def _lifetimes(o: PlotOptions) -> Figure:
-    from .. import trace_plots
-
-    return trace_plots.draw_lifetimes(o.trace, o.name, o.split)
-
-
-def _thresholds(o: PlotOptions) -> Figure:
-    from .. import trace_plots
-
-    return trace_plots.draw_thresholds(o.trace, o.name, o.thresholds, o.capacity_bytes)
-
-
-PLOTS: dict[str, tuple[str, str, Callable[[PlotOptions], Figure]]] = {
-    "live": ("Live bytes", "Bytes that are allocated, by object class.", _live),
+TRACE_PLOTS = {
+    "live": ("Live bytes", "Bytes that are allocated, by object class."),
     "scatter": (
         "Allocations and frees",
-        "Objects in the order of their allocation; all, and the first thousand.",
-        _scatter,
+        "Objects in the order of their allocation: all of them, and the first thousand.",
     ),
-    "lifetimes": ("Lifetimes", "How many objects lived how long.", _lifetimes),
+    "lifetimes": ("Lifetimes", "How many objects lived how long."),
     "thresholds": (
         "Asynchronous and managed memory",
         "If objects that live shorter than N are allocated asynchronously, and all others are managed.",
-        _thresholds,
     ),
 }
-"""Name -> heading, what it shows, drawing function."""
+"""Pictures of the trace alone: name -> heading, what it shows."""
+
+REPLAY_PLOTS = {
+    "residency": ("Residency", "Bytes on the simulated device under each policy that fits the budget."),
+    "plan": ("Plan", "When each object that the plan moves is on the device."),
+    "latency": ("Latency by policy and operation", "Operations are the phases of the program."),
+    "async-ratio": (
+        "Latency by asynchronous peak ratio",
+        "Policy profiled, by the share of the budget that its pool may take; other policies as lines.",
+    ),
+    "bytes": ("Bytes moved by budget", "Over both links."),
+    "slowdown": ("Slowdown by budget", "Against resident with room for everything."),
+}
+"""Pictures of replays on a simulated device."""
+
+PLOTS = TRACE_PLOTS | REPLAY_PLOTS
+
+
+OutOption = Annotated[
+    Path | None, typer.Option("--out", "-o", help="PNG, SVG or PDF file; of several plots, NAME-PLOT.png.")
+]
+HtmlOption = Annotated[Path | None, typer.Option("--html", help="One page with plots and tables.")]
+PlotsOption = Annotated[
+    list[str] | None, typer.Option("--plot", help=f"{', '.join(PLOTS)} or all; may be repeated.")
+]
+ThresholdOption = Annotated[
+    list[float] | None, typer.Option("--threshold", help="N in seconds; may be repeated.", min=0)
+]
+SplitOption = Annotated[
+    float | None, typer.Option("--split", help="Seconds between the two lifetime histograms.")
+]
+CapacityOption = Annotated[
+    str | None, typer.Option("--capacity", help="Line of the device's memory: 48GiB, or 25% of the peak.")
+]
+DeviceOption = Annotated[
+    str | None, typer.Option("--device-model", help="For plots of replays; h200 unless given.")
+]
+MemoryOption = Annotated[str, typer.Option("--memory", help="Budget of replays: 2GiB, or 25% of the peak.")]
+BudgetsOption = Annotated[
+    list[str] | None, typer.Option("--budget", help="For plots by budget: 2GiB, or 25%; may be repeated.")
+]
 
 
 @command
 def plot(
     path: TraceArgument,
-    output: Annotated[
-        Path | None, typer.Option("--out", "-o", help="PNG, SVG or PDF file; of several, NAME-PLOT.png.")
-    ] = None,
-    html: Annotated[Path | None, typer.Option("--html", help="One page with all plots and tables.")] = None,
-    plots: Annotated[
-        list[str] | None, typer.Option("--plot", help=f"{', '.join(PLOTS)} or all; may be repeated.")
-    ] = None,
-    threshold: Annotated[
-        list[float] | None, typer.Option("--threshold", help="N in seconds; may be repeated.", min=0)
-    ] = None,
-    split: Annotated[
-        float | None, typer.Option("--split", help="Seconds between the two lifetime histograms.")
-    ] = None,
-    capacity: Annotated[
-        str | None, typer.Option("--capacity", help="Line of the device's memory: 48GiB, or 25% of the peak.")
-    ] = None,
+    output: OutOption = None,
+    html: HtmlOption = None,
+    plots: PlotsOption = None,
+    threshold: ThresholdOption = None,
+    split: SplitOption = None,
+    capacity: CapacityOption = None,
+    device: DeviceOption = None,
+    memory: MemoryOption = "25%",
+    budgets: BudgetsOption = None,
+    policies: PoliciesOption = None,
+    kernel_scale: KernelScaleOption = 1.0,
+    recorded_times: RecordedTimesOption = False,
 ) -> None:
-    """Plot a trace: live bytes by class, or what --plot names. The HTML page has all of them by default."""
+    """Plot a trace: live bytes by class, or what --plot names.
+
+    The HTML page has all plots by default, those of replays if --device-model is given.
+    """
     if output is None and html is None:
         raise InvalidArgument("trace plot: nothing to write; give --out FILE, --html FILE, or both")
+    from ..replay_plots import SHARES, Setup
+    from .trace_pictures import Pictures
+
     trace = load(path, "trace plot")
-    line = byte_count(budget_of(capacity, trace.peak_bytes), "--capacity")
-    options = PlotOptions(trace, path.name, threshold or [], split, line)
+    setup = Setup(trace, path.name, device_model(device or "h200"), kernel_scale, recorded_times)
+    pictures = Pictures(
+        setup,
+        threshold or [],
+        split,
+        capacity_bytes=byte_count(budget_of(capacity, trace.peak_bytes), "--capacity"),
+        budget=budget_bytes(trace, memory),
+        budgets=[budget_bytes(trace, each) for each in budgets or [f"{100 * share}%" for share in SHARES]],
+        policies=chosen_policies(policies),
+    )
     if output is not None:
-        _write_files(options, _chosen(plots, ["live"]), output)
+        _write_files(pictures, _chosen(plots, ["live"]), output)
     if html is not None:
-        _write_page(options, _chosen(plots, list(PLOTS)), html)
+        _write_page(pictures, _chosen(plots, list(PLOTS if device else TRACE_PLOTS)), html)
 
 
 def _chosen(names: list[str] | None, default: list[str]) -> list[str]:
@@ -117,7 +137,7 @@ def _chosen(names: list[str] | None, default: list[str]) -> list[str]:
     return chosen
 
 
-def _write_files(options: PlotOptions, names: list[str], output: Path) -> None:
+def _write_files(pictures: Pictures, names: list[str], output: Path) -> None:
     from ..trace_plots import render
 
     kind = output.suffix.removeprefix(".").lower()
@@ -125,21 +145,30 @@ def _write_files(options: PlotOptions, names: list[str], output: Path) -> None:
         raise InvalidArgument(
             f"trace plot: '{output}' ends in '{output.suffix}', expected .png, .svg or .pdf"
         )
-    for name in names:
-        target = output if len(names) == 1 else output.with_name(f"{output.stem}-{name}{output.suffix}")
-        write_atomically(target, render(PLOTS[name][2](options), kind))
-        out().print(f"{target}: {len(options.trace)} events", markup=False, soft_wrap=True)
+    with progress_bar("drawing") as progress:
+        for done, name in enumerate(names):
+            progress(done, len(names))
+            target = output if len(names) == 1 else output.with_name(f"{output.stem}-{name}{output.suffix}")
+            write_atomically(target, render(pictures.draw(name), kind))
+            out().print(f"{target}: {PLOTS[name][0].lower()}", markup=False, soft_wrap=True)
 
 
-def _write_page(options: PlotOptions, names: list[str], html: Path) -> None:
+def _summary(trace: Trace) -> str:
+    peak = size(trace.peak_bytes)
+    return f"{len(trace)} events over {seconds(trace.seconds)}; at most {peak} were live at once."
+
+
+def _write_page(pictures: Pictures, names: list[str], html: Path) -> None:
     from ..trace_report import HtmlTable, Section, page
 
-    trace = options.trace
-    summary = (
-        f"{len(trace)} events over {seconds(trace.seconds)}; peak of live bytes {size(trace.peak_bytes)}."
-    )
-    sections = [Section("Summary", summary, [HtmlTable(*stats_rows(trace))])]
-    sections += [Section(PLOTS[name][0], PLOTS[name][1], [PLOTS[name][2](options)]) for name in names]
+    trace = pictures.setup.trace
+    sections = [Section("Summary", _summary(trace), [HtmlTable(*stats_rows(trace))])]
+    with progress_bar("drawing") as progress:
+        for done, name in enumerate(names):
+            progress(done, len(names))
+            if name in REPLAY_PLOTS and "Replays" not in [each.title for each in sections]:
+                sections.append(pictures.replay_section())
+            sections.append(Section(*PLOTS[name], [pictures.draw(name)]))
     footer = f"Written by halocline {_core.version} ({_core.commit})."
-    write_atomically(html, page(f"Trace {options.name}", sections, footer).encode())
+    write_atomically(html, page(f"Trace {pictures.setup.name}", sections, footer).encode())
     out().print(f"{html}: {len(names)} plots", markup=False, soft_wrap=True)
