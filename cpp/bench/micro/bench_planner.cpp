@@ -38,7 +38,9 @@ class long_program {
 
   buffer add(trace_action action, object_class cls, std::uint64_t bytes) {
     const buffer added{++last_id_, bytes, cls};
-    row(action, added, bytes, action == trace_action::exists ? "key@" + std::to_string(added.id) : "scratch");
+    const std::string digits = std::to_string(added.id);
+    row(action, added, bytes,
+        action == trace_action::exists ? "key@" + std::string(16 - digits.size(), '0') + digits : "scratch");
     return added;
   }
   void row(trace_action action, const buffer& each, std::uint64_t bytes, const std::string& tag = "scratch") {

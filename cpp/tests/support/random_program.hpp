@@ -15,8 +15,14 @@ class trace_maker {
  public:
   std::uint64_t exists(memory::object_class cls, std::uint64_t bytes, std::uint64_t identity = 0,
                        memory::recovery comes_back = memory::recovery::copy) {
-    const std::string tag = identity == 0 ? "sample" : "sample@" + std::to_string(identity);
-    return add(memory::trace_action::exists, cls, bytes, to_string(comes_back), tag);
+    return add(memory::trace_action::exists, cls, bytes, to_string(comes_back), tag_of("sample", identity));
+  }
+  /// Tag of a named buffer.
+  static std::string tag_of(std::string tag, std::uint64_t identity) {
+    if (identity == 0) return tag;
+    tag += '@';
+    for (int shift = 60; shift >= 0; shift -= 4) tag += "0123456789abcdef"[identity >> shift & 15];
+    return tag;
   }
   std::uint64_t allocate(memory::object_class cls, std::uint64_t bytes) {
     return add(memory::trace_action::allocate, cls, bytes, "-", "sample");

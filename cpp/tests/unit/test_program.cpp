@@ -96,9 +96,16 @@ TEST(program, knows_names_recoveries_and_lives) {
   EXPECT_EQ(result.objects[2], (object{born, 0, 100, scratch, recovery::copy, false, 1, 2}));
 }
 
-TEST(program, an_identity_is_a_number_behind_the_last_at) {
-  for (const auto& [tag, identity] : std::vector<std::pair<std::string, std::uint64_t>>{
-           {"a@1@18446744073709551615", ~std::uint64_t{0}}, {"a@x", 0}, {"a@", 0}, {"a@12x", 0}, {"12", 0}}) {
+TEST(program, an_identity_is_sixteen_digits_behind_an_at) {
+  const std::vector<std::pair<std::string, std::uint64_t>> samples{{"a@ffffffffffffffff", ~std::uint64_t{0}},
+                                                                   {"a@0@00000000000000a1", 0xA1},
+                                                                   {"@0000000000000010", 16},
+                                                                   {"a@000000000000010", 0},
+                                                                   {"a@000000000000001x", 0},
+                                                                   {"a@", 0},
+                                                                   {"0000000000000010", 0},
+                                                                   {trace_maker::tag_of("key", 77), 77}};
+  for (const auto& [tag, identity] : samples) {
     trace made;
     made.events.push_back({0, 1, 8, 0, 0, 0, made.intern("-"), made.intern(tag), trace_action::exists, key});
     EXPECT_EQ(make_program(made, {}).objects[0].identity, identity) << tag;

@@ -14,13 +14,13 @@ namespace {
 constexpr std::uint64_t max_object_bytes = std::uint64_t{1} << 43;
 constexpr std::size_t max_count = std::size_t{1} << 31;
 
-/// Identity in the tag of an exists row: the decimal number behind the last '@'; 0 without one.
+/// Identity in the tag of an exists row: sixteen hexadecimal digits behind the last '@'; 0 without them.
 std::uint64_t identity_of(std::string_view tag) noexcept {
-  const std::size_t at = tag.rfind('@');
-  if (at == std::string_view::npos) return 0;
+  constexpr std::size_t digits = 16;
+  if (tag.size() <= digits || tag[tag.size() - digits - 1] != '@') return 0;
   const char* const end = tag.data() + tag.size();
   std::uint64_t value = 0;
-  const auto [stop, status] = std::from_chars(tag.data() + at + 1, end, value);
+  const auto [stop, status] = std::from_chars(end - digits, end, value, 16);
   return status == std::errc{} && stop == end ? value : 0;
 }
 

@@ -21,7 +21,7 @@ constexpr double lead_factor = 3;
 /// What nobody reads again is evicted before all else if it lives on for so many times as long as writing it
 /// back takes; otherwise after all else: a run writes it back all the same, because its program might read it
 /// after all, and it frees its frame soon by itself.
-constexpr double lapse_factor = 20;
+constexpr double lapse_factor = 2;
 
 class belady {
  public:
