@@ -107,7 +107,8 @@ TEST(planner, anonymous_objects_are_loaded_when_they_are_first_seen) {
   EXPECT_THAT(result.directives, testing::Contains(directive{5, 1, 100, verb::load}));
 }
 
-TEST(planner, writes_back_only_what_is_read_again) {
+// Nobody reads `dying` again, but the run cannot know that for certain: it is written back, never dropped.
+TEST(planner, writes_back_whatever_is_alive_and_changed) {
   trace_maker made;
   const auto kept = made.allocate(ciphertext, 100 * page_bytes);
   const auto dying = made.allocate(ciphertext, 100 * page_bytes);
@@ -124,9 +125,9 @@ TEST(planner, writes_back_only_what_is_read_again) {
   made.free(kept);
   made.end_step();
   const plan result = checked_plan(program_of(made), options_for(200));
-  EXPECT_EQ(result.expected.written_bytes, 100 * page_bytes);
+  EXPECT_EQ(result.expected.written_bytes, 200 * page_bytes);
   EXPECT_THAT(result.directives,
-              ElementsAre(directive{1, 0, 100, verb::write_back}, directive{1, 1, 100, verb::drop},
+              ElementsAre(directive{1, 0, 100, verb::write_back}, directive{1, 1, 100, verb::write_back},
                           directive{2, 0, 100, verb::load}));
 }
 

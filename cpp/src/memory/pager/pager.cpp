@@ -320,16 +320,25 @@ bool pager::regenerate(buffer_state& state, std::size_t bytes) {
   return true;
 }
 
-void pager::drop(buffer_state& state) {
-  if (!state.resident() || state.pins != 0 || state.moving == motion::storing) return;
+bool pager::leave(buffer_state& state) {
+  if (!state.resident() || state.pins != 0 || state.moving == motion::storing) return false;
   if (state.moving == motion::loading) finish_load(state);
-  if (state.where == placement::pool) return;
+  if (state.where == placement::pool) return false;
   set_planned(state, false);
-  if (!needs_saving(state)) {
-    release_frame(state);
-    ++counters_.evictions;
-    return;
-  }
+  if (needs_saving(state)) return true;
+  release_frame(state);
+  ++counters_.evictions;
+  return false;
+}
+
+void pager::drop(buffer_state& state) {
+  // A plan drops unsaved contents when the program frees the buffer without reading it again. Should that prove
+  // wrong they must still exist: the frame is the first to go when there is no other room, and is saved then.
+  (void)leave(state);
+}
+
+void pager::write_back(buffer_state& state) {
+  if (!leave(state)) return;
   start_save(state);
   state.moving = motion::storing;
   leaving_.push_back(&state);

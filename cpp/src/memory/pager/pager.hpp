@@ -48,8 +48,10 @@ class pager final : public budget_member {
   [[nodiscard]] bool start_load(buffer_state& state, std::size_t bytes);
   /// Regenerates the first `bytes` bytes with the buffer's recipe. False: there is no room now.
   [[nodiscard]] bool regenerate(buffer_state& state, std::size_t bytes);
-  /// Takes the frame away as soon as its contents are elsewhere: now, or when a write-back has ended.
+  /// Takes the frame away if its contents are elsewhere; otherwise it becomes the first to be evicted.
   void drop(buffer_state& state);
+  /// Takes the frame away as soon as its contents are elsewhere: now, or when a write-back has ended.
+  void write_back(buffer_state& state);
   /// Ends write-backs that are done; with `wait`, the oldest one even if it is not. Returns whether any
   /// ended.
   bool reap(bool wait);
@@ -80,6 +82,7 @@ class pager final : public budget_member {
   void read_home(buffer_state& state);
   void run_recipe(buffer_state& state);
   void save(buffer_state& state);
+  [[nodiscard]] bool leave(buffer_state& state);
   void start_save(buffer_state& state);
   void finish_load(buffer_state& state);
   void finish_save(buffer_state& state);

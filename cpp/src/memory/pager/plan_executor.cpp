@@ -93,7 +93,13 @@ void plan_executor::free_frames(plan::step_index until) {
   for (; next_free_ < plan_->directives.size(); ++next_free_) {
     const plan::directive& each = plan_->directives[next_free_];
     if (each.before > until) return;
-    if (frees(each.action) && bound_[each.target] != nullptr) pager_.drop(*bound_[each.target]);
+    buffer_state* const state = bound_[each.target];
+    if (state == nullptr || !frees(each.action)) continue;
+    if (each.action == plan::verb::drop) {
+      pager_.drop(*state);
+    } else {
+      pager_.write_back(*state);
+    }
   }
 }
 

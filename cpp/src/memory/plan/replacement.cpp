@@ -18,9 +18,9 @@ constexpr int extent_reach = 16, idle_reach = 16;
 /// A victim is idle for long enough if the loads of the step could be done so many times: the link may be
 /// busy with those of other steps.
 constexpr double lead_factor = 3;
-/// What nobody reads again is evicted before all else if it lives on for so many times as long as writing it
-/// back takes; otherwise after all else: a run writes it back all the same, because its program might read it
-/// after all, and it frees its frame soon by itself.
+/// What is changed and not read again is evicted before all else if it lives on for so many times as long as
+/// writing it back takes, otherwise after all else. It is written back, because a program that leaves its
+/// plan might read it after all.
 constexpr double lapse_factor = 2;
 
 class belady {
