@@ -37,9 +37,9 @@ constexpr double h200_memory = 3.98 * tera;
 constexpr double h200_tflops = 67;
 constexpr double h200_expand = 1.6 * tera;
 
-const char* const paper_share =
+constexpr const char* paper_share =
     "5 % of the capacity: async allocation beyond 95 % fails (hybrid paper III-B)";
-const char* const as_h200 = "estimate: as on the H200, done by driver and host processor";
+constexpr const char* as_h200 = "estimate: as on the H200, done by driver and host processor";
 
 constexpr constant h200_constants[] = {
     {"capacity_bytes", 141 * giga, "data sheet: 141 GB"},
@@ -133,9 +133,9 @@ device_model make_device(const data_sheet& sheet) {
   return result;
 }
 
-const char* const pcie3 = "estimate: 12 GB/s of the 15.75 of PCIe 3 x16";
-const char* const pcie4 = "estimate: 25 GB/s of the 31.5 of PCIe 4 x16";
-const char* const sheet_rate =
+constexpr const char* pcie3 = "estimate: 12 GB/s of the 15.75 of PCIe 3 x16";
+constexpr const char* pcie4 = "estimate: 25 GB/s of the 31.5 of PCIe 4 x16";
+constexpr const char* sheet_rate =
     "estimate: 83 % of the data sheet's bandwidth, the share that the H200 reaches";
 
 const std::map<std::string, device_model, std::less<>>& all() {
