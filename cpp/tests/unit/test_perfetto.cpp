@@ -6,6 +6,7 @@
 
 #include "halocline/core/error.hpp"
 #include "halocline/core/json.hpp"
+#include "halocline/memory/sim/replay.hpp"
 #include "halocline/memory/trace_formats/perfetto.hpp"
 
 namespace halocline::memory {
@@ -88,6 +89,40 @@ TEST(Perfetto, AnyNameGivesValidJson) {
 
 TEST(Perfetto, AnEmptyTraceIsAnEmptyTimeline) {
   EXPECT_NO_THROW((void)json::parse(written(make_timeline(trace{}))));
+}
+
+TEST(Perfetto, ReplaysWriteDownWhatTheDeviceDoes) {
+  trace program;
+  const std::uint32_t none = program.intern("-");
+  const std::uint32_t add = program.intern("add");
+  constexpr std::uint64_t bytes = 8U << 20U;
+  using enum trace_action;
+  for (std::uint64_t step = 0; step < 12; ++step) {
+    const std::uint64_t object = step % 4;
+    if (step < 4) {
+      program.events.push_back(
+          {step, object, bytes, 0, 0, 0, none, none, exists, object_class::evaluation_key});
+    }
+    program.events.push_back(
+        {step, object, bytes, 0, step * 1000, 0, add, none, read, object_class::evaluation_key});
+  }
+  timeline spans;
+  sim::replay_options options;
+  options.policy = "lru";
+  options.budget_bytes = 2 * bytes;
+  options.spans = &spans;
+  const sim::replay_report report = sim::replay(program, sim::device_by_name("h200"), options);
+  std::vector<double> seconds(spans.tracks.size());
+  for (const timeline_span& each : spans.spans) {
+    seconds[each.track] += static_cast<double>(each.end_ns - each.begin_ns) * 1e-9;
+  }
+  ASSERT_THAT(spans.tracks, testing::ElementsAre("compute", "page faults", "load", "write-back", "stall"));
+  EXPECT_NEAR(seconds[0], report.compute_s, 1e-7);
+  EXPECT_NEAR(seconds[2], report.load_busy_s, 1e-7);
+  EXPECT_NEAR(seconds[4], report.transfer_wait_s + report.host_wait_s, 1e-5);
+  EXPECT_EQ(report.loaded_bytes, 12 * bytes);  // four buffers in turn, room for two
+  EXPECT_EQ(spans.counters.size(), 3U);
+  EXPECT_NO_THROW((void)json::parse(written(spans)));
 }
 
 TEST(Perfetto, RefusesNumbersOutsideTheTables) {

@@ -27,6 +27,7 @@ from .common import (
     write_json,
 )
 from .files import ExprOption, FunctionOption, ScriptOption, program_of
+from .run import WORKLOADS
 from .trace_common import TraceArgument, seconds, stats_rows
 
 app = typer.Typer(help="Record, summarise, plot, plan and replay traces.", no_args_is_help=True)
@@ -36,8 +37,12 @@ app = typer.Typer(help="Record, summarise, plot, plan and replay traces.", no_ar
 @command
 def record(
     output: Annotated[Path, typer.Option("--out", "-o", help="CSV file to write.")],
-    workload: Annotated[str | None, typer.Argument(help="digits; or give a program.")] = None,
-    params: Annotated[str, typer.Option("--params", help="A preset, or a file with parameters.")] = "n14-d7",
+    workload: Annotated[
+        str | None, typer.Argument(help=f"{' or '.join(WORKLOADS)}; or give a program.")
+    ] = None,
+    params: Annotated[
+        str | None, typer.Option("--params", help="A preset, or a file; the workload's own by default.")
+    ] = None,
     device: Annotated[
         str, typer.Option("--device", help="ghost: what would happen; cpu: what does happen (digits only).")
     ] = "ghost",
@@ -46,15 +51,19 @@ def record(
     function: FunctionOption = "program",
     allow_insecure: AllowInsecureOption = False,
 ) -> None:
-    """Record the trace of a workload or a program."""
-    chosen = load_params(params, allow_insecure)
+    """Record the trace of a workload or a program.
+
+    `halocline run WORKLOAD --trace FILE` records a whole real run, with its times.
+    """
+    chosen = load_params(params or WORKLOADS.get(workload or "digits", "n14-d7"), allow_insecure)
     if workload is not None and (expr is not None or script is not None):
         raise InvalidArgument("trace record: give a workload or a program, not both")
-    if workload not in (None, "digits"):
-        raise InvalidArgument(f"trace record: unknown workload '{workload}'; expected digits")
+    if workload not in (None, *WORKLOADS):
+        known = ", ".join(WORKLOADS)
+        raise InvalidArgument(f"trace record: unknown workload '{workload}'; expected one of: {known}")
     if device == "ghost":
         trace = _ghost_trace(chosen, workload, expr, script, function)
-    elif workload:
+    elif workload == "digits":
         from ..workloads.digits_run import DigitsOptions, DigitsRun
 
         made = DigitsRun(chosen, DigitsOptions(images=1, device=device, record_trace=True))
@@ -62,7 +71,10 @@ def record(
         assert made.trace is not None
         trace = made.trace
     else:
-        raise InvalidArgument(f"trace record: programs are recorded on the ghost device, not on '{device}'")
+        raise InvalidArgument(
+            f"trace record: only digits is recorded on '{device}' here, programs on the ghost device; "
+            "other workloads with `halocline run WORKLOAD --trace FILE`"
+        )
     trace.save(output)
     out().print(f"{output}: {len(trace)} events, peak {size(trace.peak_bytes)}", markup=False, soft_wrap=True)
 
@@ -71,6 +83,13 @@ def _ghost_trace(
     params: Params, workload: str | None, expr: str | None, script: Path | None, function: str
 ) -> Trace:
     """What a workload or program would do to fresh ciphertexts of all slots."""
+    if workload == "wide-rotations":
+        from ..workloads.wide_rotations import WideRotations
+
+        network = WideRotations(slots=params.slots)
+        return trace_program(
+            params, network.program, *(np.zeros(params.slots) for _ in network.inputs())
+        ).trace
     if workload is not None:
         from ..workloads.digits_circuit import DigitsCircuit
 
