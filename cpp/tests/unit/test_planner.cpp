@@ -131,6 +131,28 @@ TEST(planner, writes_back_whatever_is_alive_and_changed) {
                           directive{2, 0, 100, verb::load}));
 }
 
+TEST(planner, what_dies_soon_keeps_its_frame) {
+  trace_maker made;
+  const auto long_lived = made.allocate(ciphertext, 100 * page_bytes);
+  const auto dying = made.allocate(ciphertext, 100 * page_bytes);
+  made.write(long_lived);
+  made.write(dying);
+  made.end_step(step_ns);
+  const auto other = made.allocate(ciphertext, 100 * page_bytes);
+  made.write(other);
+  made.end_step(step_ns);
+  made.free(dying);
+  for (int i = 0; i < 9; ++i) {
+    made.read(other);
+    made.end_step(step_ns);
+  }
+  made.free(long_lived);
+  made.read(other);
+  made.end_step(step_ns);
+  const plan result = checked_plan(program_of(made), options_for(200));
+  EXPECT_THAT(result.directives, ElementsAre(directive{1, 0, 100, verb::write_back}));
+}
+
 TEST(planner, results_are_written_back_before_their_frames_are_reused) {
   trace_maker made;
   const auto result = made.allocate(ciphertext, 100 * page_bytes);

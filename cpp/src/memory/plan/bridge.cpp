@@ -44,8 +44,7 @@ void join(room_tree& room, stay& before, stay& after) {
   before.last = after.last;
   before.until = after.until;
   // What the first stay would have written back is now changed until the end of the second one.
-  before.stores = after.drops && (after.stores || (before.stores && after.matters));
-  before.matters = after.matters;
+  before.stores = after.drops && (after.stores || before.stores);
   before.drops = after.drops;
   after.is_gone = true;
 }

@@ -87,12 +87,6 @@ class checker {
       fail(used_ * page_bytes, " bytes of frames, capacity ", plan_.capacity_bytes);
   }
 
-  /// Whether what is in the frame now may be needed later.
-  [[nodiscard]] bool is_needed(const object& what, const state& mine) const {
-    if (mine.next_touch < mine.touches.size()) return mine.touches[mine.next_touch].reads;
-    return what.dead == no_step;
-  }
-
   void carry_out(const directive& each) {
     const auto name = verb_names[static_cast<std::size_t>(each.action)];
     if (each.target >= states_.size())
@@ -108,18 +102,18 @@ class checker {
     if (each.action == verb::shrink) {
       shrink(each, mine);
     } else if (each.action == verb::drop || each.action == verb::write_back) {
-      give_up(each, what, mine);
+      give_up(each, mine);
     } else {
       bring(each, what, mine);
     }
   }
 
-  void give_up(const directive& each, const object& what, state& mine) {
+  void give_up(const directive& each, state& mine) {
     if (mine.pages == 0) return fail("object ", each.target, " has no frame to give up");
     if (each.action == verb::write_back) {
       if (mine.has_home) fail("object ", each.target, " is written back, but unchanged");
       mine.has_home = true;
-    } else if (!mine.has_home && is_needed(what, mine)) {
+    } else if (!mine.has_home) {
       fail("object ", each.target, " is dropped without a copy");
     }
     give_back(mine);

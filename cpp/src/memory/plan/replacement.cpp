@@ -18,10 +18,6 @@ constexpr int extent_reach = 16, idle_reach = 16;
 /// A victim is idle for long enough if the loads of the step could be done so many times: the link may be
 /// busy with those of other steps.
 constexpr double lead_factor = 3;
-/// What is changed and not read again is evicted before all else if it lives on for so many times as long as
-/// writing it back takes, otherwise after all else. It is written back, because a program that leaves its
-/// plan might read it after all.
-constexpr double lapse_factor = 2;
 
 class belady {
  public:
@@ -33,8 +29,13 @@ class belady {
         options_(options),
         rules_(rules),
         demand_(source, lives),
-        segments_(cut.end.size()) {
+        segments_(cut.end.size()),
+        idle_(lives.deaths.size() + source.objects.size()),
+        death_rank_(source.objects.size()) {
     for (use_set& each : waiting_) each = use_set(source.uses.size());
+    for (object_index i = 0; i < death_rank_.size(); ++i)
+      death_rank_[i] = static_cast<std::uint32_t>(lives.deaths.size()) + i;
+    for (std::uint32_t i = 0; i < lives.deaths.size(); ++i) death_rank_[lives.deaths[i]] = i;
   }
 
   std::vector<stay> run() {
@@ -58,10 +59,8 @@ class belady {
   /// Who may lose its frame.
   enum class standing : std::uint8_t {
     pinned,   ///< operand, scratch, or without a frame
-    waiting,  ///< will be read again
-    lapsed,   ///< dirty, nobody reads it again, but it lives on for long
-    dying,    ///< the same, but it dies soon
-    result,   ///< dirty and not used again, but read after the program
+    waiting,  ///< will be used again
+    idle,     ///< will not be used again, but has to be written back before it loses its frame
   };
   /// Of one segment.
   struct state {
@@ -96,6 +95,7 @@ class belady {
       if (source_.objects[dead].dead > now_) return;
       for (segment i = cut_.first[dead]; i < cut_.first[dead + 1]; ++i) {
         state& mine = segments_[i];
+        if (mine.kind == standing::idle) idle_.erase(death_rank_[dead]);
         mine.kind = standing::pinned;
         if (mine.stay == no_stay) continue;
         stays_[mine.stay].until = now_;
@@ -188,22 +188,6 @@ class belady {
   }
 
   bool evict() {
-    return evict_from(lapsed_, standing::lapsed) || evict_from(results_, standing::result) ||
-           evict_waiting() || evict_from(dying_, standing::dying);
-  }
-
-  bool evict_from(std::vector<segment>& list, standing kind) {
-    while (!list.empty()) {
-      const segment last = list.back();
-      list.pop_back();
-      if (segments_[last].kind != kind) continue;
-      close(last, true);
-      return true;
-    }
-    return false;
-  }
-
-  bool evict_waiting() {
     double least = std::numeric_limits<double>::infinity();
     use_index chosen = no_use;
     for (const use_set& each : waiting_) {
@@ -215,11 +199,36 @@ class belady {
         chosen = last;
       }
     }
+    if (evict_idle(least)) return true;
     if (chosen == no_use) return false;
     chosen = prefer_idle(chosen);
     reach_ns_ = distance(chosen);
     evict_down_to(chosen);
     return true;
+  }
+
+  /// Evicts, of what is not used again, the one that lives longest, if that is worth less than `value`. Its
+  /// contents are written back, because a program that leaves its plan might read them after all; who dies
+  /// soon frees its frame without.
+  bool evict_idle(double value) {
+    const std::uint32_t rank = idle_.last();
+    if (rank == no_use) return false;
+    const std::size_t deaths = lives_.deaths.size();
+    const object_index target =
+        rank < deaths ? lives_.deaths[rank] : static_cast<object_index>(rank - deaths);
+    const std::size_t end = std::min<std::size_t>(source_.objects[target].dead, source_.steps());
+    const double left = lives_.begin_ns[end] - lives_.begin_ns[now_] + 1e-3;
+    if (write_cost(pages_of(source_.objects[target].bytes)) / left > value) return false;
+    idle_.erase(rank);
+    close(cut_.first[target], true);
+    return true;
+  }
+
+  /// Cost of a write-back per page, in the unit of `cost_per_page`.
+  [[nodiscard]] double write_cost(std::uint32_t pages) const {
+    if (!rules_.by_time) return rules_.write_weight;
+    const double bytes = bytes_of(pages), load = std::max(options_.costs.load.ns_per_byte, 1e-9);
+    return rules_.write_weight * options_.costs.store.at(bytes) / (bytes * load);
   }
 
   /// Uppermost segment that waits for a use.
@@ -262,23 +271,24 @@ class belady {
     return chosen;
   }
 
-  /// Cost of bringing back what use `u` needs, per page of the frame that is held now. All segments of an
-  /// object cost alike, so that upper ones always go first.
+  /// Cost of taking the frame away and of bringing back what use `u` needs, per page that is held now. The
+  /// unit is the cost of loading a page. All segments of an object cost alike, so that upper ones always go
+  /// first.
   [[nodiscard]] double cost_per_page(use_index u, segment i) const {
     const object& target = object_of(u);
     const state& mine = segments_[i];
     const bool whole = lives_.is_whole[target_of(u)] != 0, sized = !options_.allow_resize || whole;
-    const double held = sized ? stays_[mine.stay].pages : pages_of(target.bytes);
-    const double needed = sized ? lives_.pages[u] : held;
-    if (!rules_.by_time) return (needed + (mine.is_dirty ? 0.125 * held : 0)) / held;
+    const std::uint32_t held = sized ? stays_[mine.stay].pages : pages_of(target.bytes);
+    const std::uint32_t needed = !source_.uses[u].reads ? 0 : sized ? lives_.pages[u] : held;
+    const double written = mine.is_dirty ? write_cost(held) : 0;
+    if (!rules_.by_time || needed == 0) return written + static_cast<double>(needed) / held;
     const cost_model& costs = options_.costs;
-    double cost = costs.load.at(needed * page_bytes);
+    double cost = costs.load.at(bytes_of(needed));
     if (!whole && target.comes_back == recovery::expand && options_.allow_expand)
-      cost = std::min(cost, costs.expand.at(needed * page_bytes));
+      cost = std::min(cost, costs.expand.at(bytes_of(needed)));
     if (!whole && target.comes_back == recovery::encode && options_.allow_encode)
-      cost = std::min(cost, costs.encode.at(needed * page_bytes));
-    if (mine.is_dirty) cost += costs.store.at(held * page_bytes);
-    return cost / (held * page_bytes * std::max(costs.load.ns_per_byte, 1e-9));
+      cost = std::min(cost, costs.encode.at(bytes_of(needed)));
+    return written + cost / (bytes_of(held) * std::max(costs.load.ns_per_byte, 1e-9));
   }
 
   /// Eight classes per factor of two: exponent and upper bits of the mantissa.
@@ -312,25 +322,17 @@ class belady {
 
   void wait_for(use_index next, segment i) {
     state& mine = segments_[i];
-    stay& current = stays_[mine.stay];
-    const step_index dead = source_.objects[current.target].dead;
-    current.matters = next != no_use ? source_.uses[next].reads : dead == no_step;
-    if (next != no_use && current.matters) {
+    const object_index target = stays_[mine.stay].target;
+    if (next != no_use && (source_.uses[next].reads || mine.is_dirty)) {
       mine.kind = standing::waiting;
       mine.next = next;
       mine.cost_class = class_of(cost_per_page(next, i));
       waiting_[mine.cost_class].insert(next);
-    } else if (!mine.is_dirty) {
-      close(i, false);
-    } else if (current.matters) {
-      mine.kind = standing::result;
-      results_.push_back(i);
+    } else if (mine.is_dirty) {
+      mine.kind = standing::idle;
+      idle_.insert(death_rank_[target]);
     } else {
-      const double left =
-          lives_.begin_ns[std::min<std::size_t>(dead, source_.steps())] - lives_.begin_ns[now_];
-      const double write = options_.costs.store.at(bytes_of(current.pages));
-      mine.kind = left > lapse_factor * write ? standing::lapsed : standing::dying;
-      (mine.kind == standing::lapsed ? lapsed_ : dying_).push_back(i);
+      close(i, false);
     }
   }
 
@@ -343,7 +345,8 @@ class belady {
   std::vector<state> segments_;
   std::vector<stay> stays_;
   std::array<use_set, class_count> waiting_;  ///< next uses, by class of cost
-  std::vector<segment> lapsed_, results_, dying_;
+  use_set idle_;                              ///< objects of kind `idle`, by the order in which they die
+  std::vector<std::uint32_t> death_rank_;     ///< per object: its place in that order
   std::size_t next_death_ = 0;
   step_index now_ = 0;
   std::uint64_t used_ = 0, spare_ = 0;

@@ -27,7 +27,6 @@ struct stay {
   stay_index below = no_stay;     ///< of the segment below it, at step `first`
   bool loads = false;             ///< has contents to bring in; otherwise it begins with a write
   bool stores = false;            ///< its contents must be written back at its end
-  bool matters = false;           ///< its contents are read again, later or after the program
   bool drops = false;             ///< ends before its object dies: the executor has to be told
   bool is_gone = false;           ///< joined with the stay before it
 
@@ -41,6 +40,8 @@ struct victim_rules {
   /// Take a victim that has been idle for as long as its replacement takes to load, if its next use is at
   /// least this fraction of the furthest one away; 1: never.
   double near_equal = 1;
+  /// What a write-back counts against a load of as many bytes: nobody waits for it.
+  double write_weight = 0.1;
 };
 
 /// Replacement: which objects are in the fast tier when. Belady's rule, weighted with costs: on overflow the

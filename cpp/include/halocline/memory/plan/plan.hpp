@@ -19,7 +19,7 @@ enum class verb : std::uint8_t {
   load,
   expand,      ///< give it a new frame and regenerate its first `pages` pages from the seed; likewise
   encode,      ///< the same for a plaintext, from its coefficients
-  drop,        ///< hand its frame back; its contents are on the slow tier, or not needed again
+  drop,        ///< hand its frame back; its contents are on the slow tier
   write_back,  ///< start a transfer to the slow tier; the frame is handed back when it is done
   shrink,      ///< hand back the frame but for its first `pages` pages; only with `allow_resize`
 };
