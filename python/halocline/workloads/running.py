@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all workloads of `halocline run` share: options, budgets as a share of the footprint, stopwatches."""
+"""What all workloads of `halocline run` share: options, stopwatches, reports."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..engine import RunReport
-from ..errors import InvalidArgument
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is done now, how much is done, how much there is)."""
@@ -28,22 +26,6 @@ class RunOptions:
     threads: int | None = None
     record_trace: bool = False
     """Record what happens to every buffer of the engine while it evaluates."""
-
-
-def budget_of(memory: int | str | None, footprint: int) -> int | str | None:
-    """`memory` with a share such as "25%" turned into bytes of `footprint`, rounded up; the rest as it is.
-
-    Raises InvalidArgument when the share is not a positive number.
-    """
-    if not isinstance(memory, str) or not memory.rstrip().endswith("%"):
-        return memory
-    try:
-        share = float(memory.rstrip()[:-1])
-    except ValueError:
-        share = math.nan
-    if not (math.isfinite(share) and share > 0):
-        raise InvalidArgument(f"memory: got {memory!r}, expected a positive share such as '25%'")
-    return math.ceil(footprint * share / 100)
 
 
 def memory_report(runs: Sequence[RunReport]) -> dict[str, Any]:
