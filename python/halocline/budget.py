@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -88,8 +89,24 @@ class MemoryOptions:
             raise IoError(f"MemoryOptions: cannot read '{path}': {error.strerror}") from None
 
 
-def budget_of(memory: int | str | MemoryBudget | None, what: str) -> tuple[int, MemoryBudget | None]:
+def engine_budget(memory: int | str | MemoryBudget | None, what: str) -> tuple[int, MemoryBudget | None]:
     """(bytes, shared budget) of what an engine's `memory` was given as."""
     if isinstance(memory, MemoryBudget):
         return memory.capacity, memory
     return byte_count(memory, what), None
+
+
+def budget_of(memory: int | str | None, footprint: int) -> int | str | None:
+    """`memory` with a share such as "25%" turned into bytes of `footprint`, rounded up; the rest as it is.
+
+    Raises InvalidArgument when the share is not a positive number.
+    """
+    if not isinstance(memory, str) or not memory.rstrip().endswith("%"):
+        return memory
+    try:
+        share = float(memory.rstrip()[:-1])
+    except ValueError:
+        share = math.nan
+    if not (math.isfinite(share) and share > 0):
+        raise InvalidArgument(f"memory: got {memory!r}, expected a positive share such as '25%'")
+    return math.ceil(footprint * share / 100)

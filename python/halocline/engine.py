@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar
 
 from . import _core
 from ._values import byte_count, expect, integer, kind_of, positive
-from .budget import MemoryBudget, MemoryOptions, budget_of
+from .budget import MemoryBudget, MemoryOptions, engine_budget
 from .ciphertext import Ciphertext, bind_all
 from .circuits import Circuits
 from .client import Client, Progress
@@ -20,6 +20,7 @@ from .errors import InvalidArgument, NotPicklable, WrongType
 from .keys import EvaluationKeys, KeyPlan
 from .params import Params, expect_same
 from .planned_run import Arguments, Prepared, ProgramPlanner, load_plan
+from .planning import Plan
 from .trace import Trace
 
 ResultT = TypeVar("ResultT")
@@ -88,7 +89,7 @@ class Engine(Circuits):
         self._check_keys(keys)
         self._device = expect(device, str, "Engine: device")
         self._policy = expect(policy, str, "Engine: policy")
-        self._budget, shared = budget_of(memory, "Engine: memory")
+        self._budget, shared = engine_budget(memory, "Engine: memory")
         self._keep_seeds = bool(keep_seeds)
         options = expect(memory_options or MemoryOptions(), MemoryOptions, "Engine: memory_options")
         workers = 0 if threads is None else integer(threads, "Engine: threads", 1, 1024)
@@ -284,6 +285,11 @@ class Engine(Circuits):
     def last_run(self) -> RunReport | None:
         """What the last `run` did."""
         return self._last_run
+
+    @property
+    def last_plan(self) -> Plan | None:
+        """The plan of the last `run`: its `summary`, and `save` for another process; None if it had none."""
+        return None if self._last_plan is None else Plan(self._last_plan)
 
     @contextlib.contextmanager
     def manual(self) -> Iterator[Engine]:

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from . import _core
 from ._values import byte_count, expect, integer, path_text, positive
+from .budget import budget_of
 from .errors import InvalidArgument, IoError
 from .trace import Trace, write_atomically
-from .workloads.running import budget_of
 
 POLICIES = ("resident", "async", "cached", "managed", "static", "profiled", "dynamic", "lru", "planned")
 """Memory policies in the order of reports: everything in fast memory, unified memory, explicit copies."""

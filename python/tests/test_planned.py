@@ -119,10 +119,11 @@ def test_the_minimum_is_stated(rig: dict[str, Any]) -> None:
 def test_plan_files(rig: dict[str, Any], tmp_path: Path) -> None:
     engine = engine_of(rig, 0.5)
     engine.run(program, rig["x"])
-    assert engine._last_plan is not None
+    assert engine.last_plan is not None
     path = tmp_path / "program.plan"
-    data = engine._last_plan.to_bytes()
-    path.write_bytes(data)
+    engine.last_plan.save(path)
+    data = path.read_bytes()
+    assert engine.last_plan.summary.peak_bytes <= engine.budget_bytes
     again = engine_of(rig, 0.5)
     got = rig["client"].decrypt(again.run(program, rig["x"], plan=path))
     np.testing.assert_array_equal(got, rig["expected"])
@@ -146,7 +147,7 @@ def test_another_program_than_planned_is_right_and_warns(rig: dict[str, Any]) ->
     engine = engine_of(rig, 0.5)
     engine.run(lambda x: x.rotate(1) + x.rotate(2), rig["x"])
     with pytest.warns(hc.PlanDivergence, match="lru"):
-        got = rig["client"].decrypt(engine.run(program, rig["x"], plan=engine._last_plan))
+        got = rig["client"].decrypt(engine.run(program, rig["x"], plan=engine.last_plan))
     np.testing.assert_array_equal(got, rig["expected"])
     assert engine.last_run is not None and not engine.last_run.followed_plan
 

@@ -7,9 +7,9 @@ from collections import Counter
 import halocline as hc
 import numpy as np
 import pytest
+from halocline.budget import budget_of
 from halocline.cli.app import app
 from halocline.workloads.key_loads import belady_loads, lru_loads
-from halocline.workloads.running import budget_of
 from halocline.workloads.wide_rotations import WideRotations
 from halocline.workloads.wide_rotations_bench import run_wide_bench
 from halocline.workloads.wide_rotations_run import WideOptions, WideRun

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans and budgets of the runtime.
+#include <algorithm>
 #include <utility>
 
 #include "halocline/core/expects.hpp"
@@ -24,6 +25,10 @@ void runtime::begin_plan(std::shared_ptr<const plan::plan> source) {
   HALOCLINE_EXPECTS(budget == 0 || source->capacity_bytes <= budget, invalid_argument,
                     "begin_plan: the plan was made for ", format_bytes(source->capacity_bytes),
                     ", the budget is ", format_bytes(budget), "; plan again for this budget");
+  const auto resizes = [](const plan::directive& each) { return each.action == plan::verb::shrink; };
+  HALOCLINE_EXPECTS(
+      std::none_of(source->directives.begin(), source->directives.end(), resizes), invalid_argument,
+      "begin_plan: the plan resizes frames, which this runtime does not; plan without allow_resize");
   outcome_ = {};
   executor_ = std::make_unique<plan_executor>(std::move(source), *pager_, live_);
 }

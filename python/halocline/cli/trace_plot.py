@@ -10,10 +10,10 @@ import typer
 
 from .. import _core
 from .._values import byte_count
+from ..budget import budget_of
 from ..errors import InvalidArgument
 from ..replaying import budget_bytes, device_model
 from ..trace import Trace, write_atomically
-from ..workloads.running import budget_of
 from .common import command, out, progress_bar, size
 from .trace_common import (
     KernelScaleOption,

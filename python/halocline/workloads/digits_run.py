@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..budget import budget_of
 from ..ciphertext import Ciphertext
 from ..client import Client
 from ..engine import Engine, RunReport
@@ -30,7 +31,7 @@ from .digits_model import (
     pack_images,
     unpack_logits,
 )
-from .running import Progress, RunOptions, Stopwatch, budget_of, memory_report
+from .running import Progress, RunOptions, Stopwatch, memory_report
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..budget import budget_of
 from ..ciphertext import Ciphertext
 from ..client import Client
 from ..engine import Engine
@@ -19,7 +20,7 @@ from ..memory import peak_resident_bytes, resident_bytes
 from ..params import Params
 from ..program import ProgramTrace, trace_program
 from ..trace import Trace
-from .running import Progress, RunOptions, Stopwatch, budget_of, memory_report
+from .running import Progress, RunOptions, Stopwatch, memory_report
 from .wide_rotations import Vector, WideRotations
 
 

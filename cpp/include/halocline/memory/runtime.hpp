@@ -99,8 +99,8 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void set_recipe(const buffer& data, std::shared_ptr<const recipe> how);
 
   /// Follows a plan from the next step on.
-  /// @throws invalid_argument unless the policy is `planned`, no plan is active, and the plan's capacity is
-  ///   within the budget
+  /// @throws invalid_argument unless the policy is `planned`, no plan is active, the plan's capacity is within
+  ///   the budget, and it was made without `allow_resize`
   void begin_plan(std::shared_ptr<const plan::plan> source);
   /// Ends following the plan. A program that did something else was finished under `lru`: see the outcome.
   plan_outcome end_plan();
