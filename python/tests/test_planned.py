@@ -225,3 +225,44 @@ def test_memory_options(rig: dict[str, Any], tmp_path: Path) -> None:
     engine = engine_of(rig, 0.5, memory_options=hc.MemoryOptions(tier_folder=tmp_path))
     engine.run(program, rig["x"])
     assert not list(tmp_path.iterdir())  # the file has no name
+
+
+def test_rare_rotations_are_composed_when_the_forecast_is_faster(
+    rig: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = [1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 3]  # 3 once: 1 + 2
+
+    def sums(x: hc.Ciphertext) -> hc.Ciphertext:
+        y = x
+        for step in order:
+            y = y + x.rotate(step)
+        return y * 0.05
+
+    engine = engine_of(rig, 0.5)
+    planner = engine._planner
+    assert planner is not None
+
+    # On a link so slow that no plan can do without: every load takes far longer than a key switch.
+    class SlowLink:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(core, name)
+
+        def suggest_routes(self, uses: Any, switch_ns: float, load_ns: float) -> Any:
+            return core.suggest_routes(uses, switch_ns, 100 * switch_ns)
+
+    core = engine._core
+    monkeypatch.setattr(engine, "_core", SlowLink())
+    monkeypatch.setattr("halocline.planned_run._STALL_WORTH_COMPOSING", -1.0)
+    monkeypatch.setattr("halocline.planned_run._GAIN_WORTH_COMPOSING", 10.0)
+    prepared = planner.plan_for(sums, ((rig["x"].to(engine),), {}))
+    monkeypatch.undo()
+    assert prepared is not None
+    element = rig["params"]._core.galois_element(3)
+    assert list(prepared.plan.compositions) == [element]
+
+    values = np.linspace(-1, 1, rig["params"].slots)
+    expected = 0.05 * (values + sum(np.roll(values, -step) for step in order))
+    got = rig["client"].decrypt(engine.run(sums, rig["x"]))
+    assert engine.last_run is not None and engine.last_run.followed_plan
+    assert engine._last_plan is prepared.plan
+    np.testing.assert_allclose(got, expected, atol=2**-18)

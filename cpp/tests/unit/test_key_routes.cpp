@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/ckks/key_routes.hpp"
+
+#include <gtest/gtest.h>
+
+#include "halocline/core/error.hpp"
+#include "support/ckks_fixture.hpp"
+
+namespace halocline::ckks {
+namespace {
+
+std::map<std::uint64_t, key_use> uses_of(const params::parameters& parameters) {
+  std::map<std::uint64_t, key_use> uses;
+  uses[parameters.galois_element(1)] = {40, 40};
+  uses[parameters.galois_element(4)] = {30, 10};
+  uses[parameters.galois_element(5)] = {1, 1};   // 4 + 1
+  uses[parameters.galois_element(-3)] = {2, 2};  // no two hot steps add up to it
+  uses[parameters.galois_element(8)] = {2, 1};   // 4 + 4, but once hoisted
+  uses[parameters.conjugation_element()] = {1, 1};
+  return uses;
+}
+
+TEST(key_routes, are_suggested_for_rare_lone_rotations_where_they_pay) {
+  const params::parameters parameters = params::preset("test-n10-d3");
+  const key_routes routes = suggest_routes(parameters, uses_of(parameters), {1.0, 3.0});
+  ASSERT_EQ(routes.size(), 1U);
+  EXPECT_TRUE(routes.contains(parameters.galois_element(5)));
+  EXPECT_NO_THROW(check_routes(parameters, routes));
+  EXPECT_TRUE(suggest_routes(parameters, uses_of(parameters), {3.0, 1.0}).empty());
+}
+
+TEST(key_routes, are_refused_when_they_lead_elsewhere) {
+  const params::parameters parameters = params::preset("test-n10-d3");
+  const auto element = [&](int step) { return parameters.galois_element(step); };
+  EXPECT_THROW(check_routes(parameters, {{element(5), {}}}), invalid_argument);
+  EXPECT_THROW(check_routes(parameters, {{element(5), {element(4), element(2)}}}), invalid_argument);
+  EXPECT_THROW(check_routes(parameters,
+                            {{element(5), {element(4), element(1)}}, {element(4), {element(2), element(2)}}}),
+               invalid_argument);
+}
+
+TEST(key_routes, rotate_without_the_key) {
+  test::ckks_rig rig("test-n10-d3", {1, 4});
+  const auto values = rig.random_values(rig.slots(), 1);
+  const ciphertext x =
+      rig.encryptor.encrypt(rig.encoder.encode(values, 2, rig.parameters().level(2).scale), rig.secret);
+  EXPECT_THROW((void)rig.eval.rotate(x, 5), missing_key);
+  const auto element = [&](int step) { return rig.parameters().galois_element(step); };
+  rig.eval.set_routes({{element(5), {element(4), element(1)}}});
+  const auto routed = rig.encoder.decode(rig.decryptor.decrypt(rig.eval.rotate(x, 5), rig.secret));
+  auto expected = values;
+  std::rotate(expected.begin(), expected.begin() + 5, expected.end());
+  // Two key switches on a fresh encryption of 30 bits.
+  EXPECT_GE(measure_precision(routed, expected).worst_bits, 18.0);
+  EXPECT_EQ(rig.eval.lone_rotations().at(element(5)), 2U);
+}
+
+}  // namespace
+}  // namespace halocline::ckks

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/ckks/recipes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <set>
+
+#include "halocline/circuits/linear_transform.hpp"
+#include "halocline/ckks/client.hpp"
+#include "halocline/ckks/engine.hpp"
+#include "halocline/memory/plan/planner.hpp"
+#include "halocline/memory/tier/memory_store.hpp"
+#include "halocline/params/presets.hpp"
+
+namespace halocline::ckks {
+namespace {
+
+using memory::plan::verb;
+
+engine_options moving() {
+  engine_options options;
+  options.threads = 1;
+  options.budget_bytes = std::size_t{64} << 20;
+  options.policy = "planned";
+  options.memory.slow = memory::make_memory_store();
+  options.memory.keep_sources = true;
+  return options;
+}
+
+std::vector<std::byte> contents(engine& server, const memory::buffer& data, std::size_t bytes) {
+  std::vector<std::byte> host(bytes);
+  server.ctx().device().download(host, data, 0);
+  return host;
+}
+
+/// A plan of one step, the download of a named buffer, before which `how` brings its first bytes back.
+std::shared_ptr<memory::plan::plan> plan_of(const memory::buffer& data, std::uint64_t identity,
+                                            std::size_t bytes, verb how) {
+  auto plan = std::make_shared<memory::plan::plan>();
+  memory::plan::object object;
+  object.identity = identity;
+  object.bytes = data.size();
+  object.cls = data.cls();
+  object.preexisting = true;
+  plan->objects.push_back(object);
+  memory::plan::step_hash hash("download");
+  hash.add(data.cls(), data.size(), false);
+  plan->hashes.push_back(hash.value());
+  plan->directives.push_back({0, 0, memory::plan::pages_of(bytes), how});
+  return plan;
+}
+
+/// Takes all frames away and has a plan make the first bytes of a buffer again; they must be what they were.
+void expect_made_again(engine& server, const memory::buffer& data, std::uint64_t identity, std::size_t bytes,
+                       verb how) {
+  memory::runtime& runtime = server.ctx().runtime();
+  const std::vector<std::byte> before = contents(server, data, bytes);
+  const std::size_t budget = runtime.budget_bytes();
+  runtime.set_budget(4096);
+  runtime.set_budget(budget);
+  const memory::movement moved = runtime.statistics().moved;
+  runtime.begin_plan(plan_of(data, identity, bytes, how));
+  const std::vector<std::byte> after = contents(server, data, bytes);
+  EXPECT_FALSE(runtime.end_plan().diverged);
+  EXPECT_EQ(before, after);
+  const memory::movement now = runtime.statistics().moved;
+  const bool expands = how == verb::expand;
+  EXPECT_GE(now.expanded_bytes - moved.expanded_bytes, expands ? bytes : 0);
+  EXPECT_GE(now.encoded_bytes - moved.encoded_bytes, expands ? 0 : bytes);
+}
+
+TEST(recipes, expand_the_uniform_half_of_a_key_or_a_prefix_of_it) {
+  const params::parameters parameters = params::preset("test-n10-d3");
+  client owner(parameters, {});
+  engine server(parameters, moving());
+  const std::uint64_t element = parameters.galois_element(3);
+  server.add_key(owner.ctx(), owner.make_key({element, 3}));
+  const evaluation_key& key = server.keys().get(element, 3);
+  ASSERT_FALSE(key.digits.empty());
+  for (std::size_t j = 0; j < key.digits.size(); ++j) {
+    const std::uint64_t identity = identity_of("evaluation_key.a", element, j);
+    for (const std::size_t bytes : {key.digits[j].a.size(), parameters.limb_bytes()}) {
+      expect_made_again(server, key.digits[j].a, identity, bytes, verb::expand);
+    }
+  }
+}
+
+TEST(recipes, encode_diagonals_of_transforms_again) {
+  const params::parameters parameters = params::preset("test-n10-d3");
+  engine server(parameters, moving());
+  const std::vector<std::complex<double>> diagonal(parameters.slots(), {0.25, -0.5});
+  for (const auto mode : {circuits::transform_mode::naive, circuits::transform_mode::double_hoisted}) {
+    circuits::transform_options options;
+    options.mode = mode;
+    const circuits::linear_transform transform(server.evaluate(), {{0, diagonal}}, options);
+    const memory::buffer& data = transform.weights().front().expanded.data();
+    const std::uint64_t identity = identity_of("diagonal", hash_of(diagonal), transform.level());
+    for (const std::size_t bytes : {data.size(), parameters.limb_bytes()}) {
+      expect_made_again(server, data, identity, bytes, verb::encode);
+    }
+  }
+}
+
+TEST(recipes, identities_tell_objects_apart) {
+  std::set<std::uint64_t> seen;
+  for (const char* kind : {"evaluation_key.a", "evaluation_key.b", "input"}) {
+    for (std::uint64_t i = 0; i < 50; ++i) {
+      for (std::uint64_t j = 0; j < 20; ++j) seen.insert(identity_of(kind, i, j));
+    }
+  }
+  EXPECT_EQ(seen.size(), 3000U);
+  EXPECT_EQ(seen.count(0), 0U);
+}
+
+}  // namespace
+}  // namespace halocline::ckks
