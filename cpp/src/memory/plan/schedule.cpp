@@ -67,6 +67,7 @@ timetable scheduler::run(room_tree room, std::vector<std::uint8_t> regenerates) 
   room_ready_ns_.assign(steps + 1, 0);
   home_ready_ns_.assign(source_.objects.size(), 0);
   object_issue_.assign(source_.objects.size(), 0);
+  used_before_.assign(source_.objects.size(), 0);
   next_arrival_ = 0;
   next_write_ = 0;
   latest_issue_ = horizon_ = 0;
@@ -124,6 +125,9 @@ void scheduler::bring(step_index s) {
   for (std::uint32_t i = first; i < next_arrival_; ++i) {
     if (result_.regenerates[i] == 0) load(i);
   }
+  if (!options_.allow_resize) return;
+  for (use_index u = source_.first_use[s]; u < source_.first_use[s + 1]; ++u)
+    used_before_[source_.uses[u].target] = s + 1;
 }
 
 void scheduler::load(std::uint32_t number) {
@@ -150,8 +154,10 @@ step_index scheduler::choose_issue(const arrival& each) {
   const double slack = options_.horizon_ns / 4;
   const double not_before = std::max(issue_ns_[each.need] - options_.horizon_ns, read_free_ns_ - slack);
   while (horizon_ < each.need && issue_ns_[horizon_] < not_before) ++horizon_;
-  // Upper segments come after lower ones, which may be regenerated as late as at the step that needs them.
-  const step_index begin = std::max({latest_issue_, horizon_, each.not_before, object_issue_[each.target]});
+  step_index begin = std::max({latest_issue_, horizon_, each.not_before});
+  // Upper segments come after lower ones, which may be regenerated as late as at the step that needs them,
+  // and after steps that use these: a step waits for transfers to its operands.
+  if (each.begin != 0) begin = std::max({begin, object_issue_[each.target], used_before_[each.target]});
   return room_.earliest(std::min(begin, each.need), each.need, each.end - each.begin);
 }
 

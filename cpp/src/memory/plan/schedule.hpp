@@ -77,6 +77,7 @@ class scheduler {
   std::vector<double> room_ready_ns_;     ///< per step: when room that a write-back frees is there at last
   std::vector<double> home_ready_ns_;     ///< per object: end of its last write-back
   std::vector<step_index> object_issue_;  ///< per object: where its last arrival was asked for
+  std::vector<step_index> used_before_;   ///< per object: 1 + the last step that used it; with resizing
   std::uint32_t next_arrival_ = 0;
   std::size_t next_write_ = 0;
   step_index latest_issue_ = 0, horizon_ = 0;
