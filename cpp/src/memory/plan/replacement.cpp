@@ -13,8 +13,8 @@ namespace {
 
 /// Victims are kept in classes of about equal cost per page, each sorted by next use.
 constexpr unsigned class_count = 64;
-/// Uses looked ahead for the extent of a prefix, and victims looked at for one that has been idle.
-constexpr int extent_reach = 16, idle_reach = 16;
+/// Victims looked at for one that has been idle.
+constexpr int idle_reach = 16;
 /// A victim is idle for long enough if the loads of the step could be done so many times: the link may be
 /// busy with those of other steps.
 constexpr double lead_factor = 3;
@@ -146,30 +146,11 @@ class belady {
     used_ += pages;
   }
 
-  /// Pages to load for a use: more than it needs itself if a later use, before the next eviction, needs more,
-  /// and holding them until then costs less than loading the first ones again.
+  /// Pages of a new frame that cannot be resized: what the use needs. Where later uses need more and there is
+  /// room, bridging makes the frame longer.
   std::uint32_t extent(use_index u) {
-    const std::uint32_t needed = lives_.pages[u];
-    if (!options_.allow_truncate) return whole_if_spare(u);
-    std::uint32_t pages = needed;
-    use_index at = u;
-    for (int i = 0; i < extent_reach; ++i) {
-      const use_index next = lives_.next[at];
-      if (next == no_use || distance(next) - distance(at) > reach_ns_) break;
-      if (lives_.pages[next] > pages) {
-        const double more = lives_.pages[next] - pages;
-        if (lives_.pages[next] - needed > spare_ || more * distance(next) > pages * reach_ns_) break;
-        pages = lives_.pages[next];
-      }
-      at = next;
-    }
-    spare_ -= pages - needed;
-    return pages;
-  }
-
-  std::uint32_t whole_if_spare(use_index u) {
-    const std::uint32_t whole = pages_of(object_of(u).bytes), needed = lives_.pages[u];
-    if (whole - needed > spare_) return needed;
+    const std::uint32_t needed = lives_.pages[u], whole = pages_of(object_of(u).bytes);
+    if (options_.allow_truncate || whole - needed > spare_) return needed;
     spare_ -= whole - needed;
     return whole;
   }
@@ -202,7 +183,6 @@ class belady {
     if (evict_idle(least)) return true;
     if (chosen == no_use) return false;
     chosen = prefer_idle(chosen);
-    reach_ns_ = distance(chosen);
     evict_down_to(chosen);
     return true;
   }
@@ -350,8 +330,7 @@ class belady {
   std::size_t next_death_ = 0;
   step_index now_ = 0;
   std::uint64_t used_ = 0, spare_ = 0;
-  double lead_ns_ = 0;                                         ///< longest load of the present step
-  double reach_ns_ = std::numeric_limits<double>::infinity();  ///< how far ahead victims are needed again
+  double lead_ns_ = 0;  ///< how long a victim should have been idle
 };
 
 }  // namespace
