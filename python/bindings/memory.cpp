@@ -60,19 +60,25 @@ std::tuple<std::size_t, bool, std::string> end_plan(bound_engine& engine) {
 }
 
 /// Galois element -> (key switches, of those lone rotations).
-std::map<std::uint64_t, std::tuple<std::uint64_t, std::uint64_t>> take_key_uses(bound_engine& ghost) {
-  std::map<std::uint64_t, std::tuple<std::uint64_t, std::uint64_t>> rows;
+using use_rows = std::map<std::uint64_t, std::tuple<std::uint64_t, std::uint64_t>>;
+
+use_rows take_key_uses(bound_engine& ghost) {
+  use_rows rows;
   for (const auto& [element, use] : ghost.value->take_key_uses()) {
     rows.emplace(element, std::make_tuple(use.switches, use.rotations));
   }
   return rows;
 }
 
-ckks::key_routes suggest_routes(bound_engine& engine,
-                                const std::map<std::uint64_t, std::tuple<std::uint64_t, std::uint64_t>>& uses,
-                                double switch_ns, double load_ns) {
+/// Routes among the keys that the engine has.
+ckks::key_routes suggest_routes(bound_engine& engine, const use_rows& uses, double switch_ns,
+                                double load_ns) {
   std::map<std::uint64_t, ckks::key_use> counted;
-  for (const auto& [element, row] : uses) counted[element] = {std::get<0>(row), std::get<1>(row)};
+  for (const ckks::key_request& key : engine.value->keys().list()) {
+    const auto row = uses.find(key.galois_element);
+    if (row == uses.end()) continue;
+    counted[key.galois_element] = {std::get<0>(row->second), std::get<1>(row->second), key.level};
+  }
   return ckks::suggest_routes(engine.value->parameters(), counted, {switch_ns, load_ns});
 }
 

@@ -9,8 +9,13 @@
 namespace halocline::ckks {
 namespace {
 
-/// Rotation steps of hot keys, modulo the number of slots, and their elements.
-using hot_keys = std::map<std::uint64_t, std::uint64_t>;
+/// A key that parts of routes may use.
+struct hot_key {
+  std::uint64_t element = 0;
+  unsigned level = 0;
+};
+/// Hot keys by rotation step, modulo the number of slots.
+using hot_keys = std::map<std::uint64_t, hot_key>;
 
 std::optional<std::uint64_t> step_of(const params::parameters& parameters, std::uint64_t element) {
   const std::optional<std::int64_t> step = rotation_of(parameters, element);
@@ -19,12 +24,13 @@ std::optional<std::uint64_t> step_of(const params::parameters& parameters, std::
   return static_cast<std::uint64_t>((*step + slots) % slots);
 }
 
-/// Two hot keys whose steps add up to `step`.
-std::optional<std::vector<std::uint64_t>> split(const hot_keys& hot, std::uint64_t step,
-                                                std::uint64_t slots) {
-  for (const auto& [first, element] : hot) {
+/// Two hot keys for `level` whose steps add up to `step`.
+std::optional<std::vector<std::uint64_t>> split(const hot_keys& hot, std::uint64_t step, std::uint64_t slots,
+                                                unsigned level) {
+  for (const auto& [first, key] : hot) {
     const auto second = hot.find((step + slots - first) % slots);
-    if (second != hot.end()) return std::vector<std::uint64_t>{element, second->second};
+    if (second == hot.end() || key.level < level || second->second.level < level) continue;
+    return std::vector<std::uint64_t>{key.element, second->second.element};
   }
   return std::nullopt;
 }
@@ -36,7 +42,7 @@ key_routes suggest_routes(const params::parameters& parameters, const std::map<s
   hot_keys hot;
   for (const auto& [element, use] : uses) {
     const auto step = step_of(parameters, element);
-    if (step && use.switches >= hot_switches) hot.emplace(*step, element);
+    if (step && use.switches >= hot_switches) hot.emplace(*step, hot_key{element, use.level});
   }
   key_routes routes;
   if (costs.switch_ns >= costs.load_ns) return routes;
@@ -44,7 +50,8 @@ key_routes suggest_routes(const params::parameters& parameters, const std::map<s
     if (use.switches >= hot_switches || use.rotations != use.switches) continue;
     const auto step = step_of(parameters, element);
     if (!step) continue;
-    if (auto parts = split(hot, *step, parameters.slots())) routes.emplace(element, std::move(*parts));
+    if (auto parts = split(hot, *step, parameters.slots(), use.level))
+      routes.emplace(element, std::move(*parts));
   }
   return routes;
 }

@@ -1,16 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "halocline/memory/tier.hpp"
 
+#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <vector>
+
+#include "memory/tier/pages.hpp"
 
 namespace halocline::memory {
 namespace {
 
 constexpr std::size_t small_alignment = 64;
-// Blocks from this size on are aligned to a huge page, which the kernel can then use for them.
-constexpr std::size_t huge_page = std::size_t{2} << 20;
+// Blocks from this size on are mappings of their own: on the heap, blocks of many sizes and lives leave holes
+// that stay resident.
+constexpr std::size_t mapping_bytes = std::size_t{1} << 20;
+
+void* take_block(std::size_t bytes) noexcept {
+  if (bytes > SIZE_MAX - page_bytes) return nullptr;
+  if (bytes >= mapping_bytes) return map_pages(round_to_pages(bytes));
+  void* block = nullptr;
+  return posix_memalign(&block, small_alignment, bytes) == 0 ? block : nullptr;
+}
+
+void give_block(void* block, std::size_t bytes) noexcept {
+  if (bytes >= mapping_bytes) return unmap_pages(block, round_to_pages(bytes));
+  std::free(block);
+}
 
 class host_tier final : public tier {
  public:
@@ -29,9 +45,7 @@ class host_tier final : public tier {
       cached_ -= bytes;
       return block;
     }
-    const std::size_t alignment = bytes >= huge_page ? huge_page : small_alignment;
-    void* block = nullptr;
-    return posix_memalign(&block, alignment, bytes) == 0 ? block : nullptr;
+    return take_block(bytes);
   }
 
   void free(void* data, std::size_t bytes) noexcept override {
@@ -43,7 +57,7 @@ class host_tier final : public tier {
       } catch (...) {  // no room for the list entry: give the block back instead
       }
     }
-    std::free(data);
+    give_block(data, bytes);
   }
 
   [[nodiscard]] std::size_t cached_bytes() const noexcept override { return cached_; }
@@ -54,7 +68,7 @@ class host_tier final : public tier {
     // Large blocks first: they are the quickest way down.
     for (auto blocks = free_blocks_.rbegin(); blocks != free_blocks_.rend() && cached_ > limit; ++blocks) {
       for (; !blocks->second.empty() && cached_ > limit; cached_ -= blocks->first) {
-        std::free(blocks->second.back());
+        give_block(blocks->second.back(), blocks->first);
         blocks->second.pop_back();
       }
     }

@@ -11,22 +11,31 @@ namespace {
 
 std::map<std::uint64_t, key_use> uses_of(const params::parameters& parameters) {
   std::map<std::uint64_t, key_use> uses;
-  uses[parameters.galois_element(1)] = {40, 40};
-  uses[parameters.galois_element(4)] = {30, 10};
-  uses[parameters.galois_element(5)] = {1, 1};   // 4 + 1
-  uses[parameters.galois_element(-3)] = {2, 2};  // no two hot steps add up to it
-  uses[parameters.galois_element(8)] = {2, 1};   // 4 + 4, but once hoisted
-  uses[parameters.conjugation_element()] = {1, 1};
+  uses[parameters.galois_element(1)] = {40, 40, 3};
+  uses[parameters.galois_element(4)] = {30, 10, 2};
+  uses[parameters.galois_element(5)] = {1, 1, 2};   // 4 + 1
+  uses[parameters.galois_element(2)] = {1, 1, 3};   // 1 + 1
+  uses[parameters.galois_element(-3)] = {2, 2, 1};  // no two hot steps add up to it
+  uses[parameters.galois_element(8)] = {2, 1, 2};   // 4 + 4, but once hoisted
+  uses[parameters.conjugation_element()] = {1, 1, 1};
   return uses;
 }
 
 TEST(key_routes, are_suggested_for_rare_lone_rotations_where_they_pay) {
   const params::parameters parameters = params::preset("test-n10-d3");
   const key_routes routes = suggest_routes(parameters, uses_of(parameters), {1.0, 3.0});
-  ASSERT_EQ(routes.size(), 1U);
+  ASSERT_EQ(routes.size(), 2U);
   EXPECT_TRUE(routes.contains(parameters.galois_element(5)));
+  EXPECT_TRUE(routes.contains(parameters.galois_element(2)));
   EXPECT_NO_THROW(check_routes(parameters, routes));
   EXPECT_TRUE(suggest_routes(parameters, uses_of(parameters), {3.0, 1.0}).empty());
+}
+
+TEST(key_routes, use_only_keys_that_reach_the_level) {
+  const params::parameters parameters = params::preset("test-n10-d3");
+  std::map<std::uint64_t, key_use> uses = uses_of(parameters);
+  uses[parameters.galois_element(5)].level = 3;
+  EXPECT_FALSE(suggest_routes(parameters, uses, {1.0, 3.0}).contains(parameters.galois_element(5)));
 }
 
 TEST(key_routes, are_refused_when_they_lead_elsewhere) {

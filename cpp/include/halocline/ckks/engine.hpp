@@ -71,7 +71,7 @@ class engine {
   /// The keys that a ghost run asked for, each with the highest level.
   /// @throws invalid_argument unless this is a ghost
   [[nodiscard]] std::vector<key_request> needed_keys() const;
-  /// How often the programs of a ghost used each key since the last call.
+  /// How often the programs of a ghost used each key since the last call, without levels.
   /// @throws invalid_argument unless this is a ghost
   [[nodiscard]] std::map<std::uint64_t, key_use> take_key_uses();
 

@@ -17,6 +17,7 @@ using key_routes = std::map<std::uint64_t, std::vector<std::uint64_t>>;
 struct key_use {
   std::uint64_t switches = 0;   ///< key switches with the key
   std::uint64_t rotations = 0;  ///< of those, lone rotations, which can be composed; hoisted ones cannot
+  unsigned level = 0;           ///< up to which the key is there
 };
 
 /// What composing is weighed against.
@@ -27,7 +28,8 @@ struct route_costs {
 
 /// Routes of two parts for rarely used keys, where both parts are keys that are used at least
 /// `hot_switches` times and the further key switches cost less than loading the key once for each use.
-/// Parts are never routed themselves. Deterministic.
+/// Parts are never routed themselves, and their keys reach at least the level of the key that they replace.
+/// Deterministic.
 [[nodiscard]] key_routes suggest_routes(const params::parameters& parameters,
                                         const std::map<std::uint64_t, key_use>& uses,
                                         const route_costs& costs, std::uint64_t hot_switches = 8);
