@@ -46,6 +46,7 @@ memory::plan::plan make_plan(const bound_engine& engine, const memory::trace& re
     options.costs = engine.where->ctx->runtime().measured_costs();
   }
   options.parameters = parameters;
+  options.allow_resize = true;
   return memory::plan::make_plan(memory::plan::make_program(recorded, options.costs), options);
 }
 
@@ -155,6 +156,7 @@ void bind_memory(nb::module_& module) {
       .def("make_plan", make_plan, nb::arg("trace"), nb::arg("capacity"), nb::arg("parameters"))
       .def("begin_plan", begin_plan, nb::arg("plan"))
       .def("end_plan", end_plan)
+      .def("calibrate", [](bound_engine& self) { locked(*self.where, [&] { self.value->calibrate(); }); })
       .def("take_key_uses", take_key_uses)
       .def("suggest_routes", suggest_routes, nb::arg("uses"), nb::arg("switch_ns"), nb::arg("load_ns"))
       .def(

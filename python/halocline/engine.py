@@ -127,6 +127,8 @@ class Engine(Circuits):
             self._core.add_key(keys._core, element)
             if progress is not None:
                 progress(done, len(requests))
+        if self._planner is not None:
+            self._core.calibrate()
 
     @property
     def params(self) -> Params:

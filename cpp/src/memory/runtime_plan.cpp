@@ -25,10 +25,6 @@ void runtime::begin_plan(std::shared_ptr<const plan::plan> source) {
   HALOCLINE_EXPECTS(budget == 0 || source->capacity_bytes <= budget, invalid_argument,
                     "begin_plan: the plan was made for ", format_bytes(source->capacity_bytes),
                     ", the budget is ", format_bytes(budget), "; plan again for this budget");
-  const auto resizes = [](const plan::directive& each) { return each.action == plan::verb::shrink; };
-  HALOCLINE_EXPECTS(
-      std::none_of(source->directives.begin(), source->directives.end(), resizes), invalid_argument,
-      "begin_plan: the plan resizes frames, which this runtime does not; plan without allow_resize");
   outcome_ = {};
   executor_ = std::make_unique<plan_executor>(std::move(source), *pager_, live_);
 }
@@ -78,6 +74,11 @@ plan::cost_model runtime::measured_costs() {
     base.encode = {0, per_byte};
   }
   return meter_->costs(base);
+}
+
+void runtime::forget_costs() {
+  const std::lock_guard lock(mutex_);
+  if (meter_) *meter_ = cost_meter();
 }
 
 void runtime::set_budget(std::size_t bytes) {

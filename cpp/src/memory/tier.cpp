@@ -1,36 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "halocline/memory/tier.hpp"
 
-#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <vector>
 
-#include "memory/tier/pages.hpp"
+#include "halocline/memory/tier/arena_tier.hpp"
 
 namespace halocline::memory {
 namespace {
 
 constexpr std::size_t small_alignment = 64;
-// Blocks from this size on are mappings of their own: on the heap, blocks of many sizes and lives leave holes
-// that stay resident.
-constexpr std::size_t mapping_bytes = std::size_t{1} << 20;
 
-void* take_block(std::size_t bytes) noexcept {
-  if (bytes > SIZE_MAX - page_bytes) return nullptr;
-  if (bytes >= mapping_bytes) return map_pages(round_to_pages(bytes));
-  void* block = nullptr;
-  return posix_memalign(&block, small_alignment, bytes) == 0 ? block : nullptr;
-}
-
-void give_block(void* block, std::size_t bytes) noexcept {
-  if (bytes >= mapping_bytes) return unmap_pages(block, round_to_pages(bytes));
-  std::free(block);
-}
-
+/// Large blocks in an arena tier; small ones on the heap, with a cache of their own.
 class host_tier final : public tier {
  public:
-  explicit host_tier(std::size_t cache_limit) : cache_limit_(cache_limit) {}
+  explicit host_tier(std::size_t cache_limit) : limit_(cache_limit), large_(make_arena_tier(cache_limit)) {}
   ~host_tier() override { trim(); }
   host_tier(const host_tier&) = delete;
   host_tier& operator=(const host_tier&) = delete;
@@ -38,45 +23,52 @@ class host_tier final : public tier {
   [[nodiscard]] std::string_view name() const noexcept override { return "host"; }
 
   [[nodiscard]] void* allocate(std::size_t bytes) override {
+    if (bytes >= arena_mapping_bytes) return large_->allocate(bytes);
     const auto found = free_blocks_.find(bytes);
     if (found != free_blocks_.end() && !found->second.empty()) {
       void* const block = found->second.back();
       found->second.pop_back();
-      cached_ -= bytes;
+      small_ -= bytes;
       return block;
     }
-    return take_block(bytes);
+    void* block = nullptr;
+    return posix_memalign(&block, small_alignment, bytes) == 0 ? block : nullptr;
   }
 
   void free(void* data, std::size_t bytes) noexcept override {
-    if (cached_ + bytes <= cache_limit_) {
+    if (bytes >= arena_mapping_bytes) {
+      large_->free(data, bytes);
+      return large_->trim_to(limit_ - small_);
+    }
+    if (cached_bytes() + bytes <= limit_) {
       try {
         free_blocks_[bytes].push_back(data);
-        cached_ += bytes;
+        small_ += bytes;
         return;
       } catch (...) {  // no room for the list entry: give the block back instead
       }
     }
-    give_block(data, bytes);
+    std::free(data);
   }
 
-  [[nodiscard]] std::size_t cached_bytes() const noexcept override { return cached_; }
+  [[nodiscard]] std::size_t cached_bytes() const noexcept override { return small_ + large_->cached_bytes(); }
 
   void trim() noexcept override { trim_to(0); }
 
-  void trim_to(std::size_t limit) noexcept override {
-    // Large blocks first: they are the quickest way down.
-    for (auto blocks = free_blocks_.rbegin(); blocks != free_blocks_.rend() && cached_ > limit; ++blocks) {
-      for (; !blocks->second.empty() && cached_ > limit; cached_ -= blocks->first) {
-        give_block(blocks->second.back(), blocks->first);
+  void trim_to(std::size_t bytes) noexcept override {
+    large_->trim_to(bytes - (bytes < small_ ? bytes : small_));
+    for (auto blocks = free_blocks_.rbegin(); blocks != free_blocks_.rend(); ++blocks) {
+      for (; !blocks->second.empty() && cached_bytes() > bytes; small_ -= blocks->first) {
+        std::free(blocks->second.back());
         blocks->second.pop_back();
       }
     }
   }
 
  private:
-  std::size_t cache_limit_;
-  std::size_t cached_ = 0;
+  std::size_t limit_;
+  std::unique_ptr<tier> large_;
+  std::size_t small_ = 0;
   std::map<std::size_t, std::vector<void*>> free_blocks_;
 };
 

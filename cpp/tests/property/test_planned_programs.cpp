@@ -39,9 +39,10 @@ memory::plan::program ghost_pass(const memory_program& program, memory::recovery
   return memory::plan::make_program(ghost->stop_trace(), {});
 }
 
-std::shared_ptr<const memory::plan::plan> plan_for(const memory::plan::program& source,
-                                                   std::size_t capacity) {
+std::shared_ptr<const memory::plan::plan> plan_for(const memory::plan::program& source, std::size_t capacity,
+                                                   bool resize = true) {
   memory::plan::planner_options options;
+  options.allow_resize = resize;
   options.capacity_bytes = capacity;
   return std::make_shared<const memory::plan::plan>(memory::plan::make_plan(source, options));
 }
@@ -78,9 +79,24 @@ TEST(PlannedPrograms, AreRightWithinEveryBudgetFromTheMinimumUp) {
       // Keys are written before the plan begins, one at a time, which needs less than any step of these
       // programs only if the budget holds the largest of them.
       if (budget < 9 * 4096) continue;
-      const auto plan = plan_for(source, budget);
+      const auto plan = plan_for(source, budget, seed % 4 != 0);
       EXPECT_EQ(memory::plan::check_plan(source, *plan), std::vector<std::string>{});
       follow(program, plan, make_runtime(budget, "planned"), keys);
+    }
+  }
+}
+
+TEST(PlannedPrograms, AreRightWithFramesThatGrowAndShrink) {
+  for (std::uint64_t seed = 21; seed <= 24; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    // Frames that the operating system can resize begin at 128 KiB.
+    const memory_program program = program_maker(seed, {8, 60, 96}).make();
+    const auto keys = static_cast<memory::recovery>(seed % 3);
+    const memory::plan::program source = ghost_pass(program, keys);
+    const std::size_t least = std::max<std::size_t>(memory::plan::minimum_capacity(source), 97 * 4096);
+    for (const std::size_t budget : {least, least + least / 4}) {
+      follow(program, plan_for(source, budget),
+             make_runtime(budget, "planned", false, memory::make_file_store()), keys);
     }
   }
 }

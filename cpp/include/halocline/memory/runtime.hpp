@@ -99,14 +99,16 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void set_recipe(const buffer& data, std::shared_ptr<const recipe> how);
 
   /// Follows a plan from the next step on.
-  /// @throws invalid_argument unless the policy is `planned`, no plan is active, the plan's capacity is within
-  ///   the budget, and it was made without `allow_resize`
+  /// @throws invalid_argument unless the policy is `planned`, no plan is active, and the plan's capacity is
+  ///   within the budget
   void begin_plan(std::shared_ptr<const plan::plan> source);
   /// Ends following the plan. A program that did something else was finished under `lru`: see the outcome.
   plan_outcome end_plan();
   /// Times of operations, links and regeneration as measured so far; for `plan::planner_options`.
   /// The first call probes the slow tier (some 30 ms).
   [[nodiscard]] plan::cost_model measured_costs();
+  /// Begins to measure operations anew.
+  void forget_costs();
 
   /// Changes the budget; frames that no step needs leave until it is met. 0: unlimited.
   /// @throws out_of_memory when what is in use does not fit; the budget stays as it was

@@ -18,6 +18,12 @@ class tier {
   [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
   /// Takes bytes back that `allocate(bytes)` gave. Never synchronizes a device.
   virtual void free(void* data, std::size_t bytes) noexcept = 0;
+  /// Makes a block smaller or larger, moving it if need be; what was in it stays. nullptr, and nothing has
+  /// changed, when the place cannot do that.
+  [[nodiscard]] virtual void* resize(void* data, std::size_t bytes, std::size_t new_bytes) noexcept {
+    (void)data, (void)bytes, (void)new_bytes;
+    return nullptr;
+  }
   /// Bytes kept for re-use.
   [[nodiscard]] virtual std::size_t cached_bytes() const noexcept = 0;
   /// Bytes of blocks in use beyond what was asked for: blocks handed out again for smaller requests.
@@ -28,8 +34,9 @@ class tier {
   virtual void trim_to(std::size_t bytes) noexcept = 0;
 };
 
-/// DRAM tier: 64-byte aligned blocks, with freed blocks kept for re-use by exact size up to `cache_limit`
-/// bytes, because a fresh block costs a page fault per 4 KiB.
+/// DRAM tier where nothing moves: blocks of `arena_mapping_bytes` or more as in an arena tier, smaller ones
+/// on the heap, aligned to 64 bytes. Freed blocks are kept for re-use by exact size, up to `cache_limit`
+/// bytes in total, because a fresh block costs page faults.
 [[nodiscard]] std::unique_ptr<tier> make_host_tier(std::size_t cache_limit);
 
 /// Tier of the ghost backend: hands out no memory, every address is the same non-null sentinel.

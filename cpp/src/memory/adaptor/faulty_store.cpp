@@ -42,14 +42,14 @@ slot_id faulty_store::allocate(std::size_t bytes) {
   return inner_->allocate(bytes);
 }
 
-transfer_id faulty_store::read(slot_id slot, std::byte* frame, std::size_t bytes) {
+transfer_id faulty_store::read_from(slot_id slot, std::size_t offset, std::byte* frame, std::size_t bytes) {
   const std::uint64_t call = counts_.reads + 1;
   transfer started;
   started.struck = script_.read_error.contains(call)   ? fault::read_error
                    : script_.short_read.contains(call) ? fault::short_read
                                                        : fault::none;
   const std::size_t moved = started.struck == fault::none ? bytes : half(bytes);
-  if (moved > 0) started.inner = inner_->read(slot, frame, moved);
+  if (moved > 0) started.inner = inner_->read_from(slot, offset, frame, moved);
   counts_.reads = call;
   counts_.read_errors += started.struck == fault::read_error ? 1 : 0;
   counts_.short_reads += started.struck == fault::short_read ? 1 : 0;

@@ -3,16 +3,17 @@
 
 #include <cstddef>
 #include <list>
+#include <map>
 #include <memory>
-#include <unordered_map>
 
 #include "halocline/memory/budget.hpp"
 #include "halocline/memory/tier.hpp"
 
 namespace halocline::memory {
 
-/// Frames of the fast tier within a budget. Free frames are kept and handed out again by exact size, because
-/// a fresh one costs a page fault per 4 KiB; they count against the budget and give way when room is needed.
+/// Frames of the fast tier within a budget. Free frames are kept and handed out again, because a fresh one
+/// costs a page fault per 4 KiB: those of the same size first; otherwise one of a similar size is cut or
+/// extended. They count against the budget and give way when room is needed.
 class frame_pool {
  public:
   frame_pool(std::unique_ptr<tier> place, std::shared_ptr<memory_budget> budget)
@@ -23,6 +24,9 @@ class frame_pool {
 
   /// A frame of `bytes` (whole pages), or nullptr when the budget or the place has no room for it.
   [[nodiscard]] std::byte* take(std::size_t bytes);
+  /// Makes a frame in use smaller or larger, moving it if need be; what was in it stays. nullptr, and nothing
+  /// has changed, when there is no room or the place cannot do that.
+  [[nodiscard]] std::byte* resize(std::byte* frame, std::size_t bytes, std::size_t new_bytes);
   /// Takes a frame back.
   void give(std::byte* frame, std::size_t bytes) noexcept;
   /// Whether `take` would find room now.
@@ -44,10 +48,15 @@ class frame_pool {
   };
   using frame_list = std::list<free_frame>;
 
+  [[nodiscard]] bool make_room(std::size_t bytes);
+  [[nodiscard]] std::byte* take_exact(std::size_t bytes);
+  [[nodiscard]] std::byte* cut_to_size(std::size_t bytes);
+  bool trim_oldest() noexcept;
+
   std::unique_ptr<tier> place_;
   std::shared_ptr<memory_budget> budget_;
   frame_list free_frames_;  ///< oldest first
-  std::unordered_multimap<std::size_t, frame_list::iterator> by_size_;
+  std::multimap<std::size_t, frame_list::iterator> by_size_;
   std::size_t used_ = 0;
   std::size_t free_ = 0;
 };

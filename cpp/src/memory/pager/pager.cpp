@@ -63,7 +63,13 @@ void pager::touch(const step_use& use, bool whole) {
     ++counters_.prefetches;
   }
   // A prefix that no longer does is clean: only whole buffers are ever written.
-  if (state.resident() && state.frame_bytes < need) release_frame(state);
+  if (state.resident() && state.frame_bytes < need) {
+    if (use.reads && grow(state, need, true)) {
+      finish_load(state);
+    } else {
+      release_frame(state);
+    }
+  }
   if (!state.resident()) {
     std::byte* const frame = take_frame(need, true);
     HALOCLINE_EXPECTS(frame != nullptr, out_of_memory, "no frame of ", need, " bytes for ", state.tag);
@@ -134,8 +140,51 @@ bool pager::evict_one(bool may_evict_planned) {
       return true;
     }
   }
+  if (may_evict_planned && evict_loading()) return true;
   if (failure && may_evict_planned) std::rethrow_exception(failure);
   return false;
+}
+
+bool pager::evict_loading() {
+  for (const std::list<buffer_state*>& list : order_lists_) {
+    for (buffer_state* each : list) {
+      if (each->pins != 0 || each->moving != motion::loading) continue;
+      try {
+        finish_load(*each);
+        release_frame(*each);
+      } catch (const io_error&) {  // the frame is gone all the same, and the load will be tried again
+      }
+      ++counters_.evictions;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool pager::grow(buffer_state& state, std::size_t bytes, bool may_evict_planned) {
+  if (!state.home_valid) return false;
+  const std::size_t old = state.frame_bytes;
+  ++state.pins;  // growing may evict others
+  std::byte* data = frames_.resize(state.data, old, bytes);
+  while (data == nullptr && !frames_.has_room(bytes - old) &&
+         (reap(may_evict_planned) || evict_one(may_evict_planned))) {
+    data = frames_.resize(state.data, old, bytes);
+  }
+  --state.pins;
+  if (data == nullptr) return false;
+  state.data = data;
+  state.frame_bytes = bytes;
+  peak_ = std::max(peak_, frames_.held_bytes());
+  try {
+    state.transfer = slow_->read_from(state.slot, old, data + old, bytes - old);
+  } catch (...) {
+    release_frame(state);
+    throw;
+  }
+  state.moving = motion::loading;
+  ++counters_.loads;
+  counters_.loaded_bytes += bytes - old;
+  return true;
 }
 
 void pager::attach(buffer_state& state, std::byte* frame, std::size_t bytes) {
@@ -279,13 +328,19 @@ void pager::wait(transfer_id transfer) {
 bool pager::start_load(buffer_state& state, std::size_t bytes) {
   bytes = std::min(bytes, state.full_bytes());
   if (state.moving == motion::storing) finish_save(state);
+  if (state.moving == motion::loading && state.frame_bytes < bytes) finish_load(state);
   const bool here = state.resident() && state.frame_bytes >= bytes;
   if (here || state.pins != 0 || state.moving != motion::none || !state.has_contents) {
     set_planned(state, state.resident());
     return true;
   }
   if (!state.home_valid) return regenerate(state, bytes);
-  if (state.resident()) release_frame(state);
+  if (state.resident()) {
+    set_planned(state, true);
+    if (grow(state, bytes, false)) return true;
+    if (!frames_.has_room(bytes - state.frame_bytes)) return false;
+    release_frame(state);  // the place cannot extend it: all of it is loaded again
+  }
   std::byte* const frame = take_frame(bytes, false);
   if (frame == nullptr) return false;
   attach(state, frame, bytes);
@@ -320,6 +375,16 @@ bool pager::regenerate(buffer_state& state, std::size_t bytes) {
   return true;
 }
 
+void pager::shrink(buffer_state& state, std::size_t bytes) {
+  if (!state.resident() || state.pins != 0 || state.moving == motion::storing || needs_saving(state)) return;
+  if (state.moving == motion::loading) finish_load(state);
+  if (bytes == 0 || state.frame_bytes <= bytes) return;
+  if (std::byte* const data = frames_.resize(state.data, state.frame_bytes, bytes)) {
+    state.data = data;
+    state.frame_bytes = bytes;
+  }
+}
+
 bool pager::leave(buffer_state& state) {
   if (!state.resident() || state.pins != 0 || state.moving == motion::storing) return false;
   if (state.moving == motion::loading) finish_load(state);
@@ -332,8 +397,9 @@ bool pager::leave(buffer_state& state) {
 }
 
 void pager::drop(buffer_state& state) {
-  // A plan drops unsaved contents when the program frees the buffer without reading it again. Should that prove
-  // wrong they must still exist: the frame is the first to go when there is no other room, and is saved then.
+  // A plan drops unsaved contents when the program frees the buffer without reading it again. Should that
+  // prove wrong they must still exist: the frame is the first to go when there is no other room, and is saved
+  // then.
   (void)leave(state);
 }
 

@@ -55,6 +55,8 @@ class pager final : public budget_member {
   /// Ends write-backs that are done; with `wait`, the oldest one even if it is not. Returns whether any
   /// ended.
   bool reap(bool wait);
+  /// Hands back the frame of a buffer but for its first `bytes` bytes, where the place can do that.
+  void shrink(buffer_state& state, std::size_t bytes);
   /// Says whether the plan counts on the frame of a buffer; others give way first.
   void set_planned(buffer_state& state, bool planned);
 
@@ -73,6 +75,9 @@ class pager final : public budget_member {
   [[nodiscard]] std::byte* take_frame(std::size_t bytes, bool may_evict_planned);
   [[nodiscard]] std::byte* take_shared_frame(std::size_t bytes);
   bool evict_one(bool may_evict_planned);
+  /// Gives up a load that no step waits for.
+  bool evict_loading();
+  [[nodiscard]] bool grow(buffer_state& state, std::size_t bytes, bool may_evict_planned);
   void attach(buffer_state& state, std::byte* frame, std::size_t bytes);
   void release_frame(buffer_state& state) noexcept;
   void enlist(buffer_state& state);

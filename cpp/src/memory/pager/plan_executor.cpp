@@ -10,7 +10,7 @@ namespace {
 constexpr plan::object_index no_object = ~plan::object_index{0};
 
 bool frees(plan::verb action) noexcept {
-  return action == plan::verb::drop || action == plan::verb::write_back;
+  return action == plan::verb::drop || action == plan::verb::write_back || action == plan::verb::shrink;
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ void plan_executor::make_ready(plan::step_index step, std::span<const step_use> 
   // which `touch` sees to for buffers that have no frame after this.
   while (!bring_frames(step)) {
     const bool missing = std::any_of(uses.begin(), uses.end(), [](const step_use& use) {
-      return !use.state->resident() && use.state->has_contents;
+      return use.state->frame_bytes < use.extent && use.state->has_contents;
     });
     if (!missing || !pager_.reap(true)) return;
   }
@@ -97,6 +97,8 @@ void plan_executor::free_frames(plan::step_index until) {
     if (state == nullptr || !frees(each.action)) continue;
     if (each.action == plan::verb::drop) {
       pager_.drop(*state);
+    } else if (each.action == plan::verb::shrink) {
+      pager_.shrink(*state, std::size_t{each.pages} * plan::page_bytes);
     } else {
       pager_.write_back(*state);
     }

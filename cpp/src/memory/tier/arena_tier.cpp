@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "halocline/memory/tier/arena_tier.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iterator>
 #include <list>
@@ -47,6 +48,11 @@ class arena_tier final : public tier {
     const std::size_t rounded = round_to_pages(bytes);
     if (rounded > keep_bytes_ || !keep(data, rounded)) return unmap_pages(data, rounded);
     trim_to(keep_bytes_);
+  }
+
+  [[nodiscard]] void* resize(void* data, std::size_t bytes, std::size_t new_bytes) noexcept override {
+    if (std::min(bytes, new_bytes) < arena_mapping_bytes || new_bytes > SIZE_MAX - page_bytes) return nullptr;
+    return remap_pages(data, round_to_pages(bytes), round_to_pages(new_bytes));
   }
 
   [[nodiscard]] std::size_t cached_bytes() const noexcept override { return cached_; }

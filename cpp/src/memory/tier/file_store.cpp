@@ -49,11 +49,13 @@ class file_store final : public store {
   [[nodiscard]] std::string describe() const override;
   [[nodiscard]] slot_id allocate(std::size_t bytes) override;
   void free(slot_id slot) noexcept override;
-  [[nodiscard]] transfer_id read(slot_id slot, std::byte* frame, std::size_t bytes) override {
-    return start(slot, frame, bytes, false);
+  [[nodiscard]] transfer_id read_from(slot_id slot, std::size_t offset, std::byte* frame,
+                                      std::size_t bytes) override {
+    return start(slot, offset, frame, bytes, false);
   }
   [[nodiscard]] transfer_id write(slot_id slot, const std::byte* frame, std::size_t bytes) override {
-    return start(slot, const_cast<std::byte*>(frame), bytes, true);  // requests that write only read from it
+    return start(slot, 0, const_cast<std::byte*>(frame), bytes,
+                 true);  // requests that write only read from it
   }
   [[nodiscard]] bool poll(transfer_id transfer) override { return board_.has_ended(transfer); }
   void wait(transfer_id transfer) override;
@@ -70,7 +72,8 @@ class file_store final : public store {
     std::size_t bytes;
   };
 
-  [[nodiscard]] transfer_id start(slot_id slot, std::byte* frame, std::size_t bytes, bool write);
+  [[nodiscard]] transfer_id start(slot_id slot, std::size_t offset, std::byte* frame, std::size_t bytes,
+                                  bool write);
   void grow_for(std::uint64_t bytes);
   [[noreturn]] void throw_full(std::uint64_t bytes, int error) const;
 
@@ -152,24 +155,27 @@ void file_store::throw_full(std::uint64_t bytes, int error) const {
                       ", or raise the memory budget so that less is moved there"));
 }
 
-transfer_id file_store::start(slot_id slot, std::byte* frame, std::size_t bytes, bool write) {
+transfer_id file_store::start(slot_id slot, std::size_t offset, std::byte* frame, std::size_t bytes,
+                              bool write) {
   HALOCLINE_EXPECTS(owner_ == ::getpid(), io_error,
                     "file tier: the process that made it was forked; make a new engine in the child");
   const auto found = slots_.find(slot);
   HALOCLINE_EXPECTS(found != slots_.end(), invalid_argument, "file tier: no slot ", slot);
-  HALOCLINE_EXPECTS(bytes > 0 && bytes % page_bytes == 0 && bytes <= found->second.bytes, invalid_argument,
-                    "file tier: a transfer of ", bytes, " bytes; the slot has ", found->second.bytes,
-                    ", and sizes are multiples of ", page_bytes);
+  const std::size_t room = found->second.bytes;
+  HALOCLINE_EXPECTS(bytes > 0 && bytes % page_bytes == 0 && offset % page_bytes == 0 && offset <= room &&
+                        bytes <= room - offset,
+                    invalid_argument, "file tier: a transfer of ", bytes, " bytes at ", offset,
+                    "; the slot has ", room, ", and sizes are multiples of ", page_bytes);
   HALOCLINE_EXPECTS(reinterpret_cast<std::uintptr_t>(frame) % page_bytes == 0, invalid_argument,
                     "file tier: a frame must be aligned to ", page_bytes, " bytes");
   const transfer_id id = next_transfer_++;
   std::vector<io_request> requests;
   for (std::size_t at = 0; at < bytes; at += options_.chunk_bytes) {
-    requests.push_back({file_.descriptor(), write, found->second.offset + at, frame + at,
+    requests.push_back({file_.descriptor(), write, found->second.offset + offset + at, frame + at,
                         std::min(options_.chunk_bytes, bytes - at), id});
   }
   try {
-    transfers_.emplace(id, transfer_info{write, found->second.offset, bytes});
+    transfers_.emplace(id, transfer_info{write, found->second.offset + offset, bytes});
     board_.begin(id, write, requests.size());
     queue_->submit(requests);
   } catch (...) {

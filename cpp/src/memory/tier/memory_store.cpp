@@ -54,15 +54,16 @@ class memory_store final : public store {
     slots_.erase(found);
   }
 
-  [[nodiscard]] transfer_id read(slot_id slot, std::byte* frame, std::size_t bytes) override {
-    std::byte* const data = checked(slot, frame, bytes);
+  [[nodiscard]] transfer_id read_from(slot_id slot, std::size_t offset, std::byte* frame,
+                                      std::size_t bytes) override {
+    std::byte* const data = checked(slot, offset, frame, bytes);
     ++stats_.reads;
     stats_.read_bytes += bytes;
     return begin({frame, data, bytes, &stats_.read_busy_ns});
   }
 
   [[nodiscard]] transfer_id write(slot_id slot, const std::byte* frame, std::size_t bytes) override {
-    std::byte* const data = checked(slot, frame, bytes);
+    std::byte* const data = checked(slot, 0, frame, bytes);
     ++stats_.writes;
     stats_.written_bytes += bytes;
     return begin({data, frame, bytes, &stats_.written_busy_ns});
@@ -95,15 +96,18 @@ class memory_store final : public store {
     std::uint64_t* busy_ns;
   };
 
-  [[nodiscard]] std::byte* checked(slot_id slot, const std::byte* frame, std::size_t bytes) const {
+  [[nodiscard]] std::byte* checked(slot_id slot, std::size_t offset, const std::byte* frame,
+                                   std::size_t bytes) const {
     const auto found = slots_.find(slot);
     HALOCLINE_EXPECTS(found != slots_.end(), invalid_argument, "memory tier: no slot ", slot);
-    HALOCLINE_EXPECTS(bytes > 0 && bytes % page_bytes == 0 && bytes <= found->second.bytes, invalid_argument,
-                      "memory tier: a transfer of ", bytes, " bytes; the slot has ", found->second.bytes,
-                      ", and sizes are multiples of ", page_bytes);
+    const std::size_t room = found->second.bytes;
+    HALOCLINE_EXPECTS(bytes > 0 && bytes % page_bytes == 0 && offset % page_bytes == 0 && offset <= room &&
+                          bytes <= room - offset,
+                      invalid_argument, "memory tier: a transfer of ", bytes, " bytes at ", offset,
+                      "; the slot has ", room, ", and sizes are multiples of ", page_bytes);
     HALOCLINE_EXPECTS(reinterpret_cast<std::uintptr_t>(frame) % page_bytes == 0, invalid_argument,
                       "memory tier: a frame must be aligned to ", page_bytes, " bytes");
-    return found->second.data;
+    return found->second.data + offset;
   }
 
   [[nodiscard]] transfer_id begin(const copy& planned) {

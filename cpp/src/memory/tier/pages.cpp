@@ -31,6 +31,17 @@ std::byte* map_pages(std::size_t bytes) noexcept {
   return whole + head;
 }
 
+std::byte* remap_pages(void* data, std::size_t bytes, std::size_t new_bytes) noexcept {
+#ifdef MREMAP_MAYMOVE
+  void* const moved = ::mremap(data, bytes, new_bytes, MREMAP_MAYMOVE);
+  return moved == MAP_FAILED ? nullptr : static_cast<std::byte*>(moved);
+#else
+  if (new_bytes > bytes) return nullptr;
+  ::munmap(static_cast<std::byte*>(data) + new_bytes, bytes - new_bytes);
+  return static_cast<std::byte*>(data);
+#endif
+}
+
 void unmap_pages(void* data, std::size_t bytes) noexcept { ::munmap(data, bytes); }
 
 }  // namespace halocline::memory

@@ -63,7 +63,8 @@ class faulty_store final : public store {
   [[nodiscard]] std::string describe() const override;
   [[nodiscard]] slot_id allocate(std::size_t bytes) override;
   void free(slot_id slot) noexcept override { inner_->free(slot); }
-  [[nodiscard]] transfer_id read(slot_id slot, std::byte* frame, std::size_t bytes) override;
+  [[nodiscard]] transfer_id read_from(slot_id slot, std::size_t offset, std::byte* frame,
+                                      std::size_t bytes) override;
   [[nodiscard]] transfer_id write(slot_id slot, const std::byte* frame, std::size_t bytes) override;
   [[nodiscard]] bool poll(transfer_id transfer) override;
   void wait(transfer_id transfer) override;

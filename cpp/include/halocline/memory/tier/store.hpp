@@ -43,7 +43,12 @@ class store {
   /// Takes the room back. No transfer of the slot may be under way.
   virtual void free(slot_id slot) noexcept = 0;
   /// Starts copying the first `bytes` bytes of a slot to `frame`, which must stay until `wait`.
-  [[nodiscard]] virtual transfer_id read(slot_id slot, std::byte* frame, std::size_t bytes) = 0;
+  [[nodiscard]] transfer_id read(slot_id slot, std::byte* frame, std::size_t bytes) {
+    return read_from(slot, 0, frame, bytes);
+  }
+  /// Starts copying the `bytes` bytes from `offset` on (a multiple of 4096) of a slot to `frame`.
+  [[nodiscard]] virtual transfer_id read_from(slot_id slot, std::size_t offset, std::byte* frame,
+                                              std::size_t bytes) = 0;
   /// Starts copying `bytes` bytes of `frame` to the begin of a slot.
   [[nodiscard]] virtual transfer_id write(slot_id slot, const std::byte* frame, std::size_t bytes) = 0;
   /// Whether the transfer has ended, well or not. Never blocks. `wait` must still be called.
