@@ -3,10 +3,10 @@
 
 Replaces what stands between the lines `<!-- results:begin -->` and `<!-- results:end -->` by what files in
 `cpp/bench/results/<device>/` say. README.md: `peers*.json` (from `halocline bench peers --json FILE`) and
-`digits*.json` (`halocline run digits --json FILE`). docs/papers/hybrid_unified_memory.md:
-`hybrid_paper*.json` (`halocline bench hybrid-paper --json FILE`). Other files are not read. With `--check`
-nothing is written: the exit status is 1 when a block is not what the files say, or when a file does not
-follow its schema.
+`digits*.json` (`halocline run digits --json FILE`). docs/guides/memory.md: `wide_rotations*.json` (`halocline
+bench wide-rotations --json FILE`). docs/papers/hybrid_unified_memory.md: `hybrid_paper*.json` (`halocline
+bench hybrid-paper --json FILE`). Other files are not read. With `--check` nothing is written: the exit status
+is 1 when a block is not what the files say, or when a file does not follow its schema.
 """
 
 from __future__ import annotations
@@ -169,6 +169,28 @@ def digits_lines(path: Path) -> Iterator[str]:
     )
 
 
+def wide_rotations_lines(path: Path) -> Iterator[str]:
+    """The table of one file of runs within budgets."""
+    data = load(path)
+    where = str(path)
+    rows = field(data, "rows", list, where)
+    yield f"`halocline bench wide-rotations --threads {field(data, 'threads', int, where)}`, medians"
+    yield f"({machine_text(data, path)}):"
+    yield ""
+    yield "| policy | budget | seconds | of `resident` | waiting, s | planning, s | loaded | process memory |"
+    yield "|---|---|---:|---:|---:|---:|---:|---:|"
+    for row in rows:
+        times = [field(row, key, (int, float), where) for key in ("seconds", "slowdown", "stall_seconds")]
+        planning = field(row, "plan_seconds", (int, float), where)
+        moved, resident = (field(row, key, int, where) for key in ("loaded_bytes", "peak_rss_bytes"))
+        budget = field(row, "budget_bytes", int, where)
+        yield (
+            f"| `{field(row, 'policy', str, where)}` | {bytes_text(budget) if budget else 'none'} "
+            f"({field(row, 'memory', str, where)}) | {times[0]:.1f} | {times[1]:.2f} | {times[2]:.2f} "
+            f"| {planning:.2f} | {bytes_text(moved)} | {bytes_text(resident)} |"
+        )
+
+
 def hybrid_paper_lines(path: Path) -> Iterator[str]:
     """The tables of one file of replays."""
     try:
@@ -197,6 +219,7 @@ Readers = tuple[tuple[str, Callable[[Path], Iterator[str]]], ...]
 
 PAGES: dict[str, Readers] = {
     "README.md": (("peers*.json", peers_lines), ("digits*.json", digits_lines)),
+    "docs/guides/memory.md": (("wide_rotations*.json", wide_rotations_lines),),
     "docs/papers/hybrid_unified_memory.md": (("hybrid_paper*.json", hybrid_paper_lines),),
 }
 """Page -> which files make its block."""

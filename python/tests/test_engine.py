@@ -79,7 +79,7 @@ def test_budget_is_kept_and_the_error_names_the_largest_objects(params, keys, cl
         ({"memory": 1.5}, hc.WrongType),
         ({"device": "toaster"}, hc.InvalidArgument),
         ({"device": 0}, hc.WrongType),
-        ({"policy": "planned"}, hc.InvalidArgument),
+        ({"policy": "magic"}, hc.InvalidArgument),
         ({"threads": 0}, hc.InvalidArgument),
     ],
 )
