@@ -43,7 +43,7 @@ struct buffer_state {
   transfer_id transfer = 0;
   std::uint32_t pins = 0;
   bool regenerating = false;  ///< its recipe writes its frame now
-  bool listed = false;  ///< whether `order` is valid: it has a frame and may lose it
+  bool listed = false;        ///< whether `order` is valid: it has a frame and may lose it
   std::list<buffer_state*>::iterator order{};
   std::uint32_t plan_object = ~std::uint32_t{0};  ///< number in the active plan
   bool planned_here = false;                      ///< the plan counts on its frame

@@ -62,8 +62,8 @@ class engine {
   [[nodiscard]] ciphertext ghost_input(unsigned level, double scale, std::uint32_t slots);
 
   /// Times a few operations on zeros, so that plans know how long things take before the first program has
-  /// run. Some hundred milliseconds; only the first call after there is a rotation key does anything, and only
-  /// where buffers move.
+  /// run. Some hundred milliseconds; only the first call after there is a rotation key does anything, and
+  /// only where buffers move.
   void calibrate();
 
   /// Makes keys as shapes: see `recording_key_set::prepare`.
