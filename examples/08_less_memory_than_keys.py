@@ -30,9 +30,8 @@ for request in traced.key_plan.requests():  # one key at a time: nobody ever hol
 y = engine.run(smooth, x)
 ran = engine.last_run
 print(f"followed its plan: {ran.followed_plan}; at most {ran.peak_fast_bytes >> 20} MiB in memory")
-print(
-    f"loaded {ran.bytes_moved['loaded'] >> 20} MiB, waited {1e3 * ran.stall_seconds:.0f} of {1e3 * ran.seconds:.0f} ms"
-)
+waited = f"waited {1e3 * ran.stall_seconds:.0f} of {1e3 * ran.seconds:.0f} ms"
+print(f"loaded {ran.bytes_moved['loaded'] >> 20} MiB, {waited}")
 assert ran.followed_plan and ran.peak_fast_bytes <= budget
 
 expected = np.linspace(-1, 1, params.slots)

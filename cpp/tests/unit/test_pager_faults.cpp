@@ -47,9 +47,9 @@ struct rig {
 };
 
 /// Runs a program to its end, trying every instruction again after an error.
-class stubborn_machine {
+class retrying_machine {
  public:
-  stubborn_machine(const rig& at, const memory_program& program) : machine_(at.memory, program) {}
+  retrying_machine(const rig& at, const memory_program& program) : machine_(at.memory, program) {}
 
   /// Returns how many errors there were.
   unsigned run() {
@@ -82,7 +82,7 @@ class Faults : public testing::TestWithParam<fault_script> {};
 
 TEST_P(Faults, AreReportedAndLoseNothing) {
   const rig at("lru", 160 * kib);
-  stubborn_machine machine(at, some_program());
+  retrying_machine machine(at, some_program());
   at.slow->set_script(GetParam());
   const unsigned errors = machine.run();
   const memory::fault_counts& seen = at.slow->counts();
@@ -107,7 +107,7 @@ TEST_P(Faults, UnderAPlanToo) {
   const auto plan = std::make_shared<const memory::plan::plan>(memory::plan::make_plan(source, options));
 
   const rig at("planned", options.capacity_bytes);
-  stubborn_machine machine(at, some_program());
+  retrying_machine machine(at, some_program());
   at.slow->set_script(GetParam());
   at.memory->begin_plan(plan);
   machine.run();
@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(EachKind, Faults,
 
 TEST(SlowDisk, OnlyTakesLonger) {
   const rig at("lru", 160 * kib);
-  stubborn_machine machine(at, some_program());
+  retrying_machine machine(at, some_program());
   fault_script script;
   script.delay = std::chrono::microseconds(200);
   at.slow->set_script(script);

@@ -41,7 +41,7 @@ std::filesystem::path default_folder() {
 int open_nameless(const std::filesystem::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (descriptor >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return descriptor;
-  std::string name = (folder / "halocline-XXXXXX").string();
+  std::string name = (folder / ("halocline-" + std::string(6, 'X'))).string();
   const int named = ::mkostemp(name.data(), O_CLOEXEC);  // mode 0600
   if (named >= 0) ::unlink(name.c_str());
   return named;
