@@ -113,10 +113,10 @@ void runtime::make_pager() {
 std::size_t runtime::budget_left_to_us() const noexcept {
   const std::size_t capacity = budget_->capacity();
   if (capacity == 0) return 0;
-  const std::size_t ours = pager_ ? pager_->frames().held_bytes() : stats_.live_bytes;
-  const std::size_t others = budget_->used() - std::min(budget_->used(), ours);
-  // Others that move bytes hand them back when they are asked, so only a budget of our own is exact.
-  return std::max<std::size_t>(1, pager_ ? capacity : capacity - std::min(capacity, others));
+  // Others that move bytes hand them back when a pager asks, so it may count on all of the budget.
+  if (pager_) return capacity;
+  const std::size_t others = budget_->used() - std::min(budget_->used(), stats_.live_bytes);
+  return std::max<std::size_t>(1, capacity - std::min(capacity, others));  // 0 would mean unlimited
 }
 
 decision runtime::decide(std::size_t bytes, object_class cls, const char* tag, bool wipe) {

@@ -39,7 +39,6 @@ class frame_pool {
   [[nodiscard]] std::size_t free_bytes() const noexcept { return free_; }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return used_ + free_; }
   [[nodiscard]] memory_budget& budget() const noexcept { return *budget_; }
-  [[nodiscard]] const std::shared_ptr<memory_budget>& shared_budget() const noexcept { return budget_; }
 
  private:
   struct free_frame {
