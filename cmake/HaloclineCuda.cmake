@@ -1,8 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-# CUDA sources: sm_80 and sm_90 machine code, and PTX of sm_90 for cards that come later.
+# CUDA backend: cpp/src/backend/cuda/** joins the library. sm_80 and sm_90 machine code, and PTX of sm_90 for cards
+# that come later; HALOCLINE_CUDA_ARCHS chooses others ("90" while developing).
 
-if(NOT CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES "80-real;90")
+if(NOT CMAKE_CUDA_COMPILER)
+  find_program(halocline_nvcc nvcc HINTS /usr/local/cuda/bin ENV CUDA_HOME PATH_SUFFIXES bin)
+  if(NOT halocline_nvcc)
+    message(FATAL_ERROR "nvcc not found; `make cuda` says how to get it")
+  endif()
+  set(CMAKE_CUDA_COMPILER "${halocline_nvcc}" CACHE FILEPATH "CUDA compiler")
+endif()
+set(HALOCLINE_CUDA_ARCHS "80-real;90" CACHE STRING "GPU architectures, as CMAKE_CUDA_ARCHITECTURES")
+set(CMAKE_CUDA_ARCHITECTURES "${HALOCLINE_CUDA_ARCHS}")
+set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+if(HALOCLINE_CCACHE AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
+  set(CMAKE_CUDA_COMPILER_LAUNCHER "${HALOCLINE_CCACHE}")
 endif()
 enable_language(CUDA)
 if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # older CMake does not know that nvcc speaks C++20
@@ -11,10 +22,19 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # older CMake does not know that n
 endif()
 set(CMAKE_CUDA_STANDARD 20)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+find_package(CUDAToolkit 13.0 REQUIRED)
 
+file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS
+  "${PROJECT_SOURCE_DIR}/cpp/src/backend/cuda/*.cpp" "${PROJECT_SOURCE_DIR}/cpp/src/backend/cuda/*.cu")
+target_sources(halocline PRIVATE ${cuda_sources})
+target_link_libraries(halocline PRIVATE "$<BUILD_INTERFACE:CUDA::cudart_static>")
+target_compile_options(halocline PRIVATE
+  "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra>")
+set_source_files_properties("${PROJECT_SOURCE_DIR}/cpp/src/backend/registry.cpp" PROPERTIES
+  COMPILE_DEFINITIONS HALOCLINE_HAS_CUDA)
+
+# Shared headers must compile for the device too.
 file(GLOB_RECURSE cuda_test_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/tests/cuda/*.cu")
 add_library(halocline_cuda_tests OBJECT ${cuda_test_sources})
 target_include_directories(halocline_cuda_tests PRIVATE "${PROJECT_SOURCE_DIR}/cpp/include")
 target_compile_options(halocline_cuda_tests PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>")
-
-add_custom_target(halocline_cuda DEPENDS halocline_cuda_tests)

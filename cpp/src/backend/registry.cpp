@@ -1,11 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "halocline/backend/registry.hpp"
 
+#include <charconv>
+#include <optional>
+#include <utility>
+
 #include "backend/cpu/cpu_backend.hpp"
 #include "backend/ghost/ghost_backend.hpp"
+#if defined(HALOCLINE_HAS_CUDA)
+#include "backend/cuda/cuda_backend.hpp"
+#endif
 #include "halocline/core/expects.hpp"
 
 namespace halocline::backend {
+
+namespace {
+
+/// 1 of "cuda:1", 0 of "cuda".
+std::optional<int> cuda_ordinal(std::string_view device) {
+  if (device == "cuda") return 0;
+  constexpr std::string_view prefix = "cuda:";
+  if (!device.starts_with(prefix)) return std::nullopt;
+  device.remove_prefix(prefix.size());
+  int ordinal = 0;
+  const auto [end, status] = std::from_chars(device.data(), device.data() + device.size(), ordinal);
+  if (status != std::errc{} || end != device.data() + device.size()) return std::nullopt;
+  return ordinal;
+}
+
+}  // namespace
 
 std::shared_ptr<backend> make_backend(std::string_view device, const backend_options& options) {
   memory::runtime_options memory = options.memory;
@@ -17,11 +40,26 @@ std::shared_ptr<backend> make_backend(std::string_view device, const backend_opt
     memory.ghost = true;
     return make_ghost_backend(memory::runtime::create(memory));
   }
+  if (const std::optional<int> ordinal = cuda_ordinal(device)) {
+#if defined(HALOCLINE_HAS_CUDA)
+    return make_cuda_backend(*ordinal, options);
+#else
+    throw device_error(text("device '", device,
+                            "': this build has no CUDA backend; build with -DHALOCLINE_CUDA=ON "
+                            "(see `make cuda`)"));
+#endif
+  }
   std::string known;
   for (const std::string& each : available_devices()) known += (known.empty() ? "" : ", ") + each;
   throw invalid_argument(text("unknown device '", device, "'; this build has: ", known));
 }
 
-std::vector<std::string> available_devices() { return {"cpu", "ghost"}; }
+std::vector<std::string> available_devices() {
+  std::vector<std::string> devices{"cpu", "ghost"};
+#if defined(HALOCLINE_HAS_CUDA)
+  for (std::string& each : cuda_devices()) devices.push_back(std::move(each));
+#endif
+  return devices;
+}
 
 }  // namespace halocline::backend

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "halocline/core/expects.hpp"
+#include "halocline/memory/device_memory.hpp"
 #include "halocline/memory/policy/size_history.hpp"
 #include "halocline/memory/tier.hpp"
 #include "halocline/memory/tier/arena_tier.hpp"
@@ -24,6 +25,11 @@ namespace {
 
 std::unique_ptr<tier> make_device(const runtime_options& options, const policy_traits& traits) {
   if (options.ghost) return make_ghost_tier();
+  if (options.device) {
+    std::unique_ptr<tier> pool = options.device->make_pool_tier();
+    if (traits.reuse == block_reuse::smallest_fit) return std::make_unique<caching_tier>(std::move(pool));
+    return pool;
+  }
   if (traits.reuse == block_reuse::smallest_fit) {
     return std::make_unique<caching_tier>(make_host_tier(0));
   }
@@ -209,7 +215,13 @@ void runtime::free(buffer_state& state) noexcept {
   if (pager_) {
     pager_->forget(state);
   } else if (!options_.ghost) {
-    if (state.wipe) sodium_memzero(state.data, state.bytes);
+    if (state.wipe) {
+      if (options_.device) {
+        options_.device->wipe(state.data, state.bytes);
+      } else {
+        sodium_memzero(state.data, state.bytes);
+      }
+    }
     device_->free(state.data, state.bytes);
     budget_->give(state.bytes);
   }

@@ -9,6 +9,7 @@
 
 namespace halocline::memory {
 
+class device_memory;
 class memory_budget;
 class store;
 
@@ -29,6 +30,8 @@ struct runtime_options {
   bool keep_sources = false;
   /// A budget that several runtimes share; its capacity then replaces `budget_bytes`.
   std::shared_ptr<memory_budget> shared_budget{};
+  /// Accelerator whose memory is the fast tier; none: host memory.
+  std::shared_ptr<device_memory> device{};
   /// Slow tier for policies that move bytes; a file in `tier_folder` is made unless given.
   std::shared_ptr<store> slow{};
   /// Folder of that file; empty: HALOCLINE_TIER_DIR, or the system's folder for temporary files.

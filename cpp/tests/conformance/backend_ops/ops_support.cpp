@@ -38,6 +38,9 @@ std::vector<device_under_test> devices_under_test() {
     }
   }
   pretend(0);
+  for (const std::string& name : backend::available_devices()) {
+    if (name.starts_with("cuda:")) devices.push_back({name, backend::make_backend(name)});
+  }
   return devices;
 }
 

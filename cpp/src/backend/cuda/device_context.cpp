@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/device_context.hpp"
+
+#include <unistd.h>
+
+#include "halocline/core/expects.hpp"
+
+namespace halocline::backend::cuda {
+namespace {
+
+constexpr int oldest_major = 8;
+
+/// Selects the card before members that need a current one are made.
+int select(int ordinal) {
+  int count = 0;
+  const cudaError_t state = cudaGetDeviceCount(&count);
+  HALOCLINE_EXPECTS(state != cudaErrorInsufficientDriver, device_error,
+                    "cuda: the NVIDIA driver is missing or older than CUDA ", CUDART_VERSION / 1000,
+                    " needs; install a newer driver, or use device 'cpu'");
+  HALOCLINE_EXPECTS(state == cudaSuccess && count > 0, device_error, "cuda: no NVIDIA GPU found (",
+                    cudaGetErrorString(state), "); use device 'cpu'");
+  HALOCLINE_EXPECTS(ordinal >= 0 && ordinal < count, device_error, "cuda: there is no device 'cuda:", ordinal,
+                    "'; this machine has ", count, ", counted from 0");
+  check(cudaSetDevice(ordinal), "select the device");
+  return ordinal;
+}
+
+}  // namespace
+
+std::shared_ptr<device_context> device_context::open(int ordinal) {
+  std::shared_ptr<device_context> opened(new device_context(select(ordinal)));
+  const cudaDeviceProp& found = opened->properties();
+  HALOCLINE_EXPECTS(found.major >= oldest_major, device_error, "cuda:", ordinal, " (", found.name,
+                    ") has compute capability ", found.major, ".", found.minor, "; 8.0 or newer is needed");
+  return opened;
+}
+
+device_context::device_context(int ordinal) : ordinal_(ordinal), process_(getpid()) {
+  check(cudaGetDeviceProperties(&properties_, ordinal), "read the device's properties");
+}
+
+device_context::~device_context() {
+  if (getpid() == process_) cudaStreamSynchronize(compute_.get());
+}
+
+void device_context::make_current() const {
+  HALOCLINE_EXPECTS(getpid() == process_, device_error,
+                    "cuda: this process was forked after the device had been opened, and a driver does not "
+                    "survive that; start worker processes with 'spawn', or open the device after the fork");
+  check(cudaSetDevice(ordinal_), "select the device");
+}
+
+void device_context::wait() const { check(cudaStreamSynchronize(compute_.get()), "wait for the device"); }
+
+std::vector<std::string> device_names() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) {
+    (void)cudaGetLastError();
+    count = 0;
+  }
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.push_back(text("cuda:", i));
+  return names;
+}
+
+}  // namespace halocline::backend::cuda

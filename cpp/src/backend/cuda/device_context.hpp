@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/cuda/cuda_api.hpp"
+
+namespace halocline::backend::cuda {
+
+class launch_observer;
+
+/// One card as one backend uses it: streams of its own, so that engines on one card do not order each other's
+/// work. Not thread-safe, but any thread may use it (one at a time).
+class device_context {
+ public:
+  /// Opens card `ordinal`.
+  /// @throws device_error when there is no driver, no such card, or a card older than compute capability 8.0
+  [[nodiscard]] static std::shared_ptr<device_context> open(int ordinal);
+  ~device_context();
+  device_context(const device_context&) = delete;
+  device_context& operator=(const device_context&) = delete;
+
+  /// Makes the card current in the calling thread.
+  /// @throws device_error in a process that was forked off after the card was opened
+  void make_current() const;
+  [[nodiscard]] int ordinal() const noexcept { return ordinal_; }
+  [[nodiscard]] const cudaDeviceProp& properties() const noexcept { return properties_; }
+  /// 90 for compute capability 9.0: selects tuning rows.
+  [[nodiscard]] int architecture() const noexcept { return 10 * properties_.major + properties_.minor; }
+  [[nodiscard]] int multiprocessors() const noexcept { return properties_.multiProcessorCount; }
+  /// Where all operations run.
+  [[nodiscard]] cudaStream_t compute() const noexcept { return compute_.get(); }
+  /// Copies from the host.
+  [[nodiscard]] cudaStream_t load() const noexcept { return load_.get(); }
+  /// Copies to the host.
+  [[nodiscard]] cudaStream_t save() const noexcept { return save_.get(); }
+  /// Blocks until everything on the compute stream is done.
+  void wait() const;
+
+  /// Sees every kernel launch from now on; nullptr: nobody does.
+  void observe(launch_observer* observer) noexcept { observer_ = observer; }
+  [[nodiscard]] launch_observer* observer() const noexcept { return observer_; }
+
+ private:
+  explicit device_context(int ordinal);
+
+  int ordinal_;
+  pid_t process_;
+  cudaDeviceProp properties_{};
+  stream compute_;
+  stream load_;
+  stream save_;
+  launch_observer* observer_ = nullptr;
+};
+
+/// Names of the cards that can be opened: "cuda:0", ... Empty without a driver.
+[[nodiscard]] std::vector<std::string> device_names();
+
+}  // namespace halocline::backend::cuda

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+
+#include "backend/cuda/device_context.hpp"
+
+namespace halocline::backend::cuda {
+
+/// Called for every device pointer of a parameter block.
+struct pointer_visitor {
+  void* context;
+  void (*visit)(void* context, void*& pointer);
+};
+
+/// One kernel launch, as observers see it. The parameter block is the kernel's only argument.
+struct kernel_launch {
+  std::string_view op;  ///< ring-level operation that it belongs to: "ntt"
+  const char* name;     ///< kernel: "ntt_first_phase"; a string literal
+  const void* function;
+  dim3 grid;
+  dim3 block;
+  std::size_t shared_bytes;
+  const void* params;
+  std::size_t params_bytes;
+  /// Visits the device pointers of a copy of the parameter block.
+  void (*for_each_pointer)(void* params, const pointer_visitor& visitor);
+};
+
+/// Sees kernel launches: profiler, graph recorder.
+class launch_observer {
+ public:
+  virtual ~launch_observer() = default;
+  /// Takes note of a launch. Returns whether the kernel should be launched now; false: the observer does it
+  /// later.
+  virtual bool begin(const kernel_launch& each) = 0;
+  /// The kernel was launched.
+  virtual void end(const kernel_launch& each) = 0;
+};
+
+/// Launches kernels of one operation on the compute stream.
+class launcher {
+ public:
+  launcher(device_context& device, std::string_view op) : device_(device), op_(op) {}
+
+  [[nodiscard]] device_context& device() const noexcept { return device_; }
+  [[nodiscard]] std::string_view op() const noexcept { return op_; }
+
+  /// Launches `kernel(params)`. `ParamsT` is plain data of at most 32,764 bytes with a member template
+  /// `for_each_pointer(f)` that calls `f` with a reference to every device pointer in it.
+  /// @throws device_error naming the operation when the launch fails
+  template <typename ParamsT>
+  void operator()(const char* name, void (*kernel)(ParamsT), dim3 grid, dim3 block, std::size_t shared_bytes,
+                  const ParamsT& params) const {
+    static_assert(std::is_trivially_copyable_v<ParamsT> && sizeof(ParamsT) <= 32764);
+    launch({op_, name, reinterpret_cast<const void*>(kernel), grid, block, shared_bytes, &params,
+            sizeof(ParamsT), visit<ParamsT>});
+  }
+
+ private:
+  template <typename ParamsT>
+  static void visit(void* params, const pointer_visitor& visitor) {
+    static_cast<ParamsT*>(params)->for_each_pointer([&](auto*& pointer) {
+      void* address = const_cast<void*>(static_cast<const void*>(pointer));
+      visitor.visit(visitor.context, address);
+      pointer = static_cast<std::remove_reference_t<decltype(pointer)>>(address);
+    });
+  }
+  void launch(const kernel_launch& each) const;
+
+  device_context& device_;
+  std::string_view op_;
+};
+
+}  // namespace halocline::backend::cuda
