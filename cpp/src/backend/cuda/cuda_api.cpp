@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cuda_api.hpp"
 
+#include "backend/cuda/driver_calls.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::backend::cuda {
@@ -36,7 +37,7 @@ bool event::done() const {
   return true;
 }
 
-void event::wait() const { check(cudaEventSynchronize(event_), "wait for an event"); }
+void event::wait() const { check(driver::event_synchronize(event_), "wait for an event"); }
 
 void event::block(cudaStream_t later) const {
   check(cudaStreamWaitEvent(later, event_, 0), "make a stream wait for an event");

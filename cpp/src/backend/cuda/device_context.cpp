@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include "backend/cuda/driver_calls.hpp"
+#include "backend/cuda/launcher.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::backend::cuda {
@@ -50,7 +52,16 @@ void device_context::make_current() const {
   check(cudaSetDevice(ordinal_), "select the device");
 }
 
-void device_context::wait() const { check(cudaStreamSynchronize(compute_.get()), "wait for the device"); }
+void device_context::wait() const {
+  flush();
+  check(driver::stream_synchronize(compute_.get()), "wait for the device");
+}
+
+bool device_context::is_recording() const noexcept { return observer_ != nullptr && observer_->recording(); }
+
+void device_context::flush() const {
+  if (observer_ != nullptr) observer_->flush();
+}
 
 std::vector<std::string> device_names() {
   int count = 0;

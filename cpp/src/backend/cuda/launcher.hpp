@@ -40,6 +40,11 @@ class launch_observer {
   virtual bool begin(const kernel_launch& each) = 0;
   /// The kernel was launched.
   virtual void end(const kernel_launch& each) = 0;
+  /// Launches what `begin` put off: called before something else relies on the order of the compute stream.
+  /// @throws device_error naming the operation whose launch fails
+  virtual void flush() {}
+  /// Whether launches are put off at present.
+  [[nodiscard]] virtual bool recording() const noexcept { return false; }
 };
 
 /// Launches kernels of one operation on the compute stream.
