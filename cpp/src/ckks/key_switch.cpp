@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "halocline/ckks/key_switch.hpp"
 
+#include <span>
 #include <utility>
 
 #include "halocline/core/expects.hpp"
-#include "halocline/ring/arith.hpp"
 #include "halocline/rns/mod_down.hpp"
 
 namespace halocline::ckks {
@@ -27,17 +27,8 @@ backend::key_job make_job(const limb_view& first, const limb_view& second, const
 
 /// P modulo every prime of `primes`.
 std::vector<std::uint64_t> special_products(context& ctx, backend::window primes) {
-  const std::vector<std::uint64_t>& all = ctx.tables().primes;
-  std::vector<std::uint64_t> products;
-  for (std::uint32_t i = primes.first; i < primes.end(); ++i) {
-    const auto q = ring::make_modulus(all[i]);
-    std::uint64_t product = 1;
-    for (unsigned k = 0; k < ctx.parameters().special_count(); ++k) {
-      product = ring::mul_mod(product, all[k] % q.value, q);
-    }
-    products.push_back(product);
-  }
-  return products;
+  const std::span<const std::uint64_t> kept = ctx.converter().special_product(primes);
+  return {kept.begin(), kept.end()};
 }
 
 }  // namespace

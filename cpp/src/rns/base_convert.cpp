@@ -37,11 +37,13 @@ std::uint64_t fixed_point_reciprocal(std::uint64_t prime, unsigned word_bits) {
 /// The words that `backend::conversion_table::data` documents.
 std::vector<std::uint64_t> table_words(const backend::ring_tables& ring,
                                        std::span<const std::uint64_t> sources,
-                                       std::span<const std::uint32_t> targets) {
+                                       std::span<const std::uint32_t> targets,
+                                       std::span<const std::uint64_t> scale) {
   std::vector<std::uint64_t> words;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const wide_modulus q = ring::make_modulus(sources[i]);
-    words.push_back(ring::inverse_mod(cofactor_mod(sources, i, q), q));
+    const std::uint64_t inverse = ring::inverse_mod(cofactor_mod(sources, i, q), q);
+    words.push_back(scale.empty() ? inverse : ring::mul_mod(inverse, scale[i], q));
   }
   __extension__ using wide = unsigned __int128;
   for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -72,12 +74,15 @@ std::vector<std::byte> pack_words(const std::vector<std::uint64_t>& words, unsig
 }  // namespace
 
 const backend::conversion_table& base_converter::table(const std::vector<window>& sources,
-                                                       const std::vector<window>& targets) {
-  std::vector<std::uint32_t> key;
+                                                       const std::vector<window>& targets,
+                                                       std::span<const std::uint64_t> scale) {
+  std::vector<std::uint64_t> key;
   for (const window& each : sources) key.insert(key.end(), {each.first, each.count});
   key.push_back(0);  // no window is empty, so a zero count separates the two lists
   key.push_back(0);
   for (const window& each : targets) key.insert(key.end(), {each.first, each.count});
+  if (!scale.empty()) key.insert(key.end(), {0, 0});
+  key.insert(key.end(), scale.begin(), scale.end());
   const auto found = tables_.find(key);
   if (found != tables_.end()) return found->second;
 
@@ -89,10 +94,22 @@ const backend::conversion_table& base_converter::table(const std::vector<window>
                     "base conversion from ", table.sources.size(), " primes; expected 1 to 64");
   std::vector<std::uint64_t> primes;
   for (const std::uint32_t index : table.sources) primes.push_back(ring.primes.at(index));
-  const std::vector<std::byte> bytes = pack_words(table_words(ring, primes, table.targets), ring.word_bits);
+  const std::vector<std::byte> bytes =
+      pack_words(table_words(ring, primes, table.targets, scale), ring.word_bits);
   table.data = ring_.runtime().allocate(bytes.size(), memory::object_class::table, "rns.conversion");
   ring_.device().upload(table.data, 0, bytes);
   return tables_.emplace(std::move(key), std::move(table)).first->second;
+}
+
+std::span<const std::uint64_t> base_converter::special_product(window primes) {
+  const std::vector<std::uint64_t>& all = ring_.tables().primes;
+  if (special_products_.empty()) {
+    const std::span<const std::uint64_t> special(all.data(), ring_.parameters().special_count());
+    for (const std::uint64_t prime : all) {
+      special_products_.push_back(product_mod(special, ring::make_modulus(prime)));
+    }
+  }
+  return std::span(special_products_).subspan(primes.first, primes.count);
 }
 
 }  // namespace halocline::rns

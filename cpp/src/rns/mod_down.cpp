@@ -6,6 +6,7 @@
 
 #include "halocline/core/expects.hpp"
 #include "rns/constants.hpp"
+#include "rns/division_plan.hpp"
 
 namespace halocline::rns {
 namespace {
@@ -16,17 +17,6 @@ using backend::window;
 void push_non_empty(std::vector<window>& list, window each) {
   if (each.count != 0) list.push_back(each);
 }
-
-/// Everything that does not depend on the polynomials.
-struct plan {
-  std::vector<window> dropped;               ///< special primes, then chain primes that go
-  std::vector<window> kept;                  ///< target primes that the source has
-  std::vector<window> added;                 ///< target primes that the source lacks
-  std::vector<backend::scalar_pair> before;  ///< factor * added on every dropped limb
-  std::vector<std::uint64_t>
-      source_factor;                        ///< factor * added / dropped on every target limb (0 where added)
-  std::vector<std::uint64_t> carry_factor;  ///< -1 / dropped on every target limb
-};
 
 std::vector<std::uint64_t> primes_of(const backend::ring_tables& ring, const std::vector<window>& windows) {
   std::vector<std::uint64_t> primes;
@@ -44,8 +34,9 @@ std::uint64_t factor_at(const division& step, std::uint32_t prime) {
   return step.factor[position];
 }
 
-plan make_plan(const backend::ring_tables& ring, const division& step) {
-  plan p;
+/// The windows of a plan: which primes go, stay and come.
+division_plan split_windows(const division& step) {
+  division_plan p;
   const std::uint32_t first = std::clamp(step.source_chain.first, step.target.first, step.target.end());
   const std::uint32_t end = std::clamp(step.source_chain.end(), first, step.target.end());
   push_non_empty(p.dropped, step.source_special);
@@ -54,23 +45,46 @@ plan make_plan(const backend::ring_tables& ring, const division& step) {
   push_non_empty(p.kept, {first, end - first});
   push_non_empty(p.added, {step.target.first, first - step.target.first});
   push_non_empty(p.added, {end, step.target.end() - end});
+  return p;
+}
 
-  const std::vector<std::uint64_t> dropped = primes_of(ring, p.dropped);
+/// factor * added modulo every dropped prime.
+std::vector<std::uint64_t> dropped_scale(const backend::ring_tables& ring, const division& step,
+                                         const division_plan& p) {
   const std::vector<std::uint64_t> added = primes_of(ring, p.added);
+  std::vector<std::uint64_t> scale;
   for (const window& each : p.dropped) {
     for (std::uint32_t i = each.first; i < each.end(); ++i) {
       const wide_modulus q = ring::make_modulus(ring.primes[i]);
-      const std::uint64_t value = ring::mul_mod(product_mod(added, q), factor_at(step, i), q);
-      p.before.push_back({value, value});
+      scale.push_back(ring::mul_mod(product_mod(added, q), factor_at(step, i), q));
     }
   }
+  return scale;
+}
+
+void fill_target_factors(const backend::ring_tables& ring, const division& step, division_plan& p) {
+  const std::vector<std::uint64_t> dropped = primes_of(ring, p.dropped);
+  const std::vector<std::uint64_t> added = primes_of(ring, p.added);
   for (std::uint32_t i = step.target.first; i < step.target.end(); ++i) {
     const wide_modulus q = ring::make_modulus(ring.primes[i]);
-    const std::uint64_t inverse = dropped.empty() ? 1 : ring::inverse_mod(product_mod(dropped, q), q);
+    const std::uint64_t inverse = ring::inverse_mod(product_mod(dropped, q), q);
     const bool kept = step.source_chain.contains(i);
     const std::uint64_t scale = kept ? ring::mul_mod(product_mod(added, q), factor_at(step, i), q) : 0;
     p.source_factor.push_back(ring::mul_mod(scale, inverse, q));
     p.carry_factor.push_back(ring::negate_mod(inverse, q));
+  }
+}
+
+division_plan make_plan(const backend::ring_tables& ring, base_converter& converter, const division& step) {
+  division_plan p = split_windows(step);
+  HALOCLINE_EXPECTS(!p.dropped.empty(), invalid_argument, "division: no prime of the source is dropped");
+  fill_target_factors(ring, step, p);
+  const std::vector<std::uint64_t> scale = dropped_scale(ring, step, p);
+  if (step.factor.empty()) {
+    p.conversion = &converter.table(p.dropped, {step.target}, scale);
+  } else {
+    for (const std::uint64_t value : scale) p.before.push_back({value, value});
+    p.conversion = &converter.table(p.dropped, {step.target});
   }
   return p;
 }
@@ -97,74 +111,75 @@ struct limb_list {
   }
 };
 
-/// Dropped limbs of every source in coefficient form, times factor * added.
-std::vector<limb_list> dropped_coefficients(ring::context& ring, const plan& p,
+/// Dropped limbs of every source in coefficient form, times `before` where there is one.
+std::vector<limb_list> dropped_coefficients(ring::context& ring, const division_plan& p,
                                             std::span<const ring::poly* const> sources) {
   std::vector<limb_list> result(sources.size());
   std::vector<backend::unary_job> transforms;
   std::vector<backend::scalar_job> scalings;
   for (std::size_t k = 0; k < sources.size(); ++k) {
-    result[k].data = ring.runtime().allocate(p.before.size() * ring.tables().limb_bytes(),
+    result[k].data = ring.runtime().allocate(p.conversion->sources.size() * ring.tables().limb_bytes(),
                                              memory::object_class::scratch, "divide.dropped");
     result[k].windows = p.dropped;
     for (const limb_view& view : result[k].views()) {
       transforms.push_back({view, source_view(*sources[k], view.primes)});
+      if (p.before.empty()) continue;
       const auto begin = p.before.begin() + view.limb;
       scalings.push_back({view, view, {begin, begin + view.primes.count}});
     }
   }
   ring.device().intt(ring.tables(), transforms);
-  const bool scaled =
-      std::any_of(p.before.begin(), p.before.end(), [](const auto& each) { return each.low != 1; });
-  if (scaled) ring.device().scalar_multiply(ring.tables(), scalings);
+  ring.device().scalar_multiply(ring.tables(), scalings);
   return result;
 }
 
 /// Replaces every result, which holds the converted remainder in coefficient form, by
 /// source_factor * source + carry_factor * NTT(remainder).
-void combine(ring::context& ring, const division& step, const plan& p,
+void combine(ring::context& ring, const division& step, const division_plan& p,
              std::span<const ring::poly* const> sources, const std::vector<ring::poly>& results) {
-  std::vector<backend::linear_job> kept;
-  std::vector<backend::unary_job> transforms;
-  std::vector<backend::scalar_job> added;
+  std::vector<backend::linear_job> jobs;
   const auto part = [&](const std::vector<std::uint64_t>& values, window w) {
     const auto begin = values.begin() + (w.first - step.target.first);
     return std::vector<std::uint64_t>(begin, begin + w.count);
   };
   for (std::size_t k = 0; k < sources.size(); ++k) {
-    for (const window& each : p.kept) {
+    const auto add_job = [&](window each, const limb_view& source) {
       const limb_view remainder = results[k].chain().slice(each);
-      kept.push_back({remainder, source_view(*sources[k], each), remainder, part(p.source_factor, each),
-                      part(p.carry_factor, each)});
-    }
-    for (const window& each : p.added) {
-      const limb_view remainder = results[k].chain().slice(each);
-      transforms.push_back({remainder, remainder});
-      backend::scalar_job job{remainder, remainder, {}};
-      for (const std::uint64_t factor : part(p.carry_factor, each)) job.scalars.push_back({factor, factor});
-      added.push_back(std::move(job));
-    }
+      jobs.push_back({remainder, source, remainder, part(p.source_factor, each), part(p.carry_factor, each)});
+    };
+    for (const window& each : p.kept) add_job(each, source_view(*sources[k], each));
+    // The source has no such limbs and its factor is 0: any operand will do.
+    for (const window& each : p.added) add_job(each, results[k].chain().slice(each));
   }
-  ring.device().ntt_linear_combine(ring.tables(), kept);
-  ring.device().ntt(ring.tables(), transforms);
-  ring.device().scalar_multiply(ring.tables(), added);
+  ring.device().ntt_linear_combine(ring.tables(), jobs);
 }
 
 }  // namespace
 
+std::shared_ptr<const division_plan> base_converter::plan(const division& step) {
+  if (!step.factor.empty()) {
+    return std::make_shared<const division_plan>(make_plan(ring_.tables(), *this, step));
+  }
+  const std::vector<std::uint32_t> key{step.source_special.first, step.source_special.count,
+                                       step.source_chain.first,   step.source_chain.count,
+                                       step.target.first,         step.target.count};
+  std::shared_ptr<const division_plan>& known = plans_[key];
+  if (!known) known = std::make_shared<const division_plan>(make_plan(ring_.tables(), *this, step));
+  return known;
+}
+
 std::vector<ring::poly> divide(ring::context& ring, base_converter& converter, const division& step,
                                std::span<const ring::poly* const> sources, memory::object_class result_class,
                                const char* tag) {
-  const plan p = make_plan(ring.tables(), step);
-  HALOCLINE_EXPECTS(!p.dropped.empty(), invalid_argument, "division: no prime of the source is dropped");
+  const std::shared_ptr<const division_plan> shared = converter.plan(step);
+  const division_plan& p = *shared;
   const std::vector<limb_list> dropped = dropped_coefficients(ring, p, sources);
-  const backend::conversion_table& table = converter.table(p.dropped, {step.target});
   std::vector<ring::poly> results;
   results.reserve(sources.size());
   std::vector<backend::convert_job> conversions;
   for (std::size_t k = 0; k < sources.size(); ++k) {
     results.push_back(ring::make_poly(ring, step.target, result_class, tag));
-    conversions.push_back({dropped[k].views(), {results[k].chain()}, &table});
+    conversions.push_back({dropped[k].views(), {results[k].chain()}, p.conversion});
   }
   ring.device().base_convert(ring.tables(), conversions);
   combine(ring, step, p, sources, results);

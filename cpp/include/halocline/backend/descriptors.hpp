@@ -85,6 +85,7 @@ struct scalar_job {
 };
 
 /// dst = factor_a[i] * a + factor_b[i] * b on limb i; dst may be a or b. Residue constants, one per limb.
+/// Where all factors of a are 0, a may be any limbs, also those that the operation destroys.
 struct linear_job {
   limb_view dst;
   limb_view a;
@@ -129,9 +130,10 @@ struct automorphism_job {
 struct conversion_table {
   std::vector<std::uint32_t> sources;  ///< prime indices of d_i, in any order
   std::vector<std::uint32_t> targets;  ///< prime indices of p_t
-  /// Words, in this order: k values (D / d_i)^-1 mod d_i and their k Shoup quotients; k fixed-point
-  /// reciprocals floor(2^s / d_i), s = `reciprocal_shift(word_bits)`; then for every target t the k + 1
-  /// residues D / d_0, ..., D / d_{k-1}, -D mod p_t, in Montgomery form (times 2^w mod p_t). k <= 64.
+  /// Words, in this order: k values (D / d_i)^-1 mod d_i, times the scale of the conversion if it has one,
+  /// and their k Shoup quotients; k fixed-point reciprocals floor(2^s / d_i), s =
+  /// `reciprocal_shift(word_bits)`; then for every target t the k + 1 residues D / d_0, ..., D / d_{k-1}, -D
+  /// mod p_t, in Montgomery form (times 2^w mod p_t). k <= 64.
   memory::buffer data;
 };
 
