@@ -18,9 +18,12 @@ struct driver_counters {
 
   /// Calls between two moments.
   [[nodiscard]] driver_counters operator-(const driver_counters& before) const noexcept {
-    return {device_waits - before.device_waits, stream_waits - before.stream_waits,
-            event_waits - before.event_waits,   allocations - before.allocations,
-            frees - before.frees,               pool_allocations - before.pool_allocations,
+    return {device_waits - before.device_waits,
+            stream_waits - before.stream_waits,
+            event_waits - before.event_waits,
+            allocations - before.allocations,
+            frees - before.frees,
+            pool_allocations - before.pool_allocations,
             pool_frees - before.pool_frees};
   }
   bool operator==(const driver_counters&) const = default;

@@ -20,8 +20,8 @@ void count(call kind) noexcept {
 }
 
 driver_counters counted() noexcept {
-  return {value(call::device_wait), value(call::stream_wait),     value(call::event_wait),
-          value(call::allocation),  value(call::free),            value(call::pool_allocation),
+  return {value(call::device_wait), value(call::stream_wait), value(call::event_wait),
+          value(call::allocation),  value(call::free),        value(call::pool_allocation),
           value(call::pool_free)};
 }
 

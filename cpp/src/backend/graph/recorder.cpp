@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/graph/recorder.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace halocline::backend::graph {
+namespace {
+
+// A device that waits for the first launch is idle: begin with short segments. Long ones gain nothing more,
+// since a graph costs less than a microsecond per kernel then.
+constexpr std::size_t first_limit = 32;
+constexpr std::size_t last_limit = 256;
+constexpr std::size_t segment_bytes = std::size_t{8} << 20U;  ///< of parameters
+
+}  // namespace
+
+std::size_t recorder::segment_limit(std::size_t position) noexcept {
+  return std::min(last_limit, first_limit << std::min<std::size_t>(position, 8));
+}
+
+void recorder::begin(std::uint64_t key) noexcept {
+  if (depth_++ != 0) return;
+  key_ = key;
+  position_ = 0;
+  ++counted_.programs;
+}
+
+void recorder::end() {
+  if (depth_ == 0 || --depth_ != 0) return;
+  flush();
+}
+
+void recorder::add(const launch& each, const void* params) {
+  rethrow();
+  list_.add(each, params);
+  if (list_.size() >= segment_limit(position_) || list_.bytes() >= segment_bytes) flush();
+}
+
+void recorder::flush() {
+  rethrow();
+  if (list_.empty()) return;
+  cache_.run(mix(key_, position_++), list_);
+}
+
+void recorder::flush_quietly() noexcept {
+  if (failure_) return;
+  try {
+    flush();
+  } catch (...) {
+    failure_ = std::current_exception();
+  }
+}
+
+void recorder::rethrow() {
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+}  // namespace halocline::backend::graph
