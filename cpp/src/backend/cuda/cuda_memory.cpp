@@ -20,6 +20,7 @@ class cuda_memory final : public memory::device_memory {
     return cuda::make_pool_tier(device_);
   }
   void wipe(std::byte* data, std::size_t bytes) noexcept override {
+    device_->flush_quietly();  // kernels that were put off may still use the bytes
     cudaMemsetAsync(data, 0, bytes, device_->compute());
   }
 

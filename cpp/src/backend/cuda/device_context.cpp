@@ -63,6 +63,10 @@ void device_context::flush() const {
   if (observer_ != nullptr) observer_->flush();
 }
 
+void device_context::flush_quietly() const noexcept {
+  if (observer_ != nullptr) observer_->flush_quietly();
+}
+
 std::vector<std::string> device_names() {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) {

@@ -49,6 +49,8 @@ class device_context {
   /// records an event there or frees memory.
   /// @throws device_error naming the operation whose launch fails
   void flush() const;
+  /// The same where nothing may be thrown; the next operation throws instead.
+  void flush_quietly() const noexcept;
 
   /// Sees every kernel launch from now on; nullptr: nobody does.
   void observe(launch_observer* observer) noexcept { observer_ = observer; }

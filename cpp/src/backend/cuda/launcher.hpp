@@ -43,6 +43,8 @@ class launch_observer {
   /// Launches what `begin` put off: called before something else relies on the order of the compute stream.
   /// @throws device_error naming the operation whose launch fails
   virtual void flush() {}
+  /// The same where nothing may be thrown; the next call that may throws instead.
+  virtual void flush_quietly() noexcept {}
   /// Whether launches are put off at present.
   [[nodiscard]] virtual bool recording() const noexcept { return false; }
 };

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <utility>
 
+#include "backend/cuda/driver_calls.hpp"
+#include "backend/graph/deferred_blocks.hpp"
+
 namespace halocline::backend::cuda {
 namespace {
 
@@ -20,15 +23,27 @@ class pool_tier final : public memory::tier {
     check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep), "set up a memory pool");
   }
   ~pool_tier() override {
-    device_->wait();
+    release();
+    (void)driver::stream_synchronize(device_->compute());
     cudaMemPoolDestroy(pool_);
   }
 
   [[nodiscard]] std::string_view name() const noexcept override { return "device"; }
   [[nodiscard]] void* allocate(std::size_t bytes) override {
     device_->make_current();
+    if (device_->is_recording()) {
+      if (void* const block = deferred_.take(bytes)) return block;
+    } else {
+      release();
+    }
     void* data = nullptr;
-    const cudaError_t state = cudaMallocFromPoolAsync(&data, bytes, pool_, device_->compute());
+    cudaError_t state = driver::malloc_from_pool(&data, bytes, pool_, device_->compute());
+    if (state == cudaErrorMemoryAllocation && deferred_.bytes() != 0) {
+      (void)cudaGetLastError();
+      device_->flush();
+      release();
+      state = driver::malloc_from_pool(&data, bytes, pool_, device_->compute());
+    }
     if (state == cudaErrorMemoryAllocation) {
       (void)cudaGetLastError();
       return nullptr;
@@ -36,22 +51,39 @@ class pool_tier final : public memory::tier {
     check(state, "allocate device memory");
     return data;
   }
-  void free(void* data, std::size_t) noexcept override { cudaFreeAsync(data, device_->compute()); }
+  void free(void* data, std::size_t bytes) noexcept override {
+    // A driver would hand the bytes on before kernels that were put off have used them.
+    if (device_->is_recording()) {
+      if (deferred_.keep(data, bytes)) return;
+      device_->flush_quietly();
+    } else {
+      release();
+    }
+    driver::free_async(data, device_->compute());
+  }
   [[nodiscard]] std::size_t cached_bytes() const noexcept override {
     std::uint64_t reserved = 0, used = 0;
     cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &reserved);
     cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used);
-    return reserved - used;
+    return reserved - used + deferred_.bytes();
   }
   void trim() noexcept override { trim_to(0); }
   void trim_to(std::size_t bytes) noexcept override {
+    device_->flush_quietly();
+    release();
     std::uint64_t used = 0;
     cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used);
-    cudaMemPoolTrimTo(pool_, used + bytes);
+    driver::trim_pool(pool_, used + bytes);
   }
 
  private:
+  /// Hands back what was kept while kernels were recorded. They have been launched by now.
+  void release() noexcept {
+    deferred_.release([this](void* data, std::size_t) { driver::free_async(data, device_->compute()); });
+  }
+
   std::shared_ptr<device_context> device_;
+  graph::deferred_blocks deferred_;
   cudaMemPool_t pool_ = nullptr;
 };
 
