@@ -215,6 +215,9 @@ void bind_engine(nb::module_& module) {
                   nb::arg("policy"), nb::arg("threads"), nb::arg("keep_seeds"), nb::arg("memory"))
       .def_prop_ro("params", [](const bound_engine& self) { return self.value->parameters(); })
       .def_prop_ro("is_ghost", [](const bound_engine& self) { return self.value->is_ghost(); })
+      .def_prop_rw(
+          "cache_bytes", [](const bound_engine& self) { return self.value->ctx().cache_bytes(); },
+          [](const bound_engine& self, std::size_t bytes) { self.value->ctx().set_cache_bytes(bytes); })
       .def("add_key", add_key, nb::arg("keys"), nb::arg("galois_element"))
       .def("list_keys", [](bound_engine& self) { return rows_of(self.value->keys().list()); })
       .def("needed_keys", [](const bound_engine& self) { return rows_of(self.value->needed_keys()); })

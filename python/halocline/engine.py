@@ -275,6 +275,7 @@ class Engine(Circuits):
     def _ghost_twin(self, keys: list[tuple[int, int]]) -> Engine:
         """A ghost engine with keys of the same sizes, which keeps what this one keeps."""
         twin = Engine(self._params, device="ghost", policy="planned", keep_seeds=self._keep_seeds)
+        twin._core.cache_bytes = self._core.cache_bytes
         twin._core.prepare_keys(keys)
         return twin
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ckks/evaluator_detail.hpp"
+#include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/evaluator.hpp"
 #include "halocline/core/expects.hpp"
 
@@ -95,6 +96,7 @@ ciphertext combine(evaluator& eval, const ciphertext& a, const ciphertext& b, Co
 }  // namespace
 
 ciphertext evaluator::add(const ciphertext& a, const ciphertext& b) {
+  const backend::scoped_operation named("add");
   check(ctx_, a, "add");
   check(ctx_, b, "add");
   const aligned operands = align(*this, a, b, "add");
@@ -105,6 +107,7 @@ ciphertext evaluator::add(const ciphertext& a, const ciphertext& b) {
 }
 
 ciphertext evaluator::sub(const ciphertext& a, const ciphertext& b) {
+  const backend::scoped_operation named("sub");
   check(ctx_, a, "subtract");
   check(ctx_, b, "subtract");
   const aligned operands = align(*this, a, b, "subtract");
@@ -122,6 +125,7 @@ ciphertext evaluator::sub(const ciphertext& a, const ciphertext& b) {
 }
 
 ciphertext evaluator::negate(const ciphertext& a) {
+  const backend::scoped_operation named("negate");
   check(ctx_, a, "negate");
   ciphertext result = make_like(ctx_, a, a.parts.size());
   std::vector<backend::unary_job> jobs;
@@ -131,6 +135,7 @@ ciphertext evaluator::negate(const ciphertext& a) {
 }
 
 ciphertext evaluator::add_plain(const ciphertext& a, const plaintext& p) {
+  const backend::scoped_operation named("add_plain");
   check(ctx_, a, "add_plain");
   HALOCLINE_EXPECTS(p.level == a.level, invalid_argument, "add_plain: the plaintext is at level ", p.level,
                     ", the ciphertext at level ", a.level, "; encode it at that level");
@@ -145,11 +150,13 @@ ciphertext evaluator::add_plain(const ciphertext& a, const plaintext& p) {
 }
 
 ciphertext evaluator::add_values(const ciphertext& a, std::span<const std::complex<double>> values) {
+  const backend::scoped_operation named("add_values");
   check(ctx_, a, "add_values");
   return add_plain(a, encoder_.encode(values, a.level, a.scale, a.slots));
 }
 
 ciphertext evaluator::add_constant(const ciphertext& a, std::complex<double> c) {
+  const backend::scoped_operation named("add_constant");
   check(ctx_, a, "add_constant");
   if (c.imag() != 0.0 && ctx_.parameters().galois_generator() % 4 != 1) {
     return add_values(a, std::vector<std::complex<double>>(a.slots, c));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ckks/evaluator_detail.hpp"
+#include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/evaluator.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/rns/mod_up.hpp"
@@ -56,7 +57,7 @@ std::vector<ring::poly> relinearized(context& ctx, key_set& keys, const backend:
                                      const backend::limb_view& d1, const backend::limb_view& d2,
                                      unsigned level, unsigned target) {
   const evaluation_key& key = keys.get(relinearization_element, level);
-  const poly_pair extended = key_product(ctx, rns::mod_up(ctx.ring(), ctx.converter(), d2), key, d0, d1);
+  const poly_pair extended = switch_product(ctx, d2, key, d0, d1);
   return finish_switch(ctx, extended, level, target);
 }
 
@@ -113,6 +114,7 @@ std::pair<unsigned, std::uint32_t> common_shape(evaluator& eval, std::span<const
 }  // namespace
 
 ciphertext evaluator::multiply(const ciphertext& a, const ciphertext& b) {
+  const backend::scoped_operation named("multiply");
   check(ctx_, a, "multiply");
   check(ctx_, b, "multiply");
   require_two_parts(a, "multiply");
@@ -130,6 +132,7 @@ ciphertext evaluator::multiply(const ciphertext& a, const ciphertext& b) {
 ciphertext evaluator::square(const ciphertext& a) { return multiply(a, a); }
 
 ciphertext evaluator::dot(std::span<const ciphertext* const> a, std::span<const ciphertext* const> b) {
+  const backend::scoped_operation named("dot");
   HALOCLINE_EXPECTS(!a.empty() && a.size() == b.size(), invalid_argument, "dot: ", a.size(), " and ",
                     b.size(), " factors; expected the same positive number");
   const auto [level, slots] = common_shape(*this, a, b);
@@ -160,6 +163,7 @@ ciphertext evaluator::dot(std::span<const ciphertext* const> a, std::span<const 
 }
 
 ciphertext evaluator::relinearize(const ciphertext& a) {
+  const backend::scoped_operation named("relinearize");
   check(ctx_, a, "relinearize");
   HALOCLINE_EXPECTS(a.parts.size() == 3, invalid_argument, "relinearize: the ciphertext has ", a.parts.size(),
                     " components, expected 3 (a product in manual mode)");
@@ -172,6 +176,7 @@ ciphertext evaluator::relinearize(const ciphertext& a) {
 }
 
 ciphertext evaluator::multiply_plain(const ciphertext& a, const plaintext& p) {
+  const backend::scoped_operation named("multiply_plain");
   check(ctx_, a, "multiply_plain");
   HALOCLINE_EXPECTS(p.level == a.level, invalid_argument, "multiply_plain: the plaintext is at level ",
                     p.level, ", the ciphertext at level ", a.level, "; encode it at that level");
@@ -185,6 +190,7 @@ ciphertext evaluator::multiply_plain(const ciphertext& a, const plaintext& p) {
 }
 
 ciphertext evaluator::multiply_values(const ciphertext& a, std::span<const std::complex<double>> values) {
+  const backend::scoped_operation named("multiply_values");
   check(ctx_, a, "multiply_values");
   if (mode_ == maintenance::manual) {
     return multiply_plain(a,
@@ -196,6 +202,7 @@ ciphertext evaluator::multiply_values(const ciphertext& a, std::span<const std::
 }
 
 ciphertext evaluator::multiply_constant(const ciphertext& a, std::complex<double> c) {
+  const backend::scoped_operation named("multiply_constant");
   check(ctx_, a, "multiply_constant");
   if (is_small_integer(c) && (c.imag() == 0.0 || ctx_.parameters().galois_generator() % 4 == 1)) {
     return multiply_constant_raw(a, c, 1.0);
@@ -207,6 +214,7 @@ ciphertext evaluator::multiply_constant(const ciphertext& a, std::complex<double
 }
 
 ciphertext evaluator::multiply_constant_raw(const ciphertext& a, std::complex<double> c, double scale) {
+  const backend::scoped_operation named("multiply_constant");
   check(ctx_, a, "multiply_constant");
   if (c.imag() != 0.0 && ctx_.parameters().galois_generator() % 4 != 1) {
     // With generator 3 X^(N/2) is i in every other slot and -i between them: the constant needs a full

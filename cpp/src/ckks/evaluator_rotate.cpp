@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ckks/evaluator_detail.hpp"
+#include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/evaluator.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/rns/mod_up.hpp"
@@ -18,10 +19,9 @@ void require_rotatable(const ciphertext& a, const char* operation) {
                     " components; relinearize it first");
 }
 
-/// X -> X^element of `a`, whose second component has been decomposed into `digits`.
-ciphertext apply_galois(context& ctx, key_set& keys, const ciphertext& a, const rns::raised_digits& digits,
-                        std::uint64_t element) {
-  const poly_pair extended = key_product(ctx, digits, keys.get(element, a.level), part(a, 0));
+/// X -> X^element of `a`, where `extended` is the product of its second component with the key of the
+/// element.
+ciphertext apply_galois(context& ctx, const ciphertext& a, const poly_pair& extended, std::uint64_t element) {
   const std::vector<ring::poly> switched = finish_switch(ctx, extended, a.level, a.level);
   ciphertext result;
   result.level = a.level;
@@ -34,12 +34,19 @@ ciphertext apply_galois(context& ctx, key_set& keys, const ciphertext& a, const 
   return result;
 }
 
+/// X -> X^element of `a`, for one element only.
+ciphertext apply_galois_once(context& ctx, key_set& keys, const ciphertext& a, std::uint64_t element) {
+  const evaluation_key& key = keys.get(element, a.level);
+  return apply_galois(ctx, a, switch_product(ctx, part(a, 1), key, part(a, 0)), element);
+}
+
 }  // namespace
 
 evaluator::evaluator(context& ctx, key_set& keys, maintenance mode)
     : ctx_(ctx), keys_(keys), mode_(mode), encoder_(ctx) {}
 
 ciphertext evaluator::rotate(const ciphertext& a, std::int64_t steps) {
+  const backend::scoped_operation named("rotate");
   const std::uint64_t element = ctx_.parameters().galois_element(steps);
   ++lone_rotations_[element];
   const auto route = routes_.find(element);
@@ -49,8 +56,7 @@ ciphertext evaluator::rotate(const ciphertext& a, std::int64_t steps) {
   ciphertext result;
   for (const std::uint64_t part_element : route->second) {
     const ciphertext& source = result.parts.empty() ? a : result;
-    const rns::raised_digits digits = rns::mod_up(ctx_.ring(), ctx_.converter(), part(source, 1));
-    result = apply_galois(ctx_, keys_, source, digits, part_element);
+    result = apply_galois_once(ctx_, keys_, source, part_element);
   }
   return result;
 }
@@ -61,8 +67,10 @@ void evaluator::set_routes(key_routes routes) {
 }
 
 std::vector<ciphertext> evaluator::rotate_hoisted(const ciphertext& a, std::span<const std::int64_t> steps) {
+  const backend::scoped_operation named("rotate_many");
   check(ctx_, a, "rotate");
   require_rotatable(a, "rotate");
+  const bool shared = steps.size() > 1;
   rns::raised_digits digits;
   std::vector<ciphertext> results;
   results.reserve(steps.size());
@@ -72,20 +80,26 @@ std::vector<ciphertext> evaluator::rotate_hoisted(const ciphertext& a, std::span
       results.push_back(clone(ctx_, a));
       continue;
     }
+    if (!shared) {
+      results.push_back(apply_galois_once(ctx_, keys_, a, element));
+      continue;
+    }
     if (digits.digits.empty()) digits = rns::mod_up(ctx_.ring(), ctx_.converter(), part(a, 1));
-    results.push_back(apply_galois(ctx_, keys_, a, digits, element));
+    const poly_pair extended = key_product(ctx_, digits, keys_.get(element, a.level), part(a, 0));
+    results.push_back(apply_galois(ctx_, a, extended, element));
   }
   return results;
 }
 
 ciphertext evaluator::conjugate(const ciphertext& a) {
+  const backend::scoped_operation named("conjugate");
   check(ctx_, a, "conjugate");
   require_rotatable(a, "conjugate");
-  const rns::raised_digits digits = rns::mod_up(ctx_.ring(), ctx_.converter(), part(a, 1));
-  return apply_galois(ctx_, keys_, a, digits, ctx_.parameters().conjugation_element());
+  return apply_galois_once(ctx_, keys_, a, ctx_.parameters().conjugation_element());
 }
 
 ciphertext evaluator::inner_sum(const ciphertext& a, std::int64_t stride, std::uint32_t count) {
+  const backend::scoped_operation named("inner_sum");
   check(ctx_, a, "inner_sum");
   HALOCLINE_EXPECTS(count > 0, invalid_argument, "inner_sum: count must be positive");
   // `block` sums 2^k neighbours; the binary digits of count say which blocks make up the sum.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ckks/evaluator_detail.hpp"
+#include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/evaluator.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/ring/arith.hpp"
@@ -98,6 +99,7 @@ ciphertext divide_all(context& ctx, const ciphertext& a, window source, unsigned
 }  // namespace
 
 ciphertext evaluator::rescale(const ciphertext& a) {
+  const backend::scoped_operation named("rescale");
   check(ctx_, a, "rescale");
   require_level(a, "rescale");
   const params::parameters& parameters = ctx_.parameters();
@@ -108,6 +110,7 @@ ciphertext evaluator::rescale(const ciphertext& a) {
 }
 
 ciphertext evaluator::drop_level(const ciphertext& a, unsigned level) {
+  const backend::scoped_operation named("drop_level");
   check(ctx_, a, "drop_level");
   HALOCLINE_EXPECTS(level <= a.level, level_exhausted, "drop_level: cannot go from level ", a.level,
                     " up to level ", level);
@@ -117,6 +120,7 @@ ciphertext evaluator::drop_level(const ciphertext& a, unsigned level) {
 }
 
 ciphertext evaluator::adjust(const ciphertext& a, unsigned level, double scale) {
+  const backend::scoped_operation named("adjust");
   check(ctx_, a, "adjust");
   HALOCLINE_EXPECTS(level <= a.level, level_exhausted, "adjust: cannot go from level ", a.level,
                     " up to level ", level);

@@ -28,33 +28,43 @@ window intersect(window a, window b) {
 
 /// Digits that have primes in `chain`, with room for their limbs.
 raised_digits allocate_digits(ring::context& ring, const limb_view& source) {
-  const params::parameters& parameters = ring.parameters();
-  const window chain = source.primes;
+  const window special = ring.parameters().special_window();
   raised_digits result;
-  result.chain = chain;
+  result.chain = source.primes;
   result.source = source;
-  for (std::uint32_t j = 0; j < parameters.digit_count(); ++j) {
-    const window own = intersect(parameters.digit(j), chain);
-    if (own.count == 0) continue;
-    result.numbers.push_back(j);
-    result.runs.push_back(own);
-    result.digits.emplace_back(ring, parameters.special_window(), chain, memory::object_class::scratch,
-                               "mod_up.digit");
+  for (const digit_run& each : digits_of(ring, source.primes)) {
+    result.numbers.push_back(each.number);
+    result.runs.push_back(each.primes);
+    result.digits.emplace_back(ring, special, source.primes, memory::object_class::scratch, "mod_up.digit");
   }
   return result;
 }
 
 }  // namespace
 
+std::vector<digit_run> digits_of(const ring::context& ring, window chain) {
+  const params::parameters& parameters = ring.parameters();
+  std::vector<digit_run> result;
+  for (std::uint32_t j = 0; j < parameters.digit_count(); ++j) {
+    const window own = intersect(parameters.digit(j), chain);
+    if (own.count != 0) result.push_back({j, own});
+  }
+  return result;
+}
+
+ring::poly to_coefficients(ring::context& ring, const limb_view& source) {
+  ring::poly result =
+      ring::make_poly(ring, source.primes, memory::object_class::scratch, "mod_up.coefficients");
+  const backend::unary_job inverse{result.chain(), source};
+  ring.device().intt(ring.tables(), {&inverse, 1});
+  return result;
+}
+
 raised_digits mod_up(ring::context& ring, base_converter& converter, const limb_view& source) {
   const window chain = source.primes;
   const window special = ring.parameters().special_window();
   backend::backend& device = ring.device();
-  const ring::poly coefficients =
-      ring::make_poly(ring, chain, memory::object_class::scratch, "mod_up.coefficients");
-  const backend::unary_job inverse{coefficients.chain(), source};
-  device.intt(ring.tables(), {&inverse, 1});
-
+  const ring::poly coefficients = to_coefficients(ring, source);
   raised_digits result = allocate_digits(ring, source);
   std::vector<backend::convert_job> conversions;
   std::vector<backend::unary_job> transforms;

@@ -223,6 +223,37 @@ TEST_P(Evaluator, ManualModeLeavesMaintenanceToTheCaller) {
   EXPECT_THROW((void)eval.rotate(product, 1), invalid_argument);
 }
 
+/// Bytes of all components.
+std::vector<std::byte> bytes_of(ckks_rig& rig, const ckks::ciphertext& value) {
+  std::vector<std::byte> all;
+  for (const ring::poly& each : value.parts) {
+    const std::size_t begin = all.size();
+    all.resize(begin + each.data().size());
+    rig.ctx->device().download(std::span(all).subspan(begin), each.data(), 0);
+  }
+  return all;
+}
+
+TEST_P(Evaluator, GroupsOfPrimesGiveTheSameIntegers) {
+  const std::size_t limb = rig.ctx->tables().limb_bytes();
+  for (const unsigned level : {rig.top(), rig.top() - 1, 1U}) {
+    const ckks::ciphertext u = eval.drop_level(*x, level);
+    const ckks::ciphertext v = eval.drop_level(*y, level);
+    rig.ctx->set_cache_bytes(0);
+    const auto product = bytes_of(rig, eval.multiply(u, v));
+    const auto rotation = bytes_of(rig, eval.rotate(u, 3));
+    const auto hoisted = bytes_of(rig, eval.rotate_hoisted(u, std::vector<std::int64_t>{3, 4}).front());
+    EXPECT_EQ(rotation, hoisted);
+    // From one prime a group to all of them in one.
+    for (const std::size_t limbs : {1, 7, 20, 40, 100, 10000}) {
+      rig.ctx->set_cache_bytes(limbs * limb);
+      EXPECT_EQ(bytes_of(rig, eval.multiply(u, v)), product) << limbs;
+      EXPECT_EQ(bytes_of(rig, eval.rotate(u, 3)), rotation) << limbs;
+    }
+    rig.ctx->set_cache_bytes(0);
+  }
+}
+
 TEST_P(Evaluator, MissingKeysNameTheRotation) {
   EXPECT_THAT(message_of<missing_key>([&] { (void)eval.rotate(*x, 7); }),
               testing::AllOf(testing::HasSubstr("7"), testing::HasSubstr("rotation")));

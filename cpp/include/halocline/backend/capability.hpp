@@ -46,6 +46,8 @@ struct capability {
   std::string simd;    ///< instruction set chosen at run time, empty where meaningless
   unsigned threads = 1;
   std::size_t memory_bytes = 0;  ///< physical size of the fast tier
+  /// Cache shared by all units, where operations gain from finding their operands in it; 0 otherwise.
+  std::size_t cache_bytes = 0;
 };
 
 }  // namespace halocline::backend

@@ -13,7 +13,9 @@ namespace halocline::ckks {
 class context {
  public:
   context(params::parameters parameters, std::shared_ptr<backend::backend> device)
-      : ring_(std::move(parameters), std::move(device)), converter_(ring_) {}
+      : ring_(std::move(parameters), std::move(device)),
+        converter_(ring_),
+        cache_bytes_(ring_.device().describe().cache_bytes) {}
   context(const context&) = delete;
   context& operator=(const context&) = delete;
 
@@ -25,9 +27,16 @@ class context {
   [[nodiscard]] memory::runtime& runtime() const noexcept { return ring_.runtime(); }
   [[nodiscard]] const backend::ring_tables& tables() const noexcept { return ring_.tables(); }
 
+  /// Cache that large operations should be cut to fit; 0: they are not cut. Taken from the backend's
+  /// capability. Changes the sequence of steps, never the integers; a ghost that stands for a device needs
+  /// that device's.
+  [[nodiscard]] std::size_t cache_bytes() const noexcept { return cache_bytes_; }
+  void set_cache_bytes(std::size_t bytes) noexcept { cache_bytes_ = bytes; }
+
  private:
   ring::context ring_;
   rns::base_converter converter_;
+  std::size_t cache_bytes_;
 };
 
 /// A context of `parameters` on `device`, which no other context should share.

@@ -26,6 +26,14 @@ struct poly_pair {
                                     const backend::limb_view& plus0 = {},
                                     const backend::limb_view& plus1 = {});
 
+/// `key_product` of a polynomial that is decomposed for this key only. On devices with a cache (see
+/// `context::cache_bytes`) it goes in groups of primes small enough for the raised digits to stay in it; the
+/// integers are the same.
+/// @throws invalid_argument when the key has too few digits
+[[nodiscard]] poly_pair switch_product(context& ctx, const backend::limb_view& source,
+                                       const evaluation_key& key, const backend::limb_view& plus0 = {},
+                                       const backend::limb_view& plus1 = {});
+
 /// Divides both polynomials by P with rounding; results over the chain window of `level`.
 [[nodiscard]] poly_pair divide_by_special(context& ctx, const poly_pair& extended, unsigned level,
                                           memory::object_class cls, const char* tag);

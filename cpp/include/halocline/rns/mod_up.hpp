@@ -24,6 +24,18 @@ struct raised_digits {
   }
 };
 
+/// A key-switching digit that has primes in a chain window.
+struct digit_run {
+  std::uint32_t number;    ///< of the digit
+  backend::window primes;  ///< its primes that are in the window
+};
+
+/// The digits of a chain window, in order.
+[[nodiscard]] std::vector<digit_run> digits_of(const ring::context& ring, backend::window chain);
+
+/// Coefficients of a polynomial in NTT form.
+[[nodiscard]] ring::poly to_coefficients(ring::context& ring, const backend::limb_view& source);
+
 /// Splits `source` (NTT form, chain window of a level) into the key-switching digits of its parameters and
 /// raises each to special primes x chain: ModUp of Han and Ki, "Better bootstrapping for approximate
 /// homomorphic encryption", 2020, with centred digits. Cost for L limbs, K special primes, d digits: L

@@ -26,7 +26,7 @@ class cuda_backend final : public backend {
     const cudaDeviceProp& of = device_->properties();
     return {text(of.name, " (compute capability ", of.major, ".", of.minor, ")"),
             text("sm_", device_->architecture()), static_cast<unsigned>(of.multiProcessorCount),
-            of.totalGlobalMem};
+            of.totalGlobalMem, static_cast<std::size_t>(of.l2CacheSize)};
   }
 
  protected:
