@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backend/cuda/launcher.hpp"
+#include "backend/cuda/ntt_params.hpp"
+#include "backend/cuda/ntt_tuning.hpp"
+
+namespace halocline::backend::cuda {
+
+/// Launches the forward transforms of a parameter block whose groups, tables and log_n are set; at most
+/// `choice.polys` polynomials per group.
+template <typename WordT>
+void launch_ntt(const launcher& launch, const ntt_choice& choice, plain_ntt_params<WordT>& params);
+/// Inverse transforms.
+template <typename WordT>
+void launch_intt(const launcher& launch, const ntt_choice& choice, plain_ntt_params<WordT>& params);
+/// Forward transforms of the sources (which are overwritten unless the ring is small), combined with a.
+template <typename WordT>
+void launch_ntt_combine(const launcher& launch, const ntt_choice& choice, combine_params<WordT>& params);
+
+}  // namespace halocline::backend::cuda

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "backend/cuda/batch.hpp"
+#include "halocline/ring/modulus.hpp"
+
+/// Parameter blocks of the transforms.
+namespace halocline::backend::cuda {
+
+/// Most polynomials that share the twiddles of one block.
+inline constexpr unsigned max_ntt_polys = 4;
+/// Groups of one launch: keeps the parameter block below 4 KiB, which launches fastest.
+inline constexpr unsigned max_ntt_groups = 48;
+
+/// Up to four polynomials over the same consecutive primes. A view's pointer is that of the first limb; the
+/// following limbs are N words apart.
+template <typename WordT>
+struct ntt_group {
+  std::uint32_t prime = 0;  ///< first prime
+  std::uint32_t polys = 0;
+  const WordT* src[max_ntt_polys] = {};
+  WordT* dst[max_ntt_polys] = {};
+};
+
+/// The group of `ntt_linear_combine`: dst = factors[i].a * a + factors[i].b * ntt(src).
+template <typename WordT>
+struct combine_group : ntt_group<WordT> {
+  const WordT* a[max_ntt_polys] = {};
+  std::uint32_t factors[max_ntt_polys] = {};  ///< number of the first limb's factors
+};
+
+/// Factors of one limb with their Shoup quotients.
+template <typename WordT>
+struct combine_factors {
+  WordT a, a_quotient, b, b_quotient;
+};
+
+/// Parameters of all kernels of the production transform.
+template <typename WordT, typename GroupT>
+struct ntt_params {
+  using group_type = GroupT;
+  const ring::modulus<WordT>* moduli = nullptr;
+  const WordT* roots = nullptr;  ///< as `ring_tables::roots`
+  std::uint32_t log_n = 0;
+  std::uint32_t bits = 0;         ///< stages of this kernel
+  std::uint32_t log_columns = 0;  ///< columns kernel: neighbouring columns of a block
+  batch<GroupT, max_ntt_groups> groups{};
+
+  template <typename F>
+  void for_each_pointer(F&& f) {
+    f(moduli);
+    f(roots);
+    for (std::uint32_t g = 0; g < groups.jobs; ++g) {
+      GroupT& group = groups.items[g];
+      for (std::uint32_t p = 0; p < group.polys; ++p) {
+        f(group.src[p]);
+        f(group.dst[p]);
+        if constexpr (std::is_same_v<GroupT, combine_group<WordT>>) f(group.a[p]);
+      }
+    }
+  }
+};
+
+template <typename WordT>
+using plain_ntt_params = ntt_params<WordT, ntt_group<WordT>>;
+
+/// With the factors of all limbs of all groups.
+template <typename WordT>
+struct combine_params : ntt_params<WordT, combine_group<WordT>> {
+  static constexpr std::uint32_t max_factors = 12288 / sizeof(combine_factors<WordT>);
+  combine_factors<WordT> factors[max_factors];
+};
+
+}  // namespace halocline::backend::cuda

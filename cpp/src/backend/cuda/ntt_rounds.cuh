@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "halocline/ring/arith.hpp"
+
+/// In front of loops whose register arrays need constant indices on a device.
+#if defined(__CUDA_ARCH__)
+#define HALOCLINE_UNROLL _Pragma("unroll")
+#else
+#define HALOCLINE_UNROLL
+#endif
+
+/// Register-level parts of the transforms, for host and device: a thread holds 2^e words and runs up to e
+/// stages on them. Values stay lazily reduced: in [0, 4q) going forward, in [0, 2q) going back (Harvey).
+///
+/// Twiddles form a binary tree in `ring_tables::roots`: the butterfly group with number `node` of one stage
+/// has the groups 2 node and 2 node + 1 below it in the next stage, and entry `node` is its twiddle. So a
+/// thread whose words belong to one node finds those of j stages on in the entries (node << j) + h.
+namespace halocline::backend::cuda {
+
+#if defined(__CUDA_ARCH__)
+__device__ inline std::uint32_t mul_high(std::uint32_t a, std::uint32_t b) { return __umulhi(a, b); }
+__device__ inline std::uint64_t mul_high(std::uint64_t a, std::uint64_t b) { return __umul64hi(a, b); }
+#else
+template <typename WordT>
+HALOCLINE_HOST_DEVICE inline WordT mul_high(WordT a, WordT b) {
+  return static_cast<WordT>((static_cast<ring::double_word<WordT>>(a) * b) >> (8 * sizeof(WordT)));
+}
+#endif
+
+/// Minimum of x and x - m as unsigned words: x mod m for x < 2m.
+template <typename WordT>
+HALOCLINE_HOST_DEVICE inline WordT reduce_once(WordT x, WordT m) {
+  const WordT less = x - m;
+  return less < x ? less : x;
+}
+
+/// x * w mod q in [0, 2q), for any x.
+template <typename WordT>
+HALOCLINE_HOST_DEVICE inline WordT mul_lazy(WordT x, WordT w, WordT quotient, WordT q) {
+  return x * w - mul_high(x, quotient) * q;
+}
+
+/// Sixteen bytes of words: one memory access.
+template <typename WordT>
+struct alignas(16) chunk {
+  static constexpr unsigned words = 16 / sizeof(WordT);
+  WordT word[words];
+};
+
+/// Reads `count` consecutive words of a table; the address is a multiple of `count` words.
+template <unsigned count, typename WordT>
+HALOCLINE_HOST_DEVICE inline void read_table(WordT (&out)[count], const WordT* from) {
+  constexpr unsigned step = chunk<WordT>::words;
+  if constexpr (count >= step) {
+    HALOCLINE_UNROLL
+    for (unsigned i = 0; i < count; i += step) {
+#if defined(__CUDA_ARCH__)
+      const uint4 bits = __ldg(reinterpret_cast<const uint4*>(from + i));
+      const chunk<WordT> got = *reinterpret_cast<const chunk<WordT>*>(&bits);
+#else
+      const chunk<WordT> got = *reinterpret_cast<const chunk<WordT>*>(from + i);
+#endif
+      HALOCLINE_UNROLL
+      for (unsigned j = 0; j < step; ++j) out[i + j] = got.word[j];
+    }
+  } else {
+    HALOCLINE_UNROLL
+    for (unsigned i = 0; i < count; ++i) {
+#if defined(__CUDA_ARCH__)
+      out[i] = __ldg(from + i);
+#else
+      out[i] = from[i];
+#endif
+    }
+  }
+}
+
+/// Table of one prime and one direction.
+template <typename WordT>
+struct twiddle_table {
+  const WordT* roots;
+  const WordT* quotients;
+  WordT q;
+};
+
+/// One stage of a forward round: 2^j groups of 2^(e - j) words each.
+template <unsigned e, unsigned j, typename WordT>
+HALOCLINE_HOST_DEVICE inline void forward_stage(WordT (&x)[1U << e], const twiddle_table<WordT>& at,
+                                                std::uint32_t node) {
+  constexpr unsigned groups = 1U << j, half = 1U << (e - 1 - j);
+  const WordT q = at.q, twice = 2 * at.q;
+  WordT w[groups], quotient[groups];
+  read_table<groups>(w, at.roots + (static_cast<std::size_t>(node) << j));
+  read_table<groups>(quotient, at.quotients + (static_cast<std::size_t>(node) << j));
+  HALOCLINE_UNROLL
+  for (unsigned h = 0; h < groups; ++h) {
+    HALOCLINE_UNROLL
+    for (unsigned i = 0; i < half; ++i) {
+      WordT& low = x[2 * h * half + i];
+      WordT& high = x[2 * h * half + half + i];
+      const WordT a = reduce_once(low, twice);
+      const WordT b = mul_lazy(high, w[h], quotient[h], q);
+      low = a + b;
+      high = a + (twice - b);
+    }
+  }
+}
+
+/// One stage of an inverse round.
+template <unsigned e, unsigned j, typename WordT>
+HALOCLINE_HOST_DEVICE inline void inverse_stage(WordT (&x)[1U << e], const twiddle_table<WordT>& at,
+                                                std::uint32_t node) {
+  constexpr unsigned groups = 1U << j, half = 1U << (e - 1 - j);
+  const WordT q = at.q, twice = 2 * at.q;
+  WordT w[groups], quotient[groups];
+  read_table<groups>(w, at.roots + (static_cast<std::size_t>(node) << j));
+  read_table<groups>(quotient, at.quotients + (static_cast<std::size_t>(node) << j));
+  HALOCLINE_UNROLL
+  for (unsigned h = 0; h < groups; ++h) {
+    HALOCLINE_UNROLL
+    for (unsigned i = 0; i < half; ++i) {
+      WordT& low = x[2 * h * half + i];
+      WordT& high = x[2 * h * half + half + i];
+      const WordT a = low, b = high;
+      low = reduce_once<WordT>(a + b, twice);
+      high = mul_lazy<WordT>(a + (twice - b), w[h], quotient[h], q);
+    }
+  }
+}
+
+/// The first `stages` stages of a round of 2^e words whose group is `node`.
+template <unsigned e, unsigned stages, typename WordT>
+HALOCLINE_HOST_DEVICE inline void forward_round(WordT (&x)[1U << e], const twiddle_table<WordT>& at,
+                                                std::uint32_t node) {
+  forward_stage<e, 0>(x, at, node);
+  if constexpr (stages > 1) forward_stage<e, 1>(x, at, node);
+  if constexpr (stages > 2) forward_stage<e, 2>(x, at, node);
+  if constexpr (stages > 3) forward_stage<e, 3>(x, at, node);
+}
+
+/// Undoes `forward_round`, but for the factor 2^stages.
+template <unsigned e, unsigned stages, typename WordT>
+HALOCLINE_HOST_DEVICE inline void inverse_round(WordT (&x)[1U << e], const twiddle_table<WordT>& at,
+                                                std::uint32_t node) {
+  if constexpr (stages > 3) inverse_stage<e, 3>(x, at, node);
+  if constexpr (stages > 2) inverse_stage<e, 2>(x, at, node);
+  if constexpr (stages > 1) inverse_stage<e, 1>(x, at, node);
+  inverse_stage<e, 0>(x, at, node);
+}
+
+/// The last stage of an inverse transform, with the factor 1/N; results are fully reduced. Its twiddle times
+/// 1/N is not in the table, so the pair is made here: a quotient floor(a b 2^w / q) - k 2^w of a product is
+/// b a' + floor(b r / q) for the quotient a' of a and the rest r = a 2^w - a' q.
+template <unsigned e, typename WordT>
+HALOCLINE_HOST_DEVICE inline void last_inverse_stage(WordT (&x)[1U << e], const twiddle_table<WordT>& at) {
+  constexpr unsigned half = 1U << (e - 1);
+  const WordT q = at.q, twice = 2 * at.q;
+  WordT scale[2], quotient[2];
+  read_table<2>(scale, at.roots);
+  read_table<2>(quotient, at.quotients);
+  const WordT a = scale[1], b = scale[0];
+  const WordT rest = WordT{0} - quotient[1] * q;
+  const WordT estimate = mul_high(rest, quotient[0]);
+  const WordT more = rest * b - estimate * q >= q ? 1 : 0;
+  const WordT w = reduce_once(mul_lazy(a, b, quotient[0], q), q);
+  const WordT w_quotient = b * quotient[1] + estimate + more;
+  HALOCLINE_UNROLL
+  for (unsigned i = 0; i < half; ++i) {
+    const WordT low = x[i], high = x[half + i];
+    x[i] = reduce_once(mul_lazy<WordT>(low + high, scale[0], quotient[0], q), q);
+    x[half + i] = reduce_once(mul_lazy<WordT>(low + (twice - high), w, w_quotient, q), q);
+  }
+}
+
+}  // namespace halocline::backend::cuda

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// How the production transform is cut into blocks, per architecture.
+namespace halocline::backend::cuda {
+
+/// Shape of the kernels of one transform.
+struct ntt_choice {
+  std::uint8_t log_words;     ///< words per thread: 2^3 or 2^4
+  std::uint8_t log_columns;   ///< columns kernel: neighbouring columns per block
+  std::uint16_t row_threads;  ///< rows kernel: threads per polynomial of a block
+  std::uint8_t polys;         ///< rows kernel: polynomials that share a block and its twiddles
+};
+
+/// A row applies when all its bounds hold; the first that applies counts.
+struct ntt_tuning_row {
+  int architecture;  ///< 90: compute capability 9.0; 0: any
+  unsigned word_bits;
+  unsigned log_n_min, log_n_max;
+  std::size_t limbs_min;  ///< limbs of all polynomials of the batch, at least
+  ntt_choice choice;
+};
+
+inline constexpr ntt_tuning_row ntt_tuning[] = {
+    // Not yet measured: halocline_ntt_bench --tune compares these shapes. Predicted from registers (32-bit:
+    // 16
+    // words and 15 pairs of twiddles fit 64; 64-bit: 8 and 7 fit 80), sectors of 32 bytes, and twiddle bytes,
+    // which two polynomials per block halve.
+    {90, 32, 4, 17, 96, {4, 4, 128, 2}}, {90, 32, 4, 17, 0, {4, 4, 128, 1}},
+    {90, 64, 4, 17, 48, {3, 3, 128, 2}}, {90, 64, 4, 17, 0, {3, 3, 128, 1}},
+    {80, 32, 4, 17, 96, {4, 4, 128, 2}}, {80, 32, 4, 17, 0, {4, 4, 128, 1}},
+    {80, 64, 4, 17, 48, {3, 3, 128, 2}}, {80, 64, 4, 17, 0, {3, 3, 128, 1}},
+    {0, 32, 4, 17, 0, {4, 4, 128, 1}},   {0, 64, 4, 17, 0, {3, 3, 128, 1}},
+};
+
+/// Largest ring that one kernel transforms; larger ones take columns, then rows of 2^8 words.
+inline constexpr unsigned one_kernel_log_n = 12;
+/// Stages of the rows kernel of larger rings.
+inline constexpr unsigned row_stages = 8;
+/// Most threads of a block: with at most 128 registers each, a block always fits.
+inline constexpr unsigned most_ntt_threads = 512;
+
+/// The same shape with blocks of no more than `most_ntt_threads`.
+[[nodiscard]] constexpr ntt_choice fitted(ntt_choice choice, unsigned log_n) {
+  if (log_n <= one_kernel_log_n) {
+    choice.row_threads = static_cast<std::uint16_t>(1U << (log_n - choice.log_words));
+  } else {
+    while ((1U << (log_n - row_stages - choice.log_words + choice.log_columns)) > most_ntt_threads)
+      --choice.log_columns;
+  }
+  while (choice.polys > 1 && choice.polys * choice.row_threads > most_ntt_threads) --choice.polys;
+  return choice;
+}
+
+/// Shape for a batch.
+[[nodiscard]] constexpr ntt_choice choose_ntt(int architecture, unsigned word_bits, unsigned log_n,
+                                              std::size_t limbs) {
+  for (const ntt_tuning_row& row : ntt_tuning) {
+    if ((row.architecture == architecture || row.architecture == 0) && row.word_bits == word_bits &&
+        log_n >= row.log_n_min && log_n <= row.log_n_max && limbs >= row.limbs_min)
+      return fitted(row.choice, log_n);
+  }
+  return fitted({3, 3, 128, 1}, log_n);
+}
+
+}  // namespace halocline::backend::cuda

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GPU transforms, run on the host: every thread of every block, step by step, with the code that the
+// kernels run between two barriers.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <numeric>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "backend/cpu/scalar_ntt.hpp"
+#include "backend/cuda/ntt_groups.hpp"
+#include "backend/cuda/ntt_kernels.cuh"
+#include "backend/cuda/ntt_tuning.hpp"
+#include "halocline/params/primes.hpp"
+#include "halocline/ring/ntt_tables.hpp"
+
+namespace {
+
+using namespace halocline;
+using namespace halocline::backend::cuda;
+
+/// Polynomials of a few limbs, tables, and what the scalar kernels make of them.
+template <typename WordT>
+struct machine {
+  explicit machine(unsigned log_n, unsigned primes = 2, unsigned polys = 3) : log_n(log_n), polys(polys) {
+    const std::size_t n = std::size_t{1} << log_n;
+    for (const std::uint64_t q : params::primes_below(sizeof(WordT) == 4 ? 30 : 61, primes, 2 * n))
+      moduli.push_back(ring::make_modulus(static_cast<WordT>(q)));
+    roots.resize(4 * n * primes);
+    for (std::size_t i = 0; i < primes; ++i)
+      ring::fill_roots<WordT>(moduli[i], log_n, std::span(roots).subspan(4 * n * i, 4 * n));
+    std::mt19937_64 random(log_n);
+    for (unsigned p = 0; p < polys; ++p) {
+      std::vector<WordT> poly(n * primes);
+      for (std::size_t i = 0; i < poly.size(); ++i) {
+        // Extreme residues every now and then: they decide whether lazy values overflow.
+        const WordT q = moduli[i / n].value;
+        poly[i] = random() % 4 == 0 ? q - 1 : static_cast<WordT>(random() % q);
+      }
+      data.push_back(poly);
+    }
+  }
+
+  [[nodiscard]] std::vector<WordT> expected(const std::vector<WordT>& poly, bool inverse) const {
+    const std::size_t n = std::size_t{1} << log_n;
+    std::vector<WordT> out(poly.size());
+    for (std::size_t i = 0; i < moduli.size(); ++i) {
+      const WordT* const at = roots.data() + 4 * n * i;
+      backend::cpu::prime_tables<WordT> tables{};
+      tables.q = &moduli[i];
+      tables.log_n = log_n;
+      tables.roots = at;
+      tables.root_quotients = at + n;
+      tables.inverse_roots = at + 2 * n;
+      tables.inverse_root_quotients = at + 3 * n;
+      if (inverse) {
+        backend::cpu::scalar::intt(out.data() + n * i, poly.data() + n * i, tables);
+      } else {
+        backend::cpu::scalar::ntt(out.data() + n * i, poly.data() + n * i, tables);
+      }
+    }
+    return out;
+  }
+
+  /// All polynomials in one group, results in `results`.
+  [[nodiscard]] plain_ntt_params<WordT> params() {
+    plain_ntt_params<WordT> made;
+    made.moduli = moduli.data();
+    made.roots = roots.data();
+    made.log_n = log_n;
+    ntt_group<WordT> group;
+    results.assign(polys, std::vector<WordT>(data[0].size(), ~WordT{0}));
+    for (group.polys = 0; group.polys < polys; ++group.polys) {
+      group.src[group.polys] = data[group.polys].data();
+      group.dst[group.polys] = results[group.polys].data();
+    }
+    EXPECT_TRUE(made.groups.add(group, static_cast<std::uint32_t>(moduli.size())));
+    return made;
+  }
+
+  unsigned log_n;
+  unsigned polys;
+  std::vector<ring::modulus<WordT>> moduli;
+  std::vector<WordT> roots;
+  std::vector<std::vector<WordT>> data, results;
+};
+
+/// Threads of one block between barriers.
+template <typename WordT, unsigned e, unsigned k>
+struct block {
+  std::vector<ntt_thread<WordT, e, k>> threads;
+  std::vector<std::array<WordT, 1U << e>> x;
+
+  template <typename StepT>
+  void step(const StepT& run) {
+    for (std::size_t t = 0; t < threads.size(); ++t)
+      run(threads[t], *reinterpret_cast<WordT(*)[1U << e]>(x[t].data()));
+  }
+};
+
+/// Calls `run(place, block number)` for all limbs of the launch.
+template <bool inverse, typename WordT, typename RunT>
+void for_each_limb(const plain_ntt_params<WordT>& params, const RunT& run) {
+  for (std::uint32_t limb = 0; limb < params.groups.limbs; ++limb) {
+    for (std::uint32_t poly = 0; poly < params.groups.items[params.groups.find(limb)].polys; ++poly)
+      run(find_limb<inverse>(params, limb, poly));
+  }
+}
+
+template <unsigned e, unsigned k, bool inverse, typename WordT>
+void run_columns(plain_ntt_params<WordT>& params, const ntt_choice& choice) {
+  params.bits = params.log_n - row_stages;
+  params.log_columns = choice.log_columns;
+  const unsigned threads = 1U << (params.bits - e + choice.log_columns);
+  std::vector<WordT> shared(((1U << params.bits) + (1U << (params.bits - e))) << choice.log_columns);
+  for_each_limb<inverse>(params, [&](ntt_place<WordT> place) {
+    if (inverse) place.src = place.dst;
+    for (std::uint32_t b = 0; b < 1U << (row_stages - choice.log_columns); ++b) {
+      block<WordT, e, k> on;
+      for (unsigned t = 0; t < threads; ++t)
+        on.threads.push_back(column_thread<e, k>(params, place, b, t, shared.data()));
+      on.x.resize(threads);
+      const unsigned rounds = on.threads[0].rounds();
+      if (inverse) on.step([&](const auto& each, auto& x) { each.load(rounds - 1, x); });
+      for (unsigned s = 0; s < rounds; ++s) {
+        on.step([&](const auto& each, auto& x) {
+          if constexpr (inverse) {
+            each.template inverse_step<true>(s, x);
+          } else {
+            each.forward_step(s, x);
+          }
+        });
+      }
+      on.step([&](const auto& each, auto& x) { each.store(inverse ? 0 : rounds - 1, x); });
+    }
+  });
+}
+
+/// Steps of one block of the rows kernel.
+template <bool inverse, bool last, unsigned e, unsigned k, typename WordT>
+void run_row_block(block<WordT, e, k>& on, WordT q) {
+  const unsigned rounds = on.threads[0].rounds();
+  if (inverse) {
+    on.step([](const auto& each, auto&) { each.load_chunks(); });
+    on.step([](const auto& each, auto& x) { each.get_neighbours(x); });
+  }
+  for (unsigned s = 0; s < rounds; ++s) {
+    on.step([&](const auto& each, auto& x) {
+      if constexpr (inverse) {
+        each.template inverse_step<last>(s, x);
+      } else {
+        each.forward_step(s, x);
+      }
+    });
+  }
+  if (inverse) {
+    on.step([](const auto& each, auto& x) { each.store(0, x); });
+    return;
+  }
+  on.step([](const auto& each, auto& x) { each.put_neighbours(x); });
+  on.step([&](const auto& each, auto&) {
+    each.store_chunks([&](std::uint32_t, const chunk<WordT>& got) { return reduce_chunk(got, q); });
+  });
+}
+
+template <unsigned e, unsigned k, bool inverse, typename WordT>
+void run_rows(plain_ntt_params<WordT>& params, const ntt_choice& choice) {
+  const bool alone = params.log_n <= one_kernel_log_n;
+  params.bits = alone ? params.log_n : row_stages;
+  const unsigned team = 1U << (params.bits - e);
+  const unsigned rows = alone ? 1U : std::max(1U, choice.row_threads / team);
+  std::vector<chunk<WordT>> shared(rows * exchange_words(params.bits, e) / chunk<WordT>::words);
+  for_each_limb<inverse>(params, [&](ntt_place<WordT> place) {
+    if (!inverse && !alone) place.src = place.dst;
+    for (std::uint32_t first = 0; first < 1U << (params.log_n - params.bits); first += rows) {
+      block<WordT, e, k> on;
+      for (unsigned t = 0; t < team * rows; ++t)
+        on.threads.push_back(row_thread<e, k>(params, place, first, t, shared[0].word));
+      on.x.resize(on.threads.size());
+      run_row_block<inverse, k == 0>(on, place.at.q);
+    }
+  });
+}
+
+template <unsigned e, bool inverse, typename WordT>
+void transform(plain_ntt_params<WordT>& params, ntt_choice choice) {
+  choice = fitted(choice, params.log_n);
+  if (params.log_n <= one_kernel_log_n) {
+    run_rows<e, 0, inverse>(params, choice);
+  } else if (inverse) {
+    run_rows<e, row_stages, inverse>(params, choice);
+    params.log_n == 16 ? run_columns<e, 8, inverse>(params, choice)
+                       : run_columns<e, 0, inverse>(params, choice);
+  } else {
+    params.log_n == 16 ? run_columns<e, 8, inverse>(params, choice)
+                       : run_columns<e, 0, inverse>(params, choice);
+    run_rows<e, row_stages, inverse>(params, choice);
+  }
+}
+
+template <typename WordT, unsigned e>
+void expect_cpu_integers(unsigned log_n, const ntt_choice& choice, unsigned primes = 2, unsigned polys = 3) {
+  machine<WordT> on(log_n, primes, polys);
+  auto params = on.params();
+  transform<e, false>(params, choice);
+  for (unsigned p = 0; p < on.polys; ++p) {
+    EXPECT_EQ(on.results[p], on.expected(on.data[p], false)) << "forward, N = 2^" << log_n;
+  }
+  params = on.params();
+  transform<e, true>(params, choice);
+  for (unsigned p = 0; p < on.polys; ++p) {
+    EXPECT_EQ(on.results[p], on.expected(on.data[p], true)) << "inverse, N = 2^" << log_n;
+  }
+}
+
+TEST(CudaNtt, SixteenWordsPerThreadEqualTheScalarKernels) {
+  for (unsigned log_n = 4; log_n <= 14; ++log_n) {
+    expect_cpu_integers<std::uint32_t, 4>(log_n, {4, 4, 128, 2});
+    expect_cpu_integers<std::uint64_t, 4>(log_n, {4, 3, 64, 1});
+  }
+}
+
+TEST(CudaNtt, EightWordsPerThreadEqualTheScalarKernels) {
+  for (unsigned log_n = 4; log_n <= 14; ++log_n) {
+    expect_cpu_integers<std::uint32_t, 3>(log_n, {3, 5, 128, 2});
+    expect_cpu_integers<std::uint64_t, 3>(log_n, {3, 3, 128, 1});
+  }
+}
+
+TEST(CudaNtt, LargestRings) {
+  expect_cpu_integers<std::uint32_t, 4>(16, {4, 4, 128, 1}, 1, 1);
+  expect_cpu_integers<std::uint64_t, 3>(16, {3, 3, 128, 1}, 1, 1);
+  expect_cpu_integers<std::uint64_t, 4>(17, {4, 4, 128, 1}, 1, 1);
+}
+
+TEST(CudaNtt, InPlace) {
+  machine<std::uint32_t> on(13, 1, 1);
+  auto params = on.params();
+  const auto want = on.expected(on.data[0], false);
+  params.groups.items[0].dst[0] = on.data[0].data();
+  transform<4, false>(params, {4, 4, 128, 1});
+  EXPECT_EQ(on.data[0], want);
+}
+
+TEST(CudaNtt, CombinationIsFullyReduced) {
+  const auto q = ring::make_modulus(params::primes_below(61, 1, 1 << 14)[0]);
+  const std::uint64_t a = q.value - 1, b = q.value - 2;
+  const combine_factors<std::uint64_t> factors{a, ring::shoup_quotient(a, q), b, ring::shoup_quotient(b, q)};
+  const chunk<std::uint64_t> left{{q.value - 1, 0}}, lazy{{4 * q.value - 1, 3}};
+  const auto got = combine_chunk(left, lazy, factors, q.value);
+  for (unsigned i = 0; i < 2; ++i) {
+    EXPECT_EQ(got.word[i], ring::add_mod(ring::mul_mod(left.word[i], a, q),
+                                         ring::mul_mod(lazy.word[i] % q.value, b, q), q));
+  }
+}
+
+TEST(CudaNtt, ShapesFitOneBlock) {
+  for (const ntt_tuning_row& row : ntt_tuning) {
+    for (unsigned log_n = 4; log_n <= 17; ++log_n) {
+      const ntt_choice choice = fitted(row.choice, log_n);
+      EXPECT_LE(choice.polys * choice.row_threads, most_ntt_threads);
+      EXPECT_GE(choice.polys, 1);
+      EXPECT_LE(choice.polys, max_ntt_polys);
+      if (log_n > one_kernel_log_n) {
+        EXPECT_LE(1U << (log_n - row_stages - choice.log_words + choice.log_columns), most_ntt_threads);
+      }
+    }
+  }
+}
+
+TEST(CudaNtt, GroupsVisitEveryLimbOnce) {
+  using backend::window;
+  std::mt19937 random(1);
+  for (unsigned most = 1; most <= 4; ++most) {
+    std::vector<window> windows{{0, 0}};
+    for (int i = 0; i < 40; ++i)
+      windows.push_back(
+          {static_cast<std::uint32_t>(random() % 20), static_cast<std::uint32_t>(random() % 9)});
+    std::vector<std::array<int, 32>> seen(windows.size());
+    for_each_prime_group(windows, most, [&](window primes, std::span<const std::uint32_t> members) {
+      ASSERT_LE(members.size(), most);
+      ASSERT_FALSE(members.empty());
+      for (const std::uint32_t m : members) {
+        for (std::uint32_t i = primes.first; i < primes.end(); ++i) ++seen[m].at(i);
+      }
+    });
+    for (std::size_t m = 0; m < windows.size(); ++m) {
+      for (std::uint32_t i = 0; i < 32; ++i) EXPECT_EQ(seen[m][i], windows[m].contains(i) ? 1 : 0);
+    }
+  }
+}
+
+}  // namespace
