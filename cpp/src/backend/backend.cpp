@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "backend/operand_list.hpp"
+#include "backend/profiler.hpp"
 
 namespace halocline::backend {
 namespace {
@@ -97,6 +98,24 @@ void collect(operand_list& list, const convert_job& job) {
 backend::backend(std::shared_ptr<memory::runtime> runtime) : runtime_(std::move(runtime)) {}
 backend::~backend() = default;
 
+void backend::start_profile() {
+  HALOCLINE_EXPECTS(profiler_ == nullptr, invalid_argument, "profile: one is being made on '", name(),
+                    "' already; end it first");
+  profiler_ = make_profiler();
+}
+
+profile backend::stop_profile() {
+  HALOCLINE_EXPECTS(profiler_ != nullptr, invalid_argument, "profile: none is being made on '", name(),
+                    "'; start one first");
+  end_profiler();
+  const std::unique_ptr<profiler> ended = std::move(profiler_);
+  profile result = ended->finish();
+  result.device = name();
+  return result;
+}
+
+std::unique_ptr<profiler> backend::make_profiler() { return make_host_profiler(); }
+
 void backend::require(op_kind op, const ring_tables& ring) const {
   HALOCLINE_EXPECTS(supports(op, ring.word_bits), device_error, "backend '", name(), "' has no ",
                     to_string(op), " for ", ring.word_bits, "-bit words");
@@ -113,7 +132,9 @@ void backend::require(op_kind op, const ring_tables& ring) const {
       collect(list, job);                                                                           \
       TABLES;                                                                                       \
     }                                                                                               \
-    do_##OPERATION(ring, jobs, list.acquire(*runtime_, stream), stream);                            \
+    const memory::access at = list.acquire(*runtime_, stream);                                      \
+    const timed_step timed(profiler_.get(), op_kind::OPERATION);                                    \
+    do_##OPERATION(ring, jobs, at, stream);                                                         \
   }
 
 HALOCLINE_LIMB_OPERATION(ntt, unary_job, list.read_moduli(job.dst.primes); list.read_roots(job.dst.primes))
@@ -145,7 +166,9 @@ void backend::automorphism(const ring_tables& ring, std::span<const automorphism
     list.read_bytes(job.permutation, 0, ring.n() * sizeof(std::uint32_t));
     list.write(job.dst);
   }
-  do_automorphism(ring, jobs, list.acquire(*runtime_, stream), stream);
+  const memory::access at = list.acquire(*runtime_, stream);
+  const timed_step timed(profiler_.get(), op_kind::automorphism);
+  do_automorphism(ring, jobs, at, stream);
 }
 
 void backend::key_multiply_accumulate(const ring_tables& ring, std::span<const key_job> jobs,
@@ -179,7 +202,9 @@ void backend::key_multiply_accumulate(const ring_tables& ring, std::span<const k
     list.write(job.dst0);
     list.write(job.dst1);
   }
-  do_key_multiply_accumulate(ring, jobs, list.acquire(*runtime_, stream), stream);
+  const memory::access at = list.acquire(*runtime_, stream);
+  const timed_step timed(profiler_.get(), op_kind::key_multiply_accumulate);
+  do_key_multiply_accumulate(ring, jobs, at, stream);
 }
 
 void backend::encode_expand(const ring_tables& ring, std::span<const encode_job> jobs, stream_view stream) {
@@ -193,7 +218,9 @@ void backend::encode_expand(const ring_tables& ring, std::span<const encode_job>
     list.read_moduli(job.dst.primes);
     list.write(job.dst);
   }
-  do_encode_expand(ring, jobs, list.acquire(*runtime_, stream), stream);
+  const memory::access at = list.acquire(*runtime_, stream);
+  const timed_step timed(profiler_.get(), op_kind::encode_expand);
+  do_encode_expand(ring, jobs, at, stream);
 }
 
 void backend::sample_uniform(const ring_tables& ring, std::span<const uniform_job> jobs, stream_view stream) {
@@ -204,7 +231,9 @@ void backend::sample_uniform(const ring_tables& ring, std::span<const uniform_jo
     list.read_moduli(job.dst.primes);
     list.write(job.dst);
   }
-  do_sample_uniform(ring, jobs, list.acquire(*runtime_, stream), stream);
+  const memory::access at = list.acquire(*runtime_, stream);
+  const timed_step timed(profiler_.get(), op_kind::sample_uniform);
+  do_sample_uniform(ring, jobs, at, stream);
 }
 
 void backend::copy(const ring_tables& ring, std::span<const unary_job> jobs, stream_view stream) {
@@ -212,7 +241,9 @@ void backend::copy(const ring_tables& ring, std::span<const unary_job> jobs, str
   require(op_kind::copy, ring);
   operand_list list(ring, to_string(op_kind::copy));
   for (const unary_job& job : jobs) collect(list, job);
-  do_copy(ring, jobs, list.acquire(*runtime_, stream), stream);
+  const memory::access at = list.acquire(*runtime_, stream);
+  const timed_step timed(profiler_.get(), op_kind::copy);
+  do_copy(ring, jobs, at, stream);
 }
 
 void backend::set_zero(const ring_tables& ring, std::span<const limb_view> views, stream_view stream) {
@@ -220,13 +251,16 @@ void backend::set_zero(const ring_tables& ring, std::span<const limb_view> views
   require(op_kind::set_zero, ring);
   operand_list list(ring, to_string(op_kind::set_zero));
   for (const limb_view& view : views) list.write(view);
-  do_set_zero(ring, views, list.acquire(*runtime_, stream), stream);
+  const memory::access at = list.acquire(*runtime_, stream);
+  const timed_step timed(profiler_.get(), op_kind::set_zero);
+  do_set_zero(ring, views, at, stream);
 }
 
 void backend::upload(const memory::buffer& dst, std::size_t offset, std::span<const std::byte> src,
                      stream_view stream) {
   const memory::operand target{&dst, offset, src.size()};
   const memory::access at = runtime_->acquire({}, {&target, 1}, to_string(op_kind::upload), stream);
+  const timed_step timed(profiler_.get(), op_kind::upload);
   do_upload(at.pointer(dst, offset), src, stream);
 }
 
@@ -234,6 +268,7 @@ void backend::download(std::span<std::byte> dst, const memory::buffer& src, std:
                        stream_view stream) {
   const memory::operand source{&src, offset, dst.size()};
   const memory::access at = runtime_->acquire({&source, 1}, {}, to_string(op_kind::download), stream);
+  const timed_step timed(profiler_.get(), op_kind::download);
   do_download(dst, at.pointer(src, offset), stream);
 }
 

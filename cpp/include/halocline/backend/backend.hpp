@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,10 +10,14 @@
 
 #include "halocline/backend/capability.hpp"
 #include "halocline/backend/descriptors.hpp"
+#include "halocline/backend/graph_statistics.hpp"
+#include "halocline/backend/profile.hpp"
 #include "halocline/core/stream_view.hpp"
 #include "halocline/memory/runtime.hpp"
 
 namespace halocline::backend {
+
+class profiler;
 
 /// Executes ring-level operations on batches of limbs. The public functions check the batch, acquire its
 /// buffers from the memory runtime as one step, and hand it to the backend's kernels; nothing else in the
@@ -36,6 +41,25 @@ class backend {
   [[nodiscard]] virtual capability describe() const = 0;
   [[nodiscard]] memory::runtime& runtime() const noexcept { return *runtime_; }
   [[nodiscard]] const std::shared_ptr<memory::runtime>& runtime_handle() const noexcept { return runtime_; }
+
+  /// Begins a program: operations that are likely to come again in the same order. A backend may put kernels
+  /// off until the program ends or something needs them, and launch those that it knows as one graph; results
+  /// never depend on that. Programs with the same `key` are expected to look alike; one within another is a
+  /// part of it. See `program_scope`.
+  virtual void begin_program(std::uint64_t key) { (void)key; }
+  /// Ends what the last `begin_program` began. @throws device_error when a kernel could not be launched
+  virtual void end_program() {}
+  /// Whether `begin_program` does anything here, and whether it shall.
+  [[nodiscard]] virtual bool makes_graphs() const noexcept { return false; }
+  virtual void use_graphs(bool wanted) { (void)wanted; }
+  [[nodiscard]] virtual graph_statistics graphs() const { return {}; }
+  /// Calls of this process to the device's driver that may wait.
+  [[nodiscard]] virtual driver_counters driver_calls() const { return {}; }
+
+  /// Begins to time operations, by kernels where there is a device. Not while a profile is being made.
+  void start_profile();
+  /// Ends it. Waits for a device.
+  [[nodiscard]] profile stop_profile();
 
   /// Forward negacyclic NTT: coefficients in natural order to evaluations at psi^(2 bitrev(j) + 1) in entry
   /// j.
@@ -71,6 +95,11 @@ class backend {
                 stream_view stream = {});
 
  protected:
+  [[nodiscard]] virtual std::unique_ptr<profiler> make_profiler();
+  [[nodiscard]] profiler* active_profiler() const noexcept { return profiler_.get(); }
+  /// The active profiler is about to go.
+  virtual void end_profiler() noexcept {}
+
   // Kernels of one backend. Batches are checked and their buffers are resident while `at` lives.
   virtual void do_ntt(const ring_tables&, std::span<const unary_job>, const memory::access& at,
                       stream_view) = 0;
@@ -118,6 +147,7 @@ class backend {
  private:
   void require(op_kind op, const ring_tables& ring) const;
   std::shared_ptr<memory::runtime> runtime_;
+  std::unique_ptr<profiler> profiler_;
 };
 
 }  // namespace halocline::backend

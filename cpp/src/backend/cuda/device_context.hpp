@@ -42,8 +42,8 @@ class device_context {
   /// Blocks until everything on the compute stream is done, launches that were put off included.
   void wait() const;
   /// Whether kernels are put off at present, to be launched as one graph. Blocks that are freed meanwhile may
-  /// still be used by kernels that have not been launched: keep them (`graph::deferred_blocks`), hand them out
-  /// again if wanted, and call `flush` before they go back to the driver.
+  /// still be used by kernels that have not been launched: keep them (`graph::deferred_blocks`), hand them
+  /// out again if wanted, and call `flush` before they go back to the driver.
   [[nodiscard]] bool is_recording() const noexcept;
   /// Launches what was put off. Call it before anything but `launcher` puts work on the compute stream,
   /// records an event there or frees memory.
