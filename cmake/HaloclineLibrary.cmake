@@ -25,6 +25,10 @@ else()
   message(STATUS "No liburing: the file tier uses threads")
 endif()
 
+# Doubles that must be equal on every device: no fused multiply-add, which rounds differently.
+file(GLOB halocline_exact_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/src/backend/cpu/client_*.cpp")
+set_source_files_properties(${halocline_exact_sources} PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+
 # Version and commit reach exactly one source file, so that a commit recompiles one file. CMake runs again
 # when the commit changes, because the reflog is a configure dependency.
 set(halocline_commit "unknown")

@@ -21,6 +21,10 @@ class operand_list {
     reads_.push_back({data, offset, bytes});
   }
 
+  void write_bytes(const memory::buffer* data, std::size_t offset, std::size_t bytes) {
+    writes_.push_back({data, offset, bytes});
+  }
+
   /// Requires that `view` spans the primes of `reference`.
   void same_primes(const limb_view& view, const limb_view& reference) const {
     HALOCLINE_EXPECTS(view.primes == reference.primes, invalid_argument, op_, ": operands span primes [",

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "halocline/backend/capability.hpp"
+#include "halocline/backend/client_jobs.hpp"
 #include "halocline/backend/descriptors.hpp"
 #include "halocline/backend/graph_statistics.hpp"
 #include "halocline/backend/profile.hpp"
@@ -85,6 +86,10 @@ class backend {
                                stream_view stream = {});
   void encode_expand(const ring_tables& ring, std::span<const encode_job> jobs, stream_view stream = {});
   void sample_uniform(const ring_tables& ring, std::span<const uniform_job> jobs, stream_view stream = {});
+  void sample_small(const ring_tables& ring, std::span<const small_job> jobs, stream_view stream = {});
+  void slot_transform(const ring_tables& ring, std::span<const slot_job> jobs, stream_view stream = {});
+  void round_coefficients(const ring_tables& ring, std::span<const round_job> jobs, stream_view stream = {});
+  void lift(const ring_tables& ring, std::span<const lift_job> jobs, stream_view stream = {});
   void copy(const ring_tables& ring, std::span<const unary_job> jobs, stream_view stream = {});
   void set_zero(const ring_tables& ring, std::span<const limb_view> views, stream_view stream = {});
   /// Copies host bytes into a buffer and waits until the source may be re-used.
@@ -137,6 +142,14 @@ class backend {
                                 stream_view) = 0;
   virtual void do_sample_uniform(const ring_tables&, std::span<const uniform_job>, const memory::access& at,
                                  stream_view) = 0;
+  virtual void do_sample_small(const ring_tables&, std::span<const small_job>, const memory::access& at,
+                               stream_view) = 0;
+  virtual void do_slot_transform(const ring_tables&, std::span<const slot_job>, const memory::access& at,
+                                 stream_view) = 0;
+  virtual void do_round_coefficients(const ring_tables&, std::span<const round_job>, const memory::access& at,
+                                     stream_view) = 0;
+  virtual void do_lift(const ring_tables&, std::span<const lift_job>, const memory::access& at,
+                       stream_view) = 0;
   virtual void do_copy(const ring_tables&, std::span<const unary_job>, const memory::access& at,
                        stream_view) = 0;
   virtual void do_set_zero(const ring_tables&, std::span<const limb_view>, const memory::access& at,

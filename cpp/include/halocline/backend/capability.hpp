@@ -28,6 +28,10 @@ enum class op_kind : std::uint8_t {
   key_multiply_accumulate,
   encode_expand,
   sample_uniform,
+  sample_small,
+  slot_transform,
+  round_coefficients,
+  lift,
   copy,
   set_zero,
   upload,
@@ -35,7 +39,7 @@ enum class op_kind : std::uint8_t {
 };
 
 /// Number of values of `op_kind`.
-inline constexpr std::size_t op_kind_count = 22;
+inline constexpr std::size_t op_kind_count = 26;
 
 /// Name of an operation as in the interface and in traces.
 [[nodiscard]] std::string_view to_string(op_kind op) noexcept;

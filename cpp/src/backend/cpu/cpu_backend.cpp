@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "backend/cpu/client_kernels.hpp"
 #include "backend/cpu/executor.hpp"
 #include "backend/cpu/kernel_set.hpp"
 #include "halocline/core/expects.hpp"
@@ -25,7 +26,8 @@ class cpu_backend final : public backend {
       : backend(std::move(runtime)),
         pool_(threads != 0 ? threads : std::max(1U, std::thread::hardware_concurrency())),
         kernels32_(scalar ? cpu::scalar_kernels<std::uint32_t>() : cpu::simd_kernels<std::uint32_t>()),
-        kernels64_(scalar ? cpu::scalar_kernels<std::uint64_t>() : cpu::simd_kernels<std::uint64_t>()) {}
+        kernels64_(scalar ? cpu::scalar_kernels<std::uint64_t>() : cpu::simd_kernels<std::uint64_t>()),
+        scalar_(scalar) {}
 
   [[nodiscard]] std::string_view name() const noexcept override { return "cpu"; }
   [[nodiscard]] bool supports(op_kind, unsigned word_bits) const noexcept override {
@@ -113,6 +115,23 @@ class cpu_backend final : public backend {
                          stream_view) override {
     run(ring, at, [&](const auto& on, const auto&) { on.run_sample_uniform(jobs); });
   }
+  void do_sample_small(const ring_tables& ring, std::span<const small_job> jobs, const memory::access& at,
+                       stream_view) override {
+    cpu::run_sample_small({pool_, ring, at, scalar_}, jobs);
+  }
+  void do_slot_transform(const ring_tables& ring, std::span<const slot_job> jobs, const memory::access& at,
+                         stream_view) override {
+    cpu::run_slot_transform({pool_, ring, at, scalar_}, jobs);
+  }
+  void do_round_coefficients(const ring_tables& ring, std::span<const round_job> jobs,
+                             const memory::access& at, stream_view) override {
+    cpu::run_round_coefficients({pool_, ring, at, scalar_}, jobs);
+  }
+  void do_lift(const ring_tables& ring, std::span<const lift_job> jobs, const memory::access& at,
+               stream_view) override {
+    const cpu::client_site site{pool_, ring, at, scalar_};
+    ring.word_bits == 32 ? cpu::run_lift<std::uint32_t>(site, jobs) : cpu::run_lift<std::uint64_t>(site, jobs);
+  }
   void do_copy(const ring_tables& ring, std::span<const unary_job> jobs, const memory::access& at,
                stream_view) override {
     run(ring, at, [&](const auto& on, const auto&) { on.run_copy(jobs); });
@@ -142,6 +161,7 @@ class cpu_backend final : public backend {
   mutable cpu::worker_pool pool_;
   kernel_set<std::uint32_t> kernels32_;
   kernel_set<std::uint64_t> kernels64_;
+  bool scalar_;
 };
 
 }  // namespace

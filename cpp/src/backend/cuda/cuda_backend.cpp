@@ -103,6 +103,22 @@ class cuda_backend final : public backend {
                          stream_view) override {
     run(op_kind::sample_uniform, ring, at, [&](const auto& on) { on.sample_uniform(jobs); });
   }
+  void do_sample_small(const ring_tables& ring, std::span<const small_job> jobs, const memory::access& at,
+                       stream_view) override {
+    run(op_kind::sample_small, ring, at, [&](const auto& on) { on.sample_small(jobs); });
+  }
+  void do_slot_transform(const ring_tables& ring, std::span<const slot_job> jobs, const memory::access& at,
+                         stream_view) override {
+    run(op_kind::slot_transform, ring, at, [&](const auto& on) { on.slot_transform(jobs); });
+  }
+  void do_round_coefficients(const ring_tables& ring, std::span<const round_job> jobs,
+                             const memory::access& at, stream_view) override {
+    run(op_kind::round_coefficients, ring, at, [&](const auto& on) { on.round_coefficients(jobs); });
+  }
+  void do_lift(const ring_tables& ring, std::span<const lift_job> jobs, const memory::access& at,
+               stream_view) override {
+    run(op_kind::lift, ring, at, [&](const auto& on) { on.lift(jobs); });
+  }
   void do_copy(const ring_tables& ring, std::span<const unary_job> jobs, const memory::access& at,
                stream_view) override {
     run(op_kind::copy, ring, at, [&](const auto& on) { on.copy(jobs); });

@@ -7,7 +7,7 @@
 #include "backend/cuda/launcher.hpp"
 #include "backend/cuda/resolve.hpp"
 #include "halocline/backend/capability.hpp"
-#include "halocline/backend/descriptors.hpp"
+#include "halocline/backend/client_jobs.hpp"
 
 namespace halocline::backend::cuda {
 
@@ -45,6 +45,12 @@ class executor {
 
   // exec_key.cu
   void key_multiply_accumulate(std::span<const key_job> jobs) const;
+
+  // exec_client.cu, exec_slots.cu
+  void sample_small(std::span<const small_job> jobs) const;
+  void round_coefficients(std::span<const round_job> jobs) const;
+  void lift(std::span<const lift_job> jobs) const;
+  void slot_transform(std::span<const slot_job> jobs) const;
 
   // exec_sample.cu
   void encode_expand(std::span<const encode_job> jobs) const;

@@ -47,6 +47,13 @@ class ghost_backend final : public backend {
                         stream_view) override {}
   void do_sample_uniform(const ring_tables&, std::span<const uniform_job>, const memory::access&,
                          stream_view) override {}
+  void do_sample_small(const ring_tables&, std::span<const small_job>, const memory::access&,
+                       stream_view) override {}
+  void do_slot_transform(const ring_tables&, std::span<const slot_job>, const memory::access&,
+                         stream_view) override {}
+  void do_round_coefficients(const ring_tables&, std::span<const round_job>, const memory::access&,
+                             stream_view) override {}
+  void do_lift(const ring_tables&, std::span<const lift_job>, const memory::access&, stream_view) override {}
   void do_copy(const ring_tables&, std::span<const unary_job>, const memory::access&, stream_view) override {}
   void do_set_zero(const ring_tables&, std::span<const limb_view>, const memory::access&,
                    stream_view) override {}

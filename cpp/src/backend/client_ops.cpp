@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks and operands of the operations that client_jobs.hpp describes.
+#include <bit>
+
+#include "backend/operand_list.hpp"
+#include "halocline/backend/backend.hpp"
+#include "halocline/ring/coefficient_math.hpp"
+
+namespace halocline::backend {
+namespace {
+
+void collect(operand_list& list, const ring_tables& ring, const small_job& job) {
+  list.read_bytes(job.seed, 0, seed_bytes{}.size());
+  if (job.table != nullptr) list.read_bytes(job.table, 0, job.table->size());
+  list.write_bytes(job.dst, 0, ring.n() * sizeof(std::int64_t));
+}
+
+void collect(operand_list& list, const ring_tables& ring, const slot_job& job) {
+  const std::size_t slots = std::size_t{1} << job.log_slots;
+  HALOCLINE_EXPECTS(2 * slots <= ring.n() && job.count <= slots, invalid_argument,
+                    "slot_transform: ", job.count, " of ", slots, " slots; expected at most ", ring.n() / 2);
+  list.read_bytes(job.table, 0, ring::slot_table_bytes(job.log_slots));
+  const std::size_t values = job.count * sizeof(ring::fft_point);
+  const std::size_t coefficients = 2 * slots * sizeof(double);
+  if (job.direction == slot_direction::to_coefficients) {
+    list.read_bytes(job.slots, 0, values);
+  } else {
+    HALOCLINE_EXPECTS(job.count == slots, invalid_argument, "slot_transform: room for ", job.count, " of ",
+                      slots, " slots");
+    list.read_bytes(job.coefficients, 0, coefficients);
+    list.write_bytes(job.slots, 0, values);
+  }
+  list.write_bytes(job.coefficients, 0, coefficients);
+}
+
+void collect(operand_list& list, const ring_tables& ring, const round_job& job) {
+  HALOCLINE_EXPECTS(std::has_single_bit(job.count) && job.count <= ring.n(), invalid_argument,
+                    "round_coefficients: ", job.count, " coefficients; expected a power of two up to ",
+                    ring.n());
+  HALOCLINE_EXPECTS(job.words == 1 || job.words == 2, invalid_argument, "round_coefficients: ", job.words,
+                    " words per coefficient; expected 1 or 2");
+  list.read_bytes(job.src, 0, job.count * sizeof(double));
+  if (job.dst != nullptr) list.write_bytes(job.dst, 0, ring.n() * job.words * sizeof(std::uint64_t));
+  if (job.largest != nullptr) list.write_bytes(job.largest, 0, sizeof(double));
+}
+
+void collect(operand_list& list, const ring_tables& ring, const lift_job& job) {
+  HALOCLINE_EXPECTS(job.count > 0 && std::size_t{job.count} * job.stride <= ring.n(), invalid_argument,
+                    "lift: ", job.count, " coefficients in steps of ", job.stride, " of a ring of degree ",
+                    ring.n());
+  const std::size_t entries = ring::elimination_offset(job.src.primes.count);
+  HALOCLINE_EXPECTS((job.table != nullptr ? job.table->size() : 0) == 3 * entries * ring.word_bytes(),
+                    invalid_argument, "lift: the table does not have ", entries, " entries for ",
+                    job.src.primes.count, " primes");
+  list.read_moduli(job.src.primes);
+  list.read(job.src);
+  if (job.table != nullptr) list.read_bytes(job.table, 0, job.table->size());
+  list.write(job.src);
+  list.write_bytes(job.dst, 0, job.count * sizeof(double));
+  if (job.overflow != nullptr) list.write_bytes(job.overflow, 0, sizeof(std::uint64_t));
+}
+
+}  // namespace
+
+#define HALOCLINE_CLIENT_OPERATION(OPERATION, JOB)                                                  \
+  void backend::OPERATION(const ring_tables& ring, std::span<const JOB> jobs, stream_view stream) { \
+    if (jobs.empty()) return;                                                                       \
+    require(op_kind::OPERATION, ring);                                                              \
+    operand_list list(ring, to_string(op_kind::OPERATION));                                         \
+    for (const JOB& job : jobs) collect(list, ring, job);                                           \
+    do_##OPERATION(ring, jobs, list.acquire(*runtime_, stream), stream);                            \
+  }
+
+HALOCLINE_CLIENT_OPERATION(sample_small, small_job)
+HALOCLINE_CLIENT_OPERATION(slot_transform, slot_job)
+HALOCLINE_CLIENT_OPERATION(round_coefficients, round_job)
+HALOCLINE_CLIENT_OPERATION(lift, lift_job)
+
+#undef HALOCLINE_CLIENT_OPERATION
+
+}  // namespace halocline::backend

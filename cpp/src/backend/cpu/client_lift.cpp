@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include "backend/cpu/client_kernels.hpp"
+#include "backend/cpu/parallel.hpp"
+#include "backend/cpu/resolve.hpp"
+
+namespace halocline::backend::cpu {
+namespace {
+
+/// Coefficients that are lifted together; their digits stay in the first-level cache.
+constexpr std::size_t batch = 256;
+
+/// A resolved job.
+template <typename WordT>
+struct lifting {
+  const lift_job* job;
+  WordT* limbs;
+  std::size_t n;
+  std::size_t count;                   ///< limbs
+  const ring::modulus<WordT>* moduli;  ///< of the first limb on
+  const ring::elimination<WordT>* table;
+  double* out;
+};
+
+/// Residues in rows of `batch`, last prime first, to digits in their place.
+template <typename WordT>
+void make_digits(const lifting<WordT>& of, WordT* rows) {
+  const ring::elimination<WordT>* step = of.table;
+  for (std::size_t i = 0; i < of.count; ++i) {
+    const ring::modulus<WordT> q = of.moduli[of.count - 1 - i];
+    WordT* const __restrict row = rows + i * batch;
+    for (std::size_t j = 0; j < i; ++j, ++step) {
+      const ring::elimination<WordT> by = *step;
+      const WordT* const __restrict digit = rows + j * batch;
+      for (std::size_t c = 0; c < batch; ++c) row[c] = ring::eliminate(row[c], digit[c], by, q);
+    }
+    for (std::size_t c = 0; c < batch; ++c) row[c] = ring::balanced_digit(row[c], q);
+  }
+}
+
+/// Values of digits (Horner's rule), divided by the scale.
+template <typename WordT>
+void add_up(const lifting<WordT>& of, const WordT* rows, double* out) {
+  std::fill(out, out + batch, 0.0);
+  for (std::size_t i = of.count; i-- > 0;) {
+    const WordT q = of.moduli[of.count - 1 - i].value;
+    for (std::size_t c = 0; c < batch; ++c) out[c] = ring::append_digit(out[c], rows[i * batch + c], q);
+  }
+  for (std::size_t c = 0; c < batch; ++c) out[c] /= of.job->scale;
+}
+
+/// Coefficients [first, first + count), count <= batch. False when a top digit is not 0.
+template <typename WordT>
+bool lift_batch(const lifting<WordT>& of, std::size_t first, std::size_t count) {
+  std::vector<WordT> rows(of.count * batch);  // unused places stay 0
+  const std::size_t stride = of.job->stride;
+  for (std::size_t i = 0; i < of.count; ++i) {
+    const WordT* const limb = of.limbs + (of.count - 1 - i) * of.n + first * stride;
+    for (std::size_t c = 0; c < count; ++c) rows[i * batch + c] = limb[c * stride];
+  }
+  make_digits(of, rows.data());
+  double values[batch];
+  add_up(of, rows.data(), values);
+  std::copy_n(values, count, of.out + first);
+  return std::all_of(rows.end() - batch, rows.end(), [](WordT digit) { return digit == 0; });
+}
+
+/// The definition.
+template <typename WordT>
+bool lift_each(const lifting<WordT>& of, std::size_t first, std::size_t count) {
+  bool fits = true;
+  for (std::size_t c = first; c < first + count; ++c) {
+    WordT top = 0;
+    of.out[c] = ring::lifted_coefficient(of.limbs + c * of.job->stride, of.n, of.count, of.moduli, of.table,
+                                         of.job->scale, top);
+    fits = fits && top == 0;
+  }
+  return fits;
+}
+
+}  // namespace
+
+template <typename WordT>
+void run_lift(const client_site& on, std::span<const lift_job> jobs) {
+  const resolver<WordT> resolve(on.ring, on.at);
+  for (const lift_job& job : jobs) {
+    const lifting<WordT> of{
+        &job,
+        resolve.limb(job.src, 0),
+        on.ring.n(),
+        job.src.primes.count,
+        &resolve.modulus(job.src.primes.first),
+        job.table != nullptr ? resolve.template raw<ring::elimination<WordT>>(*job.table) : nullptr,
+        reinterpret_cast<double*>(on.at.pointer(*job.dst))};
+    std::atomic<bool> fits = true;
+    const std::size_t batches = (job.count + batch - 1) / batch;
+    parallel_for(on.pool, batches, 8 * of.count * job.count, [&](std::size_t i) {
+      const std::size_t first = i * batch;
+      const std::size_t count = std::min<std::size_t>(batch, job.count - first);
+      if (job.overflow != nullptr && !fits.load(std::memory_order_relaxed)) return;
+      if (!(on.scalar ? lift_each(of, first, count) : lift_batch(of, first, count))) {
+        fits.store(false, std::memory_order_relaxed);
+      }
+    });
+    if (job.overflow != nullptr) {
+      *reinterpret_cast<std::uint64_t*>(on.at.pointer(*job.overflow)) = fits ? 0 : 1;
+    }
+  }
+}
+
+template void run_lift<std::uint32_t>(const client_site&, std::span<const lift_job>);
+template void run_lift<std::uint64_t>(const client_site&, std::span<const lift_job>);
+
+}  // namespace halocline::backend::cpu
