@@ -4,17 +4,13 @@
 #include <cstdint>
 #include <span>
 
+#include "backend/cuda/elementwise_kind.hpp"
 #include "backend/cuda/launcher.hpp"
 #include "backend/cuda/resolve.hpp"
 #include "halocline/backend/capability.hpp"
 #include "halocline/backend/client_jobs.hpp"
 
 namespace halocline::backend::cuda {
-
-/// Elementwise operations of two operands.
-enum class binary_kind : std::uint8_t { add, sub, multiply, multiply_add };
-/// Elementwise operations with a constant per limb.
-enum class scalar_kind : std::uint8_t { add, multiply };
 
 /// Runs the batches of one step. Each family of members is implemented, and instantiated for both words, in
 /// the file named behind it, next to its kernels.
@@ -46,15 +42,15 @@ class executor {
   // exec_key.cu
   void key_multiply_accumulate(std::span<const key_job> jobs) const;
 
+  // exec_sample.cu
+  void encode_expand(std::span<const encode_job> jobs) const;
+  void sample_uniform(std::span<const uniform_job> jobs) const;
+
   // exec_client.cu, exec_slots.cu
   void sample_small(std::span<const small_job> jobs) const;
   void round_coefficients(std::span<const round_job> jobs) const;
   void lift(std::span<const lift_job> jobs) const;
   void slot_transform(std::span<const slot_job> jobs) const;
-
-  // exec_sample.cu
-  void encode_expand(std::span<const encode_job> jobs) const;
-  void sample_uniform(std::span<const uniform_job> jobs) const;
 
  private:
   launcher launch_;

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "backend/cuda/arith.cuh"
+#include "backend/cuda/batch.hpp"
+#include "backend/cuda/elementwise_access.cuh"
+
+/// Elementwise operations that write one limb per limb read: parameter blocks and bodies of the kernels.
+/// A thread computes `packs_per_thread` packs of one limb; blockIdx.y is the limb of the launch.
+namespace halocline::backend::cuda {
+
+/// Jobs of one launch of an elementwise kernel.
+inline constexpr unsigned map_jobs = 64;
+/// Limbs of one launch of a kernel that takes constants per limb.
+inline constexpr unsigned map_constant_limbs = 160;
+
+/// Cache hints of operands and result.
+struct map_hints {
+  cache_hint load = cache_hint::normal;
+  cache_hint store = cache_hint::normal;
+};
+
+/// Up to four constants of one limb.
+template <typename WordT>
+struct limb_constants {
+  WordT value[4];
+};
+
+/// Parameters of an elementwise operation with `sources` operands; `limit` is the number of limbs that may
+/// have constants.
+template <typename WordT, unsigned source_count, unsigned limit>
+struct map_params {
+  using word = WordT;
+  static constexpr unsigned sources = source_count;
+  static constexpr unsigned constant_limbs = limit;
+  struct job {
+    WordT* dst;
+    const WordT* src[sources == 0 ? 1 : sources];
+    std::uint32_t first_prime;
+  };
+  batch<job, map_jobs> jobs;
+  const modulus<WordT>* moduli = nullptr;
+  std::uint32_t words = 0;  ///< of a limb
+  map_hints hints;
+  std::array<limb_constants<WordT>, limit == 0 ? 1 : limit> constants{};  ///< by limb of the launch
+
+  template <typename F>
+  void for_each_pointer(F&& f) {
+    f(moduli);
+    for (std::uint32_t j = 0; j < jobs.jobs; ++j) {
+      f(jobs.items[j].dst);
+      for (unsigned s = 0; s != sources; ++s) f(jobs.items[j].src[s]);
+    }
+  }
+};
+
+/// What an operation may need besides its operands.
+template <typename WordT>
+struct map_context {
+  const modulus<WordT>& q;
+  const limb_constants<WordT>& constants;
+  bool high;  ///< second half of the limb
+};
+
+// Operations: `apply` gets one word of each operand.
+struct add_op {
+  template <typename WordT>
+  HALOCLINE_HOST_DEVICE static WordT apply(const WordT* x, const map_context<WordT>& c) {
+    return subtract_once<WordT>(x[0] + x[1], c.q.value);
+  }
+};
+struct sub_op {
+  template <typename WordT>
+  HALOCLINE_HOST_DEVICE static WordT apply(const WordT* x, const map_context<WordT>& c) {
+    return ring::sub_mod(x[0], x[1], c.q);
+  }
+};
+struct multiply_op {
+  template <typename WordT>
+  HALOCLINE_HOST_DEVICE static WordT apply(const WordT* x, const map_context<WordT>& c) {
+    return ring::mul_mod(x[0], x[1], c.q);
+  }
+};
+struct multiply_add_op {
+  template <typename WordT>
+  HALOCLINE_HOST_DEVICE static WordT apply(const WordT* x, const map_context<WordT>& c) {
+    const auto product = static_cast<double_word<WordT>>(x[0]) * x[1];
+    return ring::reduce<WordT>(product + x[2], c.q);  // below q^2
+  }
+};
+struct negate_op {
+  template <typename WordT>
+  HALOCLINE_HOST_DEVICE static WordT apply(const WordT* x, const map_context<WordT>& c) {
+    return ring::negate_mod(x[0], c.q);
+  }
+};
+struct copy_op {
+  template <typename WordT>
+  HALOCLINE_HOST_DEVICE static WordT apply(const WordT* x, const map_context<WordT>&) {
+    return x[0];
+  }
+};
+struct zero_op {
+  template <typename WordT>
+  HALOCLINE_HOST_DEVICE static WordT apply(const WordT*, const map_context<WordT>&) {
+    return 0;
+  }
+};
+/// Constants: low, high.
+struct scalar_add_op {
+  template <typename WordT>
+  HALOCLINE_HOST_DEVICE static WordT apply(const WordT* x, const map_context<WordT>& c) {
+    return subtract_once<WordT>(x[0] + c.constants.value[c.high ? 1 : 0], c.q.value);
+  }
+};
+/// Constants: low, high, and their Shoup quotients.
+struct scalar_multiply_op {
+  template <typename WordT>
+  HALOCLINE_HOST_DEVICE static WordT apply(const WordT* x, const map_context<WordT>& c) {
+    const unsigned i = c.high ? 1 : 0;
+    return ring::mul_shoup(x[0], c.constants.value[i], c.constants.value[2 + i], c.q);
+  }
+};
+/// Constants: factor of a, factor of b, and their Shoup quotients.
+struct linear_op {
+  template <typename WordT>
+  HALOCLINE_HOST_DEVICE static WordT apply(const WordT* x, const map_context<WordT>& c) {
+    const WordT a = ring::mul_shoup_lazy(x[0], c.constants.value[0], c.constants.value[2], c.q);
+    const WordT b = ring::mul_shoup_lazy(x[1], c.constants.value[1], c.constants.value[3], c.q);
+    return subtract_once<WordT>(subtract_once<WordT>(a + b, 2 * c.q.value), c.q.value);
+  }
+};
+
+/// Body of every elementwise kernel.
+template <typename OpT, unsigned packs_per_thread, typename ParamsT>
+HALOCLINE_HOST_DEVICE inline void map_body(const ParamsT& p, const coordinates& at) {
+  using word = typename ParamsT::word;
+  const std::uint32_t limb = at.block_y;
+  const std::uint32_t number = p.jobs.find(limb);
+  const auto& job = p.jobs.items[number];
+  const std::uint32_t local = limb - p.jobs.begin[number];
+  const modulus<word> q = p.moduli[job.first_prime + local];
+  const std::size_t offset = static_cast<std::size_t>(local) * p.words;
+  const cache_policy load_policy = make_policy(p.hints.load), store_policy = make_policy(p.hints.store);
+  pack<word> x[packs_per_thread][ParamsT::sources == 0 ? 1 : ParamsT::sources];
+  const std::uint32_t first = (at.block_x * packs_per_thread * at.threads + at.thread) * pack<word>::size;
+  const std::uint32_t stride = at.threads * pack<word>::size;
+  for (unsigned u = 0; u < packs_per_thread; ++u) {  // all loads under way before the first use
+    if (first + u * stride >= p.words) continue;
+    for (unsigned s = 0; s != ParamsT::sources; ++s) {
+      x[u][s] = load<word>(job.src[s] + offset + first + u * stride, load_policy);
+    }
+  }
+  const auto& constants = p.constants[ParamsT::constant_limbs == 0 ? 0 : limb];
+  for (unsigned u = 0; u < packs_per_thread; ++u) {
+    const std::uint32_t index = first + u * stride;
+    if (index >= p.words) continue;
+    const map_context<word> context{q, constants, index >= p.words / 2};
+    pack<word> result;
+    for (unsigned i = 0; i < pack<word>::size; ++i) {
+      word in[ParamsT::sources == 0 ? 1 : ParamsT::sources];
+      for (unsigned s = 0; s != ParamsT::sources; ++s) in[s] = x[u][s].word[i];
+      result.word[i] = OpT::template apply<word>(in, context);
+    }
+    store<word>(job.dst + offset + index, result, store_policy);
+  }
+}
+
+}  // namespace halocline::backend::cuda

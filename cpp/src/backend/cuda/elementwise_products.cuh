@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backend/cuda/elementwise.cuh"
+
+/// Sums of products, tensor product and permutation: parameter blocks and bodies of the kernels.
+namespace halocline::backend::cuda {
+
+/// Jobs, and terms of all of them together, of one launch.
+inline constexpr unsigned dot_jobs = 32;
+inline constexpr unsigned dot_terms = 512;
+inline constexpr unsigned tensor_jobs = 32;
+inline constexpr unsigned automorphism_jobs = 64;
+/// Limbs that one thread permutes, so that it reads its entries of the table once.
+inline constexpr unsigned automorphism_limbs = 8;
+
+template <typename WordT>
+struct dot_params {
+  using word = WordT;
+  struct job {
+    WordT* dst;
+    std::uint32_t first_prime;
+    std::uint32_t first_term;
+    std::uint32_t terms;
+    bool accumulate;
+  };
+  batch<job, dot_jobs> jobs;
+  const modulus<WordT>* moduli = nullptr;
+  std::uint32_t words = 0;
+  std::uint32_t terms = 0;
+  map_hints hints;
+  const WordT* a[dot_terms] = {};
+  const WordT* b[dot_terms] = {};
+
+  template <typename F>
+  void for_each_pointer(F&& f) {
+    f(moduli);
+    for (std::uint32_t j = 0; j < jobs.jobs; ++j) f(jobs.items[j].dst);
+    for (std::uint32_t t = 0; t < terms; ++t) {
+      f(a[t]);
+      f(b[t]);
+    }
+  }
+};
+
+/// One pack of one limb per thread.
+template <typename WordT>
+HALOCLINE_HOST_DEVICE inline void dot_body(const dot_params<WordT>& p, const coordinates& at) {
+  constexpr unsigned size = pack<WordT>::size;
+  const std::uint32_t index = (at.block_x * at.threads + at.thread) * size;
+  if (index >= p.words) return;
+  const std::uint32_t number = p.jobs.find(at.block_y);
+  const auto& job = p.jobs.items[number];
+  const std::uint32_t local = at.block_y - p.jobs.begin[number];
+  const modulus<WordT> q = p.moduli[job.first_prime + local];
+  const std::size_t offset = static_cast<std::size_t>(local) * p.words + index;
+  const cache_policy load_policy = make_policy(p.hints.load);
+  double_word<WordT> sum[size] = {};
+  // Four terms at a time: their loads are under way together, and their sum needs one normalisation.
+  constexpr unsigned group = 4;
+  for (std::uint32_t t = 0; t < job.terms; t += group) {
+    pack<WordT> a[group], b[group];
+    for (unsigned g = 0; g < group; ++g) {
+      a[g] = b[g] = pack<WordT>{};
+      if (t + g >= job.terms) continue;
+      a[g] = load<WordT>(p.a[job.first_term + t + g] + offset, load_policy);
+      b[g] = load<WordT>(p.b[job.first_term + t + g] + offset, load_policy);
+    }
+    for (unsigned i = 0; i < size; ++i) {
+      for (unsigned g = 0; g < group; ++g) {
+        sum[i] += static_cast<double_word<WordT>>(a[g].word[i]) * b[g].word[i];
+      }
+      sum[i] = normalise<WordT>(sum[i], q);
+    }
+  }
+  pack<WordT> result{};
+  if (job.accumulate) result = load<WordT>(job.dst + offset, load_policy);
+  for (unsigned i = 0; i < size; ++i) {
+    result.word[i] = subtract_once<WordT>(result.word[i] + reduce_wide<WordT>(sum[i], q), q.value);
+  }
+  store<WordT>(job.dst + offset, result, make_policy(p.hints.store));
+}
+
+template <typename WordT>
+struct tensor_params {
+  using word = WordT;
+  struct job {
+    WordT* d[3];
+    const WordT* in[4];  ///< a0, a1, b0, b1
+    std::uint32_t first_prime;
+  };
+  batch<job, tensor_jobs> jobs;
+  const modulus<WordT>* moduli = nullptr;
+  std::uint32_t words = 0;
+  map_hints hints;
+
+  template <typename F>
+  void for_each_pointer(F&& f) {
+    f(moduli);
+    for (std::uint32_t j = 0; j < jobs.jobs; ++j) {
+      for (auto& pointer : jobs.items[j].d) f(pointer);
+      for (auto& pointer : jobs.items[j].in) f(pointer);
+    }
+  }
+};
+
+/// One pack of one limb per thread.
+template <typename WordT>
+HALOCLINE_HOST_DEVICE inline void tensor_body(const tensor_params<WordT>& p, const coordinates& at) {
+  constexpr unsigned size = pack<WordT>::size;
+  const std::uint32_t index = (at.block_x * at.threads + at.thread) * size;
+  if (index >= p.words) return;
+  const std::uint32_t number = p.jobs.find(at.block_y);
+  const auto& job = p.jobs.items[number];
+  const std::uint32_t local = at.block_y - p.jobs.begin[number];
+  const modulus<WordT> q = p.moduli[job.first_prime + local];
+  const std::size_t offset = static_cast<std::size_t>(local) * p.words + index;
+  const cache_policy load_policy = make_policy(p.hints.load), store_policy = make_policy(p.hints.store);
+  pack<WordT> in[4], d[3];
+  for (unsigned s = 0; s < 4; ++s) in[s] = load<WordT>(job.in[s] + offset, load_policy);
+  for (unsigned i = 0; i < size; ++i) {
+    const WordT a0 = in[0].word[i], a1 = in[1].word[i], b0 = in[2].word[i], b1 = in[3].word[i];
+    d[0].word[i] = ring::mul_mod(a0, b0, q);
+    d[1].word[i] = mul_mod_pair(a0, b1, a1, b0, q);
+    d[2].word[i] = ring::mul_mod(a1, b1, q);
+  }
+  for (unsigned s = 0; s < 3; ++s) store<WordT>(job.d[s] + offset, d[s], store_policy);
+}
+
+template <typename WordT>
+struct automorphism_params {
+  using word = WordT;
+  struct job {
+    WordT* dst;
+    const WordT* src;
+    const std::uint32_t* permutation;
+    std::uint32_t limbs;
+  };
+  batch<job, automorphism_jobs> jobs;  ///< rows are groups of `automorphism_limbs` limbs
+  std::uint32_t words = 0;
+  map_hints hints;
+
+  template <typename F>
+  void for_each_pointer(F&& f) {
+    for (std::uint32_t j = 0; j < jobs.jobs; ++j) {
+      f(jobs.items[j].dst);
+      f(jobs.items[j].src);
+      f(jobs.items[j].permutation);
+    }
+  }
+};
+
+/// One word of `automorphism_limbs` limbs per thread. A warp reads 32 consecutive entries of the table, which
+/// name words of one aligned block of 32: as few sectors, and as few bank conflicts, as a copy.
+template <typename WordT>
+HALOCLINE_HOST_DEVICE inline void automorphism_body(const automorphism_params<WordT>& p,
+                                                    const coordinates& at) {
+  const std::uint32_t index = at.block_x * at.threads + at.thread;
+  if (index >= p.words) return;
+  const std::uint32_t number = p.jobs.find(at.block_y);
+  const auto& job = p.jobs.items[number];
+  const std::uint32_t first = (at.block_y - p.jobs.begin[number]) * automorphism_limbs;
+  const std::uint32_t source = job.permutation[index];
+  WordT value[automorphism_limbs];
+  for (unsigned i = 0; i < automorphism_limbs; ++i) {
+    if (first + i < job.limbs) value[i] = job.src[static_cast<std::size_t>(first + i) * p.words + source];
+  }
+  for (unsigned i = 0; i < automorphism_limbs; ++i) {
+    if (first + i < job.limbs) job.dst[static_cast<std::size_t>(first + i) * p.words + index] = value[i];
+  }
+}
+
+}  // namespace halocline::backend::cuda

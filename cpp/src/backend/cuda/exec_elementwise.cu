@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/elementwise_run.hpp"
+#include "backend/cuda/executor.hpp"
+#include "backend/cuda/kernel_tuning.hpp"
+
+namespace halocline::backend::cuda {
+namespace {
+
+constexpr unsigned map_packs = 2;  // per thread
+
+template <typename OpT, typename ParamsT>
+__global__ void __launch_bounds__(256) map_kernel(const __grid_constant__ ParamsT p) {
+  map_body<OpT, map_packs>(p, here());
+}
+
+template <typename WordT>
+__global__ void __launch_bounds__(256) dot_kernel(const __grid_constant__ dot_params<WordT> p) {
+  dot_body(p, here());
+}
+
+template <typename WordT>
+__global__ void __launch_bounds__(256) tensor_kernel(const __grid_constant__ tensor_params<WordT> p) {
+  tensor_body(p, here());
+}
+
+template <typename WordT>
+__global__ void __launch_bounds__(256)
+    automorphism_kernel(const __grid_constant__ automorphism_params<WordT> p) {
+  automorphism_body(p, here());
+}
+
+/// Launches `kernel` for `units` units per row, `per_thread` of them per thread.
+template <typename ParamsT>
+void launch_rows(const launcher& launch, const char* name, void (*kernel)(ParamsT), std::uint32_t units,
+                 std::uint32_t per_thread, const ParamsT& params, std::uint32_t rows) {
+  const std::uint32_t threads = tuning_of(launch.device().architecture()).threads;
+  const launch_shape shape = shape_of(units, per_thread, threads);
+  launch(name, kernel, dim3(shape.blocks, rows), dim3(shape.threads), 0, params);
+}
+
+/// What `run_binary` and its like emit to.
+struct map_launch {
+  const launcher& launch;
+
+  template <typename OpT, typename ParamsT>
+  void operator()(OpT, const char* name, const ParamsT& params, std::uint32_t limbs) const {
+    launch_rows(launch, name, map_kernel<OpT, ParamsT>, params.words / pack<typename ParamsT::word>::size,
+                map_packs, params, limbs);
+  }
+};
+
+map_hints hints_of(const launcher& launch) { return tuning_of(launch.device().architecture()).elementwise; }
+
+}  // namespace
+
+template <typename WordT>
+void executor<WordT>::binary(binary_kind kind, std::span<const binary_job> jobs) const {
+  run_binary(kind, resolve_, hints_of(launch_), jobs, map_launch{launch_});
+}
+
+template <typename WordT>
+void executor<WordT>::negate(std::span<const unary_job> jobs) const {
+  run_unary<negate_op>(resolve_, hints_of(launch_), "negate", jobs, map_launch{launch_});
+}
+
+template <typename WordT>
+void executor<WordT>::copy(std::span<const unary_job> jobs) const {
+  run_unary<copy_op>(resolve_, hints_of(launch_), "copy", jobs, map_launch{launch_});
+}
+
+template <typename WordT>
+void executor<WordT>::set_zero(std::span<const limb_view> views) const {
+  run_zero(resolve_, hints_of(launch_), views, map_launch{launch_});
+}
+
+template <typename WordT>
+void executor<WordT>::scalar(scalar_kind kind, std::span<const scalar_job> jobs) const {
+  run_scalar(kind, resolve_, hints_of(launch_), jobs, map_launch{launch_});
+}
+
+template <typename WordT>
+void executor<WordT>::linear_combine(std::span<const linear_job> jobs) const {
+  run_linear(resolve_, hints_of(launch_), jobs, map_launch{launch_});
+}
+
+template <typename WordT>
+void executor<WordT>::dot(std::span<const dot_job> jobs) const {
+  plan_dot(resolve_, tuning_of(launch_.device().architecture()).products, jobs,
+           [&](const dot_params<WordT>& params, std::uint32_t limbs) {
+             launch_rows(launch_, "dot", dot_kernel<WordT>, params.words / pack<WordT>::size, 1, params,
+                         limbs);
+           });
+}
+
+template <typename WordT>
+void executor<WordT>::tensor(std::span<const tensor_job> jobs) const {
+  plan_tensor(resolve_, tuning_of(launch_.device().architecture()).products, jobs,
+              [&](const tensor_params<WordT>& params, std::uint32_t limbs) {
+                launch_rows(launch_, "tensor", tensor_kernel<WordT>, params.words / pack<WordT>::size, 1,
+                            params, limbs);
+              });
+}
+
+template <typename WordT>
+void executor<WordT>::automorphism(std::span<const automorphism_job> jobs) const {
+  plan_automorphism(
+      resolve_, hints_of(launch_), jobs, [&](const automorphism_params<WordT>& params, std::uint32_t rows) {
+        launch_rows(launch_, "automorphism", automorphism_kernel<WordT>, params.words, 1, params, rows);
+      });
+}
+
+#define HALOCLINE_INSTANTIATE(WORD)                                                     \
+  template void executor<WORD>::binary(binary_kind, std::span<const binary_job>) const; \
+  template void executor<WORD>::negate(std::span<const unary_job>) const;               \
+  template void executor<WORD>::copy(std::span<const unary_job>) const;                 \
+  template void executor<WORD>::set_zero(std::span<const limb_view>) const;             \
+  template void executor<WORD>::scalar(scalar_kind, std::span<const scalar_job>) const; \
+  template void executor<WORD>::linear_combine(std::span<const linear_job>) const;      \
+  template void executor<WORD>::dot(std::span<const dot_job>) const;                    \
+  template void executor<WORD>::tensor(std::span<const tensor_job>) const;              \
+  template void executor<WORD>::automorphism(std::span<const automorphism_job>) const;
+HALOCLINE_INSTANTIATE(std::uint32_t)
+HALOCLINE_INSTANTIATE(std::uint64_t)
+#undef HALOCLINE_INSTANTIATE
+
+}  // namespace halocline::backend::cuda

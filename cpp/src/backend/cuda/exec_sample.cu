@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/executor.hpp"
+#include "backend/cuda/sample_plan.hpp"
+
+namespace halocline::backend::cuda {
+namespace {
+
+constexpr std::uint32_t encode_threads = 256;
+constexpr std::uint32_t sample_threads = 128;
+
+template <typename WordT>
+__global__ void __launch_bounds__(encode_threads)
+    encode_kernel(const __grid_constant__ encode_params<WordT> p) {
+  encode_body(p, here());
+}
+
+template <typename WordT>
+__global__ void __launch_bounds__(sample_threads)
+    sample_kernel(const __grid_constant__ sample_params<WordT> p) {
+  sample_body(p, here());
+}
+
+}  // namespace
+
+template <typename WordT>
+void executor<WordT>::encode_expand(std::span<const encode_job> jobs) const {
+  plan_encode(resolve_, jobs, [&](const encode_params<WordT>& params, std::uint32_t rows) {
+    const launch_shape shape = shape_of(params.words / pack<WordT>::size, 1, encode_threads);
+    launch_("encode_expand", encode_kernel<WordT>, dim3(shape.blocks, rows), dim3(shape.threads), 0, params);
+  });
+}
+
+template <typename WordT>
+void executor<WordT>::sample_uniform(std::span<const uniform_job> jobs) const {
+  plan_sample(resolve_, jobs, [&](const sample_params<WordT>& params, std::uint32_t limbs) {
+    const auto blocks = static_cast<std::uint32_t>(params.words / ring::words_per_block<WordT>);
+    const launch_shape shape = shape_of(blocks, 1, sample_threads);
+    launch_("sample_uniform", sample_kernel<WordT>, dim3(shape.blocks, limbs), dim3(shape.threads), 0,
+            params);
+  });
+}
+
+template void executor<std::uint32_t>::encode_expand(std::span<const encode_job>) const;
+template void executor<std::uint64_t>::encode_expand(std::span<const encode_job>) const;
+template void executor<std::uint32_t>::sample_uniform(std::span<const uniform_job>) const;
+template void executor<std::uint64_t>::sample_uniform(std::span<const uniform_job>) const;
+
+}  // namespace halocline::backend::cuda

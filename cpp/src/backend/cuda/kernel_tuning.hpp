@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "backend/cuda/elementwise.cuh"
+
+namespace halocline::backend::cuda {
+
+/// Choices of the elementwise, conversion and key kernels that change speed and nothing else.
+struct kernel_tuning {
+  /// Hints per kind of operand; see `cache_hint`.
+  map_hints elementwise{cache_hint::normal, cache_hint::normal};
+  map_hints products{cache_hint::normal, cache_hint::normal};
+  cache_hint keys = cache_hint::evict_first;
+  std::uint32_t threads = 256;       ///< of a block of an elementwise kernel
+  bool convert_tensor_cores = true;  ///< base conversion of 32-bit words with integer matrix instructions
+};
+
+/// Row of the table for an architecture (90 for compute capability 9.0), unless a benchmark has set another.
+[[nodiscard]] const kernel_tuning& tuning_of(int architecture) noexcept;
+
+/// For benchmarks: replaces the choices for all architectures; nullptr: back to the table. Not thread-safe.
+void override_tuning(const kernel_tuning* tuning) noexcept;
+
+}  // namespace halocline::backend::cuda

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backend/cuda/convert_plan.hpp"
+#include "backend/cuda/elementwise_run.hpp"
+#include "backend/cuda/key_plan.hpp"
+#include "backend/cuda/sample_plan.hpp"
+#include "halocline/backend/backend.hpp"
+
+/// The elementwise, conversion, key and sampling kernels of the CUDA backend, run thread by thread on the
+/// host. Planning and kernel bodies are the code that runs on a GPU; only the launch differs.
+namespace halocline::test {
+
+/// Runs `body(coordinates)` for every thread of a grid.
+template <typename BodyT>
+void for_each_thread(std::uint32_t blocks_x, std::uint32_t blocks_y, std::uint32_t threads,
+                     const BodyT& body) {
+  for (std::uint32_t y = 0; y < blocks_y; ++y) {
+    for (std::uint32_t x = 0; x < blocks_x; ++x) {
+      for (std::uint32_t t = 0; t < threads; ++t) body(backend::cuda::coordinates{x, y, t, threads});
+    }
+  }
+}
+
+/// Operations of one step for one word. Members as those of `cuda::executor`.
+template <typename WordT>
+class emulated_executor {
+ public:
+  emulated_executor(const backend::ring_tables& ring, const memory::access& at) : resolve_(ring, at) {}
+
+  void binary(backend::cuda::binary_kind kind, std::span<const backend::binary_job> jobs) const {
+    run_binary(kind, resolve_, {}, jobs, map_{});
+  }
+  template <typename OpT>
+  void unary(std::span<const backend::unary_job> jobs) const {
+    backend::cuda::run_unary<OpT>(resolve_, {}, "", jobs, map_{});
+  }
+  void set_zero(std::span<const backend::limb_view> views) const { run_zero(resolve_, {}, views, map_{}); }
+  void scalar(backend::cuda::scalar_kind kind, std::span<const backend::scalar_job> jobs) const {
+    run_scalar(kind, resolve_, {}, jobs, map_{});
+  }
+  void linear_combine(std::span<const backend::linear_job> jobs) const {
+    run_linear(resolve_, {}, jobs, map_{});
+  }
+  void dot(std::span<const backend::dot_job> jobs) const {
+    plan_dot(resolve_, {}, jobs, [](const auto& p, std::uint32_t rows) {
+      rows_of(p, pack::size, rows, [&](const auto& at) { dot_body(p, at); });
+    });
+  }
+  void tensor(std::span<const backend::tensor_job> jobs) const {
+    plan_tensor(resolve_, {}, jobs, [](const auto& p, std::uint32_t rows) {
+      rows_of(p, pack::size, rows, [&](const auto& at) { tensor_body(p, at); });
+    });
+  }
+  void automorphism(std::span<const backend::automorphism_job> jobs) const {
+    plan_automorphism(resolve_, {}, jobs, [](const auto& p, std::uint32_t rows) {
+      rows_of(p, 1, rows, [&](const auto& at) { automorphism_body(p, at); });
+    });
+  }
+  void encode_expand(std::span<const backend::encode_job> jobs) const {
+    plan_encode(resolve_, jobs, [](const auto& p, std::uint32_t rows) {
+      rows_of(p, pack::size, rows, [&](const auto& at) { encode_body(p, at); });
+    });
+  }
+  void sample_uniform(std::span<const backend::uniform_job> jobs) const {
+    plan_sample(resolve_, jobs, [](const auto& p, std::uint32_t rows) {
+      rows_of(p, ring::words_per_block<WordT>, rows, [&](const auto& at) { sample_body(p, at); });
+    });
+  }
+  void key_multiply_accumulate(std::span<const backend::key_job> jobs) const {
+    plan_key(resolve_, {}, {}, jobs, [](const auto& p, std::uint32_t rows) {
+      if (p.seeded) {
+        rows_of(p, ring::words_per_block<WordT>, rows, [&](const auto& at) { key_seeded_body(p, at); });
+      } else {
+        rows_of(p, pack::size, rows, [&](const auto& at) { key_body(p, at); });
+      }
+    });
+  }
+  void base_convert(std::span<const backend::convert_job> jobs) const {
+    plan_convert(resolve_, {}, jobs, [](const auto& p, std::uint32_t rows) {
+      std::vector<WordT> y(backend::cuda::convert_shared_bytes / sizeof(WordT));
+      const std::uint32_t threads = backend::cuda::convert_threads;
+      for (std::uint32_t job = 0; job < rows; ++job) {
+        for (std::uint32_t x = 0; x < p.words / p.tile; ++x) {
+          const auto each = [&](const auto& step) {
+            for (std::uint32_t t = 0; t < threads; ++t) step(backend::cuda::coordinates{x, job, t, threads});
+          };
+          each([&](const auto& at) { convert_scale_sources(p, at, y.data()); });
+          each([&](const auto& at) { convert_round(p, at, y.data()); });
+          each([&](const auto& at) { convert_sum(p, at, y.data()); });
+        }
+      }
+    });
+  }
+
+ private:
+  using pack = backend::cuda::pack<WordT>;
+
+  template <typename ParamsT, typename BodyT>
+  static void rows_of(const ParamsT& p, std::uint32_t per_thread, std::uint32_t rows, const BodyT& body) {
+    const auto shape = backend::cuda::shape_of(p.words, per_thread, 256);
+    for_each_thread(shape.blocks, rows, shape.threads, body);
+  }
+  struct map_ {
+    template <typename OpT, typename ParamsT>
+    void operator()(OpT, const char*, const ParamsT& p, std::uint32_t limbs) const {
+      constexpr unsigned packs = 2;
+      rows_of(p, packs * pack::size, limbs,
+              [&](const auto& at) { backend::cuda::map_body<OpT, packs>(p, at); });
+    }
+  };
+
+  backend::cuda::resolver<WordT> resolve_;
+};
+
+}  // namespace halocline::test

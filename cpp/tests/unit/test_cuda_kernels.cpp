@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "cuda_kernel_rig.hpp"
+#include "halocline/ring/automorphism.hpp"
+
+namespace {
+
+using namespace halocline;
+using namespace halocline::test;
+
+template <typename WordT>
+class CudaKernels : public cuda_kernel_rig<WordT> {};
+using words = testing::Types<std::uint32_t, std::uint64_t>;
+TYPED_TEST_SUITE(CudaKernels, words);
+
+constexpr unsigned sizes[] = {4, 5, 7, 11};
+/// More jobs than one block of parameters holds.
+constexpr std::size_t many = 70;
+
+TYPED_TEST(CudaKernels, Binary) {
+  using backend::cuda::binary_kind;
+  using op = void (backend::backend::*)(const backend::ring_tables&, std::span<const backend::binary_job>,
+                                        stream_view);
+  const std::pair<binary_kind, op> kinds[] = {{binary_kind::add, &backend::backend::add},
+                                              {binary_kind::sub, &backend::backend::sub},
+                                              {binary_kind::multiply, &backend::backend::multiply},
+                                              {binary_kind::multiply_add, &backend::backend::multiply_add}};
+  for (const unsigned log_n : sizes) {
+    this->begin(log_n);
+    for (const auto& [kind, run] : kinds) {
+      std::vector<backend::binary_job> cpu, emulated;
+      for (std::size_t i = 0; i < (log_n == 4 ? many : 3); ++i) {
+        const window w = this->any_window();
+        const auto dst = this->destination(w);
+        const limb_view a = this->operand(w), b = this->operand(w);
+        cpu.push_back({dst.cpu, i % 3 == 1 ? dst.cpu : a, i % 3 == 2 ? dst.cpu : b});
+        emulated.push_back({dst.emulated, i % 3 == 1 ? dst.emulated : a, i % 3 == 2 ? dst.emulated : b});
+      }
+      ((*this->cpu_).*run)(this->ring_->tables(), cpu, {});
+      this->emulate([&](const auto& on) { on.binary(kind, emulated); });
+    }
+  }
+}
+
+TYPED_TEST(CudaKernels, UnaryAndZero) {
+  for (const unsigned log_n : sizes) {
+    this->begin(log_n);
+    std::vector<backend::unary_job> cpu, emulated;
+    const auto fill = [&] {
+      cpu.clear();
+      emulated.clear();
+      for (std::size_t i = 0; i < (log_n == 4 ? many : 3); ++i) {
+        const window w = this->any_window();
+        const auto dst = this->destination(w);
+        const limb_view a = this->operand(w);
+        cpu.push_back({dst.cpu, i % 2 == 1 ? dst.cpu : a});
+        emulated.push_back({dst.emulated, i % 2 == 1 ? dst.emulated : a});
+      }
+    };
+    fill();
+    this->cpu_->negate(this->ring_->tables(), cpu);
+    this->emulate([&](const auto& on) { on.template unary<backend::cuda::negate_op>(emulated); });
+    fill();
+    this->cpu_->copy(this->ring_->tables(), cpu);
+    this->emulate([&](const auto& on) { on.template unary<backend::cuda::copy_op>(emulated); });
+    const auto zeroed = this->destination(this->any_window());
+    this->cpu_->set_zero(this->ring_->tables(), std::vector<limb_view>{zeroed.cpu});
+    this->emulate([&](const auto& on) { on.set_zero(std::vector<limb_view>{zeroed.emulated}); });
+  }
+}
+
+TYPED_TEST(CudaKernels, Constants) {
+  using backend::cuda::scalar_kind;
+  for (const unsigned log_n : sizes) {
+    this->begin(log_n);
+    for (const bool product : {false, true}) {
+      std::vector<backend::scalar_job> cpu, emulated;
+      for (std::size_t i = 0; i < (log_n == 4 ? many : 3); ++i) {
+        const window w = this->any_window();
+        const auto dst = this->destination(w);
+        backend::scalar_job job{dst.cpu, i % 2 == 1 ? dst.cpu : this->operand(w), {}};
+        for (std::uint32_t p = w.first; p < w.end(); ++p) {
+          job.scalars.push_back({this->random_() % this->host_->primes[p], this->host_->primes[p] - 1});
+        }
+        cpu.push_back(job);
+        job.dst = dst.emulated;
+        if (i % 2 == 1) job.src = dst.emulated;
+        emulated.push_back(job);
+      }
+      if (product) this->cpu_->scalar_multiply(this->ring_->tables(), cpu);
+      if (!product) this->cpu_->scalar_add(this->ring_->tables(), cpu);
+      this->emulate(
+          [&](const auto& on) { on.scalar(product ? scalar_kind::multiply : scalar_kind::add, emulated); });
+    }
+    std::vector<backend::linear_job> cpu, emulated;
+    for (std::size_t i = 0; i < (log_n == 4 ? many : 3); ++i) {
+      const window w = this->any_window();
+      const auto dst = this->destination(w);
+      backend::linear_job job{dst.cpu, i % 2 == 1 ? dst.cpu : this->operand(w), this->operand(w), {}, {}};
+      for (std::uint32_t p = w.first; p < w.end(); ++p) {
+        job.factor_a.push_back(this->random_() % this->host_->primes[p]);
+        job.factor_b.push_back(this->host_->primes[p] - 1);
+      }
+      cpu.push_back(job);
+      job.dst = dst.emulated;
+      if (i % 2 == 1) job.a = dst.emulated;
+      emulated.push_back(job);
+    }
+    this->cpu_->linear_combine(this->ring_->tables(), cpu);
+    this->emulate([&](const auto& on) { on.linear_combine(emulated); });
+  }
+}
+
+TYPED_TEST(CudaKernels, DotAndTensor) {
+  for (const unsigned log_n : sizes) {
+    this->begin(log_n);
+    std::vector<backend::dot_job> cpu, emulated;
+    for (const std::size_t terms : {1U, 3U, 4U, 5U, 16U, 17U, log_n == 4 ? 1100U : 40U}) {
+      const window w{0, 3};
+      const auto dst = this->destination(w);
+      backend::dot_job job{dst.cpu, {}, {}, terms % 2 == 0};
+      for (std::size_t t = 0; t < terms; ++t) {
+        job.a.push_back(this->operand(w));
+        job.b.push_back(this->operand(w));
+      }
+      cpu.push_back(job);
+      job.dst = dst.emulated;
+      emulated.push_back(job);
+    }
+    this->cpu_->dot(this->ring_->tables(), cpu);
+    this->emulate([&](const auto& on) { on.dot(emulated); });
+    std::vector<backend::tensor_job> tensors, emulated_tensors;
+    for (std::size_t i = 0; i < (log_n == 4 ? many : 2); ++i) {
+      const window w = this->any_window();
+      const auto d0 = this->destination(w), d1 = this->destination(w), d2 = this->destination(w);
+      const limb_view a0 = this->operand(w), a1 = this->operand(w), b0 = this->operand(w),
+                      b1 = this->operand(w);
+      tensors.push_back({d0.cpu, d1.cpu, d2.cpu, a0, a1, b0, b1});
+      emulated_tensors.push_back({d0.emulated, d1.emulated, d2.emulated, a0, a1, b0, b1});
+    }
+    this->cpu_->tensor(this->ring_->tables(), tensors);
+    this->emulate([&](const auto& on) { on.tensor(emulated_tensors); });
+  }
+}
+
+TYPED_TEST(CudaKernels, Automorphism) {
+  for (const unsigned log_n : sizes) {
+    this->begin(log_n);
+    std::vector<backend::automorphism_job> cpu, emulated;
+    for (std::size_t i = 0; i < (log_n == 4 ? many : 3); ++i) {
+      const window w = this->any_window();
+      const auto dst = this->destination(w);
+      const limb_view src = this->operand(w);
+      const std::uint64_t galois = this->random_() % (2 * this->host_->n()) | 1;
+      const auto* const table = this->raw(ring::automorphism_permutation(galois, log_n));
+      cpu.push_back({dst.cpu, src, table});
+      emulated.push_back({dst.emulated, src, table});
+    }
+    this->cpu_->automorphism(this->ring_->tables(), cpu);
+    this->emulate([&](const auto& on) { on.automorphism(emulated); });
+  }
+}
+
+TYPED_TEST(CudaKernels, EncodeAndSample) {
+  for (const unsigned log_n : sizes) {
+    this->begin(log_n);
+    std::vector<backend::encode_job> cpu, emulated;
+    for (const unsigned count : {1U, 2U, 2U}) {
+      std::vector<std::uint64_t> x(count * this->host_->n());
+      for (std::uint64_t& word : x) {
+        const std::uint64_t draw = this->random_();
+        word = draw % 8 == 0 ? std::uint64_t{1} << 63 : draw % 8 == 1 ? ~std::uint64_t{0} : draw >> draw % 50;
+        if (draw % 16 > 11) word = ~word;
+      }
+      const auto dst = this->destination(this->any_window());
+      const auto* const coefficients = this->raw(x);
+      cpu.push_back({dst.cpu, coefficients, count});
+      emulated.push_back({dst.emulated, coefficients, count});
+    }
+    this->cpu_->encode_expand(this->ring_->tables(), cpu);
+    this->emulate([&](const auto& on) { on.encode_expand(emulated); });
+    std::vector<backend::uniform_job> streams, emulated_streams;
+    for (std::size_t i = 0; i < (log_n == 4 ? many : 2); ++i) {
+      const auto dst = this->destination(this->any_window());
+      streams.push_back({dst.cpu, this->source()});
+      emulated_streams.push_back({dst.emulated, streams.back().source});
+    }
+    this->cpu_->sample_uniform(this->ring_->tables(), streams);
+    this->emulate([&](const auto& on) { on.sample_uniform(emulated_streams); });
+  }
+}
+
+/// Digits 1 to 70 (more than one launch takes), keys in memory, from seeds, and both.
+TYPED_TEST(CudaKernels, KeyMultiply) {
+  for (const unsigned log_n : sizes) {
+    this->begin(log_n);
+    const auto primes = static_cast<std::uint32_t>(this->host_->primes.size());
+    for (const unsigned seeded : {0U, 1U, 2U}) {
+      std::vector<backend::key_job> cpu, emulated;
+      for (const std::size_t digits : {1U, 4U, 5U, 13U, log_n == 4 ? 70U : 8U}) {
+        const window w = this->any_window();
+        const auto d0 = this->destination(w), d1 = this->destination(w);
+        backend::key_job job{d0.cpu, d1.cpu, {}, digits % 2 == 0};
+        for (std::size_t d = 0; d < digits; ++d) {
+          const bool expand = seeded == 1 || (seeded == 2 && d % 2 == 1);
+          const limb_view b = this->operand({0, primes}), a = this->operand({0, primes});
+          const auto key = [&](const limb_view& view) {  // limb i of a key buffer belongs to prime i
+            std::vector<TypeParam> joined;
+            for (const auto& limb : this->ring_->read(view))
+              joined.insert(joined.end(), limb.begin(), limb.end());
+            return this->raw(joined);
+          };
+          job.digits.push_back({this->operand(w), key(b), expand ? nullptr : key(a), this->source()});
+        }
+        if (digits != 5) job.plus0 = this->operand(w);
+        if (digits == 13) job.plus1 = this->operand(w);
+        for (std::uint32_t p = w.first; digits != 5 && p < w.end(); ++p) {
+          job.factors.push_back(this->random_() % this->host_->primes[p]);
+        }
+        cpu.push_back(job);
+        job.dst0 = d0.emulated;
+        job.dst1 = d1.emulated;
+        emulated.push_back(job);
+      }
+      this->cpu_->key_multiply_accumulate(this->ring_->tables(), cpu);
+      this->emulate([&](const auto& on) { on.key_multiply_accumulate(emulated); });
+    }
+  }
+}
+
+}  // namespace
