@@ -27,6 +27,7 @@ find_package(CUDAToolkit 13.0 REQUIRED)
 file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS
   "${PROJECT_SOURCE_DIR}/cpp/src/backend/cuda/*.cpp" "${PROJECT_SOURCE_DIR}/cpp/src/backend/cuda/*.cu")
 target_sources(halocline PRIVATE ${cuda_sources})
+set_target_properties(halocline PROPERTIES CUDA_ARCHITECTURES "${HALOCLINE_CUDA_ARCHS}")  # made before them
 target_link_libraries(halocline PRIVATE "$<BUILD_INTERFACE:CUDA::cudart_static>")
 target_compile_options(halocline PRIVATE
   "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra>")
@@ -38,3 +39,11 @@ file(GLOB_RECURSE cuda_test_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp
 add_library(halocline_cuda_tests OBJECT ${cuda_test_sources})
 target_include_directories(halocline_cuda_tests PRIVATE "${PROJECT_SOURCE_DIR}/cpp/include")
 target_compile_options(halocline_cuda_tests PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>")
+
+# `halocline bench ratio` runs this program.
+file(GLOB ratio_sources CONFIGURE_DEPENDS
+  "${PROJECT_SOURCE_DIR}/cpp/bench/cuda/ratio*.cpp" "${PROJECT_SOURCE_DIR}/cpp/bench/cuda/ratio*.cu")
+add_executable(halocline_bench_ratio ${ratio_sources})
+target_include_directories(halocline_bench_ratio PRIVATE
+  "${PROJECT_SOURCE_DIR}/cpp/src" "${PROJECT_SOURCE_DIR}/cpp/bench")
+target_link_libraries(halocline_bench_ratio PRIVATE halocline CUDA::cudart_static)

@@ -9,7 +9,9 @@
 #include "backend/ghost/ghost_backend.hpp"
 #if defined(HALOCLINE_HAS_CUDA)
 #include "backend/cuda/cuda_backend.hpp"
+#include "backend/cuda/device_report.hpp"
 #endif
+#include "halocline/backend/device_report.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::backend {
@@ -28,6 +30,14 @@ std::optional<int> cuda_ordinal(std::string_view device) {
   return ordinal;
 }
 
+#if !defined(HALOCLINE_HAS_CUDA)
+[[noreturn]] void throw_without_cuda(std::string_view device) {
+  throw device_error(
+      text("device '", device,
+           "': this build has no CUDA backend; build with -DHALOCLINE_CUDA=ON (see `make cuda`)"));
+}
+#endif
+
 }  // namespace
 
 std::shared_ptr<backend> make_backend(std::string_view device, const backend_options& options) {
@@ -44,9 +54,7 @@ std::shared_ptr<backend> make_backend(std::string_view device, const backend_opt
 #if defined(HALOCLINE_HAS_CUDA)
     return make_cuda_backend(*ordinal, options);
 #else
-    throw device_error(text("device '", device,
-                            "': this build has no CUDA backend; build with -DHALOCLINE_CUDA=ON "
-                            "(see `make cuda`)"));
+    throw_without_cuda(device);
 #endif
   }
   std::string known;
@@ -60,6 +68,17 @@ std::vector<std::string> available_devices() {
   for (std::string& each : cuda_devices()) devices.push_back(std::move(each));
 #endif
   return devices;
+}
+
+std::optional<device_report> report_device(std::string_view device, bool measure_links) {
+  const std::optional<int> ordinal = cuda_ordinal(device);
+  if (!ordinal) return std::nullopt;
+#if defined(HALOCLINE_HAS_CUDA)
+  return report_cuda_device(*ordinal, measure_links);
+#else
+  (void)measure_links;
+  throw_without_cuda(device);
+#endif
 }
 
 }  // namespace halocline::backend
