@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "backend/operand_list.hpp"
+#include "backend/profiler.hpp"
 #include "halocline/backend/backend.hpp"
 #include "halocline/ring/coefficient_math.hpp"
 
@@ -68,7 +69,9 @@ void collect(operand_list& list, const ring_tables& ring, const lift_job& job) {
     require(op_kind::OPERATION, ring);                                                              \
     operand_list list(ring, to_string(op_kind::OPERATION));                                         \
     for (const JOB& job : jobs) collect(list, ring, job);                                           \
-    do_##OPERATION(ring, jobs, list.acquire(*runtime_, stream), stream);                            \
+    const memory::access at = list.acquire(*runtime_, stream);                                      \
+    const timed_step timed(profiler_.get(), op_kind::OPERATION);                                    \
+    do_##OPERATION(ring, jobs, at, stream);                                                         \
   }
 
 HALOCLINE_CLIENT_OPERATION(sample_small, small_job)

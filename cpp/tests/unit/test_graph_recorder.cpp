@@ -93,7 +93,7 @@ class GraphRecorder : public testing::Test {
     recorder_.end();
     return device_.done;
   }
-  [[nodiscard]] const graph_statistics& stats() const { return recorder_.statistics(); }
+  [[nodiscard]] graph_statistics stats() const { return recorder_.statistics(); }
 
   fake_device device_;
   recorder recorder_{device_};
@@ -270,7 +270,14 @@ TEST_F(GraphRecorder, FailuresNameTheOperationAndLeaveItUsable) {
   device_.fail_op.clear();
   EXPECT_THAT([&] { add(1, 2); }, ThrowsMessage<device_error>(HasSubstr("a: launch refused")));
   add(1, 2);
-  recorder_.end();
+  device_.fail_op = "b";
+  recorder_.flush_quietly();
+  device_.fail_op.clear();
+  device_.done.clear();
+  EXPECT_THAT([&] { recorder_.end(); }, ThrowsMessage<device_error>(HasSubstr("b: launch refused")));
+  EXPECT_FALSE(recorder_.open());
+  recorder_.flush();
+  EXPECT_TRUE(device_.done.empty());
 }
 
 TEST(DeferredBlocks, AreHandedOutAgainByExactSizeOnly) {

@@ -5,7 +5,11 @@
 
 #include "backend/cuda/cuda_memory.hpp"
 #include "backend/cuda/device_context.hpp"
+#include "backend/cuda/driver_calls.hpp"
 #include "backend/cuda/executor.hpp"
+#include "backend/cuda/kernel_profiler.hpp"
+#include "backend/cuda/launch_recorder.hpp"
+#include "backend/cuda/nvtx_ranges.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::backend {
@@ -16,7 +20,16 @@ using namespace cuda;
 class cuda_backend final : public backend {
  public:
   cuda_backend(std::shared_ptr<memory::runtime> runtime, std::shared_ptr<device_context> device)
-      : backend(std::move(runtime)), device_(std::move(device)), name_(text("cuda:", device_->ordinal())) {}
+      : backend(std::move(runtime)),
+        device_(std::move(device)),
+        recorder_(*device_),
+        name_(text("cuda:", device_->ordinal())) {
+    show_operations();
+  }
+  ~cuda_backend() override {
+    device_->flush_quietly();
+    device_->observe(nullptr);
+  }
 
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] bool supports(op_kind, unsigned word_bits) const noexcept override {
@@ -29,7 +42,37 @@ class cuda_backend final : public backend {
             of.totalGlobalMem, static_cast<std::size_t>(of.l2CacheSize)};
   }
 
+  void begin_program(std::uint64_t key) override {
+    // Where bytes move, each step waits for its own operands: there is nothing to put off.
+    if (active_profiler() != nullptr || this->runtime().moves()) return;
+    recorder_.begin_program(key);
+    observe();
+  }
+  void end_program() override {
+    if (!recorder_.recording()) return;
+    device_->make_current();
+    try {
+      recorder_.end_program();
+    } catch (...) {
+      observe();
+      throw;
+    }
+    observe();
+  }
+  [[nodiscard]] bool makes_graphs() const noexcept override { return recorder_.used(); }
+  void use_graphs(bool wanted) override { recorder_.use(wanted); }
+  [[nodiscard]] graph_statistics graphs() const override { return recorder_.statistics(); }
+  [[nodiscard]] driver_counters driver_calls() const override { return driver::counted(); }
+
  protected:
+  [[nodiscard]] std::unique_ptr<profiler> make_profiler() override {
+    device_->make_current();
+    auto made = std::make_unique<kernel_profiler>(*device_);
+    device_->observe(made.get());
+    return made;
+  }
+  void end_profiler() noexcept override { observe(); }
+
   void do_ntt(const ring_tables& ring, std::span<const unary_job> jobs, const memory::access& at,
               stream_view) override {
     run(op_kind::ntt, ring, at, [&](const auto& on) { on.ntt(jobs); });
@@ -129,11 +172,13 @@ class cuda_backend final : public backend {
   }
   void do_upload(std::byte* dst, std::span<const std::byte> src, stream_view) override {
     device_->make_current();
+    device_->flush();
     // From pageable memory: returns when the source has been read.
     check(cudaMemcpyAsync(dst, src.data(), src.size(), cudaMemcpyHostToDevice, device_->compute()), "upload");
   }
   void do_download(std::span<std::byte> dst, const std::byte* src, stream_view) override {
     device_->make_current();
+    device_->flush();
     check(cudaMemcpyAsync(dst.data(), src, dst.size(), cudaMemcpyDeviceToHost, device_->compute()),
           "download");
     device_->wait();
@@ -144,6 +189,7 @@ class cuda_backend final : public backend {
   template <typename BodyT>
   void run(op_kind op, const ring_tables& ring, const memory::access& at, const BodyT& body) const {
     device_->make_current();
+    const nvtx_range range(to_string(op));
     if (ring.word_bits == 32) {
       body(executor<std::uint32_t>(*device_, to_string(op), ring, at));
     } else {
@@ -151,7 +197,11 @@ class cuda_backend final : public backend {
     }
   }
 
+  /// Kernels are seen by the recorder while a program is open, and by nobody else.
+  void observe() noexcept { device_->observe(recorder_.recording() ? &recorder_ : nullptr); }
+
   std::shared_ptr<device_context> device_;
+  launch_recorder recorder_;
   std::string name_;
 };
 

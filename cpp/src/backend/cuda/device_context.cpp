@@ -57,14 +57,17 @@ void device_context::wait() const {
   check(driver::stream_synchronize(compute_.get()), "wait for the device");
 }
 
-bool device_context::is_recording() const noexcept { return observer_ != nullptr && observer_->recording(); }
+bool device_context::is_recording() const noexcept {
+  const launch_observer* const by = observer_;
+  return by != nullptr && by->recording();
+}
 
 void device_context::flush() const {
-  if (observer_ != nullptr) observer_->flush();
+  if (launch_observer* const by = observer_) by->flush();
 }
 
 void device_context::flush_quietly() const noexcept {
-  if (observer_ != nullptr) observer_->flush_quietly();
+  if (launch_observer* const by = observer_) by->flush_quietly();
 }
 
 std::vector<std::string> device_names() {

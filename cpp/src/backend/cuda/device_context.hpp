@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 #include <sys/types.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -65,7 +66,7 @@ class device_context {
   stream compute_;
   stream load_;
   stream save_;
-  launch_observer* observer_ = nullptr;
+  std::atomic<launch_observer*> observer_ = nullptr;  ///< any thread may free memory and ask it
 };
 
 /// Names of the cards that can be opened: "cuda:0", ... Empty without a driver.

@@ -20,36 +20,66 @@ std::size_t recorder::segment_limit(std::size_t position) noexcept {
 }
 
 void recorder::begin(std::uint64_t key) noexcept {
-  if (depth_++ != 0) return;
+  const std::lock_guard lock(mutex_);
+  if (depth_.fetch_add(1) != 0) return;
   key_ = key;
   position_ = 0;
   ++counted_.programs;
 }
 
 void recorder::end() {
-  if (depth_ == 0 || --depth_ != 0) return;
-  flush();
+  const std::lock_guard lock(mutex_);
+  if (depth_ == 0) return;
+  if (depth_ > 1) {
+    --depth_;
+    return;
+  }
+  try {
+    run_segment();
+  } catch (...) {
+    list_.clear();  // what an earlier failure left behind: nobody will launch it
+    depth_ = 0;
+    throw;
+  }
+  depth_ = 0;
 }
 
 void recorder::add(const launch& each, const void* params) {
+  const std::lock_guard lock(mutex_);
   rethrow();
   list_.add(each, params);
-  if (list_.size() >= segment_limit(position_) || list_.bytes() >= segment_bytes) flush();
+  if (list_.size() >= segment_limit(position_) || list_.bytes() >= segment_bytes) run_segment();
 }
 
 void recorder::flush() {
+  const std::lock_guard lock(mutex_);
+  run_segment();
+}
+
+void recorder::run_segment() {
   rethrow();
   if (list_.empty()) return;
   cache_.run(mix(key_, position_++), list_);
 }
 
 void recorder::flush_quietly() noexcept {
+  const std::lock_guard lock(mutex_);
   if (failure_) return;
   try {
-    flush();
+    run_segment();
   } catch (...) {
     failure_ = std::current_exception();
   }
+}
+
+graph_statistics recorder::statistics() const {
+  const std::lock_guard lock(mutex_);
+  return counted_;
+}
+
+void recorder::clear() {
+  const std::lock_guard lock(mutex_);
+  cache_.clear();
 }
 
 void recorder::rethrow() {

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <mutex>
 
 #include "backend/graph/graph_cache.hpp"
 
 namespace halocline::backend::graph {
 
-/// Takes the launches of programs instead of the device. Not thread-safe.
+/// Takes the launches of programs instead of the device. Thread-safe, because any thread may free memory and
+/// therefore flush.
 ///
 /// A program is cut into segments: where something needs its launches done (`flush`), and after a number of
 /// launches that depends on the place only, so that the device begins while later ones are still recorded.
@@ -24,7 +27,8 @@ class recorder {
   /// @throws device_error naming the operation whose launch fails
   void end();
   /// Whether a program is open.
-  [[nodiscard]] bool open() const noexcept { return depth_ != 0; }
+  /// It is until its last launch is done: what is freed in between must wait.
+  [[nodiscard]] bool open() const noexcept { return depth_.load(std::memory_order_acquire) != 0; }
 
   /// Records a launch of the open program.
   /// @throws device_error naming an earlier operation whose launch fails
@@ -35,22 +39,24 @@ class recorder {
   /// The same for callers that must not throw: the next call of another member throws.
   void flush_quietly() noexcept;
 
-  [[nodiscard]] const graph_statistics& statistics() const noexcept { return counted_; }
+  [[nodiscard]] graph_statistics statistics() const;
   /// Forgets all graphs.
-  void clear() noexcept { cache_.clear(); }
+  void clear();
 
   /// Launches after which segment `position` of a program ends.
   [[nodiscard]] static std::size_t segment_limit(std::size_t position) noexcept;
 
  private:
   void rethrow();
+  void run_segment();
 
+  mutable std::mutex mutex_;
   graph_statistics counted_;
   graph_cache cache_;
   launch_list list_;
   std::uint64_t key_ = 0;
   std::size_t position_ = 0;  ///< of the segment in the program
-  std::size_t depth_ = 0;
+  std::atomic<std::size_t> depth_ = 0;
   std::exception_ptr failure_;
 };
 
