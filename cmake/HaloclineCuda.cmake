@@ -47,3 +47,12 @@ add_executable(halocline_bench_ratio ${ratio_sources})
 target_include_directories(halocline_bench_ratio PRIVATE
   "${PROJECT_SOURCE_DIR}/cpp/src" "${PROJECT_SOURCE_DIR}/cpp/bench")
 target_link_libraries(halocline_bench_ratio PRIVATE halocline CUDA::cudart_static)
+
+# Times of single operations on a GPU.
+if(HALOCLINE_BENCH)
+  add_executable(halocline_kernel_bench "${PROJECT_SOURCE_DIR}/cpp/bench/cuda/bench_kernels.cpp")
+  target_include_directories(halocline_kernel_bench PRIVATE
+    "${PROJECT_SOURCE_DIR}/cpp/src" "${PROJECT_SOURCE_DIR}/cpp/bench")
+  target_link_libraries(halocline_kernel_bench PRIVATE halocline halocline_options CUDA::cudart_static)
+  target_link_options(halocline_kernel_bench PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed)
+endif()

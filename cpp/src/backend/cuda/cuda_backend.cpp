@@ -208,7 +208,11 @@ class cuda_backend final : public backend {
 }  // namespace
 
 std::shared_ptr<backend> make_cuda_backend(int ordinal, const backend_options& options) {
-  std::shared_ptr<device_context> device = device_context::open(ordinal);
+  return make_cuda_backend(device_context::open(ordinal), options);
+}
+
+std::shared_ptr<backend> make_cuda_backend(std::shared_ptr<device_context> device,
+                                           const backend_options& options) {
   memory::runtime_options memory = options.memory;
   memory.ghost = false;
   memory.device = make_cuda_memory(device);

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// halocline_kernel_bench [FILE.json]: every operation of the reference configuration except transforms, at 47
+// and 23 limbs, in each variant that the tuning offers, with its two floors.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "backend/cuda/kernel_tuning.hpp"
+#include "cuda/kernel_rig.hpp"
+#include "cuda/timing.hpp"
+#include "halocline/core/version.hpp"
+#include "halocline/ring/automorphism.hpp"
+
+namespace {
+
+using namespace halocline;
+using namespace halocline::bench;
+using backend::limb_view;
+using backend::window;
+using backend::cuda::cache_hint;
+using backend::cuda::kernel_tuning;
+
+/// Primes of the reference configuration: 12 special ones, then 47 of the chain; a digit has 12.
+constexpr std::uint32_t special = 12, chain = 47, digit = 12;
+constexpr unsigned log_n = 16;
+/// 32 x 32 + 64-bit multiply-adds per second, measured on an H200.
+constexpr double mad_rate = 4.61e12;
+
+struct row {
+  std::string op, variant;
+  std::uint32_t limbs;
+  timing time;
+  double bytes, mads, byte_floor_us, mad_floor_us;
+};
+
+class bench_run {
+ public:
+  bench_run() : rig_(log_n, special + chain), watch_(rig_.device()), bandwidth_(watch_.copy_bandwidth()) {}
+
+  void all(std::uint32_t limbs) {
+    limbs_ = limbs;
+    q_ = {special, limbs};
+    elementwise();
+    products();
+    permutation();
+    conversions();
+    keys();
+    sampling();
+  }
+  [[nodiscard]] const std::vector<row>& rows() const noexcept { return rows_; }
+  [[nodiscard]] double bandwidth() const noexcept { return bandwidth_; }
+  [[nodiscard]] std::string device() const { return rig_.backend().describe().device; }
+
+ private:
+  using body = std::function<void()>;
+
+  /// Times `run` under `tuning`; `limb_passes` limbs and `extra_bytes` are moved, `mads` per coefficient.
+  void measure(const char* op, const std::string& variant, const kernel_tuning& tuning, double limb_passes,
+               double mads, const body& run, double extra_bytes = 0) {
+    backend::cuda::override_tuning(&tuning);
+    row each{op, variant, limbs_, watch_.time(run), 0, 0, 0, 0};
+    backend::cuda::override_tuning(nullptr);
+    const double n = static_cast<double>(rig_.tables().n());
+    each.bytes = limb_passes * static_cast<double>(rig_.tables().limb_bytes()) + extra_bytes;
+    each.mads = mads * n;
+    each.byte_floor_us = 1e6 * each.bytes / bandwidth_;
+    each.mad_floor_us = 1e6 * each.mads / mad_rate;
+    rows_.push_back(each);
+    const double floor = std::max(each.byte_floor_us, each.mad_floor_us);
+    std::printf("%-18s %-26s %3u  %8.2f us  (shortest %8.2f)  bytes %6.1f us  mads %6.1f us  x%.2f\n", op,
+                variant.c_str(), limbs_, each.time.median_us, each.time.shortest_us, each.byte_floor_us,
+                each.mad_floor_us, each.time.median_us / floor);
+  }
+
+  /// Variants of hints for operands and results.
+  void with_hints(const char* op, double limb_passes, double mads, const body& run) {
+    static constexpr std::pair<cache_hint, const char*> hints[] = {
+        {cache_hint::normal, "normal"}, {cache_hint::evict_first, "first"}, {cache_hint::evict_last, "last"}};
+    for (const auto& [load, load_name] : hints) {
+      for (const auto& [store, store_name] : hints) {
+        kernel_tuning tuning;
+        tuning.elementwise = tuning.products = {load, store};
+        measure(op, std::string("load ") + load_name + ", store " + store_name, tuning, limb_passes, mads,
+                run);
+      }
+    }
+  }
+
+  void elementwise() {
+    const auto& ring = rig_.tables();
+    backend::backend& on = rig_.backend();
+    const limb_view a0 = rig_.limbs(q_), a1 = rig_.limbs(q_), b0 = rig_.limbs(q_), b1 = rig_.limbs(q_);
+    const limb_view d0 = rig_.limbs(q_), d1 = rig_.limbs(q_);
+    const double l = limbs_;
+    const std::vector<backend::binary_job> sums{{d0, a0, b0}, {d1, a1, b1}};
+    const std::vector<backend::binary_job> plain{{d0, a0, b0}, {d1, a1, b0}};
+    with_hints("add", 6 * l, 0, [&] { on.add(ring, sums); });
+    with_hints("multiply_plain", 5 * l, 4 * l, [&] { on.multiply(ring, plain); });
+    with_hints("multiply_add_plain", 7 * l, 4 * l, [&] { on.multiply_add(ring, plain); });
+    const std::vector<backend::unary_job> pair{{d0, a0}, {d1, a1}};
+    measure("negate", "", {}, 4 * l, 0, [&] { on.negate(ring, pair); });
+    measure("copy", "", {}, 4 * l, 0, [&] { on.copy(ring, pair); });
+    const std::vector<limb_view> views{d0, d1};
+    measure("set_zero", "", {}, 2 * l, 0, [&] { on.set_zero(ring, views); });
+    std::vector<backend::scalar_job> scalars{{d0, a0, {}}, {d1, a1, {}}};
+    std::vector<backend::linear_job> linear{{d0, a0, b0, {}, {}}, {d1, a1, b1, {}, {}}};
+    for (std::uint32_t p = q_.first; p < q_.end(); ++p) {
+      for (auto& job : scalars) job.scalars.push_back({rig_.residue(p), rig_.residue(p)});
+      for (auto& job : linear) {
+        job.factor_a.push_back(rig_.residue(p));
+        job.factor_b.push_back(rig_.residue(p));
+      }
+    }
+    measure("scalar_multiply", "", {}, 4 * l, 2 * l, [&] { on.scalar_multiply(ring, scalars); });
+    measure("linear_combine", "", {}, 6 * l, 4 * l, [&] { on.linear_combine(ring, linear); });
+  }
+
+  void products() {
+    const limb_view a0 = rig_.limbs(q_), a1 = rig_.limbs(q_), b0 = rig_.limbs(q_), b1 = rig_.limbs(q_);
+    const std::vector<backend::tensor_job> tensor{
+        {rig_.limbs(q_), rig_.limbs(q_), rig_.limbs(q_), a0, a1, b0, b1}};
+    with_hints("tensor", 7.0 * limbs_, 7.0 * limbs_, [&] { rig_.backend().tensor(rig_.tables(), tensor); });
+    backend::dot_job dot{rig_.limbs(q_), {}, {}, false};
+    constexpr unsigned terms = 8;
+    for (unsigned t = 0; t < terms; ++t) {
+      dot.a.push_back(rig_.limbs(q_));
+      dot.b.push_back(rig_.limbs(q_));
+    }
+    const std::vector<backend::dot_job> dots{dot};
+    measure("dot", "8 terms", {}, (2.0 * terms + 1) * limbs_, (terms + 3.0) * limbs_,
+            [&] { rig_.backend().dot(rig_.tables(), dots); });
+  }
+
+  void permutation() {
+    const memory::buffer& table = rig_.keep(ring::automorphism_permutation(5, log_n));
+    const std::vector<backend::automorphism_job> jobs{{rig_.limbs(q_), rig_.limbs(q_), &table},
+                                                      {rig_.limbs(q_), rig_.limbs(q_), &table}};
+    for (const std::uint32_t threads : {128U, 256U}) {
+      kernel_tuning tuning;
+      tuning.threads = threads;
+      measure("automorphism", std::to_string(threads) + " threads", tuning, 4.0 * limbs_, 0,
+              [&] { rig_.backend().automorphism(rig_.tables(), jobs); });
+    }
+  }
+
+  /// Conversions in both variants of the kernel.
+  void convert(const char* op, const std::vector<backend::convert_job>& jobs) {
+    double limbs = 0, mads = 0;
+    for (const auto& job : jobs) {
+      const auto sources = static_cast<double>(job.table->sources.size());
+      const auto targets = static_cast<double>(job.table->targets.size());
+      limbs += sources + targets;
+      mads += sources * targets;
+    }
+    for (const bool tensor_cores : {true, false}) {
+      kernel_tuning tuning;
+      tuning.convert_tensor_cores = tensor_cores;
+      measure(op, tensor_cores ? "tensor cores" : "multiply-add", tuning, limbs, mads,
+              [&] { rig_.backend().base_convert(rig_.tables(), jobs); });
+    }
+  }
+
+  void conversions() {
+    std::vector<backend::convert_job> up, down, rescale;
+    for (std::uint32_t first = 0; first < limbs_; first += digit) {
+      const window from{special + first, std::min(digit, limbs_ - first)};
+      std::vector<window> to{{0, from.first}};
+      if (from.end() < special + limbs_) to.push_back({from.end(), special + limbs_ - from.end()});
+      backend::convert_job job{{rig_.limbs(from)}, {}, &rig_.conversion({from}, to)};
+      for (const window& w : to) job.dst.push_back(rig_.limbs(w));
+      up.push_back(job);
+    }
+    convert("mod_up", up);
+    const window p{0, special}, dropped{special + limbs_ - 3, 3}, kept{special, limbs_ - 3};
+    for (int half = 0; half < 2; ++half) {
+      down.push_back({{rig_.limbs(p)}, {rig_.limbs(q_)}, &rig_.conversion({p}, {q_})});
+      rescale.push_back({{rig_.limbs(dropped)}, {rig_.limbs(kept)}, &rig_.conversion({dropped}, {kept})});
+    }
+    convert("mod_down", down);
+    convert("rescale", rescale);
+  }
+
+  void keys() {
+    const window all{0, special + limbs_};
+    const std::uint32_t digits = (limbs_ + digit - 1) / digit;
+    backend::key_job job{rig_.limbs(all), rig_.limbs(all), {}, false};
+    for (std::uint32_t d = 0; d < digits; ++d) {
+      backend::key_digit each{rig_.limbs(all), rig_.limbs(all).data, rig_.limbs(all).data, {}};
+      for (auto& byte : each.a_source.seed) byte = static_cast<std::uint8_t>(rig_.random());
+      each.a_source.stream = d;
+      job.digits.push_back(each);
+    }
+    std::vector<backend::key_job> in_memory{job}, seeded{job};
+    for (auto& each : seeded.front().digits) each.key_a = nullptr;
+    const double passes = static_cast<double>(all.count) * (3 * digits + 2);
+    const double mads = static_cast<double>(all.count) * (2 * digits + 2);
+    for (const cache_hint hint : {cache_hint::evict_first, cache_hint::normal}) {
+      kernel_tuning tuning;
+      tuning.keys = hint;
+      measure("key_multiply", hint == cache_hint::normal ? "keys normal" : "keys first", tuning, passes, mads,
+              [&] { rig_.backend().key_multiply_accumulate(rig_.tables(), in_memory); });
+    }
+    measure("key_multiply", "seeded", {}, passes - static_cast<double>(all.count) * digits, mads,
+            [&] { rig_.backend().key_multiply_accumulate(rig_.tables(), seeded); });
+  }
+
+  void sampling() {
+    std::vector<std::uint64_t> words(2 * rig_.tables().n());
+    for (auto& word : words) word = rig_.random();
+    const std::vector<backend::encode_job> encode{{rig_.limbs(q_), &rig_.keep(words), 2}};
+    measure(
+        "encode_expand", "2 words", {}, limbs_, 8.0 * limbs_,
+        [&] { rig_.backend().encode_expand(rig_.tables(), encode); }, 16.0 * (1 << log_n));
+    const std::vector<backend::uniform_job> uniform{{rig_.limbs(q_), {}}};
+    measure("sample_uniform", "", {}, limbs_, 0,
+            [&] { rig_.backend().sample_uniform(rig_.tables(), uniform); });
+  }
+
+  kernel_rig rig_;
+  stopwatch watch_;
+  double bandwidth_;
+  std::uint32_t limbs_ = 0;
+  window q_;
+  std::vector<row> rows_;
+};
+
+void write_json(const bench_run& run, const char* path) {
+  std::ofstream out(path);
+  out << "{\n  \"benchmark\": \"kernels\",\n  \"device\": \"" << run.device() << "\",\n  \"commit\": \""
+      << commit() << "\",\n  \"bandwidth_bytes_per_s\": " << run.bandwidth()
+      << ",\n  \"mads_per_s\": " << mad_rate << ",\n  \"log_n\": " << log_n << ",\n  \"rows\": [";
+  const char* separator = "\n";
+  for (const row& each : run.rows()) {
+    const double floor = std::max(each.byte_floor_us, each.mad_floor_us);
+    out << separator << "    {\"op\": \"" << each.op << "\", \"variant\": \"" << each.variant
+        << "\", \"limbs\": " << each.limbs << ", \"median_us\": " << each.time.median_us
+        << ", \"shortest_us\": " << each.time.shortest_us << ", \"samples\": " << each.time.samples
+        << ", \"bytes\": " << each.bytes << ", \"mads\": " << each.mads
+        << ", \"byte_floor_us\": " << each.byte_floor_us << ", \"mad_floor_us\": " << each.mad_floor_us
+        << ", \"over_floor\": " << each.time.median_us / floor << "}";
+    separator = ",\n";
+  }
+  out << "\n  ]\n}\n";
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  try {
+    bench_run run;
+    std::printf("copy bandwidth %.2f TB/s\n", run.bandwidth() * 1e-12);
+    for (const std::uint32_t limbs : {chain, 23U}) run.all(limbs);
+    if (count > 1) write_json(run, values[1]);
+  } catch (const std::exception& failure) {
+    std::cerr << "halocline_kernel_bench: " << failure.what() << "\n";
+    return EXIT_FAILURE;
+  }
+  return EXIT_SUCCESS;
+}
