@@ -42,6 +42,7 @@ struct buffer_state {
   motion moving = motion::none;
   transfer_id transfer = 0;
   std::uint32_t pins = 0;
+  std::uint32_t held = 0;     ///< accesses that know the address of its frame
   bool regenerating = false;  ///< its recipe writes its frame now
   bool listed = false;        ///< whether `order` is valid: it has a frame and may lose it
   std::list<buffer_state*>::iterator order{};
@@ -50,6 +51,8 @@ struct buffer_state {
 
   /// Bytes of a full frame: whole pages.
   [[nodiscard]] std::size_t full_bytes() const noexcept { return (bytes + 4095) / 4096 * 4096; }
+  /// Whether its frame holds the only copy of its contents.
+  [[nodiscard]] bool needs_saving() const noexcept { return has_contents && !home_valid; }
   [[nodiscard]] bool resident() const noexcept { return frame_bytes != 0; }
 };
 

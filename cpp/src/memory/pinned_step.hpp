@@ -17,6 +17,7 @@ struct pinned_step {
   std::size_t op = 0;             ///< number in the cost meter
   std::size_t touched_bytes = 0;  ///< 0: not measured
   std::uint64_t begin_ns = 0;     ///< when everything was there; 0: not yet
+  std::uint64_t begin_stamp = 0;  ///< the same on an accelerator; 0: not measured
 };
 
 }  // namespace halocline::memory

@@ -15,6 +15,7 @@
 #include "halocline/memory/tier/file_store.hpp"
 #include "memory/buffer_state.hpp"
 #include "memory/clock.hpp"
+#include "memory/device/device_side.hpp"
 #include "memory/pager/cost_meter.hpp"
 #include "memory/pager/pager.hpp"
 #include "memory/pager/plan_executor.hpp"
@@ -109,9 +110,16 @@ void runtime::make_pager() {
     file.capacity_bytes = options_.tier_limit_bytes;
     options_.slow = make_file_store(file);
   }
+  meter_ = std::make_unique<cost_meter>();
+  if (options_.device) {
+    accelerator_ = std::make_unique<device_side>(options_.device);
+    options_.slow = make_device_slow(options_, options_.slow);
+    pager_ = std::make_unique<pager>(options_.device, budget_, options_.slow, policy_->traits().order,
+                                     stats_.moved, mutex_);
+    return;
+  }
   pager_ = std::make_unique<pager>(make_arena_tier(0), budget_, options_.slow, policy_->traits().order,
                                    stats_.moved, mutex_);
-  meter_ = std::make_unique<cost_meter>();
 }
 
 // Allocation
@@ -292,7 +300,8 @@ access runtime::acquire(std::span<const operand> reads, std::span<const operand>
 access runtime::make_resident(std::span<const step_use> uses, std::string_view op, std::size_t touched) {
   access result;
   if (!pager_) return result;
-  result.pinned_ = std::make_unique<pinned_step>(pinned_step{*this, {}, meter_->number_of(op), touched, 0});
+  result.pinned_ =
+      std::make_unique<pinned_step>(pinned_step{*this, {}, meter_->number_of(op), touched, 0, 0});
   result.pinned_->states.reserve(uses.size());
   for (const step_use& use : uses) {
     result.pinned_->states.push_back(use.state);
@@ -307,14 +316,21 @@ access runtime::make_resident(std::span<const step_use> uses, std::string_view o
       throw_step_out_of_memory(uses, op);
     }
   }
+  for (const step_use& use : uses) ++use.state->held;
   result.pinned_->begin_ns = now_ns();
+  if (accelerator_ && touched != 0) {
+    result.pinned_->begin_stamp = accelerator_->steps.begin(*meter_, result.pinned_->op);
+  }
   return result;
 }
 
 void runtime::unpin(pinned_step& step) noexcept {
   const std::lock_guard lock(mutex_);
   for (buffer_state* each : step.states) --each->pins;
-  if (step.begin_ns == 0 || step.touched_bytes == 0) return;
+  if (step.begin_ns == 0) return;
+  for (buffer_state* each : step.states) --each->held;
+  if (step.touched_bytes == 0) return;
+  if (accelerator_) return accelerator_->steps.end(*meter_, step.op, step.touched_bytes, step.begin_stamp);
   meter_->add(step.op, static_cast<double>(step.touched_bytes),
               static_cast<double>(now_ns() - step.begin_ns));
 }

@@ -8,6 +8,7 @@
 #include "halocline/memory/runtime.hpp"
 #include "halocline/memory/tier.hpp"
 #include "memory/buffer_state.hpp"
+#include "memory/device/device_side.hpp"
 #include "memory/pager/cost_meter.hpp"
 #include "memory/pager/pager.hpp"
 #include "memory/pager/plan_executor.hpp"
@@ -63,7 +64,8 @@ plan::cost_model runtime::measured_costs() {
   const std::lock_guard lock(mutex_);
   plan::cost_model base;
   if (!pager_) return base;
-  if (!link_) link_ = measure_link(pager_->slow());
+  if (!link_) link_ = accelerator_ ? pager_->measure_device_link() : measure_link(pager_->slow());
+  if (accelerator_) accelerator_->steps.finish(*meter_);
   base.load = {static_cast<double>(link_->read_latency_ns), 1e9 / link_->read_bytes_per_second};
   base.store = {static_cast<double>(link_->write_latency_ns), 1e9 / link_->write_bytes_per_second};
   refine_links(base, pager_->slow().statistics());
@@ -87,7 +89,7 @@ void runtime::set_budget(std::size_t bytes) {
     if (executor_ && bytes < executor_->source().capacity_bytes) {
       give_up_plan("the budget became smaller than the plan's");
     }
-    const std::size_t held = pager_->frames().held_bytes();
+    const std::size_t held = pager_->held().held_bytes();
     const std::size_t others = budget_->used() - held;
     pager_->shrink_to(bytes - std::min(bytes, others));
   } else if (!pager_) {

@@ -114,9 +114,10 @@ stats runtime::statistics() const {
   const std::lock_guard lock(mutex_);
   stats result = stats_;
   if (pager_) {
-    result.cached_bytes = pager_->frames().free_bytes();
-    result.fast_bytes = pager_->frames().held_bytes();
+    result.cached_bytes = pager_->held().free_bytes();
+    result.fast_bytes = pager_->held().held_bytes();
     result.peak_fast_bytes = pager_->peak_bytes();
+    result.moved.stall_ns += pager_->slow().statistics().device_stall_ns;
   } else {
     result.cached_bytes = device_->cached_bytes();
     const std::size_t kept = device_->cached_bytes() + device_->slack_bytes();
@@ -128,7 +129,9 @@ stats runtime::statistics() const {
 
 store_stats runtime::slow_statistics() const {
   const std::lock_guard lock(mutex_);
-  return pager_ ? pager_->slow().statistics() : store_stats{};
+  if (!pager_) return {};
+  pager_->end_orphans();
+  return pager_->slow().statistics();
 }
 
 void runtime::reset_peak() {
@@ -172,7 +175,7 @@ void runtime::throw_out_of_memory(std::size_t bytes, object_class cls, const cha
   const std::string limit =
       budget == 0 ? std::string("no budget set; the machine gave no more") : "budget " + format_bytes(budget);
   const std::size_t others =
-      budget_->used() - std::min(budget_->used(), pager_ ? pager_->frames().held_bytes() : stats_.live_bytes);
+      budget_->used() - std::min(budget_->used(), pager_ ? pager_->held().held_bytes() : stats_.live_bytes);
   const std::string shared =
       others == 0 ? std::string() : ", of which others that share it hold " + format_bytes(others);
   const std::size_t needed = (policy_->traits().moves() ? pool_bytes_ : stats_.live_bytes) + bytes + others;

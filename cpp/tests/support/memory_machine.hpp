@@ -11,6 +11,7 @@
 
 #include "halocline/memory/recipe.hpp"
 #include "halocline/memory/runtime.hpp"
+#include "support/machine_hands.hpp"
 #include "support/memory_program.hpp"
 
 namespace halocline::test {
@@ -27,8 +28,9 @@ class memory_machine {
   /// Called after each instruction.
   using observer = std::function<void(const memory::runtime&)>;
 
-  memory_machine(std::shared_ptr<memory::runtime> runtime, const memory_program& program)
-      : runtime_(std::move(runtime)), program_(program) {
+  memory_machine(std::shared_ptr<memory::runtime> runtime, const memory_program& program,
+                 std::shared_ptr<machine_hands> hands = std::make_shared<direct_hands>())
+      : runtime_(std::move(runtime)), program_(program), hands_(std::move(hands)) {
     for (std::size_t i = 0; i < program_.keys; ++i) {
       allocate(i);
       runtime_->set_identity(buffers_.at(i), i + 1);
@@ -39,7 +41,7 @@ class memory_machine {
   /// Lets the keys come back by computing them.
   void give_recipes(memory::recovery kind) {
     for (std::size_t i = 0; i < program_.keys; i += 2) {
-      runtime_->set_recipe(buffers_.at(i), std::make_shared<pattern_recipe>(*runtime_, kind, i));
+      runtime_->set_recipe(buffers_.at(i), std::make_shared<pattern_recipe>(*runtime_, *hands_, kind, i));
     }
   }
 
@@ -59,6 +61,7 @@ class memory_machine {
     for (const auto& [object, data] : buffers_) {
       if (versions_[object] != 0) check({{object, data.size()}}, {});
     }
+    hands_->finish();
   }
 
   [[nodiscard]] std::size_t live() const { return buffers_.size(); }
@@ -67,18 +70,19 @@ class memory_machine {
  private:
   class pattern_recipe final : public memory::recipe {
    public:
-    pattern_recipe(memory::runtime& runtime, memory::recovery kind, std::size_t object)
-        : runtime_(runtime), kind_(kind), object_(object) {}
+    pattern_recipe(memory::runtime& runtime, machine_hands& hands, memory::recovery kind, std::size_t object)
+        : runtime_(runtime), hands_(hands), kind_(kind), object_(object) {}
     [[nodiscard]] memory::recovery kind() const noexcept override { return kind_; }
     void regenerate(const memory::buffer& target, std::size_t bytes) const override {
       const memory::operand part{&target, 0, bytes};
       const memory::access at = runtime_.acquire({}, {&part, 1}, "regenerate");
       std::byte* const data = at.pointer(target);
-      for (std::size_t i = 0; data != nullptr && i < bytes; ++i) data[i] = expected_byte(object_, 1, i);
+      if (data != nullptr) hands_.write(data, contents_of(object_, 1, bytes));
     }
 
    private:
     memory::runtime& runtime_;
+    machine_hands& hands_;
     memory::recovery kind_;
     std::size_t object_;
   };
@@ -116,23 +120,30 @@ class memory_machine {
     for (const std::size_t object : writes) {
       std::byte* const data = at.pointer(buffers_.at(object));
       const std::uint64_t version = ++versions_[object];  // the step has all it needs: it cannot fail now
-      if (data == nullptr) continue;
-      for (std::size_t i = 0; i < program_.objects[object].bytes; ++i)
-        data[i] = expected_byte(object, version, i);
+      if (data != nullptr) hands_->write(data, contents_of(object, version, program_.objects[object].bytes));
     }
+  }
+
+  static std::vector<std::byte> contents_of(std::size_t object, std::uint64_t version, std::size_t bytes) {
+    std::vector<std::byte> result(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) result[i] = expected_byte(object, version, i);
+    return result;
   }
 
   void compare(const std::byte* data, std::size_t object, std::size_t bytes) {
     if (data == nullptr) return;
-    for (std::size_t i = 0; i < bytes; ++i) {
-      if (data[i] == expected_byte(object, versions_[object], i)) continue;
-      ADD_FAILURE() << "object " << object << " has a wrong byte " << i << " of " << bytes;
-      return;
-    }
+    hands_->read(data, bytes, [=, version = versions_[object]](const std::byte* seen) {
+      for (std::size_t i = 0; i < bytes; ++i) {
+        if (seen[i] == expected_byte(object, version, i)) continue;
+        ADD_FAILURE() << "object " << object << " has a wrong byte " << i << " of " << bytes;
+        return;
+      }
+    });
   }
 
   std::shared_ptr<memory::runtime> runtime_;
   const memory_program& program_;
+  std::shared_ptr<machine_hands> hands_;
   std::size_t next_ = 0;
   std::map<std::size_t, memory::buffer> buffers_;
   std::map<std::size_t, std::uint64_t> versions_;

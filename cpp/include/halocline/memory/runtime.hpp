@@ -33,6 +33,7 @@ class runtime;
 class pager;
 class plan_executor;
 class cost_meter;
+struct device_side;
 struct pinned_step;
 struct step_use;
 
@@ -99,8 +100,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void set_recipe(const buffer& data, std::shared_ptr<const recipe> how);
 
   /// Follows a plan from the next step on.
-  /// @throws invalid_argument unless the policy is `planned`, no plan is active, and the plan's capacity is
-  ///   within the budget
+  /// @throws invalid_argument unless the policy is `planned`, no plan is active and the budget holds the plan
   void begin_plan(std::shared_ptr<const plan::plan> source);
   /// Ends following the plan. A program that did something else was finished under `lru`: see the outcome.
   plan_outcome end_plan();
@@ -132,8 +132,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void start_trace();
   /// Stops recording and returns what was recorded.
   [[nodiscard]] trace stop_trace();
-  /// Adds a mark to the trace that later events carry as a prefix of their tag ("conv1/key_switch"); empty
-  /// ends it.
+  /// Prefix that the tags of later events of the trace carry ("conv1/key_switch"); empty ends it.
   void set_phase(std::string phase);
   /// Gives cached bytes back to the operating system.
   void trim();
@@ -174,6 +173,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   std::size_t pool_bytes_ = 0;
   std::map<std::size_t, size_history> histories_;
   std::unique_ptr<tier> device_;  ///< where nothing moves
+  std::unique_ptr<device_side> accelerator_;
   std::unique_ptr<pager> pager_;  ///< where buffers move
   std::unique_ptr<plan_executor> executor_;
   std::unique_ptr<cost_meter> meter_;

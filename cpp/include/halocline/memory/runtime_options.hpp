@@ -32,7 +32,17 @@ struct runtime_options {
   std::shared_ptr<memory_budget> shared_budget{};
   /// Accelerator whose memory is the fast tier; none: host memory.
   std::shared_ptr<device_memory> device{};
-  /// Slow tier for policies that move bytes; a file in `tier_folder` is made unless given.
+  /// Host memory that an accelerator's slow tier may pin; 0: half of the machine's.
+  std::size_t pinned_bytes = 0;
+  /// Unified memory that may be allocated; 0: half of what the accelerator has free at the start. The
+  /// environment variable HALOCLINE_MANAGED_CAP lowers it.
+  std::size_t managed_cap_bytes = 0;
+  /// Lifts that limit. Unified memory beyond what a card has can hang it.
+  bool oversubscribe_managed = false;
+  /// Unified memory from a stream-ordered pool (CUDA 13) instead of one allocation per buffer.
+  bool managed_pool = false;
+  /// Slow tier for policies that move bytes; a file in `tier_folder` is made unless given. With an
+  /// accelerator it takes what does not fit into pinned memory.
   std::shared_ptr<store> slow{};
   /// Folder of that file; empty: HALOCLINE_TIER_DIR, or the system's folder for temporary files.
   std::string tier_folder{};

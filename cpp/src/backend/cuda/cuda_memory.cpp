@@ -1,31 +1,111 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cuda_memory.hpp"
 
+#include <exception>
 #include <utility>
 
+#include "backend/cuda/device_range.hpp"
+#include "backend/cuda/driver_calls.hpp"
+#include "backend/cuda/lane_order.hpp"
+#include "backend/cuda/managed_tier.hpp"
 #include "backend/cuda/pool_tier.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::backend::cuda {
 namespace {
 
+using memory::advice;
+using memory::lane;
+using memory::stamp;
+using memory::ticket;
+
 class cuda_memory final : public memory::device_memory {
  public:
-  explicit cuda_memory(std::shared_ptr<device_context> device) : device_(std::move(device)) {}
+  explicit cuda_memory(std::shared_ptr<device_context> device)
+      : device_(std::move(device)), order_(device_) {}
 
   [[nodiscard]] std::string describe() const override {
     return text("HBM of ", device_->properties().name, " (cuda:", device_->ordinal(), ")");
   }
+  [[nodiscard]] std::size_t total_bytes() const override { return device_->properties().totalGlobalMem; }
+  [[nodiscard]] std::size_t free_bytes() const override {
+    device_->make_current();
+    std::size_t open = 0, total = 0;
+    check(cudaMemGetInfo(&open, &total), "ask for free device memory");
+    return open;
+  }
+
   [[nodiscard]] std::unique_ptr<memory::tier> make_pool_tier() override {
     return cuda::make_pool_tier(device_);
+  }
+  [[nodiscard]] std::unique_ptr<memory::device_range> make_range(std::size_t bytes) override {
+    return make_device_range(device_, bytes);
+  }
+  [[nodiscard]] std::unique_ptr<memory::tier> make_managed_tier(bool stream_ordered) override {
+    return cuda::make_managed_tier(device_, stream_ordered);
+  }
+  [[nodiscard]] std::byte* allocate_pinned(std::size_t bytes) override {
+    device_->make_current();
+    void* data = nullptr;
+    if (driver::host_alloc(&data, bytes, cudaHostAllocDefault) == cudaSuccess) {
+      return static_cast<std::byte*>(data);
+    }
+    (void)cudaGetLastError();
+    return nullptr;
+  }
+  void free_pinned(std::byte* data) noexcept override {
+    if (is_usable()) driver::free_host(data);
+  }
+
+  void copy(lane on, std::byte* to, const std::byte* from, std::size_t bytes) override {
+    device_->make_current();
+    if (on == lane::compute) device_->flush();
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, order_.stream(on)), "copy between tiers");
   }
   void wipe(std::byte* data, std::size_t bytes) noexcept override {
     device_->flush_quietly();  // kernels that were put off may still use the bytes
     cudaMemsetAsync(data, 0, bytes, device_->compute());
   }
+  void advise(std::byte* data, std::size_t bytes, advice hint, bool set) override {
+    if (hint == advice::none) return;
+    device_->make_current();
+    const bool mostly = hint == advice::read_mostly;
+    const cudaMemoryAdvise given =
+        mostly ? (set ? cudaMemAdviseSetReadMostly : cudaMemAdviseUnsetReadMostly)
+               : (set ? cudaMemAdviseSetPreferredLocation : cudaMemAdviseUnsetPreferredLocation);
+    check(cudaMemAdvise(data, bytes, given, {cudaMemLocationTypeDevice, device_->ordinal()}),
+          "advise about managed memory");
+  }
+  void prefetch(std::byte* data, std::size_t bytes, bool to_device) override {
+    device_->make_current();
+    device_->flush();
+    const cudaMemLocation place = to_device ? cudaMemLocation{cudaMemLocationTypeDevice, device_->ordinal()}
+                                            : cudaMemLocation{cudaMemLocationTypeHost, 0};
+    check(cudaMemPrefetchAsync(data, bytes, place, 0, device_->compute()), "prefetch managed memory");
+  }
+
+  [[nodiscard]] ticket mark(lane of) override { return order_.mark(of); }
+  [[nodiscard]] bool passed(lane of, ticket moment) override { return order_.passed(of, moment); }
+  void order(lane waiting, lane of, ticket moment) override { order_.order(waiting, of, moment); }
+  void wait(lane of, ticket moment) override { order_.wait(of, moment); }
+  [[nodiscard]] stamp take_time(lane of) override { return order_.take_time(of); }
+  [[nodiscard]] std::optional<std::uint64_t> nanoseconds(stamp begin, stamp end) override {
+    return order_.nanoseconds(begin, end);
+  }
 
  private:
+  /// False in a forked process, where nothing of the device may be touched.
+  [[nodiscard]] bool is_usable() const noexcept {
+    try {
+      device_->make_current();
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
+
   std::shared_ptr<device_context> device_;
+  lane_order order_;
 };
 
 }  // namespace

@@ -21,6 +21,8 @@ class cost_meter {
   [[nodiscard]] std::size_t number_of(std::string_view op);
   /// One step of an operation that touched `bytes` took `ns`.
   void add(std::size_t op, double bytes, double ns);
+  /// How often an operation was measured.
+  [[nodiscard]] double samples(std::size_t op) const noexcept { return operations_[op].count; }
   /// What was measured so far; defaults for what was not.
   [[nodiscard]] plan::cost_model costs(const plan::cost_model& base) const;
 

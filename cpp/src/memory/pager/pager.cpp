@@ -11,6 +11,7 @@
 
 #include "halocline/core/error.hpp"
 #include "halocline/core/expects.hpp"
+#include "memory/device/device_frames.hpp"
 
 namespace halocline::memory {
 namespace {
@@ -34,21 +35,35 @@ class stopwatch {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-bool needs_saving(const buffer_state& state) noexcept { return state.has_contents && !state.home_valid; }
-
 }  // namespace
 
 pager::pager(std::unique_ptr<tier> place, std::shared_ptr<memory_budget> budget, std::shared_ptr<store> slow,
              eviction order, movement& counters, std::recursive_mutex& mutex)
-    : frames_(std::move(place), std::move(budget)),
+    : frames_(make_host_frames(std::move(place), std::move(budget))),
       slow_(std::move(slow)),
+      queued_(slow_->is_queued()),
       order_(order),
       counters_(counters),
       mutex_(mutex) {
-  frames_.budget().join(*this);
+  frames_->budget().join(*this);
 }
 
-pager::~pager() { frames_.budget().leave(*this); }
+pager::pager(std::shared_ptr<device_memory> device, std::shared_ptr<memory_budget> budget,
+             std::shared_ptr<store> slow, eviction order, movement& counters, std::recursive_mutex& mutex)
+    : device_(std::move(device)),
+      frames_(std::make_unique<device_frames>(device_, std::move(budget), *this)),
+      slow_(std::move(slow)),
+      queued_(slow_->is_queued()),
+      order_(order),
+      counters_(counters),
+      mutex_(mutex) {
+  frames_->budget().join(*this);
+}
+
+pager::~pager() {
+  frames_->budget().leave(*this);
+  end_orphans();
+}
 
 // Steps
 
@@ -71,10 +86,11 @@ void pager::touch(const step_use& use, bool whole) {
     }
   }
   if (!state.resident()) {
-    std::byte* const frame = take_frame(need, true);
+    const bool comes = state.has_contents && (use.reads || !use.covers);
+    std::byte* const frame = take_frame(need, comes && state.home_valid ? lane::load : lane::compute, true);
     HALOCLINE_EXPECTS(frame != nullptr, out_of_memory, "no frame of ", need, " bytes for ", state.tag);
     attach(state, frame, need);
-    if (state.has_contents && (use.reads || !use.covers)) fill(state);
+    if (comes) fill(state);
   }
   used_now(state);
   if (use.writes) {
@@ -84,44 +100,94 @@ void pager::touch(const step_use& use, bool whole) {
 }
 
 void pager::forget(buffer_state& state) noexcept {
+  fence behind{};
   if (state.moving != motion::none) {
-    try {
-      slow_->wait(state.transfer);
-    } catch (const std::exception&) {  // the bytes are no longer wanted
-    }
     if (state.moving == motion::storing) std::erase(leaving_, &state);
     state.moving = motion::none;
+    if (!queued_) {  // the transfer goes on without the buffer
+      if (state.listed) unlist(state);
+      orphans_.push_back({std::exchange(state.data, nullptr), std::exchange(state.frame_bytes, 0),
+                          std::exchange(state.slot, no_slot), state.transfer});
+      return;
+    }
+    behind = slow_->detach(state.transfer);
   }
-  if (state.resident()) release_frame(state);
+  if (state.resident()) release_frame(state, behind);
   if (state.slot != no_slot) slow_->free(std::exchange(state.slot, no_slot));
+}
+
+bool pager::reap_orphans(bool wait) noexcept {
+  bool any = false;
+  std::erase_if(orphans_, [&](const orphan& each) {
+    if (!slow_->poll(each.transfer) && (!wait || any)) return false;
+    any = true;
+    try {
+      slow_->wait(each.transfer);
+    } catch (const std::exception&) {  // the bytes are no longer wanted
+    }
+    frames_->give(each.frame, each.frame_bytes, {});
+    if (each.slot != no_slot) slow_->free(each.slot);
+    return true;
+  });
+  return any;
+}
+
+void pager::end_orphans() noexcept {
+  while (reap_orphans(true)) {
+  }
 }
 
 // Frames
 
-std::byte* pager::take_frame(std::size_t bytes, bool may_evict_planned) {
+std::byte* pager::find_frame(std::size_t bytes, lane user) {
+  std::byte* frame = frames_->take(bytes, user);
+  if (frame == nullptr && frames_->has_room(bytes) && frames_->compact(bytes))
+    frame = frames_->take(bytes, user);
+  if (frame != nullptr) peak_ = std::max(peak_, frames_->held_bytes());
+  return frame;
+}
+
+std::byte* pager::take_frame(std::size_t bytes, lane user, bool may_evict_planned) {
   for (;;) {
-    std::byte* const frame = frames_.take(bytes);
-    if (frame != nullptr) {
-      peak_ = std::max(peak_, frames_.held_bytes());
-      return frame;
-    }
+    if (std::byte* const frame = find_frame(bytes, user)) return frame;
     if (reap(may_evict_planned)) continue;
     if (evict_one(may_evict_planned)) continue;
-    return may_evict_planned ? take_shared_frame(bytes) : nullptr;
+    if (may_evict_planned && frames_->has_room(bytes) && settle_loads()) continue;
+    return may_evict_planned ? take_shared_frame(bytes, user) : nullptr;
   }
 }
 
-std::byte* pager::take_shared_frame(std::size_t bytes) {
+std::byte* pager::take_shared_frame(std::size_t bytes, lane user) {
   for (int attempt = 0; attempt < share_attempts; ++attempt) {
     // Without others, or when they hold nothing, waiting does not help.
-    if (frames_.budget().used() <= frames_.held_bytes()) return nullptr;
-    if (frames_.budget().reclaim(*this, bytes) == 0) std::this_thread::sleep_for(share_pause);
-    if (std::byte* const frame = frames_.take(bytes)) {
-      peak_ = std::max(peak_, frames_.held_bytes());
-      return frame;
-    }
+    if (frames_->budget().used() <= frames_->held_bytes()) return nullptr;
+    if (frames_->budget().reclaim(*this, bytes) == 0) std::this_thread::sleep_for(share_pause);
+    if (std::byte* const frame = find_frame(bytes, user)) return frame;
   }
   return nullptr;
+}
+
+/// Ends loads under way, because frames cannot move before that. False: there are none.
+bool pager::settle_loads() {
+  if (!device_) return false;
+  std::vector<buffer_state*> loading;
+  for (const auto& [frame, state] : users_) {
+    if (state->moving == motion::loading) loading.push_back(state);
+  }
+  for (buffer_state* each : loading) finish_load(*each);
+  return !loading.empty();
+}
+
+bool pager::may_move(std::byte* frame) noexcept {
+  const auto found = users_.find(frame);
+  return found != users_.end() && found->second->held == 0 && found->second->moving == motion::none;
+}
+
+void pager::moved(std::byte* from, std::byte* to) noexcept {
+  auto node = users_.extract(from);
+  node.key() = to;
+  node.mapped()->data = to;
+  users_.insert(std::move(node));
 }
 
 bool pager::evict_one(bool may_evict_planned) {
@@ -129,13 +195,14 @@ bool pager::evict_one(bool may_evict_planned) {
   for (std::size_t rank = 0; rank < (may_evict_planned ? 2U : 1U); ++rank) {
     for (buffer_state* each : order_lists_[rank]) {
       if (each->pins != 0 || each->moving != motion::none) continue;
+      fence behind{};
       try {
-        save(*each);
+        behind = save(*each);
       } catch (const io_error&) {  // the slow tier is full or failed: a clean frame may do instead
         failure = std::current_exception();
         continue;
       }
-      release_frame(*each);
+      release_frame(*each, behind);
       ++counters_.evictions;
       return true;
     }
@@ -149,10 +216,15 @@ bool pager::evict_loading() {
   for (const std::list<buffer_state*>& list : order_lists_) {
     for (buffer_state* each : list) {
       if (each->pins != 0 || each->moving != motion::loading) continue;
-      try {
-        finish_load(*each);
-        release_frame(*each);
-      } catch (const io_error&) {  // the frame is gone all the same, and the load will be tried again
+      if (queued_) {
+        each->moving = motion::none;
+        release_frame(*each, slow_->detach(each->transfer));
+      } else {
+        try {
+          finish_load(*each);
+          release_frame(*each);
+        } catch (const io_error&) {  // the frame is gone all the same, and the load will be tried again
+        }
       }
       ++counters_.evictions;
       return true;
@@ -165,16 +237,16 @@ bool pager::grow(buffer_state& state, std::size_t bytes, bool may_evict_planned)
   if (!state.home_valid) return false;
   const std::size_t old = state.frame_bytes;
   ++state.pins;  // growing may evict others
-  std::byte* data = frames_.resize(state.data, old, bytes);
-  while (data == nullptr && !frames_.has_room(bytes - old) &&
+  std::byte* data = frames_->resize(state.data, old, bytes);
+  while (data == nullptr && !frames_->has_room(bytes - old) &&
          (reap(may_evict_planned) || evict_one(may_evict_planned))) {
-    data = frames_.resize(state.data, old, bytes);
+    data = frames_->resize(state.data, old, bytes);
   }
   --state.pins;
   if (data == nullptr) return false;
   state.data = data;
   state.frame_bytes = bytes;
-  peak_ = std::max(peak_, frames_.held_bytes());
+  peak_ = std::max(peak_, frames_->held_bytes());
   try {
     state.transfer = slow_->read_from(state.slot, old, data + old, bytes - old);
   } catch (...) {
@@ -190,13 +262,16 @@ bool pager::grow(buffer_state& state, std::size_t bytes, bool may_evict_planned)
 void pager::attach(buffer_state& state, std::byte* frame, std::size_t bytes) {
   state.data = frame;
   state.frame_bytes = bytes;
+  if (device_) users_[frame] = &state;
   if (state.where != placement::pool) enlist(state);
 }
 
-void pager::release_frame(buffer_state& state) noexcept {
+void pager::release_frame(buffer_state& state, const fence& behind) noexcept {
   if (state.listed) unlist(state);
-  if (state.wipe) sodium_memzero(state.data, state.frame_bytes);
-  frames_.give(std::exchange(state.data, nullptr), std::exchange(state.frame_bytes, 0));
+  if (state.wipe && device_) device_->wipe(state.data, state.frame_bytes);
+  if (state.wipe && !device_) sodium_memzero(state.data, state.frame_bytes);
+  if (device_) users_.erase(state.data);
+  frames_->give(std::exchange(state.data, nullptr), std::exchange(state.frame_bytes, 0), behind);
 }
 
 std::list<buffer_state*>& pager::list_of(const buffer_state& state) noexcept {
@@ -294,11 +369,18 @@ void pager::saved(buffer_state& state) {
   (first_copy ? counters_.populated_bytes : counters_.written_bytes) += state.frame_bytes;
 }
 
-void pager::save(buffer_state& state) {
-  if (!needs_saving(state)) return;
+/// Afterwards the frame may be given away to whoever is ordered behind what is returned.
+fence pager::save(buffer_state& state) {
+  if (!state.needs_saving()) return {};
   start_save(state);
-  wait(state.transfer);
+  fence behind{};
+  if (queued_) {
+    behind = slow_->detach(state.transfer);
+  } else {
+    wait(state.transfer);
+  }
   saved(state);
+  return behind;
 }
 
 void pager::finish_load(buffer_state& state) {
@@ -321,133 +403,6 @@ void pager::finish_save(buffer_state& state) {
 void pager::wait(transfer_id transfer) {
   const stopwatch stalled(counters_.stall_ns);
   slow_->wait(transfer);
-}
-
-// Plans
-
-bool pager::start_load(buffer_state& state, std::size_t bytes) {
-  bytes = std::min(bytes, state.full_bytes());
-  if (state.moving == motion::storing) finish_save(state);
-  if (state.moving == motion::loading && state.frame_bytes < bytes) finish_load(state);
-  const bool here = state.resident() && state.frame_bytes >= bytes;
-  if (here || state.pins != 0 || state.moving != motion::none || !state.has_contents) {
-    set_planned(state, state.resident());
-    return true;
-  }
-  if (!state.home_valid) return regenerate(state, bytes);
-  if (state.resident()) {
-    set_planned(state, true);
-    if (grow(state, bytes, false)) return true;
-    if (!frames_.has_room(bytes - state.frame_bytes)) return false;
-    release_frame(state);  // the place cannot extend it: all of it is loaded again
-  }
-  std::byte* const frame = take_frame(bytes, false);
-  if (frame == nullptr) return false;
-  attach(state, frame, bytes);
-  set_planned(state, true);
-  try {
-    state.transfer = slow_->read(state.slot, frame, bytes);
-  } catch (...) {
-    release_frame(state);
-    throw;
-  }
-  state.moving = motion::loading;
-  ++counters_.loads;
-  counters_.loaded_bytes += bytes;
-  return true;
-}
-
-bool pager::regenerate(buffer_state& state, std::size_t bytes) {
-  bytes = std::min(bytes, state.full_bytes());
-  if (state.moving == motion::storing) finish_save(state);
-  const bool here = state.resident() && state.frame_bytes >= bytes;
-  if (here || state.pins != 0 || state.moving != motion::none || !state.has_contents) {
-    set_planned(state, state.resident());
-    return true;
-  }
-  if (state.source == nullptr && state.home_valid) return start_load(state, bytes);
-  if (state.resident()) release_frame(state);
-  std::byte* const frame = take_frame(bytes, false);
-  if (frame == nullptr) return false;
-  attach(state, frame, bytes);
-  set_planned(state, true);
-  run_recipe(state);
-  return true;
-}
-
-void pager::shrink(buffer_state& state, std::size_t bytes) {
-  if (!state.resident() || state.pins != 0 || state.moving == motion::storing || needs_saving(state)) return;
-  if (state.moving == motion::loading) finish_load(state);
-  if (bytes == 0 || state.frame_bytes <= bytes) return;
-  if (std::byte* const data = frames_.resize(state.data, state.frame_bytes, bytes)) {
-    state.data = data;
-    state.frame_bytes = bytes;
-  }
-}
-
-bool pager::leave(buffer_state& state) {
-  if (!state.resident() || state.pins != 0 || state.moving == motion::storing) return false;
-  if (state.moving == motion::loading) finish_load(state);
-  if (state.where == placement::pool) return false;
-  set_planned(state, false);
-  if (needs_saving(state)) return true;
-  release_frame(state);
-  ++counters_.evictions;
-  return false;
-}
-
-void pager::drop(buffer_state& state) {
-  // A plan drops unsaved contents when the program frees the buffer without reading it again. Should that
-  // prove wrong they must still exist: the frame is the first to go when there is no other room, and is saved
-  // then.
-  (void)leave(state);
-}
-
-void pager::write_back(buffer_state& state) {
-  if (!leave(state)) return;
-  start_save(state);
-  state.moving = motion::storing;
-  leaving_.push_back(&state);
-}
-
-bool pager::reap(bool wait_for_one) {
-  bool any = false;
-  while (!leaving_.empty() && (slow_->poll(leaving_.front()->transfer) || (wait_for_one && !any))) {
-    buffer_state& state = *leaving_.front();
-    finish_save(state);
-    if (state.pins == 0) {
-      release_frame(state);
-      ++counters_.evictions;
-    }
-    any = true;
-  }
-  return any;
-}
-
-// Budgets
-
-void pager::shrink_to(std::size_t bytes) {
-  while (frames_.held_bytes() > bytes) {
-    if (frames_.trim_to(0) != 0) continue;
-    if (reap(true) || evict_one(true)) continue;
-    throw out_of_memory(text("cannot reduce the fast tier to ", bytes, " bytes: ", frames_.used_bytes(),
-                             " bytes are in use by steps and scratch; the budget stays as it was"));
-  }
-}
-
-std::size_t pager::reclaim(std::size_t bytes) noexcept {
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return 0;
-  std::size_t given = 0;
-  try {
-    while (given < bytes) {
-      const std::size_t trimmed = frames_.trim_to(0);
-      given += trimmed;
-      if (trimmed == 0 && !reap(true) && !evict_one(true)) break;
-    }
-  } catch (const std::exception&) {  // a failing slow tier: what was not given back stays where it is
-  }
-  return given;
 }
 
 }  // namespace halocline::memory

@@ -7,12 +7,15 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
+#include <vector>
 
 #include "halocline/memory/budget.hpp"
 #include "halocline/memory/stats.hpp"
+#include "halocline/memory/tier/link_speed.hpp"
 #include "halocline/memory/tier/store.hpp"
 #include "memory/buffer_state.hpp"
-#include "memory/pager/frame_pool.hpp"
+#include "memory/pager/frames.hpp"
 
 namespace halocline::memory {
 
@@ -27,11 +30,14 @@ struct step_use {
 
 /// Gives buffers frames of the fast tier and takes them away, for policies that move bytes. All calls are
 /// made under the runtime's mutex. Errors leave every buffer with its contents.
-class pager final : public budget_member {
+class pager final : public budget_member, public frame_holder {
  public:
   /// @param mutex the runtime's; held by its thread during calls, tried by `reclaim`
   pager(std::unique_ptr<tier> place, std::shared_ptr<memory_budget> budget, std::shared_ptr<store> slow,
         eviction order, movement& counters, std::recursive_mutex& mutex);
+  /// The same on an accelerator; `slow` is its store.
+  pager(std::shared_ptr<device_memory> device, std::shared_ptr<memory_budget> budget,
+        std::shared_ptr<store> slow, eviction order, movement& counters, std::recursive_mutex& mutex);
   ~pager() override;
   pager(const pager&) = delete;
   pager& operator=(const pager&) = delete;
@@ -52,9 +58,11 @@ class pager final : public budget_member {
   void drop(buffer_state& state);
   /// Takes the frame away as soon as its contents are elsewhere: now, or when a write-back has ended.
   void write_back(buffer_state& state);
-  /// Ends write-backs that are done; with `wait`, the oldest one even if it is not. Returns whether any
-  /// ended.
+  /// Ends write-backs, and transfers of freed buffers, that are done; with `wait`, the oldest one even if it
+  /// is not. Returns whether any ended.
   bool reap(bool wait);
+  /// Ends all transfers of freed buffers.
+  void end_orphans() noexcept;
   /// Hands back the frame of a buffer but for its first `bytes` bytes, where the place can do that.
   void shrink(buffer_state& state, std::size_t bytes);
   /// Says whether the plan counts on the frame of a buffer; others give way first.
@@ -65,28 +73,43 @@ class pager final : public budget_member {
   void shrink_to(std::size_t bytes);
   std::size_t reclaim(std::size_t bytes) noexcept override;
   /// Bytes of frames in use and kept for re-use, and their peak.
-  [[nodiscard]] const frame_pool& frames() const noexcept { return frames_; }
+  [[nodiscard]] const frames& held() const noexcept { return *frames_; }
   [[nodiscard]] std::size_t peak_bytes() const noexcept { return peak_; }
-  void reset_peak() noexcept { peak_ = frames_.held_bytes(); }
-  void trim() noexcept { frames_.trim_to(0); }
+  void reset_peak() noexcept { peak_ = frames_->held_bytes(); }
+  void trim() noexcept;
   [[nodiscard]] store& slow() noexcept { return *slow_; }
+  /// Speed of the copies to and from an accelerator; waits for the lanes.
+  [[nodiscard]] link_speed measure_device_link();
+  [[nodiscard]] bool may_move(std::byte* frame) noexcept override;
+  void moved(std::byte* from, std::byte* to) noexcept override;
 
  private:
-  [[nodiscard]] std::byte* take_frame(std::size_t bytes, bool may_evict_planned);
-  [[nodiscard]] std::byte* take_shared_frame(std::size_t bytes);
+  /// What is left of a buffer that was freed while a transfer of it was under way.
+  struct orphan {
+    std::byte* frame;
+    std::size_t frame_bytes;
+    slot_id slot;
+    transfer_id transfer;
+  };
+
+  [[nodiscard]] std::byte* take_frame(std::size_t bytes, lane user, bool may_evict_planned);
+  [[nodiscard]] std::byte* take_shared_frame(std::size_t bytes, lane user);
+  [[nodiscard]] std::byte* find_frame(std::size_t bytes, lane user);
+  bool settle_loads();
   bool evict_one(bool may_evict_planned);
   /// Gives up a load that no step waits for.
   bool evict_loading();
   [[nodiscard]] bool grow(buffer_state& state, std::size_t bytes, bool may_evict_planned);
   void attach(buffer_state& state, std::byte* frame, std::size_t bytes);
-  void release_frame(buffer_state& state) noexcept;
+  void release_frame(buffer_state& state, const fence& behind = {}) noexcept;
+  bool reap_orphans(bool wait) noexcept;
   void enlist(buffer_state& state);
   void unlist(buffer_state& state) noexcept;
   void used_now(buffer_state& state);
   void fill(buffer_state& state);
   void read_home(buffer_state& state);
   void run_recipe(buffer_state& state);
-  void save(buffer_state& state);
+  [[nodiscard]] fence save(buffer_state& state);
   [[nodiscard]] bool leave(buffer_state& state);
   void start_save(buffer_state& state);
   void finish_load(buffer_state& state);
@@ -95,8 +118,10 @@ class pager final : public budget_member {
   void saved(buffer_state& state);
   [[nodiscard]] std::list<buffer_state*>& list_of(const buffer_state& state) noexcept;
 
-  frame_pool frames_;
+  std::shared_ptr<device_memory> device_;  ///< nullptr: host memory
+  std::unique_ptr<frames> frames_;
   std::shared_ptr<store> slow_;
+  bool queued_;  ///< transfers are ordered on lanes, and the host does not wait for them
   eviction order_;
   movement& counters_;
   std::recursive_mutex& mutex_;
@@ -104,6 +129,8 @@ class pager final : public budget_member {
   /// others.
   std::array<std::list<buffer_state*>, 2> order_lists_;
   std::deque<buffer_state*> leaving_;  ///< being written back, oldest first
+  std::vector<orphan> orphans_;
+  std::unordered_map<std::byte*, buffer_state*> users_;  ///< of frames; only on an accelerator
   std::size_t peak_ = 0;
 };
 

@@ -14,6 +14,13 @@ using transfer_id = std::uint64_t;
 using slot_id = std::uint64_t;
 inline constexpr slot_id no_slot = ~slot_id{0};
 
+/// Moments in the copies to and from an accelerator (see `lane`): whoever uses bytes next is ordered behind
+/// them. 0: nothing to wait for, as everywhere else.
+struct fence {
+  std::uint64_t load = 0;
+  std::uint64_t save = 0;
+};
+
 /// Counters of a store since it was made.
 struct store_stats {
   std::uint64_t reads = 0;
@@ -24,6 +31,7 @@ struct store_stats {
   std::uint64_t written_busy_ns = 0;  ///< likewise for writes
   std::uint64_t slots = 0;            ///< allocated now
   std::uint64_t slot_bytes = 0;       ///< their bytes
+  std::uint64_t device_stall_ns = 0;  ///< an accelerator's compute lane waited for reads
 };
 
 /// A slow tier: slots of bytes, and asynchronous copies between them and frames of the fast tier. The CPU's
@@ -57,6 +65,16 @@ class store {
   /// @throws io_error when it failed (read or write error, end of file, disk full); the contents of the frame
   ///   (read) or slot (write) are then undefined.
   virtual void wait(transfer_id transfer) = 0;
+  /// Whether transfers are queued in order on an accelerator: then `wait` makes its lanes wait and not the
+  /// host (as a rule), contents of a slot may be read as soon as its write has been started, and `detach`
+  /// works.
+  [[nodiscard]] virtual bool is_queued() const noexcept { return false; }
+  /// Forgets a transfer of a queued store in place of `wait`; the frame may be given away, and its next user
+  /// is ordered behind what is returned. Reads that have not begun never begin.
+  virtual fence detach(transfer_id transfer) noexcept {
+    (void)transfer;
+    return {};
+  }
   [[nodiscard]] virtual store_stats statistics() const = 0;
 };
 

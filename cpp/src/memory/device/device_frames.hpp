@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "memory/pager/frames.hpp"
+
+namespace halocline::memory {
+
+/// Frames in one contiguous arena of a device, which grows in large pieces up to the budget. Best fit; free
+/// neighbours are joined. When the free bytes would do but lie apart, frames are moved together by copies on
+/// the compute lane.
+class device_frames final : public frames {
+ public:
+  /// @param holder outlives the frames
+  device_frames(std::shared_ptr<device_memory> device, std::shared_ptr<memory_budget> budget,
+                frame_holder& holder);
+  ~device_frames() override;
+  device_frames(const device_frames&) = delete;
+  device_frames& operator=(const device_frames&) = delete;
+
+  [[nodiscard]] std::byte* take(std::size_t bytes, lane user) override;
+  [[nodiscard]] std::byte* resize(std::byte* frame, std::size_t bytes, std::size_t new_bytes) override;
+  void give(std::byte* frame, std::size_t bytes, const fence& behind) noexcept override;
+  [[nodiscard]] bool has_room(std::size_t bytes) const noexcept override;
+  [[nodiscard]] bool compact(std::size_t bytes) override;
+  std::size_t trim_to(std::size_t keep) noexcept override;
+  [[nodiscard]] std::size_t used_bytes() const noexcept override { return size_ - free_; }
+  [[nodiscard]] std::size_t free_bytes() const noexcept override { return free_; }
+  [[nodiscard]] memory_budget& budget() const noexcept override { return *budget_; }
+
+ private:
+  struct block {
+    std::size_t bytes = 0;
+    bool used = false;
+    fence behind{};  ///< of a free one
+  };
+  using block_map = std::map<std::size_t, block>;  // by offset; together they cover the arena
+
+  [[nodiscard]] bool grow_for(std::size_t bytes);
+  [[nodiscard]] bool grow_by(std::size_t bytes);
+  void carve(block_map::iterator from, std::size_t bytes);
+  void set_free(block_map::iterator at, const fence& behind) noexcept;
+  void unlist(block_map::iterator at) noexcept;
+  void order_behind(const fence& behind, lane user);
+  void slide(block_map::iterator first, std::size_t end);
+  void move_down(std::size_t to, std::size_t from, std::size_t bytes);
+  [[nodiscard]] std::pair<block_map::iterator, std::size_t> cheapest_window(std::size_t bytes);
+
+  std::shared_ptr<device_memory> device_;
+  std::shared_ptr<memory_budget> budget_;
+  frame_holder& holder_;
+  std::unique_ptr<device_range> range_;
+  std::size_t size_ = 0;  ///< of the arena: charged to the budget
+  std::size_t free_ = 0;
+  block_map blocks_;
+  std::set<std::pair<std::size_t, std::size_t>> by_size_;  // (bytes, offset) of free blocks
+};
+
+}  // namespace halocline::memory

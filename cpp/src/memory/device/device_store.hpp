@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <list>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "halocline/memory/tier/store.hpp"
+#include "memory/device/lane_clock.hpp"
+#include "memory/device/pinned_slabs.hpp"
+
+namespace halocline::memory {
+
+/// How a device store is set up.
+struct device_store_options {
+  std::size_t pinned_bytes = 0;  ///< host memory that may be pinned
+  std::size_t slab_bytes = std::size_t{256} << 20;
+  std::shared_ptr<store> overflow;  ///< takes what finds no room there; none: nothing does
+};
+
+/// Slow tier of an accelerator: slots in pinned host memory, those written longest ago in another store.
+/// Copies are queued on the lanes of the device. Bytes on their way to the other store stay pinned until they
+/// are there, so that an error of it loses nothing.
+class device_store final : public store {
+ public:
+  device_store(std::shared_ptr<device_memory> device, device_store_options options);
+  ~device_store() override;
+  device_store(const device_store&) = delete;
+  device_store& operator=(const device_store&) = delete;
+
+  [[nodiscard]] std::string_view name() const noexcept override { return "pinned"; }
+  [[nodiscard]] std::string describe() const override;
+  [[nodiscard]] slot_id allocate(std::size_t bytes) override;
+  void free(slot_id slot) noexcept override;
+  [[nodiscard]] transfer_id read_from(slot_id slot, std::size_t offset, std::byte* frame,
+                                      std::size_t bytes) override;
+  [[nodiscard]] transfer_id write(slot_id slot, const std::byte* frame, std::size_t bytes) override;
+  [[nodiscard]] bool poll(transfer_id transfer) override;
+  void wait(transfer_id transfer) override;
+  [[nodiscard]] bool is_queued() const noexcept override { return true; }
+  fence detach(transfer_id transfer) noexcept override;
+  [[nodiscard]] store_stats statistics() const override;
+  /// Unpins what holds nothing.
+  void trim() noexcept;
+
+ private:
+  struct slot {
+    std::size_t bytes = 0;
+    std::optional<pinned_slabs::block> pinned;
+    slot_id below = no_slot;                              ///< in the other store
+    std::optional<transfer_id> sinking;                   ///< being copied there
+    ticket written = 0;                                   ///< by the save lane
+    ticket read = 0;                                      ///< by the load lane
+    std::optional<std::list<slot_id>::iterator> order{};  ///< pinned and with contents: may sink
+  };
+  struct transfer {
+    bool write = false;
+    ticket end = 0;                     ///< on its lane, once it is queued
+    std::optional<transfer_id> rising;  ///< the other store reads into `stage`
+    std::optional<pinned_slabs::block> stage{};
+    std::byte* frame = nullptr;
+    std::size_t bytes = 0;
+    ticket after = 0;            ///< of the compute lane: when the frame is free
+    slot_id below = no_slot;     ///< what `rising` reads
+    std::exception_ptr failure;  ///< of `rising`, for `wait`
+  };
+  /// What a cancelled read, or a freed slot, still waits for.
+  struct leftover {
+    transfer_id under_way = 0;
+    std::optional<pinned_slabs::block> stage;
+    slot_id below = no_slot;  ///< what it reads or writes
+    fence behind{};
+  };
+
+  [[nodiscard]] slot& at(slot_id id);
+  void check_part(const slot& of, std::size_t offset, const std::byte* frame, std::size_t bytes) const;
+  [[nodiscard]] pinned_slabs::block take_block(std::size_t bytes);
+  [[noreturn]] void throw_full(std::size_t bytes) const;
+  [[nodiscard]] bool sink_some(std::size_t bytes);
+  void start_sinking(slot_id id);
+  void finish_sinking(slot_id id);
+  void forget_below(slot_id& below) noexcept;
+  [[nodiscard]] bool finish_rising();
+  [[nodiscard]] ticket queue_load(std::byte* frame, const std::byte* from, std::size_t bytes, ticket after);
+  void queue_staged(transfer& of);
+  void clear_leftovers(bool wait) noexcept;
+  void enlist(slot_id id, slot& of);
+  void unlist(slot& of) noexcept;
+
+  std::shared_ptr<device_memory> device_;
+  device_store_options options_;
+  pinned_slabs pinned_;
+  std::unordered_map<slot_id, slot> slots_;
+  std::list<slot_id> order_;  ///< oldest write first
+  std::deque<slot_id> sinking_;
+  std::unordered_map<transfer_id, transfer> transfers_;
+  std::vector<leftover> leftovers_;
+  std::vector<slot_id> doomed_;  ///< slots of the other store that only leftovers still use
+  slot_id next_slot_ = 0;
+  transfer_id next_transfer_ = 0;
+  store_stats stats_;
+  mutable lane_clock reads_;   ///< copies on the load lane
+  mutable lane_clock writes_;  ///< copies on the save lane
+  mutable lane_clock stalls_;  ///< of the compute lane
+};
+
+}  // namespace halocline::memory

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "halocline/memory/device_memory.hpp"
+#include "halocline/memory/tier/store.hpp"
+#include "memory/tier/extent_list.hpp"
+
+namespace halocline::memory {
+
+/// Pinned host memory in large slabs, because pinning is slow, handed out in blocks.
+class pinned_slabs {
+ public:
+  /// Part of a slab.
+  struct block {
+    std::uint32_t slab = 0;
+    std::uint64_t offset = 0;
+    std::size_t bytes = 0;
+  };
+
+  /// @param limit bytes that may be pinned in total
+  pinned_slabs(std::shared_ptr<device_memory> device, std::size_t limit, std::size_t slab_bytes)
+      : device_(std::move(device)), limit_(limit), slab_bytes_(slab_bytes) {}
+  ~pinned_slabs();
+  pinned_slabs(const pinned_slabs&) = delete;
+  pinned_slabs& operator=(const pinned_slabs&) = delete;
+
+  /// A block of `bytes` bytes, or nothing when the limit is reached or nothing can be pinned.
+  [[nodiscard]] std::optional<block> take(std::size_t bytes);
+  /// Takes a block back; its next user is ordered behind `behind`.
+  void give(const block& at, const fence& behind) noexcept;
+  [[nodiscard]] std::byte* data(const block& at) const noexcept { return slabs_[at.slab].data + at.offset; }
+  /// What work on a block that was just taken must be ordered behind.
+  [[nodiscard]] fence behind(const block& at) const noexcept { return slabs_[at.slab].behind; }
+  /// Bytes in blocks.
+  [[nodiscard]] std::size_t used_bytes() const noexcept { return used_; }
+  [[nodiscard]] std::size_t pinned_bytes() const noexcept { return pinned_; }
+  [[nodiscard]] std::size_t limit() const noexcept { return limit_; }
+  /// Unpins slabs without blocks. Waits for the lanes' copies in them.
+  void trim() noexcept;
+
+ private:
+  struct slab {
+    std::byte* data = nullptr;  ///< nullptr: unpinned
+    std::size_t bytes = 0;
+    std::size_t used = 0;
+    extent_list free;
+    fence behind{};  ///< of all blocks that came back
+  };
+
+  [[nodiscard]] slab* add(std::size_t bytes);
+
+  std::shared_ptr<device_memory> device_;
+  std::size_t limit_;
+  std::size_t slab_bytes_;
+  std::size_t pinned_ = 0;
+  std::size_t used_ = 0;
+  std::vector<slab> slabs_;
+};
+
+}  // namespace halocline::memory

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <optional>
+
+#include "halocline/memory/device_memory.hpp"
+#include "memory/pager/cost_meter.hpp"
+
+namespace halocline::memory {
+
+/// Measures steps on the compute lane for a cost meter, without waiting for them. Each operation a limited
+/// number of times, because a stamp costs about as much as a launch.
+class step_timer {
+ public:
+  explicit step_timer(std::shared_ptr<device_memory> device) : device_(std::move(device)) {}
+
+  /// Stamp of a step that begins; 0: it is not measured.
+  [[nodiscard]] stamp begin(const cost_meter& meter, std::size_t op) {
+    return meter.samples(op) < most_samples ? device_->take_time(lane::compute) : 0;
+  }
+  /// The step has been queued.
+  void end(cost_meter& meter, std::size_t op, std::size_t bytes, stamp begin) noexcept {
+    if (begin == 0) return;
+    try {
+      const stamp end = device_->take_time(lane::compute);
+      pending_.push_back({op, bytes, begin, end});
+      if (pending_.size() >= most_pending) collect(meter);
+    } catch (const std::exception&) {  // a step that is not measured
+    }
+  }
+  /// Hands over what has ended.
+  void collect(cost_meter& meter) {
+    while (!pending_.empty()) {
+      const step& first = pending_.front();
+      const std::optional<std::uint64_t> spent = device_->nanoseconds(first.begin, first.end);
+      if (!spent) return;
+      meter.add(first.op, static_cast<double>(first.bytes), static_cast<double>(*spent));
+      pending_.pop_front();
+    }
+  }
+  /// Hands over everything; blocks until the compute lane has come to the last step.
+  void finish(cost_meter& meter) {
+    device_->wait(lane::compute, device_->mark(lane::compute));
+    collect(meter);
+  }
+
+ private:
+  static constexpr double most_samples = 256;
+  static constexpr std::size_t most_pending = 64;
+  struct step {
+    std::size_t op;
+    std::size_t bytes;
+    stamp begin;
+    stamp end;
+  };
+
+  std::shared_ptr<device_memory> device_;
+  std::deque<step> pending_;
+};
+
+}  // namespace halocline::memory

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "halocline/memory/budget.hpp"
+#include "halocline/memory/device_memory.hpp"
+#include "halocline/memory/tier/store.hpp"
+
+namespace halocline::memory {
+
+/// Who uses frames: is asked before they move, and told afterwards.
+class frame_holder {
+ public:
+  virtual ~frame_holder() = default;
+  /// Whether nobody knows the address of a frame but the holder, and nothing is under way with it.
+  [[nodiscard]] virtual bool may_move(std::byte* frame) noexcept = 0;
+  /// The frame is somewhere else now.
+  virtual void moved(std::byte* from, std::byte* to) noexcept = 0;
+};
+
+/// Frames of the fast tier within a budget, as the pager sees them. What is kept for re-use counts against
+/// the budget too.
+class frames {
+ public:
+  virtual ~frames() = default;
+  /// A frame of `bytes` (whole pages), or nullptr when the budget or the place has no room for it.
+  /// @param user lane that writes into it first
+  [[nodiscard]] virtual std::byte* take(std::size_t bytes, lane user) = 0;
+  /// Makes a frame in use smaller or larger; what was in it stays, what is new is for the load lane. nullptr,
+  /// and nothing has changed, when there is no room or the place cannot do that.
+  [[nodiscard]] virtual std::byte* resize(std::byte* frame, std::size_t bytes, std::size_t new_bytes) = 0;
+  /// Takes a frame back; its next user is ordered behind `behind` and all of the compute lane so far.
+  virtual void give(std::byte* frame, std::size_t bytes, const fence& behind) noexcept = 0;
+  /// Whether the budget has room for a frame, perhaps not in one piece.
+  [[nodiscard]] virtual bool has_room(std::size_t bytes) const noexcept = 0;
+  /// Moves frames together until a free part of `bytes` bytes is there. False: that cannot be done.
+  [[nodiscard]] virtual bool compact(std::size_t bytes) = 0;
+  /// Gives free bytes back to the system until at most `keep` of them are left; returns how many that were.
+  virtual std::size_t trim_to(std::size_t keep) noexcept = 0;
+  [[nodiscard]] virtual std::size_t used_bytes() const noexcept = 0;
+  [[nodiscard]] virtual std::size_t free_bytes() const noexcept = 0;
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return used_bytes() + free_bytes(); }
+  [[nodiscard]] virtual memory_budget& budget() const noexcept = 0;
+};
+
+/// Frames in host memory.
+[[nodiscard]] std::unique_ptr<frames> make_host_frames(std::unique_ptr<tier> place,
+                                                       std::shared_ptr<memory_budget> budget);
+
+}  // namespace halocline::memory

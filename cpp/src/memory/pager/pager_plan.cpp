@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// What plans and budgets ask of the pager.
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "halocline/core/expects.hpp"
+#include "memory/pager/pager.hpp"
+
+namespace halocline::memory {
+
+// Plans
+
+bool pager::start_load(buffer_state& state, std::size_t bytes) {
+  bytes = std::min(bytes, state.full_bytes());
+  if (state.moving == motion::storing) finish_save(state);
+  if (state.moving == motion::loading && state.frame_bytes < bytes) finish_load(state);
+  const bool here = state.resident() && state.frame_bytes >= bytes;
+  if (here || state.pins != 0 || state.moving != motion::none || !state.has_contents) {
+    set_planned(state, state.resident());
+    return true;
+  }
+  if (!state.home_valid) return regenerate(state, bytes);
+  if (state.resident()) {
+    set_planned(state, true);
+    if (grow(state, bytes, false)) return true;
+    if (!frames_->has_room(bytes - state.frame_bytes)) return false;
+    release_frame(state);  // the place cannot extend it: all of it is loaded again
+  }
+  std::byte* const frame = take_frame(bytes, lane::load, false);
+  if (frame == nullptr) return false;
+  attach(state, frame, bytes);
+  set_planned(state, true);
+  try {
+    state.transfer = slow_->read(state.slot, frame, bytes);
+  } catch (...) {
+    release_frame(state);
+    throw;
+  }
+  state.moving = motion::loading;
+  ++counters_.loads;
+  counters_.loaded_bytes += bytes;
+  return true;
+}
+
+bool pager::regenerate(buffer_state& state, std::size_t bytes) {
+  bytes = std::min(bytes, state.full_bytes());
+  if (state.moving == motion::storing) finish_save(state);
+  const bool here = state.resident() && state.frame_bytes >= bytes;
+  if (here || state.pins != 0 || state.moving != motion::none || !state.has_contents) {
+    set_planned(state, state.resident());
+    return true;
+  }
+  if (state.source == nullptr && state.home_valid) return start_load(state, bytes);
+  if (state.resident()) release_frame(state);
+  std::byte* const frame = take_frame(bytes, lane::compute, false);
+  if (frame == nullptr) return false;
+  attach(state, frame, bytes);
+  set_planned(state, true);
+  run_recipe(state);
+  return true;
+}
+
+void pager::shrink(buffer_state& state, std::size_t bytes) {
+  if (!state.resident() || state.pins != 0 || state.moving == motion::storing || state.needs_saving()) return;
+  if (state.moving == motion::loading) finish_load(state);
+  if (bytes == 0 || state.frame_bytes <= bytes) return;
+  if (std::byte* const data = frames_->resize(state.data, state.frame_bytes, bytes)) {
+    state.data = data;
+    state.frame_bytes = bytes;
+  }
+}
+
+bool pager::leave(buffer_state& state) {
+  if (!state.resident() || state.pins != 0 || state.moving == motion::storing) return false;
+  fence behind{};
+  if (state.moving == motion::loading && queued_) {
+    state.moving = motion::none;
+    behind = slow_->detach(state.transfer);
+  } else if (state.moving == motion::loading) {
+    finish_load(state);
+  }
+  if (state.where == placement::pool) return false;
+  set_planned(state, false);
+  if (state.needs_saving()) return true;
+  release_frame(state, behind);
+  ++counters_.evictions;
+  return false;
+}
+
+void pager::drop(buffer_state& state) {
+  // A plan drops unsaved contents when the program frees the buffer without reading it again. Should that
+  // prove wrong they must still exist: the frame is the first to go when there is no other room, and is saved
+  // then.
+  (void)leave(state);
+}
+
+void pager::write_back(buffer_state& state) {
+  if (!leave(state)) return;
+  if (queued_) {
+    release_frame(state, save(state));
+    ++counters_.evictions;
+    return;
+  }
+  start_save(state);
+  state.moving = motion::storing;
+  leaving_.push_back(&state);
+}
+
+bool pager::reap(bool wait_for_one) {
+  bool any = reap_orphans(wait_for_one && leaving_.empty());
+  while (!leaving_.empty() && (slow_->poll(leaving_.front()->transfer) || (wait_for_one && !any))) {
+    buffer_state& state = *leaving_.front();
+    finish_save(state);
+    if (state.pins == 0) {
+      release_frame(state);
+      ++counters_.evictions;
+    }
+    any = true;
+  }
+  return any;
+}
+
+link_speed pager::measure_device_link() {
+  constexpr std::size_t probe_bytes = std::size_t{16} << 20;
+  constexpr std::size_t small_bytes = 4096;
+  link_speed result{50e9, 50e9, 10'000, 10'000};  // PCI Express 5, where nothing can be measured
+  std::byte* const frame = take_frame(probe_bytes, lane::compute, false);
+  if (frame == nullptr) return result;
+  slot_id slot = no_slot;
+  try {
+    slot = slow_->allocate(probe_bytes);
+    const auto time = [&](bool write, std::size_t bytes) {
+      device_->wait(lane::compute, device_->mark(lane::compute));
+      const auto begin = std::chrono::steady_clock::now();
+      const lane on = write ? lane::save : lane::load;
+      (void)slow_->detach(write ? slow_->write(slot, frame, bytes) : slow_->read(slot, frame, bytes));
+      device_->wait(on, device_->mark(on));
+      return std::max(1e-6, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    };
+    (void)time(true, probe_bytes), (void)time(false, probe_bytes);  // the first use of pages costs extra
+    result.write_bytes_per_second = static_cast<double>(probe_bytes) / time(true, probe_bytes);
+    result.read_bytes_per_second = static_cast<double>(probe_bytes) / time(false, probe_bytes);
+    result.write_latency_ns = static_cast<std::uint64_t>(1e9 * time(true, small_bytes));
+    result.read_latency_ns = static_cast<std::uint64_t>(1e9 * time(false, small_bytes));
+  } catch (const io_error&) {  // no room for the probe
+  }
+  if (slot != no_slot) slow_->free(slot);
+  frames_->give(frame, probe_bytes, {});
+  return result;
+}
+
+// Budgets
+
+void pager::trim() noexcept {
+  end_orphans();
+  (void)frames_->trim_to(0);
+}
+
+void pager::shrink_to(std::size_t bytes) {
+  while (frames_->held_bytes() > bytes) {
+    if (frames_->trim_to(0) != 0) continue;
+    if (reap(true) || evict_one(true)) continue;
+    throw out_of_memory(text("cannot reduce the fast tier to ", bytes, " bytes: ", frames_->used_bytes(),
+                             " bytes are in use by steps and scratch; the budget stays as it was"));
+  }
+}
+
+std::size_t pager::reclaim(std::size_t bytes) noexcept {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return 0;
+  std::size_t given = 0;
+  try {
+    while (given < bytes) {
+      const std::size_t trimmed = frames_->trim_to(0);
+      given += trimmed;
+      if (trimmed == 0 && !reap(true) && !evict_one(true)) break;
+    }
+  } catch (const std::exception&) {  // a failing slow tier: what was not given back stays where it is
+  }
+  return given;
+}
+
+}  // namespace halocline::memory

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random programs on an accelerator whose lanes run late and in every order that their tickets allow: every
+// byte that a step reads is compared, and the card's memory never exceeds the budget.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+
+#include "halocline/core/error.hpp"
+#include "halocline/memory/adaptor/faulty_store.hpp"
+#include "halocline/memory/plan/planner.hpp"
+#include "halocline/memory/tier/file_store.hpp"
+#include "halocline/memory/tier/memory_store.hpp"
+#include "support/memory_machine.hpp"
+
+namespace halocline::test {
+namespace {
+
+using memory::runtime;
+using memory::runtime_options;
+
+/// A runtime on a fake card, and programs on it.
+struct rig {
+  rig(const char* policy, std::size_t budget, std::uint64_t seed, unsigned laziness,
+      std::size_t pinned = std::size_t{16} << 20, std::shared_ptr<memory::store> below = nullptr) {
+    card = std::make_shared<fake_card>(seed, laziness);
+    runtime_options options;
+    options.policy = policy;
+    options.budget_bytes = budget;
+    options.device = card;
+    options.pinned_bytes = pinned;
+    options.slow = below ? std::move(below) : memory::make_memory_store();
+    memory = runtime::create(options);
+  }
+
+  [[nodiscard]] memory_machine machine(const memory_program& program) const {
+    return {memory, program, std::make_shared<card_hands>(card)};
+  }
+  void run(memory_machine& machine, std::size_t budget) const {
+    machine.run([&](const runtime& at) {
+      ASSERT_LE(at.statistics().fast_bytes, budget);
+      ASSERT_LE(card->used_bytes(), budget);
+    });
+  }
+  void expect_baseline() const {
+    EXPECT_EQ(memory->statistics().live_bytes, 0U);
+    EXPECT_EQ(memory->slow_statistics().slots, 0U);
+    memory->trim();
+    EXPECT_EQ(memory->statistics().fast_bytes, 0U);
+    EXPECT_EQ(card->used_bytes(), 0U);
+  }
+
+  std::shared_ptr<fake_card> card;
+  std::shared_ptr<runtime> memory;
+};
+
+std::shared_ptr<const memory::plan::plan> plan_for(const memory_program& program, memory::recovery keys,
+                                                   std::size_t spare) {
+  runtime_options ghostly;
+  ghostly.ghost = true;
+  ghostly.policy = "planned";
+  const auto ghost = runtime::create(ghostly);
+  memory_machine machine(ghost, program);
+  if (keys != memory::recovery::copy) machine.give_recipes(keys);
+  ghost->start_trace();
+  machine.run();
+  const memory::plan::program source = memory::plan::make_program(ghost->stop_trace(), {});
+  memory::plan::planner_options options;
+  options.capacity_bytes = std::max<std::size_t>(9 * 4096, memory::plan::minimum_capacity(source)) + spare;
+  return std::make_shared<const memory::plan::plan>(memory::plan::make_plan(source, options));
+}
+
+TEST(DevicePrograms, AreRightUnderLru) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    for (const unsigned laziness : {0U, 50U, 97U, 100U}) {
+      SCOPED_TRACE(testing::Message() << "seed " << seed << ", laziness " << laziness);
+      const memory_program program = program_maker(seed, {12, 80, 8}).make();
+      const std::size_t budget = live_bytes_of(program) / 3;
+      const rig at("lru", budget, seed, laziness);
+      memory_machine machine = at.machine(program);
+      if (seed % 2 == 0) machine.give_recipes(memory::recovery::expand);
+      at.run(machine, budget);
+      machine.check_all();
+      EXPECT_GT(at.memory->statistics().moved.loads, 0U);
+      machine.clear();
+      at.expect_baseline();
+    }
+  }
+}
+
+TEST(DevicePrograms, AreRightUnderPlans) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const memory_program program = program_maker(seed, {12, 80, 8}).make();
+    const auto keys = static_cast<memory::recovery>(seed % 3);
+    for (const std::size_t spare : {0U, 1U << 16, 1U << 18}) {
+      const auto plan = plan_for(program, keys, spare);
+      for (const unsigned laziness : {0U, 50U, 97U, 100U}) {
+        SCOPED_TRACE(testing::Message()
+                     << "seed " << seed << ", spare " << spare << ", laziness " << laziness);
+        const std::size_t budget = plan->capacity_bytes;
+        const rig at("planned", budget, seed, laziness);
+        memory_machine machine = at.machine(program);
+        if (keys != memory::recovery::copy) machine.give_recipes(keys);
+        at.memory->begin_plan(plan);
+        at.run(machine, budget);
+        const memory::plan_outcome outcome = at.memory->end_plan();
+        EXPECT_FALSE(outcome.diverged) << outcome.reason;
+        machine.check_all();
+        machine.clear();
+        at.expect_baseline();
+      }
+    }
+  }
+}
+
+TEST(DevicePrograms, TheHostWaitsForNothing) {
+  const memory_program program = program_maker(3, {12, 80, 8}).make();
+  const auto plan = plan_for(program, memory::recovery::copy, 1 << 16);
+  const rig at("planned", plan->capacity_bytes, 3, 100);
+  memory_machine machine = at.machine(program);
+  at.memory->begin_plan(plan);
+  at.run(machine, plan->capacity_bytes);
+  EXPECT_GT(at.memory->statistics().moved.loads, 0U);
+  EXPECT_EQ(at.card->host_waits(), 0U);
+  (void)at.memory->end_plan();
+  machine.check_all();
+}
+
+TEST(DevicePrograms, AreRightWhenPinnedMemoryOverflows) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    const memory_program program = program_maker(seed, {12, 80, 8}).make();
+    const auto plan = plan_for(program, memory::recovery::copy, 1 << 15);
+    for (const unsigned laziness : {0U, 60U, 100U}) {
+      for (const char* const policy : {"lru", "planned"}) {
+        SCOPED_TRACE(testing::Message() << policy << ", seed " << seed << ", laziness " << laziness);
+        const std::size_t budget = plan->capacity_bytes;
+        auto below = seed % 2 == 0 ? memory::make_file_store() : memory::make_memory_store();
+        const rig at(policy, budget, seed, laziness, std::size_t{80} << 10, std::move(below));
+        memory_machine machine = at.machine(program);
+        if (policy == std::string("planned")) at.memory->begin_plan(plan);
+        at.run(machine, budget);
+        (void)at.memory->end_plan();
+        machine.check_all();
+        machine.clear();
+        at.expect_baseline();
+      }
+    }
+  }
+}
+
+TEST(DevicePrograms, FaultsOfTheFileLoseNothing) {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    for (const unsigned kind : {0U, 1U, 2U, 3U}) {
+      SCOPED_TRACE(testing::Message() << "seed " << seed << ", kind " << kind);
+      const memory_program program = program_maker(seed, {12, 60, 6}).make();
+      memory::fault_script script;
+      (kind == 0   ? script.disk_full
+       : kind == 1 ? script.read_error
+       : kind == 2 ? script.short_read
+                   : script.write_error) = {4, 3};
+      auto below = std::make_shared<memory::faulty_store>(memory::make_memory_store(), script);
+      const rig at("lru", 200 << 10, seed, 60, std::size_t{64} << 10, below);
+      memory_machine machine = at.machine(program);
+      for (unsigned errors = 0; errors < 50; ++errors) {
+        try {
+          machine.resume();
+          break;
+        } catch (const io_error&) {
+        }
+      }
+      below->set_script({});
+      machine.check_all();
+      machine.clear();
+      at.expect_baseline();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace halocline::test

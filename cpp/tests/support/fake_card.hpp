@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <utility>
+
+#include "halocline/memory/device_memory.hpp"
+
+namespace halocline::test {
+
+/// An accelerator in host memory. Work on its lanes is done later, in an order that only the lanes and their
+/// tickets restrict, as seldom as `laziness` says: bytes that are used too early or too late are wrong.
+/// Memory that nobody owns is poisoned.
+class fake_card final : public memory::device_memory {
+ public:
+  using lane = memory::lane;
+  using ticket = memory::ticket;
+  static constexpr std::size_t card_bytes = std::size_t{64} << 20;
+
+  /// @param laziness 0: work is done at once; 100: only when somebody waits
+  fake_card(std::uint64_t seed, unsigned laziness) : random_(seed), laziness_(laziness) {}
+  ~fake_card() override {
+    finish();
+    EXPECT_EQ(pinned_.size(), 0U);
+    EXPECT_EQ(used_, 0U);
+  }
+
+  /// Queues work.
+  void enqueue(lane on, std::function<void()> work) { push(on, {std::move(work), on, 0, 0}); }
+  /// Does all work.
+  void finish() {
+    while (step()) {
+    }
+    for (const line& each : lines_) EXPECT_TRUE(each.queue.empty()) << "lanes wait for each other";
+  }
+  /// Bytes that ranges and tiers may take from now on.
+  void set_capacity(std::size_t bytes) { capacity_ = bytes; }
+  [[nodiscard]] std::size_t used_bytes() const noexcept { return used_; }
+  [[nodiscard]] std::size_t peak_bytes() const noexcept { return peak_; }
+  [[nodiscard]] std::size_t host_waits() const noexcept { return host_waits_; }
+  [[nodiscard]] std::size_t managed_allocations() const noexcept { return managed_allocations_; }
+  [[nodiscard]] std::size_t managed_frees() const noexcept { return managed_frees_; }
+
+  [[nodiscard]] std::string describe() const override { return "a fake card"; }
+  [[nodiscard]] std::size_t total_bytes() const override { return card_bytes; }
+  [[nodiscard]] std::size_t free_bytes() const override { return capacity_ - std::min(capacity_, used_); }
+  [[nodiscard]] std::unique_ptr<memory::tier> make_pool_tier() override {
+    return std::make_unique<heap>(*this, false);
+  }
+  [[nodiscard]] std::unique_ptr<memory::device_range> make_range(std::size_t bytes) override {
+    return std::make_unique<range>(*this, bytes);
+  }
+  [[nodiscard]] std::unique_ptr<memory::tier> make_managed_tier(bool) override {
+    return std::make_unique<heap>(*this, true);
+  }
+  [[nodiscard]] std::byte* allocate_pinned(std::size_t bytes) override {
+    auto* const data = static_cast<std::byte*>(std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096));
+    std::memset(data, poison, bytes);
+    pinned_[data] = bytes;
+    return data;
+  }
+  void free_pinned(std::byte* data) noexcept override {
+    finish();
+    pinned_.erase(data);
+    std::free(data);
+  }
+
+  void copy(lane on, std::byte* to, const std::byte* from, std::size_t bytes) override {
+    EXPECT_TRUE(to + bytes <= from || from + bytes <= to) << "a copy onto itself";
+    enqueue(on, [=] { std::memcpy(to, from, bytes); });
+  }
+  void wipe(std::byte* data, std::size_t bytes) noexcept override {
+    enqueue(lane::compute, [=] { std::memset(data, 0, bytes); });
+  }
+  void advise(std::byte*, std::size_t, memory::advice, bool) override {}
+  void prefetch(std::byte*, std::size_t bytes, bool to_device) override {
+    enqueue(lane::compute, [=, this] { (to_device ? prefetched_in : prefetched_out) += bytes; });
+  }
+
+  [[nodiscard]] ticket mark(lane of) override {
+    const ticket made = ++at(of).next;
+    push(of, {{}, of, 0, made});
+    return made;
+  }
+  [[nodiscard]] bool passed(lane of, ticket moment) override {
+    maybe_work();
+    return at(of).done >= moment;
+  }
+  void order(lane waiting, lane of, ticket moment) override {
+    EXPECT_LE(moment, at(of).next) << "a ticket of the future";
+    if (waiting != of) push(waiting, {{}, of, moment, 0});
+  }
+  void wait(lane of, ticket moment) override {
+    ++host_waits_;
+    while (at(of).done < moment) {
+      if (!step()) throw std::logic_error("lanes wait for each other");
+    }
+  }
+  [[nodiscard]] memory::stamp take_time(lane of) override {
+    const memory::stamp made = ++stamps_made_;
+    enqueue(of, [=, this] { times_[made] = ++clock_; });
+    return made;
+  }
+  [[nodiscard]] std::optional<std::uint64_t> nanoseconds(memory::stamp begin, memory::stamp end) override {
+    if (begin == 0 || end == 0) return 0;
+    if (!times_.contains(end)) return std::nullopt;
+    const std::uint64_t result = times_.at(end) - times_.at(begin);
+    times_.erase(begin), times_.erase(end);
+    return result;
+  }
+
+  std::size_t prefetched_in = 0;
+  std::size_t prefetched_out = 0;
+
+ private:
+  static constexpr int poison = 0xA5;
+
+  /// Waits until a lane is past a ticket, does something, reaches a ticket.
+  struct job {
+    std::function<void()> work;
+    lane of{};
+    ticket after = 0;
+    ticket reaches = 0;
+  };
+  struct line {
+    std::deque<job> queue;
+    ticket next = 0;
+    ticket done = 0;
+  };
+
+  class range final : public memory::device_range {
+   public:
+    range(fake_card& card, std::size_t bytes) : card_(card), reserved_(bytes) {
+      void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      data_ = static_cast<std::byte*>(data);
+    }
+    ~range() override {
+      (void)shrink(0);
+      munmap(data_, reserved_);
+    }
+    [[nodiscard]] std::byte* base() const noexcept override { return data_; }
+    [[nodiscard]] bool grow(std::size_t bytes) override {
+      if (bytes > reserved_ || !card_.take(bytes - mapped_)) return false;
+      std::memset(data_ + mapped_, poison, bytes - mapped_);
+      mapped_ = bytes;
+      return true;
+    }
+    std::size_t shrink(std::size_t bytes) noexcept override {
+      card_.finish();
+      card_.used_ -= mapped_ - bytes;
+      std::memset(data_ + bytes, poison, mapped_ - bytes);
+      return mapped_ = bytes;
+    }
+
+   private:
+    fake_card& card_;
+    std::size_t reserved_;
+    std::size_t mapped_ = 0;
+    std::byte* data_;
+  };
+
+  /// A pool, or unified memory.
+  class heap final : public memory::tier {
+   public:
+    heap(fake_card& card, bool managed) : card_(card), managed_(managed) {}
+    ~heap() override { card_.finish(); }
+    [[nodiscard]] std::string_view name() const noexcept override { return "fake"; }
+    [[nodiscard]] void* allocate(std::size_t bytes) override {
+      if (!managed_ && !card_.take(bytes)) return nullptr;
+      if (managed_) ++card_.managed_allocations_;
+      void* const data = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+      std::memset(data, poison, bytes);
+      return data;
+    }
+    void free(void* data, std::size_t bytes) noexcept override {
+      if (managed_) ++card_.managed_frees_;
+      card_.enqueue(lane::compute, [=, this] {
+        std::memset(data, poison, bytes);
+        std::free(data);
+      });
+      if (!managed_) card_.used_ -= bytes;
+    }
+    [[nodiscard]] std::size_t cached_bytes() const noexcept override { return 0; }
+    void trim() noexcept override {}
+    void trim_to(std::size_t) noexcept override {}
+
+   private:
+    fake_card& card_;
+    bool managed_;
+  };
+
+  [[nodiscard]] line& at(lane of) noexcept { return lines_[static_cast<std::size_t>(of)]; }
+  [[nodiscard]] bool take(std::size_t bytes) noexcept {
+    if (bytes > capacity_ - std::min(capacity_, used_)) return false;
+    used_ += bytes;
+    peak_ = std::max(peak_, used_);
+    return true;
+  }
+  void push(lane on, job added) {
+    at(on).queue.push_back(std::move(added));
+    maybe_work();
+  }
+  void maybe_work() {
+    if (working_) return;
+    while (random_() % 100 >= laziness_ && step()) {
+    }
+  }
+  /// Does the first job of some lane. False: no lane can go on.
+  bool step() {
+    const std::size_t first = random_() % memory::lane_count;
+    for (std::size_t i = 0; i < memory::lane_count; ++i) {
+      line& each = lines_[(first + i) % memory::lane_count];
+      if (each.queue.empty() || at(each.queue.front().of).done < each.queue.front().after) continue;
+      const job next = std::move(each.queue.front());
+      each.queue.pop_front();
+      working_ = true;
+      if (next.work) next.work();
+      working_ = false;
+      each.done = std::max(each.done, next.reaches);
+      return true;
+    }
+    return false;
+  }
+
+  std::mt19937_64 random_;
+  unsigned laziness_;
+  std::array<line, memory::lane_count> lines_;
+  bool working_ = false;
+  std::map<std::byte*, std::size_t> pinned_;
+  std::size_t capacity_ = card_bytes;
+  std::size_t used_ = 0;
+  std::size_t peak_ = 0;
+  std::size_t host_waits_ = 0;
+  std::size_t managed_allocations_ = 0;
+  std::size_t managed_frees_ = 0;
+  memory::stamp stamps_made_ = 0;
+  std::uint64_t clock_ = 0;
+  std::map<memory::stamp, std::uint64_t> times_;
+};
+
+}  // namespace halocline::test
