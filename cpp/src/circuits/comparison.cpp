@@ -6,6 +6,7 @@
 
 #include "circuits/mode_scope.hpp"
 #include "circuits/polynomial_plan.hpp"
+#include "halocline/backend/scoped_operation.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::circuits {
@@ -43,6 +44,7 @@ bool multiplies(comparison_kind kind) {
 /// `extra` ones for what follows included.
 ciphertext run(ckks::evaluator& eval, const ciphertext& x, const std::vector<polynomial>& stages,
                const composite_sign& chain, unsigned extra, const char* operation) {
+  const backend::scoped_operation named("sign");
   ckks::check(eval.ctx(), x, operation);
   unsigned wanted = extra + detail::variable_levels(eval.ctx().parameters(), stages.front(), x);
   for (const polynomial& p : stages) wanted += detail::degree_levels(p.degree());

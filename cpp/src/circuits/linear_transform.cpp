@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "circuits/transform_executor.hpp"
+#include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/recipes.hpp"
 #include "halocline/core/expects.hpp"
 
@@ -125,6 +126,7 @@ linear_transform::linear_transform(ckks::evaluator& eval, const diagonal_map& di
 }
 
 ckks::ciphertext linear_transform::apply(ckks::evaluator& eval, const ckks::ciphertext& input) const {
+  const backend::scoped_operation named("linear_transform");
   const ckks::ciphertext* const inputs[] = {&input};
   return std::move(detail::evaluate(eval, {plan_.get(), 1, {this}}, inputs).front());
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "circuits/block_pattern.hpp"
+#include "halocline/backend/scoped_operation.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::circuits {
@@ -143,6 +144,7 @@ matrix_vector::matrix_vector(ckks::evaluator& eval, const dense_matrix& matrix,
       transform_(eval, hybrid_diagonals(matrix, slots_of(eval, options)), options) {}
 
 ckks::ciphertext matrix_vector::apply(ckks::evaluator& eval, const ckks::ciphertext& x) const {
+  const backend::scoped_operation named("matrix_vector");
   ckks::ciphertext y = transform_.apply(eval, x);
   if (output_period_ >= input_period_) return y;
   return eval.inner_sum(y, output_period_, input_period_ / output_period_);

@@ -8,6 +8,7 @@
 #include "circuits/polynomial_plan.hpp"
 #include "circuits/power_basis.hpp"
 #include "ckks/evaluator_detail.hpp"
+#include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/key_switch.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/rns/mod_up.hpp"
@@ -198,6 +199,7 @@ ciphertext evaluate(ckks::evaluator& eval, const polynomial& p, const ciphertext
 
 std::vector<ciphertext> evaluate(ckks::evaluator& eval, std::span<const polynomial> batch,
                                  const ciphertext& x, const polynomial_options& options) {
+  const backend::scoped_operation named("polynomial");
   ckks::check(eval.ctx(), x, "polynomial");
   detail::require_evaluable(batch);
   HALOCLINE_EXPECTS(x.parts.size() == 2, invalid_argument, "polynomial: the input has ", x.parts.size(),

@@ -2,6 +2,7 @@
 #include "circuits/power_basis.hpp"
 
 #include "circuits/polynomial_plan.hpp"
+#include "halocline/backend/scoped_operation.hpp"
 
 namespace halocline::circuits::detail {
 
@@ -22,6 +23,7 @@ const ckks::ciphertext& power_basis::at(unsigned power, unsigned level) {
 }
 
 ckks::ciphertext power_basis::make(unsigned power) {
+  const backend::scoped_operation named("powers");
   const auto [first, second] = power_factors(power);
   const unsigned from = level(power) + 1;
   const ckks::ciphertext& a = at(first, from);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ckks/evaluator_detail.hpp"
+#include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/key_switch.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/rns/mod_down.hpp"
@@ -373,6 +374,7 @@ ring::poly expand_diagonal(ckks::context& ctx, const ckks::compact_plaintext& so
 
 std::vector<ciphertext> evaluate(ckks::evaluator& eval, const grid_view& grid,
                                  std::span<const ciphertext* const> inputs) {
+  const backend::scoped_operation named("transform");
   return executor(eval, grid).run(inputs);
 }
 
