@@ -65,22 +65,28 @@ struct ntt_thread {
   HALOCLINE_HOST_DEVICE void forward(unsigned r, WordT (&x)[1U << e]) const {
     const std::uint32_t group = node_of(r);
     const unsigned count = r == 0 ? first_stages() : e;
-    if (count == e) forward_round<e, e>(x, at, group);
-    if (count == 1) forward_round<e, 1>(x, at, group);
-    if (count == 2) forward_round<e, 2>(x, at, group);
-    if constexpr (e > 3) {
-      if (count == 3) forward_round<e, 3>(x, at, group);
+    if (count == e) {
+      forward_round<e, e>(x, at, group);
+    } else if (count == 1) {
+      forward_round<e, 1>(x, at, group);
+    } else if (e > 2 && count == 2) {
+      forward_round<e, 2>(x, at, group);
+    } else if constexpr (e > 3) {
+      forward_round<e, 3>(x, at, group);
     }
   }
   /// Butterflies of round `r` of an inverse transform; `last` adds the factor 1/N to its last stage.
   template <bool last>
   HALOCLINE_HOST_DEVICE void inverse(unsigned r, WordT (&x)[1U << e]) const {
     const unsigned count = r == 0 ? first_stages() : e;
-    if (count == e) inverse_stages<last, e>(r, x);
-    if (count == 1) inverse_stages<last, 1>(r, x);
-    if (count == 2) inverse_stages<last, 2>(r, x);
-    if constexpr (e > 3) {
-      if (count == 3) inverse_stages<last, 3>(r, x);
+    if (count == e) {
+      inverse_stages<last, e>(r, x);
+    } else if (count == 1) {
+      inverse_stages<last, 1>(r, x);
+    } else if (e > 2 && count == 2) {
+      inverse_stages<last, 2>(r, x);
+    } else if constexpr (e > 3) {
+      inverse_stages<last, 3>(r, x);
     }
   }
   template <bool last, unsigned count>
