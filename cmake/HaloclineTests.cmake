@@ -34,6 +34,9 @@ endfunction()
 foreach(folder unit conformance property)
   halocline_add_tests(${folder})
 endforeach()
+if(HALOCLINE_CUDA)
+  halocline_add_tests(gpu)  # skipped, test by test, on machines without a device
+endif()
 
 # Numbered examples run as tests as well: an example that does not run is worse than none.
 file(GLOB examples CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/[0-9]*.cpp")
