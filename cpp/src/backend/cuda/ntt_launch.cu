@@ -93,8 +93,9 @@ __global__ void __launch_bounds__(most_ntt_threads) ntt_rows(const __grid_consta
     const auto& group = params.groups.items[place.group];
     const combine_factors<WordT> factors = params.factors[group.factors[poly] + place.limb];
     const auto* const a = reinterpret_cast<const chunk<WordT>*>(group.a[poly] + (on.dst - group.dst[poly]));
-    on.store_chunks(
-        [&](std::uint32_t c, const chunk<WordT>& got) { return combine_chunk(a[c], got, factors, q); });
+    on.store_chunks([&](std::uint32_t c, const chunk<WordT>& got) {
+      return combine_chunk(read_chunk(a + c), got, factors, q);
+    });
   }
 }
 

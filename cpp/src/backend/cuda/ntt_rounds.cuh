@@ -51,32 +51,45 @@ struct alignas(16) chunk {
   WordT word[words];
 };
 
+/// One 16-byte read; the compiler splits plain struct reads whose words are used one by one.
+template <typename WordT>
+HALOCLINE_HOST_DEVICE inline chunk<WordT> read_chunk(const chunk<WordT>* from) {
+#if defined(__CUDA_ARCH__)
+  const uint4 bits = *reinterpret_cast<const uint4*>(from);
+  return *reinterpret_cast<const chunk<WordT>*>(&bits);
+#else
+  return *from;
+#endif
+}
+
+#if defined(__CUDA_ARCH__)
+/// Words of a table in the widest reads that its alignment allows, through the read-only path.
+template <typename VectorT, unsigned count, typename WordT>
+__device__ inline void read_vectors(WordT (&out)[count], const WordT* from) {
+  constexpr unsigned step = sizeof(VectorT) / sizeof(WordT);
+#pragma unroll
+  for (unsigned i = 0; i < count; i += step) {
+    const VectorT bits = __ldg(reinterpret_cast<const VectorT*>(from + i));
+#pragma unroll
+    for (unsigned j = 0; j < step; ++j) out[i + j] = reinterpret_cast<const WordT*>(&bits)[j];
+  }
+}
+#endif
+
 /// Reads `count` consecutive words of a table; the address is a multiple of `count` words.
 template <unsigned count, typename WordT>
 HALOCLINE_HOST_DEVICE inline void read_table(WordT (&out)[count], const WordT* from) {
-  constexpr unsigned step = chunk<WordT>::words;
-  if constexpr (count >= step) {
-    HALOCLINE_UNROLL
-    for (unsigned i = 0; i < count; i += step) {
 #if defined(__CUDA_ARCH__)
-      const uint4 bits = __ldg(reinterpret_cast<const uint4*>(from + i));
-      const chunk<WordT> got = *reinterpret_cast<const chunk<WordT>*>(&bits);
-#else
-      const chunk<WordT> got = *reinterpret_cast<const chunk<WordT>*>(from + i);
-#endif
-      HALOCLINE_UNROLL
-      for (unsigned j = 0; j < step; ++j) out[i + j] = got.word[j];
-    }
+  if constexpr (count * sizeof(WordT) >= 16) {
+    read_vectors<uint4>(out, from);
+  } else if constexpr (count * sizeof(WordT) == 8) {
+    read_vectors<uint2>(out, from);
   } else {
-    HALOCLINE_UNROLL
-    for (unsigned i = 0; i < count; ++i) {
-#if defined(__CUDA_ARCH__)
-      out[i] = __ldg(from + i);
-#else
-      out[i] = from[i];
-#endif
-    }
+    read_vectors<WordT>(out, from);
   }
+#else
+  for (unsigned i = 0; i < count; ++i) out[i] = from[i];
+#endif
 }
 
 /// Table of one prime and one direction.

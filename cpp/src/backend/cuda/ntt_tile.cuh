@@ -146,7 +146,7 @@ struct ntt_thread {
   HALOCLINE_HOST_DEVICE void get_neighbours(WordT (&x)[1U << e]) const {
     HALOCLINE_UNROLL
     for (unsigned i = 0; i < chunks; ++i) {
-      const chunk<WordT> in = *chunk_place(member * chunks + i);
+      const chunk<WordT> in = read_chunk<WordT>(chunk_place(member * chunks + i));
       HALOCLINE_UNROLL
       for (unsigned j = 0; j < chunk<WordT>::words; ++j) x[i * chunk<WordT>::words + j] = in.word[j];
     }
@@ -154,7 +154,7 @@ struct ntt_thread {
   HALOCLINE_HOST_DEVICE void load_chunks() const {
     HALOCLINE_UNROLL
     for (unsigned i = 0; i < chunks; ++i) {
-      *chunk_place(moved_chunk(i)) = reinterpret_cast<const chunk<WordT>*>(src)[moved_chunk(i)];
+      *chunk_place(moved_chunk(i)) = read_chunk(reinterpret_cast<const chunk<WordT>*>(src) + moved_chunk(i));
     }
   }
   /// Stores `finish(number of the chunk, chunk)` for every chunk that the thread moves.
@@ -163,7 +163,7 @@ struct ntt_thread {
     HALOCLINE_UNROLL
     for (unsigned i = 0; i < chunks; ++i) {
       const std::uint32_t c = moved_chunk(i);
-      reinterpret_cast<chunk<WordT>*>(dst)[c] = finish(c, *chunk_place(c));
+      reinterpret_cast<chunk<WordT>*>(dst)[c] = finish(c, read_chunk<WordT>(chunk_place(c)));
     }
   }
 };
