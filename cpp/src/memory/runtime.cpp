@@ -93,10 +93,17 @@ runtime::runtime(const runtime_options& options)
       budget_(options.shared_budget != nullptr ? options.shared_budget
                                                : std::make_shared<memory_budget>(options.budget_bytes)) {
   options_.budget_bytes = budget_->capacity();
-  if (policy_->traits().moves() && !options_.ghost) {
+  const bool moves = policy_->traits().moves() && !options_.ghost;
+  const bool unified =
+      moves && options_.device && policy_->traits().order == eviction::least_recent_migration;
+  if (moves && !unified) {
     make_pager();
   } else {
     device_ = make_device(options_, policy_->traits());
+  }
+  if (unified) {
+    accelerator_ = std::make_unique<device_side>(options_.device);
+    accelerator_->managed = std::make_unique<managed_blocks>(options_, budget_, stats_.moved);
   }
   if (options.record_trace) start_trace();
 }
@@ -178,9 +185,9 @@ void runtime::place(buffer_state& state) {
       throw_out_of_memory(state.bytes, state.cls, state.tag);
     return;  // the frame comes with the first touch
   }
-  if (!budget_->take(state.bytes)) {
-    throw_out_of_memory(state.bytes, state.cls, state.tag);
-  }
+  if (state.where == placement::managed) return accelerator_->managed->allocate(state);
+  if (accelerator_) accelerator_->managed->make_room(state.bytes);
+  if (!budget_->take(state.bytes)) throw_out_of_memory(state.bytes, state.cls, state.tag);
   state.data = static_cast<std::byte*>(device_->allocate(state.bytes));
   // Cached blocks, and what blocks have beyond what was asked for, are bytes of the tier too.
   const auto beyond = [&] { return budget_->available() < device_->cached_bytes() + device_->slack_bytes(); };
@@ -204,6 +211,7 @@ void runtime::count(const buffer_state& state) noexcept {
   auto& class_peak = stats_.peak_by_class[static_cast<std::size_t>(state.cls)];
   class_peak = std::max(class_peak, class_bytes);
   if (state.where == placement::pool) pool_bytes_ += state.bytes;
+  if (accelerator_ && accelerator_->managed) accelerator_->note_peak(pool_bytes_);
   ++stats_.allocations;
   ++stats_.live_buffers;
 }
@@ -222,6 +230,8 @@ void runtime::free(buffer_state& state) noexcept {
   --stats_.live_buffers;
   if (pager_) {
     pager_->forget(state);
+  } else if (accelerator_ && state.where == placement::managed) {
+    accelerator_->managed->free(state);
   } else if (!options_.ghost) {
     if (state.wipe) {
       if (options_.device) {
@@ -284,7 +294,11 @@ access runtime::acquire(std::span<const operand> reads, std::span<const operand>
   for (const step_use& use : uses) step_bytes += use.state->bytes;
   stats_.largest_step_bytes = std::max(stats_.largest_step_bytes, step_bytes);
   ++stats_.steps;
-  if (!pager_) return {};
+  if (!pager_) {
+    if (accelerator_ && !accelerator_->bring(uses)) throw_step_out_of_memory(uses, op);
+    if (accelerator_) accelerator_->note_peak(pool_bytes_);
+    return {};
+  }
   ++recipe_depth_;  // what a plan regenerates runs steps of its own
   try {
     if (executor_ && !builds_tables(uses)) follow_plan(uses, op);

@@ -93,6 +93,7 @@ void runtime::set_budget(std::size_t bytes) {
     const std::size_t others = budget_->used() - held;
     pager_->shrink_to(bytes - std::min(bytes, others));
   } else if (!pager_) {
+    if (accelerator_ && bytes != 0) accelerator_->managed->shrink_to(bytes);
     device_->trim();
   }
   HALOCLINE_EXPECTS(budget_->set_capacity(bytes), out_of_memory,

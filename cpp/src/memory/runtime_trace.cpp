@@ -12,6 +12,7 @@
 #include "halocline/memory/tier.hpp"
 #include "memory/buffer_state.hpp"
 #include "memory/clock.hpp"
+#include "memory/device/device_side.hpp"
 #include "memory/pager/cost_meter.hpp"
 #include "memory/pager/pager.hpp"
 #include "memory/pager/plan_executor.hpp"
@@ -118,6 +119,12 @@ stats runtime::statistics() const {
     result.fast_bytes = pager_->held().held_bytes();
     result.peak_fast_bytes = pager_->peak_bytes();
     result.moved.stall_ns += pager_->slow().statistics().device_stall_ns;
+  } else if (accelerator_) {
+    const managed_blocks& unified = *accelerator_->managed;
+    const std::size_t pool = device_->cached_bytes() + device_->slack_bytes();
+    result.cached_bytes = device_->cached_bytes() + unified.spare_bytes();
+    result.fast_bytes = pool_bytes_ + pool + unified.resident_bytes();
+    result.peak_fast_bytes = accelerator_->peak_bytes;
   } else {
     result.cached_bytes = device_->cached_bytes();
     const std::size_t kept = device_->cached_bytes() + device_->slack_bytes();
@@ -138,7 +145,12 @@ void runtime::reset_peak() {
   const std::lock_guard lock(mutex_);
   stats_.peak_bytes = stats_.live_bytes;
   stats_.peak_by_class = stats_.live_by_class;
-  if (pager_) pager_->reset_peak();
+  if (pager_) {
+    pager_->reset_peak();
+  } else if (accelerator_) {
+    accelerator_->peak_bytes = 0;
+    accelerator_->note_peak(pool_bytes_);
+  }
 }
 
 void runtime::trim() {
@@ -146,6 +158,7 @@ void runtime::trim() {
   if (pager_) {
     pager_->trim();
   } else {
+    if (accelerator_) accelerator_->managed->trim();
     device_->trim();
   }
 }
@@ -192,7 +205,7 @@ void runtime::throw_step_out_of_memory(std::span<const step_use> uses, std::stri
   for (const buffer_state* each : live_) {
     const bool used =
         std::any_of(uses.begin(), uses.end(), [&](const step_use& use) { return use.state == each; });
-    if (!used && each->where == placement::pool) scratch += each->frame_bytes;
+    if (!used && each->where == placement::pool) scratch += pager_ ? each->frame_bytes : each->bytes;
   }
   const std::size_t needed = operands + scratch;
   throw out_of_memory(text("policy '", policy_->name(), "': step '", op, "' needs ", format_bytes(needed),

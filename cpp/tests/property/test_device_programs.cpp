@@ -19,6 +19,16 @@ namespace {
 using memory::runtime;
 using memory::runtime_options;
 
+memory::policy_options constants_for(const std::string& policy) {
+  memory::policy_options constants;
+  if (policy == "profiled") {
+    std::vector<std::uint8_t> decisions;
+    for (unsigned i = 0; i < 500; ++i) decisions.push_back(i % 9 == 0 ? 1 : 0);
+    constants.decisions = std::make_shared<const std::vector<std::uint8_t>>(std::move(decisions));
+  }
+  return constants;
+}
+
 /// A runtime on a fake card, and programs on it.
 struct rig {
   rig(const char* policy, std::size_t budget, std::uint64_t seed, unsigned laziness,
@@ -26,6 +36,7 @@ struct rig {
     card = std::make_shared<fake_card>(seed, laziness);
     runtime_options options;
     options.policy = policy;
+    options.constants = constants_for(policy);
     options.budget_bytes = budget;
     options.device = card;
     options.pinned_bytes = pinned;
@@ -71,7 +82,7 @@ std::shared_ptr<const memory::plan::plan> plan_for(const memory_program& program
 }
 
 TEST(DevicePrograms, AreRightUnderLru) {
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     for (const unsigned laziness : {0U, 50U, 97U, 100U}) {
       SCOPED_TRACE(testing::Message() << "seed " << seed << ", laziness " << laziness);
       const memory_program program = program_maker(seed, {12, 80, 8}).make();
@@ -89,7 +100,7 @@ TEST(DevicePrograms, AreRightUnderLru) {
 }
 
 TEST(DevicePrograms, AreRightUnderPlans) {
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     const memory_program program = program_maker(seed, {12, 80, 8}).make();
     const auto keys = static_cast<memory::recovery>(seed % 3);
     for (const std::size_t spare : {0U, 1U << 16, 1U << 18}) {
@@ -127,7 +138,7 @@ TEST(DevicePrograms, TheHostWaitsForNothing) {
 }
 
 TEST(DevicePrograms, AreRightWhenPinnedMemoryOverflows) {
-  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const memory_program program = program_maker(seed, {12, 80, 8}).make();
     const auto plan = plan_for(program, memory::recovery::copy, 1 << 15);
     for (const unsigned laziness : {0U, 60U, 100U}) {
@@ -169,6 +180,44 @@ TEST(DevicePrograms, FaultsOfTheFileLoseNothing) {
         }
       }
       below->set_script({});
+      machine.check_all();
+      machine.clear();
+      at.expect_baseline();
+    }
+  }
+}
+
+TEST(DevicePrograms, AreRightInUnifiedMemory) {
+  for (const std::string policy : {"managed", "static", "dynamic", "profiled"}) {
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      for (const unsigned laziness : {0U, 60U, 100U}) {
+        SCOPED_TRACE(testing::Message() << policy << ", seed " << seed << ", laziness " << laziness);
+        const memory_program program = program_maker(seed, {12, 80, 8}).make();
+        // A part of the budget may be locked in the pool.
+        const bool locks = policy == "profiled";
+        const std::size_t budget = live_bytes_of(program) * (locks ? 3 : 2) / 4;
+        rig at(policy.c_str(), budget, seed, laziness);
+        memory_machine machine = at.machine(program);
+        at.run(machine, budget);
+        machine.check_all();
+        const memory::stats seen = at.memory->statistics();
+        EXPECT_TRUE(seen.moved.loaded_bytes > 0 || locks);
+        EXPECT_LE(seen.peak_fast_bytes, budget);
+        EXPECT_GE(at.card->prefetched_in, seen.moved.loaded_bytes);
+        machine.clear();
+        at.expect_baseline();
+      }
+    }
+  }
+}
+
+TEST(DevicePrograms, AreRightWhereNothingMoves) {
+  for (const char* const policy : {"resident", "async", "cached"}) {
+    for (const unsigned laziness : {0U, 60U, 100U}) {
+      const memory_program program = program_maker(5, {12, 80, 8}).make();
+      const rig at(policy, live_bytes_of(program) + (1 << 20), 5, laziness);
+      memory_machine machine = at.machine(program);
+      machine.run();
       machine.check_all();
       machine.clear();
       at.expect_baseline();

@@ -8,7 +8,9 @@
 #include <fstream>
 #include <limits>
 
+#include "halocline/core/error.hpp"
 #include "memory/device/device_store.hpp"
+#include "memory/pager/pager.hpp"
 
 namespace halocline::memory {
 namespace {
@@ -24,6 +26,15 @@ std::size_t machine_bytes() {
 }
 
 }  // namespace
+
+bool device_side::bring(std::span<const step_use> uses) {
+  try {
+    managed->touch(uses);
+    return true;
+  } catch (const out_of_memory&) {
+    return false;
+  }
+}
 
 std::shared_ptr<store> make_device_slow(const runtime_options& options, std::shared_ptr<store> overflow) {
   device_store_options made;
