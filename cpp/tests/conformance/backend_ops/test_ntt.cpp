@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "ops_fixture.hpp"
 
 namespace {
@@ -46,6 +48,102 @@ class NttOps : public testing::Test {
 
 using words = testing::Types<std::uint32_t, std::uint64_t>;
 TYPED_TEST_SUITE(NttOps, words);
+
+/// Windows that overlap in all ways.
+template <typename WordT>
+std::vector<window> mixed_windows(const host_ring<WordT>& host, unsigned count, std::mt19937_64& random) {
+  std::vector<window> windows;
+  const auto primes = static_cast<std::uint32_t>(host.primes.size());
+  for (unsigned i = 0; i < count; ++i) {
+    const auto first = static_cast<std::uint32_t>(random() % primes);
+    windows.push_back({first, static_cast<std::uint32_t>(1 + random() % (primes - first))});
+  }
+  return windows;
+}
+
+/// Hundreds of limbs in one batch: more than the parameters of one launch of a device backend hold, and
+/// windows that it must cut to process equal primes together.
+TYPED_TEST(NttOps, LargeBatchesOfMixedWindows) {
+  for (const auto& [log_n, count] : {std::pair{5U, 300U}, std::pair{13U, 60U}}) {
+    const host_ring<TypeParam> host(log_n);
+    std::vector<limbs<TypeParam>> forward, inverse;
+    for (const device_under_test& dut : devices_under_test()) {
+      SCOPED_TRACE(testing::Message() << dut.name << ", N = 2^" << log_n);
+      device_ring<TypeParam> ring(host, *dut.device);
+      std::mt19937_64 random(test_seed() + log_n);
+      std::vector<unary_job> there, back;
+      for (const window w : mixed_windows(host, count, random)) {
+        const limb_view source = ring.filled(w, random_limbs(host, w, random));
+        there.push_back({random() % 2 == 0 ? source : ring.poisoned(w), source});
+        back.push_back({ring.poisoned(w), there.back().dst});
+      }
+      ring.device().ntt(ring.tables(), there);
+      ring.device().intt(ring.tables(), back);
+      const bool first = forward.empty();
+      for (std::size_t i = 0; i < count; ++i) {
+        if (first) {
+          forward.push_back(ring.read(there[i].dst));
+          inverse.push_back(ring.read(back[i].dst));
+        }
+        ASSERT_EQ(ring.read(there[i].dst), forward[i]) << "job " << i;
+        ASSERT_EQ(ring.read(back[i].dst), inverse[i]) << "job " << i;
+        ASSERT_TRUE(ring.guards_intact(there[i].dst) && ring.guards_intact(back[i].dst)) << "job " << i;
+      }
+    }
+  }
+}
+
+TYPED_TEST(NttOps, LargeBatchesOfCombinations) {
+  for (const auto& [log_n, count] : {std::pair{5U, 300U}, std::pair{13U, 40U}}) {
+    const host_ring<TypeParam> host(log_n);
+    std::vector<limbs<TypeParam>> expected;
+    for (const device_under_test& dut : devices_under_test()) {
+      SCOPED_TRACE(testing::Message() << dut.name << ", N = 2^" << log_n);
+      device_ring<TypeParam> ring(host, *dut.device);
+      std::mt19937_64 random(test_seed() + log_n);
+      std::vector<backend::linear_job> jobs;
+      for (const window w : mixed_windows(host, count, random)) {
+        const limb_view a = ring.filled(w, random_limbs(host, w, random));
+        const limb_view b = ring.filled(w, random_limbs(host, w, random));
+        jobs.push_back({random() % 2 == 0 ? a : ring.poisoned(w), a, b, {}, {}});
+        for (std::uint32_t p = w.first; p < w.end(); ++p) {
+          jobs.back().factor_a.push_back(random() % host.primes[p]);
+          jobs.back().factor_b.push_back(random() % host.primes[p]);
+        }
+      }
+      ring.device().ntt_linear_combine(ring.tables(), jobs);
+      const bool first = expected.empty();
+      for (std::size_t i = 0; i < count; ++i) {
+        if (first) expected.push_back(ring.read(jobs[i].dst));
+        ASSERT_EQ(ring.read(jobs[i].dst), expected[i]) << "job " << i;
+        ASSERT_TRUE(ring.guards_intact(jobs[i].dst) && ring.guards_intact(jobs[i].b)) << "job " << i;
+      }
+    }
+  }
+}
+
+/// The sizes of real rings, where a device backend uses its fastest kernels.
+TYPED_TEST(NttOps, RealRings) {
+  for (const unsigned log_n : {15U, 16U}) {
+    const host_ring<TypeParam> host(log_n);
+    const window w{1, 3};
+    limbs<TypeParam> forward;
+    for (const device_under_test& dut : devices_under_test()) {
+      SCOPED_TRACE(testing::Message() << dut.name << ", N = 2^" << log_n);
+      device_ring<TypeParam> ring(host, *dut.device);
+      std::mt19937_64 random(test_seed() + log_n);
+      const auto input = random_limbs(host, w, random);
+      const limb_view source = ring.filled(w, input), points = ring.poisoned(w), back = ring.poisoned(w);
+      ring.device().ntt(ring.tables(), std::vector<unary_job>{{points, source}, {source, source}});
+      if (forward.empty()) forward = ring.read(points);
+      ASSERT_EQ(ring.read(points), forward);
+      ASSERT_EQ(ring.read(source), forward);
+      ring.device().intt(ring.tables(), std::vector<unary_job>{{back, points}});
+      ASSERT_EQ(ring.read(back), input);
+      ASSERT_TRUE(ring.guards_intact(points) && ring.guards_intact(back) && ring.guards_intact(source));
+    }
+  }
+}
 
 TYPED_TEST(NttOps, MatchDefinitionAndInvert) {
   for (unsigned log_n = 4; log_n <= 14; ++log_n) {
