@@ -149,5 +149,6 @@ void bind_trace(nb::module_& module);
 void bind_sim(nb::module_& module);
 void bind_io(nb::module_& module);
 void bind_circuits(nb::module_& module);
+void bind_profile(nb::module_& module);
 
 }  // namespace halocline::python

@@ -81,4 +81,5 @@ NB_MODULE(_core, module) {
   python::bind_memory(module);
   python::bind_io(module);
   python::bind_circuits(module);
+  python::bind_profile(module);
 }

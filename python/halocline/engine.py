@@ -21,6 +21,7 @@ from .keys import EvaluationKeys, KeyPlan
 from .params import Params, expect_same
 from .planned_run import Arguments, Prepared, ProgramPlanner, load_plan
 from .planning import Plan
+from .profiling import Profile, profiled, run_scope
 from .trace import Trace
 
 ResultT = TypeVar("ResultT")
@@ -67,6 +68,8 @@ class Engine(Circuits):
     threads: worker threads; all processors unless given.
     keep_seeds: keep seeded keys seeded, with half the bytes, and expand them at each use.
     memory_options: the slow tier and constants of policies.
+    graphs: on a GPU where nothing moves, let `run` launch programs that it knows as graphs. The environment
+        variable HALOCLINE_GRAPHS=0 says no for all engines.
 
     Ciphertexts keep the engine alive that they are bound to; objects may be dropped in any order. Calls from
     several threads are safe and take turns.
@@ -83,6 +86,7 @@ class Engine(Circuits):
         threads: int | None = None,
         keep_seeds: bool = False,
         memory_options: MemoryOptions | None = None,
+        graphs: bool = True,
         progress: Progress | None = None,
     ) -> None:
         self._params = expect(params, Params, "Engine", "use Engine(params, keys)")
@@ -97,6 +101,8 @@ class Engine(Circuits):
         self._core = _core.Engine.make(
             params._core, device, self._budget, policy, workers, self._keep_seeds, moving
         )
+        if not graphs:
+            _core.use_graphs(self._core, False)
         self._last_run: RunReport | None = None
         self._last_plan: _core.Plan | None = None
         self._encoded_log: list[tuple[Any, int]] = []
@@ -213,10 +219,11 @@ class Engine(Circuits):
         self.reset_peak()
         steps_before, moved_before = self.stats()["steps"], self._core.movement()
         begin = time.perf_counter()
-        if self._planner is not None:
-            result = self._planner.call(prepared, program, (bound, named))
-        else:
-            result = program(*bound, **named)
+        with run_scope(self, program, (bound, named)):
+            if self._planner is not None:
+                result = self._planner.call(prepared, program, (bound, named))
+            else:
+                result = program(*bound, **named)
         seconds = time.perf_counter() - begin
         after, moved = self.stats(), self._core.movement()
         change = {name: moved[name] - moved_before[name] for name in moved}
@@ -338,12 +345,30 @@ class Engine(Circuits):
 
     @contextlib.contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """`with engine.phase("conv1"):` marks the events of a trace with the name of a phase."""
+        """`with engine.phase("conv1"):` names events of traces and rows of profiles."""
         _core.set_phase(self._core, expect(name, str, "phase"))
+        _core.enter_operation(name)
         try:
             yield
         finally:
+            _core.leave_operation()
             _core.set_phase(self._core, "")
+
+    def profile(self) -> contextlib.AbstractContextManager[Profile]:
+        """`with engine.profile() as p:` fills `p` with the times of everything until the end of the block.
+
+        `print(p.table())`, `p.save("times.json")`, `p.save_perfetto("times.pftrace")`. One at a time. On a
+        GPU kernels are launched one by one meanwhile.
+        """
+        return profiled(self)
+
+    def graph_statistics(self) -> dict[str, int]:
+        """Counters of the graphs of programs on a GPU; zeros elsewhere. docs/concepts/cuda_backend.md."""
+        return _core.graph_statistics(self._core)
+
+    def driver_calls(self) -> dict[str, int]:
+        """Calls of this process to the device's driver that wait or may wait, so far."""
+        return _core.driver_calls(self._core)
 
     # What needs several ciphertexts or steps at once
 

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+import csv
+import json
+
+import halocline as hc
+import numpy as np
+import pytest
+from halocline.profiling import Profile, profile_runs, program_key, save_profiles
+
+
+def square_and_rotate(x):
+    return (x * x).rotate(1)
+
+
+@pytest.fixture(scope="module")
+def profile(client, engine, params):
+    ct = client.encrypt(np.linspace(-1, 1, params.slots)).to(engine)
+    with engine.profile() as p:
+        with engine.phase("layer 1"):
+            square_and_rotate(ct)
+        square_and_rotate(ct)
+    return p
+
+
+def test_rows_are_grouped_by_operation(profile):
+    assert profile.device == "cpu"
+    assert 0 < profile.busy_seconds <= profile.seconds
+    assert 0 < profile.ntt_share < 1
+    assert profile.timer_us == 0  # the host times
+    assert set(profile.driver_calls.values()) == {0}
+    assert {row.operation.split("/")[0] for row in profile.rows} == {"layer 1", "multiply", "rotate"}
+    assert {"layer 1/multiply", "layer 1/rotate"} <= {row.operation for row in profile.rows}
+    assert sum(row.share for row in profile.rows) == pytest.approx(1)
+    assert sum(row.total_ms for row in profile.rows) == pytest.approx(1e3 * profile.busy_seconds)
+    for row in profile.rows:
+        assert row.kernel == ""
+        assert row.shortest_us <= row.mean_us * 1.000001
+        assert row.mean_us <= row.longest_us * 1.000001
+    totals = [row.total_ms for row in profile.rows]
+    assert totals == sorted(totals, reverse=True)
+
+
+def test_groups_keep_the_sums(profile):
+    for by in ("operation", "op", "kernel"):
+        groups = profile.grouped(by)
+        assert sum(row.calls for row in groups) == sum(row.calls for row in profile.rows)
+        assert sum(row.total_ms for row in groups) == pytest.approx(1e3 * profile.busy_seconds)
+    assert {row.operation for row in profile.grouped()} == {"layer 1", "multiply", "rotate"}
+    tensor = next(row for row in profile.grouped("op") if row.op == "tensor")
+    assert tensor.calls == 2
+    with pytest.raises(hc.InvalidArgument, match="group"):
+        profile.grouped("colour")
+
+
+def test_table_shows_rows_and_sums_the_rest(profile):
+    text = profile.table()
+    assert "key_multiply_accumulate" in text
+    assert "transforms" in text
+    assert "kernel" not in text.splitlines()[2]
+    assert f"{len(profile.rows) - 2} more" in profile.table(limit=2)
+    assert "multiply" in profile.table(by="operation")
+
+
+def test_files(profile, tmp_path):
+    profile.save(tmp_path / "p.json")
+    content = json.loads((tmp_path / "p.json").read_text())
+    assert content["device"] == "cpu"
+    assert len(content["rows"]) == len(profile.rows)
+    profile.save(tmp_path / "p.csv")
+    with open(tmp_path / "p.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["op"] for row in rows] == [row.op for row in profile.rows]
+    profile.save_as(tmp_path / "p.pftrace")
+    events = json.loads((tmp_path / "p.pftrace").read_text())["traceEvents"]
+    assert {"layer 1/multiply", "ntt"} <= {event["name"] for event in events}
+    with pytest.raises(hc.InvalidArgument, match="format"):
+        profile.save(tmp_path / "p.txt")
+    with pytest.raises(hc.IoError, match="cannot write"):
+        profile.save(tmp_path / "none" / "p.json")
+
+
+def test_one_at_a_time_and_only_when_it_ended(engine):
+    with engine.profile() as p:
+        assert "being made" in repr(p)
+        with pytest.raises(hc.InvalidArgument, match="with"):
+            _ = p.rows
+        with pytest.raises(hc.InvalidArgument, match="already"), engine.profile():
+            pass
+    assert p.rows == []
+    assert p.ntt_share == 0
+    assert "0 rows" in repr(p)
+    assert isinstance(Profile(), Profile)
+
+
+def test_an_exception_ends_the_profile(client, engine, x):
+    ct = client.encrypt(x).to(engine)
+    with pytest.raises(RuntimeError, match="stop"), engine.profile() as p:
+        _ = ct + ct
+        raise RuntimeError("stop")
+    assert [row.operation for row in p.rows] == ["add"]
+    with engine.profile():
+        pass
+
+
+def test_runs_of_any_engine_can_be_profiled(client, engine, params, keys, x, tmp_path):
+    other = hc.Engine(params, keys, threads=1)
+    with profile_runs() as profiles:
+        for each in (engine, engine, other):
+            each.run(square_and_rotate, client.encrypt(x))
+        with pytest.raises(hc.InvalidArgument, match="already"), profile_runs():
+            pass
+    assert len(profiles) == 2
+    assert profiles[0].grouped("op")[0].calls > profiles[1].grouped("op")[0].calls / 2
+    saved = save_profiles(profiles, tmp_path / "run.json")
+    assert [each.name for each in saved] == ["run.json", "run-2.json"]
+    assert all(each.exists() for each in saved)
+    engine.run(square_and_rotate, client.encrypt(x))
+    assert len(profiles) == 2
+
+
+def test_programs_with_the_same_code_and_shapes_share_a_key(client, engine, x):
+    ct = client.encrypt(x).to(engine)
+    lower = ct.drop_level(ct.level - 1)
+    keys = [program_key(lambda a: a + 1, ((each,), {})) for each in (ct, ct, lower)]
+    assert keys[0] == keys[1] != keys[2]
+    assert program_key(square_and_rotate, ((ct,), {})) != keys[0]
+
+    class Program:
+        __hash__ = None
+
+        def __call__(self, a):
+            return a
+
+    assert 0 <= program_key(Program(), ((ct,), {})) < 2**64
+
+
+def test_there_are_no_graphs_on_the_cpu(params, keys, client, x):
+    engine = hc.Engine(params, keys, threads=1, graphs=False)
+    engine.run(square_and_rotate, client.encrypt(x))
+    assert set(engine.graph_statistics().values()) == {0}
+    assert set(engine.driver_calls().values()) == {0}
+    ghost = hc.Engine(params, device="ghost")
+    with ghost.profile() as p:
+        square_and_rotate(ghost.ghost_input())
+    assert {row.operation for row in p.rows} == {"multiply", "rotate"}
