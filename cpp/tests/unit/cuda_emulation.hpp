@@ -13,6 +13,7 @@
 #include "backend/cuda/elementwise_run.hpp"
 #include "backend/cuda/key_plan.hpp"
 #include "backend/cuda/sample_plan.hpp"
+#include "cuda_mma_emulation.hpp"
 #include "halocline/backend/backend.hpp"
 
 /// The elementwise, conversion, key and sampling kernels of the CUDA backend, run thread by thread on the
@@ -87,18 +88,30 @@ class emulated_executor {
   void base_convert(std::span<const backend::convert_job> jobs) const {
     plan_convert(resolve_, {}, jobs, [](const auto& p, std::uint32_t rows) {
       std::vector<WordT> y(backend::cuda::convert_shared_bytes / sizeof(WordT));
-      const std::uint32_t threads = backend::cuda::convert_threads;
       for (std::uint32_t job = 0; job < rows; ++job) {
         for (std::uint32_t x = 0; x < p.words / p.tile; ++x) {
-          const auto each = [&](const auto& step) {
-            for (std::uint32_t t = 0; t < threads; ++t) step(backend::cuda::coordinates{x, job, t, threads});
-          };
-          each([&](const auto& at) { convert_scale_sources(p, at, y.data()); });
-          each([&](const auto& at) { convert_round(p, at, y.data()); });
-          each([&](const auto& at) { convert_sum(p, at, y.data()); });
+          for_each_in_block(x, job, [&](const auto& at) { convert_scale_sources(p, at, y.data()); });
+          for_each_in_block(x, job, [&](const auto& at) { convert_round(p, at, y.data()); });
+          for_each_in_block(x, job, [&](const auto& at) { convert_sum(p, at, y.data()); });
         }
       }
     });
+  }
+  /// With matrix instructions. Returns how many launches took the scalar kernel instead, which is not run.
+  std::size_t base_convert_mma(std::span<const backend::convert_job> jobs) const {
+    std::size_t scalar = 0;
+    plan_convert(resolve_, {}, jobs, [&](auto& p, std::uint32_t rows) {
+      if constexpr (sizeof(WordT) == 4) {
+        const std::uint32_t steps = mma_steps(p);
+        p.tile = backend::cuda::mma_tile(p.words, rows, 4);
+        if (steps == 1) emulate_conversion<1>(p, rows);
+        if (steps == 2) emulate_conversion<2>(p, rows);
+        if (steps == 3) emulate_conversion<3>(p, rows);
+        if (steps == 4) emulate_conversion<4>(p, rows);
+        if (steps == 0) ++scalar;
+      }
+    });
+    return scalar;
   }
 
  private:

@@ -62,12 +62,18 @@ class CudaConversion : public cuda_kernel_rig<WordT> {
       emulated.dst.push_back(dst.emulated);
     }
   }
-  void check() {
+  /// `matrices`: with matrix instructions. Returns the number of launches that would not use them.
+  std::size_t check(bool matrices = false) {
+    std::size_t scalar = 0;
     this->cpu_->base_convert(this->ring_->tables(), cpu_jobs_);
-    this->emulate([&](const auto& on) { on.base_convert(emulated_jobs_); });
+    this->emulate([&](const auto& on) {
+      if (matrices) scalar = on.base_convert_mma(emulated_jobs_);
+      if (!matrices) on.base_convert(emulated_jobs_);
+    });
     cpu_jobs_.clear();
     emulated_jobs_.clear();
     tables_.clear();
+    return scalar;
   }
 
  private:
@@ -103,6 +109,46 @@ TYPED_TEST(CudaConversion, AnyNumberOfSources) {
     this->add({{0, 4}}, {{4, 70}});
     this->check();
   }
+}
+
+using CudaMatrixConversion = CudaConversion<std::uint32_t>;
+
+TEST_F(CudaMatrixConversion, MixedJobs) {
+  for (const unsigned log_n : {5U, 6U, 8U, 11U}) {
+    begin(log_n);
+    add({{3, 1}}, {{0, 3}, {4, 5}});
+    add({{2, 3}}, {{0, 2}, {5, 4}});
+    add({{0, 8}}, {{8, 1}});
+    EXPECT_EQ(check(true), 0U);
+  }
+}
+
+/// Up to 31 sources and more targets than a block has; beyond that the scalar kernel takes over.
+TEST_F(CudaMatrixConversion, AnyNumberOfSources) {
+  begin_wide(8, 66);
+  const auto first = static_cast<std::uint32_t>(host_->primes.size() - 66);
+  for (const std::uint32_t count : {1U, 7U, 8U, 12U, 15U, 16U, 23U, 24U, 31U}) {
+    add({{first, count}}, {{0, 5}, {6, 4}});
+    EXPECT_EQ(check(true), 0U) << count;
+  }
+  add({{0, 4}}, {{4, 70}});
+  add({{0, 9}}, {{9, 48}});
+  EXPECT_EQ(check(true), 0U);
+}
+
+TEST_F(CudaMatrixConversion, LeavesTheRestToTheScalarKernel) {
+  begin(4);
+  backend::cuda::convert_params<std::uint32_t> p;
+  const auto steps = [&](std::uint32_t sources, std::uint32_t words) {
+    p.jobs = {};
+    p.jobs.add({nullptr, sources, 1, 0, 0, 1, 2}, 1);
+    p.words = words;
+    return mma_steps(p);
+  };
+  EXPECT_EQ(steps(12, 16), 0U);   // fewer coefficients than a warp has
+  EXPECT_EQ(steps(32, 256), 0U);  // v would be the 33rd source
+  EXPECT_EQ(steps(31, 256), 4U);
+  EXPECT_EQ(steps(7, 32), 1U);
 }
 
 }  // namespace

@@ -13,8 +13,8 @@
 namespace halocline::backend::cuda {
 
 /// Jobs, and views of all of them together, of one launch.
-inline constexpr unsigned convert_jobs = 32;
-inline constexpr unsigned convert_views = 512;
+inline constexpr unsigned convert_jobs = 16;
+inline constexpr unsigned convert_views = 160;
 /// Threads of a block.
 inline constexpr unsigned convert_threads = 256;
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "backend/cuda/convert.cuh"
+#include "backend/cuda/convert_mma.cuh"
 #include "backend/cuda/elementwise_plan.hpp"
 
 namespace halocline::backend::cuda {
@@ -18,6 +18,40 @@ template <typename WordT>
 [[nodiscard]] constexpr std::uint32_t convert_tile(std::uint32_t sources, std::uint32_t words) {
   std::uint32_t tile = convert_threads;
   while ((sources + 1) * tile * sizeof(WordT) > convert_shared_bytes) tile /= 2;
+  return std::min(tile, words);
+}
+
+/// Most sources of the jobs of a launch.
+template <typename WordT>
+[[nodiscard]] std::uint32_t most_sources(const convert_params<WordT>& p) {
+  std::uint32_t most = 0;
+  for (std::uint32_t j = 0; j < p.jobs.jobs; ++j) most = std::max(most, p.jobs.items[j].sources);
+  return most;
+}
+
+/// Most targets of the jobs of a launch.
+template <typename WordT>
+[[nodiscard]] std::uint32_t most_targets(const convert_params<WordT>& p) {
+  std::uint32_t most = 0;
+  for (std::uint32_t j = 0; j < p.jobs.jobs; ++j) most = std::max(most, p.jobs.items[j].targets);
+  return most;
+}
+
+/// Steps of matrix instructions for a launch, or 0 when it needs the scalar kernel.
+template <typename WordT>
+[[nodiscard]] std::uint32_t mma_steps(const convert_params<WordT>& p) {
+  if (sizeof(WordT) != 4 || p.words < mma_coefficients) return 0;
+  const std::uint32_t steps = (most_sources(p) + mma_step) / mma_step;  // one more for v
+  return steps <= mma_max_steps ? steps : 0;
+}
+
+/// Coefficients of a block of the matrix kernel: many, because each block computes its matrices first, unless
+/// that leaves multiprocessors idle.
+[[nodiscard]] inline std::uint32_t mma_tile(std::uint32_t words, std::uint32_t rows,
+                                            std::uint32_t wanted_blocks) {
+  constexpr std::uint32_t least = convert_threads / 32 * mma_coefficients, most = 4 * least;
+  std::uint32_t tile = most;
+  while (tile > least && words / tile * rows < wanted_blocks) tile /= 2;
   return std::min(tile, words);
 }
 

@@ -11,7 +11,7 @@ namespace halocline::backend::cuda {
 
 /// Jobs, and terms of all of them together, of one launch.
 inline constexpr unsigned dot_jobs = 32;
-inline constexpr unsigned dot_terms = 512;
+inline constexpr unsigned dot_terms = 256;
 inline constexpr unsigned tensor_jobs = 32;
 inline constexpr unsigned automorphism_jobs = 64;
 /// Limbs that one thread permutes, so that it reads its entries of the table once.

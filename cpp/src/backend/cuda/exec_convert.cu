@@ -18,15 +18,92 @@ __global__ void __launch_bounds__(convert_threads)
   convert_sum(p, here(), y);
 }
 
+__device__ __forceinline__ void multiply_matrices(std::uint32_t (&sum)[4], const std::uint32_t (&low)[4],
+                                                  const std::uint32_t (&high)[4], unsigned pair,
+                                                  std::uint32_t right0, std::uint32_t right1) {
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
+      : "r"(low[2 * pair]), "r"(low[2 * pair + 1]), "r"(high[2 * pair]), "r"(high[2 * pair + 1]), "r"(right0),
+        "r"(right1));
+}
+
+/// Sum over the four threads that hold the sources of a coefficient.
+__device__ __forceinline__ std::uint64_t sum_of_four(std::uint64_t x) {
+  x += __shfl_xor_sync(0xffffffff, x, 1);
+  return x + __shfl_xor_sync(0xffffffff, x, 2);
+}
+
+/// All targets of the block for 32 coefficients; `first` is the thread's first one.
+template <unsigned steps>
+__device__ __forceinline__ void convert_coefficients(const mma_shared<steps>& shared, std::uint32_t sources,
+                                                     std::uint32_t groups, std::size_t first,
+                                                     cache_policy policy) {
+  const std::uint32_t lane = threadIdx.x % 32;
+  mma_left<steps> left;
+  std::uint64_t fraction[4] = {};
+  mma_scale<steps>(shared, lane, first, left, fraction);
+#pragma unroll
+  for (unsigned j = 0; j < 4; ++j) fraction[j] = sum_of_four(fraction[j]);
+  mma_round<steps>(sources, lane, fraction, left);
+#pragma unroll 1
+  for (std::uint32_t g = 0; g < groups; ++g) {
+    mma_sums sums = {};
+#pragma unroll
+    for (unsigned s = 0; s < steps; ++s) {
+      const uint4 right = *reinterpret_cast<const uint4*>(shared.right[g][s][lane]);
+#pragma unroll
+      for (unsigned m = 0; m < 2; ++m) {
+        multiply_matrices(sums[m][0], left.y[s][0], left.y[s][1], m, right.x, right.y);
+        multiply_matrices(sums[m][1], left.y[s][0], left.y[s][1], m, right.z, right.w);
+      }
+    }
+    const auto target = shared.targets[4 * g + lane % 4];
+    const pack<std::uint32_t> result = mma_reduce(sums, target.q, target.neg_inv);
+    if (target.data != nullptr) store<std::uint32_t>(target.data + first, result, policy);
+  }
+}
+
+template <unsigned steps>
+__global__ void __launch_bounds__(convert_threads)
+    convert_mma_kernel(const __grid_constant__ convert_params<std::uint32_t> p) {
+  __shared__ mma_shared<steps> shared;
+  const auto& job = p.jobs.items[blockIdx.y];
+  const std::uint32_t first_target = blockIdx.z * mma_targets;
+  if (first_target >= job.targets) return;
+  mma_fill<steps>(p, here(), first_target, shared);
+  __syncthreads();
+  const std::uint32_t groups = (min(job.targets - first_target, mma_targets) + 3) / 4;
+  const cache_policy policy = make_policy(p.store);
+  const std::uint32_t end = (blockIdx.x + 1) * p.tile;
+  for (std::uint32_t first = blockIdx.x * p.tile + threadIdx.x / 32 * mma_coefficients; first < end;
+       first += convert_threads / 32 * mma_coefficients) {
+    convert_coefficients<steps>(shared, job.sources, groups, first + threadIdx.x % 32 / 4 * 4, policy);
+  }
+}
+
+using mma_kernel = void (*)(convert_params<std::uint32_t>);
+constexpr mma_kernel mma_kernels[mma_max_steps] = {convert_mma_kernel<1>, convert_mma_kernel<2>,
+                                                   convert_mma_kernel<3>, convert_mma_kernel<4>};
+
 }  // namespace
 
 template <typename WordT>
 void executor<WordT>::base_convert(std::span<const convert_job> jobs) const {
-  plan_convert(resolve_, cache_hint::normal, jobs, [&](const convert_params<WordT>& p, std::uint32_t rows) {
-    std::uint32_t sources = 0;
-    for (std::uint32_t j = 0; j < p.jobs.jobs; ++j) sources = std::max(sources, p.jobs.items[j].sources);
+  const kernel_tuning& tuning = tuning_of(launch_.device().architecture());
+  plan_convert(resolve_, tuning.convert_store, jobs, [&](convert_params<WordT>& p, std::uint32_t rows) {
+    if constexpr (sizeof(WordT) == 4) {
+      const std::uint32_t steps = tuning.convert_tensor_cores ? mma_steps(p) : 0;
+      if (steps != 0) {
+        const auto units = static_cast<std::uint32_t>(launch_.device().multiprocessors());
+        const std::uint32_t parts = (most_targets(p) + mma_targets - 1) / mma_targets;
+        p.tile = mma_tile(p.words, rows * parts, tuning.convert_blocks_per_unit * units);
+        return launch_("base_convert_mma", mma_kernels[steps - 1], dim3(p.words / p.tile, rows, parts),
+                       dim3(convert_threads), 0, p);
+      }
+    }
     launch_("base_convert", convert_kernel<WordT>, dim3(p.words / p.tile, rows), dim3(convert_threads),
-            (sources + 1) * p.tile * sizeof(WordT), p);
+            (most_sources(p) + 1) * p.tile * sizeof(WordT), p);
   });
 }
 

@@ -15,6 +15,9 @@ struct kernel_tuning {
   cache_hint keys = cache_hint::evict_first;
   std::uint32_t threads = 256;       ///< of a block of an elementwise kernel
   bool convert_tensor_cores = true;  ///< base conversion of 32-bit words with integer matrix instructions
+  cache_hint convert_store = cache_hint::normal;
+  /// Blocks per multiprocessor that a conversion should have before blocks get larger.
+  std::uint32_t convert_blocks_per_unit = 3;
 };
 
 /// Row of the table for an architecture (90 for compute capability 9.0), unless a benchmark has set another.

@@ -11,7 +11,7 @@ namespace halocline::backend::cuda {
 
 /// Jobs, digits of all of them together, and limbs of jobs with factors, of one launch.
 inline constexpr unsigned key_jobs = 16;
-inline constexpr unsigned key_digits = 64;
+inline constexpr unsigned key_digits = 32;
 inline constexpr unsigned key_factors = 256;
 
 template <typename WordT>
