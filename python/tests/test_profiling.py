@@ -5,6 +5,7 @@ import json
 import halocline as hc
 import numpy as np
 import pytest
+from halocline.cli.profile_option import profiling
 from halocline.profiling import Profile, profile_runs, program_key, save_profiles
 
 
@@ -144,3 +145,16 @@ def test_there_are_no_graphs_on_the_cpu(params, keys, client, x):
     with ghost.profile() as p:
         square_and_rotate(ghost.ghost_input())
     assert {row.operation for row in p.grouped()} == {"multiply", "rotate"}
+
+
+def test_option_of_commands(client, engine, x, tmp_path, capsys):
+    with profiling(None, None):
+        pass
+    with profiling(tmp_path / "p.csv", None):
+        engine.run(square_and_rotate, client.encrypt(x))
+    assert "multiply" in capsys.readouterr().out
+    assert (tmp_path / "p.csv").read_text().startswith("operation,op,kernel,calls")
+    with pytest.raises(hc.InvalidArgument, match="suffix"), profiling(tmp_path / "p.txt", None):
+        pass
+    with pytest.raises(hc.InvalidArgument, match="no engine ran"), profiling(tmp_path / "p.json", None):
+        pass
