@@ -9,7 +9,7 @@ bin := .venv/bin
 cxx_files = git ls-files -z '*.hpp' '*.cpp' '*.cu' '*.cuh'
 
 .PHONY: help demo build test test-cpp test-python test-examples test-asan test-fuzz
-.PHONY: bench cuda docs lint format stubs tidy clean
+.PHONY: bench cuda test-gpu docs lint format stubs tidy clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -54,10 +54,14 @@ bench: ## Micro benchmarks
 	cmake --build --preset cpu --target halocline_bench
 	build/cpu/halocline_bench
 
-cuda: ## Compile the CUDA sources (needs nvcc, no GPU)
-	tools/bootstrap.sh system
-	cmake --preset cuda
+cuda: ## Build library, tests and package for GPUs too, in build/cuda (needs nvcc, no GPU)
+	tools/bootstrap.sh cuda
 	cmake --build --preset cuda
+
+test-gpu: ## GPU tests (after `make cuda`; they skip themselves where there is no GPU)
+	build/cuda/halocline_gpu_tests
+	build/cuda/halocline_conformance_tests
+	$(bin)/python -m pytest -m gpu
 
 docs: ## Check doc comments, folder READMEs and links
 	python3 tools/check_docs.py

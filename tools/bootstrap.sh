@@ -7,6 +7,7 @@
 #   tools/bootstrap.sh system   system packages to compile the library, nothing else
 #   tools/bootstrap.sh demo     what the demo needs: library and Python package, installed into .venv
 #   tools/bootstrap.sh test     the same, plus test libraries, clang with its sanitizers, development packages
+#   tools/bootstrap.sh cuda     library and Python package with the CUDA backend, in build/cuda, and test libraries
 #
 # The C++ library is compiled once, in build/cpu: the Python package is installed from that build tree (editable),
 # and the tests are configured in it. PYTHON=/path/to/python3 chooses the interpreter of .venv.
@@ -16,8 +17,8 @@ cd "$(dirname "$0")/.."
 mode=${1:-demo}
 python=${PYTHON:-python3}
 case $mode in
-  tools | system | demo | test) ;;
-  *) echo "bootstrap: unknown mode '$mode'; use tools, system, demo or test" >&2 && exit 2 ;;
+  tools | system | demo | test | cuda) ;;
+  *) echo "bootstrap: unknown mode '$mode'; use tools, system, demo, test or cuda" >&2 && exit 2 ;;
 esac
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
@@ -54,9 +55,10 @@ sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Pyth
   header hwy/highway.h || echo libhwy-dev
   header sodium.h || echo libsodium-dev
   header boost/multiprecision/cpp_int.hpp || echo libboost-dev
-  [ "$mode" = test ] || return 0
+  [ "$mode" = test ] || [ "$mode" = cuda ] || return 0
   header gtest/gtest.h || echo libgtest-dev
   header gmock/gmock.h || echo libgmock-dev
+  [ "$mode" = test ] || return 0
   header benchmark/benchmark.h || echo libbenchmark-dev
   have clang++ || echo clang
   clang_links -fsanitize=fuzzer,address,undefined || clang_runtime_package
@@ -126,23 +128,33 @@ install_python_packages() {
   fi
 }
 
-# Compiles the library and the extension module in build/cpu, then installs the package from there into .venv. The
-# compilation is a step of its own because pip would hide its progress.
+# Compiles the library and the extension module in a build folder, then installs the package from there into .venv.
+# The compilation is a step of its own because pip would hide its progress.
 build_package() {
-  say "Building in build/cpu"
-  [ -f build/cpu/build.ninja ] ||
-    cmake -S . -B build/cpu -G Ninja -DCMAKE_BUILD_TYPE=Release -DHALOCLINE_PYTHON=ON \
+  local folder=$1
+  say "Building in $folder"
+  [ -f "$folder/build.ninja" ] ||
+    cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release -DHALOCLINE_PYTHON=ON \
       -DPython_EXECUTABLE="$PWD/.venv/bin/python" >/dev/null
-  cmake --build build/cpu --target halocline_python
+  cmake --build "$folder" --target halocline_python
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps \
-    --config-settings=build-dir=build/cpu --editable .
+    --config-settings=build-dir="$folder" --editable .
+}
+
+# The same with the CUDA backend; the package in .venv then knows both.
+build_cuda_package() {
+  cmake --preset cuda -DHALOCLINE_PYTHON=ON -DPython_EXECUTABLE="$PWD/.venv/bin/python" \
+    -DCMAKE_CUDA_COMPILER="$nvcc" >/dev/null
+  build_package build/cuda
 }
 
 check_python
+[ "$mode" != cuda ] || nvcc=$(tools/find_nvcc.sh)
 install_packages
 case $mode in
   tools) install_python_packages dev ;;
   system) ;;
-  demo) install_python_packages demo && build_package ;;
-  test) install_python_packages dev && build_package ;;
+  demo) install_python_packages demo && build_package build/cpu ;;
+  test) install_python_packages dev && build_package build/cpu ;;
+  cuda) install_python_packages dev && build_cuda_package ;;
 esac

@@ -68,12 +68,19 @@ struct bound_public_key {
 struct bound_client {
   std::shared_ptr<domain> where;
   std::unique_ptr<ckks::client> value;
+  std::shared_ptr<domain> home{};  ///< where its evaluation keys are kept, one after the other
 };
 
 struct bound_engine {
   std::shared_ptr<domain> where;
   std::unique_ptr<ckks::engine> value;
 };
+
+/// Where a client keeps the keys that it has made: in its own memory, or, where that is a device's or has a
+/// budget, in the shared domain of host memory.
+[[nodiscard]] std::shared_ptr<domain> home_of_keys(const std::shared_ptr<domain>& where,
+                                                   const params::parameters& p,
+                                                   const ckks::client_options& options);
 
 /// Runs `body` without the interpreter lock while it holds one domain.
 template <typename BodyT>
@@ -144,6 +151,7 @@ void bind_memory_options(nb::module_& module);
 void bind_plan(nb::module_& module);
 void bind_engine(nb::module_& module);
 void bind_memory(nb::module_& module);
+void bind_timing(nb::module_& module);
 void bind_plaintext(nb::module_& module);
 void bind_trace(nb::module_& module);
 void bind_sim(nb::module_& module);

@@ -79,6 +79,7 @@ NB_MODULE(_core, module) {
   python::bind_sim(module);
   python::bind_plan(module);
   python::bind_memory(module);
+  python::bind_timing(module);
   python::bind_io(module);
   python::bind_circuits(module);
   python::bind_profile(module);

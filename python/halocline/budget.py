@@ -57,6 +57,11 @@ class MemoryOptions:
     history_length, history_needed, range_limit: of policy `dynamic`: live counts kept per size, how many must
         be there before the pool is used, and X, the range below which it is.
     decisions: file of policy `profiled`, written by `halocline trace decide`.
+    pinned: host memory that the slow tier of a GPU may take; None: half of the machine's.
+    managed_cap: unified memory of a GPU that may be allocated; None: half of what the card has free at the
+        start. The environment variable HALOCLINE_MANAGED_CAP lowers it.
+    managed_pool: take unified memory from a stream-ordered pool instead of one allocation per buffer.
+    oversubscribe_managed: lift `managed_cap`. Unified memory beyond what a card has can hang it.
     """
 
     tier_folder: str | Path | None = None
@@ -65,6 +70,10 @@ class MemoryOptions:
     history_needed: int = 10
     range_limit: int = 4
     decisions: str | Path | None = None
+    pinned: int | str | None = None
+    managed_cap: int | str | None = None
+    managed_pool: bool = False
+    oversubscribe_managed: bool = False
 
     def _bind(self, keep_sources: bool, shared: MemoryBudget | None) -> _core.MemoryOptions:
         """The same for the extension module."""
@@ -74,6 +83,10 @@ class MemoryOptions:
         if self.tier_folder is not None:
             made.tier_folder = os.fspath(path_text(self.tier_folder, "MemoryOptions: tier_folder"))
         made.tier_limit_bytes = byte_count(self.tier_limit, "MemoryOptions: tier_limit")
+        made.pinned_bytes = byte_count(self.pinned, "MemoryOptions: pinned")
+        made.managed_cap_bytes = byte_count(self.managed_cap, "MemoryOptions: managed_cap")
+        made.managed_pool = bool(self.managed_pool)
+        made.oversubscribe_managed = bool(self.oversubscribe_managed)
         made.history_length = integer(self.history_length, "MemoryOptions: history_length", 1)
         made.history_needed = integer(self.history_needed, "MemoryOptions: history_needed", 1)
         made.range_limit = integer(self.range_limit, "MemoryOptions: range_limit", 0)

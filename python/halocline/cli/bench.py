@@ -13,54 +13,89 @@ from rich.table import Table
 
 from ..bench import MICRO_SUITES, run_micro
 from ..errors import InvalidArgument
-from .common import JsonOption, command, err, origin, progress_bar, results_console, write_json
+from .bench_gpu import SUITES as GPU_SUITES
+from .bench_gpu import GpuSuite, print_suite
+from .common import (
+    DeviceOption,
+    JsonOption,
+    OversubscribeOption,
+    command,
+    err,
+    origin,
+    progress_bar,
+    results_console,
+    write_json,
+)
+from .profile_option import ProfileOption, profiling
 
-SUITES = (*MICRO_SUITES, "peers", "hybrid-paper", "wide-rotations")
+SUITES = (*MICRO_SUITES, "peers", "hybrid-paper", "wide-rotations", *GPU_SUITES)
+
+
+BinaryOption = Annotated[
+    Path | None,
+    typer.Option("--binary", help="Micro suites, ratio: the program, where it is not in build/."),
+]
+SetsOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Peers, operations: a parameter set; may be repeated. All by default."),
+]
+BenchThreadsOption = Annotated[
+    int, typer.Option("--threads", min=1, help="Peers, wide-rotations: threads of Halocline.")
+]
+RepetitionsOption = Annotated[
+    int | None, typer.Option("--repetitions", help="Timed calls of each operation, or runs.")
+]
+LogNOption = Annotated[
+    int | None, typer.Option("--log-n", help="Operations: a smaller ring, for a look; not secure.")
+]
 
 
 @command
 def bench(
     suite: Annotated[str, typer.Argument(help=f"One of: {', '.join(SUITES)}.")] = "micro",
     quick: Annotated[bool, typer.Option("--quick", help="Micro suites: short, for a look only.")] = False,
-    binary: Annotated[
-        Path | None, typer.Option("--binary", help="Micro suites: the program, where it is not in build/cpu.")
-    ] = None,
-    sets: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Peers: a parameter set; may be repeated. All by default."),
-    ] = None,
-    threads: Annotated[
-        int, typer.Option("--threads", min=1, help="Peers, wide-rotations: threads of Halocline.")
-    ] = 1,
-    repetitions: Annotated[
-        int | None, typer.Option("--repetitions", help="Timed calls of each operation, or runs.")
-    ] = None,
+    binary: BinaryOption = None,
+    sets: SetsOption = None,
+    threads: BenchThreadsOption = 1,
+    repetitions: RepetitionsOption = None,
+    device: DeviceOption = "cuda:0",
+    log_n: LogNOption = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Ratio: folder for pictures.")] = None,
+    oversubscribe_managed: OversubscribeOption = False,
+    profile: ProfileOption = None,
     json: JsonOption = None,
 ) -> None:
     """Run the micro benchmarks (`make bench` builds them), or compare with other libraries (peers).
 
     hybrid-paper replays a paper's workloads on simulated devices; wide-rotations runs a workload within
-    several budgets, each time in a process of its own.
+    several budgets, each time in a process of its own. operations times single operations on a GPU
+    (--device); ratio compares ways to allocate a GPU's memory.
     """
     console = results_console(json)
+    if profile is not None and suite != "operations":
+        raise InvalidArgument("bench: --profile is for operations; workloads have `halocline run --profile`")
     if suite == "peers":
         from ..bench_peers import DEFAULT_REPETITIONS, run_peers
 
         count = DEFAULT_REPETITIONS if repetitions is None else repetitions
-        write_json(json, run_peers(sets, threads, count, console=console))
-        return
-    if suite in ("hybrid-paper", "wide-rotations"):
+        content = run_peers(sets, threads, count, console=console)
+    elif suite in GPU_SUITES:
+        with profiling(profile, json):
+            wanted = GpuSuite(device, sets, repetitions, log_n, oversubscribe_managed, binary, plot)
+            content = wanted.run(suite)
+        content = origin() | content
+        print_suite(console, content)
+    elif suite in ("hybrid-paper", "wide-rotations"):
         with progress_bar(suite) as progress:
-            content = _workloads(suite, threads, repetitions, progress)
+            content = _workloads(suite, threads, repetitions, progress) | origin()
         _print_rows(console, content)
-        write_json(json, content | origin())
-        return
-    if suite not in MICRO_SUITES:
+    elif suite in MICRO_SUITES:
+        with err().status(f"running the micro benchmarks: {suite}"):
+            content = run_micro(suite, quick, binary) | origin()
+        _print(console, content)
+    else:
         raise InvalidArgument(f"bench: unknown suite '{suite}'; expected one of: {', '.join(SUITES)}")
-    with err().status(f"running the micro benchmarks: {suite}"):
-        content = run_micro(suite, quick, binary)
-    _print(console, content)
-    write_json(json, content | origin())
+    write_json(json, content)
 
 
 def _workloads(

@@ -87,6 +87,24 @@ ThreadsOption = Annotated[
 ]
 
 
+DeviceOption = Annotated[
+    str, typer.Option("--device", help="Where to compute: cpu, cuda:0, ... (`halocline info` lists them).")
+]
+OversubscribeOption = Annotated[
+    bool,
+    typer.Option(
+        "--oversubscribe-managed",
+        help="Let unified memory exceed what the GPU has. This can hang the GPU, for everybody who uses it, "
+        "until the machine is restarted; without it such allocations are refused.",
+    ),
+]
+
+
+def check_device(device: str) -> None:
+    """Raises DeviceError at once when a GPU cannot be used, rather than after the keys are there."""
+    _core.report_device(device, False)
+
+
 def write_json(path: Path | None, content: dict[str, Any]) -> None:
     """Writes a result file as a whole or not at all; "-" is standard output, None nowhere."""
     if path is None:

@@ -34,7 +34,37 @@ def _copy_speed() -> float:
 def _devices() -> list[dict[str, Any]]:
     """What each device of this build says about itself."""
     smallest = Params.preset("n13-d3")
-    return [{"name": name} | Engine(smallest, device=name).describe() for name in _core.available_devices()]
+    devices = []
+    for name in _core.available_devices():
+        found = {"name": name} | Engine(smallest, device=name).describe()
+        report = _core.report_device(name, True)
+        devices.append(found if report is None else found | {"report": report})
+    return devices
+
+
+def _cuda_version(number: int) -> str:
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def _gpu_table(devices: list[dict[str, Any]]) -> Table | None:
+    """Versions, memory and links of the GPUs, if there are any."""
+    gpus = [each for each in devices if "report" in each]
+    if not gpus:
+        return None
+    columns = ("free memory", "shared cache", "driver, runtime", "to device", "from device", "within")
+    table = Table("device", "model", *columns, title="GPUs, and how fast pinned memory is copied")
+    for each in gpus:
+        r = each["report"]
+        speeds = (r[f"{way}_device_per_second"] for way in ("to", "from", "within"))
+        table.add_row(
+            each["name"],
+            f"{r['model']}, sm_{r['architecture']}",
+            f"{size(r['free_bytes'])} of {size(r['total_bytes'])}",
+            size(r["cache_bytes"]),
+            f"{_cuda_version(r['driver_version'])}, {_cuda_version(r['runtime_version'])}",
+            *(f"{speed / 1e9:.1f} GB/s" for speed in speeds),
+        )
+    return table
 
 
 def _tiers() -> list[dict[str, Any]]:
@@ -62,6 +92,9 @@ def info(json: JsonOption = None) -> None:
         memory = size(each["memory_bytes"]) if each["memory_bytes"] else "-"
         table.add_row(each["name"], each["device"], each["simd"] or "-", str(each["threads"]), memory)
     console.print(table)
+    gpus = _gpu_table(devices)
+    if gpus is not None:
+        console.print(gpus)
     table = Table("tier", "what", "size", "read", "write", title="Tiers")
     for each in tiers:
         speeds = (f"{each[f'{way}_bytes_per_second'] / 1e9:.2f} GB/s" for way in ("read", "write"))

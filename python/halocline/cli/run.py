@@ -24,8 +24,11 @@ from ..params import Params
 from ..workloads.running import RunOptions
 from .common import (
     AllowInsecureOption,
+    DeviceOption,
     JsonOption,
+    OversubscribeOption,
     ThreadsOption,
+    check_device,
     command,
     err,
     load_params,
@@ -34,6 +37,7 @@ from .common import (
     size,
     write_json,
 )
+from .profile_option import ProfileOption, profiling
 
 if TYPE_CHECKING:
     from ..workloads.digits_run import DigitsRun
@@ -59,10 +63,12 @@ def run(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="wide-rotations: which network.")] = 0,
     batches: Annotated[int, typer.Option("--batches", min=1, help="wide-rotations: input ciphertexts.")] = 2,
-    device: Annotated[str, typer.Option("--device", help="Where the engine computes.")] = "cpu",
+    device: DeviceOption = "cpu",
     memory: MemoryOption = None,
     policy: Annotated[str, typer.Option("--policy", help="How the engine manages memory.")] = "resident",
     trace: Annotated[Path | None, typer.Option("--trace", help="Write the engine's trace as CSV.")] = None,
+    profile: ProfileOption = None,
+    oversubscribe_managed: OversubscribeOption = False,
     allow_insecure: AllowInsecureOption = False,
     threads: ThreadsOption = None,
     json: JsonOption = None,
@@ -71,8 +77,9 @@ def run(
     if workload not in WORKLOADS:
         raise InvalidArgument(f"run: unknown workload '{workload}'; expected one of: {', '.join(WORKLOADS)}")
     chosen = load_params(params or WORKLOADS[workload], allow_insecure)
-    common = RunOptions(device, memory, policy, threads, trace is not None)
-    with _Steps() as steps:
+    check_device(device)
+    common = RunOptions(device, memory, policy, threads, trace is not None, oversubscribe_managed)
+    with profiling(profile, json), _Steps() as steps:
         made = _workload(
             workload, chosen, common, {"images": images, "seed": seed, "batches": batches}, steps
         )

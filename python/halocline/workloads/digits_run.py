@@ -128,7 +128,13 @@ class DigitsRun:
             keys = client.evaluation_keys(plan=traced.key_plan, progress=self._tell("generating keys"))
         with self._phases("engine"):
             engine = Engine(
-                self.params, keys, device=o.device, memory=budget, policy=o.policy, threads=o.threads
+                self.params,
+                keys,
+                device=o.device,
+                memory=budget,
+                policy=o.policy,
+                threads=o.threads,
+                memory_options=o.memory_options(),
             )
         return engine, keys.nbytes
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from ..budget import MemoryOptions
 from ..engine import RunReport
 
 Progress = Callable[[str, int, int], None]
@@ -26,6 +27,12 @@ class RunOptions:
     threads: int | None = None
     record_trace: bool = False
     """Record what happens to every buffer of the engine while it evaluates."""
+    oversubscribe_managed: bool = False
+    """Let unified memory exceed what a GPU has, which can hang it."""
+
+    def memory_options(self) -> MemoryOptions:
+        """What the engine is told besides budget and policy."""
+        return MemoryOptions(oversubscribe_managed=self.oversubscribe_managed)
 
 
 def memory_report(runs: Sequence[RunReport]) -> dict[str, Any]:

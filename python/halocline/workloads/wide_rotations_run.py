@@ -102,6 +102,7 @@ class WideRun:
                 memory=budget_of(o.memory, traced.peak_bytes),
                 policy=o.policy,
                 threads=o.threads,
+                memory_options=o.memory_options(),
             )
 
     def _send_keys(self, client: Client, engine: Engine, plan: KeyPlan) -> None:

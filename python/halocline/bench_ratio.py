@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stream-ordered and managed memory side by side on a GPU: an experiment of the hybrid paper (III-B).
+
+A program of its own (`halocline_bench_ratio`, cpp/bench/cuda) makes the managed memory: at most 4 GiB, and
+never more than the card has free, so that a large card imitates a small one without being oversubscribed.
+Managed pages beyond the budget are pushed out with prefetches to the host in the order of their allocation.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from . import _core
+from .bench_operations import DEFAULT_SAMPLES, clocks, operation_params
+from .client import Client
+from .engine import Engine
+from .errors import CorruptData, DeviceError, Error, InvalidArgument
+
+SCHEMA = 1
+PROGRAM = "halocline_bench_ratio"
+POLICIES = ("resident", "async", "managed", "static")
+"""Policies whose multiplication is timed: the paper compares all asynchronous with all managed."""
+
+DEFAULT_BUDGET_MIB = 256
+_TIMEOUT_SECONDS = 300
+
+
+def find_program(given: Path | None = None) -> Path:
+    """The program: the given one, that of `make cuda` in this checkout, or one on the PATH."""
+    built = Path(__file__).resolve().parents[2] / "build" / "cuda" / PROGRAM
+    on_path = shutil.which(PROGRAM)
+    candidates = [given] if given else [built, *([Path(on_path)] if on_path else [])]
+    for each in candidates:
+        if each.is_file() and os.access(each, os.X_OK):
+            return each
+    raise InvalidArgument(
+        f"bench ratio: no program at '{candidates[0]}'; build it with `make cuda`, or name it with --binary"
+    )
+
+
+def run_ratio(
+    device: str = "cuda:0",
+    budget_mib: int = DEFAULT_BUDGET_MIB,
+    repetitions: int = 2,
+    *,
+    oversubscribe: bool = False,
+    binary: Path | None = None,
+    multiplications: bool = True,
+) -> dict[str, Any]:
+    """Sweep, allocations and multiplications; what `--json` writes. Takes less than a minute.
+
+    oversubscribe: let managed memory exceed the memory that is left on the card. This can hang a GPU.
+    """
+    if device not in ("cuda", "cuda:0"):
+        raise InvalidArgument(f"bench ratio: device '{device}'; the experiment runs on 'cuda:0' only")
+    report = _core.report_device("cuda:0", True)
+    measured = _run_program(find_program(binary), budget_mib, repetitions, oversubscribe)
+    return {
+        "schema": SCHEMA,
+        "suite": "ratio",
+        "device": "cuda:0",
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "report": report,
+        "clocks": {"after": clocks()},
+        "multiplication": time_multiplications() if multiplications else [],
+        **measured,
+    }
+
+
+def _run_program(program: Path, budget_mib: int, repetitions: int, oversubscribe: bool) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder) / "ratio.json"
+        command = [str(program), "--out", str(result), "--budget-mib", str(budget_mib)]
+        command += ["--repetitions", str(repetitions)]
+        command += ["--oversubscribe-managed"] if oversubscribe else []
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            raise DeviceError(
+                f"bench ratio: '{program}' took more than {_TIMEOUT_SECONDS} s and was ended"
+            ) from None
+        if done.returncode != 0:
+            raise Error(f"bench ratio: '{program}' failed: {done.stderr.strip()[-500:]}")
+        try:
+            content: dict[str, Any] = json.loads(result.read_text())
+        except (OSError, ValueError) as error:
+            raise CorruptData(f"bench ratio: '{program}' wrote no JSON ({error})") from None
+    return content
+
+
+def time_multiplications(
+    device: str = "cuda:0", policies: tuple[str, ...] = POLICIES, name: str = "w64-28"
+) -> list[dict[str, Any]]:
+    """Microseconds of a multiplication with relinearization and rescale at the highest level, per policy.
+
+    The paper's library has 64-bit words. No budget: what is compared is how temporaries are allocated.
+    """
+    params = operation_params(name)
+    keys = Client(params).evaluation_keys()
+    rows = []
+    for policy in policies:
+        engine = Engine(params, keys, device, policy=policy)
+        taken = engine._core.time_operation("multiply", params.max_level, DEFAULT_SAMPLES, 0, 1, False, 0.02)
+        times = sorted(1e6 * each for each in taken["seconds"])
+        row = {"policy": policy, "params": name, "us": statistics.median(times)}
+        rows.append(row | {"min_us": times[0], "max_us": times[-1]})
+        del engine
+    return rows
