@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "backend/graph/deferred_blocks.hpp"
@@ -55,6 +57,7 @@ class fake_device final : public device_api {
   };
 
   void launch(const launch_list& list, std::size_t i) override {
+    if (watched != nullptr) EXPECT_TRUE(watched->open());
     if (list.at(i).op == fail_op) throw device_error(std::string(fail_op) + ": launch refused");
     done.push_back(text_of(list.at(i), list.params(i)));
   }
@@ -69,6 +72,7 @@ class fake_device final : public device_api {
   bool fail_patches = false;
   bool fail_graphs = false;
   std::string fail_op;
+  const recorder* watched = nullptr;
 };
 
 constexpr int kernels[8] = {};  // addresses that stand for functions
@@ -208,6 +212,32 @@ TEST_F(GraphRecorder, RandomProgramsDoWhatTheySay) {
   EXPECT_EQ(device_.done, expected);
   EXPECT_GT(stats().replays, 0U);
   EXPECT_EQ(stats().eager_launches + stats().replayed_nodes, expected.size());
+}
+
+TEST_F(GraphRecorder, ProgramsAreOpenUntilTheirLastLaunchIsDone) {
+  // Otherwise memory that another thread frees meanwhile would overtake kernels that use it.
+  device_.watched = &recorder_;
+  EXPECT_EQ(run(1, 5).size(), 5U);
+  EXPECT_FALSE(recorder_.open());
+}
+
+TEST_F(GraphRecorder, OtherThreadsMayFlush) {
+  constexpr unsigned count = 3000;
+  std::vector<std::string> expected;
+  std::atomic<bool> done = false;
+  std::thread other([&] {
+    while (!done) recorder_.flush_quietly();
+  });
+  recorder_.begin(1);
+  for (unsigned i = 0; i < count; ++i) {
+    const parameters p{i, i % 7, {}};
+    expected.push_back(text_of(make_launch(i % 8), &p));
+    add(i % 8, i, i % 7);
+  }
+  recorder_.end();
+  done = true;
+  other.join();
+  EXPECT_EQ(device_.done, expected);
 }
 
 TEST_F(GraphRecorder, KeepsGraphsWithinItsLimits) {
