@@ -10,9 +10,9 @@
 #include "halocline/memory/device_memory.hpp"
 #include "halocline/memory/policy/size_history.hpp"
 #include "halocline/memory/tier.hpp"
-#include "halocline/memory/tier/arena_tier.hpp"
 #include "halocline/memory/tier/caching_tier.hpp"
 #include "halocline/memory/tier/file_store.hpp"
+#include "halocline/memory/tier/frame_tier.hpp"
 #include "memory/buffer_state.hpp"
 #include "memory/clock.hpp"
 #include "memory/device/device_side.hpp"
@@ -125,7 +125,7 @@ void runtime::make_pager() {
                                      stats_.moved, mutex_);
     return;
   }
-  pager_ = std::make_unique<pager>(make_arena_tier(0), budget_, options_.slow, policy_->traits().order,
+  pager_ = std::make_unique<pager>(make_frame_tier(), budget_, options_.slow, policy_->traits().order,
                                    stats_.moved, mutex_);
 }
 

@@ -127,21 +127,6 @@ TEST(ArenaTier, RandomUseKeepsContentsAndLimits) {
   for (const block& each : live) arena->free(each.data, each.bytes);
 }
 
-TEST(ArenaTier, ResizesMappingsAndKeepsTheirContents) {
-  const auto arena = make_arena_tier(0);
-  auto* block = static_cast<std::byte*>(arena->allocate(256 * KiB));
-  for (std::size_t i = 0; i < 256 * KiB; i += 4 * KiB) block[i] = static_cast<std::byte>(i / KiB);
-  block = static_cast<std::byte*>(arena->resize(block, 256 * KiB, 3 * MiB));
-  ASSERT_NE(block, nullptr);
-  block[3 * MiB - 1] = std::byte{7};
-  block = static_cast<std::byte*>(arena->resize(block, 3 * MiB, 160 * KiB));
-  ASSERT_NE(block, nullptr);
-  for (std::size_t i = 0; i < 160 * KiB; i += 4 * KiB) ASSERT_EQ(block[i], static_cast<std::byte>(i / KiB));
-  // What lies on the heap stays as it is.
-  EXPECT_EQ(arena->resize(block, 160 * KiB, 64 * KiB), nullptr);
-  arena->free(block, 160 * KiB);
-}
-
 TEST(HostTier, TrimsToALimit) {
   const auto host = make_host_tier(MiB);
   void* const large = host->allocate(600 * KiB);

@@ -24,6 +24,9 @@ class tier {
     (void)data, (void)bytes, (void)new_bytes;
     return nullptr;
   }
+  /// Whether `allocate` and `resize` use up what is cached, whatever its sizes, before they take fresh bytes.
+  /// Cached bytes then need not be given back to make room for blocks of another size.
+  [[nodiscard]] virtual bool joins() const noexcept { return false; }
   /// Bytes kept for re-use.
   [[nodiscard]] virtual std::size_t cached_bytes() const noexcept = 0;
   /// Bytes of blocks in use beyond what was asked for: blocks handed out again for smaller requests.

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <list>
-#include <map>
 #include <memory>
 
 #include "halocline/memory/budget.hpp"
@@ -11,9 +9,8 @@
 
 namespace halocline::memory {
 
-/// Frames of the fast tier within a budget. Free frames are kept and handed out again, because a fresh one
-/// costs a page fault per 4 KiB: those of the same size first; otherwise one of a similar size is cut or
-/// extended. They count against the budget and give way when room is needed.
+/// Frames of the fast tier within a budget. What the place keeps of free frames counts against the budget
+/// too. Where it can join that to frames of another size, none of it is given back to make room for them.
 class frame_pool {
  public:
   frame_pool(std::unique_ptr<tier> place, std::shared_ptr<memory_budget> budget)
@@ -31,33 +28,24 @@ class frame_pool {
   void give(std::byte* frame, std::size_t bytes) noexcept;
   /// Whether `take` would find room now.
   [[nodiscard]] bool has_room(std::size_t bytes) const noexcept;
-  /// Hands free frames back to the place, the oldest first, until at most `keep` bytes of them are left;
-  /// returns how many bytes that were.
+  /// Gives free bytes back to the system until at most `keep` of them are left; returns how many that were.
   std::size_t trim_to(std::size_t keep) noexcept;
 
   [[nodiscard]] std::size_t used_bytes() const noexcept { return used_; }
-  [[nodiscard]] std::size_t free_bytes() const noexcept { return free_; }
-  [[nodiscard]] std::size_t held_bytes() const noexcept { return used_ + free_; }
+  [[nodiscard]] std::size_t free_bytes() const noexcept { return place_->cached_bytes(); }
+  [[nodiscard]] std::size_t held_bytes() const noexcept { return used_ + free_bytes(); }
   [[nodiscard]] memory_budget& budget() const noexcept { return *budget_; }
 
  private:
-  struct free_frame {
-    std::byte* data;
-    std::size_t bytes;
-  };
-  using frame_list = std::list<free_frame>;
-
-  [[nodiscard]] bool make_room(std::size_t bytes);
-  [[nodiscard]] std::byte* take_exact(std::size_t bytes);
-  [[nodiscard]] std::byte* cut_to_size(std::size_t bytes);
-  bool trim_oldest() noexcept;
+  /// Takes from the budget what is missing for `bytes` more in use. False: it has not that much left.
+  [[nodiscard]] bool charge(std::size_t bytes) noexcept;
+  /// Hands back what was charged and is not held.
+  void settle() noexcept;
 
   std::unique_ptr<tier> place_;
   std::shared_ptr<memory_budget> budget_;
-  frame_list free_frames_;  ///< oldest first
-  std::multimap<std::size_t, frame_list::iterator> by_size_;
   std::size_t used_ = 0;
-  std::size_t free_ = 0;
+  std::size_t charged_ = 0;  ///< of the budget; `held_bytes` between calls
 };
 
 }  // namespace halocline::memory

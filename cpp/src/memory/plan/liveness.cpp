@@ -68,6 +68,9 @@ liveness find_liveness(const program& source) {
 
 namespace {
 
+/// Segments larger than this are cut at multiples of it: 128 KiB, a power of two below common polynomials.
+constexpr std::uint64_t even_pages = 32;
+
 /// Distinct extents of the uses of prefix objects, ascending; nothing for others.
 std::vector<std::vector<std::uint32_t>> find_extents(const program& source, const liveness& lives) {
   std::vector<std::vector<std::uint32_t>> extents(source.objects.size());
@@ -89,10 +92,15 @@ segment_table cut_objects(const program& source, const liveness& lives, cutting 
   segment_table cut;
   std::uint32_t begin = 0;
   const auto add = [&](std::uint64_t end, std::uint64_t most) {
-    const std::uint64_t size = end - begin, parts = (size - 1) / most + 1;
+    // Frames that end anywhere would leave small odd pieces behind, of which others are put together.
+    const std::uint64_t size = end - begin;
+    const std::uint64_t unit = size > most && most >= even_pages ? even_pages : 1;
+    const std::uint64_t units = (size - 1) / unit + 1;
+    const std::uint64_t parts = (units - 1) / (most / unit) + 1;
     for (std::uint64_t part = 0; part < parts; ++part) {
-      cut.begin.push_back(begin + static_cast<std::uint32_t>(size * part / parts));
-      cut.end.push_back(begin + static_cast<std::uint32_t>(size * (part + 1) / parts));
+      cut.begin.push_back(begin + static_cast<std::uint32_t>(units * part / parts * unit));
+      cut.end.push_back(begin +
+                        static_cast<std::uint32_t>(std::min(size, units * (part + 1) / parts * unit)));
     }
     begin = cut.end.back();
   };

@@ -50,11 +50,6 @@ class arena_tier final : public tier {
     trim_to(keep_bytes_);
   }
 
-  [[nodiscard]] void* resize(void* data, std::size_t bytes, std::size_t new_bytes) noexcept override {
-    if (std::min(bytes, new_bytes) < arena_mapping_bytes || new_bytes > SIZE_MAX - page_bytes) return nullptr;
-    return remap_pages(data, round_to_pages(bytes), round_to_pages(new_bytes));
-  }
-
   [[nodiscard]] std::size_t cached_bytes() const noexcept override { return cached_; }
   void trim() noexcept override { trim_to(0); }
 

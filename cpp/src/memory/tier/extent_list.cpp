@@ -1,17 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/tier/extent_list.hpp"
 
+#include <algorithm>
 #include <iterator>
 
 namespace halocline::memory {
 
-std::optional<std::uint64_t> extent_list::take(std::uint64_t bytes) {
+std::optional<std::uint64_t> extent_list::take(std::uint64_t bytes) noexcept {
   const auto found = by_size_.lower_bound({bytes, 0});
   if (found == by_size_.end()) return std::nullopt;
-  const auto [size, offset] = *found;
-  erase(by_offset_.find(offset));
-  if (size > bytes) insert(offset + bytes, size - bytes);
+  const std::uint64_t offset = found->second;
+  take_front(by_offset_.find(offset), bytes);
   return offset;
+}
+
+bool extent_list::take_at(std::uint64_t offset, std::uint64_t bytes) noexcept {
+  const auto found = by_offset_.find(offset);
+  if (found == by_offset_.end() || found->second < bytes) return false;
+  take_front(found, bytes);
+  return true;
+}
+
+std::optional<std::pair<std::uint64_t, std::uint64_t>> extent_list::take_up_to(std::uint64_t bytes) noexcept {
+  if (by_size_.empty()) return std::nullopt;
+  auto found = by_size_.upper_bound({bytes, ~std::uint64_t{0}});
+  if (found != by_size_.begin()) --found;
+  const auto [size, offset] = *found;
+  const std::uint64_t taken = std::min(size, bytes);
+  take_front(by_offset_.find(offset), taken);
+  return std::pair{offset, taken};
+}
+
+/// Takes the begin of a part, or all of it. Needs no memory: what is left keeps the entries of the part.
+void extent_list::take_front(std::map<std::uint64_t, std::uint64_t>::iterator part,
+                             std::uint64_t bytes) noexcept {
+  if (part->second == bytes) return erase(part);
+  auto by_size = by_size_.extract({part->second, part->first});
+  auto by_offset = by_offset_.extract(part);
+  by_offset.key() += bytes;
+  by_offset.mapped() -= bytes;
+  by_size.value() = {by_offset.mapped(), by_offset.key()};
+  by_offset_.insert(std::move(by_offset));
+  by_size_.insert(std::move(by_size));
+  total_ -= bytes;
 }
 
 void extent_list::give(std::uint64_t offset, std::uint64_t bytes) {

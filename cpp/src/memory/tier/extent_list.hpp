@@ -9,12 +9,19 @@
 
 namespace halocline::memory {
 
-/// Unused parts of a file. Best fit: a request takes the begin of the smallest part that is large enough, of
-/// several the first in the file. Neighbours are joined when a part comes back, so parts never touch.
+/// Unused parts of a file or of an address space. Best fit: a request takes the begin of the smallest part
+/// that is large enough, of several the first in the file. Neighbours are joined when a part comes back, so
+/// parts never touch.
 class extent_list {
  public:
   /// Takes `bytes` (not 0) bytes; their offset, or nothing when no part is large enough.
-  [[nodiscard]] std::optional<std::uint64_t> take(std::uint64_t bytes);
+  [[nodiscard]] std::optional<std::uint64_t> take(std::uint64_t bytes) noexcept;
+  /// Takes `bytes` bytes from `offset` on. False: no part begins there that is large enough.
+  [[nodiscard]] bool take_at(std::uint64_t offset, std::uint64_t bytes) noexcept;
+  /// Takes the largest part of at most `bytes` bytes, or so many bytes of the smallest part; their offset and
+  /// number, nothing when there are no parts.
+  [[nodiscard]] std::optional<std::pair<std::uint64_t, std::uint64_t>> take_up_to(
+      std::uint64_t bytes) noexcept;
   /// Adds [offset, offset + bytes), which must not overlap a part.
   void give(std::uint64_t offset, std::uint64_t bytes);
   /// Bytes of the part that ends at `end`; 0 when none does.
@@ -30,6 +37,7 @@ class extent_list {
  private:
   void insert(std::uint64_t offset, std::uint64_t bytes);
   void erase(std::map<std::uint64_t, std::uint64_t>::iterator part);
+  void take_front(std::map<std::uint64_t, std::uint64_t>::iterator part, std::uint64_t bytes) noexcept;
 
   std::map<std::uint64_t, std::uint64_t> by_offset_;  // offset -> bytes
   std::set<std::pair<std::uint64_t, std::uint64_t>> by_size_;

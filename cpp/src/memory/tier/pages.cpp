@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <cstdint>
+#include <cstring>
 
 namespace halocline::memory {
 namespace {
@@ -31,17 +32,21 @@ std::byte* map_pages(std::size_t bytes) noexcept {
   return whole + head;
 }
 
-std::byte* remap_pages(void* data, std::size_t bytes, std::size_t new_bytes) noexcept {
-#ifdef MREMAP_MAYMOVE
-  void* const moved = ::mremap(data, bytes, new_bytes, MREMAP_MAYMOVE);
-  return moved == MAP_FAILED ? nullptr : static_cast<std::byte*>(moved);
-#else
-  if (new_bytes > bytes) return nullptr;
-  ::munmap(static_cast<std::byte*>(data) + new_bytes, bytes - new_bytes);
-  return static_cast<std::byte*>(data);
+std::byte* reserve_pages(std::size_t bytes) noexcept { return map(bytes); }
+
+void move_pages(std::byte* from, std::byte* to, std::size_t bytes) noexcept {
+#ifdef MREMAP_FIXED
+  if (::mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED) return;
+  // Refused, for example because the process has too many mappings. The addresses may be gone by now.
+  ::mmap(to, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 #endif
+  std::memcpy(to, from, bytes);
+  unmap_pages(from, bytes);
 }
 
-void unmap_pages(void* data, std::size_t bytes) noexcept { ::munmap(data, bytes); }
+void unmap_pages(void* data, std::size_t bytes) noexcept {
+  // Unmapping a part of a mapping needs one mapping more than before, and the system may refuse that.
+  if (::munmap(data, bytes) != 0) ::madvise(data, bytes, MADV_DONTNEED);
+}
 
 }  // namespace halocline::memory

@@ -17,11 +17,15 @@ inline constexpr std::size_t page_bytes = 4096;
 /// From 2 MiB on it begins at a huge page, and the kernel is asked to use huge pages.
 [[nodiscard]] std::byte* map_pages(std::size_t bytes) noexcept;
 
-/// Makes a mapping smaller or larger, moving it if need be; what was in it stays. nullptr, and nothing has
-/// changed, when the system cannot.
-[[nodiscard]] std::byte* remap_pages(void* data, std::size_t bytes, std::size_t new_bytes) noexcept;
+/// Addresses for `bytes` bytes, which take no memory before they are touched or pages are moved there;
+/// nullptr when the system gives none.
+[[nodiscard]] std::byte* reserve_pages(std::size_t bytes) noexcept;
 
-/// Gives a whole mapping back to the system.
+/// Moves pages with their contents to reserved addresses. Cheap within one mapping; what was mapped piece by
+/// piece should be moved so too.
+void move_pages(std::byte* from, std::byte* to, std::size_t bytes) noexcept;
+
+/// Gives pages back to the system.
 void unmap_pages(void* data, std::size_t bytes) noexcept;
 
 }  // namespace halocline::memory
