@@ -5,7 +5,9 @@ Replaces what stands between the lines `<!-- results:begin -->` and `<!-- result
 `cpp/bench/results/<device>/` say. README.md: `peers*.json` (from `halocline bench peers --json FILE`) and
 `digits*.json` (`halocline run digits --json FILE`). docs/guides/memory.md: `wide_rotations*.json` (`halocline
 bench wide-rotations --json FILE`). docs/papers/hybrid_unified_memory.md: `hybrid_paper*.json` (`halocline
-bench hybrid-paper --json FILE`). Other files are not read. With `--check` nothing is written: the exit status
+bench hybrid-paper --json FILE`) and, between markers with the name `ratio`, `ratio*.json` (`halocline bench
+ratio --json FILE`). docs/guides/gpu.md: `operations*.json` (`halocline bench operations --json FILE`). Other
+files are not read. With `--check` nothing is written: the exit status
 is 1 when a block is not what the files say, or when a file does not follow its schema.
 """
 
@@ -19,6 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from gpu_results import operations_lines, ratio_lines
 from paper_results import paper_lines
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -199,6 +202,18 @@ def hybrid_paper_lines(path: Path) -> Iterator[str]:
         raise ResultError(f"{path}: not a result of `halocline bench hybrid-paper` ({error!r})") from error
 
 
+def checked(lines: Callable[[Json], Iterator[str]], command: str) -> Callable[[Path], Iterator[str]]:
+    """A reader of files that a command made: their lines, or a ResultError when a file is of another form."""
+
+    def read(path: Path) -> Iterator[str]:
+        try:
+            yield from lines(load(path))
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            raise ResultError(f"{path}: not a result of `{command}` ({error!r})") from error
+
+    return read
+
+
 def block(root: Path, readers: Readers) -> str:
     """What belongs between the markers."""
     parts = []
@@ -208,11 +223,12 @@ def block(root: Path, readers: Readers) -> str:
     return "\n\n".join(parts) if parts else "Not measured yet."
 
 
-def replaced(text: str, page: Path, content: str) -> str:
-    """The page with `content` between the markers."""
-    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        raise ResultError(f"{page}: expected one '{BEGIN}' and one '{END}' behind it")
-    return f"{text[: text.index(BEGIN)]}{BEGIN}\n{content}\n{text[text.index(END) :]}"
+def replaced(text: str, page: Path, content: str, name: str = "") -> str:
+    """The page with `content` between the markers, of that name if one is given."""
+    begin, end = (each.replace(" -->", f" {name} -->") if name else each for each in (BEGIN, END))
+    if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
+        raise ResultError(f"{page}: expected one '{begin}' and one '{end}' behind it")
+    return f"{text[: text.index(begin)]}{begin}\n{content}\n{text[text.index(end) :]}"
 
 
 Readers = tuple[tuple[str, Callable[[Path], Iterator[str]]], ...]
@@ -221,14 +237,18 @@ PAGES: dict[str, Readers] = {
     "README.md": (("peers*.json", peers_lines), ("digits*.json", digits_lines)),
     "docs/guides/memory.md": (("wide_rotations*.json", wide_rotations_lines),),
     "docs/papers/hybrid_unified_memory.md": (("hybrid_paper*.json", hybrid_paper_lines),),
+    "docs/papers/hybrid_unified_memory.md#ratio": (
+        ("ratio*.json", checked(ratio_lines, "halocline bench ratio")),
+    ),
+    "docs/guides/gpu.md": (("operations*.json", checked(operations_lines, "halocline bench operations")),),
 }
-"""Page -> which files make its block."""
+"""Page, and behind # the name of a block -> which files make the block."""
 
 
-def update(page: Path, root: Path, readers: Readers, check: bool) -> bool:
-    """Updates or checks one page; whether it is as it should be now."""
+def update(page: Path, root: Path, readers: Readers, check: bool, name: str = "") -> bool:
+    """Updates or checks one block of a page; whether it is as it should be now."""
     old = page.read_text()
-    new = replaced(old, page, block(root, readers))
+    new = replaced(old, page, block(root, readers), name)
     if new == old:
         return True
     if check:
@@ -246,11 +266,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--root", type=Path, default=ROOT, help="checkout to work on")
     options = parser.parse_args(arguments)
     try:
-        done = [
-            update(options.root / name, options.root, readers, options.check)
-            for name, readers in PAGES.items()
-            if name == REQUIRED or (options.root / name).exists()
-        ]
+        done = []
+        for place, readers in PAGES.items():
+            page, _, name = place.partition("#")
+            if page == REQUIRED or (options.root / page).exists():
+                done.append(update(options.root / page, options.root, readers, options.check, name))
     except (ResultError, OSError) as error:
         print(error)
         return 1

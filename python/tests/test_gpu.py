@@ -151,7 +151,7 @@ def test_policies_change_nothing(policy, name):
         pair.same(chain, *inputs(pair.client, pair.client.params.max_level))
 
 
-@pytest.mark.parametrize("policy", ["cached", "lru", "planned"])
+@pytest.mark.parametrize("policy", ["lru", "planned"])
 def test_budgets_change_nothing(policy):
     whole = make_pair("test-n11-d8")
     arguments = inputs(whole.client, whole.client.params.max_level)
