@@ -17,12 +17,14 @@ std::optional<backend::seed_bytes> seed_of(const std::optional<nb::bytes>& bytes
   return seed;
 }
 
-bound_client make_client(const params::parameters& p, unsigned threads,
-                         const std::optional<nb::bytes>& seed) {
-  const ckks::client_options options{threads, seed_of(seed)};
+bound_client make_client(const params::parameters& p, unsigned threads, const std::optional<nb::bytes>& seed,
+                         const std::string& device, std::size_t budget_bytes, const std::string& policy,
+                         const memory::runtime_options& memory) {
+  const ckks::client_options options{threads, seed_of(seed), device, budget_bytes, policy, memory};
   const nb::gil_scoped_release released;
   auto client = std::make_unique<ckks::client>(p, options);
-  return {std::make_shared<domain>(client->ctx_handle()), std::move(client)};
+  auto where = std::make_shared<domain>(client->ctx_handle());
+  return {where, std::move(client), home_of_keys(where, p, options)};
 }
 
 bound_ciphertext encrypt(bound_client& self, const complex_array& values, std::optional<unsigned> level,
@@ -42,14 +44,18 @@ auto decrypt(bound_client& self, const bound_ciphertext& ct, double flooding_bit
 }
 
 bound_keys new_keys(bound_client& self) {
-  return {self.where, ckks::memory_key_set(self.value->parameters())};
+  return {self.home, ckks::memory_key_set(self.value->parameters())};
 }
 
 void generate_key(bound_client& self, bound_keys& into, std::uint64_t galois_element, unsigned level,
                   bool seeded) {
-  HALOCLINE_EXPECTS(self.where == into.where, invalid_argument,
+  HALOCLINE_EXPECTS(self.home == into.where, invalid_argument,
                     "generate_key: the bundle is another client's");
-  locked(*self.where, [&] { into.value.add(self.value->make_key({galois_element, level}, seeded)); });
+  locked(*self.where, *self.home, [&] {
+    ckks::evaluation_key key = self.value->make_key({galois_element, level}, seeded);
+    if (self.where != self.home) key = ckks::transfer(self.value->ctx(), key, *self.home->ctx);
+    into.value.add(std::move(key));
+  });
 }
 
 bound_public_key public_key(bound_client& self) {
@@ -70,6 +76,16 @@ bound_ciphertext encrypt_with(const bound_public_key& key, const complex_array& 
   });
 }
 
+/// Peak and live bytes of the client's device, without a split by class.
+nb::dict statistics_of(const domain& where) {
+  const memory::stats s = where.ctx->runtime().statistics();
+  nb::dict out;
+  out["live_bytes"] = s.live_bytes;
+  out["peak_bytes"] = s.peak_bytes;
+  out["peak_fast_bytes"] = s.peak_fast_bytes;
+  return out;
+}
+
 void bind_ciphertext(nb::module_& module) {
   nb::class_<bound_ciphertext>(module, "Ciphertext")
       .def_prop_ro("params", [](const bound_ciphertext& ct) { return ct.where->ctx->parameters(); })
@@ -88,10 +104,17 @@ void bind_ciphertext(nb::module_& module) {
 
 }  // namespace
 
+std::shared_ptr<domain> home_of_keys(const std::shared_ptr<domain>& where, const params::parameters& p,
+                                     const ckks::client_options& options) {
+  return options.device == "cpu" && options.budget_bytes == 0 ? where : shared_domain(p);
+}
+
 void bind_client(nb::module_& module) {
   bind_ciphertext(module);
   nb::class_<bound_client>(module, "Client")
-      .def_static("make", make_client, nb::arg("params"), nb::arg("threads"), nb::arg("seed").none())
+      .def_static("make", make_client, nb::arg("params"), nb::arg("threads"), nb::arg("seed").none(),
+                  nb::arg("device"), nb::arg("budget_bytes"), nb::arg("policy"), nb::arg("memory"))
+      .def("statistics", [](const bound_client& self) { return statistics_of(*self.where); })
       .def_prop_ro("params", [](const bound_client& self) { return self.value->parameters(); })
       .def("encrypt", encrypt, nb::arg("values"), nb::arg("level").none(), nb::arg("scale").none(),
            nb::arg("slots"), nb::arg("use_public_key"))

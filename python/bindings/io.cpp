@@ -95,18 +95,22 @@ void bind_parameters(nb::module_& module) {
       nb::arg("path"));
 }
 
-bound_client load_client(const std::string& path, const params::parameters& p, unsigned threads) {
+bound_client load_client(const std::string& path, const params::parameters& p, unsigned threads,
+                         const std::string& device, std::size_t budget_bytes, const std::string& policy,
+                         const memory::runtime_options& memory) {
   const nb::gil_scoped_release released;
-  ckks::client_options options;
-  options.threads = threads;
+  const ckks::client_options options{threads, std::nullopt, device, budget_bytes, policy, memory};
   std::shared_ptr<ckks::context> ctx = ckks::make_client_context(p, options);
   ckks::secret_key secret = io::load_secret_key(path, *ctx);
-  return {std::make_shared<domain>(ctx), std::make_unique<ckks::client>(ctx, std::move(secret), options)};
+  auto where = std::make_shared<domain>(ctx);
+  return {where, std::make_unique<ckks::client>(ctx, std::move(secret), options),
+          home_of_keys(where, p, options)};
 }
 
 void bind_secret_key(nb::module_& module) {
   auto type = nb::borrow<nb::class_<bound_client>>(module.attr("Client"));
-  type.def_static("load", load_client, nb::arg("path"), nb::arg("params"), nb::arg("threads"))
+  type.def_static("load", load_client, nb::arg("path"), nb::arg("params"), nb::arg("threads"),
+                  nb::arg("device"), nb::arg("budget_bytes"), nb::arg("policy"), nb::arg("memory"))
       .def(
           "save_secret_key",
           [](const bound_client& self, const std::string& path) {

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._values import expect, integer, kind_of, path_text, positive, vector
+from .budget import MemoryBudget, MemoryOptions, engine_budget
 from .ciphertext import Ciphertext
 from .errors import InvalidArgument, NotPicklable, WrongType
 from .keys import RELINEARIZATION, EvaluationKeys, KeyPlan, PublicKey
@@ -19,6 +20,22 @@ from .params import Params, carried_params, expect_same
 
 Progress = Callable[[int, int], None]
 """Called with (keys done, keys in all)."""
+
+
+def _place(
+    threads: int | None,
+    device: str,
+    memory: int | str | MemoryBudget | None,
+    policy: str,
+    options: MemoryOptions | None,
+) -> tuple[int, str, int, str, _core.MemoryOptions]:
+    """(threads, device, budget, policy, memory options) for the extension module."""
+    workers = 0 if threads is None else integer(threads, "Client: threads", 1, 1024)
+    expect(device, str, "Client: device")
+    expect(policy, str, "Client: policy")
+    budget, shared = engine_budget(memory, "Client: memory")
+    chosen = expect(options or MemoryOptions(), MemoryOptions, "Client: memory_options")
+    return workers, device, budget, policy, chosen._bind(False, shared)
 
 
 class Client:
@@ -29,24 +46,48 @@ class Client:
 
     `threads` limits the worker threads. `seed` (32 bytes) makes every key and ciphertext reproducible: for
     tests only, it gives the secret away.
+
+    `device`, `memory`, `policy` and `memory_options` are as those of an `Engine`: "cuda:0" does all the work
+    on a GPU, with the same bytes as results. Evaluation keys are made one by one and moved to host memory: a
+    budget must hold tables, the secret key, one key and three polynomials, however many keys there are.
     """
 
-    def __init__(self, params: Params, *, seed: bytes | None = None, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        params: Params,
+        *,
+        seed: bytes | None = None,
+        threads: int | None = None,
+        device: str = "cpu",
+        memory: int | str | MemoryBudget | None = None,
+        policy: str = "resident",
+        memory_options: MemoryOptions | None = None,
+    ) -> None:
         if isinstance(params, EvaluationKeys | PublicKey):
             raise WrongType(
                 f"Client: got {kind_of(params)}, which holds no secret key; expected Params: "
                 "a client is made from parameters, an engine from parameters and keys"
             )
         self._params = expect(params, Params, "Client", "use Params.preset(name)")
-        workers = 0 if threads is None else integer(threads, "Client: threads", 1, 1024)
         if seed is not None and not isinstance(seed, bytes):
             raise WrongType(f"Client: seed is {kind_of(seed)}, expected 32 bytes")
-        self._core = _core.Client.make(params._core, workers, seed)
+        place = _place(threads, device, memory, policy, memory_options)
+        self._core = _core.Client.make(params._core, place[0], seed, *place[1:])
+        self._device = device
 
     @property
     def params(self) -> Params:
         """Parameters of everything that this client makes."""
         return self._params
+
+    @property
+    def device(self) -> str:
+        """Name of the device that it works on, as given."""
+        return self._device
+
+    def stats(self) -> dict[str, int]:
+        """live_bytes, peak_bytes and peak_fast_bytes of its device."""
+        return self._core.statistics()
 
     def encrypt(
         self,
@@ -160,8 +201,12 @@ class Client:
         params: Params | None = None,
         *,
         threads: int | None = None,
+        device: str = "cpu",
+        memory: int | str | MemoryBudget | None = None,
+        policy: str = "resident",
+        memory_options: MemoryOptions | None = None,
     ) -> Client:
-        """The client of a secret key file.
+        """The client of a secret key file, on a device as in `Client(...)`.
 
         With `params` the file must belong to them; otherwise the parameters that it carries are taken, which
         must be secure or already in use in this process. Raises IoError, CorruptData, InvalidArgument (a
@@ -170,8 +215,9 @@ class Client:
         name = path_text(path, "Client.load")
         made = cls.__new__(cls)
         made._params = carried_params(name, params)
-        workers = 0 if threads is None else integer(threads, "Client: threads", 1, 1024)
-        made._core = _core.Client.load(name, made._params._core, workers)
+        place = _place(threads, device, memory, policy, memory_options)
+        made._core = _core.Client.load(name, made._params._core, *place)
+        made._device = device
         return made
 
     def __reduce__(self) -> NoReturn:

@@ -162,3 +162,28 @@ def test_client_may_be_used_from_threads(client, x):
         each.join()
     assert len(results) == 4
     assert all(np.abs(each - x).max() < TOLERANCE for each in results)
+
+
+def test_keys_are_made_within_the_room_of_one(params):
+    seed, steps = bytes(32), range(1, 12)
+    unlimited = hc.Client(params, seed=seed, threads=1)
+    before = unlimited.stats()["live_bytes"]
+    keys = unlimited.evaluation_keys(steps)
+    one = keys.nbytes // len(list(keys))
+    limit = before + 3 * one  # one key, and scratch of less than two
+    assert limit < before + keys.nbytes
+    limited = hc.Client(params, seed=seed, threads=1, memory=limit)
+    assert limited.evaluation_keys(steps).to_bytes() == keys.to_bytes()
+    assert limited.stats()["peak_bytes"] <= limit
+    with pytest.raises(hc.OutOfMemory, match="budget"):
+        hc.Client(params, seed=seed, threads=1, memory=before + one // 2).evaluation_keys(steps)
+
+
+def test_devices_of_a_client(params):
+    assert hc.Client(params, threads=1).device == "cpu"
+    with pytest.raises(hc.InvalidArgument, match="no secret key"):
+        hc.Client(params, device="ghost")
+    with pytest.raises(hc.InvalidArgument, match="unknown device 'abacus'"):
+        hc.Client(params, device="abacus")
+    with pytest.raises(hc.InvalidArgument, match="policy"):
+        hc.Client(params, policy="wishful")

@@ -4,32 +4,12 @@
 
 #include <string>
 
-#include "ckks/encoder_fft.hpp"
 #include "ckks_bench_rig.hpp"
 
 namespace {
 
 using namespace halocline;
 using bench::ckks_bench_rig;
-
-void embedding(benchmark::State& state, bool to_slots) {
-  const auto slots = static_cast<std::uint32_t>(state.range(0));
-  const ckks::slot_transform transform(slots, 5);
-  std::vector<std::complex<double>> values(slots, {0.5, -0.25});
-  std::vector<double> coefficients(2 * std::size_t{slots});
-  for (auto _ : state) {
-    if (to_slots) {
-      transform.to_slots(coefficients, values);
-    } else {
-      transform.to_coefficients(values, coefficients);
-    }
-    benchmark::ClobberMemory();
-  }
-  state.SetItemsProcessed(state.iterations() * slots);
-}
-
-BENCHMARK_CAPTURE(embedding, to_coefficients, false)->RangeMultiplier(2)->Range(1 << 12, 1 << 15);
-BENCHMARK_CAPTURE(embedding, to_slots, true)->RangeMultiplier(2)->Range(1 << 12, 1 << 15);
 
 void encode(benchmark::State& state, const std::string& preset) {
   ckks_bench_rig& rig = ckks_bench_rig::get(preset, 1);

@@ -24,7 +24,7 @@ void collect(operand_list& list, const ring_tables& ring, const slot_job& job) {
   const std::size_t values = job.count * sizeof(ring::fft_point);
   const std::size_t coefficients = 2 * slots * sizeof(double);
   if (job.direction == slot_direction::to_coefficients) {
-    list.read_bytes(job.slots, 0, values);
+    if (job.count > 0) list.read_bytes(job.slots, 0, values);
   } else {
     HALOCLINE_EXPECTS(job.count == slots, invalid_argument, "slot_transform: room for ", job.count, " of ",
                       slots, " slots");

@@ -41,9 +41,16 @@ std::vector<key_request> make_requests(const params::parameters& parameters, con
 }
 
 std::shared_ptr<context> make_client_context(params::parameters parameters, const client_options& options) {
+  HALOCLINE_EXPECTS(
+      options.device != "ghost", invalid_argument,
+      "client: device 'ghost' holds no contents, so it can keep no secret key; expected 'cpu' or "
+      "a GPU such as 'cuda:0'");
   backend::backend_options backend;
   backend.threads = options.threads;
-  return make_context(std::move(parameters), backend::make_backend("cpu", backend));
+  backend.memory = options.memory;
+  backend.memory.budget_bytes = options.budget_bytes;
+  backend.memory.policy = options.policy;
+  return make_context(std::move(parameters), backend::make_backend(options.device, backend));
 }
 
 client::client(params::parameters parameters, const client_options& options)
@@ -91,9 +98,22 @@ evaluation_key client::make_key(const key_request& request, bool seeded) {
   return generator_.make_evaluation_key(secret_, request, seeded);
 }
 
+void client::make_keys(std::span<const key_request> requests, bool seeded, const key_sink& sink) {
+  for (const key_request& request : requests) sink(make_key(request, seeded));
+}
+
+memory_key_set client::make_keys(std::span<const key_request> requests, context& home, bool seeded) {
+  memory_key_set keys(parameters());
+  for (const key_request& request : requests) {
+    const evaluation_key key = make_key(request, seeded);
+    keys.add(transfer(*ctx_, key, home));
+  }
+  return keys;
+}
+
 memory_key_set client::make_keys(std::span<const key_request> requests, bool seeded) {
   memory_key_set keys(parameters());
-  for (const key_request& request : requests) keys.add(make_key(request, seeded));
+  make_keys(requests, seeded, [&](evaluation_key key) { keys.add(std::move(key)); });
   return keys;
 }
 

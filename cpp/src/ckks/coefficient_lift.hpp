@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
-#include <span>
+#include <cstdint>
+#include <optional>
 
 #include "halocline/ckks/context.hpp"
 
@@ -23,14 +23,18 @@ struct lift_plan {
 [[nodiscard]] lift_plan plan_lift(const params::parameters& parameters, backend::window available,
                                   double magnitude_bits);
 
-/// Lifts coefficients 0, stride, 2 stride, ... of `source` (coefficient form) to the integers of least
-/// magnitude and divides them by `scale`. The relative error is at most 2^-50 for any magnitude: the integers
-/// are exact sums of mixed radix digits (Garner) in balanced form, which are nearly free of cancellation.
+/// Lifts coefficients 0, stride, 2 stride, ... of `source` (coefficient form, destroyed) to the integers of
+/// least magnitude and divides them by `scale`. The relative error is at most 2^-50 for any magnitude: the
+/// integers are exact sums of mixed radix digits (Garner) in balanced form, which are nearly free of
+/// cancellation.
 /// @param source   the limbs of a lift plan's primes
 /// @param guarded  the last mixed radix digit, that of the first prime of `source`, must be 0
-/// @param out      as many values as are wanted
-/// @return false when a guard digit is not 0: more primes are needed. `out` is then unspecified.
-[[nodiscard]] bool lift_coefficients(context& ctx, const backend::limb_view& source, bool guarded,
-                                     std::size_t stride, double scale, std::span<double> out);
+/// @param count    how many coefficients
+/// @param secret   zero the result when it is freed
+/// @return `count` doubles on the device; nothing when a guard digit is not 0: more primes are needed
+[[nodiscard]] std::optional<memory::buffer> lift_coefficients(context& ctx, const backend::limb_view& source,
+                                                              bool guarded, std::uint32_t count,
+                                                              std::uint32_t stride, double scale,
+                                                              bool secret);
 
 }  // namespace halocline::ckks

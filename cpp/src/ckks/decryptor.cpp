@@ -80,18 +80,18 @@ std::vector<std::complex<double>> decryptor::decrypt_values(const ciphertext& so
   const double message_bits = std::log2(source.scale) + lift_headroom_bits;
   const double noise_bits = noise ? flooding_bits + noise_tail_bits : 0.0;
   lift_plan plan = plan_lift(ctx_.parameters(), level.q, std::max(message_bits, noise_bits));
-  std::vector<double> coefficients(2 * std::size_t{source.slots});
-  const std::size_t stride = ctx_.parameters().slots() / source.slots;
+  const auto stride = static_cast<std::uint32_t>(ctx_.parameters().slots() / source.slots);
   while (true) {
     const ring::poly sum(ctx_.ring(), {}, plan.primes, memory::object_class::scratch, "decryptor.sum", true);
     add_up(ctx_, source, secret, sum.chain());
     const backend::unary_job job{sum.chain(), sum.chain()};
     ctx_.device().intt(ctx_.tables(), {&job, 1});
     if (noise) add_noise(ctx_, *noise, sum.chain());
-    if (lift_coefficients(ctx_, sum.chain(), plan.guarded, stride, source.scale, coefficients)) break;
+    const std::optional<memory::buffer> lifted =
+        lift_coefficients(ctx_, sum.chain(), plan.guarded, 2 * source.slots, stride, source.scale, true);
+    if (lifted) return decode.to_slots(*lifted, source.slots, true);
     plan = {level.q, false};
   }
-  return decode.to_slots(coefficients);
 }
 
 }  // namespace halocline::ckks

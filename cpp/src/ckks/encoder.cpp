@@ -5,20 +5,18 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstdlib>
-#include <limits>
+#include <optional>
 
+#include "ckks/client_tables.hpp"
 #include "ckks/coefficient_lift.hpp"
-#include "ckks/encoder_fft.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::ckks {
 namespace {
 
-__extension__ using wide_integer = __int128;
-
 constexpr double one_word_bits = 62.0;
 constexpr double two_word_bits = 126.0;
+constexpr const char* coefficients_tag = "encoder.coefficients";
 
 std::uint32_t check_slots(const char* operation, std::size_t values, std::uint32_t slots,
                           const params::parameters& parameters) {
@@ -63,12 +61,6 @@ double total_magnitude(std::span<const std::complex<double>> values) {
   return total;
 }
 
-double largest_magnitude(std::span<const double> values) {
-  double largest = 0.0;
-  for (const double value : values) largest = std::max(largest, std::abs(value));
-  return largest;
-}
-
 [[noreturn]] void refuse(double coefficient, double scale, double limit_bits) {
   throw invalid_argument(text("encode: a coefficient of 2^", std::log2(coefficient),
                               " (values times scale 2^", std::log2(scale), ") does not fit; the limit is 2^",
@@ -76,75 +68,61 @@ double largest_magnitude(std::span<const double> values) {
                               " always fit; use smaller values, a smaller scale or a higher level"));
 }
 
-/// Rounds factor * in[j] to out[j], all below 2^51: adding 1.5 * 2^52 leaves the integer in the low bits of
-/// the sum.
-void round_small(std::span<const double> in, double factor, std::uint64_t* out) {
-  constexpr double magic = 0x1.8p52;
-  constexpr auto magic_bits = std::bit_cast<std::uint64_t>(magic);
-  for (std::size_t j = 0; j < in.size(); ++j) {
-    out[j] = std::bit_cast<std::uint64_t>(in[j] * factor + magic) - magic_bits;
-  }
-}
-
-/// Rounds factor * in[j] to coefficient j * stride of `out`, of `words` words each, two's complement.
-void round_any(std::span<const double> in, double factor, unsigned words, std::size_t stride,
-               std::uint64_t* out) {
-  for (std::size_t j = 0; j < in.size(); ++j) {
-    std::uint64_t* const target = out + j * stride * words;
-    const double value = std::nearbyint(in[j] * factor);
-    if (words == 1) {
-      *target = static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
-    } else {
-      const auto wide = static_cast<wide_integer>(value);
-      target[0] = static_cast<std::uint64_t>(wide);
-      target[1] = static_cast<std::uint64_t>(wide >> 64);
-    }
-  }
-}
-
 }  // namespace
 
-encoder::encoder(context& ctx) : ctx_(ctx) {}
-encoder::encoder(encoder&&) noexcept = default;
-encoder::~encoder() = default;
+memory::buffer encoder::to_coefficients(std::span<const std::complex<double>> values, std::uint32_t slots) {
+  memory::runtime& runtime = ctx_.runtime();
+  const auto scratch = memory::object_class::scratch;
+  const memory::buffer& table = ctx_.client().slots(slots);
+  const auto count = static_cast<std::uint32_t>(values.size());
+  memory::buffer result =
+      runtime.allocate(2 * std::size_t{slots} * sizeof(double), scratch, coefficients_tag);
+  memory::buffer source;
+  if (count > 0) {
+    source = runtime.allocate(values.size_bytes(), scratch, "encoder.values");
+    ctx_.device().upload(source, 0, std::as_bytes(values));
+  }
+  const backend::slot_job job{
+      backend::slot_direction::to_coefficients,      count > 0 ? &source : &result, count, &result, &table,
+      static_cast<unsigned>(std::countr_zero(slots))};
+  ctx_.device().slot_transform(ctx_.tables(), {&job, 1});
+  return result;
+}
 
-const slot_transform& encoder::transform(std::uint32_t slots) {
-  std::unique_ptr<slot_transform>& entry = transforms_[slots];
-  if (!entry) entry = std::make_unique<slot_transform>(slots, ctx_.parameters().galois_generator());
-  return *entry;
+double encoder::largest_magnitude(const memory::buffer& coefficients, std::uint32_t count) {
+  const memory::buffer found =
+      ctx_.runtime().allocate(sizeof(double), memory::object_class::scratch, "encoder.largest");
+  backend::round_job job{&coefficients, count};
+  job.largest = &found;
+  ctx_.device().round_coefficients(ctx_.tables(), {&job, 1});
+  double largest = 0.0;
+  ctx_.device().download(std::as_writable_bytes(std::span(&largest, 1)), found, 0);
+  return largest;
 }
 
 encoder::integers encoder::round(std::span<const std::complex<double>> values, double scale,
                                  std::uint32_t slots, double limit_bits, memory::object_class cls,
                                  const char* tag) {
-  const std::size_t n = ctx_.parameters().n();
   const double factor = scale / slots;
   const double limit = std::exp2(limit_bits) * (1.0 - 0x1p-40);  // limit_bits is a rounded logarithm
   // Coefficients are averages of the values times roots of unity. Where this bound is not enough, their true
   // size decides; a ghost run takes the same way, so that its allocations are those of the real run.
   double largest = total_magnitude(values) * factor;
   const bool surely_small = largest < std::min(limit, std::exp2(one_word_bits));
-  if (!surely_small || !ctx_.runtime().is_ghost()) {
-    HALOCLINE_EXPECTS(std::isfinite(largest), invalid_argument, "encode: values too large for scale ", scale);
-    work_.resize(2 * std::size_t{slots});
-    transform(slots).to_coefficients(values, work_);
-    if (!surely_small) largest = largest_magnitude(work_) * factor;
+  HALOCLINE_EXPECTS(std::isfinite(largest), invalid_argument, "encode: values too large for scale ", scale);
+  const memory::buffer coefficients = to_coefficients(values, slots);
+  if (!surely_small) {
+    const double found = largest_magnitude(coefficients, 2 * slots) * factor;
+    if (!ctx_.runtime().is_ghost()) largest = found;
   }
   if (largest >= limit) refuse(largest, scale, limit_bits);
   integers result;
   result.words = largest < std::exp2(one_word_bits) ? 1 : 2;
-  result.data = ctx_.runtime().allocate(n * result.words * sizeof(std::uint64_t), cls, tag);
-  const std::size_t stride = n / (2 * std::size_t{slots});
-  staging_.resize(n * result.words);
-  if (!ctx_.runtime().is_ghost()) {
-    if (stride == 1 && largest < 0x1p50) {
-      round_small(work_, factor, staging_.data());
-    } else {
-      std::fill(staging_.begin(), staging_.end(), 0);
-      round_any(work_, factor, result.words, stride, staging_.data());
-    }
-  }
-  ctx_.device().upload(result.data, 0, std::as_bytes(std::span(staging_)));
+  result.data =
+      ctx_.runtime().allocate(ctx_.parameters().n() * result.words * sizeof(std::uint64_t), cls, tag);
+  const backend::round_job job{&coefficients, 2 * slots, factor, &result.data,
+                               result.words,  largest,   nullptr};
+  ctx_.device().round_coefficients(ctx_.tables(), {&job, 1});
   return result;
 }
 
@@ -214,28 +192,38 @@ std::vector<std::complex<double>> encoder::decode(const plaintext& source) {
   check_scale("decode", source.scale);
   HALOCLINE_EXPECTS(source.value.chain().primes == q, invalid_argument, "decode: the plaintext has ",
                     source.value.chain().primes.count, " primes; level ", source.level, " has ", q.count);
-  work_.resize(2 * std::size_t{slots});
-  const std::size_t stride = parameters.slots() / slots;
+  const auto stride = static_cast<std::uint32_t>(parameters.slots() / slots);
   lift_plan plan = plan_lift(parameters, q, std::log2(source.scale) + lift_headroom_bits);
   while (true) {
     const ring::poly coefficients =
         ring::make_poly(ctx_.ring(), plan.primes, memory::object_class::scratch, "encoder.decode");
     const backend::unary_job job{coefficients.chain(), source.value.chain().slice(plan.primes)};
     ctx_.device().intt(ctx_.tables(), {&job, 1});
-    if (lift_coefficients(ctx_, coefficients.chain(), plan.guarded, stride, source.scale, work_)) break;
+    const std::optional<memory::buffer> lifted =
+        lift_coefficients(ctx_, coefficients.chain(), plan.guarded, 2 * slots, stride, source.scale, false);
+    if (lifted) return to_slots(*lifted, slots, false);
     plan = {q, false};
   }
-  return to_slots(work_);
 }
 
-std::vector<std::complex<double>> encoder::to_slots(std::span<double> coefficients) {
-  const std::uint32_t slots =
-      check_slots("to_slots", 0, static_cast<std::uint32_t>(coefficients.size() / 2), ctx_.parameters());
-  HALOCLINE_EXPECTS(coefficients.size() == 2 * std::size_t{slots}, invalid_argument,
-                    "to_slots: ", coefficients.size(), " coefficients; expected twice the number of slots");
-  std::vector<std::complex<double>> values(slots);
-  if (!ctx_.runtime().is_ghost()) transform(slots).to_slots(coefficients, values);
-  return values;
+std::vector<std::complex<double>> encoder::to_slots(const memory::buffer& coefficients, std::uint32_t slots,
+                                                    bool secret) {
+  check_slots("to_slots", 0, slots, ctx_.parameters());
+  const std::size_t bytes = slots * sizeof(std::complex<double>);
+  HALOCLINE_EXPECTS(coefficients.size() == bytes, invalid_argument, "to_slots: coefficients of ",
+                    coefficients.size(), " bytes for ", slots, " slots; expected ", bytes);
+  const memory::buffer values =
+      ctx_.runtime().allocate(bytes, memory::object_class::scratch, "encoder.values", secret);
+  const backend::slot_job job{backend::slot_direction::to_slots,
+                              &values,
+                              slots,
+                              &coefficients,
+                              &ctx_.client().slots(slots),
+                              static_cast<unsigned>(std::countr_zero(slots))};
+  ctx_.device().slot_transform(ctx_.tables(), {&job, 1});
+  std::vector<std::complex<double>> result(slots);
+  ctx_.device().download(std::as_writable_bytes(std::span(result)), values, 0);
+  return result;
 }
 
 }  // namespace halocline::ckks

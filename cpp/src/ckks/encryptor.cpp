@@ -64,7 +64,7 @@ ciphertext encryptor::encrypt(const plaintext& message, const public_key& key) {
                     invalid_argument, "encrypt: the public key lacks primes of level ", message.level,
                     "; it was made for other parameters");
   const ring::poly mask(ctx_.ring(), {}, c0.primes, memory::object_class::scratch, "encryptor.mask", true);
-  draw_ternary(ctx_, random_, mask.chain());
+  draw_mask(ctx_, random_, mask.chain());
   draw_error(ctx_, random_, c0);
   draw_error(ctx_, random_, c1);
   const backend::binary_job masked{c0, c0, message.value.chain()};

@@ -141,16 +141,17 @@ unsigned evaluation_key::digit_count(const params::parameters& parameters, unsig
 
 secret_key key_generator::make_secret_key() {
   const params::parameters& parameters = ctx_.parameters();
-  small_coefficients host(parameters.n());
-  if (!ctx_.runtime().is_ghost()) {
-    if (parameters.secret().kind == params::secret_kind::sparse) {
-      ring::sample_sparse_ternary(random_, parameters.secret().hamming_weight, host.values());
-    } else {
-      ring::sample_ternary(random_, host.values());
-    }
-  }
+  constexpr const char* tag = "secret_key.coefficients";
   secret_key result;
-  result.coefficients = upload_small(ctx_, host, "secret_key.coefficients");
+  if (parameters.secret().kind == params::secret_kind::sparse) {
+    small_coefficients host(parameters.n());
+    if (!ctx_.runtime().is_ghost()) {
+      ring::sample_sparse_ternary(random_, parameters.secret().hamming_weight, host.values());
+    }
+    result.coefficients = upload_small(ctx_, host, tag);
+  } else {
+    result.coefficients = draw_ternary(ctx_, random_, tag);
+  }
   result.value = ring::poly(ctx_.ring(), parameters.special_window(), chain_window(parameters),
                             object_class::scratch, "secret_key.value", true);
   const limb_view limbs = secret_limbs(result, parameters.all_window());

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ckks/client_tables.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::ckks {
@@ -12,6 +13,34 @@ namespace {
 
 /// Bytes that a transfer holds on the host at a time.
 constexpr std::size_t transfer_piece = std::size_t{1} << 20;
+
+/// A seed on its way to the device; zeroed on destruction.
+class private_seed {
+ public:
+  explicit private_seed(ring::random_source& random) : bytes_(random.next_seed()) {}
+  ~private_seed() { sodium_memzero(bytes_.data(), bytes_.size()); }
+  private_seed(const private_seed&) = delete;
+  private_seed& operator=(const private_seed&) = delete;
+
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return std::as_bytes(std::span(bytes_)); }
+
+ private:
+  backend::seed_bytes bytes_;
+};
+
+/// Fresh coefficients: Gaussian with `table`, ternary without. The seed is used once, and its copy on the
+/// device is zeroed when this returns.
+memory::buffer draw(context& ctx, ring::random_source& random, const memory::buffer* table, const char* tag) {
+  const auto scratch = memory::object_class::scratch;
+  const private_seed host(random);
+  const memory::buffer seed = ctx.runtime().allocate(host.bytes().size(), scratch, "sampler.seed", true);
+  ctx.device().upload(seed, 0, host.bytes());
+  memory::buffer result =
+      ctx.runtime().allocate(ctx.parameters().n() * sizeof(std::int64_t), scratch, tag, true);
+  const backend::small_job job{&result, &seed, 0, table};
+  ctx.device().sample_small(ctx.tables(), {&job, 1});
+  return result;
+}
 
 }  // namespace
 
@@ -37,17 +66,24 @@ void expand_small(context& ctx, const memory::buffer& coefficients, std::span<co
   ctx.device().ntt(ctx.tables(), transforms);
 }
 
-void draw_error(context& ctx, ring::random_source& random, const backend::limb_view& dst) {
-  small_coefficients host(ctx.parameters().n());
-  if (!ctx.runtime().is_ghost())
-    ring::sample_gaussian(random, ctx.parameters().error_stddev(), host.values());
-  expand_small(ctx, upload_small(ctx, host, "error.coefficients"), {&dst, 1});
+memory::buffer draw_ternary(context& ctx, ring::random_source& random, const char* tag) {
+  return draw(ctx, random, nullptr, tag);
 }
 
-void draw_ternary(context& ctx, ring::random_source& random, const backend::limb_view& dst) {
-  small_coefficients host(ctx.parameters().n());
-  if (!ctx.runtime().is_ghost()) ring::sample_ternary(random, host.values());
-  expand_small(ctx, upload_small(ctx, host, "ephemeral.coefficients"), {&dst, 1});
+void draw_error(context& ctx, ring::random_source& random, const backend::limb_view& dst) {
+  constexpr const char* tag = "error.coefficients";
+  const double stddev = ctx.parameters().error_stddev();
+  if (stddev <= ring::max_table_stddev) {
+    expand_small(ctx, draw(ctx, random, &ctx.client().error(), tag), {&dst, 1});
+    return;
+  }
+  small_coefficients host(ctx.parameters().n());  // wider than any parameters that are in use
+  if (!ctx.runtime().is_ghost()) ring::sample_gaussian(random, stddev, host.values());
+  expand_small(ctx, upload_small(ctx, host, tag), {&dst, 1});
+}
+
+void draw_mask(context& ctx, ring::random_source& random, const backend::limb_view& dst) {
+  expand_small(ctx, draw_ternary(ctx, random, "ephemeral.coefficients"), {&dst, 1});
 }
 
 backend::limb_view secret_limbs(const secret_key& secret, backend::window primes) {

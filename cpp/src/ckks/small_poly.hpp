@@ -31,11 +31,14 @@ class small_coefficients {
 /// dst = residues of `coefficients`, in NTT form.
 void expand_small(context& ctx, const memory::buffer& coefficients, std::span<const backend::limb_view> dst);
 
+/// Fresh uniform ternary coefficients, in a buffer that is zeroed when freed.
+[[nodiscard]] memory::buffer draw_ternary(context& ctx, ring::random_source& random, const char* tag);
+
 /// dst = a fresh polynomial with the parameters' error distribution, in NTT form.
 void draw_error(context& ctx, ring::random_source& random, const backend::limb_view& dst);
 
 /// dst = a fresh uniform ternary polynomial, in NTT form.
-void draw_ternary(context& ctx, ring::random_source& random, const backend::limb_view& dst);
+void draw_mask(context& ctx, ring::random_source& random, const backend::limb_view& dst);
 
 /// The NTT form of s modulo `primes`.
 [[nodiscard]] backend::limb_view secret_limbs(const secret_key& secret, backend::window primes);

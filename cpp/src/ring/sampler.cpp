@@ -15,8 +15,7 @@
 namespace halocline::ring {
 namespace {
 
-constexpr double direct_stddev = 16.0;  ///< up to here one table
-constexpr double fine_stddev = 9.0;     ///< of the fine part of a wide Gaussian
+constexpr double fine_stddev = 9.0;  ///< of the fine part of a wide Gaussian
 constexpr std::int64_t coarse_step = 4;
 
 /// Samples drawn together: their random words and their samples stay in the first-level cache.
@@ -26,26 +25,6 @@ void initialise_sodium() {
   static const int status = sodium_init();
   HALOCLINE_EXPECTS(status >= 0, device_error,
                     "libsodium could not be initialised: the system gives no randomness");
-}
-
-/// Entry k is the probability of magnitudes up to k, in units of 2^-63; the last entry is below 2^63 - 1
-/// still.
-std::vector<std::uint64_t> cumulative_table(double stddev) {
-  const long double variance = static_cast<long double>(stddev) * stddev;
-  std::vector<long double> weights{1.0L};  // of magnitude 0, then twice exp(-k^2 / 2 variance)
-  while (weights.back() > 0x1p-80L) {
-    const auto k = static_cast<long double>(weights.size());
-    weights.push_back(2.0L * std::exp(-k * k / (2.0L * variance)));
-  }
-  const long double total = std::accumulate(weights.rbegin(), weights.rend(), 0.0L);
-  std::vector<std::uint64_t> table;
-  long double below = 0.0L;
-  for (const long double weight : weights) {
-    below += weight / total;
-    if (1.0L - below < 0x1p-63L) break;
-    table.push_back(static_cast<std::uint64_t>(below * 0x1p63L));
-  }
-  return table;
 }
 
 /// Magnitude = number of table entries that the low 63 bits of a random word reach; sign = its highest bit.
@@ -73,7 +52,7 @@ void invert(std::span<const std::uint64_t> table, std::span<const std::uint64_t>
 }
 
 void sample_narrow(random_source& random, double stddev, std::span<std::int64_t> out) {
-  const std::vector<std::uint64_t> table = cumulative_table(stddev);
+  const std::vector<std::uint64_t> table = gaussian_table(stddev);
   std::array<std::uint64_t, batch> words;
   for (std::size_t first = 0; first < out.size(); first += batch) {
     const std::span<std::uint64_t> used(words.data(), std::min(batch, out.size() - first));
@@ -163,16 +142,34 @@ void sample_sparse_ternary(random_source& random, std::size_t hamming_weight, st
   sodium_memzero(places.data(), places.size() * sizeof(std::uint32_t));
 }
 
+std::vector<std::uint64_t> gaussian_table(double stddev) {
+  const long double variance = static_cast<long double>(stddev) * stddev;
+  std::vector<long double> weights{1.0L};  // of magnitude 0, then twice exp(-k^2 / 2 variance)
+  while (weights.back() > 0x1p-80L) {
+    const auto k = static_cast<long double>(weights.size());
+    weights.push_back(2.0L * std::exp(-k * k / (2.0L * variance)));
+  }
+  const long double total = std::accumulate(weights.rbegin(), weights.rend(), 0.0L);
+  std::vector<std::uint64_t> table;
+  long double below = 0.0L;
+  for (const long double weight : weights) {
+    below += weight / total;
+    if (1.0L - below < 0x1p-63L) break;
+    table.push_back(static_cast<std::uint64_t>(below * 0x1p63L));
+  }
+  return table;
+}
+
 void sample_gaussian(random_source& random, double stddev, std::span<std::int64_t> out) {
   HALOCLINE_EXPECTS(stddev > 0 && stddev <= max_gaussian_stddev, invalid_argument, "standard deviation ",
                     stddev, " of a discrete Gaussian; expected above 0 and at most 2^50");
-  if (stddev <= direct_stddev) {
+  if (stddev <= max_table_stddev) {
     sample_narrow(random, stddev, out);
     return;
   }
   sample_gaussian(random, std::sqrt(stddev * stddev - fine_stddev * fine_stddev) / coarse_step, out);
   std::vector<std::int64_t> fine(std::min(batch, out.size()));
-  const std::vector<std::uint64_t> table = cumulative_table(fine_stddev);
+  const std::vector<std::uint64_t> table = gaussian_table(fine_stddev);
   std::vector<std::uint64_t> words(fine.size());
   for (std::size_t first = 0; first < out.size(); first += batch) {
     const std::span<std::uint64_t> used(words.data(), std::min(batch, out.size() - first));

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,15 +33,26 @@ namespace halocline::test {
   return params::parameters::from_literal(source);
 }
 
+/// `ckks::lift_coefficients`, downloaded.
+[[nodiscard]] inline std::optional<std::vector<double>> lifted(ckks::context& ctx,
+                                                               const backend::limb_view& source, bool guarded,
+                                                               std::size_t count, std::size_t stride,
+                                                               double scale) {
+  const auto result = ckks::lift_coefficients(ctx, source, guarded, static_cast<std::uint32_t>(count),
+                                              static_cast<std::uint32_t>(stride), scale, false);
+  if (!result) return std::nullopt;
+  std::vector<double> out(count);
+  ctx.device().download(std::as_writable_bytes(std::span(out)), *result, 0);
+  return out;
+}
+
 /// Integer coefficients of least magnitude of a polynomial in NTT form, as doubles.
 [[nodiscard]] inline std::vector<double> integer_coefficients(ckks::context& ctx,
                                                               const backend::limb_view& source) {
   const ring::poly copy = ring::make_poly(ctx.ring(), source.primes, memory::object_class::scratch, "test");
   const backend::unary_job job{copy.chain(), source};
   ctx.device().intt(ctx.tables(), {&job, 1});
-  std::vector<double> out(ctx.parameters().n());
-  (void)ckks::lift_coefficients(ctx, copy.chain(), false, 1, 1.0, out);
-  return out;
+  return *lifted(ctx, copy.chain(), false, ctx.parameters().n(), 1, 1.0);
 }
 
 /// The words of a limb view, widened.

@@ -127,5 +127,87 @@ TEST(Client, RefusesForeignObjects) {
               ThrowsMessage<invalid_argument>(HasSubstr("another context")));
 }
 
+/// Rotation keys and the relinearization key.
+[[nodiscard]] std::vector<key_request> many_requests(const params::parameters& p) {
+  key_selection selection;
+  for (std::int64_t step = 1; step <= 11; ++step) selection.rotations.push_back(step);
+  return make_requests(p, selection);
+}
+
+[[nodiscard]] std::vector<std::byte> bytes_of(context& ctx, const memory::buffer& data) {
+  std::vector<std::byte> bytes(data.size());
+  ctx.device().download(bytes, data, 0);
+  return bytes;
+}
+
+TEST(Client, MakesAnyNumberOfKeysInTheRoomOfOne) {
+  const params::parameters p = params::preset(preset);
+  const auto home = make_client_context(p);
+  const std::vector<key_request> requests = many_requests(p);
+  client unlimited(p, reproducible());
+  const std::size_t before = unlimited.ctx().runtime().statistics().live_bytes;
+  const memory_key_set all = unlimited.make_keys(requests, *home);
+  const std::size_t peak = unlimited.ctx().runtime().statistics().peak_bytes;
+  // The secret's other form, an error and a uniform half; coefficients; the permutation; seed and error
+  // table.
+  const std::size_t key = all.keys().begin()->second.bytes();
+  const std::size_t limbs = evaluation_key::limb_count(p, p.max_level()) * p.limb_bytes();
+  EXPECT_LE(peak, before + key + 3 * limbs + 8 * p.n() + 4 * p.n() + 1024);
+  EXPECT_LT(peak, before + all.bytes());
+
+  client_options options = reproducible();
+  options.budget_bytes = peak;
+  client limited(p, options);
+  const memory_key_set same = limited.make_keys(requests, *home);
+  EXPECT_LE(limited.ctx().runtime().statistics().peak_bytes, peak);
+  ASSERT_EQ(same.list(), all.list());
+  for (const auto& [element, expected] : all.keys()) {
+    const evaluation_key& got = same.keys().at(element);
+    for (std::size_t j = 0; j < expected.digits.size(); ++j) {
+      EXPECT_EQ(bytes_of(*home, got.digits[j].b), bytes_of(*home, expected.digits[j].b));
+      EXPECT_EQ(got.digits[j].source.seed, expected.digits[j].source.seed);
+    }
+  }
+}
+
+TEST(Client, SaysWhichBudgetWouldDo) {
+  const params::parameters p = params::preset(preset);
+  client_options options = reproducible();
+  const auto home = make_client_context(p);
+  client unlimited(p, options);
+  const std::size_t secret = unlimited.ctx().runtime().statistics().live_bytes;
+  const std::vector<key_request> one{{relinearization_element, p.max_level()}};
+  const std::size_t key = unlimited.make_keys(one, *home).bytes();
+  options.budget_bytes = secret + key / 2;
+  client limited(p, options);
+  EXPECT_THAT([&] { (void)limited.make_keys(one, *home); },
+              ThrowsMessage<out_of_memory>(HasSubstr("budget")));
+  // Nothing was lost: what fits still works.
+  EXPECT_EQ(limited.ctx().runtime().statistics().live_bytes, secret);
+  options.budget_bytes = secret / 2;
+  EXPECT_THAT([&] { client refused(p, options); }, ThrowsMessage<out_of_memory>(HasSubstr("budget")));
+}
+
+TEST(Client, GivesKeysAwayOneByOne) {
+  const params::parameters p = params::preset(preset);
+  client owner(p, reproducible());
+  std::vector<key_request> seen;
+  owner.make_keys(many_requests(p), true, [&](const evaluation_key& key) {
+    seen.push_back({key.galois_element, key.level});
+    EXPECT_FALSE(key.digits.front().a);
+  });
+  EXPECT_EQ(seen, many_requests(p));
+}
+
+TEST(Client, RefusesDevicesThatCannotKeepASecret) {
+  client_options options = reproducible();
+  options.device = "ghost";
+  EXPECT_THAT([&] { client refused(params::preset(preset), options); },
+              ThrowsMessage<invalid_argument>(HasSubstr("can keep no secret key")));
+  options.device = "abacus";
+  EXPECT_THAT([&] { client refused(params::preset(preset), options); },
+              ThrowsMessage<invalid_argument>(HasSubstr("unknown device 'abacus'")));
+}
+
 }  // namespace
 }  // namespace halocline::ckks

@@ -64,8 +64,7 @@ TEST_P(lift_on_words, gives_the_integers_of_least_magnitude) {
   values[3] = -1;
   const ring::poly source = from_integers(*ctx, q, values);
   const double scale = 3.5;
-  std::vector<double> got(n);
-  ASSERT_TRUE(lift_coefficients(*ctx, source.chain(), false, 1, scale, got));
+  const std::vector<double> got = *test::lifted(*ctx, source.chain(), false, n, 1, scale);
   for (std::size_t j = 0; j < n; ++j) {
     const double want = values[j].convert_to<double>() / scale;
     ASSERT_NEAR(got[j], want, std::abs(want) * 0x1p-50) << j;
@@ -75,10 +74,9 @@ TEST_P(lift_on_words, gives_the_integers_of_least_magnitude) {
 TEST_P(lift_on_words, takes_every_stride_and_length) {
   std::vector<cpp_int> values;
   for (std::size_t j = 0; j < n; ++j) values.emplace_back(static_cast<std::int64_t>(j * j) - 1000);
-  const ring::poly source = from_integers(*ctx, q, values);
   for (const std::size_t stride : {1, 2, 64, 512}) {
-    std::vector<double> got(n / stride);
-    ASSERT_TRUE(lift_coefficients(*ctx, source.chain(), false, stride, 1.0, got));
+    const ring::poly source = from_integers(*ctx, q, values);
+    const std::vector<double> got = *test::lifted(*ctx, source.chain(), false, n / stride, stride, 1.0);
     for (std::size_t j = 0; j < got.size(); ++j) {
       ASSERT_EQ(got[j], values[j * stride].convert_to<double>()) << stride << " " << j;
     }
@@ -93,17 +91,18 @@ TEST_P(lift_on_words, guard_accepts_exactly_what_the_other_primes_hold) {
   const backend::window held{plan.primes.first + 1, plan.primes.count - 1};
   const cpp_int most = (product(*ctx, held) - 1) / 2;
   EXPECT_GE(most, cpp_int(1) << 50);
-  std::vector<double> got(n);
+  const auto lift = [&](const std::vector<cpp_int>& values, bool guarded) {
+    return test::lifted(*ctx, from_integers(*ctx, plan.primes, values).chain(), guarded, n, 1, 1.0);
+  };
   for (const int sign : {1, -1}) {
     std::vector<cpp_int> values(n);
     values[n - 1] = sign * most;
-    EXPECT_TRUE(lift_coefficients(*ctx, from_integers(*ctx, plan.primes, values).chain(), true, 1, 1.0, got));
-    EXPECT_EQ(got[n - 1], values[n - 1].convert_to<double>());
+    const auto got = lift(values, true);
+    ASSERT_TRUE(got);
+    EXPECT_EQ(got->back(), values[n - 1].convert_to<double>());
     values[n - 1] += sign;
-    EXPECT_FALSE(
-        lift_coefficients(*ctx, from_integers(*ctx, plan.primes, values).chain(), true, 1, 1.0, got));
-    EXPECT_TRUE(
-        lift_coefficients(*ctx, from_integers(*ctx, plan.primes, values).chain(), false, 1, 1.0, got));
+    EXPECT_FALSE(lift(values, true));
+    EXPECT_TRUE(lift(values, false));
   }
 }
 
@@ -123,9 +122,7 @@ TEST(coefficient_lift, gives_zeros_on_the_ghost) {
   const auto ctx = test::make_test_context(params::preset("test-n10-d3"), "ghost");
   const ring::poly source =
       ring::make_poly(ctx->ring(), ctx->parameters().level(1).q, memory::object_class::scratch, "test");
-  std::vector<double> got(4, 1.0);
-  EXPECT_TRUE(lift_coefficients(*ctx, source.chain(), true, 1, 1.0, got));
-  EXPECT_EQ(got, std::vector<double>(4));
+  EXPECT_EQ(test::lifted(*ctx, source.chain(), true, 4, 1, 1.0), std::vector<double>(4));
 }
 
 }  // namespace

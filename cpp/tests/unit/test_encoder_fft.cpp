@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ckks/encoder_fft.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numbers>
 #include <random>
 #include <tuple>
+
+#include "support/slot_transform.hpp"
 
 namespace halocline::ckks {
 namespace {
@@ -39,7 +39,7 @@ class slot_transform_of : public ::testing::TestWithParam<std::tuple<std::uint32
  protected:
   std::uint32_t n = std::get<0>(GetParam());
   unsigned generator = std::get<1>(GetParam());
-  slot_transform transform{n, generator};
+  test::slot_transform transform{n, generator};
 
   [[nodiscard]] std::vector<double> random_coefficients() const {
     std::mt19937_64 random(n);
@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(encoder_fft, slot_transform_of,
                                             ::testing::Values(3, 5)));
 
 TEST(slot_transform, is_accurate_at_full_size) {
-  const slot_transform transform(32768, 5);
+  test::slot_transform transform(32768, 5);
   std::mt19937_64 random(3);
   std::uniform_real_distribution<double> uniform(-1.0, 1.0);
   complex_vector values(32768);

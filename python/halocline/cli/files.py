@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 import typer
+from rich.console import Console
 
 from .. import _core
 from .._values import integer
@@ -36,6 +37,7 @@ from .common import (
     command,
     load_params,
     origin,
+    check_device,
     progress_bar,
     results_console,
     size,
@@ -49,6 +51,9 @@ KEYS_FILE = "keys.hlc"
 ExprOption = Annotated[
     str | None,
     typer.Option("--expr", help="Program as an expression, e.g. '(x*x + 0.5).rotate(1)'. Names are inputs."),
+ClientMemoryOption = Annotated[
+    str | None, typer.Option("--memory", help="Budget of the device's memory, e.g. 300MiB.")
+]
 ]
 ScriptOption = Annotated[
     Path | None,
@@ -133,18 +138,22 @@ def keygen(
     allow_insecure: AllowInsecureOption = False,
     threads: ThreadsOption = None,
     json: JsonOption = None,
+    device: DeviceOption = "cpu",
+    memory: ClientMemoryOption = None,
 ) -> None:
     """Generate keys: secret.hlc for the client alone, public.hlc and keys.hlc for others.
 
-    Evaluation keys are those of --rotations, or exactly those that a program needs (--expr, --script).
+    Evaluation keys are those of --rotations, or exactly those that a program needs (--expr, --script). They
+    are made one by one: --memory must hold tables, the secret key, one key and three polynomials.
     """
     chosen = load_params(params, allow_insecure)
     plan = _keygen_plan(chosen, expr, script, function, slots)
     if plan is not None and (rotations or conjugation or level is not None):
+    check_device(device)
         raise InvalidArgument("keygen: give a program or a selection of keys, not both")
     _prepare_folder(folder, force)
     begin = time.perf_counter()
-    client = Client(chosen, threads=threads)
+    client = Client(chosen, threads=threads, device=device, memory=memory)
     with progress_bar("generating keys") as progress:
         if plan is not None:
             keys = client.evaluation_keys(plan=plan, progress=progress)
@@ -152,8 +161,15 @@ def keygen(
             steps = _steps(rotations)
             keys = client.evaluation_keys(steps, conjugation=conjugation, level=level, progress=progress)
     files = _write_keys(folder, client, keys)
-    console = results_console(json)
-    console.print(f"{chosen.name}: {', '.join(keys)}", markup=False)
+    results_console(json).print(f"{chosen.name}: {', '.join(keys)}", markup=False)
+    _print_files(results_console(json), folder, files)
+    content = {"params": chosen.name, "files": files, "keys": list(keys), "rotations": keys.rotations}
+    content |= {"device": device, "peak_bytes": client.stats()["peak_bytes"]}
+    write_json(json, origin() | content | {"seconds": {"total": time.perf_counter() - begin}})
+
+
+def _print_files(console: Console, folder: Path, files: dict[str, int]) -> None:
+    """One line per key file."""
     for name, count in files.items():
         note = "keep it secret" if name == SECRET_FILE else "may be published"
         console.print(f"  {folder / name}  {size(count)}, {note}", soft_wrap=True, markup=False)
@@ -200,12 +216,19 @@ def encrypt(
     ] = None,
     level: Annotated[int | None, typer.Option("--level", help="Level of the ciphertext.")] = None,
     allow_insecure: AllowInsecureOption = False,
+    device: DeviceOption = "cpu",
+    memory: ClientMemoryOption = None,
 ) -> None:
     """Encrypt numbers with the secret key (smaller, more precise) or the public key."""
     params = _object_params(key, allow_insecure)
     array = _read_values(values)
+    check_device(device)
     public = _core.inspect_file(str(key))["kind"] == "public key"
-    owner = PublicKey.load(key, params) if public else Client.load(key, params)
+    if public and (device != "cpu" or memory is not None):
+        raise InvalidArgument(
+            "encrypt: --device and --memory go with the secret key; public keys use the CPU"
+        )
+    owner = PublicKey.load(key, params) if public else Client.load(key, params, device=device, memory=memory)
     ct = owner.encrypt(array, level=level, slots=slots)
     ct.save(output)
     results_console(None).print(
@@ -233,6 +256,7 @@ def evaluate(
     """Evaluate a program on ciphertext files, without any secret."""
     params = _object_params(keys, allow_insecure)
     program, names = program_of(expr, script, function)
+    check_device(device)
     chosen = _named_inputs(inputs, names)
     bundle = EvaluationKeys.load(keys, params)
     ciphertexts = [Ciphertext.load(chosen[name], params) for name in names]
@@ -289,7 +313,10 @@ def decrypt(
 ) -> None:
     """Decrypt a ciphertext file with the secret key."""
     params = _object_params(key, allow_insecure)
-    client = Client.load(key, params)
+    check_device(device)
+    client = Client.load(key, params, device=device, memory=memory)
+    device: DeviceOption = "cpu",
+    memory: ClientMemoryOption = None,
     values = client.decrypt(Ciphertext.load(ciphertext, params), flooding_bits=flooding_bits)[:count]
     _write_values(output, values)
     results_console(None).print(f"{output}: {len(values)} values", markup=False, soft_wrap=True)

@@ -3,9 +3,11 @@
 
 #include <complex>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "halocline/ckks/decryptor.hpp"
@@ -21,6 +23,11 @@ struct client_options {
   unsigned threads = 0;  ///< worker threads; 0 takes the number of processors
   /// Makes every key and ciphertext reproducible: for tests and experiments only, never with real data.
   std::optional<backend::seed_bytes> seed;
+  std::string device = "cpu";       ///< "cpu" or a GPU, "cuda:0"; results are the same bytes on all
+  std::size_t budget_bytes = 0;     ///< bytes of the device's memory that may be live; 0 is unlimited
+  std::string policy = "resident";  ///< see `memory::policy_names`; secrets stay in the device's memory
+  /// Everything else about memory. Its `budget_bytes` and `policy` are those above.
+  memory::runtime_options memory{};
 };
 
 /// How values are encrypted.
@@ -39,17 +46,22 @@ struct key_selection {
   std::optional<unsigned> level;  ///< highest level at which the keys are used; all levels unless given
 };
 
+/// Takes keys over, one by one.
+using key_sink = std::function<void(evaluation_key key)>;
+
 /// The requests of a selection, ascending by Galois element.
 /// @throws invalid_argument when the level is above the highest or a step is not below N/2 in magnitude
 [[nodiscard]] std::vector<key_request> make_requests(const params::parameters& parameters,
                                                      const key_selection& selection);
 
-/// A context on the CPU for a client of these parameters.
+/// A context for a client of these parameters.
+/// @throws invalid_argument for an unknown device or the ghost, which has no contents; device_error where
+///   there is no such GPU; out_of_memory when the tables exceed the budget
 [[nodiscard]] std::shared_ptr<context> make_client_context(params::parameters parameters,
                                                            const client_options& options = {});
 
 /// The party that owns the secret key: encodes, encrypts, decrypts and generates the keys that an engine
-/// needs. Works on the CPU in a context of its own, where its results live until they are loaded into an
+/// needs. Works on one device in a context of its own, where its results live until they are loaded into an
 /// engine. Not thread-safe, not copyable.
 class client {
  public:
@@ -88,7 +100,15 @@ class client {
   [[nodiscard]] std::shared_ptr<const public_key> encryption_key();
   /// One evaluation key. `seeded` keeps the seed of its uniform half only: half the bytes on the way.
   [[nodiscard]] evaluation_key make_key(const key_request& request, bool seeded = true);
-  /// All keys of a list of requests, e.g. `engine::needed_keys()` of a ghost run.
+  /// Makes keys one after the other and gives each away before it makes the next, for instance to
+  /// `io::key_bundle_writer::add`: the device needs room for its tables, the secret key, one key and three
+  /// polynomials of the key's limbs, however many keys there are.
+  /// @throws out_of_memory naming the budget that would do, when there is less room than that
+  void make_keys(std::span<const key_request> requests, bool seeded, const key_sink& sink);
+  /// The same, into a set in the context `home`, which is usually one in host memory.
+  [[nodiscard]] memory_key_set make_keys(std::span<const key_request> requests, context& home,
+                                         bool seeded = true);
+  /// All keys of a list of requests, e.g. `engine::needed_keys()` of a ghost run, in the client's own memory.
   [[nodiscard]] memory_key_set make_keys(std::span<const key_request> requests, bool seeded = true);
   /// All keys of a selection.
   [[nodiscard]] memory_key_set make_keys(const key_selection& selection, bool seeded = true);

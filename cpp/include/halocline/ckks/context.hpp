@@ -8,6 +8,8 @@
 
 namespace halocline::ckks {
 
+class client_tables;
+
 /// Everything that CKKS operations of one engine or client share: parameters, backend, tables. Create one per
 /// engine or client with `make_context`; objects made with it must be used with it. Not thread-safe.
 class context {
@@ -26,6 +28,8 @@ class context {
   [[nodiscard]] backend::backend& device() const noexcept { return ring_.device(); }
   [[nodiscard]] memory::runtime& runtime() const noexcept { return ring_.runtime(); }
   [[nodiscard]] const backend::ring_tables& tables() const noexcept { return ring_.tables(); }
+  /// Tables for encoding, sampling and decoding.
+  [[nodiscard]] client_tables& client();
 
   /// Cache that large operations should be cut to fit; 0: they are not cut. Taken from the backend's
   /// capability. Changes the sequence of steps, never the integers; a ghost that stands for a device needs
@@ -36,6 +40,7 @@ class context {
  private:
   ring::context ring_;
   rns::base_converter converter_;
+  std::shared_ptr<client_tables> client_;  ///< made at first use
   std::size_t cache_bytes_;
 };
 

@@ -3,8 +3,6 @@
 
 #include <complex>
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -12,8 +10,6 @@
 #include "halocline/ckks/plaintext.hpp"
 
 namespace halocline::ckks {
-
-class slot_transform;
 
 /// Maps complex slot vectors to polynomials and back (canonical embedding restricted to the orbit of the
 /// Galois generator; Cheon, Kim, Kim, Song, "Homomorphic encryption for arithmetic of approximate numbers",
@@ -24,9 +20,7 @@ class slot_transform;
 /// count are made at its first use and kept. Not thread-safe.
 class encoder {
  public:
-  explicit encoder(context& ctx);
-  encoder(encoder&&) noexcept;
-  ~encoder();
+  explicit encoder(context& ctx) : ctx_(ctx) {}
 
   /// round(scale * embedding^-1(values)) at `level`. `values` may be shorter than `slots` (zero padded);
   /// `slots` 0 means the next power of two of the number of values.
@@ -53,9 +47,12 @@ class encoder {
   [[nodiscard]] std::vector<std::complex<double>> decode(const plaintext& source);
 
   /// Slot values of the polynomial sum_j coefficients[j] X^(j N/2n) with 2n real coefficients: the last step
-  /// of decoding, for callers that have lifted the coefficients themselves. The coefficients are overwritten.
-  /// @throws invalid_argument unless the number of coefficients is twice a valid number of slots
-  [[nodiscard]] std::vector<std::complex<double>> to_slots(std::span<double> coefficients);
+  /// of decoding, for callers that have lifted the coefficients themselves.
+  /// @param coefficients 2n doubles, which are destroyed
+  /// @param secret zero what is left on the device
+  /// @throws invalid_argument unless the buffer has that size and `slots` is a valid number of slots
+  [[nodiscard]] std::vector<std::complex<double>> to_slots(const memory::buffer& coefficients,
+                                                           std::uint32_t slots, bool secret);
 
  private:
   /// Integer coefficients in a device buffer.
@@ -64,16 +61,17 @@ class encoder {
     unsigned words = 1;  ///< 64-bit words of a coefficient
   };
 
-  [[nodiscard]] const slot_transform& transform(std::uint32_t slots);
+  /// 2n doubles on the device: `slots` times the coefficients of the polynomial with `values` in its slots.
+  [[nodiscard]] memory::buffer to_coefficients(std::span<const std::complex<double>> values,
+                                               std::uint32_t slots);
+  /// The largest of `count` doubles, in magnitude. 0 on the ghost backend.
+  [[nodiscard]] double largest_magnitude(const memory::buffer& coefficients, std::uint32_t count);
   [[nodiscard]] integers round(std::span<const std::complex<double>> values, double scale,
                                std::uint32_t slots, double limit_bits, memory::object_class cls,
                                const char* tag);
   [[nodiscard]] plaintext to_plaintext(const memory::buffer& coefficients, unsigned words, unsigned level);
 
   context& ctx_;
-  std::map<std::uint32_t, std::unique_ptr<slot_transform>> transforms_;
-  std::vector<double> work_;  ///< coefficients in flight, kept to spare fresh pages
-  std::vector<std::uint64_t> staging_;
 };
 
 }  // namespace halocline::ckks

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "halocline/backend/descriptors.hpp"
 
@@ -47,6 +48,14 @@ void sample_ternary(random_source& random, std::span<std::int64_t> out);
 /// function.
 /// @throws invalid_argument when the weight exceeds the length.
 void sample_sparse_ternary(random_source& random, std::size_t hamming_weight, std::span<std::int64_t> out);
+
+/// Largest standard deviation for which one table is enough.
+inline constexpr double max_table_stddev = 16.0;
+
+/// Cumulative distribution of the magnitudes of a centred discrete Gaussian: entry k is the probability of
+/// magnitudes up to k in units of 2^-63, cut where less than 2^-63 remains. For the operation `sample_small`.
+/// @param stddev above 0, at most `max_table_stddev`
+[[nodiscard]] std::vector<std::uint64_t> gaussian_table(double stddev);
 
 /// Largest standard deviation that `sample_gaussian` takes: 2^50, so that every sample fits a signed 64-bit
 /// integer.

@@ -43,17 +43,22 @@ struct fft_point {
   double re, im;
 };
 
+/// Sum.
 [[nodiscard]] HALOCLINE_HOST_DEVICE inline fft_point operator+(fft_point a, fft_point b) {
   return {rounded_sum(a.re, b.re), rounded_sum(a.im, b.im)};
 }
+/// Difference.
 [[nodiscard]] HALOCLINE_HOST_DEVICE inline fft_point operator-(fft_point a, fft_point b) {
   return {rounded_difference(a.re, b.re), rounded_difference(a.im, b.im)};
 }
+/// Product, schoolbook.
 [[nodiscard]] HALOCLINE_HOST_DEVICE inline fft_point operator*(fft_point a, fft_point b) {
   return {rounded_difference(rounded_product(a.re, b.re), rounded_product(a.im, b.im)),
           rounded_sum(rounded_product(a.re, b.im), rounded_product(a.im, b.re))};
 }
+/// i a.
 [[nodiscard]] HALOCLINE_HOST_DEVICE inline fft_point times_i(fft_point a) { return {-a.im, a.re}; }
+/// Complex conjugate.
 [[nodiscard]] HALOCLINE_HOST_DEVICE inline fft_point conjugate(fft_point a) { return {a.re, -a.im}; }
 
 /// Twiddle factors of one block of a radix-4 pass: w, w^2 and w^3, with s = w^2 for the block and w for its

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <atomic>
-#include <vector>
 
 #include "backend/cpu/client_kernels.hpp"
 #include "backend/cpu/parallel.hpp"
@@ -25,47 +24,49 @@ struct lifting {
   double* out;
 };
 
-/// Residues in rows of `batch`, last prime first, to digits in their place.
+/// Moves every `stride`-th coefficient of a limb to its front.
 template <typename WordT>
-void make_digits(const lifting<WordT>& of, WordT* rows) {
+void gather(WordT* limb, std::size_t count, std::size_t stride) {
+  for (std::size_t c = 1; c < count; ++c) limb[c] = limb[c * stride];
+}
+
+/// Residues to digits in their place: coefficients [first, first + count) of gathered limbs, last prime
+/// first.
+template <typename WordT>
+void make_digits(const lifting<WordT>& of, std::size_t first, std::size_t count) {
   const ring::elimination<WordT>* step = of.table;
   for (std::size_t i = 0; i < of.count; ++i) {
     const ring::modulus<WordT> q = of.moduli[of.count - 1 - i];
-    WordT* const __restrict row = rows + i * batch;
+    WordT* const __restrict row = of.limbs + (of.count - 1 - i) * of.n + first;
     for (std::size_t j = 0; j < i; ++j, ++step) {
       const ring::elimination<WordT> by = *step;
-      const WordT* const __restrict digit = rows + j * batch;
-      for (std::size_t c = 0; c < batch; ++c) row[c] = ring::eliminate(row[c], digit[c], by, q);
+      const WordT* const __restrict digit = of.limbs + (of.count - 1 - j) * of.n + first;
+      for (std::size_t c = 0; c < count; ++c) row[c] = ring::eliminate(row[c], digit[c], by, q);
     }
-    for (std::size_t c = 0; c < batch; ++c) row[c] = ring::balanced_digit(row[c], q);
+    for (std::size_t c = 0; c < count; ++c) row[c] = ring::balanced_digit(row[c], q);
   }
 }
 
 /// Values of digits (Horner's rule), divided by the scale.
 template <typename WordT>
-void add_up(const lifting<WordT>& of, const WordT* rows, double* out) {
-  std::fill(out, out + batch, 0.0);
+void add_up(const lifting<WordT>& of, std::size_t first, std::size_t count) {
+  double* const __restrict out = of.out + first;
+  std::fill(out, out + count, 0.0);
   for (std::size_t i = of.count; i-- > 0;) {
     const WordT q = of.moduli[of.count - 1 - i].value;
-    for (std::size_t c = 0; c < batch; ++c) out[c] = ring::append_digit(out[c], rows[i * batch + c], q);
+    const WordT* const __restrict row = of.limbs + (of.count - 1 - i) * of.n + first;
+    for (std::size_t c = 0; c < count; ++c) out[c] = ring::append_digit(out[c], row[c], q);
   }
-  for (std::size_t c = 0; c < batch; ++c) out[c] /= of.job->scale;
+  for (std::size_t c = 0; c < count; ++c) out[c] /= of.job->scale;
 }
 
-/// Coefficients [first, first + count), count <= batch. False when a top digit is not 0.
+/// Coefficients [first, first + count). False when a top digit is not 0.
 template <typename WordT>
 bool lift_batch(const lifting<WordT>& of, std::size_t first, std::size_t count) {
-  std::vector<WordT> rows(of.count * batch);  // unused places stay 0
-  const std::size_t stride = of.job->stride;
-  for (std::size_t i = 0; i < of.count; ++i) {
-    const WordT* const limb = of.limbs + (of.count - 1 - i) * of.n + first * stride;
-    for (std::size_t c = 0; c < count; ++c) rows[i * batch + c] = limb[c * stride];
-  }
-  make_digits(of, rows.data());
-  double values[batch];
-  add_up(of, rows.data(), values);
-  std::copy_n(values, count, of.out + first);
-  return std::all_of(rows.end() - batch, rows.end(), [](WordT digit) { return digit == 0; });
+  make_digits(of, first, count);
+  add_up(of, first, count);
+  const WordT* const top = of.limbs + first;
+  return std::all_of(top, top + count, [](WordT digit) { return digit == 0; });
 }
 
 /// The definition.
@@ -95,6 +96,10 @@ void run_lift(const client_site& on, std::span<const lift_job> jobs) {
         &resolve.modulus(job.src.primes.first),
         job.table != nullptr ? resolve.template raw<ring::elimination<WordT>>(*job.table) : nullptr,
         reinterpret_cast<double*>(on.at.pointer(*job.dst))};
+    if (!on.scalar && job.stride > 1) {
+      parallel_for(on.pool, of.count, of.count * job.count,
+                   [&](std::size_t i) { gather(of.limbs + i * of.n, job.count, job.stride); });
+    }
     std::atomic<bool> fits = true;
     const std::size_t batches = (job.count + batch - 1) / batch;
     parallel_for(on.pool, batches, 8 * of.count * job.count, [&](std::size_t i) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "backend/cpu/client_kernels.hpp"
+#include "backend/cpu/parallel.hpp"
 
 namespace halocline::backend::cpu {
 namespace {
@@ -107,6 +108,13 @@ double largest_magnitude(const double* values, std::size_t count) {
   return *std::max_element(found.begin(), found.end());
 }
 
+/// A job is one item: its passes depend on each other, and a client has one message at a time.
+template <typename BodyT>
+void for_each_job(const client_site& on, std::size_t jobs, const BodyT& body) {
+  constexpr std::size_t weight = 8;
+  parallel_for(on.pool, jobs, jobs > 1 ? weight * jobs * on.ring.n() : 0, body);
+}
+
 }  // namespace
 
 void slots_forward(double* re, double* im, const fft_factors* factors, unsigned log_slots) {
@@ -139,7 +147,7 @@ void slots_inverse(double* re, double* im, const fft_factors* factors, unsigned 
 }
 
 void run_slot_transform(const client_site& on, std::span<const slot_job> jobs) {
-  on.pool.run(jobs.size(), [&](std::size_t i) {
+  for_each_job(on, jobs.size(), [&](std::size_t i) {
     const slot_job& job = jobs[i];
     const auto* const factors = reinterpret_cast<const fft_factors*>(on.at.pointer(*job.table));
     auto* const slots = reinterpret_cast<fft_point*>(on.at.pointer(*job.slots));
@@ -153,7 +161,7 @@ void run_slot_transform(const client_site& on, std::span<const slot_job> jobs) {
 }
 
 void run_round_coefficients(const client_site& on, std::span<const round_job> jobs) {
-  on.pool.run(jobs.size(), [&](std::size_t i) {
+  for_each_job(on, jobs.size(), [&](std::size_t i) {
     const round_job& job = jobs[i];
     const auto* const in = reinterpret_cast<const double*>(on.at.pointer(*job.src));
     if (job.largest != nullptr) {

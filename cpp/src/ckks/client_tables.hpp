@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "halocline/ckks/context.hpp"
+
+namespace halocline::ckks {
+
+/// Tables of the client's operations, which are encoding, sampling and decoding. Each is made at its first
+/// use and kept.
+class client_tables {
+ public:
+  explicit client_tables(context& ctx) : ctx_(ctx) {}
+
+  /// For transforms of so many slots (`backend::slot_job::table`).
+  [[nodiscard]] const memory::buffer& slots(std::uint32_t slots);
+  /// For lifts of residues modulo `primes` (`backend::lift_job::table`); nullptr for a single prime.
+  [[nodiscard]] const memory::buffer* lift(backend::window primes);
+  /// The parameters' error distribution (`backend::small_job::table`).
+  [[nodiscard]] const memory::buffer& error();
+
+ private:
+  [[nodiscard]] memory::buffer upload(std::span<const std::byte> bytes, const char* tag) const;
+
+  context& ctx_;
+  std::map<std::uint32_t, memory::buffer> slots_;
+  std::map<std::uint64_t, memory::buffer> lifts_;
+  memory::buffer error_;
+};
+
+}  // namespace halocline::ckks
