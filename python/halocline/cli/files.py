@@ -21,6 +21,7 @@ from rich.console import Console
 
 from .. import _core
 from .._values import integer
+from ..budget import MemoryOptions
 from ..ciphertext import Ciphertext
 from ..client import Client
 from ..engine import Engine, RunReport
@@ -32,12 +33,14 @@ from ..program import key_plan
 from ..trace import write_atomically
 from .common import (
     AllowInsecureOption,
+    DeviceOption,
     JsonOption,
+    OversubscribeOption,
     ThreadsOption,
+    check_device,
     command,
     load_params,
     origin,
-    check_device,
     progress_bar,
     results_console,
     size,
@@ -48,12 +51,12 @@ SECRET_FILE = "secret.hlc"
 PUBLIC_FILE = "public.hlc"
 KEYS_FILE = "keys.hlc"
 
-ExprOption = Annotated[
-    str | None,
-    typer.Option("--expr", help="Program as an expression, e.g. '(x*x + 0.5).rotate(1)'. Names are inputs."),
 ClientMemoryOption = Annotated[
     str | None, typer.Option("--memory", help="Budget of the device's memory, e.g. 300MiB.")
 ]
+ExprOption = Annotated[
+    str | None,
+    typer.Option("--expr", help="Program as an expression, e.g. '(x*x + 0.5).rotate(1)'. Names are inputs."),
 ]
 ScriptOption = Annotated[
     Path | None,
@@ -135,21 +138,21 @@ def keygen(
     function: FunctionOption = "program",
     slots: Annotated[int | None, typer.Option("--slots", help="Slots of the program's inputs.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing secret key.")] = False,
+    device: DeviceOption = "cpu",
+    memory: ClientMemoryOption = None,
     allow_insecure: AllowInsecureOption = False,
     threads: ThreadsOption = None,
     json: JsonOption = None,
-    device: DeviceOption = "cpu",
-    memory: ClientMemoryOption = None,
 ) -> None:
     """Generate keys: secret.hlc for the client alone, public.hlc and keys.hlc for others.
 
     Evaluation keys are those of --rotations, or exactly those that a program needs (--expr, --script). They
     are made one by one: --memory must hold tables, the secret key, one key and three polynomials.
     """
+    check_device(device)
     chosen = load_params(params, allow_insecure)
     plan = _keygen_plan(chosen, expr, script, function, slots)
     if plan is not None and (rotations or conjugation or level is not None):
-    check_device(device)
         raise InvalidArgument("keygen: give a program or a selection of keys, not both")
     _prepare_folder(folder, force)
     begin = time.perf_counter()
@@ -173,8 +176,6 @@ def _print_files(console: Console, folder: Path, files: dict[str, int]) -> None:
     for name, count in files.items():
         note = "keep it secret" if name == SECRET_FILE else "may be published"
         console.print(f"  {folder / name}  {size(count)}, {note}", soft_wrap=True, markup=False)
-    content = {"params": chosen.name, "files": files, "keys": list(keys), "rotations": keys.rotations}
-    write_json(json, origin() | content | {"seconds": {"total": time.perf_counter() - begin}})
 
 
 def _prepare_folder(folder: Path, force: bool) -> None:
@@ -215,14 +216,14 @@ def encrypt(
         int | None, typer.Option("--slots", help="Power of two; as many as needed by default.")
     ] = None,
     level: Annotated[int | None, typer.Option("--level", help="Level of the ciphertext.")] = None,
-    allow_insecure: AllowInsecureOption = False,
     device: DeviceOption = "cpu",
     memory: ClientMemoryOption = None,
+    allow_insecure: AllowInsecureOption = False,
 ) -> None:
     """Encrypt numbers with the secret key (smaller, more precise) or the public key."""
     params = _object_params(key, allow_insecure)
-    array = _read_values(values)
     check_device(device)
+    array = _read_values(values)
     public = _core.inspect_file(str(key))["kind"] == "public key"
     if public and (device != "cpu" or memory is not None):
         raise InvalidArgument(
@@ -246,22 +247,26 @@ def evaluate(
     expr: ExprOption = None,
     script: ScriptOption = None,
     function: FunctionOption = "program",
-    device: Annotated[str, typer.Option("--device", help="Where to compute.")] = "cpu",
+    device: DeviceOption = "cpu",
     memory: Annotated[str | None, typer.Option("--memory", help="Budget, e.g. 2GiB.")] = None,
     policy: Annotated[str, typer.Option("--policy", help="How memory is managed.")] = "resident",
+    oversubscribe_managed: OversubscribeOption = False,
     allow_insecure: AllowInsecureOption = False,
     threads: ThreadsOption = None,
     json: JsonOption = None,
 ) -> None:
     """Evaluate a program on ciphertext files, without any secret."""
+    check_device(device)
     params = _object_params(keys, allow_insecure)
     program, names = program_of(expr, script, function)
-    check_device(device)
     chosen = _named_inputs(inputs, names)
     bundle = EvaluationKeys.load(keys, params)
     ciphertexts = [Ciphertext.load(chosen[name], params) for name in names]
     with progress_bar("loading keys") as progress:
-        engine = Engine(params, bundle, device, memory, policy, threads=threads, progress=progress)
+        options = MemoryOptions(oversubscribe_managed=oversubscribe_managed)
+        engine = Engine(
+            params, bundle, device, memory, policy, threads=threads, memory_options=options, progress=progress
+        )
     result = engine.run(program, *ciphertexts)
     if not isinstance(result, Ciphertext):
         raise InvalidArgument(f"eval: the program returned {type(result).__name__}, expected a ciphertext")
@@ -309,14 +314,14 @@ def decrypt(
     flooding_bits: Annotated[
         float, typer.Option("--flooding-bits", help="Noise for published results.")
     ] = 0.0,
+    device: DeviceOption = "cpu",
+    memory: ClientMemoryOption = None,
     allow_insecure: AllowInsecureOption = False,
 ) -> None:
     """Decrypt a ciphertext file with the secret key."""
     params = _object_params(key, allow_insecure)
     check_device(device)
     client = Client.load(key, params, device=device, memory=memory)
-    device: DeviceOption = "cpu",
-    memory: ClientMemoryOption = None,
     values = client.decrypt(Ciphertext.load(ciphertext, params), flooding_bits=flooding_bits)[:count]
     _write_values(output, values)
     results_console(None).print(f"{output}: {len(values)} values", markup=False, soft_wrap=True)
