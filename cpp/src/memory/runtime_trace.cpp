@@ -208,11 +208,13 @@ void runtime::throw_step_out_of_memory(std::span<const step_use> uses, std::stri
     if (!used && each->where == placement::pool) scratch += pager_ ? each->frame_bytes : each->bytes;
   }
   const std::size_t needed = operands + scratch;
+  const std::size_t budget = budget_->capacity();
+  const std::string limit = budget == 0 ? std::string("no budget is set; the device gave no more")
+                                        : "the budget is " + format_bytes(budget);
   throw out_of_memory(text("policy '", policy_->name(), "': step '", op, "' needs ", format_bytes(needed),
                            " of the fast tier at once (", format_bytes(operands), " of operands, ",
-                           format_bytes(scratch), " of scratch); the budget is ",
-                           format_bytes(budget_->capacity()), ". A budget of at least ", format_bytes(needed),
-                           " (", needed, " bytes) is needed to get past this point"));
+                           format_bytes(scratch), " of scratch); ", limit, ". A budget of at least ",
+                           format_bytes(needed), " (", needed, " bytes) is needed to get past this point"));
 }
 
 }  // namespace halocline::memory

@@ -5,18 +5,16 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <random>
-#include <stdexcept>
+#include <optional>
 #include <utility>
 
 #include "halocline/memory/device_memory.hpp"
+#include "support/fake_lanes.hpp"
 
 namespace halocline::test {
 
@@ -30,7 +28,7 @@ class fake_card final : public memory::device_memory {
   static constexpr std::size_t card_bytes = std::size_t{64} << 20;
 
   /// @param laziness 0: work is done at once; 100: only when somebody waits
-  fake_card(std::uint64_t seed, unsigned laziness) : random_(seed), laziness_(laziness) {}
+  fake_card(std::uint64_t seed, unsigned laziness) : lanes_(seed, laziness) {}
   ~fake_card() override {
     finish();
     EXPECT_EQ(pinned_.size(), 0U);
@@ -38,18 +36,14 @@ class fake_card final : public memory::device_memory {
   }
 
   /// Queues work.
-  void enqueue(lane on, std::function<void()> work) { push(on, {std::move(work), on, 0, 0}); }
+  void enqueue(lane on, std::function<void()> work) { lanes_.enqueue(on, std::move(work)); }
   /// Does all work.
-  void finish() {
-    while (step()) {
-    }
-    for (const line& each : lines_) EXPECT_TRUE(each.queue.empty()) << "lanes wait for each other";
-  }
+  void finish() { lanes_.finish(); }
   /// Bytes that ranges and tiers may take from now on.
   void set_capacity(std::size_t bytes) { capacity_ = bytes; }
   [[nodiscard]] std::size_t used_bytes() const noexcept { return used_; }
   [[nodiscard]] std::size_t peak_bytes() const noexcept { return peak_; }
-  [[nodiscard]] std::size_t host_waits() const noexcept { return host_waits_; }
+  [[nodiscard]] std::size_t host_waits() const noexcept { return lanes_.host_waits(); }
   [[nodiscard]] std::size_t managed_allocations() const noexcept { return managed_allocations_; }
   [[nodiscard]] std::size_t managed_frees() const noexcept { return managed_frees_; }
 
@@ -89,36 +83,13 @@ class fake_card final : public memory::device_memory {
     enqueue(lane::compute, [=, this] { (to_device ? prefetched_in : prefetched_out) += bytes; });
   }
 
-  [[nodiscard]] ticket mark(lane of) override {
-    const ticket made = ++at(of).next;
-    push(of, {{}, of, 0, made});
-    return made;
-  }
-  [[nodiscard]] bool passed(lane of, ticket moment) override {
-    maybe_work();
-    return at(of).done >= moment;
-  }
-  void order(lane waiting, lane of, ticket moment) override {
-    EXPECT_LE(moment, at(of).next) << "a ticket of the future";
-    if (waiting != of) push(waiting, {{}, of, moment, 0});
-  }
-  void wait(lane of, ticket moment) override {
-    ++host_waits_;
-    while (at(of).done < moment) {
-      if (!step()) throw std::logic_error("lanes wait for each other");
-    }
-  }
-  [[nodiscard]] memory::stamp take_time(lane of) override {
-    const memory::stamp made = ++stamps_made_;
-    enqueue(of, [=, this] { times_[made] = ++clock_; });
-    return made;
-  }
+  [[nodiscard]] ticket mark(lane of) override { return lanes_.mark(of); }
+  [[nodiscard]] bool passed(lane of, ticket moment) override { return lanes_.passed(of, moment); }
+  void order(lane waiting, lane of, ticket moment) override { lanes_.order(waiting, of, moment); }
+  void wait(lane of, ticket moment) override { lanes_.wait(of, moment); }
+  [[nodiscard]] memory::stamp take_time(lane of) override { return lanes_.take_time(of); }
   [[nodiscard]] std::optional<std::uint64_t> nanoseconds(memory::stamp begin, memory::stamp end) override {
-    if (begin == 0 || end == 0) return 0;
-    if (!times_.contains(end)) return std::nullopt;
-    const std::uint64_t result = times_.at(end) - times_.at(begin);
-    times_.erase(begin), times_.erase(end);
-    return result;
+    return lanes_.nanoseconds(begin, end);
   }
 
   std::size_t prefetched_in = 0;
@@ -126,19 +97,6 @@ class fake_card final : public memory::device_memory {
 
  private:
   static constexpr int poison = 0xA5;
-
-  /// Waits until a lane is past a ticket, does something, reaches a ticket.
-  struct job {
-    std::function<void()> work;
-    lane of{};
-    ticket after = 0;
-    ticket reaches = 0;
-  };
-  struct line {
-    std::deque<job> queue;
-    ticket next = 0;
-    ticket done = 0;
-  };
 
   class range final : public memory::device_range {
    public:
@@ -201,53 +159,19 @@ class fake_card final : public memory::device_memory {
     bool managed_;
   };
 
-  [[nodiscard]] line& at(lane of) noexcept { return lines_[static_cast<std::size_t>(of)]; }
   [[nodiscard]] bool take(std::size_t bytes) noexcept {
     if (bytes > capacity_ - std::min(capacity_, used_)) return false;
     used_ += bytes;
     peak_ = std::max(peak_, used_);
     return true;
   }
-  void push(lane on, job added) {
-    at(on).queue.push_back(std::move(added));
-    maybe_work();
-  }
-  void maybe_work() {
-    if (working_) return;
-    while (random_() % 100 >= laziness_ && step()) {
-    }
-  }
-  /// Does the first job of some lane. False: no lane can go on.
-  bool step() {
-    const std::size_t first = random_() % memory::lane_count;
-    for (std::size_t i = 0; i < memory::lane_count; ++i) {
-      line& each = lines_[(first + i) % memory::lane_count];
-      if (each.queue.empty() || at(each.queue.front().of).done < each.queue.front().after) continue;
-      const job next = std::move(each.queue.front());
-      each.queue.pop_front();
-      working_ = true;
-      if (next.work) next.work();
-      working_ = false;
-      each.done = std::max(each.done, next.reaches);
-      return true;
-    }
-    return false;
-  }
-
-  std::mt19937_64 random_;
-  unsigned laziness_;
-  std::array<line, memory::lane_count> lines_;
-  bool working_ = false;
+  fake_lanes lanes_;
   std::map<std::byte*, std::size_t> pinned_;
   std::size_t capacity_ = card_bytes;
   std::size_t used_ = 0;
   std::size_t peak_ = 0;
-  std::size_t host_waits_ = 0;
   std::size_t managed_allocations_ = 0;
   std::size_t managed_frees_ = 0;
-  memory::stamp stamps_made_ = 0;
-  std::uint64_t clock_ = 0;
-  std::map<memory::stamp, std::uint64_t> times_;
 };
 
 }  // namespace halocline::test

@@ -29,6 +29,7 @@ using stamp = std::uint64_t;
 class device_range {
  public:
   virtual ~device_range() = default;
+  /// The first of the addresses; aligned to 2 MiB.
   [[nodiscard]] virtual std::byte* base() const noexcept = 0;
   /// Gives the first `bytes` bytes memory; false, and nothing has changed, when the device has no more.
   [[nodiscard]] virtual bool grow(std::size_t bytes) = 0;

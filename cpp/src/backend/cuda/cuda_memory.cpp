@@ -8,6 +8,7 @@
 #include "backend/cuda/driver_calls.hpp"
 #include "backend/cuda/lane_order.hpp"
 #include "backend/cuda/managed_tier.hpp"
+#include "backend/cuda/open_memory.hpp"
 #include "backend/cuda/pool_tier.hpp"
 #include "halocline/core/expects.hpp"
 
@@ -112,6 +113,10 @@ class cuda_memory final : public memory::device_memory {
 
 std::shared_ptr<memory::device_memory> make_cuda_memory(std::shared_ptr<device_context> device) {
   return std::make_shared<cuda_memory>(std::move(device));
+}
+
+std::shared_ptr<memory::device_memory> open_memory(int ordinal) {
+  return make_cuda_memory(device_context::open(ordinal));
 }
 
 }  // namespace halocline::backend::cuda

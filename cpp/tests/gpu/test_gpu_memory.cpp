@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory policies on a GPU: random programs read what they wrote, budgets and caps hold, and a refused
+// allocation leaves everything usable.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "backend/cuda/open_memory.hpp"
+#include "halocline/backend/registry.hpp"
+#include "halocline/core/error.hpp"
+#include "halocline/memory/plan/planner.hpp"
+#include "halocline/memory/tier/memory_store.hpp"
+#include "support/memory_machine.hpp"
+
+namespace halocline::test {
+namespace {
+
+using memory::device_memory;
+using memory::lane;
+using memory::runtime;
+using memory::runtime_options;
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+
+/// On the compute lane of a GPU, behind work that keeps it busy. Bytes pass through a pinned buffer and are
+/// compared when it is full.
+class gpu_hands final : public machine_hands {
+ public:
+  explicit gpu_hands(std::shared_ptr<device_memory> device)
+      : device_(std::move(device)), pool_(device_->make_pool_tier()) {
+    pinned_ = device_->allocate_pinned(pinned_bytes);
+    busy_ = static_cast<std::byte*>(pool_->allocate(busy_bytes));
+  }
+  ~gpu_hands() override {
+    finish();
+    pool_->free(busy_, busy_bytes);
+    device_->free_pinned(pinned_);
+  }
+  gpu_hands(const gpu_hands&) = delete;
+  gpu_hands& operator=(const gpu_hands&) = delete;
+
+  void read(const std::byte* data, std::size_t bytes, reader look) override {
+    delay();
+    std::byte* const copy = room(bytes);
+    device_->copy(lane::compute, copy, data, bytes);
+    looks_.emplace_back(std::move(look), copy);
+  }
+  void write(std::byte* data, std::vector<std::byte> contents) override {
+    delay();
+    std::byte* const copy = room(contents.size());
+    std::memcpy(copy, contents.data(), contents.size());
+    device_->copy(lane::compute, data, copy, contents.size());
+  }
+  void finish() override {
+    device_->wait(lane::compute, device_->mark(lane::compute));
+    for (const auto& [look, copy] : looks_) look(copy);
+    looks_.clear();
+    used_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t pinned_bytes = 256 * mib;
+  static constexpr std::size_t busy_bytes = 128 * mib;
+
+  std::byte* room(std::size_t bytes) {
+    if (used_ + bytes > pinned_bytes) finish();
+    std::byte* const at = pinned_ + used_;
+    used_ += bytes;
+    return at;
+  }
+  /// Some 50 us of copying, so that the host runs far ahead.
+  void delay() { device_->copy(lane::compute, busy_, busy_ + busy_bytes / 2, busy_bytes / 2); }
+
+  std::shared_ptr<device_memory> device_;
+  std::unique_ptr<memory::tier> pool_;
+  std::byte* pinned_ = nullptr;
+  std::byte* busy_ = nullptr;
+  std::size_t used_ = 0;
+  std::vector<std::pair<reader, const std::byte*>> looks_;
+};
+
+class GpuMemory : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::vector<std::string> devices = backend::available_devices();
+    if (std::find(devices.begin(), devices.end(), "cuda:0") == devices.end()) GTEST_SKIP() << "no GPU";
+    device = backend::cuda::open_memory(0);
+    hands = std::make_shared<gpu_hands>(device);
+  }
+
+  [[nodiscard]] runtime_options options_of(const std::string& policy, std::size_t budget) const {
+    runtime_options options;
+    options.policy = policy;
+    options.budget_bytes = budget;
+    options.device = device;
+    options.pinned_bytes = 512 * mib;
+    options.managed_cap_bytes = 256 * mib;
+    options.slow = memory::make_memory_store();
+    return options;
+  }
+  /// Runs a program within its budget and expects right contents, and nothing left at the end.
+  void run(const runtime_options& options, const memory_program& program,
+           const std::shared_ptr<const memory::plan::plan>& plan = nullptr) {
+    const auto at = runtime::create(options);
+    memory_machine machine(at, program, hands);
+    if (plan) at->begin_plan(plan);
+    machine.run([&](const runtime& now) { ASSERT_LE(now.statistics().fast_bytes, options.budget_bytes); });
+    if (plan) {
+      const memory::plan_outcome outcome = at->end_plan();
+      EXPECT_FALSE(outcome.diverged) << outcome.reason;
+    }
+    machine.check_all();
+    EXPECT_LE(at->statistics().peak_fast_bytes, options.budget_bytes);
+    machine.clear();
+    EXPECT_EQ(at->statistics().live_bytes, 0U);
+    EXPECT_EQ(at->slow_statistics().slots, 0U);
+  }
+
+  std::shared_ptr<device_memory> device;
+  std::shared_ptr<machine_hands> hands;
+  std::uint64_t seed = std::random_device{}();
+};
+
+/// Objects of up to 512 KiB; some 30 MiB live at once.
+memory_program some_program(std::uint64_t seed) { return program_maker(seed, {40, 120, 128}).make(); }
+
+TEST_F(GpuMemory, ProgramsAreRightUnderLru) {
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  const memory_program program = some_program(seed);
+  run(options_of("lru", live_bytes_of(program) / 3), program);
+  runtime_options small = options_of("lru", live_bytes_of(program) / 3);
+  small.pinned_bytes = 6 * mib;  // the rest overflows
+  run(small, program);
+}
+
+TEST_F(GpuMemory, ProgramsAreRightUnderPlans) {
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  const memory_program program = some_program(seed);
+  runtime_options ghostly;
+  ghostly.ghost = true;
+  const auto ghost = runtime::create(ghostly);
+  memory_machine shapes(ghost, program);
+  ghost->start_trace();
+  shapes.run();
+  const memory::plan::program source = memory::plan::make_program(ghost->stop_trace(), {});
+  for (const std::size_t spare : {std::size_t{0}, 4 * mib}) {
+    memory::plan::planner_options planning;
+    planning.capacity_bytes = std::max(mib, memory::plan::minimum_capacity(source)) + spare;
+    const auto plan = std::make_shared<const memory::plan::plan>(memory::plan::make_plan(source, planning));
+    run(options_of("planned", planning.capacity_bytes), program, plan);
+  }
+}
+
+TEST_F(GpuMemory, ProgramsAreRightInUnifiedMemory) {
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  const memory_program program = some_program(seed);
+  for (const char* const policy : {"managed", "static", "dynamic"}) {
+    for (const bool pool : {false, true}) {
+      SCOPED_TRACE(testing::Message() << policy << (pool ? " from a pool" : ""));
+      runtime_options options = options_of(policy, live_bytes_of(program) / 2);
+      options.managed_pool = pool;
+      run(options, program);
+    }
+  }
+}
+
+TEST_F(GpuMemory, ProgramsAreRightWhereNothingMoves) {
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  const memory_program program = some_program(seed);
+  // A pool takes memory from the driver in pieces of tens of MiB.
+  for (const char* const policy : {"resident", "async", "cached"}) {
+    run(options_of(policy, live_bytes_of(program) + 512 * mib), program);
+  }
+}
+
+TEST_F(GpuMemory, FramesTakeNoMoreThanTheBudgetFromTheCard) {
+  const std::size_t budget = 512 * mib;
+  const auto at = runtime::create(options_of("lru", budget));
+  const std::size_t before = device->free_bytes();
+  std::vector<memory::buffer> held;
+  for (int i = 0; i < 24; ++i) {
+    held.push_back(at->allocate(40 * mib, memory::object_class::ciphertext, "ciphertext"));
+    const memory::operand all{&held.back(), 0, 40 * mib};
+    (void)at->acquire({}, {&all, 1}, "write");
+  }
+  EXPECT_GT(at->statistics().moved.written_bytes, 0U);
+  // Page tables of the mapping are the driver's: a page of 2 MiB or two.
+  EXPECT_LE(before - std::min(before, device->free_bytes()), budget + 4 * mib);
+}
+
+TEST_F(GpuMemory, UnifiedMemoryIsCapped) {
+  for (const bool pool : {false, true}) {
+    runtime_options options = options_of("managed", 0);
+    options.managed_cap_bytes = 64 * mib;
+    options.managed_pool = pool;
+    const auto at = runtime::create(options);
+    std::vector<memory::buffer> held;
+    for (int i = 0; i < 4; ++i) {
+      held.push_back(at->allocate(16 * mib, memory::object_class::ciphertext, "ciphertext"));
+    }
+    EXPECT_THROW((void)at->allocate(4096, memory::object_class::ciphertext, "x"), out_of_memory);
+    held.pop_back();
+    held.push_back(at->allocate(16 * mib, memory::object_class::ciphertext, "ciphertext"));
+    const memory::operand all{&held.back(), 0, 16 * mib};
+    (void)at->acquire({}, {&all, 1}, "write");
+  }
+}
+
+TEST_F(GpuMemory, WhatTheCardCannotGiveIsRefusedAndTheNextWorks) {
+  const std::size_t too_much = device->total_bytes() + mib;
+  for (const char* const policy : {"resident", "async", "cached", "lru", "planned", "managed", "static"}) {
+    SCOPED_TRACE(policy);
+    const auto at = runtime::create(options_of(policy, 0));
+    const auto use = [&](std::size_t bytes) {
+      const auto data = at->allocate(bytes, memory::object_class::ciphertext, "ciphertext");
+      const memory::operand all{&data, 0, bytes};
+      (void)at->acquire({}, {&all, 1}, "write");
+    };
+    use(mib);
+    EXPECT_THROW(use(too_much), out_of_memory);
+    use(mib);
+    EXPECT_EQ(at->statistics().live_bytes, 0U);
+  }
+}
+
+}  // namespace
+}  // namespace halocline::test

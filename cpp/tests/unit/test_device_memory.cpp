@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of a runtime on an accelerator, and what happens when something is full: on a fake card.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "halocline/core/error.hpp"
+#include "halocline/memory/runtime.hpp"
+#include "halocline/memory/tier/memory_store.hpp"
+#include "memory/device/device_frames.hpp"
+#include "memory/device/device_store.hpp"
+#include "support/fake_card.hpp"
+#include "support/message_of.hpp"
+
+namespace halocline::test {
+namespace {
+
+using memory::lane;
+using memory::runtime;
+using memory::runtime_options;
+
+constexpr std::size_t page = 4096;
+
+/// Lets frames move unless they are fixed.
+class some_holder final : public memory::frame_holder {
+ public:
+  [[nodiscard]] bool may_move(std::byte* frame) noexcept override { return !fixed.contains(frame); }
+  void moved(std::byte* from, std::byte* to) noexcept override { moves.emplace_back(from, to); }
+  std::set<std::byte*> fixed;
+  std::vector<std::pair<std::byte*, std::byte*>> moves;
+};
+
+struct arena {
+  explicit arena(std::size_t budget)
+      : frames(card, std::make_shared<memory::memory_budget>(budget), holder) {}
+  std::byte* take(std::size_t pages) { return frames.take(pages * page, lane::compute); }
+  void give(std::byte* frame, std::size_t pages) { frames.give(frame, pages * page, {}); }
+  std::shared_ptr<fake_card> card = std::make_shared<fake_card>(1, 100);
+  some_holder holder;
+  memory::device_frames frames;
+};
+
+TEST(DeviceFrames, AreTakenAndJoinedAgain) {
+  arena at(8 * page);
+  std::byte* const a = at.take(3);
+  std::byte* const b = at.take(5);
+  ASSERT_TRUE(a != nullptr && b != nullptr);
+  EXPECT_EQ(at.take(1), nullptr);
+  at.give(a, 3);
+  at.give(b, 5);
+  EXPECT_EQ(at.frames.used_bytes(), 0U);
+  EXPECT_NE(at.take(8), nullptr);
+  EXPECT_EQ(at.card->peak_bytes(), 8 * page);
+}
+
+TEST(DeviceFrames, MoveTogetherWhenFreeBytesLieApart) {
+  arena at(8 * page);
+  std::byte* const a = at.take(2);
+  std::byte* const b = at.take(2);
+  std::byte* const c = at.take(2);
+  std::byte* const d = at.take(2);
+  at.give(a, 2);
+  at.give(c, 2);
+  EXPECT_EQ(at.take(4), nullptr);
+  at.card->enqueue(lane::compute, [=] { std::memset(b, 7, 2 * page); });
+  EXPECT_TRUE(at.frames.compact(4 * page));
+  // Moving b alone makes four pages free: a's and c's meet.
+  ASSERT_EQ(at.holder.moves.size(), 1U);
+  EXPECT_EQ(at.holder.moves[0], std::pair(b, a));
+  EXPECT_EQ(at.take(4), a + 2 * page);
+  at.card->finish();
+  EXPECT_EQ(a[2 * page - 1], std::byte{7});
+  (void)d;
+}
+
+TEST(DeviceFrames, FixedFramesStay) {
+  arena at(8 * page);
+  std::byte* const a = at.take(2);
+  std::byte* const b = at.take(2);
+  std::byte* const c = at.take(2);
+  (void)at.take(2);
+  at.give(a, 2);
+  at.give(c, 2);
+  at.holder.fixed.insert(b);
+  EXPECT_FALSE(at.frames.compact(4 * page));
+  EXPECT_TRUE(at.holder.moves.empty());
+}
+
+TEST(DeviceFrames, GrowShrinkAndTrim) {
+  arena at(8 * page);
+  std::byte* const a = at.take(2);
+  EXPECT_EQ(at.frames.resize(a, 2 * page, 5 * page), a);
+  EXPECT_EQ(at.frames.resize(a, 5 * page, 9 * page), nullptr);
+  EXPECT_EQ(at.frames.resize(a, 5 * page, page), a);
+  EXPECT_EQ(at.frames.used_bytes(), page);
+  EXPECT_EQ(at.frames.trim_to(0), 7 * page);
+  EXPECT_EQ(at.card->used_bytes(), page);
+  at.give(a, 1);
+  EXPECT_EQ(at.frames.trim_to(0), page);
+  EXPECT_EQ(at.card->used_bytes(), 0U);
+}
+
+TEST(DeviceFrames, TheNextUserWaitsForCopiesOfTheOld) {
+  arena at(2 * page);
+  std::byte* const a = at.take(2);
+  at.card->enqueue(lane::save, [] {});
+  const memory::ticket saved = at.card->mark(lane::save);
+  at.frames.give(a, 2 * page, {0, saved});
+  EXPECT_EQ(at.take(2), a);
+  at.card->wait(lane::compute, at.card->mark(lane::compute));
+  EXPECT_TRUE(at.card->passed(lane::save, saved));
+}
+
+TEST(DeviceStore, SlotsSinkAndComeBack) {
+  const auto card = std::make_shared<fake_card>(2, 50);
+  const auto below = std::shared_ptr<memory::store>(memory::make_memory_store());
+  memory::device_store store(card, {4 * page, 4 * page, below});
+  std::vector<std::byte> frame(page), seen(page);
+  std::vector<memory::slot_id> slots;
+  for (int i = 0; i < 10; ++i) {
+    slots.push_back(store.allocate(page));
+    card->finish();
+    std::fill(frame.begin(), frame.end(), static_cast<std::byte>(i));
+    store.wait(store.write(slots.back(), frame.data(), page));
+    card->finish();
+  }
+  EXPECT_GE(below->statistics().slots, 6U);
+  for (int i = 0; i < 10; ++i) {
+    store.wait(store.read(slots[static_cast<std::size_t>(i)], seen.data(), page));
+    card->finish();
+    EXPECT_EQ(seen[0], static_cast<std::byte>(i));
+    EXPECT_EQ(seen[page - 1], static_cast<std::byte>(i));
+  }
+  for (const memory::slot_id each : slots) store.free(each);
+  store.trim();
+  EXPECT_EQ(store.statistics().slots, 0U);
+  EXPECT_EQ(below->statistics().slots, 0U);
+}
+
+TEST(DeviceStore, WithoutASecondStoreAFullOneSaysSo) {
+  const auto card = std::make_shared<fake_card>(2, 50);
+  memory::device_store store(card, {2 * page, 2 * page, nullptr});
+  const memory::slot_id a = store.allocate(2 * page);
+  EXPECT_THROW((void)store.allocate(page), io_error);
+  store.free(a);
+  store.free(store.allocate(page));
+}
+
+runtime_options on_card(const std::shared_ptr<fake_card>& card, const char* policy) {
+  runtime_options options;
+  options.policy = policy;
+  options.device = card;
+  options.pinned_bytes = std::size_t{16} << 20;
+  options.slow = memory::make_memory_store();
+  return options;
+}
+
+void write_fresh(runtime& at, std::size_t bytes) {
+  const auto data = at.allocate(bytes, memory::object_class::ciphertext, "ciphertext");
+  const memory::operand all{&data, 0, bytes};
+  (void)at.acquire({}, {&all, 1}, "write");
+}
+
+TEST(DeviceRuntime, WhatTheCardCannotGiveIsRefusedAndTheNextWorks) {
+  for (const char* const policy : {"resident", "async", "cached", "lru", "planned", "managed", "static"}) {
+    SCOPED_TRACE(policy);
+    const auto card = std::make_shared<fake_card>(3, 50);
+    const auto at = runtime::create(on_card(card, policy));
+    write_fresh(*at, page);
+    EXPECT_THROW(write_fresh(*at, 2 * fake_card::card_bytes), out_of_memory);
+    write_fresh(*at, page);
+    EXPECT_EQ(at->statistics().live_bytes, 0U);
+  }
+}
+
+TEST(DeviceRuntime, UnifiedMemoryIsCapped) {
+  const auto card = std::make_shared<fake_card>(3, 50);
+  card->set_capacity(64 * page);
+  const auto at = runtime::create(on_card(card, "managed"));  // the cap is half of that
+  auto first = at->allocate(32 * page, memory::object_class::ciphertext, "ciphertext");
+  const std::string message = message_of<out_of_memory>(
+      [&] { (void)at->allocate(page, memory::object_class::ciphertext, "ciphertext"); });
+  EXPECT_NE(message.find("the cap is 128.0 KiB"), std::string::npos) << message;
+  EXPECT_NE(message.find("--oversubscribe-managed"), std::string::npos) << message;
+  first = {};
+  (void)at->allocate(page, memory::object_class::ciphertext, "ciphertext");
+}
+
+TEST(DeviceRuntime, TheEnvironmentLowersTheCapAndAnOptionLiftsIt) {
+  const auto card = std::make_shared<fake_card>(3, 50);
+  setenv("HALOCLINE_MANAGED_CAP", "8KiB", 1);
+  const auto capped = runtime::create(on_card(card, "managed"));
+  unsetenv("HALOCLINE_MANAGED_CAP");
+  EXPECT_THROW((void)capped->allocate(3 * page, memory::object_class::ciphertext, "x"), out_of_memory);
+  (void)capped->allocate(2 * page, memory::object_class::ciphertext, "x");
+  runtime_options free_hand = on_card(card, "managed");
+  free_hand.managed_cap_bytes = page;
+  free_hand.oversubscribe_managed = true;
+  (void)runtime::create(free_hand)->allocate(100 * page, memory::object_class::ciphertext, "x");
+}
+
+TEST(DeviceRuntime, UnifiedBlocksAreUsedAgainInSteadyState) {
+  const auto card = std::make_shared<fake_card>(3, 50);
+  const auto at = runtime::create(on_card(card, "managed"));
+  for (int i = 0; i < 20; ++i) write_fresh(*at, 5 * page);
+  EXPECT_EQ(card->managed_allocations(), 1U);
+  EXPECT_EQ(card->managed_frees(), 0U);
+}
+
+TEST(DeviceRuntime, TwoShareABudget) {
+  const auto card = std::make_shared<fake_card>(4, 50);
+  runtime_options options = on_card(card, "lru");
+  options.shared_budget = std::make_shared<memory::memory_budget>(16 * page);
+  const auto a = runtime::create(options);
+  options.slow = memory::make_memory_store();
+  const auto b = runtime::create(options);
+  std::vector<memory::buffer> held;
+  for (int i = 0; i < 12; ++i) {
+    runtime& at = i % 2 == 0 ? *a : *b;
+    held.push_back(at.allocate(6 * page, memory::object_class::ciphertext, "ciphertext"));
+    const memory::operand all{&held.back(), 0, 6 * page};
+    (void)at.acquire({}, {&all, 1}, "write");
+    EXPECT_LE(card->used_bytes(), 16 * page);
+  }
+}
+
+TEST(DeviceRuntime, SecretsAreWipedInOrder) {
+  const auto card = std::make_shared<fake_card>(5, 100);
+  const auto at = runtime::create(on_card(card, "lru"));
+  std::byte* seen = nullptr;
+  {
+    const auto secret = at->allocate(page, memory::object_class::scratch, "secret", true);
+    const memory::operand all{&secret, 0, page};
+    const memory::access step = at->acquire({}, {&all, 1}, "write");
+    seen = step.pointer(secret);
+    card->enqueue(lane::compute, [=] { std::memset(seen, 1, page); });
+  }
+  card->finish();
+  EXPECT_EQ(seen[0], std::byte{0});
+}
+
+}  // namespace
+}  // namespace halocline::test
