@@ -15,21 +15,30 @@ import shutil
 import statistics
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from . import _core
 from .bench_operations import DEFAULT_SAMPLES, clocks, operation_params
+from .budget import MemoryOptions
 from .client import Client
 from .engine import Engine
 from .errors import CorruptData, DeviceError, Error, InvalidArgument
 
 SCHEMA = 1
 PROGRAM = "halocline_bench_ratio"
-POLICIES = ("resident", "async", "managed", "static")
-"""Policies whose multiplication is timed: the paper compares all asynchronous with all managed."""
+POLICIES = {
+    "resident": ("resident", MemoryOptions()),
+    "async": ("async", MemoryOptions()),
+    "managed": ("managed", MemoryOptions()),
+    "managed, from a pool": ("managed", MemoryOptions(managed_pool=True)),
+    "static": ("static", MemoryOptions()),
+}
+"""Label -> policy and options whose multiplication is timed: the paper compares all asynchronous with all
+managed."""
 
-DEFAULT_BUDGET_MIB = 256
+DEFAULT_BUDGET_MIB = 128
 _TIMEOUT_SECONDS = 300
 
 
@@ -99,7 +108,7 @@ def _run_program(program: Path, budget_mib: int, repetitions: int, oversubscribe
 
 
 def time_multiplications(
-    device: str = "cuda:0", policies: tuple[str, ...] = POLICIES, name: str = "w64-28"
+    device: str = "cuda:0", labels: Sequence[str] = tuple(POLICIES), name: str = "w64-28"
 ) -> list[dict[str, Any]]:
     """Microseconds of a multiplication with relinearization and rescale at the highest level, per policy.
 
@@ -108,11 +117,12 @@ def time_multiplications(
     params = operation_params(name)
     keys = Client(params).evaluation_keys()
     rows = []
-    for policy in policies:
-        engine = Engine(params, keys, device, policy=policy)
+    for label in labels:
+        policy, options = POLICIES[label]
+        engine = Engine(params, keys, device, policy=policy, memory_options=options)
         taken = engine._core.time_operation("multiply", params.max_level, DEFAULT_SAMPLES, 0, 1, False, 0.02)
         times = sorted(1e6 * each for each in taken["seconds"])
-        row = {"policy": policy, "params": name, "us": statistics.median(times)}
+        row = {"policy": label, "params": name, "us": statistics.median(times)}
         rows.append(row | {"min_us": times[0], "max_us": times[-1]})
         del engine
     return rows

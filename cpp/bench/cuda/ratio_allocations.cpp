@@ -16,6 +16,7 @@
 #include "cuda/ratio_blocks.hpp"
 #include "cuda/ratio_kernels.hpp"
 #include "cuda/ratio_sweep.hpp"
+#include "memory/device/device_frames.hpp"
 
 namespace halocline::bench {
 namespace {
@@ -98,6 +99,24 @@ class tiered final : public method {
   std::unique_ptr<memory::tier> from_;
 };
 
+/// Frames of the pager: one arena that stays.
+class framed final : public method, private memory::frame_holder {
+ public:
+  explicit framed(std::shared_ptr<memory::device_memory> on)
+      : frames_(std::move(on), std::make_shared<memory::memory_budget>(arena_bytes), *this) {}
+  void* allocate(std::size_t bytes) override { return frames_.take(bytes, memory::lane::compute); }
+  void free(void* data, std::size_t bytes) override {
+    frames_.give(static_cast<std::byte*>(data), bytes, memory::fence{});
+  }
+
+ private:
+  static constexpr std::size_t arena_bytes = std::size_t{2} << 30;
+  bool may_move(std::byte*) noexcept override { return false; }
+  void moved(std::byte*, std::byte*) noexcept override {}
+
+  memory::device_frames frames_;
+};
+
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
@@ -155,6 +174,10 @@ json::array run_allocations() {
   if (on->properties().concurrentManagedAccess != 0) {
     pooled by_managed_pool(on->compute(), cudaMemAllocationTypeManaged);
     sweep("managed pool", by_managed_pool);
+  }
+  {
+    framed by_frames(backend::cuda::make_cuda_memory(on));
+    sweep("halocline arena", by_frames);
   }
   tiered by_tier(backend::cuda::make_cuda_memory(on)->make_pool_tier());
   sweep("halocline pool tier", by_tier);

@@ -9,7 +9,7 @@ namespace halocline::bench {
 
 /// The ratio experiment: how it is run.
 struct sweep_options {
-  std::size_t budget = std::size_t{256} << 20;  ///< memory of the card that is imitated
+  std::size_t budget = std::size_t{128} << 20;  ///< memory of the card that is imitated
   unsigned repetitions = 2;                     ///< of each configuration; the fastest counts
   bool oversubscribe = false;                   ///< take all other memory away instead of pushing pages out
 };
