@@ -52,6 +52,7 @@ plan plan_trace(const memory::trace& recorded, const memory::sim::device_model& 
   options.capacity_bytes = capacity;
   options.costs = device.costs(kernel_scale);
   options.parameters = parameters;
+  options.allow_resize = true;
   return memory::plan::make_plan(memory::plan::make_program(recorded, options.costs, times(recorded_times)),
                                  options);
 }

@@ -20,6 +20,7 @@ class trace_writer {
   struct access {
     std::uint64_t object;
     bool write;
+    std::uint64_t bytes = 0;  ///< first bytes that are touched; 0: all
   };
 
   /// A buffer that was there before.
@@ -33,14 +34,14 @@ class trace_writer {
   /// Prefix of the tags from here on.
   void phase(std::string name) { phase_ = std::move(name); }
 
-  /// One operation; touches all bytes of its operands.
+  /// One operation.
   void step(const std::string& op, std::initializer_list<access> operands) {
     step(op, std::vector<access>(operands));
   }
   void step(const std::string& op, const std::vector<access>& operands) {
     double bytes = 0;
     for (const access& each : operands) {
-      const std::uint64_t size = objects_[each.object].bytes;
+      const std::uint64_t size = each.bytes != 0 ? each.bytes : objects_[each.object].bytes;
       row(each.write ? memory::trace_action::write : memory::trace_action::read, op, each.object, 0, size);
       if (objects_[each.object].cls != memory::object_class::table) bytes += static_cast<double>(size);
     }

@@ -139,6 +139,21 @@ TEST(Replay, PlannedLoadsAheadAndKeepsWhatIsNeededNext) {
   EXPECT_LE(report.peak_resident_bytes, 2 * mib + 4096);
 }
 
+TEST(Replay, AFrameThatGrowsLoadsAndTakesOnlyWhatItLacks) {
+  const sim::device_model clock = toy();
+  trace_writer out(clock);
+  const std::uint64_t key = out.existing(object_class::evaluation_key, 4 * mib, "key@0123456789abcdef");
+  const std::uint64_t other = out.existing(object_class::evaluation_key, 3 * mib, "key@0123456789abcdee");
+  const std::uint64_t x = out.existing(object_class::scratch, 4096, "x");
+  // While the other key is needed there is room for a prefix only.
+  out.step("add", {{key, false, mib}, {x, true}});
+  out.step("add", {{key, false, mib}, {other, false}, {x, true}});
+  out.step("add", {{key, false}, {x, true}});
+  const sim::replay_report report = run(out.result(), "planned", 4 * mib + 4096);
+  EXPECT_EQ(report.loaded_bytes, 7 * mib);
+  EXPECT_EQ(report.peak_resident_bytes, 4 * mib + 4096);
+}
+
 TEST(Replay, ManagedKeysMigrateAndEvictionsCopy) {
   const memory::trace program = keys_in_order(3, {0, 1, 2, 0});
   const std::uint64_t budget = 2 * mib + 65536;

@@ -43,6 +43,7 @@ plan::plan plan_for(const trace& recorded, const device_model& device, const rep
   plan::planner_options planning;
   planning.capacity_bytes = budget_bytes;
   planning.costs = costs;
+  planning.allow_resize = true;
   return plan::make_plan(program, planning);
 }
 
@@ -113,8 +114,11 @@ void planned_simulation::carry_out(const plan::directive& each) {
   const std::uint64_t bytes = std::uint64_t{each.pages} * plan::page_bytes;
   switch (each.action) {
     case plan::verb::load: {
+      // A frame that is there grows: only what is missing is transferred.
+      const std::uint64_t missing = bytes - std::min(bytes, target.bytes);
+      if (missing == 0) break;
       const double room = take(target, bytes);
-      target.ready_us = clocks_.load(bytes, std::max(room, clocks_.host_us()));
+      target.ready_us = std::max(target.ready_us, clocks_.load(missing, std::max(room, clocks_.host_us())));
       break;
     }
     case plan::verb::expand:
@@ -146,7 +150,8 @@ void planned_simulation::regenerate(frame& target, std::uint64_t bytes, bool see
   report_.regenerated_bytes += bytes;
 }
 
-double planned_simulation::take(frame& target, std::uint64_t bytes) {
+double planned_simulation::take(frame& target, std::uint64_t frame_bytes) {
+  const std::uint64_t bytes = frame_bytes - std::min(frame_bytes, target.bytes);
   for (; room_ < bytes; releases_.pop()) {
     HALOCLINE_EXPECTS(!releases_.empty(), error, "replay on '", device_.name, "': the plan needs ",
                       bytes - room_, " bytes more than its capacity at directive ", next_);
@@ -156,8 +161,8 @@ double planned_simulation::take(frame& target, std::uint64_t bytes) {
   room_ -= bytes;
   used_ += bytes;
   if (target.is_scratch) scratch_ += bytes;
-  target.bytes = bytes;
-  target.unused_us = 0;
+  if (target.bytes == 0) target.unused_us = 0;
+  target.bytes = std::max(target.bytes, frame_bytes);
   return order_us_;
 }
 

@@ -41,8 +41,8 @@ class planned_simulation final : public simulation {
   void enlist(std::uint64_t number, const sim_object& object);
   void carry_out(const plan::directive& each);
   void regenerate(frame& target, std::uint64_t bytes, bool seed);
-  /// Takes room; returns when it is there.
-  double take(frame& target, std::uint64_t bytes);
+  /// Takes the room that a frame lacks to have so many bytes; returns when it is there.
+  double take(frame& target, std::uint64_t frame_bytes);
   /// Hands a frame back but for its first bytes, from a moment on.
   void give_back(frame& from, std::uint64_t kept_bytes, double when);
   [[nodiscard]] double write_back(const frame& source);
