@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <random>
 #include <string>
@@ -314,19 +315,37 @@ TEST(DeferredBlocks, AreHandedOutAgainByExactSizeOnly) {
   deferred_blocks blocks;
   int memory[4];
   EXPECT_EQ(blocks.take(64), nullptr);
-  EXPECT_TRUE(blocks.keep(&memory[0], 64));
+  EXPECT_FALSE(blocks.knows(64));
   EXPECT_TRUE(blocks.keep(&memory[1], 64));
+  EXPECT_TRUE(blocks.keep(&memory[0], 64));
   EXPECT_TRUE(blocks.keep(&memory[2], 128));
   EXPECT_EQ(blocks.bytes(), 256U);
   EXPECT_EQ(blocks.take(32), nullptr);
-  EXPECT_EQ(blocks.take(64), &memory[1]);  // last in, first out
+  EXPECT_EQ(blocks.take(64), &memory[0]);  // the lowest address
   EXPECT_EQ(blocks.bytes(), 192U);
   std::vector<std::pair<void*, std::size_t>> freed;
   blocks.release([&](void* data, std::size_t bytes) { freed.emplace_back(data, bytes); });
-  EXPECT_THAT(freed, ElementsAre(std::pair<void*, std::size_t>(&memory[0], 64),
+  EXPECT_THAT(freed, ElementsAre(std::pair<void*, std::size_t>(&memory[1], 64),
                                  std::pair<void*, std::size_t>(&memory[2], 128)));
   EXPECT_EQ(blocks.bytes(), 0U);
+  EXPECT_FALSE(blocks.knows(64));
   EXPECT_EQ(blocks.take(64), nullptr);
+}
+
+TEST(DeferredBlocks, AProgramFindsTheSameBlocksAgain) {
+  deferred_blocks blocks;
+  char memory[8];
+  for (char& each : memory) ASSERT_TRUE(blocks.keep(&each, 64));
+  std::mt19937 random(std::random_device{}());
+  std::vector<void*> first;
+  for (int run = 0; run < 10; ++run) {
+    std::vector<void*> taken;
+    for (int i = 0; i < 6; ++i) taken.push_back(blocks.take(64));
+    if (run == 0) first = taken;
+    EXPECT_EQ(taken, first);
+    std::shuffle(taken.begin(), taken.end(), random);  // results leave in any order
+    for (void* each : taken) ASSERT_TRUE(blocks.keep(each, 64));
+  }
 }
 
 }  // namespace

@@ -31,11 +31,7 @@ class pool_tier final : public memory::tier {
   [[nodiscard]] std::string_view name() const noexcept override { return "device"; }
   [[nodiscard]] void* allocate(std::size_t bytes) override {
     device_->make_current();
-    if (device_->is_recording()) {
-      if (void* const block = deferred_.take(bytes)) return block;
-    } else {
-      release();
-    }
+    if (void* const block = deferred_.take(bytes)) return block;
     void* data = nullptr;
     cudaError_t state = driver::malloc_from_pool(&data, bytes, pool_, device_->compute());
     if (state == cudaErrorMemoryAllocation && deferred_.bytes() != 0) {
@@ -53,11 +49,9 @@ class pool_tier final : public memory::tier {
   }
   void free(void* data, std::size_t bytes) noexcept override {
     // A driver would hand the bytes on before kernels that were put off have used them.
-    if (device_->is_recording()) {
+    if (device_->is_recording() || deferred_.knows(bytes)) {
       if (deferred_.keep(data, bytes)) return;
       device_->flush_quietly();
-    } else {
-      release();
     }
     driver::free_async(data, device_->compute());
   }
@@ -77,7 +71,7 @@ class pool_tier final : public memory::tier {
   }
 
  private:
-  /// Hands back what was kept while kernels were recorded. They have been launched by now.
+  /// Hands back what was kept, once the kernels that use it have been launched.
   void release() noexcept {
     deferred_.release([this](void* data, std::size_t) { driver::free_async(data, device_->compute()); });
   }

@@ -3,51 +3,53 @@
 
 #include <cstddef>
 #include <map>
-#include <utility>
-#include <vector>
+#include <set>
 
 namespace halocline::backend::graph {
 
 /// Blocks of a tier that were freed while kernels which use them were recorded but not launched. They must
 /// not go back to the driver before those are, but may be handed out again at once: what uses them then is
-/// recorded behind. By exact size and last in, first out, so that a program that runs again gets the same
-/// addresses. Not thread-safe.
+/// recorded behind. Later they are kept, as are others of sizes that programs free, so that a program that
+/// runs again finds the same blocks: of each exact size the lowest address goes first, whatever order they
+/// came back in, and kernels then have the parameters that their graph has. Not thread-safe.
 class deferred_blocks {
  public:
   /// A block of exactly that size, or nullptr.
   [[nodiscard]] void* take(std::size_t bytes) noexcept {
     const auto found = blocks_.find(bytes);
     if (found == blocks_.end() || found->second.empty()) return nullptr;
-    void* const block = found->second.back();
-    found->second.pop_back();
+    void* const block = *found->second.begin();
+    found->second.erase(found->second.begin());
     bytes_ -= bytes;
     return block;
   }
   /// Keeps a freed block. False when there is no memory for the entry: flush, then free it.
   [[nodiscard]] bool keep(void* data, std::size_t bytes) noexcept {
     try {
-      blocks_[bytes].push_back(data);
+      blocks_[bytes].insert(data);
     } catch (...) {
       return false;
     }
     bytes_ += bytes;
     return true;
   }
+  /// Whether a block of that size has been kept since the last `release`.
+  [[nodiscard]] bool knows(std::size_t bytes) const noexcept { return blocks_.contains(bytes); }
   /// Bytes kept.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
   /// Calls `free(data, bytes)` for every block and forgets it. Only after a flush.
   template <typename FreeT>
   void release(const FreeT& free) noexcept {
-    for (auto& [size, blocks] : blocks_) {
+    for (const auto& [size, blocks] : blocks_) {
       for (void* block : blocks) free(block, size);
-      blocks.clear();
     }
+    blocks_.clear();
     bytes_ = 0;
   }
 
  private:
-  std::map<std::size_t, std::vector<void*>> blocks_;
+  std::map<std::size_t, std::set<void*>> blocks_;
   std::size_t bytes_ = 0;
 };
 
