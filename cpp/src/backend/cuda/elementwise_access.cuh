@@ -7,6 +7,19 @@
 
 #include "halocline/ring/arith.hpp"
 
+/// Unrolls the next loop on the device, so that arrays indexed by it stay in registers.
+#if defined(__CUDA_ARCH__)
+#define HALOCLINE_UNROLL _Pragma("unroll")
+#else
+#define HALOCLINE_UNROLL
+#endif
+/// Keeps a rarely called function out of line.
+#if defined(__CUDACC__)
+#define HALOCLINE_RARE __noinline__
+#else
+#define HALOCLINE_RARE
+#endif
+
 /// Where a thread is, and how it reads and writes device memory. Bodies of kernels are host functions too, so
 /// that tests can run them thread by thread on a machine without a GPU.
 namespace halocline::backend::cuda {

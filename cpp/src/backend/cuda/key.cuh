@@ -163,11 +163,13 @@ HALOCLINE_HOST_DEVICE inline void key_seeded_body(const key_params<WordT>& p, co
     ring::chacha_block block{};
     const ring::stream_nonce nonce{digit.stream, prime, 0};
     if (digit.a == nullptr) block = ring::chacha20(digit.key, counter, nonce);
+    HALOCLINE_UNROLL
     for (unsigned k = 0; k < packs; ++k) {
       pack<WordT> a;
       if (digit.a != nullptr) {
         a = load<WordT>(digit.a + offset + k * size, key_policy);
       } else {
+        HALOCLINE_UNROLL
         for (unsigned i = 0; i < size; ++i) {
           a.word[i] = accept<WordT>(ring::block_word<WordT>(block, k * size + i), digit.key, digit.stream,
                                     prime, static_cast<std::size_t>(counter) * per_block + k * size + i, q);
@@ -178,6 +180,7 @@ HALOCLINE_HOST_DEVICE inline void key_seeded_body(const key_params<WordT>& p, co
       if (t % key_group == key_group - 1) key_normalise(sums[k], q);
     }
   }
+  HALOCLINE_UNROLL
   for (unsigned k = 0; k < packs; ++k) {
     if (job.digits > key_group) key_normalise(sums[k], q);
     key_finish(p, number, at.block_y, offset + k * size, sums[k], q);

@@ -17,6 +17,14 @@ inline constexpr unsigned sample_jobs = 64;
 /// Limbs that one thread makes of the coefficients it has read.
 inline constexpr unsigned encode_limbs = 8;
 
+/// Residue whose first candidate was rejected.
+template <typename WordT>
+[[nodiscard]] HALOCLINE_HOST_DEVICE HALOCLINE_RARE WordT retry(const ring::chacha_key& key,
+                                                               std::uint32_t stream, std::uint32_t prime,
+                                                               std::size_t i, const modulus<WordT>& q) {
+  return ring::uniform_word(key, stream, prime, i, q, 1);
+}
+
 /// Residue of a word of the key stream: the candidate of attempt 0, or what further attempts yield.
 template <typename WordT>
 [[nodiscard]] HALOCLINE_HOST_DEVICE inline WordT accept(WordT candidate, const ring::chacha_key& key,
@@ -24,7 +32,7 @@ template <typename WordT>
                                                         std::size_t i, const modulus<WordT>& q) {
   candidate &= ring::candidate_mask(q);
   if (candidate < q.value) return candidate;
-  return ring::uniform_word(key, stream, prime, i, q, 1);
+  return retry(key, stream, prime, i, q);
 }
 
 template <typename WordT>
@@ -137,8 +145,10 @@ HALOCLINE_HOST_DEVICE inline void sample_body(const sample_params<WordT>& p, con
   const ring::stream_nonce nonce{job.stream, prime, 0};
   const ring::chacha_block block = ring::chacha20(job.key, counter, nonce);
   WordT* const dst = job.dst + static_cast<std::size_t>(local) * p.words + counter * per_block;
+  HALOCLINE_UNROLL
   for (unsigned first = 0; first < per_block; first += size) {
     pack<WordT> result;
+    HALOCLINE_UNROLL
     for (unsigned c = 0; c < size; ++c) {
       const WordT candidate = ring::block_word<WordT>(block, first + c);
       result.word[c] = accept<WordT>(candidate, job.key, job.stream, prime,
