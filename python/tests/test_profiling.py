@@ -5,6 +5,7 @@ import json
 import halocline as hc
 import numpy as np
 import pytest
+from halocline import _core
 from halocline.cli.profile_option import profiling
 from halocline.profiling import Profile, profile_runs, program_key, save_profiles
 
@@ -158,3 +159,34 @@ def test_option_of_commands(client, engine, x, tmp_path, capsys):
         pass
     with pytest.raises(hc.InvalidArgument, match="no engine ran"), profiling(tmp_path / "p.json", None):
         pass
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif("cuda:0" not in _core.available_devices(), reason="no GPU")
+def test_programs_on_a_gpu_become_graphs(params, keys, client, engine, rng, tmp_path):
+    gpu = hc.Engine(params, keys, device="cuda:0")
+    eager = hc.Engine(params, keys, device="cuda:0", graphs=False)
+    for run in range(4):
+        factor = 0.25 + 0.25 * (run % 2)  # a closure that changes
+        ct = client.encrypt(rng.uniform(-1, 1, params.slots))
+
+        def program(x, factor=factor):
+            return (x * x + factor).rotate(1) * factor
+
+        results = [each.run(program, ct).to_bytes() for each in (gpu, eager, engine)]
+        assert results[0] == results[1]
+        assert results[0] == results[2]
+    counts = gpu.graph_statistics()
+    assert counts["graphs_built"] > 0
+    assert counts["replays"] > counts["graphs_built"]
+    assert counts["failed_builds"] == 0
+    assert set(eager.graph_statistics().values()) == {0}
+
+    with gpu.profile() as p:
+        gpu.run(program, ct)
+    assert all(row.kernel for row in p.rows)
+    assert p.driver_calls["device_waits"] == 0
+    assert p.driver_calls["allocations"] == 0
+    p.save(tmp_path / "gpu.json")
+    p.save_perfetto(tmp_path / "gpu.pftrace")
+    assert "ntt" in p.table(by="kernel")
