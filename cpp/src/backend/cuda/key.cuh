@@ -169,11 +169,7 @@ HALOCLINE_HOST_DEVICE inline void key_seeded_body(const key_params<WordT>& p, co
       if (digit.a != nullptr) {
         a = load<WordT>(digit.a + offset + k * size, key_policy);
       } else {
-        HALOCLINE_UNROLL
-        for (unsigned i = 0; i < size; ++i) {
-          a.word[i] = accept<WordT>(ring::block_word<WordT>(block, k * size + i), digit.key, digit.stream,
-                                    prime, static_cast<std::size_t>(counter) * per_block + k * size + i, q);
-        }
+        a = expand_pack<WordT>(block, k, digit.key, nonce, counter, q);
       }
       key_add(sums[k], load<WordT>(digit.d + offset + k * size, data_policy),
               load<WordT>(digit.b + offset + k * size, key_policy), a);

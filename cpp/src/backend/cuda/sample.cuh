@@ -35,6 +35,24 @@ template <typename WordT>
   return retry(key, stream, prime, i, q);
 }
 
+/// Pack `k` of block `counter` of a key stream, as residues.
+template <typename WordT>
+[[nodiscard]] HALOCLINE_HOST_DEVICE inline pack<WordT> expand_pack(const ring::chacha_block& block,
+                                                                   unsigned k, const ring::chacha_key& key,
+                                                                   const ring::stream_nonce& nonce,
+                                                                   std::uint32_t counter,
+                                                                   const modulus<WordT>& q) {
+  constexpr unsigned size = pack<WordT>::size;
+  const std::size_t first = static_cast<std::size_t>(counter) * ring::words_per_block<WordT> + k * size;
+  pack<WordT> result;
+  HALOCLINE_UNROLL
+  for (unsigned i = 0; i < size; ++i) {
+    result.word[i] = accept<WordT>(ring::block_word<WordT>(block, k * size + i), key, nonce.stream,
+                                   nonce.prime, first + i, q);
+  }
+  return result;
+}
+
 template <typename WordT>
 struct encode_params {
   using word = WordT;
