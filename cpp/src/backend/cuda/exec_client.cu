@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/executor.hpp"
+#include "backend/cuda/grid_order.cuh"
 #include "halocline/ring/coefficient_math.hpp"
 #include "halocline/ring/small_stream.hpp"
 
@@ -29,6 +30,7 @@ struct small_params {
 
 /// One ChaCha20 block per thread.
 __global__ void __launch_bounds__(threads) sample_ternary(const __grid_constant__ small_params p) {
+  begin_kernel();
   constexpr std::uint32_t per_block = ring::ternary_per_block;
   const std::uint32_t b = blockIdx.x * threads + threadIdx.x;
   if (b >= p.count / per_block) return;
@@ -44,6 +46,7 @@ __global__ void __launch_bounds__(threads) sample_ternary(const __grid_constant_
 }
 
 __global__ void __launch_bounds__(threads) sample_gaussian(const __grid_constant__ small_params p) {
+  begin_kernel();
   constexpr std::uint32_t per_block = ring::gaussian_per_block;
   const std::uint32_t b = blockIdx.x * threads + threadIdx.x;
   if (b >= p.count / per_block) return;
@@ -75,7 +78,10 @@ struct clear_params {
   }
 };
 
-__global__ void clear_word(const __grid_constant__ clear_params p) { *p.word = 0; }
+__global__ void clear_word(const __grid_constant__ clear_params p) {
+  begin_kernel();
+  *p.word = 0;
+}
 
 struct round_params {
   const double* src;
@@ -94,6 +100,7 @@ struct round_params {
 
 /// Largest magnitude. Doubles that are not negative are ordered as their bits are.
 __global__ void __launch_bounds__(threads) find_largest(const __grid_constant__ round_params p) {
+  begin_kernel();
   unsigned long long found = 0;
   for (std::uint32_t i = blockIdx.x * threads + threadIdx.x; i < p.count; i += gridDim.x * threads) {
     const auto bits = static_cast<unsigned long long>(__double_as_longlong(fabs(p.src[i])));
@@ -108,6 +115,7 @@ __global__ void __launch_bounds__(threads) find_largest(const __grid_constant__ 
 }
 
 __global__ void __launch_bounds__(threads) round_all(const __grid_constant__ round_params p) {
+  begin_kernel();
   const std::uint32_t i = blockIdx.x * threads + threadIdx.x;
   if (i >= p.n) return;
   const std::uint32_t stride = p.n / p.count;
@@ -138,6 +146,7 @@ struct lift_params {
 
 template <typename WordT>
 __global__ void __launch_bounds__(threads) lift_all(const __grid_constant__ lift_params<WordT> p) {
+  begin_kernel();
   const std::uint32_t c = blockIdx.x * threads + threadIdx.x;
   if (c >= p.count) return;
   WordT top = 0;

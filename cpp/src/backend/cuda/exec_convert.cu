@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/convert_plan.hpp"
 #include "backend/cuda/executor.hpp"
+#include "backend/cuda/grid_order.cuh"
 #include "backend/cuda/kernel_tuning.hpp"
 
 namespace halocline::backend::cuda {
@@ -9,6 +10,7 @@ namespace {
 template <typename WordT>
 __global__ void __launch_bounds__(convert_threads)
     convert_kernel(const __grid_constant__ convert_params<WordT> p) {
+  begin_kernel();
   extern __shared__ uint4 shared[];
   WordT* const y = reinterpret_cast<WordT*>(shared);
   convert_scale_sources(p, here(), y);
@@ -67,6 +69,7 @@ __device__ __forceinline__ void convert_coefficients(const mma_shared<steps>& sh
 template <unsigned steps>
 __global__ void __launch_bounds__(convert_threads)
     convert_mma_kernel(const __grid_constant__ convert_params<std::uint32_t> p) {
+  begin_kernel();
   __shared__ mma_shared<steps> shared;
   const auto& job = p.jobs.items[blockIdx.y];
   const std::uint32_t first_target = blockIdx.z * mma_targets;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/elementwise_run.hpp"
 #include "backend/cuda/executor.hpp"
+#include "backend/cuda/grid_order.cuh"
 #include "backend/cuda/kernel_tuning.hpp"
 
 namespace halocline::backend::cuda {
@@ -10,22 +11,26 @@ constexpr unsigned map_packs = 2;  // per thread
 
 template <typename OpT, typename ParamsT>
 __global__ void __launch_bounds__(256) map_kernel(const __grid_constant__ ParamsT p) {
+  begin_kernel();
   map_body<OpT, map_packs>(p, here());
 }
 
 template <typename WordT>
 __global__ void __launch_bounds__(256) dot_kernel(const __grid_constant__ dot_params<WordT> p) {
+  begin_kernel();
   dot_body(p, here());
 }
 
 template <typename WordT>
 __global__ void __launch_bounds__(256) tensor_kernel(const __grid_constant__ tensor_params<WordT> p) {
+  begin_kernel();
   tensor_body(p, here());
 }
 
 template <typename WordT>
 __global__ void __launch_bounds__(256)
     automorphism_kernel(const __grid_constant__ automorphism_params<WordT> p) {
+  begin_kernel();
   automorphism_body(p, here());
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/executor.hpp"
+#include "backend/cuda/grid_order.cuh"
 #include "backend/cuda/kernel_tuning.hpp"
 #include "backend/cuda/key_plan.hpp"
 
@@ -10,12 +11,14 @@ constexpr std::uint32_t key_threads = 128;
 
 template <typename WordT>
 __global__ void __launch_bounds__(key_threads) key_kernel(const __grid_constant__ key_params<WordT> p) {
+  begin_kernel();
   key_body(p, here());
 }
 
 template <typename WordT>
 __global__ void __launch_bounds__(key_threads)
     key_seeded_kernel(const __grid_constant__ key_params<WordT> p) {
+  begin_kernel();
   key_seeded_body(p, here());
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/executor.hpp"
+#include "backend/cuda/grid_order.cuh"
 #include "backend/cuda/sample_plan.hpp"
 
 namespace halocline::backend::cuda {
@@ -11,12 +12,14 @@ constexpr std::uint32_t sample_threads = 128;
 template <typename WordT>
 __global__ void __launch_bounds__(encode_threads)
     encode_kernel(const __grid_constant__ encode_params<WordT> p) {
+  begin_kernel();
   encode_body(p, here());
 }
 
 template <typename WordT>
 __global__ void __launch_bounds__(sample_threads)
     sample_kernel(const __grid_constant__ sample_params<WordT> p) {
+  begin_kernel();
   sample_body(p, here());
 }
 

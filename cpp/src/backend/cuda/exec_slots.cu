@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/executor.hpp"
+#include "backend/cuda/grid_order.cuh"
 #include "backend/cuda/slot_tile.hpp"
 
 namespace halocline::backend::cuda {
@@ -25,6 +26,7 @@ struct place_params {
 };
 
 __global__ void __launch_bounds__(threads) scatter_slots(const __grid_constant__ place_params p) {
+  begin_kernel();
   const std::uint32_t n = 1U << p.log_slots;
   const std::uint32_t k = blockIdx.x * threads + threadIdx.x;
   if (k >= n) return;
@@ -35,6 +37,7 @@ __global__ void __launch_bounds__(threads) scatter_slots(const __grid_constant__
 }
 
 __global__ void __launch_bounds__(threads) gather_slots(const __grid_constant__ place_params p) {
+  begin_kernel();
   const std::uint32_t n = 1U << p.log_slots;
   const std::uint32_t k = blockIdx.x * threads + threadIdx.x;
   if (k >= n) return;
@@ -72,6 +75,7 @@ __device__ void radix4_pass(const slot_group& group, bool forward, unsigned done
 /// All passes of a group on one tile, in shared memory.
 template <bool forward>
 __global__ void __launch_bounds__(threads) slot_passes(const __grid_constant__ passes_params p) {
+  begin_kernel();
   __shared__ double re[std::size_t{1} << slot_tile_log];
   __shared__ double im[std::size_t{1} << slot_tile_log];
   const slot_group& group = p.group;

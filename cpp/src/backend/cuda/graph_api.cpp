@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/graph_api.hpp"
 
+#include "backend/cuda/launcher.hpp"
+
 #include <string>
 #include <vector>
 
@@ -62,14 +64,23 @@ class cuda_graph final : public graph::executable {
     for (std::size_t i = 0; i < list.size(); ++i) {
       with_node(list, i, [&](const cudaKernelNodeParams& node) {
         cudaGraphNode_t added = nullptr;
-        const cudaError_t state =
-            cudaGraphAddKernelNode(&added, graph_, i == 0 ? nullptr : &nodes_.back(), i == 0 ? 0 : 1, &node);
+        cudaError_t state = cudaGraphAddKernelNode(&added, graph_, nullptr, 0, &node);
+        if (state == cudaSuccess && i != 0) state = put_behind(nodes_.back(), added);
         if (state != cudaSuccess) check(state, text("add ", kernel_name(list.at(i)), " to a graph"));
         nodes_.push_back(added);
       });
     }
     check(cudaGraphInstantiate(&ready_, graph_, 0), what_);
     check(cudaGraphUpload(ready_, device_.compute()), what_);
+  }
+  /// Orders two kernels as `launch_kernel` would.
+  cudaError_t put_behind(cudaGraphNode_t before, cudaGraphNode_t after) {
+    cudaGraphEdgeData edge{};
+    if (overlaps_kernels(device_)) {
+      edge.from_port = cudaGraphKernelNodePortProgrammatic;
+      edge.type = cudaGraphDependencyTypeProgrammatic;
+    }
+    return cudaGraphAddDependencies(graph_, &before, &after, &edge, 1);
   }
   void destroy() noexcept {
     if (ready_ != nullptr) cudaGraphExecDestroy(ready_);  // a driver keeps it until launches are done
@@ -89,9 +100,8 @@ class cuda_graph_api final : public graph::device_api {
 
   void launch(const graph::launch_list& list, std::size_t i) override {
     const graph::launch& each = list.at(i);
-    void* arguments[] = {const_cast<void*>(list.params(i))};
-    const cudaError_t state = cudaLaunchKernel(each.function, dim(each.grid), dim(each.block), arguments,
-                                               each.shared_bytes, device_.compute());
+    const cudaError_t state = launch_kernel(device_, each.function, dim(each.grid), dim(each.block),
+                                            each.shared_bytes, list.params(i));
     if (state != cudaSuccess) check(state, kernel_name(each));
   }
   [[nodiscard]] std::unique_ptr<graph::executable> build(const graph::launch_list& list) override {

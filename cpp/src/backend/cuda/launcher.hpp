@@ -49,6 +49,15 @@ class launch_observer {
   [[nodiscard]] virtual bool recording() const noexcept { return false; }
 };
 
+/// Whether kernels begin while the one before ends (see grid_order.cuh).
+[[nodiscard]] inline bool overlaps_kernels(const device_context& device) noexcept {
+  return device.architecture() >= 90;
+}
+
+/// Launches `function(params)` on the compute stream, overlapping the end of the kernel before.
+[[nodiscard]] cudaError_t launch_kernel(const device_context& device, const void* function, dim3 grid,
+                                        dim3 block, std::size_t shared_bytes, const void* params);
+
 /// Launches kernels of one operation on the compute stream.
 class launcher {
  public:
@@ -57,8 +66,9 @@ class launcher {
   [[nodiscard]] device_context& device() const noexcept { return device_; }
   [[nodiscard]] std::string_view op() const noexcept { return op_; }
 
-  /// Launches `kernel(params)`. `ParamsT` is plain data of at most 32,764 bytes with a member template
-  /// `for_each_pointer(f)` that calls `f` with a reference to every device pointer in it.
+  /// Launches `kernel(params)`. The kernel begins with `begin_kernel` (grid_order.cuh). `ParamsT` is plain
+  /// data of at most 32,764 bytes with a member template `for_each_pointer(f)` that calls `f` with a
+  /// reference to every device pointer in it.
   /// @throws device_error naming the operation when the launch fails
   template <typename ParamsT>
   void operator()(const char* name, void (*kernel)(ParamsT), dim3 grid, dim3 block, std::size_t shared_bytes,

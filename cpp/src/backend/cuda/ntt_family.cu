@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backend/cuda/grid_order.cuh"
 #include "backend/cuda/ntt_launch.hpp"
 #include "backend/cuda/ntt_tile.cuh"
 
@@ -43,6 +44,7 @@ __device__ inline twiddle_table<WordT> table_of(const ntt_family_batch<WordT>& o
 /// `c` stages through device memory; a thread has 2^c words.
 template <typename WordT, unsigned c>
 __global__ void __launch_bounds__(256) family_global(const __grid_constant__ family_params<WordT> params) {
+  begin_kernel();
   const auto& of = params.batch;
   const unsigned low = of.log_n - params.stage - c;
   const std::uint32_t t = blockIdx.x * blockDim.x + threadIdx.x, group = t >> low;
@@ -59,6 +61,7 @@ __global__ void __launch_bounds__(256) family_global(const __grid_constant__ fam
 /// Full reduction: the naive variant's last pass.
 template <typename WordT>
 __global__ void __launch_bounds__(256) family_reduce(const __grid_constant__ family_params<WordT> params) {
+  begin_kernel();
   WordT* const words = words_of(params.batch, blockIdx.y);
   const WordT q = table_of(params.batch, blockIdx.y).q;
   const std::uint32_t t = blockIdx.x * blockDim.x + threadIdx.x;
@@ -77,6 +80,7 @@ __device__ inline void butterfly(WordT& low, WordT& high, const twiddle_table<Wo
 /// The last 11 stages of 2048 words: radix 2 in shared memory, then within warps.
 template <typename WordT>
 __global__ void __launch_bounds__(1024) family_shuffle(const __grid_constant__ family_params<WordT> params) {
+  begin_kernel();
   __shared__ WordT words[1U << shuffle_stages];
   const auto at = table_of(params.batch, blockIdx.y);
   const std::uint32_t t = threadIdx.x, root = (1U << params.stage) + blockIdx.x;
@@ -110,6 +114,7 @@ __global__ void __launch_bounds__(1024) family_shuffle(const __grid_constant__ f
 template <typename WordT, unsigned e>
 __global__ void __launch_bounds__(1U << (block_stages - e))
     family_shared(const __grid_constant__ family_params<WordT> params) {
+  begin_kernel();
   extern __shared__ uint4 area[];
   WordT* const shared = reinterpret_cast<WordT*>(area);
   const auto at = table_of(params.batch, blockIdx.y);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backend/cuda/grid_order.cuh"
 #include "backend/cuda/ntt_kernels.cuh"
 
 namespace halocline::backend::cuda {
@@ -22,6 +23,7 @@ __device__ inline void team_barrier() {
 
 template <typename WordT, unsigned e, unsigned k, typename ParamsT>
 __global__ void __launch_bounds__(most_ntt_threads) ntt_columns(const __grid_constant__ ParamsT params) {
+  begin_kernel();
   const std::uint32_t poly = blockIdx.z;
   if (poly >= params.groups.items[params.groups.find(blockIdx.y)].polys) return;
   auto place = find_limb<false>(params, blockIdx.y, poly);
@@ -41,6 +43,7 @@ __global__ void __launch_bounds__(most_ntt_threads) ntt_columns(const __grid_con
 template <typename WordT, unsigned e, unsigned k>
 __global__ void __launch_bounds__(most_ntt_threads)
     intt_columns(const __grid_constant__ plain_ntt_params<WordT> params) {
+  begin_kernel();
   const std::uint32_t poly = blockIdx.z;
   if (poly >= params.groups.items[params.groups.find(blockIdx.y)].polys) return;
   auto place = find_limb<true>(params, blockIdx.y, poly);
@@ -70,6 +73,7 @@ __device__ inline ntt_thread<WordT, e, k> this_row(const ntt_params<WordT, Group
 
 template <typename WordT, unsigned e, unsigned k, typename ParamsT>
 __global__ void __launch_bounds__(most_ntt_threads) ntt_rows(const __grid_constant__ ParamsT params) {
+  begin_kernel();
   constexpr bool plain = std::is_same_v<ParamsT, plain_ntt_params<WordT>>;
   const std::uint32_t poly = threadIdx.y;
   if (poly >= params.groups.items[params.groups.find(blockIdx.y)].polys) return;
@@ -102,6 +106,7 @@ __global__ void __launch_bounds__(most_ntt_threads) ntt_rows(const __grid_consta
 template <typename WordT, unsigned e, unsigned k>
 __global__ void __launch_bounds__(most_ntt_threads)
     intt_rows(const __grid_constant__ plain_ntt_params<WordT> params) {
+  begin_kernel();
   const std::uint32_t poly = threadIdx.y;
   if (poly >= params.groups.items[params.groups.find(blockIdx.y)].polys) return;
   const auto place = find_limb<true>(params, blockIdx.y, poly);

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace halocline::backend::cuda {
+
+/// First statement of every kernel. Kernels are launched so that their blocks may take places on the card
+/// while the last blocks of the kernel before still run (programmatic dependent launch, compute
+/// capability 9.0): this lets the next kernel do so in turn, and waits until the kernel before has ended and
+/// its results are visible. Every thread must pass here, also one with nothing to do: a kernel that ended
+/// before its predecessor would let its successor begin too early.
+__device__ inline void begin_kernel() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+}  // namespace halocline::backend::cuda
