@@ -331,6 +331,7 @@ access runtime::make_resident(std::span<const step_use> uses, std::string_view o
     }
   }
   for (const step_use& use : uses) ++use.state->held;
+  pager_->begin_access();
   result.pinned_->begin_ns = now_ns();
   if (accelerator_ && touched != 0) {
     result.pinned_->begin_stamp = accelerator_->steps.begin(*meter_, result.pinned_->op);
@@ -343,6 +344,7 @@ void runtime::unpin(pinned_step& step) noexcept {
   for (buffer_state* each : step.states) --each->pins;
   if (step.begin_ns == 0) return;
   for (buffer_state* each : step.states) --each->held;
+  pager_->end_access();
   if (step.touched_bytes == 0) return;
   if (accelerator_) return accelerator_->steps.end(*meter_, step.op, step.touched_bytes, step.begin_stamp);
   meter_->add(step.op, static_cast<double>(step.touched_bytes),

@@ -31,14 +31,26 @@ device_frames::~device_frames() {
   budget_->give(size_);
 }
 
-std::byte* device_frames::take(std::size_t bytes, lane user) {
-  auto found = by_size_.lower_bound({bytes, 0});
-  if (found == by_size_.end()) {
-    if (!grow_for(bytes)) return nullptr;
-    found = by_size_.lower_bound({bytes, 0});
-    if (found == by_size_.end()) return nullptr;
+/// The smallest free block that is large enough; of several, one that the lane need not wait for.
+device_frames::block_map::iterator device_frames::best_fit(std::size_t bytes, lane user) {
+  constexpr int most_candidates = 8;
+  const auto first = by_size_.lower_bound({bytes, 0});
+  if (first == by_size_.end()) return blocks_.end();
+  auto each = first;
+  for (int i = 0; i < most_candidates && each != by_size_.end(); ++i, ++each) {
+    if (each->first > 2 * first->first) break;  // a large part would be cut up
+    fence& behind = blocks_.find(each->second)->second.behind;
+    if (device_->passed(lane::save, behind.save)) behind.save = 0;
+    if (device_->passed(lane::load, behind.load)) behind.load = 0;
+    if (behind.save == 0 && (behind.load == 0 || user == lane::load)) return blocks_.find(each->second);
   }
-  const auto at = blocks_.find(found->second);
+  return blocks_.find(first->second);
+}
+
+std::byte* device_frames::take(std::size_t bytes, lane user) {
+  auto at = best_fit(bytes, user);
+  if (at == blocks_.end() && grow_for(bytes)) at = best_fit(bytes, user);
+  if (at == blocks_.end()) return nullptr;
   order_behind(at->second.behind, user);
   carve(at, bytes);
   return range_->base() + at->first;

@@ -46,6 +46,7 @@ class device_frames final : public frames {
   void carve(block_map::iterator from, std::size_t bytes);
   void set_free(block_map::iterator at, const fence& behind) noexcept;
   void unlist(block_map::iterator at) noexcept;
+  [[nodiscard]] block_map::iterator best_fit(std::size_t bytes, lane user);
   void order_behind(const fence& behind, lane user);
   void slide(block_map::iterator first, std::size_t end);
   void move_down(std::size_t to, std::size_t from, std::size_t bytes);

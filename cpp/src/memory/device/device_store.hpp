@@ -47,7 +47,7 @@ class device_store final : public store {
   fence detach(transfer_id transfer) noexcept override;
   [[nodiscard]] store_stats statistics() const override;
   /// Unpins what holds nothing.
-  void trim() noexcept;
+  void trim() noexcept override;
 
  private:
   struct slot {

@@ -78,6 +78,9 @@ class pager final : public budget_member, public frame_holder {
   void reset_peak() noexcept { peak_ = frames_->held_bytes(); }
   void trim() noexcept;
   [[nodiscard]] store& slow() noexcept { return *slow_; }
+  /// Pointers of a step are handed out, or no longer used.
+  void begin_access() noexcept { ++accesses_; }
+  void end_access() noexcept { --accesses_; }
   /// Speed of the copies to and from an accelerator; waits for the lanes.
   [[nodiscard]] link_speed measure_device_link();
   [[nodiscard]] bool may_move(std::byte* frame) noexcept override;
@@ -132,6 +135,7 @@ class pager final : public budget_member, public frame_holder {
   std::vector<orphan> orphans_;
   std::unordered_map<std::byte*, buffer_state*> users_;  ///< of frames; only on an accelerator
   std::size_t peak_ = 0;
+  std::size_t accesses_ = 0;  ///< under way
 };
 
 }  // namespace halocline::memory

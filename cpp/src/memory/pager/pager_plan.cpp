@@ -156,6 +156,7 @@ link_speed pager::measure_device_link() {
 void pager::trim() noexcept {
   end_orphans();
   (void)frames_->trim_to(0);
+  slow_->trim();
 }
 
 void pager::shrink_to(std::size_t bytes) {
@@ -169,7 +170,8 @@ void pager::shrink_to(std::size_t bytes) {
 
 std::size_t pager::reclaim(std::size_t bytes) noexcept {
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return 0;
+  // While a step is being queued by another thread, nobody else may touch the lanes.
+  if (!lock.owns_lock() || (device_ && accesses_ != 0)) return 0;
   std::size_t given = 0;
   try {
     while (given < bytes) {

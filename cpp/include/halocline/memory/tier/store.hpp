@@ -75,6 +75,8 @@ class store {
     (void)transfer;
     return {};
   }
+  /// Gives back memory that holds nothing.
+  virtual void trim() noexcept {}
   [[nodiscard]] virtual store_stats statistics() const = 0;
 };
 
