@@ -99,7 +99,7 @@ class EncodedCircuit(ABC):
         if level not in kept:
             how = _core.Encoding(self._mode, level, self._slots, self._baby_count, self._compact)
             kept[level] = self._make(engine._core, how)
-            if engine.is_ghost:
+            if engine._encoded_log is not None:
                 engine._encoded_log.append((self, level))
         return kept[level]
 

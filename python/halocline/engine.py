@@ -105,7 +105,7 @@ class Engine(Circuits):
             _core.use_graphs(self._core, False)
         self._last_run: RunReport | None = None
         self._last_plan: _core.Plan | None = None
-        self._encoded_log: list[tuple[Any, int]] = []
+        self._encoded_log: list[tuple[Any, int]] | None = None  # only twins of other engines keep one
         self._planner = ProgramPlanner(self) if policy == "planned" and self._core.moves else None
         if keys is not None:
             self.add_keys(keys, progress)
@@ -133,7 +133,7 @@ class Engine(Circuits):
             self._core.add_key(keys._core, element)
             if progress is not None:
                 progress(done, len(requests))
-        if self._planner is not None:
+        if self._planner is not None and self._budget != 0:  # without a budget no plan will be made
             self._core.calibrate()
 
     @property
@@ -284,12 +284,13 @@ class Engine(Circuits):
         twin = Engine(self._params, device="ghost", policy="planned", keep_seeds=self._keep_seeds)
         twin._core.cache_bytes = self._core.cache_bytes
         twin._core.prepare_keys(keys)
+        twin._encoded_log = []
         return twin
 
     def _take_encoded(self) -> list[tuple[Any, int]]:
         """Circuits and levels that were encoded for this engine since the last call."""
         taken, self._encoded_log = self._encoded_log, []
-        return taken
+        return taken or []
 
     @property
     def last_run(self) -> RunReport | None:

@@ -109,5 +109,5 @@ def test_small_sequences_by_hand():
         assert count([], capacity) == 0
         assert count("aaaa", capacity) == 1
     for count in (fifo_loads, lru_loads, belady_loads):
-        with pytest.raises(hc.InvalidArgument, match="at least 1"):
+        with pytest.raises(hc.InvalidArgument, match="at least one"):
             count("ab", 0)

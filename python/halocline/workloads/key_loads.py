@@ -3,37 +3,19 @@
 
 from __future__ import annotations
 
-import heapq
-from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 
-from ..errors import InvalidArgument
+from .. import _core
 
 
 def fifo_loads(keys: Sequence[Hashable], capacity: int) -> int:
     """Loads when the key that was loaded first is evicted."""
-    return _ordered_loads(keys, capacity, refresh=False)
+    return _loads(keys, capacity, "fifo")
 
 
 def lru_loads(keys: Sequence[Hashable], capacity: int) -> int:
     """Loads when the key that was used least recently is evicted."""
-    return _ordered_loads(keys, capacity, refresh=True)
-
-
-def _ordered_loads(keys: Sequence[Hashable], capacity: int, refresh: bool) -> int:
-    _check(capacity)
-    held: OrderedDict[Hashable, None] = OrderedDict()
-    loads = 0
-    for key in keys:
-        if key in held:
-            if refresh:
-                held.move_to_end(key)
-            continue
-        loads += 1
-        if len(held) == capacity:
-            held.popitem(last=False)
-        held[key] = None
-    return loads
+    return _loads(keys, capacity, "lru")
 
 
 def belady_loads(keys: Sequence[Hashable], capacity: int) -> int:
@@ -41,40 +23,10 @@ def belady_loads(keys: Sequence[Hashable], capacity: int) -> int:
 
     Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems Journal 5 (1966).
     """
-    _check(capacity)
-    next_use = _next_uses(keys)
-    held: dict[Hashable, int] = {}
-    farthest: list[tuple[int, int]] = []  # (-next use, position of the key); entries may be out of date
-    loads = 0
-    for position, key in enumerate(keys):
-        if key not in held:
-            loads += 1
-            if len(held) == capacity:
-                _evict(held, farthest, keys)
-        held[key] = next_use[position]
-        heapq.heappush(farthest, (-next_use[position], position))
-    return loads
+    return _loads(keys, capacity, "min")
 
 
-def _next_uses(keys: Sequence[Hashable]) -> list[int]:
-    """For each position the next one with the same key; the length when there is none."""
-    later: dict[Hashable, int] = {}
-    found = [len(keys)] * len(keys)
-    for position in range(len(keys) - 1, -1, -1):
-        found[position] = later.get(keys[position], len(keys))
-        later[keys[position]] = position
-    return found
-
-
-def _evict(held: dict[Hashable, int], farthest: list[tuple[int, int]], keys: Sequence[Hashable]) -> None:
-    """Drops the key with the farthest next use."""
-    while True:
-        negative, position = heapq.heappop(farthest)
-        if held.get(keys[position]) == -negative:
-            del held[keys[position]]
-            return
-
-
-def _check(capacity: int) -> None:
-    if capacity < 1:
-        raise InvalidArgument(f"key loads: a cache of {capacity} keys, expected at least 1")
+def _loads(keys: Sequence[Hashable], capacity: int, rule: str) -> int:
+    numbers: dict[Hashable, int] = {}
+    numbered = [numbers.setdefault(key, len(numbers)) for key in keys]
+    return _core.key_loads(numbered, max(0, capacity), rule)
