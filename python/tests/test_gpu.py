@@ -145,8 +145,13 @@ def chain(x, y):
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", ["test-n11-d8", "test-n10-d3-w64"])
-def test_policies_change_nothing(policy, name):
-    pair = make_pair(name, policy=policy)
+def test_policies_change_nothing(policy, name, tmp_path):
+    options = None
+    if policy == "profiled":  # every other allocation from the pool
+        decisions = tmp_path / "decisions"
+        decisions.write_text(hc._core.decisions_to_text(bytes([0, 1] * 5000)))
+        options = hc.MemoryOptions(decisions=decisions)
+    pair = make_pair(name, policy=policy, memory_options=options)
     for _ in range(3):  # plans, graphs and histories come into play when a program comes again
         pair.same(chain, *inputs(pair.client, pair.client.params.max_level))
 
