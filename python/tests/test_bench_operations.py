@@ -116,3 +116,13 @@ def test_command_line(tmp_path):
     assert done.exit_code == 0, done.output
     content = json.loads(file.read_text())
     assert content["suite"] == "operations" and content["device"] == "cpu" and content["commit"]
+
+
+@pytest.mark.skipif("cuda:0" in hc._core.available_devices(), reason="about machines without a GPU")
+@pytest.mark.parametrize(
+    "command", [["bench", "operations"], ["bench", "ratio"], ["run", "digits", "--device", "cuda:0"]]
+)
+def test_commands_say_that_there_is_no_gpu(command):
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 1
+    assert "no CUDA backend" in done.output or "driver" in done.output or "no NVIDIA GPU" in done.output

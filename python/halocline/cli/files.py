@@ -166,8 +166,8 @@ def keygen(
     files = _write_keys(folder, client, keys)
     results_console(json).print(f"{chosen.name}: {', '.join(keys)}", markup=False)
     _print_files(results_console(json), folder, files)
-    content = {"params": chosen.name, "files": files, "keys": list(keys), "rotations": keys.rotations}
-    content |= {"device": device, "peak_bytes": client.stats()["peak_bytes"]}
+    content: dict[str, Any] = {"params": chosen.name, "files": files, "rotations": keys.rotations}
+    content |= {"keys": list(keys), "device": device, "peak_bytes": client.stats()["peak_bytes"]}
     write_json(json, origin() | content | {"seconds": {"total": time.perf_counter() - begin}})
 
 
