@@ -92,6 +92,10 @@ std::uint32_t profile_builder::name_of(const std::string& text) {
 void profile_builder::extend(open_span& span, std::uint32_t track, std::uint64_t of, std::uint32_t name,
                              std::uint64_t begin_ns, std::uint64_t end_ns) {
   auto& spans = result_.timeline.spans;
+  // Times of a device are rounded: what follows must not begin before what it follows has ended.
+  begin_ns = std::max(begin_ns, track_end_[track]);
+  end_ns = std::max(begin_ns, end_ns);
+  track_end_[track] = end_ns;
   if (span.open && span.of == of && span.name == name) {
     spans[span.number].end_ns = std::max(spans[span.number].end_ns, end_ns);
     return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -52,6 +53,7 @@ class profile_builder {
   std::map<std::string, std::uint32_t, std::less<>> names_;
   std::string path_;
   std::uint64_t steps_ = 0;
+  std::array<std::uint64_t, 3> track_end_{};
   open_span operation_;
   open_span step_;
 };
