@@ -6,6 +6,7 @@
 
 #include "halocline/ckks/precision.hpp"
 #include "halocline/core/error.hpp"
+#include "halocline/io/key_file.hpp"
 #include "halocline/params/presets.hpp"
 
 namespace halocline::ckks {
@@ -197,6 +198,18 @@ TEST(Client, GivesKeysAwayOneByOne) {
     EXPECT_FALSE(key.digits.front().a);
   });
   EXPECT_EQ(seen, many_requests(p));
+}
+
+TEST(Client, WritesKeysToAFileOneByOne) {
+  const params::parameters p = params::preset(preset);
+  client owner(p, reproducible());
+  std::vector<std::byte> written;
+  io::key_bundle_writer writer(written, owner.ctx());
+  owner.make_keys(many_requests(p), true, [&](const evaluation_key& key) { writer.add(key); });
+  writer.finish();
+  const auto home = make_client_context(p);
+  client same(p, reproducible());
+  EXPECT_EQ(written, io::to_bytes(*home, same.make_keys(many_requests(p), *home)));
 }
 
 TEST(Client, RefusesDevicesThatCannotKeepASecret) {
