@@ -150,6 +150,26 @@ def test_errors_are_one_message_and_no_file(call, tmp_path):
         assert sorted(each.name for each in tmp_path.iterdir()) == before, args
 
 
+def test_clients_say_where_they_work_and_in_how_much_memory(call, tmp_path):
+    steps = ",".join(str(step) for step in range(1, 12))
+    call("keygen", "k", *PARAMS, "--rotations", steps, "--memory", "4MiB", "--json", "k.json")
+    content = json.loads((tmp_path / "k.json").read_text())
+    assert content["device"] == "cpu"
+    assert content["peak_bytes"] < 4 << 20
+    assert content["files"]["keys.hlc"] > 0
+    (tmp_path / "v.txt").write_text("1, 2, 3")
+    common = ("--allow-insecure", "--memory", "4MiB")
+    call("encrypt", "v.txt", "--key", "k/secret.hlc", "--out", "x.hlc", *common)
+    call("decrypt", "x.hlc", "--key", "k/secret.hlc", "--out", "y.txt", *common)
+    assert np.allclose(np.loadtxt(tmp_path / "y.txt")[:3], [1, 2, 3], atol=1e-6)
+    for args, words in (
+        (("keygen", "j", *PARAMS, "--memory", "100KiB"), "budget"),
+        (("keygen", "j", *PARAMS, "--device", "abacus"), "abacus"),
+        (("encrypt", "v.txt", "-k", "k/public.hlc", "-o", "z", *common), "secret key"),
+    ):
+        assert words in call(*args, status=1).stderr
+
+
 def test_traces(call, tmp_path):
     call("trace", "record", "-o", "t.csv", *PARAMS, "--expr", "(x*y).rotate(1)")
     assert "ciphertext" in call("trace", "stats", "t.csv", "--json", "s.json").stdout
