@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "halocline/ckks/client.hpp"
+#include "halocline/core/error.hpp"
 #include "halocline/params/presets.hpp"
 
 namespace halocline::ckks {
@@ -13,18 +14,30 @@ namespace {
 
 class OperationTiming : public testing::Test {
  protected:
-  OperationTiming() : on_(params::preset("test-n10-d3"), {.threads = 1}) {
-    client who(params::preset("test-n10-d3"), {.threads = 1});
-    on_.add_keys(who.ctx(), who.make_keys(key_selection{{1}}));
+  OperationTiming() : on_(params::preset("test-n10-d3")) {
+    client who(params::preset("test-n10-d3"));
+    key_selection wanted;
+    wanted.rotations = {1};
+    on_.add_keys(who.ctx(), who.make_keys(wanted));
   }
 
   engine on_;
 };
 
+timing_request request(const std::string& operation, unsigned level, unsigned samples,
+                       unsigned per_sample = 0, unsigned operand_sets = 1) {
+  timing_request made;
+  made.operation = operation;
+  made.level = level;
+  made.samples = samples;
+  made.per_sample = per_sample;
+  made.operand_sets = operand_sets;
+  return made;
+}
+
 TEST_F(OperationTiming, EveryOperationHasAsManySamplesAsAskedFor) {
   for (const std::string& name : timed_operations()) {
-    const timing_result result = time_operation(
-        on_, {.operation = name, .level = 2, .samples = 3, .per_sample = 2, .operand_sets = 2});
+    const timing_result result = time_operation(on_, request(name, 2, 3, 2, 2));
     EXPECT_EQ(result.seconds.size(), 3U) << name;
     // A call of ntt_batch counts as eight, and each set of operands takes its turn.
     EXPECT_EQ(result.per_sample, name == "ntt_batch" ? 16U : 2U) << name;
@@ -33,28 +46,28 @@ TEST_F(OperationTiming, EveryOperationHasAsManySamplesAsAskedFor) {
 }
 
 TEST_F(OperationTiming, FindsANumberOfOperationsThatTakesLongEnough) {
-  const timing_result result =
-      time_operation(on_, {.operation = "add", .level = 0, .samples = 1, .sample_seconds = 1e-3});
-  EXPECT_GT(result.per_sample, 1U);  // an addition of 1024 words takes microseconds
+  timing_request wanted = request("add", 0, 1);
+  wanted.sample_seconds = 1e-3;
+  EXPECT_GT(time_operation(on_, wanted).per_sample, 1U);  // an addition of 1024 words takes microseconds
 }
 
 TEST_F(OperationTiming, LeavesNoBuffersBehind) {
-  (void)time_operation(on_,
-                       {.operation = "rotate", .level = 2, .samples = 1, .per_sample = 1});  // makes tables
+  timing_request wanted = request("rotate", 2, 1, 1);
+  (void)time_operation(on_, wanted);  // makes tables
   const std::size_t before = on_.ctx().runtime().statistics().live_bytes;
-  (void)time_operation(on_,
-                       {.operation = "rotate", .level = 2, .samples = 1, .per_sample = 1, .graph = true});
+  wanted.graph = true;
+  (void)time_operation(on_, wanted);
   EXPECT_EQ(on_.ctx().runtime().statistics().live_bytes, before);
 }
 
 TEST_F(OperationTiming, RefusesWhatItCannotTime) {
-  EXPECT_THROW((void)time_operation(on_, {.operation = "divide"}), invalid_argument);
-  EXPECT_THROW((void)time_operation(on_, {.operation = "rescale", .level = 0}), invalid_argument);
-  EXPECT_THROW((void)time_operation(on_, {.operation = "add", .level = 9}), invalid_argument);
-  EXPECT_THROW((void)time_operation(on_, {.operation = "add", .samples = 0}), invalid_argument);
-  EXPECT_THROW((void)time_operation(on_, {.operation = "add", .operand_sets = 0}), invalid_argument);
-  engine without(params::preset("test-n10-d3"), {.threads = 1});
-  EXPECT_THROW((void)time_operation(without, {.operation = "rotate", .level = 1}), missing_key);
+  EXPECT_THROW((void)time_operation(on_, request("divide", 1, 1)), invalid_argument);
+  EXPECT_THROW((void)time_operation(on_, request("rescale", 0, 1)), invalid_argument);
+  EXPECT_THROW((void)time_operation(on_, request("add", 9, 1)), invalid_argument);
+  EXPECT_THROW((void)time_operation(on_, request("add", 1, 0)), invalid_argument);
+  EXPECT_THROW((void)time_operation(on_, request("add", 1, 1, 1, 0)), invalid_argument);
+  engine without(params::preset("test-n10-d3"));
+  EXPECT_THROW((void)time_operation(without, request("rotate", 1, 1)), missing_key);
 }
 
 }  // namespace
