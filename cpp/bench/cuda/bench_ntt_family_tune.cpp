@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "backend/cuda/cuda_api.hpp"
+#include "backend/cuda/ntt_groups.hpp"
 #include "backend/cuda/ntt_launch.hpp"
 #include "bench_ntt_family.hpp"
 
@@ -53,15 +54,18 @@ class tuner {
     params.moduli = tables_.moduli.template as<ring::modulus<WordT>>();
     params.roots = tables_.roots.template as<WordT>();
     params.log_n = tuned_log_n;
-    for (unsigned done = 0; done < batch;) {
+    const std::vector<window> windows(batch, window{0, tables_.primes});
+    const std::uint32_t most = primes_per_piece(choice, 8 * sizeof(WordT), tuned_log_n, batch);
+    cuda::for_each_prime_group(windows, choice.polys, most, [&](window primes, auto members) {
       cuda::ntt_group<WordT> group;
-      for (; done < batch && group.polys < choice.polys; ++done) {
-        WordT* const at = data_ + ((first + done) * tables_.primes << tuned_log_n);
+      group.prime = primes.first;
+      for (const std::uint32_t member : members) {
+        WordT* const at = data_ + (((first + member) * tables_.primes + primes.first) << tuned_log_n);
         group.src[group.polys] = at;
         group.dst[group.polys++] = at;
       }
-      params.groups.add(group, tables_.primes);
-    }
+      params.groups.add(group, primes.count);
+    });
     const cuda::launcher launch(device_, inverse ? "intt" : "ntt");
     inverse ? launch_intt(launch, choice, params) : launch_ntt(launch, choice, params);
   }
@@ -105,18 +109,19 @@ class tuner {
   ntt_bench_tables<WordT> tables_;
 };
 
-std::vector<cuda::ntt_choice> candidates(unsigned word_bits, unsigned batch) {
+std::vector<cuda::ntt_choice> candidates(unsigned word_bits, unsigned limbs, unsigned batch) {
+  const unsigned log_words = cuda::ntt_log_words(word_bits);
+  const unsigned mebibytes = (limbs * batch * word_bits / 8) >> (20 - tuned_log_n);
   std::vector<cuda::ntt_choice> all;
-  for (const unsigned log_words : {3U, 4U}) {
-    for (const unsigned log_columns : {2U, 3U, 4U, 5U}) {
-      for (const unsigned row_threads : {32U, 64U, 128U, 256U}) {
-        for (const unsigned polys : {1U, 2U, 4U}) {
-          const bool wide = word_bits == 64 && log_columns == 5, thin = word_bits == 32 && log_columns == 2;
-          if (polys > batch || wide || thin) continue;
-          const cuda::ntt_choice wanted{
-              static_cast<std::uint8_t>(log_words), static_cast<std::uint8_t>(log_columns),
-              static_cast<std::uint16_t>(row_threads), static_cast<std::uint8_t>(polys)};
-          const cuda::ntt_choice choice = cuda::fitted(wanted, tuned_log_n);
+  for (const unsigned log_columns : {log_words - 1, log_words}) {
+    for (const unsigned row_threads : {64U, 128U, 256U}) {
+      for (const unsigned polys : {1U, 2U, 4U}) {
+        for (const unsigned piece : {0U, 12U, 18U, 24U, 32U}) {
+          if (polys > batch || piece >= mebibytes) continue;
+          const cuda::ntt_choice wanted{static_cast<std::uint8_t>(log_columns),
+                                        static_cast<std::uint16_t>(row_threads),
+                                        static_cast<std::uint8_t>(polys), static_cast<std::uint16_t>(piece)};
+          const cuda::ntt_choice choice = cuda::fitted(wanted, log_words, tuned_log_n);
           if (choice.polys == polys && choice.log_columns == log_columns) all.push_back(choice);
         }
       }
@@ -127,8 +132,8 @@ std::vector<cuda::ntt_choice> candidates(unsigned word_bits, unsigned batch) {
 
 void print(const timed_choice& of) {
   const cuda::ntt_choice& c = of.choice;
-  std::cout << "  words " << (1U << c.log_words) << " columns " << std::setw(2) << (1U << c.log_columns)
-            << " row threads " << std::setw(3) << c.row_threads << " polys " << unsigned{c.polys}
+  std::cout << "  columns " << std::setw(2) << (1U << c.log_columns) << " row threads " << std::setw(3)
+            << c.row_threads << " polys " << unsigned{c.polys} << " piece " << std::setw(2) << c.piece_mib
             << std::fixed << std::setprecision(2) << ": forward " << std::setw(6) << of.forward * 1e6
             << " rotating " << std::setw(6) << of.rotating * 1e6 << " inverse " << std::setw(6)
             << of.inverse * 1e6 << "\n";
@@ -137,9 +142,9 @@ void print(const timed_choice& of) {
 void write(const timed_choice& of, unsigned word_bits, unsigned limbs, unsigned batch, std::ostream& out) {
   const cuda::ntt_choice& c = of.choice;
   out << R"({"kind":"tune","word_bits":)" << word_bits << ",\"log_n\":" << tuned_log_n
-      << ",\"limbs\":" << limbs << ",\"batch\":" << batch << ",\"log_words\":" << unsigned{c.log_words}
-      << ",\"log_columns\":" << unsigned{c.log_columns} << ",\"row_threads\":" << c.row_threads
-      << ",\"polys\":" << unsigned{c.polys} << ",\"forward_microseconds\":" << of.forward * 1e6
+      << ",\"limbs\":" << limbs << ",\"batch\":" << batch << ",\"log_columns\":" << unsigned{c.log_columns}
+      << ",\"row_threads\":" << c.row_threads << ",\"polys\":" << unsigned{c.polys}
+      << ",\"piece_mib\":" << c.piece_mib << ",\"forward_microseconds\":" << of.forward * 1e6
       << ",\"forward_rotating_microseconds\":" << of.rotating * 1e6
       << ",\"inverse_microseconds\":" << of.inverse * 1e6 << "}\n";
 }
@@ -151,7 +156,7 @@ bool tune(cuda::device_context& device, void* pool, unsigned limbs, std::ostream
   bool correct = true;
   for (const unsigned batch : {1U, 2U, 4U, 8U}) {
     std::vector<timed_choice> timed;
-    for (const cuda::ntt_choice& choice : candidates(word_bits, batch)) {
+    for (const cuda::ntt_choice& choice : candidates(word_bits, limbs, batch)) {
       if (!on.correct(choice, batch)) {
         correct = false;
         std::cout << "  WRONG INTEGERS:\n";

@@ -105,7 +105,7 @@ template <bool inverse, typename WordT, typename RunT>
 void for_each_limb(const plain_ntt_params<WordT>& params, const RunT& run) {
   for (std::uint32_t limb = 0; limb < params.groups.limbs; ++limb) {
     for (std::uint32_t poly = 0; poly < params.groups.items[params.groups.find(limb)].polys; ++poly)
-      run(find_limb<inverse>(params, limb, poly));
+      run(find_limb<inverse>(params, params.groups.find(limb), limb, poly));
   }
 }
 
@@ -140,7 +140,7 @@ void run_columns(plain_ntt_params<WordT>& params, const ntt_choice& choice) {
 
 /// Steps of one block of the rows kernel.
 template <bool inverse, bool last, unsigned e, unsigned k, typename WordT>
-void run_row_block(block<WordT, e, k>& on, WordT q) {
+void run_row_block(block<WordT, e, k>& on, const twiddle_table<WordT>& at) {
   const unsigned rounds = on.threads[0].rounds();
   if (inverse) {
     on.step([](const auto& each, auto&) { each.load_chunks(); });
@@ -161,7 +161,7 @@ void run_row_block(block<WordT, e, k>& on, WordT q) {
   }
   on.step([](const auto& each, auto& x) { each.put_neighbours(x); });
   on.step([&](const auto& each, auto&) {
-    each.store_chunks([&](std::uint32_t, const chunk<WordT>& got) { return reduce_chunk(got, q); });
+    each.store_chunks([&](std::uint32_t, const chunk<WordT>& got) { return reduce_chunk(got, at); });
   });
 }
 
@@ -179,14 +179,14 @@ void run_rows(plain_ntt_params<WordT>& params, const ntt_choice& choice) {
       for (unsigned t = 0; t < team * rows; ++t)
         on.threads.push_back(row_thread<e, k>(params, place, first, t, shared[0].word));
       on.x.resize(on.threads.size());
-      run_row_block<inverse, k == 0>(on, place.at.q);
+      run_row_block<inverse, k == 0>(on, place.at);
     }
   });
 }
 
 template <unsigned e, bool inverse, typename WordT>
 void transform(plain_ntt_params<WordT>& params, ntt_choice choice) {
-  choice = fitted(choice, params.log_n);
+  choice = fitted(choice, e, params.log_n);
   if (params.log_n <= one_kernel_log_n) {
     run_rows<e, 0, inverse>(params, choice);
   } else if (inverse) {
@@ -217,22 +217,22 @@ void expect_cpu_integers(unsigned log_n, const ntt_choice& choice, unsigned prim
 
 TEST(CudaNtt, SixteenWordsPerThreadEqualTheScalarKernels) {
   for (unsigned log_n = 4; log_n <= 14; ++log_n) {
-    expect_cpu_integers<std::uint32_t, 4>(log_n, {4, 4, 128, 2});
-    expect_cpu_integers<std::uint64_t, 4>(log_n, {4, 3, 64, 1});
+    expect_cpu_integers<std::uint32_t, 4>(log_n, {4, 128, 2, 0});
+    expect_cpu_integers<std::uint64_t, 4>(log_n, {3, 64, 1, 0});
   }
 }
 
 TEST(CudaNtt, EightWordsPerThreadEqualTheScalarKernels) {
   for (unsigned log_n = 4; log_n <= 14; ++log_n) {
-    expect_cpu_integers<std::uint32_t, 3>(log_n, {3, 5, 128, 2});
-    expect_cpu_integers<std::uint64_t, 3>(log_n, {3, 3, 128, 1});
+    expect_cpu_integers<std::uint32_t, 3>(log_n, {5, 128, 2, 0});
+    expect_cpu_integers<std::uint64_t, 3>(log_n, {3, 128, 1, 0});
   }
 }
 
 TEST(CudaNtt, LargestRings) {
-  expect_cpu_integers<std::uint32_t, 4>(16, {4, 4, 128, 1}, 1, 1);
-  expect_cpu_integers<std::uint64_t, 3>(16, {3, 3, 128, 1}, 1, 1);
-  expect_cpu_integers<std::uint64_t, 4>(17, {4, 4, 128, 1}, 1, 1);
+  expect_cpu_integers<std::uint32_t, 4>(16, {4, 128, 1, 0}, 1, 1);
+  expect_cpu_integers<std::uint64_t, 3>(16, {3, 128, 1, 0}, 1, 1);
+  expect_cpu_integers<std::uint64_t, 4>(17, {4, 128, 1, 0}, 1, 1);
 }
 
 TEST(CudaNtt, InPlace) {
@@ -240,7 +240,7 @@ TEST(CudaNtt, InPlace) {
   auto params = on.params();
   const auto want = on.expected(on.data[0], false);
   params.groups.items[0].dst[0] = on.data[0].data();
-  transform<4, false>(params, {4, 4, 128, 1});
+  transform<4, false>(params, {4, 128, 1, 0});
   EXPECT_EQ(on.data[0], want);
 }
 
@@ -249,7 +249,7 @@ TEST(CudaNtt, CombinationIsFullyReduced) {
   const std::uint64_t a = q.value - 1, b = q.value - 2;
   const combine_factors<std::uint64_t> factors{a, ring::shoup_quotient(a, q), b, ring::shoup_quotient(b, q)};
   const chunk<std::uint64_t> left{{q.value - 1, 0}}, lazy{{4 * q.value - 1, 3}};
-  const auto got = combine_chunk(left, lazy, factors, q.value);
+  const auto got = combine_chunk(left, lazy, factors, {nullptr, nullptr, q.value, 2 * q.value});
   for (unsigned i = 0; i < 2; ++i) {
     EXPECT_EQ(got.word[i], ring::add_mod(ring::mul_mod(left.word[i], a, q),
                                          ring::mul_mod(lazy.word[i] % q.value, b, q), q));
@@ -259,12 +259,13 @@ TEST(CudaNtt, CombinationIsFullyReduced) {
 TEST(CudaNtt, ShapesFitOneBlock) {
   for (const ntt_tuning_row& row : ntt_tuning) {
     for (unsigned log_n = 4; log_n <= 17; ++log_n) {
-      const ntt_choice choice = fitted(row.choice, log_n);
+      const unsigned log_words = ntt_log_words(row.word_bits);
+      const ntt_choice choice = fitted(row.choice, log_words, log_n);
       EXPECT_LE(choice.polys * choice.row_threads, most_ntt_threads);
       EXPECT_GE(choice.polys, 1);
       EXPECT_LE(choice.polys, max_ntt_polys);
       if (log_n > one_kernel_log_n) {
-        EXPECT_LE(1U << (log_n - row_stages - choice.log_words + choice.log_columns), most_ntt_threads);
+        EXPECT_LE(1U << (log_n - row_stages - log_words + choice.log_columns), most_ntt_threads);
       }
     }
   }
@@ -279,7 +280,8 @@ TEST(CudaNtt, GroupsVisitEveryLimbOnce) {
       windows.push_back(
           {static_cast<std::uint32_t>(random() % 20), static_cast<std::uint32_t>(random() % 9)});
     std::vector<std::array<int, 32>> seen(windows.size());
-    for_each_prime_group(windows, most, [&](window primes, std::span<const std::uint32_t> members) {
+    for_each_prime_group(windows, most, 5, [&](window primes, std::span<const std::uint32_t> members) {
+      ASSERT_LE(primes.count, 5U);
       ASSERT_LE(members.size(), most);
       ASSERT_FALSE(members.empty());
       for (const std::uint32_t m : members) {

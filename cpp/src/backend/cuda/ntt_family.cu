@@ -38,7 +38,8 @@ __device__ inline twiddle_table<WordT> table_of(const ntt_family_batch<WordT>& o
   const std::uint32_t prime = poly % of.primes;
   const std::size_t n = std::size_t{1} << of.log_n;
   const WordT* const roots = of.roots + 4 * n * prime;
-  return {roots, roots + n, of.moduli[prime].value};
+  const WordT q = of.moduli[prime].value;
+  return {roots, roots + n, q, hidden_twice(q)};
 }
 
 /// `c` stages through device memory; a thread has 2^c words.

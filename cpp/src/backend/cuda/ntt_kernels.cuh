@@ -20,39 +20,57 @@ struct ntt_place {
   twiddle_table<WordT> at;
 };
 
-/// Finds limb `limb` of the launch, polynomial `poly` of its group.
-template <bool inverse, typename WordT, typename GroupT>
-HALOCLINE_HOST_DEVICE inline ntt_place<WordT> find_limb(const ntt_params<WordT, GroupT>& of,
+/// Whether group `group` of the launch has a polynomial `poly`.
+template <typename WordT, typename GroupT>
+HALOCLINE_HOST_DEVICE inline bool has_poly(const ntt_params<WordT, GroupT>& of, std::uint32_t group,
+                                           std::uint32_t poly) {
+  return poly < of.groups.items[group].polys;
+}
+
+/// Finds limb `limb` of the launch, which belongs to group `in`, polynomial `poly`. `n_bits` is log2 N where
+/// it is known when compiling, else 0: it makes the places of words constants of the instructions.
+template <bool inverse, unsigned n_bits = 0, typename WordT, typename GroupT>
+HALOCLINE_HOST_DEVICE inline ntt_place<WordT> find_limb(const ntt_params<WordT, GroupT>& of, std::uint32_t in,
                                                         std::uint32_t limb, std::uint32_t poly) {
   ntt_place<WordT> found;
-  found.group = of.groups.find(limb);
+  found.group = in;
   found.limb = limb - of.groups.begin[found.group];
   const GroupT& group = of.groups.items[found.group];
-  const std::size_t n = std::size_t{1} << of.log_n;
+  const std::size_t n = std::size_t{1} << (n_bits != 0 ? n_bits : of.log_n);
   const std::uint32_t prime = group.prime + found.limb;
   found.src = group.src[poly] + found.limb * n;
   found.dst = group.dst[poly] + found.limb * n;
   found.at.roots = of.roots + (4 * std::size_t{prime} + (inverse ? 2 : 0)) * n;
   found.at.quotients = found.at.roots + n;
   found.at.q = of.moduli[prime].value;
+  found.at.twice = hidden_twice(found.at.q);
   return found;
 }
 
-/// Thread `thread` of block `block` of a limb in the columns kernel.
-template <unsigned e, unsigned k, typename WordT, typename GroupT>
+/// Thread `thread` of block `block` of a limb in the columns kernel. With `k`, N = 2^(2 k). `c` is the number
+/// of neighbouring columns as a power of two if it is known when compiling, else 0.
+template <unsigned e, unsigned k, unsigned c = 0, typename WordT, typename GroupT>
 HALOCLINE_HOST_DEVICE inline ntt_thread<WordT, e, k> column_thread(const ntt_params<WordT, GroupT>& of,
                                                                    const ntt_place<WordT>& limb,
                                                                    std::uint32_t block, std::uint32_t thread,
                                                                    WordT* shared) {
   const unsigned bits = k != 0 ? k : of.bits;
-  const std::uint32_t inside = thread & ((1U << of.log_columns) - 1);
-  const std::uint32_t column = (block << of.log_columns) | inside;
-  return {limb.at, limb.src + column, limb.dst + column, shared + inside, 1, thread >> of.log_columns,
-          bits,    of.log_n - bits,   of.log_columns};
+  const unsigned log_columns = c != 0 ? c : of.log_columns;
+  const std::uint32_t inside = thread & ((1U << log_columns) - 1);
+  const std::uint32_t column = (block << log_columns) | inside;
+  return {limb.at,
+          limb.src + column,
+          limb.dst + column,
+          shared + inside,
+          1,
+          thread >> log_columns,
+          bits,
+          k != 0 ? k : of.log_n - bits,
+          log_columns};
 }
 
 /// Thread `thread` of a block of the rows kernel whose first row is `first`.
-template <unsigned e, unsigned k, typename WordT, typename GroupT>
+template <unsigned e, unsigned k, unsigned n_bits = 0, typename WordT, typename GroupT>
 HALOCLINE_HOST_DEVICE inline ntt_thread<WordT, e, k> row_thread(const ntt_params<WordT, GroupT>& of,
                                                                 const ntt_place<WordT>& limb,
                                                                 std::uint32_t first, std::uint32_t thread,
@@ -64,7 +82,7 @@ HALOCLINE_HOST_DEVICE inline ntt_thread<WordT, e, k> row_thread(const ntt_params
           limb.src + start,
           limb.dst + start,
           shared + inside * exchange_words(bits, e),
-          (1U << (of.log_n - bits)) + row,
+          (1U << ((n_bits != 0 ? n_bits : of.log_n) - bits)) + row,
           thread & ((1U << (bits - e)) - 1),
           bits,
           0,
@@ -73,21 +91,22 @@ HALOCLINE_HOST_DEVICE inline ntt_thread<WordT, e, k> row_thread(const ntt_params
 
 /// Full reduction of the results of a forward transform.
 template <typename WordT>
-HALOCLINE_HOST_DEVICE inline chunk<WordT> reduce_chunk(chunk<WordT> x, WordT q) {
+HALOCLINE_HOST_DEVICE inline chunk<WordT> reduce_chunk(chunk<WordT> x, const twiddle_table<WordT>& at) {
   HALOCLINE_UNROLL
   for (unsigned i = 0; i < chunk<WordT>::words; ++i)
-    x.word[i] = reduce_once<WordT>(reduce_once<WordT>(x.word[i], 2 * q), q);
+    x.word[i] = reduce_once<WordT>(reduce_once<WordT>(x.word[i], at.twice), at.q);
   return x;
 }
 
 /// factors.a * a + factors.b * x, fully reduced.
 template <typename WordT>
 HALOCLINE_HOST_DEVICE inline chunk<WordT> combine_chunk(const chunk<WordT>& a, chunk<WordT> x,
-                                                        const combine_factors<WordT>& f, WordT q) {
+                                                        const combine_factors<WordT>& f,
+                                                        const twiddle_table<WordT>& at) {
   HALOCLINE_UNROLL
   for (unsigned i = 0; i < chunk<WordT>::words; ++i)
-    x.word[i] = mul_lazy(a.word[i], f.a, f.a_quotient, q) + mul_lazy(x.word[i], f.b, f.b_quotient, q);
-  return reduce_chunk(x, q);
+    x.word[i] = mul_lazy(a.word[i], f.a, f.a_quotient, at.q) + mul_lazy(x.word[i], f.b, f.b_quotient, at.q);
+  return reduce_chunk(x, at);
 }
 
 }  // namespace halocline::backend::cuda

@@ -21,18 +21,28 @@ __device__ inline void team_barrier() {
   }
 }
 
-template <typename WordT, unsigned e, unsigned k, typename ParamsT>
-__global__ void __launch_bounds__(most_ntt_threads) ntt_columns(const __grid_constant__ ParamsT params) {
+/// What is known about a kernel when it is compiled: words per thread 2^e, stages k of the sub-transforms,
+/// log2 N and log2 of the columns of a block; 0: any.
+template <unsigned words, unsigned stages, unsigned log_n, unsigned log_columns>
+struct shape {
+  static constexpr unsigned e = words, k = stages, n = log_n, c = log_columns;
+  /// Threads of a columns kernel.
+  static constexpr unsigned threads = c != 0 ? 1U << (k - e + c) : most_ntt_threads;
+};
+
+template <typename WordT, typename S, typename ParamsT>
+__global__ void __launch_bounds__(S::threads) ntt_columns(const __grid_constant__ ParamsT params) {
   begin_kernel();
-  const std::uint32_t poly = blockIdx.z;
-  if (poly >= params.groups.items[params.groups.find(blockIdx.y)].polys) return;
-  auto place = find_limb<false>(params, blockIdx.y, poly);
+  const std::uint32_t limb = params.first_limb + blockIdx.y, poly = blockIdx.z;
+  const std::uint32_t group = params.groups.find(limb);
+  if (!has_poly(params, group, poly)) return;
+  auto place = find_limb<false, S::n>(params, group, limb, poly);
   if constexpr (!std::is_same_v<ParamsT, plain_ntt_params<WordT>>)
     place.dst = const_cast<WordT*>(place.src);  // the combination needs both its inputs
-  const auto on =
-      column_thread<e, k>(params, place, blockIdx.x, threadIdx.x, reinterpret_cast<WordT*>(exchange_area));
-  WordT x[1U << e];
-#pragma unroll(k == 0 ? 1 : 4)
+  const auto on = column_thread<S::e, S::k, S::c>(params, place, blockIdx.x, threadIdx.x,
+                                                  reinterpret_cast<WordT*>(exchange_area));
+  WordT x[1U << S::e];
+#pragma unroll(S::k == 0 ? 1 : 4)
   for (unsigned s = 0; s < on.rounds(); ++s) {
     if (s != 0) __syncthreads();
     on.forward_step(s, x);
@@ -40,19 +50,20 @@ __global__ void __launch_bounds__(most_ntt_threads) ntt_columns(const __grid_con
   on.store(on.rounds() - 1, x);
 }
 
-template <typename WordT, unsigned e, unsigned k>
-__global__ void __launch_bounds__(most_ntt_threads)
+template <typename WordT, typename S>
+__global__ void __launch_bounds__(S::threads)
     intt_columns(const __grid_constant__ plain_ntt_params<WordT> params) {
   begin_kernel();
-  const std::uint32_t poly = blockIdx.z;
-  if (poly >= params.groups.items[params.groups.find(blockIdx.y)].polys) return;
-  auto place = find_limb<true>(params, blockIdx.y, poly);
+  const std::uint32_t limb = params.first_limb + blockIdx.y, poly = blockIdx.z;
+  const std::uint32_t group = params.groups.find(limb);
+  if (!has_poly(params, group, poly)) return;
+  auto place = find_limb<true, S::n>(params, group, limb, poly);
   place.src = place.dst;  // what the rows kernel left
-  const auto on =
-      column_thread<e, k>(params, place, blockIdx.x, threadIdx.x, reinterpret_cast<WordT*>(exchange_area));
-  WordT x[1U << e];
+  const auto on = column_thread<S::e, S::k, S::c>(params, place, blockIdx.x, threadIdx.x,
+                                                  reinterpret_cast<WordT*>(exchange_area));
+  WordT x[1U << S::e];
   on.load(on.rounds() - 1, x);
-#pragma unroll(k == 0 ? 1 : 4)
+#pragma unroll(S::k == 0 ? 1 : 4)
   for (unsigned s = 0; s < on.rounds(); ++s) {
     if (s != 0) __syncthreads();
     on.template inverse_step<true>(s, x);
@@ -61,65 +72,66 @@ __global__ void __launch_bounds__(most_ntt_threads)
 }
 
 /// The thread's place in a rows kernel: blockDim.x threads per polynomial.
-template <unsigned e, unsigned k, typename WordT, typename GroupT>
-__device__ inline ntt_thread<WordT, e, k> this_row(const ntt_params<WordT, GroupT>& params,
-                                                   const ntt_place<WordT>& place) {
-  const unsigned bits = k != 0 ? k : params.bits;
-  const std::uint32_t rows = blockDim.x >> (bits - e);
+template <typename S, typename WordT, typename GroupT>
+__device__ inline ntt_thread<WordT, S::e, S::k> this_row(const ntt_params<WordT, GroupT>& params,
+                                                         const ntt_place<WordT>& place) {
+  const unsigned bits = S::k != 0 ? S::k : params.bits;
+  const std::uint32_t rows = blockDim.x >> (bits - S::e);
   WordT* const shared =
-      reinterpret_cast<WordT*>(exchange_area) + threadIdx.y * rows * exchange_words(bits, e);
-  return row_thread<e, k>(params, place, blockIdx.x * rows, threadIdx.x, shared);
+      reinterpret_cast<WordT*>(exchange_area) + threadIdx.y * rows * exchange_words(bits, S::e);
+  return row_thread<S::e, S::k, S::n>(params, place, blockIdx.x * rows, threadIdx.x, shared);
 }
 
-template <typename WordT, unsigned e, unsigned k, typename ParamsT>
+template <typename WordT, typename S, typename ParamsT>
 __global__ void __launch_bounds__(most_ntt_threads) ntt_rows(const __grid_constant__ ParamsT params) {
   begin_kernel();
   constexpr bool plain = std::is_same_v<ParamsT, plain_ntt_params<WordT>>;
-  const std::uint32_t poly = threadIdx.y;
-  if (poly >= params.groups.items[params.groups.find(blockIdx.y)].polys) return;
-  auto place = find_limb<false>(params, blockIdx.y, poly);
+  const std::uint32_t limb = params.first_limb + blockIdx.y, poly = threadIdx.y;
+  const std::uint32_t in = params.groups.find(limb);
+  if (!has_poly(params, in, poly)) return;
+  auto place = find_limb<false, S::n>(params, in, limb, poly);
   // What the columns kernel left; a ring that needs none is transformed from its source.
-  if constexpr (plain && k != 0) place.src = place.dst;
-  const auto on = this_row<e, k>(params, place);
-  WordT x[1U << e];
-#pragma unroll(k == 0 ? 1 : 4)
+  if constexpr (plain && S::k != 0) place.src = place.dst;
+  const auto on = this_row<S>(params, place);
+  WordT x[1U << S::e];
+#pragma unroll(S::k == 0 ? 1 : 4)
   for (unsigned s = 0; s < on.rounds(); ++s) {
-    if (s != 0) team_barrier<e, k>();
+    if (s != 0) team_barrier<S::e, S::k>();
     on.forward_step(s, x);
   }
-  if (on.rounds() > 1) team_barrier<e, k>();
+  if (on.rounds() > 1) team_barrier<S::e, S::k>();
   on.put_neighbours(x);
-  team_barrier<e, k>();
-  const WordT q = place.at.q;
+  team_barrier<S::e, S::k>();
   if constexpr (plain) {
-    on.store_chunks([&](std::uint32_t, const chunk<WordT>& got) { return reduce_chunk(got, q); });
+    on.store_chunks([&](std::uint32_t, const chunk<WordT>& got) { return reduce_chunk(got, place.at); });
   } else {
     const auto& group = params.groups.items[place.group];
     const combine_factors<WordT> factors = params.factors[group.factors[poly] + place.limb];
     const auto* const a = reinterpret_cast<const chunk<WordT>*>(group.a[poly] + (on.dst - group.dst[poly]));
     on.store_chunks([&](std::uint32_t c, const chunk<WordT>& got) {
-      return combine_chunk(read_chunk(a + c), got, factors, q);
+      return combine_chunk(read_chunk(a + c), got, factors, place.at);
     });
   }
 }
 
-template <typename WordT, unsigned e, unsigned k>
+template <typename WordT, typename S>
 __global__ void __launch_bounds__(most_ntt_threads)
     intt_rows(const __grid_constant__ plain_ntt_params<WordT> params) {
   begin_kernel();
-  const std::uint32_t poly = threadIdx.y;
-  if (poly >= params.groups.items[params.groups.find(blockIdx.y)].polys) return;
-  const auto place = find_limb<true>(params, blockIdx.y, poly);
-  const auto on = this_row<e, k>(params, place);
-  WordT x[1U << e];
+  const std::uint32_t limb = params.first_limb + blockIdx.y, poly = threadIdx.y;
+  const std::uint32_t group = params.groups.find(limb);
+  if (!has_poly(params, group, poly)) return;
+  const auto place = find_limb<true, S::n>(params, group, limb, poly);
+  const auto on = this_row<S>(params, place);
+  WordT x[1U << S::e];
   on.load_chunks();
-  team_barrier<e, k>();
+  team_barrier<S::e, S::k>();
   on.get_neighbours(x);
-  team_barrier<e, k>();
-#pragma unroll(k == 0 ? 1 : 4)
+  team_barrier<S::e, S::k>();
+#pragma unroll(S::k == 0 ? 1 : 4)
   for (unsigned s = 0; s < on.rounds(); ++s) {
-    if (s != 0) team_barrier<e, k>();
-    on.template inverse_step<k == 0>(s, x);
+    if (s != 0) team_barrier<S::e, S::k>();
+    on.template inverse_step<S::k == 0>(s, x);
   }
   on.store(0, x);
 }
@@ -131,89 +143,123 @@ unsigned most_polys(const ParamsT& params) {
   return most;
 }
 
-/// Raises the kernel's limit where a block needs more than every kernel may have.
-template <typename ParamsT>
-void run(const launcher& launch, const char* name, void (*kernel)(ParamsT), dim3 grid, dim3 block,
-         std::size_t shared, const ParamsT& params) {
-  if (shared > 48 * 1024) {
-    check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                               cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
-          name);
+/// Launches both phases of one batch.
+template <typename WordT, typename ParamsT>
+class phases {
+ public:
+  phases(const launcher& launch, const ntt_choice& choice, ParamsT& params)
+      : launch_(launch), choice_(choice), params_(params), polys_(most_polys(params)) {}
+
+  /// Calls `both()` for pieces of the batch that the cache holds, so that the second phase finds there what
+  /// the first one wrote.
+  template <typename BothT>
+  void for_each_piece(const BothT& both) {
+    const std::size_t limb = (std::size_t{polys_} * sizeof(WordT)) << params_.log_n;
+    const std::size_t most = std::max<std::size_t>(1, (std::size_t{choice_.piece_mib} << 20) / limb);
+    const std::size_t limbs = params_.groups.limbs;
+    const std::size_t pieces = choice_.piece_mib == 0 ? 1 : (limbs + most - 1) / most;
+    for (std::size_t p = 0; p < pieces; ++p) {
+      params_.first_limb = static_cast<std::uint32_t>(limbs * p / pieces);
+      limbs_ = static_cast<unsigned>(limbs * (p + 1) / pieces) - params_.first_limb;
+      both();
+    }
   }
-  launch(name, kernel, grid, block, shared, params);
+  void columns(const char* name, void (*kernel)(ParamsT)) {
+    params_.bits = params_.log_n - row_stages;
+    params_.log_columns = choice_.log_columns;
+    const unsigned threads = 1U << (params_.bits - e + choice_.log_columns);
+    const dim3 grid(1U << (row_stages - choice_.log_columns), limbs_, polys_);
+    const std::size_t words = ((std::size_t{1} << params_.bits) + (std::size_t{1} << (params_.bits - e)))
+                              << choice_.log_columns;
+    run(name, kernel, grid, dim3(threads), words * sizeof(WordT));
+  }
+  void rows(const char* name, void (*kernel)(ParamsT)) {
+    const bool alone = params_.log_n <= one_kernel_log_n;
+    params_.bits = alone ? params_.log_n : row_stages;
+    const unsigned team = 1U << (params_.bits - e);
+    const unsigned rows = alone ? 1U : std::max(1U, choice_.row_threads / team);
+    const dim3 grid((1U << (params_.log_n - params_.bits)) / rows, limbs_);
+    const std::size_t words = std::size_t{polys_} * rows * exchange_words(params_.bits, e);
+    run(name, kernel, grid, dim3(team * rows, polys_), words * sizeof(WordT));
+  }
+
+ private:
+  static constexpr unsigned e = ntt_log_words(8 * sizeof(WordT));
+
+  /// Raises the kernel's limit where a block needs more than every kernel may have.
+  void run(const char* name, void (*kernel)(ParamsT), dim3 grid, dim3 block, std::size_t shared) {
+    if (shared > 48 * 1024) {
+      check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                                 cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
+            name);
+    }
+    launch_(name, kernel, grid, block, shared, params_);
+  }
+
+  const launcher& launch_;
+  const ntt_choice& choice_;
+  ParamsT& params_;
+  unsigned polys_;
+  unsigned limbs_ = 0;
+};
+
+/// Calls `use(shape of the columns kernel, shape of the rows kernel)` for a choice.
+template <typename WordT, typename UseT>
+void with_shapes(const ntt_choice& choice, unsigned log_n, const UseT& use) {
+  constexpr unsigned e = ntt_log_words(8 * sizeof(WordT)), k = row_stages;
+  constexpr unsigned c = e;  // blocks whose columns are sectors of 64 bytes get kernels of their own
+  if (log_n <= one_kernel_log_n) {
+    use(shape<e, 0, 0, 0>{}, shape<e, 0, 0, 0>{});
+  } else if (log_n != 2 * row_stages) {
+    use(shape<e, 0, 0, 0>{}, shape<e, k, 0, 0>{});
+  } else if (choice.log_columns == c) {
+    use(shape<e, k, 2 * k, c>{}, shape<e, k, 2 * k, 0>{});
+  } else {
+    use(shape<e, k, 2 * k, c - 1>{}, shape<e, k, 2 * k, 0>{});
+  }
 }
 
-/// Grid and block of the columns kernels.
-template <typename WordT, unsigned e, typename ParamsT>
-void run_columns(const launcher& launch, const char* name, void (*kernel)(ParamsT), const ntt_choice& choice,
-                 ParamsT& params) {
-  params.bits = params.log_n - row_stages;
-  params.log_columns = choice.log_columns;
-  const unsigned threads = 1U << (params.bits - e + choice.log_columns);
-  const dim3 grid(1U << (row_stages - choice.log_columns), params.groups.limbs, most_polys(params));
-  const std::size_t words = ((std::size_t{1} << params.bits) + (std::size_t{1} << (params.bits - e)))
-                            << choice.log_columns;
-  run(launch, name, kernel, grid, dim3(threads), words * sizeof(WordT), params);
-}
-
-/// Grid and block of the rows kernels.
-template <typename WordT, unsigned e, typename ParamsT>
-void run_rows(const launcher& launch, const char* name, void (*kernel)(ParamsT), const ntt_choice& choice,
-              ParamsT& params) {
-  const bool alone = params.log_n <= one_kernel_log_n;
-  params.bits = alone ? params.log_n : row_stages;
-  const unsigned team = 1U << (params.bits - e);
-  const unsigned rows = alone ? 1U : std::max(1U, choice.row_threads / team);
-  const unsigned polys = most_polys(params);
-  const dim3 grid((1U << (params.log_n - params.bits)) / rows, params.groups.limbs);
-  const std::size_t words = std::size_t{polys} * rows * exchange_words(params.bits, e);
-  run(launch, name, kernel, grid, dim3(team * rows, polys), words * sizeof(WordT), params);
-}
-
-template <typename WordT, unsigned e, typename ParamsT>
+template <typename WordT, typename ParamsT>
 void forward(const launcher& launch, const ntt_choice& choice, ParamsT& params) {
-  if (params.log_n <= one_kernel_log_n) {
-    run_rows<WordT, e>(launch, "ntt", ntt_rows<WordT, e, 0, ParamsT>, choice, params);
-    return;
-  }
-  const bool fixed = params.log_n == 2 * row_stages;
-  run_columns<WordT, e>(
-      launch, "ntt_columns",
-      fixed ? ntt_columns<WordT, e, row_stages, ParamsT> : ntt_columns<WordT, e, 0, ParamsT>, choice, params);
-  run_rows<WordT, e>(launch, "ntt_rows", ntt_rows<WordT, e, row_stages, ParamsT>, choice, params);
+  phases<WordT, ParamsT> run(launch, choice, params);
+  with_shapes<WordT>(choice, params.log_n, [&](auto columns, auto rows) {
+    using c = decltype(columns);
+    using r = decltype(rows);
+    run.for_each_piece([&] {
+      if (r::k != 0) run.columns("ntt_columns", ntt_columns<WordT, c, ParamsT>);
+      run.rows(r::k != 0 ? "ntt_rows" : "ntt", ntt_rows<WordT, r, ParamsT>);
+    });
+  });
 }
 
-template <typename WordT, unsigned e>
+template <typename WordT>
 void inverse(const launcher& launch, const ntt_choice& choice, plain_ntt_params<WordT>& params) {
-  if (params.log_n <= one_kernel_log_n) {
-    run_rows<WordT, e>(launch, "intt", intt_rows<WordT, e, 0>, choice, params);
-    return;
-  }
-  const bool fixed = params.log_n == 2 * row_stages;
-  run_rows<WordT, e>(launch, "intt_rows", intt_rows<WordT, e, row_stages>, choice, params);
-  run_columns<WordT, e>(launch, "intt_columns",
-                        fixed ? intt_columns<WordT, e, row_stages> : intt_columns<WordT, e, 0>, choice,
-                        params);
+  phases<WordT, plain_ntt_params<WordT>> run(launch, choice, params);
+  with_shapes<WordT>(choice, params.log_n, [&](auto columns, auto rows) {
+    using c = decltype(columns);
+    using r = decltype(rows);
+    run.for_each_piece([&] {
+      run.rows(r::k != 0 ? "intt_rows" : "intt", intt_rows<WordT, r>);
+      if (r::k != 0) run.columns("intt_columns", intt_columns<WordT, c>);
+    });
+  });
 }
 
 }  // namespace
 
 template <typename WordT>
 void launch_ntt(const launcher& launch, const ntt_choice& choice, plain_ntt_params<WordT>& params) {
-  choice.log_words == 4 ? forward<WordT, 4>(launch, choice, params)
-                        : forward<WordT, 3>(launch, choice, params);
+  forward<WordT>(launch, choice, params);
 }
 
 template <typename WordT>
 void launch_intt(const launcher& launch, const ntt_choice& choice, plain_ntt_params<WordT>& params) {
-  choice.log_words == 4 ? inverse<WordT, 4>(launch, choice, params)
-                        : inverse<WordT, 3>(launch, choice, params);
+  inverse<WordT>(launch, choice, params);
 }
 
 template <typename WordT>
 void launch_ntt_combine(const launcher& launch, const ntt_choice& choice, combine_params<WordT>& params) {
-  choice.log_words == 4 ? forward<WordT, 4>(launch, choice, params)
-                        : forward<WordT, 3>(launch, choice, params);
+  forward<WordT>(launch, choice, params);
 }
 
 template void launch_ntt(const launcher&, const ntt_choice&, plain_ntt_params<std::uint32_t>&);

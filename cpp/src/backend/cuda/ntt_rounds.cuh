@@ -34,6 +34,9 @@ HALOCLINE_HOST_DEVICE inline WordT mul_high(WordT a, WordT b) {
 /// Minimum of x and x - m as unsigned words: x mod m for x < 2m.
 template <typename WordT>
 HALOCLINE_HOST_DEVICE inline WordT reduce_once(WordT x, WordT m) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (sizeof(WordT) == 4) return __viaddmin_u32(x, WordT{0} - m, x);  // one instruction
+#endif
   const WordT less = x - m;
   return less < x ? less : x;
 }
@@ -92,12 +95,28 @@ HALOCLINE_HOST_DEVICE inline void read_table(WordT (&out)[count], const WordT* f
 #endif
 }
 
+/// 2q, in a way that the assembler does not see: it would make every x + 2q an instruction of its own (shift
+/// and add, partly on the multiplier's pipe) instead of one more operand of an addition that is there anyway.
+template <typename WordT>
+HALOCLINE_HOST_DEVICE inline WordT hidden_twice(WordT q) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (sizeof(WordT) == 4) {
+    std::uint32_t mirrored, twice;
+    asm("brev.b32 %0, %1;" : "=r"(mirrored) : "r"(q));
+    asm("brev.b32 %0, %1;" : "=r"(twice) : "r"(mirrored >> 1));
+    return twice;
+  }
+#endif
+  return 2 * q;
+}
+
 /// Table of one prime and one direction.
 template <typename WordT>
 struct twiddle_table {
   const WordT* roots;
   const WordT* quotients;
   WordT q;
+  WordT twice;  ///< 2q
 };
 
 /// One stage of a forward round: 2^j groups of 2^(e - j) words each.
@@ -105,7 +124,7 @@ template <unsigned e, unsigned j, typename WordT>
 HALOCLINE_HOST_DEVICE inline void forward_stage(WordT (&x)[1U << e], const twiddle_table<WordT>& at,
                                                 std::uint32_t node) {
   constexpr unsigned groups = 1U << j, half = 1U << (e - 1 - j);
-  const WordT q = at.q, twice = 2 * at.q;
+  const WordT q = at.q, twice = at.twice;
   WordT w[groups], quotient[groups];
   read_table<groups>(w, at.roots + (static_cast<std::size_t>(node) << j));
   read_table<groups>(quotient, at.quotients + (static_cast<std::size_t>(node) << j));
@@ -118,7 +137,7 @@ HALOCLINE_HOST_DEVICE inline void forward_stage(WordT (&x)[1U << e], const twidd
       const WordT a = reduce_once(low, twice);
       const WordT b = mul_lazy(high, w[h], quotient[h], q);
       low = a + b;
-      high = a + (twice - b);
+      high = a + twice - b;
     }
   }
 }
@@ -128,7 +147,7 @@ template <unsigned e, unsigned j, typename WordT>
 HALOCLINE_HOST_DEVICE inline void inverse_stage(WordT (&x)[1U << e], const twiddle_table<WordT>& at,
                                                 std::uint32_t node) {
   constexpr unsigned groups = 1U << j, half = 1U << (e - 1 - j);
-  const WordT q = at.q, twice = 2 * at.q;
+  const WordT q = at.q, twice = at.twice;
   WordT w[groups], quotient[groups];
   read_table<groups>(w, at.roots + (static_cast<std::size_t>(node) << j));
   read_table<groups>(quotient, at.quotients + (static_cast<std::size_t>(node) << j));
@@ -140,7 +159,7 @@ HALOCLINE_HOST_DEVICE inline void inverse_stage(WordT (&x)[1U << e], const twidd
       WordT& high = x[2 * h * half + half + i];
       const WordT a = low, b = high;
       low = reduce_once<WordT>(a + b, twice);
-      high = mul_lazy<WordT>(a + (twice - b), w[h], quotient[h], q);
+      high = mul_lazy<WordT>(a + twice - b, w[h], quotient[h], q);
     }
   }
 }
@@ -171,7 +190,7 @@ HALOCLINE_HOST_DEVICE inline void inverse_round(WordT (&x)[1U << e], const twidd
 template <unsigned e, typename WordT>
 HALOCLINE_HOST_DEVICE inline void last_inverse_stage(WordT (&x)[1U << e], const twiddle_table<WordT>& at) {
   constexpr unsigned half = 1U << (e - 1);
-  const WordT q = at.q, twice = 2 * at.q;
+  const WordT q = at.q, twice = at.twice;
   WordT scale[2], quotient[2];
   read_table<2>(scale, at.roots);
   read_table<2>(quotient, at.quotients);
@@ -185,7 +204,7 @@ HALOCLINE_HOST_DEVICE inline void last_inverse_stage(WordT (&x)[1U << e], const 
   for (unsigned i = 0; i < half; ++i) {
     const WordT low = x[i], high = x[half + i];
     x[i] = reduce_once(mul_lazy<WordT>(low + high, scale[0], quotient[0], q), q);
-    x[half + i] = reduce_once(mul_lazy<WordT>(low + (twice - high), w, w_quotient, q), q);
+    x[half + i] = reduce_once(mul_lazy<WordT>(low + twice - high, w, w_quotient, q), q);
   }
 }
 

@@ -33,11 +33,22 @@ struct ntt_thread {
   /// Number, in the sub-transform, of the thread's word `i`.
   [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t position(unsigned r, unsigned i) const {
     const unsigned low = below(r);
-    return ((member >> low) << (low + e)) | (i << low) | (member & ((1U << low) - 1));
+    return ((member >> low) << (low + e)) + (member & ((1U << low) - 1)) + (i << low);
+  }
+  /// Distance in memory between two neighbouring words of a thread.
+  [[nodiscard]] HALOCLINE_HOST_DEVICE std::size_t step(unsigned r) const {
+    return std::size_t{1} << (below(r) + log_stride);
   }
   /// One word of padding per 2^e keeps the threads of a warp on different banks in every round.
   [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t place(std::uint32_t t) const {
     return (t + (t >> e)) << log_columns;
+  }
+  /// Place of the thread's word `i`: where the padding allows, a constant distance from that of word 0, which
+  /// costs no instruction.
+  [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t place_of(unsigned r, unsigned i) const {
+    const unsigned low = below(r);
+    if (k == 0 || (low != 0 && low < e)) return place(position(r, i));
+    return place(position(r, 0)) + (((i << low) + ((i << low) >> e)) << log_columns);
   }
   [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t node_of(unsigned r) const {
     return (node << (stages() - below(r) - e)) + (member >> below(r));
@@ -45,20 +56,22 @@ struct ntt_thread {
   [[nodiscard]] HALOCLINE_HOST_DEVICE unsigned first_stages() const { return stages() - (rounds() - 1) * e; }
 
   HALOCLINE_HOST_DEVICE void load(unsigned r, WordT (&x)[1U << e]) const {
+    const WordT* const from = src + (static_cast<std::size_t>(position(r, 0)) << log_stride);
     HALOCLINE_UNROLL
-    for (unsigned i = 0; i < 1U << e; ++i) x[i] = src[static_cast<std::size_t>(position(r, i)) << log_stride];
+    for (unsigned i = 0; i < 1U << e; ++i) x[i] = from[i * step(r)];
   }
   HALOCLINE_HOST_DEVICE void store(unsigned r, const WordT (&x)[1U << e]) const {
+    WordT* const to = dst + (static_cast<std::size_t>(position(r, 0)) << log_stride);
     HALOCLINE_UNROLL
-    for (unsigned i = 0; i < 1U << e; ++i) dst[static_cast<std::size_t>(position(r, i)) << log_stride] = x[i];
+    for (unsigned i = 0; i < 1U << e; ++i) to[i * step(r)] = x[i];
   }
   HALOCLINE_HOST_DEVICE void put(unsigned r, const WordT (&x)[1U << e]) const {
     HALOCLINE_UNROLL
-    for (unsigned i = 0; i < 1U << e; ++i) shared[place(position(r, i))] = x[i];
+    for (unsigned i = 0; i < 1U << e; ++i) shared[place_of(r, i)] = x[i];
   }
   HALOCLINE_HOST_DEVICE void get(unsigned r, WordT (&x)[1U << e]) const {
     HALOCLINE_UNROLL
-    for (unsigned i = 0; i < 1U << e; ++i) x[i] = shared[place(position(r, i))];
+    for (unsigned i = 0; i < 1U << e; ++i) x[i] = shared[place_of(r, i)];
   }
 
   /// Butterflies of round `r` on the thread's words.

@@ -9,10 +9,10 @@ namespace halocline::backend::cuda {
 
 /// Shape of the kernels of one transform.
 struct ntt_choice {
-  std::uint8_t log_words;     ///< words per thread: 2^3 or 2^4
   std::uint8_t log_columns;   ///< columns kernel: neighbouring columns per block
   std::uint16_t row_threads;  ///< rows kernel: threads per polynomial of a block
   std::uint8_t polys;         ///< rows kernel: polynomials that share a block and its twiddles
+  std::uint16_t piece_mib;    ///< data that both phases run on before the next piece; 0: all
 };
 
 /// A row applies when all its bounds hold; the first that applies counts.
@@ -25,15 +25,11 @@ struct ntt_tuning_row {
 };
 
 inline constexpr ntt_tuning_row ntt_tuning[] = {
-    // Not yet measured: halocline_ntt_bench --tune compares these shapes. Predicted from registers (32-bit:
-    // 16
-    // words and 15 pairs of twiddles fit 64; 64-bit: 8 and 7 fit 80), sectors of 32 bytes, and twiddle bytes,
-    // which two polynomials per block halve.
-    {90, 32, 4, 17, 96, {4, 4, 128, 2}}, {90, 32, 4, 17, 0, {4, 4, 128, 1}},
-    {90, 64, 4, 17, 48, {3, 3, 128, 2}}, {90, 64, 4, 17, 0, {3, 3, 128, 1}},
-    {80, 32, 4, 17, 96, {4, 4, 128, 2}}, {80, 32, 4, 17, 0, {4, 4, 128, 1}},
-    {80, 64, 4, 17, 48, {3, 3, 128, 2}}, {80, 64, 4, 17, 0, {3, 3, 128, 1}},
-    {0, 32, 4, 17, 0, {4, 4, 128, 1}},   {0, 64, 4, 17, 0, {3, 3, 128, 1}},
+    {90, 32, 4, 17, 96, {4, 128, 2, 24}}, {90, 32, 4, 17, 0, {4, 128, 1, 24}},
+    {90, 64, 4, 17, 48, {3, 128, 2, 24}}, {90, 64, 4, 17, 0, {3, 128, 1, 24}},
+    {80, 32, 4, 17, 96, {4, 128, 2, 0}},  {80, 32, 4, 17, 0, {4, 128, 1, 0}},
+    {80, 64, 4, 17, 48, {3, 128, 2, 0}},  {80, 64, 4, 17, 0, {3, 128, 1, 0}},
+    {0, 32, 4, 17, 0, {4, 128, 1, 0}},    {0, 64, 4, 17, 0, {3, 128, 1, 0}},
 };
 
 /// Largest ring that one kernel transforms; larger ones take columns, then rows of 2^8 words.
@@ -43,16 +39,29 @@ inline constexpr unsigned row_stages = 8;
 /// Most threads of a block: with at most 128 registers each, a block always fits.
 inline constexpr unsigned most_ntt_threads = 512;
 
+/// Words per thread, as a power of two: 16 words of 32 bits, 8 of 64.
+[[nodiscard]] constexpr unsigned ntt_log_words(unsigned word_bits) { return word_bits == 32 ? 4 : 3; }
+
 /// The same shape with blocks of no more than `most_ntt_threads`.
-[[nodiscard]] constexpr ntt_choice fitted(ntt_choice choice, unsigned log_n) {
+[[nodiscard]] constexpr ntt_choice fitted(ntt_choice choice, unsigned log_words, unsigned log_n) {
   if (log_n <= one_kernel_log_n) {
-    choice.row_threads = static_cast<std::uint16_t>(1U << (log_n - choice.log_words));
+    choice.row_threads = static_cast<std::uint16_t>(1U << (log_n - log_words));
   } else {
-    while ((1U << (log_n - row_stages - choice.log_words + choice.log_columns)) > most_ntt_threads)
+    while ((1U << (log_n - row_stages - log_words + choice.log_columns)) > most_ntt_threads)
       --choice.log_columns;
   }
   while (choice.polys > 1 && choice.polys * choice.row_threads > most_ntt_threads) --choice.polys;
   return choice;
+}
+
+/// Primes that a batch of `polys` polynomials is cut at, so that all of them use the twiddles of some primes
+/// while these are in the cache. Not fewer than four: every cut adds groups.
+[[nodiscard]] constexpr std::uint32_t primes_per_piece(const ntt_choice& choice, unsigned word_bits,
+                                                       unsigned log_n, std::size_t polys) {
+  if (choice.piece_mib == 0 || polys == 0) return ~std::uint32_t{0};
+  const std::size_t limbs = polys * word_bits / 8 << log_n;
+  const std::size_t primes = (std::size_t{choice.piece_mib} << 20) / limbs;
+  return primes < 4 ? 4 : static_cast<std::uint32_t>(primes);
 }
 
 /// Shape for a batch.
@@ -61,9 +70,9 @@ inline constexpr unsigned most_ntt_threads = 512;
   for (const ntt_tuning_row& row : ntt_tuning) {
     if ((row.architecture == architecture || row.architecture == 0) && row.word_bits == word_bits &&
         log_n >= row.log_n_min && log_n <= row.log_n_max && limbs >= row.limbs_min)
-      return fitted(row.choice, log_n);
+      return fitted(row.choice, ntt_log_words(word_bits), log_n);
   }
-  return fitted({3, 3, 128, 1}, log_n);
+  return fitted({3, 128, 1, 0}, ntt_log_words(word_bits), log_n);
 }
 
 }  // namespace halocline::backend::cuda
