@@ -73,13 +73,21 @@ class emulated_executor {
   }
   void sample_uniform(std::span<const backend::uniform_job> jobs) const {
     plan_sample(resolve_, jobs, [](const auto& p, std::uint32_t rows) {
-      rows_of(p, ring::words_per_block<WordT>, rows, [&](const auto& at) { sample_body(p, at); });
+      for_each_tile(
+          p, rows,
+          [&](const auto& at_of) {
+            const auto tile = std::make_unique<backend::cuda::stream_tile<WordT>>();
+            fill_tile(*tile, [&](std::uint32_t j) { return sample_source(p, at_of(0), j); });
+            for (std::uint32_t t = 0; t < stream_blocks; ++t) sample_store(p, at_of(t), *tile);
+          },
+          ring::words_per_block<WordT>);
     });
   }
   void key_multiply_accumulate(std::span<const backend::key_job> jobs) const {
     plan_key(resolve_, {}, {}, jobs, [](const auto& p, std::uint32_t rows) {
       if (p.seeded) {
-        rows_of(p, ring::words_per_block<WordT>, rows, [&](const auto& at) { key_seeded_body(p, at); });
+        for_each_tile(
+            p, rows, [&](const auto& at_of) { seeded_tile(p, at_of); }, pack::size);
       } else {
         rows_of(p, pack::size, rows, [&](const auto& at) { key_body(p, at); });
       }
@@ -116,6 +124,43 @@ class emulated_executor {
 
  private:
   using pack = backend::cuda::pack<WordT>;
+  static constexpr std::uint32_t stream_blocks = backend::cuda::stream_blocks;
+
+  /// Runs `body(at_of)`, `at_of(thread)` being coordinates, for every block of a grid whose threads take
+  /// `per_thread` words.
+  template <typename ParamsT, typename BodyT>
+  static void for_each_tile(const ParamsT& p, std::uint32_t rows, const BodyT& body, std::size_t per_thread) {
+    const auto words = static_cast<std::uint32_t>(stream_blocks * per_thread);
+    for (std::uint32_t y = 0; y < rows; ++y) {
+      for (std::uint32_t x = 0; x < (p.words + words - 1) / words; ++x) {
+        body([&](std::uint32_t t) { return backend::cuda::coordinates{x, y, t, stream_blocks}; });
+      }
+    }
+  }
+  /// `stream_fill` on the host.
+  template <typename SourceT>
+  static void fill_tile(backend::cuda::stream_tile<WordT>& tile, const SourceT& source) {
+    for (auto& count : tile.count) count = 0;
+    for (std::uint32_t j = 0; j < stream_blocks; ++j) stream_first(tile, j, source(j));
+    for (std::uint32_t attempt = 1; tile.count[attempt % 3] != 0; ++attempt) {
+      tile.count[(attempt + 2) % 3] = 0;
+      const std::uint32_t count = tile.count[attempt % 3];
+      for (std::uint32_t e = 0; e < count; ++e) stream_retry(tile, attempt, e, source);
+    }
+  }
+  template <typename ParamsT, typename AtT>
+  static void seeded_tile(const ParamsT& p, const AtT& at_of) {
+    using namespace backend::cuda;
+    const auto shared = std::make_unique<key_shared<WordT>>();
+    std::vector<key_sums<WordT>> sums(stream_blocks);
+    const std::uint32_t digits = p.jobs.items[p.jobs.find(at_of(0).block_y)].digits;
+    for (std::uint32_t first = 0; first < digits; first += key_group) {
+      for (std::uint32_t t = 0; t < stream_blocks; ++t) key_fetch(p, at_of(t), first, *shared);
+      fill_tile(shared->a, [&](std::uint32_t j) { return key_source(p, at_of(0), first, j); });
+      for (std::uint32_t t = 0; t < stream_blocks; ++t) key_add_group(p, at_of(t), first, *shared, sums[t]);
+    }
+    for (std::uint32_t t = 0; t < stream_blocks; ++t) key_seeded_finish(p, at_of(t), sums[t]);
+  }
 
   template <typename ParamsT, typename BodyT>
   static void rows_of(const ParamsT& p, std::uint32_t per_thread, std::uint32_t rows, const BodyT& body) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -54,7 +56,9 @@ void emulate_warp(const backend::cuda::mma_shared<steps>& shared, std::uint32_t 
   std::array<backend::cuda::mma_left<steps>, 32> left;
   std::uint64_t fraction[8][4] = {};  // summed over the four threads of a coefficient
   for (unsigned lane = 0; lane < 32; ++lane) {
-    mma_scale<steps>(shared, lane, base + lane / 4 * 4, left[lane], fraction[lane / 4]);
+    backend::cuda::pack<std::uint32_t> x[2 * steps];
+    mma_load<steps>(shared, backend::cuda::mma_memory_lane(lane), base, x);
+    mma_scale<steps>(shared, lane, x, left[lane], fraction[lane / 4]);
   }
   for (unsigned lane = 0; lane < 32; ++lane) {
     backend::cuda::mma_round<steps>(sources, lane, fraction[lane / 4], left[lane]);
@@ -75,12 +79,14 @@ void emulate_warp(const backend::cuda::mma_shared<steps>& shared, std::uint32_t 
         for (unsigned h = 0; h < 2; ++h) emulate_mma(sums[m][h], a, b[h]);
       }
     }
-    for (unsigned lane = 0; lane < 32; ++lane) {
+    for (unsigned memory = 0; memory < 32; ++memory) {
+      const unsigned lane = backend::cuda::mma_matrix_lane(memory);
       const auto& target = shared.targets[4 * g + lane % 4];
+      ASSERT_EQ(lane % 4, memory / 8);
       backend::cuda::mma_sums own;
       for (unsigned i = 0; i < 16; ++i) own[i / 8][i / 4 % 2][i % 4] = sums[i / 8][i / 4 % 2][lane][i % 4];
       const auto result = backend::cuda::mma_reduce(own, target.q, target.neg_inv);
-      if (target.data != nullptr) backend::cuda::store(target.data + base + lane / 4 * 4, result, 0);
+      if (target.data != nullptr) backend::cuda::store(target.data + base + memory % 8 * 4, result, 0);
     }
   }
 }

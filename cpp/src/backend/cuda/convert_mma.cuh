@@ -109,19 +109,34 @@ HALOCLINE_HOST_DEVICE inline void mma_fill(const convert_params<std::uint32_t>& 
   }
 }
 
-/// y of the coefficients [first, first + 4) for the sources of thread `lane`; adds y times reciprocal to the
-/// fractions.
+/// In matrices thread 4g + c holds source or target c and the coefficients 4g ... 4g + 3. To memory the same
+/// registers go from and to thread 8c + g, so that eight neighbouring threads move one line: in the order of
+/// the matrices every line would be touched by four groups of threads, with a quarter of the bandwidth.
+[[nodiscard]] HALOCLINE_HOST_DEVICE constexpr std::uint32_t mma_memory_lane(std::uint32_t matrix_lane) {
+  return 8 * (matrix_lane % 4) + matrix_lane / 4;
+}
+[[nodiscard]] HALOCLINE_HOST_DEVICE constexpr std::uint32_t mma_matrix_lane(std::uint32_t memory_lane) {
+  return 4 * (memory_lane % 8) + memory_lane / 8;
+}
+
+/// What thread `lane`, in the order of memory, reads of the 32 coefficients from `base` on.
 template <unsigned steps>
-HALOCLINE_HOST_DEVICE inline void mma_scale(const mma_shared<steps>& shared, std::uint32_t lane,
-                                            std::size_t first, mma_left<steps>& left,
-                                            std::uint64_t* fraction) {
+HALOCLINE_HOST_DEVICE inline void mma_load(const mma_shared<steps>& shared, std::uint32_t lane,
+                                           std::size_t base, pack<std::uint32_t> (&x)[2 * steps]) {
   const cache_policy policy = make_policy(cache_hint::normal);
-  pack<std::uint32_t> x[2 * steps];
+  HALOCLINE_UNROLL
   for (unsigned h = 0; h < 2 * steps; ++h) {
     x[h] = pack<std::uint32_t>{};
-    const auto& source = shared.sources[4 * h + lane % 4];
-    if (source.data != nullptr) x[h] = load<std::uint32_t>(source.data + first, policy);
+    const auto* const data = shared.sources[4 * h + lane / 8].data;
+    if (data != nullptr) x[h] = load<std::uint32_t>(data + base + lane % 8 * 4, policy);
   }
+}
+
+/// y of what thread `lane`, in the order of matrices, holds; adds y times reciprocal to the fractions.
+template <unsigned steps>
+HALOCLINE_HOST_DEVICE inline void mma_scale(const mma_shared<steps>& shared, std::uint32_t lane,
+                                            const pack<std::uint32_t> (&x)[2 * steps], mma_left<steps>& left,
+                                            std::uint64_t* fraction) {
   for (unsigned h = 0; h < 2 * steps; ++h) {
     const auto source = shared.sources[4 * h + lane % 4];
     for (unsigned j = 0; j < 4; ++j) {

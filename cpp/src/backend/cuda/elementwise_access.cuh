@@ -13,12 +13,6 @@
 #else
 #define HALOCLINE_UNROLL
 #endif
-/// Keeps a rarely called function out of line.
-#if defined(__CUDACC__)
-#define HALOCLINE_RARE __noinline__
-#else
-#define HALOCLINE_RARE
-#endif
 
 /// Where a thread is, and how it reads and writes device memory. Bodies of kernels are host functions too, so
 /// that tests can run them thread by thread on a machine without a GPU.
@@ -81,6 +75,28 @@ template <typename WordT>
   std::memcpy(&value, at, sizeof(value));
 #endif
   return value;
+}
+
+/// Begins to copy sixteen aligned bytes to shared memory; `wait_async` ends all copies of this thread.
+template <typename WordT>
+HALOCLINE_HOST_DEVICE inline void load_async(pack<WordT>& shared, const WordT* at,
+                                             [[maybe_unused]] cache_policy policy) {
+#if defined(__CUDA_ARCH__)
+  const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(&shared));
+  asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;"
+               :
+               : "r"(to), "l"(at), "l"(policy)
+               : "memory");
+#else
+  std::memcpy(&shared, at, sizeof(shared));
+#endif
+}
+
+/// Waits until what this thread copied with `load_async` is there.
+HALOCLINE_HOST_DEVICE inline void wait_async() {
+#if defined(__CUDA_ARCH__)
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
 }
 
 /// Writes sixteen aligned bytes.

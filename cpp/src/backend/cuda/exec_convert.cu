@@ -36,18 +36,38 @@ __device__ __forceinline__ std::uint64_t sum_of_four(std::uint64_t x) {
   return x + __shfl_xor_sync(0xffffffff, x, 2);
 }
 
-/// All targets of the block for 32 coefficients; `first` is the thread's first one.
+/// Takes the registers of thread `from`.
+__device__ __forceinline__ pack<std::uint32_t> exchange(const pack<std::uint32_t>& own, std::uint32_t from) {
+  pack<std::uint32_t> got;
+#pragma unroll
+  for (unsigned j = 0; j < 4; ++j) got.word[j] = __shfl_sync(0xffffffff, own.word[j], from);
+  return got;
+}
+
+/// Registers of the left matrices for the 32 coefficients from `base` on.
 template <unsigned steps>
-__device__ __forceinline__ void convert_coefficients(const mma_shared<steps>& shared, std::uint32_t sources,
-                                                     std::uint32_t groups, std::size_t first,
-                                                     cache_policy policy) {
+__device__ __forceinline__ void convert_left(const mma_shared<steps>& shared, std::uint32_t sources,
+                                             std::size_t base, mma_left<steps>& left) {
   const std::uint32_t lane = threadIdx.x % 32;
-  mma_left<steps> left;
+  pack<std::uint32_t> x[2 * steps];
+  mma_load<steps>(shared, lane, base, x);
+#pragma unroll
+  for (auto& each : x) each = exchange(each, mma_memory_lane(lane));
   std::uint64_t fraction[4] = {};
-  mma_scale<steps>(shared, lane, first, left, fraction);
+  mma_scale<steps>(shared, lane, x, left, fraction);
 #pragma unroll
   for (unsigned j = 0; j < 4; ++j) fraction[j] = sum_of_four(fraction[j]);
   mma_round<steps>(sources, lane, fraction, left);
+}
+
+/// All targets of the block for the 32 coefficients from `base` on.
+template <unsigned steps>
+__device__ __forceinline__ void convert_coefficients(const mma_shared<steps>& shared, std::uint32_t sources,
+                                                     std::uint32_t groups, std::size_t base,
+                                                     cache_policy policy) {
+  const std::uint32_t lane = threadIdx.x % 32;
+  mma_left<steps> left;
+  convert_left<steps>(shared, sources, base, left);
 #pragma unroll 1
   for (std::uint32_t g = 0; g < groups; ++g) {
     mma_sums sums = {};
@@ -60,9 +80,10 @@ __device__ __forceinline__ void convert_coefficients(const mma_shared<steps>& sh
         multiply_matrices(sums[m][1], left.y[s][0], left.y[s][1], m, right.z, right.w);
       }
     }
-    const auto target = shared.targets[4 * g + lane % 4];
-    const pack<std::uint32_t> result = mma_reduce(sums, target.q, target.neg_inv);
-    if (target.data != nullptr) store<std::uint32_t>(target.data + first, result, policy);
+    const auto& own = shared.targets[4 * g + lane % 4];
+    const pack<std::uint32_t> result = exchange(mma_reduce(sums, own.q, own.neg_inv), mma_matrix_lane(lane));
+    std::uint32_t* const data = shared.targets[4 * g + lane / 8].data;
+    if (data != nullptr) store<std::uint32_t>(data + base + lane % 8 * 4, result, policy);
   }
 }
 
@@ -81,7 +102,7 @@ __global__ void __launch_bounds__(convert_threads)
   const std::uint32_t end = (blockIdx.x + 1) * p.tile;
   for (std::uint32_t first = blockIdx.x * p.tile + threadIdx.x / 32 * mma_coefficients; first < end;
        first += convert_threads / 32 * mma_coefficients) {
-    convert_coefficients<steps>(shared, job.sources, groups, first + threadIdx.x % 32 / 4 * 4, policy);
+    convert_coefficients<steps>(shared, job.sources, groups, first, policy);
   }
 }
 

@@ -16,10 +16,21 @@ __global__ void __launch_bounds__(key_threads) key_kernel(const __grid_constant_
 }
 
 template <typename WordT>
-__global__ void __launch_bounds__(key_threads)
+__global__ void __launch_bounds__(stream_blocks, 4)
     key_seeded_kernel(const __grid_constant__ key_params<WordT> p) {
   begin_kernel();
-  key_seeded_body(p, here());
+  __shared__ key_shared<WordT> shared;
+  key_sums<WordT> sums{};
+  const std::uint32_t digits = p.jobs.items[p.jobs.find(blockIdx.y)].digits;
+#pragma unroll 1
+  for (std::uint32_t first = 0; first < digits; first += key_group) {
+    if (first != 0) __syncthreads();  // the tile is free again
+    key_fetch(p, here(), first, shared);
+    stream_fill(shared.a, [&](std::uint32_t j) { return key_source(p, here(), first, j); });
+    wait_async();
+    key_add_group(p, here(), first, shared, sums);
+  }
+  key_seeded_finish(p, here(), sums);
 }
 
 }  // namespace
@@ -29,12 +40,15 @@ void executor<WordT>::key_multiply_accumulate(std::span<const key_job> jobs) con
   const kernel_tuning& tuning = tuning_of(launch_.device().architecture());
   plan_key(resolve_, tuning.keys, tuning.products.load, jobs,
            [&](const key_params<WordT>& params, std::uint32_t limbs) {
-             const std::uint32_t per_thread =
-                 params.seeded ? ring::words_per_block<WordT> : pack<WordT>::size;
-             const launch_shape shape = shape_of(params.words / per_thread, 1, key_threads);
-             launch_(params.seeded ? "key_multiply_seeded" : "key_multiply",
-                     params.seeded ? key_seeded_kernel<WordT> : key_kernel<WordT>, dim3(shape.blocks, limbs),
-                     dim3(shape.threads), 0, params);
+             const std::uint32_t packs = params.words / pack<WordT>::size;
+             if (params.seeded) {
+               const std::uint32_t blocks = (packs + stream_blocks - 1) / stream_blocks;
+               return launch_("key_multiply_seeded", key_seeded_kernel<WordT>, dim3(blocks, limbs),
+                              dim3(stream_blocks), 0, params);
+             }
+             const launch_shape shape = shape_of(packs, 1, key_threads);
+             launch_("key_multiply", key_kernel<WordT>, dim3(shape.blocks, limbs), dim3(shape.threads), 0,
+                     params);
            });
 }
 

@@ -7,7 +7,6 @@ namespace halocline::backend::cuda {
 namespace {
 
 constexpr std::uint32_t encode_threads = 256;
-constexpr std::uint32_t sample_threads = 128;
 
 template <typename WordT>
 __global__ void __launch_bounds__(encode_threads)
@@ -17,10 +16,12 @@ __global__ void __launch_bounds__(encode_threads)
 }
 
 template <typename WordT>
-__global__ void __launch_bounds__(sample_threads)
+__global__ void __launch_bounds__(stream_blocks, 6)
     sample_kernel(const __grid_constant__ sample_params<WordT> p) {
   begin_kernel();
-  sample_body(p, here());
+  __shared__ stream_tile<WordT> tile;
+  stream_fill(tile, [&](std::uint32_t j) { return sample_source(p, here(), j); });
+  sample_store(p, here(), tile);
 }
 
 }  // namespace
@@ -37,9 +38,8 @@ template <typename WordT>
 void executor<WordT>::sample_uniform(std::span<const uniform_job> jobs) const {
   plan_sample(resolve_, jobs, [&](const sample_params<WordT>& params, std::uint32_t limbs) {
     const auto blocks = static_cast<std::uint32_t>(params.words / ring::words_per_block<WordT>);
-    const launch_shape shape = shape_of(blocks, 1, sample_threads);
-    launch_("sample_uniform", sample_kernel<WordT>, dim3(shape.blocks, limbs), dim3(shape.threads), 0,
-            params);
+    launch_("sample_uniform", sample_kernel<WordT>, dim3((blocks + stream_blocks - 1) / stream_blocks, limbs),
+            dim3(stream_blocks), 0, params);
   });
 }
 
