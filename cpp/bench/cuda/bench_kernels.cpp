@@ -2,6 +2,7 @@
 // halocline_kernel_bench [FILE.json]: every operation of the reference configuration except transforms, at 47
 // and 23 limbs, in each variant that the tuning offers, with its two floors.
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -83,11 +84,13 @@ class bench_run {
     static constexpr std::pair<cache_hint, const char*> hints[] = {
         {cache_hint::normal, "normal"}, {cache_hint::evict_first, "first"}, {cache_hint::evict_last, "last"}};
     for (const auto& [load, load_name] : hints) {
-      for (const auto& [store, store_name] : hints) {
-        kernel_tuning tuning;
-        tuning.elementwise = tuning.products = {load, store};
-        measure(op, std::string("load ") + load_name + ", store " + store_name, tuning, limb_passes, mads,
-                run);
+      for (const auto& [second, second_name] : hints) {
+        for (const auto& [store, store_name] : hints) {
+          kernel_tuning tuning;
+          tuning.elementwise = tuning.products = {load, second, store};
+          measure(op, std::string(load_name) + ", " + second_name + ", store " + store_name, tuning,
+                  limb_passes, mads, run);
+        }
       }
     }
   }
@@ -101,6 +104,15 @@ class bench_run {
     const std::vector<backend::binary_job> sums{{d0, a0, b0}, {d1, a1, b1}};
     const std::vector<backend::binary_job> plain{{d0, a0, b0}, {d1, a1, b0}};
     with_hints("add", 6 * l, 0, [&] { on.add(ring, sums); });
+    std::vector<backend::binary_job> chain{{d0, a0, b0}, {d1, a1, b1}};
+    const limb_view rest[] = {rig_.limbs(q_), rig_.limbs(q_), rig_.limbs(q_), rig_.limbs(q_)};
+    const std::array<limb_view, 4> first{a0, d0, rest[0], rest[1]}, other{a1, d1, rest[2], rest[3]};
+    std::size_t step = 0;
+    with_hints("add_chain", 6 * l, 0, [&] {
+      const std::size_t from = step++ % 4, to = step % 4;
+      chain = {{first[to], first[from], b0}, {other[to], other[from], b1}};
+      on.add(ring, chain);
+    });
     with_hints("multiply_plain", 5 * l, 4 * l, [&] { on.multiply(ring, plain); });
     with_hints("multiply_add_plain", 7 * l, 4 * l, [&] { on.multiply_add(ring, plain); });
     const std::vector<backend::unary_job> pair{{d0, a0}, {d1, a1}};
@@ -158,12 +170,18 @@ class bench_run {
       limbs += sources + targets;
       mads += sources * targets;
     }
-    for (const bool tensor_cores : {true, false}) {
+    const body run = [&] { rig_.backend().base_convert(rig_.tables(), jobs); };
+    for (const std::uint32_t blocks : {1U, 2U, 3U, 4U, 6U, 8U}) {
       kernel_tuning tuning;
-      tuning.convert_tensor_cores = tensor_cores;
-      measure(op, tensor_cores ? "tensor cores" : "multiply-add", tuning, limbs, mads,
-              [&] { rig_.backend().base_convert(rig_.tables(), jobs); });
+      tuning.convert_blocks_per_unit = blocks;
+      measure(op, "tensor cores, " + std::to_string(blocks) + " blocks", tuning, limbs, mads, run);
     }
+    kernel_tuning tuning;
+    tuning.convert_store = cache_hint::evict_first;
+    measure(op, "tensor cores, store first", tuning, limbs, mads, run);
+    tuning = {};
+    tuning.convert_tensor_cores = false;
+    measure(op, "multiply-add", tuning, limbs, mads, run);
   }
 
   void conversions() {

@@ -20,7 +20,8 @@ inline constexpr unsigned map_constant_limbs = 160;
 
 /// Cache hints of operands and result.
 struct map_hints {
-  cache_hint load = cache_hint::normal;
+  cache_hint load = cache_hint::normal;    ///< first operand
+  cache_hint second = cache_hint::normal;  ///< further operands
   cache_hint store = cache_hint::normal;
 };
 
@@ -145,16 +146,17 @@ HALOCLINE_HOST_DEVICE inline void map_body(const ParamsT& p, const coordinates& 
   const std::uint32_t local = limb - p.jobs.begin[number];
   const modulus<word> q = p.moduli[job.first_prime + local];
   const std::size_t offset = static_cast<std::size_t>(local) * p.words;
-  const cache_policy load_policy = make_policy(p.hints.load), store_policy = make_policy(p.hints.store);
+  const cache_policy first_policy = make_policy(p.hints.load), second_policy = make_policy(p.hints.second);
   pack<word> x[packs_per_thread][ParamsT::sources == 0 ? 1 : ParamsT::sources];
   const std::uint32_t first = (at.block_x * packs_per_thread * at.threads + at.thread) * pack<word>::size;
   const std::uint32_t stride = at.threads * pack<word>::size;
   for (unsigned u = 0; u < packs_per_thread; ++u) {  // all loads under way before the first use
     if (first + u * stride >= p.words) continue;
     for (unsigned s = 0; s != ParamsT::sources; ++s) {
-      x[u][s] = load<word>(job.src[s] + offset + first + u * stride, load_policy);
+      x[u][s] = load<word>(job.src[s] + offset + first + u * stride, s == 0 ? first_policy : second_policy);
     }
   }
+  const cache_policy store_policy = make_policy(p.hints.store);
   const auto& constants = p.constants[ParamsT::constant_limbs == 0 ? 0 : limb];
   for (unsigned u = 0; u < packs_per_thread; ++u) {
     const std::uint32_t index = first + u * stride;

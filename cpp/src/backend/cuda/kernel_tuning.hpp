@@ -10,8 +10,8 @@ namespace halocline::backend::cuda {
 /// Choices of the elementwise, conversion and key kernels that change speed and nothing else.
 struct kernel_tuning {
   /// Hints per kind of operand; see `cache_hint`.
-  map_hints elementwise{cache_hint::normal, cache_hint::normal};
-  map_hints products{cache_hint::normal, cache_hint::normal};
+  map_hints elementwise;
+  map_hints products;
   cache_hint keys = cache_hint::evict_first;
   std::uint32_t threads = 256;       ///< of a block of an elementwise kernel
   bool convert_tensor_cores = true;  ///< base conversion of 32-bit words with integer matrix instructions
