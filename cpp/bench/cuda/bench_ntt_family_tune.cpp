@@ -113,14 +113,15 @@ std::vector<cuda::ntt_choice> candidates(unsigned word_bits, unsigned limbs, uns
   const unsigned log_words = cuda::ntt_log_words(word_bits);
   const unsigned mebibytes = (limbs * batch * word_bits / 8) >> (20 - tuned_log_n);
   std::vector<cuda::ntt_choice> all;
-  for (const unsigned log_columns : {log_words - 1, log_words}) {
-    for (const unsigned row_threads : {64U, 128U, 256U}) {
+  for (const unsigned log_columns : {log_words, log_words + 1}) {
+    for (const unsigned row_threads : {64U, 128U}) {
       for (const unsigned polys : {1U, 2U, 4U}) {
-        for (const unsigned piece : {0U, 12U, 18U, 24U, 32U}) {
-          if (polys > batch || piece >= mebibytes) continue;
-          const cuda::ntt_choice wanted{static_cast<std::uint8_t>(log_columns),
-                                        static_cast<std::uint16_t>(row_threads),
-                                        static_cast<std::uint8_t>(polys), static_cast<std::uint16_t>(piece)};
+        for (const unsigned option : {0U, 1U, 48U, 49U, 64U, 65U}) {
+          const unsigned piece = option / 2;
+          if (polys > batch || piece >= mebibytes || (piece != 0 && polys == 1)) continue;
+          const cuda::ntt_choice wanted{
+              static_cast<std::uint8_t>(log_columns), static_cast<std::uint16_t>(row_threads),
+              static_cast<std::uint8_t>(polys), option % 2 != 0, static_cast<std::uint16_t>(piece)};
           const cuda::ntt_choice choice = cuda::fitted(wanted, log_words, tuned_log_n);
           if (choice.polys == polys && choice.log_columns == log_columns) all.push_back(choice);
         }
@@ -133,10 +134,10 @@ std::vector<cuda::ntt_choice> candidates(unsigned word_bits, unsigned limbs, uns
 void print(const timed_choice& of) {
   const cuda::ntt_choice& c = of.choice;
   std::cout << "  columns " << std::setw(2) << (1U << c.log_columns) << " row threads " << std::setw(3)
-            << c.row_threads << " polys " << unsigned{c.polys} << " piece " << std::setw(2) << c.piece_mib
-            << std::fixed << std::setprecision(2) << ": forward " << std::setw(6) << of.forward * 1e6
-            << " rotating " << std::setw(6) << of.rotating * 1e6 << " inverse " << std::setw(6)
-            << of.inverse * 1e6 << "\n";
+            << c.row_threads << " polys " << unsigned{c.polys} << (c.near_twiddles ? " near" : "     ")
+            << " piece " << std::setw(2) << c.piece_mib << std::fixed << std::setprecision(2) << ": forward "
+            << std::setw(6) << of.forward * 1e6 << " rotating " << std::setw(6) << of.rotating * 1e6
+            << " inverse " << std::setw(6) << of.inverse * 1e6 << "\n";
 }
 
 void write(const timed_choice& of, unsigned word_bits, unsigned limbs, unsigned batch, std::ostream& out) {
@@ -144,7 +145,8 @@ void write(const timed_choice& of, unsigned word_bits, unsigned limbs, unsigned 
   out << R"({"kind":"tune","word_bits":)" << word_bits << ",\"log_n\":" << tuned_log_n
       << ",\"limbs\":" << limbs << ",\"batch\":" << batch << ",\"log_columns\":" << unsigned{c.log_columns}
       << ",\"row_threads\":" << c.row_threads << ",\"polys\":" << unsigned{c.polys}
-      << ",\"piece_mib\":" << c.piece_mib << ",\"forward_microseconds\":" << of.forward * 1e6
+      << ",\"near_twiddles\":" << (c.near_twiddles ? "true" : "false") << ",\"piece_mib\":" << c.piece_mib
+      << ",\"forward_microseconds\":" << of.forward * 1e6
       << ",\"forward_rotating_microseconds\":" << of.rotating * 1e6
       << ",\"inverse_microseconds\":" << of.inverse * 1e6 << "}\n";
 }

@@ -8,11 +8,21 @@ namespace halocline::backend::cuda {
 /// capability 9.0): this lets the next kernel do so in turn, and waits until the kernel before has ended and
 /// its results are visible. Every thread must pass here, also one with nothing to do: a kernel that ended
 /// before its predecessor would let its successor begin too early.
-__device__ inline void begin_kernel() {
+__device__ inline void let_next_begin() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+/// The second half: kernels that begin by reading tables nobody writes call the halves one by one.
+__device__ inline void wait_for_previous() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
+}
+/// Both.
+__device__ inline void begin_kernel() {
+  let_next_begin();
+  wait_for_previous();
 }
 
 }  // namespace halocline::backend::cuda

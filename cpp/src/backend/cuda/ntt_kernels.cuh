@@ -89,6 +89,37 @@ HALOCLINE_HOST_DEVICE inline ntt_thread<WordT, e, k> row_thread(const ntt_params
           0};
 }
 
+/// The same thread where the twiddles of the block's `rows` rows lie in shared memory: these rows' trees, as
+/// if they were numbers `rows` to 2 rows - 1 of their level, so that all entries are numbers below 2^k rows.
+template <unsigned e, unsigned k, typename WordT>
+HALOCLINE_HOST_DEVICE inline ntt_thread<WordT, e, k, true> with_near_table(const ntt_thread<WordT, e, k>& on,
+                                                                           const WordT* table,
+                                                                           std::uint32_t rows,
+                                                                           std::uint32_t inside) {
+  const WordT* const quotients = table + (static_cast<std::size_t>(rows) << k);
+  return {{table, quotients, on.at.q, on.at.twice},
+          on.src,
+          on.dst,
+          on.shared,
+          rows + inside,
+          on.member,
+          on.bits,
+          on.log_stride,
+          on.log_columns};
+}
+
+/// Where entry `word` of such a table comes from; `first` is the node of the block's first row.
+HALOCLINE_HOST_DEVICE inline std::uint32_t near_entry(std::uint32_t word, std::uint32_t rows,
+                                                      std::uint32_t first) {
+#if defined(__CUDA_ARCH__)
+  const int level = __clz(static_cast<int>(rows)) - __clz(static_cast<int>(word));
+#else
+  unsigned level = 0;
+  while ((word >> level) >= 2 * rows) ++level;
+#endif
+  return word + ((first - rows) << level);
+}
+
 /// Full reduction of the results of a forward transform.
 template <typename WordT>
 HALOCLINE_HOST_DEVICE inline chunk<WordT> reduce_chunk(chunk<WordT> x, const twiddle_table<WordT>& at) {

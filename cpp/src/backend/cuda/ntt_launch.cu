@@ -21,26 +21,38 @@ __device__ inline void team_barrier() {
   }
 }
 
+#ifndef NTT_WARPS
+#define NTT_WARPS 48
+#endif
 /// What is known about a kernel when it is compiled: words per thread 2^e, stages k of the sub-transforms,
-/// log2 N and log2 of the columns of a block; 0: any.
-template <unsigned words, unsigned stages, unsigned log_n, unsigned log_columns>
+/// log2 N and log2 of the columns of a block; 0: any. `near`: twiddles of rows come through shared memory.
+template <unsigned words, unsigned stages, unsigned log_n, unsigned log_columns, bool in_shared = false>
 struct shape {
   static constexpr unsigned e = words, k = stages, n = log_n, c = log_columns;
-  /// Threads of a columns kernel.
-  static constexpr unsigned threads = c != 0 ? 1U << (k - e + c) : most_ntt_threads;
+  static constexpr bool near = in_shared;
+  /// Most threads of a block.
+  static constexpr unsigned column_threads = c != 0 ? 1U << (k - e + c) : most_ntt_threads;
+  static constexpr unsigned row_threads = n != 0 ? most_row_threads : most_ntt_threads;
+  /// Blocks that a multiprocessor must have room for: 48 warps of 40 registers hold 47 limbs of 2^16 words in
+  /// one go on 132 multiprocessors.
+  static constexpr unsigned blocks(unsigned threads) {
+    return n != 0 && e == 4 ? NTT_WARPS * 32 / threads : 1;
+  }
 };
 
 template <typename WordT, typename S, typename ParamsT>
-__global__ void __launch_bounds__(S::threads) ntt_columns(const __grid_constant__ ParamsT params) {
-  begin_kernel();
+__global__ void __launch_bounds__(S::column_threads, S::blocks(S::column_threads))
+    ntt_columns(const __grid_constant__ ParamsT params) {
+  let_next_begin();
   const std::uint32_t limb = params.first_limb + blockIdx.y, poly = blockIdx.z;
   const std::uint32_t group = params.groups.find(limb);
-  if (!has_poly(params, group, poly)) return;
   auto place = find_limb<false, S::n>(params, group, limb, poly);
   if constexpr (!std::is_same_v<ParamsT, plain_ntt_params<WordT>>)
     place.dst = const_cast<WordT*>(place.src);  // the combination needs both its inputs
   const auto on = column_thread<S::e, S::k, S::c>(params, place, blockIdx.x, threadIdx.x,
                                                   reinterpret_cast<WordT*>(exchange_area));
+  wait_for_previous();
+  if (!has_poly(params, group, poly)) return;
   WordT x[1U << S::e];
 #pragma unroll(S::k == 0 ? 1 : 4)
   for (unsigned s = 0; s < on.rounds(); ++s) {
@@ -51,16 +63,17 @@ __global__ void __launch_bounds__(S::threads) ntt_columns(const __grid_constant_
 }
 
 template <typename WordT, typename S>
-__global__ void __launch_bounds__(S::threads)
+__global__ void __launch_bounds__(S::column_threads, S::blocks(S::column_threads))
     intt_columns(const __grid_constant__ plain_ntt_params<WordT> params) {
-  begin_kernel();
+  let_next_begin();
   const std::uint32_t limb = params.first_limb + blockIdx.y, poly = blockIdx.z;
   const std::uint32_t group = params.groups.find(limb);
-  if (!has_poly(params, group, poly)) return;
   auto place = find_limb<true, S::n>(params, group, limb, poly);
   place.src = place.dst;  // what the rows kernel left
   const auto on = column_thread<S::e, S::k, S::c>(params, place, blockIdx.x, threadIdx.x,
                                                   reinterpret_cast<WordT*>(exchange_area));
+  wait_for_previous();
+  if (!has_poly(params, group, poly)) return;
   WordT x[1U << S::e];
   on.load(on.rounds() - 1, x);
 #pragma unroll(S::k == 0 ? 1 : 4)
@@ -71,33 +84,72 @@ __global__ void __launch_bounds__(S::threads)
   on.store(0, x);
 }
 
-/// The thread's place in a rows kernel: blockDim.x threads per polynomial.
+/// Starts to copy the twiddles of the block's rows to shared memory.
+template <unsigned k, typename WordT>
+__device__ inline void fetch_table(WordT* table, const twiddle_table<WordT>& from, std::uint32_t rows,
+                                   std::uint32_t first) {
+  constexpr std::uint32_t words = chunk<WordT>::words;
+  const std::uint32_t thread = threadIdx.y * blockDim.x + threadIdx.x, threads = blockDim.x * blockDim.y;
+  const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(table));
+  for (std::uint32_t word = thread * words; word < rows << k; word += threads * words) {
+    if (word < rows) continue;
+    const std::uint32_t entry = near_entry(word, rows, first);
+    const std::uint32_t at = to + word * sizeof(WordT);
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from.roots + entry) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                     at + static_cast<std::uint32_t>((rows << k) * sizeof(WordT))),
+                 "l"(from.quotients + entry)
+                 : "memory");
+  }
+}
+
+/// Waits until all threads of the block have what `fetch_table` copies.
+__device__ inline void wait_for_table() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  __syncthreads();
+}
+
+/// The thread's place in a rows kernel, blockDim.x threads per polynomial, and the start of the copy of its
+/// twiddles.
 template <typename S, typename WordT, typename GroupT>
-__device__ inline ntt_thread<WordT, S::e, S::k> this_row(const ntt_params<WordT, GroupT>& params,
-                                                         const ntt_place<WordT>& place) {
+__device__ inline auto this_row(const ntt_params<WordT, GroupT>& params, const ntt_place<WordT>& place) {
   const unsigned bits = S::k != 0 ? S::k : params.bits;
   const std::uint32_t rows = blockDim.x >> (bits - S::e);
-  WordT* const shared =
-      reinterpret_cast<WordT*>(exchange_area) + threadIdx.y * rows * exchange_words(bits, S::e);
-  return row_thread<S::e, S::k, S::n>(params, place, blockIdx.x * rows, threadIdx.x, shared);
+  WordT* const area = reinterpret_cast<WordT*>(exchange_area);
+  WordT* const shared = area + threadIdx.y * rows * exchange_words(bits, S::e);
+  if constexpr (S::near) {
+    const std::size_t table = std::size_t{2} * rows << S::k;
+    const auto on =
+        row_thread<S::e, S::k, S::n>(params, place, blockIdx.x * rows, threadIdx.x, shared + table);
+    const std::uint32_t inside = threadIdx.x >> (bits - S::e);
+    fetch_table<S::k>(area, place.at, rows, on.node - inside);
+    return with_near_table(on, area, rows, inside);
+  } else {
+    return row_thread<S::e, S::k, S::n>(params, place, blockIdx.x * rows, threadIdx.x, shared);
+  }
 }
 
 template <typename WordT, typename S, typename ParamsT>
-__global__ void __launch_bounds__(most_ntt_threads) ntt_rows(const __grid_constant__ ParamsT params) {
-  begin_kernel();
+__global__ void __launch_bounds__(S::row_threads, S::blocks(S::row_threads))
+    ntt_rows(const __grid_constant__ ParamsT params) {
+  let_next_begin();
   constexpr bool plain = std::is_same_v<ParamsT, plain_ntt_params<WordT>>;
   const std::uint32_t limb = params.first_limb + blockIdx.y, poly = threadIdx.y;
   const std::uint32_t in = params.groups.find(limb);
-  if (!has_poly(params, in, poly)) return;
   auto place = find_limb<false, S::n>(params, in, limb, poly);
   // What the columns kernel left; a ring that needs none is transformed from its source.
   if constexpr (plain && S::k != 0) place.src = place.dst;
   const auto on = this_row<S>(params, place);
+  const bool used = has_poly(params, in, poly);
   WordT x[1U << S::e];
+  wait_for_previous();
+  if (used) on.load(0, x);
+  if constexpr (S::near) wait_for_table();
+  if (!used) return;
 #pragma unroll(S::k == 0 ? 1 : 4)
   for (unsigned s = 0; s < on.rounds(); ++s) {
     if (s != 0) team_barrier<S::e, S::k>();
-    on.forward_step(s, x);
+    on.forward_loaded(s, x);
   }
   if (on.rounds() > 1) team_barrier<S::e, S::k>();
   on.put_neighbours(x);
@@ -115,16 +167,19 @@ __global__ void __launch_bounds__(most_ntt_threads) ntt_rows(const __grid_consta
 }
 
 template <typename WordT, typename S>
-__global__ void __launch_bounds__(most_ntt_threads)
+__global__ void __launch_bounds__(S::row_threads, S::blocks(S::row_threads))
     intt_rows(const __grid_constant__ plain_ntt_params<WordT> params) {
-  begin_kernel();
+  let_next_begin();
   const std::uint32_t limb = params.first_limb + blockIdx.y, poly = threadIdx.y;
   const std::uint32_t group = params.groups.find(limb);
-  if (!has_poly(params, group, poly)) return;
   const auto place = find_limb<true, S::n>(params, group, limb, poly);
   const auto on = this_row<S>(params, place);
+  const bool used = has_poly(params, group, poly);
   WordT x[1U << S::e];
-  on.load_chunks();
+  wait_for_previous();
+  if (used) on.load_chunks();
+  if constexpr (S::near) wait_for_table();
+  if (!used) return;
   team_barrier<S::e, S::k>();
   on.get_neighbours(x);
   team_barrier<S::e, S::k>();
@@ -179,7 +234,9 @@ class phases {
     const unsigned team = 1U << (params_.bits - e);
     const unsigned rows = alone ? 1U : std::max(1U, choice_.row_threads / team);
     const dim3 grid((1U << (params_.log_n - params_.bits)) / rows, limbs_);
-    const std::size_t words = std::size_t{polys_} * rows * exchange_words(params_.bits, e);
+    const bool near = choice_.near_twiddles && params_.log_n == 2 * row_stages;
+    const std::size_t words = std::size_t{polys_} * rows * exchange_words(params_.bits, e) +
+                              (near ? std::size_t{2} * rows << params_.bits : 0);
     run(name, kernel, grid, dim3(team * rows, polys_), words * sizeof(WordT));
   }
 
@@ -207,16 +264,16 @@ class phases {
 template <typename WordT, typename UseT>
 void with_shapes(const ntt_choice& choice, unsigned log_n, const UseT& use) {
   constexpr unsigned e = ntt_log_words(8 * sizeof(WordT)), k = row_stages;
-  constexpr unsigned c = e;  // blocks whose columns are sectors of 64 bytes get kernels of their own
-  if (log_n <= one_kernel_log_n) {
-    use(shape<e, 0, 0, 0>{}, shape<e, 0, 0, 0>{});
-  } else if (log_n != 2 * row_stages) {
-    use(shape<e, 0, 0, 0>{}, shape<e, k, 0, 0>{});
-  } else if (choice.log_columns == c) {
-    use(shape<e, k, 2 * k, c>{}, shape<e, k, 2 * k, 0>{});
-  } else {
-    use(shape<e, k, 2 * k, c - 1>{}, shape<e, k, 2 * k, 0>{});
-  }
+  using narrow = shape<e, k, 2 * k, e>;  // columns kernels of 64 and 128 bytes side by side
+  using wide = shape<e, k, 2 * k, e + 1>;
+  using far = shape<e, k, 2 * k, 0>;
+  using near = shape<e, k, 2 * k, 0, true>;
+  if (log_n <= one_kernel_log_n) return use(shape<e, 0, 0, 0>{}, shape<e, 0, 0, 0>{});
+  if (log_n != 2 * row_stages) return use(shape<e, 0, 0, 0>{}, shape<e, k, 0, 0>{});
+  const auto with_rows = [&](auto rows) {
+    choice.log_columns == e ? use(narrow{}, rows) : use(wide{}, rows);
+  };
+  choice.near_twiddles ? with_rows(near{}) : with_rows(far{});
 }
 
 template <typename WordT, typename ParamsT>

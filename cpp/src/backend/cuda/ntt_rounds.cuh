@@ -66,13 +66,20 @@ HALOCLINE_HOST_DEVICE inline chunk<WordT> read_chunk(const chunk<WordT>* from) {
 }
 
 #if defined(__CUDA_ARCH__)
-/// Words of a table in the widest reads that its alignment allows, through the read-only path.
-template <typename VectorT, unsigned count, typename WordT>
+/// Words of a table in the widest reads that its alignment allows, from device memory through the read-only
+/// path.
+template <bool near, typename VectorT, unsigned count, typename WordT>
 __device__ inline void read_vectors(WordT (&out)[count], const WordT* from) {
   constexpr unsigned step = sizeof(VectorT) / sizeof(WordT);
 #pragma unroll
   for (unsigned i = 0; i < count; i += step) {
-    const VectorT bits = __ldg(reinterpret_cast<const VectorT*>(from + i));
+    const auto* const at = reinterpret_cast<const VectorT*>(from + i);
+    VectorT bits;
+    if constexpr (near) {
+      bits = *at;
+    } else {
+      bits = __ldg(at);
+    }
 #pragma unroll
     for (unsigned j = 0; j < step; ++j) out[i + j] = reinterpret_cast<const WordT*>(&bits)[j];
   }
@@ -80,15 +87,15 @@ __device__ inline void read_vectors(WordT (&out)[count], const WordT* from) {
 #endif
 
 /// Reads `count` consecutive words of a table; the address is a multiple of `count` words.
-template <unsigned count, typename WordT>
+template <bool near, unsigned count, typename WordT>
 HALOCLINE_HOST_DEVICE inline void read_table(WordT (&out)[count], const WordT* from) {
 #if defined(__CUDA_ARCH__)
   if constexpr (count * sizeof(WordT) >= 16) {
-    read_vectors<uint4>(out, from);
+    read_vectors<near, uint4>(out, from);
   } else if constexpr (count * sizeof(WordT) == 8) {
-    read_vectors<uint2>(out, from);
+    read_vectors<near, uint2>(out, from);
   } else {
-    read_vectors<WordT>(out, from);
+    read_vectors<near, WordT>(out, from);
   }
 #else
   for (unsigned i = 0; i < count; ++i) out[i] = from[i];
@@ -110,9 +117,10 @@ HALOCLINE_HOST_DEVICE inline WordT hidden_twice(WordT q) {
   return 2 * q;
 }
 
-/// Table of one prime and one direction.
-template <typename WordT>
+/// Table of one prime and one direction; `in_shared`: in the block's shared memory.
+template <typename WordT, bool in_shared = false>
 struct twiddle_table {
+  static constexpr bool near = in_shared;
   const WordT* roots;
   const WordT* quotients;
   WordT q;
@@ -120,14 +128,14 @@ struct twiddle_table {
 };
 
 /// One stage of a forward round: 2^j groups of 2^(e - j) words each.
-template <unsigned e, unsigned j, typename WordT>
-HALOCLINE_HOST_DEVICE inline void forward_stage(WordT (&x)[1U << e], const twiddle_table<WordT>& at,
+template <unsigned e, unsigned j, typename WordT, bool near>
+HALOCLINE_HOST_DEVICE inline void forward_stage(WordT (&x)[1U << e], const twiddle_table<WordT, near>& at,
                                                 std::uint32_t node) {
   constexpr unsigned groups = 1U << j, half = 1U << (e - 1 - j);
   const WordT q = at.q, twice = at.twice;
   WordT w[groups], quotient[groups];
-  read_table<groups>(w, at.roots + (static_cast<std::size_t>(node) << j));
-  read_table<groups>(quotient, at.quotients + (static_cast<std::size_t>(node) << j));
+  read_table<near, groups>(w, at.roots + (static_cast<std::size_t>(node) << j));
+  read_table<near, groups>(quotient, at.quotients + (static_cast<std::size_t>(node) << j));
   HALOCLINE_UNROLL
   for (unsigned h = 0; h < groups; ++h) {
     HALOCLINE_UNROLL
@@ -143,14 +151,14 @@ HALOCLINE_HOST_DEVICE inline void forward_stage(WordT (&x)[1U << e], const twidd
 }
 
 /// One stage of an inverse round.
-template <unsigned e, unsigned j, typename WordT>
-HALOCLINE_HOST_DEVICE inline void inverse_stage(WordT (&x)[1U << e], const twiddle_table<WordT>& at,
+template <unsigned e, unsigned j, typename WordT, bool near>
+HALOCLINE_HOST_DEVICE inline void inverse_stage(WordT (&x)[1U << e], const twiddle_table<WordT, near>& at,
                                                 std::uint32_t node) {
   constexpr unsigned groups = 1U << j, half = 1U << (e - 1 - j);
   const WordT q = at.q, twice = at.twice;
   WordT w[groups], quotient[groups];
-  read_table<groups>(w, at.roots + (static_cast<std::size_t>(node) << j));
-  read_table<groups>(quotient, at.quotients + (static_cast<std::size_t>(node) << j));
+  read_table<near, groups>(w, at.roots + (static_cast<std::size_t>(node) << j));
+  read_table<near, groups>(quotient, at.quotients + (static_cast<std::size_t>(node) << j));
   HALOCLINE_UNROLL
   for (unsigned h = 0; h < groups; ++h) {
     HALOCLINE_UNROLL
@@ -165,8 +173,8 @@ HALOCLINE_HOST_DEVICE inline void inverse_stage(WordT (&x)[1U << e], const twidd
 }
 
 /// The first `stages` stages of a round of 2^e words whose group is `node`.
-template <unsigned e, unsigned stages, typename WordT>
-HALOCLINE_HOST_DEVICE inline void forward_round(WordT (&x)[1U << e], const twiddle_table<WordT>& at,
+template <unsigned e, unsigned stages, typename WordT, bool near>
+HALOCLINE_HOST_DEVICE inline void forward_round(WordT (&x)[1U << e], const twiddle_table<WordT, near>& at,
                                                 std::uint32_t node) {
   forward_stage<e, 0>(x, at, node);
   if constexpr (stages > 1) forward_stage<e, 1>(x, at, node);
@@ -175,8 +183,8 @@ HALOCLINE_HOST_DEVICE inline void forward_round(WordT (&x)[1U << e], const twidd
 }
 
 /// Undoes `forward_round`, but for the factor 2^stages.
-template <unsigned e, unsigned stages, typename WordT>
-HALOCLINE_HOST_DEVICE inline void inverse_round(WordT (&x)[1U << e], const twiddle_table<WordT>& at,
+template <unsigned e, unsigned stages, typename WordT, bool near>
+HALOCLINE_HOST_DEVICE inline void inverse_round(WordT (&x)[1U << e], const twiddle_table<WordT, near>& at,
                                                 std::uint32_t node) {
   if constexpr (stages > 3) inverse_stage<e, 3>(x, at, node);
   if constexpr (stages > 2) inverse_stage<e, 2>(x, at, node);
@@ -187,13 +195,14 @@ HALOCLINE_HOST_DEVICE inline void inverse_round(WordT (&x)[1U << e], const twidd
 /// The last stage of an inverse transform, with the factor 1/N; results are fully reduced. Its twiddle times
 /// 1/N is not in the table, so the pair is made here: a quotient floor(a b 2^w / q) - k 2^w of a product is
 /// b a' + floor(b r / q) for the quotient a' of a and the rest r = a 2^w - a' q.
-template <unsigned e, typename WordT>
-HALOCLINE_HOST_DEVICE inline void last_inverse_stage(WordT (&x)[1U << e], const twiddle_table<WordT>& at) {
+template <unsigned e, typename WordT, bool near>
+HALOCLINE_HOST_DEVICE inline void last_inverse_stage(WordT (&x)[1U << e],
+                                                     const twiddle_table<WordT, near>& at) {
   constexpr unsigned half = 1U << (e - 1);
   const WordT q = at.q, twice = at.twice;
   WordT scale[2], quotient[2];
-  read_table<2>(scale, at.roots);
-  read_table<2>(quotient, at.quotients);
+  read_table<near, 2>(scale, at.roots);
+  read_table<near, 2>(quotient, at.quotients);
   const WordT a = scale[1], b = scale[0];
   const WordT rest = WordT{0} - quotient[1] * q;
   const WordT estimate = mul_high(rest, quotient[0]);

@@ -12,9 +12,9 @@
 namespace halocline::backend::cuda {
 
 /// One thread of a team. `k` is the number of stages if it is known when compiling, else 0.
-template <typename WordT, unsigned e, unsigned k>
+template <typename WordT, unsigned e, unsigned k, bool near = false>
 struct ntt_thread {
-  twiddle_table<WordT> at;
+  twiddle_table<WordT, near> at;
   const WordT* src;      ///< first word of the sub-transform; the others follow 2^log_stride words apart
   WordT* dst;            ///< where its first result goes, with the same distance
   WordT* shared;         ///< exchange area; word t lies at `place(t)`
@@ -118,11 +118,12 @@ struct ntt_thread {
   /// Step `s` of the rounds of a forward transform, which begins with a load; steps 0 to rounds() - 1. The
   /// results stay in x.
   HALOCLINE_HOST_DEVICE void forward_step(unsigned s, WordT (&x)[1U << e]) const {
-    if (s == 0) {
-      load(0, x);
-    } else {
-      get(s, x);
-    }
+    if (s == 0) load(0, x);
+    forward_loaded(s, x);
+  }
+  /// The same where step 0 finds its words in x.
+  HALOCLINE_HOST_DEVICE void forward_loaded(unsigned s, WordT (&x)[1U << e]) const {
+    if (s != 0) get(s, x);
     forward(s, x);
     if (s + 1 < rounds()) put(s, x);
   }

@@ -12,6 +12,7 @@ struct ntt_choice {
   std::uint8_t log_columns;   ///< columns kernel: neighbouring columns per block
   std::uint16_t row_threads;  ///< rows kernel: threads per polynomial of a block
   std::uint8_t polys;         ///< rows kernel: polynomials that share a block and its twiddles
+  bool near_twiddles;         ///< rows kernel: twiddles through shared memory, for N = 2^16
   std::uint16_t piece_mib;    ///< data that both phases run on before the next piece; 0: all
 };
 
@@ -25,11 +26,11 @@ struct ntt_tuning_row {
 };
 
 inline constexpr ntt_tuning_row ntt_tuning[] = {
-    {90, 32, 4, 17, 96, {4, 128, 2, 24}}, {90, 32, 4, 17, 0, {4, 128, 1, 24}},
-    {90, 64, 4, 17, 48, {3, 128, 2, 24}}, {90, 64, 4, 17, 0, {3, 128, 1, 24}},
-    {80, 32, 4, 17, 96, {4, 128, 2, 0}},  {80, 32, 4, 17, 0, {4, 128, 1, 0}},
-    {80, 64, 4, 17, 48, {3, 128, 2, 0}},  {80, 64, 4, 17, 0, {3, 128, 1, 0}},
-    {0, 32, 4, 17, 0, {4, 128, 1, 0}},    {0, 64, 4, 17, 0, {3, 128, 1, 0}},
+    {90, 32, 4, 17, 96, {4, 128, 2, true, 24}}, {90, 32, 4, 17, 0, {4, 128, 1, false, 24}},
+    {90, 64, 4, 17, 48, {3, 128, 2, true, 24}}, {90, 64, 4, 17, 0, {3, 128, 1, false, 24}},
+    {80, 32, 4, 17, 96, {4, 128, 2, true, 0}},  {80, 32, 4, 17, 0, {4, 128, 1, false, 0}},
+    {80, 64, 4, 17, 48, {3, 128, 2, true, 0}},  {80, 64, 4, 17, 0, {3, 128, 1, false, 0}},
+    {0, 32, 4, 17, 0, {4, 128, 1, false, 0}},   {0, 64, 4, 17, 0, {3, 128, 1, false, 0}},
 };
 
 /// Largest ring that one kernel transforms; larger ones take columns, then rows of 2^8 words.
@@ -38,6 +39,8 @@ inline constexpr unsigned one_kernel_log_n = 12;
 inline constexpr unsigned row_stages = 8;
 /// Most threads of a block: with at most 128 registers each, a block always fits.
 inline constexpr unsigned most_ntt_threads = 512;
+/// The same for the rows kernels of N = 2^16.
+inline constexpr unsigned most_row_threads = 256;
 
 /// Words per thread, as a power of two: 16 words of 32 bits, 8 of 64.
 [[nodiscard]] constexpr unsigned ntt_log_words(unsigned word_bits) { return word_bits == 32 ? 4 : 3; }
@@ -50,7 +53,7 @@ inline constexpr unsigned most_ntt_threads = 512;
     while ((1U << (log_n - row_stages - log_words + choice.log_columns)) > most_ntt_threads)
       --choice.log_columns;
   }
-  while (choice.polys > 1 && choice.polys * choice.row_threads > most_ntt_threads) --choice.polys;
+  while (choice.polys > 1 && choice.polys * choice.row_threads > most_row_threads) --choice.polys;
   return choice;
 }
 
@@ -72,7 +75,7 @@ inline constexpr unsigned most_ntt_threads = 512;
         log_n >= row.log_n_min && log_n <= row.log_n_max && limbs >= row.limbs_min)
       return fitted(row.choice, ntt_log_words(word_bits), log_n);
   }
-  return fitted({3, 128, 1, 0}, ntt_log_words(word_bits), log_n);
+  return fitted({3, 128, 1, false, 0}, ntt_log_words(word_bits), log_n);
 }
 
 }  // namespace halocline::backend::cuda
