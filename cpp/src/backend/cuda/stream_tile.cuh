@@ -61,7 +61,8 @@ HALOCLINE_HOST_DEVICE inline void stream_first(stream_tile<WordT>& tile, std::ui
                                                const stream_block<WordT>& from) {
   constexpr unsigned size = pack<WordT>::size;
   if (from.key == nullptr) return;
-  const ring::chacha_block block = ring::chacha20(*from.key, from.counter, {from.stream, from.prime, 0});
+  const ring::stream_nonce nonce{from.stream, from.prime, 0};
+  const ring::chacha_block block = ring::chacha20(*from.key, from.counter, nonce);
   std::uint32_t rejected = 0;
   HALOCLINE_UNROLL
   for (unsigned k = 0; k < stream_packs; ++k) {
@@ -84,8 +85,8 @@ HALOCLINE_HOST_DEVICE inline void stream_retry(stream_tile<WordT>& tile, std::ui
   const std::uint32_t entry = tile.missing[attempt % 2][e];
   const std::uint32_t j = entry & 0xffff, wanted = entry >> 16;
   const stream_block<WordT> from = source(j);
-  const ring::chacha_block block =
-      ring::chacha20(*from.key, from.counter, {from.stream, from.prime, attempt});
+  const ring::stream_nonce nonce{from.stream, from.prime, attempt};
+  const ring::chacha_block block = ring::chacha20(*from.key, from.counter, nonce);
   std::uint32_t rejected = 0;
   HALOCLINE_UNROLL
   for (unsigned i = 0; i < stream_packs * size; ++i) {
