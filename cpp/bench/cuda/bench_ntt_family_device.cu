@@ -45,17 +45,17 @@ __global__ void __launch_bounds__(256) butterfly_kernel(WordT* out, WordT w, Wor
   WordT x[16];
 #pragma unroll
   for (unsigned i = 0; i < 16; ++i) x[i] = threadIdx.x * 16 + i;
-  const WordT twice = cuda::hidden_twice(q);
+  const WordT bound = cuda::lazy_bound(q);
   for (unsigned r = 0; r < peak_rounds; ++r) {
 #pragma unroll
     for (unsigned half = 8; half >= 1; half /= 2) {
 #pragma unroll
       for (unsigned i = 0; i < 8; ++i) {
         const unsigned low = i / half * 2 * half + i % half;
-        const WordT a = cuda::reduce_once<WordT>(x[low], twice);
+        const WordT a = cuda::reduce_once<WordT>(x[low], bound);
         const WordT b = cuda::mul_lazy(x[low + half], w, quotient, q);
         x[low] = a + b;
-        x[low + half] = a + twice - b;
+        x[low + half] = a + bound - b;
       }
     }
   }

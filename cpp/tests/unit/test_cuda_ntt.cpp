@@ -248,8 +248,8 @@ TEST(CudaNtt, CombinationIsFullyReduced) {
   const auto q = ring::make_modulus(params::primes_below(61, 1, 1 << 14)[0]);
   const std::uint64_t a = q.value - 1, b = q.value - 2;
   const combine_factors<std::uint64_t> factors{a, ring::shoup_quotient(a, q), b, ring::shoup_quotient(b, q)};
-  const chunk<std::uint64_t> left{{q.value - 1, 0}}, lazy{{4 * q.value - 1, 3}};
-  const auto got = combine_chunk(left, lazy, factors, {nullptr, nullptr, q.value, 2 * q.value});
+  const chunk<std::uint64_t> left{{q.value - 1, 0}}, lazy{{8 * q.value - 1, 3}};
+  const auto got = combine_chunk(left, lazy, factors, {nullptr, nullptr, q.value, lazy_bound(q.value)});
   for (unsigned i = 0; i < 2; ++i) {
     EXPECT_EQ(got.word[i], ring::add_mod(ring::mul_mod(left.word[i], a, q),
                                          ring::mul_mod(lazy.word[i] % q.value, b, q), q));

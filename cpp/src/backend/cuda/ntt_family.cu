@@ -39,7 +39,7 @@ __device__ inline twiddle_table<WordT> table_of(const ntt_family_batch<WordT>& o
   const std::size_t n = std::size_t{1} << of.log_n;
   const WordT* const roots = of.roots + 4 * n * prime;
   const WordT q = of.moduli[prime].value;
-  return {roots, roots + n, q, hidden_twice(q)};
+  return {roots, roots + n, q, lazy_bound(q)};
 }
 
 /// `c` stages through device memory; a thread has 2^c words.
@@ -64,9 +64,9 @@ template <typename WordT>
 __global__ void __launch_bounds__(256) family_reduce(const __grid_constant__ family_params<WordT> params) {
   begin_kernel();
   WordT* const words = words_of(params.batch, blockIdx.y);
-  const WordT q = table_of(params.batch, blockIdx.y).q;
+  const auto at = table_of(params.batch, blockIdx.y);
   const std::uint32_t t = blockIdx.x * blockDim.x + threadIdx.x;
-  words[t] = reduce_once<WordT>(reduce_once<WordT>(words[t], 2 * q), q);
+  words[t] = reduce_product(reduce_once<WordT>(words[t], at.bound), at.q);
 }
 
 template <typename WordT>
@@ -106,9 +106,8 @@ __global__ void __launch_bounds__(1024) family_shuffle(const __grid_constant__ f
     (upper ? a : b) = got;
     butterfly(a, b, at, (root << stage) + t / half);
   }
-  const WordT q = at.q;
-  data[2 * t] = reduce_once<WordT>(reduce_once<WordT>(a, 2 * q), q);
-  data[2 * t + 1] = reduce_once<WordT>(reduce_once<WordT>(b, 2 * q), q);
+  data[2 * t] = reduce_product(reduce_once<WordT>(a, at.bound), at.q);
+  data[2 * t + 1] = reduce_product(reduce_once<WordT>(b, at.bound), at.q);
 }
 
 /// The last 12 stages of 4096 words: rounds of radix 2^e in shared memory.
@@ -132,7 +131,7 @@ __global__ void __launch_bounds__(1U << (block_stages - e))
   on.put(on.rounds() - 1, x);
   __syncthreads();
   for (std::uint32_t t = threadIdx.x; t < 1U << block_stages; t += blockDim.x)
-    data[t] = reduce_once<WordT>(reduce_once<WordT>(shared[on.place(t)], 2 * at.q), at.q);
+    data[t] = reduce_product(reduce_once<WordT>(shared[on.place(t)], at.bound), at.q);
 }
 
 template <typename WordT, unsigned c>

@@ -43,7 +43,7 @@ HALOCLINE_HOST_DEVICE inline ntt_place<WordT> find_limb(const ntt_params<WordT, 
   found.at.roots = of.roots + (4 * std::size_t{prime} + (inverse ? 2 : 0)) * n;
   found.at.quotients = found.at.roots + n;
   found.at.q = of.moduli[prime].value;
-  found.at.twice = hidden_twice(found.at.q);
+  found.at.bound = lazy_bound(found.at.q);
   return found;
 }
 
@@ -97,7 +97,7 @@ HALOCLINE_HOST_DEVICE inline ntt_thread<WordT, e, k, true> with_near_table(const
                                                                            std::uint32_t rows,
                                                                            std::uint32_t inside) {
   const WordT* const quotients = table + (static_cast<std::size_t>(rows) << k);
-  return {{table, quotients, on.at.q, on.at.twice},
+  return {{table, quotients, on.at.q, on.at.bound},
           on.src,
           on.dst,
           on.shared,
@@ -125,7 +125,7 @@ template <typename WordT>
 HALOCLINE_HOST_DEVICE inline chunk<WordT> reduce_chunk(chunk<WordT> x, const twiddle_table<WordT>& at) {
   HALOCLINE_UNROLL
   for (unsigned i = 0; i < chunk<WordT>::words; ++i)
-    x.word[i] = reduce_once<WordT>(reduce_once<WordT>(x.word[i], at.twice), at.q);
+    x.word[i] = reduce_product(reduce_once<WordT>(x.word[i], at.bound), at.q);
   return x;
 }
 

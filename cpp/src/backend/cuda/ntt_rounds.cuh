@@ -14,7 +14,8 @@
 #endif
 
 /// Register-level parts of the transforms, for host and device: a thread holds 2^e words and runs up to e
-/// stages on them. Values stay lazily reduced: in [0, 4q) going forward, in [0, 2q) going back (Harvey).
+/// stages on them. Values stay lazily reduced (Harvey): in [0, 2b) going forward, in [0, b) going back, with
+/// the bound b = 2q in 32-bit words and 4q in 64-bit words.
 ///
 /// Twiddles form a binary tree in `ring_tables::roots`: the butterfly group with number `node` of one stage
 /// has the groups 2 node and 2 node + 1 below it in the next stage, and entry `node` is its twiddle. So a
@@ -41,10 +42,21 @@ HALOCLINE_HOST_DEVICE inline WordT reduce_once(WordT x, WordT m) {
   return less < x ? less : x;
 }
 
-/// x * w mod q in [0, 2q), for any x.
+/// High word of a product, or up to two less where that is cheaper: in 64-bit words, without the product of
+/// the low halves and without the carries from below.
+HALOCLINE_HOST_DEVICE inline std::uint32_t mul_high_lazy(std::uint32_t a, std::uint32_t b) {
+  return mul_high(a, b);
+}
+HALOCLINE_HOST_DEVICE inline std::uint64_t mul_high_lazy(std::uint64_t a, std::uint64_t b) {
+  const auto a_low = static_cast<std::uint32_t>(a), a_high = static_cast<std::uint32_t>(a >> 32);
+  const auto b_low = static_cast<std::uint32_t>(b), b_high = static_cast<std::uint32_t>(b >> 32);
+  return static_cast<std::uint64_t>(a_high) * b_high + mul_high(a_low, b_high) + mul_high(a_high, b_low);
+}
+
+/// x * w mod q in [0, lazy_bound(q)), for any x.
 template <typename WordT>
 HALOCLINE_HOST_DEVICE inline WordT mul_lazy(WordT x, WordT w, WordT quotient, WordT q) {
-  return x * w - mul_high(x, quotient) * q;
+  return x * w - mul_high_lazy(x, quotient) * q;
 }
 
 /// Sixteen bytes of words: one memory access.
@@ -102,19 +114,36 @@ HALOCLINE_HOST_DEVICE inline void read_table(WordT (&out)[count], const WordT* f
 #endif
 }
 
-/// 2q, in a way that the assembler does not see: it would make every x + 2q an instruction of its own (shift
-/// and add, partly on the multiplier's pipe) instead of one more operand of an addition that is there anyway.
-template <typename WordT>
-HALOCLINE_HOST_DEVICE inline WordT hidden_twice(WordT q) {
+/// What results of `mul_lazy` are below: 2q, or 4q where quotients are up to two too small. On a device it is
+/// made in a way that the assembler does not see through: it would make every x + 2q an instruction of its
+/// own (shift and add, partly on the multiplier's pipe) instead of one more operand of an addition that is
+/// there anyway.
+HALOCLINE_HOST_DEVICE inline std::uint32_t lazy_bound(std::uint32_t q) {
 #if defined(__CUDA_ARCH__)
-  if constexpr (sizeof(WordT) == 4) {
-    std::uint32_t mirrored, twice;
-    asm("brev.b32 %0, %1;" : "=r"(mirrored) : "r"(q));
-    asm("brev.b32 %0, %1;" : "=r"(twice) : "r"(mirrored >> 1));
-    return twice;
-  }
-#endif
+  std::uint32_t mirrored, bound;
+  asm("brev.b32 %0, %1;" : "=r"(mirrored) : "r"(q));
+  asm("brev.b32 %0, %1;" : "=r"(bound) : "r"(mirrored >> 1));
+  return bound;
+#else
   return 2 * q;
+#endif
+}
+HALOCLINE_HOST_DEVICE inline std::uint64_t lazy_bound(std::uint64_t q) {
+#if defined(__CUDA_ARCH__)
+  std::uint64_t mirrored, bound;
+  asm("brev.b64 %0, %1;" : "=l"(mirrored) : "l"(q));
+  asm("brev.b64 %0, %1;" : "=l"(bound) : "l"(mirrored >> 2));
+  return bound;
+#else
+  return 4 * q;
+#endif
+}
+
+/// x mod q for x below the bound.
+template <typename WordT>
+HALOCLINE_HOST_DEVICE inline WordT reduce_product(WordT x, WordT q) {
+  if constexpr (sizeof(WordT) == 8) x = reduce_once<WordT>(x, 2 * q);
+  return reduce_once<WordT>(x, q);
 }
 
 /// Table of one prime and one direction; `in_shared`: in the block's shared memory.
@@ -124,7 +153,7 @@ struct twiddle_table {
   const WordT* roots;
   const WordT* quotients;
   WordT q;
-  WordT twice;  ///< 2q
+  WordT bound;  ///< lazy_bound(q)
 };
 
 /// One stage of a forward round: 2^j groups of 2^(e - j) words each.
@@ -132,7 +161,7 @@ template <unsigned e, unsigned j, typename WordT, bool near>
 HALOCLINE_HOST_DEVICE inline void forward_stage(WordT (&x)[1U << e], const twiddle_table<WordT, near>& at,
                                                 std::uint32_t node) {
   constexpr unsigned groups = 1U << j, half = 1U << (e - 1 - j);
-  const WordT q = at.q, twice = at.twice;
+  const WordT q = at.q, bound = at.bound;
   WordT w[groups], quotient[groups];
   read_table<near, groups>(w, at.roots + (static_cast<std::size_t>(node) << j));
   read_table<near, groups>(quotient, at.quotients + (static_cast<std::size_t>(node) << j));
@@ -142,10 +171,10 @@ HALOCLINE_HOST_DEVICE inline void forward_stage(WordT (&x)[1U << e], const twidd
     for (unsigned i = 0; i < half; ++i) {
       WordT& low = x[2 * h * half + i];
       WordT& high = x[2 * h * half + half + i];
-      const WordT a = reduce_once(low, twice);
+      const WordT a = reduce_once(low, bound);
       const WordT b = mul_lazy(high, w[h], quotient[h], q);
       low = a + b;
-      high = a + twice - b;
+      high = a + bound - b;
     }
   }
 }
@@ -155,7 +184,7 @@ template <unsigned e, unsigned j, typename WordT, bool near>
 HALOCLINE_HOST_DEVICE inline void inverse_stage(WordT (&x)[1U << e], const twiddle_table<WordT, near>& at,
                                                 std::uint32_t node) {
   constexpr unsigned groups = 1U << j, half = 1U << (e - 1 - j);
-  const WordT q = at.q, twice = at.twice;
+  const WordT q = at.q, bound = at.bound;
   WordT w[groups], quotient[groups];
   read_table<near, groups>(w, at.roots + (static_cast<std::size_t>(node) << j));
   read_table<near, groups>(quotient, at.quotients + (static_cast<std::size_t>(node) << j));
@@ -166,8 +195,8 @@ HALOCLINE_HOST_DEVICE inline void inverse_stage(WordT (&x)[1U << e], const twidd
       WordT& low = x[2 * h * half + i];
       WordT& high = x[2 * h * half + half + i];
       const WordT a = low, b = high;
-      low = reduce_once<WordT>(a + b, twice);
-      high = mul_lazy<WordT>(a + twice - b, w[h], quotient[h], q);
+      low = reduce_once<WordT>(a + b, bound);
+      high = mul_lazy<WordT>(a + bound - b, w[h], quotient[h], q);
     }
   }
 }
@@ -199,7 +228,7 @@ template <unsigned e, typename WordT, bool near>
 HALOCLINE_HOST_DEVICE inline void last_inverse_stage(WordT (&x)[1U << e],
                                                      const twiddle_table<WordT, near>& at) {
   constexpr unsigned half = 1U << (e - 1);
-  const WordT q = at.q, twice = at.twice;
+  const WordT q = at.q, bound = at.bound;
   WordT scale[2], quotient[2];
   read_table<near, 2>(scale, at.roots);
   read_table<near, 2>(quotient, at.quotients);
@@ -207,13 +236,13 @@ HALOCLINE_HOST_DEVICE inline void last_inverse_stage(WordT (&x)[1U << e],
   const WordT rest = WordT{0} - quotient[1] * q;
   const WordT estimate = mul_high(rest, quotient[0]);
   const WordT more = rest * b - estimate * q >= q ? 1 : 0;
-  const WordT w = reduce_once(mul_lazy(a, b, quotient[0], q), q);
+  const WordT w = reduce_product(mul_lazy(a, b, quotient[0], q), q);
   const WordT w_quotient = b * quotient[1] + estimate + more;
   HALOCLINE_UNROLL
   for (unsigned i = 0; i < half; ++i) {
     const WordT low = x[i], high = x[half + i];
-    x[i] = reduce_once(mul_lazy<WordT>(low + high, scale[0], quotient[0], q), q);
-    x[half + i] = reduce_once(mul_lazy<WordT>(low + twice - high, w, w_quotient, q), q);
+    x[i] = reduce_product(mul_lazy<WordT>(low + high, scale[0], quotient[0], q), q);
+    x[half + i] = reduce_product(mul_lazy<WordT>(low + bound - high, w, w_quotient, q), q);
   }
 }
 
