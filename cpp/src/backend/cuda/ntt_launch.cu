@@ -24,6 +24,9 @@ __device__ inline void team_barrier() {
 #ifndef NTT_WARPS
 #define NTT_WARPS 48
 #endif
+#ifndef NTT_WARPS64
+#define NTT_WARPS64 32
+#endif
 /// What is known about a kernel when it is compiled: words per thread 2^e, stages k of the sub-transforms,
 /// log2 N and log2 of the columns of a block; 0: any. `near`: twiddles of rows come through shared memory.
 template <unsigned words, unsigned stages, unsigned log_n, unsigned log_columns, bool in_shared = false>
@@ -36,7 +39,7 @@ struct shape {
   /// Blocks that a multiprocessor must have room for: 48 warps of 40 registers hold 47 limbs of 2^16 words in
   /// one go on 132 multiprocessors.
   static constexpr unsigned blocks(unsigned threads) {
-    return n != 0 && e == 4 ? NTT_WARPS * 32 / threads : 1;
+    return n == 0 ? 1 : (e == 4 ? NTT_WARPS : NTT_WARPS64) * 32 / threads;
   }
 };
 
