@@ -10,6 +10,7 @@
 #include <functional>
 #include <iostream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "backend/cuda/kernel_tuning.hpp"
@@ -26,6 +27,7 @@ using backend::limb_view;
 using backend::window;
 using backend::cuda::cache_hint;
 using backend::cuda::kernel_tuning;
+using backend::cuda::map_hints;
 
 /// Primes of the reference configuration: 12 special ones, then 47 of the chain; a digit has 12.
 constexpr std::uint32_t special = 12, chain = 47, digit = 12;
@@ -81,18 +83,28 @@ class bench_run {
 
   /// Variants of hints for operands and results.
   void with_hints(const char* op, double limb_passes, double mads, const body& run) {
-    static constexpr std::pair<cache_hint, const char*> hints[] = {
-        {cache_hint::normal, "normal"}, {cache_hint::evict_first, "first"}, {cache_hint::evict_last, "last"}};
-    for (const auto& [load, load_name] : hints) {
-      for (const auto& [second, second_name] : hints) {
-        for (const auto& [store, store_name] : hints) {
-          kernel_tuning tuning;
-          tuning.elementwise = tuning.products = {load, second, store};
-          measure(op, std::string(load_name) + ", " + second_name + ", store " + store_name, tuning,
-                  limb_passes, mads, run);
-        }
-      }
+    constexpr auto normal = cache_hint::normal, first = cache_hint::evict_first,
+                   last = cache_hint::evict_last, most = cache_hint::keep_most;
+    static constexpr std::tuple<const char*, map_hints, std::uint32_t> variants[] = {
+        {"normal, normal, normal", {normal, normal, normal}, 2},
+        {"normal, normal, normal, 1 pack", {normal, normal, normal}, 1},
+        {"first, normal, first", {first, normal, first}, 2},
+        {"first, most, first", {first, most, first}, 2},
+        {"first, most, first, 1 pack", {first, most, first}, 1},
+        {"first, most, normal", {first, most, normal}, 2},
+        {"first, last, first", {first, last, first}, 2},
+        {"first, first, last", {first, first, last}, 2},
+        {"first, first, normal", {first, first, normal}, 2},
+        {"most, most, first", {most, most, first}, 2},
+        {"normal, last, first", {normal, last, first}, 2},
+    };
+    for (const auto& [name, hints, packs] : variants) {
+      kernel_tuning tuning;
+      tuning.small = tuning.large = tuning.large_tensor = hints;
+      tuning.packs = packs;
+      measure(op, name, tuning, limb_passes, mads, run);
     }
+    measure(op, "table", backend::cuda::tuning_of(rig_.device().architecture()), limb_passes, mads, run);
   }
 
   void elementwise() {
@@ -112,6 +124,13 @@ class bench_run {
       const std::size_t from = step++ % 4, to = step % 4;
       chain = {{first[to], first[from], b0}, {other[to], other[from], b1}};
       on.add(ring, chain);
+    });
+    // What a large addition leaves in the cache for others: it and five copies that fit the cache.
+    const window part{special, limbs_ / 2};
+    const std::vector<backend::unary_job> copies{{rig_.limbs(part), rig_.limbs(part)}};
+    with_hints("add_5_copies", 6 * l + 10 * part.count, 0, [&] {
+      on.add(ring, sums);
+      for (int i = 0; i < 5; ++i) on.copy(ring, copies);
     });
     with_hints("multiply_plain", 5 * l, 4 * l, [&] { on.multiply(ring, plain); });
     with_hints("multiply_add_plain", 7 * l, 4 * l, [&] { on.multiply_add(ring, plain); });

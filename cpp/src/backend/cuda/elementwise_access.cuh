@@ -33,8 +33,10 @@ struct coordinates {
 }
 #endif
 
-/// What the second-level cache should do with lines of an operand: the hint of a load or a store.
-enum class cache_hint : std::uint32_t { normal, evict_first, evict_last };
+/// What the second-level cache should do with lines of an operand: the hint of a load or a store. `keep_most`
+/// keeps three quarters of the lines, always the same ones, and lets the others go first: of an operand that
+/// does not fit the cache beside the others, a part is found there the next time instead of nothing.
+enum class cache_hint : std::uint32_t { normal, evict_first, evict_last, keep_most };
 
 /// Opaque value that memory instructions take as their hint; computed in the kernel.
 using cache_policy = std::uint64_t;
@@ -46,6 +48,8 @@ using cache_policy = std::uint64_t;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
   } else if (hint == cache_hint::evict_last) {
     asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+  } else if (hint == cache_hint::keep_most) {
+    asm("createpolicy.fractional.L2::evict_last.L2::evict_first.b64 %0, 0.75;" : "=l"(policy));
   } else {
     asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
   }

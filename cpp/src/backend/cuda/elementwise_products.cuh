@@ -118,9 +118,11 @@ HALOCLINE_HOST_DEVICE inline void tensor_body(const tensor_params<WordT>& p, con
   const std::uint32_t local = at.block_y - p.jobs.begin[number];
   const modulus<WordT> q = p.moduli[job.first_prime + local];
   const std::size_t offset = static_cast<std::size_t>(local) * p.words + index;
-  const cache_policy load_policy = make_policy(p.hints.load), store_policy = make_policy(p.hints.store);
+  const cache_policy policies[] = {make_policy(p.hints.load), make_policy(p.hints.second)};
+  const cache_policy store_policy = make_policy(p.hints.store);
   pack<WordT> in[4], d[3];
-  for (unsigned s = 0; s < 4; ++s) in[s] = load<WordT>(job.in[s] + offset, load_policy);
+  HALOCLINE_UNROLL
+  for (unsigned s = 0; s < 4; ++s) in[s] = load<WordT>(job.in[s] + offset, policies[s / 2]);
   for (unsigned i = 0; i < size; ++i) {
     const WordT a0 = in[0].word[i], a1 = in[1].word[i], b0 = in[2].word[i], b1 = in[3].word[i];
     d[0].word[i] = ring::mul_mod(a0, b0, q);

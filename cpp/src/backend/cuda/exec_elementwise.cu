@@ -7,12 +7,10 @@
 namespace halocline::backend::cuda {
 namespace {
 
-constexpr unsigned map_packs = 2;  // per thread
-
-template <typename OpT, typename ParamsT>
+template <typename OpT, unsigned packs, typename ParamsT>
 __global__ void __launch_bounds__(256) map_kernel(const __grid_constant__ ParamsT p) {
   begin_kernel();
-  map_body<OpT, map_packs>(p, here());
+  map_body<OpT, packs>(p, here());
 }
 
 template <typename WordT>
@@ -49,69 +47,91 @@ struct map_launch {
 
   template <typename OpT, typename ParamsT>
   void operator()(OpT, const char* name, const ParamsT& params, std::uint32_t limbs) const {
-    launch_rows(launch, name, map_kernel<OpT, ParamsT>, params.words / pack<typename ParamsT::word>::size,
-                map_packs, params, limbs);
+    const std::uint32_t units = params.words / pack<typename ParamsT::word>::size;
+    if (tuning_of(launch.device().architecture()).packs == 1) {
+      launch_rows(launch, name, map_kernel<OpT, 1, ParamsT>, units, 1, params, limbs);
+    } else {
+      launch_rows(launch, name, map_kernel<OpT, 2, ParamsT>, units, 2, params, limbs);
+    }
   }
 };
 
-map_hints hints_of(const launcher& launch) { return tuning_of(launch.device().architecture()).elementwise; }
+/// Hints for jobs that move `limbs` limbs of `limb_bytes`.
+map_hints hints_of(const launcher& launch, std::uint64_t limbs, std::size_t limb_bytes,
+                   map_hints kernel_tuning::*large = &kernel_tuning::large) {
+  const kernel_tuning& tuning = tuning_of(launch.device().architecture());
+  return limbs * limb_bytes <= tuning.cached_bytes ? tuning.small : tuning.*large;
+}
+
+/// Limbs of all destinations.
+template <typename JobT>
+std::uint64_t limbs_of(std::span<const JobT> jobs) {
+  std::uint64_t limbs = 0;
+  for (const JobT& each : jobs) limbs += each.dst.primes.count;
+  return limbs;
+}
 
 }  // namespace
 
 template <typename WordT>
 void executor<WordT>::binary(binary_kind kind, std::span<const binary_job> jobs) const {
-  run_binary(kind, resolve_, hints_of(launch_), jobs, map_launch{launch_});
+  const unsigned passes = kind == binary_kind::multiply_add ? 4 : 3;
+  const map_hints hints = hints_of(launch_, passes * limbs_of(jobs), resolve_.ring().limb_bytes());
+  run_binary(kind, resolve_, hints, jobs, map_launch{launch_});
 }
 
 template <typename WordT>
 void executor<WordT>::negate(std::span<const unary_job> jobs) const {
-  run_unary<negate_op>(resolve_, hints_of(launch_), "negate", jobs, map_launch{launch_});
+  run_unary<negate_op>(resolve_, hints_of(launch_, 2 * limbs_of(jobs), resolve_.ring().limb_bytes()),
+                       "negate", jobs, map_launch{launch_});
 }
 
 template <typename WordT>
 void executor<WordT>::copy(std::span<const unary_job> jobs) const {
-  run_unary<copy_op>(resolve_, hints_of(launch_), "copy", jobs, map_launch{launch_});
+  run_unary<copy_op>(resolve_, hints_of(launch_, 2 * limbs_of(jobs), resolve_.ring().limb_bytes()), "copy",
+                     jobs, map_launch{launch_});
 }
 
 template <typename WordT>
 void executor<WordT>::set_zero(std::span<const limb_view> views) const {
-  run_zero(resolve_, hints_of(launch_), views, map_launch{launch_});
+  run_zero(resolve_, {}, views, map_launch{launch_});
 }
 
 template <typename WordT>
 void executor<WordT>::scalar(scalar_kind kind, std::span<const scalar_job> jobs) const {
-  run_scalar(kind, resolve_, hints_of(launch_), jobs, map_launch{launch_});
+  const map_hints hints = hints_of(launch_, 2 * limbs_of(jobs), resolve_.ring().limb_bytes());
+  run_scalar(kind, resolve_, hints, jobs, map_launch{launch_});
 }
 
 template <typename WordT>
 void executor<WordT>::linear_combine(std::span<const linear_job> jobs) const {
-  run_linear(resolve_, hints_of(launch_), jobs, map_launch{launch_});
+  const map_hints hints = hints_of(launch_, 3 * limbs_of(jobs), resolve_.ring().limb_bytes());
+  run_linear(resolve_, hints, jobs, map_launch{launch_});
 }
 
 template <typename WordT>
 void executor<WordT>::dot(std::span<const dot_job> jobs) const {
-  plan_dot(resolve_, tuning_of(launch_.device().architecture()).products, jobs,
-           [&](const dot_params<WordT>& params, std::uint32_t limbs) {
-             launch_rows(launch_, "dot", dot_kernel<WordT>, params.words / pack<WordT>::size, 1, params,
-                         limbs);
-           });
+  plan_dot(resolve_, {}, jobs, [&](const dot_params<WordT>& params, std::uint32_t limbs) {
+    launch_rows(launch_, "dot", dot_kernel<WordT>, params.words / pack<WordT>::size, 1, params, limbs);
+  });
 }
 
 template <typename WordT>
 void executor<WordT>::tensor(std::span<const tensor_job> jobs) const {
-  plan_tensor(resolve_, tuning_of(launch_.device().architecture()).products, jobs,
-              [&](const tensor_params<WordT>& params, std::uint32_t limbs) {
-                launch_rows(launch_, "tensor", tensor_kernel<WordT>, params.words / pack<WordT>::size, 1,
-                            params, limbs);
-              });
+  std::uint64_t limbs = 0;
+  for (const tensor_job& each : jobs) limbs += 7 * each.d0.primes.count;
+  const map_hints hints =
+      hints_of(launch_, limbs, resolve_.ring().limb_bytes(), &kernel_tuning::large_tensor);
+  plan_tensor(resolve_, hints, jobs, [&](const tensor_params<WordT>& params, std::uint32_t limbs) {
+    launch_rows(launch_, "tensor", tensor_kernel<WordT>, params.words / pack<WordT>::size, 1, params, limbs);
+  });
 }
 
 template <typename WordT>
 void executor<WordT>::automorphism(std::span<const automorphism_job> jobs) const {
-  plan_automorphism(
-      resolve_, hints_of(launch_), jobs, [&](const automorphism_params<WordT>& params, std::uint32_t rows) {
-        launch_rows(launch_, "automorphism", automorphism_kernel<WordT>, params.words, 1, params, rows);
-      });
+  plan_automorphism(resolve_, {}, jobs, [&](const automorphism_params<WordT>& params, std::uint32_t rows) {
+    launch_rows(launch_, "automorphism", automorphism_kernel<WordT>, params.words, 1, params, rows);
+  });
 }
 
 #define HALOCLINE_INSTANTIATE(WORD)                                                     \

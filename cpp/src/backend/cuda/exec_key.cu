@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(stream_blocks, 4)
 template <typename WordT>
 void executor<WordT>::key_multiply_accumulate(std::span<const key_job> jobs) const {
   const kernel_tuning& tuning = tuning_of(launch_.device().architecture());
-  plan_key(resolve_, tuning.keys, tuning.products.load, jobs,
+  plan_key(resolve_, tuning.keys, cache_hint::normal, jobs,
            [&](const key_params<WordT>& params, std::uint32_t limbs) {
              const std::uint32_t packs = params.words / pack<WordT>::size;
              if (params.seeded) {
