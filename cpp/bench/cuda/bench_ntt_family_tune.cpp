@@ -116,7 +116,7 @@ std::vector<cuda::ntt_choice> candidates(unsigned word_bits, unsigned limbs, uns
   for (const unsigned log_columns : {log_words, log_words + 1}) {
     for (const unsigned row_threads : {64U, 128U}) {
       for (const unsigned polys : {1U, 2U, 4U}) {
-        for (const unsigned option : {0U, 1U, 48U, 49U, 64U, 65U}) {
+        for (const unsigned option : {0U, 1U, 17U, 25U, 37U, 49U}) {
           const unsigned piece = option / 2;
           if (polys > batch || piece >= mebibytes || (piece != 0 && polys == 1)) continue;
           const cuda::ntt_choice wanted{

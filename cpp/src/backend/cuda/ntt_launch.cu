@@ -22,20 +22,20 @@ __device__ inline void team_barrier() {
 }
 
 #ifndef NTT_WARPS
-#define NTT_WARPS 48
+#define NTT_WARPS 40
 #endif
 #ifndef NTT_WARPS64
-#define NTT_WARPS64 32
+#define NTT_WARPS64 40
 #endif
 /// What is known about a kernel when it is compiled: words per thread 2^e, stages k of the sub-transforms,
 /// log2 N and log2 of the columns of a block; 0: any. `near`: twiddles of rows come through shared memory.
 template <unsigned words, unsigned stages, unsigned log_n, unsigned log_columns, bool in_shared = false>
 struct shape {
-  static constexpr unsigned e = words, k = stages, n = log_n, c = log_columns;
-  static constexpr bool near = in_shared;
+  [[maybe_unused]] static constexpr unsigned e = words, k = stages, n = log_n, c = log_columns;
+  [[maybe_unused]] static constexpr bool near = in_shared;
   /// Most threads of a block.
-  static constexpr unsigned column_threads = c != 0 ? 1U << (k - e + c) : most_ntt_threads;
-  static constexpr unsigned row_threads = n != 0 ? most_row_threads : most_ntt_threads;
+  [[maybe_unused]] static constexpr unsigned column_threads = c != 0 ? 1U << (k - e + c) : most_ntt_threads;
+  [[maybe_unused]] static constexpr unsigned row_threads = n != 0 ? most_row_threads : most_ntt_threads;
   /// Blocks that a multiprocessor must have room for: 48 warps of 40 registers hold 47 limbs of 2^16 words in
   /// one go on 132 multiprocessors.
   static constexpr unsigned blocks(unsigned threads) {
@@ -43,19 +43,23 @@ struct shape {
   }
 };
 
+/// Where a block of a kernel is.
+struct block_place {
+  std::uint32_t limb;   ///< of the batch
+  std::uint32_t poly;   ///< columns kernels: of the limb's group
+  std::uint32_t block;  ///< of the limb's blocks
+};
+
 template <typename WordT, typename S, typename ParamsT>
-__global__ void __launch_bounds__(S::column_threads, S::blocks(S::column_threads))
-    ntt_columns(const __grid_constant__ ParamsT params) {
-  let_next_begin();
-  const std::uint32_t limb = params.first_limb + blockIdx.y, poly = blockIdx.z;
-  const std::uint32_t group = params.groups.find(limb);
-  auto place = find_limb<false, S::n>(params, group, limb, poly);
+__device__ inline void forward_columns(const ParamsT& params, const block_place& in, std::uint32_t thread) {
+  const std::uint32_t group = params.groups.find(in.limb);
+  auto place = find_limb<false, S::n>(params, group, in.limb, in.poly);
   if constexpr (!std::is_same_v<ParamsT, plain_ntt_params<WordT>>)
     place.dst = const_cast<WordT*>(place.src);  // the combination needs both its inputs
-  const auto on = column_thread<S::e, S::k, S::c>(params, place, blockIdx.x, threadIdx.x,
+  const auto on = column_thread<S::e, S::k, S::c>(params, place, in.block, thread,
                                                   reinterpret_cast<WordT*>(exchange_area));
   wait_for_previous();
-  if (!has_poly(params, group, poly)) return;
+  if (!has_poly(params, group, in.poly)) return;
   WordT x[1U << S::e];
 #pragma unroll(S::k == 0 ? 1 : 4)
   for (unsigned s = 0; s < on.rounds(); ++s) {
@@ -65,18 +69,15 @@ __global__ void __launch_bounds__(S::column_threads, S::blocks(S::column_threads
   on.store(on.rounds() - 1, x);
 }
 
-template <typename WordT, typename S>
-__global__ void __launch_bounds__(S::column_threads, S::blocks(S::column_threads))
-    intt_columns(const __grid_constant__ plain_ntt_params<WordT> params) {
-  let_next_begin();
-  const std::uint32_t limb = params.first_limb + blockIdx.y, poly = blockIdx.z;
-  const std::uint32_t group = params.groups.find(limb);
-  auto place = find_limb<true, S::n>(params, group, limb, poly);
+template <typename WordT, typename S, typename ParamsT>
+__device__ inline void inverse_columns(const ParamsT& params, const block_place& in, std::uint32_t thread) {
+  const std::uint32_t group = params.groups.find(in.limb);
+  auto place = find_limb<true, S::n>(params, group, in.limb, in.poly);
   place.src = place.dst;  // what the rows kernel left
-  const auto on = column_thread<S::e, S::k, S::c>(params, place, blockIdx.x, threadIdx.x,
+  const auto on = column_thread<S::e, S::k, S::c>(params, place, in.block, thread,
                                                   reinterpret_cast<WordT*>(exchange_area));
   wait_for_previous();
-  if (!has_poly(params, group, poly)) return;
+  if (!has_poly(params, group, in.poly)) return;
   WordT x[1U << S::e];
   on.load(on.rounds() - 1, x);
 #pragma unroll(S::k == 0 ? 1 : 4)
@@ -115,35 +116,32 @@ __device__ inline void wait_for_table() {
 /// The thread's place in a rows kernel, blockDim.x threads per polynomial, and the start of the copy of its
 /// twiddles.
 template <typename S, typename WordT, typename GroupT>
-__device__ inline auto this_row(const ntt_params<WordT, GroupT>& params, const ntt_place<WordT>& place) {
+__device__ inline auto this_row(const ntt_params<WordT, GroupT>& params, const ntt_place<WordT>& place,
+                                std::uint32_t block) {
   const unsigned bits = S::k != 0 ? S::k : params.bits;
   const std::uint32_t rows = blockDim.x >> (bits - S::e);
   WordT* const area = reinterpret_cast<WordT*>(exchange_area);
   WordT* const shared = area + threadIdx.y * rows * exchange_words(bits, S::e);
   if constexpr (S::near) {
     const std::size_t table = std::size_t{2} * rows << S::k;
-    const auto on =
-        row_thread<S::e, S::k, S::n>(params, place, blockIdx.x * rows, threadIdx.x, shared + table);
+    const auto on = row_thread<S::e, S::k, S::n>(params, place, block * rows, threadIdx.x, shared + table);
     const std::uint32_t inside = threadIdx.x >> (bits - S::e);
     fetch_table<S::k>(area, place.at, rows, on.node - inside);
     return with_near_table(on, area, rows, inside);
   } else {
-    return row_thread<S::e, S::k, S::n>(params, place, blockIdx.x * rows, threadIdx.x, shared);
+    return row_thread<S::e, S::k, S::n>(params, place, block * rows, threadIdx.x, shared);
   }
 }
 
 template <typename WordT, typename S, typename ParamsT>
-__global__ void __launch_bounds__(S::row_threads, S::blocks(S::row_threads))
-    ntt_rows(const __grid_constant__ ParamsT params) {
-  let_next_begin();
+__device__ inline void forward_rows(const ParamsT& params, const block_place& in) {
   constexpr bool plain = std::is_same_v<ParamsT, plain_ntt_params<WordT>>;
-  const std::uint32_t limb = params.first_limb + blockIdx.y, poly = threadIdx.y;
-  const std::uint32_t in = params.groups.find(limb);
-  auto place = find_limb<false, S::n>(params, in, limb, poly);
+  const std::uint32_t poly = threadIdx.y, number = params.groups.find(in.limb);
+  auto place = find_limb<false, S::n>(params, number, in.limb, poly);
   // What the columns kernel left; a ring that needs none is transformed from its source.
   if constexpr (plain && S::k != 0) place.src = place.dst;
-  const auto on = this_row<S>(params, place);
-  const bool used = has_poly(params, in, poly);
+  const auto on = this_row<S>(params, place, in.block);
+  const bool used = has_poly(params, number, poly);
   WordT x[1U << S::e];
   wait_for_previous();
   if (used) on.load(0, x);
@@ -169,14 +167,11 @@ __global__ void __launch_bounds__(S::row_threads, S::blocks(S::row_threads))
   }
 }
 
-template <typename WordT, typename S>
-__global__ void __launch_bounds__(S::row_threads, S::blocks(S::row_threads))
-    intt_rows(const __grid_constant__ plain_ntt_params<WordT> params) {
-  let_next_begin();
-  const std::uint32_t limb = params.first_limb + blockIdx.y, poly = threadIdx.y;
-  const std::uint32_t group = params.groups.find(limb);
-  const auto place = find_limb<true, S::n>(params, group, limb, poly);
-  const auto on = this_row<S>(params, place);
+template <typename WordT, typename S, typename ParamsT>
+__device__ inline void inverse_rows(const ParamsT& params, const block_place& in) {
+  const std::uint32_t poly = threadIdx.y, group = params.groups.find(in.limb);
+  const auto place = find_limb<true, S::n>(params, group, in.limb, poly);
+  const auto on = this_row<S>(params, place, in.block);
   const bool used = has_poly(params, group, poly);
   WordT x[1U << S::e];
   wait_for_previous();
@@ -194,6 +189,61 @@ __global__ void __launch_bounds__(S::row_threads, S::blocks(S::row_threads))
   on.store(0, x);
 }
 
+template <bool inverse, typename WordT, typename S, typename ParamsT>
+__device__ inline void columns_block(const ParamsT& params, const block_place& in, std::uint32_t thread) {
+  if constexpr (inverse) {
+    inverse_columns<WordT, S>(params, in, thread);
+  } else {
+    forward_columns<WordT, S>(params, in, thread);
+  }
+}
+template <bool inverse, typename WordT, typename S, typename ParamsT>
+__device__ inline void rows_block(const ParamsT& params, const block_place& in) {
+  if constexpr (inverse) {
+    inverse_rows<WordT, S>(params, in);
+  } else {
+    forward_rows<WordT, S>(params, in);
+  }
+}
+
+template <bool inverse, typename WordT, typename S, typename ParamsT>
+__global__ void __launch_bounds__(S::column_threads, S::blocks(S::column_threads))
+    columns_kernel(const __grid_constant__ ParamsT params) {
+  let_next_begin();
+  columns_block<inverse, WordT, S>(params, {params.first_limb + blockIdx.y, blockIdx.z, blockIdx.x},
+                                   threadIdx.x);
+}
+
+template <bool inverse, typename WordT, typename S, typename ParamsT>
+__global__ void __launch_bounds__(S::row_threads, S::blocks(S::row_threads))
+    rows_kernel(const __grid_constant__ ParamsT params) {
+  let_next_begin();
+  rows_block<inverse, WordT, S>(params, {params.first_row_limb + blockIdx.y, 0, blockIdx.x});
+}
+
+/// Rows of one piece of a batch and columns of another, block by block in turn: the second phase of a piece,
+/// whose data is in the cache, runs while the first phase of the next piece reads memory. Both kinds of
+/// blocks have as many threads, and a limb has as many blocks of each kind.
+template <bool inverse, typename WordT, typename C, typename R, typename ParamsT>
+__global__ void __launch_bounds__(C::column_threads, C::blocks(C::column_threads))
+    both_kernel(const __grid_constant__ ParamsT params) {
+  let_next_begin();
+  const std::uint32_t pairs = 2 * min(params.row_blocks, params.column_blocks), i = blockIdx.x;
+  const bool more_rows = params.row_blocks > params.column_blocks;
+  const bool row = i < pairs ? i % 2 == 0 : more_rows;
+  const std::uint32_t number = i < pairs ? i / 2 : i - pairs / 2;
+  const std::uint32_t per_limb = 1U << (row_stages - C::c);
+  if (row) {
+    const std::uint32_t blocks = per_limb * blockDim.y;
+    rows_block<inverse, WordT, R>(params, {params.first_row_limb + number / blocks, 0, number % blocks});
+  } else {
+    const std::uint32_t slot = number / per_limb;
+    columns_block<inverse, WordT, C>(
+        params, {params.first_limb + slot / blockDim.y, slot % blockDim.y, number % per_limb},
+        threadIdx.y * blockDim.x + threadIdx.x);
+  }
+}
+
 template <typename ParamsT>
 unsigned most_polys(const ParamsT& params) {
   std::uint32_t most = 1;
@@ -201,50 +251,98 @@ unsigned most_polys(const ParamsT& params) {
   return most;
 }
 
-/// Launches both phases of one batch.
-template <typename WordT, typename ParamsT>
+/// Consecutive limbs of a batch.
+struct piece {
+  std::uint32_t first, count;
+};
+
+/// Launches the phases of one batch.
+template <bool inverse, typename WordT, typename C, typename R, typename ParamsT>
 class phases {
  public:
   phases(const launcher& launch, const ntt_choice& choice, ParamsT& params)
       : launch_(launch), choice_(choice), params_(params), polys_(most_polys(params)) {}
 
-  /// Calls `both()` for pieces of the batch that the cache holds, so that the second phase finds there what
-  /// the first one wrote.
-  template <typename BothT>
-  void for_each_piece(const BothT& both) {
+  void run() {
+    if (R::k == 0) return rows({0, params_.groups.limbs});
     const std::size_t limb = (std::size_t{polys_} * sizeof(WordT)) << params_.log_n;
     const std::size_t most = std::max<std::size_t>(1, (std::size_t{choice_.piece_mib} << 20) / limb);
     const std::size_t limbs = params_.groups.limbs;
     const std::size_t pieces = choice_.piece_mib == 0 ? 1 : (limbs + most - 1) / most;
+    piece before{};
     for (std::size_t p = 0; p < pieces; ++p) {
-      params_.first_limb = static_cast<std::uint32_t>(limbs * p / pieces);
-      limbs_ = static_cast<unsigned>(limbs * (p + 1) / pieces) - params_.first_limb;
-      both();
+      const auto first = static_cast<std::uint32_t>(limbs * p / pieces);
+      const piece now{first, static_cast<std::uint32_t>(limbs * (p + 1) / pieces) - first};
+      if (p == 0) {
+        inverse ? rows(now) : columns(now);
+      } else if (pairs()) {
+        inverse ? both(now, before) : both(before, now);
+      } else {
+        inverse ? columns(before) : rows(before);
+        inverse ? rows(now) : columns(now);
+      }
+      before = now;
     }
-  }
-  void columns(const char* name, void (*kernel)(ParamsT)) {
-    params_.bits = params_.log_n - row_stages;
-    params_.log_columns = choice_.log_columns;
-    const unsigned threads = 1U << (params_.bits - e + choice_.log_columns);
-    const dim3 grid(1U << (row_stages - choice_.log_columns), limbs_, polys_);
-    const std::size_t words = ((std::size_t{1} << params_.bits) + (std::size_t{1} << (params_.bits - e)))
-                              << choice_.log_columns;
-    run(name, kernel, grid, dim3(threads), words * sizeof(WordT));
-  }
-  void rows(const char* name, void (*kernel)(ParamsT)) {
-    const bool alone = params_.log_n <= one_kernel_log_n;
-    params_.bits = alone ? params_.log_n : row_stages;
-    const unsigned team = 1U << (params_.bits - e);
-    const unsigned rows = alone ? 1U : std::max(1U, choice_.row_threads / team);
-    const dim3 grid((1U << (params_.log_n - params_.bits)) / rows, limbs_);
-    const bool near = choice_.near_twiddles && params_.log_n == 2 * row_stages;
-    const std::size_t words = std::size_t{polys_} * rows * exchange_words(params_.bits, e) +
-                              (near ? std::size_t{2} * rows << params_.bits : 0);
-    run(name, kernel, grid, dim3(team * rows, polys_), words * sizeof(WordT));
+    inverse ? columns(before) : rows(before);
   }
 
  private:
   static constexpr unsigned e = ntt_log_words(8 * sizeof(WordT));
+  static constexpr bool plain = std::is_same_v<ParamsT, plain_ntt_params<WordT>>;
+
+  /// Whether blocks of both phases have the same shape, so that one kernel can run both.
+  [[nodiscard]] bool pairs() const {
+    return plain && C::n != 0 && C::column_threads <= most_row_threads &&
+           choice_.row_threads * polys_ == C::column_threads;
+  }
+
+  [[nodiscard]] unsigned column_bits() const { return params_.log_n - row_stages; }
+  [[nodiscard]] std::size_t column_bytes() const {
+    const unsigned bits = column_bits();
+    return ((std::size_t{1} << bits) + (std::size_t{1} << (bits - e))) * sizeof(WordT) << choice_.log_columns;
+  }
+  [[nodiscard]] unsigned row_bits() const {
+    return params_.log_n <= one_kernel_log_n ? params_.log_n : row_stages;
+  }
+  [[nodiscard]] unsigned team() const { return 1U << (row_bits() - e); }
+  [[nodiscard]] unsigned rows_per_block() const {
+    return params_.log_n <= one_kernel_log_n ? 1U : std::max(1U, choice_.row_threads / team());
+  }
+  [[nodiscard]] std::size_t row_bytes() const {
+    const std::size_t words = std::size_t{polys_} * rows_per_block() * exchange_words(row_bits(), e) +
+                              (R::near ? std::size_t{2} * rows_per_block() << row_bits() : 0);
+    return words * sizeof(WordT);
+  }
+
+  void columns(piece of) {
+    params_.bits = column_bits();
+    params_.log_columns = choice_.log_columns;
+    params_.first_limb = of.first;
+    run(inverse ? "intt_columns" : "ntt_columns", columns_kernel<inverse, WordT, C, ParamsT>,
+        dim3(1U << (row_stages - choice_.log_columns), of.count, polys_),
+        dim3(1U << (column_bits() - e + choice_.log_columns)), column_bytes());
+  }
+  void rows(piece of) {
+    params_.bits = row_bits();
+    params_.first_row_limb = of.first;
+    const char* const name = R::k == 0 ? (inverse ? "intt" : "ntt") : (inverse ? "intt_rows" : "ntt_rows");
+    const dim3 grid((1U << (params_.log_n - row_bits())) / rows_per_block(), of.count);
+    run(name, rows_kernel<inverse, WordT, R, ParamsT>, grid, dim3(team() * rows_per_block(), polys_),
+        row_bytes());
+  }
+  /// Rows of one piece and columns of another.
+  void both(piece rows_of, piece columns_of) {
+    if constexpr (plain && C::n != 0 && C::column_threads <= most_row_threads) {
+      const unsigned per_limb = (1U << (row_stages - choice_.log_columns)) * polys_;
+      params_.first_row_limb = rows_of.first;
+      params_.row_blocks = rows_of.count * per_limb;
+      params_.first_limb = columns_of.first;
+      params_.column_blocks = columns_of.count * per_limb;
+      run(inverse ? "intt_both" : "ntt_both", both_kernel<inverse, WordT, C, R, ParamsT>,
+          dim3(params_.row_blocks + params_.column_blocks), dim3(choice_.row_threads, polys_),
+          std::max(row_bytes(), column_bytes()));
+    }
+  }
 
   /// Raises the kernel's limit where a block needs more than every kernel may have.
   void run(const char* name, void (*kernel)(ParamsT), dim3 grid, dim3 block, std::size_t shared) {
@@ -260,66 +358,43 @@ class phases {
   const ntt_choice& choice_;
   ParamsT& params_;
   unsigned polys_;
-  unsigned limbs_ = 0;
 };
 
-/// Calls `use(shape of the columns kernel, shape of the rows kernel)` for a choice.
-template <typename WordT, typename UseT>
-void with_shapes(const ntt_choice& choice, unsigned log_n, const UseT& use) {
+/// Runs a batch with the kernels for a choice.
+template <bool inverse, typename WordT, typename ParamsT>
+void transform(const launcher& launch, const ntt_choice& choice, ParamsT& params) {
   constexpr unsigned e = ntt_log_words(8 * sizeof(WordT)), k = row_stages;
   using narrow = shape<e, k, 2 * k, e>;  // columns kernels of 64 and 128 bytes side by side
   using wide = shape<e, k, 2 * k, e + 1>;
   using far = shape<e, k, 2 * k, 0>;
   using near = shape<e, k, 2 * k, 0, true>;
-  if (log_n <= one_kernel_log_n) return use(shape<e, 0, 0, 0>{}, shape<e, 0, 0, 0>{});
-  if (log_n != 2 * row_stages) return use(shape<e, 0, 0, 0>{}, shape<e, k, 0, 0>{});
+  using any = shape<e, 0, 0, 0>;
+  const auto run = [&](auto columns, auto rows) {
+    phases<inverse, WordT, decltype(columns), decltype(rows), ParamsT>(launch, choice, params).run();
+  };
+  if (params.log_n <= one_kernel_log_n) return run(any{}, any{});
+  if (params.log_n != 2 * row_stages) return run(any{}, shape<e, k, 0, 0>{});
   const auto with_rows = [&](auto rows) {
-    choice.log_columns == e ? use(narrow{}, rows) : use(wide{}, rows);
+    choice.log_columns == e ? run(narrow{}, rows) : run(wide{}, rows);
   };
   choice.near_twiddles ? with_rows(near{}) : with_rows(far{});
-}
-
-template <typename WordT, typename ParamsT>
-void forward(const launcher& launch, const ntt_choice& choice, ParamsT& params) {
-  phases<WordT, ParamsT> run(launch, choice, params);
-  with_shapes<WordT>(choice, params.log_n, [&](auto columns, auto rows) {
-    using c = decltype(columns);
-    using r = decltype(rows);
-    run.for_each_piece([&] {
-      if (r::k != 0) run.columns("ntt_columns", ntt_columns<WordT, c, ParamsT>);
-      run.rows(r::k != 0 ? "ntt_rows" : "ntt", ntt_rows<WordT, r, ParamsT>);
-    });
-  });
-}
-
-template <typename WordT>
-void inverse(const launcher& launch, const ntt_choice& choice, plain_ntt_params<WordT>& params) {
-  phases<WordT, plain_ntt_params<WordT>> run(launch, choice, params);
-  with_shapes<WordT>(choice, params.log_n, [&](auto columns, auto rows) {
-    using c = decltype(columns);
-    using r = decltype(rows);
-    run.for_each_piece([&] {
-      run.rows(r::k != 0 ? "intt_rows" : "intt", intt_rows<WordT, r>);
-      if (r::k != 0) run.columns("intt_columns", intt_columns<WordT, c>);
-    });
-  });
 }
 
 }  // namespace
 
 template <typename WordT>
 void launch_ntt(const launcher& launch, const ntt_choice& choice, plain_ntt_params<WordT>& params) {
-  forward<WordT>(launch, choice, params);
+  transform<false, WordT>(launch, choice, params);
 }
 
 template <typename WordT>
 void launch_intt(const launcher& launch, const ntt_choice& choice, plain_ntt_params<WordT>& params) {
-  inverse<WordT>(launch, choice, params);
+  transform<true, WordT>(launch, choice, params);
 }
 
 template <typename WordT>
 void launch_ntt_combine(const launcher& launch, const ntt_choice& choice, combine_params<WordT>& params) {
-  forward<WordT>(launch, choice, params);
+  transform<false, WordT>(launch, choice, params);
 }
 
 template void launch_ntt(const launcher&, const ntt_choice&, plain_ntt_params<std::uint32_t>&);
