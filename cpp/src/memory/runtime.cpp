@@ -193,7 +193,8 @@ void runtime::place(buffer_state& state) {
   const auto beyond = [&] { return budget_->available() < device_->cached_bytes() + device_->slack_bytes(); };
   if (state.data != nullptr && beyond()) {
     device_->trim();
-    if (beyond()) {
+    // What is left then are ends of the pieces in which a driver hands out memory (32 MiB): nobody's to give.
+    if (budget_->available() < device_->slack_bytes()) {
       device_->free(std::exchange(state.data, nullptr), state.bytes);
       device_->trim();
     }
