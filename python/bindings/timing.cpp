@@ -51,8 +51,9 @@ std::optional<nb::dict> report_device(const std::string& device, bool measure_li
 
 void bind_timing(nb::module_& module) {
   auto engine = nb::borrow<nb::class_<bound_engine>>(module.attr("Engine"));
-  engine.def("time_operation", time_operation, nb::arg("operation"), nb::arg("level"), nb::arg("samples"),
-             nb::arg("per_sample"), nb::arg("operand_sets"), nb::arg("graph"), nb::arg("sample_seconds"))
+  engine
+      .def("time_operation", time_operation, nb::arg("operation"), nb::arg("level"), nb::arg("samples"),
+           nb::arg("per_sample"), nb::arg("operand_sets"), nb::arg("graph"), nb::arg("sample_seconds"))
       .def_prop_ro("makes_graphs",
                    [](const bound_engine& self) { return self.where->ctx->device().makes_graphs(); });
   module.def("timed_operations", &ckks::timed_operations);

@@ -130,7 +130,8 @@ class cpu_backend final : public backend {
   void do_lift(const ring_tables& ring, std::span<const lift_job> jobs, const memory::access& at,
                stream_view) override {
     const cpu::client_site site{pool_, ring, at, scalar_};
-    ring.word_bits == 32 ? cpu::run_lift<std::uint32_t>(site, jobs) : cpu::run_lift<std::uint64_t>(site, jobs);
+    ring.word_bits == 32 ? cpu::run_lift<std::uint32_t>(site, jobs)
+                         : cpu::run_lift<std::uint64_t>(site, jobs);
   }
   void do_copy(const ring_tables& ring, std::span<const unary_job> jobs, const memory::access& at,
                stream_view) override {
