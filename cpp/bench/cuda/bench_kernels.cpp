@@ -10,7 +10,7 @@
 #include <functional>
 #include <iostream>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "backend/cuda/kernel_tuning.hpp"
@@ -85,23 +85,14 @@ class bench_run {
   void with_hints(const char* op, double limb_passes, double mads, const body& run) {
     constexpr auto normal = cache_hint::normal, first = cache_hint::evict_first,
                    last = cache_hint::evict_last, most = cache_hint::keep_most;
-    static constexpr std::tuple<const char*, map_hints, std::uint32_t> variants[] = {
-        {"normal, normal, normal", {normal, normal, normal}, 2},
-        {"normal, normal, normal, 1 pack", {normal, normal, normal}, 1},
-        {"first, normal, first", {first, normal, first}, 2},
-        {"first, most, first", {first, most, first}, 2},
-        {"first, most, first, 1 pack", {first, most, first}, 1},
-        {"first, most, normal", {first, most, normal}, 2},
-        {"first, last, first", {first, last, first}, 2},
-        {"first, first, last", {first, first, last}, 2},
-        {"first, first, normal", {first, first, normal}, 2},
-        {"most, most, first", {most, most, first}, 2},
-        {"normal, last, first", {normal, last, first}, 2},
+    static constexpr std::pair<const char*, map_hints> variants[] = {
+        {"normal, normal, normal", {normal, normal, normal}}, {"first, most, first", {first, most, first}},
+        {"first, last, first", {first, last, first}},         {"first, first, last", {first, first, last}},
+        {"first, first, normal", {first, first, normal}},     {"normal, last, first", {normal, last, first}},
     };
-    for (const auto& [name, hints, packs] : variants) {
+    for (const auto& [name, hints] : variants) {
       kernel_tuning tuning;
       tuning.small = tuning.large = tuning.large_tensor = hints;
-      tuning.packs = packs;
       measure(op, name, tuning, limb_passes, mads, run);
     }
     measure(op, "table", backend::cuda::tuning_of(rig_.device().architecture()), limb_passes, mads, run);
@@ -190,14 +181,19 @@ class bench_run {
       mads += sources * targets;
     }
     const body run = [&] { rig_.backend().base_convert(rig_.tables(), jobs); };
-    for (const std::uint32_t blocks : {1U, 2U, 3U, 4U, 6U, 8U}) {
-      kernel_tuning tuning;
-      tuning.convert_blocks_per_unit = blocks;
-      measure(op, "tensor cores, " + std::to_string(blocks) + " blocks", tuning, limbs, mads, run);
+    kernel_tuning tuning = backend::cuda::tuning_of(rig_.device().architecture());
+    measure(op, "table", tuning, limbs, mads, run);
+    for (const std::uint32_t blocks : {3U, 4U}) {
+      for (const auto& [overlap, share] : {std::pair{false, false}, {true, false}, {true, true}}) {
+        tuning.convert_blocks_per_unit = blocks;
+        tuning.convert_overlap = overlap;
+        tuning.convert_share = share;
+        measure(op,
+                std::string(overlap ? "overlap, " : "in turn, ") + (share ? "share, " : "") +
+                    std::to_string(blocks) + " blocks",
+                tuning, limbs, mads, run);
+      }
     }
-    kernel_tuning tuning;
-    tuning.convert_store = cache_hint::evict_first;
-    measure(op, "tensor cores, store first", tuning, limbs, mads, run);
     tuning = {};
     tuning.convert_tensor_cores = false;
     measure(op, "multiply-add", tuning, limbs, mads, run);

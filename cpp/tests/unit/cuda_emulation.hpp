@@ -58,7 +58,7 @@ class emulated_executor {
   }
   void tensor(std::span<const backend::tensor_job> jobs) const {
     plan_tensor(resolve_, {}, jobs, [](const auto& p, std::uint32_t rows) {
-      rows_of(p, pack::size, rows, [&](const auto& at) { tensor_body(p, at); });
+      rows_of(p, pack::size, rows, [&](const auto& at) { tensor_body(p, at, [] {}); });
     });
   }
   void automorphism(std::span<const backend::automorphism_job> jobs) const {
@@ -170,9 +170,7 @@ class emulated_executor {
   struct map_ {
     template <typename OpT, typename ParamsT>
     void operator()(OpT, const char*, const ParamsT& p, std::uint32_t limbs) const {
-      constexpr unsigned packs = 2;
-      rows_of(p, packs * pack::size, limbs,
-              [&](const auto& at) { backend::cuda::map_body<OpT, packs>(p, at); });
+      rows_of(p, pack::size, limbs, [&](const auto& at) { backend::cuda::map_body<OpT>(p, at, [] {}); });
     }
   };
 

@@ -78,6 +78,9 @@ HALOCLINE_HOST_DEVICE constexpr void quarter_round(std::uint32_t* s, int a, int 
   start[15] = nonce.attempt;
   chacha_block block{};
   for (int i = 0; i < 16; ++i) block.words[i] = start[i];
+#if defined(__CUDA_ARCH__)
+#pragma unroll  // a third of the instructions of a loop move registers
+#endif
   for (int round = 0; round < 10; ++round) {
     for (int i = 0; i < 4; ++i) detail::quarter_round(block.words, i, 4 + i, 8 + i, 12 + i);
     for (int i = 0; i < 4; ++i) {

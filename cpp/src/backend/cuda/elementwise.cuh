@@ -10,7 +10,7 @@
 #include "backend/cuda/elementwise_access.cuh"
 
 /// Elementwise operations that write one limb per limb read: parameter blocks and bodies of the kernels.
-/// A thread computes `packs_per_thread` packs of one limb; blockIdx.y is the limb of the launch.
+/// A thread computes one pack of one limb; blockIdx.y is the limb of the launch.
 namespace halocline::backend::cuda {
 
 /// Jobs of one launch of an elementwise kernel.
@@ -136,40 +136,35 @@ struct linear_op {
   }
 };
 
-/// Body of every elementwise kernel.
-template <typename OpT, unsigned packs_per_thread, typename ParamsT>
-HALOCLINE_HOST_DEVICE inline void map_body(const ParamsT& p, const coordinates& at) {
+/// Body of every elementwise kernel: one pack of one limb per thread. `wait()` returns when operands may be
+/// read; what comes before it needs parameters and tables only.
+template <typename OpT, typename ParamsT, typename WaitT>
+HALOCLINE_HOST_DEVICE inline void map_body(const ParamsT& p, const coordinates& at, const WaitT& wait) {
   using word = typename ParamsT::word;
   const std::uint32_t limb = at.block_y;
   const std::uint32_t number = p.jobs.find(limb);
   const auto& job = p.jobs.items[number];
   const std::uint32_t local = limb - p.jobs.begin[number];
   const modulus<word> q = p.moduli[job.first_prime + local];
-  const std::size_t offset = static_cast<std::size_t>(local) * p.words;
   const cache_policy first_policy = make_policy(p.hints.load), second_policy = make_policy(p.hints.second);
-  pack<word> x[packs_per_thread][ParamsT::sources == 0 ? 1 : ParamsT::sources];
-  const std::uint32_t first = (at.block_x * packs_per_thread * at.threads + at.thread) * pack<word>::size;
-  const std::uint32_t stride = at.threads * pack<word>::size;
-  for (unsigned u = 0; u < packs_per_thread; ++u) {  // all loads under way before the first use
-    if (first + u * stride >= p.words) continue;
-    for (unsigned s = 0; s != ParamsT::sources; ++s) {
-      x[u][s] = load<word>(job.src[s] + offset + first + u * stride, s == 0 ? first_policy : second_policy);
-    }
-  }
   const cache_policy store_policy = make_policy(p.hints.store);
-  const auto& constants = p.constants[ParamsT::constant_limbs == 0 ? 0 : limb];
-  for (unsigned u = 0; u < packs_per_thread; ++u) {
-    const std::uint32_t index = first + u * stride;
-    if (index >= p.words) continue;
-    const map_context<word> context{q, constants, index >= p.words / 2};
-    pack<word> result;
-    for (unsigned i = 0; i < pack<word>::size; ++i) {
-      word in[ParamsT::sources == 0 ? 1 : ParamsT::sources];
-      for (unsigned s = 0; s != ParamsT::sources; ++s) in[s] = x[u][s].word[i];
-      result.word[i] = OpT::template apply<word>(in, context);
-    }
-    store<word>(job.dst + offset + index, result, store_policy);
+  const std::uint32_t index = (at.block_x * at.threads + at.thread) * pack<word>::size;
+  const std::size_t offset = static_cast<std::size_t>(local) * p.words + index;
+  wait();
+  if (index >= p.words) return;
+  pack<word> x[ParamsT::sources == 0 ? 1 : ParamsT::sources];
+  for (unsigned s = 0; s != ParamsT::sources; ++s) {
+    x[s] = load<word>(job.src[s] + offset, s == 0 ? first_policy : second_policy);
   }
+  const auto& constants = p.constants[ParamsT::constant_limbs == 0 ? 0 : limb];
+  const map_context<word> context{q, constants, index >= p.words / 2};
+  pack<word> result;
+  for (unsigned i = 0; i < pack<word>::size; ++i) {
+    word in[ParamsT::sources == 0 ? 1 : ParamsT::sources];
+    for (unsigned s = 0; s != ParamsT::sources; ++s) in[s] = x[s].word[i];
+    result.word[i] = OpT::template apply<word>(in, context);
+  }
+  store<word>(job.dst + offset, result, store_policy);
 }
 
 }  // namespace halocline::backend::cuda

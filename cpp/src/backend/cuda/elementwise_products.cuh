@@ -107,12 +107,12 @@ struct tensor_params {
   }
 };
 
-/// One pack of one limb per thread.
-template <typename WordT>
-HALOCLINE_HOST_DEVICE inline void tensor_body(const tensor_params<WordT>& p, const coordinates& at) {
+/// One pack of one limb per thread; `wait` as in `map_body`.
+template <typename WordT, typename WaitT>
+HALOCLINE_HOST_DEVICE inline void tensor_body(const tensor_params<WordT>& p, const coordinates& at,
+                                              const WaitT& wait) {
   constexpr unsigned size = pack<WordT>::size;
   const std::uint32_t index = (at.block_x * at.threads + at.thread) * size;
-  if (index >= p.words) return;
   const std::uint32_t number = p.jobs.find(at.block_y);
   const auto& job = p.jobs.items[number];
   const std::uint32_t local = at.block_y - p.jobs.begin[number];
@@ -120,6 +120,8 @@ HALOCLINE_HOST_DEVICE inline void tensor_body(const tensor_params<WordT>& p, con
   const std::size_t offset = static_cast<std::size_t>(local) * p.words + index;
   const cache_policy policies[] = {make_policy(p.hints.load), make_policy(p.hints.second)};
   const cache_policy store_policy = make_policy(p.hints.store);
+  wait();
+  if (index >= p.words) return;
   pack<WordT> in[4], d[3];
   HALOCLINE_UNROLL
   for (unsigned s = 0; s < 4; ++s) in[s] = load<WordT>(job.in[s] + offset, policies[s / 2]);

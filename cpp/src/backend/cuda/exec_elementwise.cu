@@ -7,10 +7,15 @@
 namespace halocline::backend::cuda {
 namespace {
 
-template <typename OpT, unsigned packs, typename ParamsT>
+/// Lets kernels begin by reading parameters and tables, which no kernel writes.
+struct previous_kernel {
+  __device__ void operator()() const { wait_for_previous(); }
+};
+
+template <typename OpT, typename ParamsT>
 __global__ void __launch_bounds__(256) map_kernel(const __grid_constant__ ParamsT p) {
-  begin_kernel();
-  map_body<OpT, packs>(p, here());
+  let_next_begin();
+  map_body<OpT>(p, here(), previous_kernel{});
 }
 
 template <typename WordT>
@@ -21,8 +26,8 @@ __global__ void __launch_bounds__(256) dot_kernel(const __grid_constant__ dot_pa
 
 template <typename WordT>
 __global__ void __launch_bounds__(256) tensor_kernel(const __grid_constant__ tensor_params<WordT> p) {
-  begin_kernel();
-  tensor_body(p, here());
+  let_next_begin();
+  tensor_body(p, here(), previous_kernel{});
 }
 
 template <typename WordT>
@@ -47,12 +52,8 @@ struct map_launch {
 
   template <typename OpT, typename ParamsT>
   void operator()(OpT, const char* name, const ParamsT& params, std::uint32_t limbs) const {
-    const std::uint32_t units = params.words / pack<typename ParamsT::word>::size;
-    if (tuning_of(launch.device().architecture()).packs == 1) {
-      launch_rows(launch, name, map_kernel<OpT, 1, ParamsT>, units, 1, params, limbs);
-    } else {
-      launch_rows(launch, name, map_kernel<OpT, 2, ParamsT>, units, 2, params, limbs);
-    }
+    launch_rows(launch, name, map_kernel<OpT, ParamsT>, params.words / pack<typename ParamsT::word>::size, 1,
+                params, limbs);
   }
 };
 

@@ -11,16 +11,17 @@ constexpr std::uint32_t encode_threads = 256;
 template <typename WordT>
 __global__ void __launch_bounds__(encode_threads)
     encode_kernel(const __grid_constant__ encode_params<WordT> p) {
-  begin_kernel();
+  wait_for_previous();
   encode_body(p, here());
 }
 
 template <typename WordT>
 __global__ void __launch_bounds__(stream_blocks, 6)
     sample_kernel(const __grid_constant__ sample_params<WordT> p) {
-  begin_kernel();
+  wait_for_previous();
   __shared__ stream_tile<WordT> tile;
   stream_fill(tile, [&](std::uint32_t j) { return sample_source(p, here(), j); });
+  let_next_begin();  // not earlier: see convert_mma_kernel
   sample_store(p, here(), tile);
 }
 

@@ -22,6 +22,9 @@ struct kernel_tuning {
   cache_hint convert_store = cache_hint::normal;
   /// Blocks per multiprocessor that a conversion should have before blocks get larger.
   std::uint32_t convert_blocks_per_unit = 3;
+  /// Whether the next kernel may take places on the card before a conversion ends, and whether a
+  /// multiprocessor takes at most its share of the blocks of a conversion.
+  bool convert_overlap = false, convert_share = false;
 };
 
 /// Row of the table for an architecture (90 for compute capability 9.0), unless a benchmark has set another.

@@ -55,26 +55,40 @@ HALOCLINE_HOST_DEVICE inline void stream_miss(stream_tile<WordT>& tile, std::uin
   tile.missing[attempt % 2][at] = j | words << 16;
 }
 
+/// Candidates of a block of a key stream.
+template <typename WordT>
+struct stream_candidates {
+  pack<WordT> packs[stream_packs];
+  std::uint32_t rejected;  ///< bit i: word i is not below q
+};
+
+template <typename WordT>
+[[nodiscard]] HALOCLINE_HOST_DEVICE inline stream_candidates<WordT> stream_draw(
+    const stream_block<WordT>& from, std::uint32_t attempt) {
+  constexpr unsigned size = pack<WordT>::size;
+  const ring::stream_nonce nonce{from.stream, from.prime, attempt};
+  const ring::chacha_block block = ring::chacha20(*from.key, from.counter, nonce);
+  stream_candidates<WordT> drawn{};
+  HALOCLINE_UNROLL
+  for (unsigned i = stream_packs * size; i-- != 0;) {
+    const WordT word = ring::block_word<WordT>(block, i) & from.mask;
+    drawn.packs[i / size].word[i % size] = word;
+    // Both are far below half the range of a word: the difference wraps exactly when word >= q.
+    const auto wrapped = static_cast<std::uint32_t>((from.q - 1 - word) >> (8 * sizeof(WordT) - 1));
+    drawn.rejected = drawn.rejected << 1 | wrapped;
+  }
+  return drawn;
+}
+
 /// Attempt 0 for block `j`.
 template <typename WordT>
 HALOCLINE_HOST_DEVICE inline void stream_first(stream_tile<WordT>& tile, std::uint32_t j,
                                                const stream_block<WordT>& from) {
-  constexpr unsigned size = pack<WordT>::size;
   if (from.key == nullptr) return;
-  const ring::stream_nonce nonce{from.stream, from.prime, 0};
-  const ring::chacha_block block = ring::chacha20(*from.key, from.counter, nonce);
-  std::uint32_t rejected = 0;
+  const stream_candidates<WordT> drawn = stream_draw(from, 0);
   HALOCLINE_UNROLL
-  for (unsigned k = 0; k < stream_packs; ++k) {
-    pack<WordT> words;
-    HALOCLINE_UNROLL
-    for (unsigned i = 0; i < size; ++i) {
-      words.word[i] = ring::block_word<WordT>(block, k * size + i) & from.mask;
-      rejected |= (words.word[i] < from.q ? 0U : 1U) << (k * size + i);
-    }
-    tile.packs[stream_slot(j, k)] = words;
-  }
-  if (rejected != 0) stream_miss(tile, 1, j, rejected);
+  for (unsigned k = 0; k < stream_packs; ++k) tile.packs[stream_slot(j, k)] = drawn.packs[k];
+  if (drawn.rejected != 0) stream_miss(tile, 1, j, drawn.rejected);
 }
 
 /// Entry `e` of the list of attempt `attempt`, which is at least 1. `source(j)` is block j of the tile.
@@ -84,21 +98,17 @@ HALOCLINE_HOST_DEVICE inline void stream_retry(stream_tile<WordT>& tile, std::ui
   constexpr unsigned size = pack<WordT>::size;
   const std::uint32_t entry = tile.missing[attempt % 2][e];
   const std::uint32_t j = entry & 0xffff, wanted = entry >> 16;
-  const stream_block<WordT> from = source(j);
-  const ring::stream_nonce nonce{from.stream, from.prime, attempt};
-  const ring::chacha_block block = ring::chacha20(*from.key, from.counter, nonce);
-  std::uint32_t rejected = 0;
+  const stream_candidates<WordT> drawn = stream_draw(source(j), attempt);
+  const std::uint32_t accepted = wanted & ~drawn.rejected;
   HALOCLINE_UNROLL
-  for (unsigned i = 0; i < stream_packs * size; ++i) {
-    if ((wanted >> i & 1) == 0) continue;
-    const WordT word = ring::block_word<WordT>(block, i) & from.mask;
-    if (word < from.q) {
-      tile.packs[stream_slot(j, i / size)].word[i % size] = word;
-    } else {
-      rejected |= 1U << i;
+  for (unsigned k = 0; k < stream_packs; ++k) {
+    pack<WordT>& to = tile.packs[stream_slot(j, k)];
+    HALOCLINE_UNROLL
+    for (unsigned i = 0; i < size; ++i) {
+      if ((accepted >> (k * size + i) & 1) != 0) to.word[i] = drawn.packs[k].word[i];
     }
   }
-  if (rejected != 0) stream_miss(tile, attempt + 1, j, rejected);
+  if ((wanted & drawn.rejected) != 0) stream_miss(tile, attempt + 1, j, wanted & drawn.rejected);
 }
 
 #if defined(__CUDACC__)
