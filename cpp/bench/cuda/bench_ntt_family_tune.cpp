@@ -55,8 +55,7 @@ class tuner {
     params.roots = tables_.roots.template as<WordT>();
     params.log_n = tuned_log_n;
     const std::vector<window> windows(batch, window{0, tables_.primes});
-    const std::uint32_t most = primes_per_piece(choice, 8 * sizeof(WordT), tuned_log_n, batch);
-    cuda::for_each_prime_group(windows, choice.polys, most, [&](window primes, auto members) {
+    cuda::for_each_prime_group(windows, choice.polys, [&](window primes, auto members) {
       cuda::ntt_group<WordT> group;
       group.prime = primes.first;
       for (const std::uint32_t member : members) {
@@ -109,19 +108,17 @@ class tuner {
   ntt_bench_tables<WordT> tables_;
 };
 
-std::vector<cuda::ntt_choice> candidates(unsigned word_bits, unsigned limbs, unsigned batch) {
+std::vector<cuda::ntt_choice> candidates(unsigned word_bits, unsigned batch) {
   const unsigned log_words = cuda::ntt_log_words(word_bits);
-  const unsigned mebibytes = (limbs * batch * word_bits / 8) >> (20 - tuned_log_n);
   std::vector<cuda::ntt_choice> all;
   for (const unsigned log_columns : {log_words, log_words + 1}) {
     for (const unsigned row_threads : {64U, 128U}) {
       for (const unsigned polys : {1U, 2U, 4U}) {
-        for (const unsigned option : {0U, 1U, 17U, 25U, 37U, 49U}) {
-          const unsigned piece = option / 2;
-          if (polys > batch || piece >= mebibytes || (piece != 0 && polys == 1)) continue;
-          const cuda::ntt_choice wanted{
-              static_cast<std::uint8_t>(log_columns), static_cast<std::uint16_t>(row_threads),
-              static_cast<std::uint8_t>(polys), option % 2 != 0, static_cast<std::uint16_t>(piece)};
+        for (const bool near : {false, true}) {
+          if (polys > batch) continue;
+          const cuda::ntt_choice wanted{static_cast<std::uint8_t>(log_columns),
+                                        static_cast<std::uint16_t>(row_threads),
+                                        static_cast<std::uint8_t>(polys), near};
           const cuda::ntt_choice choice = cuda::fitted(wanted, log_words, tuned_log_n);
           if (choice.polys == polys && choice.log_columns == log_columns) all.push_back(choice);
         }
@@ -135,9 +132,9 @@ void print(const timed_choice& of) {
   const cuda::ntt_choice& c = of.choice;
   std::cout << "  columns " << std::setw(2) << (1U << c.log_columns) << " row threads " << std::setw(3)
             << c.row_threads << " polys " << unsigned{c.polys} << (c.near_twiddles ? " near" : "     ")
-            << " piece " << std::setw(2) << c.piece_mib << std::fixed << std::setprecision(2) << ": forward "
-            << std::setw(6) << of.forward * 1e6 << " rotating " << std::setw(6) << of.rotating * 1e6
-            << " inverse " << std::setw(6) << of.inverse * 1e6 << "\n";
+            << std::fixed << std::setprecision(2) << ": forward " << std::setw(6) << of.forward * 1e6
+            << " rotating " << std::setw(6) << of.rotating * 1e6 << " inverse " << std::setw(6)
+            << of.inverse * 1e6 << "\n";
 }
 
 void write(const timed_choice& of, unsigned word_bits, unsigned limbs, unsigned batch, std::ostream& out) {
@@ -145,7 +142,7 @@ void write(const timed_choice& of, unsigned word_bits, unsigned limbs, unsigned 
   out << R"({"kind":"tune","word_bits":)" << word_bits << ",\"log_n\":" << tuned_log_n
       << ",\"limbs\":" << limbs << ",\"batch\":" << batch << ",\"log_columns\":" << unsigned{c.log_columns}
       << ",\"row_threads\":" << c.row_threads << ",\"polys\":" << unsigned{c.polys}
-      << ",\"near_twiddles\":" << (c.near_twiddles ? "true" : "false") << ",\"piece_mib\":" << c.piece_mib
+      << ",\"near_twiddles\":" << (c.near_twiddles ? "true" : "false")
       << ",\"forward_microseconds\":" << of.forward * 1e6
       << ",\"forward_rotating_microseconds\":" << of.rotating * 1e6
       << ",\"inverse_microseconds\":" << of.inverse * 1e6 << "}\n";
@@ -158,7 +155,7 @@ bool tune(cuda::device_context& device, void* pool, unsigned limbs, std::ostream
   bool correct = true;
   for (const unsigned batch : {1U, 2U, 4U, 8U}) {
     std::vector<timed_choice> timed;
-    for (const cuda::ntt_choice& choice : candidates(word_bits, limbs, batch)) {
+    for (const cuda::ntt_choice& choice : candidates(word_bits, batch)) {
       if (!on.correct(choice, batch)) {
         correct = false;
         std::cout << "  WRONG INTEGERS:\n";

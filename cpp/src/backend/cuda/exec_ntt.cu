@@ -38,22 +38,20 @@ void transform(const launcher& on, const resolver<WordT>& resolve, std::span<con
   const std::vector<window> windows = windows_of(jobs);
   const ntt_choice choice =
       choose_ntt(on.device().architecture(), 8 * sizeof(WordT), resolve.log_n(), limbs_of(windows));
-  const std::uint32_t most = primes_per_piece(choice, 8 * sizeof(WordT), resolve.log_n(), windows.size());
   plain_ntt_params<WordT> params;
   begin(params, resolve);
-  for_each_prime_group(windows, choice.polys, most,
-                       [&](window primes, std::span<const std::uint32_t> members) {
-                         ntt_group<WordT> group;
-                         group.prime = primes.first;
-                         for (const std::uint32_t member : members) {
-                           group.src[group.polys] = resolve.limb(jobs[member].src.slice(primes));
-                           group.dst[group.polys++] = resolve.limb(jobs[member].dst.slice(primes));
-                         }
-                         if (params.groups.add(group, primes.count)) return;
-                         launch(choice, params);
-                         begin(params, resolve);
-                         params.groups.add(group, primes.count);
-                       });
+  for_each_prime_group(windows, choice.polys, [&](window primes, std::span<const std::uint32_t> members) {
+    ntt_group<WordT> group;
+    group.prime = primes.first;
+    for (const std::uint32_t member : members) {
+      group.src[group.polys] = resolve.limb(jobs[member].src.slice(primes));
+      group.dst[group.polys++] = resolve.limb(jobs[member].dst.slice(primes));
+    }
+    if (params.groups.add(group, primes.count)) return;
+    launch(choice, params);
+    begin(params, resolve);
+    params.groups.add(group, primes.count);
+  });
   if (params.groups.jobs != 0) launch(choice, params);
 }
 
@@ -87,13 +85,12 @@ class combine_batch {
   void run() {
     const std::vector<window> windows = windows_of(jobs_);
     choice_ = choose_ntt(on_.device().architecture(), 8 * sizeof(WordT), resolve_.log_n(), limbs_of(windows));
-    // A group must find room for its factors; one group always does in an empty block of this many limbs.
-    const std::uint32_t most =
-        std::min(combine_params<WordT>::max_factors / max_ntt_polys,
-                 primes_per_piece(choice_, 8 * sizeof(WordT), resolve_.log_n(), windows.size()));
-    for_each_prime_group(
-        windows, choice_.polys, most,
-        [&](window primes, std::span<const std::uint32_t> members) { add(primes, members); });
+    for_each_prime_group(windows, choice_.polys, [&](window primes, std::span<const std::uint32_t> members) {
+      // A group must find room for its factors; one group always does in an empty block of this many limbs.
+      const std::uint32_t most = combine_params<WordT>::max_factors / max_ntt_polys;
+      for (std::uint32_t first = primes.first; first < primes.end(); first += most)
+        add({first, std::min(most, primes.end() - first)}, members);
+    });
     flush();
   }
 

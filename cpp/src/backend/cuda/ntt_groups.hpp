@@ -13,21 +13,13 @@ namespace halocline::backend::cuda {
 
 /// Cuts the windows of a batch where any of them begins or ends, and calls `visit(primes, members)` for up to
 /// `most` windows that contain the piece `primes` at a time, so that each limb of each window is visited
-/// once. Members are numbers of windows; groups of one piece are of nearly equal size. Pieces have at most
-/// `most_primes` primes: all polynomials use the tables of a piece before the next one.
+/// once. Members are numbers of windows; groups of one piece are of nearly equal size.
 template <typename VisitT>
-void for_each_prime_group(std::span<const window> windows, unsigned most, std::uint32_t most_primes,
-                          const VisitT& visit) {
+void for_each_prime_group(std::span<const window> windows, unsigned most, const VisitT& visit) {
   std::vector<std::uint32_t> cuts;
   for (const window& each : windows) cuts.insert(cuts.end(), {each.first, each.end()});
   std::sort(cuts.begin(), cuts.end());
   cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-  for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
-    const std::uint32_t begin = cuts[c], end = cuts[c + 1];
-    if (end - begin <= most_primes) continue;
-    const std::uint32_t parts = (end - begin + most_primes - 1) / most_primes;
-    cuts.insert(cuts.begin() + static_cast<std::ptrdiff_t>(c) + 1, begin + (end - begin) / parts);
-  }
   std::vector<std::uint32_t> members;
   for (std::size_t c = 0; c + 1 < cuts.size(); ++c) {
     const window piece{cuts[c], cuts[c + 1] - cuts[c]};

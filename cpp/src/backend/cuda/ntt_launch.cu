@@ -7,6 +7,21 @@
 #include "backend/cuda/ntt_kernels.cuh"
 
 namespace halocline::backend::cuda {
+
+/// What is known about a kernel when it is compiled: words per thread 2^e, stages k of the sub-transforms,
+/// log2 N and log2 of the columns of a block; 0: any. `near`: twiddles of rows come through shared memory.
+template <unsigned words, unsigned stages, unsigned log_n, unsigned log_columns, bool in_shared = false>
+struct ntt_shape {
+  static constexpr unsigned e = words, k = stages, n = log_n, c = log_columns;
+  static constexpr bool near = in_shared;
+  /// Most threads of a block.
+  static constexpr unsigned column_threads = c != 0 ? 1U << (k - e + c) : most_ntt_threads;
+  static constexpr unsigned row_threads = n != 0 ? most_row_threads : most_ntt_threads;
+  /// Blocks that a multiprocessor must have room for: 40 warps, so 48 registers, which hold the kernels
+  /// without spilling more than a word or two; 32 and 48 warps were measured as well and gain less.
+  static constexpr unsigned blocks(unsigned threads) { return n == 0 ? 1 : 40 * 32 / threads; }
+};
+
 namespace {
 
 extern __shared__ uint4 exchange_area[];
@@ -21,42 +36,20 @@ __device__ inline void team_barrier() {
   }
 }
 
-#ifndef NTT_WARPS
-#define NTT_WARPS 40
-#endif
-#ifndef NTT_WARPS64
-#define NTT_WARPS64 40
-#endif
-/// What is known about a kernel when it is compiled: words per thread 2^e, stages k of the sub-transforms,
-/// log2 N and log2 of the columns of a block; 0: any. `near`: twiddles of rows come through shared memory.
-template <unsigned words, unsigned stages, unsigned log_n, unsigned log_columns, bool in_shared = false>
-struct shape {
-  [[maybe_unused]] static constexpr unsigned e = words, k = stages, n = log_n, c = log_columns;
-  [[maybe_unused]] static constexpr bool near = in_shared;
-  /// Most threads of a block.
-  [[maybe_unused]] static constexpr unsigned column_threads = c != 0 ? 1U << (k - e + c) : most_ntt_threads;
-  [[maybe_unused]] static constexpr unsigned row_threads = n != 0 ? most_row_threads : most_ntt_threads;
-  /// Blocks that a multiprocessor must have room for: 48 warps of 40 registers hold 47 limbs of 2^16 words in
-  /// one go on 132 multiprocessors.
-  static constexpr unsigned blocks(unsigned threads) {
-    return n == 0 ? 1 : (e == 4 ? NTT_WARPS : NTT_WARPS64) * 32 / threads;
-  }
-};
-
 /// Where a block of a kernel is.
 struct block_place {
   std::uint32_t limb;   ///< of the batch
-  std::uint32_t poly;   ///< columns kernels: of the limb's group
+  std::uint32_t poly;   ///< of the limb's group; rows kernels: differs between the threads
   std::uint32_t block;  ///< of the limb's blocks
 };
 
 template <typename WordT, typename S, typename ParamsT>
-__device__ inline void forward_columns(const ParamsT& params, const block_place& in, std::uint32_t thread) {
+__device__ inline void forward_columns(const ParamsT& params, const block_place& in) {
   const std::uint32_t group = params.groups.find(in.limb);
   auto place = find_limb<false, S::n>(params, group, in.limb, in.poly);
   if constexpr (!std::is_same_v<ParamsT, plain_ntt_params<WordT>>)
     place.dst = const_cast<WordT*>(place.src);  // the combination needs both its inputs
-  const auto on = column_thread<S::e, S::k, S::c>(params, place, in.block, thread,
+  const auto on = column_thread<S::e, S::k, S::c>(params, place, in.block, threadIdx.x,
                                                   reinterpret_cast<WordT*>(exchange_area));
   wait_for_previous();
   if (!has_poly(params, group, in.poly)) return;
@@ -70,11 +63,11 @@ __device__ inline void forward_columns(const ParamsT& params, const block_place&
 }
 
 template <typename WordT, typename S, typename ParamsT>
-__device__ inline void inverse_columns(const ParamsT& params, const block_place& in, std::uint32_t thread) {
+__device__ inline void inverse_columns(const ParamsT& params, const block_place& in) {
   const std::uint32_t group = params.groups.find(in.limb);
   auto place = find_limb<true, S::n>(params, group, in.limb, in.poly);
   place.src = place.dst;  // what the rows kernel left
-  const auto on = column_thread<S::e, S::k, S::c>(params, place, in.block, thread,
+  const auto on = column_thread<S::e, S::k, S::c>(params, place, in.block, threadIdx.x,
                                                   reinterpret_cast<WordT*>(exchange_area));
   wait_for_previous();
   if (!has_poly(params, group, in.poly)) return;
@@ -136,7 +129,7 @@ __device__ inline auto this_row(const ntt_params<WordT, GroupT>& params, const n
 template <typename WordT, typename S, typename ParamsT>
 __device__ inline void forward_rows(const ParamsT& params, const block_place& in) {
   constexpr bool plain = std::is_same_v<ParamsT, plain_ntt_params<WordT>>;
-  const std::uint32_t poly = threadIdx.y, number = params.groups.find(in.limb);
+  const std::uint32_t poly = in.poly, number = params.groups.find(in.limb);
   auto place = find_limb<false, S::n>(params, number, in.limb, poly);
   // What the columns kernel left; a ring that needs none is transformed from its source.
   if constexpr (plain && S::k != 0) place.src = place.dst;
@@ -169,7 +162,7 @@ __device__ inline void forward_rows(const ParamsT& params, const block_place& in
 
 template <typename WordT, typename S, typename ParamsT>
 __device__ inline void inverse_rows(const ParamsT& params, const block_place& in) {
-  const std::uint32_t poly = threadIdx.y, group = params.groups.find(in.limb);
+  const std::uint32_t poly = in.poly, group = params.groups.find(in.limb);
   const auto place = find_limb<true, S::n>(params, group, in.limb, poly);
   const auto on = this_row<S>(params, place, in.block);
   const bool used = has_poly(params, group, poly);
@@ -189,58 +182,34 @@ __device__ inline void inverse_rows(const ParamsT& params, const block_place& in
   on.store(0, x);
 }
 
-template <bool inverse, typename WordT, typename S, typename ParamsT>
-__device__ inline void columns_block(const ParamsT& params, const block_place& in, std::uint32_t thread) {
-  if constexpr (inverse) {
-    inverse_columns<WordT, S>(params, in, thread);
-  } else {
-    forward_columns<WordT, S>(params, in, thread);
-  }
-}
-template <bool inverse, typename WordT, typename S, typename ParamsT>
-__device__ inline void rows_block(const ParamsT& params, const block_place& in) {
-  if constexpr (inverse) {
-    inverse_rows<WordT, S>(params, in);
-  } else {
-    forward_rows<WordT, S>(params, in);
-  }
+/// Limb of a block. The second phase of a transform takes limbs in the opposite order: what the first phase
+/// wrote last is still in the cache.
+template <bool second, typename ParamsT>
+__device__ inline std::uint32_t limb_of_block(const ParamsT& params) {
+  return second ? params.groups.limbs - 1 - blockIdx.z : blockIdx.z;
 }
 
 template <bool inverse, typename WordT, typename S, typename ParamsT>
 __global__ void __launch_bounds__(S::column_threads, S::blocks(S::column_threads))
     columns_kernel(const __grid_constant__ ParamsT params) {
   let_next_begin();
-  columns_block<inverse, WordT, S>(params, {params.first_limb + blockIdx.y, blockIdx.z, blockIdx.x},
-                                   threadIdx.x);
+  const block_place in{limb_of_block<inverse>(params), blockIdx.y, blockIdx.x};
+  if constexpr (inverse) {
+    inverse_columns<WordT, S>(params, in);
+  } else {
+    forward_columns<WordT, S>(params, in);
+  }
 }
 
 template <bool inverse, typename WordT, typename S, typename ParamsT>
 __global__ void __launch_bounds__(S::row_threads, S::blocks(S::row_threads))
     rows_kernel(const __grid_constant__ ParamsT params) {
   let_next_begin();
-  rows_block<inverse, WordT, S>(params, {params.first_row_limb + blockIdx.y, 0, blockIdx.x});
-}
-
-/// Rows of one piece of a batch and columns of another, block by block in turn: the second phase of a piece,
-/// whose data is in the cache, runs while the first phase of the next piece reads memory. Both kinds of
-/// blocks have as many threads, and a limb has as many blocks of each kind.
-template <bool inverse, typename WordT, typename C, typename R, typename ParamsT>
-__global__ void __launch_bounds__(C::column_threads, C::blocks(C::column_threads))
-    both_kernel(const __grid_constant__ ParamsT params) {
-  let_next_begin();
-  const std::uint32_t pairs = 2 * min(params.row_blocks, params.column_blocks), i = blockIdx.x;
-  const bool more_rows = params.row_blocks > params.column_blocks;
-  const bool row = i < pairs ? i % 2 == 0 : more_rows;
-  const std::uint32_t number = i < pairs ? i / 2 : i - pairs / 2;
-  const std::uint32_t per_limb = 1U << (row_stages - C::c);
-  if (row) {
-    const std::uint32_t blocks = per_limb * blockDim.y;
-    rows_block<inverse, WordT, R>(params, {params.first_row_limb + number / blocks, 0, number % blocks});
+  const block_place in{limb_of_block < !inverse && S::k != 0 > (params), threadIdx.y, blockIdx.x};
+  if constexpr (inverse) {
+    inverse_rows<WordT, S>(params, in);
   } else {
-    const std::uint32_t slot = number / per_limb;
-    columns_block<inverse, WordT, C>(
-        params, {params.first_limb + slot / blockDim.y, slot % blockDim.y, number % per_limb},
-        threadIdx.y * blockDim.x + threadIdx.x);
+    forward_rows<WordT, S>(params, in);
   }
 }
 
@@ -251,11 +220,6 @@ unsigned most_polys(const ParamsT& params) {
   return most;
 }
 
-/// Consecutive limbs of a batch.
-struct piece {
-  std::uint32_t first, count;
-};
-
 /// Launches the phases of one batch.
 template <bool inverse, typename WordT, typename C, typename R, typename ParamsT>
 class phases {
@@ -264,37 +228,13 @@ class phases {
       : launch_(launch), choice_(choice), params_(params), polys_(most_polys(params)) {}
 
   void run() {
-    if (R::k == 0) return rows({0, params_.groups.limbs});
-    const std::size_t limb = (std::size_t{polys_} * sizeof(WordT)) << params_.log_n;
-    const std::size_t most = std::max<std::size_t>(1, (std::size_t{choice_.piece_mib} << 20) / limb);
-    const std::size_t limbs = params_.groups.limbs;
-    const std::size_t pieces = choice_.piece_mib == 0 ? 1 : (limbs + most - 1) / most;
-    piece before{};
-    for (std::size_t p = 0; p < pieces; ++p) {
-      const auto first = static_cast<std::uint32_t>(limbs * p / pieces);
-      const piece now{first, static_cast<std::uint32_t>(limbs * (p + 1) / pieces) - first};
-      if (p == 0) {
-        inverse ? rows(now) : columns(now);
-      } else if (pairs()) {
-        inverse ? both(now, before) : both(before, now);
-      } else {
-        inverse ? columns(before) : rows(before);
-        inverse ? rows(now) : columns(now);
-      }
-      before = now;
-    }
-    inverse ? columns(before) : rows(before);
+    if (inverse || R::k == 0) rows();
+    if (R::k != 0) columns();
+    if (!inverse && R::k != 0) rows();
   }
 
  private:
   static constexpr unsigned e = ntt_log_words(8 * sizeof(WordT));
-  static constexpr bool plain = std::is_same_v<ParamsT, plain_ntt_params<WordT>>;
-
-  /// Whether blocks of both phases have the same shape, so that one kernel can run both.
-  [[nodiscard]] bool pairs() const {
-    return plain && C::n != 0 && C::column_threads <= most_row_threads &&
-           choice_.row_threads * polys_ == C::column_threads;
-  }
 
   [[nodiscard]] unsigned column_bits() const { return params_.log_n - row_stages; }
   [[nodiscard]] std::size_t column_bytes() const {
@@ -314,36 +254,20 @@ class phases {
     return words * sizeof(WordT);
   }
 
-  void columns(piece of) {
+  void columns() {
     params_.bits = column_bits();
     params_.log_columns = choice_.log_columns;
-    params_.first_limb = of.first;
     run(inverse ? "intt_columns" : "ntt_columns", columns_kernel<inverse, WordT, C, ParamsT>,
-        dim3(1U << (row_stages - choice_.log_columns), of.count, polys_),
+        dim3(1U << (row_stages - choice_.log_columns), polys_, params_.groups.limbs),
         dim3(1U << (column_bits() - e + choice_.log_columns)), column_bytes());
   }
-  void rows(piece of) {
+  void rows() {
     params_.bits = row_bits();
-    params_.first_row_limb = of.first;
     const char* const name = R::k == 0 ? (inverse ? "intt" : "ntt") : (inverse ? "intt_rows" : "ntt_rows");
-    const dim3 grid((1U << (params_.log_n - row_bits())) / rows_per_block(), of.count);
+    const dim3 grid((1U << (params_.log_n - row_bits())) / rows_per_block(), 1, params_.groups.limbs);
     run(name, rows_kernel<inverse, WordT, R, ParamsT>, grid, dim3(team() * rows_per_block(), polys_),
         row_bytes());
   }
-  /// Rows of one piece and columns of another.
-  void both(piece rows_of, piece columns_of) {
-    if constexpr (plain && C::n != 0 && C::column_threads <= most_row_threads) {
-      const unsigned per_limb = (1U << (row_stages - choice_.log_columns)) * polys_;
-      params_.first_row_limb = rows_of.first;
-      params_.row_blocks = rows_of.count * per_limb;
-      params_.first_limb = columns_of.first;
-      params_.column_blocks = columns_of.count * per_limb;
-      run(inverse ? "intt_both" : "ntt_both", both_kernel<inverse, WordT, C, R, ParamsT>,
-          dim3(params_.row_blocks + params_.column_blocks), dim3(choice_.row_threads, polys_),
-          std::max(row_bytes(), column_bytes()));
-    }
-  }
-
   /// Raises the kernel's limit where a block needs more than every kernel may have.
   void run(const char* name, void (*kernel)(ParamsT), dim3 grid, dim3 block, std::size_t shared) {
     if (shared > 48 * 1024) {
@@ -364,16 +288,16 @@ class phases {
 template <bool inverse, typename WordT, typename ParamsT>
 void transform(const launcher& launch, const ntt_choice& choice, ParamsT& params) {
   constexpr unsigned e = ntt_log_words(8 * sizeof(WordT)), k = row_stages;
-  using narrow = shape<e, k, 2 * k, e>;  // columns kernels of 64 and 128 bytes side by side
-  using wide = shape<e, k, 2 * k, e + 1>;
-  using far = shape<e, k, 2 * k, 0>;
-  using near = shape<e, k, 2 * k, 0, true>;
-  using any = shape<e, 0, 0, 0>;
+  using narrow = ntt_shape<e, k, 2 * k, e>;  // columns kernels of 64 and 128 bytes side by side
+  using wide = ntt_shape<e, k, 2 * k, e + 1>;
+  using far = ntt_shape<e, k, 2 * k, 0>;
+  using near = ntt_shape<e, k, 2 * k, 0, true>;
+  using any = ntt_shape<e, 0, 0, 0>;
   const auto run = [&](auto columns, auto rows) {
     phases<inverse, WordT, decltype(columns), decltype(rows), ParamsT>(launch, choice, params).run();
   };
   if (params.log_n <= one_kernel_log_n) return run(any{}, any{});
-  if (params.log_n != 2 * row_stages) return run(any{}, shape<e, k, 0, 0>{});
+  if (params.log_n != 2 * row_stages) return run(any{}, ntt_shape<e, k, 0, 0>{});
   const auto with_rows = [&](auto rows) {
     choice.log_columns == e ? run(narrow{}, rows) : run(wide{}, rows);
   };

@@ -45,9 +45,7 @@ struct ntt_params {
   const ring::modulus<WordT>* moduli = nullptr;
   const WordT* roots = nullptr;  ///< as `ring_tables::roots`
   std::uint32_t log_n = 0;
-  std::uint32_t bits = 0;                                               ///< stages of this kernel
-  std::uint32_t first_row_limb = 0, row_blocks = 0, column_blocks = 0;  ///< where a kernel runs both phases
-  std::uint32_t first_limb = 0;   ///< limbs of the batch before those of this launch
+  std::uint32_t bits = 0;         ///< stages of this kernel
   std::uint32_t log_columns = 0;  ///< columns kernel: neighbouring columns of a block
   batch<GroupT, max_ntt_groups> groups{};
 

@@ -13,7 +13,6 @@ struct ntt_choice {
   std::uint16_t row_threads;  ///< rows kernel: threads per polynomial of a block
   std::uint8_t polys;         ///< rows kernel: polynomials that share a block and its twiddles
   bool near_twiddles;         ///< rows kernel: twiddles through shared memory, for N = 2^16
-  std::uint16_t piece_mib;    ///< data that both phases run on before the next piece; 0: all
 };
 
 /// A row applies when all its bounds hold; the first that applies counts.
@@ -26,11 +25,20 @@ struct ntt_tuning_row {
 };
 
 inline constexpr ntt_tuning_row ntt_tuning[] = {
-    {90, 32, 4, 17, 96, {4, 128, 2, true, 24}}, {90, 32, 4, 17, 0, {4, 128, 1, false, 24}},
-    {90, 64, 4, 17, 48, {3, 128, 2, true, 24}}, {90, 64, 4, 17, 0, {3, 128, 1, false, 24}},
-    {80, 32, 4, 17, 96, {4, 128, 2, true, 0}},  {80, 32, 4, 17, 0, {4, 128, 1, false, 0}},
-    {80, 64, 4, 17, 48, {3, 128, 2, true, 0}},  {80, 64, 4, 17, 0, {3, 128, 1, false, 0}},
-    {0, 32, 4, 17, 0, {4, 128, 1, false, 0}},   {0, 64, 4, 17, 0, {3, 128, 1, false, 0}},
+    // sm_90: measured on an H200.
+    {90, 32, 4, 17, 160, {4, 64, 4, true}},
+    {90, 32, 4, 17, 40, {4, 64, 2, true}},
+    {90, 32, 4, 17, 0, {5, 128, 1, true}},
+    {90, 64, 4, 17, 100, {3, 64, 4, true}},
+    {90, 64, 4, 17, 50, {3, 64, 2, false}},
+    {90, 64, 4, 17, 0, {3, 128, 1, false}},
+    // sm_80 and others: not measured.
+    {80, 32, 4, 17, 96, {4, 128, 2, false}},
+    {80, 32, 4, 17, 0, {4, 128, 1, false}},
+    {80, 64, 4, 17, 48, {3, 128, 2, false}},
+    {80, 64, 4, 17, 0, {3, 128, 1, false}},
+    {0, 32, 4, 17, 0, {4, 128, 1, false}},
+    {0, 64, 4, 17, 0, {3, 128, 1, false}},
 };
 
 /// Largest ring that one kernel transforms; larger ones take columns, then rows of 2^8 words.
@@ -57,16 +65,6 @@ inline constexpr unsigned most_row_threads = 256;
   return choice;
 }
 
-/// Primes that a batch of `polys` polynomials is cut at, so that all of them use the twiddles of some primes
-/// while these are in the cache. Not fewer than four: every cut adds groups.
-[[nodiscard]] constexpr std::uint32_t primes_per_piece(const ntt_choice& choice, unsigned word_bits,
-                                                       unsigned log_n, std::size_t polys) {
-  if (choice.piece_mib == 0 || polys == 0) return ~std::uint32_t{0};
-  const std::size_t limbs = polys * word_bits / 8 << log_n;
-  const std::size_t primes = (std::size_t{choice.piece_mib} << 20) / limbs;
-  return primes < 4 ? 4 : static_cast<std::uint32_t>(primes);
-}
-
 /// Shape for a batch.
 [[nodiscard]] constexpr ntt_choice choose_ntt(int architecture, unsigned word_bits, unsigned log_n,
                                               std::size_t limbs) {
@@ -75,7 +73,7 @@ inline constexpr unsigned most_row_threads = 256;
         log_n >= row.log_n_min && log_n <= row.log_n_max && limbs >= row.limbs_min)
       return fitted(row.choice, ntt_log_words(word_bits), log_n);
   }
-  return fitted({3, 128, 1, false, 0}, ntt_log_words(word_bits), log_n);
+  return fitted({3, 128, 1, false}, ntt_log_words(word_bits), log_n);
 }
 
 }  // namespace halocline::backend::cuda
