@@ -62,9 +62,11 @@ std::vector<window> mixed_windows(const host_ring<WordT>& host, unsigned count, 
 }
 
 /// Hundreds of limbs in one batch: more than the parameters of one launch of a device backend hold, and
-/// windows that it must cut to process equal primes together.
+/// windows that it must cut to process equal primes together. N = 2^16 in two sizes: device backends choose
+/// kernels by the size of the batch.
 TYPED_TEST(NttOps, LargeBatchesOfMixedWindows) {
-  for (const auto& [log_n, count] : {std::pair{5U, 300U}, std::pair{13U, 60U}}) {
+  for (const auto& [log_n, count] :
+       {std::pair{5U, 300U}, std::pair{13U, 60U}, std::pair{16U, 14U}, std::pair{16U, 60U}}) {
     const host_ring<TypeParam> host(log_n);
     std::vector<limbs<TypeParam>> forward, inverse;
     for (const device_under_test& dut : devices_under_test()) {
@@ -94,7 +96,8 @@ TYPED_TEST(NttOps, LargeBatchesOfMixedWindows) {
 }
 
 TYPED_TEST(NttOps, LargeBatchesOfCombinations) {
-  for (const auto& [log_n, count] : {std::pair{5U, 300U}, std::pair{13U, 40U}}) {
+  for (const auto& [log_n, count] :
+       {std::pair{5U, 300U}, std::pair{13U, 40U}, std::pair{16U, 14U}, std::pair{16U, 50U}}) {
     const host_ring<TypeParam> host(log_n);
     std::vector<limbs<TypeParam>> expected;
     for (const device_under_test& dut : devices_under_test()) {
