@@ -19,8 +19,6 @@ namespace {
 
 /// Primes of a batch: enough for tables of a realistic size.
 constexpr std::uint32_t most_primes = 16;
-/// Integer instructions of one butterfly: a high and two low products, a minimum and four additions.
-constexpr double butterfly_instructions = 8;
 
 struct family_point {
   unsigned word_bits;
@@ -36,8 +34,7 @@ void write_row(const family_point& at, const peaks& ceiling, std::ostream& out) 
   const double data = words * at.word_bits / 8, moved = 2 * data * cuda::ntt_passes(at.variant, at.log_n);
   out << R"({"kind":"family","variant":")" << to_string(at.variant) << R"(","word_bits":)" << at.word_bits
       << ",\"log_n\":" << at.log_n << ",\"batch\":" << at.batch << ",\"microseconds\":" << at.seconds * 1e6
-      << ",\"butterflies\":" << butterflies
-      << ",\"integer_instructions\":" << butterflies * butterfly_instructions << ",\"bytes_moved\":" << moved
+      << ",\"butterflies\":" << butterflies << ",\"bytes_moved\":" << moved
       << ",\"percent_of_butterfly_peak\":"
       << 100 * butterflies / at.seconds / ceiling.butterflies[at.word_bits / 64]
       << ",\"percent_of_copy_bandwidth\":" << 100 * moved / at.seconds / ceiling.copy_bytes << "}\n";

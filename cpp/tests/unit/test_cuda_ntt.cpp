@@ -235,6 +235,29 @@ TEST(CudaNtt, LargestRings) {
   expect_cpu_integers<std::uint64_t, 4>(17, {4, 128, 1, false}, 1, 1);
 }
 
+TEST(CudaNtt, TablesInSharedMemoryHoldTheTwiddlesOfTheirRows) {
+  machine<std::uint32_t> on(14, 1, 1);
+  const auto params = on.params();
+  const auto place = find_limb<false>(params, 0, 0, 0);
+  constexpr std::uint32_t rows = 4, first = 20;  // of 2^6 rows of 2^8 words
+  std::vector<std::uint32_t> table(2 * rows << row_stages);
+  for (std::uint32_t word = rows; word < rows << row_stages; ++word) {
+    const std::uint32_t entry = near_entry(word, rows, (1U << 6) + first);
+    table[word] = place.at.roots[entry];
+    table[(rows << row_stages) + word] = place.at.quotients[entry];
+  }
+  for (std::uint32_t t = 0; t < rows << 4; ++t) {
+    const auto far = row_thread<4, row_stages>(params, place, first, t, table.data());
+    const auto near = with_near_table(far, table.data(), rows, t >> 4);
+    for (unsigned r = 0; r < 2; ++r) {
+      for (std::uint32_t h = 0; h < 8; ++h) {
+        EXPECT_EQ(near.at.roots[(near.node_of(r) << 3) + h], far.at.roots[(far.node_of(r) << 3) + h]);
+        EXPECT_EQ(near.at.quotients[near.node_of(r)], far.at.quotients[far.node_of(r)]);
+      }
+    }
+  }
+}
+
 TEST(CudaNtt, InPlace) {
   machine<std::uint32_t> on(13, 1, 1);
   auto params = on.params();

@@ -25,10 +25,16 @@ struct ntt_tuning_row {
 };
 
 inline constexpr ntt_tuning_row ntt_tuning[] = {
-    // sm_90: measured on an H200.
+    // sm_90: measured on one H200 at N = 2^16 (halocline_ntt_bench --tune, commit d94b344; all shapes in
+    // bench/results/h200/ntt_family.json). Microseconds per polynomial, forward / inverse, for batches of
+    // 32-bit polynomials of 47 limbs: 15.1 / 14.9 (4 of them), 15.9 / 15.7 (8); of 23 limbs: 7.3 / 7.2 (8).
     {90, 32, 4, 17, 160, {4, 64, 4, true}},
+    // 47 limbs: 17.1 / 17.5 (1), 15.3 / 15.8 (2); 23 limbs: 7.8 / 8.1 (2), 7.0 / 7.2 (4).
     {90, 32, 4, 17, 40, {4, 64, 2, true}},
+    // 23 limbs: 11.7 / 12.1 (1).
     {90, 32, 4, 17, 0, {5, 128, 1, true}},
+    // 64-bit polynomials of 28 limbs: 27.8 / 29.1 (4), 26.8 / 27.7 (8); next 28.1 / 30.0 (2); last 30.6
+    // / 33.7.
     {90, 64, 4, 17, 100, {3, 64, 4, true}},
     {90, 64, 4, 17, 50, {3, 64, 2, false}},
     {90, 64, 4, 17, 0, {3, 128, 1, false}},
