@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of GPU results: `halocline bench operations` for docs/guides/gpu.md, `halocline bench ratio` for
-docs/papers/hybrid_unified_memory.md."""
+docs/papers/hybrid_unified_memory.md, `halocline_kernel_bench` for docs/concepts/cuda_backend.md."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 Json = dict[str, Any]
+KERNELS_SCHEMA = 1
 OPERATIONS_SCHEMA = 1
 RATIO_SCHEMA = 1
 
@@ -84,6 +85,44 @@ def _operation_row(row: Json) -> str:
         f"{row['of_floor']:.2f}",
     ]
     return f"| {' | '.join(cells)} |"
+
+
+CHOSEN = ("", "table", "8 terms", "256 threads", "keys first", "seeded", "2 words")
+"""Variants of kernels that the backend takes."""
+
+
+def kernels_lines(data: Json) -> Iterator[str]:
+    """What each kernel takes at both numbers of limbs, with its floors."""
+    expect_schema(data, "kernels", KERNELS_SCHEMA)
+    rows: dict[tuple[str, str], dict[int, Json]] = {}
+    for row in data["rows"]:
+        if row["variant"] in CHOSEN:
+            key = row["op"], "seeded" if row["variant"] == "seeded" else ""
+            rows.setdefault(key, {})[row["limbs"]] = row
+    limbs = sorted({row["limbs"] for row in data["rows"]}, reverse=True)
+    yield (
+        f"`halocline_kernel_bench` ({data['device']}, driver {data['driver']}, commit "
+        f"{data['commit'][:10]}), N 2^{data['log_n']}, 32-bit words, back to back, medians in"
+    )
+    yield (
+        f"microseconds. Bandwidth {data['bandwidth_bytes_per_s'] / 1e12:.2f} TB/s, "
+        f"{data['mads_per_s'] / 1e12:.2f} T wide multiply-adds/s."
+    )
+    yield ""
+    names = " | ".join(f"{each} limbs | bytes | multiply-adds | of the larger" for each in limbs)
+    yield f"| kernel | {names} |"
+    yield f"|---|{'---:|' * 4 * len(limbs)}"
+    for (op, variant), by_limbs in rows.items():
+        cells = [f"`{op}`{' from seeds' if variant else ''}"]
+        for each in limbs:
+            row = by_limbs[each]
+            cells += [
+                f"**{microseconds(row['median_us'])}**",
+                microseconds(row["byte_floor_us"]),
+                microseconds(row["mad_floor_us"]),
+                f"{row['over_floor']:.2f}",
+            ]
+        yield f"| {' | '.join(cells)} |"
 
 
 def ratio_lines(data: Json) -> Iterator[str]:

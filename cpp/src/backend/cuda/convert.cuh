@@ -41,7 +41,6 @@ struct convert_params {
   std::uint32_t tile = 0;  ///< coefficients of a block
   std::uint32_t views = 0;
   cache_hint store = cache_hint::normal;
-  bool overlap = true;  ///< the next kernel may begin early
   convert_view<WordT> view[convert_views] = {};
 
   template <typename F>

@@ -58,10 +58,9 @@ struct map_launch {
 };
 
 /// Hints for jobs that move `limbs` limbs of `limb_bytes`.
-map_hints hints_of(const launcher& launch, std::uint64_t limbs, std::size_t limb_bytes,
-                   map_hints kernel_tuning::*large = &kernel_tuning::large) {
+map_hints hints_of(const launcher& launch, std::uint64_t limbs, std::size_t limb_bytes) {
   const kernel_tuning& tuning = tuning_of(launch.device().architecture());
-  return limbs * limb_bytes <= tuning.cached_bytes ? tuning.small : tuning.*large;
+  return limbs * limb_bytes <= tuning.cached_bytes ? tuning.small : tuning.large;
 }
 
 /// Limbs of all destinations.
@@ -121,8 +120,7 @@ template <typename WordT>
 void executor<WordT>::tensor(std::span<const tensor_job> jobs) const {
   std::uint64_t limbs = 0;
   for (const tensor_job& each : jobs) limbs += 7 * each.d0.primes.count;
-  const map_hints hints =
-      hints_of(launch_, limbs, resolve_.ring().limb_bytes(), &kernel_tuning::large_tensor);
+  const map_hints hints = hints_of(launch_, limbs, resolve_.ring().limb_bytes());
   plan_tensor(resolve_, hints, jobs, [&](const tensor_params<WordT>& params, std::uint32_t limbs) {
     launch_rows(launch_, "tensor", tensor_kernel<WordT>, params.words / pack<WordT>::size, 1, params, limbs);
   });

@@ -11,9 +11,8 @@ namespace halocline::backend::cuda {
 struct kernel_tuning {
   /// Hints of operations on at most `cached_bytes`, which a repetition finds in the second-level cache.
   map_hints small;
-  /// Hints of larger elementwise operations and of larger tensor products.
+  /// Hints of larger elementwise operations and tensor products.
   map_hints large;
-  map_hints large_tensor;
   std::uint64_t cached_bytes = std::uint64_t{50} << 20;
   cache_hint keys = cache_hint::evict_first;  ///< halves of keys
   std::uint32_t threads = 256;                ///< of a block of an elementwise kernel
@@ -22,9 +21,6 @@ struct kernel_tuning {
   cache_hint convert_store = cache_hint::normal;
   /// Blocks per multiprocessor that a conversion should have before blocks get larger.
   std::uint32_t convert_blocks_per_unit = 3;
-  /// Whether the next kernel may take places on the card before a conversion ends, and whether a
-  /// multiprocessor takes at most its share of the blocks of a conversion.
-  bool convert_overlap = false, convert_share = false;
 };
 
 /// Row of the table for an architecture (90 for compute capability 9.0), unless a benchmark has set another.

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "backend/cuda/elementwise_plan.hpp"
-#include "backend/cuda/key.cuh"
+#include "backend/cuda/key_seeded.cuh"
 
 namespace halocline::backend::cuda {
 
