@@ -48,7 +48,11 @@ context::context(params::parameters parameters, std::shared_ptr<backend::backend
 const memory::buffer& context::permutation(std::uint64_t galois_element) {
   const auto found = permutations_.find(galois_element);
   if (found != permutations_.end()) return found->second;
-  const std::vector<std::uint32_t> index = automorphism_permutation(galois_element, tables_.log_n);
+  check_galois_element(galois_element, tables_.log_n);
+  // A ghost needs the table's size only: a program with many rotations would spend its ghost pass on tables.
+  const std::vector<std::uint32_t> index = runtime().is_ghost()
+                                               ? std::vector<std::uint32_t>(tables_.n())
+                                               : automorphism_permutation(galois_element, tables_.log_n);
   memory::buffer table = runtime().allocate(index.size() * sizeof(std::uint32_t), memory::object_class::table,
                                             "ring.permutation");
   device_->upload(table, 0, std::as_bytes(std::span(index)));
