@@ -6,9 +6,10 @@ Replaces what stands between the lines `<!-- results:begin -->` and `<!-- result
 `digits*.json` (`halocline run digits --json FILE`). docs/guides/memory.md: `wide_rotations*.json` (`halocline
 bench wide-rotations --json FILE`). docs/papers/hybrid_unified_memory.md: `hybrid_paper*.json` (`halocline
 bench hybrid-paper --json FILE`) and, between markers with the name `ratio`, `ratio*.json` (`halocline bench
-ratio --json FILE`). docs/guides/gpu.md: `operations*.json` (`halocline bench operations --json FILE`). Other
-files are not read. With `--check` nothing is written: the exit status
-is 1 when a block is not what the files say, or when a file does not follow its schema.
+ratio --json FILE`). docs/guides/gpu.md: `operations*.json` (`halocline bench operations --json FILE`).
+docs/concepts/cuda_backend.md: `kernels*.json` (`halocline_kernel_bench FILE DRIVER`). Other files are not
+read. With `--check` nothing is written: the exit status is 1 when a block is not what the
+files say, or when a file does not follow its schema.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gpu_results import operations_lines, ratio_lines
+from gpu_results import kernels_lines, operations_lines, ratio_lines
 from paper_results import paper_lines
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -241,6 +242,7 @@ PAGES: dict[str, Readers] = {
         ("ratio*.json", checked(ratio_lines, "halocline bench ratio")),
     ),
     "docs/guides/gpu.md": (("operations*.json", checked(operations_lines, "halocline bench operations")),),
+    "docs/concepts/cuda_backend.md": (("kernels*.json", checked(kernels_lines, "halocline_kernel_bench")),),
 }
 """Page, and behind # the name of a block -> which files make the block."""
 

@@ -58,6 +58,30 @@ def test_operations_table():
     assert "**130** | - | 15.0 no" in lines[8]
 
 
+def test_kernels_table():
+    row = {
+        "variant": "table",
+        "median_us": 14.9,
+        "byte_floor_us": 17.5,
+        "mad_floor_us": 0,
+        "over_floor": 0.85,
+    }
+    lost = {**row, "op": "add", "limbs": 47, "variant": "first, first, last", "median_us": 16.9}
+    data = {
+        "suite": "kernels",
+        "schema": 1,
+        "device": "NVIDIA H200",
+        "driver": "580",
+        "commit": "0123456789ab",
+    }
+    data |= {"log_n": 16, "bandwidth_bytes_per_s": 4.23e12, "mads_per_s": 4.61e12}
+    data["rows"] = [lost] + [{**row, "op": "add", "limbs": limbs} for limbs in (47, 23)]
+    text = "\n".join(gpu_results.kernels_lines(data))
+    assert "NVIDIA H200, driver 580, commit 0123456789" in text
+    assert "| `add` | **14.9** | 17.5 | 0.0 | 0.85 | **14.9** | 17.5 | 0.0 | 0.85 |" in text
+    assert "16.9" not in text
+
+
 def test_ratio_tables():
     lines = list(gpu_results.ratio_lines(RATIO))
     assert "budget 256 MiB" in lines[0]
