@@ -80,7 +80,10 @@ plan::cost_model runtime::measured_costs() {
 
 void runtime::forget_costs() {
   const std::lock_guard lock(mutex_);
-  if (meter_) *meter_ = cost_meter();
+  if (!meter_) return;
+  // Steps that an accelerator has not come to yet belong to what is forgotten.
+  if (accelerator_) accelerator_->steps.finish(*meter_);
+  meter_->forget();
 }
 
 void runtime::set_budget(std::size_t bytes) {

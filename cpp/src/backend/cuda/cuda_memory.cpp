@@ -74,8 +74,14 @@ class cuda_memory final : public memory::device_memory {
     const cudaMemoryAdvise given =
         mostly ? (set ? cudaMemAdviseSetReadMostly : cudaMemAdviseUnsetReadMostly)
                : (set ? cudaMemAdviseSetPreferredLocation : cudaMemAdviseUnsetPreferredLocation);
-    check(cudaMemAdvise(data, bytes, given, {cudaMemLocationTypeDevice, device_->ordinal()}),
-          "advise about managed memory");
+    const cudaError_t state =
+        cudaMemAdvise(data, bytes, given, {cudaMemLocationTypeDevice, device_->ordinal()});
+    // A driver takes no advice about memory from a managed pool. Only speed depends on it.
+    if (state == cudaErrorNotSupported) {
+      (void)cudaGetLastError();
+      return;
+    }
+    check(state, "advise about managed memory");
   }
   void prefetch(std::byte* data, std::size_t bytes, bool to_device) override {
     device_->make_current();

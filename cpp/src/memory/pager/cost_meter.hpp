@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -23,6 +24,8 @@ class cost_meter {
   void add(std::size_t op, double bytes, double ns);
   /// How often an operation was measured.
   [[nodiscard]] double samples(std::size_t op) const noexcept { return operations_[op].count; }
+  /// Begins anew. Numbers stay valid: steps that are under way still carry them.
+  void forget() noexcept { std::fill(operations_.begin(), operations_.end(), sums{}); }
   /// What was measured so far; defaults for what was not.
   [[nodiscard]] plan::cost_model costs(const plan::cost_model& base) const;
 
