@@ -116,6 +116,18 @@ def test_budget_as_a_share_of_the_footprint(params, small_run):
         WideRun(params, WideOptions(threads=1, memory="50%", **SMALL)).run()
 
 
+def test_decisions_of_a_recorded_run(params, small_run, tmp_path):
+    path = tmp_path / "decisions"
+    path.write_text(hc._core.decisions_to_text(hc.decide(small_run.trace, pool_bytes="4MiB")))
+    options = WideOptions(threads=1, memory="100%", policy="profiled", decisions=path, **SMALL)
+    report = WideRun(params, options).run()
+    assert report["policy"] == "profiled"
+    assert report["precision_bits"] > 15  # as with all memory
+    arguments = ["run", "wide-rotations", "--policy", "profiled", "--decisions", str(tmp_path / "none")]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code != 0
+
+
 def test_shares():
     assert budget_of("25%", 1001) == 251
     assert budget_of(" 12.5 %", 800) == 100

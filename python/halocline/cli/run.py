@@ -66,6 +66,9 @@ def run(
     device: DeviceOption = "cpu",
     memory: MemoryOption = None,
     policy: Annotated[str, typer.Option("--policy", help="How the engine manages memory.")] = "resident",
+    decisions: Annotated[
+        Path | None, typer.Option("--decisions", help="Policy profiled: file of `halocline trace decide`.")
+    ] = None,
     trace: Annotated[Path | None, typer.Option("--trace", help="Write the engine's trace as CSV.")] = None,
     profile: ProfileOption = None,
     oversubscribe_managed: OversubscribeOption = False,
@@ -78,7 +81,7 @@ def run(
         raise InvalidArgument(f"run: unknown workload '{workload}'; expected one of: {', '.join(WORKLOADS)}")
     chosen = load_params(params or WORKLOADS[workload], allow_insecure)
     check_device(device)
-    common = RunOptions(device, memory, policy, threads, trace is not None, oversubscribe_managed)
+    common = RunOptions(device, memory, policy, threads, trace is not None, oversubscribe_managed, decisions)
     with profiling(profile, json), _Steps() as steps:
         made = _workload(
             workload, chosen, common, {"images": images, "seed": seed, "batches": batches}, steps

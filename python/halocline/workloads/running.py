@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from ..budget import MemoryOptions
@@ -29,10 +30,12 @@ class RunOptions:
     """Record what happens to every buffer of the engine while it evaluates."""
     oversubscribe_managed: bool = False
     """Let unified memory exceed what a GPU has, which can hang it."""
+    decisions: str | Path | None = None
+    """File of policy `profiled`, written by `halocline trace decide`."""
 
     def memory_options(self) -> MemoryOptions:
         """What the engine is told besides budget and policy."""
-        return MemoryOptions(oversubscribe_managed=self.oversubscribe_managed)
+        return MemoryOptions(oversubscribe_managed=self.oversubscribe_managed, decisions=self.decisions)
 
 
 def memory_report(runs: Sequence[RunReport]) -> dict[str, Any]:
