@@ -222,6 +222,8 @@ def test_ctrl_c_leaves_no_half_file(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"NO_COLOR": "1"},
+        # A shell makes its background jobs ignore the signal, and so would this process when the tests are one.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     while not folder.exists() and process.poll() is None:  # made just before the keys
         time.sleep(0.01)
