@@ -217,14 +217,15 @@ def test_ctrl_c_leaves_no_half_file(tmp_path):
     folder = tmp_path / "keys"
     rotations = ",".join(str(i) for i in range(1, 400))
     command = [sys.executable, "-m", "halocline", "keygen", str(folder), "--params", "n15-d14"]
+    # A shell makes its background jobs ignore the signal; a new process inherits that, but no handler.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [*command, "--rotations", rotations],
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"NO_COLOR": "1"},
-        # A shell makes its background jobs ignore the signal, and so would this process when the tests are one.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
+    signal.signal(signal.SIGINT, before)
     while not folder.exists() and process.poll() is None:  # made just before the keys
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
