@@ -38,7 +38,7 @@ TYPED_TEST(CudaKernels, Binary) {
         emulated.push_back({dst.emulated, i % 3 == 1 ? dst.emulated : a, i % 3 == 2 ? dst.emulated : b});
       }
       ((*this->cpu_).*run)(this->ring_->tables(), cpu, {});
-      this->emulate([&](const auto& on) { on.binary(kind, emulated); });
+      this->emulate([&, kind = kind](const auto& on) { on.binary(kind, emulated); });
     }
   }
 }
