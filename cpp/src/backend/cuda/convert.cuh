@@ -42,13 +42,6 @@ struct convert_params {
   std::uint32_t views = 0;
   cache_hint store = cache_hint::normal;
   convert_view<WordT> view[convert_views] = {};
-
-  template <typename F>
-  void for_each_pointer(F&& f) {
-    f(moduli);
-    for (std::uint32_t j = 0; j < jobs.jobs; ++j) f(jobs.items[j].table);
-    for (std::uint32_t v = 0; v < views; ++v) f(view[v].data);
-  }
 };
 
 /// A limb and its prime.

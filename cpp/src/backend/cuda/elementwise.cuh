@@ -48,15 +48,6 @@ struct map_params {
   std::uint32_t words = 0;  ///< of a limb
   map_hints hints;
   std::array<limb_constants<WordT>, limit == 0 ? 1 : limit> constants{};  ///< by limb of the launch
-
-  template <typename F>
-  void for_each_pointer(F&& f) {
-    f(moduli);
-    for (std::uint32_t j = 0; j < jobs.jobs; ++j) {
-      f(jobs.items[j].dst);
-      for (unsigned s = 0; s != sources; ++s) f(jobs.items[j].src[s]);
-    }
-  }
 };
 
 /// What an operation may need besides its operands.

@@ -34,16 +34,6 @@ struct dot_params {
   map_hints hints;
   const WordT* a[dot_terms] = {};
   const WordT* b[dot_terms] = {};
-
-  template <typename F>
-  void for_each_pointer(F&& f) {
-    f(moduli);
-    for (std::uint32_t j = 0; j < jobs.jobs; ++j) f(jobs.items[j].dst);
-    for (std::uint32_t t = 0; t < terms; ++t) {
-      f(a[t]);
-      f(b[t]);
-    }
-  }
 };
 
 /// One pack of one limb per thread.
@@ -96,15 +86,6 @@ struct tensor_params {
   const modulus<WordT>* moduli = nullptr;
   std::uint32_t words = 0;
   map_hints hints;
-
-  template <typename F>
-  void for_each_pointer(F&& f) {
-    f(moduli);
-    for (std::uint32_t j = 0; j < jobs.jobs; ++j) {
-      for (auto& pointer : jobs.items[j].d) f(pointer);
-      for (auto& pointer : jobs.items[j].in) f(pointer);
-    }
-  }
 };
 
 /// One pack of one limb per thread; `wait` as in `map_body`.
@@ -146,15 +127,6 @@ struct automorphism_params {
   batch<job, automorphism_jobs> jobs;  ///< rows are groups of `automorphism_limbs` limbs
   std::uint32_t words = 0;
   map_hints hints;
-
-  template <typename F>
-  void for_each_pointer(F&& f) {
-    for (std::uint32_t j = 0; j < jobs.jobs; ++j) {
-      f(jobs.items[j].dst);
-      f(jobs.items[j].src);
-      f(jobs.items[j].permutation);
-    }
-  }
 };
 
 /// One word of `automorphism_limbs` limbs per thread. A warp reads 32 consecutive entries of the table, which

@@ -21,11 +21,6 @@ struct small_params {
   std::uint32_t entries;
   std::uint32_t stream;
   std::uint32_t count;
-
-  template <typename F>
-  void for_each_pointer(F&& f) {
-    f(dst), f(seed), f(table);
-  }
 };
 
 /// One ChaCha20 block per thread.
@@ -71,11 +66,6 @@ __global__ void __launch_bounds__(threads) sample_gaussian(const __grid_constant
 
 struct clear_params {
   std::uint64_t* word;
-
-  template <typename F>
-  void for_each_pointer(F&& f) {
-    f(word);
-  }
 };
 
 __global__ void clear_word(const __grid_constant__ clear_params p) {
@@ -91,11 +81,6 @@ struct round_params {
   std::uint32_t count;
   std::uint32_t n;
   std::uint32_t words;
-
-  template <typename F>
-  void for_each_pointer(F&& f) {
-    f(src), f(dst), f(largest);
-  }
 };
 
 /// Largest magnitude. Doubles that are not negative are ordered as their bits are.
@@ -137,11 +122,6 @@ struct lift_params {
   std::uint32_t stride;
   std::uint32_t limb_count;
   std::uint32_t n;
-
-  template <typename F>
-  void for_each_pointer(F&& f) {
-    f(limbs), f(dst), f(moduli), f(table), f(overflow);
-  }
 };
 
 template <typename WordT>

@@ -18,11 +18,6 @@ struct place_params {
   const fft_factors* table;
   unsigned log_slots;
   std::uint32_t count;
-
-  template <typename F>
-  void for_each_pointer(F&& f) {
-    f(slots), f(re), f(table);
-  }
 };
 
 __global__ void __launch_bounds__(threads) scatter_slots(const __grid_constant__ place_params p) {
@@ -50,11 +45,6 @@ struct passes_params {
   double* re;
   const fft_factors* table;
   slot_group group;
-
-  template <typename F>
-  void for_each_pointer(F&& f) {
-    f(re), f(table);
-  }
 };
 
 __device__ void radix2_pass(const slot_group& group, bool forward, double* re, double* im) {

@@ -44,22 +44,6 @@ struct key_params {
   cache_hint data = cache_hint::normal;
   digit digit_list[key_digits] = {};
   WordT factor[key_factors] = {};  ///< by limb of the launch
-
-  template <typename F>
-  void for_each_pointer(F&& f) {
-    f(moduli);
-    for (std::uint32_t j = 0; j < jobs.jobs; ++j) {
-      for (unsigned h = 0; h < 2; ++h) {
-        f(jobs.items[j].dst[h]);
-        if (jobs.items[j].plus[h] != nullptr) f(jobs.items[j].plus[h]);
-      }
-    }
-    for (std::uint32_t d = 0; d < digits; ++d) {
-      f(digit_list[d].d);
-      f(digit_list[d].b);
-      if (digit_list[d].a != nullptr) f(digit_list[d].a);
-    }
-  }
 };
 
 /// Sums of both outputs for one pack of coefficients.

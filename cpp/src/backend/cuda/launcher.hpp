@@ -11,12 +11,6 @@
 
 namespace halocline::backend::cuda {
 
-/// Called for every device pointer of a parameter block.
-struct pointer_visitor {
-  void* context;
-  void (*visit)(void* context, void*& pointer);
-};
-
 /// One kernel launch, as observers see it. The parameter block is the kernel's only argument.
 struct kernel_launch {
   std::string_view op;  ///< ring-level operation that it belongs to: "ntt"
@@ -27,8 +21,6 @@ struct kernel_launch {
   std::size_t shared_bytes;
   const void* params;
   std::size_t params_bytes;
-  /// Visits the device pointers of a copy of the parameter block.
-  void (*for_each_pointer)(void* params, const pointer_visitor& visitor);
 };
 
 /// Sees kernel launches: profiler, graph recorder.
@@ -67,26 +59,17 @@ class launcher {
   [[nodiscard]] std::string_view op() const noexcept { return op_; }
 
   /// Launches `kernel(params)`. The kernel begins with `begin_kernel` (grid_order.cuh). `ParamsT` is plain
-  /// data of at most 32,764 bytes with a member template `for_each_pointer(f)` that calls `f` with a
-  /// reference to every device pointer in it.
+  /// data of at most 32,764 bytes.
   /// @throws device_error naming the operation when the launch fails
   template <typename ParamsT>
   void operator()(const char* name, void (*kernel)(ParamsT), dim3 grid, dim3 block, std::size_t shared_bytes,
                   const ParamsT& params) const {
     static_assert(std::is_trivially_copyable_v<ParamsT> && sizeof(ParamsT) <= 32764);
     launch({op_, name, reinterpret_cast<const void*>(kernel), grid, block, shared_bytes, &params,
-            sizeof(ParamsT), visit<ParamsT>});
+            sizeof(ParamsT)});
   }
 
  private:
-  template <typename ParamsT>
-  static void visit(void* params, const pointer_visitor& visitor) {
-    static_cast<ParamsT*>(params)->for_each_pointer([&](auto*& pointer) {
-      void* address = const_cast<void*>(static_cast<const void*>(pointer));
-      visitor.visit(visitor.context, address);
-      pointer = static_cast<std::remove_reference_t<decltype(pointer)>>(address);
-    });
-  }
   void launch(const kernel_launch& each) const;
 
   device_context& device_;

@@ -18,13 +18,6 @@ template <typename WordT>
 struct family_params {
   ntt_family_batch<WordT> batch;
   std::uint32_t stage = 0;  ///< first stage of this kernel
-
-  template <typename F>
-  void for_each_pointer(F&& f) {
-    f(batch.moduli);
-    f(batch.roots);
-    f(batch.data);
-  }
 };
 
 /// Words of polynomial `poly`.

@@ -48,20 +48,6 @@ struct ntt_params {
   std::uint32_t bits = 0;         ///< stages of this kernel
   std::uint32_t log_columns = 0;  ///< columns kernel: neighbouring columns of a block
   batch<GroupT, max_ntt_groups> groups{};
-
-  template <typename F>
-  void for_each_pointer(F&& f) {
-    f(moduli);
-    f(roots);
-    for (std::uint32_t g = 0; g < groups.jobs; ++g) {
-      GroupT& group = groups.items[g];
-      for (std::uint32_t p = 0; p < group.polys; ++p) {
-        f(group.src[p]);
-        f(group.dst[p]);
-        if constexpr (std::is_same_v<GroupT, combine_group<WordT>>) f(group.a[p]);
-      }
-    }
-  }
 };
 
 template <typename WordT>

@@ -31,15 +31,6 @@ struct encode_params {
   const modulus<WordT>* moduli = nullptr;
   std::uint32_t words = 0;
   cache_hint store = cache_hint::normal;
-
-  template <typename F>
-  void for_each_pointer(F&& f) {
-    f(moduli);
-    for (std::uint32_t j = 0; j < jobs.jobs; ++j) {
-      f(jobs.items[j].dst);
-      f(jobs.items[j].coefficients);
-    }
-  }
 };
 
 /// What makes residues modulo one prime of two's complement integers of `count` words.
@@ -128,12 +119,6 @@ struct sample_params {
   const modulus<WordT>* moduli = nullptr;
   std::uint32_t words = 0;
   cache_hint store = cache_hint::normal;
-
-  template <typename F>
-  void for_each_pointer(F&& f) {
-    f(moduli);
-    for (std::uint32_t j = 0; j < jobs.jobs; ++j) f(jobs.items[j].dst);
-  }
 };
 
 /// Block `j` of the tile of a block of threads.
