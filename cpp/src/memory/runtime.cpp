@@ -189,9 +189,11 @@ void runtime::place(buffer_state& state) {
   if (accelerator_) accelerator_->managed->make_room(state.bytes);
   if (!budget_->take(state.bytes)) throw_out_of_memory(state.bytes, state.cls, state.tag);
   state.data = static_cast<std::byte*>(device_->allocate(state.bytes));
-  // Cached blocks, and what blocks have beyond what was asked for, are bytes of the tier too.
-  const auto beyond = [&] { return budget_->available() < device_->cached_bytes() + device_->slack_bytes(); };
-  if (state.data != nullptr && beyond()) {
+  // Cached blocks, and what blocks have beyond what was asked for, are bytes of the tier too. Asking for them
+  // takes calls of a driver, so not without a budget.
+  const bool limited = budget_->capacity() != 0;
+  if (state.data != nullptr && limited &&
+      budget_->available() < device_->cached_bytes() + device_->slack_bytes()) {
     device_->trim();
     // What is left then are ends of the pieces in which a driver hands out memory (32 MiB): nobody's to give.
     if (budget_->available() < device_->slack_bytes()) {

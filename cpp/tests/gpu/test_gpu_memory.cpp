@@ -129,6 +129,34 @@ class GpuMemory : public testing::Test {
 /// Objects of up to 512 KiB; some 30 MiB live at once.
 memory_program some_program(std::uint64_t seed) { return program_maker(seed, {40, 120, 128}).make(); }
 
+TEST_F(GpuMemory, MovesDownOntoItself) {
+  const std::unique_ptr<memory::tier> pool = device->make_pool_tier();
+  const std::size_t most = 48 * mib;
+  auto* const place = static_cast<std::byte*>(pool->allocate(most));
+  std::byte* const host = device->allocate_pinned(most);
+  std::mt19937_64 random(std::random_device{}());
+  std::vector<std::byte> contents(most);
+  for (std::size_t i = 0; i < most; i += 8) {
+    const std::uint64_t word = random();
+    std::memcpy(&contents[i], &word, 8);
+  }
+  // Sizes below, at and beyond what all threads hold at a time; distances from one word to more than the
+  // size.
+  for (const std::size_t bytes : {std::size_t{16}, std::size_t{65536}, 8 * mib + 4096, 33 * mib + 16}) {
+    for (const std::size_t distance : {std::size_t{16}, std::size_t{4096}, 3 * mib, 12 * mib}) {
+      std::memcpy(host, contents.data(), most);
+      device->copy(lane::compute, place, host, most);
+      device->move_down(place, place + distance, bytes);
+      device->copy(lane::compute, host, place, most);
+      device->wait(lane::compute, device->mark(lane::compute));
+      ASSERT_EQ(std::memcmp(host, contents.data() + distance, bytes), 0) << bytes << " by " << distance;
+      ASSERT_EQ(std::memcmp(host + bytes, contents.data() + bytes, most - bytes), 0);
+    }
+  }
+  device->free_pinned(host);
+  pool->free(place, most);
+}
+
 TEST_F(GpuMemory, ProgramsAreRightUnderLru) {
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   const memory_program program = some_program(seed);

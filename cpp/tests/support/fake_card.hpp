@@ -75,6 +75,10 @@ class fake_card final : public memory::device_memory {
     EXPECT_TRUE(to + bytes <= from || from + bytes <= to) << "a copy onto itself";
     enqueue(on, [=] { std::memcpy(to, from, bytes); });
   }
+  void move_down(std::byte* to, const std::byte* from, std::size_t bytes) override {
+    EXPECT_LT(to, from);
+    enqueue(lane::compute, [=] { std::memmove(to, from, bytes); });
+  }
   void wipe(std::byte* data, std::size_t bytes) noexcept override {
     enqueue(lane::compute, [=] { std::memset(data, 0, bytes); });
   }

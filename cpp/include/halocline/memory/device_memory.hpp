@@ -61,6 +61,9 @@ class device_memory {
   // Work.
   /// Copies on a lane, between device and pinned memory or within the device.
   virtual void copy(lane on, std::byte* to, const std::byte* from, std::size_t bytes) = 0;
+  /// Copies within the device to a lower address, on the compute lane; the two places may overlap. Addresses
+  /// and size are multiples of 16.
+  virtual void move_down(std::byte* to, const std::byte* from, std::size_t bytes) = 0;
   /// Overwrites bytes with zeros on the compute lane.
   virtual void wipe(std::byte* data, std::size_t bytes) noexcept = 0;
   /// Sets or takes back (`set` false) a hint for unified memory. Not ordered on a lane.

@@ -8,6 +8,7 @@
 #include "backend/cuda/driver_calls.hpp"
 #include "backend/cuda/lane_order.hpp"
 #include "backend/cuda/managed_tier.hpp"
+#include "backend/cuda/move_down.hpp"
 #include "backend/cuda/open_memory.hpp"
 #include "backend/cuda/pool_tier.hpp"
 #include "halocline/core/expects.hpp"
@@ -62,6 +63,11 @@ class cuda_memory final : public memory::device_memory {
     device_->make_current();
     if (on == lane::compute) device_->flush();
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, order_.stream(on)), "copy between tiers");
+  }
+  void move_down(std::byte* to, const std::byte* from, std::size_t bytes) override {
+    device_->make_current();
+    device_->flush();
+    cuda::move_down(*device_, to, from, bytes);
   }
   void wipe(std::byte* data, std::size_t bytes) noexcept override {
     device_->flush_quietly();  // kernels that were put off may still use the bytes

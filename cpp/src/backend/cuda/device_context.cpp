@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/device_context.hpp"
 
-#include <unistd.h>
+#include <pthread.h>
+
+#include <atomic>
 
 #include "backend/cuda/driver_calls.hpp"
 #include "backend/cuda/launcher.hpp"
@@ -11,6 +13,17 @@ namespace halocline::backend::cuda {
 namespace {
 
 constexpr int oldest_major = 8;
+
+/// How often the line of processes that leads to this one was forked. Asking the kernel who we are at every
+/// launch would cost as much as the launch's own checks.
+std::atomic<unsigned> forks = 0;
+
+unsigned forks_so_far() {
+  static const int watching = pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1); });
+  HALOCLINE_EXPECTS(watching == 0, device_error, "cuda: cannot watch for forks of this process (error ",
+                    watching, ")");
+  return forks.load(std::memory_order_relaxed);
+}
 
 /// Selects the card before members that need a current one are made.
 int select(int ordinal) {
@@ -37,16 +50,16 @@ std::shared_ptr<device_context> device_context::open(int ordinal) {
   return opened;
 }
 
-device_context::device_context(int ordinal) : ordinal_(ordinal), process_(getpid()) {
+device_context::device_context(int ordinal) : ordinal_(ordinal), forks_(forks_so_far()) {
   check(cudaGetDeviceProperties(&properties_, ordinal), "read the device's properties");
 }
 
 device_context::~device_context() {
-  if (getpid() == process_) cudaStreamSynchronize(compute_.get());
+  if (forks.load(std::memory_order_relaxed) == forks_) cudaStreamSynchronize(compute_.get());
 }
 
 void device_context::make_current() const {
-  HALOCLINE_EXPECTS(getpid() == process_, device_error,
+  HALOCLINE_EXPECTS(forks.load(std::memory_order_relaxed) == forks_, device_error,
                     "cuda: this process was forked after the device had been opened, and a driver does not "
                     "survive that; start worker processes with 'spawn', or open the device after the fork");
   check(cudaSetDevice(ordinal_), "select the device");

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cuda_runtime_api.h>
-#include <sys/types.h>
 
 #include <atomic>
 #include <memory>
@@ -61,7 +60,7 @@ class device_context {
   explicit device_context(int ordinal);
 
   int ordinal_;
-  pid_t process_;
+  unsigned forks_;  ///< of this process when the card was opened
   cudaDeviceProp properties_{};
   stream compute_;
   stream load_;

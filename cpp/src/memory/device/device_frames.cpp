@@ -10,6 +10,8 @@ namespace {
 
 /// The arena grows by this much at least, because each piece costs a call of the driver.
 constexpr std::size_t growth_bytes = std::size_t{256} << 20;
+/// What a move costs beside its bytes: a launch takes as long as copying about this many.
+constexpr std::size_t move_overhead = std::size_t{8} << 20;
 /// Trimming to nothing must be able to give everything back: pages of an arena are taken in this unit.
 constexpr std::size_t page = 4096;
 
@@ -155,13 +157,18 @@ bool device_frames::has_room(std::size_t bytes) const noexcept {
 
 // Moving
 
-/// The run of blocks with enough free bytes in which the fewest bytes have to move: its first block and the
+/// The run of blocks with enough free bytes in which moving takes the shortest time: its first block and the
 /// offset behind its last one; an end of 0: there is none.
 std::pair<device_frames::block_map::iterator, std::size_t> device_frames::cheapest_window(std::size_t bytes) {
   std::pair<block_map::iterator, std::size_t> best{blocks_.end(), 0};
   std::size_t least = SIZE_MAX;
   std::size_t open = 0;
   std::size_t moving = 0;
+  const auto count = [&](const block& each, bool enters) {
+    const std::size_t size = each.bytes + (each.used ? move_overhead : 0);
+    std::size_t& sum = each.used ? moving : open;
+    sum = enters ? sum + size : sum - size;
+  };
   auto first = blocks_.begin();
   for (auto last = blocks_.begin(); last != blocks_.end(); ++last) {
     if (last->second.used && !holder_.may_move(range_->base() + last->first)) {
@@ -169,10 +176,9 @@ std::pair<device_frames::block_map::iterator, std::size_t> device_frames::cheape
       open = moving = 0;
       continue;
     }
-    (last->second.used ? moving : open) += last->second.bytes;
+    count(last->second, true);
     while (open >= bytes && (first->second.used || open - first->second.bytes >= bytes)) {
-      (first->second.used ? moving : open) -= first->second.bytes;
-      ++first;
+      count((first++)->second, false);
     }
     if (open >= bytes && moving < least) {
       least = moving;
@@ -208,7 +214,7 @@ void device_frames::slide(block_map::iterator first, std::size_t end) {
       auto node = blocks_.extract(at++);
       node.key() = to;
       blocks_.insert(std::move(node));
-      move_down(to, offset, here.bytes);
+      device_->move_down(range_->base() + to, range_->base() + offset, here.bytes);
       holder_.moved(range_->base() + offset, range_->base() + to);
     } else {
       ++at;
@@ -216,15 +222,6 @@ void device_frames::slide(block_map::iterator first, std::size_t end) {
     to += here.bytes;
   }
   if (to < end) set_free(blocks_.emplace(to, block{end - to, true, {}}).first, behind);
-}
-
-/// Copies must not overlap: each covers at most the distance.
-void device_frames::move_down(std::size_t to, std::size_t from, std::size_t bytes) {
-  const std::size_t distance = from - to;
-  for (std::size_t done = 0; done < bytes; done += distance) {
-    device_->copy(lane::compute, range_->base() + to + done, range_->base() + from + done,
-                  std::min(distance, bytes - done));
-  }
 }
 
 std::size_t device_frames::trim_to(std::size_t keep) noexcept {

@@ -49,7 +49,6 @@ class device_frames final : public frames {
   [[nodiscard]] block_map::iterator best_fit(std::size_t bytes, lane user);
   void order_behind(const fence& behind, lane user);
   void slide(block_map::iterator first, std::size_t end);
-  void move_down(std::size_t to, std::size_t from, std::size_t bytes);
   [[nodiscard]] std::pair<block_map::iterator, std::size_t> cheapest_window(std::size_t bytes);
 
   std::shared_ptr<device_memory> device_;
