@@ -41,8 +41,9 @@ class exact_keys {
 
 /// Context, keys and evaluator that execute shapes only, and remember which keys were asked for.
 struct ghost_rig {
-  explicit ghost_rig(const std::string& preset)
-      : ctx(ckks::make_context(params::preset(preset), backend::make_backend("ghost"))),
+  explicit ghost_rig(const std::string& preset) : ghost_rig(params::preset(preset)) {}
+  explicit ghost_rig(const params::parameters& parameters)
+      : ctx(ckks::make_context(parameters, backend::make_backend("ghost"))),
         keys(*ctx),
         eval(*ctx, keys) {}
 

@@ -29,9 +29,10 @@ inline constexpr std::uint8_t test_seed = 7;
 /// Parameters, keys and all client and server objects of one preset in one context.
 struct ckks_rig {
   explicit ckks_rig(const std::string& preset, const std::vector<std::int64_t>& rotations = {})
+      : ckks_rig(params::preset(preset), rotations) {}
+  explicit ckks_rig(const params::parameters& parameters, const std::vector<std::int64_t>& rotations = {})
       // One thread: test programs may run side by side, and results do not depend on the number of threads.
-      : ctx(ckks::make_context(params::preset(preset),
-                               backend::make_backend("cpu", {.memory = {}, .threads = 1}))),
+      : ctx(ckks::make_context(parameters, backend::make_backend("cpu", {.memory = {}, .threads = 1}))),
         random(backend::seed_bytes{test_seed}),
         generator(*ctx, random),
         secret(generator.make_secret_key()),

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/circuits/dft.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "circuits/key_union.hpp"
+#include "halocline/backend/scoped_operation.hpp"
+#include "halocline/core/expects.hpp"
+
+namespace halocline::circuits {
+namespace {
+
+using ckks::ciphertext;
+using complex = std::complex<double>;
+
+dft_options completed(const params::parameters& parameters, dft_options options) {
+  if (options.slots == 0) options.slots = static_cast<std::uint32_t>(parameters.slots());
+  if (!options.level) options.level = parameters.max_level();
+  HALOCLINE_EXPECTS(std::has_single_bit(options.slots) && options.slots <= parameters.slots(),
+                    invalid_argument, "dft: ", options.slots, " slots; expected a power of two up to ",
+                    parameters.slots());
+  HALOCLINE_EXPECTS(parameters.galois_generator() == 5, invalid_argument,
+                    "dft: the parameters have the Galois generator ", parameters.galois_generator(),
+                    ", whose slots are no Fourier transform in this order; use parameters with generator 5");
+  HALOCLINE_EXPECTS(options.parts != dft_parts::packed || options.slots < parameters.slots(),
+                    invalid_argument, "dft: both parts of ", options.slots, " slots need ",
+                    2 * std::uint64_t{options.slots}, " slots; there are ", parameters.slots(),
+                    "; use separate parts");
+  HALOCLINE_EXPECTS(*options.level >= options.matrices, level_exhausted, "dft: ", options.matrices,
+                    " matrices take a level each, the input is at level ", *options.level, "; ",
+                    options.matrices - *options.level, " more are needed");
+  return options;
+}
+
+std::vector<complex> halves(std::uint32_t slots, complex first, complex second) {
+  std::vector<complex> result(2 * std::size_t{slots}, first);
+  std::fill(result.begin() + slots, result.end(), second);
+  return result;
+}
+
+/// The last matrix gives half of w, or (w / 2, -i w / 2) packed: adding the conjugate leaves the real numbers
+/// that are wanted.
+void split_parts(std::vector<diagonal_map>& matrices, const dft_options& options) {
+  if (options.parts == dft_parts::whole) return;
+  if (options.parts == dft_parts::packed) {
+    matrices.back() = doubled(matrices.back());
+    scale_rows(matrices.back(), halves(options.slots, 0.5, complex(0, -0.5)));
+  } else {
+    scale_rows(matrices.back(), std::vector<complex>(options.slots, 0.5));
+  }
+}
+
+/// The first matrix takes (re, im) for (re, i im): the sum of both halves of the result is the transform of
+/// re + i im. Of a message with real slots, a_(2n-j) = -a_j, so twice the real part of the transform of
+/// (a_0 / 2, a_1, a_2, ...) is the message.
+void join_parts(std::vector<diagonal_map>& matrices, const dft_options& options) {
+  if (options.parts == dft_parts::packed) {
+    for (diagonal_map& each : matrices) each = doubled(each);
+    scale_columns(matrices.front(), halves(options.slots, 1.0, complex(0, 1)));
+  } else if (options.parts == dft_parts::real) {
+    std::vector<complex> columns(options.slots, 1.0);
+    columns.front() = 0.5;
+    scale_columns(matrices.front(), columns);
+  }
+}
+
+}  // namespace
+
+dft_chain::dft_chain(ckks::evaluator& eval, const dft_options& options, dft_direction direction)
+    : options_(completed(eval.ctx().parameters(), options)) {
+  const bool to_slots = direction == dft_direction::coeff_to_slot;
+  std::vector<diagonal_map> matrices =
+      dft_matrices(direction, options_.slots, options_.matrices, options_.factor);
+  to_slots ? split_parts(matrices, options_) : join_parts(matrices, options_);
+  const params::parameters& parameters = eval.ctx().parameters();
+  transform_options each{options_.mode, options_.level, 0, 0, options_.compact};
+  for (diagonal_map& matrix : matrices) {
+    each.slots = static_cast<std::uint32_t>(matrix.begin()->second.size());
+    transforms_.emplace_back(eval, matrix, each);
+    matrix.clear();
+    --*each.level;
+  }
+  const bool conjugates = to_slots ? options_.parts != dft_parts::whole : options_.parts == dft_parts::real;
+  if (conjugates) extra_keys_.push_back({parameters.conjugation_element(), *each.level});
+  if (!to_slots && options_.parts == dft_parts::packed) {
+    extra_keys_.push_back({parameters.galois_element(options_.slots), *each.level});
+  }
+}
+
+std::vector<ckks::key_request> dft_chain::key_requests() const {
+  detail::key_union keys;
+  for (const linear_transform& each : transforms_) keys.add(each.key_requests());
+  keys.add(extra_keys_);
+  return keys.list();
+}
+
+std::size_t dft_chain::bytes() const noexcept {
+  std::size_t total = 0;
+  for (const linear_transform& each : transforms_) total += each.bytes();
+  return total;
+}
+
+ciphertext dft_chain::apply_all(ckks::evaluator& eval, const ciphertext& input) const {
+  ciphertext current;
+  for (const linear_transform& each : transforms_) {
+    const ciphertext* source = current.parts.empty() ? &input : &current;
+    const std::uint32_t slots = each.plan().slots();
+    if (source->slots == options_.slots && slots > source->slots) {
+      // The same values twice are the same polynomial.
+      if (source == &input) current = ckks::clone(eval.ctx(), input);
+      current.slots = slots;
+      source = &current;
+    }
+    current = each.apply(eval, *source);
+  }
+  return current;
+}
+
+coeff_to_slot::coeff_to_slot(ckks::evaluator& eval, const dft_options& options)
+    : dft_chain(eval, options, dft_direction::coeff_to_slot) {}
+
+std::vector<ciphertext> coeff_to_slot::apply(ckks::evaluator& eval, const ciphertext& input) const {
+  const backend::scoped_operation named("coeff_to_slot");
+  ciphertext half = apply_all(eval, input);
+  std::vector<ciphertext> result;
+  if (options_.parts == dft_parts::whole) {
+    result.push_back(std::move(half));
+    return result;
+  }
+  const ciphertext mirrored = eval.conjugate(half);
+  result.push_back(eval.add(half, mirrored));
+  if (options_.parts == dft_parts::separate) {
+    result.push_back(eval.multiply_by_i(eval.sub(mirrored, half)));
+  }
+  return result;
+}
+
+slot_to_coeff::slot_to_coeff(ckks::evaluator& eval, const dft_options& options)
+    : dft_chain(eval, options, dft_direction::slot_to_coeff) {}
+
+ciphertext slot_to_coeff::apply(ckks::evaluator& eval, std::span<const ciphertext> parts) const {
+  const backend::scoped_operation named("slot_to_coeff");
+  const std::size_t expected = options_.parts == dft_parts::separate ? 2 : 1;
+  HALOCLINE_EXPECTS(parts.size() == expected, invalid_argument, "slot_to_coeff: ", parts.size(),
+                    " ciphertexts; it was made for ", expected);
+  if (options_.parts == dft_parts::separate) {
+    return apply_all(eval, eval.add(parts[0], eval.multiply_by_i(parts[1])));
+  }
+  ciphertext result = apply_all(eval, parts[0]);
+  if (options_.parts == dft_parts::real) result = eval.add(result, eval.conjugate(result));
+  if (options_.parts == dft_parts::packed) {
+    result = eval.add(result, eval.rotate(result, options_.slots));
+    result.slots = options_.slots;
+  }
+  return result;
+}
+
+}  // namespace halocline::circuits
