@@ -58,9 +58,9 @@ void check(const context& ctx, const ciphertext& value, const char* operation) {
   HALOCLINE_EXPECTS(value.parts.size() == 2 || value.parts.size() == 3, invalid_argument, operation,
                     ": a ciphertext with ", value.parts.size(),
                     " components; expected 2, or 3 before relinearization");
-  HALOCLINE_EXPECTS(value.level <= parameters.max_level(), invalid_argument, operation,
+  HALOCLINE_EXPECTS(value.level <= parameters.top_level(), invalid_argument, operation,
                     ": a ciphertext of level ", value.level, "; the highest level of parameters '",
-                    parameters.name(), "' is ", parameters.max_level());
+                    parameters.name(), "' is ", parameters.top_level());
   const backend::window q = parameters.level(value.level).q;
   for (const ring::poly& part : value.parts) {
     HALOCLINE_EXPECTS(part, invalid_argument, operation,

@@ -17,28 +17,29 @@ recording_key_set::recording_key_set(context& ghost) : ghost_(ghost) {
 
 const evaluation_key& recording_key_set::get(std::uint64_t galois_element, unsigned level) {
   const params::parameters& parameters = ghost_.parameters();
-  HALOCLINE_EXPECTS(level <= parameters.max_level(), invalid_argument, "key for level ", level,
-                    "; the highest level is ", parameters.max_level());
+  HALOCLINE_EXPECTS(level <= parameters.top_level(), invalid_argument, "key for level ", level,
+                    "; the highest level is ", parameters.top_level());
   ++uses_[galois_element];
   unsigned& highest = levels_.try_emplace(galois_element, level).first->second;
   highest = std::max(highest, level);
   const evaluation_key& key = keys_[galois_element];
   // For the highest level of the parameters, so that the key stays the same object when a higher request
   // follows.
-  if (key.digits.empty() || key.level < level) prepare({galois_element, parameters.max_level()});
+  if (key.digits.empty() || key.level < level) prepare({galois_element, parameters.top_level()});
   return key;
 }
 
 void recording_key_set::prepare(const key_request& request, bool seeded) {
   const params::parameters& parameters = ghost_.parameters();
-  HALOCLINE_EXPECTS(request.level <= parameters.max_level(), invalid_argument, "key for level ",
-                    request.level, "; the highest level is ", parameters.max_level());
+  HALOCLINE_EXPECTS(request.level <= parameters.top_level(), invalid_argument, "key for level ",
+                    request.level, "; the highest level is ", parameters.top_level());
+  const std::vector<key_digit_layout> layouts = key_layout(parameters, request);
   evaluation_key& key = keys_[request.galois_element];
   key.galois_element = request.galois_element;
   key.level = request.level;
   key.digits.clear();
-  const std::size_t bytes = evaluation_key::limb_count(parameters, key.level) * parameters.limb_bytes();
-  for (unsigned j = 0; j < evaluation_key::digit_count(parameters, key.level); ++j) {
+  for (std::uint32_t j = 0; j < layouts.size(); ++j) {
+    const std::size_t bytes = layouts[j].limbs() * parameters.limb_bytes();
     evaluation_key_digit digit;
     digit.b = ghost_.runtime().allocate(bytes, memory::object_class::evaluation_key, "evaluation_key.b");
     if (!seeded) {

@@ -11,6 +11,10 @@ namespace {
 /// How to get a key that is missing.
 std::string advice(const params::parameters& parameters, std::uint64_t galois_element) {
   if (galois_element == relinearization_element) return "generate it together with the other keys";
+  if (galois_element == encapsulation_element) {
+    return parameters.encapsulation() ? "generate it for the level that ModRaise goes to"
+                                      : "these parameters have no ephemeral secret and need none";
+  }
   if (galois_element == parameters.conjugation_element())
     return "ask for the conjugation key when generating keys";
   const auto steps = rotation_of(parameters, galois_element);
@@ -20,19 +24,21 @@ std::string advice(const params::parameters& parameters, std::uint64_t galois_el
 
 /// Checks that a key has the shape that its element and level ask for.
 void check_key(const params::parameters& parameters, const evaluation_key& key) {
-  HALOCLINE_EXPECTS(key.galois_element % 2 == 1 && key.galois_element < 2 * parameters.n(), invalid_argument,
+  HALOCLINE_EXPECTS(is_key_element(parameters, key.galois_element), invalid_argument,
                     "key set: Galois element ", key.galois_element,
                     " must be odd and below 2N = ", 2 * parameters.n());
-  HALOCLINE_EXPECTS(key.level <= parameters.max_level(), invalid_argument, "key set: a key for level ",
-                    key.level, "; the highest level is ", parameters.max_level());
-  const std::size_t digits = evaluation_key::digit_count(parameters, key.level);
-  const std::size_t bytes = evaluation_key::limb_count(parameters, key.level) * parameters.limb_bytes();
-  bool fits = key.digits.size() == digits;
-  for (const evaluation_key_digit& digit : key.digits) {
-    fits = fits && digit.b.size() == bytes && (!digit.a || digit.a.size() == bytes);
+  HALOCLINE_EXPECTS(key.level <= parameters.top_level(), invalid_argument, "key set: a key for level ",
+                    key.level, "; the highest level is ", parameters.top_level());
+  const std::vector<key_digit_layout> layouts = key_layout(parameters, {key.galois_element, key.level});
+  bool fits = key.digits.size() == layouts.size();
+  for (std::size_t j = 0; fits && j < layouts.size(); ++j) {
+    const std::size_t bytes = layouts[j].limbs() * parameters.limb_bytes();
+    const evaluation_key_digit& digit = key.digits[j];
+    fits = digit.b.size() == bytes && (!digit.a || digit.a.size() == bytes);
   }
   HALOCLINE_EXPECTS(fits, invalid_argument, "key set: the ", describe_key(parameters, key.galois_element),
-                    " does not have ", digits, " digits of ", bytes,
+                    " does not have ", layouts.size(), " digits, the first of ",
+                    layouts.front().limbs() * parameters.limb_bytes(),
                     " bytes per half; it was made for other parameters");
 }
 
@@ -71,6 +77,11 @@ std::size_t memory_key_set::bytes() const noexcept {
   return total;
 }
 
+bool is_key_element(const params::parameters& parameters, std::uint64_t element) {
+  if (element == encapsulation_element) return parameters.encapsulation().has_value();
+  return element % 2 == 1 && element < 2 * parameters.n();
+}
+
 std::optional<std::int64_t> rotation_of(const params::parameters& parameters, std::uint64_t galois_element) {
   const std::uint64_t mask = 2 * parameters.n() - 1;
   const auto slots = static_cast<std::int64_t>(parameters.slots());
@@ -84,6 +95,7 @@ std::optional<std::int64_t> rotation_of(const params::parameters& parameters, st
 
 std::string describe_key(const params::parameters& parameters, std::uint64_t galois_element) {
   if (galois_element == relinearization_element) return "relinearization key";
+  if (galois_element == encapsulation_element) return "encapsulation key";
   if (galois_element == parameters.conjugation_element()) return "conjugation key";
   if (const auto steps = rotation_of(parameters, galois_element)) {
     return text("rotation key for step ", *steps);

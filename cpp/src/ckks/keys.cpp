@@ -21,77 +21,99 @@ window chain_window(const params::parameters& parameters) {
   return {parameters.special_count(), all.count - parameters.special_count()};
 }
 
-/// Constants that bring an error and the gadget into Montgomery form: 2^w and 2^w P modulo each of the first
-/// primes.
+/// Constants of one digit: what its error and its gadget are multiplied by.
 struct gadget_factors {
-  std::vector<std::uint64_t> one;
-  std::vector<std::uint64_t> special;
+  std::vector<std::uint64_t> one;      ///< for every limb, in order; empty for plain residues
+  std::vector<std::uint64_t> special;  ///< P, for the limbs of the gadget
 };
 
 template <typename WordT>
-gadget_factors make_factors(const params::parameters& parameters, unsigned limbs) {
+gadget_factors make_factors(const params::parameters& parameters, const key_digit_layout& layout,
+                            bool montgomery) {
   gadget_factors result;
   const auto primes = parameters.primes();
-  for (unsigned i = 0; i < limbs; ++i) {
-    const auto q = ring::make_modulus(static_cast<WordT>(primes[i]));
-    WordT product = q.r;
-    for (unsigned k = 0; k < parameters.special_count(); ++k) {
+  const auto modulus = [&](std::uint32_t i) { return ring::make_modulus(static_cast<WordT>(primes[i])); };
+  for (const window part : {layout.special, layout.chain}) {
+    for (std::uint32_t i = part.first; montgomery && i < part.end(); ++i) result.one.push_back(modulus(i).r);
+  }
+  for (std::uint32_t i = layout.gadget.first; i < layout.gadget.end(); ++i) {
+    const auto q = modulus(i);
+    WordT product = montgomery ? q.r : WordT{1};
+    for (std::uint32_t k = layout.special.first; k < layout.special.end(); ++k) {
       product = ring::mul_mod(product, static_cast<WordT>(primes[k] % primes[i]), q);
     }
-    result.one.push_back(q.r);
     result.special.push_back(product);
   }
   return result;
 }
 
-/// Everything that the digits of one key share.
+/// One digit that is to be made, and scratch that digits of the same shape share.
 struct digit_recipe {
-  limb_view target;   ///< secret that the key switches to, on all limbs of the key
-  limb_view source;   ///< secret that it switches from; the digits take their part of it
-  limb_view error;    ///< scratch for a digit's error
-  limb_view scratch;  ///< place of a when it is not kept
-  gadget_factors factors;
+  key_digit_layout layout;
+  limb_view target;              ///< secret that the key switches to, on all limbs of the digit
+  limb_view source;              ///< secret that it switches from, on the limbs of the gadget
+  const ring::poly* error;       ///< scratch for the digit's error
+  const memory::buffer* unkept;  ///< place of a when it is not kept, else nullptr
+  bool montgomery;
 };
 
-/// error = 2^w (error + P source on the limbs of the digit).
-void add_gadget(context& ctx, const digit_recipe& recipe, window digit) {
-  const auto part = [](const std::vector<std::uint64_t>& values, window primes) {
-    return std::vector<std::uint64_t>(values.begin() + primes.first, values.begin() + primes.end());
+/// error = one * (error + P source on the limbs of the gadget).
+void add_gadget(context& ctx, const digit_recipe& recipe) {
+  const params::parameters& parameters = ctx.parameters();
+  const key_digit_layout& layout = recipe.layout;
+  const gadget_factors factors = parameters.word_bits() == 32
+                                     ? make_factors<std::uint32_t>(parameters, layout, recipe.montgomery)
+                                     : make_factors<std::uint64_t>(parameters, layout, recipe.montgomery);
+  const window digit = layout.gadget;
+  const limb_view own = recipe.error->chain().slice(digit);
+  const auto one = [&](const limb_view& view) {
+    const auto begin = factors.one.begin() + view.limb;
+    return std::vector<std::uint64_t>(begin, begin + view.primes.count);
   };
-  const limb_view own = recipe.error.slice(digit);
-  const backend::linear_job with_source{own, own, recipe.source.slice(digit), part(recipe.factors.one, digit),
-                                        part(recipe.factors.special, digit)};
+  const backend::linear_job with_source{
+      own, own, recipe.source.slice(digit),
+      recipe.montgomery ? one(own) : std::vector<std::uint64_t>(digit.count, 1), factors.special};
   ctx.device().linear_combine(ctx.tables(), {&with_source, 1});
+  if (!recipe.montgomery) return;
   std::vector<backend::scalar_job> others;
-  for (const window rest :
-       {window{0, digit.first}, window{digit.end(), recipe.error.primes.end() - digit.end()}}) {
+  const window end = recipe.error->chain().primes;
+  const limb_view whole{
+      &recipe.error->data(), 0, {0, end.end()}};  // the limbs of Montgomery keys are a prefix
+  for (const window rest : {window{0, digit.first}, window{digit.end(), end.end() - digit.end()}}) {
     if (rest.count == 0) continue;
-    backend::scalar_job job{recipe.error.slice(rest), recipe.error.slice(rest), {}};
-    for (const std::uint64_t factor : part(recipe.factors.one, rest)) job.scalars.push_back({factor, factor});
+    backend::scalar_job job{whole.slice(rest), whole.slice(rest), {}};
+    for (const std::uint64_t factor : one(whole.slice(rest))) job.scalars.push_back({factor, factor});
     others.push_back(std::move(job));
   }
   ctx.device().scalar_multiply(ctx.tables(), others);
 }
 
-/// b = 2^w (error + gadget) - a target, where the stored a is 2^w times that of the encryption.
+/// b = one * (error + gadget) - a target, where the stored a is `one` times that of the encryption.
 evaluation_key_digit make_digit(context& ctx, ring::random_source& random, const digit_recipe& recipe,
-                                window digit, const backend::uniform_source& source, bool seeded) {
-  const window limbs = recipe.error.primes;
-  const std::size_t bytes = limbs.count * ctx.tables().limb_bytes();
+                                const backend::uniform_source& source) {
+  const std::size_t bytes = recipe.layout.limbs() * ctx.tables().limb_bytes();
   evaluation_key_digit result;
   result.source = source;
   result.b = ctx.runtime().allocate(bytes, object_class::evaluation_key, "evaluation_key.b");
-  if (!seeded) result.a = ctx.runtime().allocate(bytes, object_class::evaluation_key, "evaluation_key.a");
-  const limb_view b{&result.b, 0, limbs};
-  const limb_view a = seeded ? recipe.scratch : limb_view{&result.a, 0, limbs};
-  const backend::uniform_job uniform{a, source};
-  ctx.device().sample_uniform(ctx.tables(), {&uniform, 1});
-  draw_error(ctx, random, recipe.error);
-  add_gadget(ctx, recipe, digit);
-  const backend::binary_job product{b, a, recipe.target};
-  ctx.device().multiply(ctx.tables(), {&product, 1});
-  const backend::binary_job difference{b, recipe.error, b};
-  ctx.device().sub(ctx.tables(), {&difference, 1});
+  if (recipe.unkept == nullptr) {
+    result.a = ctx.runtime().allocate(bytes, object_class::evaluation_key, "evaluation_key.a");
+  }
+  const std::vector<limb_view> b = recipe.layout.views(result.b);
+  const std::vector<limb_view> a = recipe.layout.views(recipe.unkept == nullptr ? result.a : *recipe.unkept);
+  const std::vector<limb_view> error = recipe.layout.views(recipe.error->data());
+  std::vector<backend::uniform_job> uniform;
+  std::vector<backend::binary_job> products;
+  std::vector<backend::binary_job> differences;
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    uniform.push_back({a[i], source});
+    products.push_back({b[i], a[i], recipe.target.slice(b[i].primes)});
+    differences.push_back({b[i], error[i], b[i]});
+  }
+  ctx.device().sample_uniform(ctx.tables(), uniform);
+  draw_error(ctx, random, error);
+  add_gadget(ctx, recipe);
+  ctx.device().multiply(ctx.tables(), products);
+  ctx.device().sub(ctx.tables(), differences);
   return result;
 }
 
@@ -128,25 +150,16 @@ std::size_t evaluation_key::bytes() const noexcept {
   return total;
 }
 
-unsigned evaluation_key::limb_count(const params::parameters& parameters, unsigned level) {
-  return parameters.key_limbs(level);
-}
+secret_key key_generator::make_secret_key() { return draw_secret(ctx_.parameters().secret()); }
 
-unsigned evaluation_key::digit_count(const params::parameters& parameters, unsigned level) {
-  const unsigned limbs = parameters.key_limbs(level);
-  unsigned count = 0;
-  while (count < parameters.digit_count() && parameters.digit(count).first < limbs) ++count;
-  return count;
-}
-
-secret_key key_generator::make_secret_key() {
+secret_key key_generator::draw_secret(const params::secret_distribution& distribution) {
   const params::parameters& parameters = ctx_.parameters();
   constexpr const char* tag = "secret_key.coefficients";
   secret_key result;
-  if (parameters.secret().kind == params::secret_kind::sparse) {
+  if (distribution.kind == params::secret_kind::sparse) {
     small_coefficients host(parameters.n());
     if (!ctx_.runtime().is_ghost()) {
-      ring::sample_sparse_ternary(random_, parameters.secret().hamming_weight, host.values());
+      ring::sample_sparse_ternary(random_, distribution.hamming_weight, host.values());
     }
     result.coefficients = upload_small(ctx_, host, tag);
   } else {
@@ -180,43 +193,69 @@ public_key key_generator::make_public_key(const secret_key& secret) {
 evaluation_key key_generator::make_evaluation_key(const secret_key& secret, const key_request& request,
                                                   bool seeded) {
   check_secret(ctx_, secret, "make_evaluation_key");
-  const params::parameters& parameters = ctx_.parameters();
-  const unsigned limb_count = evaluation_key::limb_count(parameters, request.level);
-  const window limbs{0, limb_count};
-  const window chain{parameters.special_count(), limb_count - parameters.special_count()};
+  if (request.galois_element == encapsulation_element) return make_encapsulation_key(secret, request, seeded);
+  const std::vector<key_digit_layout> layouts = key_layout(ctx_.parameters(), request);
+  const window special = layouts.front().special;
+  const window chain = layouts.front().chain;
+  const window limbs{0, layouts.front().limbs()};
   const bool relinearize = request.galois_element == relinearization_element;
   const ring::poly derived = relinearize ? squared_secret(ctx_, secret, chain)
                                          : rotated_secret(ctx_, secret, request.galois_element, limbs);
-  const ring::poly error(ctx_.ring(), {}, limbs, object_class::scratch, "keys.error", true);
+  const ring::poly error(ctx_.ring(), special, chain, object_class::scratch, "keys.error", true);
   ring::poly uniform;
-  if (seeded) uniform = ring::poly(ctx_.ring(), {}, limbs, object_class::scratch, "keys.uniform");
-  digit_recipe recipe;
+  if (seeded) uniform = ring::poly(ctx_.ring(), special, chain, object_class::scratch, "keys.uniform");
+  digit_recipe recipe{{}, {}, {}, &error, seeded ? &uniform.data() : nullptr, true};
   recipe.target = relinearize ? secret_limbs(secret, limbs) : derived.chain();
   recipe.source = relinearize ? derived.chain() : secret_limbs(secret, chain);
-  recipe.error = error.chain();
-  recipe.scratch = uniform.chain();
-  recipe.factors = parameters.word_bits() == 32 ? make_factors<std::uint32_t>(parameters, limb_count)
-                                                : make_factors<std::uint64_t>(parameters, limb_count);
   evaluation_key result;
   result.galois_element = request.galois_element;
   result.level = request.level;
   const backend::seed_bytes seed = random_.next_seed();
-  for (unsigned j = 0; j < evaluation_key::digit_count(parameters, request.level); ++j) {
-    window digit = parameters.digit(j);
-    digit.count = std::min(digit.count, limb_count - digit.first);
-    result.digits.push_back(make_digit(ctx_, random_, recipe, digit, {seed, j}, seeded));
+  for (std::uint32_t j = 0; j < layouts.size(); ++j) {
+    recipe.layout = layouts[j];
+    result.digits.push_back(make_digit(ctx_, random_, recipe, {seed, j}));
+  }
+  return result;
+}
+
+evaluation_key key_generator::make_encapsulation_key(const secret_key& secret, const key_request& request,
+                                                     bool seeded) {
+  const params::parameters& parameters = ctx_.parameters();
+  const std::vector<key_digit_layout> layouts = key_layout(parameters, request);
+  const unsigned weight = parameters.bootstrapping()->ephemeral_weight;
+  const secret_key sparse = draw_secret({params::secret_kind::sparse, weight});
+  const limb_view dense_limbs = secret_limbs(secret, parameters.all_window());
+  const limb_view sparse_limbs = secret_limbs(sparse, parameters.all_window());
+  evaluation_key result;
+  result.galois_element = request.galois_element;
+  result.level = request.level;
+  const backend::seed_bytes seed = random_.next_seed();
+  for (std::uint32_t j = 0; j < layouts.size(); ++j) {
+    const key_digit_layout& layout = layouts[j];
+    const bool back = j + 1 == layouts.size();
+    const ring::poly error(ctx_.ring(), layout.special, layout.chain, object_class::scratch, "keys.error",
+                           true);
+    ring::poly uniform;
+    if (seeded) {
+      uniform = ring::poly(ctx_.ring(), layout.special, layout.chain, object_class::scratch, "keys.uniform");
+    }
+    const digit_recipe recipe{layout, back ? dense_limbs : sparse_limbs,  back ? sparse_limbs : dense_limbs,
+                              &error, seeded ? &uniform.data() : nullptr, false};
+    result.digits.push_back(make_digit(ctx_, random_, recipe, {seed, j}));
   }
   return result;
 }
 
 void expand(context& ctx, evaluation_key& key) {
-  const window limbs{0, evaluation_key::limb_count(ctx.parameters(), key.level)};
-  for (evaluation_key_digit& digit : key.digits) {
+  const std::vector<key_digit_layout> layouts = key_layout(ctx.parameters(), {key.galois_element, key.level});
+  for (std::size_t j = 0; j < key.digits.size(); ++j) {
+    evaluation_key_digit& digit = key.digits[j];
     if (digit.a) continue;
-    digit.a = ctx.runtime().allocate(limbs.count * ctx.tables().limb_bytes(), object_class::evaluation_key,
-                                     "evaluation_key.a");
-    const backend::uniform_job job{{&digit.a, 0, limbs}, digit.source};
-    ctx.device().sample_uniform(ctx.tables(), {&job, 1});
+    digit.a = ctx.runtime().allocate(layouts[j].limbs() * ctx.tables().limb_bytes(),
+                                     object_class::evaluation_key, "evaluation_key.a");
+    std::vector<backend::uniform_job> jobs;
+    for (const limb_view& view : layouts[j].views(digit.a)) jobs.push_back({view, digit.source});
+    ctx.device().sample_uniform(ctx.tables(), jobs);
   }
 }
 

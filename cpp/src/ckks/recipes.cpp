@@ -20,18 +20,26 @@ std::uint32_t limbs_in(context& ctx, std::size_t bytes) {
   return static_cast<std::uint32_t>(bytes / ctx.tables().limb_bytes());
 }
 
-/// The uniform half of a digit of a key, limb i modulo prime i.
+/// The uniform half of a digit of a key.
 class seed_recipe final : public memory::recipe {
  public:
-  seed_recipe(context& ctx, const backend::uniform_source& source) : ctx_(ctx), source_(source) {}
+  seed_recipe(context& ctx, const key_digit_layout& layout, const backend::uniform_source& source)
+      : ctx_(ctx), layout_(layout), source_(source) {}
   [[nodiscard]] memory::recovery kind() const noexcept override { return memory::recovery::expand; }
   void regenerate(const memory::buffer& target, std::size_t bytes) const override {
-    const backend::uniform_job job{{&target, 0, {0, limbs_in(ctx_, bytes)}}, source_};
-    ctx_.device().sample_uniform(ctx_.tables(), {&job, 1});
+    std::vector<backend::uniform_job> jobs;
+    const std::uint32_t limbs = limbs_in(ctx_, bytes);
+    for (limb_view view : layout_.views(target)) {
+      if (view.limb >= limbs) break;
+      view.primes.count = std::min(view.primes.count, limbs - view.limb);
+      jobs.push_back({view, source_});
+    }
+    ctx_.device().sample_uniform(ctx_.tables(), jobs);
   }
 
  private:
   context& ctx_;
+  key_digit_layout layout_;
   backend::uniform_source source_;
 };
 
@@ -90,12 +98,13 @@ std::uint64_t hash_of(std::span<const std::complex<double>> values) {
 }
 
 void register_key(context& ctx, const evaluation_key& key) {
+  const std::vector<key_digit_layout> layouts = key_layout(ctx.parameters(), {key.galois_element, key.level});
   for (std::size_t j = 0; j < key.digits.size(); ++j) {
     const evaluation_key_digit& digit = key.digits[j];
     ctx.runtime().set_identity(digit.b, identity_of("evaluation_key.b", key.galois_element, j));
     if (!digit.a) continue;
     ctx.runtime().set_identity(digit.a, identity_of("evaluation_key.a", key.galois_element, j));
-    ctx.runtime().set_recipe(digit.a, std::make_shared<seed_recipe>(ctx, digit.source));
+    ctx.runtime().set_recipe(digit.a, std::make_shared<seed_recipe>(ctx, layouts[j], digit.source));
   }
 }
 

@@ -71,15 +71,19 @@ memory::buffer draw_ternary(context& ctx, ring::random_source& random, const cha
 }
 
 void draw_error(context& ctx, ring::random_source& random, const backend::limb_view& dst) {
+  draw_error(ctx, random, std::span(&dst, 1));
+}
+
+void draw_error(context& ctx, ring::random_source& random, std::span<const backend::limb_view> dst) {
   constexpr const char* tag = "error.coefficients";
   const double stddev = ctx.parameters().error_stddev();
   if (stddev <= ring::max_table_stddev) {
-    expand_small(ctx, draw(ctx, random, &ctx.client().error(), tag), {&dst, 1});
+    expand_small(ctx, draw(ctx, random, &ctx.client().error(), tag), dst);
     return;
   }
   small_coefficients host(ctx.parameters().n());  // wider than any parameters that are in use
   if (!ctx.runtime().is_ghost()) ring::sample_gaussian(random, stddev, host.values());
-  expand_small(ctx, upload_small(ctx, host, tag), {&dst, 1});
+  expand_small(ctx, upload_small(ctx, host, tag), dst);
 }
 
 void draw_mask(context& ctx, ring::random_source& random, const backend::limb_view& dst) {

@@ -34,7 +34,9 @@ void expand_small(context& ctx, const memory::buffer& coefficients, std::span<co
 /// Fresh uniform ternary coefficients, in a buffer that is zeroed when freed.
 [[nodiscard]] memory::buffer draw_ternary(context& ctx, ring::random_source& random, const char* tag);
 
-/// dst = a fresh polynomial with the parameters' error distribution, in NTT form.
+/// dst = a fresh polynomial with the parameters' error distribution, in NTT form. Several views are parts of
+/// one polynomial.
+void draw_error(context& ctx, ring::random_source& random, std::span<const backend::limb_view> dst);
 void draw_error(context& ctx, ring::random_source& random, const backend::limb_view& dst);
 
 /// dst = a fresh uniform ternary polynomial, in NTT form.

@@ -20,23 +20,19 @@ constexpr std::uint32_t seeded_flag = 1;
   return {section_tag("KEYA"), static_cast<std::uint32_t>(digit), element};
 }
 
-/// Whether X -> X^element is an automorphism of the ring (1 stands for relinearization).
-[[nodiscard]] bool is_galois_element(const params::parameters& parameters, std::uint64_t element) {
-  return element % 2 == 1 && element < 2 * parameters.n();
-}
-
 /// Throws invalid_argument unless the key has the shape that the parameters give it; true when it is seeded.
 [[nodiscard]] bool check_shape(const params::parameters& parameters, const ckks::evaluation_key& key) {
-  HALOCLINE_EXPECTS(is_galois_element(parameters, key.galois_element) && key.level <= parameters.max_level(),
-                    invalid_argument, "cannot save a key for Galois element ", key.galois_element,
-                    " and level ", key.level, ", expected an odd element below ", 2 * parameters.n(),
-                    " and a level up to ", parameters.max_level());
-  const unsigned digits = ckks::evaluation_key::digit_count(parameters, key.level);
-  const std::size_t bytes = parameters.key_limbs(key.level) * parameters.limb_bytes();
-  HALOCLINE_EXPECTS(key.digits.size() == digits, invalid_argument, "cannot save a key of ", key.digits.size(),
-                    " digits, expected ", digits, " at level ", key.level);
+  HALOCLINE_EXPECTS(
+      ckks::is_key_element(parameters, key.galois_element) && key.level <= parameters.top_level(),
+      invalid_argument, "cannot save a key for Galois element ", key.galois_element, " and level ", key.level,
+      ", expected an odd element below ", 2 * parameters.n(), " and a level up to ", parameters.top_level());
+  const auto layouts = ckks::key_layout(parameters, {key.galois_element, key.level});
+  HALOCLINE_EXPECTS(key.digits.size() == layouts.size(), invalid_argument, "cannot save a key of ",
+                    key.digits.size(), " digits, expected ", layouts.size(), " at level ", key.level);
   const bool seeded = !key.digits.front().a;
-  for (const ckks::evaluation_key_digit& digit : key.digits) {
+  for (std::size_t j = 0; j < layouts.size(); ++j) {
+    const ckks::evaluation_key_digit& digit = key.digits[j];
+    const std::size_t bytes = layouts[j].limbs() * parameters.limb_bytes();
     HALOCLINE_EXPECTS(digit.b.size() == bytes && digit.a.size() == (seeded ? 0 : bytes), invalid_argument,
                       "cannot save a key with digits of ", digit.b.size(), " and ", digit.a.size(),
                       " bytes, expected ", bytes, " and ", seeded ? 0 : bytes);
@@ -96,7 +92,7 @@ void key_bundle_reader::read_list() {
   std::uint64_t last = 0;
   for (auto left = in.get<std::uint64_t>(); left > 0; --left) {
     const auto element = in.get<std::uint64_t>();
-    HALOCLINE_EXPECTS(is_galois_element(ctx_.parameters(), element) && element > last, corrupt_data,
+    HALOCLINE_EXPECTS(ckks::is_key_element(ctx_.parameters(), element) && element > last, corrupt_data,
                       reader_.name(), " is not valid: a key has Galois element ", element,
                       ", expected odd numbers below ", 2 * ctx_.parameters().n(), " in ascending order");
     last = element;
@@ -115,16 +111,16 @@ key_entry key_bundle_reader::read_entry(byte_reader& in, std::uint64_t galois_el
   entry.digits = in.get<std::uint32_t>();
   const auto flags = in.get<std::uint32_t>();
   const auto reserved = in.get<std::uint32_t>();
-  HALOCLINE_EXPECTS(entry.level <= parameters.max_level() && (flags & ~seeded_flag) == 0 && reserved == 0,
+  HALOCLINE_EXPECTS(entry.level <= parameters.top_level() && (flags & ~seeded_flag) == 0 && reserved == 0,
                     corrupt_data, reader_.name(), " is not valid: the key for Galois element ",
                     galois_element, " has level ", entry.level, " and form ", flags,
-                    ", expected a level up to ", parameters.max_level(), " and form 0 or 1");
-  const unsigned digits = ckks::evaluation_key::digit_count(parameters, entry.level);
-  HALOCLINE_EXPECTS(entry.digits == digits, corrupt_data, reader_.name(),
+                    ", expected a level up to ", parameters.top_level(), " and form 0 or 1");
+  const auto layouts = ckks::key_layout(parameters, {galois_element, entry.level});
+  HALOCLINE_EXPECTS(entry.digits == layouts.size(), corrupt_data, reader_.name(),
                     " is not valid: the key for Galois element ", galois_element, " has ", entry.digits,
-                    " digits, expected ", digits);
-  const unsigned limbs = parameters.key_limbs(entry.level);
-  for (unsigned i = 0; i < digits; ++i) {
+                    " digits, expected ", layouts.size());
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    const unsigned limbs = layouts[i].limbs();
     static_cast<void>(detail::limb_section(reader_, half_b(galois_element, i), ctx_, limbs));
     if (flags == seeded_flag) {
       entry.sources.push_back(detail::get_source(in, reader_));
@@ -155,29 +151,36 @@ const key_entry& key_bundle_reader::find(std::uint64_t galois_element, unsigned 
 std::size_t key_bundle_reader::bytes(std::uint64_t galois_element, unsigned level) const {
   const std::size_t halves = find(galois_element, level).sources.empty() ? 2 : 1;
   const auto& parameters = ctx_.parameters();
-  return halves * ckks::evaluation_key::digit_count(parameters, level) * parameters.key_limbs(level) *
-         parameters.limb_bytes();
+  std::size_t limbs = 0;
+  for (const ckks::key_digit_layout& digit : ckks::key_layout(parameters, {galois_element, level})) {
+    limbs += digit.limbs();
+  }
+  return halves * limbs * parameters.limb_bytes();
 }
 
 ckks::evaluation_key key_bundle_reader::load(std::uint64_t galois_element, unsigned level) const {
   const key_entry& entry = find(galois_element, level);
   const auto& parameters = ctx_.parameters();
-  const auto moduli = detail::moduli_of(ctx_, {0, parameters.key_limbs(level)});
-  const std::size_t bytes = moduli.size() * parameters.limb_bytes();
-  const auto read_half = [&](const section_id& id) {
-    memory::buffer half =
-        ctx_.runtime().allocate(bytes, memory::object_class::evaluation_key, "evaluation_key");
+  const auto layouts = ckks::key_layout(parameters, {galois_element, level});
+  const auto read_half = [&](const section_id& id, const ckks::key_digit_layout& layout) {
+    std::vector<std::uint64_t> moduli;
+    for (const backend::window part : {layout.special, layout.chain}) {
+      const auto primes = detail::moduli_of(ctx_, part);
+      moduli.insert(moduli.end(), primes.begin(), primes.end());
+    }
+    memory::buffer half = ctx_.runtime().allocate(moduli.size() * parameters.limb_bytes(),
+                                                  memory::object_class::evaluation_key, "evaluation_key");
     detail::read_limbs(reader_, reader_.at(id), ctx_, half, moduli);
     return half;
   };
   ckks::evaluation_key key;
   key.galois_element = galois_element;
   key.level = level;
-  for (unsigned i = 0; i < ckks::evaluation_key::digit_count(parameters, level); ++i) {
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
     ckks::evaluation_key_digit& digit = key.digits.emplace_back();
-    digit.b = read_half(half_b(galois_element, i));
+    digit.b = read_half(half_b(galois_element, i), layouts[i]);
     if (entry.sources.empty()) {
-      digit.a = read_half(half_a(galois_element, i));
+      digit.a = read_half(half_a(galois_element, i), layouts[i]);
     } else {
       digit.source = entry.sources[i];
     }

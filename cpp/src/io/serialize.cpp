@@ -73,8 +73,8 @@ void check_metadata(const container_reader& reader, const metadata& value, std::
   expect(is_ciphertext ? value.components == 2 || value.components == 3 : value.components == 1,
          "the number of components", value.components, is_ciphertext ? "2 or 3" : "1");
   expect((value.flags & ~flags) == 0, "the form", value.flags, text("bits of ", flags));
-  expect(value.level <= parameters.max_level(), "the level", value.level,
-         text("0 to ", parameters.max_level()));
+  expect(value.level <= parameters.top_level(), "the level", value.level,
+         text("0 to ", parameters.top_level()));
   expect(std::isfinite(value.scale) && value.scale > 0, "the scale", value.scale, "a positive finite number");
   expect(std::has_single_bit(value.slots) && value.slots <= parameters.slots(), "the number of slots",
          value.slots, text("a power of two up to ", parameters.slots()));

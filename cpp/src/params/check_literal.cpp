@@ -76,6 +76,33 @@ void check_secret(const literal& source) {
   }
 }
 
+void check_group(std::string_view name, const level_group& group, unsigned word_bits) {
+  in_range(text("bootstrapping ", name, " bits"), group.bits, word_bits == 32 ? 20.0 : 28.0, 60.0);
+  in_range(text("bootstrapping ", name, " levels"), group.levels, 1U, max_depth);
+}
+
+void check_bootstrapping(const literal& source) {
+  if (!source.bootstrapping) return;
+  const bootstrap_literal& extra = *source.bootstrapping;
+  check_group("eval_mod", extra.eval_mod, source.word_bits);
+  check_group("coeff_to_slot", extra.coeff_to_slot, source.word_bits);
+  const unsigned levels = source.depth + extra.eval_mod.levels + extra.coeff_to_slot.levels;
+  HALOCLINE_EXPECTS(levels <= max_depth, invalid_argument, "depth and bootstrapping levels together are ",
+                    levels, "; expected at most ", max_depth);
+  HALOCLINE_EXPECTS(extra.slot_to_coeff_levels >= 1 && extra.slot_to_coeff_levels <= source.depth,
+                    invalid_argument, "slot_to_coeff_levels is ", extra.slot_to_coeff_levels,
+                    "; expected 1..depth = ", source.depth, ", because they are ordinary levels");
+  in_range("ephemeral_weight", extra.ephemeral_weight, 0U, 1U << source.log_n);
+  const bool encapsulated = extra.ephemeral_weight != 0;
+  HALOCLINE_EXPECTS(
+      encapsulated
+          ? extra.ephemeral_special_primes >= 1 && extra.ephemeral_special_primes <= source.special_primes
+          : extra.ephemeral_special_primes == 0,
+      invalid_argument, "ephemeral_special_primes is ", extra.ephemeral_special_primes,
+      " with ephemeral_weight ", extra.ephemeral_weight,
+      "; expected 1..special_primes = ", source.special_primes, ", or 0 for both without encapsulation");
+}
+
 }  // namespace
 
 void check_literal(const literal& source) {
@@ -86,6 +113,7 @@ void check_literal(const literal& source) {
   in_range("special_primes", source.special_primes, 1U, max_special);
   in_range("digit_size", source.digit_size, 1U, max_digit);
   check_secret(source);
+  check_bootstrapping(source);
   in_range("error_stddev", source.error_stddev, 0.5, 64.0);
   HALOCLINE_EXPECTS(source.galois_generator == 5 || source.galois_generator == 3, invalid_argument,
                     "galois_generator is ", source.galois_generator,

@@ -30,11 +30,12 @@ std::optional<level_shape> find_shape(double bits, double main_bits, double term
   return std::nullopt;
 }
 
-bool all_levels_fit(const literal& source, double base_bits) {
-  for (unsigned l = 0; l <= source.depth; ++l) {
-    if (!find_shape(base_bits + l * source.scale_bits, source.main_bits, source.terminal_bits)) return false;
-  }
-  return true;
+bool all_levels_fit(literal source, double base_bits) {
+  source.base_bits = base_bits;
+  const std::vector<level_target> targets = level_targets(source);
+  return std::all_of(targets.begin(), targets.end(), [&](const level_target& target) {
+    return find_shape(target.modulus_bits, source.main_bits, source.terminal_bits).has_value();
+  });
 }
 
 /// "set base_bits to 60" with the nearest base that works, or a hint on the other sizes.
@@ -44,7 +45,8 @@ std::string suggest(const literal& source) {
       if (base >= source.scale_bits && all_levels_fit(source, base)) return text("set base_bits to ", base);
     }
   }
-  return "choose scale_bits as a whole combination of main_bits and terminal_bits, such as 40 for 30 and 20";
+  return "choose scale_bits, and the bits of bootstrapping levels, as whole combinations of main_bits and "
+         "terminal_bits, such as 40 for 30 and 20";
 }
 
 /// Indices in `a` that are not in `b`, ascending.
@@ -64,14 +66,35 @@ long double product(std::span<const std::uint64_t> primes, const std::vector<std
 
 }  // namespace
 
+std::string_view level_use_name(level_use use) noexcept {
+  if (use == level_use::eval_mod) return "eval_mod";
+  return use == level_use::coeff_to_slot ? "coeff_to_slot" : "message";
+}
+
+std::vector<level_target> level_targets(const literal& source) {
+  std::vector<level_target> targets{{level_use::message, source.scale_bits, source.base_bits}};
+  double below = source.base_bits;  // of the group that is being added
+  const auto add = [&](level_use use, double bits, unsigned levels) {
+    for (unsigned i = 1; i <= levels; ++i) targets.push_back({use, bits, below + i * bits});
+    below = targets.back().modulus_bits;
+  };
+  add(level_use::message, source.scale_bits, source.depth);
+  if (!source.bootstrapping) return targets;
+  const bootstrap_literal& extra = *source.bootstrapping;
+  add(level_use::eval_mod, extra.eval_mod.bits, extra.eval_mod.levels);
+  add(level_use::coeff_to_slot, extra.coeff_to_slot.bits, extra.coeff_to_slot.levels);
+  return targets;
+}
+
 std::vector<level_shape> plan_levels(const literal& source) {
   std::vector<level_shape> shapes;
-  for (unsigned l = 0; l <= source.depth; ++l) {
+  const std::vector<level_target> targets = level_targets(source);
+  for (unsigned l = 0; l < targets.size(); ++l) {
     if (source.word_bits == 64) {
       shapes.push_back({0, l + 1});
       continue;
     }
-    const double bits = source.base_bits + l * source.scale_bits;
+    const double bits = targets[l].modulus_bits;
     const auto shape = find_shape(bits, source.main_bits, source.terminal_bits);
     HALOCLINE_EXPECTS(shape.has_value(), invalid_argument, "level ", l, " needs a modulus of ", bits,
                       " bits, which is no sum of primes of ", source.main_bits, " and at most ",
@@ -84,16 +107,20 @@ std::vector<level_shape> plan_levels(const literal& source) {
 
 std::vector<level_info> make_level_table(std::span<const std::uint64_t> primes, unsigned special,
                                          unsigned terminal_count, std::span<const level_shape> shapes,
-                                         long double scale_zero) {
+                                         std::span<const level_target> targets) {
+  HALOCLINE_EXPECTS(shapes.size() == targets.size() && !shapes.empty(), invalid_argument, "a level table of ",
+                    shapes.size(), " shapes and ", targets.size(), " targets; expected as many of both");
   std::vector<level_info> table;
-  long double scale = scale_zero;
-  for (const level_shape& shape : shapes) {
+  long double scale = std::exp2(static_cast<long double>(targets[0].scale_bits));
+  for (std::size_t l = 0; l < shapes.size(); ++l) {
+    const level_shape& shape = shapes[l];
     HALOCLINE_EXPECTS(
         shape.terminals <= terminal_count && special + terminal_count + shape.mains <= primes.size(),
         invalid_argument, "a level has ", shape.terminals, " terminal and ", shape.mains,
         " main primes; expected at most ", terminal_count, " and ",
         primes.size() - std::min<std::size_t>(primes.size(), special + terminal_count));
     level_info row;
+    row.use = targets[l].use;
     row.q = {special + terminal_count - shape.terminals, shape.terminals + shape.mains};
     row.terminals = shape.terminals;
     row.mains = shape.mains;
@@ -105,9 +132,14 @@ std::vector<level_info> make_level_table(std::span<const std::uint64_t> primes, 
     if (!table.empty()) {
       row.dropped = difference(row.q, table.back().q);
       row.added = difference(table.back().q, row.q);
+      if (row.use != table.back().use) {
+        scale = std::exp2(static_cast<long double>(targets[l].scale_bits));
+        table.back().arrival_scale = static_cast<double>(scale);
+      }
       scale = std::sqrt(scale * product(primes, row.dropped) / product(primes, row.added));
     }
     row.scale = static_cast<double>(scale);
+    row.arrival_scale = row.scale;
     table.push_back(std::move(row));
   }
   return table;

@@ -73,6 +73,44 @@ secret_distribution read_secret(const json::value& v, std::string_view name) {
   return secret;
 }
 
+level_group read_group(const json::value& v, std::string_view name) {
+  level_group group;
+  const json::object& members = v.as_object(name);
+  for (const std::string_view field : {"bits", "levels"}) {
+    HALOCLINE_EXPECTS(json::find(members, field) != nullptr, invalid_argument, "\"", name, "\" lacks \"",
+                      field, "\"; expected {\"bits\": 60, \"levels\": 8} or the like");
+  }
+  field_reader::read(members, text("\"", name, "\""),
+                     {{"bits", into(group.bits)}, {"levels", into(group.levels)}});
+  return group;
+}
+
+bootstrap_literal read_bootstrapping(const json::value& v, std::string_view name) {
+  bootstrap_literal result;
+  const json::object& members = v.as_object(name);
+  const auto group = [](level_group& target) {
+    return [&target](const json::value& each, std::string_view field) { target = read_group(each, field); };
+  };
+  field_reader::read(members, "\"bootstrapping\"",
+                     {{"eval_mod", group(result.eval_mod)},
+                      {"coeff_to_slot", group(result.coeff_to_slot)},
+                      {"slot_to_coeff_levels", into(result.slot_to_coeff_levels)},
+                      {"ephemeral_weight", into(result.ephemeral_weight)},
+                      {"ephemeral_special_primes", into(result.ephemeral_special_primes)}});
+  return result;
+}
+
+json::object write_bootstrapping(const bootstrap_literal& source) {
+  const auto group = [](const level_group& each) {
+    return json::object{{"bits", each.bits}, {"levels", each.levels}};
+  };
+  return {{"eval_mod", group(source.eval_mod)},
+          {"coeff_to_slot", group(source.coeff_to_slot)},
+          {"slot_to_coeff_levels", source.slot_to_coeff_levels},
+          {"ephemeral_weight", source.ephemeral_weight},
+          {"ephemeral_special_primes", source.ephemeral_special_primes}};
+}
+
 void require(const json::object& members, std::string_view name) {
   HALOCLINE_EXPECTS(json::find(members, name) != nullptr, invalid_argument, "parameter literal lacks \"",
                     name, "\"; expected it to be present");
@@ -85,7 +123,7 @@ std::string literal::to_json(unsigned indent) const {
   if (secret.kind == secret_kind::sparse || secret.hamming_weight != 0) {
     secret_members.emplace_back("hamming_weight", secret.hamming_weight);
   }
-  const json::object members = {
+  json::object members = {
       {"schema", schema_version},
       {"name", name},
       {"log_n", log_n},
@@ -103,6 +141,8 @@ std::string literal::to_json(unsigned indent) const {
       {"galois_generator", galois_generator},
       {"allow_insecure", allow_insecure},
   };
+  // Only where it is there, so that the canonical form, and the fingerprint, of all other sets stay.
+  if (bootstrapping) members.emplace_back("bootstrapping", write_bootstrapping(*bootstrapping));
   return json::write(members, indent);
 }
 
@@ -142,7 +182,10 @@ literal literal::from_json(std::string_view text) {
         [&](const json::value& v, std::string_view field) { result.secret = read_secret(v, field); }},
        {"error_stddev", into(result.error_stddev)},
        {"galois_generator", into(result.galois_generator)},
-       {"allow_insecure", into(result.allow_insecure)}});
+       {"allow_insecure", into(result.allow_insecure)},
+       {"bootstrapping", [&](const json::value& v, std::string_view field) {
+          result.bootstrapping = read_bootstrapping(v, field);
+        }}});
   return result;
 }
 

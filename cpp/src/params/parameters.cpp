@@ -20,6 +20,8 @@ struct parameters::data {
   unsigned mains = 0;
   std::vector<level_info> levels;
   std::vector<unsigned> key_limbs;  // by level
+  double base_modulus = 0;
+  std::optional<encapsulation_info> encapsulation;
   double log2_p = 0;
   double log2_pq = 0;
   security_estimate security;
@@ -58,7 +60,13 @@ std::vector<std::uint64_t> make_chain(const literal& source, unsigned terminal_c
   const std::uint64_t two_n = std::uint64_t{2} << source.log_n;
   if (source.word_bits == 64) {
     std::vector<std::uint64_t> chain = primes_below(source.base_bits, 1, two_n);
-    append(chain, primes_below(source.scale_bits, main_count - 1, two_n, chain));
+    const std::vector<level_target> targets = level_targets(source);
+    for (std::size_t first = 1; first < targets.size();) {
+      std::size_t end = first;
+      while (end < targets.size() && targets[end].use == targets[first].use) ++end;
+      append(chain, primes_below(targets[first].scale_bits, end - first, two_n, chain));
+      first = end;
+    }
     return chain;
   }
   std::vector<std::uint64_t> chain = make_terminals(source.terminal_bits, terminal_count, two_n);
@@ -104,14 +112,45 @@ void check_digits(const parameters& p) {
 }
 
 void check_scales(const parameters& p) {
-  for (unsigned l = 0; l <= p.max_level(); ++l) {
-    const double off = std::log2(p.level(l).scale / p.target_scale());
+  const std::vector<level_target> targets = level_targets(p.source());
+  for (unsigned l = 0; l <= p.top_level(); ++l) {
+    const double off = std::log2(p.level(l).scale) - targets[l].scale_bits;
     HALOCLINE_EXPECTS(std::abs(off) <= 0.25, invalid_argument, "the scale of level ", l, " is 2^",
                       std::log2(p.level(l).scale), "; expected it within a quarter of a bit of 2^",
-                      p.source().scale_bits,
+                      targets[l].scale_bits,
                       "; the primes near 2^terminal_bits are too far off at this ring degree: "
                       "try other main_bits and terminal_bits, or 64-bit words");
   }
+}
+
+/// Refuses keys to the sparse secret whose noise would drown the message.
+void check_encapsulation(const parameters& p) {
+  if (!p.encapsulation()) return;
+  const backend::window special = p.encapsulation()->to_sparse;
+  const double bits = log2_product(p.primes().subspan(special.first, special.count));
+  const backend::window base = p.level(0).q;
+  for (std::uint32_t i = base.first; i < base.end(); ++i) {
+    const double prime = std::log2(static_cast<double>(p.primes()[i]));
+    HALOCLINE_EXPECTS(bits >= prime - 1, invalid_argument, "a prime of level 0 has ", prime,
+                      " bits and the special primes of the ephemeral secret together ", bits,
+                      "; expected at most one bit more, or the key switch drowns the message in noise; raise "
+                      "ephemeral_special_primes or special_bits, or lower base_bits");
+  }
+}
+
+void check_ephemeral_security(const parameters& p) {
+  if (p.source().allow_insecure || !p.encapsulation()) return;
+  const encapsulation_info& e = *p.encapsulation();
+  if (e.security.bits >= required_security) return;
+  throw insecure_parameters(text(
+      "parameters \"", p.name(), "\": an ephemeral secret of Hamming weight ",
+      p.bootstrapping()->ephemeral_weight, " with log2(PQ) = ", e.log2_pq, " at ring degree 2^", p.log_n(),
+      e.security.max_log2_pq > 0 ? text(" has about ", static_cast<int>(e.security.bits), " bits of security")
+                                 : std::string(" is not rated"),
+      "; expected log2(PQ) <= ", e.security.max_log2_pq, " for ", required_security, " bits (",
+      e.security.source,
+      "); lower base_bits or ephemeral_special_primes, raise ephemeral_weight, or set allow_insecure for "
+      "tests"));
 }
 
 void check_security(const parameters& p) {
@@ -127,6 +166,37 @@ void check_security(const parameters& p) {
            ", about ", static_cast<int>(s.bits), " bits of security; expected log2(PQ) <= ", s.max_log2_pq,
            " for ", required_security, " bits (", s.source,
            "); lower depth, special_primes or scale_bits, raise log_n, or set allow_insecure for tests"));
+}
+
+/// A key switch of polynomials below Q_0 adds no noise worth the name when P is this many bits larger than
+/// Q_0.
+constexpr double quiet_bits = 20;
+
+/// The least number of special primes with a product of that many bits; all of them when they are too few.
+unsigned special_for(const std::vector<std::uint64_t>& primes, unsigned special, double bits) {
+  unsigned count = 1;
+  while (count < special && log2_product(std::span(primes).first(count)) < bits) ++count;
+  return count;
+}
+
+std::optional<encapsulation_info> make_encapsulation(const literal& source,
+                                                     const std::vector<std::uint64_t>& primes,
+                                                     const level_info& base) {
+  if (!source.bootstrapping || source.bootstrapping->ephemeral_weight == 0) return std::nullopt;
+  const bootstrap_literal& wanted = *source.bootstrapping;
+  encapsulation_info result;
+  result.to_sparse = {0, wanted.ephemeral_special_primes};
+  result.to_dense = {0, special_for(primes, source.special_primes, base.log2_modulus + quiet_bits)};
+  result.log2_pq = base.log2_modulus + log2_product(std::span(primes).first(result.to_sparse.count));
+  result.security = estimate_security(source.log_n, result.log2_pq,
+                                      {secret_kind::sparse, wanted.ephemeral_weight}, source.error_stddev);
+  return result;
+}
+
+double window_product(const std::vector<std::uint64_t>& primes, backend::window w) {
+  long double product = 1;
+  for (std::uint32_t i = w.first; i < w.end(); ++i) product *= static_cast<long double>(primes[i]);
+  return static_cast<double>(product);
 }
 
 }  // namespace
@@ -146,20 +216,23 @@ parameters parameters::from_literal(const literal& source) {
   d->log2_p = log2_product(d->primes);
   append(d->primes, chain);
   d->log2_pq = log2_product(d->primes);
-  d->levels = make_level_table(d->primes, d->special, d->terminals, shapes,
-                               std::exp2(static_cast<long double>(source.scale_bits)));
+  d->levels = make_level_table(d->primes, d->special, d->terminals, shapes, level_targets(source));
   unsigned limbs = 0;
   for (const level_info& level : d->levels) {
     limbs = std::max(limbs, level.q.end());
     d->key_limbs.push_back(limbs);
   }
   d->security = estimate_security(source.log_n, d->log2_pq, source.secret, source.error_stddev);
+  d->base_modulus = window_product(d->primes, d->levels.front().q);
+  d->encapsulation = make_encapsulation(source, d->primes, d->levels.front());
   d->fingerprint = make_fingerprint(source, d->primes);
 
   parameters result(std::move(d));
   check_scales(result);
   check_digits(result);
+  check_encapsulation(result);
   check_security(result);
+  check_ephemeral_security(result);
   return result;
 }
 
@@ -185,13 +258,24 @@ backend::window parameters::all_window() const noexcept { return {0, prime_count
 
 unsigned parameters::max_level() const noexcept { return data_->source.depth; }
 
+unsigned parameters::top_level() const noexcept { return static_cast<unsigned>(data_->levels.size()) - 1; }
+
 const level_info& parameters::level(unsigned l) const {
-  HALOCLINE_EXPECTS(l <= max_level(), invalid_argument, "level ", l, " asked for; parameters \"", name(),
-                    "\" have levels 0..", max_level());
+  HALOCLINE_EXPECTS(l <= top_level(), invalid_argument, "level ", l, " asked for; parameters \"", name(),
+                    "\" have levels 0..", top_level());
   return data_->levels[l];
 }
 
 double parameters::target_scale() const noexcept { return std::exp2(data_->source.scale_bits); }
+double parameters::base_modulus() const noexcept { return data_->base_modulus; }
+
+const std::optional<bootstrap_literal>& parameters::bootstrapping() const noexcept {
+  return data_->source.bootstrapping;
+}
+
+const std::optional<encapsulation_info>& parameters::encapsulation() const noexcept {
+  return data_->encapsulation;
+}
 
 unsigned parameters::digit_size() const noexcept { return data_->source.digit_size; }
 
@@ -208,8 +292,8 @@ backend::window parameters::digit(unsigned j) const {
 }
 
 unsigned parameters::key_limbs(unsigned l) const {
-  HALOCLINE_EXPECTS(l <= max_level(), invalid_argument, "key for level ", l, " asked for; parameters \"",
-                    name(), "\" have levels 0..", max_level());
+  HALOCLINE_EXPECTS(l <= top_level(), invalid_argument, "key for level ", l, " asked for; parameters \"",
+                    name(), "\" have levels 0..", top_level());
   return data_->key_limbs[l];
 }
 
@@ -236,6 +320,12 @@ double parameters::log2_q() const noexcept { return data_->levels.back().log2_mo
 double parameters::log2_p() const noexcept { return data_->log2_p; }
 double parameters::log2_pq() const noexcept { return data_->log2_pq; }
 const security_estimate& parameters::security() const noexcept { return data_->security; }
+
+double parameters::security_bits() const noexcept {
+  const double main = data_->security.bits;
+  return data_->encapsulation ? std::min(main, data_->encapsulation->security.bits) : main;
+}
+
 const fingerprint_bytes& parameters::fingerprint() const noexcept { return data_->fingerprint; }
 
 }  // namespace halocline::params

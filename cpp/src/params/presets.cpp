@@ -70,8 +70,63 @@ literal table_one(std::string name, unsigned log_n, double log_q, unsigned count
   return wide(std::move(name), log_n, count - 1, base_bits, (log_q - base_bits) / (count - 1));
 }
 
-std::vector<entry> build_entries() {
+literal with_bootstrapping(literal base, level_group eval_mod, level_group coeff_to_slot,
+                           unsigned slot_to_coeff_levels, unsigned weight, unsigned ephemeral_special) {
+  base.bootstrapping =
+      bootstrap_literal{eval_mod, coeff_to_slot, slot_to_coeff_levels, weight, ephemeral_special};
+  return base;
+}
+
+/// 32-bit words, 60-bit base, EvalMod of 60 and CoeffToSlot of 50 bits, SlotToCoeff of three 40-bit levels.
+literal narrow_boot(std::string name, unsigned log_n, unsigned depth, unsigned special) {
+  return with_bootstrapping(narrow(std::move(name), log_n, depth, 60, special, special), {60, 8}, {50, 3}, 3,
+                            32, 2);
+}
+
+/// A bootstrappable set with the ring degree and log Q of one of Table I: its base and EvalMod primes have
+/// `base_bits`, and the ordinary ones share what is left of `log_q`.
+literal table_one_boot(std::string name, unsigned log_n, double log_q, unsigned depth, double base_bits,
+                       const bootstrap_literal& extra) {
+  const double above =
+      extra.eval_mod.levels * extra.eval_mod.bits + extra.coeff_to_slot.levels * extra.coeff_to_slot.bits;
+  literal result = wide(std::move(name), log_n, depth, base_bits, (log_q - base_bits - above) / depth);
+  result.bootstrapping = extra;
+  return result;
+}
+
+std::vector<entry> build_bootstrap_entries() {
+  const bootstrap_literal large{{58, 8}, {50, 3}, 3, 32, 1};
+  // At ring degree 2^15 there is no published bound for weight 32, so the sparse secret has weight 128,
+  // EvalMod a wider range and one level more; the levels are as small as 771 bits need.
+  const bootstrap_literal small{{46, 9}, {42, 2}, 2, 128, 1};
   return {
+      {insecure(narrow_boot("test-n11-boot", 11, 5, 6)),
+       "insecure, for tests: N 2^11, bootstrappable, 5 levels, 32-bit words"},
+      {insecure(with_special(
+           with_bootstrapping(wide("test-n11-boot64", 11, 5, 58, 42), {58, 8}, {50, 3}, 3, 32, 1), 3, 58.5,
+           3)),
+       "insecure, for tests: N 2^11, bootstrappable, 5 levels, 64-bit words"},
+      {narrow_boot("n16-boot", 16, 16, 12),
+       "32768 slots, bootstrappable: 16 levels, of which bootstrapping takes 3, 4 key-switching digits"},
+      {with_special(table_one_boot("FVa-boot", 17, 2070, 33, 58, large), 18, 58.5, 18),
+       "FVa bootstrappable: N 2^17, log Q 2070, 33 levels"},
+      {with_special(table_one_boot("FVb-boot", 17, 2292, 38, 58, large), 19, 60.5, 19),
+       "FVb bootstrappable: N 2^17, log Q 2292, 38 levels"},
+      {with_special(table_one_boot("FVc-boot", 17, 2341, 39, 58, large), 20, 58.6, 20),
+       "FVc bootstrappable: N 2^17, log Q 2341, 39 levels"},
+      {with_special(table_one_boot("FGa-boot", 16, 1555, 20, 58, large), 3, 58.5, 3),
+       "FGa bootstrappable: N 2^16, log Q 1555, 20 levels"},
+      {with_special(table_one_boot("FGb-boot", 16, 1555, 21, 58, large), 3, 58.5, 3),
+       "FGb bootstrappable: N 2^16, log Q 1555, 21 levels"},
+      {with_special(table_one_boot("FTa-boot", 15, 777, 7, 46, small), 2, 50, 2),
+       "FTa bootstrappable: N 2^15, log Q 777, 7 levels of 33 bits"},
+      {with_special(table_one_boot("FTb-boot", 15, 771, 7, 46, small), 2, 52.3, 2),
+       "FTb bootstrappable: N 2^15, log Q 771, 7 levels of 32 bits"},
+  };
+}
+
+std::vector<entry> build_entries() {
+  std::vector<entry> result = {
       {insecure(narrow("test-n10-d3", 10, 3, 60, 2, 2)),
        "insecure, for tests: N 2^10, 3 levels, 32-bit words"},
       {insecure(with_special(wide("test-n10-d3-w64", 10, 3, 60, 40), 2, 55, 2)),
@@ -101,6 +156,8 @@ std::vector<entry> build_entries() {
       {with_special(table_one("FTb", 15, 771, 17, 60), 2, 52.3, 2),
        "HEaaN-size FTb: N 2^15, log Q 771, 17 primes"},
   };
+  for (entry& each : build_bootstrap_entries()) result.push_back(std::move(each));
+  return result;
 }
 
 const std::vector<entry>& entries() {

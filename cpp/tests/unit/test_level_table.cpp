@@ -57,7 +57,8 @@ TEST(LevelTable, WindowsScalesAndSteps) {
   // Small numbers so that everything can be followed: special 7; terminals 5, 3; mains 11, 13, 17, 19.
   const std::vector<std::uint64_t> primes = {7, 5, 3, 11, 13, 17, 19};
   const std::vector<level_shape> shapes = {{0, 2}, {2, 2}, {1, 4}};
-  const auto table = make_level_table(primes, 1, 2, shapes, 10.0L);
+  const std::vector<level_target> targets(3, {level_use::message, std::log2(10.0), 0});
+  const auto table = make_level_table(primes, 1, 2, shapes, targets);
   ASSERT_EQ(table.size(), 3U);
   EXPECT_EQ(table[0].q, (backend::window{3, 2}));
   EXPECT_EQ(table[1].q, (backend::window{1, 4}));
@@ -67,12 +68,14 @@ TEST(LevelTable, WindowsScalesAndSteps) {
   EXPECT_TRUE(table[1].added.empty());
   EXPECT_EQ(table[2].dropped, (std::vector<std::uint32_t>{5, 6}));
   EXPECT_EQ(table[2].added, (std::vector<std::uint32_t>{1}));
-  EXPECT_EQ(table[0].scale, 10);
+  EXPECT_DOUBLE_EQ(table[0].scale, 10);
   EXPECT_DOUBLE_EQ(table[1].scale, std::sqrt(10.0 * 15));
   EXPECT_DOUBLE_EQ(table[2].scale, std::sqrt(std::sqrt(150.0) * 17 * 19 / 5));
   EXPECT_DOUBLE_EQ(table[2].log2_modulus, std::log2(3.0 * 11 * 13 * 17 * 19));
-  EXPECT_THROW((void)make_level_table(primes, 1, 2, std::vector<level_shape>{{0, 5}}, 1), invalid_argument);
-  EXPECT_THROW((void)make_level_table(primes, 1, 2, std::vector<level_shape>{{3, 1}}, 1), invalid_argument);
+  const std::span<const level_target> one(targets.data(), 1);
+  EXPECT_THROW((void)make_level_table(primes, 1, 2, std::vector<level_shape>{{0, 5}}, one), invalid_argument);
+  EXPECT_THROW((void)make_level_table(primes, 1, 2, std::vector<level_shape>{{3, 1}}, one), invalid_argument);
+  EXPECT_THROW((void)make_level_table(primes, 1, 2, shapes, one), invalid_argument);
 }
 
 // A deviation of the bottom scale is halved at each level instead of doubled.
@@ -81,7 +84,8 @@ TEST(LevelTable, ScalesContract) {
   std::vector<level_shape> shapes;
   for (unsigned l = 0; l <= p.max_level(); ++l) shapes.push_back({p.level(l).terminals, p.level(l).mains});
   const auto shifted =
-      make_level_table(p.primes(), p.special_count(), p.terminal_count(), shapes, std::exp2(41.0L));
+      make_level_table(p.primes(), p.special_count(), p.terminal_count(), shapes,
+                       std::vector<level_target>(shapes.size(), {level_use::message, 41, 0}));
   for (unsigned l = 0; l <= p.max_level(); ++l) {
     const double off = std::log2(shifted[l].scale / p.level(l).scale);
     EXPECT_NEAR(off, std::exp2(-static_cast<double>(l)), 1e-9);

@@ -78,6 +78,17 @@ class evaluator {
   /// To `level` and exactly `scale`. Needs one level more than `level` unless the scale is already right.
   [[nodiscard]] ciphertext adjust(const ciphertext& a, unsigned level, double scale);
 
+  /// ModRaise of bootstrapping: a ciphertext at `level`, above max_level(), whose coefficients are those of
+  /// the message plus Q_0 times small integers I, and whose scale is that of the message, exactly. The
+  /// operand comes down to level 0 and its canonical scale first; at level 0 it keeps the scale that it has.
+  /// Parameters with `encapsulation()` go to a fresh sparse secret and back, which bounds I
+  /// (params/raise_range.hpp), and need the encapsulation key up to `level`.
+  /// @throws invalid_argument when the parameters cannot be bootstrapped, the level is none of those that
+  ///   bootstrapping uses, or the operand is not relinearized; missing_key
+  [[nodiscard]] ciphertext mod_raise(const ciphertext& a, unsigned level);
+  /// The same of several ciphertexts in one pass over the key.
+  [[nodiscard]] std::vector<ciphertext> mod_raise(std::span<const ciphertext* const> many, unsigned level);
+
   /// Slots rotated to the left by `steps` (negative: to the right). Follows a route, if there is one.
   [[nodiscard]] ciphertext rotate(const ciphertext& a, std::int64_t steps);
   /// The same ciphertext rotated by each step; the decomposition is done once (hoisting; Halevi, Shoup 2018).

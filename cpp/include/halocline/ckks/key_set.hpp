@@ -16,7 +16,7 @@ namespace halocline::ckks {
 class key_set {
  public:
   virtual ~key_set() = default;
-  /// The key for `galois_element` (1: relinearization), usable at `level`.
+  /// The key for `galois_element` (1: relinearization, 2: encapsulation), usable at `level`.
   /// @throws missing_key naming the rotation, conjugation or relinearization and how to add it.
   [[nodiscard]] virtual const evaluation_key& get(std::uint64_t galois_element, unsigned level) = 0;
   /// Whether `get` would succeed.
@@ -43,11 +43,15 @@ class memory_key_set final : public key_set {
   std::map<std::uint64_t, evaluation_key> keys_;
 };
 
+/// Whether keys of these parameters can have that element: odd and below 2N, or `encapsulation_element`.
+[[nodiscard]] bool is_key_element(const params::parameters& parameters, std::uint64_t element);
+
 /// The step in (-N/4, N/4] whose Galois element is `galois_element`, or nothing when it is no rotation.
 [[nodiscard]] std::optional<std::int64_t> rotation_of(const params::parameters& parameters,
                                                       std::uint64_t galois_element);
 
-/// Names a key for people: "relinearization key", "rotation key for step 5", "conjugation key".
+/// Names a key for people: "relinearization key", "rotation key for step 5", "conjugation key",
+/// "encapsulation key".
 [[nodiscard]] std::string describe_key(const params::parameters& parameters, std::uint64_t galois_element);
 
 }  // namespace halocline::ckks

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "halocline/backend/descriptors.hpp"
@@ -33,15 +34,39 @@ struct level_shape {
   bool operator==(const level_shape&) const = default;
 };
 
-/// Shapes of the levels 0..depth.
+/// What a level is for.
+enum class level_use : std::uint8_t {
+  message,        ///< 0..depth: everything but the steps of bootstrapping below
+  eval_mod,       ///< EvalMod of bootstrapping
+  coeff_to_slot,  ///< CoeffToSlot of bootstrapping
+};
+
+/// "message", "eval_mod", "coeff_to_slot".
+[[nodiscard]] std::string_view level_use_name(level_use use) noexcept;
+
+/// Size of one level before primes are chosen.
+struct level_target {
+  level_use use = level_use::message;
+  double scale_bits = 0;    ///< of the canonical scale
+  double modulus_bits = 0;  ///< of the modulus
+};
+
+/// Targets of all levels, bottom-up: 0..depth, then the groups that only bootstrapping uses. Level l needs
+/// `scale_bits` of its group more than level l - 1.
+[[nodiscard]] std::vector<level_target> level_targets(const literal& source);
+
+/// Shapes of all levels.
 /// @throws invalid_argument when some level is no sum of whole primes; names the level and a base that would
 /// do
 [[nodiscard]] std::vector<level_shape> plan_levels(const literal& source);
 
 /// One row of the level table.
 struct level_info {
-  backend::window q;        ///< primes of the level's modulus Q_l
-  double scale = 0;         ///< canonical scale, see `make_level_table`
+  backend::window q;  ///< primes of the level's modulus Q_l
+  level_use use = level_use::message;
+  double scale = 0;          ///< canonical scale, see `make_level_table`
+  double arrival_scale = 0;  ///< scale of a rescaled product of two canonical ciphertexts of level l + 1:
+                             ///< equals `scale` unless level l + 1 belongs to another group
   double log2_modulus = 0;  ///< log2 of Q_l
   unsigned terminals = 0;   ///< how many of the primes are terminals (they come first in the window)
   unsigned mains = 0;       ///< how many are mains
@@ -57,12 +82,16 @@ struct level_info {
 /// long double, so that the product of two ciphertexts of level l with scale s_l rescales to scale s_l^2
 /// Q_{l-1}/Q_l = s_{l-1}, exactly that of level l - 1. (Kim, Papadimitriou and Polyakov, ePrint 2020/1118,
 /// run the same relation downwards, where a deviation doubles at each level; upwards it halves.)
+///
+/// Where a group begins the relation starts anew, from an arrival scale of 2^(bits of the group) at the level
+/// below it: no product is meant to be canonical on both sides of a border. What crosses one is multiplied by
+/// a plaintext or constant whose scale is chosen for that, or has its scale reinterpreted.
 /// @param primes all primes in global order
 /// @param special K
 /// @param terminal_count A
 [[nodiscard]] std::vector<level_info> make_level_table(std::span<const std::uint64_t> primes,
                                                        unsigned special, unsigned terminal_count,
                                                        std::span<const level_shape> shapes,
-                                                       long double scale_zero);
+                                                       std::span<const level_target> targets);
 
 }  // namespace halocline::params

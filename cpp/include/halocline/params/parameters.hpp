@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,15 @@ namespace halocline::params {
 
 /// Stable 128-bit hash of everything in a parameter set that changes a ciphertext or a key.
 using fingerprint_bytes = std::array<std::uint8_t, 16>;
+
+/// Moduli of sparse-secret encapsulation, see `bootstrap_literal`. Both keys take only as many of the special
+/// primes as their noise needs.
+struct encapsulation_info {
+  backend::window to_sparse;   ///< special primes of the switch to the sparse secret, which is at level 0
+  backend::window to_dense;    ///< special primes of the switch back, which is of polynomials below Q_0
+  double log2_pq = 0;          ///< of all that is ever encrypted under the sparse secret: Q_0 and `to_sparse`
+  security_estimate security;  ///< of the sparse secret with that modulus
+};
 
 /// A checked parameter set: immutable, cheap to copy (shared state), safe to share between threads. Two sets
 /// are equal when their literals agree in all but `name` and `allow_insecure`.
@@ -57,11 +67,20 @@ class parameters {
   [[nodiscard]] backend::window all_window() const noexcept;      ///< [0, K + A + B)
 
   [[nodiscard]] unsigned max_level() const noexcept;  ///< number of multiplications of a fresh ciphertext
+  /// Highest level of all: max_level() and the levels that only bootstrapping uses.
+  [[nodiscard]] unsigned top_level() const noexcept;
   /// Row l of the level table.
-  /// @throws invalid_argument when l > max_level()
+  /// @throws invalid_argument when l > top_level()
   [[nodiscard]] const level_info& level(unsigned l) const;
-  /// The scale 2^scale_bits that was asked for; level(l).scale is within a quarter of a bit of it.
+  /// The scale 2^scale_bits that was asked for; level(l).scale is within a quarter of a bit of it up to
+  /// max_level(), and above as near to 2^(bits of its group).
   [[nodiscard]] double target_scale() const noexcept;
+  /// Q_0, the modulus that bootstrapping raises, rounded to a double.
+  [[nodiscard]] double base_modulus() const noexcept;
+  /// What bootstrapping needs; nothing for sets that cannot be bootstrapped.
+  [[nodiscard]] const std::optional<bootstrap_literal>& bootstrapping() const noexcept;
+  /// Nothing without bootstrapping, or when the modulus is raised under the main secret.
+  [[nodiscard]] const std::optional<encapsulation_info>& encapsulation() const noexcept;
 
   [[nodiscard]] unsigned digit_size() const noexcept;   ///< alpha
   [[nodiscard]] unsigned digit_count() const noexcept;  ///< dnum = ceil((A + B) / alpha)
@@ -71,7 +90,7 @@ class parameters {
   [[nodiscard]] backend::window digit(unsigned j) const;
   /// Length of the prefix of the primes that a key usable at all levels up to l has: the window of no level
   /// up to l ends later.
-  /// @throws invalid_argument when l > max_level()
+  /// @throws invalid_argument when l > top_level()
   [[nodiscard]] unsigned key_limbs(unsigned l) const;
 
   [[nodiscard]] const secret_distribution& secret() const noexcept;  ///< of the secret key's coefficients
@@ -83,12 +102,13 @@ class parameters {
   [[nodiscard]] std::uint64_t galois_element(std::int64_t rotation) const noexcept;
   [[nodiscard]] std::uint64_t conjugation_element() const noexcept;  ///< 2N - 1
 
-  [[nodiscard]] double log2_q() const noexcept;  ///< of the modulus of the highest level
+  [[nodiscard]] double log2_q() const noexcept;  ///< of the modulus of the highest level of all
   [[nodiscard]] double log2_p() const noexcept;  ///< of the product of the special primes
   [[nodiscard]] double log2_pq()
       const noexcept;  ///< of the product of all primes: keys live over all of them
-  [[nodiscard]] const security_estimate& security() const noexcept;  ///< bits, bound and source
-  [[nodiscard]] double security_bits() const noexcept { return security().bits; }
+  [[nodiscard]] const security_estimate& security() const noexcept;  ///< main secret: bits, bound and source
+  /// Of the weaker secret: the main one, or the sparse one of encapsulation.
+  [[nodiscard]] double security_bits() const noexcept;
 
   /// BLAKE2b of the canonical JSON without name and allow_insecure, and of the primes.
   [[nodiscard]] const fingerprint_bytes& fingerprint() const noexcept;

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which limbs the digits of a key have.
+#include <algorithm>
+
+#include "halocline/ckks/keys.hpp"
+#include "halocline/core/expects.hpp"
+
+namespace halocline::ckks {
+namespace {
+
+using backend::window;
+
+std::vector<key_digit_layout> encapsulation_layout(const params::parameters& parameters, unsigned level) {
+  HALOCLINE_EXPECTS(parameters.encapsulation().has_value(), invalid_argument,
+                    "encapsulation key: parameters \"", parameters.name(),
+                    "\" have no ephemeral secret; expected a set with bootstrapping levels and "
+                    "an ephemeral_weight, such as the preset n16-boot");
+  const params::encapsulation_info& e = *parameters.encapsulation();
+  const window base = parameters.level(0).q;
+  std::vector<key_digit_layout> result;
+  for (std::uint32_t i = base.first; i < base.end(); ++i) result.push_back({e.to_sparse, base, {i, 1}});
+  const unsigned special = parameters.special_count();
+  const window chain{special, parameters.key_limbs(level) - special};
+  result.push_back({e.to_dense, chain, chain});
+  return result;
+}
+
+}  // namespace
+
+std::vector<backend::limb_view> key_digit_layout::views(const memory::buffer& half) const {
+  if (special.end() == chain.first) return {{&half, 0, {special.first, limbs()}}};
+  return {{&half, 0, special}, {&half, special.count, chain}};
+}
+
+std::vector<key_digit_layout> key_layout(const params::parameters& parameters, const key_request& request) {
+  const unsigned limbs = parameters.key_limbs(request.level);
+  if (request.galois_element == encapsulation_element) return encapsulation_layout(parameters, request.level);
+  const window special = parameters.special_window();
+  const window chain{special.count, limbs - special.count};
+  std::vector<key_digit_layout> result;
+  for (unsigned j = 0; j < evaluation_key::digit_count(parameters, request.level); ++j) {
+    window digit = parameters.digit(j);
+    digit.count = std::min(digit.count, limbs - digit.first);
+    result.push_back({special, chain, digit});
+  }
+  return result;
+}
+
+unsigned evaluation_key::limb_count(const params::parameters& parameters, unsigned level) {
+  return parameters.key_limbs(level);
+}
+
+unsigned evaluation_key::digit_count(const params::parameters& parameters, unsigned level) {
+  const unsigned limbs = parameters.key_limbs(level);
+  unsigned count = 0;
+  while (count < parameters.digit_count() && parameters.digit(count).first < limbs) ++count;
+  return count;
+}
+
+}  // namespace halocline::ckks
