@@ -228,7 +228,8 @@ std::vector<ciphertext> evaluate(ckks::evaluator& eval, std::span<const polynomi
   std::vector<ciphertext> results;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const unsigned level = top - budgets[i];
-    results.push_back(tree_evaluator(eval, powers).run(plan.roots[i], level, parameters.level(level).scale));
+    const double scale = options.scale.value_or(parameters.level(level).scale);
+    results.push_back(tree_evaluator(eval, powers).run(plan.roots[i], level, scale));
   }
   return results;
 }

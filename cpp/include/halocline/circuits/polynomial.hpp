@@ -71,6 +71,8 @@ struct polynomial_options {
   /// Level of the result; nothing means the highest possible, the input's level less `levels`. A lower one is
   /// cheaper: the input is brought down first.
   std::optional<unsigned> level;
+  /// Scale of the result; the canonical one of its level unless given.
+  std::optional<double> scale;
 };
 
 /// p(x) for every slot, of canonical scale.
