@@ -39,14 +39,12 @@ memory::plan::plan make_plan(const bound_engine& engine, const memory::trace& re
                              std::uint64_t capacity, const std::string& parameters) {
   const nb::gil_scoped_release released;
   memory::plan::planner_options options;
-  options.capacity_bytes = capacity;
   {
     const std::scoped_lock lock(engine.where->mutex);
     engine.value->calibrate();
-    options.costs = engine.where->ctx->runtime().measured_costs();
+    options = engine.where->ctx->runtime().planning(capacity);
   }
   options.parameters = parameters;
-  options.allow_resize = true;
   return memory::plan::make_plan(memory::plan::make_program(recorded, options.costs), options);
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <random>
 #include <string>
@@ -142,16 +143,35 @@ TEST_F(GpuMemory, MovesDownOntoItself) {
   }
   // Sizes below, at and beyond what all threads hold at a time; distances from one word to more than the
   // size.
-  for (const std::size_t bytes : {std::size_t{16}, std::size_t{65536}, 8 * mib + 4096, 33 * mib + 16}) {
-    for (const std::size_t distance : {std::size_t{16}, std::size_t{4096}, 3 * mib, 12 * mib}) {
-      std::memcpy(host, contents.data(), most);
-      device->copy(lane::compute, place, host, most);
-      device->move_down(place, place + distance, bytes);
-      device->copy(lane::compute, host, place, most);
-      device->wait(lane::compute, device->mark(lane::compute));
-      ASSERT_EQ(std::memcmp(host, contents.data() + distance, bytes), 0) << bytes << " by " << distance;
-      ASSERT_EQ(std::memcmp(host + bytes, contents.data() + bytes, most - bytes), 0);
+  const auto check = [&](const std::vector<std::array<std::size_t, 3>>& blocks) {
+    std::memcpy(host, contents.data(), most);
+    std::vector<std::byte> expected = contents;
+    std::vector<memory::block_move> moves;
+    for (const auto& [to, from, bytes] : blocks) {
+      moves.push_back({place + to, place + from, bytes});
+      std::memmove(&expected[to], &expected[from], bytes);
     }
+    device->copy(lane::compute, place, host, most);
+    device->move_down(moves);
+    device->copy(lane::compute, host, place, most);
+    device->wait(lane::compute, device->mark(lane::compute));
+    ASSERT_EQ(std::memcmp(host, expected.data(), most), 0) << blocks.size() << " blocks";
+  };
+  for (const std::size_t bytes : {std::size_t{16}, std::size_t{65536}, 17 * mib + 4096, 35 * mib + 16}) {
+    for (const std::size_t distance : {std::size_t{16}, std::size_t{4096}, 3 * mib, 12 * mib}) {
+      check({{0, distance, bytes}});
+    }
+  }
+  for (int round = 0; round < 4; ++round) {  // holes between blocks; more blocks than one launch takes
+    std::vector<std::array<std::size_t, 3>> blocks;
+    std::size_t to = 0;
+    for (std::size_t from = 16 + random() % 4096 * 16; from < most;) {
+      const std::size_t bytes = std::min(most - from, 16 + random() % (round % 2 == 0 ? 4096 : 400'000) * 16);
+      blocks.push_back({to, from, bytes});
+      to += bytes;
+      from += bytes + random() % 64 * 16;
+    }
+    check(blocks);
   }
   device->free_pinned(host);
   pool->free(place, most);

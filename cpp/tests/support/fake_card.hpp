@@ -75,9 +75,17 @@ class fake_card final : public memory::device_memory {
     EXPECT_TRUE(to + bytes <= from || from + bytes <= to) << "a copy onto itself";
     enqueue(on, [=] { std::memcpy(to, from, bytes); });
   }
-  void move_down(std::byte* to, const std::byte* from, std::size_t bytes) override {
-    EXPECT_LT(to, from);
-    enqueue(lane::compute, [=] { std::memmove(to, from, bytes); });
+  void move_down(std::span<const memory::block_move> blocks) override {
+    const std::byte* end = nullptr;
+    for (const memory::block_move& each : blocks) {
+      EXPECT_LT(each.to, each.from);
+      EXPECT_LE(end, each.to);
+      end = each.to + each.bytes;
+      enqueue(lane::compute, [=] { std::memmove(each.to, each.from, each.bytes); });
+    }
+  }
+  void occupy(std::uint64_t) override {
+    enqueue(lane::compute, [] {});
   }
   void wipe(std::byte* data, std::size_t bytes) noexcept override {
     enqueue(lane::compute, [=] { std::memset(data, 0, bytes); });

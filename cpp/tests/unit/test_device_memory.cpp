@@ -34,7 +34,7 @@ class some_holder final : public memory::frame_holder {
 struct arena {
   explicit arena(std::size_t budget)
       : frames(card, std::make_shared<memory::memory_budget>(budget), holder) {}
-  std::byte* take(std::size_t pages) { return frames.take(pages * page, lane::compute); }
+  std::byte* take(std::size_t pages, lane user = lane::load) { return frames.take(pages * page, user); }
   void give(std::byte* frame, std::size_t pages) { frames.give(frame, pages * page, {}); }
   std::shared_ptr<fake_card> card = std::make_shared<fake_card>(1, 100);
   some_holder holder;
@@ -87,6 +87,17 @@ TEST(DeviceFrames, FixedFramesStay) {
   EXPECT_TRUE(at.holder.moves.empty());
 }
 
+TEST(DeviceFrames, KeepsWhatIsLoadedAndWhatIsMadeApart) {
+  arena at(12 * page);
+  std::byte* const base = at.take(2);
+  EXPECT_EQ(at.take(1, lane::compute), base + 11 * page);
+  EXPECT_EQ(at.take(3, lane::compute), base + 8 * page);
+  EXPECT_EQ(at.take(2), base + 2 * page);
+  at.give(base, 2);
+  EXPECT_EQ(at.take(1), base);                            // the lowest hole
+  EXPECT_EQ(at.take(1, lane::compute), base + 7 * page);  // the high end of the highest
+}
+
 TEST(DeviceFrames, GrowShrinkAndTrim) {
   arena at(8 * page);
   std::byte* const a = at.take(2);
@@ -107,7 +118,7 @@ TEST(DeviceFrames, TheNextUserWaitsForCopiesOfTheOld) {
   at.card->enqueue(lane::save, [] {});
   const memory::ticket saved = at.card->mark(lane::save);
   at.frames.give(a, 2 * page, {0, saved});
-  EXPECT_EQ(at.take(2), a);
+  EXPECT_EQ(at.take(2, lane::compute), a);
   at.card->wait(lane::compute, at.card->mark(lane::compute));
   EXPECT_TRUE(at.card->passed(lane::save, saved));
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "halocline/memory/policy/policy.hpp"
@@ -24,6 +25,13 @@ inline constexpr std::size_t lane_count = 3;
 using ticket = std::uint64_t;
 /// A moment whose time is taken; 0: none.
 using stamp = std::uint64_t;
+
+/// Where a block of the device goes.
+struct block_move {
+  std::byte* to;
+  const std::byte* from;
+  std::size_t bytes;
+};
 
 /// Addresses on the device, of which a front part has memory behind it.
 class device_range {
@@ -61,9 +69,12 @@ class device_memory {
   // Work.
   /// Copies on a lane, between device and pinned memory or within the device.
   virtual void copy(lane on, std::byte* to, const std::byte* from, std::size_t bytes) = 0;
-  /// Copies within the device to a lower address, on the compute lane; the two places may overlap. Addresses
-  /// and size are multiples of 16.
-  virtual void move_down(std::byte* to, const std::byte* from, std::size_t bytes) = 0;
+  /// Moves blocks of the device to lower addresses, one after the other, on the compute lane. They ascend:
+  /// each goes to the end of the one before or higher. Old and new places may overlap. Addresses and sizes
+  /// are multiples of 16.
+  virtual void move_down(std::span<const block_move> blocks) = 0;
+  /// Keeps the compute lane busy for about so long.
+  virtual void occupy(std::uint64_t nanoseconds) = 0;
   /// Overwrites bytes with zeros on the compute lane.
   virtual void wipe(std::byte* data, std::size_t bytes) noexcept = 0;
   /// Sets or takes back (`set` false) a hint for unified memory. Not ordered on a lane.

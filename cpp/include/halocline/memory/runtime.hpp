@@ -17,7 +17,7 @@
 #include "halocline/core/stream_view.hpp"
 #include "halocline/memory/budget.hpp"
 #include "halocline/memory/buffer.hpp"
-#include "halocline/memory/plan/plan.hpp"
+#include "halocline/memory/plan/planner.hpp"
 #include "halocline/memory/policy/policy.hpp"
 #include "halocline/memory/recipe.hpp"
 #include "halocline/memory/runtime_options.hpp"
@@ -107,8 +107,11 @@ class runtime : public std::enable_shared_from_this<runtime> {
   /// Times of operations, links and regeneration as measured so far; for `plan::planner_options`.
   /// The first call probes the slow tier (some 30 ms).
   [[nodiscard]] plan::cost_model measured_costs();
-  /// Begins to measure operations anew.
+  /// Begins to measure operations anew. On an accelerator what is queued in the next milliseconds begins when
+  /// it has been queued, so that gaps between operations are not measured with them.
   void forget_costs();
+  /// For plans of programs on this runtime: measured costs, and what its frames can do.
+  [[nodiscard]] plan::planner_options planning(std::uint64_t capacity_bytes);
 
   /// Changes the budget; frames that no step needs leave until it is met. 0: unlimited.
   /// @throws out_of_memory when what is in use does not fit; the budget stays as it was

@@ -6,10 +6,11 @@
 
 #include "backend/cuda/device_range.hpp"
 #include "backend/cuda/driver_calls.hpp"
+#include "backend/cuda/lane_kernels.hpp"
 #include "backend/cuda/lane_order.hpp"
 #include "backend/cuda/managed_tier.hpp"
-#include "backend/cuda/move_down.hpp"
 #include "backend/cuda/open_memory.hpp"
+#include "backend/cuda/pinned_pages.hpp"
 #include "backend/cuda/pool_tier.hpp"
 #include "halocline/core/expects.hpp"
 
@@ -48,15 +49,10 @@ class cuda_memory final : public memory::device_memory {
   }
   [[nodiscard]] std::byte* allocate_pinned(std::size_t bytes) override {
     device_->make_current();
-    void* data = nullptr;
-    if (driver::host_alloc(&data, bytes, cudaHostAllocDefault) == cudaSuccess) {
-      return static_cast<std::byte*>(data);
-    }
-    (void)cudaGetLastError();
-    return nullptr;
+    return pinned_.allocate(bytes);
   }
   void free_pinned(std::byte* data) noexcept override {
-    if (is_usable()) driver::free_host(data);
+    if (is_usable()) pinned_.free(data);
   }
 
   void copy(lane on, std::byte* to, const std::byte* from, std::size_t bytes) override {
@@ -64,10 +60,15 @@ class cuda_memory final : public memory::device_memory {
     if (on == lane::compute) device_->flush();
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, order_.stream(on)), "copy between tiers");
   }
-  void move_down(std::byte* to, const std::byte* from, std::size_t bytes) override {
+  void move_down(std::span<const memory::block_move> blocks) override {
     device_->make_current();
     device_->flush();
-    cuda::move_down(*device_, to, from, bytes);
+    cuda::move_down(*device_, blocks);
+  }
+  void occupy(std::uint64_t nanoseconds) override {
+    device_->make_current();
+    device_->flush();
+    cuda::occupy(*device_, nanoseconds);
   }
   void wipe(std::byte* data, std::size_t bytes) noexcept override {
     device_->flush_quietly();  // kernels that were put off may still use the bytes
@@ -119,6 +120,7 @@ class cuda_memory final : public memory::device_memory {
 
   std::shared_ptr<device_context> device_;
   lane_order order_;
+  pinned_pages pinned_;
 };
 
 }  // namespace

@@ -14,6 +14,8 @@ namespace {
 constexpr std::size_t page_bytes = 4096;
 /// When pinned memory is full this part of it is emptied at once, so that the other store is kept busy.
 constexpr std::size_t sink_part = 16;
+/// One of so many copies is timed.
+constexpr std::size_t timed_copies = 8;
 
 }  // namespace
 
@@ -21,9 +23,9 @@ device_store::device_store(std::shared_ptr<device_memory> device, device_store_o
     : device_(std::move(device)),
       options_(std::move(options)),
       pinned_(device_, options_.pinned_bytes, options_.slab_bytes),
-      reads_(device_, lane::load),
-      writes_(device_, lane::save),
-      stalls_(device_, lane::compute) {}
+      reads_(device_, lane::load, timed_copies),
+      writes_(device_, lane::save, timed_copies),
+      stalls_(device_, lane::compute, 1) {}
 
 device_store::~device_store() {
   clear_leftovers(true);
@@ -220,7 +222,7 @@ void device_store::check_part(const slot& of, std::size_t offset, const std::byt
 
 ticket device_store::queue_load(std::byte* frame, const std::byte* from, std::size_t bytes, ticket after) {
   device_->order(lane::load, lane::compute, after);
-  reads_.measure([&] { device_->copy(lane::load, frame, from, bytes); });
+  reads_.measure(bytes, [&] { device_->copy(lane::load, frame, from, bytes); });
   ++stats_.reads;
   stats_.read_bytes += bytes;
   return device_->mark(lane::load);
@@ -288,7 +290,7 @@ transfer_id device_store::write(slot_id id, const std::byte* frame, std::size_t 
   const fence behind = pinned_.behind(*to->pinned);
   device_->order(lane::save, lane::load, std::max(to->read, behind.load));
   device_->order(lane::save, lane::compute, device_->mark(lane::compute));
-  writes_.measure([&] { device_->copy(lane::save, pinned_.data(*to->pinned), frame, bytes); });
+  writes_.measure(bytes, [&] { device_->copy(lane::save, pinned_.data(*to->pinned), frame, bytes); });
   to->written = device_->mark(lane::save);
   enlist(id, *to);
   ++stats_.writes;
@@ -304,8 +306,15 @@ bool device_store::poll(transfer_id id) {
   const auto found = transfers_.find(id);
   if (found == transfers_.end()) return true;
   transfer& each = found->second;
-  if (each.rising && !options_.overflow->poll(*each.rising)) return false;
-  if (each.rising) return true;  // `wait` says how it ended
+  if (each.rising) {
+    if (!options_.overflow->poll(*each.rising)) return false;
+    try {
+      queue_staged(each);
+    } catch (const io_error&) {
+      each.failure = std::current_exception();
+    }
+  }
+  if (each.failure) return true;  // `wait` says so
   return device_->passed(each.write ? lane::save : lane::load, each.end);
 }
 
@@ -320,7 +329,7 @@ void device_store::wait(transfer_id id) {
     device_->order(lane::load, lane::save, ended.end);
     device_->order(lane::compute, lane::save, ended.end);
   } else if (!device_->passed(lane::load, ended.end)) {
-    stalls_.measure([&] { device_->order(lane::compute, lane::load, ended.end); });
+    stalls_.measure(1, [&] { device_->order(lane::compute, lane::load, ended.end); });
   }
 }
 

@@ -49,7 +49,7 @@ class step_timer {
   }
 
  private:
-  static constexpr double most_samples = 256;
+  static constexpr double most_samples = 64;
   static constexpr std::size_t most_pending = 64;
   struct step {
     std::size_t op;

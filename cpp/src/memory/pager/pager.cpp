@@ -16,6 +16,8 @@
 namespace halocline::memory {
 namespace {
 
+/// Part of a device's budget that should be free before frames are moved together.
+constexpr std::size_t loose_part = 16;
 /// How often and how long a runtime waits for another one that shares its budget to end a step.
 constexpr int share_attempts = 400;
 constexpr auto share_pause = std::chrono::milliseconds(5);
@@ -141,8 +143,11 @@ void pager::end_orphans() noexcept {
 
 std::byte* pager::find_frame(std::size_t bytes, lane user) {
   std::byte* frame = frames_->take(bytes, user);
-  if (frame == nullptr && frames_->has_room(bytes) && frames_->compact(bytes))
-    frame = frames_->take(bytes, user);
+  while (frame == nullptr && is_crammed(bytes) && evict_one(false)) frame = frames_->take(bytes, user);
+  if (frame == nullptr && frames_->has_room(bytes)) {
+    end_arrived_loads();
+    if (frames_->compact(bytes)) frame = frames_->take(bytes, user);
+  }
   if (frame != nullptr) peak_ = std::max(peak_, frames_->held_bytes());
   return frame;
 }
@@ -165,6 +170,27 @@ std::byte* pager::take_shared_frame(std::size_t bytes, lane user) {
     if (std::byte* const frame = find_frame(bytes, user)) return frame;
   }
   return nullptr;
+}
+
+/// Whether there is room, but so little beyond `bytes` bytes that half of the frames would have to move for
+/// it.
+bool pager::is_crammed(std::size_t bytes) const noexcept {
+  const std::size_t capacity = frames_->budget().capacity();
+  return device_ && capacity != 0 && frames_->has_room(bytes) &&
+         !frames_->has_room(bytes + capacity / loose_part);
+}
+
+/// Loads that are over are ended, because frames cannot move before that.
+void pager::end_arrived_loads() {
+  if (!device_) return;
+  std::vector<buffer_state*> arrived;
+  for (const auto& [frame, state] : users_) {
+    if (state->moving == motion::loading && slow_->poll(state->transfer)) arrived.push_back(state);
+  }
+  for (buffer_state* each : arrived) {
+    ++counters_.prefetches;
+    finish_load(*each);
+  }
 }
 
 /// Ends loads under way, because frames cannot move before that. False: there are none.

@@ -98,6 +98,8 @@ class pager final : public budget_member, public frame_holder {
   [[nodiscard]] std::byte* take_frame(std::size_t bytes, lane user, bool may_evict_planned);
   [[nodiscard]] std::byte* take_shared_frame(std::size_t bytes, lane user);
   [[nodiscard]] std::byte* find_frame(std::size_t bytes, lane user);
+  [[nodiscard]] bool is_crammed(std::size_t bytes) const noexcept;
+  void end_arrived_loads();
   bool settle_loads();
   bool evict_one(bool may_evict_planned);
   /// Gives up a load that no step waits for.

@@ -182,7 +182,9 @@ plan make_plan(const program& source, const planner_options& options) {
                     " bytes): the largest step of the program needs at least ", format_bytes(minimum), " (",
                     minimum, " bytes)");
   const std::uint64_t bound = lower_bound_pages(source, lives, capacity) * page_bytes;
-  const solution best = find_best(source, lives, options, bound);
+  planner_options within = options;
+  within.capacity_bytes -= std::min(options.loose_bytes, capacity * page_bytes - minimum);
+  const solution best = find_best(source, lives, within, bound);
   plan result;
   result.capacity_bytes = options.capacity_bytes;
   result.parameters = options.parameters;
