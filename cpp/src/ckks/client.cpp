@@ -25,7 +25,9 @@ namespace {
 }  // namespace
 
 std::vector<key_request> make_requests(const params::parameters& parameters, const key_selection& selection) {
-  const unsigned level = checked_level(parameters, selection.level, "evaluation keys");
+  const unsigned level = selection.level.value_or(parameters.max_level());
+  HALOCLINE_EXPECTS(level <= parameters.top_level(), invalid_argument, "evaluation keys: level ", level,
+                    " does not exist; the highest level of these parameters is ", parameters.top_level());
   const auto slots = static_cast<std::int64_t>(parameters.slots());
   std::map<std::uint64_t, unsigned> levels;
   for (const std::int64_t step : selection.rotations) {
@@ -35,6 +37,13 @@ std::vector<key_request> make_requests(const params::parameters& parameters, con
   }
   if (selection.conjugation) levels[parameters.conjugation_element()] = level;
   if (selection.relinearization) levels[relinearization_element] = level;
+  if (selection.encapsulation) {
+    HALOCLINE_EXPECTS(
+        parameters.encapsulation().has_value(), invalid_argument,
+        "evaluation keys: the parameters have no ephemeral secret and no encapsulation key; take "
+        "a preset for bootstrapping such as n16-boot");
+    levels[encapsulation_element] = parameters.top_level();
+  }
   std::vector<key_request> requests;
   for (const auto& [element, highest] : levels) requests.push_back({element, highest});
   return requests;

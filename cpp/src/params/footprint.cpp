@@ -43,6 +43,16 @@ std::size_t footprint::evaluation_key_seeded(unsigned level) const {
   return key_digits(level) * (params_.key_limbs(level) * params_.limb_bytes() + seed);
 }
 
+std::size_t footprint::encapsulation_key(unsigned level, bool seeded_half) const {
+  if (!params_.encapsulation()) return 0;
+  const encapsulation_info& e = *params_.encapsulation();
+  const std::size_t base = params_.level(0).q.count;
+  const std::size_t limbs = base * (base + e.to_sparse.count) + e.to_dense.count +
+                            (params_.key_limbs(level) - params_.special_count());
+  const std::size_t half = limbs * params_.limb_bytes();
+  return half + (seeded_half ? (base + 1) * seed : half);
+}
+
 std::size_t footprint::key_set(std::span<const std::int64_t> rotations, bool relinearization,
                                bool conjugation, unsigned level, bool seeded) const {
   std::set<std::uint64_t> elements;

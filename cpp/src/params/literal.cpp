@@ -116,6 +116,12 @@ void require(const json::object& members, std::string_view name) {
                     name, "\"; expected it to be present");
 }
 
+void check_schema(const json::value& v, std::string_view field) {
+  const std::uint64_t got = v.as_integer(field, 0, std::numeric_limits<unsigned>::max());
+  HALOCLINE_EXPECTS(got == literal::schema_version, invalid_argument, "parameter literal has schema ", got,
+                    "; expected ", literal::schema_version, "; read it with the version that wrote it");
+}
+
 }  // namespace
 
 std::string literal::to_json(unsigned indent) const {
@@ -161,12 +167,7 @@ literal literal::from_json(std::string_view text) {
   }
   field_reader::read(
       members, "the parameter literal",
-      {{"schema",
-        [](const json::value& v, std::string_view field) {
-          const std::uint64_t got = v.as_integer(field, 0, std::numeric_limits<unsigned>::max());
-          HALOCLINE_EXPECTS(got == schema_version, invalid_argument, "parameter literal has schema ", got,
-                            "; expected ", schema_version, "; read it with the version that wrote it");
-        }},
+      {{"schema", check_schema},
        {"name", [&](const json::value& v, std::string_view field) { result.name = v.as_string(field); }},
        {"log_n", into(result.log_n)},
        {"word_bits", into(result.word_bits)},

@@ -55,6 +55,19 @@ TEST(Literal, EveryFieldRoundTrips) {
   source.galois_generator = 3;
   source.allow_insecure = true;
   EXPECT_EQ(literal::from_json(source.to_json()), source);
+  source.bootstrapping = bootstrap_literal{{1.0 / 7, 3}, {0.1, 4294967295U}, 5, 6, 7};
+  EXPECT_EQ(literal::from_json(source.to_json()), source);
+}
+
+TEST(Literal, BootstrappingIsWrittenOnlyWhereItIs) {
+  EXPECT_EQ(literal{}.to_json().find("bootstrapping"), std::string::npos);
+  const literal source = literal::from_json(
+      R"({"schema": 1, "log_n": 16, "bootstrapping": {"eval_mod": {"bits": 58, "levels": 9}}})");
+  ASSERT_TRUE(source.bootstrapping.has_value());
+  EXPECT_EQ(source.bootstrapping->eval_mod, (level_group{58, 9}));
+  EXPECT_EQ(source.bootstrapping->coeff_to_slot, bootstrap_literal{}.coeff_to_slot);
+  EXPECT_EQ(literal::from_json(R"({"schema": 1, "log_n": 16, "bootstrapping": {}})").bootstrapping,
+            bootstrap_literal{});
 }
 
 TEST(Literal, AbsentFieldsKeepDefaults) {
@@ -78,6 +91,13 @@ TEST(Literal, RefusesWithTheFieldsName) {
   expect_refused(R"({"schema": 2, "log_n": 15})", "schema 2; expected 1");
   expect_refused(R"({"log_n": 15})", "lacks \"schema\"");
   expect_refused(R"({"schema": 1})", "lacks \"log_n\"");
+  expect_refused(R"({"schema": 1, "log_n": 15, "bootstrapping": {"levels": 3}})",
+                 "unknown field \"levels\" in \"bootstrapping\"; expected one of eval_mod, coeff_to_slot, "
+                 "slot_to_coeff_levels, ephemeral_weight, ephemeral_special_primes");
+  expect_refused(R"({"schema": 1, "log_n": 15, "bootstrapping": {"eval_mod": {"bits": 60}}})",
+                 "\"eval_mod\" lacks \"levels\"");
+  expect_refused(R"({"schema": 1, "log_n": 15, "bootstrapping": null})",
+                 "is of kind null; expected an object");
   expect_refused("[]", "is of kind array; expected an object");
 }
 

@@ -16,7 +16,7 @@ double bits(unsigned log_n, double log2_pq, secret_distribution secret = ternary
 }
 
 TEST(Security, RowsGiveTheirLevel) {
-  ASSERT_EQ(security_rows().size(), 27U);
+  ASSERT_EQ(security_rows().size(), 32U);
   for (const security_row& row : security_rows()) {
     const secret_distribution secret{row.hamming_weight == 0 ? secret_kind::ternary : secret_kind::sparse,
                                      row.hamming_weight};
@@ -53,10 +53,22 @@ TEST(Security, SparseSecretsTakeTheRowsBelowTheirWeight) {
   EXPECT_EQ(bits(16, 1553, {secret_kind::sparse, 192}), 128);
   EXPECT_EQ(bits(16, 1553, {secret_kind::sparse, 5000}), 128);
   EXPECT_LT(bits(16, 1554, {secret_kind::sparse, 192}), 128);
-  EXPECT_EQ(bits(16, 100, {secret_kind::sparse, 191}), 0);
+  EXPECT_EQ(bits(16, 300, {secret_kind::sparse, 191}), 128);  // as weight 128
+  EXPECT_LT(bits(16, 301, {secret_kind::sparse, 191}), 128);
   EXPECT_EQ(bits(14, 100, {secret_kind::sparse, 192}), 0);
-  EXPECT_THAT(estimate_security(16, 100, {secret_kind::sparse, 64}, 3.2).source,
+  EXPECT_THAT(estimate_security(14, 100, {secret_kind::sparse, 64}, 3.2).source,
               HasSubstr("Hamming weight 64"));
+}
+
+// Secrets of encapsulation: weight 32 with some 120 bits; no row at all for it at ring degree 2^15.
+TEST(Security, EphemeralSecrets) {
+  EXPECT_EQ(bits(16, 121, {secret_kind::sparse, 32}), 128);
+  EXPECT_LT(bits(16, 121.5, {secret_kind::sparse, 32}), 128);
+  EXPECT_EQ(bits(17, 121, {secret_kind::sparse, 64}), 128);
+  EXPECT_EQ(bits(16, 100, {secret_kind::sparse, 31}), 0);
+  EXPECT_EQ(bits(15, 100, {secret_kind::sparse, 32}), 0);
+  EXPECT_EQ(bits(15, 300, {secret_kind::sparse, 128}), 128);
+  EXPECT_THAT(estimate_security(16, 120, {secret_kind::sparse, 32}, 3.2).source, HasSubstr("SparseLWEkit"));
 }
 
 TEST(Security, NoRowNoClaim) {

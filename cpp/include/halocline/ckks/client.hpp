@@ -43,14 +43,17 @@ struct key_selection {
   std::vector<std::int64_t> rotations;  ///< steps, left positive; 0 and repetitions are ignored
   bool relinearization = true;
   bool conjugation = false;
-  std::optional<unsigned> level;  ///< highest level at which the keys are used; all levels unless given
+  std::optional<unsigned> level;  ///< highest level at which the keys are used; all unless given, but for
+                                  ///< those that only bootstrapping uses
+  bool encapsulation = false;  ///< the key of ModRaise, for the highest level of all
 };
 
 /// Takes keys over, one by one.
 using key_sink = std::function<void(evaluation_key key)>;
 
 /// The requests of a selection, ascending by Galois element.
-/// @throws invalid_argument when the level is above the highest or a step is not below N/2 in magnitude
+/// @throws invalid_argument when the level is above the highest, a step is not below N/2 in magnitude, or an
+///   encapsulation key is asked for that the parameters do not have
 [[nodiscard]] std::vector<key_request> make_requests(const params::parameters& parameters,
                                                      const key_selection& selection);
 

@@ -31,6 +31,10 @@ class footprint {
   [[nodiscard]] std::size_t evaluation_key(unsigned level) const;
   /// The same at rest with the uniform half as a seed: key_digits (KL W + 32).
   [[nodiscard]] std::size_t evaluation_key_seeded(unsigned level) const;
+  /// The encapsulation key for ModRaise to levels up to `level`: for each of the |0| primes of level 0 a
+  /// digit of 2 (|0| + K') W, K' the special primes with the sparse secret, and one of 2 (KL - K + K'') W; 0
+  /// for parameters without. Seeded: half of it, and 32 for each digit.
+  [[nodiscard]] std::size_t encapsulation_key(unsigned level, bool seeded = false) const;
   /// Keys for distinct Galois elements of `rotations` (0 needs none), and relinearization and conjugation if
   /// wanted.
   [[nodiscard]] std::size_t key_set(std::span<const std::int64_t> rotations, bool relinearization,

@@ -67,9 +67,9 @@ struct level_info {
   double scale = 0;          ///< canonical scale, see `make_level_table`
   double arrival_scale = 0;  ///< scale of a rescaled product of two canonical ciphertexts of level l + 1:
                              ///< equals `scale` unless level l + 1 belongs to another group
-  double log2_modulus = 0;  ///< log2 of Q_l
-  unsigned terminals = 0;   ///< how many of the primes are terminals (they come first in the window)
-  unsigned mains = 0;       ///< how many are mains
+  double log2_modulus = 0;   ///< log2 of Q_l
+  unsigned terminals = 0;    ///< how many of the primes are terminals (they come first in the window)
+  unsigned mains = 0;        ///< how many are mains
   std::vector<std::uint32_t>
       dropped;  ///< primes of this level that level l - 1 lacks; ascending, empty at level 0
   std::vector<std::uint32_t>
