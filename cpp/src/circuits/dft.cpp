@@ -28,6 +28,8 @@ dft_options completed(const params::parameters& parameters, dft_options options)
                     invalid_argument, "dft: both parts of ", options.slots, " slots need ",
                     2 * std::uint64_t{options.slots}, " slots; there are ", parameters.slots(),
                     "; use separate parts");
+  HALOCLINE_EXPECTS(options.shares.empty() || options.shares.size() == options.matrices, invalid_argument,
+                    "dft: ", options.shares.size(), " shares for ", options.matrices, " matrices");
   HALOCLINE_EXPECTS(*options.level >= options.matrices, level_exhausted, "dft: ", options.matrices,
                     " matrices take a level each, the input is at level ", *options.level, "; ",
                     options.matrices - *options.level, " more are needed");
@@ -66,6 +68,11 @@ void join_parts(std::vector<diagonal_map>& matrices, const dft_options& options)
   }
 }
 
+void check_slots(const ciphertext& value, std::uint32_t slots) {
+  HALOCLINE_EXPECTS(value.slots == slots, invalid_argument, "dft: the input has ", value.slots,
+                    " slots, the transform was made for ", slots);
+}
+
 }  // namespace
 
 dft_chain::dft_chain(ckks::evaluator& eval, const dft_options& options, dft_direction direction)
@@ -76,6 +83,9 @@ dft_chain::dft_chain(ckks::evaluator& eval, const dft_options& options, dft_dire
   to_slots ? split_parts(matrices, options_) : join_parts(matrices, options_);
   const params::parameters& parameters = eval.ctx().parameters();
   transform_options each{options_.mode, options_.level, 0, 0, options_.compact};
+  for (std::size_t i = 0; i < options_.shares.size(); ++i) {
+    scale_rows(matrices[i], std::vector<complex>(2 * std::size_t{options_.slots}, options_.shares[i]));
+  }
   for (diagonal_map& matrix : matrices) {
     each.slots = static_cast<std::uint32_t>(matrix.begin()->second.size());
     transforms_.emplace_back(eval, matrix, each);
@@ -102,59 +112,76 @@ std::size_t dft_chain::bytes() const noexcept {
   return total;
 }
 
-ciphertext dft_chain::apply_all(ckks::evaluator& eval, const ciphertext& input) const {
-  ciphertext current;
+void dft_chain::apply_all(ckks::evaluator& eval, std::vector<ciphertext>& values) const {
   for (const linear_transform& each : transforms_) {
-    const ciphertext* source = current.parts.empty() ? &input : &current;
-    const std::uint32_t slots = each.plan().slots();
-    if (source->slots == options_.slots && slots > source->slots) {
+    for (ciphertext& value : values) {
       // The same values twice are the same polynomial.
-      if (source == &input) current = ckks::clone(eval.ctx(), input);
-      current.slots = slots;
-      source = &current;
+      value.slots = std::max(value.slots, each.plan().slots());
+      value = each.apply(eval, value);
     }
-    current = each.apply(eval, *source);
   }
-  return current;
 }
 
 coeff_to_slot::coeff_to_slot(ckks::evaluator& eval, const dft_options& options)
     : dft_chain(eval, options, dft_direction::coeff_to_slot) {}
 
 std::vector<ciphertext> coeff_to_slot::apply(ckks::evaluator& eval, const ciphertext& input) const {
+  std::vector<ciphertext> inputs;
+  inputs.push_back(ckks::clone(eval.ctx(), input));
+  return std::move(apply_batch(eval, std::move(inputs)).front());
+}
+
+std::vector<std::vector<ciphertext>> coeff_to_slot::apply_batch(ckks::evaluator& eval,
+                                                                std::vector<ciphertext> inputs) const {
   const backend::scoped_operation named("coeff_to_slot");
-  ciphertext half = apply_all(eval, input);
-  std::vector<ciphertext> result;
-  if (options_.parts == dft_parts::whole) {
-    result.push_back(std::move(half));
-    return result;
+  for (const ciphertext& each : inputs) check_slots(each, options_.slots);
+  apply_all(eval, inputs);
+  std::vector<std::vector<ciphertext>> results(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const ciphertext half = std::move(inputs[i]);
+    if (options_.parts == dft_parts::whole) {
+      results[i].push_back(ckks::clone(eval.ctx(), half));
+      continue;
+    }
+    const ciphertext mirrored = eval.conjugate(half);
+    results[i].push_back(eval.add(half, mirrored));
+    if (options_.parts == dft_parts::separate) {
+      results[i].push_back(eval.multiply_by_i(eval.sub(mirrored, half)));
+    }
   }
-  const ciphertext mirrored = eval.conjugate(half);
-  result.push_back(eval.add(half, mirrored));
-  if (options_.parts == dft_parts::separate) {
-    result.push_back(eval.multiply_by_i(eval.sub(mirrored, half)));
-  }
-  return result;
+  return results;
 }
 
 slot_to_coeff::slot_to_coeff(ckks::evaluator& eval, const dft_options& options)
     : dft_chain(eval, options, dft_direction::slot_to_coeff) {}
 
 ciphertext slot_to_coeff::apply(ckks::evaluator& eval, std::span<const ciphertext> parts) const {
+  std::vector<std::vector<ciphertext>> inputs(1);
+  for (const ciphertext& each : parts) inputs.front().push_back(ckks::clone(eval.ctx(), each));
+  return std::move(apply_batch(eval, std::move(inputs)).front());
+}
+
+std::vector<ciphertext> slot_to_coeff::apply_batch(ckks::evaluator& eval,
+                                                   std::vector<std::vector<ciphertext>> inputs) const {
   const backend::scoped_operation named("slot_to_coeff");
+  const bool packed = options_.parts == dft_parts::packed;
   const std::size_t expected = options_.parts == dft_parts::separate ? 2 : 1;
-  HALOCLINE_EXPECTS(parts.size() == expected, invalid_argument, "slot_to_coeff: ", parts.size(),
-                    " ciphertexts; it was made for ", expected);
-  if (options_.parts == dft_parts::separate) {
-    return apply_all(eval, eval.add(parts[0], eval.multiply_by_i(parts[1])));
+  std::vector<ciphertext> results;
+  for (std::vector<ciphertext>& parts : inputs) {
+    HALOCLINE_EXPECTS(parts.size() == expected, invalid_argument, "slot_to_coeff: ", parts.size(),
+                      " ciphertexts; it was made for ", expected);
+    for (const ciphertext& each : parts) check_slots(each, packed ? 2 * options_.slots : options_.slots);
+    results.push_back(expected == 2 ? eval.add(parts[0], eval.multiply_by_i(parts[1]))
+                                    : std::move(parts.front()));
+    parts.clear();
   }
-  ciphertext result = apply_all(eval, parts[0]);
-  if (options_.parts == dft_parts::real) result = eval.add(result, eval.conjugate(result));
-  if (options_.parts == dft_parts::packed) {
-    result = eval.add(result, eval.rotate(result, options_.slots));
-    result.slots = options_.slots;
+  apply_all(eval, results);
+  for (ciphertext& each : results) {
+    if (options_.parts == dft_parts::real) each = eval.add(each, eval.conjugate(each));
+    if (packed) each = eval.add(each, eval.rotate(each, options_.slots));
+    each.slots = options_.slots;
   }
-  return result;
+  return results;
 }
 
 }  // namespace halocline::circuits

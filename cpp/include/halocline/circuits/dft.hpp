@@ -29,7 +29,10 @@ struct dft_options {
   std::optional<unsigned> level;  ///< of the input; the highest unless given
   unsigned matrices = 3;          ///< matrices, and levels: 1 to log2(slots)
   dft_parts parts = dft_parts::separate;
-  double factor = 1.0;                                   ///< the result is multiplied by this, positive
+  double factor = 1.0;  ///< the result is multiplied by this, positive
+  /// Factors of the single matrices besides, in the order in which they are applied; none: 1 each. Where
+  /// scales change from level to level they decide how much the noise between two matrices counts.
+  std::vector<double> shares;
   transform_mode mode = transform_mode::double_hoisted;  ///< `small_key`: a few keys instead of many
   bool compact = false;                                  ///< see `transform_options::compact`
 };
@@ -52,7 +55,8 @@ class dft_chain {
 
  protected:
   dft_chain(ckks::evaluator& eval, const dft_options& options, dft_direction direction);
-  [[nodiscard]] ckks::ciphertext apply_all(ckks::evaluator& eval, const ckks::ciphertext& input) const;
+  /// Applies all matrices to each value, one matrix after the other.
+  void apply_all(ckks::evaluator& eval, std::vector<ckks::ciphertext>& values) const;
 
   dft_options options_;
   std::vector<linear_transform> transforms_;
@@ -71,6 +75,9 @@ class coeff_to_slot : public dft_chain {
   /// @throws as `linear_transform::apply`
   [[nodiscard]] std::vector<ckks::ciphertext> apply(ckks::evaluator& eval,
                                                     const ckks::ciphertext& input) const;
+  /// Several at once, matrix by matrix.
+  [[nodiscard]] std::vector<std::vector<ckks::ciphertext>> apply_batch(
+      ckks::evaluator& eval, std::vector<ckks::ciphertext> inputs) const;
 };
 
 /// The inverse: coefficients of a message from slots. `real` assumes that the imaginary parts belong to a
@@ -83,6 +90,9 @@ class slot_to_coeff : public dft_chain {
   /// @param parts what `coeff_to_slot::apply` gives: one ciphertext, or two when `separate`
   /// @throws invalid_argument for another number; otherwise as `linear_transform::apply`
   [[nodiscard]] ckks::ciphertext apply(ckks::evaluator& eval, std::span<const ckks::ciphertext> parts) const;
+  /// Several at once, matrix by matrix.
+  [[nodiscard]] std::vector<ckks::ciphertext> apply_batch(
+      ckks::evaluator& eval, std::vector<std::vector<ckks::ciphertext>> inputs) const;
 };
 
 }  // namespace halocline::circuits

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "halocline/circuits/dft.hpp"
+#include "halocline/circuits/mod1.hpp"
+
+/// Bootstrapping: levels for a ciphertext that has none left.
+///
+///     ModRaise        the coefficients of the message plus Q_0 times small integers, at a high level
+///     (sum)           sparse messages: the coefficients that belong to none of its slots are summed away
+///     CoeffToSlot     these coefficients in slots
+///     EvalMod         takes the integers off
+///     SlotToCoeff     back to coefficients
+///
+/// or with SlotToCoeff first, on the low levels that the message has left.
+namespace halocline::circuits {
+
+enum class bootstrap_order : unsigned char {
+  cts_first,  ///< as above; takes a ciphertext of level 0
+  stc_first,  ///< SlotToCoeff, ModRaise, CoeffToSlot, EvalMod: takes `stc_levels` and gives them back
+};
+
+/// How ciphertexts are bootstrapped.
+struct bootstrap_options {
+  std::uint32_t slots = 0;  ///< a power of two; 0 means N/2
+  bootstrap_order order = bootstrap_order::cts_first;
+  bool real_only = false;   ///< messages have real slots: imaginary parts are lost, and half of the work
+  unsigned cts_levels = 0;  ///< levels of CoeffToSlot; 0: what the parameters are made for
+  unsigned stc_levels = 0;  ///< levels of SlotToCoeff; 0: what the parameters are made for
+  transform_mode cts_mode = transform_mode::double_hoisted;  ///< `small_key`: a few keys instead of many
+  transform_mode stc_mode = transform_mode::double_hoisted;
+  bool compact = false;  ///< diagonals of both transforms as coefficients: see `transform_options::compact`
+  /// Bound of EvalMod for the integers; 0: the least that `log2_failure` allows.
+  double range = 0;
+  double log2_failure = -32;  ///< log2 of the probability with which a bootstrap may fail
+  /// Accept parameters, or a `range`, that fail more often.
+  bool allow_failure = false;
+  /// Coefficients of messages are at most this in magnitude; those of a message with slots of magnitude 1
+  /// never exceed 1, those of a random one are about 1 / (2 sqrt(slots)).
+  double message_bound = 1;
+  /// What such a coefficient may about be of Q_0: the input is multiplied by a power of two accordingly. A
+  /// larger one loses less to noise, but EvalMod is a sine, off by a relative (2 pi fraction)^2 / 6 there.
+  double fraction = 0x1p-10;
+  double tolerance = 0x1p-41;             ///< see `mod1_options`, as the next two
+  std::optional<unsigned> double_angles;  ///< see `mod1_options`
+  unsigned arcsine_degree = 0;
+  /// Meta-BTS (Bae, Cheon, Cho, Kim, Kim, ePrint 2022/1167): this many bootstraps, each but the first of what
+  /// the previous ones have left as an error, `iteration_bits` times larger. Takes one level more.
+  unsigned iterations = 1;
+  /// log2 of that; 0: what the forecast says that one bootstrap reaches, less a margin.
+  unsigned iteration_bits = 0;
+};
+
+/// What is to be expected of the slots of a result, in bits (-log2 of the absolute error).
+struct bootstrap_forecast {
+  double mean_bits = 0;
+  double worst_bits = 0;  ///< of all slots
+};
+
+/// Bootstraps ciphertexts of one number of slots. Made for one context; immutable, and used with any
+/// evaluator of that context.
+class bootstrapper {
+ public:
+  /// Encodes both transforms.
+  /// @throws invalid_argument for parameters without levels for bootstrapping, slots that are no power of
+  /// two,
+  ///   a failure probability above 2^`log2_failure` unless allowed, or an EvalMod that cannot be had
+  /// @throws level_exhausted when the parameters have too few levels; the message says how many are missing
+  explicit bootstrapper(ckks::evaluator& eval, const bootstrap_options& options = {});
+
+  /// The same message at `output_level()` with the canonical scale.
+  ///
+  /// The input may have any scale within a factor of two of the canonical one at its level: what it is off by
+  /// is part of the constants of EvalMod, or of the way to level 0, and is corrected exactly.
+  /// @throws missing_key naming all keys that are missing
+  /// @throws level_exhausted for a level below `input_level()`, scale_mismatch for a scale that is far off,
+  ///   invalid_argument for another number of slots
+  [[nodiscard]] ckks::ciphertext bootstrap(ckks::evaluator& eval, const ckks::ciphertext& input) const;
+  /// Several at once, step by step: each key is needed once for all of them.
+  [[nodiscard]] std::vector<ckks::ciphertext> bootstrap(
+      ckks::evaluator& eval, std::span<const ckks::ciphertext* const> inputs) const;
+
+  /// How it was made; zeros that stand for a choice are filled in.
+  [[nodiscard]] const bootstrap_options& options() const noexcept { return options_; }
+  /// Least level of an input: 0, or the levels of SlotToCoeff when that comes first.
+  [[nodiscard]] unsigned input_level() const noexcept;
+  /// Level of results.
+  [[nodiscard]] unsigned output_level() const noexcept;
+  /// Level to which the modulus is raised.
+  [[nodiscard]] unsigned raised_level() const noexcept { return raised_level_; }
+  /// Levels between raised and result.
+  [[nodiscard]] unsigned depth() const noexcept { return raised_level_ - output_level(); }
+  /// Keys that `bootstrap` uses, ascending by Galois element, each with the highest level of its use.
+  [[nodiscard]] std::vector<ckks::key_request> key_requests() const;
+  /// log2 of the probability that some coefficient leaves the range of EvalMod, whatever the message.
+  [[nodiscard]] double log2_failure_probability() const noexcept { return log2_failure_; }
+  /// Estimate for messages in the unit disc, from what dominates: the noise of rescaling in EvalMod and in
+  /// the result, and what EvalMod is off by.
+  [[nodiscard]] bootstrap_forecast forecast() const;
+  [[nodiscard]] const circuits::mod1& eval_mod() const noexcept { return *mod1_; }
+  [[nodiscard]] const dft_chain& cts() const noexcept { return *cts_; }
+  [[nodiscard]] const dft_chain& stc() const noexcept { return *stc_; }
+  /// Bytes of the encoded diagonals of both transforms.
+  [[nodiscard]] std::size_t bytes() const noexcept { return cts_->bytes() + stc_->bytes(); }
+
+ private:
+  using ciphertexts = std::vector<ckks::ciphertext>;
+
+  void choose_mod1(const params::parameters& parameters);
+  void make_transforms(ckks::evaluator& eval);
+  [[nodiscard]] double unit_fraction() const;
+  void require_keys(ckks::evaluator& eval) const;
+  [[nodiscard]] ckks::ciphertext prepared(ckks::evaluator& eval, const ckks::ciphertext& input) const;
+  [[nodiscard]] ciphertexts once(ckks::evaluator& eval, const ciphertexts& inputs) const;
+  [[nodiscard]] ciphertexts raised(ckks::evaluator& eval, const ciphertexts& inputs) const;
+  void refine(ckks::evaluator& eval, const ciphertexts& inputs, ciphertexts& results) const;
+
+  bootstrap_options options_;
+  params::parameters parameters_;
+  unsigned raised_level_ = 0;
+  unsigned message_level_ = 0;  ///< of what EvalMod gives
+  double log2_failure_ = 0;
+  double enlarged_ = 1;  ///< what inputs are multiplied by
+  std::shared_ptr<const circuits::mod1> mod1_;
+  std::shared_ptr<const coeff_to_slot> cts_;
+  std::shared_ptr<const slot_to_coeff> stc_;
+};
+
+}  // namespace halocline::circuits

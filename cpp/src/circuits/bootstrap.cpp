@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/circuits/bootstrap.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "circuits/key_union.hpp"
+#include "circuits/mode_scope.hpp"
+#include "ckks/evaluator_detail.hpp"
+#include "halocline/backend/scoped_operation.hpp"
+#include "halocline/core/expects.hpp"
+#include "halocline/params/raise_range.hpp"
+
+namespace halocline::circuits {
+namespace {
+
+using ckks::ciphertext;
+
+/// Factor by which a scale may be off.
+constexpr double largest_drift = 2.0;
+/// Bits between what a bootstrap is forecast to reach and what the next one of an iteration relies on.
+constexpr unsigned iteration_margin = 4;
+
+const params::bootstrap_literal& levels_of(const params::parameters& parameters) {
+  HALOCLINE_EXPECTS(
+      parameters.bootstrapping(), invalid_argument, "bootstrap: parameters \"", parameters.name(),
+      "\" have no levels for bootstrapping; expected a set that has, such as the preset n16-boot");
+  return *parameters.bootstrapping();
+}
+
+/// Fills in what stands for a choice, and checks what does not depend on EvalMod.
+bootstrap_options completed(const params::parameters& parameters, bootstrap_options options) {
+  const params::bootstrap_literal& made_for = levels_of(parameters);
+  if (options.slots == 0) options.slots = static_cast<std::uint32_t>(parameters.slots());
+  HALOCLINE_EXPECTS(std::has_single_bit(options.slots) && options.slots <= parameters.slots(),
+                    invalid_argument, "bootstrap: ", options.slots, " slots; expected a power of two up to ",
+                    parameters.slots());
+  const auto most = std::max(1u, static_cast<unsigned>(std::bit_width(options.slots)) - 1);
+  if (options.cts_levels == 0) options.cts_levels = std::min(most, made_for.coeff_to_slot.levels);
+  if (options.stc_levels == 0) options.stc_levels = std::min(most, made_for.slot_to_coeff_levels);
+  HALOCLINE_EXPECTS(options.stc_levels <= parameters.max_level(), level_exhausted,
+                    "bootstrap: SlotToCoeff takes ", options.stc_levels, " levels; the parameters have ",
+                    parameters.max_level(), " for messages; ", options.stc_levels - parameters.max_level(),
+                    " more are needed");
+  HALOCLINE_EXPECTS(options.iterations >= 1, invalid_argument, "bootstrap: 0 iterations; expected 1 or more");
+  HALOCLINE_EXPECTS(options.message_bound > 0 && options.fraction > 0 && options.fraction <= 0.2,
+                    invalid_argument, "bootstrap: message bound ", options.message_bound, ", fraction ",
+                    options.fraction, "; expected a positive bound and a fraction up to 0.2");
+  return options;
+}
+
+/// Q_0 over the scale of level 0: what 1 in a coefficient is smaller than the modulus by.
+double message_ratio(const params::parameters& parameters) {
+  return parameters.base_modulus() / parameters.level(0).scale;
+}
+
+/// Scale of a product that arrives at `level`.
+double arrival_scale(const params::parameters& parameters, unsigned level) {
+  return parameters.level(level).arrival_scale;
+}
+
+/// log2 of the entries that a matrix has before its share, at the scale with which it is encoded.
+double entry_bits(const params::parameters& parameters, const dft_options& made, dft_direction direction,
+                  unsigned matrix) {
+  const unsigned level = *made.level - matrix;
+  const double scale = ckks::detail::matching_plain_scale(parameters, level, parameters.level(level).scale);
+  // Towards the slots every stage halves.
+  const unsigned halvings = direction == dft_direction::coeff_to_slot
+                                ? dft_stages(direction, made.slots, made.matrices)[matrix]
+                                : 0;
+  return std::log2(scale) - halvings;
+}
+
+/// Shares of a factor with which all matrices have entries of the same size in their encodings, so that the
+/// rounding of none of them spoils what the others keep.
+std::vector<double> even_shares(const params::parameters& parameters, const dft_options& made,
+                                dft_direction direction, double factor) {
+  std::vector<double> bits;
+  double even = std::log2(factor);
+  for (unsigned i = 0; i < made.matrices; ++i) {
+    bits.push_back(entry_bits(parameters, made, direction, i));
+    even += bits.back();
+  }
+  even /= made.matrices;
+  for (double& each : bits) each = std::exp2(even - each);
+  return bits;
+}
+
+/// Relative error that rounding the entries of all matrices causes: sqrt(N / 12) in a slot of each diagonal.
+double rounding_of_entries(const params::parameters& parameters, const dft_options& made,
+                           dft_direction direction) {
+  const double bits = entry_bits(parameters, made, direction, 0) + std::log2(made.shares.front());
+  return std::sqrt(static_cast<double>(parameters.n() * made.matrices) / 12.0) * std::exp2(-bits);
+}
+
+std::vector<const ciphertext*> pointers(const std::vector<ciphertext>& values) {
+  std::vector<const ciphertext*> result;
+  for (const ciphertext& each : values) result.push_back(&each);
+  return result;
+}
+
+}  // namespace
+
+bootstrapper::bootstrapper(ckks::evaluator& eval, const bootstrap_options& options)
+    : options_(completed(eval.ctx().parameters(), options)), parameters_(eval.ctx().parameters()) {
+  choose_mod1(parameters_);
+  message_level_ = parameters_.max_level();
+  raised_level_ = message_level_ + mod1_->levels() + options_.cts_levels;
+  HALOCLINE_EXPECTS(raised_level_ <= parameters_.top_level(), level_exhausted, "bootstrap: EvalMod takes ",
+                    mod1_->levels(), " levels and CoeffToSlot ", options_.cts_levels,
+                    "; the parameters have ", parameters_.top_level() - message_level_, " for both, ",
+                    raised_level_ - parameters_.top_level(), " more are needed");
+  HALOCLINE_EXPECTS(options_.iterations == 1 || output_level() < parameters_.max_level(), level_exhausted,
+                    "bootstrap: iterations take a level more than the parameters have");
+  make_transforms(eval);
+  if (options_.iteration_bits == 0) {
+    const double reached = forecast().worst_bits;
+    options_.iteration_bits = static_cast<unsigned>(std::max(1.0, std::floor(reached) - iteration_margin));
+  }
+}
+
+void bootstrapper::choose_mod1(const params::parameters& parameters) {
+  const unsigned weight = params::raise_weight(parameters);
+  const std::size_t coefficients = 2 * std::size_t{options_.slots};
+  if (options_.range == 0) {
+    options_.range = params::overflow_range(weight, options_.log2_failure, coefficients);
+  }
+  log2_failure_ = params::log2_overflow_probability(weight, options_.range, coefficients);
+  HALOCLINE_EXPECTS(options_.allow_failure || log2_failure_ <= std::min(options_.log2_failure, -32.0),
+                    invalid_argument, "bootstrap: some coefficient leaves the range ", options_.range,
+                    " of EvalMod with a probability of 2^", log2_failure_, "; expected at most 2^",
+                    std::min(options_.log2_failure, -32.0), "; choose a larger range, or allow it");
+  mod1_options made;
+  made.range = options_.range;
+  const double room = options_.fraction * message_ratio(parameters) / options_.message_bound;
+  // Primes miss the powers of two that were asked for: a quarter of a bit is allowed for that.
+  enlarged_ = std::exp2(std::clamp(std::floor(std::log2(room) + 0.25), 0.0, 20.0));
+  made.fraction = unit_fraction() * options_.message_bound;
+  HALOCLINE_EXPECTS(
+      made.fraction < 0.25, invalid_argument, "bootstrap: a coefficient of ", options_.message_bound, " is ",
+      made.fraction,
+      " of the modulus Q_0; expected less than a quarter: choose parameters with a larger base, or "
+      "smaller messages");
+  made.tolerance = options_.tolerance;
+  made.max_levels = levels_of(parameters).eval_mod.levels;
+  made.double_angles = options_.double_angles;
+  made.arcsine_degree = options_.arcsine_degree;
+  mod1_ = std::make_shared<const circuits::mod1>(made);
+}
+
+/// Both transforms with their constants. The coefficients t = x + Q_0 I of the raised ciphertext, at scale
+/// s_top, become t / (Q_0 divisor) at the scale of EvalMod. SlotToCoeff takes what arrives from EvalMod, at
+/// its scale, for the canonical one of its level, and makes up for it.
+void bootstrapper::make_transforms(ckks::evaluator& eval) {
+  const bool sparse = options_.slots < parameters_.slots();
+  const bool joins = options_.order == bootstrap_order::cts_first;
+  const double copies = static_cast<double>(parameters_.slots()) / options_.slots;
+  dft_options made;
+  made.slots = options_.slots;
+  made.level = raised_level_;
+  made.matrices = options_.cts_levels;
+  made.parts = options_.real_only ? dft_parts::real
+               : sparse && joins  ? dft_parts::packed
+                                  : dft_parts::separate;
+  made.shares = even_shares(
+      parameters_, made, dft_direction::coeff_to_slot,
+      parameters_.level(raised_level_).scale / (parameters_.base_modulus() * mod1_->divisor() * copies));
+  made.mode = options_.cts_mode;
+  made.compact = options_.compact;
+  cts_ = std::make_shared<const coeff_to_slot>(eval, made);
+
+  made.level = joins ? message_level_ : options_.stc_levels;
+  made.matrices = options_.stc_levels;
+  if (!joins) made.parts = dft_parts::whole;
+  made.mode = options_.stc_mode;
+  made.shares = even_shares(
+      parameters_, made, dft_direction::slot_to_coeff,
+      joins ? parameters_.level(message_level_).scale / arrival_scale(parameters_, message_level_) : 1.0);
+  stc_ = std::make_shared<const slot_to_coeff>(eval, made);
+}
+
+unsigned bootstrapper::input_level() const noexcept {
+  return options_.order == bootstrap_order::cts_first ? 0 : options_.stc_levels;
+}
+
+unsigned bootstrapper::output_level() const noexcept {
+  const unsigned back = options_.order == bootstrap_order::cts_first ? options_.stc_levels : 0;
+  return message_level_ - back - (options_.iterations > 1 ? 1 : 0);
+}
+
+std::vector<ckks::key_request> bootstrapper::key_requests() const {
+  detail::key_union keys;
+  if (parameters_.encapsulation()) keys.add({{{ckks::encapsulation_element, raised_level_}}});
+  for (std::uint32_t step = options_.slots; step < parameters_.slots(); step *= 2) {
+    keys.add({{{parameters_.galois_element(step), raised_level_}}});
+  }
+  keys.add(cts_->key_requests());
+  keys.add(mod1_->key_requests(raised_level_ - options_.cts_levels));
+  keys.add(stc_->key_requests());
+  return keys.list();
+}
+
+void bootstrapper::require_keys(ckks::evaluator& eval) const {
+  std::string missing;
+  for (const ckks::key_request& each : key_requests()) {
+    if (eval.keys().contains(each.galois_element, each.level)) continue;
+    missing += missing.empty() ? "" : ", ";
+    missing += text(ckks::describe_key(parameters_, each.galois_element), " up to level ", each.level);
+  }
+  if (missing.empty()) return;
+  throw missing_key(text("bootstrap: missing: ", missing,
+                         "; generate the keys that key_requests() lists, with their levels"));
+}
+
+/// What a coefficient of 1 is of Q_0.
+double bootstrapper::unit_fraction() const { return enlarged_ / message_ratio(parameters_); }
+
+/// A rescale errs by sqrt(N (h + 1) / 12) in a slot. In EvalMod that of T_2 = 2 u^2 - 1 counts most: with w =
+/// 2 pi divisor() the slope of the sine in T_2 is w^2 / (8 pi) where u is small. Coefficients of a message
+/// with random slots in the unit disc are normal with 1 / (2 sqrt(n)), of which the sine's cubic error is the
+/// square root of 15 cubes; with SlotToCoeff first they are the slots, x^3 is 0.28 there.
+bootstrap_forecast bootstrapper::forecast() const {
+  const params::secret_distribution& secret = parameters_.secret();
+  const auto n = static_cast<double>(parameters_.n());
+  const auto slots = static_cast<double>(options_.slots);
+  const double weight = secret.kind == params::secret_kind::sparse ? secret.hamming_weight : 2.0 * n / 3.0;
+  const double rounding = std::sqrt(n * (weight + 1) / 12.0);
+  const double w = 2 * std::numbers::pi * mod1_->divisor();
+  const double steepest = rounding / parameters_.level(raised_level_ - options_.cts_levels).scale * 0.7 * w *
+                          w / (8 * std::numbers::pi);
+  const double integers = std::sqrt((params::raise_weight(parameters_) + 1) / 12.0);
+  const double encoded =
+      integers * rounding_of_entries(parameters_, cts_->options(), dft_direction::coeff_to_slot);
+  const double inside = std::hypot(steepest, encoded, mod1_->max_error());
+  const bool joins = options_.order == bootstrap_order::cts_first;
+  const double cubes = joins ? std::sqrt(15.0) * std::pow(4 * slots, -1.5) : 0.28;
+  const double cubic = mod1_->options().arcsine_degree != 0
+                           ? 0.0
+                           : std::pow(2 * std::numbers::pi * unit_fraction(), 2) / 6 * cubes;
+  const double coefficient = std::hypot(inside / unit_fraction(), cubic);
+  const double result =
+      std::hypot(2.0 * rounding / parameters_.level(output_level()).scale,
+                 0.5 * rounding_of_entries(parameters_, stc_->options(), dft_direction::slot_to_coeff));
+  const double sigma = std::hypot(coefficient * (joins ? std::sqrt(slots) : 1.0), result);
+  // The error of a slot is the larger one of two normal parts: 1.13 sigma on average.
+  return {-std::log2(1.13 * sigma), -std::log2(sigma * std::sqrt(2 * std::log(2 * slots) + 1))};
+}
+
+/// A copy of the input at the level and about the scale with which it enters.
+ciphertext bootstrapper::prepared(ckks::evaluator& eval, const ciphertext& input) const {
+  ckks::check(eval.ctx(), input, "bootstrap");
+  HALOCLINE_EXPECTS(eval.ctx().parameters() == parameters_, invalid_argument,
+                    "bootstrap: made for other parameters");
+  HALOCLINE_EXPECTS(input.parts.size() == 2, invalid_argument, "bootstrap: the input has ",
+                    input.parts.size(), " components; relinearize it first");
+  HALOCLINE_EXPECTS(input.slots == options_.slots, invalid_argument, "bootstrap: the input has ", input.slots,
+                    " slots, the bootstrapper was made for ", options_.slots);
+  const unsigned level = input_level();
+  HALOCLINE_EXPECTS(input.level >= level, level_exhausted, "bootstrap: SlotToCoeff comes first and takes ",
+                    level, " levels, the input is at level ", input.level, "; ", level - input.level,
+                    " more are needed: bootstrap earlier");
+  const double canonical = parameters_.level(level).scale;
+  if (input.level > level) return eval.adjust(input, level, canonical);
+  const double drift = input.scale / canonical;
+  HALOCLINE_EXPECTS(drift <= largest_drift && drift >= 1 / largest_drift, scale_mismatch,
+                    "bootstrap: the input has scale 2^", std::log2(input.scale), " at level ", level,
+                    ", the canonical one is 2^", std::log2(canonical),
+                    "; expected one within a factor of 2: rescale or adjust it");
+  return ckks::clone(eval.ctx(), input);
+}
+
+/// ModRaise, and the sum over all rotations that leave the slots of a sparse message alone.
+bootstrapper::ciphertexts bootstrapper::raised(ckks::evaluator& eval, const ciphertexts& inputs) const {
+  ciphertexts result = eval.mod_raise(pointers(inputs), raised_level_);
+  for (std::uint32_t step = options_.slots; step < parameters_.slots(); step *= 2) {
+    for (ciphertext& each : result) each = eval.add(each, eval.rotate(each, step));
+  }
+  // From here on the message is its integer coefficients over the canonical scale.
+  for (ciphertext& each : result) each.scale = parameters_.level(raised_level_).scale;
+  return result;
+}
+
+bootstrapper::ciphertexts bootstrapper::once(ckks::evaluator& eval, const ciphertexts& inputs) const {
+  const bool joins = options_.order == bootstrap_order::cts_first;
+  const double canonical = parameters_.level(message_level_).scale;
+  // After CoeffToSlot a slot is x / divisor(), x = I + a coefficient of the message times a fraction, which
+  // EvalMod divides by again.
+  std::vector<double> factors;
+  ciphertexts entering;
+  for (const ciphertext& each : inputs) {
+    entering.push_back(eval.multiply_constant(each, enlarged_));
+    const double drift = each.scale / parameters_.level(each.level).scale;
+    double factor = 1 / (unit_fraction() * drift);
+    if (!joins) factor *= canonical / arrival_scale(parameters_, message_level_);
+    factors.push_back(factor);
+    entering.back().scale = parameters_.level(each.level).scale;
+  }
+  if (!joins) {
+    std::vector<ciphertexts> whole(entering.size());
+    for (std::size_t i = 0; i < entering.size(); ++i) whole[i].push_back(std::move(entering[i]));
+    entering = stc_->apply_batch(eval, std::move(whole));
+  }
+  std::vector<ciphertexts> parts = cts_->apply_batch(eval, raised(eval, std::exchange(entering, {})));
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    for (ciphertext& part : parts[i]) {
+      part = mod1_->evaluate(eval, part, factors[i]);
+      part.scale = canonical;
+    }
+  }
+  if (joins) return stc_->apply_batch(eval, std::move(parts));
+  ciphertexts results;
+  for (ciphertexts& each : parts) {
+    results.push_back(each.size() == 1 ? std::move(each.front())
+                                       : eval.add(each[0], eval.multiply_by_i(each[1])));
+  }
+  return results;
+}
+
+/// Meta-BTS: bootstraps what the results are off by, enlarged, and adds it.
+void bootstrapper::refine(ckks::evaluator& eval, const ciphertexts& inputs, ciphertexts& results) const {
+  const double step = std::exp2(options_.iteration_bits);
+  double enlarged = 1;
+  for (unsigned i = 1; i < options_.iterations; ++i) {
+    enlarged *= step;
+    ciphertexts rests;
+    for (std::size_t j = 0; j < inputs.size(); ++j) {
+      const ciphertext back = eval.adjust(results[j], inputs[j].level, inputs[j].scale);
+      ciphertext rest = eval.sub(inputs[j], back);
+      for (double left = enlarged; left > 1; left /= std::min(left, 0x1p20)) {
+        rest = eval.multiply_constant(rest, std::min(left, 0x1p20));
+      }
+      rests.push_back(std::move(rest));
+    }
+    const ciphertexts corrections = once(eval, rests);
+    for (std::size_t j = 0; j < inputs.size(); ++j) {
+      // Both as `enlarged` times their messages at the same scale; the sum is exact.
+      ciphertext sum = eval.multiply_constant(results[j], step);
+      sum.scale = corrections[j].scale;
+      results[j] = eval.add(sum, corrections[j]);
+      results[j].scale = corrections[j].scale * enlarged;
+    }
+  }
+  for (ciphertext& each : results) {
+    each = eval.adjust(each, output_level(), parameters_.level(output_level()).scale);
+  }
+}
+
+ciphertext bootstrapper::bootstrap(ckks::evaluator& eval, const ciphertext& input) const {
+  const ciphertext* const inputs[] = {&input};
+  return std::move(bootstrap(eval, inputs).front());
+}
+
+bootstrapper::ciphertexts bootstrapper::bootstrap(ckks::evaluator& eval,
+                                                  std::span<const ciphertext* const> inputs) const {
+  const backend::scoped_operation named("bootstrap");
+  require_keys(eval);
+  const detail::mode_scope automatic(eval, ckks::maintenance::automatic);
+  ciphertexts entering;
+  for (const ciphertext* each : inputs) entering.push_back(prepared(eval, *each));
+  ciphertexts results = once(eval, entering);
+  if (options_.iterations > 1) refine(eval, entering, results);
+  return results;
+}
+
+}  // namespace halocline::circuits
