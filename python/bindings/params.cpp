@@ -5,6 +5,7 @@
 #include "halocline/core/format.hpp"
 #include "halocline/params/footprint.hpp"
 #include "halocline/params/presets.hpp"
+#include "halocline/params/raise_range.hpp"
 
 namespace halocline::python {
 namespace {
@@ -19,12 +20,35 @@ nb::dict level_row(const parameters& p, unsigned level) {
   row["level"] = level;
   row["log2_modulus"] = info.log2_modulus;
   row["scale"] = info.scale;
+  row["arrival_scale"] = info.arrival_scale;
+  row["use"] = std::string(params::level_use_name(info.use));
   row["primes"] = info.q.count;
   row["terminals"] = info.terminals;
   row["mains"] = info.mains;
   row["ciphertext_bytes"] = footprint(p).ciphertext(level);
   row["key_bytes"] = footprint(p).evaluation_key(level);
   return row;
+}
+
+/// What bootstrapping needs as a dictionary, or None.
+std::optional<nb::dict> bootstrapping_of(const parameters& p) {
+  if (!p.bootstrapping()) return std::nullopt;
+  const params::bootstrap_literal& source = *p.bootstrapping();
+  nb::dict out;
+  out["eval_mod_levels"] = source.eval_mod.levels;
+  out["eval_mod_bits"] = source.eval_mod.bits;
+  out["coeff_to_slot_levels"] = source.coeff_to_slot.levels;
+  out["coeff_to_slot_bits"] = source.coeff_to_slot.bits;
+  out["slot_to_coeff_levels"] = source.slot_to_coeff_levels;
+  out["raise_weight"] = params::raise_weight(p);
+  out["encapsulated"] = p.encapsulation().has_value();
+  const params::encapsulation_info none;
+  const params::encapsulation_info& e = p.encapsulation() ? *p.encapsulation() : none;
+  out["ephemeral_log2_pq"] = e.log2_pq;
+  out["ephemeral_max_log2_pq"] = e.security.max_log2_pq;
+  out["ephemeral_security_bits"] = e.security.bits;
+  out["ephemeral_security_source"] = e.security.source;
+  return out;
 }
 
 nb::bytes fingerprint_of(const parameters& p) {
@@ -39,6 +63,8 @@ void bind_values(nb::class_<parameters>& type) {
       .def_prop_ro("slots", &parameters::slots)
       .def_prop_ro("word_bits", &parameters::word_bits)
       .def_prop_ro("max_level", &parameters::max_level)
+      .def_prop_ro("top_level", &parameters::top_level)
+      .def_prop_ro("base_modulus", &parameters::base_modulus)
       .def_prop_ro("digit_size", &parameters::digit_size)
       .def_prop_ro("digit_count", &parameters::digit_count)
       .def_prop_ro("special_count", &parameters::special_count)
@@ -76,6 +102,12 @@ void bind_footprint(nb::class_<parameters>& type) {
             return seeded ? footprint(p).evaluation_key_seeded(level) : footprint(p).evaluation_key(level);
           },
           nb::arg("level"), nb::arg("seeded") = false)
+      .def(
+          "encapsulation_key_bytes",
+          [](const parameters& p, unsigned level, bool seeded) {
+            return footprint(p).encapsulation_key(level, seeded);
+          },
+          nb::arg("level"), nb::arg("seeded") = false)
       .def("public_key_bytes", [](const parameters& p) { return footprint(p).public_key(); })
       .def("secret_key_bytes", [](const parameters& p) { return footprint(p).secret_key(); })
       .def("table_bytes", [](const parameters& p) { return footprint(p).ring_tables(); })
@@ -104,9 +136,14 @@ void bind_params(nb::module_& module) {
           "rotation_of",
           [](const parameters& p, std::uint64_t element) { return ckks::rotation_of(p, element); },
           nb::arg("galois_element"))
+      .def("bootstrapping", bootstrapping_of)
       .def("__eq__", [](const parameters& a, const parameters& b) { return a == b; });
   bind_values(type);
   bind_footprint(type);
+  module.def("log2_overflow_probability", &params::log2_overflow_probability, nb::arg("weight"),
+             nb::arg("range"), nb::arg("coefficients"));
+  module.def("overflow_range", &params::overflow_range, nb::arg("weight"), nb::arg("log2_probability"),
+             nb::arg("coefficients"));
   module.def("preset_names", [] { return params::preset_names(); });
   module.def(
       "preset_description", [](const std::string& name) { return params::preset_description(name); },

@@ -14,6 +14,7 @@ print(client.decrypt(y)[:4], y.level, y.nbytes)
 """
 
 from . import _core as _core  # re-exported for the modules of the package
+from .bootstrapping import Bootstrapper, BootstrapOptions
 from .budget import MemoryBudget, MemoryOptions
 from .ciphertext import Ciphertext
 from .circuits import sign_epsilon, sign_levels
@@ -37,7 +38,7 @@ from .errors import (
 )
 from .keys import EvaluationKeys, KeyPlan, PublicKey
 from .layers import BlockMatmul, Convolution2d, ImageLayout, MatrixVector
-from .params import LevelInfo, Params, preset_description, preset_names
+from .params import Bootstrapping, LevelInfo, Params, preset_description, preset_names
 from .planning import Plan, PlanSummary, plan_trace
 from .polynomial import Polynomial
 from .program import ProgramTrace, key_plan, trace_program
@@ -52,6 +53,9 @@ __commit__: str = _core.commit
 
 __all__ = [
     "BlockMatmul",
+    "BootstrapOptions",
+    "Bootstrapper",
+    "Bootstrapping",
     "Cancelled",
     "Ciphertext",
     "ClassStats",

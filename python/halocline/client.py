@@ -16,7 +16,7 @@ from .budget import MemoryBudget, MemoryOptions, engine_budget
 from .ciphertext import Ciphertext
 from .errors import InvalidArgument, NotPicklable, WrongType
 from .keys import RELINEARIZATION, EvaluationKeys, KeyPlan, PublicKey
-from .params import Params, carried_params, expect_same
+from .params import ENCAPSULATION, Params, carried_params, expect_same
 
 Progress = Callable[[int, int], None]
 """Called with (keys done, keys in all)."""
@@ -110,8 +110,7 @@ class Client:
         and values so large that they overflow the modulus at this scale.
         """
         array, real = vector(values, "encrypt")
-        highest = self._params.max_level
-        level = None if level is None else integer(level, "encrypt: level", 0, highest)
+        level = self._params._fresh_level(level, "encrypt: level")
         scale = None if scale is None else positive(scale, "encrypt: scale")
         count = 0 if slots is None else integer(slots, "encrypt: slots", 1)
         return Ciphertext(self._core.encrypt(array, level, scale, count, bool(public)), None, real)
@@ -143,6 +142,7 @@ class Client:
         *,
         conjugation: bool = False,
         relinearization: bool = True,
+        encapsulation: bool = False,
         level: int | None = None,
         plan: KeyPlan | None = None,
         progress: Progress | None = None,
@@ -151,14 +151,18 @@ class Client:
 
         rotations: steps, positive to the left, each below `params.slots` in magnitude.
         relinearization: for products of ciphertexts; conjugation: for `conj`.
-        level: highest level at which the keys are used; keys for low levels are smaller. All unless given.
+        encapsulation: the key with which bootstrapping raises the modulus, for parameters that have one.
+        level: highest level at which the keys are used; keys for low levels are smaller. All up to
+        `params.max_level` unless given. The encapsulation key is for `params.top_level`.
         plan: exactly the keys of a plan (`halocline.key_plan`) instead of the above.
         progress: called after each key with the number of keys done and in all.
         """
         requests = self._plan_requests(plan) if plan is not None else None
         if requests is None:
             requests = self._requests(rotations, conjugation, relinearization, level)
-        elif tuple(rotations) or conjugation or level is not None:
+            if encapsulation:
+                requests = sorted([*requests, self._encapsulation_request()])
+        elif tuple(rotations) or conjugation or encapsulation or level is not None:
             raise InvalidArgument("evaluation_keys: give a plan or a selection of keys, not both")
         bundle = self._core.new_keys()
         for done, (element, highest) in enumerate(requests, start=1):
@@ -171,6 +175,15 @@ class Client:
         expect(plan, KeyPlan, "evaluation_keys: plan", "use halocline.key_plan(...)")
         expect_same(self._params, [("the plan", plan.params)], "evaluation_keys")
         return plan.requests()
+
+    def _encapsulation_request(self) -> tuple[int, int]:
+        chosen = self._params.bootstrapping
+        if chosen is None or not chosen.encapsulated:
+            raise InvalidArgument(
+                f"evaluation_keys: parameters '{self._params.name}' have no sparse secret for bootstrapping "
+                "and no encapsulation key; take a preset such as n16-boot, or leave it out"
+            )
+        return ENCAPSULATION, self._params.top_level
 
     def _requests(
         self, rotations: Iterable[int], conjugation: bool, relinearization: bool, level: int | None

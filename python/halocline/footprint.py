@@ -45,7 +45,7 @@ def engine_footprint(params: Params, traced: ProgramTrace) -> Footprint:
     """
     peaks = traced.stats["peak_by_class"]
     made = Footprint()
-    made.add("engine keys", sum(params.key_bytes(level) for _, level in traced.key_plan.requests()))
+    made.add("engine keys", sum(params._request_bytes(*each) for each in traced.key_plan.requests()))
     made.add("engine plaintexts", peaks["plaintext"])
     made.add("engine ciphertexts", peaks["ciphertext"])
     made.add("engine workspace", peaks["scratch"])

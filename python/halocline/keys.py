@@ -15,7 +15,7 @@ from . import _core
 from ._values import byte_string, expect, integer, path_text, positive, vector
 from .ciphertext import Ciphertext
 from .errors import CorruptData, InvalidArgument
-from .params import Params, carried_params
+from .params import ENCAPSULATION, Params, carried_params
 
 RELINEARIZATION = 1
 """Galois element that names the relinearization key."""
@@ -51,12 +51,18 @@ class _KeyNames(ABC):
         """Whether the relinearization key is among them."""
         return RELINEARIZATION in self.levels
 
+    @property
+    def encapsulation(self) -> bool:
+        """Whether the encapsulation key of bootstrapping is among them."""
+        return ENCAPSULATION in self.levels
+
     def __len__(self) -> int:
         return len(self.requests())
 
     def _summary(self) -> str:
         names = [f"rotations {self.rotations}"]
         names += ["conjugation"] * self.conjugation + ["relinearization"] * self.relinearization
+        names += ["encapsulation"] * self.encapsulation
         return ", ".join(names)
 
 
@@ -72,7 +78,7 @@ class KeyPlan(_KeyNames):
         self._requests = sorted(
             (
                 integer(element, "Galois element", 1, 2 * params.n - 1),
-                integer(level, "level", 0, params.max_level),
+                integer(level, "level", 0, params.top_level),
             )
             for element, level in requests
         )
@@ -83,7 +89,7 @@ class KeyPlan(_KeyNames):
 
     def nbytes(self, seeded: bool = False) -> int:
         """Bytes of the keys in memory; seeded, as they travel, about half of it."""
-        return sum(self.params.key_bytes(level, seeded) for _, level in self._requests)
+        return sum(self.params._request_bytes(*each, seeded) for each in self._requests)
 
     def to_json(self) -> str:
         """The plan as JSON."""
@@ -193,7 +199,7 @@ class PublicKey:
     ) -> Ciphertext:
         """A ciphertext of `values`; arguments, result and errors as those of `Client.encrypt`."""
         array, real = vector(values, "encrypt")
-        level = self.params._level(level)
+        level = self.params._fresh_level(level, "encrypt: level")
         scale = None if scale is None else positive(scale, "encrypt: scale")
         count = 0 if slots is None else integer(slots, "encrypt: slots", 1)
         return Ciphertext(_core.encrypt_with(self._core, array, level, scale, count), None, real)

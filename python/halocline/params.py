@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from . import _core
-from ._values import byte_string, expect, integer, path_text
-from .errors import InsecureParameters, InvalidArgument
+from ._values import byte_string, expect, integer, kind_of, path_text, positive
+from .errors import InsecureParameters, InvalidArgument, WrongType
+
+ENCAPSULATION = 2
+"""Element that names the encapsulation key among the Galois elements of keys."""
 
 REQUIRED_SECURITY = 128
 """Bits below which parameters are refused unless the caller says allow_insecure=True."""
@@ -28,6 +31,10 @@ class LevelInfo:
     """Base-2 logarithm of the modulus."""
     scale: float
     """Canonical scale: what automatic operations keep ciphertexts at."""
+    arrival_scale: float
+    """Scale of a rescaled product of the level above: `scale`, unless that level belongs to another group."""
+    use: str
+    """"message", or the step of bootstrapping that alone uses the level: "eval_mod" or "coeff_to_slot"."""
     primes: int
     """Primes in the modulus."""
     terminals: int
@@ -38,6 +45,54 @@ class LevelInfo:
     """Bytes of a ciphertext with two components."""
     key_bytes: int
     """Bytes of one evaluation key for levels up to this one."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Bootstrapping:
+    """What a parameter set has for bootstrapping."""
+
+    eval_mod_levels: int
+    """Levels next above `Params.max_level`."""
+    eval_mod_bits: float
+    """Base-2 logarithm of their scale."""
+    coeff_to_slot_levels: int
+    """The highest levels."""
+    coeff_to_slot_bits: float
+    """Base-2 logarithm of their scale."""
+    slot_to_coeff_levels: int
+    """Ordinary levels that each bootstrapping takes for SlotToCoeff."""
+    raise_weight: int
+    """Hamming weight of the secret under which the modulus is raised; the mean of a ternary one."""
+    encapsulated: bool
+    """Whether that is a sparse secret of its own, to which the encapsulation key leads."""
+    ephemeral_log2_pq: float
+    """Base-2 logarithm of the modulus under the sparse secret. This and what follows: 0 without one."""
+    ephemeral_max_log2_pq: float
+    """Bound on it for 128 bits of security."""
+    ephemeral_security_bits: float
+    """Estimated security of the sparse secret."""
+    ephemeral_security_source: str
+    """Publication and table that the estimate comes from."""
+
+    def log2_overflow_probability(self, range_: float, slots: int) -> float:
+        """log2 of the probability that bootstrapping `slots` slots leaves -range_..range_.
+
+        That is, that one of the 2 `slots` coefficients, divided by the modulus of level 0, exceeds the range.
+        """
+        return _core.log2_overflow_probability(
+            self.raise_weight,
+            positive(range_, "log2_overflow_probability: range"),
+            2 * integer(slots, "log2_overflow_probability: slots", 1, 1 << 16),
+        )
+
+    def overflow_range(self, log2_probability: float, slots: int) -> float:
+        """The least whole range of EvalMod that is left with at most that probability."""
+        if not isinstance(log2_probability, int | float):
+            raise WrongType(
+                f"overflow_range: log2_probability is {kind_of(log2_probability)}, expected a number"
+            )
+        count = integer(slots, "overflow_range: slots", 1, 1 << 16)
+        return _core.overflow_range(self.raise_weight, float(log2_probability), 2 * count)
 
 
 _allowed: set[bytes] = set()
@@ -137,13 +192,32 @@ class Params:
         return self._core.max_level
 
     @property
+    def top_level(self) -> int:
+        """Highest level of all: `max_level`, and above it the levels that only bootstrapping uses."""
+        return self._core.top_level
+
+    @property
+    def base_modulus(self) -> float:
+        """The modulus of level 0, rounded to a float."""
+        return self._core.base_modulus
+
+    @cached_property
+    def bootstrapping(self) -> Bootstrapping | None:
+        """What bootstrapping needs; None for sets that cannot be bootstrapped."""
+        found = self._core.bootstrapping()
+        return None if found is None else Bootstrapping(**found)
+
+    @property
     def word_bits(self) -> int:
         """32 or 64: bits of the machine words that hold residues."""
         return self._core.word_bits
 
     @property
     def security_bits(self) -> float:
-        """Estimated security against classical attacks, in bits, by published tables."""
+        """Estimated security against classical attacks, in bits, by published tables.
+
+        Of the weaker secret, where bootstrapping has a sparse one.
+        """
         return self._core.security_bits
 
     @property
@@ -158,7 +232,7 @@ class Params:
 
     @property
     def log2_q(self) -> float:
-        """Base-2 logarithm of the modulus of the highest level."""
+        """Base-2 logarithm of the modulus of the highest level of all."""
         return self._core.log2_q
 
     @property
@@ -183,15 +257,15 @@ class Params:
 
     @cached_property
     def levels(self) -> tuple[LevelInfo, ...]:
-        """The level table, from level 0 up."""
-        return tuple(LevelInfo(**self._core.level_row(level)) for level in range(self.max_level + 1))
+        """The level table, from level 0 up to `top_level`."""
+        return tuple(LevelInfo(**self._core.level_row(level)) for level in range(self.top_level + 1))
 
     def level(self, level: int) -> LevelInfo:
         """One row of the level table."""
         return self.levels[self._level(level)]
 
     def ciphertext_bytes(self, level: int | None = None, components: int = 2) -> int:
-        """Bytes of a ciphertext in memory; the highest level unless given."""
+        """Bytes of a ciphertext in memory; the level of fresh ones unless given."""
         return self._core.ciphertext_bytes(self._level(level), integer(components, "components", 1, 3))
 
     def plaintext_bytes(self, level: int | None = None) -> int:
@@ -201,6 +275,10 @@ class Params:
     def key_bytes(self, level: int | None = None, seeded: bool = False) -> int:
         """Bytes of one evaluation key for levels up to `level`; seeded keys keep one half as a seed."""
         return self._core.key_bytes(self._level(level), bool(seeded))
+
+    def encapsulation_key_bytes(self, seeded: bool = False) -> int:
+        """Bytes of the encapsulation key of bootstrapping; 0 for parameters that need none."""
+        return self._core.encapsulation_key_bytes(self.top_level, bool(seeded))
 
     @property
     def table_bytes(self) -> int:
@@ -227,7 +305,17 @@ class Params:
         return self._core.key_switch_workspace_bytes(self._level(level))
 
     def _level(self, level: int | None) -> int:
-        return self.max_level if level is None else integer(level, "level", 0, self.max_level)
+        return self.max_level if level is None else integer(level, "level", 0, self.top_level)
+
+    def _fresh_level(self, level: int | None, what: str) -> int:
+        """A level at which something can be encrypted."""
+        return self.max_level if level is None else integer(level, what, 0, self.max_level)
+
+    def _request_bytes(self, element: int, level: int, seeded: bool = False) -> int:
+        """Bytes of the key of a Galois element, or of the encapsulation key (element 2)."""
+        if element == ENCAPSULATION:
+            return self._core.encapsulation_key_bytes(level, seeded)
+        return self._core.key_bytes(level, seeded)
 
     @property
     def fingerprint(self) -> str:

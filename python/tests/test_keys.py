@@ -119,3 +119,36 @@ def test_bundles_cannot_be_made_by_hand(params):
             kind(b"bytes")
     with pytest.raises(hc.WrongType, match=r"use client\.encrypt"):
         hc.Ciphertext([1.0], None, True)
+
+
+def test_encapsulation_key_travels_with_the_others():
+    params = hc.Params.preset("test-n11-boot", allow_insecure=True)
+    client = hc.Client(params, threads=1)
+    keys = client.evaluation_keys([1], encapsulation=True)
+    assert keys.requests() == [(1, 5), (2, 16), (params._core.galois_element(1), 5)]
+    assert keys.encapsulation and "encapsulation" in repr(keys) and "encapsulation key" in list(keys)
+    size = params.encapsulation_key_bytes(seeded=True)
+    assert keys.nbytes == size + 2 * params.key_bytes(seeded=True)
+    copy = hc.EvaluationKeys.from_bytes(keys.to_bytes())
+    assert copy.requests() == keys.requests()
+    assert pickle.loads(pickle.dumps(copy)).to_bytes() == keys.to_bytes()
+    plan = hc.KeyPlan(params, keys.requests())
+    assert plan.nbytes(seeded=True) == keys.nbytes
+    assert hc.KeyPlan.from_json(plan.to_json(), params) == plan
+    assert client.evaluation_keys(plan=plan).requests() == keys.requests()
+    engine = hc.Engine(params, copy, threads=1)
+    assert engine.stats()["live_by_class"]["evaluation_key"] == plan.nbytes()
+    with pytest.raises(hc.InvalidArgument, match="not both"):
+        client.evaluation_keys(plan=plan, encapsulation=True)
+    with pytest.raises(hc.InvalidArgument, match="level"):
+        client.encrypt([1.0], level=6)
+    with pytest.raises(hc.InvalidArgument, match="level"):
+        client.public_key().encrypt([1.0], level=6)
+
+
+def test_sets_without_a_sparse_secret_have_no_encapsulation_key(client):
+    assert not client.evaluation_keys().encapsulation
+    with pytest.raises(hc.InvalidArgument, match="n16-boot"):
+        client.evaluation_keys(encapsulation=True)
+    with pytest.raises(hc.InvalidArgument, match="n16-boot"):
+        client.evaluation_keys(plan=hc.KeyPlan(client.params, [(2, 1)]))

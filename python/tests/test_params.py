@@ -123,3 +123,68 @@ def test_equality_ignores_the_name():
     assert renamed == hc.Params.preset("n13-d3")
     assert renamed != hc.Params.preset("n14-d7")
     assert renamed != "n13-d3"
+
+
+def test_levels_for_bootstrapping():
+    params = hc.Params.preset("n16-boot")
+    chosen = params.bootstrapping
+    assert (params.max_level, params.top_level, len(params.levels)) == (16, 27, 28)
+    assert (chosen.eval_mod_levels, chosen.coeff_to_slot_levels, chosen.slot_to_coeff_levels) == (8, 3, 3)
+    assert [row.use for row in params.levels] == ["message"] * 17 + ["eval_mod"] * 8 + ["coeff_to_slot"] * 3
+    assert params.level(16).arrival_scale == 2.0**60
+    assert params.level(15).arrival_scale == params.level(15).scale
+    assert params.base_modulus == pytest.approx(2.0 ** params.level(0).log2_modulus, rel=1e-9)
+    assert params.key_bytes() == params.key_bytes(16) < params.key_bytes(27)
+    assert 0 < params.encapsulation_key_bytes(seeded=True) < params.encapsulation_key_bytes()
+    assert chosen.encapsulated and chosen.raise_weight == 32
+    assert chosen.ephemeral_log2_pq <= chosen.ephemeral_max_log2_pq == 121
+    assert params.security_bits == chosen.ephemeral_security_bits == 128
+    assert "SparseLWEkit" in chosen.ephemeral_security_source
+    with pytest.raises(hc.InvalidArgument, match="0 to 27"):
+        params.level(28)
+
+
+def test_range_of_eval_mod():
+    chosen = hc.Params.preset("n16-boot").bootstrapping
+    assert chosen.overflow_range(-32, 32768) == 12
+    assert chosen.overflow_range(-128, 32768) == 16
+    assert chosen.log2_overflow_probability(16, 32768) == pytest.approx(-138.7, abs=0.1)
+    assert chosen.log2_overflow_probability(16.5, 32768) == -float("inf")
+    with pytest.raises(hc.InvalidArgument, match="range"):
+        chosen.log2_overflow_probability(0, 32768)
+    with pytest.raises(hc.InvalidArgument, match="slots"):
+        chosen.overflow_range(-32, 0)
+    with pytest.raises(hc.InvalidArgument, match="below 1"):
+        chosen.overflow_range(1, 1)
+    with pytest.raises(hc.WrongType, match="log2_probability"):
+        chosen.overflow_range("1", 1)
+
+
+def test_sets_without_bootstrapping():
+    params = hc.Params.preset("n14-d7")
+    assert params.bootstrapping is None
+    assert (params.top_level, params.encapsulation_key_bytes()) == (params.max_level, 0)
+    assert "bootstrapping" not in params.to_json()
+
+
+def test_bootstrapping_from_fields():
+    extra = {
+        "eval_mod": {"bits": 60, "levels": 7},
+        "coeff_to_slot": {"bits": 60, "levels": 2},
+        "slot_to_coeff_levels": 2,
+        "ephemeral_weight": 0,
+        "ephemeral_special_primes": 0,
+    }
+    fields = {"log_n": 11, "depth": 4, "special_primes": 3, "digit_size": 3, "bootstrapping": extra}
+    params = hc.Params(**fields, allow_insecure=True)
+    assert (params.top_level, params.bootstrapping.encapsulated) == (13, False)
+    assert params.bootstrapping.raise_weight == 1365
+    assert json.loads(params.to_json())["bootstrapping"] == extra
+    assert (
+        hc.Params.from_bytes(params.to_bytes(), allow_insecure=True)
+        == params
+        == pickle.loads(pickle.dumps(params))
+    )
+    extra["eval_mod"]["levels"] = 0
+    with pytest.raises(hc.InvalidArgument, match="eval_mod levels is 0"):
+        hc.Params(**fields, allow_insecure=True)

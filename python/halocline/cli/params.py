@@ -12,8 +12,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ..params import REQUIRED_SECURITY, Params, preset_description, preset_names
+from ..params import REQUIRED_SECURITY, Bootstrapping, Params, preset_description, preset_names
 from .common import JsonOption, command, load_params, results_console, size, write_json
+
+FAILURE_BITS = (32, 128)
+"""Failure probabilities, as powers of 1/2, for which the range of EvalMod is shown."""
 
 app = typer.Typer(help="Presets: security, levels, bytes of keys and ciphertexts.", no_args_is_help=True)
 
@@ -72,6 +75,8 @@ def show(
     params = load_params(name, allow_insecure=True)
     console = results_console(json)
     _print_head(console, params)
+    if params.bootstrapping is not None:
+        _print_bootstrapping(console, params, params.bootstrapping)
     _print_levels(console, params)
     content = _summary(params) | {
         "description": preset_description(name) if name in preset_names() else "",
@@ -84,8 +89,53 @@ def show(
         "table_bytes": params.table_bytes,
         "literal": json_module.loads(params.to_json()),
         "level_table": [dataclasses.asdict(each) for each in params.levels],
+        "bootstrapping": _bootstrapping(params),
     }
     write_json(json, content)
+
+
+def _bootstrapping(params: Params) -> dict[str, Any] | None:
+    chosen = params.bootstrapping
+    if chosen is None:
+        return None
+    ranges = {str(bits): chosen.overflow_range(-bits, params.slots) for bits in FAILURE_BITS}
+    levels_left = params.max_level - chosen.slot_to_coeff_levels
+    return dataclasses.asdict(chosen) | {
+        "levels_left": levels_left,
+        "log2_modulus_left": params.level(levels_left).log2_modulus,
+        "encapsulation_key_bytes": params.encapsulation_key_bytes(),
+        "range_by_failure_bits": ranges,
+        "log2_overflow_probability": {
+            f"{each:.0f}": chosen.log2_overflow_probability(each, params.slots) for each in ranges.values()
+        },
+    }
+
+
+def _print_bootstrapping(console: Console, params: Params, chosen: Bootstrapping) -> None:
+    table = Table(show_header=False, box=None, title="Bootstrapping", title_justify="left")
+    left = params.max_level - chosen.slot_to_coeff_levels
+    table.add_row(
+        "CoeffToSlot", f"{chosen.coeff_to_slot_levels} levels of {chosen.coeff_to_slot_bits:g} bits"
+    )
+    table.add_row("EvalMod", f"{chosen.eval_mod_levels} levels of {chosen.eval_mod_bits:g} bits")
+    table.add_row("SlotToCoeff", f"{chosen.slot_to_coeff_levels} ordinary levels")
+    table.add_row("left afterwards", f"{left} levels, log2 Q {params.level(left).log2_modulus:.1f}")
+    if chosen.encapsulated:
+        bound = f"bound for 128 bits {chosen.ephemeral_max_log2_pq:.1f}"
+        if not chosen.ephemeral_max_log2_pq:
+            bound = "no published bound applies"
+        table.add_row(
+            "sparse secret", f"weight {chosen.raise_weight}, log2 PQ {chosen.ephemeral_log2_pq:.1f}; {bound}"
+        )
+        table.add_row("its source", chosen.ephemeral_security_source or "-")
+        table.add_row("encapsulation key", size(params.encapsulation_key_bytes()))
+    else:
+        table.add_row("raised under", f"the main secret, weight {chosen.raise_weight}")
+    for bits in FAILURE_BITS:
+        range_ = chosen.overflow_range(-bits, params.slots)
+        exact = chosen.log2_overflow_probability(range_, params.slots)
+        table.add_row(f"range {range_:.0f}", f"left with probability 2^{exact:.1f}, all {params.slots} slots")
+    console.print(table)
 
 
 def _print_head(console: Console, params: Params) -> None:
@@ -114,10 +164,13 @@ def _print_head(console: Console, params: Params) -> None:
 
 
 def _print_levels(console: Console, params: Params) -> None:
-    table = Table("level", "log2 Q", "log2 scale", "primes", "ciphertext", "key up to here", title="Levels")
+    columns = ["level", "log2 Q", "log2 scale", "primes", "ciphertext", "key up to here"]
+    groups = params.bootstrapping is not None
+    table = Table(*columns, *(["for"] if groups else []), title="Levels")
     for each in reversed(params.levels):
         primes = f"{each.primes} ({each.mains} main, {each.terminals} terminal)"
         sizes = (size(each.ciphertext_bytes), size(each.key_bytes))
         scale = f"{math.log2(each.scale):.3f}"
-        table.add_row(str(each.level), f"{each.log2_modulus:.1f}", scale, primes, *sizes)
+        use = [each.use.replace("_", " ")] if groups else []
+        table.add_row(str(each.level), f"{each.log2_modulus:.1f}", scale, primes, *sizes, *use)
     console.print(table)
