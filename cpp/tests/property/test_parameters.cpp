@@ -40,7 +40,20 @@ class literal_source {
       s.scale_bits = shrink * (25 + 5 * below(7));
       s.base_bits = shrink * (30 + 5 * below(14));
     }
+    if (below(3) == 0) s.bootstrapping = draw_bootstrapping(s);
     return s;
+  }
+
+  bootstrap_literal draw_bootstrapping(const literal& s) {
+    bootstrap_literal extra;
+    const bool narrow = s.word_bits == 32;
+    const double shrink = s.main_bits / 30;
+    extra.eval_mod = {narrow ? shrink * (30 + 10 * below(4)) : 40 + uniform() * 20, 1 + below(10)};
+    extra.coeff_to_slot = {narrow ? shrink * (30 + 10 * below(4)) : 40 + uniform() * 20, 1 + below(4)};
+    extra.slot_to_coeff_levels = 1 + below(3);
+    extra.ephemeral_weight = below(3) == 0 ? 0 : 16 + below(200);
+    extra.ephemeral_special_primes = extra.ephemeral_weight == 0 ? 0 : 1 + below(s.special_primes);
+    return extra;
   }
 
   unsigned below(unsigned bound) { return std::uniform_int_distribution<unsigned>(0, bound - 1)(random_); }
@@ -67,15 +80,18 @@ void check_primes(const parameters& p) {
 
 void check_levels(const parameters& p) {
   unsigned limbs = 0;
-  for (unsigned l = 0; l <= p.max_level(); ++l) {
+  const std::vector<level_target> targets = level_targets(p.source());
+  ASSERT_EQ(targets.size(), p.top_level() + 1);
+  for (unsigned l = 0; l <= p.top_level(); ++l) {
     const level_info& level = p.level(l);
+    EXPECT_EQ(level.use == level_use::message, l <= p.max_level());
     EXPECT_GE(level.q.first, p.special_count());
     EXPECT_LE(level.q.end(), p.prime_count());
     EXPECT_EQ(level.q.count, level.terminals + level.mains);
     EXPECT_LE(level.terminals, p.terminal_count());
     limbs = std::max(limbs, level.q.end());
     EXPECT_EQ(p.key_limbs(l), limbs);
-    EXPECT_LE(std::abs(std::log2(level.scale) - p.source().scale_bits), 0.25);
+    EXPECT_LE(std::abs(std::log2(level.scale) - targets[l].scale_bits), 0.25);
     EXPECT_LE(level.log2_modulus, p.log2_q() + 1e-9);
     if (l == 0) continue;
 
@@ -94,11 +110,25 @@ void check_levels(const parameters& p) {
     EXPECT_EQ(left.size(), next.q.count);
     EXPECT_EQ(*left.begin(), next.q.first);
     EXPECT_EQ(*left.rbegin(), next.q.end() - 1);
-    // A product of two ciphertexts of this level rescales to the scale of the next.
-    EXPECT_NEAR(static_cast<double>(level.scale * static_cast<long double>(level.scale) / ratio / next.scale),
-                1, 1e-14);
+    // A product of two ciphertexts of this level rescales to the scale of the next, if that is of its group.
+    const long double product = level.scale * static_cast<long double>(level.scale) / ratio;
+    EXPECT_NEAR(static_cast<double>(product / next.arrival_scale), 1, 1e-14);
+    EXPECT_TRUE(next.use != level.use || next.arrival_scale == next.scale);
   }
   EXPECT_EQ(limbs, p.prime_count());  // no prime is unused
+}
+
+void check_encapsulation(const parameters& p) {
+  const bool wanted = p.bootstrapping() && p.bootstrapping()->ephemeral_weight != 0;
+  ASSERT_EQ(p.encapsulation().has_value(), wanted);
+  if (!wanted) return;
+  const encapsulation_info& e = *p.encapsulation();
+  EXPECT_EQ(e.to_sparse, (backend::window{0, p.bootstrapping()->ephemeral_special_primes}));
+  EXPECT_EQ(e.to_dense.first, 0U);
+  EXPECT_GE(e.to_dense.count, 1U);
+  EXPECT_LE(e.to_dense.count, p.special_count());
+  EXPECT_GT(e.log2_pq, p.level(0).log2_modulus);
+  EXPECT_LE(p.security_bits(), e.security.bits);
 }
 
 void check_digits(const parameters& p) {
@@ -119,6 +149,7 @@ void check_digits(const parameters& p) {
 TEST(ParametersProperty, RandomLiteralsAreRefusedOrConsistent) {
   literal_source random(20261120);
   unsigned accepted = 0;
+  unsigned bootstrappable = 0;
   for (int i = 0; i < 3000; ++i) {
     const literal source = random.draw();
     SCOPED_TRACE(testing::Message() << "literal " << i << ": " << source.to_json(0));
@@ -129,6 +160,8 @@ TEST(ParametersProperty, RandomLiteralsAreRefusedOrConsistent) {
       check_primes(p);
       check_levels(p);
       check_digits(p);
+      check_encapsulation(p);
+      bootstrappable += p.bootstrapping() ? 1 : 0;
       EXPECT_TRUE(source.allow_insecure || p.security_bits() >= required_security);
       EXPECT_EQ(parameters::from_json(p.to_json()), p);
     } catch (const invalid_argument& e) {
@@ -137,6 +170,7 @@ TEST(ParametersProperty, RandomLiteralsAreRefusedOrConsistent) {
     if (HasFailure()) return;
   }
   EXPECT_GT(accepted, 300U);
+  EXPECT_GT(bootstrappable, 50U);
 }
 
 }  // namespace
