@@ -96,7 +96,8 @@ void engine::calibrate() {
       if (key.galois_element == relinearization_element) {
         (void)evaluator_->square(zero);
       } else if (step) {
-        (void)evaluator_->add(zero, evaluator_->rotate(zero, *step));
+        const ciphertext turned = evaluator_->rotate(zero, *step);
+        (void)evaluator_->sub(zero, evaluator_->add(zero, turned));
       }
     }
     if (step && key.galois_element != relinearization_element) {

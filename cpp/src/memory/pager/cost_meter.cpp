@@ -38,9 +38,16 @@ plan::linear_cost cost_meter::fit(const sums& of) {
 
 plan::cost_model cost_meter::costs(const plan::cost_model& base) const {
   plan::cost_model result = base;
+  double bytes = 0, ns = 0;
   for (const auto& [name, number] : numbers_) {
-    if (operations_[number].count > 0) result.operations[name] = fit(operations_[number]);
+    const sums& of = operations_[number];
+    if (of.count == 0) continue;
+    result.operations[name] = fit(of);
+    bytes += of.bytes;
+    ns += of.ns;
   }
+  // What was not measured is taken to be as fast as what was.
+  if (bytes > 0) result.other_operation = {0, ns / bytes};
   return result;
 }
 

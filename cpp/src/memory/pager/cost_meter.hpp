@@ -26,7 +26,7 @@ class cost_meter {
   [[nodiscard]] double samples(std::size_t op) const noexcept { return operations_[op].count; }
   /// Begins anew. Numbers stay valid: steps that are under way still carry them.
   void forget() noexcept { std::fill(operations_.begin(), operations_.end(), sums{}); }
-  /// What was measured so far; defaults for what was not.
+  /// What was measured so far; for other operations the mean of all, and `base` where nothing was measured.
   [[nodiscard]] plan::cost_model costs(const plan::cost_model& base) const;
 
  private:
