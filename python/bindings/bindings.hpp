@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "halocline/circuits/transform_plan.hpp"
 #include "halocline/ckks/client.hpp"
 #include "halocline/ckks/engine.hpp"
 
@@ -143,6 +144,9 @@ template <typename ValueT>
   return {kept->data(), {kept->size()}, owner};
 }
 
+/// The mode of linear transforms that has this name.
+[[nodiscard]] circuits::transform_mode transform_mode_of(const std::string& name);
+
 // One function per file of this folder.
 void bind_params(nb::module_& module);
 void bind_keys(nb::module_& module);
@@ -157,6 +161,7 @@ void bind_trace(nb::module_& module);
 void bind_sim(nb::module_& module);
 void bind_io(nb::module_& module);
 void bind_circuits(nb::module_& module);
+void bind_bootstrap(nb::module_& module);
 void bind_profile(nb::module_& module);
 
 }  // namespace halocline::python

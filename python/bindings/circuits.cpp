@@ -35,16 +35,6 @@ using plain_cells = std::vector<std::vector<std::map<int, complex_array>>>;
 using complex_matrix = nb::ndarray<const std::complex<double>, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using real_tensor = nb::ndarray<const double, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
 
-circuits::transform_mode mode_of(const std::string& name) {
-  using enum circuits::transform_mode;
-  std::string known;
-  for (const auto mode : {naive, bsgs, double_hoisted, small_key}) {
-    if (name == circuits::to_string(mode)) return mode;
-    known += text(known.empty() ? "" : ", ", circuits::to_string(mode));
-  }
-  throw invalid_argument(text("linear transform: unknown mode '", name, "'; expected one of: ", known));
-}
-
 /// Cells with every diagonal repeated until it has one value for each slot.
 std::vector<std::vector<diagonal_map>> to_cells(const plain_cells& plain, std::uint32_t slots) {
   std::vector<std::vector<diagonal_map>> cells;
@@ -71,7 +61,7 @@ struct encoding {
   bool compact = false;
 
   [[nodiscard]] circuits::transform_options options() const {
-    return {mode_of(mode), level, slots, baby_count, compact};
+    return {transform_mode_of(mode), level, slots, baby_count, compact};
   }
 };
 
@@ -263,6 +253,16 @@ void bind_comparisons(nb::module_& module) {
 }
 
 }  // namespace
+
+circuits::transform_mode transform_mode_of(const std::string& name) {
+  using enum circuits::transform_mode;
+  std::string known;
+  for (const auto mode : {naive, bsgs, double_hoisted, small_key}) {
+    if (name == circuits::to_string(mode)) return mode;
+    known += text(known.empty() ? "" : ", ", circuits::to_string(mode));
+  }
+  throw invalid_argument(text("linear transform: unknown mode '", name, "'; expected one of: ", known));
+}
 
 void bind_circuits(nb::module_& module) {
   bind_transforms(module);

@@ -82,5 +82,6 @@ NB_MODULE(_core, module) {
   python::bind_timing(module);
   python::bind_io(module);
   python::bind_circuits(module);
+  python::bind_bootstrap(module);
   python::bind_profile(module);
 }

@@ -14,7 +14,7 @@ print(client.decrypt(y)[:4], y.level, y.nbytes)
 """
 
 from . import _core as _core  # re-exported for the modules of the package
-from .bootstrapping import Bootstrapper, BootstrapOptions
+from .bootstrapping import BootstrapOptions, Bootstrapper
 from .budget import MemoryBudget, MemoryOptions
 from .ciphertext import Ciphertext
 from .circuits import sign_epsilon, sign_levels

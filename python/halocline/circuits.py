@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from . import _core
 from ._core import Ciphertext as NativeCiphertext
 from ._core import Engine as NativeEngine
 from ._values import integer, positive
+from .bootstrapping import Bootstrapper
 from .ciphertext import Ciphertext
 from .errors import InvalidArgument, WrongType
 from .layers import Convolution2d, ImageLayout
@@ -28,6 +29,7 @@ class Circuits(ABC):
     """Part of `Engine`: all methods take ciphertexts bound to it and return new ones."""
 
     _core: NativeEngine
+    _bootstrappers: dict[Any, Bootstrapper]
 
     @abstractmethod
     def _own(self, ciphertext: Ciphertext, operation: str) -> NativeCiphertext:
@@ -120,6 +122,22 @@ class Circuits(ABC):
         """
         self._own(ct, "chebyshev")
         return self.polynomial(ct, Polynomial.fit(function, domain, degree))
+
+    # Bootstrapping
+
+    def bootstrap(self, ct: Ciphertext, **options: Any) -> Ciphertext:
+        """The same message with levels again; options are those of `BootstrapOptions`.
+
+        Makes a `Bootstrapper` for the ciphertext's slots at the first call and keeps it. Needs the keys that
+        its `key_plan` names; parameters must have levels for bootstrapping.
+        """
+        self._own(ct, "bootstrap")
+        engine: Engine = self  # type: ignore[assignment]
+        kept = self._bootstrappers
+        key = (ct.slots, *sorted(options.items()))
+        if key not in kept:
+            kept[key] = Bootstrapper(engine.params, **{"slots": ct.slots, **options})
+        return kept[key](ct)
 
     # Comparisons
 

@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TypeVar
 
 from . import _core
 from ._values import byte_count, expect, integer, kind_of, positive
+from .bootstrapping import Bootstrapper
 from .budget import MemoryBudget, MemoryOptions, engine_budget
 from .ciphertext import Ciphertext, bind_all
 from .circuits import Circuits
@@ -106,6 +107,7 @@ class Engine(Circuits):
         self._last_run: RunReport | None = None
         self._last_plan: _core.Plan | None = None
         self._encoded_log: list[tuple[Any, int]] | None = None  # only twins of other engines keep one
+        self._bootstrappers: dict[Any, Bootstrapper] = {}
         self._planner = ProgramPlanner(self) if policy == "planned" and self._core.moves else None
         if keys is not None:
             self.add_keys(keys, progress)
@@ -285,6 +287,7 @@ class Engine(Circuits):
         twin._core.cache_bytes = self._core.cache_bytes
         twin._core.prepare_keys(keys)
         twin._encoded_log = []
+        twin._bootstrappers = self._bootstrappers  # what the twin encodes is what this engine will use
         return twin
 
     def _take_encoded(self) -> list[tuple[Any, int]]:

@@ -40,36 +40,64 @@ from .common import (
 from .profile_option import ProfileOption, profiling
 
 if TYPE_CHECKING:
+    from ..workloads.bootstrap_run import BootstrapRun
     from ..workloads.digits_run import DigitsRun
     from ..workloads.wide_rotations_run import WideRun
 
-WORKLOADS = {"digits": "n14-d7", "wide-rotations": "n15-d14"}
+WORKLOADS = {"digits": "n14-d7", "wide-rotations": "n15-d14", "bootstrap": "n16-boot"}
 """Workload -> parameters that it runs on unless told otherwise."""
 
 MemoryOption = Annotated[
     str | None,
     typer.Option("--memory", help="Budget of the engine: 256MiB, or 25% of what the program touches."),
 ]
+WorkloadArgument = Annotated[str, typer.Argument(help=f"One of: {', '.join(WORKLOADS)}.")]
+ParamsOption = Annotated[
+    str | None, typer.Option("--params", help="A preset, or a file; the workload's own by default.")
+]
+ImagesOption = Annotated[
+    int | None, typer.Option("--images", help="digits: number of images; all by default.")
+]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Which network, or messages.")]
+BatchesOption = Annotated[
+    int | None, typer.Option("--batches", min=1, help="Input ciphertexts; wide-rotations: 2, bootstrap: 1.")
+]
+RepeatOption = Annotated[
+    int, typer.Option("--repeat", min=1, help="bootstrap: one after another, with a product between them.")
+]
+SettingsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", help="bootstrap: an option of Bootstrapper, such as slots=8 or cts_mode=small_key."
+    ),
+]
+SeededOption = Annotated[bool, typer.Option("--seeded", help="bootstrap: expand keys at each use.")]
+PlotOption = Annotated[
+    Path | None, typer.Option("--plot", help="bootstrap: picture of the errors by slot, as PNG.")
+]
+PolicyOption = Annotated[str, typer.Option("--policy", help="How the engine manages memory.")]
+DecisionsOption = Annotated[
+    Path | None, typer.Option("--decisions", help="Policy profiled: file of `halocline trace decide`.")
+]
+TraceOption = Annotated[Path | None, typer.Option("--trace", help="Write the engine's trace as CSV.")]
 
 
 @command
 def run(
-    workload: Annotated[str, typer.Argument(help=f"One of: {', '.join(WORKLOADS)}.")],
-    params: Annotated[
-        str | None, typer.Option("--params", help="A preset, or a file; the workload's own by default.")
-    ] = None,
-    images: Annotated[
-        int | None, typer.Option("--images", help="digits: number of images; all by default.")
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="wide-rotations: which network.")] = 0,
-    batches: Annotated[int, typer.Option("--batches", min=1, help="wide-rotations: input ciphertexts.")] = 2,
+    workload: WorkloadArgument,
+    params: ParamsOption = None,
+    images: ImagesOption = None,
+    seed: SeedOption = 0,
+    batches: BatchesOption = None,
+    repeat: RepeatOption = 1,
+    settings: SettingsOption = None,
+    seeded: SeededOption = False,
+    plot: PlotOption = None,
     device: DeviceOption = "cpu",
     memory: MemoryOption = None,
-    policy: Annotated[str, typer.Option("--policy", help="How the engine manages memory.")] = "resident",
-    decisions: Annotated[
-        Path | None, typer.Option("--decisions", help="Policy profiled: file of `halocline trace decide`.")
-    ] = None,
-    trace: Annotated[Path | None, typer.Option("--trace", help="Write the engine's trace as CSV.")] = None,
+    policy: PolicyOption = "resident",
+    decisions: DecisionsOption = None,
+    trace: TraceOption = None,
     profile: ProfileOption = None,
     oversubscribe_managed: OversubscribeOption = False,
     allow_insecure: AllowInsecureOption = False,
@@ -82,10 +110,10 @@ def run(
     chosen = load_params(params or WORKLOADS[workload], allow_insecure)
     check_device(device)
     common = RunOptions(device, memory, policy, threads, trace is not None, oversubscribe_managed, decisions)
+    own: dict[str, Any] = {"images": images, "seed": seed, "batches": batches, "repeat": repeat}
+    own |= {"seeded": seeded, "plot": plot, "settings": settings}
     with profiling(profile, json), _Steps() as steps:
-        made = _workload(
-            workload, chosen, common, {"images": images, "seed": seed, "batches": batches}, steps
-        )
+        made = _workload(workload, chosen, common, own, steps)
         report = made.run()
     if trace is not None and made.trace is not None:
         made.trace.save(trace)
@@ -95,16 +123,22 @@ def run(
 
 def _workload(
     name: str, params: Params, common: RunOptions, own: dict[str, Any], steps: _Steps
-) -> DigitsRun | WideRun:
+) -> DigitsRun | WideRun | BootstrapRun:
     """The workload with its own options among `own`; numpy and scikit-learn load only when it is needed."""
     shared = vars(common)
     if name == "digits":
         from ..workloads.digits_run import DigitsOptions, DigitsRun
 
         return DigitsRun(params, DigitsOptions(**shared, images=own["images"]), steps.update)
+    if name == "bootstrap":
+        from ..workloads.bootstrap_run import BootstrapRun, BootstrapRunOptions, parse_settings
+
+        chosen = {each: own[each] for each in ("seed", "repeat", "seeded", "plot")}
+        chosen |= {"batches": own["batches"] or 1, "bootstrap": parse_settings(own["settings"] or [])}
+        return BootstrapRun(params, BootstrapRunOptions(**shared, **chosen), steps.update)
     from ..workloads.wide_rotations_run import WideOptions, WideRun
 
-    wide = WideOptions(**shared, seed=own["seed"], batches=own["batches"])
+    wide = WideOptions(**shared, seed=own["seed"], batches=own["batches"] or 2)
     return WideRun(params, wide, steps.update)
 
 
@@ -143,7 +177,8 @@ def _print(console: Console, report: dict[str, Any]) -> None:
     table = Table(
         show_header=False, title=f"{r['workload']} on {r['device']}, {r['params']}, {r['threads']} threads"
     )
-    for row in _digits_rows(r) if r["workload"] == "digits" else _wide_rows(r):
+    rows = {"digits": _digits_rows, "wide-rotations": _wide_rows, "bootstrap": _bootstrap_rows}
+    for row in rows[r["workload"]](r):
         table.add_row(*row)
     phases = ", ".join(f"{name} {value:.2f}" for name, value in r["seconds"].items() if name != "total")
     table.add_row("seconds", f"{r['seconds']['total']:.2f}: {phases}")
@@ -179,4 +214,22 @@ def _wide_rows(r: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield _precision(r)
     yield "time per key switch", f"{r['ms_per_key_switch']:.2f} ms, everything included"
     yield "evaluation keys", size(r["key_bytes"])
+    yield "footprint", f"{size(r['footprint_bytes'])} that the program touches"
+
+
+def _bootstrap_rows(r: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    b = r["bootstrap"]
+    calls = f"{r['batches']} ciphertexts at once, {r['repeat']} times"
+    yield "bootstrap", f"{b['slots']} slots, {b['order']}, {calls}"
+    levels = f"CoeffToSlot {b['cts_levels']}, EvalMod {b['mod1_levels']}, SlotToCoeff {b['stc_levels']}"
+    yield "levels", f"{levels}; result at {b['output_level']}, {r['log2_modulus_left']:.0f} bits left"
+    yield _precision(r)
+    forecast = f"{b['mean_bits']:.1f} bits (mean), {b['worst_bits']:.1f} (worst)"
+    yield "forecast", f"{forecast}; fails with 2^{b['log2_failure_probability']:.1f}"
+    if r["repeat"] > 1:
+        mean, worst = r["precision_bits_by_call"][-1], r["precision_worst_bits_by_call"][-1]
+        yield "after the last call", f"{mean:.1f} bits (mean), {worst:.1f} (worst)"
+    yield "time per bootstrap", f"{r['ms_per_bootstrap']:.0f} ms, the fastest call"
+    yield "evaluation keys", f"{r['distinct_keys']}, {size(r['key_bytes'])}"
+    yield "diagonals", size(b["nbytes"])
     yield "footprint", f"{size(r['footprint_bytes'])} that the program touches"

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bootstrapping: levels for ciphertexts that have none left."""
+
+from __future__ import annotations
+
+import dataclasses
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from . import _core
+from ._values import expect, integer, positive
+from .ciphertext import Ciphertext
+from .encoded import MODES
+from .errors import InvalidArgument
+from .keys import KeyPlan
+from .params import Params, expect_same
+
+if TYPE_CHECKING:
+    from .engine import Engine
+
+ORDERS = ("cts_first", "stc_first")
+"""CoeffToSlot first takes ciphertexts of level 0; SlotToCoeff first takes those of a few levels more."""
+
+
+@dataclasses.dataclass(frozen=True)
+class BootstrapOptions:
+    """How ciphertexts are bootstrapped."""
+
+    slots: int | None = None
+    """A power of two; all slots of the parameters unless given."""
+    order: str = "cts_first"
+    """One of ORDERS."""
+    real: bool = False
+    """Messages have real slots: imaginary parts are lost, and with full slots half of the work."""
+    cts_levels: int = 0
+    """Levels of CoeffToSlot; 0: what the parameters are made for."""
+    stc_levels: int = 0
+    """Levels of SlotToCoeff; 0: what the parameters are made for."""
+    cts_mode: str = "double_hoisted"
+    """How the rotations of CoeffToSlot are organised; "small_key" needs three keys for each level."""
+    stc_mode: str = "double_hoisted"
+    """The same for SlotToCoeff."""
+    compact: bool = False
+    """Keep the diagonals of both as integer coefficients, and expand them at each use."""
+    range: float = 0
+    """Bound of EvalMod; 0: the least that `log2_failure` allows."""
+    log2_failure: float = -32
+    """log2 of the probability with which a bootstrap may fail, whatever the message."""
+    allow_failure: bool = False
+    """Accept what fails more often."""
+    message_bound: float = 1
+    """Coefficients of messages are at most this: 1 for slots of magnitude 1; those of random messages are
+    about 1 / (2 sqrt(slots)). A smaller bound gives precision; a message that exceeds it loses much."""
+    fraction: float = 2.0**-10
+    """What such a coefficient may be of the modulus: results are off by a relative (2 pi fraction)^2 / 6."""
+    arcsine_degree: int = 0
+    """Degree of a correction of that error, odd, which takes levels of EvalMod."""
+    tolerance: float = 2.0**-41
+    """Error that the polynomial of EvalMod may have."""
+    iterations: int = 1
+    """Two give about twice the bits (Meta-BTS), for twice the time and one level."""
+
+    def __post_init__(self) -> None:
+        if self.order not in ORDERS:
+            raise InvalidArgument(f"bootstrap: order {self.order!r}; expected one of: {', '.join(ORDERS)}")
+        for mode in (self.cts_mode, self.stc_mode):
+            if mode not in MODES:
+                raise InvalidArgument(
+                    f"bootstrap: unknown mode {mode!r}; expected one of: {', '.join(MODES)}"
+                )
+        if self.slots is not None:
+            integer(self.slots, "bootstrap: slots", 1)
+        for name in ("cts_levels", "stc_levels", "arcsine_degree"):
+            integer(getattr(self, name), f"bootstrap: {name}", 0)
+        integer(self.iterations, "bootstrap: iterations", 1)
+        for name in ("message_bound", "fraction", "tolerance"):
+            positive(getattr(self, name), f"bootstrap: {name}")
+
+    def _core_options(self) -> _core.BootstrapOptions:
+        made = _core.BootstrapOptions()
+        made.slots = self.slots or 0
+        made.stc_first = self.order == "stc_first"
+        made.real_only = bool(self.real)
+        for name in (
+            "cts_levels", "stc_levels", "cts_mode", "stc_mode", "compact", "range", "log2_failure",
+            "allow_failure", "message_bound", "fraction", "arcsine_degree", "tolerance", "iterations",
+        ):  # fmt: skip
+            setattr(made, name, getattr(self, name))
+        return made
+
+
+class Bootstrapper:
+    """Bootstraps ciphertexts: `y = bootstrapper(x)`, or a list of them in one pass over the keys.
+
+    params: parameters with levels for bootstrapping, such as the preset n16-boot.
+    options: fields of `BootstrapOptions`, by name.
+
+    Both transforms are encoded at the first use on an engine, and kept there as long as both live. A result
+    has level `output_level`. The keys are those of `key_plan`; programs that bootstrap and are given to
+    `halocline.key_plan` find them as well.
+    """
+
+    def __init__(self, params: Params, **options: Any) -> None:
+        self._params = expect(params, Params, "Bootstrapper")
+        if unknown := options.keys() - {field.name for field in dataclasses.fields(BootstrapOptions)}:
+            raise InvalidArgument(f"Bootstrapper: unknown options {', '.join(sorted(unknown))}")
+        self._options = BootstrapOptions(**options)
+        self._slots = self._options.slots or params.slots
+        self._encoded: weakref.WeakKeyDictionary[Engine, _core.Bootstrapper] = weakref.WeakKeyDictionary()
+        self._ghost: Engine | None = None
+        self._facts: dict[str, Any] | None = None
+
+    @property
+    def params(self) -> Params:
+        """Parameters that it is for."""
+        return self._params
+
+    @property
+    def options(self) -> BootstrapOptions:
+        """How it bootstraps."""
+        return self._options
+
+    @property
+    def slots(self) -> int:
+        """Slots that inputs must have."""
+        return self._slots
+
+    def describe(self) -> dict[str, Any]:
+        """Levels, degree and range of EvalMod, failure probability, forecast of precision, bytes."""
+        if self._facts is None:
+            self._facts = dict(self._any().describe())
+        return dict(self._facts)
+
+    @property
+    def input_level(self) -> int:
+        """Least level of an input."""
+        return int(self.describe()["input_level"])
+
+    @property
+    def output_level(self) -> int:
+        """Level of results."""
+        return int(self.describe()["output_level"])
+
+    @property
+    def log2_failure_probability(self) -> float:
+        """log2 of the probability that a bootstrap fails, whatever the message."""
+        return float(self.describe()["log2_failure_probability"])
+
+    @property
+    def key_plan(self) -> KeyPlan:
+        """The keys that it uses, each with its level: `client.evaluation_keys(plan=...)` makes them."""
+        return KeyPlan(self._params, self._any().requests)
+
+    def encode(self, engine: Engine, level: int | None = None) -> None:
+        """Encodes both transforms for an engine now instead of at the first use."""
+        self._on(engine)
+
+    def _any(self) -> _core.Bootstrapper:
+        """Encoded for some engine: what does not depend on which."""
+        for core in self._encoded.values():
+            return core
+        from .engine import Engine
+
+        self._ghost = Engine(self._params, device="ghost")
+        return self._on(self._ghost)
+
+    def _on(self, engine: Engine, level: int = 0) -> _core.Bootstrapper:
+        if engine not in self._encoded:
+            expect_same(self._params, [("the engine", engine.params)], "bootstrap")
+            self._encoded[engine] = _core.Bootstrapper.make(engine._core, self._options._core_options())
+            if engine._encoded_log is not None:
+                engine._encoded_log.append((self, 0))
+        return self._encoded[engine]
+
+    @overload
+    def __call__(self, cts: Ciphertext) -> Ciphertext: ...
+    @overload
+    def __call__(self, cts: Sequence[Ciphertext]) -> list[Ciphertext]: ...
+    def __call__(self, cts: Ciphertext | Sequence[Ciphertext]) -> Ciphertext | list[Ciphertext]:
+        """The same messages at `output_level`; one ciphertext, or several of one engine."""
+        many = [cts] if isinstance(cts, Ciphertext) else list(cts)
+        if not many:
+            return []
+        engine = expect(many[0], Ciphertext, "bootstrap")._on("bootstrap")
+        sources = [engine._own(expect(each, Ciphertext, "bootstrap"), "bootstrap") for each in many]
+        cores = engine._core.bootstrap(self._on(engine), sources)
+        results = [
+            Ciphertext(core, engine, each.is_real or self._options.real)
+            for core, each in zip(cores, many, strict=True)
+        ]
+        return results[0] if isinstance(cts, Ciphertext) else results
+
+    def __repr__(self) -> str:
+        changed = [
+            f"{field.name}={value!r}"
+            for field in dataclasses.fields(BootstrapOptions)
+            if (value := getattr(self._options, field.name)) != field.default
+        ]
+        return f"Bootstrapper({', '.join([repr(self._params.name), *changed])})"

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`halocline run bootstrap`: bootstraps of random messages, several at once or one after another."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..bootstrapping import BootstrapOptions, Bootstrapper
+from ..budget import budget_of
+from ..ciphertext import Ciphertext
+from ..client import Client
+from ..engine import Engine, RunReport
+from ..errors import InvalidArgument
+from ..keys import KeyPlan
+from ..memory import peak_resident_bytes, resident_bytes
+from ..params import Params
+from ..program import ProgramTrace, trace_program
+from ..trace import Trace
+from .running import Progress, RunOptions, Stopwatch, memory_report
+
+Vector = npt.NDArray[np.complex128]
+
+
+@dataclasses.dataclass(frozen=True)
+class BootstrapRunOptions(RunOptions):
+    """What is bootstrapped, and how: see `halocline.BootstrapOptions`."""
+
+    seed: int = 0
+    """Of the messages: random complex slots in the unit disc."""
+    batches: int = 1
+    """Ciphertexts in one call."""
+    repeat: int = 1
+    """Calls, each of the results of the one before times numbers of magnitude 1."""
+    seeded: bool = False
+    """Keys stay seeded in the engine: half the bytes, expanded at each use."""
+    plot: str | Path | None = None
+    """Picture of the errors by slot and by call."""
+    bootstrap: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """Fields of `BootstrapOptions`."""
+
+
+def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """Fields of `BootstrapOptions` from "name=value"."""
+    kinds: dict[str, type] = {"slots": int}
+    kinds |= {
+        field.name: type(field.default)
+        for field in dataclasses.fields(BootstrapOptions)
+        if field.default is not None
+    }
+    kinds |= dict.fromkeys(("range", "log2_failure", "message_bound", "fraction", "tolerance"), float)
+    result: dict[str, Any] = {}
+    for setting in settings:
+        name, _, value = setting.partition("=")
+        kind = kinds.get(name)
+        if kind is None:
+            raise InvalidArgument(f"bootstrap: unknown option {name!r}; expected one of: {', '.join(kinds)}")
+        try:
+            result[name] = value.lower() in ("1", "true", "yes") if kind is bool else kind(value)
+        except ValueError:
+            raise InvalidArgument(f"bootstrap: {setting!r}; expected a number") from None
+    return result
+
+
+def disc(count: int, seed: int) -> Vector:
+    """Uniform random points of the unit disc."""
+    random = np.random.default_rng(seed)
+    radius = np.sqrt(random.uniform(0, 1, count))
+    points: Vector = radius * np.exp(2j * np.pi * random.uniform(0, 1, count))
+    return points
+
+
+def bits(error: float) -> float:
+    """-log2 of an error."""
+    return -math.log2(max(error, sys.float_info.min))
+
+
+def largest_part(error: Vector) -> npt.NDArray[np.float64]:
+    """The larger error of both parts of each slot."""
+    larger: npt.NDArray[np.float64] = np.maximum(np.abs(error.real), np.abs(error.imag))
+    return larger
+
+
+class BootstrapRun:
+    """One run of the workload. `report` is complete after `run`."""
+
+    def __init__(
+        self,
+        params: Params,
+        options: BootstrapRunOptions | None = None,
+        progress: Progress = lambda what, done, total: None,
+    ) -> None:
+        self.params, self.options, self._progress = params, options or BootstrapRunOptions(), progress
+        if self.options.device == "ghost":
+            raise InvalidArgument(
+                "bootstrap: the ghost device computes nothing; use `halocline trace record`"
+            )
+        self._phases = Stopwatch()
+        self._begin = time.perf_counter()
+        self.bootstrapper = Bootstrapper(params, **self.options.bootstrap)
+        real = self.bootstrapper.options.real
+        made = [disc(self.bootstrapper.slots, self.options.seed + i) for i in range(self.options.batches)]
+        self.messages: list[Vector] = [each.real.astype(np.complex128) if real else each for each in made]
+        self.turn = np.exp(2j * np.pi * np.random.default_rng(1).uniform(0, 1, self.bootstrapper.slots))
+        if real:
+            self.turn = np.sign(self.turn.real).astype(np.complex128)
+        self.trace: Trace | None = None
+        """What happened in the first call, when that was asked for."""
+        self.errors: list[npt.NDArray[np.float64]] = []
+        """Of all slots, after each call."""
+        self.runs: list[RunReport] = []
+        self.report: dict[str, Any] = {}
+        """What `--json` writes."""
+
+    def run(self) -> dict[str, Any]:
+        """Executes all phases and returns the report."""
+        baseline = resident_bytes()
+        with self._phases("keygen"):
+            client = Client(self.params, threads=self.options.threads)
+        with self._phases("encrypt"):
+            level = self.bootstrapper.input_level
+            cts = [client.encrypt(each, level=level) for each in self.messages]
+        with self._phases("ghost"):
+            traced = trace_program(self.params, self.program, cts)
+        engine = self._engine(traced)
+        self._send_keys(client, engine, traced.key_plan)
+        with self._phases("encode"):
+            self.bootstrapper.encode(engine)
+        self._evaluate(client, engine, cts)
+        if self.options.plot is not None:
+            from ..bootstrap_plot import save_errors
+
+            save_errors(self.errors, self.options.plot)
+        self.report = self._head(engine, traced) | self._quality()
+        self.report |= {"peak_rss_bytes": peak_resident_bytes(), "baseline_rss_bytes": baseline}
+        return self.report
+
+    def program(self, cts: list[Ciphertext]) -> list[Ciphertext]:
+        """What the engine runs."""
+        return self.bootstrapper(cts)
+
+    def _engine(self, traced: ProgramTrace) -> Engine:
+        o = self.options
+        with self._phases("engine"):
+            return Engine(
+                self.params,
+                device=o.device,
+                memory=budget_of(o.memory, traced.peak_bytes),
+                policy=o.policy,
+                threads=o.threads,
+                keep_seeds=o.seeded,
+                memory_options=o.memory_options(),
+            )
+
+    def _send_keys(self, client: Client, engine: Engine, plan: KeyPlan) -> None:
+        """Generates one key at a time, so that the client never holds more than one."""
+        with self._phases("keygen"):
+            for done, request in enumerate(plan.requests()):
+                self._progress("generating keys", done, len(plan))
+                engine.add_keys(client.evaluation_keys(plan=KeyPlan(self.params, [request])))
+                client._core.trim()  # what the client keeps for re-use would count as this process's memory
+        self._progress("generating keys", len(plan), len(plan))
+
+    def _evaluate(self, client: Client, engine: Engine, cts: list[Ciphertext]) -> None:
+        expected = self.messages
+        for call in range(self.options.repeat):
+            self._progress("bootstrapping", call, self.options.repeat)
+            records = self.options.record_trace and call == 0
+            record = engine.record() if records else contextlib.nullcontext()
+            with self._phases("evaluate"), record as trace:
+                cts = engine.run(self.program, cts)
+            self.trace = trace if records else self.trace
+            assert engine.last_run is not None  # it just ran
+            self.runs.append(engine.last_run)
+            with self._phases("decrypt"):
+                found = [client.decrypt(each) - wanted for each, wanted in zip(cts, expected, strict=True)]
+            self.errors.append(np.concatenate([largest_part(each) for each in found]))
+            if call + 1 < self.options.repeat:
+                expected = [each * self.turn for each in expected]
+                cts = [each * self.turn for each in cts]
+        self._progress("bootstrapping", self.options.repeat, self.options.repeat)
+
+    def _head(self, engine: Engine, traced: ProgramTrace) -> dict[str, Any]:
+        """What every workload reports, and what is special about this one."""
+        total = time.perf_counter() - self._begin
+        fastest = min(each.seconds for each in self.runs)
+        facts = self.bootstrapper.describe()
+        return {
+            "workload": "bootstrap",
+            "device": engine.device,
+            "params": self.params.name,
+            "policy": engine.policy,
+            "threads": engine.describe()["threads"],
+            "budget_bytes": engine.budget_bytes,
+            "footprint_bytes": traced.peak_bytes,
+            "seconds": {"total": total} | self._phases.seconds,
+            **memory_report(self.runs),
+            "program_seconds": [each.seconds for each in self.runs],
+            "ms_per_bootstrap": 1e3 * fastest / self.options.batches,
+            "live_bytes_after_calls": [each.peak_bytes for each in self.runs],
+            "batches": self.options.batches,
+            "repeat": self.options.repeat,
+            "seeded": self.options.seeded,
+            "bootstrap": dataclasses.asdict(self.bootstrapper.options) | facts,
+            "log2_modulus_left": self.params.level(facts["output_level"]).log2_modulus,
+            "distinct_keys": len(traced.key_plan),
+            "key_bytes": traced.key_plan.nbytes(self.options.seeded),
+        }
+
+    def _quality(self) -> dict[str, Any]:
+        """Precision in bits after the first call, and how it develops."""
+        first = self.errors[0]
+        return {
+            "precision_bits": bits(float(first.mean())),
+            "precision_worst_bits": bits(float(first.max())),
+            "precision_bits_by_call": [bits(float(each.mean())) for each in self.errors],
+            "precision_worst_bits_by_call": [bits(float(each.max())) for each in self.errors],
+        }

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bootstrapping from Python: the class, engines, key plans, budgets, and the workload of the command line."""
+
+import json
+
+import halocline as hc
+import numpy as np
+import pytest
+from halocline.cli.app import app
+from halocline.workloads.bootstrap_run import BootstrapRun, BootstrapRunOptions, disc, parse_settings
+from typer.testing import CliRunner
+
+
+@pytest.fixture(scope="module")
+def params():
+    return hc.Params.preset("test-n11-boot", allow_insecure=True)
+
+
+@pytest.fixture(scope="module")
+def client(params):
+    return hc.Client(params, threads=1)
+
+
+@pytest.fixture(scope="module")
+def sparse(params):
+    return hc.Bootstrapper(params, slots=16)
+
+
+@pytest.fixture(scope="module")
+def engine(params, client, sparse):
+    return hc.Engine(params, client.evaluation_keys(plan=sparse.key_plan), threads=1)
+
+
+def error(client, ct, expected):
+    return np.abs(client.decrypt(ct) - expected).max()
+
+
+def bound(bootstrapper):
+    """Two bits below the forecast, for messages that are not random."""
+    return 2.0 ** (2 - bootstrapper.describe()["worst_bits"])
+
+
+def test_gives_levels_back(client, engine, sparse):
+    x = disc(16, 1)
+    y = engine.run(sparse, client.encrypt(x, level=0))
+    assert y.level == sparse.output_level == 2
+    assert sparse.input_level == 0
+    assert error(client, y, x) < bound(sparse)
+    assert error(client, y * y, x * x) < 4 * bound(sparse)
+
+
+def test_real_messages_stay_real(client, engine, sparse):
+    y = engine.run(sparse, client.encrypt(np.linspace(-1, 1, 16), level=1))
+    assert y.is_real
+    assert client.decrypt(y).dtype == np.float64
+
+
+def test_several_at_once(client, engine, sparse):
+    xs = [disc(16, seed) for seed in range(3)]
+    ys = engine.run(sparse, [client.encrypt(x, level=0) for x in xs])
+    assert all(error(client, y, x) < bound(sparse) for y, x in zip(ys, xs, strict=True))
+
+
+def test_of_an_engine_is_the_same(client, engine, sparse):
+    ct = client.encrypt(disc(16, 2), level=0).to(engine)
+    first = client.decrypt(engine.bootstrap(ct))
+    assert np.array_equal(first, client.decrypt(sparse(ct)))
+    assert len(engine._bootstrappers) == 1
+    engine.bootstrap(ct)
+    assert len(engine._bootstrappers) == 1
+
+
+def test_key_plans_include_its_keys(params, sparse):
+    plan = hc.key_plan(params, sparse, np.zeros(16))
+    assert plan == sparse.key_plan
+    assert plan.encapsulation
+    assert plan.conjugation
+
+
+def test_runs_under_a_plan(params, client, sparse):
+    keys = client.evaluation_keys(plan=sparse.key_plan)
+    engine = hc.Engine(params, keys, memory="24MiB", policy="planned", threads=1)
+    x = disc(16, 3)
+    ct = client.encrypt(x, level=0)
+    for program in (sparse, lambda x: x.engine.bootstrap(x)):
+        y = engine.run(program, ct)
+        assert engine.last_run.followed_plan
+        assert error(client, y, x) < bound(sparse)
+
+
+def test_states_what_it_does(params):
+    boots = hc.Bootstrapper(params, slots=64, order="stc_first", iterations=2)
+    facts = boots.describe()
+    assert facts["input_level"] == 3
+    assert facts["output_level"] == params.max_level - 1
+    assert facts["log2_failure_probability"] <= -32
+    assert boots.log2_failure_probability == facts["log2_failure_probability"]
+    assert "order='stc_first'" in repr(boots)
+
+
+def test_bad_input(params, client, engine, sparse):
+    with pytest.raises(hc.InvalidArgument, match="power of two"):
+        hc.Bootstrapper(params, slots=100).describe()
+    with pytest.raises(hc.InvalidArgument, match="unknown options slot"):
+        hc.Bootstrapper(params, slot=8)
+    with pytest.raises(hc.InvalidArgument, match="order"):
+        hc.Bootstrapper(params, order="sideways")
+    with pytest.raises(hc.InvalidArgument, match="leaves the range"):
+        hc.Bootstrapper(params, range=6).describe()
+    with pytest.raises(hc.LevelExhausted, match="more are needed"):
+        hc.Bootstrapper(params, cts_levels=5).describe()
+    with pytest.raises(hc.InvalidArgument, match="no levels for bootstrapping"):
+        hc.Bootstrapper(hc.Params.preset("test-n10-d3", allow_insecure=True)).describe()
+    with pytest.raises(hc.MissingKey, match="rotation key for step"):
+        hc.Engine(params, threads=1).run(sparse, client.encrypt(disc(16, 1), level=0))
+    with pytest.raises(hc.InvalidArgument, match="slots"):
+        engine.run(sparse, client.encrypt(disc(8, 1), level=0))
+
+
+def test_chain_of_the_workload_stays_bounded(params):
+    options = BootstrapRunOptions(threads=1, batches=2, repeat=8, bootstrap={"slots": 8})
+    report = BootstrapRun(params, options).run()
+    assert report["precision_worst_bits"] > report["bootstrap"]["worst_bits"] - 2
+    # Errors add: three bits for eight calls.
+    assert report["precision_worst_bits_by_call"][-1] > report["bootstrap"]["worst_bits"] - 5
+    assert len(set(report["live_bytes_after_calls"][1:])) == 1
+
+
+def test_command(tmp_path):
+    result = CliRunner().invoke(
+        app,
+        ["run", "bootstrap", "--params", "test-n11-boot", "--allow-insecure", "--set", "slots=8", "--threads",
+         "1", "--policy", "planned", "--memory", "50%", "--plot", str(tmp_path / "p.png"), "--json",
+         str(tmp_path / "r.json")],
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["workload"] == "bootstrap"
+    assert report["followed_plan"]
+    assert report["peak_bytes"] <= report["budget_bytes"]
+    assert report["log2_modulus_left"] > 100
+    assert (tmp_path / "p.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_settings_of_the_command():
+    parsed = parse_settings(["slots=8", "cts_mode=small_key", "compact=true", "fraction=0.5", "range=12"])
+    assert parsed == {"slots": 8, "cts_mode": "small_key", "compact": True, "fraction": 0.5, "range": 12.0}
+    with pytest.raises(hc.InvalidArgument, match="unknown option 'slot'"):
+        parse_settings(["slot=8"])
+    with pytest.raises(hc.InvalidArgument, match="expected a number"):
+        parse_settings(["slots=many"])
