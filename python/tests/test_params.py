@@ -128,20 +128,20 @@ def test_equality_ignores_the_name():
 def test_levels_for_bootstrapping():
     params = hc.Params.preset("n16-boot")
     chosen = params.bootstrapping
-    assert (params.max_level, params.top_level, len(params.levels)) == (16, 27, 28)
+    assert (params.max_level, params.top_level, len(params.levels)) == (17, 28, 29)
     assert (chosen.eval_mod_levels, chosen.coeff_to_slot_levels, chosen.slot_to_coeff_levels) == (8, 3, 3)
-    assert [row.use for row in params.levels] == ["message"] * 17 + ["eval_mod"] * 8 + ["coeff_to_slot"] * 3
-    assert params.level(16).arrival_scale == 2.0**60
-    assert params.level(15).arrival_scale == params.level(15).scale
+    assert [row.use for row in params.levels] == ["message"] * 18 + ["eval_mod"] * 8 + ["coeff_to_slot"] * 3
+    assert params.level(17).arrival_scale == 2.0**60
+    assert params.level(16).arrival_scale == params.level(16).scale
     assert params.base_modulus == pytest.approx(2.0 ** params.level(0).log2_modulus, rel=1e-9)
-    assert params.key_bytes() == params.key_bytes(16) < params.key_bytes(27)
+    assert params.key_bytes() == params.key_bytes(17) < params.key_bytes(28)
     assert 0 < params.encapsulation_key_bytes(seeded=True) < params.encapsulation_key_bytes()
     assert chosen.encapsulated and chosen.raise_weight == 32
     assert chosen.ephemeral_log2_pq <= chosen.ephemeral_max_log2_pq == 121
     assert params.security_bits == chosen.ephemeral_security_bits == 128
     assert "SparseLWEkit" in chosen.ephemeral_security_source
-    with pytest.raises(hc.InvalidArgument, match="0 to 27"):
-        params.level(28)
+    with pytest.raises(hc.InvalidArgument, match="0 to 28"):
+        params.level(29)
 
 
 def test_range_of_eval_mod():

@@ -77,19 +77,22 @@ literal with_bootstrapping(literal base, level_group eval_mod, level_group coeff
   return base;
 }
 
-/// 32-bit words, 60-bit base, EvalMod of 60 and CoeffToSlot of 50 bits, SlotToCoeff of three 40-bit levels.
+/// 32-bit words, 50-bit base, EvalMod of 60 and CoeffToSlot of 50 bits, SlotToCoeff of three 40-bit levels.
+/// The errors of EvalMod reach the message multiplied by Q_0 / scale, so the base is no larger than values of
+/// a few hundred need.
 literal narrow_boot(std::string name, unsigned log_n, unsigned depth, unsigned special) {
-  return with_bootstrapping(narrow(std::move(name), log_n, depth, 60, special, special), {60, 8}, {50, 3}, 3,
+  return with_bootstrapping(narrow(std::move(name), log_n, depth, 50, special, special), {60, 8}, {50, 3}, 3,
                             32, 2);
 }
 
-/// A bootstrappable set with the ring degree and log Q of one of Table I: its base and EvalMod primes have
-/// `base_bits`, and the ordinary ones share what is left of `log_q`.
-literal table_one_boot(std::string name, unsigned log_n, double log_q, unsigned depth, double base_bits,
+/// A bootstrappable set with the ring degree and log Q of one of Table I: above EvalMod and CoeffToSlot what
+/// is left of `log_q` goes to `depth` equal primes and a base of `ratio_bits` more.
+literal table_one_boot(std::string name, unsigned log_n, double log_q, unsigned depth, double ratio_bits,
                        const bootstrap_literal& extra) {
   const double above =
       extra.eval_mod.levels * extra.eval_mod.bits + extra.coeff_to_slot.levels * extra.coeff_to_slot.bits;
-  literal result = wide(std::move(name), log_n, depth, base_bits, (log_q - base_bits - above) / depth);
+  const double scale_bits = (log_q - above - ratio_bits) / (depth + 1);
+  literal result = wide(std::move(name), log_n, depth, scale_bits + ratio_bits, scale_bits);
   result.bootstrapping = extra;
   return result;
 }
@@ -97,31 +100,31 @@ literal table_one_boot(std::string name, unsigned log_n, double log_q, unsigned 
 std::vector<entry> build_bootstrap_entries() {
   const bootstrap_literal large{{58, 8}, {50, 3}, 3, 32, 1};
   // At ring degree 2^15 there is no published bound for weight 32, so the sparse secret has weight 128,
-  // EvalMod a wider range and one level more; the levels are as small as 771 bits need.
-  const bootstrap_literal small{{46, 9}, {42, 2}, 2, 128, 1};
+  // EvalMod a wider range and one level more; all levels are as small as 771 bits need.
+  const bootstrap_literal small{{52, 9}, {42, 2}, 2, 128, 1};
   return {
       {insecure(narrow_boot("test-n11-boot", 11, 5, 6)),
        "insecure, for tests: N 2^11, bootstrappable, 5 levels, 32-bit words"},
       {insecure(with_special(
-           with_bootstrapping(wide("test-n11-boot64", 11, 5, 58, 42), {58, 8}, {50, 3}, 3, 32, 1), 3, 58.5,
+           with_bootstrapping(wide("test-n11-boot64", 11, 5, 50, 40), {58, 8}, {50, 3}, 3, 32, 1), 3, 58.5,
            3)),
        "insecure, for tests: N 2^11, bootstrappable, 5 levels, 64-bit words"},
-      {narrow_boot("n16-boot", 16, 16, 12),
-       "32768 slots, bootstrappable: 16 levels, of which bootstrapping takes 3, 4 key-switching digits"},
-      {with_special(table_one_boot("FVa-boot", 17, 2070, 33, 58, large), 18, 58.5, 18),
+      {narrow_boot("n16-boot", 16, 17, 12),
+       "32768 slots, bootstrappable: 17 levels, of which bootstrapping takes 3, 4 key-switching digits"},
+      {with_special(table_one_boot("FVa-boot", 17, 2070, 33, 10, large), 18, 58.5, 18),
        "FVa bootstrappable: N 2^17, log Q 2070, 33 levels"},
-      {with_special(table_one_boot("FVb-boot", 17, 2292, 38, 58, large), 19, 60.5, 19),
+      {with_special(table_one_boot("FVb-boot", 17, 2292, 38, 10, large), 19, 60.5, 19),
        "FVb bootstrappable: N 2^17, log Q 2292, 38 levels"},
-      {with_special(table_one_boot("FVc-boot", 17, 2341, 39, 58, large), 20, 58.6, 20),
+      {with_special(table_one_boot("FVc-boot", 17, 2341, 39, 10, large), 20, 58.6, 20),
        "FVc bootstrappable: N 2^17, log Q 2341, 39 levels"},
-      {with_special(table_one_boot("FGa-boot", 16, 1555, 20, 58, large), 3, 58.5, 3),
+      {with_special(table_one_boot("FGa-boot", 16, 1555, 20, 10, large), 3, 58.5, 3),
        "FGa bootstrappable: N 2^16, log Q 1555, 20 levels"},
-      {with_special(table_one_boot("FGb-boot", 16, 1555, 21, 58, large), 3, 58.5, 3),
+      {with_special(table_one_boot("FGb-boot", 16, 1555, 21, 10, large), 3, 58.5, 3),
        "FGb bootstrappable: N 2^16, log Q 1555, 21 levels"},
-      {with_special(table_one_boot("FTa-boot", 15, 777, 7, 46, small), 2, 50, 2),
-       "FTa bootstrappable: N 2^15, log Q 777, 7 levels of 33 bits"},
-      {with_special(table_one_boot("FTb-boot", 15, 771, 7, 46, small), 2, 52.3, 2),
-       "FTb bootstrappable: N 2^15, log Q 771, 7 levels of 32 bits"},
+      {with_special(table_one_boot("FTa-boot", 15, 777, 6, 8, small), 2, 51.6, 2),
+       "FTa bootstrappable: N 2^15, log Q 777, 6 levels of 31 bits"},
+      {with_special(table_one_boot("FTb-boot", 15, 771, 6, 8, small), 2, 52.3, 2),
+       "FTb bootstrappable: N 2^15, log Q 771, 6 levels of 30 bits"},
   };
 }
 

@@ -86,17 +86,19 @@ TEST(BootstrapParameters, StepsOfTheNarrowSet) {
   const parameters p = preset("n16-boot");
   const unsigned bottom = p.max_level();
   EXPECT_EQ(p.terminal_count(), 2U);
-  EXPECT_EQ(p.main_count(), 43U);
+  EXPECT_EQ(p.main_count(), 44U);
   EXPECT_EQ(p.special_count(), 12U);
   for (unsigned l = bottom + 1; l <= bottom + 8; ++l) {
     EXPECT_EQ(p.level(l).terminals, p.level(bottom).terminals);
     EXPECT_EQ(p.level(l).mains, p.level(bottom).mains + 2 * (l - bottom));
   }
   const unsigned top = p.top_level();
-  EXPECT_EQ((std::vector{p.level(top).terminals, p.level(top).mains}), (std::vector{2U, 43U}));
-  EXPECT_EQ((std::vector{p.level(top - 1).terminals, p.level(top - 1).mains}), (std::vector{1U, 42U}));
-  EXPECT_EQ((std::vector{p.level(top - 2).terminals, p.level(top - 2).mains}), (std::vector{0U, 41U}));
-  EXPECT_EQ((std::vector{p.level(top - 3).terminals, p.level(top - 3).mains}), (std::vector{2U, 38U}));
+  const std::vector<level_shape> shapes = plan_levels(p.source());
+  EXPECT_EQ(shapes[top], (level_shape{2, 44}));
+  EXPECT_EQ(shapes[top - 1], (level_shape{1, 43}));
+  EXPECT_EQ(shapes[top - 2], (level_shape{0, 42}));
+  EXPECT_EQ(shapes[top - 3], (level_shape{2, 39}));
+  EXPECT_EQ(shapes[0], (level_shape{1, 1}));
 }
 
 TEST(BootstrapParameters, ScalesStayWithinAQuarterOfABitAndStartAnewAtBorders) {
@@ -126,16 +128,16 @@ TEST(BootstrapParameters, EncapsulationTakesFewSpecialPrimes) {
   const parameters narrow = preset("n16-boot");
   const encapsulation_info& e = *narrow.encapsulation();
   EXPECT_EQ(e.to_sparse, (backend::window{0, 2}));
-  EXPECT_EQ(e.to_dense, (backend::window{0, 3}));  // 60 + 20 bits
-  EXPECT_NEAR(e.log2_pq, 120, 0.5);
+  EXPECT_EQ(e.to_dense, (backend::window{0, 3}));  // 50 + 20 bits
+  EXPECT_NEAR(e.log2_pq, 110, 0.5);
   EXPECT_EQ(e.security.bits, 128);
   EXPECT_EQ(narrow.security_bits(), 128);  // of the weaker one; the table has no row above 128 bits for it
   EXPECT_GT(narrow.security().bits, 130);
   EXPECT_NEAR(std::log2(narrow.base_modulus()), narrow.level(0).log2_modulus, 1e-12);
   const footprint f(narrow);
-  // Two digits of 2 + 2 limbs, and one of 3 special primes and 45 of the chain.
-  EXPECT_EQ(f.encapsulation_key(narrow.top_level()), 2U * (2 * 4 + 3 + 45) * narrow.limb_bytes());
-  EXPECT_EQ(f.encapsulation_key(narrow.top_level(), true), (2U * 4 + 3 + 45) * narrow.limb_bytes() + 3 * 32);
+  // Two digits of 2 + 2 limbs, and one of 3 special primes and 46 of the chain.
+  EXPECT_EQ(f.encapsulation_key(narrow.top_level()), 2U * (2 * 4 + 3 + 46) * narrow.limb_bytes());
+  EXPECT_EQ(f.encapsulation_key(narrow.top_level(), true), (2U * 4 + 3 + 46) * narrow.limb_bytes() + 3 * 32);
   EXPECT_EQ(footprint(preset("n14-d7")).encapsulation_key(7), 0U);
 }
 
@@ -177,13 +179,13 @@ TEST(BootstrapParameters, BadFieldsAreNamed) {
                  {"ephemeral_special_primes is 2 with ephemeral_weight 0"});
   // 45 bits are no sum of primes of 30 and 20 bits that begins at this modulus.
   expect_refused(narrow, [](literal& s) { s.bootstrapping->coeff_to_slot.bits = 45; },
-                 {"level 14 needs a modulus of 785 bits", "bits of bootstrapping levels"});
+                 {"level 14 needs a modulus of 775 bits", "bits of bootstrapping levels"});
   expect_refused(wide,
                  [](literal& s) {
                    s.special_bits = 45;
                    s.digit_size = 2;
                  },
-                 {"a prime of level 0 has 58", "raise ephemeral_special_primes"});
+                 {"a prime of level 0 has 50", "raise ephemeral_special_primes"});
 }
 
 TEST(BootstrapParameters, WeakEphemeralSecretsAreRefused) {

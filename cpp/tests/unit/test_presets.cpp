@@ -75,7 +75,7 @@ TEST(Presets, TableOne) {
 }
 
 // The issue of bootstrapping asks for this set: full slots, ternary secret below the 128-bit bound, and after
-// a bootstrapping at least 570 bits of modulus, which is 13 levels of 40 bits and a base of 60.
+// a bootstrapping at least 13 levels and 570 bits of modulus.
 TEST(Presets, BootstrappableSetOfRingDegree65536) {
   const parameters p = preset("n16-boot");
   EXPECT_EQ(p.word_bits(), 32U);
@@ -83,8 +83,8 @@ TEST(Presets, BootstrappableSetOfRingDegree65536) {
   EXPECT_LE(p.log2_pq(), 1747);
   EXPECT_EQ(p.digit_count(), 4U);
   const unsigned left = p.max_level() - p.bootstrapping()->slot_to_coeff_levels;
-  EXPECT_EQ(left, 13U);
-  EXPECT_GE(p.level(left).log2_modulus, 570);
+  EXPECT_EQ(left, 14U);
+  EXPECT_GE(p.level(left).log2_modulus, 600);
   EXPECT_EQ(p.encapsulation()->to_sparse.count, 2U);
   EXPECT_LE(p.encapsulation()->log2_pq, 121);
 }
@@ -97,10 +97,9 @@ TEST(Presets, BootstrappableVersionsOfTableOneKeepDegreeAndModulus) {
     EXPECT_NEAR(boot.log2_q(), plain.log2_q(), 0.5) << name;
     EXPECT_GE(boot.security_bits(), 128) << name;
     ASSERT_TRUE(boot.encapsulation().has_value()) << name;
-    EXPECT_GT(boot.max_level(), boot.bootstrapping()->slot_to_coeff_levels + 4) << name;
-    // Room between scale and Q_0: the relative error of the sine is (2 pi)^2 / 6 times its square, below
-    // 2^-19.
-    EXPECT_GE(boot.level(0).log2_modulus - std::log2(boot.target_scale()), 12) << name;
+    EXPECT_GE(boot.max_level(), boot.bootstrapping()->slot_to_coeff_levels + 4) << name;
+    // Q_0 leaves room for values of a hundred, but EvalMod multiplies its errors by Q_0 / scale.
+    EXPECT_NEAR(boot.level(0).log2_modulus - std::log2(boot.target_scale()), 9, 1.5) << name;
   }
 }
 
