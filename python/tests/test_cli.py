@@ -66,7 +66,20 @@ def test_params(call):
     assert shown["security_bits"] >= 128
     assert len(shown["level_table"]) == 8
     assert shown["security_source"]
+    assert shown["bootstrapping"] is None
     assert "nope" in call("params", "show", "nope", status=1).stderr
+
+
+def test_params_of_bootstrappable_sets(call):
+    output = call("params", "show", "n16-boot").stdout
+    for text in ("EvalMod", "sparse secret", "weight 32", "range 12", "2^-34.1", "eval mod", "14 levels"):
+        assert text in output
+    shown = json.loads(call("params", "show", "n16-boot", "--json", "-").stdout)
+    assert len(shown["level_table"]) == 29
+    found = shown["bootstrapping"]
+    assert (found["levels_left"], found["raise_weight"], found["ephemeral_security_bits"]) == (14, 32, 128)
+    assert [each["range"] for each in found["ranges"]] == [12, 16]
+    assert all(each["log2_overflow_probability"] < -32 for each in found["ranges"])
 
 
 def test_client_and_server_exchange_files(call, tmp_path):

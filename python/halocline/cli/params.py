@@ -94,20 +94,25 @@ def show(
     write_json(json, content)
 
 
+def _ranges(params: Params, chosen: Bootstrapping) -> list[tuple[float, float | None]]:
+    """(range of EvalMod, log2 of the probability that it is left, None when it cannot be), all slots."""
+    ranges = (chosen.overflow_range(-bits, params.slots) for bits in FAILURE_BITS)
+    exact = ((each, chosen.log2_overflow_probability(each, params.slots)) for each in ranges)
+    return [(each, None if math.isinf(log2) else log2) for each, log2 in exact]
+
+
 def _bootstrapping(params: Params) -> dict[str, Any] | None:
     chosen = params.bootstrapping
     if chosen is None:
         return None
-    ranges = {str(bits): chosen.overflow_range(-bits, params.slots) for bits in FAILURE_BITS}
     levels_left = params.max_level - chosen.slot_to_coeff_levels
     return dataclasses.asdict(chosen) | {
         "levels_left": levels_left,
         "log2_modulus_left": params.level(levels_left).log2_modulus,
         "encapsulation_key_bytes": params.encapsulation_key_bytes(),
-        "range_by_failure_bits": ranges,
-        "log2_overflow_probability": {
-            f"{each:.0f}": chosen.log2_overflow_probability(each, params.slots) for each in ranges.values()
-        },
+        "ranges": [
+            {"range": each, "log2_overflow_probability": log2} for each, log2 in _ranges(params, chosen)
+        ],
     }
 
 
@@ -131,10 +136,9 @@ def _print_bootstrapping(console: Console, params: Params, chosen: Bootstrapping
         table.add_row("encapsulation key", size(params.encapsulation_key_bytes()))
     else:
         table.add_row("raised under", f"the main secret, weight {chosen.raise_weight}")
-    for bits in FAILURE_BITS:
-        range_ = chosen.overflow_range(-bits, params.slots)
-        exact = chosen.log2_overflow_probability(range_, params.slots)
-        table.add_row(f"range {range_:.0f}", f"left with probability 2^{exact:.1f}, all {params.slots} slots")
+    for range_, log2 in _ranges(params, chosen):
+        left_with = "never left" if log2 is None else f"left with probability 2^{log2:.1f}"
+        table.add_row(f"range {range_:.0f}", f"{left_with}, all {params.slots} slots")
     console.print(table)
 
 
