@@ -79,7 +79,7 @@ void engine::calibrate() {
   constexpr int repetitions = 3;  // the first one loads the key and builds tables, and is forgotten
   const params::parameters& p = parameters();
   for (const key_request& key : keys_->list()) {
-    if (key.level == 0) continue;
+    if (key.level == 0 || key.galois_element == encapsulation_element) continue;
     ciphertext zero;
     zero.level = key.level;
     zero.scale = p.level(key.level).scale;
