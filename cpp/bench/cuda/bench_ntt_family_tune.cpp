@@ -5,6 +5,8 @@
 #include <iomanip>
 #include <iostream>
 
+#include <cuda_runtime_api.h>
+
 #include "backend/cuda/cuda_api.hpp"
 #include "backend/cuda/ntt_groups.hpp"
 #include "backend/cuda/ntt_launch.hpp"
@@ -30,7 +32,7 @@ class only_kernels final : public cuda::launch_observer {
 
 struct timed_choice {
   cuda::ntt_choice choice;
-  double forward, rotating, inverse;  ///< seconds of one polynomial
+  double forward, rotating, apart, inverse;  ///< seconds of one polynomial
 };
 
 template <typename WordT>
@@ -48,8 +50,9 @@ class tuner {
                   "fill");
     }
   }
-  /// Transforms polynomials first, ..., first + batch - 1 in place.
-  void transform(const cuda::ntt_choice& choice, std::size_t first, unsigned batch, bool inverse) const {
+  /// Transforms polynomials first, ..., first + batch - 1; results `distance` polynomials on.
+  void transform(const cuda::ntt_choice& choice, std::size_t first, unsigned batch, bool inverse,
+                 std::size_t distance = 0) const {
     cuda::plain_ntt_params<WordT> params;
     params.moduli = tables_.moduli.template as<ring::modulus<WordT>>();
     params.roots = tables_.roots.template as<WordT>();
@@ -61,7 +64,7 @@ class tuner {
       for (const std::uint32_t member : members) {
         WordT* const at = data_ + (((first + member) * tables_.primes + primes.first) << tuned_log_n);
         group.src[group.polys] = at;
-        group.dst[group.polys++] = at;
+        group.dst[group.polys++] = at + ((distance * tables_.primes) << tuned_log_n);
       }
       params.groups.add(group, primes.count);
     });
@@ -89,6 +92,22 @@ class tuner {
                           [&](std::size_t i) { transform(choice, i % sets * batch, batch, inverse); }) /
            batch;
   }
+  /// Forward, from one buffer to another, always the same two, many calls in one graph: as programs do.
+  [[nodiscard]] double apart_seconds(const cuda::ntt_choice& choice, unsigned batch) const {
+    constexpr unsigned calls = 16;
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t run = nullptr;
+    cuda::check(cudaStreamBeginCapture(device_.compute(), cudaStreamCaptureModeRelaxed), "capture");
+    for (unsigned i = 0; i < calls; ++i) transform(choice, 0, batch, false, batch);
+    cuda::check(cudaStreamEndCapture(device_.compute(), &graph), "capture");
+    cuda::check(cudaGraphInstantiate(&run, graph, 0), "make a graph");
+    const double found = median_seconds(device_, [&](std::size_t) {
+      cuda::check(cudaGraphLaunch(run, device_.compute()), "launch a graph");
+    });
+    cudaGraphExecDestroy(run);
+    cudaGraphDestroy(graph);
+    return found / calls / batch;
+  }
   [[nodiscard]] std::size_t polys() const {
     return rotated_bytes / ((tables_.primes * sizeof(WordT)) << tuned_log_n);
   }
@@ -108,22 +127,28 @@ class tuner {
   ntt_bench_tables<WordT> tables_;
 };
 
+/// Shapes with two kernels, then those with one.
 std::vector<cuda::ntt_choice> candidates(unsigned word_bits, unsigned batch) {
   const unsigned log_words = cuda::ntt_log_words(word_bits);
   std::vector<cuda::ntt_choice> all;
-  for (const unsigned log_columns : {log_words, log_words + 1}) {
-    for (const unsigned row_threads : {64U, 128U}) {
-      for (const unsigned polys : {1U, 2U, 4U}) {
-        for (const bool near : {false, true}) {
-          if (polys > batch) continue;
-          const cuda::ntt_choice wanted{static_cast<std::uint8_t>(log_columns),
-                                        static_cast<std::uint16_t>(row_threads),
-                                        static_cast<std::uint8_t>(polys), near};
-          const cuda::ntt_choice choice = cuda::fitted(wanted, log_words, tuned_log_n);
-          if (choice.polys == polys && choice.log_columns == log_columns) all.push_back(choice);
-        }
+  const auto add = [&](unsigned log_columns, unsigned row_threads, unsigned polys, bool near, unsigned lead,
+                       bool filled) {
+    const cuda::ntt_choice wanted{
+        static_cast<std::uint8_t>(log_columns), static_cast<std::uint16_t>(row_threads),
+        static_cast<std::uint8_t>(polys),       near,
+        static_cast<std::uint8_t>(lead),        filled};
+    const cuda::ntt_choice choice = cuda::fitted(wanted, log_words, tuned_log_n);
+    if (choice.polys == polys && choice.log_columns == log_columns && polys <= batch) all.push_back(choice);
+  };
+  for (const unsigned polys : {1U, 2U, 4U}) {
+    for (const unsigned log_columns : {log_words, log_words + 1}) {
+      for (const unsigned row_threads : {64U, 128U}) {
+        add(log_columns, row_threads, polys, false, 0, false);
+        for (const bool filled : {false, true}) add(log_columns, row_threads, polys, true, 0, filled);
       }
     }
+    for (const unsigned lead : {6U, 8U, 10U, 12U})
+      if (word_bits == 32) add(log_words, 64, polys, true, lead, false);
   }
   return all;
 }
@@ -132,9 +157,10 @@ void print(const timed_choice& of) {
   const cuda::ntt_choice& c = of.choice;
   std::cout << "  columns " << std::setw(2) << (1U << c.log_columns) << " row threads " << std::setw(3)
             << c.row_threads << " polys " << unsigned{c.polys} << (c.near_twiddles ? " near" : "     ")
-            << std::fixed << std::setprecision(2) << ": forward " << std::setw(6) << of.forward * 1e6
-            << " rotating " << std::setw(6) << of.rotating * 1e6 << " inverse " << std::setw(6)
-            << of.inverse * 1e6 << "\n";
+            << (c.filled ? " filled" : "") << " lead " << std::setw(2) << unsigned{c.lead} << std::fixed
+            << std::setprecision(2) << ": forward " << std::setw(6) << of.forward * 1e6 << " rotating "
+            << std::setw(6) << of.rotating * 1e6 << " apart " << std::setw(6) << of.apart * 1e6 << " inverse "
+            << std::setw(6) << of.inverse * 1e6 << "\n";
 }
 
 void write(const timed_choice& of, unsigned word_bits, unsigned limbs, unsigned batch, std::ostream& out) {
@@ -142,8 +168,9 @@ void write(const timed_choice& of, unsigned word_bits, unsigned limbs, unsigned 
   out << R"({"kind":"tune","word_bits":)" << word_bits << ",\"log_n\":" << tuned_log_n
       << ",\"limbs\":" << limbs << ",\"batch\":" << batch << ",\"log_columns\":" << unsigned{c.log_columns}
       << ",\"row_threads\":" << c.row_threads << ",\"polys\":" << unsigned{c.polys}
-      << ",\"near_twiddles\":" << (c.near_twiddles ? "true" : "false")
-      << ",\"forward_microseconds\":" << of.forward * 1e6
+      << ",\"near_twiddles\":" << (c.near_twiddles ? "true" : "false") << ",\"lead\":" << unsigned{c.lead}
+      << ",\"filled\":" << (c.filled ? "true" : "false") << ",\"forward_microseconds\":" << of.forward * 1e6
+      << ",\"forward_apart_microseconds\":" << of.apart * 1e6
       << ",\"forward_rotating_microseconds\":" << of.rotating * 1e6
       << ",\"inverse_microseconds\":" << of.inverse * 1e6 << "}\n";
 }
@@ -159,10 +186,11 @@ bool tune(cuda::device_context& device, void* pool, unsigned limbs, std::ostream
       if (!on.correct(choice, batch)) {
         correct = false;
         std::cout << "  WRONG INTEGERS:\n";
-        print({choice, 0, 0, 0});
+        print({choice, 0, 0, 0, 0});
       }
       timed.push_back({choice, on.seconds(choice, batch, false, false),
-                       on.seconds(choice, batch, false, true), on.seconds(choice, batch, true, false)});
+                       on.seconds(choice, batch, false, true), on.apart_seconds(choice, batch),
+                       on.seconds(choice, batch, true, false)});
       write(timed.back(), word_bits, limbs, batch, out);
     }
     const auto better = [](const timed_choice& a, const timed_choice& b) {
@@ -172,7 +200,10 @@ bool tune(cuda::device_context& device, void* pool, unsigned limbs, std::ostream
     std::cout << word_bits << " bits, " << limbs << " limbs, batch " << batch
               << ": microseconds per polynomial, the best shapes\n";
     for (std::size_t i = 0; i < std::min<std::size_t>(5, timed.size()); ++i) print(timed[i]);
-    const cuda::ntt_choice& best = timed[0].choice;
+    // Phases have times of their own only in two kernels.
+    const auto two =
+        std::find_if(timed.begin(), timed.end(), [](const timed_choice& a) { return a.choice.lead == 0; });
+    const cuda::ntt_choice& best = two->choice;
     std::cout << "  phases alone: columns " << on.phase_seconds(best, batch, false, "columns") * 1e6
               << " rows " << on.phase_seconds(best, batch, false, "rows") * 1e6 << ", inverse columns "
               << on.phase_seconds(best, batch, true, "columns") * 1e6 << " rows "

@@ -11,6 +11,7 @@
 
 #include "backend/cpu/scalar_ntt.hpp"
 #include "backend/cuda/ntt_groups.hpp"
+#include "backend/cuda/ntt_joined.hpp"
 #include "backend/cuda/ntt_kernels.cuh"
 #include "backend/cuda/ntt_tuning.hpp"
 #include "halocline/params/primes.hpp"
@@ -235,25 +236,60 @@ TEST(CudaNtt, LargestRings) {
   expect_cpu_integers<std::uint64_t, 4>(17, {4, 128, 1, false}, 1, 1);
 }
 
-TEST(CudaNtt, TablesInSharedMemoryHoldTheTwiddlesOfTheirRows) {
-  machine<std::uint32_t> on(14, 1, 1);
+/// Rounds with twiddles from a block's own table and from the tables of the ring, on the same words.
+template <typename WordT, unsigned e, bool inverse>
+void expect_near_rounds_equal() {
+  machine<WordT> on(14, 1, 1);
   const auto params = on.params();
-  const auto place = find_limb<false>(params, 0, 0, 0);
+  const auto place = find_limb<inverse>(params, 0, 0, 0);
   constexpr std::uint32_t rows = 4, first = 20;  // of 2^6 rows of 2^8 words
-  std::vector<std::uint32_t> table(2 * rows << row_stages);
+  std::vector<WordT> table(near_table_words<WordT>(rows, row_stages), WordT{7});
   for (std::uint32_t word = rows; word < rows << row_stages; ++word) {
     const std::uint32_t entry = near_entry(word, rows, (1U << 6) + first);
-    table[word] = place.at.roots[entry];
-    table[(rows << row_stages) + word] = place.at.quotients[entry];
+    table[word] = place.at.quotients[entry];
+    if (!quotients_suffice<WordT>) table[(rows << row_stages) + word] = place.at.roots[entry];
   }
-  for (std::uint32_t t = 0; t < rows << 4; ++t) {
-    const auto far = row_thread<4, row_stages>(params, place, first, t, table.data());
-    const auto near = with_near_table(far, table.data(), rows, t >> 4);
-    for (unsigned r = 0; r < 2; ++r) {
-      for (std::uint32_t h = 0; h < 8; ++h) {
-        EXPECT_EQ(near.at.roots[(near.node_of(r) << 3) + h], far.at.roots[(far.node_of(r) << 3) + h]);
-        EXPECT_EQ(near.at.quotients[near.node_of(r)], far.at.quotients[far.node_of(r)]);
+  std::mt19937_64 random(e);
+  for (std::uint32_t t = 0; t < rows << (row_stages - e); ++t) {
+    const auto far = row_thread<e, row_stages>(params, place, first, t, table.data());
+    const auto near = with_near_table(far, table.data(), rows, t >> (row_stages - e));
+    for (unsigned r = 0; r < far.rounds(); ++r) {
+      WordT x[1U << e], y[1U << e];
+      for (unsigned i = 0; i < 1U << e; ++i)
+        x[i] = y[i] = static_cast<WordT>(random()) % ((inverse ? 1 : 2) * place.at.bound);
+      if constexpr (inverse) {
+        far.template inverse<false>(r, x);
+        near.template inverse<false>(r, y);
+      } else {
+        far.forward(r, x);
+        near.forward(r, y);
       }
+      for (unsigned i = 0; i < 1U << e; ++i) ASSERT_EQ(x[i], y[i]) << "thread " << t << " round " << r;
+    }
+  }
+}
+
+TEST(CudaNtt, TablesInSharedMemoryHoldTheTwiddlesOfTheirRows) {
+  expect_near_rounds_equal<std::uint32_t, 4, false>();
+  expect_near_rounds_equal<std::uint32_t, 4, true>();
+  expect_near_rounds_equal<std::uint64_t, 3, false>();
+  expect_near_rounds_equal<std::uint64_t, 3, true>();
+}
+
+TEST(CudaNtt, JoinedBlocksDoEveryItemOnceAndWaitOnlyForBlocksBeforeThem) {
+  constexpr unsigned log_blocks = 2;
+  for (const std::uint32_t limbs : {1U, 3U, 7U}) {
+    for (std::uint32_t lead = 1; lead <= limbs; ++lead) {
+      std::vector<std::uint32_t> first(limbs), second(limbs);
+      for (std::uint32_t b = 0; b < limbs << (log_blocks + 1); ++b) {
+        const joined_item item = item_of(b, log_blocks, limbs, lead);
+        ASSERT_LT(item.limb, limbs);
+        auto& done = item.second ? second : first;
+        EXPECT_EQ(item.block, done[item.limb]++);
+        if (item.second)
+          EXPECT_EQ(first[item.limb], 1U << log_blocks) << "block " << b << " would wait forever";
+      }
+      EXPECT_EQ(second, std::vector<std::uint32_t>(limbs, 1U << log_blocks));
     }
   }
 }

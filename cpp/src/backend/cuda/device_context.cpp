@@ -50,8 +50,15 @@ std::shared_ptr<device_context> device_context::open(int ordinal) {
   return opened;
 }
 
-device_context::device_context(int ordinal) : ordinal_(ordinal), forks_(forks_so_far()) {
+device_context::device_context(int ordinal)
+    : ordinal_(ordinal),
+      forks_(forks_so_far()),
+      counters_(nullptr, [](std::uint32_t* words) { cudaFree(words); }) {
   check(cudaGetDeviceProperties(&properties_, ordinal), "read the device's properties");
+  void* words = nullptr;
+  check(cudaMalloc(&words, counters * sizeof(std::uint32_t)), "allocate counters");
+  counters_.reset(static_cast<std::uint32_t*>(words));
+  check(cudaMemsetAsync(words, 0, counters * sizeof(std::uint32_t), compute_.get()), "clear counters");
 }
 
 device_context::~device_context() {

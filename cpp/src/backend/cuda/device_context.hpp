@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,6 +40,10 @@ class device_context {
   [[nodiscard]] cudaStream_t load() const noexcept { return load_.get(); }
   /// Copies to the host.
   [[nodiscard]] cudaStream_t save() const noexcept { return save_.get(); }
+  /// Words by which blocks of one kernel wait for each other: `counters` of them, zero whenever no kernel
+  /// runs. Kernels of the compute stream use them one after the other.
+  [[nodiscard]] std::uint32_t* zeroed_counters() const noexcept { return counters_.get(); }
+  static constexpr std::uint32_t counters = 4096;
   /// Blocks until everything on the compute stream is done, launches that were put off included.
   void wait() const;
   /// Whether kernels are put off at present, to be launched as one graph. Blocks that are freed meanwhile may
@@ -65,6 +70,7 @@ class device_context {
   stream compute_;
   stream load_;
   stream save_;
+  std::unique_ptr<std::uint32_t, void (*)(std::uint32_t*)> counters_;
   std::atomic<launch_observer*> observer_ = nullptr;  ///< any thread may free memory and ask it
 };
 

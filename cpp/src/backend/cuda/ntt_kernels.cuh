@@ -89,6 +89,13 @@ HALOCLINE_HOST_DEVICE inline ntt_thread<WordT, e, k> row_thread(const ntt_params
           0};
 }
 
+/// Words of the table of a block's rows in shared memory: quotients, then twiddles where those do not
+/// suffice.
+template <typename WordT>
+[[nodiscard]] HALOCLINE_HOST_DEVICE constexpr std::size_t near_table_words(std::uint32_t rows, unsigned k) {
+  return std::size_t{quotients_suffice<WordT> ? 1U : 2U} * rows << k;
+}
+
 /// The same thread where the twiddles of the block's `rows` rows lie in shared memory: these rows' trees, as
 /// if they were numbers `rows` to 2 rows - 1 of their level, so that all entries are numbers below 2^k rows.
 template <unsigned e, unsigned k, typename WordT>
@@ -96,8 +103,9 @@ HALOCLINE_HOST_DEVICE inline ntt_thread<WordT, e, k, true> with_near_table(const
                                                                            const WordT* table,
                                                                            std::uint32_t rows,
                                                                            std::uint32_t inside) {
-  const WordT* const quotients = table + (static_cast<std::size_t>(rows) << k);
-  return {{table, quotients, on.at.q, on.at.bound},
+  const WordT* const roots =
+      quotients_suffice<WordT> ? nullptr : table + (static_cast<std::size_t>(rows) << k);
+  return {{roots, table, on.at.q, on.at.bound},
           on.src,
           on.dst,
           on.shared,

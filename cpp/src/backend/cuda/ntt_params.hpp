@@ -47,6 +47,8 @@ struct ntt_params {
   std::uint32_t log_n = 0;
   std::uint32_t bits = 0;         ///< stages of this kernel
   std::uint32_t log_columns = 0;  ///< columns kernel: neighbouring columns of a block
+  std::uint32_t lead = 0;         ///< joined kernel: limbs whose first phase comes before any second phase
+  std::uint32_t* arrivals = nullptr;  ///< joined kernel: one counter per limb, zero between kernels
   batch<GroupT, max_ntt_groups> groups{};
 };
 

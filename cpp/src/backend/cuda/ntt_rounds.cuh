@@ -12,6 +12,13 @@
 /// thread whose words belong to one node finds those of j stages on in the entries (node << j) + h.
 namespace halocline::backend::cuda {
 
+/// Whether tables in shared memory hold only quotients. For a twiddle w with the quotient w' = floor(w 2^bits
+/// / q), w 2^bits = w' q + rest with 0 < rest < q, so w is one more than the high word of w' q; and x w = x
+/// (w - 1) + x costs nothing more than x w does. That halves the bytes of twiddles for one product each,
+/// which is dear in 64-bit words.
+template <typename WordT>
+inline constexpr bool quotients_suffice = sizeof(WordT) == 4;
+
 /// Table of one prime and one direction; `in_shared`: in the block's shared memory.
 template <typename WordT, bool in_shared = false>
 struct twiddle_table {
@@ -22,6 +29,28 @@ struct twiddle_table {
   WordT bound;  ///< lazy_bound(q)
 };
 
+/// Twiddles of one stage, less one where the table holds only quotients.
+template <unsigned j, typename WordT, bool near>
+HALOCLINE_HOST_DEVICE inline void read_twiddles(WordT (&w)[1U << j], WordT (&quotient)[1U << j],
+                                                const twiddle_table<WordT, near>& at, std::uint32_t node) {
+  constexpr unsigned groups = 1U << j;
+  const std::size_t first = static_cast<std::size_t>(node) << j;
+  read_table<near, groups>(quotient, at.quotients + first);
+  if constexpr (near && quotients_suffice<WordT>) {
+    HALOCLINE_UNROLL
+    for (unsigned h = 0; h < groups; ++h) w[h] = mul_high(quotient[h], at.q);
+  } else {
+    read_table<near, groups>(w, at.roots + first);
+  }
+}
+
+/// x times a twiddle that `read_twiddles` read, in [0, lazy_bound(q)).
+template <bool near, typename WordT>
+HALOCLINE_HOST_DEVICE inline WordT mul_twiddle(WordT x, WordT w, WordT quotient, WordT q) {
+  if constexpr (near && quotients_suffice<WordT>) return x * w + x - mul_high_lazy(x, quotient) * q;
+  return mul_lazy(x, w, quotient, q);
+}
+
 /// One stage of a forward round: 2^j groups of 2^(e - j) words each.
 template <unsigned e, unsigned j, typename WordT, bool near>
 HALOCLINE_HOST_DEVICE inline void forward_stage(WordT (&x)[1U << e], const twiddle_table<WordT, near>& at,
@@ -29,8 +58,7 @@ HALOCLINE_HOST_DEVICE inline void forward_stage(WordT (&x)[1U << e], const twidd
   constexpr unsigned groups = 1U << j, half = 1U << (e - 1 - j);
   const WordT q = at.q, bound = at.bound;
   WordT w[groups], quotient[groups];
-  read_table<near, groups>(w, at.roots + (static_cast<std::size_t>(node) << j));
-  read_table<near, groups>(quotient, at.quotients + (static_cast<std::size_t>(node) << j));
+  read_twiddles<j>(w, quotient, at, node);
   HALOCLINE_UNROLL
   for (unsigned h = 0; h < groups; ++h) {
     HALOCLINE_UNROLL
@@ -38,7 +66,7 @@ HALOCLINE_HOST_DEVICE inline void forward_stage(WordT (&x)[1U << e], const twidd
       WordT& low = x[2 * h * half + i];
       WordT& high = x[2 * h * half + half + i];
       const WordT a = reduce_once(low, bound);
-      const WordT b = mul_lazy(high, w[h], quotient[h], q);
+      const WordT b = mul_twiddle<near>(high, w[h], quotient[h], q);
       low = a + b;
       high = a + bound - b;
     }
@@ -52,8 +80,7 @@ HALOCLINE_HOST_DEVICE inline void inverse_stage(WordT (&x)[1U << e], const twidd
   constexpr unsigned groups = 1U << j, half = 1U << (e - 1 - j);
   const WordT q = at.q, bound = at.bound;
   WordT w[groups], quotient[groups];
-  read_table<near, groups>(w, at.roots + (static_cast<std::size_t>(node) << j));
-  read_table<near, groups>(quotient, at.quotients + (static_cast<std::size_t>(node) << j));
+  read_twiddles<j>(w, quotient, at, node);
   HALOCLINE_UNROLL
   for (unsigned h = 0; h < groups; ++h) {
     HALOCLINE_UNROLL
@@ -62,7 +89,7 @@ HALOCLINE_HOST_DEVICE inline void inverse_stage(WordT (&x)[1U << e], const twidd
       WordT& high = x[2 * h * half + half + i];
       const WordT a = low, b = high;
       low = reduce_once<WordT>(a + b, bound);
-      high = mul_lazy<WordT>(a + bound - b, w[h], quotient[h], q);
+      high = mul_twiddle<near, WordT>(a + bound - b, w[h], quotient[h], q);
     }
   }
 }

@@ -13,6 +13,13 @@ struct ntt_choice {
   std::uint16_t row_threads;  ///< rows kernel: threads per polynomial of a block
   std::uint8_t polys;         ///< rows kernel: polynomials that share a block and its twiddles
   bool near_twiddles;         ///< rows kernel: twiddles through shared memory, for N = 2^16
+  /// Both phases in one kernel (32 bits, N = 2^16): number of blocks of the first phase, in units of 64,
+  /// before blocks of both phases take turns; 0: two kernels.
+  std::uint8_t lead = 0;
+  /// Columns blocks ask for as much shared memory as fills a multiprocessor. A multiprocessor divides memory
+  /// between first-level cache and shared memory in one way at a time, so blocks of the rows kernel can begin
+  /// beside the last columns blocks only where both kernels make it choose the same division.
+  bool filled = false;
 };
 
 /// A row applies when all its bounds hold; the first that applies counts.
@@ -25,14 +32,19 @@ struct ntt_tuning_row {
 };
 
 inline constexpr ntt_tuning_row ntt_tuning[] = {
-    // sm_90: measured on one H200 at N = 2^16 (halocline_ntt_bench --tune, commit d94b344; all shapes in
-    // bench/results/h200/ntt_family.json). Microseconds per polynomial, forward / inverse, for batches of
-    // 32-bit polynomials of 47 limbs: 15.1 / 14.9 (4 of them), 15.9 / 15.7 (8); of 23 limbs: 7.3 / 7.2 (8).
-    {90, 32, 4, 17, 160, {4, 64, 4, true}},
-    // 47 limbs: 17.1 / 17.5 (1), 15.3 / 15.8 (2); 23 limbs: 7.8 / 8.1 (2), 7.0 / 7.2 (4).
+    // sm_90: measured on one H200 at N = 2^16 (halocline_ntt_bench --tune; all shapes in
+    // bench/results/h200/ntt_family.json). Microseconds per polynomial of 47 limbs, from one buffer to
+    // another
+    // in a graph, two kernels in brackets: 14.3 (15.1) in a batch of 8.
+    {90, 32, 4, 17, 300, {4, 64, 2, true, 8}},
+    // 23 limbs in a batch of 8: 6.9 (7.4).
+    {90, 32, 4, 17, 150, {4, 64, 4, true, 8}},
+    // 47 limbs, 2 of them: 16.0 (16.0), with changing buffers 16.7 (17.7).
+    {90, 32, 4, 17, 80, {4, 64, 2, true, 10}},
+    // 47 limbs alone: 15.9; 23 limbs, 2 of them: 7.5.
     {90, 32, 4, 17, 40, {4, 64, 2, true}},
-    // 23 limbs: 11.7 / 12.1 (1).
-    {90, 32, 4, 17, 0, {5, 128, 1, true}},
+    // 23 limbs alone: 9.9, unless `filled` 13.1.
+    {90, 32, 4, 17, 0, {4, 64, 1, true, 0, true}},
     // 64-bit polynomials of 28 limbs: 27.8 / 29.1 (4), 26.8 / 27.7 (8); next 28.1 / 30.0 (2); last 30.6
     // / 33.7.
     {90, 64, 4, 17, 100, {3, 64, 4, true}},
