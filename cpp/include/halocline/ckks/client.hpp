@@ -45,7 +45,7 @@ struct key_selection {
   bool conjugation = false;
   std::optional<unsigned> level;  ///< highest level at which the keys are used; all unless given, but for
                                   ///< those that only bootstrapping uses
-  bool encapsulation = false;  ///< the key of ModRaise, for the highest level of all
+  bool encapsulation = false;     ///< the key of ModRaise, for the highest level of all
 };
 
 /// Takes keys over, one by one.
