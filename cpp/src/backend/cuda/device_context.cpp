@@ -53,10 +53,10 @@ std::shared_ptr<device_context> device_context::open(int ordinal) {
 device_context::device_context(int ordinal)
     : ordinal_(ordinal),
       forks_(forks_so_far()),
-      counters_(nullptr, [](std::uint32_t* words) { cudaFree(words); }) {
+      counters_(nullptr, [](std::uint32_t* words) { driver::free_device(words); }) {
   check(cudaGetDeviceProperties(&properties_, ordinal), "read the device's properties");
   void* words = nullptr;
-  check(cudaMalloc(&words, counters * sizeof(std::uint32_t)), "allocate counters");
+  check(driver::malloc_device(&words, counters * sizeof(std::uint32_t)), "allocate counters");
   counters_.reset(static_cast<std::uint32_t*>(words));
   check(cudaMemsetAsync(words, 0, counters * sizeof(std::uint32_t), compute_.get()), "clear counters");
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backend/cuda/ntt_items.hpp"
 #include "backend/cuda/ntt_phases.cuh"
 #include "backend/cuda/ntt_run.hpp"
 
