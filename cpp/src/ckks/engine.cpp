@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "halocline/ckks/engine.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <optional>
 #include <utility>
@@ -18,6 +19,12 @@ namespace {
   backend.memory = options.memory;
   backend.memory.budget_bytes = options.budget_bytes;
   backend.memory.policy = options.policy;
+  if (parameters.bootstrapping()) {
+    // CoeffToSlot keeps a few dozen polynomials over all primes at a time; their pages should not fault anew.
+    constexpr std::size_t polynomials = 64;
+    backend.memory.cache_bytes =
+        std::max(backend.memory.cache_bytes, polynomials * parameters.prime_count() * parameters.limb_bytes());
+  }
   backend.threads = options.threads;
   backend.scalar = options.scalar;
   return make_context(std::move(parameters), backend::make_backend(options.device, backend));

@@ -35,33 +35,45 @@ TEST(ArenaTier, AlignsForVectorsDirectTransfersAndHugePages) {
   EXPECT_EQ(arena->name(), "arena");
 }
 
-TEST(ArenaTier, HandsOutCachedBlocksOfTheSameRoundedSizeOnly) {
+TEST(ArenaTier, HandsOutCachedBlocksOfTheSameRoundedSizeOrCutsLargerOnes) {
   const auto arena = make_arena_tier(MiB);
   void* const first = arena->allocate(300 * KiB - 5);
   arena->free(first, 300 * KiB - 5);
   EXPECT_EQ(arena->cached_bytes(), 300 * KiB);
-  void* const other = arena->allocate(296 * KiB);
-  EXPECT_NE(other, first);
+  void* const larger = arena->allocate(304 * KiB);
+  EXPECT_NE(larger, first);
+  void* const much_smaller = arena->allocate(148 * KiB);
+  EXPECT_NE(much_smaller, first);
   void* const same = arena->allocate(300 * KiB);
   EXPECT_EQ(same, first);
   EXPECT_EQ(arena->cached_bytes(), 0U);
-  arena->free(other, 296 * KiB);
   arena->free(same, 300 * KiB);
+  const std::size_t mapped = process_memory().mapped;
+  void* const cut = arena->allocate(200 * KiB);
+  EXPECT_EQ(cut, first);
+  EXPECT_EQ(arena->cached_bytes(), 0U);
+  EXPECT_EQ(process_memory().mapped, mapped - 100 * KiB);
+  arena->free(cut, 200 * KiB);
+  EXPECT_EQ(arena->cached_bytes(), 200 * KiB);
+  arena->free(larger, 304 * KiB);
+  arena->free(much_smaller, 148 * KiB);
 }
 
 TEST(ArenaTier, GivesBackTheSizeThatWasNotUsedForLongest) {
-  const auto arena = make_arena_tier(MiB);
+  const auto arena = make_arena_tier(900 * KiB);
   const auto recycle = [&](std::size_t bytes) { arena->free(arena->allocate(bytes), bytes); };
-  recycle(512 * KiB);
+  recycle(600 * KiB);
   recycle(256 * KiB);
-  recycle(512 * KiB);  // now 256 KiB is the older one
-  recycle(384 * KiB);  // 1152 KiB in all: one must go
-  EXPECT_EQ(arena->cached_bytes(), 896 * KiB);
-  arena->trim_to(400 * KiB);
-  EXPECT_EQ(arena->cached_bytes(), 384 * KiB);
-  arena->trim_to(400 * KiB);
-  EXPECT_EQ(arena->cached_bytes(), 384 * KiB);
-  arena->trim();
+  recycle(600 * KiB);  // now 256 KiB is the older one
+  recycle(121 * KiB);
+  EXPECT_EQ(arena->cached_bytes(), 856 * KiB) << "less than 128 KiB are not kept";
+  void* const third = arena->allocate(512 * KiB);  // of the larger one
+  EXPECT_EQ(arena->cached_bytes(), 256 * KiB);
+  recycle(600 * KiB);
+  recycle(600 * KiB);
+  arena->free(third, 512 * KiB);  // 1368 KiB in all: 256 KiB and the 600 KiB must go
+  EXPECT_EQ(arena->cached_bytes(), 512 * KiB);
+  arena->trim_to(500 * KiB);
   EXPECT_EQ(arena->cached_bytes(), 0U);
   recycle(2 * MiB);
   EXPECT_EQ(arena->cached_bytes(), 0U) << "larger than all that may be kept";

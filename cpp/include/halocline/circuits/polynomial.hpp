@@ -72,7 +72,7 @@ struct polynomial_options {
   /// cheaper: the input is brought down first.
   std::optional<unsigned> level;
   /// Scale of the result; the canonical one of its level unless given.
-  std::optional<double> scale;
+  std::optional<double> scale{};
 };
 
 /// p(x) for every slot, of canonical scale.

@@ -2,10 +2,11 @@
 #include "halocline/memory/tier/arena_tier.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <iterator>
 #include <list>
-#include <unordered_map>
+#include <map>
 #include <vector>
 
 #include "memory/tier/pages.hpp"
@@ -14,6 +15,8 @@ namespace halocline::memory {
 namespace {
 
 constexpr std::size_t small_alignment = 64;
+/// Larger blocks are cut for requests of at least this part of them.
+constexpr std::size_t largest_waste = 2;
 
 class arena_tier final : public tier {
  public:
@@ -32,15 +35,23 @@ class arena_tier final : public tier {
     }
     if (bytes > SIZE_MAX - page_bytes) return nullptr;
     const std::size_t rounded = round_to_pages(bytes);
-    const auto found = classes_.find(rounded);
-    if (found == classes_.end()) return map_pages(rounded);
-    by_use_.splice(by_use_.begin(), by_use_, found->second);
-    std::vector<void*>& blocks = found->second->blocks;
-    if (blocks.empty()) return map_pages(rounded);
-    void* const block = blocks.back();
-    blocks.pop_back();
-    cached_ -= rounded;
-    return block;
+    if (const auto found = classes_.find(rounded); found != classes_.end()) {
+      by_use_.splice(by_use_.begin(), by_use_, found->second);
+    }
+    // Sizes shrink as levels are used up: the pages of a larger block spare this one its page faults.
+    for (auto each = classes_.lower_bound(rounded); each != classes_.end(); ++each) {
+      size_class& larger = *each->second;
+      if (larger.bytes / largest_waste > rounded) break;
+      if (larger.blocks.empty()) continue;
+      void* const block = larger.blocks.back();
+      larger.blocks.pop_back();
+      cached_ -= larger.bytes;
+      if (larger.bytes > rounded) {
+        unmap_pages(static_cast<std::byte*>(block) + rounded, larger.bytes - rounded);
+      }
+      return block;
+    }
+    return map_pages(rounded);
   }
 
   void free(void* data, std::size_t bytes) noexcept override {
@@ -97,7 +108,7 @@ class arena_tier final : public tier {
   std::size_t keep_bytes_;
   std::size_t cached_ = 0;
   std::list<size_class> by_use_;  // the latest first
-  std::unordered_map<std::size_t, std::list<size_class>::iterator> classes_;
+  std::map<std::size_t, std::list<size_class>::iterator> classes_;
 };
 
 }  // namespace
