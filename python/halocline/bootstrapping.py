@@ -34,9 +34,9 @@ class BootstrapOptions:
     real: bool = False
     """Messages have real slots: imaginary parts are lost, and with full slots half of the work."""
     cts_levels: int = 0
-    """Levels of CoeffToSlot; 0: what the parameters are made for."""
+    """Levels of CoeffToSlot; 0: what the parameters are made for, fewer where few slots need no more."""
     stc_levels: int = 0
-    """Levels of SlotToCoeff; 0: what the parameters are made for."""
+    """Levels of SlotToCoeff; 0: likewise."""
     cts_mode: str = "double_hoisted"
     """How the rotations of CoeffToSlot are organised; "small_key" needs three keys for each level."""
     stc_mode: str = "double_hoisted"

@@ -43,7 +43,7 @@ def bound(bootstrapper):
 def test_gives_levels_back(client, engine, sparse):
     x = disc(16, 1)
     y = engine.run(sparse, client.encrypt(x, level=0))
-    assert y.level == sparse.output_level == 2
+    assert y.level == sparse.output_level == 4
     assert sparse.input_level == 0
     assert error(client, y, x) < bound(sparse)
     assert error(client, y * y, x * x) < 4 * bound(sparse)
@@ -91,7 +91,7 @@ def test_runs_under_a_plan(params, client, sparse):
 def test_states_what_it_does(params):
     boots = hc.Bootstrapper(params, slots=64, order="stc_first", iterations=2)
     facts = boots.describe()
-    assert facts["input_level"] == 3
+    assert facts["input_level"] == 2
     assert facts["output_level"] == params.max_level - 1
     assert facts["log2_failure_probability"] <= -32
     assert boots.log2_failure_probability == facts["log2_failure_probability"]

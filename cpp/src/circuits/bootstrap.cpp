@@ -21,6 +21,8 @@ using ckks::ciphertext;
 
 /// Factor by which a scale may be off.
 constexpr double largest_drift = 2.0;
+/// Stages of the transforms in one matrix of sparse messages: 31 diagonals.
+constexpr unsigned stages_per_matrix = 4;
 /// Bits between what a bootstrap is forecast to reach and what the next one of an iteration relies on.
 constexpr unsigned iteration_margin = 4;
 
@@ -38,9 +40,13 @@ bootstrap_options completed(const params::parameters& parameters, bootstrap_opti
   HALOCLINE_EXPECTS(std::has_single_bit(options.slots) && options.slots <= parameters.slots(),
                     invalid_argument, "bootstrap: ", options.slots, " slots; expected a power of two up to ",
                     parameters.slots());
-  const auto most = std::max(1u, static_cast<unsigned>(std::bit_width(options.slots)) - 1);
-  if (options.cts_levels == 0) options.cts_levels = std::min(most, made_for.coeff_to_slot.levels);
-  if (options.stc_levels == 0) options.stc_levels = std::min(most, made_for.slot_to_coeff_levels);
+  // Few slots need few diagonals: what the parameters are made for is meant for full slots.
+  const auto stages = static_cast<unsigned>(std::bit_width(options.slots)) - 1;
+  const unsigned enough = options.slots < parameters.slots()
+                              ? std::max(1u, (stages + stages_per_matrix - 1) / stages_per_matrix)
+                              : stages;
+  if (options.cts_levels == 0) options.cts_levels = std::min(enough, made_for.coeff_to_slot.levels);
+  if (options.stc_levels == 0) options.stc_levels = std::min(enough, made_for.slot_to_coeff_levels);
   HALOCLINE_EXPECTS(options.stc_levels <= parameters.max_level(), level_exhausted,
                     "bootstrap: SlotToCoeff takes ", options.stc_levels, " levels; the parameters have ",
                     parameters.max_level(), " for messages; ", options.stc_levels - parameters.max_level(),
@@ -55,11 +61,6 @@ bootstrap_options completed(const params::parameters& parameters, bootstrap_opti
 /// Q_0 over the scale of level 0: what 1 in a coefficient is smaller than the modulus by.
 double message_ratio(const params::parameters& parameters) {
   return parameters.base_modulus() / parameters.level(0).scale;
-}
-
-/// Scale of a product that arrives at `level`.
-double arrival_scale(const params::parameters& parameters, unsigned level) {
-  return parameters.level(level).arrival_scale;
 }
 
 /// log2 of the entries that a matrix has before its share, at the scale with which it is encoded.
@@ -172,13 +173,16 @@ void bootstrapper::make_transforms(ckks::evaluator& eval) {
   made.compact = options_.compact;
   cts_ = std::make_shared<const coeff_to_slot>(eval, made);
 
+  // The scale falls by this below EvalMod. One half, or all of it where no matrix follows, is left to
+  // EvalMod, whose last rescale has bits to spare; the matrices would lose them in their entries.
+  const double border =
+      parameters_.level(message_level_).scale / parameters_.level(message_level_).arrival_scale;
+  reduced_ = joins ? std::sqrt(border) : border;
   made.level = joins ? message_level_ : options_.stc_levels;
   made.matrices = options_.stc_levels;
   if (!joins) made.parts = dft_parts::whole;
   made.mode = options_.stc_mode;
-  made.shares = even_shares(
-      parameters_, made, dft_direction::slot_to_coeff,
-      joins ? parameters_.level(message_level_).scale / arrival_scale(parameters_, message_level_) : 1.0);
+  made.shares = even_shares(parameters_, made, dft_direction::slot_to_coeff, border / reduced_);
   stc_ = std::make_shared<const slot_to_coeff>(eval, made);
 }
 
@@ -240,7 +244,8 @@ bootstrap_forecast bootstrapper::forecast() const {
   const double cubic = mod1_->options().arcsine_degree != 0
                            ? 0.0
                            : std::pow(2 * std::numbers::pi * unit_fraction(), 2) / 6 * cubes;
-  const double coefficient = std::hypot(inside / unit_fraction(), cubic);
+  const double last = rounding / (parameters_.level(message_level_).arrival_scale * reduced_);
+  const double coefficient = std::hypot(inside / unit_fraction(), cubic, last);
   const double result =
       std::hypot(2.0 * rounding / parameters_.level(output_level()).scale,
                  0.5 * rounding_of_entries(parameters_, stc_->options(), dft_direction::slot_to_coeff));
@@ -293,9 +298,7 @@ bootstrapper::ciphertexts bootstrapper::once(ckks::evaluator& eval, const cipher
   for (const ciphertext& each : inputs) {
     entering.push_back(eval.multiply_constant(each, enlarged_));
     const double drift = each.scale / parameters_.level(each.level).scale;
-    double factor = 1 / (unit_fraction() * drift);
-    if (!joins) factor *= canonical / arrival_scale(parameters_, message_level_);
-    factors.push_back(factor);
+    factors.push_back(reduced_ / (unit_fraction() * drift));
     entering.back().scale = parameters_.level(each.level).scale;
   }
   if (!joins) {

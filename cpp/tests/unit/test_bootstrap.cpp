@@ -239,6 +239,10 @@ TEST(Bootstrap, StatesLevelsAndFailureProbability) {
   bootstrap_options options = with(512);
   options.log2_failure = -64;
   EXPECT_LE(bootstrapper(rig().eval, options).log2_failure_probability(), -64.0);
+  // 8 slots have 3 stages: one matrix each way, and two levels more are left.
+  const bootstrapper few(rig().eval, with(8));
+  EXPECT_EQ(few.raised_level(), rig().parameters().top_level() - 2);
+  EXPECT_EQ(few.output_level(), 4u);
 }
 
 TEST(Bootstrap, BadInput) {
@@ -260,7 +264,9 @@ TEST(Bootstrap, BadInput) {
   EXPECT_THAT([] { (void)bootstrapper(circuit_rig("test-n10-d3").eval); },
               ThrowsMessage<invalid_argument>(HasSubstr("no levels for bootstrapping")));
 
-  const bootstrapper boots(rig().eval, with(8, bootstrap_order::stc_first));
+  options = with(8, bootstrap_order::stc_first);
+  options.cts_levels = options.stc_levels = 3;
+  const bootstrapper boots(rig().eval, options);
   exact_keys keys(rig(), boots.key_requests());
   const complex_vector x = in_the_disc(8);
   EXPECT_THAT([&] { (void)boots.bootstrap(keys.eval, rig().encrypt(x, 1)); },

@@ -31,9 +31,10 @@ enum class bootstrap_order : unsigned char {
 struct bootstrap_options {
   std::uint32_t slots = 0;  ///< a power of two; 0 means N/2
   bootstrap_order order = bootstrap_order::cts_first;
-  bool real_only = false;   ///< messages have real slots: imaginary parts are lost, and half of the work
-  unsigned cts_levels = 0;  ///< levels of CoeffToSlot; 0: what the parameters are made for
-  unsigned stc_levels = 0;  ///< levels of SlotToCoeff; 0: what the parameters are made for
+  bool real_only = false;  ///< messages have real slots: imaginary parts are lost, and half of the work
+  /// Levels of CoeffToSlot; 0: what the parameters are made for, fewer where few slots need no more.
+  unsigned cts_levels = 0;
+  unsigned stc_levels = 0;                                   ///< of SlotToCoeff; likewise
   transform_mode cts_mode = transform_mode::double_hoisted;  ///< `small_key`: a few keys instead of many
   transform_mode stc_mode = transform_mode::double_hoisted;
   bool compact = false;  ///< diagonals of both transforms as coefficients: see `transform_options::compact`
@@ -128,6 +129,7 @@ class bootstrapper {
   unsigned message_level_ = 0;  ///< of what EvalMod gives
   double log2_failure_ = 0;
   double enlarged_ = 1;  ///< what inputs are multiplied by
+  double reduced_ = 1;   ///< what results of EvalMod are multiplied by
   std::shared_ptr<const circuits::mod1> mod1_;
   std::shared_ptr<const coeff_to_slot> cts_;
   std::shared_ptr<const slot_to_coeff> stc_;
