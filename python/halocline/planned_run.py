@@ -2,7 +2,8 @@
 """Runs under a plan: a ghost pass says what the program will touch, a plan says what to move when.
 
 The ghost pass runs the program on the engine's *twin*: a ghost engine with the same keys. Plans are kept per
-program and shapes of its arguments.
+program and shapes of its arguments. They use what is in memory when the program begins, so a program is planned
+once more before its second run.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class Prepared:
     plan: _core.Plan
     encoded: list[tuple[Any, int]] = dataclasses.field(default_factory=list)
     """Circuits, and levels, that the program encodes at first use."""
+    is_final: bool = False
+    """Made after a first run: what is in memory when the program begins will be the same from now on."""
 
 
 class ProgramPlanner:
@@ -65,12 +68,14 @@ class ProgramPlanner:
             self._engine.budget_bytes,
         )
         found = self._plans.get(key)
-        if found is None:
+        first = found is None
+        if found is None or (not found.is_final and found.plan.loaded_bytes > 0):
             begin = time.perf_counter()
             found = self._try_to_plan(program, arguments)
             self.plan_seconds = time.perf_counter() - begin
             if found is None:
                 return None
+            found.is_final = not first
             self._plans[key] = found
         self._plans.move_to_end(key)
         while len(self._plans) > PLANS_KEPT:

@@ -95,6 +95,9 @@ plan::planner_options runtime::planning(std::uint64_t capacity_bytes) {
   // Frames of a device lie in a row: they rarely find room to grow, and need some to find places at all.
   result.allow_resize = !accelerator_;
   if (accelerator_) result.loose_bytes = capacity_bytes / loose_part;
+  for (const buffer_state* each : live_) {
+    if (each->identity != 0 && each->resident()) result.resident[each->identity] = each->frame_bytes;
+  }
   return result;
 }
 

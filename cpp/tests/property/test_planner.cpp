@@ -33,6 +33,7 @@ planner_options sample_options(test::random_program& random, std::uint64_t minim
   options.allow_encode = random.below(3) != 0;
   options.allow_truncate = random.below(3) != 0;
   options.allow_resize = random.below(2) != 0;
+  options.loose_bytes = random.below(3) == 0 ? random.below(64) * page_bytes : 0;
   options.horizon_ns = random.below(5) == 0 ? 0 : 1e6 * random.below(100);
   return options;
 }
@@ -54,6 +55,27 @@ TEST(planner, every_plan_is_correct) {
       ASSERT_EQ(made, make_plan(source, options));
       ASSERT_EQ(plan_from_bytes(to_bytes(made)), made);
     }
+  }
+}
+
+TEST(planner, what_is_there_is_used) {
+  for (std::uint32_t seed = 2000; seed < 2300; ++seed) {
+    SCOPED_TRACE(seed);
+    test::random_program random(seed);
+    const program source = make_program(random.trace(), {}, time_source::recorded);
+    planner_options options = sample_options(random, minimum_capacity(source), source.footprint_bytes());
+    const plan cold = make_plan(source, options);
+    for (const object& each : source.objects) {
+      if (each.identity != 0 && random.below(2) == 0)
+        options.resident[each.identity] = 1 + random.below(static_cast<std::uint32_t>(each.bytes));
+    }
+    const plan warm = make_plan(source, options);
+    ASSERT_EQ(check_plan(source, warm), std::vector<std::string>{});
+    ASSERT_LE(warm.expected.peak_bytes, options.capacity_bytes);
+    ASSERT_GE(warm.expected.loaded_bytes + warm.expected.expanded_bytes + warm.expected.encoded_bytes,
+              warm.expected.lower_bound_bytes);
+    ASSERT_LE(warm.expected.lower_bound_bytes, cold.expected.lower_bound_bytes);
+    ASSERT_EQ(warm, make_plan(source, options));
   }
 }
 

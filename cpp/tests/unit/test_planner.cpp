@@ -55,6 +55,31 @@ trace_maker read_in_order(const std::string& order, std::uint64_t pages, recover
   return made;
 }
 
+TEST(planner, keeps_what_is_there_for_as_long_as_it_pays) {
+  const program source = program_of(read_in_order("abcdcd", 100));
+  planner_options options = options_for(250);
+  EXPECT_EQ(checked_plan(source, options).expected.loaded_bytes, 4 * 100 * page_bytes);
+  // b is there and used soon; half of c is not enough; there is no room for d until it is needed.
+  options.resident = {{'b', 100 * page_bytes}, {'c', 50 * page_bytes}, {'d', 100 * page_bytes}};
+  const plan warm = checked_plan(source, options);
+  EXPECT_EQ(warm.expected.loaded_bytes, 3 * 100 * page_bytes);
+  const auto brings_b = [&](const directive& each) {
+    return each.before == 0 && source.objects[each.target].identity == 'b' && each.action == verb::load;
+  };
+  // Runs that begin without it load it.
+  EXPECT_EQ(std::count_if(warm.directives.begin(), warm.directives.end(), brings_b), 1);
+}
+
+TEST(planner, leaves_room_where_it_is_asked_to) {
+  const program source = program_of(read_in_order("abcabc", 100));
+  planner_options options = options_for(300);
+  EXPECT_EQ(checked_plan(source, options).expected.loaded_bytes, 3 * 100 * page_bytes);
+  options.loose_bytes = 50 * page_bytes;
+  EXPECT_LE(checked_plan(source, options).expected.peak_bytes, 250 * page_bytes);
+  options.loose_bytes = 300 * page_bytes;  // the minimum is kept
+  EXPECT_EQ(checked_plan(source, options).expected.peak_bytes, 100 * page_bytes);
+}
+
 TEST(planner, evicts_what_is_needed_last) {
   // Belady's example: with room for 3 of 4, c goes when d comes, and d goes when c comes back.
   const program source = program_of(read_in_order("abcdabdc", 100));

@@ -107,10 +107,9 @@ class runtime : public std::enable_shared_from_this<runtime> {
   /// Times of operations, links and regeneration as measured so far; for `plan::planner_options`.
   /// The first call probes the slow tier (some 30 ms).
   [[nodiscard]] plan::cost_model measured_costs();
-  /// Begins to measure operations anew. On an accelerator what is queued in the next milliseconds begins when
-  /// it has been queued, so that gaps between operations are not measured with them.
+  /// Begins to measure operations anew; on an accelerator, without gaps in the next milliseconds.
   void forget_costs();
-  /// For plans of programs on this runtime: measured costs, and what its frames can do.
+  /// For a plan of the next program: measured costs, what frames can do, and what is in the fast tier now.
   [[nodiscard]] plan::planner_options planning(std::uint64_t capacity_bytes);
 
   /// Changes the budget; frames that no step needs leave until it is met. 0: unlimited.
@@ -188,12 +187,10 @@ class runtime : public std::enable_shared_from_this<runtime> {
   std::uint64_t next_id_ = 1;
   bool tracing_ = false;
   std::uint64_t recording_ = 0;
-  std::uint64_t trace_start_ns_ = 0;
-  std::uint64_t trace_start_step_ = 0;
+  std::uint64_t trace_start_ns_ = 0, trace_start_step_ = 0;
   std::string phase_;
   trace trace_;
-  /// Numbers of texts in the trace by address: a row then needs no comparison of texts.
-  struct text_numbers {
+  struct text_numbers {  ///< of the trace, by address: a row then needs no comparison of texts
     std::string op;
     std::uint32_t op_number = 0;
     std::unordered_map<const char*, std::uint32_t> tags;

@@ -56,6 +56,8 @@ class pager final : public budget_member, public frame_holder {
   [[nodiscard]] bool regenerate(buffer_state& state, std::size_t bytes);
   /// Takes the frame away if its contents are elsewhere; otherwise it becomes the first to be evicted.
   void drop(buffer_state& state);
+  /// Lets a frame be the first to go when room is needed.
+  void release(buffer_state& state);
   /// Takes the frame away as soon as its contents are elsewhere: now, or when a write-back has ended.
   void write_back(buffer_state& state);
   /// Ends write-backs, and transfers of freed buffers, that are done; with `wait`, the oldest one even if it

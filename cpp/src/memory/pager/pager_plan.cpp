@@ -96,6 +96,11 @@ void pager::drop(buffer_state& state) {
   (void)leave(state);
 }
 
+void pager::release(buffer_state& state) {
+  if (state.resident() && state.moving == motion::none) return set_planned(state, false);
+  (void)leave(state);
+}
+
 void pager::write_back(buffer_state& state) {
   if (!leave(state)) return;
   if (queued_) {

@@ -17,7 +17,11 @@ bool frees(plan::verb action) noexcept {
 
 plan_executor::plan_executor(std::shared_ptr<const plan::plan> source, pager& pages,
                              std::span<buffer_state* const> live)
-    : plan_(std::move(source)), pager_(pages), bound_(plan_->objects.size(), nullptr) {
+    : plan_(std::move(source)),
+      pager_(pages),
+      bound_(plan_->objects.size(), nullptr),
+      last_(plan_->objects.size()) {
+  for (std::size_t i = 0; i < plan_->directives.size(); ++i) last_[plan_->directives[i].target] = i;
   std::unordered_map<std::uint64_t, plan::object_index> named;
   for (plan::object_index i = 0; i < plan_->objects.size(); ++i) {
     const plan::object& each = plan_->objects[i];
@@ -34,6 +38,23 @@ plan_executor::plan_executor(std::shared_ptr<const plan::plan> source, pager& pa
     if (found == named.end() || bound_[found->second] != nullptr) continue;
     const plan::object& object = plan_->objects[found->second];
     if (object.bytes == each->bytes && object.cls == each->cls) bind(*each, found->second);
+  }
+  keep_first_frames();
+}
+
+/// What the plan wants before the first step and is there already must not make room for what is not.
+void plan_executor::keep_first_frames() {
+  std::vector<std::size_t> wanted(bound_.size());
+  for (const plan::directive& each : plan_->directives) {
+    if (each.before != 0) break;
+    if (frees(each.action)) continue;
+    wanted[each.target] = std::max(wanted[each.target], std::size_t{each.pages} * plan::page_bytes);
+  }
+  for (plan::object_index i = 0; i < wanted.size(); ++i) {
+    buffer_state* const state = bound_[i];
+    if (wanted[i] == 0 || state == nullptr || !state->resident()) continue;
+    pager_.shrink(*state, wanted[i]);
+    pager_.set_planned(*state, state->resident());
   }
 }
 
@@ -95,7 +116,9 @@ void plan_executor::free_frames(plan::step_index until) {
     if (each.before > until) return;
     buffer_state* const state = bound_[each.target];
     if (state == nullptr || !frees(each.action)) continue;
-    if (each.action == plan::verb::drop) {
+    if (each.action == plan::verb::drop && next_free_ == last_[each.target]) {
+      pager_.release(*state);  // until somebody needs the room: the next run may spare a load
+    } else if (each.action == plan::verb::drop) {
       pager_.drop(*state);
     } else if (each.action == plan::verb::shrink) {
       pager_.shrink(*state, std::size_t{each.pages} * plan::page_bytes);

@@ -40,6 +40,7 @@ class plan_executor {
   using shape = std::pair<object_class, std::uint64_t>;
 
   void bind(buffer_state& state, plan::object_index index);
+  void keep_first_frames();
   void bind_anonymous(buffer_state& state);
   void free_frames(plan::step_index until);
   [[nodiscard]] bool bring_frames(plan::step_index until);
@@ -49,6 +50,7 @@ class plan_executor {
   std::shared_ptr<const plan::plan> plan_;
   pager& pager_;
   std::vector<buffer_state*> bound_;             ///< per object; nullptr: not seen yet, or dead
+  std::vector<std::size_t> last_;                ///< per object: its last directive
   std::vector<plan::object_index> allocations_;  ///< objects that the program allocates, in order
   std::size_t next_allocation_ = 0;
   std::map<shape, std::deque<plan::object_index>> anonymous_;  ///< found by class and size at first touch

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -181,7 +182,10 @@ plan make_plan(const program& source, const planner_options& options) {
                     format_bytes(options.capacity_bytes), " (", options.capacity_bytes,
                     " bytes): the largest step of the program needs at least ", format_bytes(minimum), " (",
                     minimum, " bytes)");
-  const std::uint64_t bound = lower_bound_pages(source, lives, capacity) * page_bytes;
+  const std::vector<std::uint32_t> held = pages_held(source, options);
+  const std::uint64_t there = std::accumulate(held.begin(), held.end(), std::uint64_t{0});
+  const std::uint64_t needed = lower_bound_pages(source, lives, capacity);
+  const std::uint64_t bound = (needed - std::min(needed, there)) * page_bytes;
   planner_options within = options;
   within.capacity_bytes -= std::min(options.loose_bytes, capacity * page_bytes - minimum);
   const solution best = find_best(source, lives, within, bound);

@@ -40,6 +40,7 @@ class belady {
 
   std::vector<stay> run() {
     const auto steps = static_cast<step_index>(source_.steps());
+    begin_with_residents();
     for (now_ = 0; now_ < steps; ++now_) {
       end_lives();
       bring_operands();
@@ -70,6 +71,7 @@ class belady {
     standing kind = standing::pinned;
     std::uint8_t cost_class = 0;
     bool is_dirty = false;
+    bool is_untouched = false;  ///< there since before the program, and not used yet
   };
 
   [[nodiscard]] use_index begin() const { return source_.first_use[now_]; }
@@ -88,6 +90,23 @@ class belady {
     return lives_.begin_ns[step] - lives_.begin_ns[now_] + 1e-3 * (step - now_);
   }
   static double bytes_of(std::uint32_t pages) { return static_cast<double>(pages) * page_bytes; }
+
+  /// Stays of what is there when the program begins. Those that are evicted unused leave no trace.
+  void begin_with_residents() {
+    const std::vector<std::uint32_t> held = pages_held(source_, options_);
+    for (object_index target = 0; target < held.size(); ++target) {
+      use_index next = held[target] == 0 ? no_use : lives_.first[target];
+      for (segment i = cut_.first[target]; i < cut_.first[target + 1] && next != no_use; ++i) {
+        while (next != no_use && lives_.pages[next] <= cut_.begin[i]) next = lives_.next[next];
+        if (next == no_use || !source_.uses[next].reads) break;
+        const std::uint32_t end = options_.allow_resize ? cut_.end[i] : lives_.pages[next];
+        if (end > held[target]) break;
+        open(next, i, end - cut_.begin[i]);
+        segments_[i].is_untouched = true;
+        wait_for(next, i);
+      }
+    }
+  }
 
   void end_lives() {
     for (; next_death_ < lives_.deaths.size(); ++next_death_) {
@@ -112,6 +131,7 @@ class belady {
         state& mine = segments_[i];
         if (mine.kind == standing::waiting) waiting_[mine.cost_class].erase(mine.next);
         mine.kind = standing::pinned;
+        mine.is_untouched = false;
         if (mine.stay == no_stay || options_.allow_resize) continue;
         if (stays_[mine.stay].pages < lives_.pages[u]) {
           close(i, false);
@@ -164,6 +184,11 @@ class belady {
     ended.drops = source_.objects[ended.target].dead > ended.until;
     if (stores) mine.is_dirty = false;
     used_ -= ended.pages;
+    if (mine.is_untouched) {
+      ended.is_gone = true;
+      mine.latest = no_stay;
+      mine.is_untouched = false;
+    }
     mine.stay = no_stay;
     mine.kind = standing::pinned;
   }
@@ -334,6 +359,17 @@ class belady {
 };
 
 }  // namespace
+
+std::vector<std::uint32_t> pages_held(const program& source, const planner_options& options) {
+  std::vector<std::uint32_t> pages(source.objects.size());
+  for (object_index i = 0; i < pages.size(); ++i) {
+    const object& each = source.objects[i];
+    const auto found =
+        has_home(each) && each.identity != 0 ? options.resident.find(each.identity) : options.resident.end();
+    if (found != options.resident.end()) pages[i] = pages_of(std::min(found->second, each.bytes));
+  }
+  return pages;
+}
 
 std::vector<stay> choose_stays(const program& source, const liveness& lives, const segment_table& cut,
                                const planner_options& options, const victim_rules& rules) {

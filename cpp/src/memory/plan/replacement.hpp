@@ -44,6 +44,9 @@ struct victim_rules {
   double write_weight = 0.1;
 };
 
+/// Pages of each object that are in the fast tier when the program begins.
+[[nodiscard]] std::vector<std::uint32_t> pages_held(const program& source, const planner_options& options);
+
 /// Replacement: which objects are in the fast tier when. Belady's rule, weighted with costs: on overflow the
 /// frame goes whose recovery costs least per page and time until its next use. The sum of frames of a step
 /// never exceeds the capacity, which must be at least `minimum_capacity`.

@@ -31,7 +31,12 @@ std::vector<arrival> find_arrivals(const program& source, const std::vector<stay
 
 scheduler::scheduler(const program& source, const liveness& lives, const std::vector<stay>& stays,
                      const std::vector<arrival>& arrivals, const planner_options& options)
-    : source_(source), lives_(lives), stays_(stays), arrivals_(arrivals), options_(options) {
+    : source_(source),
+      lives_(lives),
+      stays_(stays),
+      arrivals_(arrivals),
+      options_(options),
+      held_pages_(pages_held(source, options)) {
   for (stay_index i = 0; i < stays.size(); ++i) {
     if (!stays[i].is_gone && stays[i].stores) writes_.push_back(i);
   }
@@ -68,11 +73,15 @@ timetable scheduler::run(room_tree room, std::vector<std::uint8_t> regenerates) 
   home_ready_ns_.assign(source_.objects.size(), 0);
   object_issue_.assign(source_.objects.size(), 0);
   used_before_.assign(source_.objects.size(), 0);
+  kept_pages_.assign(source_.objects.size(), 0);
   next_arrival_ = 0;
   next_write_ = 0;
   latest_issue_ = horizon_ = 0;
   period_ = 0;
   clock_ns_ = read_free_ns_ = write_free_ns_ = 0;
+  // What is there is kept before anything is brought early: that spares the link a load.
+  is_kept_.assign(arrivals_.size(), 0);
+  for (std::uint32_t i = 0; i < arrivals_.size(); ++i) is_kept_[i] = keep(i) ? 1 : 0;
   for (step_index s = 0; s < steps; ++s) {
     issue_ns_[s] = clock_ns_;
     begin_writes(s);
@@ -123,11 +132,26 @@ void scheduler::bring(step_index s) {
         std::uint64_t{arrivals_[i].end - arrivals_[i].begin} * page_bytes;
   }
   for (std::uint32_t i = first; i < next_arrival_; ++i) {
-    if (result_.regenerates[i] == 0) load(i);
+    if (result_.regenerates[i] == 0 && is_kept_[i] == 0) load(i);
   }
   if (!options_.allow_resize) return;
   for (use_index u = source_.first_use[s]; u < source_.first_use[s + 1]; ++u)
     used_before_[source_.uses[u].target] = s + 1;
+}
+
+/// Whether an arrival is there when the program begins and can stay.
+bool scheduler::keep(std::uint32_t number) {
+  const arrival& each = arrivals_[number];
+  const std::uint32_t pages = each.end - each.begin;
+  const bool is_first = each.not_before == 0 && stays_[each.first].previous == no_stay;
+  if (!is_first || result_.regenerates[number] != 0 || each.end > held_pages_[each.target] ||
+      each.begin > kept_pages_[each.target])
+    return false;
+  if (room_.earliest(0, each.need, pages) != 0) return false;
+  room_.add(0, each.need, -std::int64_t{pages});
+  kept_pages_[each.target] = each.end;
+  result_.issue[number] = object_issue_[each.target] = 0;
+  return true;
 }
 
 void scheduler::load(std::uint32_t number) {

@@ -61,6 +61,7 @@ class scheduler {
   void begin_writes(step_index s);
   void bring(step_index s);
   void load(std::uint32_t number);
+  [[nodiscard]] bool keep(std::uint32_t number);
   [[nodiscard]] step_index choose_issue(const arrival& each);
 
   const program& source_;
@@ -68,16 +69,19 @@ class scheduler {
   const std::vector<stay>& stays_;
   const std::vector<arrival>& arrivals_;
   const planner_options& options_;
-  std::vector<stay_index> writes_;  ///< in the order of their ends
+  std::vector<stay_index> writes_;         ///< in the order of their ends
+  std::vector<std::uint32_t> held_pages_;  ///< per object: in the fast tier when the program begins
   room_tree room_{{}};
   timetable result_;
   std::vector<load_delay> delays_;
   // The run on paper.
-  std::vector<double> issue_ns_;          ///< per step: when its directives are carried out
-  std::vector<double> room_ready_ns_;     ///< per step: when room that a write-back frees is there at last
-  std::vector<double> home_ready_ns_;     ///< per object: end of its last write-back
-  std::vector<step_index> object_issue_;  ///< per object: where its last arrival was asked for
-  std::vector<step_index> used_before_;   ///< per object: 1 + the last step that used it; with resizing
+  std::vector<std::uint8_t> is_kept_;      ///< per arrival: there when the program begins, and stays
+  std::vector<std::uint32_t> kept_pages_;  ///< per object: of those, what stays until its first use
+  std::vector<double> issue_ns_;           ///< per step: when its directives are carried out
+  std::vector<double> room_ready_ns_;      ///< per step: when room that a write-back frees is there at last
+  std::vector<double> home_ready_ns_;      ///< per object: end of its last write-back
+  std::vector<step_index> object_issue_;   ///< per object: where its last arrival was asked for
+  std::vector<step_index> used_before_;    ///< per object: 1 + the last step that used it; with resizing
   std::uint32_t next_arrival_ = 0;
   std::size_t next_write_ = 0;
   step_index latest_issue_ = 0, horizon_ = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "halocline/memory/plan/plan.hpp"
@@ -23,6 +24,9 @@ struct planner_options {
   bool allow_resize = false;
   /// How far ahead of its need a load may start, as time of the program; longer holds frames for longer.
   double horizon_ns = 400e6;
+  /// Bytes, counted from the begin, that are in the fast tier when the program begins, by `object::identity`.
+  /// The plan keeps what it has room for until it is needed; a run that begins without them loads them first.
+  std::map<std::uint64_t, std::uint64_t> resident;
   std::string parameters;  ///< copied into the plan
 };
 
