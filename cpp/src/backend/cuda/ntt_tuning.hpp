@@ -33,9 +33,8 @@ struct ntt_tuning_row {
 
 inline constexpr ntt_tuning_row ntt_tuning[] = {
     // sm_90: measured on one H200 at N = 2^16 (halocline_ntt_bench --tune, before commit 99153a3; see
-    // docs/concepts/cuda_ntt.md). Microseconds per polynomial of 47 limbs, from one buffer to
-    // another
-    // in a graph, two kernels in brackets: 14.3 (15.1) in a batch of 8.
+    // docs/concepts/cuda_ntt.md). Microseconds per 32-bit polynomial, from one buffer to another in a graph,
+    // two kernels in brackets. 47 limbs in a batch of 8: 14.3 (15.1).
     {90, 32, 4, 17, 300, {4, 64, 2, true, 8}},
     // 23 limbs in a batch of 8: 6.9 (7.4).
     {90, 32, 4, 17, 150, {4, 64, 4, true, 8}},
