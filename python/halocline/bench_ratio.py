@@ -10,21 +10,18 @@ from __future__ import annotations
 
 import datetime
 import json
-import os
-import shutil
 import statistics
-import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from . import _core
 from .bench_operations import DEFAULT_SAMPLES, clocks, operation_params
+from .bench_programs import find_program, run_program
 from .budget import MemoryOptions
 from .client import Client
 from .engine import Engine
-from .errors import CorruptData, DeviceError, Error, InvalidArgument
+from .errors import CorruptData, InvalidArgument
 
 SCHEMA = 1
 PROGRAM = "halocline_bench_ratio"
@@ -39,20 +36,6 @@ POLICIES = {
 managed."""
 
 DEFAULT_BUDGET_MIB = 128
-_TIMEOUT_SECONDS = 300
-
-
-def find_program(given: Path | None = None) -> Path:
-    """The program: the given one, that of `make cuda` in this checkout, or one on the PATH."""
-    built = Path(__file__).resolve().parents[2] / "build" / "cuda" / PROGRAM
-    on_path = shutil.which(PROGRAM)
-    candidates = [given] if given else [built, *([Path(on_path)] if on_path else [])]
-    for each in candidates:
-        if each.is_file() and os.access(each, os.X_OK):
-            return each
-    raise InvalidArgument(
-        f"bench ratio: no program at '{candidates[0]}'; build it with `make cuda`, or name it with --binary"
-    )
 
 
 def run_ratio(
@@ -71,7 +54,8 @@ def run_ratio(
     if device not in ("cuda", "cuda:0"):
         raise InvalidArgument(f"bench ratio: device '{device}'; the experiment runs on 'cuda:0' only")
     report = _core.report_device("cuda:0", True)
-    measured = _run_program(find_program(binary), budget_mib, repetitions, oversubscribe)
+    program = find_program("ratio", PROGRAM, binary)
+    measured = _measure(program, budget_mib, repetitions, oversubscribe)
     return {
         "schema": SCHEMA,
         "suite": "ratio",
@@ -84,26 +68,14 @@ def run_ratio(
     }
 
 
-def _run_program(program: Path, budget_mib: int, repetitions: int, oversubscribe: bool) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as folder:
-        result = Path(folder) / "ratio.json"
-        command = [str(program), "--out", str(result), "--budget-mib", str(budget_mib)]
-        command += ["--repetitions", str(repetitions)]
-        command += ["--oversubscribe-managed"] if oversubscribe else []
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_SECONDS
-            )
-        except subprocess.TimeoutExpired:
-            raise DeviceError(
-                f"bench ratio: '{program}' took more than {_TIMEOUT_SECONDS} s and was ended"
-            ) from None
-        if done.returncode != 0:
-            raise Error(f"bench ratio: '{program}' failed: {done.stderr.strip()[-500:]}")
-        try:
-            content: dict[str, Any] = json.loads(result.read_text())
-        except (OSError, ValueError) as error:
-            raise CorruptData(f"bench ratio: '{program}' wrote no JSON ({error})") from None
+def _measure(program: Path, budget_mib: int, repetitions: int, oversubscribe: bool) -> dict[str, Any]:
+    arguments = ["--budget-mib", str(budget_mib), "--repetitions", str(repetitions)]
+    arguments += ["--oversubscribe-managed"] if oversubscribe else []
+    text = run_program("ratio", program, arguments)
+    try:
+        content: dict[str, Any] = json.loads(text)
+    except ValueError as error:
+        raise CorruptData(f"bench ratio: '{program}' wrote no JSON ({error})") from None
     return content
 
 

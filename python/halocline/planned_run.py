@@ -2,8 +2,8 @@
 """Runs under a plan: a ghost pass says what the program will touch, a plan says what to move when.
 
 The ghost pass runs the program on the engine's *twin*: a ghost engine with the same keys. Plans are kept per
-program and shapes of its arguments. They use what is in memory when the program begins, so a program is planned
-once more before its second run.
+program and shapes of its arguments. They use what is in memory when the program begins, so a program is
+planned once more before its second run.
 """
 
 from __future__ import annotations

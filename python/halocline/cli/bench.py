@@ -33,7 +33,7 @@ SUITES = (*MICRO_SUITES, "peers", "hybrid-paper", "wide-rotations", *GPU_SUITES)
 
 BinaryOption = Annotated[
     Path | None,
-    typer.Option("--binary", help="Micro suites, ratio: the program, where it is not in build/."),
+    typer.Option("--binary", help="Micro suites, ratio, ntt-family: the program, if not in build/."),
 ]
 SetsOption = Annotated[
     list[str] | None,
@@ -53,14 +53,20 @@ LogNOption = Annotated[
 @command
 def bench(
     suite: Annotated[str, typer.Argument(help=f"One of: {', '.join(SUITES)}.")] = "micro",
-    quick: Annotated[bool, typer.Option("--quick", help="Micro suites: short, for a look only.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Micro suites, ntt-family: short.")] = False,
     binary: BinaryOption = None,
     sets: SetsOption = None,
     threads: BenchThreadsOption = 1,
     repetitions: RepetitionsOption = None,
     device: DeviceOption = "cuda:0",
     log_n: LogNOption = None,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Ratio: folder for pictures.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Ratio, ntt-family: folder for pictures.")
+    ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", help="Ratio, ntt-family: show a result that --json wrote; needs no GPU."),
+    ] = None,
     oversubscribe_managed: OversubscribeOption = False,
     profile: ProfileOption = None,
     json: JsonOption = None,
@@ -69,7 +75,7 @@ def bench(
 
     hybrid-paper replays a paper's workloads on simulated devices; wide-rotations runs a workload within
     several budgets, each time in a process of its own. operations times single operations on a GPU
-    (--device); ratio compares ways to allocate a GPU's memory.
+    (--device); ratio compares ways to allocate a GPU's memory; ntt-family compares transforms.
     """
     console = results_console(json)
     if profile is not None and suite != "operations":
@@ -81,9 +87,11 @@ def bench(
         content = run_peers(sets, threads, count, console=console)
     elif suite in GPU_SUITES:
         with profiling(profile, json):
-            wanted = GpuSuite(device, sets, repetitions, log_n, oversubscribe_managed, binary, plot)
+            wanted = GpuSuite(
+                device, sets, repetitions, log_n, oversubscribe_managed, binary, plot, quick, source
+            )
             content = wanted.run(suite)
-        content = origin() | content
+        content = origin() | content  # a stored result keeps its own origin
         print_suite(console, content)
     elif suite in ("hybrid-paper", "wide-rotations"):
         with progress_bar(suite) as progress:

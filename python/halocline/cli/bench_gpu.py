@@ -1,23 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`halocline bench operations | ratio`: what the suites for GPUs run and print."""
+"""`halocline bench operations | ratio | ntt-family`: what the suites for GPUs run and print."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from ..errors import CorruptData, InvalidArgument
 from .common import check_device, err, progress_bar, size
 
-SUITES = ("operations", "ratio")
+SUITES = ("operations", "ratio", "ntt-family")
+_STORED = {"ratio": "ratio", "ntt-family": "ntt"}
+"""Suites with pictures, and what their results call them."""
 
 
 @dataclasses.dataclass(frozen=True)
 class GpuSuite:
-    """Options of both suites; each takes those that it has."""
+    """Options of all suites; each takes those that it has."""
 
     device: str
     sets: list[str] | None
@@ -26,11 +30,50 @@ class GpuSuite:
     oversubscribe: bool
     binary: Path | None
     plot: Path | None
+    quick: bool
+    source: Path | None
 
     def run(self, suite: str) -> dict[str, Any]:
-        """The result of a suite."""
-        check_device(self.device)
-        return self._operations() if suite == "operations" else self._ratio()
+        """The result of a suite: measured, or read from a file (then without a GPU)."""
+        if self.source is not None:
+            content = self._stored(suite, self.source)
+        else:
+            check_device(self.device)
+            content = {"operations": self._operations, "ratio": self._ratio, "ntt-family": self._ntt}[suite]()
+        if self.plot is not None:
+            self._draw(suite, content, self.plot)
+        return content
+
+    @staticmethod
+    def _stored(suite: str, path: Path) -> dict[str, Any]:
+        if suite not in _STORED:
+            raise InvalidArgument(f"bench {suite}: --from is for suites with pictures: {', '.join(_STORED)}")
+        try:
+            content: dict[str, Any] = json.loads(path.read_text())
+            if content["suite"] == _STORED[suite]:
+                return content
+            found = f"a result of '{content['suite']}'"
+        except OSError as error:
+            raise InvalidArgument(f"bench {suite}: cannot read '{path}': {error.strerror}") from None
+        except (ValueError, KeyError, TypeError):
+            found = "no result of a suite"
+        raise CorruptData(f"bench {suite}: '{path}' holds {found}; expected what --json of {suite} writes")
+
+    @staticmethod
+    def _draw(suite: str, content: dict[str, Any], folder: Path) -> None:
+        if suite == "ratio":
+            from ..ratio_plots import save_plots
+        elif suite == "ntt-family":
+            from ..roofline_plot import save_plots
+        else:
+            raise InvalidArgument(f"bench {suite}: --plot is for suites with pictures: {', '.join(_STORED)}")
+        save_plots(content, folder)
+
+    def _ntt(self) -> dict[str, Any]:
+        from ..bench_ntt_family import run_ntt_family
+
+        with err().status("transforming"):
+            return run_ntt_family(self.binary, quick=self.quick)
 
     def _operations(self) -> dict[str, Any]:
         from ..bench_operations import DEFAULT_SAMPLES, run_operations
@@ -49,10 +92,6 @@ class GpuSuite:
                 oversubscribe=self.oversubscribe,
                 binary=self.binary,
             )
-        if self.plot is not None:
-            from ..ratio_plots import save_plots
-
-            save_plots(content, self.plot)
         return content
 
 
@@ -60,8 +99,24 @@ def print_suite(console: Console, content: dict[str, Any]) -> None:
     """The result for people."""
     if content["suite"] == "operations":
         _print_operations(console, content)
-    else:
+    elif content["suite"] == "ratio":
         _print_ratio(console, content)
+    else:
+        _print_ntt(console, content)
+
+
+def _print_ntt(console: Console, content: dict[str, Any]) -> None:
+    rows = content["family"]
+    batches = sorted({row["batch"] for row in rows})
+    shown = [batches[0], batches[len(batches) // 2], batches[-1]]
+    names = [f"{name} of {batch}" for batch in shown for name in ("us", "% of butterflies", "% of copies")]
+    table = Table("word", "N", "variant", *names, title=f"Transforms on {content['device']}")
+    found = {(row["word_bits"], row["log_n"], row["variant"], row["batch"]): row for row in rows}
+    keys = ("microseconds", "percent_of_butterfly_peak", "percent_of_copy_bandwidth")
+    for bits, log_n, variant in dict.fromkeys(key[:3] for key in found):
+        cells = (_number(found[bits, log_n, variant, batch][key]) for batch in shown for key in keys)
+        table.add_row(str(bits), f"2^{log_n}", variant, *cells)
+    console.print(table)
 
 
 def _number(value: float | None) -> str:
