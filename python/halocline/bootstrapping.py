@@ -8,8 +8,11 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+import numpy.typing as npt
+
 from . import _core
-from ._values import expect, integer, positive
+from ._values import expect, integer, positive, vector
 from .ciphertext import Ciphertext
 from .encoded import MODES
 from .errors import InvalidArgument
@@ -151,6 +154,38 @@ class Bootstrapper:
     def key_plan(self) -> KeyPlan:
         """The keys that it uses, each with its level: `client.evaluation_keys(plan=...)` makes them."""
         return KeyPlan(self._params, self._any().requests)
+
+    def largest_coefficient(self, values: npt.ArrayLike) -> float:
+        """The largest magnitude among the numbers that EvalMod will see of a message with these slots.
+
+        For the client, before it encrypts: nothing encrypted can be checked. Coefficients w_j + i w_(j+n) =
+        (1 / n) sum_k values_k zeta^(-j 5^k), zeta = exp(2 pi i / 4n); with SlotToCoeff first, the slots.
+        """
+        array, _ = vector(values, "bootstrap")
+        slots = np.zeros(self._slots, dtype=np.complex128)
+        if len(array) > self._slots:
+            raise InvalidArgument(f"bootstrap: {len(array)} values; expected at most {self._slots} slots")
+        slots[: len(array)] = array
+        if self._options.order == "cts_first":
+            order = 4 * self._slots
+            exponents = np.empty(self._slots, dtype=np.int64)
+            power = 1
+            for k in range(self._slots):
+                exponents[k] = power
+                power = power * 5 % order
+            at_exponents = np.zeros(order, dtype=np.complex128)
+            at_exponents[exponents] = slots
+            slots = np.fft.fft(at_exponents)[: self._slots] / self._slots
+        return float(np.maximum(np.abs(slots.real), np.abs(slots.imag)).max())
+
+    def check_message(self, values: npt.ArrayLike) -> None:
+        """Raises InvalidArgument for a message beyond `message_bound`, which would lose precision or more."""
+        largest = self.largest_coefficient(values)
+        if largest > self._options.message_bound:
+            raise InvalidArgument(
+                f"bootstrap: a coefficient of the message is {largest:.4g}; expected at most "
+                f"{self._options.message_bound:.4g}: scale the message down, or raise message_bound"
+            )
 
     def encode(self, engine: Engine, level: int | None = None) -> None:
         """Encodes both transforms for an engine now instead of at the first use."""

@@ -98,6 +98,20 @@ def test_states_what_it_does(params):
     assert "order='stc_first'" in repr(boots)
 
 
+def test_client_can_check_messages(params):
+    boots = hc.Bootstrapper(params, slots=16, message_bound=0.5)
+    assert boots.largest_coefficient(np.ones(16)) == pytest.approx(1)
+    x = disc(16, 5)
+    powers = np.array([pow(5, k, 64) for k in range(16)])
+    w = np.array([(x * np.exp(-2j * np.pi * powers * j / 64)).mean() for j in range(16)])
+    assert boots.largest_coefficient(x) == pytest.approx(max(abs(w.real).max(), abs(w.imag).max()))
+    boots.check_message(x)
+    with pytest.raises(hc.InvalidArgument, match="scale the message down"):
+        boots.check_message(np.ones(16))
+    slots_first = hc.Bootstrapper(params, slots=16, order="stc_first")
+    assert slots_first.largest_coefficient(x) == pytest.approx(max(abs(x.real).max(), abs(x.imag).max()))
+
+
 def test_bad_input(params, client, engine, sparse):
     with pytest.raises(hc.InvalidArgument, match="power of two"):
         hc.Bootstrapper(params, slots=100).describe()
