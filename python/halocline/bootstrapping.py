@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._values import expect, integer, positive, vector
+from ._values import ComplexVector, expect, integer, positive, vector
 from .ciphertext import Ciphertext
 from .encoded import MODES
 from .errors import InvalidArgument
@@ -162,7 +162,7 @@ class Bootstrapper:
         (1 / n) sum_k values_k zeta^(-j 5^k), zeta = exp(2 pi i / 4n); with SlotToCoeff first, the slots.
         """
         array, _ = vector(values, "bootstrap")
-        slots = np.zeros(self._slots, dtype=np.complex128)
+        slots: ComplexVector = np.zeros(self._slots, dtype=np.complex128)
         if len(array) > self._slots:
             raise InvalidArgument(f"bootstrap: {len(array)} values; expected at most {self._slots} slots")
         slots[: len(array)] = array
