@@ -22,8 +22,8 @@ namespace {
   if (parameters.bootstrapping()) {
     // CoeffToSlot keeps a few dozen polynomials over all primes at a time; their pages should not fault anew.
     constexpr std::size_t polynomials = 64;
-    backend.memory.cache_bytes =
-        std::max(backend.memory.cache_bytes, polynomials * parameters.prime_count() * parameters.limb_bytes());
+    backend.memory.cache_bytes = std::max(backend.memory.cache_bytes,
+                                          polynomials * parameters.prime_count() * parameters.limb_bytes());
   }
   backend.threads = options.threads;
   backend.scalar = options.scalar;

@@ -43,9 +43,7 @@ class exact_keys {
 struct ghost_rig {
   explicit ghost_rig(const std::string& preset) : ghost_rig(params::preset(preset)) {}
   explicit ghost_rig(const params::parameters& parameters)
-      : ctx(ckks::make_context(parameters, backend::make_backend("ghost"))),
-        keys(*ctx),
-        eval(*ctx, keys) {}
+      : ctx(ckks::make_context(parameters, backend::make_backend("ghost"))), keys(*ctx), eval(*ctx, keys) {}
 
   /// A canonical ciphertext without contents.
   [[nodiscard]] ckks::ciphertext ghost_input(unsigned level, std::uint32_t slots) const {
