@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "halocline/core/expects.hpp"
+#include "halocline/ring/gaussian_inversion.hpp"
 
 namespace halocline::ring {
 namespace {
@@ -27,37 +28,13 @@ void initialise_sodium() {
                     "libsodium could not be initialised: the system gives no randomness");
 }
 
-/// Magnitude = number of table entries that the low 63 bits of a random word reach; sign = its highest bit.
-/// The inner loop is the scan: it compares by the sign of a difference and vectorises.
-void invert(std::span<const std::uint64_t> table, std::span<const std::uint64_t> words, std::int64_t* out) {
-  constexpr std::uint64_t low63 = std::numeric_limits<std::uint64_t>::max() >> 1;
-  constexpr std::size_t group = 16;
-  std::array<std::uint64_t, group> position{};
-  std::array<std::uint64_t, group> missed{};
-  for (std::size_t first = 0; first < words.size(); first += group) {
-    missed.fill(0);
-    const std::size_t count = std::min(group, words.size() - first);
-    for (std::size_t i = 0; i < count; ++i) position[i] = words[first + i] & low63;
-    for (const std::uint64_t entry : table) {
-      for (std::size_t i = 0; i < group; ++i) missed[i] += (position[i] - entry) >> 63;
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto magnitude = static_cast<std::int64_t>(table.size() - missed[i]);
-      const std::int64_t negative = -static_cast<std::int64_t>(words[first + i] >> 63);
-      out[first + i] = (magnitude ^ negative) - negative;
-    }
-  }
-  sodium_memzero(position.data(), sizeof(position));
-  sodium_memzero(missed.data(), sizeof(missed));
-}
-
 void sample_narrow(random_source& random, double stddev, std::span<std::int64_t> out) {
   const std::vector<std::uint64_t> table = gaussian_table(stddev);
   std::array<std::uint64_t, batch> words;
   for (std::size_t first = 0; first < out.size(); first += batch) {
     const std::span<std::uint64_t> used(words.data(), std::min(batch, out.size() - first));
     random.fill(std::as_writable_bytes(used));
-    invert(table, used, out.data() + first);
+    gaussian_values(table, used, out.data() + first);
   }
   sodium_memzero(words.data(), sizeof(words));
 }
@@ -174,7 +151,7 @@ void sample_gaussian(random_source& random, double stddev, std::span<std::int64_
   for (std::size_t first = 0; first < out.size(); first += batch) {
     const std::span<std::uint64_t> used(words.data(), std::min(batch, out.size() - first));
     random.fill(std::as_writable_bytes(used));
-    invert(table, used, fine.data());
+    gaussian_values(table, used, fine.data());
     for (std::size_t i = 0; i < used.size(); ++i) out[first + i] = coarse_step * out[first + i] + fine[i];
   }
   sodium_memzero(words.data(), words.size() * sizeof(std::uint64_t));

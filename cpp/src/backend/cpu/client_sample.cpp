@@ -7,6 +7,7 @@
 
 #include "backend/cpu/client_kernels.hpp"
 #include "backend/cpu/parallel.hpp"
+#include "halocline/ring/gaussian_inversion.hpp"
 #include "halocline/ring/small_stream.hpp"
 
 namespace halocline::backend::cpu {
@@ -52,33 +53,11 @@ void sample_ternary(const small_stream& from, std::size_t first, std::span<std::
   sodium_memzero(words.data(), sizeof(words));
 }
 
-/// `ring::gaussian_value` for many words: the inner loop scans the table for all of a group and vectorises.
-void invert(std::span<const std::uint64_t> table, std::span<const std::uint64_t> words, std::int64_t* out) {
-  constexpr std::size_t group = 16;
-  std::array<std::uint64_t, group> position{};
-  std::array<std::uint64_t, group> missed{};
-  for (std::size_t first = 0; first < words.size(); first += group) {
-    missed.fill(0);
-    const std::size_t count = std::min(group, words.size() - first);
-    for (std::size_t i = 0; i < count; ++i) position[i] = words[first + i] & 0x7fffffffffffffffU;
-    for (const std::uint64_t entry : table) {
-      for (std::size_t i = 0; i < group; ++i) missed[i] += (position[i] - entry) >> 63;
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto magnitude = static_cast<std::int64_t>(table.size() - missed[i]);
-      const std::int64_t negative = -static_cast<std::int64_t>(words[first + i] >> 63);
-      out[first + i] = (magnitude ^ negative) - negative;
-    }
-  }
-  sodium_memzero(position.data(), sizeof(position));
-  sodium_memzero(missed.data(), sizeof(missed));
-}
-
 void sample_gaussian(const small_stream& from, std::size_t first, std::span<std::int64_t> out) {
   std::array<std::uint64_t, batch> words;
   const std::span<std::uint64_t> used(words.data(), out.size());
   key_stream(from, ring::gaussian_domain, first, used);
-  invert(from.table, used, out.data());
+  ring::gaussian_values(from.table, used, out.data());
   sodium_memzero(words.data(), sizeof(words));
 }
 

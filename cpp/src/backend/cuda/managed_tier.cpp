@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/managed_tier.hpp"
 
-#include <cstdint>
 #include <exception>
 #include <utility>
 
 #include "backend/cuda/driver_calls.hpp"
+#include "backend/cuda/driver_pool.hpp"
 
 namespace halocline::backend::cuda {
 namespace {
@@ -45,56 +45,26 @@ class plain_managed final : public memory::tier {
 
 class pooled_managed final : public memory::tier {
  public:
-  explicit pooled_managed(std::shared_ptr<device_context> device) : device_(std::move(device)) {
-    device_->make_current();
-    cudaMemPoolProps wanted{};
-    wanted.allocType = cudaMemAllocationTypeManaged;
-    wanted.location.type = cudaMemLocationTypeDevice;
-    wanted.location.id = device_->ordinal();
-    check(cudaMemPoolCreate(&pool_, &wanted), "create a pool of managed memory");
-    std::uint64_t keep = UINT64_MAX;
-    check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep), "set up a memory pool");
-  }
-  ~pooled_managed() override {
-    (void)driver::stream_synchronize(device_->compute());
-    cudaMemPoolDestroy(pool_);
-  }
-  pooled_managed(const pooled_managed&) = delete;
-  pooled_managed& operator=(const pooled_managed&) = delete;
+  explicit pooled_managed(std::shared_ptr<device_context> device)
+      : device_(std::move(device)), pool_(device_, cudaMemAllocationTypeManaged) {}
 
   [[nodiscard]] std::string_view name() const noexcept override { return "managed pool"; }
   [[nodiscard]] void* allocate(std::size_t bytes) override {
     device_->make_current();
     device_->flush();
-    void* data = nullptr;
-    const cudaError_t state = driver::malloc_from_pool(&data, bytes, pool_, device_->compute());
-    if (state == cudaErrorMemoryAllocation) {
-      (void)cudaGetLastError();
-      return nullptr;
-    }
-    check(state, "allocate managed memory");
-    return data;
+    return pool_.take(bytes);
   }
   void free(void* data, std::size_t) noexcept override {
     device_->flush_quietly();
-    driver::free_async(data, device_->compute());
+    pool_.give(data);
   }
-  [[nodiscard]] std::size_t cached_bytes() const noexcept override {
-    std::uint64_t reserved = 0, used = 0;
-    cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &reserved);
-    cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used);
-    return reserved - used;
-  }
+  [[nodiscard]] std::size_t cached_bytes() const noexcept override { return pool_.cached_bytes(); }
   void trim() noexcept override { trim_to(0); }
-  void trim_to(std::size_t bytes) noexcept override {
-    std::uint64_t used = 0;
-    cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used);
-    driver::trim_pool(pool_, used + bytes);
-  }
+  void trim_to(std::size_t bytes) noexcept override { pool_.trim_to(bytes); }
 
  private:
   std::shared_ptr<device_context> device_;
-  cudaMemPool_t pool_ = nullptr;
+  driver_pool pool_;
 };
 
 }  // namespace
