@@ -46,7 +46,7 @@ class BootstrapRunOptions(RunOptions):
     plot: str | Path | None = None
     """Picture of the errors by slot and by call."""
     bootstrap: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """Fields of `BootstrapOptions`."""
+    """Fields of `BootstrapOptions`; `message_bound` is that of `random_bound` unless given."""
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
@@ -79,6 +79,14 @@ def disc(count: int, seed: int) -> Vector:
     return points
 
 
+def random_bound(slots: int) -> float:
+    """A bound for the coefficients of these messages: a power of two, 45 standard deviations or 1.
+
+    Random messages in the unit disc have coefficients of 1 / (2 sqrt(slots)).
+    """
+    return float(2.0 ** min(0, math.ceil(math.log2(22.5 / math.sqrt(slots)))))
+
+
 def bits(error: float) -> float:
     """-log2 of an error."""
     return -math.log2(max(error, sys.float_info.min))
@@ -106,7 +114,9 @@ class BootstrapRun:
             )
         self._phases = Stopwatch()
         self._begin = time.perf_counter()
-        self.bootstrapper = Bootstrapper(params, **self.options.bootstrap)
+        slots = self.options.bootstrap.get("slots") or params.slots
+        chosen = {"message_bound": random_bound(slots)} | self.options.bootstrap
+        self.bootstrapper = Bootstrapper(params, **chosen)
         real = self.bootstrapper.options.real
         made = [disc(self.bootstrapper.slots, self.options.seed + i) for i in range(self.options.batches)]
         self.messages: list[Vector] = [each.real.astype(np.complex128) if real else each for each in made]
