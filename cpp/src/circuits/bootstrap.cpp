@@ -97,6 +97,14 @@ double rounding_of_entries(const params::parameters& parameters, const dft_optio
   return std::sqrt(static_cast<double>(parameters.n() * made.matrices) / 12.0) * std::exp2(-bits);
 }
 
+/// Error of a slot after a rescale: the fractions of coefficients, times the secret.
+double rounding_noise(const params::parameters& parameters) {
+  const params::secret_distribution& secret = parameters.secret();
+  const auto n = static_cast<double>(parameters.n());
+  const double weight = secret.kind == params::secret_kind::sparse ? secret.hamming_weight : 2.0 * n / 3.0;
+  return std::sqrt(n * (weight + 1) / 12.0);
+}
+
 std::vector<const ciphertext*> pointers(const std::vector<ciphertext>& values) {
   std::vector<const ciphertext*> result;
   for (const ciphertext& each : values) result.push_back(&each);
@@ -121,6 +129,13 @@ bootstrapper::bootstrapper(ckks::evaluator& eval, const bootstrap_options& optio
     const double reached = forecast().worst_bits;
     options_.iteration_bits = static_cast<unsigned>(std::max(1.0, std::floor(reached) - iteration_margin));
   }
+  const double step = options_.iterations > 1 ? parameters_.level(output_level() + 1).log2_modulus -
+                                                    parameters_.level(output_level()).log2_modulus
+                                              : HUGE_VAL;
+  HALOCLINE_EXPECTS((options_.iterations - 1) * options_.iteration_bits + 8 <= step, invalid_argument,
+                    "bootstrap: ", options_.iterations, " iterations of ", options_.iteration_bits,
+                    " bits; messages have a scale of 2^", step,
+                    ", which is not worth more than one at a time: take fewer iterations or bits");
 }
 
 void bootstrapper::choose_mod1(const params::parameters& parameters) {
@@ -227,11 +242,24 @@ double bootstrapper::unit_fraction() const { return enlarged_ / message_ratio(pa
 /// with random slots in the unit disc are normal with 1 / (2 sqrt(n)), of which the sine's cubic error is the
 /// square root of 15 cubes; with SlotToCoeff first they are the slots, x^3 is 0.28 there.
 bootstrap_forecast bootstrapper::forecast() const {
-  const params::secret_distribution& secret = parameters_.secret();
-  const auto n = static_cast<double>(parameters_.n());
+  const double rounding = rounding_noise(parameters_);
+  const double kept = 2.0 * rounding / parameters_.level(output_level()).scale;
+  double sigma = noise_of_one(rounding);
+  if (options_.iterations > 1 && options_.iteration_bits > 0) {
+    // What is left is the error of the last bootstrap, made smaller again, and what the rests are rounded by.
+    const double smaller = std::exp2((options_.iterations - 1.0) * options_.iteration_bits);
+    sigma = std::hypot(sigma / smaller, kept, 2.0 * rounding / parameters_.level(input_level()).scale);
+  } else {
+    sigma = std::hypot(sigma, kept);
+  }
+  // The error of a slot is the larger one of two normal parts: 1.13 sigma on average.
+  const double slots = options_.slots;
+  return {-std::log2(1.13 * sigma), -std::log2(sigma * std::sqrt(2 * std::log(2 * slots) + 1))};
+}
+
+/// Error of a slot after one bootstrap, but for the rounding of the result.
+double bootstrapper::noise_of_one(double rounding) const {
   const auto slots = static_cast<double>(options_.slots);
-  const double weight = secret.kind == params::secret_kind::sparse ? secret.hamming_weight : 2.0 * n / 3.0;
-  const double rounding = std::sqrt(n * (weight + 1) / 12.0);
   const double w = 2 * std::numbers::pi * mod1_->divisor();
   const double steepest = rounding / parameters_.level(raised_level_ - options_.cts_levels).scale * 0.7 * w *
                           w / (8 * std::numbers::pi);
@@ -246,12 +274,8 @@ bootstrap_forecast bootstrapper::forecast() const {
                            : std::pow(2 * std::numbers::pi * unit_fraction(), 2) / 6 * cubes;
   const double last = rounding / (parameters_.level(message_level_).arrival_scale * reduced_);
   const double coefficient = std::hypot(inside / unit_fraction(), cubic, last);
-  const double result =
-      std::hypot(2.0 * rounding / parameters_.level(output_level()).scale,
-                 0.5 * rounding_of_entries(parameters_, stc_->options(), dft_direction::slot_to_coeff));
-  const double sigma = std::hypot(coefficient * (joins ? std::sqrt(slots) : 1.0), result);
-  // The error of a slot is the larger one of two normal parts: 1.13 sigma on average.
-  return {-std::log2(1.13 * sigma), -std::log2(sigma * std::sqrt(2 * std::log(2 * slots) + 1))};
+  return std::hypot(coefficient * (joins ? std::sqrt(slots) : 1.0),
+                    0.5 * rounding_of_entries(parameters_, stc_->options(), dft_direction::slot_to_coeff));
 }
 
 /// A copy of the input at the level and about the scale with which it enters.
@@ -322,33 +346,36 @@ bootstrapper::ciphertexts bootstrapper::once(ckks::evaluator& eval, const cipher
   return results;
 }
 
-/// Meta-BTS: bootstraps what the results are off by, enlarged, and adds it.
+/// Meta-BTS: bootstraps what the results are off by, enlarged, and adds it. Every summand is brought down by
+/// itself, in one step from its own scale, so that neither its scale nor its factor is rounded coarsely.
 void bootstrapper::refine(ckks::evaluator& eval, const ciphertexts& inputs, ciphertexts& results) const {
   const double step = std::exp2(options_.iteration_bits);
-  double enlarged = 1;
+  const double canonical = parameters_.level(output_level()).scale;
+  ciphertexts rests;
+  ciphertexts sums;
+  for (std::size_t j = 0; j < inputs.size(); ++j) {
+    rests.push_back(ckks::clone(eval.ctx(), inputs[j]));
+    sums.push_back(eval.adjust(results[j], output_level(), canonical));
+  }
   for (unsigned i = 1; i < options_.iterations; ++i) {
-    enlarged *= step;
-    ciphertexts rests;
+    ciphertexts enlarged;
     for (std::size_t j = 0; j < inputs.size(); ++j) {
-      const ciphertext back = eval.adjust(results[j], inputs[j].level, inputs[j].scale);
-      ciphertext rest = eval.sub(inputs[j], back);
-      for (double left = enlarged; left > 1; left /= std::min(left, 0x1p20)) {
-        rest = eval.multiply_constant(rest, std::min(left, 0x1p20));
+      rests[j] = eval.sub(rests[j], eval.adjust(results[j], inputs[j].level, inputs[j].scale));
+      enlarged.push_back(ckks::clone(eval.ctx(), rests[j]));
+      for (double left = std::exp2(i * options_.iteration_bits); left > 1; left /= std::min(left, 0x1p20)) {
+        enlarged[j] = eval.multiply_constant(enlarged[j], std::min(left, 0x1p20));
       }
-      rests.push_back(std::move(rest));
     }
-    const ciphertexts corrections = once(eval, rests);
+    results = once(eval, enlarged);
     for (std::size_t j = 0; j < inputs.size(); ++j) {
-      // Both as `enlarged` times their messages at the same scale; the sum is exact.
-      ciphertext sum = eval.multiply_constant(results[j], step);
-      sum.scale = corrections[j].scale;
-      results[j] = eval.add(sum, corrections[j]);
-      results[j].scale = corrections[j].scale * enlarged;
+      const double scale = canonical / results[j].scale *
+                           static_cast<double>(ckks::detail::rescale_ratio(parameters_, results[j].level));
+      const double part = std::pow(step, -static_cast<double>(i));
+      sums[j] = eval.add(sums[j], eval.rescale(eval.multiply_constant_raw(results[j], part, scale)));
+      results[j].scale /= part;
     }
   }
-  for (ciphertext& each : results) {
-    each = eval.adjust(each, output_level(), parameters_.level(output_level()).scale);
-  }
+  results = std::move(sums);
 }
 
 ciphertext bootstrapper::bootstrap(ckks::evaluator& eval, const ciphertext& input) const {

@@ -160,6 +160,10 @@ TEST(Bootstrap, TwoIterationsReach30Bits) {
   EXPECT_EQ(y.level, once.output_level() - 1);
   EXPECT_DOUBLE_EQ(y.scale, precise.parameters().level(y.level).scale);
   EXPECT_GE(precise.precision(y, x).worst_bits, 35.0);
+  EXPECT_GE(precise.precision(y, x).mean_bits, twice.forecast().mean_bits - 1.0);
+  options.iterations = 4;
+  EXPECT_THAT([&] { (void)bootstrapper(precise.eval, options); },
+              ThrowsMessage<invalid_argument>(HasSubstr("fewer iterations")));
 }
 
 // What a ghost records is what the list says, for real and for sparse messages, iterations and both orders.

@@ -117,6 +117,7 @@ class bootstrapper {
   void choose_mod1(const params::parameters& parameters);
   void make_transforms(ckks::evaluator& eval);
   [[nodiscard]] double unit_fraction() const;
+  [[nodiscard]] double noise_of_one(double rounding) const;
   void require_keys(ckks::evaluator& eval) const;
   [[nodiscard]] ckks::ciphertext prepared(ckks::evaluator& eval, const ckks::ciphertext& input) const;
   [[nodiscard]] ciphertexts once(ckks::evaluator& eval, const ciphertexts& inputs) const;
