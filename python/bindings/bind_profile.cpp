@@ -89,6 +89,8 @@ void bind_programs(nb::module_& module) {
       "end_program", [](bound_engine& e) { locked(*e.where, [&] { device_of(e).end_program(); }); },
       nb::arg("engine"));
   module.def(
+      "wait", [](bound_engine& e) { locked(*e.where, [&] { device_of(e).wait(); }); }, nb::arg("engine"));
+  module.def(
       "makes_graphs", [](bound_engine& e) { return device_of(e).makes_graphs(); }, nb::arg("engine"));
   module.def(
       "use_graphs", [](bound_engine& e, bool wanted) { device_of(e).use_graphs(wanted); }, nb::arg("engine"),

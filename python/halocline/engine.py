@@ -168,6 +168,10 @@ class Engine(Circuits):
         self._core.set_budget(size)
         self._budget = size
 
+    def synchronize(self) -> None:
+        """Waits until a GPU has done everything that was asked for; elsewhere that is so at any time."""
+        _core.wait(self._core)
+
     def cancel(self) -> None:
         """Makes the engine's next step, in whatever thread, raise Cancelled. Its objects are unharmed."""
         self._core.cancel()
@@ -204,13 +208,14 @@ class Engine(Circuits):
         """`program(*args, **kwargs)` with every ciphertext in the arguments bound to this engine.
 
         Ciphertexts inside lists, tuples and dictionaries are bound too; other arguments are passed on as they
-        are. `last_run` says what the run took.
+        are. Returns when the device has done it all; `last_run` says what the run took.
 
         Under policy "planned" with a budget, the program is first called with ciphertexts without contents on
         a ghost of this engine, a plan is made from what it touches, and the run follows it. Plans are kept
-        per program and shapes of the arguments. Ciphertexts must be arguments: a program that uses others,
-        bound to this engine, cannot be planned. What cannot be planned, or does something else than
-        its plan, runs under "lru" and warns (PlanDivergence). `plan`: a plan or the path of one, instead.
+        per program and shapes of the arguments; one is made anew before the second run. Ciphertexts must be
+        arguments: a program that uses others, bound to this engine, cannot be planned. What cannot be
+        planned, or does something else than its plan, runs under "lru" and warns (PlanDivergence). `plan`: a
+        plan or the path of one, instead.
         Raises OutOfMemory that states the minimum when the budget is too small for the largest step.
         """
         if not callable(program):
@@ -226,6 +231,7 @@ class Engine(Circuits):
                 result = self._planner.call(prepared, program, (bound, named))
             else:
                 result = program(*bound, **named)
+        self.synchronize()
         seconds = time.perf_counter() - begin
         after, moved = self.stats(), self._core.movement()
         change = {name: moved[name] - moved_before[name] for name in moved}

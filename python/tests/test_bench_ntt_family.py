@@ -7,7 +7,7 @@ from pathlib import Path
 import halocline as hc
 import pytest
 from halocline import bench_ntt_family, bench_programs
-from halocline.cli import app
+from halocline.cli.app import app
 from typer.testing import CliRunner
 
 STORED = Path(__file__).parents[2] / "cpp" / "bench" / "results" / "h200"

@@ -79,9 +79,12 @@ def test_plans_are_kept_per_program_and_shapes(rig: dict[str, Any]) -> None:
     engine.run(program, rig["x"])
     first = engine._last_plan
     engine.run(program, rig["x"])
-    assert engine._last_plan is first
+    second = engine._last_plan
+    assert second is not first  # the first run left other things in memory than it found
+    engine.run(program, rig["x"])
+    assert engine._last_plan is second
     engine.run(lambda x: x + x.rotate(2), rig["x"])
-    assert engine._last_plan is not first
+    assert engine._last_plan is not second
 
 
 def test_decorated_functions_run_under_plans(rig: dict[str, Any]) -> None:
@@ -254,7 +257,8 @@ def test_rare_rotations_are_composed_when_the_forecast_is_faster(
     monkeypatch.setattr(engine, "_core", SlowLink())
     monkeypatch.setattr("halocline.planned_run._STALL_WORTH_COMPOSING", -1.0)
     monkeypatch.setattr("halocline.planned_run._GAIN_WORTH_COMPOSING", 10.0)
-    prepared = planner.plan_for(sums, ((rig["x"].to(engine),), {}))
+    for _ in range(2):  # programs are planned once more before their second run
+        prepared = planner.plan_for(sums, ((rig["x"].to(engine),), {}))
     monkeypatch.undo()
     assert prepared is not None
     element = rig["params"]._core.galois_element(3)

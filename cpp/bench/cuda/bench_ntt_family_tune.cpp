@@ -131,24 +131,21 @@ class tuner {
 std::vector<cuda::ntt_choice> candidates(unsigned word_bits, unsigned batch) {
   const unsigned log_words = cuda::ntt_log_words(word_bits);
   std::vector<cuda::ntt_choice> all;
-  const auto add = [&](unsigned log_columns, unsigned row_threads, unsigned polys, bool near, unsigned lead,
-                       bool filled) {
-    const cuda::ntt_choice wanted{
-        static_cast<std::uint8_t>(log_columns), static_cast<std::uint16_t>(row_threads),
-        static_cast<std::uint8_t>(polys),       near,
-        static_cast<std::uint8_t>(lead),        filled};
+  const auto add = [&](unsigned log_columns, unsigned row_threads, unsigned polys, bool near, unsigned lead) {
+    const cuda::ntt_choice wanted{static_cast<std::uint8_t>(log_columns),
+                                  static_cast<std::uint16_t>(row_threads), static_cast<std::uint8_t>(polys),
+                                  near, static_cast<std::uint8_t>(lead)};
     const cuda::ntt_choice choice = cuda::fitted(wanted, log_words, tuned_log_n);
     if (choice.polys == polys && choice.log_columns == log_columns && polys <= batch) all.push_back(choice);
   };
   for (const unsigned polys : {1U, 2U, 4U}) {
     for (const unsigned log_columns : {log_words, log_words + 1}) {
       for (const unsigned row_threads : {64U, 128U}) {
-        add(log_columns, row_threads, polys, false, 0, false);
-        for (const bool filled : {false, true}) add(log_columns, row_threads, polys, true, 0, filled);
+        for (const bool near : {false, true}) add(log_columns, row_threads, polys, near, 0);
       }
     }
     for (const unsigned lead : {6U, 8U, 10U, 12U})
-      if (word_bits == 32) add(log_words, 64, polys, true, lead, false);
+      if (word_bits == 32) add(log_words, 64, polys, true, lead);
   }
   return all;
 }
@@ -157,10 +154,10 @@ void print(const timed_choice& of) {
   const cuda::ntt_choice& c = of.choice;
   std::cout << "  columns " << std::setw(2) << (1U << c.log_columns) << " row threads " << std::setw(3)
             << c.row_threads << " polys " << unsigned{c.polys} << (c.near_twiddles ? " near" : "     ")
-            << (c.filled ? " filled" : "") << " lead " << std::setw(2) << unsigned{c.lead} << std::fixed
-            << std::setprecision(2) << ": forward " << std::setw(6) << of.forward * 1e6 << " rotating "
-            << std::setw(6) << of.rotating * 1e6 << " apart " << std::setw(6) << of.apart * 1e6 << " inverse "
-            << std::setw(6) << of.inverse * 1e6 << "\n";
+            << " lead " << std::setw(2) << unsigned{c.lead} << std::fixed << std::setprecision(2)
+            << ": forward " << std::setw(6) << of.forward * 1e6 << " rotating " << std::setw(6)
+            << of.rotating * 1e6 << " apart " << std::setw(6) << of.apart * 1e6 << " inverse " << std::setw(6)
+            << of.inverse * 1e6 << "\n";
 }
 
 void write(const timed_choice& of, unsigned word_bits, unsigned limbs, unsigned batch, std::ostream& out) {
@@ -169,7 +166,7 @@ void write(const timed_choice& of, unsigned word_bits, unsigned limbs, unsigned 
       << ",\"limbs\":" << limbs << ",\"batch\":" << batch << ",\"log_columns\":" << unsigned{c.log_columns}
       << ",\"row_threads\":" << c.row_threads << ",\"polys\":" << unsigned{c.polys}
       << ",\"near_twiddles\":" << (c.near_twiddles ? "true" : "false") << ",\"lead\":" << unsigned{c.lead}
-      << ",\"filled\":" << (c.filled ? "true" : "false") << ",\"forward_microseconds\":" << of.forward * 1e6
+      << ",\"forward_microseconds\":" << of.forward * 1e6
       << ",\"forward_apart_microseconds\":" << of.apart * 1e6
       << ",\"forward_rotating_microseconds\":" << of.rotating * 1e6
       << ",\"inverse_microseconds\":" << of.inverse * 1e6 << "}\n";

@@ -50,6 +50,13 @@ LogNOption = Annotated[
 ]
 
 
+PlotOption = Annotated[Path | None, typer.Option("--plot", help="Ratio, ntt-family: folder for pictures.")]
+SourceOption = Annotated[
+    Path | None,
+    typer.Option("--from", help="Ratio, ntt-family: show a result that --json wrote; needs no GPU."),
+]
+
+
 @command
 def bench(
     suite: Annotated[str, typer.Argument(help=f"One of: {', '.join(SUITES)}.")] = "micro",
@@ -60,13 +67,8 @@ def bench(
     repetitions: RepetitionsOption = None,
     device: DeviceOption = "cuda:0",
     log_n: LogNOption = None,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", help="Ratio, ntt-family: folder for pictures.")
-    ] = None,
-    source: Annotated[
-        Path | None,
-        typer.Option("--from", help="Ratio, ntt-family: show a result that --json wrote; needs no GPU."),
-    ] = None,
+    plot: PlotOption = None,
+    source: SourceOption = None,
     oversubscribe_managed: OversubscribeOption = False,
     profile: ProfileOption = None,
     json: JsonOption = None,
@@ -87,10 +89,8 @@ def bench(
         content = run_peers(sets, threads, count, console=console)
     elif suite in GPU_SUITES:
         with profiling(profile, json):
-            wanted = GpuSuite(
-                device, sets, repetitions, log_n, oversubscribe_managed, binary, plot, quick, source
-            )
-            content = wanted.run(suite)
+            options = (device, sets, repetitions, log_n, oversubscribe_managed, binary, plot, quick, source)
+            content = GpuSuite(*options).run(suite)
         content = origin() | content  # a stored result keeps its own origin
         print_suite(console, content)
     elif suite in ("hybrid-paper", "wide-rotations"):

@@ -54,6 +54,8 @@ class backend {
   [[nodiscard]] virtual bool makes_graphs() const noexcept { return false; }
   virtual void use_graphs(bool wanted) { (void)wanted; }
   [[nodiscard]] virtual graph_statistics graphs() const { return {}; }
+  /// Blocks until everything that was asked for so far is done.
+  virtual void wait() {}
   /// Calls of this process to the device's driver that may wait.
   [[nodiscard]] virtual driver_counters driver_calls() const { return {}; }
 

@@ -62,6 +62,10 @@ class cuda_backend final : public backend {
   [[nodiscard]] bool makes_graphs() const noexcept override { return recorder_.used(); }
   void use_graphs(bool wanted) override { recorder_.use(wanted); }
   [[nodiscard]] graph_statistics graphs() const override { return recorder_.statistics(); }
+  void wait() override {
+    device_->make_current();
+    device_->wait();
+  }
   [[nodiscard]] driver_counters driver_calls() const override { return driver::counted(); }
 
  protected:

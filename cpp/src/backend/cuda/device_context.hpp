@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "backend/cuda/cuda_api.hpp"
@@ -57,6 +58,9 @@ class device_context {
   /// The same where nothing may be thrown; the next operation throws instead.
   void flush_quietly() const noexcept;
 
+  /// Whether this is the first call for a kernel on this card: what holds for all its launches is set then.
+  [[nodiscard]] bool is_new(const void* kernel) { return known_.insert(kernel).second; }
+
   /// Sees every kernel launch from now on; nullptr: nobody does.
   void observe(launch_observer* observer) noexcept { observer_ = observer; }
   [[nodiscard]] launch_observer* observer() const noexcept { return observer_; }
@@ -67,6 +71,7 @@ class device_context {
   int ordinal_;
   unsigned forks_;  ///< of this process when the card was opened
   cudaDeviceProp properties_{};
+  std::unordered_set<const void*> known_;
   stream compute_;
   stream load_;
   stream save_;

@@ -62,11 +62,7 @@ class phases {
   [[nodiscard]] unsigned column_bits() const { return params_.log_n - row_stages; }
   [[nodiscard]] std::size_t column_bytes() const {
     const unsigned bits = column_bits();
-    const std::size_t used = ((std::size_t{1} << bits) + (std::size_t{1} << (bits - e))) * sizeof(WordT)
-                             << choice_.log_columns;
-    if (!choice_.filled || C::n == 0) return used;
-    constexpr std::size_t all = 227 * 1024, reserved = 1024;  // of a multiprocessor (9.0), and in every block
-    return std::max(used, all / C::blocks(C::column_threads) - reserved);
+    return ((std::size_t{1} << bits) + (std::size_t{1} << (bits - e))) * sizeof(WordT) << choice_.log_columns;
   }
   [[nodiscard]] unsigned row_bits() const {
     return params_.log_n <= one_kernel_log_n ? params_.log_n : row_stages;
@@ -84,6 +80,7 @@ class phases {
   void columns() {
     params_.bits = column_bits();
     params_.log_columns = choice_.log_columns;
+    if (R::near) prefer_shared(launch_, columns_kernel<inverse, WordT, C, ParamsT>);
     run_phase(launch_, inverse ? "intt_columns" : "ntt_columns", columns_kernel<inverse, WordT, C, ParamsT>,
               dim3(1U << (row_stages - choice_.log_columns), polys_, params_.groups.limbs),
               dim3(1U << (column_bits() - e + choice_.log_columns)), column_bytes(), params_);
@@ -92,6 +89,7 @@ class phases {
     params_.bits = row_bits();
     const char* const name = R::k == 0 ? (inverse ? "intt" : "ntt") : (inverse ? "intt_rows" : "ntt_rows");
     const dim3 grid((1U << (params_.log_n - row_bits())) / rows_per_block(), 1, params_.groups.limbs);
+    if (R::near) prefer_shared(launch_, rows_kernel<inverse, WordT, R, ParamsT>);
     run_phase(launch_, name, rows_kernel<inverse, WordT, R, ParamsT>, grid,
               dim3(team() * rows_per_block(), polys_), row_bytes(), params_);
   }

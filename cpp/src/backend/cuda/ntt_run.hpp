@@ -19,6 +19,18 @@ template <typename ParamsT>
   return most;
 }
 
+/// Asks once for as much shared memory as a multiprocessor has. It divides its memory between first-level
+/// cache and shared memory in one way at a time, so blocks of the rows kernel can begin beside the last
+/// blocks of the columns kernel only where both make it choose the same division.
+template <typename ParamsT>
+void prefer_shared(const launcher& launch, void (*kernel)(ParamsT)) {
+  const auto* const function = reinterpret_cast<const void*>(kernel);
+  if (!launch.device().is_new(function)) return;
+  check(cudaFuncSetAttribute(function, cudaFuncAttributePreferredSharedMemoryCarveout,
+                             cudaSharedmemCarveoutMaxShared),
+        "prefer shared memory");
+}
+
 /// Launches a kernel; raises its limit where a block needs more shared memory than every kernel may have.
 template <typename ParamsT>
 void run_phase(const launcher& launch, const char* name, void (*kernel)(ParamsT), dim3 grid, dim3 block,

@@ -16,10 +16,6 @@ struct ntt_choice {
   /// Both phases in one kernel (32 bits, N = 2^16): number of blocks of the first phase, in units of 64,
   /// before blocks of both phases take turns; 0: two kernels.
   std::uint8_t lead = 0;
-  /// Columns blocks ask for as much shared memory as fills a multiprocessor. A multiprocessor divides memory
-  /// between first-level cache and shared memory in one way at a time, so blocks of the rows kernel can begin
-  /// beside the last columns blocks only where both kernels make it choose the same division.
-  bool filled = false;
 };
 
 /// A row applies when all its bounds hold; the first that applies counts.
@@ -42,8 +38,8 @@ inline constexpr ntt_tuning_row ntt_tuning[] = {
     {90, 32, 4, 17, 80, {4, 64, 2, true, 10}},
     // 47 limbs alone: 15.9; 23 limbs, 2 of them: 7.5.
     {90, 32, 4, 17, 40, {4, 64, 2, true}},
-    // 23 limbs alone: 9.9, unless `filled` 13.1.
-    {90, 32, 4, 17, 0, {4, 64, 1, true, 0, true}},
+    // 23 limbs alone: 9.9 where both kernels prefer shared memory (`prefer_shared`), otherwise 13.1.
+    {90, 32, 4, 17, 0, {4, 64, 1, true}},
     // 64-bit polynomials of 28 limbs: 27.8 / 29.1 (4), 26.8 / 27.7 (8); next 28.1 / 30.0 (2); last 30.6
     // / 33.7.
     {90, 64, 4, 17, 100, {3, 64, 4, true}},

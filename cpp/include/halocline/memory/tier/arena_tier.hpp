@@ -17,9 +17,9 @@ inline constexpr std::size_t arena_mapping_bytes = std::size_t{128} << 10;
 /// here. Blocks of 4096 bytes or more are aligned to 4096, as direct I/O asks, others to 64.
 ///
 /// Freed mappings are kept for re-use, up to `keep_bytes` in total, because a fresh mapping costs page faults
-/// and a used one does not: for requests of their size, or of down to half of it, for which the rest goes back
-/// to the system. Beyond `keep_bytes`, blocks of the size that has not been asked
-/// for or freed for the longest time go back to the system.
+/// and a used one does not: for requests of their size, or of down to half of it, for which the rest goes
+/// back to the system. Beyond `keep_bytes`, blocks of the size that has not been asked for or freed for the
+/// longest time go back to the system.
 [[nodiscard]] std::unique_ptr<tier> make_arena_tier(std::size_t keep_bytes);
 
 }  // namespace halocline::memory
