@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import math
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,17 +14,24 @@ import numpy as np
 import numpy.typing as npt
 
 from ..bootstrapping import BootstrapOptions, Bootstrapper
-from ..budget import budget_of
 from ..ciphertext import Ciphertext
 from ..client import Client
 from ..engine import Engine, RunReport
 from ..errors import InvalidArgument
-from ..keys import KeyPlan
 from ..memory import peak_resident_bytes, resident_bytes
 from ..params import Params
 from ..program import ProgramTrace, trace_program
 from ..trace import Trace
-from .running import Progress, RunOptions, Stopwatch, memory_report
+from .running import (
+    Progress,
+    RunOptions,
+    Stopwatch,
+    engine_report,
+    make_engine,
+    recording,
+    refuse_ghost,
+    send_keys,
+)
 
 Vector = npt.NDArray[np.complex128]
 
@@ -108,12 +113,8 @@ class BootstrapRun:
         progress: Progress = lambda what, done, total: None,
     ) -> None:
         self.params, self.options, self._progress = params, options or BootstrapRunOptions(), progress
-        if self.options.device == "ghost":
-            raise InvalidArgument(
-                "bootstrap: the ghost device computes nothing; use `halocline trace record`"
-            )
+        refuse_ghost("bootstrap", self.options.device)
         self._phases = Stopwatch()
-        self._begin = time.perf_counter()
         slots = self.options.bootstrap.get("slots") or params.slots
         chosen = {"message_bound": random_bound(slots)} | self.options.bootstrap
         self.bootstrapper = Bootstrapper(params, **chosen)
@@ -141,8 +142,10 @@ class BootstrapRun:
             cts = [client.encrypt(each, level=level) for each in self.messages]
         with self._phases("ghost"):
             traced = trace_program(self.params, self.program, cts)
-        engine = self._engine(traced)
-        self._send_keys(client, engine, traced.key_plan)
+        with self._phases("engine"):
+            engine = make_engine(self.params, self.options, traced.peak_bytes, keep_seeds=self.options.seeded)
+        with self._phases("keygen"):
+            send_keys(client, engine, traced.key_plan, self._progress)
         with self._phases("encode"):
             self.bootstrapper.encode(engine)
         self._evaluate(client, engine, cts)
@@ -158,35 +161,12 @@ class BootstrapRun:
         """What the engine runs."""
         return self.bootstrapper(cts)
 
-    def _engine(self, traced: ProgramTrace) -> Engine:
-        o = self.options
-        with self._phases("engine"):
-            return Engine(
-                self.params,
-                device=o.device,
-                memory=budget_of(o.memory, traced.peak_bytes),
-                policy=o.policy,
-                threads=o.threads,
-                keep_seeds=o.seeded,
-                memory_options=o.memory_options(),
-            )
-
-    def _send_keys(self, client: Client, engine: Engine, plan: KeyPlan) -> None:
-        """Generates one key at a time, so that the client never holds more than one."""
-        with self._phases("keygen"):
-            for done, request in enumerate(plan.requests()):
-                self._progress("generating keys", done, len(plan))
-                engine.add_keys(client.evaluation_keys(plan=KeyPlan(self.params, [request])))
-                client._core.trim()  # what the client keeps for re-use would count as this process's memory
-        self._progress("generating keys", len(plan), len(plan))
-
     def _evaluate(self, client: Client, engine: Engine, cts: list[Ciphertext]) -> None:
         expected = self.messages
         for call in range(self.options.repeat):
             self._progress("bootstrapping", call, self.options.repeat)
             records = self.options.record_trace and call == 0
-            record = engine.record() if records else contextlib.nullcontext()
-            with self._phases("evaluate"), record as trace:
+            with self._phases("evaluate"), recording(engine, records) as trace:
                 cts = engine.run(self.program, cts)
             self.trace = trace if records else self.trace
             assert engine.last_run is not None  # it just ran
@@ -201,19 +181,12 @@ class BootstrapRun:
 
     def _head(self, engine: Engine, traced: ProgramTrace) -> dict[str, Any]:
         """What every workload reports, and what is special about this one."""
-        total = time.perf_counter() - self._begin
         fastest = min(each.seconds for each in self.runs)
         facts = self.bootstrapper.describe()
         return {
             "workload": "bootstrap",
-            "device": engine.device,
-            "params": self.params.name,
-            "policy": engine.policy,
-            "threads": engine.describe()["threads"],
-            "budget_bytes": engine.budget_bytes,
+            **engine_report(engine, self.runs, self._phases),
             "footprint_bytes": traced.peak_bytes,
-            "seconds": {"total": total} | self._phases.seconds,
-            **memory_report(self.runs),
             "program_seconds": [each.seconds for each in self.runs],
             "ms_per_bootstrap": 1e3 * fastest / self.options.batches,
             "live_bytes_after_calls": [each.peak_bytes for each in self.runs],

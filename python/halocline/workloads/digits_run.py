@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..budget import budget_of
 from ..ciphertext import Ciphertext
 from ..client import Client
 from ..engine import Engine, RunReport
@@ -31,7 +29,7 @@ from .digits_model import (
     pack_images,
     unpack_logits,
 )
-from .running import Progress, RunOptions, Stopwatch, memory_report
+from .running import Progress, RunOptions, Stopwatch, engine_report, make_engine, recording, refuse_ghost
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,10 +54,8 @@ class DigitsRun:
             raise InvalidArgument(
                 f"digits: the network needs {DEPTH} levels, '{params.name}' has {params.max_level}"
             )
-        if self.options.device == "ghost":
-            raise InvalidArgument("digits: the ghost device computes nothing; use `halocline trace record`")
+        refuse_ghost("digits", self.options.device)
         self._phases, self._layers = Stopwatch(), Stopwatch()
-        self._begin = time.perf_counter()
         with self._phases("load"):
             self.model = default_model()
             pictures, labels = held_out_digits(self.model)
@@ -87,7 +83,7 @@ class DigitsRun:
         waiting = len(cts) - len(traced.result)  # results of further batches, which stay until decrypted
         needed = traced.peak_bytes + waiting * self.params.ciphertext_bytes(traced.result[0].level)
         try:
-            engine, sent = self._server(client, traced, budget_of(self.options.memory, needed))
+            engine, sent = self._server(client, traced, needed)
             results, reports = self._evaluate(engine, circuit, cts)
         except OutOfMemory as refused:
             raise OutOfMemory(f"digits: {refused}. The whole run needs {needed} bytes") from None
@@ -121,21 +117,13 @@ class DigitsRun:
             packed = [pack_images(self.images[k : k + size], self.params.slots) for k in starts]
             return [client.encrypt(each, level=DEPTH) for each in packed]
 
-    def _server(self, client: Client, traced: ProgramTrace, budget: int | str | None) -> tuple[Engine, int]:
+    def _server(self, client: Client, traced: ProgramTrace, needed: int) -> tuple[Engine, int]:
         """The engine with exactly the keys of the plan, and the bytes of the keys on their way to it."""
-        o = self.options
         with self._phases("keygen"):
             keys = client.evaluation_keys(plan=traced.key_plan, progress=self._tell("generating keys"))
         with self._phases("engine"):
-            engine = Engine(
-                self.params,
-                keys,
-                device=o.device,
-                memory=budget,
-                policy=o.policy,
-                threads=o.threads,
-                memory_options=o.memory_options(),
-            )
+            engine = make_engine(self.params, self.options, needed)
+            engine.add_keys(keys)
         return engine, keys.nbytes
 
     def _tell(self, what: str) -> Callable[[int, int], None]:
@@ -152,8 +140,7 @@ class DigitsRun:
                 yield
 
         results, reports = [], []
-        record = engine.record() if self.options.record_trace else contextlib.nullcontext()
-        with self._phases("evaluate"), record as self.trace:
+        with self._phases("evaluate"), recording(engine, self.options.record_trace) as self.trace:
             for done, ct in enumerate(cts):
                 self._progress("evaluating", done, len(cts))
                 results.append(engine.run(circuit, ct, phase=layer))
@@ -174,17 +161,10 @@ class DigitsRun:
 
     def _head(self, engine: Engine, reports: list[RunReport]) -> dict[str, Any]:
         """What every workload reports."""
-        total = time.perf_counter() - self._begin
         return {
             "workload": "digits",
-            "device": engine.device,
-            "params": self.params.name,
-            "policy": engine.policy,
-            "threads": engine.describe()["threads"],
-            "budget_bytes": engine.budget_bytes,
-            "seconds": {"total": total} | self._phases.seconds,
+            **engine_report(engine, reports, self._phases),
             "layer_seconds": self._layers.seconds,
-            **memory_report(reports),
             "images": len(self.images),
             "ms_per_image": 1e3 * self._phases.seconds["evaluate"] / len(self.images),
         }

@@ -10,8 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..budget import MemoryOptions
-from ..engine import RunReport
+from ..budget import MemoryBudget, MemoryOptions, budget_of
+from ..client import Client
+from ..engine import Engine, RunReport
+from ..errors import InvalidArgument
+from ..keys import KeyPlan
+from ..params import Params
+from ..trace import Trace
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is done now, how much is done, how much there is)."""
@@ -38,6 +43,85 @@ class RunOptions:
         return MemoryOptions(oversubscribe_managed=self.oversubscribe_managed, decisions=self.decisions)
 
 
+class Stopwatch:
+    """Seconds by name, in order of first use."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._begin = time.perf_counter()
+
+    @property
+    def total(self) -> float:
+        """Seconds since it was made."""
+        return time.perf_counter() - self._begin
+
+    @contextlib.contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        """Adds the time spent inside the context to a name."""
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin
+
+
+def refuse_ghost(workload: str, device: str) -> None:
+    """Raises InvalidArgument for the device that computes nothing: a run could not check its results."""
+    if device == "ghost":
+        raise InvalidArgument(f"{workload}: the ghost device computes nothing; use `halocline trace record`")
+
+
+def make_engine(
+    params: Params,
+    options: RunOptions,
+    footprint: int,
+    *,
+    memory: int | str | MemoryBudget | None = None,
+    keep_seeds: bool = False,
+) -> Engine:
+    """An engine without keys, as the options say.
+
+    footprint: what 100% of a budget is.
+    memory: the budget instead of that of the options.
+    """
+    return Engine(
+        params,
+        device=options.device,
+        memory=budget_of(options.memory, footprint) if memory is None else memory,
+        policy=options.policy,
+        threads=options.threads,
+        keep_seeds=keep_seeds,
+        memory_options=options.memory_options(),
+    )
+
+
+def send_keys(client: Client, engine: Engine, plan: KeyPlan, progress: Progress) -> None:
+    """Generates one key at a time, so that the client never holds more than one."""
+    for done, request in enumerate(plan.requests()):
+        progress("generating keys", done, len(plan))
+        engine.add_keys(client.evaluation_keys(plan=KeyPlan(engine.params, [request])))
+        client._core.trim()  # what the client keeps for re-use would count as this process's memory
+    progress("generating keys", len(plan), len(plan))
+
+
+def recording(engine: Engine, wanted: bool = True) -> contextlib.AbstractContextManager[Trace | None]:
+    """`with recording(engine, wanted) as trace:` is the engine's trace where it is wanted, else None."""
+    return engine.record() if wanted else contextlib.nullcontext()
+
+
+def engine_report(engine: Engine, runs: Sequence[RunReport], phases: Stopwatch) -> dict[str, Any]:
+    """What every workload reports of the engine that ran it."""
+    return {
+        "device": engine.device,
+        "params": engine.params.name,
+        "policy": engine.policy,
+        "threads": engine.describe()["threads"],
+        "budget_bytes": engine.budget_bytes,
+        "seconds": {"total": phases.total} | phases.seconds,
+        **memory_report(runs),
+    }
+
+
 def memory_report(runs: Sequence[RunReport]) -> dict[str, Any]:
     """What runs on one engine say about memory, as `--json` writes it.
 
@@ -55,19 +139,3 @@ def memory_report(runs: Sequence[RunReport]) -> dict[str, Any]:
         "plan_seconds": sum(each.plan_seconds for each in runs),
         "followed_plan": all(each.followed_plan for each in runs),
     }
-
-
-class Stopwatch:
-    """Seconds by name, in order of first use."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextlib.contextmanager
-    def __call__(self, name: str) -> Iterator[None]:
-        """Adds the time spent inside the context to a name."""
-        begin = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin

@@ -3,24 +3,29 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import time
 from typing import Any
 
 import numpy as np
 
-from ..budget import budget_of
 from ..ciphertext import Ciphertext
 from ..client import Client
 from ..engine import Engine
 from ..errors import InvalidArgument
-from ..keys import KeyPlan
 from ..memory import peak_resident_bytes, resident_bytes
 from ..params import Params
 from ..program import ProgramTrace, trace_program
 from ..trace import Trace
-from .running import Progress, RunOptions, Stopwatch, memory_report
+from .running import (
+    Progress,
+    RunOptions,
+    Stopwatch,
+    engine_report,
+    make_engine,
+    recording,
+    refuse_ghost,
+    send_keys,
+)
 from .wide_rotations import Vector, WideRotations
 
 
@@ -55,12 +60,8 @@ class WideRun:
                 f"wide-rotations: {o.layers} layers need as many levels, '{params.name}' has "
                 f"{params.max_level}"
             )
-        if o.device == "ghost":
-            raise InvalidArgument(
-                "wide-rotations: the ghost device computes nothing; use `halocline trace record`"
-            )
+        refuse_ghost("wide-rotations", o.device)
         self._phases = Stopwatch()
-        self._begin = time.perf_counter()
         with self._phases("load"):
             self.network = WideRotations(
                 o.seed, o.batches, o.layers, o.rotations_per_layer, o.keys, slots=params.slots
@@ -80,8 +81,10 @@ class WideRun:
             cts = [client.encrypt(each) for each in self.inputs]
         with self._phases("ghost"):
             traced = trace_program(self.params, self.network.program, *cts)
-        engine = self._engine(traced)
-        self._send_keys(client, engine, traced.key_plan)
+        with self._phases("engine"):
+            engine = make_engine(self.params, self.options, traced.peak_bytes)
+        with self._phases("keygen"):
+            send_keys(client, engine, traced.key_plan, self._progress)
         results = self._evaluate(engine, cts)
         with self._phases("decrypt"):
             values = [client.decrypt(each) for each in results]
@@ -93,51 +96,22 @@ class WideRun:
         }
         return self.report
 
-    def _engine(self, traced: ProgramTrace) -> Engine:
-        o = self.options
-        with self._phases("engine"):
-            return Engine(
-                self.params,
-                device=o.device,
-                memory=budget_of(o.memory, traced.peak_bytes),
-                policy=o.policy,
-                threads=o.threads,
-                memory_options=o.memory_options(),
-            )
-
-    def _send_keys(self, client: Client, engine: Engine, plan: KeyPlan) -> None:
-        """Generates one key at a time, so that the client never holds more than one."""
-        with self._phases("keygen"):
-            for done, request in enumerate(plan.requests()):
-                self._progress("generating keys", done, len(plan))
-                engine.add_keys(client.evaluation_keys(plan=KeyPlan(self.params, [request])))
-                client._core.trim()  # what the client keeps for re-use would count as this process's memory
-        self._progress("generating keys", len(plan), len(plan))
-
     def _evaluate(self, engine: Engine, cts: list[Ciphertext]) -> list[Ciphertext]:
-        record = engine.record() if self.options.record_trace else contextlib.nullcontext()
         self._progress("evaluating", 0, 1)
-        with self._phases("evaluate"), record as self.trace:
+        with self._phases("evaluate"), recording(engine, self.options.record_trace) as self.trace:
             results = engine.run(self.network.program, *cts)
         self._progress("evaluating", 1, 1)
         return results
 
     def _head(self, engine: Engine, traced: ProgramTrace) -> dict[str, Any]:
         """What every workload reports, and the size of this one."""
-        total = time.perf_counter() - self._begin
         ran = engine.last_run
         assert ran is not None  # `_evaluate` came before
         switches, keys = self.network.key_switches, traced.key_plan
         return {
             "workload": "wide-rotations",
-            "device": engine.device,
-            "params": self.params.name,
-            "policy": engine.policy,
-            "threads": engine.describe()["threads"],
-            "budget_bytes": engine.budget_bytes,
+            **engine_report(engine, [ran], self._phases),
             "footprint_bytes": traced.peak_bytes,
-            "seconds": {"total": total} | self._phases.seconds,
-            **memory_report([ran]),
             "program_seconds": ran.seconds,
             "seed": self.options.seed,
             "batches": self.options.batches,
