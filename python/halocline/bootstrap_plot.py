@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Picture of the precision of bootstraps. Nothing else imports this: matplotlib takes its time to load."""
+"""Pictures of bootstraps. Nothing else imports this: matplotlib takes its time to load."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +40,41 @@ def error_figure(errors: Sequence[npt.NDArray[np.float64]]) -> Figure:
 
 def save_errors(errors: Sequence[npt.NDArray[np.float64]], path: str | Path) -> None:
     """Writes the picture as PNG."""
+    _save(error_figure(errors), path)
+
+
+def bm_bootstrap_figure(report: dict[str, Any]) -> Figure:
+    """Time, bytes moved and precision of each kind with each parameter set, from a report of bm-bootstrap."""
+    figure = Figure(figsize=(12, 7), layout="constrained")
+    panels = figure.subplots(3, 1, sharex=True)
+    names = [each["params"] for each in report["presets"]]
+    kinds = list(dict.fromkeys(row["kind"] for row in report["rows"]))
+    values: dict[str, Callable[[dict[str, Any]], float]] = {
+        "seconds": lambda row: row["seconds"],
+        "GiB moved": lambda row: sum(row["bytes_moved"].values()) / 2**30,
+        "worst slot, bits": lambda row: row["precision_worst_bits"],
+    }
+    width = 0.8 / max(1, len(kinds))
+    for panel, (label, value) in zip(panels, values.items(), strict=True):
+        for number, kind in enumerate(kinds):
+            rows = [row for row in report["rows"] if row["kind"] == kind]
+            places = [names.index(row["params"]) + (number - (len(kinds) - 1) / 2) * width for row in rows]
+            panel.plot(places, [value(row) for row in rows], ".", label=kind)
+        panel.set_ylabel(label)
+        panel.set_ylim(bottom=0)
+        panel.grid(alpha=0.3)
+    panels[-1].set_xticks(range(len(names)), names)
+    panels[0].legend(ncols=len(kinds) or 1, fontsize="small")
+    figure.suptitle(f"bm-bootstrap on {report['device']}, policy {report['policy']}")
+    return figure
+
+
+def save_bm_bootstrap(report: dict[str, Any], path: str | Path) -> None:
+    """Writes the picture of a report of bm-bootstrap as PNG."""
+    _save(bm_bootstrap_figure(report), path)
+
+
+def _save(figure: Figure, path: str | Path) -> None:
     picture = io.BytesIO()
-    error_figure(errors).savefig(picture, format="png", dpi=130)
+    figure.savefig(picture, format="png", dpi=130)
     write_atomically(Path(path), picture.getvalue())

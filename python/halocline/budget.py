@@ -56,7 +56,8 @@ class MemoryOptions:
     tier_limit: bytes that the file may take, or text such as "20GiB"; None: as the disk allows.
     history_length, history_needed, range_limit: of policy `dynamic`: live counts kept per size, how many must
         be there before the pool is used, and X, the range below which it is.
-    decisions: file of policy `profiled`, written by `halocline trace decide`.
+    decisions: of policy `profiled`: the file that `halocline trace decide` wrote, or the bytes that
+        `halocline.decide` returned.
     pinned: host memory that the slow tier of a GPU may take; None: half of the machine's.
     managed_cap: unified memory of a GPU that may be allocated; None: half of what the card has free at the
         start. The environment variable HALOCLINE_MANAGED_CAP lowers it.
@@ -69,7 +70,7 @@ class MemoryOptions:
     history_length: int = 10
     history_needed: int = 10
     range_limit: int = 4
-    decisions: str | Path | None = None
+    decisions: str | Path | bytes | None = None
     pinned: int | str | None = None
     managed_cap: int | str | None = None
     managed_pool: bool = False
@@ -91,11 +92,13 @@ class MemoryOptions:
         made.history_needed = integer(self.history_needed, "MemoryOptions: history_needed", 1)
         made.range_limit = integer(self.range_limit, "MemoryOptions: range_limit", 0)
         if self.decisions is not None:
-            made.set_decisions(self._read_decisions(self.decisions))
+            made.set_decisions(self._decisions_text(self.decisions))
         return made
 
     @staticmethod
-    def _read_decisions(path: str | Path) -> str:
+    def _decisions_text(path: str | Path | bytes) -> str:
+        if isinstance(path, bytes):
+            return _core.decisions_to_text(path)
         try:
             return Path(path_text(path, "MemoryOptions: decisions")).read_text(errors="replace")
         except OSError as error:

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -16,10 +14,10 @@ from rich.progress import (
     SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
+    TimeRemainingColumn,
 )
-from rich.table import Table
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, OutOfMemory
 from ..params import Params
 from ..workloads.running import RunOptions
 from .common import (
@@ -34,18 +32,24 @@ from .common import (
     load_params,
     origin,
     results_console,
-    size,
     write_json,
 )
 from .profile_option import ProfileOption, profiling
+from .run_report import print_report
 
 if TYPE_CHECKING:
+    from ..workloads.bm_bootstrap_run import BmBootstrapRun
     from ..workloads.bootstrap_run import BootstrapRun
     from ..workloads.digits_run import DigitsRun
     from ..workloads.wide_rotations_run import WideRun
 
-WORKLOADS = {"digits": "n14-d7", "wide-rotations": "n15-d14", "bootstrap": "n16-boot"}
-"""Workload -> parameters that it runs on unless told otherwise."""
+WORKLOADS = {
+    "digits": "n14-d7",
+    "wide-rotations": "n15-d14",
+    "bootstrap": "n16-boot",
+    "bm-bootstrap": "FVa-boot,FVb-boot,FVc-boot,FGa-boot,FGb-boot,FTa-boot,FTb-boot",
+}
+"""Workload -> parameters that it runs on unless told otherwise; of bm-bootstrap, one after another."""
 
 MemoryOption = Annotated[
     str | None,
@@ -63,17 +67,29 @@ BatchesOption = Annotated[
     int | None, typer.Option("--batches", min=1, help="Input ciphertexts; wide-rotations: 2, bootstrap: 1.")
 ]
 RepeatOption = Annotated[
-    int, typer.Option("--repeat", min=1, help="bootstrap: one after another, with a product between them.")
+    int, typer.Option("--repeat", min=1, help="bootstrap: one after another; bm-bootstrap: rounds.")
 ]
 SettingsOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", help="bootstrap: an option of Bootstrapper, such as slots=8 or cts_mode=small_key."
+        "--set", help="(bm-)bootstrap: an option of Bootstrapper, such as slots=8 or cts_mode=small_key."
     ),
 ]
-SeededOption = Annotated[bool, typer.Option("--seeded", help="bootstrap: expand keys at each use.")]
+PresetsOption = Annotated[
+    str | None, typer.Option("--presets", help="bm-bootstrap: parameters, with commas between them.")
+]
+KindsOption = Annotated[
+    str | None, typer.Option("--kinds", help="bm-bootstrap: kinds of bootstrapping, with commas between.")
+]
+AsyncPeakOption = Annotated[
+    float | None,
+    typer.Option(
+        "--async-peak", min=0, max=1, help="bm-bootstrap, policy profiled: share of the pool, 0 to 1."
+    ),
+]
+SeededOption = Annotated[bool, typer.Option("--seeded", help="(bm-)bootstrap: expand keys at each use.")]
 PlotOption = Annotated[
-    Path | None, typer.Option("--plot", help="bootstrap: picture of the errors by slot, as PNG.")
+    Path | None, typer.Option("--plot", help="(bm-)bootstrap: picture of what was found, as PNG.")
 ]
 PolicyOption = Annotated[str, typer.Option("--policy", help="How the engine manages memory.")]
 DecisionsOption = Annotated[
@@ -91,6 +107,9 @@ def run(
     batches: BatchesOption = None,
     repeat: RepeatOption = 1,
     settings: SettingsOption = None,
+    presets: PresetsOption = None,
+    kinds: KindsOption = None,
+    async_peak: AsyncPeakOption = None,
     seeded: SeededOption = False,
     plot: PlotOption = None,
     device: DeviceOption = "cpu",
@@ -105,41 +124,70 @@ def run(
     json: JsonOption = None,
 ) -> None:
     """Run a workload: the client encrypts, an engine without secret key evaluates, the client decrypts."""
-    if workload not in WORKLOADS:
-        raise InvalidArgument(f"run: unknown workload '{workload}'; expected one of: {', '.join(WORKLOADS)}")
-    chosen = load_params(params or WORKLOADS[workload], allow_insecure)
+    chosen = params_of(workload, params, presets, allow_insecure)
     check_device(device)
     common = RunOptions(device, memory, policy, threads, trace is not None, oversubscribe_managed, decisions)
     own: dict[str, Any] = {"images": images, "seed": seed, "batches": batches, "repeat": repeat}
-    own |= {"seeded": seeded, "plot": plot, "settings": settings}
+    own |= {"seeded": seeded, "plot": plot, "settings": settings, "kinds": kinds, "async_peak": async_peak}
     with profiling(profile, json), _Steps() as steps:
         made = _workload(workload, chosen, common, own, steps)
         report = made.run()
     if trace is not None and made.trace is not None:
         made.trace.save(trace)
-    _print(results_console(json), report)
+    print_report(results_console(json), report)
     write_json(json, report | origin())
+    if report.get("failed") is not None:
+        raise OutOfMemory("{params}: {message}".format(**report["failed"]))
+
+
+def params_of(workload: str, params: str | None, presets: str | None, allow_insecure: bool) -> list[Params]:
+    """The parameters of a workload: those that are given, or its own."""
+    if workload not in WORKLOADS:
+        raise InvalidArgument(f"run: unknown workload '{workload}'; expected one of: {', '.join(WORKLOADS)}")
+    several = workload == "bm-bootstrap"
+    if (params if several else presets) is not None:
+        wanted = "several parameter sets; use --presets A,B" if several else "one parameter set; use --params"
+        raise InvalidArgument(f"run: {workload} takes {wanted}")
+    chosen = presets or params or WORKLOADS[workload]
+    names = chosen.split(",") if several else [chosen]
+    return [load_params(each, allow_insecure) for each in names]
 
 
 def _workload(
-    name: str, params: Params, common: RunOptions, own: dict[str, Any], steps: _Steps
-) -> DigitsRun | WideRun | BootstrapRun:
+    name: str, params: list[Params], common: RunOptions, own: dict[str, Any], steps: _Steps
+) -> DigitsRun | WideRun | BootstrapRun | BmBootstrapRun:
     """The workload with its own options among `own`; numpy and scikit-learn load only when it is needed."""
     shared = vars(common)
     if name == "digits":
         from ..workloads.digits_run import DigitsOptions, DigitsRun
 
-        return DigitsRun(params, DigitsOptions(**shared, images=own["images"]), steps.update)
-    if name == "bootstrap":
-        from ..workloads.bootstrap_run import BootstrapRun, BootstrapRunOptions, parse_settings
-
-        chosen = {each: own[each] for each in ("seed", "repeat", "seeded", "plot")}
-        chosen |= {"batches": own["batches"] or 1, "bootstrap": parse_settings(own["settings"] or [])}
-        return BootstrapRun(params, BootstrapRunOptions(**shared, **chosen), steps.update)
+        return DigitsRun(params[0], DigitsOptions(**shared, images=own["images"]), steps.update)
+    if name in ("bootstrap", "bm-bootstrap"):
+        return _bootstraps(name, params, shared, own, steps)
     from ..workloads.wide_rotations_run import WideOptions, WideRun
 
     wide = WideOptions(**shared, seed=own["seed"], batches=own["batches"] or 2)
-    return WideRun(params, wide, steps.update)
+    return WideRun(params[0], wide, steps.update)
+
+
+def _bootstraps(
+    name: str, params: list[Params], shared: dict[str, Any], own: dict[str, Any], steps: _Steps
+) -> BootstrapRun | BmBootstrapRun:
+    """One of the workloads that bootstrap."""
+    from ..workloads.bootstrap_run import BootstrapRun, BootstrapRunOptions, parse_settings
+
+    chosen = {each: own[each] for each in ("seed", "repeat", "seeded", "plot")}
+    chosen["bootstrap"] = parse_settings(own["settings"] or [])
+    if name == "bootstrap":
+        options = BootstrapRunOptions(**shared, **chosen, batches=own["batches"] or 1)
+        return BootstrapRun(params[0], options, steps.update)
+    from ..workloads.bm_bootstrap_run import BmBootstrapRun, BmOptions
+
+    if own["kinds"] is not None:
+        chosen["kinds"] = own["kinds"].split(",")
+    if own["async_peak"] is not None:
+        chosen["async_peak"] = own["async_peak"]
+    return BmBootstrapRun(params, BmOptions(**shared, **chosen), steps.update)
 
 
 class _Steps:
@@ -148,7 +196,12 @@ class _Steps:
     def __init__(self) -> None:
         columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn())
         self._progress = Progress(
-            *columns, MofNCompleteColumn(), TimeElapsedColumn(), console=err(), transient=True
+            *columns,
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=err(),
+            transient=True,
         )
         self._tasks: dict[str, Any] = {}
 
@@ -165,71 +218,3 @@ class _Steps:
 
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2f} %"
-
-
-def _print(console: Console, report: dict[str, Any]) -> None:
-    """The report for people."""
-    r = report
-    table = Table(
-        show_header=False, title=f"{r['workload']} on {r['device']}, {r['params']}, {r['threads']} threads"
-    )
-    rows = {"digits": _digits_rows, "wide-rotations": _wide_rows, "bootstrap": _bootstrap_rows}
-    for row in rows[r["workload"]](r):
-        table.add_row(*row)
-    phases = ", ".join(f"{name} {value:.2f}" for name, value in r["seconds"].items() if name != "total")
-    table.add_row("seconds", f"{r['seconds']['total']:.2f}: {phases}")
-    budget = size(r["budget_bytes"]) if r["budget_bytes"] else "unlimited"
-    table.add_row("engine memory", f"peak {size(r['peak_bytes'])}, budget {budget}, policy {r['policy']}")
-    moved = ", ".join(f"{link} {size(count)}" for link, count in r["bytes_moved"].items()) or "nothing"
-    stalls = f"{r['stall_seconds']:.2f} s waiting, {r['plan_seconds']:.2f} s planning"
-    table.add_row("bytes moved", f"{moved}; {stalls}")
-    table.add_row("process memory", f"peak {size(r['peak_rss_bytes'])}")
-    console.print(table)
-
-
-def _precision(r: dict[str, Any]) -> tuple[str, str]:
-    bits = f"{r['precision_bits']:.1f} bits (mean), {r['precision_worst_bits']:.1f} (worst)"
-    return "precision", bits
-
-
-def _digits_rows(r: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "images, all held out", str(r["images"])
-    yield "accuracy", f"{_percent(r['accuracy'])} encrypted, {_percent(r['accuracy_plain'])} plain"
-    yield "agreement", f"{_percent(r['agreement'])} of the images get the same digit"
-    yield _precision(r)
-    yield "time per image", f"{r['ms_per_image']:.2f} ms on the server"
-    yield "evaluation keys", f"{size(r['key_bytes'])}, {size(r['key_sent_bytes'])} on the way"
-    yield "ciphertext", f"{size(r['ciphertext_bytes'])}, {size(r['ciphertext_sent_bytes'])} on the way"
-    share = r["peak_rss_bytes"] / r["footprint_bytes"]
-    yield "calculated footprint", f"{size(r['footprint_bytes'])}; the process took {share:.2f} of it"
-
-
-def _wide_rows(r: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    shape = f"{r['batches']} batches of {r['layers']} layers, seed {r['seed']}"
-    yield "network", f"{shape}: {r['key_switches']} key switches with {r['distinct_keys']} rotation keys"
-    yield _precision(r)
-    yield "time per key switch", f"{r['ms_per_key_switch']:.2f} ms, everything included"
-    yield "evaluation keys", size(r["key_bytes"])
-    yield "footprint", f"{size(r['footprint_bytes'])} that the program touches"
-
-
-def _bootstrap_rows(r: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    b = r["bootstrap"]
-    calls = f"{r['batches']} ciphertexts at once, {r['repeat']} times"
-    yield "bootstrap", f"{b['slots']} slots, {b['order']}, {calls}"
-    levels = f"CoeffToSlot {b['cts_levels']}, EvalMod {b['mod1_levels']}, SlotToCoeff {b['stc_levels']}"
-    yield "levels", f"{levels}; result at {b['output_level']}, {r['log2_modulus_left']:.0f} bits left"
-    yield _precision(r)
-    forecast = f"{b['mean_bits']:.1f} bits (mean), {b['worst_bits']:.1f} (worst)"
-    yield "forecast", f"{forecast}; fails with 2^{b['log2_failure_probability']:.1f}"
-    if r["repeat"] > 1:
-        mean, worst = r["precision_bits_by_call"][-1], r["precision_worst_bits_by_call"][-1]
-        yield "after the last call", f"{mean:.1f} bits (mean), {worst:.1f} (worst)"
-    yield "time per bootstrap", f"{r['ms_per_bootstrap']:.0f} ms, the fastest call"
-    yield "evaluation keys", f"{r['distinct_keys']}, {size(r['key_bytes'])}"
-    yield "diagonals", size(b["nbytes"])
-    yield "footprint", f"{size(r['footprint_bytes'])} that the program touches"

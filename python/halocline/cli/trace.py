@@ -20,14 +20,13 @@ from .common import (
     AllowInsecureOption,
     JsonOption,
     command,
-    load_params,
     out,
     results_console,
     size,
     write_json,
 )
 from .files import ExprOption, FunctionOption, ScriptOption, program_of
-from .run import WORKLOADS
+from .run import WORKLOADS, params_of
 from .trace_common import TraceArgument, seconds, stats_rows
 
 app = typer.Typer(help="Record, summarise, plot, plan and replay traces.", no_args_is_help=True)
@@ -41,7 +40,8 @@ def record(
         str | None, typer.Argument(help=f"{' or '.join(WORKLOADS)}; or give a program.")
     ] = None,
     params: Annotated[
-        str | None, typer.Option("--params", help="A preset, or a file; the workload's own by default.")
+        str | None,
+        typer.Option("--params", help="A preset, or a file; of bm-bootstrap several, with commas between."),
     ] = None,
     device: Annotated[
         str, typer.Option("--device", help="ghost: what would happen; cpu: what does happen (digits only).")
@@ -55,18 +55,19 @@ def record(
 
     `halocline run WORKLOAD --trace FILE` records a whole real run, with its times.
     """
-    chosen = load_params(params or WORKLOADS.get(workload or "digits", "n14-d7"), allow_insecure)
     if workload is not None and (expr is not None or script is not None):
         raise InvalidArgument("trace record: give a workload or a program, not both")
     if workload not in (None, *WORKLOADS):
         known = ", ".join(WORKLOADS)
         raise InvalidArgument(f"trace record: unknown workload '{workload}'; expected one of: {known}")
+    single, presets = (None, params) if workload == "bm-bootstrap" else (params, None)
+    chosen = params_of(workload or "digits", single, presets, allow_insecure)
     if device == "ghost":
         trace = _ghost_trace(chosen, workload, expr, script, function)
     elif workload == "digits":
         from ..workloads.digits_run import DigitsOptions, DigitsRun
 
-        made = DigitsRun(chosen, DigitsOptions(images=1, device=device, record_trace=True))
+        made = DigitsRun(chosen[0], DigitsOptions(images=1, device=device, record_trace=True))
         made.run()
         assert made.trace is not None
         trace = made.trace
@@ -80,9 +81,17 @@ def record(
 
 
 def _ghost_trace(
-    params: Params, workload: str | None, expr: str | None, script: Path | None, function: str
+    several: list[Params], workload: str | None, expr: str | None, script: Path | None, function: str
 ) -> Trace:
     """What a workload or program would do to fresh ciphertexts of all slots."""
+    params = several[0]
+    if workload in ("bootstrap", "bm-bootstrap"):
+        from ..workloads.bm_bootstrap import KINDS, Stage, joined_trace
+
+        kinds = list(KINDS) if workload == "bm-bootstrap" else ["full"]
+        stages = [Stage(each, kinds, {}) for each in several]
+        traces = [stage.rehearse(record=True).trace for stage in stages]
+        return joined_trace(stages, [each for each in traces if each is not None])
     if workload == "wide-rotations":
         from ..workloads.wide_rotations import WideRotations
 

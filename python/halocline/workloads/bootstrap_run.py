@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ class BootstrapRunOptions(RunOptions):
     plot: str | Path | None = None
     """Picture of the errors by slot and by call."""
     bootstrap: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """Fields of `BootstrapOptions`; `message_bound` is that of `random_bound` unless given."""
+    """Fields of `BootstrapOptions`; see `make_bootstrapper`."""
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
@@ -92,6 +92,23 @@ def random_bound(slots: int) -> float:
     return float(2.0 ** min(0, math.ceil(math.log2(22.5 / math.sqrt(slots)))))
 
 
+def make_bootstrapper(params: Params, chosen: Mapping[str, Any]) -> Bootstrapper:
+    """A bootstrapper for random messages in the unit disc, whose bound is chosen unless it is given.
+
+    chosen: fields of `BootstrapOptions`. With SlotToCoeff first the slots themselves are reduced, which may
+    be as large as 1.
+    """
+    slots_first = chosen.get("order") == "stc_first"
+    bound = 1.0 if slots_first else random_bound(chosen.get("slots") or params.slots)
+    return Bootstrapper(params, **({"message_bound": bound} | dict(chosen)))
+
+
+def random_message(bootstrapper: Bootstrapper, seed: int) -> Vector:
+    """A message for it: random points of the unit disc, on the real line where only that is kept."""
+    made = disc(bootstrapper.slots, seed)
+    return made.real.astype(np.complex128) if bootstrapper.options.real else made
+
+
 def bits(error: float) -> float:
     """-log2 of an error."""
     return -math.log2(max(error, sys.float_info.min))
@@ -115,14 +132,11 @@ class BootstrapRun:
         self.params, self.options, self._progress = params, options or BootstrapRunOptions(), progress
         refuse_ghost("bootstrap", self.options.device)
         self._phases = Stopwatch()
-        slots = self.options.bootstrap.get("slots") or params.slots
-        chosen = {"message_bound": random_bound(slots)} | self.options.bootstrap
-        self.bootstrapper = Bootstrapper(params, **chosen)
-        real = self.bootstrapper.options.real
-        made = [disc(self.bootstrapper.slots, self.options.seed + i) for i in range(self.options.batches)]
-        self.messages: list[Vector] = [each.real.astype(np.complex128) if real else each for each in made]
+        self.bootstrapper = make_bootstrapper(params, self.options.bootstrap)
+        seeds = range(self.options.seed, self.options.seed + self.options.batches)
+        self.messages = [random_message(self.bootstrapper, seed) for seed in seeds]
         self.turn = np.exp(2j * np.pi * np.random.default_rng(1).uniform(0, 1, self.bootstrapper.slots))
-        if real:
+        if self.bootstrapper.options.real:
             self.turn = np.sign(self.turn.real).astype(np.complex128)
         self.trace: Trace | None = None
         """What happened in the first call, when that was asked for."""

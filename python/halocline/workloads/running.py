@@ -35,8 +35,8 @@ class RunOptions:
     """Record what happens to every buffer of the engine while it evaluates."""
     oversubscribe_managed: bool = False
     """Let unified memory exceed what a GPU has, which can hang it."""
-    decisions: str | Path | None = None
-    """File of policy `profiled`, written by `halocline trace decide`."""
+    decisions: str | Path | bytes | None = None
+    """Of policy `profiled`: see `MemoryOptions`."""
 
     def memory_options(self) -> MemoryOptions:
         """What the engine is told besides budget and policy."""
@@ -95,6 +95,14 @@ def make_engine(
     )
 
 
+def cache_bytes_of(device: str) -> int:
+    """Cache of a device, on which the order of some steps depends; ghosts that stand for it need it."""
+    if device == "ghost":
+        return 0
+    probe = Engine(Params.preset("test-n10-d3", allow_insecure=True), device=device)
+    return int(probe._core.cache_bytes)
+
+
 def send_keys(client: Client, engine: Engine, plan: KeyPlan, progress: Progress) -> None:
     """Generates one key at a time, so that the client never holds more than one."""
     for done, request in enumerate(plan.requests()):
@@ -130,12 +138,12 @@ def memory_report(runs: Sequence[RunReport]) -> dict[str, Any]:
     moved: dict[str, int] = {}
     for way, count in (item for each in runs for item in each.bytes_moved.items()):
         moved[way] = moved.get(way, 0) + count
-    live = max(each.peak_bytes for each in runs)
+    live = max((each.peak_bytes for each in runs), default=0)
     return {
         "peak_bytes": max(each.peak_fast_bytes for each in runs) if moved else live,
         "live_peak_bytes": live,
         "bytes_moved": moved,
         "stall_seconds": sum(each.stall_seconds for each in runs),
         "plan_seconds": sum(each.plan_seconds for each in runs),
-        "followed_plan": all(each.followed_plan for each in runs),
+        "followed_plan": bool(runs) and all(each.followed_plan for each in runs),
     }
