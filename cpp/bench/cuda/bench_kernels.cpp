@@ -234,6 +234,12 @@ class bench_run {
     }
     measure("key_multiply", "seeded", {}, passes - static_cast<double>(all.count) * digits, mads,
             [&] { rig_.backend().key_multiply_accumulate(rig_.tables(), seeded); });
+    const memory::buffer& table = rig_.keep(ring::automorphism_permutation(5, log_n));
+    in_memory.front().permutation = seeded.front().permutation = &table;
+    measure("key_multiply", "keys first, turned", {}, passes, mads,
+            [&] { rig_.backend().key_multiply_accumulate(rig_.tables(), in_memory); });
+    measure("key_multiply", "seeded, turned", {}, passes - static_cast<double>(all.count) * digits, mads,
+            [&] { rig_.backend().key_multiply_accumulate(rig_.tables(), seeded); });
   }
 
   void sampling() {

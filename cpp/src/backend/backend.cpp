@@ -199,6 +199,9 @@ void backend::key_multiply_accumulate(const ring_tables& ring, std::span<const k
         list.read(*plus);
       }
     }
+    if (job.permutation != nullptr) {
+      list.read_bytes(job.permutation, 0, ring.n() * sizeof(std::uint32_t));
+    }
     list.write(job.dst0);
     list.write(job.dst1);
   }

@@ -31,29 +31,64 @@ std::vector<std::uint64_t> special_products(context& ctx, backend::window primes
   return {kept.begin(), kept.end()};
 }
 
+/// Adds `addend`, which spans the primes of the job, to the first sum.
+void add_as_it_is(backend::key_job& job, const limb_view& addend) {
+  job.plus0 = addend;
+  job.factors.assign(addend.primes.count, 1);
+}
+
+void check_addends(const product_options& options, backend::window special, backend::window chain) {
+  if (options.extended0 == nullptr) return;
+  HALOCLINE_EXPECTS(options.plus0.data == nullptr && options.plus1.data == nullptr, invalid_argument,
+                    "key_product: plus views beside extended0; add them to it first");
+  const backend::window has = options.extended0->chain().primes;
+  HALOCLINE_EXPECTS(options.extended0->special().primes == special && has == chain, invalid_argument,
+                    "key_product: extended0 spans ", options.extended0->special().primes.count,
+                    " special primes and the chain [", has.first, ", ", has.end(), "), the product ",
+                    special.count, " and [", chain.first, ", ", chain.end(), "); they must be the same");
+}
+
 }  // namespace
 
 poly_pair key_product(context& ctx, const rns::raised_digits& digits, const evaluation_key& key,
-                      const limb_view& plus0, const limb_view& plus1) {
+                      const product_options& options) {
   HALOCLINE_EXPECTS(!digits.digits.empty() && digits.numbers.back() < key.digits.size(), invalid_argument,
                     "key_product: the key has ", key.digits.size(), " digits, the polynomial needs digit ",
                     digits.numbers.empty() ? 0 : digits.numbers.back());
   const backend::window special = ctx.parameters().special_window();
-  poly_pair result{{ctx.ring(), special, digits.chain, object_class::scratch, "key_switch.product"},
-                   {ctx.ring(), special, digits.chain, object_class::scratch, "key_switch.product"}};
+  check_addends(options, special, digits.chain);
+  poly_pair result{{ctx.ring(), special, digits.chain, object_class::scratch, options.tag},
+                   {ctx.ring(), special, digits.chain, object_class::scratch, options.tag}};
   std::vector<backend::key_job> jobs;
   jobs.push_back(make_job(result.first.special(), result.second.special(), digits, key,
                           [&](std::size_t i) { return digits.digits[i].special(); }));
+  if (options.extended0 != nullptr) add_as_it_is(jobs.back(), options.extended0->special());
   for (std::size_t run = 0; run < digits.runs.size(); ++run) {
     const backend::window part = digits.runs[run];
     jobs.push_back(make_job(result.first.chain().slice(part), result.second.chain().slice(part), digits, key,
                             [&](std::size_t i) { return digits.at(i, run); }));
-    if (plus0.data != nullptr) jobs.back().plus0 = plus0.slice(part);
-    if (plus1.data != nullptr) jobs.back().plus1 = plus1.slice(part);
+    if (options.extended0 != nullptr) {
+      add_as_it_is(jobs.back(), options.extended0->chain().slice(part));
+      continue;
+    }
+    if (options.plus0.data != nullptr) jobs.back().plus0 = options.plus0.slice(part);
+    if (options.plus1.data != nullptr) jobs.back().plus1 = options.plus1.slice(part);
     jobs.back().factors = special_products(ctx, part);
+  }
+  if (options.galois_element != 1) {
+    const memory::buffer& permutation = ctx.ring().permutation(options.galois_element);
+    for (backend::key_job& job : jobs) job.permutation = &permutation;
   }
   ctx.device().key_multiply_accumulate(ctx.tables(), jobs);
   return result;
+}
+
+poly_pair key_product(context& ctx, const rns::raised_digits& digits, const evaluation_key& key,
+                      const limb_view& plus0, const limb_view& plus1) {
+  product_options options;
+  options.plus0 = plus0;
+  options.plus1 = plus1;
+  return key_product(ctx, digits, key, options);
 }
 
 poly_pair divide_by_special(context& ctx, const poly_pair& extended, unsigned level, memory::object_class cls,

@@ -13,6 +13,7 @@
 #include "backend/cuda/elementwise_run.hpp"
 #include "backend/cuda/key_plan.hpp"
 #include "backend/cuda/sample_plan.hpp"
+#include "cuda_key_emulation.hpp"
 #include "cuda_mma_emulation.hpp"
 #include "halocline/backend/backend.hpp"
 
@@ -77,7 +78,7 @@ class emulated_executor {
           p, rows,
           [&](const auto& at_of) {
             const auto tile = std::make_unique<backend::cuda::stream_tile<WordT>>();
-            fill_tile(*tile, [&](std::uint32_t j) { return sample_source(p, at_of(0), j); });
+            fill_stream_tile(*tile, [&](std::uint32_t j) { return sample_source(p, at_of(0), j); });
             for (std::uint32_t t = 0; t < stream_blocks; ++t) sample_store(p, at_of(t), *tile);
           },
           ring::words_per_block<WordT>);
@@ -87,7 +88,9 @@ class emulated_executor {
     plan_key(resolve_, {}, {}, jobs, [](const auto& p, std::uint32_t rows) {
       if (p.seeded) {
         for_each_tile(
-            p, rows, [&](const auto& at_of) { seeded_tile(p, at_of); }, pack::size);
+            p, rows, [&](const auto& at_of) { seeded_key_tile(p, at_of); }, pack::size);
+      } else if (p.turned) {
+        turned_key_blocks(p, rows);
       } else {
         rows_of(p, pack::size, rows, [&](const auto& at) { key_body(p, at); });
       }
@@ -137,31 +140,6 @@ class emulated_executor {
       }
     }
   }
-  /// `stream_fill` on the host.
-  template <typename SourceT>
-  static void fill_tile(backend::cuda::stream_tile<WordT>& tile, const SourceT& source) {
-    for (auto& count : tile.count) count = 0;
-    for (std::uint32_t j = 0; j < stream_blocks; ++j) stream_first(tile, j, source(j));
-    for (std::uint32_t attempt = 1; tile.count[attempt % 3] != 0; ++attempt) {
-      tile.count[(attempt + 2) % 3] = 0;
-      const std::uint32_t count = tile.count[attempt % 3];
-      for (std::uint32_t e = 0; e < count; ++e) stream_retry(tile, attempt, e, source);
-    }
-  }
-  template <typename ParamsT, typename AtT>
-  static void seeded_tile(const ParamsT& p, const AtT& at_of) {
-    using namespace backend::cuda;
-    const auto shared = std::make_unique<key_shared<WordT>>();
-    std::vector<key_sums<WordT>> sums(stream_blocks);
-    const std::uint32_t digits = p.jobs.items[p.jobs.find(at_of(0).block_y)].digits;
-    for (std::uint32_t first = 0; first < digits; first += key_group) {
-      for (std::uint32_t t = 0; t < stream_blocks; ++t) key_fetch(p, at_of(t), first, *shared);
-      fill_tile(shared->a, [&](std::uint32_t j) { return key_source(p, at_of(0), first, j); });
-      for (std::uint32_t t = 0; t < stream_blocks; ++t) key_add_group(p, at_of(t), first, *shared, sums[t]);
-    }
-    for (std::uint32_t t = 0; t < stream_blocks; ++t) key_seeded_finish(p, at_of(t), sums[t]);
-  }
-
   template <typename ParamsT, typename BodyT>
   static void rows_of(const ParamsT& p, std::uint32_t per_thread, std::uint32_t rows, const BodyT& body) {
     const auto shape = backend::cuda::shape_of(p.words, per_thread, 256);

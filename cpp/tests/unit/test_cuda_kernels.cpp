@@ -191,7 +191,8 @@ TYPED_TEST(CudaKernels, EncodeAndSample) {
   }
 }
 
-/// Digits 1 to 70 (more than one launch takes), keys in memory, from seeds, and both.
+/// Digits 1 to 70 (more than one launch takes), keys in memory, from seeds, and both; jobs with and without
+/// an automorphism.
 TYPED_TEST(CudaKernels, KeyMultiply) {
   for (const unsigned log_n : sizes) {
     this->begin(log_n);
@@ -215,6 +216,10 @@ TYPED_TEST(CudaKernels, KeyMultiply) {
         }
         if (digits != 5) job.plus0 = this->operand(w);
         if (digits == 13) job.plus1 = this->operand(w);
+        if (digits % 2 == 0 || seeded == 2) {
+          const std::uint64_t galois = this->random_() % (2 * this->host_->n()) | 1;
+          job.permutation = this->raw(ring::automorphism_permutation(galois, log_n));
+        }
         for (std::uint32_t p = w.first; digits != 5 && p < w.end(); ++p) {
           job.factors.push_back(this->random_() % this->host_->primes[p]);
         }

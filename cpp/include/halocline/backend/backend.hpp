@@ -12,6 +12,7 @@
 #include "halocline/backend/client_jobs.hpp"
 #include "halocline/backend/descriptors.hpp"
 #include "halocline/backend/graph_statistics.hpp"
+#include "halocline/backend/key_jobs.hpp"
 #include "halocline/backend/profile.hpp"
 #include "halocline/core/stream_view.hpp"
 #include "halocline/memory/runtime.hpp"

@@ -155,27 +155,6 @@ struct uniform_source {
   std::uint32_t stream = 0;  ///< number of the polynomial under this seed
 };
 
-/// One digit of a key switch.
-struct key_digit {
-  limb_view digit;                        ///< NTT form, spans the primes of the job
-  const memory::buffer* key_b = nullptr;  ///< limb i of the buffer belongs to prime i; Montgomery form
-  const memory::buffer* key_a = nullptr;  ///< like key_b; nullptr when seeded
-  uniform_source a_source{};              ///< expands to key_a when key_a is nullptr
-};
-
-/// dst0 = sum_j digit_j * b_j / 2^w + factor * plus0, dst1 = sum_j digit_j * a_j / 2^w + factor * plus1 mod q
-/// (added to dst when `accumulate`). Without factors nothing but the sums; a plus view without data counts as
-/// zero.
-struct key_job {
-  limb_view dst0;
-  limb_view dst1;
-  std::vector<key_digit> digits;
-  bool accumulate = false;
-  limb_view plus0{};
-  limb_view plus1{};
-  std::vector<std::uint64_t> factors{};  ///< residues, one per limb, or none
-};
-
 /// dst = residues of signed integers (coefficient form, not transformed).
 struct encode_job {
   limb_view dst;

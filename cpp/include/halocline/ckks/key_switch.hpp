@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,23 @@ struct poly_pair {
 [[nodiscard]] poly_pair key_product(context& ctx, const rns::raised_digits& digits, const evaluation_key& key,
                                     const backend::limb_view& plus0 = {},
                                     const backend::limb_view& plus1 = {});
+
+/// What a key product is joined with.
+struct product_options {
+  backend::limb_view plus0{};  ///< as those of `key_product`
+  backend::limb_view plus1{};
+  /// Polynomial over special + chain primes that is added to the first sum as it is, in place of the plus
+  /// views.
+  const ring::poly* extended0 = nullptr;
+  /// X -> X^galois_element is applied to both sums, after everything is added. It takes no pass of its own.
+  std::uint64_t galois_element = 1;
+  const char* tag = "key_switch.product";
+};
+
+/// The same with all options. @throws invalid_argument for plus views beside `extended0`, and for one that
+/// spans other primes than the product
+[[nodiscard]] poly_pair key_product(context& ctx, const rns::raised_digits& digits, const evaluation_key& key,
+                                    const product_options& options);
 
 /// `key_product` of a polynomial that is decomposed for this key only. On devices with a cache (see
 /// `context::cache_bytes`) it goes in groups of primes small enough for the raised digits to stay in it; the

@@ -237,15 +237,18 @@ void executor<WordT>::run_key_multiply_accumulate(std::span<const key_job> jobs)
     }
   }
   const std::size_t weight = jobs.empty() ? 0 : 3 * jobs.front().digits.size() + 2;
-  for_each_chunk(jobs, &key_job::dst0, weight,
-                 [&](const key_job& job, std::uint32_t limb, std::uint32_t prime, word_range range) {
-                   const std::size_t terms = job.digits.size();
-                   const auto* const operands =
-                       digits.data() + first[static_cast<std::size_t>(&job - jobs.data())] + terms * limb;
-                   kernels_.key_multiply_accumulate(
-                       resolve_.limb(job.dst0, limb), resolve_.limb(job.dst1, limb), operands, terms,
-                       addend_of(job, limb, prime), job.accumulate, prime, range, resolve_.modulus(prime));
-                 });
+  for_each_chunk(
+      jobs, &key_job::dst0, weight,
+      [&](const key_job& job, std::uint32_t limb, std::uint32_t prime, word_range range) {
+        const std::size_t terms = job.digits.size();
+        const auto* const operands =
+            digits.data() + first[static_cast<std::size_t>(&job - jobs.data())] + terms * limb;
+        const std::uint32_t* const permutation =
+            job.permutation != nullptr ? resolve_.template raw<std::uint32_t>(*job.permutation) : nullptr;
+        kernels_.key_multiply_accumulate(resolve_.limb(job.dst0, limb), resolve_.limb(job.dst1, limb),
+                                         operands, terms, addend_of(job, limb, prime), job.accumulate,
+                                         permutation, prime, range, resolve_.modulus(prime));
+      });
 }
 
 template <typename WordT>

@@ -8,6 +8,7 @@
 #include "backend/cpu/kernel_set.hpp"
 #include "backend/cpu/parallel.hpp"
 #include "backend/cpu/resolve.hpp"
+#include "halocline/backend/key_jobs.hpp"
 
 /// Batches to kernels: flattens every batch into independent items (a limb, or a chunk of one), resolves
 /// pointers up front and runs the items in one parallel loop.

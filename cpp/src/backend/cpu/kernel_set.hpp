@@ -96,9 +96,12 @@ struct kernel_set {
 
   void (*base_convert)(WordT* const* dst, const WordT* const* src, word_range range,
                        const conversion<WordT>& c);
+  /// Pointers address the first word of a limb; `range` is of dst. With a permutation (as that of
+  /// `automorphism`; nullptr: none) its sizes are powers of two.
   void (*key_multiply_accumulate)(WordT* dst0, WordT* dst1, const key_operand<WordT>* digits,
                                   std::size_t terms, const key_addend<WordT>& plus, bool accumulate,
-                                  std::uint32_t prime, word_range range, const mod& q);
+                                  const std::uint32_t* permutation, std::uint32_t prime, word_range range,
+                                  const mod& q);
   /// `coefficients`: count times `words` 64-bit words of a signed integer.
   void (*encode_expand)(WordT* dst, const std::uint64_t* coefficients, unsigned words, std::size_t count,
                         const mod& q);

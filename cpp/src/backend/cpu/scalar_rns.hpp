@@ -42,12 +42,13 @@ void base_convert(WordT* const* dst, const WordT* const* src, word_range range, 
 
 template <typename WordT>
 void key_multiply_accumulate(WordT* dst0, WordT* dst1, const key_operand<WordT>* digits, std::size_t terms,
-                             const key_addend<WordT>& plus, bool accumulate, std::uint32_t prime,
-                             word_range range, const modulus<WordT>& q) {
+                             const key_addend<WordT>& plus, bool accumulate, const std::uint32_t* permutation,
+                             std::uint32_t prime, word_range range, const modulus<WordT>& q) {
   using wide = ring::double_word<WordT>;
-  for (std::size_t i = range.begin; i < range.begin + range.count; ++i) {
-    WordT sum0 = accumulate ? dst0[i] : WordT{0};
-    WordT sum1 = accumulate ? dst1[i] : WordT{0};
+  for (std::size_t target = range.begin; target < range.begin + range.count; ++target) {
+    const std::size_t i = permutation != nullptr ? permutation[target] : target;
+    WordT sum0 = accumulate ? dst0[target] : WordT{0};
+    WordT sum1 = accumulate ? dst1[target] : WordT{0};
     for (std::size_t t = 0; t < terms; ++t) {
       const auto& op = digits[t];
       const wide digit = op.digit[i];
@@ -59,8 +60,8 @@ void key_multiply_accumulate(WordT* dst0, WordT* dst1, const key_operand<WordT>*
       if (addend == nullptr) return WordT{0};
       return ring::montgomery_reduce<WordT>(static_cast<wide>(addend[i]) * plus.factor, q);
     };
-    dst0[i] = ring::add_mod(sum0, scaled(plus.first), q);
-    dst1[i] = ring::add_mod(sum1, scaled(plus.second), q);
+    dst0[target] = ring::add_mod(sum0, scaled(plus.first), q);
+    dst1[target] = ring::add_mod(sum1, scaled(plus.second), q);
   }
 }
 

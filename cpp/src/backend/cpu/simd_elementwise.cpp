@@ -6,6 +6,7 @@
 #include "hwy/foreach_target.h"
 // Highway needs foreach_target.h before everything else.
 #include "backend/cpu/scalar_elementwise.hpp"
+#include "backend/cpu/simd_exchange_inl.hpp"
 #include "backend/cpu/simd_kernels.hpp"
 #include "backend/cpu/simd_wide_inl.hpp"
 
@@ -163,24 +164,11 @@ void tensor(WordT* const* d, const WordT* const* a, const WordT* const* b, std::
   }
 }
 
-HWY_INLINE vec32 load_indices(const std::uint32_t* from, tag<std::uint32_t>) { return load(from); }
-HWY_INLINE vec64 load_indices(const std::uint32_t* from, tag<std::uint64_t> d) {
-  const hn::Rebind<std::uint32_t, tag<std::uint64_t>> narrow;
-  return hn::PromoteTo(d, hn::LoadU(narrow, from));
-}
-
-/// The permutation maps aligned blocks of any power of two onto such blocks, so a vector of results is a
-/// shuffle of one vector of sources.
 template <typename WordT>
 void automorphism(WordT* dst, const WordT* src, const std::uint32_t* permutation, std::size_t count) {
   if (is_small<WordT>(count)) return scalar::automorphism(dst, src, permutation, count);
-  const tag<WordT> d;
-  constexpr std::size_t mask = lanes<WordT> - 1;
-  const vec<WordT> within = broadcast(static_cast<WordT>(mask));
   for (std::size_t i = 0; i < count; i += lanes<WordT>) {
-    const vec<WordT> block = load(src + (permutation[i] & ~mask));
-    const auto order = hn::IndicesFromVec(d, hn::And(load_indices(permutation + i, d), within));
-    store<WordT>(hn::TableLookupLanes(block, order), dst + i);
+    store<WordT>(load_permuted(src, permutation + i, count), dst + i);
   }
 }
 

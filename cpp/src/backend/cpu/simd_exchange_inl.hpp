@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shuffles between two vectors, from which transforms and transpositions are made. Compiled once per
+// Shuffles between two vectors, from which transforms and transpositions are made, and of one, from which
+// automorphisms are made. Compiled once per
 // instruction set (see simd_arith_inl.hpp).
 #if defined(HALOCLINE_SIMD_EXCHANGE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef HALOCLINE_SIMD_EXCHANGE_INL
@@ -37,6 +38,23 @@ HWY_INLINE void exchange_runs(vec<WordT>& x, vec<WordT>& y) {
     x = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(b), a);
     y = hn::OddEvenBlocks(b, hn::SwapAdjacentBlocks(a));
   }
+}
+
+HWY_INLINE vec32 load_indices(const std::uint32_t* from, tag<std::uint32_t>) { return load(from); }
+HWY_INLINE vec64 load_indices(const std::uint32_t* from, tag<std::uint64_t> d) {
+  const hn::Rebind<std::uint32_t, tag<std::uint64_t>> narrow;
+  return hn::PromoteTo(d, hn::LoadU(narrow, from));
+}
+
+/// The words src[permutation[i] mod count] for the indices i of a vector, `count` being a power of two. The
+/// permutation maps aligned blocks of any power of two onto such blocks, so they are a shuffle of one vector.
+template <typename WordT>
+HWY_INLINE vec<WordT> load_permuted(const WordT* src, const std::uint32_t* permutation, std::size_t count) {
+  const tag<WordT> d;
+  constexpr std::size_t mask = hn::MaxLanes(tag<WordT>()) - 1;
+  const vec<WordT> block = load(src + (*permutation & (count - 1) & ~mask));
+  const vec<WordT> within = broadcast(static_cast<WordT>(mask));
+  return hn::TableLookupLanes(block, hn::IndicesFromVec(d, hn::And(load_indices(permutation, d), within)));
 }
 
 }  // namespace HWY_NAMESPACE

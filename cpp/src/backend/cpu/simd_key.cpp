@@ -6,6 +6,7 @@
 #include "hwy/foreach_target.h"
 // Highway needs foreach_target.h before everything else.
 #include "backend/cpu/scalar_rns.hpp"
+#include "backend/cpu/simd_exchange_inl.hpp"
 #include "backend/cpu/simd_kernels.hpp"
 #include "backend/cpu/simd_uniform_inl.hpp"
 #include "backend/cpu/simd_wide_inl.hpp"
@@ -66,45 +67,96 @@ key_addend<WordT> from_word(const key_addend<WordT>& plus, std::size_t at) {
           plus.second != nullptr ? plus.second + at : nullptr, plus.factor};
 }
 
+/// What all words of a limb share.
 template <typename WordT>
-void key_multiply_accumulate(WordT* dst0, WordT* dst1, const key_operand<WordT>* digits, std::size_t terms,
-                             const key_addend<WordT>& plus, bool accumulate, std::uint32_t prime,
-                             word_range range, const ring::modulus<WordT>& m) {
-  if (range.count % lanes<WordT> != 0 || terms == 0) {
-    return scalar::key_multiply_accumulate(dst0, dst1, digits, terms, plus, accumulate, prime, range, m);
-  }
+struct key_limb {
+  const key_operand<WordT>* digits;
+  std::size_t terms;
+  const key_addend<WordT>& plus;
+  std::uint32_t prime;
+  const ring::modulus<WordT>& m;
+};
+
+/// Sums of the words of `range`; dst0 and dst1 point to the first of them.
+template <typename WordT>
+void multiply_range(WordT* dst0, WordT* dst1, const key_limb<WordT>& limb, bool accumulate,
+                    word_range range) {
   HWY_ALIGN WordT expanded[expanded_words<WordT>];
-  const montgomery_prime<WordT> p(m);
+  const montgomery_prime<WordT> p(limb.m);
   // The addend takes the place of one product of the last batch.
   constexpr std::size_t batch = max_products - 1;
-  for (std::size_t first = 0; first < terms; first += batch) {
+  for (std::size_t first = 0; first < limb.terms; first += batch) {
     key_block<WordT> block;
-    block.terms = HWY_MIN(batch, terms - first);
-    const bool last = first + block.terms == terms;
+    block.terms = HWY_MIN(batch, limb.terms - first);
+    const bool last = first + block.terms == limb.terms;
     std::size_t seeded = 0;
-    for (std::size_t t = 0; t < block.terms; ++t) seeded += digits[first + t].a == nullptr ? 1 : 0;
+    for (std::size_t t = 0; t < block.terms; ++t) seeded += limb.digits[first + t].a == nullptr ? 1 : 0;
     const std::size_t fitting =
         seeded == 0 ? range.count : expanded_words<WordT> / seeded / batch_words<WordT> * batch_words<WordT>;
     const std::size_t most = HWY_MIN(fitting, range.count);
-    for (std::size_t at = range.begin; at < range.begin + range.count; at += most) {
-      const std::size_t step = HWY_MIN(most, range.begin + range.count - at);
+    for (std::size_t done = 0; done < range.count; done += most) {
+      const std::size_t at = range.begin + done;
+      const std::size_t step = HWY_MIN(most, range.count - done);
       WordT* free_words = expanded;
       for (std::size_t t = 0; t < block.terms; ++t) {
-        const key_operand<WordT>& operand = digits[first + t];
+        const key_operand<WordT>& operand = limb.digits[first + t];
         block.digit[t] = operand.digit + at;
         block.b[t] = operand.b + at;
         if (operand.a != nullptr) {
           block.a[t] = operand.a + at;
           continue;
         }
-        expand_uniform(free_words, {operand.seed, operand.stream, prime}, at, step, m);
+        expand_uniform(free_words, {operand.seed, operand.stream, limb.prime}, at, step, limb.m);
         block.a[t] = free_words;
         free_words += step;
       }
-      const key_addend<WordT> here = last ? from_word(plus, at) : key_addend<WordT>{};
-      multiply_block(dst0 + at, dst1 + at, block, here, accumulate || first != 0, step, p);
+      const key_addend<WordT> here = last ? from_word(limb.plus, at) : key_addend<WordT>{};
+      multiply_block(dst0 + done, dst1 + done, block, here, accumulate || first != 0, step, p);
     }
   }
+}
+
+/// dst[i] = (+=) sums[permutation[i] mod count] for i < count.
+template <typename WordT>
+void store_permuted(WordT* dst, const WordT* sums, const std::uint32_t* permutation, std::size_t count,
+                    bool accumulate, const ring::modulus<WordT>& m) {
+  const vec<WordT> q = broadcast(m.value);
+  for (std::size_t i = 0; i < count; i += lanes<WordT>) {
+    vec<WordT> value = load_permuted(sums, permutation + i, count);
+    if (accumulate) value = subtract_once(hn::Add(value, load<WordT>(dst + i)), q);
+    store<WordT>(value, dst + i);
+  }
+}
+
+/// Words of both sums that wait for their permutation: with the expanded halves of seeded digits they fit a
+/// first-level cache.
+constexpr std::size_t permuted_words = 1024;
+
+template <typename WordT>
+void multiply_permuted(WordT* dst0, WordT* dst1, const key_limb<WordT>& limb, bool accumulate,
+                       const std::uint32_t* permutation, word_range range) {
+  HWY_ALIGN WordT sums[2][permuted_words];
+  const std::size_t count = HWY_MIN(range.count, permuted_words);
+  for (std::size_t at = range.begin; at < range.begin + range.count; at += count) {
+    // The block of sums that becomes this block of the result.
+    const std::size_t source = permutation[at] & ~(count - 1);
+    multiply_range(sums[0], sums[1], limb, false, {source, count});
+    store_permuted(dst0 + at, sums[0], permutation + at, count, accumulate, limb.m);
+    store_permuted(dst1 + at, sums[1], permutation + at, count, accumulate, limb.m);
+  }
+}
+
+template <typename WordT>
+void key_multiply_accumulate(WordT* dst0, WordT* dst1, const key_operand<WordT>* digits, std::size_t terms,
+                             const key_addend<WordT>& plus, bool accumulate, const std::uint32_t* permutation,
+                             std::uint32_t prime, word_range range, const ring::modulus<WordT>& m) {
+  if (range.count % lanes<WordT> != 0 || terms == 0) {
+    return scalar::key_multiply_accumulate(dst0, dst1, digits, terms, plus, accumulate, permutation, prime,
+                                           range, m);
+  }
+  const key_limb<WordT> limb{digits, terms, plus, prime, m};
+  if (permutation != nullptr) return multiply_permuted(dst0, dst1, limb, accumulate, permutation, range);
+  multiply_range(dst0 + range.begin, dst1 + range.begin, limb, accumulate, range);
 }
 
 template <typename WordT>

@@ -9,6 +9,7 @@
 #include "backend/cuda/resolve.hpp"
 #include "halocline/backend/capability.hpp"
 #include "halocline/backend/client_jobs.hpp"
+#include "halocline/backend/key_jobs.hpp"
 
 namespace halocline::backend::cuda {
 

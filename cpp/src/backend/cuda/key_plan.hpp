@@ -42,6 +42,10 @@ void add_part(PackerT& packer, const resolver<WordT>& resolve, const key_job& ea
   job.first_digit = p.digits;
   job.digits = part.digits;
   job.accumulate = each.accumulate || part.digit != 0;
+  if (each.permutation != nullptr) {
+    job.permutation = resolve.template raw<std::uint32_t>(*each.permutation);
+    p.turned = true;
+  }
   if (part.digit == 0 && !each.factors.empty()) {
     if (each.plus0.data != nullptr) job.plus[0] = resolve.limb(each.plus0, part.limb);
     if (each.plus1.data != nullptr) job.plus[1] = resolve.limb(each.plus1, part.limb);
@@ -64,6 +68,7 @@ void plan_key(const resolver<WordT>& resolve, cache_hint keys, cache_hint data, 
   params empty;
   empty.moduli = resolve.moduli();
   empty.words = static_cast<std::uint32_t>(resolve.n());
+  empty.log_words = resolve.log_n();
   empty.keys = keys;
   empty.data = data;
   job_packer<params, EmitT> packer(empty, emit);

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backend/cuda/key.cuh"
+#include "backend/cuda/key_turned.cuh"
 #include "backend/cuda/stream_tile.cuh"
 
 /// Products of digits with keys of which some halves are expanded from seeds: bodies of the kernel.
@@ -21,25 +21,10 @@ struct key_shared {
   pack<WordT> b[key_group][stream_blocks];
 };
 
-/// Position of a thread of the seeded kernel within its job.
-struct key_place {
-  std::uint32_t number;  ///< of the job
-  std::uint32_t local;   ///< limb of the job
-  std::uint32_t index;   ///< first coefficient of the thread
-};
-
-template <typename WordT>
-[[nodiscard]] HALOCLINE_HOST_DEVICE inline key_place place_of(const key_params<WordT>& p,
-                                                              const coordinates& at) {
-  const std::uint32_t number = p.jobs.find(at.block_y);
-  return {number, at.block_y - p.jobs.begin[number],
-          (at.block_x * stream_blocks + at.thread) * pack<WordT>::size};
-}
-
 /// Block `j` of the tile for the digits [first, first + key_group): block j % key_blocks of digit
 /// j / key_blocks.
 template <typename WordT>
-[[nodiscard]] HALOCLINE_HOST_DEVICE inline stream_block<WordT> key_source(const key_params<WordT>& p,
+[[nodiscard]] HALOCLINE_HOST_DEVICE inline stream_block<WordT> key_stream(const key_params<WordT>& p,
                                                                           const coordinates& at,
                                                                           std::uint32_t first,
                                                                           std::uint32_t j) {
@@ -61,7 +46,7 @@ HALOCLINE_HOST_DEVICE inline void key_fetch(const key_params<WordT>& p, const co
   const key_place place = place_of(p, at);
   const auto& job = p.jobs.items[place.number];
   if (place.index >= p.words) return;
-  const std::size_t offset = static_cast<std::size_t>(place.local) * p.words + place.index;
+  const std::size_t offset = offset_of(p, place);
   const cache_policy policy = make_policy(p.keys);
   HALOCLINE_UNROLL
   for (unsigned g = 0; g < key_group; ++g) {
@@ -79,7 +64,7 @@ HALOCLINE_HOST_DEVICE inline void key_add_group(const key_params<WordT>& p, cons
   const auto& job = p.jobs.items[place.number];
   if (place.index >= p.words) return;
   const modulus<WordT> q = p.moduli[job.first_prime + place.local];
-  const std::size_t offset = static_cast<std::size_t>(place.local) * p.words + place.index;
+  const std::size_t offset = offset_of(p, place);
   const cache_policy data_policy = make_policy(p.data), key_policy = make_policy(p.keys);
   pack<WordT> d[key_group];
   HALOCLINE_UNROLL
@@ -106,9 +91,24 @@ HALOCLINE_HOST_DEVICE inline void key_seeded_finish(const key_params<WordT>& p, 
                                                     const key_sums<WordT>& sums) {
   const key_place place = place_of(p, at);
   if (place.index >= p.words) return;
-  const modulus<WordT> q = p.moduli[p.jobs.items[place.number].first_prime + place.local];
-  key_finish(p, place.number, at.block_y, static_cast<std::size_t>(place.local) * p.words + place.index, sums,
-             q);
+  key_finish(p, place, sums, p.moduli[p.jobs.items[place.number].first_prime + place.local]);
+}
+
+/// Keeps the sums of this thread's pack for `key_turn`, in the place of its halves b, which no other thread
+/// reads. A group must be at least two digits.
+template <typename WordT>
+HALOCLINE_HOST_DEVICE inline pack<WordT>* key_seeded_keep(const key_params<WordT>& p,
+                                                          const coordinates& source,
+                                                          const key_sums<WordT>& sums,
+                                                          key_shared<WordT>& shared) {
+  static_assert(key_group >= 2);
+  pack<WordT>* const exchange = &shared.b[0][0];
+  const key_place place = place_of(p, source);
+  if (place.index < p.words) {
+    const modulus<WordT>& q = p.moduli[p.jobs.items[place.number].first_prime + place.local];
+    key_keep(p, source, place, sums, q, exchange);
+  }
+  return exchange;
 }
 
 }  // namespace halocline::backend::cuda

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sodium.h>
 
+#include "halocline/ring/automorphism.hpp"
 #include "ops_fixture.hpp"
 
 namespace {
@@ -153,6 +154,90 @@ void check_key_multiply(const host_ring<WordT>& host, window w, std::size_t term
     ASSERT_EQ(ring.read(added.dst1), data.sum(host, w, data.a, before1));
     ASSERT_TRUE(ring.guards_intact(set.dst0) && ring.guards_intact(set.dst1));
   }
+}
+
+/// sum[permutation[j]], from the definition: point j is at psi^(2 bitrev(j) + 1).
+template <typename WordT>
+limbs<WordT> turned(const limbs<WordT>& sum, std::uint64_t galois, unsigned log_n) {
+  const auto mirror = [&](std::uint64_t x) {
+    std::uint64_t y = 0;
+    for (unsigned i = 0; i < log_n; ++i) y = 2 * y + (x >> i) % 2;
+    return y;
+  };
+  auto result = sum;
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    for (std::size_t j = 0; j < sum[i].size(); ++j) {
+      const std::uint64_t exponent = galois * (2 * mirror(j) + 1) % (2 * sum[i].size());
+      result[i][j] = sum[i][mirror(exponent / 2)];
+    }
+  }
+  return result;
+}
+
+template <typename WordT>
+limbs<WordT> sum_of(const host_ring<WordT>& host, window w, const limbs<WordT>& x, const limbs<WordT>& y) {
+  return map_limbs(
+      host, w, [](auto q, auto a, auto b) { return (a + b) % q; }, x, y);
+}
+
+/// An automorphism of the sums, with and without addends and what dst held, beside a job without one.
+template <typename WordT>
+void check_turned(const host_ring<WordT>& host, window w, std::size_t terms, bool with_seeds) {
+  std::mt19937_64 random(test_seed() + 31 * terms + host.log_n);
+  const host_digits<WordT> data(host, w, terms, random);
+  const auto zero = map_limbs(host, w, [](auto) { return 0; });
+  const auto before0 = random_limbs(host, w, random), before1 = random_limbs(host, w, random);
+  const auto addend = random_limbs(host, w, random);
+  const std::uint64_t galois = random() % (2 * host.n()) | 1, other = random() % (2 * host.n()) | 1;
+  for (const device_under_test& dut : devices_under_test()) {
+    SCOPED_TRACE(testing::Message() << dut.name << ", N = 2^" << host.log_n << ", " << terms << " digits, X^"
+                                    << galois << ", X^" << other);
+    device_ring<WordT> ring(host, *dut.device);
+    const auto table = [&](std::uint64_t element) {
+      return &ring.keep(ring::automorphism_permutation(element, host.log_n));
+    };
+    std::vector<backend::key_digit> digits;
+    for (std::size_t t = 0; t < terms; ++t) {
+      const auto key_buffer = [&](const limbs<WordT>& key) {
+        std::vector<WordT> joined;
+        for (const auto& limb : key) joined.insert(joined.end(), limb.begin(), limb.end());
+        return &ring.keep(joined);
+      };
+      digits.push_back({ring.filled(w, data.digit[t]), key_buffer(data.b[t]),
+                        with_seeds && data.seeded(t) ? nullptr : key_buffer(data.a[t]), data.sources[t]});
+    }
+    backend::key_job turned_job{ring.poisoned(w), ring.poisoned(w), digits};
+    turned_job.permutation = table(galois);
+    backend::key_job all{ring.filled(w, before0), ring.filled(w, before1), digits, true};
+    all.permutation = table(other);
+    all.plus1 = ring.filled(w, addend);
+    all.factors.assign(w.count, 1);
+    const backend::key_job plain{ring.poisoned(w), ring.poisoned(w), digits};
+    ring.device().key_multiply_accumulate(ring.tables(),
+                                          std::vector<backend::key_job>{turned_job, plain, all});
+    const auto sum0 = data.sum(host, w, data.b, zero), sum1 = data.sum(host, w, data.a, zero);
+    ASSERT_EQ(ring.read(plain.dst0), sum0);
+    ASSERT_EQ(ring.read(plain.dst1), sum1);
+    ASSERT_EQ(ring.read(turned_job.dst0), turned(sum0, galois, host.log_n));
+    ASSERT_EQ(ring.read(turned_job.dst1), turned(sum1, galois, host.log_n));
+    ASSERT_EQ(ring.read(all.dst0), sum_of(host, w, before0, turned(sum0, other, host.log_n)));
+    const auto with_addend = sum_of(host, w, sum1, addend);
+    ASSERT_EQ(ring.read(all.dst1), sum_of(host, w, before1, turned(with_addend, other, host.log_n)));
+    ASSERT_TRUE(ring.guards_intact(turned_job.dst0) && ring.guards_intact(all.dst1));
+  }
+}
+
+TYPED_TEST(KeyOps, AutomorphismOfAKeyProduct) {
+  ASSERT_GE(sodium_init(), 0);
+  for (const unsigned log_n : {4U, 5U, 8U, 12U}) {
+    const host_ring<TypeParam> host(log_n);
+    for (const std::size_t terms : {1U, 3U, 5U}) {
+      check_turned(host, {2, 3}, terms, false);
+      if (log_n < 12) check_turned(host, {2, 3}, terms, true);
+    }
+  }
+  check_turned(host_ring<TypeParam>(6), {1, 2}, 37, true);
+  check_turned(host_ring<TypeParam>(15), {1, 1}, 2, false);
 }
 
 TYPED_TEST(KeyOps, KeyMultiplyAccumulate) {

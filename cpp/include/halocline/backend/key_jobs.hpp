@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "halocline/backend/descriptors.hpp"
+
+/// Batch descriptors of key products.
+namespace halocline::backend {
+
+/// One digit of a key switch.
+struct key_digit {
+  limb_view digit;                        ///< NTT form, spans the primes of the job
+  const memory::buffer* key_b = nullptr;  ///< limb i of the buffer belongs to prime i; Montgomery form
+  const memory::buffer* key_a = nullptr;  ///< like key_b; nullptr when seeded
+  uniform_source a_source{};              ///< expands to key_a when key_a is nullptr
+};
+
+/// sum0 = sum_j digit_j * b_j / 2^w + factor * plus0, sum1 = sum_j digit_j * a_j / 2^w + factor * plus1 mod
+/// q. Without factors nothing but the sums of products; a plus view without data counts as zero.
+///
+/// dst[j] = sum[j], or sum[permutation[j]] where there is a permutation (added to dst when `accumulate`).
+/// With a permutation, dst is no operand.
+struct key_job {
+  limb_view dst0;
+  limb_view dst1;
+  std::vector<key_digit> digits;
+  bool accumulate = false;
+  limb_view plus0{};
+  limb_view plus1{};
+  std::vector<std::uint64_t> factors{};  ///< residues, one per limb, or none
+  /// As that of `automorphism_job`: an automorphism of the sums without a pass over them.
+  const memory::buffer* permutation = nullptr;
+};
+
+}  // namespace halocline::backend

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "backend/cuda/key_seeded.cuh"
+
+/// Kernels of which the threads of a block meet at barriers, run on the host: all threads up to a barrier,
+/// then all of them up to the next.
+namespace halocline::test {
+
+/// `stream_fill` on the host.
+template <typename WordT, typename SourceT>
+void fill_stream_tile(backend::cuda::stream_tile<WordT>& tile, const SourceT& source) {
+  using namespace backend::cuda;
+  for (auto& count : tile.count) count = 0;
+  for (std::uint32_t j = 0; j < stream_blocks; ++j) stream_first(tile, j, source(j));
+  for (std::uint32_t attempt = 1; tile.count[attempt % 3] != 0; ++attempt) {
+    tile.count[(attempt + 2) % 3] = 0;
+    const std::uint32_t count = tile.count[attempt % 3];
+    for (std::uint32_t e = 0; e < count; ++e) stream_retry(tile, attempt, e, source);
+  }
+}
+
+/// A block of the kernel of seeded keys; `at_of(thread)` are coordinates.
+template <typename WordT, typename AtT>
+void seeded_key_tile(const backend::cuda::key_params<WordT>& p, const AtT& at_of) {
+  using namespace backend::cuda;
+  const auto shared = std::make_unique<key_shared<WordT>>();
+  std::vector<key_sums<WordT>> sums(stream_blocks);
+  const auto from = [&](std::uint32_t t) { return p.turned ? key_source(p, at_of(t)) : at_of(t); };
+  const std::uint32_t digits = p.jobs.items[p.jobs.find(at_of(0).block_y)].digits;
+  for (std::uint32_t first = 0; first < digits; first += key_group) {
+    for (std::uint32_t t = 0; t < stream_blocks; ++t) key_fetch(p, from(t), first, *shared);
+    fill_stream_tile(shared->a, [&](std::uint32_t j) { return key_stream(p, from(0), first, j); });
+    for (std::uint32_t t = 0; t < stream_blocks; ++t) key_add_group(p, from(t), first, *shared, sums[t]);
+  }
+  for (std::uint32_t t = 0; t < stream_blocks; ++t) {
+    if (!p.turned) key_seeded_finish(p, at_of(t), sums[t]);
+    if (p.turned) key_seeded_keep(p, from(t), sums[t], *shared);
+  }
+  for (std::uint32_t t = 0; p.turned && t < stream_blocks; ++t) key_turn(p, at_of(t), &shared->b[0][0]);
+}
+
+/// The kernel of keys in memory with permutations.
+template <typename WordT>
+void turned_key_blocks(const backend::cuda::key_params<WordT>& p, std::uint32_t rows) {
+  using namespace backend::cuda;
+  constexpr std::uint32_t threads = 64;
+  std::vector<pack<WordT>> exchange(2 * threads);
+  for (std::uint32_t y = 0; y < rows; ++y) {
+    for (std::uint32_t x = 0; x * threads * pack<WordT>::size < p.words; ++x) {
+      for (std::uint32_t t = 0; t < threads; ++t) {
+        key_turned_body(p, key_source(p, coordinates{x, y, t, threads}), exchange.data());
+      }
+      for (std::uint32_t t = 0; t < threads; ++t) key_turn(p, {x, y, t, threads}, exchange.data());
+    }
+  }
+}
+
+}  // namespace halocline::test
