@@ -86,6 +86,7 @@ void bind_bootstrap(nb::module_& module) {
           "stc_mode", [](const bootstrap_options& o) { return std::string(to_string(o.stc_mode)); },
           [](bootstrap_options& o, const std::string& name) { o.stc_mode = transform_mode_of(name); })
       .def_rw("compact", &bootstrap_options::compact)
+      .def_rw("baby_count", &bootstrap_options::baby_count)
       .def_rw("range", &bootstrap_options::range)
       .def_rw("log2_failure", &bootstrap_options::log2_failure)
       .def_rw("allow_failure", &bootstrap_options::allow_failure)

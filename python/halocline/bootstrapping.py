@@ -45,7 +45,10 @@ class BootstrapOptions:
     stc_mode: str = "double_hoisted"
     """The same for SlotToCoeff."""
     compact: bool = False
-    """Keep the diagonals of both as integer coefficients, and expand them at each use."""
+    """Keep the diagonals of both as integer coefficients, and expand them at each use. Those whose values
+    repeat themselves are small as they are."""
+    baby_count: int = 0
+    """Baby steps of each giant step in both, unless 0 lets a cost model choose: fewer need fewer keys."""
     range: float = 0
     """Bound of EvalMod; 0: the least that `log2_failure` allows."""
     log2_failure: float = -32
@@ -74,7 +77,7 @@ class BootstrapOptions:
                 )
         if self.slots is not None:
             integer(self.slots, "bootstrap: slots", 1)
-        for name in ("cts_levels", "stc_levels", "arcsine_degree"):
+        for name in ("cts_levels", "stc_levels", "arcsine_degree", "baby_count"):
             integer(getattr(self, name), f"bootstrap: {name}", 0)
         integer(self.iterations, "bootstrap: iterations", 1)
         for name in ("message_bound", "fraction", "tolerance"):
@@ -86,8 +89,8 @@ class BootstrapOptions:
         made.stc_first = self.order == "stc_first"
         made.real_only = bool(self.real)
         for name in (
-            "cts_levels", "stc_levels", "cts_mode", "stc_mode", "compact", "range", "log2_failure",
-            "allow_failure", "message_bound", "fraction", "arcsine_degree", "tolerance", "iterations",
+            "cts_levels", "stc_levels", "cts_mode", "stc_mode", "compact", "baby_count", "range",
+            "log2_failure", "allow_failure", "message_bound", "fraction", "arcsine_degree", "tolerance", "iterations",
         ):  # fmt: skip
             setattr(made, name, getattr(self, name))
         return made

@@ -47,7 +47,7 @@ void collect(operand_list& list, const dot_job& job) {
     list.same_primes(job.a[i], job.dst);
     list.same_primes(job.b[i], job.dst);
     list.read(job.a[i]);
-    list.read(job.b[i]);
+    list.read_repeated(job.b[i]);
   }
   if (job.accumulate) list.read(job.dst);
   list.write(job.dst);
@@ -243,7 +243,11 @@ void backend::copy(const ring_tables& ring, std::span<const unary_job> jobs, str
   if (jobs.empty()) return;
   require(op_kind::copy, ring);
   operand_list list(ring, to_string(op_kind::copy));
-  for (const unary_job& job : jobs) collect(list, job);
+  for (const unary_job& job : jobs) {
+    list.same_primes(job.src, job.dst);
+    list.read(job.src);
+    list.write_repeated(job.dst);
+  }
   const memory::access at = list.acquire(*runtime_, stream);
   const timed_step timed(profiler_.get(), op_kind::copy);
   do_copy(ring, jobs, at, stream);

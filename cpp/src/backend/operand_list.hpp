@@ -17,6 +17,9 @@ class operand_list {
 
   void read(const limb_view& view) { reads_.push_back(check(view)); }
   void write(const limb_view& view) { writes_.push_back(check(view)); }
+  /// The same for views that may be repeated.
+  void read_repeated(const limb_view& view) { reads_.push_back(check_repeated(view)); }
+  void write_repeated(const limb_view& view) { writes_.push_back(check_repeated(view)); }
   void read_bytes(const memory::buffer* data, std::size_t offset, std::size_t bytes) {
     reads_.push_back({data, offset, bytes});
   }
@@ -56,10 +59,21 @@ class operand_list {
 
  private:
   [[nodiscard]] memory::operand check(const limb_view& view) const {
+    HALOCLINE_EXPECTS(view.log_repeat == 0, invalid_argument, op_,
+                      ": one of the operands is a repeated view;", " this operation takes none there");
+    return check_repeated(view);
+  }
+
+  [[nodiscard]] memory::operand check_repeated(const limb_view& view) const {
+    HALOCLINE_EXPECTS(
+        view.log_repeat == 0 || (view.log_repeat >= least_log_repeat && view.log_repeat < ring_.log_n),
+        invalid_argument, op_, ": a view with words repeated 2^", view.log_repeat,
+        " times; expected an exponent from ", least_log_repeat, " to ", ring_.log_n - 1);
     HALOCLINE_EXPECTS(view.primes.count > 0 && view.primes.end() <= ring_.primes.size(), invalid_argument,
                       op_, ": primes [", view.primes.first, ", ", view.primes.end(), ") of a ring with ",
                       ring_.primes.size(), " primes");
-    return {view.data, view.limb * ring_.limb_bytes(), view.primes.count * ring_.limb_bytes()};
+    const std::size_t bytes = ring_.limb_bytes() >> view.log_repeat;
+    return {view.data, view.limb * bytes, view.primes.count * bytes};
   }
 
   const ring_tables& ring_;

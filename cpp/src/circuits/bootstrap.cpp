@@ -186,6 +186,7 @@ void bootstrapper::make_transforms(ckks::evaluator& eval) {
       parameters_.level(raised_level_).scale / (parameters_.base_modulus() * mod1_->divisor() * copies));
   made.mode = options_.cts_mode;
   made.compact = options_.compact;
+  made.baby_count = options_.baby_count;
   cts_ = std::make_shared<const coeff_to_slot>(eval, made);
 
   // The scale falls by this below EvalMod. One half, or all of it where no matrix follows, is left to

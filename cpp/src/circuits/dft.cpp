@@ -82,7 +82,7 @@ dft_chain::dft_chain(ckks::evaluator& eval, const dft_options& options, dft_dire
       dft_matrices(direction, options_.slots, options_.matrices, options_.factor);
   to_slots ? split_parts(matrices, options_) : join_parts(matrices, options_);
   const params::parameters& parameters = eval.ctx().parameters();
-  transform_options each{options_.mode, options_.level, 0, 0, options_.compact};
+  transform_options each{options_.mode, options_.level, 0, options_.baby_count, options_.compact};
   for (std::size_t i = 0; i < options_.shares.size(); ++i) {
     scale_rows(matrices[i], std::vector<complex>(2 * std::size_t{options_.slots}, options_.shares[i]));
   }

@@ -2,6 +2,7 @@
 #include "halocline/circuits/linear_transform.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <set>
 #include <utility>
 
@@ -46,6 +47,16 @@ std::shared_ptr<const transform_plan> make_plan(const ckks::evaluator& eval, con
   return std::make_shared<const transform_plan>(parameters, used_diagonals(diagonals, shape.slots), shape);
 }
 
+/// The least power of two after which the values repeat themselves.
+std::size_t period_of(const std::vector<complex>& values) {
+  std::size_t period = values.size();
+  while (period > 1 && std::equal(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(period / 2),
+                                  values.begin() + static_cast<std::ptrdiff_t>(period / 2))) {
+    period /= 2;
+  }
+  return period;
+}
+
 /// `values` rotated to the right by `steps`.
 std::vector<complex> rotate_right(const std::vector<complex>& values, std::int64_t steps) {
   const auto size = static_cast<std::int64_t>(values.size());
@@ -74,10 +85,11 @@ diagonal_map diagonals_of(std::span<const complex> matrix, std::uint32_t slots) 
 namespace {
 
 /// Names an expanded diagonal by its contents. Its coefficients stay where plans may want to expand them
-/// again.
-void register_weight(ckks::context& ctx, linear_transform::weight& weight, std::uint64_t identity) {
+/// again, unless they are no smaller.
+void register_weight(ckks::context& ctx, linear_transform::weight& weight, std::uint64_t identity,
+                     bool repeated) {
   std::shared_ptr<const ckks::compact_plaintext> kept;
-  if (ctx.runtime().options().keep_sources) {
+  if (ctx.runtime().options().keep_sources && !repeated) {
     kept = std::make_shared<ckks::compact_plaintext>(std::move(weight.compact));
   }
   weight.compact.coefficients = {};
@@ -111,11 +123,19 @@ linear_transform::linear_transform(ckks::evaluator& eval, const diagonal_map& di
     weight w;
     w.term = plan_->term(index);
     const std::int64_t giant = plan_->rotation(w.term.giant, plan_->giant_step());
-    const std::vector<complex> values = rotate_right(diagonals.at(index), giant);
-    w.compact = eval.encode().encode_compact(values, plan_->weight_scale(), plan_->slots());
-    if (!compact) {
-      w.expanded = detail::expand_diagonal(ctx, w.compact, *plan_, memory::object_class::plaintext);
-      register_weight(ctx, w, ckks::identity_of("diagonal", ckks::hash_of(values), plan_->level()));
+    std::vector<complex> values = rotate_right(diagonals.at(index), giant);
+    // Values that repeat themselves with period p are a polynomial in X^(N/2p), whose points repeat as well.
+    values.resize(period_of(values));
+    const auto points = static_cast<unsigned>(std::countr_zero(2 * values.size()));
+    const unsigned spare = parameters.log_n() - points;
+    const unsigned log_repeat = spare < backend::least_log_repeat ? 0 : spare;
+    w.compact = eval.encode().encode_compact(values, plan_->weight_scale(),
+                                             static_cast<std::uint32_t>(values.size()));
+    if (!compact || log_repeat != 0) {
+      w.expanded =
+          detail::expand_diagonal(ctx, w.compact, *plan_, memory::object_class::plaintext, log_repeat);
+      register_weight(ctx, w, ckks::identity_of("diagonal", ckks::hash_of(values), plan_->level()),
+                      log_repeat != 0);
     }
     weights_.push_back(std::move(w));
   }

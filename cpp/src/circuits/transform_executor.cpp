@@ -25,6 +25,17 @@ using memory::object_class;
 /// and are multiplied by P, otherwise they span the primes of the level.
 using pair_map = std::map<int, poly_pair>;
 
+/// Sums of products by number of giant steps.
+using sum_map = std::map<int, std::optional<poly_pair>>;
+
+/// What is added to one sum.
+struct summands {
+  std::optional<poly_pair>* sum;
+  std::span<const linear_transform::weight> weights;
+  std::vector<const ring::poly*> diagonals;
+  bool accumulate;
+};
+
 poly_pair to_pair(ciphertext&& value) { return {std::move(value.parts[0]), std::move(value.parts[1])}; }
 
 void add_into(ckks::context& ctx, const ring::poly& target, const ring::poly& source) {
@@ -44,13 +55,6 @@ void add_pair(ckks::context& ctx, std::optional<poly_pair>& total, poly_pair&& t
   add_into(ctx, total->second, term.second);
 }
 
-poly_pair turn_pair(ckks::context& ctx, const poly_pair& source, std::uint64_t element, const char* tag) {
-  const auto turn = [&](const ring::poly& part) {
-    return ckks::apply_automorphism(ctx, part, element, object_class::scratch, tag);
-  };
-  return {turn(source.first), turn(source.second)};
-}
-
 /// The weights of a cell that belong to one giant step; they are sorted by it.
 std::span<const linear_transform::weight> group(const linear_transform& cell, int giant) {
   const std::span<const linear_transform::weight> all = cell.weights();
@@ -59,12 +63,6 @@ std::span<const linear_transform::weight> group(const linear_transform& cell, in
   const auto end = std::find_if(begin, all.end(), [&](const auto& w) { return w.term.giant != giant; });
   return all.subspan(static_cast<std::size_t>(begin - all.begin()), static_cast<std::size_t>(end - begin));
 }
-
-/// What is known of one output while its giant steps are added from the highest to the lowest.
-struct partial_output {
-  std::optional<poly_pair> total;
-  int giant = 0;  ///< the lowest one so far
-};
 
 /// Carries out one evaluation of a grid.
 class executor {
@@ -77,7 +75,7 @@ class executor {
         usage_(grid.usage()),
         extended_(plan_.mode() == transform_mode::double_hoisted),
         product_scale_(plan_.parameters().level(plan_.level()).scale * plan_.weight_scale()),
-        outputs_(grid.outputs()) {}
+        totals_(grid.outputs()) {}
 
   std::vector<ciphertext> run(std::span<const ciphertext* const> inputs);
 
@@ -89,12 +87,14 @@ class executor {
   [[nodiscard]] pair_map extended_babies(const ciphertext& input, std::span<const int> babies);
   [[nodiscard]] pair_map walked_babies(const ciphertext& input, std::span<const int> babies);
   [[nodiscard]] poly_pair make_pair(const char* tag) const;
-  void add_products(poly_pair& sum, std::span<const linear_transform::weight> weights,
+  [[nodiscard]] std::size_t batch_size(std::size_t output) const;
+  void add_products(sum_map& sums, std::span<const int> giants, const linear_transform& cell,
                     const pair_map& babies);
-  void fold(partial_output& output, int giant, poly_pair&& sum);
+  template <typename AddT>
+  [[nodiscard]] std::optional<poly_pair> walk(std::span<const int> giants, const AddT& add);
   [[nodiscard]] poly_pair extended_giant(poly_pair&& sum, std::uint64_t element);
   [[nodiscard]] poly_pair rotated(poly_pair&& sum, std::int64_t step);
-  [[nodiscard]] ciphertext finish(partial_output&& output);
+  [[nodiscard]] ciphertext finish(poly_pair&& total);
   [[nodiscard]] ciphertext to_ciphertext(poly_pair&& parts) const;
 
   ckks::evaluator& eval_;
@@ -103,8 +103,8 @@ class executor {
   const transform_plan& plan_;
   transform_usage usage_;
   bool extended_;
-  double product_scale_;  ///< of the sums before the rescale
-  std::vector<partial_output> outputs_;
+  double product_scale_;                          ///< of the sums before the rescale
+  std::vector<std::optional<poly_pair>> totals_;  ///< of the outputs
 };
 
 std::vector<ciphertext> executor::run(std::span<const ciphertext* const> inputs) {
@@ -126,40 +126,72 @@ std::vector<ciphertext> executor::run(std::span<const ciphertext* const> inputs)
     run_by_input(inputs);
   }
   std::vector<ciphertext> results;
-  for (partial_output& output : outputs_) results.push_back(finish(std::move(output)));
+  for (std::optional<poly_pair>& total : totals_) results.push_back(finish(std::move(*total)));
   return results;
 }
 
 void executor::run_by_giant(std::span<const ciphertext* const> inputs) {
   std::vector<pair_map> babies(grid_.inputs);
   for (std::size_t i = 0; i < grid_.inputs; ++i) babies[i] = make_babies(*inputs[i], usage_.babies[i]);
-  for (std::size_t o = 0; o < outputs_.size(); ++o) {
-    const std::vector<int> descending(usage_.giants[o].rbegin(), usage_.giants[o].rend());
-    for (const int giant : descending) {
-      poly_pair sum;
-      for (std::size_t i = 0; i < grid_.inputs; ++i) {
-        if (grid_.cell(o, i) != nullptr) add_products(sum, group(*grid_.cell(o, i), giant), babies[i]);
+  for (std::size_t o = 0; o < totals_.size(); ++o) {
+    std::vector<int> rest = transform_plan::walk(usage_.giants[o]);
+    const std::size_t batch = batch_size(o);
+    sum_map ready;
+    totals_[o] = walk(usage_.giants[o], [&](std::optional<poly_pair>& total, int giant) {
+      if (ready.empty()) {
+        const auto end = rest.begin() + static_cast<std::ptrdiff_t>(std::min(batch, rest.size()));
+        std::vector<int> next(rest.begin(), end);
+        rest.erase(rest.begin(), end);
+        // Alone, the products of a giant are added to the total as they are made.
+        if (next.size() == 1) ready[giant] = std::exchange(total, {});
+        for (std::size_t i = 0; i < grid_.inputs; ++i) {
+          if (grid_.cell(o, i) != nullptr) add_products(ready, next, *grid_.cell(o, i), babies[i]);
+        }
       }
-      fold(outputs_[o], giant, std::move(sum));
-    }
+      add_pair(ctx_, total, std::move(*ready.at(giant)));
+      ready.erase(giant);
+    });
   }
 }
 
-void executor::run_by_input(std::span<const ciphertext* const> inputs) {
-  std::vector<pair_map> sums(outputs_.size());
+/// Giants whose sums are made together: the babies are read once for all of them. More than one where the
+/// device has a cache that key switches are cut for, as long as a step does not get too large.
+std::size_t executor::batch_size(std::size_t output) const {
+  constexpr std::size_t most = 4, most_bytes = std::size_t{512} << 20;
+  if (ctx_.cache_bytes() == 0) return 1;
+  const transform_usage& usage = usage_;
+  std::size_t babies = 0, diagonals = 0;
   for (std::size_t i = 0; i < grid_.inputs; ++i) {
-    const pair_map babies = make_babies(*inputs[i], usage_.babies[i]);
-    for (std::size_t o = 0; o < outputs_.size(); ++o) {
-      if (grid_.cell(o, i) == nullptr) continue;
-      for (const int giant : usage_.giants[o]) {
-        add_products(sums[o][giant], group(*grid_.cell(o, i), giant), babies);
-      }
+    const linear_transform* const cell = grid_.cell(output, i);
+    if (cell == nullptr) continue;
+    babies += usage.babies[i].size();
+    for (const linear_transform::weight& each : cell->weights()) {
+      if (!each.expanded) return 1;  // they are expanded in each step
+      diagonals = std::max(diagonals, each.expanded.data().size());
     }
   }
-  for (std::size_t o = 0; o < outputs_.size(); ++o) {
-    for (auto sum = sums[o].rbegin(); sum != sums[o].rend(); ++sum) {
-      fold(outputs_[o], sum->first, std::exchange(sum->second, {}));
+  const params::parameters& parameters = ctx_.parameters();
+  const std::size_t limbs =
+      parameters.level(plan_.level()).q.count + (extended_ ? parameters.special_count() : 0);
+  const std::size_t pair = 2 * limbs * ctx_.tables().limb_bytes();
+  const std::size_t giant = pair + babies * diagonals;
+  const std::size_t fitting = most_bytes > babies * pair ? (most_bytes - babies * pair) / giant : 0;
+  return std::clamp<std::size_t>(fitting, 1, most);
+}
+
+void executor::run_by_input(std::span<const ciphertext* const> inputs) {
+  std::vector<sum_map> sums(totals_.size());
+  for (std::size_t i = 0; i < grid_.inputs; ++i) {
+    const pair_map babies = make_babies(*inputs[i], usage_.babies[i]);
+    for (std::size_t o = 0; o < totals_.size(); ++o) {
+      if (grid_.cell(o, i) == nullptr) continue;
+      for (const int giant : usage_.giants[o]) add_products(sums[o], {&giant, 1}, *grid_.cell(o, i), babies);
     }
+  }
+  for (std::size_t o = 0; o < totals_.size(); ++o) {
+    totals_[o] = walk(usage_.giants[o], [&](std::optional<poly_pair>& total, int giant) {
+      add_pair(ctx_, total, std::move(*std::exchange(sums[o][giant], {})));
+    });
   }
 }
 
@@ -209,9 +241,11 @@ pair_map executor::extended_babies(const ciphertext& input, std::span<const int>
     }
     if (digits.digits.empty()) digits = rns::mod_up(ctx_.ring(), ctx_.converter(), input.parts[1].chain());
     const std::uint64_t element = ctx_.parameters().galois_element(step);
-    const poly_pair product =
-        ckks::key_product(ctx_, digits, eval_.keys().get(element, plan_.level()), input.parts[0].chain());
-    result.emplace(b, turn_pair(ctx_, product, element, tag));
+    ckks::product_options options;
+    options.plus0 = input.parts[0].chain();
+    options.galois_element = element;
+    options.tag = tag;
+    result.emplace(b, ckks::key_product(ctx_, digits, eval_.keys().get(element, plan_.level()), options));
   }
   return result;
 }
@@ -239,28 +273,37 @@ poly_pair executor::make_pair(const char* tag) const {
   return {{ctx_.ring(), special, chain, cls, tag}, {ctx_.ring(), special, chain, cls, tag}};
 }
 
-void executor::add_products(poly_pair& sum, std::span<const linear_transform::weight> weights,
+/// Adds the products of one cell for some giants. Sums over the same babies follow each other in the batch,
+/// because devices may make them together.
+void executor::add_products(sum_map& sums, std::span<const int> giants, const linear_transform& cell,
                             const pair_map& babies) {
-  if (weights.empty()) return;
-  const bool fresh = !sum.first;
-  if (fresh) sum = make_pair("linear_transform.sum");
-  std::vector<ring::poly> expanded(weights.size());
-  std::vector<const ring::poly*> diagonals;
-  for (std::size_t k = 0; k < weights.size(); ++k) {
-    const bool ready = static_cast<bool>(weights[k].expanded);
-    if (!ready) expanded[k] = expand_diagonal(ctx_, weights[k].compact, plan_, object_class::scratch);
-    diagonals.push_back(ready ? &weights[k].expanded : &expanded[k]);
+  std::vector<ring::poly> expanded;
+  expanded.reserve(cell.weights().size());
+  std::vector<summands> parts;
+  for (const int giant : giants) {
+    const std::span<const linear_transform::weight> weights = group(cell, giant);
+    if (weights.empty()) continue;
+    std::optional<poly_pair>& sum = sums[giant];
+    parts.push_back({&sum, weights, {}, static_cast<bool>(sum)});
+    if (!sum) sum = make_pair("linear_transform.sum");
+    for (const linear_transform::weight& each : weights) {
+      if (!each.expanded)
+        expanded.push_back(expand_diagonal(ctx_, each.compact, plan_, object_class::scratch));
+      parts.back().diagonals.push_back(each.expanded ? &each.expanded : &expanded.back());
+    }
   }
   std::vector<backend::dot_job> jobs;
+  const std::size_t views = parts.empty() ? 0 : (*parts.front().sum)->first.views().size();
   for (const auto component : {&poly_pair::first, &poly_pair::second}) {
-    const std::vector<backend::limb_view> targets = (sum.*component).views();
-    for (std::size_t v = 0; v < targets.size(); ++v) {
-      backend::dot_job job{targets[v], {}, {}, !fresh};
-      for (std::size_t k = 0; k < weights.size(); ++k) {
-        job.a.push_back((babies.at(weights[k].term.baby).*component).views()[v]);
-        job.b.push_back(diagonals[k]->views()[v]);
+    for (std::size_t v = 0; v < views; ++v) {
+      for (const summands& part : parts) {
+        backend::dot_job job{((**part.sum).*component).views()[v], {}, {}, part.accumulate};
+        for (std::size_t k = 0; k < part.weights.size(); ++k) {
+          job.a.push_back((babies.at(part.weights[k].term.baby).*component).views()[v]);
+          job.b.push_back(part.diagonals[k]->views()[v]);
+        }
+        jobs.push_back(std::move(job));
       }
-      jobs.push_back(std::move(job));
     }
   }
   ctx_.device().dot(ctx_.tables(), jobs);
@@ -278,9 +321,11 @@ poly_pair executor::extended_giant(poly_pair&& sum, std::uint64_t element) {
       rns::divide(ctx_.ring(), ctx_.converter(), step, source, object_class::scratch, tag);
   sum.second = {};
   const rns::raised_digits digits = rns::mod_up(ctx_.ring(), ctx_.converter(), divided.front().chain());
-  const poly_pair product = ckks::key_product(ctx_, digits, eval_.keys().get(element, plan_.level()));
-  add_into(ctx_, product.first, sum.first);
-  return turn_pair(ctx_, product, element, tag);
+  ckks::product_options options;
+  options.extended0 = &sum.first;
+  options.galois_element = element;
+  options.tag = tag;
+  return ckks::key_product(ctx_, digits, eval_.keys().get(element, plan_.level()), options);
 }
 
 poly_pair executor::rotated(poly_pair&& sum, std::int64_t step) {
@@ -289,30 +334,32 @@ poly_pair executor::rotated(poly_pair&& sum, std::int64_t step) {
   return to_pair(eval_.rotate(to_ciphertext(std::move(sum)), step));
 }
 
-/// Adds the sum of one giant step to an output. Giants come in descending order: the small-key mode rotates
-/// what it has by one stride until it has reached the next, Horner's rule; the other modes rotate the sum all
-/// the way.
-void executor::fold(partial_output& output, int giant, poly_pair&& sum) {
-  if (plan_.mode() == transform_mode::small_key) {
-    for (; output.total && output.giant > giant; --output.giant) {
-      output.total = rotated(std::move(*output.total), plan_.rotation(1, plan_.giant_step()));
+/// The sum of all giant steps: Horner's rule from either end towards 0, so that one key for each direction
+/// serves any number of them. `add(total, giant)` adds the products of one.
+template <typename AddT>
+std::optional<poly_pair> executor::walk(std::span<const int> giants, const AddT& add) {
+  std::optional<poly_pair> result;
+  const std::vector<int> order = transform_plan::walk(giants);
+  std::optional<poly_pair> total;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (order[i] == 0) {
+      add(result, 0);
+      continue;
     }
-    output.giant = giant;
-    add_pair(ctx_, output.total, std::move(sum));
-  } else {
-    add_pair(ctx_, output.total, rotated(std::move(sum), plan_.rotation(giant, plan_.giant_step())));
+    add(total, order[i]);
+    for (const int turn : plan_.turns(order[i], transform_plan::next(order, i))) {
+      total = rotated(std::move(*total), plan_.rotation(turn, plan_.giant_step()));
+    }
+    if (transform_plan::next(order, i) == 0) add_pair(ctx_, result, std::move(*std::exchange(total, {})));
   }
+  return result;
 }
 
-ciphertext executor::finish(partial_output&& output) {
-  if (!extended_) {
-    const std::int64_t rest =
-        plan_.rotation(output.giant, plan_.giant_step());  // not 0 in small-key mode only
-    return eval_.rescale(to_ciphertext(rotated(std::move(*output.total), rest)));
-  }
+ciphertext executor::finish(poly_pair&& total) {
+  if (!extended_) return eval_.rescale(to_ciphertext(std::move(total)));
   const unsigned level = plan_.level();
   ciphertext result;
-  result.parts = ckks::detail::finish_switch(ctx_, *output.total, level, level - 1);
+  result.parts = ckks::detail::finish_switch(ctx_, total, level, level - 1);
   result.level = level - 1;
   result.slots = plan_.slots();
   const long double scale = product_scale_ / ckks::detail::rescale_ratio(ctx_.parameters(), level);
@@ -356,11 +403,13 @@ transform_usage grid_view::usage() const {
 }
 
 ring::poly expand_diagonal(ckks::context& ctx, const ckks::compact_plaintext& source,
-                           const transform_plan& plan, memory::object_class cls) {
+                           const transform_plan& plan, memory::object_class cls, unsigned log_repeat) {
+  constexpr const char* tag = "linear_transform.diagonal";
   const params::parameters& parameters = ctx.parameters();
   const bool extended = plan.mode() == transform_mode::double_hoisted;
-  ring::poly result(ctx.ring(), extended ? parameters.special_window() : backend::window{},
-                    parameters.level(plan.level()).q, cls, "linear_transform.diagonal");
+  const backend::window special = extended ? parameters.special_window() : backend::window{};
+  const backend::window chain = parameters.level(plan.level()).q;
+  ring::poly result(ctx.ring(), special, chain, log_repeat == 0 ? cls : object_class::scratch, tag);
   std::vector<backend::encode_job> encodings;
   std::vector<backend::unary_job> transforms;
   for (const backend::limb_view& view : result.views()) {
@@ -369,7 +418,12 @@ ring::poly expand_diagonal(ckks::context& ctx, const ckks::compact_plaintext& so
   }
   ctx.device().encode_expand(ctx.tables(), encodings);
   ctx.device().ntt(ctx.tables(), transforms);
-  return result;
+  if (log_repeat == 0) return result;
+  ring::poly few(ctx.ring(), special, chain, cls, tag, false, log_repeat);
+  std::vector<backend::unary_job> copies;
+  for (std::size_t v = 0; v < few.views().size(); ++v) copies.push_back({few.views()[v], result.views()[v]});
+  ctx.device().copy(ctx.tables(), copies);
+  return few;
 }
 
 std::vector<ciphertext> evaluate(ckks::evaluator& eval, const grid_view& grid,

@@ -26,9 +26,11 @@ struct grid_view {
 };
 
 /// Residues and NTT of a compact diagonal over the primes that the plan's products use: those of the level,
-/// and the special primes in double hoisting.
+/// and the special primes in double hoisting. With `log_repeat`, of a polynomial in X^(2^log_repeat), only
+/// the points that differ.
 [[nodiscard]] ring::poly expand_diagonal(ckks::context& ctx, const ckks::compact_plaintext& source,
-                                         const transform_plan& plan, memory::object_class cls);
+                                         const transform_plan& plan, memory::object_class cls,
+                                         unsigned log_repeat = 0);
 
 /// All outputs of the grid; `inputs` are checked and brought to the plan's level.
 [[nodiscard]] std::vector<ckks::ciphertext> evaluate(ckks::evaluator& eval, const grid_view& grid,

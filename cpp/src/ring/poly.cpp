@@ -4,11 +4,12 @@
 namespace halocline::ring {
 
 poly::poly(context& ring, backend::window special, backend::window chain, memory::object_class cls,
-           const char* tag, bool wipe)
-    : data_(ring.runtime().allocate((special.count + chain.count) * ring.tables().limb_bytes(), cls, tag,
-                                    wipe)),
+           const char* tag, bool wipe, unsigned log_repeat)
+    : data_(ring.runtime().allocate(
+          (special.count + chain.count) * (ring.tables().limb_bytes() >> log_repeat), cls, tag, wipe)),
       special_(special),
-      chain_(chain) {}
+      chain_(chain),
+      log_repeat_(log_repeat) {}
 
 std::vector<backend::limb_view> poly::views() const {
   std::vector<backend::limb_view> result;

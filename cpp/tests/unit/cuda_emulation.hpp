@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/cuda/convert_plan.hpp"
+#include "backend/cuda/dot_plan.hpp"
 #include "backend/cuda/elementwise_run.hpp"
 #include "backend/cuda/key_plan.hpp"
 #include "backend/cuda/sample_plan.hpp"
@@ -54,7 +55,15 @@ class emulated_executor {
   }
   void dot(std::span<const backend::dot_job> jobs) const {
     plan_dot(resolve_, {}, jobs, [](const auto& p, std::uint32_t rows) {
-      rows_of(p, pack::size, rows, [&](const auto& at) { dot_body(p, at); });
+      rows_of(p, pack::size, rows, [&](const auto& at) {
+        p.most_outputs == 1 ? backend::cuda::dot_body<WordT, 1>(p, at)
+                            : backend::cuda::dot_body<WordT, backend::cuda::dot_outputs>(p, at);
+      });
+    });
+  }
+  void keep(std::span<const backend::unary_job> jobs) const {
+    plan_keep(resolve_, jobs, [](const auto& p, std::uint32_t rows) {
+      rows_of(p, 1, rows, [&](const auto& at) { keep_body(p, at); });
     });
   }
   void tensor(std::span<const backend::tensor_job> jobs) const {

@@ -33,8 +33,10 @@ class cuda_kernel_rig : public testing::Test {
     views_.clear();
   }
   /// Random limbs, as operand.
-  limb_view operand(window w) {
-    views_.push_back(ring_->filled(w, random_limbs(*host_, w, random_)));
+  limb_view operand(window w, unsigned log_repeat = 0) {
+    limbs<WordT> values = random_limbs(*host_, w, random_);
+    for (auto& limb : values) limb.resize(limb.size() >> log_repeat);
+    views_.push_back(ring_->filled(w, values, log_repeat));
     return views_.back();
   }
   template <typename T>
@@ -47,9 +49,10 @@ class cuda_kernel_rig : public testing::Test {
   struct twin {
     limb_view cpu, emulated;
   };
-  twin destination(window w) {
-    const auto before = random_limbs(*host_, w, random_);
-    twins_.push_back({ring_->filled(w, before), ring_->filled(w, before)});
+  twin destination(window w, unsigned log_repeat = 0) {
+    limbs<WordT> before = random_limbs(*host_, w, random_);
+    for (auto& limb : before) limb.resize(limb.size() >> log_repeat);
+    twins_.push_back({ring_->filled(w, before, log_repeat), ring_->filled(w, before, log_repeat)});
     return twins_.back();
   }
   /// Runs the kernels on the host. The CPU backend has run already.

@@ -112,6 +112,22 @@ TYPED_TEST(CudaKernels, Constants) {
   }
 }
 
+TYPED_TEST(CudaKernels, CopyToRepeatedViews) {
+  for (const unsigned log_n : sizes) {
+    this->begin(log_n);
+    std::vector<backend::unary_job> cpu, emulated;
+    for (unsigned r = backend::least_log_repeat; r < log_n; ++r) {
+      const window w = this->any_window();
+      const auto dst = this->destination(w, r);
+      cpu.push_back({dst.cpu, this->operand(w)});
+      emulated.push_back({dst.emulated, cpu.back().src});
+    }
+    if (cpu.empty()) continue;
+    this->cpu_->copy(this->ring_->tables(), cpu);
+    this->emulate([&](const auto& on) { on.keep(emulated); });
+  }
+}
+
 TYPED_TEST(CudaKernels, DotAndTensor) {
   for (const unsigned log_n : sizes) {
     this->begin(log_n);
@@ -122,6 +138,22 @@ TYPED_TEST(CudaKernels, DotAndTensor) {
       backend::dot_job job{dst.cpu, {}, {}, terms % 2 == 0};
       for (std::size_t t = 0; t < terms; ++t) {
         job.a.push_back(this->operand(w));
+        const bool repeated = t % 3 == 1 && log_n > backend::least_log_repeat;
+        const unsigned span = repeated ? log_n - backend::least_log_repeat : 1;
+        job.b.push_back(
+            this->operand(w, repeated ? backend::least_log_repeat + static_cast<unsigned>(t) % span : 0));
+      }
+      cpu.push_back(job);
+      job.dst = dst.emulated;
+      emulated.push_back(job);
+    }
+    // Sums with factors in common: as many as are made together, one more, and one with few of them.
+    for (const std::size_t first : {0U, 0U, 1U, 0U, 2U, 3U}) {
+      const window w{0, 3};
+      const auto dst = this->destination(w);
+      backend::dot_job job{dst.cpu, {}, {}, first == 1};
+      for (std::size_t t = first; t < 6 + first; ++t) {
+        job.a.push_back(t < 6 ? cpu[4].a[t] : this->operand(w));
         job.b.push_back(this->operand(w));
       }
       cpu.push_back(job);
@@ -191,8 +223,8 @@ TYPED_TEST(CudaKernels, EncodeAndSample) {
   }
 }
 
-/// Digits 1 to 70 (more than one launch takes), keys in memory, from seeds, and both; jobs with and without
-/// an automorphism.
+/// Digits 1 to 70 (more than one launch takes), keys in memory, from seeds, and both; half of the jobs with
+/// an automorphism, of one round all.
 TYPED_TEST(CudaKernels, KeyMultiply) {
   for (const unsigned log_n : sizes) {
     this->begin(log_n);

@@ -206,16 +206,29 @@ TEST(Dft, SmallKeyModeNeedsThreeKeysPerMatrixAtMost) {
 }
 
 TEST(Dft, CompactDiagonalsGiveTheSameNumbers) {
-  dft_options options = options_for(64, dft_parts::separate, transform_mode::double_hoisted);
+  const auto slots = static_cast<std::uint32_t>(rig().slots());
+  dft_options options = options_for(slots, dft_parts::separate, transform_mode::double_hoisted);
   const coeff_to_slot plain(rig().eval, options);
   options.compact = true;
   const coeff_to_slot compact(rig().eval, options);
   EXPECT_LT(compact.bytes(), plain.bytes() / 2);
   exact_keys keys(rig(), plain.key_requests());
-  const ckks::ciphertext x = rig().encrypt(random_vector(64, 5));
+  const ckks::ciphertext x = rig().encrypt(random_vector(slots, 5));
   const auto a = plain.apply(keys.eval, x);
   const auto b = compact.apply(keys.eval, x);
   EXPECT_EQ(distance(rig().decrypt(a[1]), rig().decrypt(b[1])), 0.0);
+}
+
+TEST(Dft, MatricesOfShortButterfliesAreSmall) {
+  // Butterflies up to length h have diagonals of period 2h: points of a polynomial in X^(N/4h).
+  const auto slots = static_cast<std::uint32_t>(rig().slots());
+  const coeff_to_slot chain(rig().eval,
+                            options_for(slots, dft_parts::separate, transform_mode::double_hoisted));
+  const auto bytes_per_diagonal = [](const circuits::linear_transform& each) {
+    return each.bytes() / each.weights().size();
+  };
+  const auto transforms = chain.transforms();
+  EXPECT_LT(bytes_per_diagonal(transforms.back()) * 16, bytes_per_diagonal(transforms.front()));
 }
 
 TEST(Dft, BadInput) {

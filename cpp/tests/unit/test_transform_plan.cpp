@@ -89,6 +89,30 @@ TEST(TransformPlan, CountsOfADenseMatrix) {
   EXPECT_EQ(hoisted.cost(hoisted.full_usage()).plaintext_products, 64u);
 }
 
+TEST(TransformPlan, GiantsWalkFromBothEndsToZero) {
+  EXPECT_THAT(transform_plan::walk(std::vector<int>{-3, -1, 0, 2, 5}), ElementsAre(5, 2, -3, -1, 0));
+  EXPECT_THAT(transform_plan::walk(std::vector<int>{0}), ElementsAre(0));
+  const std::vector<int> order{5, 2, -3, -1};
+  EXPECT_EQ(transform_plan::next(order, 0), 2);
+  EXPECT_EQ(transform_plan::next(order, 1), 0);
+  EXPECT_EQ(transform_plan::next(order, 2), -1);
+  EXPECT_EQ(transform_plan::next(order, 3), 0);
+
+  // A band of 31 diagonals with 4 babies: 3 babies and one key in either direction, though 7 sums are
+  // rotated.
+  const transform_plan plan = plan_for(range(-15, 31), transform_mode::double_hoisted, 4);
+  EXPECT_THAT(plan.required_rotations(plan.full_usage()), ElementsAre(-4, 1, 2, 3, 4));
+  EXPECT_EQ(plan.cost(plan.full_usage()).key_switches, 3u + 7u);
+  // A gap takes a key of its own, except with small keys, which walk through it.
+  const std::vector<int> gap{0, 1, 4, 5, 12, 13};
+  EXPECT_THAT(plan_for(gap, transform_mode::double_hoisted, 2)
+                  .required_rotations(plan_for(gap, transform_mode::double_hoisted, 2).full_usage()),
+              ElementsAre(1, 4, 8));
+  EXPECT_THAT(plan_for(gap, transform_mode::small_key, 2)
+                  .required_rotations(plan_for(gap, transform_mode::small_key, 2).full_usage()),
+              ElementsAre(1, 2, 4));
+}
+
 TEST(TransformPlan, ChoosesTheCheapestBabyCount) {
   for (const transform_mode mode :
        {transform_mode::bsgs, transform_mode::double_hoisted, transform_mode::small_key}) {

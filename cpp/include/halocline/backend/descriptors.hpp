@@ -27,16 +27,24 @@ struct window {
 
 /// Limbs of one polynomial inside a buffer: limb i is modulo prime `primes.first + i` and occupies the N
 /// words from word (limb + i) * N on. All residues are fully reduced.
+///
+/// A repeated view keeps one of every 2^log_repeat words, which are equal, so that limbs of N >> log_repeat
+/// words follow each other. Such are the NTT points, in bit-reversed order, of a polynomial in
+/// X^(2^log_repeat). Only operations that say so take repeated views.
 struct limb_view {
   const memory::buffer* data = nullptr;
   std::uint32_t limb = 0;
   window primes;
+  unsigned log_repeat = 0;  ///< 0, or `least_log_repeat` to log2(N) - 1
 
   /// The part of the view that lies in `part`, which must be inside `primes`.
   [[nodiscard]] constexpr limb_view slice(window part) const noexcept {
-    return {data, limb + (part.first - primes.first), part};
+    return {data, limb + (part.first - primes.first), part, log_repeat};
   }
 };
+
+/// A vector of any kernel holds at most this many words, and hence one value of a repeated view.
+inline constexpr unsigned least_log_repeat = 4;
 
 /// What kernels must know of a ring. Built once by `ring::context`; all parts are table buffers.
 struct ring_tables {
@@ -56,7 +64,8 @@ struct ring_tables {
   [[nodiscard]] std::size_t limb_bytes() const noexcept { return n() * word_bytes(); }
 };
 
-/// dst = f(src); dst and src span the same primes; dst may be src itself.
+/// dst = f(src); dst and src span the same primes; dst may be src itself. In a copy, dst may be a repeated
+/// view (and then not src): what it keeps of src.
 struct unary_job {
   limb_view dst;
   limb_view src;
@@ -95,6 +104,7 @@ struct linear_job {
 };
 
 /// dst = sum_i a[i] * b[i] (added to dst when `accumulate`); all span the same primes; dst is none of them.
+/// Each b may be a repeated view.
 struct dot_job {
   limb_view dst;
   std::vector<limb_view> a;

@@ -38,6 +38,9 @@ struct bootstrap_options {
   transform_mode cts_mode = transform_mode::double_hoisted;  ///< `small_key`: a few keys instead of many
   transform_mode stc_mode = transform_mode::double_hoisted;
   bool compact = false;  ///< diagonals of both transforms as coefficients: see `transform_options::compact`
+  /// Babies of each giant in both transforms, see `transform_options::baby_count`: fewer need fewer keys and
+  /// more time. Both transforms then use the same rotations.
+  unsigned baby_count = 0;
   /// Bound of EvalMod for the integers; 0: the least that `log2_failure` allows.
   double range = 0;
   double log2_failure = -32;  ///< log2 of the probability with which a bootstrap may fail

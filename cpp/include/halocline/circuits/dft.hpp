@@ -35,6 +35,7 @@ struct dft_options {
   std::vector<double> shares;
   transform_mode mode = transform_mode::double_hoisted;  ///< `small_key`: a few keys instead of many
   bool compact = false;                                  ///< see `transform_options::compact`
+  unsigned baby_count = 0;                               ///< see `transform_options::baby_count`
 };
 
 /// A chain of linear transforms and what it asks for; what both directions share. Immutable.

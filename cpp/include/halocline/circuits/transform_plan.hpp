@@ -16,7 +16,8 @@ namespace halocline::circuits {
 ///     y = sum_giant rotate(sum_baby rotate(diagonal_d, -giant) * rotate(x, baby), giant)
 ///
 /// (baby-step giant-step; Halevi and Shoup, "Faster homomorphic linear transformations in HElib", CRYPTO
-/// 2018).
+/// 2018). Sums are rotated by Horner's rule, from the outermost giants towards 0: no more rotations than if
+/// each were rotated by itself, and one key in either direction where giants follow each other without gaps.
 enum class transform_mode : unsigned char {
   /// Only baby steps: one hoisted rotation for each diagonal. Wins for few diagonals, or when many outputs
   /// share an input. A key for each diagonal.
@@ -29,9 +30,9 @@ enum class transform_mode : unsigned char {
   /// Bossuat, Mouchet, Troncoso-Pastoriza, Hubaux, ePrint 2020/1203, algorithm 6). Fastest where memory
   /// suffices.
   double_hoisted,
-  /// Babies walk by repeated rotation with one key, giants are walked down by Horner's rule with another: two
-  /// keys, a third when the lowest giant is not 0, at the price of a full key switch for each step (the
-  /// minimal key-switching idea of ARK, arXiv 2205.00922, section on Min-KS).
+  /// Babies walk by repeated rotation with one key, giants by single steps with one more in either direction:
+  /// two or three keys, at the price of a full key switch for each step (the minimal key-switching idea of
+  /// ARK, arXiv 2205.00922, section on Min-KS).
   small_key,
 };
 
@@ -109,6 +110,14 @@ class transform_plan {
 
   /// Rotation of `count` steps of `step` slots, in (-slots/2, slots/2].
   [[nodiscard]] std::int64_t rotation(int count, int step) const noexcept;
+  /// Giants in the order in which Horner's rule adds their sums: from the highest down to the least above 0,
+  /// from the lowest up to the largest below 0, and 0. `giants` ascend.
+  [[nodiscard]] static std::vector<int> walk(std::span<const int> giants);
+  /// Where the sum at position `at` of that order goes: to the next giant on the same side of 0, or to 0.
+  [[nodiscard]] static int next(std::span<const int> order, std::size_t at);
+  /// Rotations, in giant steps, that bring the sum of giant `from` to giant `to`: one, or in small-key mode
+  /// single steps as long as there is another giant to come (`to` is not 0).
+  [[nodiscard]] std::vector<int> turns(int from, int to) const;
   /// Usage of one input and one output that need every term.
   [[nodiscard]] transform_usage full_usage() const;
   /// Rotations that an evaluation with this usage asks keys for: distinct, not 0, ascending, in (-slots/2,
@@ -119,6 +128,8 @@ class transform_plan {
  private:
   void split(int baby_count);
   [[nodiscard]] int choose_baby_count() const;
+  /// All rotations of the sums of these giants.
+  [[nodiscard]] std::vector<std::int64_t> giant_rotations(std::span<const int> giants) const;
   [[nodiscard]] std::size_t rotating(std::span<const int> counts, int step) const;
 
   params::parameters parameters_;

@@ -14,14 +14,17 @@ namespace halocline::ring {
 class poly {
  public:
   poly() = default;
-  /// Allocates limbs for both windows, uninitialised.
+  /// Allocates limbs for both windows, uninitialised. With `log_repeat` its views are repeated ones
+  /// (`limb_view`) and so much smaller.
   poly(context& ring, backend::window special, backend::window chain, memory::object_class cls,
-       const char* tag, bool wipe = false);
+       const char* tag, bool wipe = false, unsigned log_repeat = 0);
 
   /// Limbs modulo special primes; count 0 when there are none.
-  [[nodiscard]] backend::limb_view special() const noexcept { return {&data_, 0, special_}; }
+  [[nodiscard]] backend::limb_view special() const noexcept { return {&data_, 0, special_, log_repeat_}; }
   /// Limbs modulo chain primes.
-  [[nodiscard]] backend::limb_view chain() const noexcept { return {&data_, special_.count, chain_}; }
+  [[nodiscard]] backend::limb_view chain() const noexcept {
+    return {&data_, special_.count, chain_, log_repeat_};
+  }
   /// The non-empty ones of `special()` and `chain()`.
   [[nodiscard]] std::vector<backend::limb_view> views() const;
   [[nodiscard]] const memory::buffer& data() const noexcept { return data_; }
@@ -32,6 +35,7 @@ class poly {
   memory::buffer data_;
   backend::window special_;
   backend::window chain_;
+  unsigned log_repeat_ = 0;
 };
 
 /// A polynomial over the chain primes of one level.

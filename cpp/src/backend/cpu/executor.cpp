@@ -72,10 +72,21 @@ void executor<WordT>::run_negate(std::span<const unary_job> jobs) const {
                  });
 }
 
+/// Of the words of `range`, those that a repeated destination keeps.
+template <typename WordT>
+void executor<WordT>::keep_repeated(const unary_job& job, std::uint32_t limb, word_range range) const {
+  const unsigned r = job.dst.log_repeat;
+  WordT* const dst = resolve_.limb(job.dst, limb);
+  const WordT* const src = resolve_.limb(job.src, limb);
+  const std::size_t end = (range.begin + range.count - 1) >> r;
+  for (std::size_t i = (range.begin + (std::size_t{1} << r) - 1) >> r; i <= end; ++i) dst[i] = src[i << r];
+}
+
 template <typename WordT>
 void executor<WordT>::run_copy(std::span<const unary_job> jobs) const {
   for_each_chunk(jobs, &unary_job::dst, 2,
                  [&](const unary_job& job, std::uint32_t limb, std::uint32_t, word_range range) {
+                   if (job.dst.log_repeat != 0) return keep_repeated(job, limb, range);
                    std::memmove(resolve_.limb(job.dst, limb) + range.begin,
                                 resolve_.limb(job.src, limb) + range.begin, range.count * sizeof(WordT));
                  });
@@ -128,8 +139,12 @@ template <typename WordT>
 void executor<WordT>::run_dot(std::span<const dot_job> jobs) const {
   std::vector<const WordT*> factors;  // per item: a[0..terms), b[0..terms)
   std::vector<std::size_t> first;     // per job: where its pointers begin
+  std::vector<std::uint8_t> repeats;  // per job and term
+  std::vector<std::size_t> first_repeat;
   for (const dot_job& job : jobs) {
     first.push_back(factors.size());
+    first_repeat.push_back(repeats.size());
+    for (const limb_view& view : job.b) repeats.push_back(static_cast<std::uint8_t>(view.log_repeat));
     for (std::uint32_t limb = 0; limb < job.dst.primes.count; ++limb) {
       for (const limb_view& view : job.a) factors.push_back(resolve_.limb(view, limb));
       for (const limb_view& view : job.b) factors.push_back(resolve_.limb(view, limb));
@@ -139,11 +154,11 @@ void executor<WordT>::run_dot(std::span<const dot_job> jobs) const {
   for_each_chunk(jobs, &dot_job::dst, weight,
                  [&](const dot_job& job, std::uint32_t limb, std::uint32_t prime, word_range range) {
                    const std::size_t terms = job.a.size();
-                   const WordT* const* const a = factors.data() +
-                                                 first[static_cast<std::size_t>(&job - jobs.data())] +
-                                                 2 * terms * limb;
-                   kernels_.dot(resolve_.limb(job.dst, limb), a, a + terms, terms, job.accumulate,
-                                range.begin, range.count, resolve_.modulus(prime));
+                   const auto number = static_cast<std::size_t>(&job - jobs.data());
+                   const WordT* const* const a = factors.data() + first[number] + 2 * terms * limb;
+                   kernels_.dot(resolve_.limb(job.dst, limb), a, a + terms,
+                                repeats.data() + first_repeat[number], terms, job.accumulate, range.begin,
+                                range.count, resolve_.modulus(prime));
                  });
 }
 

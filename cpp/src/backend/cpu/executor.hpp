@@ -50,6 +50,7 @@ class executor {
   void run_sample_uniform(std::span<const uniform_job> jobs) const;
 
  private:
+  void keep_repeated(const unary_job& job, std::uint32_t limb, word_range range) const;
   /// One limb of one job.
   template <typename JobT>
   struct item {

@@ -84,9 +84,9 @@ struct kernel_set {
   void (*scalar_add)(WordT* dst, const WordT* src, WordT summand, std::size_t count, const mod& q);
   void (*linear_combine)(WordT* dst, const WordT* a, const WordT* b, WordT factor_a, WordT factor_b,
                          std::size_t count, const mod& q);
-  /// Pointers address the first word of the range. terms >= 0.
-  void (*dot)(WordT* dst, const WordT* const* a, const WordT* const* b, std::size_t terms, bool accumulate,
-              std::size_t offset, std::size_t count, const mod& q);
+  /// Pointers address the first word of a limb. Each word of b[t] stands for 2^repeats[t].
+  void (*dot)(WordT* dst, const WordT* const* a, const WordT* const* b, const std::uint8_t* repeats,
+              std::size_t terms, bool accumulate, std::size_t offset, std::size_t count, const mod& q);
   /// d = {d0, d1, d2}, a = {a0, a1}, b = {b0, b1}, starting at word `offset`.
   void (*tensor)(WordT* const* d, const WordT* const* a, const WordT* const* b, std::size_t offset,
                  std::size_t count, const mod& q);

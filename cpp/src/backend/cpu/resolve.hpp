@@ -26,7 +26,7 @@ class resolver {
 
   /// First word of limb `i` of a view.
   [[nodiscard]] WordT* limb(const limb_view& view, std::size_t i) const noexcept {
-    return reinterpret_cast<WordT*>(at_.pointer(*view.data)) + (view.limb + i) * n_;
+    return reinterpret_cast<WordT*>(at_.pointer(*view.data)) + (view.limb + i) * (n_ >> view.log_repeat);
   }
   /// First word of the limb of `prime` in a key buffer (limb i belongs to prime i).
   [[nodiscard]] const WordT* key_limb(const memory::buffer& key, std::uint32_t prime) const noexcept {

@@ -65,11 +65,13 @@ void ntt_linear_combine(WordT* dst, const WordT* a, WordT* b, WordT factor_a, Wo
 }
 
 template <typename WordT>
-void dot(WordT* dst, const WordT* const* a, const WordT* const* b, std::size_t terms, bool accumulate,
-         std::size_t offset, std::size_t count, const modulus<WordT>& q) {
+void dot(WordT* dst, const WordT* const* a, const WordT* const* b, const std::uint8_t* repeats,
+         std::size_t terms, bool accumulate, std::size_t offset, std::size_t count, const modulus<WordT>& q) {
   for (std::size_t i = offset; i < offset + count; ++i) {
     WordT sum = accumulate ? dst[i] : WordT{0};
-    for (std::size_t t = 0; t < terms; ++t) sum = ring::add_mod(sum, ring::mul_mod(a[t][i], b[t][i], q), q);
+    for (std::size_t t = 0; t < terms; ++t) {
+      sum = ring::add_mod(sum, ring::mul_mod(a[t][i], b[t][i >> repeats[t]], q), q);
+    }
     dst[i] = sum;
   }
 }

@@ -9,6 +9,7 @@
 #include "backend/cpu/simd_exchange_inl.hpp"
 #include "backend/cpu/simd_kernels.hpp"
 #include "backend/cpu/simd_wide_inl.hpp"
+#include "halocline/backend/descriptors.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace halocline::backend::cpu {
@@ -127,10 +128,20 @@ HWY_INLINE vec<WordT> reduce_sum(const wide_sum<WordT>& z, const montgomery_prim
   return p.reduce(scaled);
 }
 
+/// Words `i` and following of a limb of which each word stands for 2^repeat.
 template <typename WordT>
-void dot(WordT* dst, const WordT* const* a, const WordT* const* b, std::size_t terms, bool accumulate,
-         std::size_t offset, std::size_t count, const ring::modulus<WordT>& m) {
-  if (is_small<WordT>(count)) return scalar::dot(dst, a, b, terms, accumulate, offset, count, m);
+HWY_INLINE vec<WordT> load_repeated(const WordT* from, std::size_t i, unsigned repeat) {
+  static_assert(lanes<WordT> <= std::size_t{1} << least_log_repeat);
+  return repeat == 0 ? load(from + i) : broadcast(from[i >> repeat]);
+}
+
+template <typename WordT>
+void dot(WordT* dst, const WordT* const* a, const WordT* const* b, const std::uint8_t* repeats,
+         std::size_t terms, bool accumulate, std::size_t offset, std::size_t count,
+         const ring::modulus<WordT>& m) {
+  if (is_small<WordT>(count)) {
+    return scalar::dot(dst, a, b, repeats, terms, accumulate, offset, count, m);
+  }
   const montgomery_prime<WordT> p(m);
   const vec<WordT> r2 = broadcast(m.r2);
   for (std::size_t i = offset; i < offset + count; i += lanes<WordT>) {
@@ -138,7 +149,9 @@ void dot(WordT* dst, const WordT* const* a, const WordT* const* b, std::size_t t
     for (std::size_t first = 0; first < terms; first += max_products) {
       wide_sum<WordT> z;
       const std::size_t end = HWY_MIN(terms, first + max_products);
-      for (std::size_t t = first; t < end; ++t) z.add_product(load(a[t] + i), load(b[t] + i));
+      for (std::size_t t = first; t < end; ++t) {
+        z.add_product(load(a[t] + i), load_repeated(b[t], i, repeats[t]));
+      }
       sum = add_residues<WordT>(sum, reduce_sum(z, p, r2), p.q);
     }
     store<WordT>(sum, dst + i);

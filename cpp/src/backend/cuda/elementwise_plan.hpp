@@ -104,36 +104,6 @@ template <typename WordT>
   return static_cast<WordT>((static_cast<double_word<WordT>>(factor) << (8 * sizeof(WordT))) / q);
 }
 
-/// Plans sums of products, cutting those with more terms than a block of parameters holds.
-template <typename WordT, typename EmitT>
-void plan_dot(const resolver<WordT>& resolve, map_hints hints, std::span<const dot_job> jobs,
-              const EmitT& emit) {
-  using params = dot_params<WordT>;
-  params empty;
-  empty.moduli = resolve.moduli();
-  empty.words = static_cast<std::uint32_t>(resolve.n());
-  empty.hints = hints;
-  job_packer<params, EmitT> packer(empty, emit);
-  for (const dot_job& each : jobs) {
-    for (std::size_t done = 0; done < each.a.size();) {
-      const auto terms = static_cast<std::uint32_t>(std::min<std::size_t>(dot_terms, each.a.size() - done));
-      // Parts of one sum must be in separate launches, because each adds to what the one before wrote.
-      if (done != 0 || packer.params().terms + terms > dot_terms || packer.params().jobs.jobs == dot_jobs)
-        packer.flush();
-      params& p = packer.params();
-      packer.add(
-          {resolve.limb(each.dst), each.dst.primes.first, p.terms, terms, each.accumulate || done != 0},
-          each.dst.primes.count);
-      for (std::uint32_t t = 0; t < terms; ++t, ++p.terms) {
-        p.a[p.terms] = resolve.limb(each.a[done + t]);
-        p.b[p.terms] = resolve.limb(each.b[done + t]);
-      }
-      done += terms;
-    }
-  }
-  packer.flush();
-}
-
 template <typename WordT, typename EmitT>
 void plan_tensor(const resolver<WordT>& resolve, map_hints hints, std::span<const tensor_job> jobs,
                  const EmitT& emit) {
@@ -148,6 +118,19 @@ void plan_tensor(const resolver<WordT>& resolve, map_hints hints, std::span<cons
                 {resolve.limb(each.a0), resolve.limb(each.a1), resolve.limb(each.b0), resolve.limb(each.b1)},
                 each.d0.primes.first},
                each.d0.primes.count);
+  }
+  packer.flush();
+}
+
+/// Plans copies to repeated views; the others are left to `run_unary`.
+template <typename WordT, typename EmitT>
+void plan_keep(const resolver<WordT>& resolve, std::span<const unary_job> jobs, const EmitT& emit) {
+  keep_params<WordT> empty;
+  empty.words = static_cast<std::uint32_t>(resolve.n());
+  job_packer<keep_params<WordT>, EmitT> packer(empty, emit);
+  for (const unary_job& each : jobs) {
+    if (each.dst.log_repeat == 0) continue;
+    packer.add({resolve.limb(each.dst), resolve.limb(each.src), each.dst.log_repeat}, each.dst.primes.count);
   }
   packer.flush();
 }

@@ -6,73 +6,14 @@
 
 #include "backend/cuda/elementwise.cuh"
 
-/// Sums of products, tensor product and permutation: parameter blocks and bodies of the kernels.
+/// Tensor product, copies to repeated views and permutation: parameter blocks and bodies of the kernels.
 namespace halocline::backend::cuda {
 
-/// Jobs, and terms of all of them together, of one launch.
-inline constexpr unsigned dot_jobs = 32;
-inline constexpr unsigned dot_terms = 256;
+/// Jobs of one launch.
 inline constexpr unsigned tensor_jobs = 32;
 inline constexpr unsigned automorphism_jobs = 64;
 /// Limbs that one thread permutes, so that it reads its entries of the table once.
 inline constexpr unsigned automorphism_limbs = 8;
-
-template <typename WordT>
-struct dot_params {
-  using word = WordT;
-  struct job {
-    WordT* dst;
-    std::uint32_t first_prime;
-    std::uint32_t first_term;
-    std::uint32_t terms;
-    bool accumulate;
-  };
-  batch<job, dot_jobs> jobs;
-  const modulus<WordT>* moduli = nullptr;
-  std::uint32_t words = 0;
-  std::uint32_t terms = 0;
-  map_hints hints;
-  const WordT* a[dot_terms] = {};
-  const WordT* b[dot_terms] = {};
-};
-
-/// One pack of one limb per thread.
-template <typename WordT>
-HALOCLINE_HOST_DEVICE inline void dot_body(const dot_params<WordT>& p, const coordinates& at) {
-  constexpr unsigned size = pack<WordT>::size;
-  const std::uint32_t index = (at.block_x * at.threads + at.thread) * size;
-  if (index >= p.words) return;
-  const std::uint32_t number = p.jobs.find(at.block_y);
-  const auto& job = p.jobs.items[number];
-  const std::uint32_t local = at.block_y - p.jobs.begin[number];
-  const modulus<WordT> q = p.moduli[job.first_prime + local];
-  const std::size_t offset = static_cast<std::size_t>(local) * p.words + index;
-  const cache_policy load_policy = make_policy(p.hints.load);
-  double_word<WordT> sum[size] = {};
-  // Four terms at a time: their loads are under way together, and their sum needs one normalisation.
-  constexpr unsigned group = 4;
-  for (std::uint32_t t = 0; t < job.terms; t += group) {
-    pack<WordT> a[group], b[group];
-    for (unsigned g = 0; g < group; ++g) {
-      a[g] = b[g] = pack<WordT>{};
-      if (t + g >= job.terms) continue;
-      a[g] = load<WordT>(p.a[job.first_term + t + g] + offset, load_policy);
-      b[g] = load<WordT>(p.b[job.first_term + t + g] + offset, load_policy);
-    }
-    for (unsigned i = 0; i < size; ++i) {
-      for (unsigned g = 0; g < group; ++g) {
-        sum[i] += static_cast<double_word<WordT>>(a[g].word[i]) * b[g].word[i];
-      }
-      sum[i] = normalise<WordT>(sum[i], q);
-    }
-  }
-  pack<WordT> result{};
-  if (job.accumulate) result = load<WordT>(job.dst + offset, load_policy);
-  for (unsigned i = 0; i < size; ++i) {
-    result.word[i] = subtract_once<WordT>(result.word[i] + reduce_wide<WordT>(sum[i], q), q.value);
-  }
-  store<WordT>(job.dst + offset, result, make_policy(p.hints.store));
-}
 
 template <typename WordT>
 struct tensor_params {
@@ -113,6 +54,30 @@ HALOCLINE_HOST_DEVICE inline void tensor_body(const tensor_params<WordT>& p, con
     d[2].word[i] = ring::mul_mod(a1, b1, q);
   }
   for (unsigned s = 0; s < 3; ++s) store<WordT>(job.d[s] + offset, d[s], store_policy);
+}
+
+template <typename WordT>
+struct keep_params {
+  using word = WordT;
+  struct job {
+    WordT* dst;
+    const WordT* src;
+    std::uint32_t log_repeat;
+  };
+  batch<job, tensor_jobs> jobs;
+  std::uint32_t words = 0;
+};
+
+/// One word of a repeated destination per thread.
+template <typename WordT>
+HALOCLINE_HOST_DEVICE inline void keep_body(const keep_params<WordT>& p, const coordinates& at) {
+  const std::uint32_t number = p.jobs.find(at.block_y);
+  const auto& job = p.jobs.items[number];
+  const std::uint32_t index = at.block_x * at.threads + at.thread;
+  const std::uint32_t kept = p.words >> job.log_repeat;
+  if (index >= kept) return;
+  const std::size_t local = at.block_y - p.jobs.begin[number];
+  job.dst[local * kept + index] = job.src[local * p.words + (index << job.log_repeat)];
 }
 
 template <typename WordT>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/dot_plan.hpp"
 #include "backend/cuda/elementwise_run.hpp"
 #include "backend/cuda/executor.hpp"
 #include "backend/cuda/grid_order.cuh"
@@ -18,16 +19,22 @@ __global__ void __launch_bounds__(256) map_kernel(const __grid_constant__ Params
   map_body<OpT>(p, here(), previous_kernel{});
 }
 
-template <typename WordT>
+template <typename WordT, unsigned outputs>
 __global__ void __launch_bounds__(256) dot_kernel(const __grid_constant__ dot_params<WordT> p) {
   begin_kernel();
-  dot_body(p, here());
+  dot_body<WordT, outputs>(p, here());
 }
 
 template <typename WordT>
 __global__ void __launch_bounds__(256) tensor_kernel(const __grid_constant__ tensor_params<WordT> p) {
   let_next_begin();
   tensor_body(p, here(), previous_kernel{});
+}
+
+template <typename WordT>
+__global__ void __launch_bounds__(256) keep_kernel(const __grid_constant__ keep_params<WordT> p) {
+  begin_kernel();
+  keep_body(p, here());
 }
 
 template <typename WordT>
@@ -88,8 +95,16 @@ void executor<WordT>::negate(std::span<const unary_job> jobs) const {
 
 template <typename WordT>
 void executor<WordT>::copy(std::span<const unary_job> jobs) const {
+  std::vector<unary_job> whole;
+  for (const unary_job& each : jobs) {
+    if (each.dst.log_repeat == 0) whole.push_back(each);
+  }
   run_unary<copy_op>(resolve_, hints_of(launch_, 2 * limbs_of(jobs), resolve_.ring().limb_bytes()), "copy",
-                     jobs, map_launch{launch_});
+                     whole, map_launch{launch_});
+  plan_keep(resolve_, jobs, [&](const keep_params<WordT>& params, std::uint32_t limbs) {
+    launch_rows(launch_, "keep_repeated", keep_kernel<WordT>, params.words >> least_log_repeat, 1, params,
+                limbs);
+  });
 }
 
 template <typename WordT>
@@ -112,7 +127,8 @@ void executor<WordT>::linear_combine(std::span<const linear_job> jobs) const {
 template <typename WordT>
 void executor<WordT>::dot(std::span<const dot_job> jobs) const {
   plan_dot(resolve_, {}, jobs, [&](const dot_params<WordT>& params, std::uint32_t limbs) {
-    launch_rows(launch_, "dot", dot_kernel<WordT>, params.words / pack<WordT>::size, 1, params, limbs);
+    const auto kernel = params.most_outputs == 1 ? dot_kernel<WordT, 1> : dot_kernel<WordT, dot_outputs>;
+    launch_rows(launch_, "dot", kernel, params.words / pack<WordT>::size, 1, params, limbs);
   });
 }
 

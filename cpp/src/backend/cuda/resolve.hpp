@@ -21,7 +21,8 @@ class resolver {
   [[nodiscard]] const ring_tables& ring() const noexcept { return ring_; }
   /// First word of limb `i` of a view.
   [[nodiscard]] WordT* limb(const limb_view& view, std::size_t i = 0) const noexcept {
-    return reinterpret_cast<WordT*>(at_.pointer(*view.data)) + (view.limb + i) * ring_.n();
+    return reinterpret_cast<WordT*>(at_.pointer(*view.data)) +
+           (view.limb + i) * (ring_.n() >> view.log_repeat);
   }
   template <typename T>
   [[nodiscard]] const T* raw(const memory::buffer& data) const noexcept {

@@ -108,25 +108,27 @@ class device_ring {
   }
 
   /// Poisoned limbs of `primes`, with a poisoned limb before and one behind.
-  [[nodiscard]] backend::limb_view poisoned(backend::window primes) {
-    const std::vector<unsigned char> bytes((primes.count + 2) * tables_.limb_bytes(), poison);
-    return {&keep(bytes), 1, primes};
+  [[nodiscard]] backend::limb_view poisoned(backend::window primes, unsigned log_repeat = 0) {
+    const std::size_t limb = tables_.limb_bytes() >> log_repeat;
+    return {&keep(std::vector<unsigned char>((primes.count + 2) * limb, poison)), 1, primes, log_repeat};
   }
-  [[nodiscard]] backend::limb_view filled(backend::window primes, const limbs<WordT>& values) {
-    const backend::limb_view view = poisoned(primes);
+  [[nodiscard]] backend::limb_view filled(backend::window primes, const limbs<WordT>& values,
+                                          unsigned log_repeat = 0) {
+    const backend::limb_view view = poisoned(primes, log_repeat);
     write(view, values);
     return view;
   }
   void write(const backend::limb_view& view, const limbs<WordT>& values) {
     for (std::size_t i = 0; i < values.size(); ++i) {
-      device_.upload(*view.data, (view.limb + i) * tables_.limb_bytes(), std::as_bytes(std::span(values[i])));
+      device_.upload(*view.data, (view.limb + i) * (tables_.limb_bytes() >> view.log_repeat),
+                     std::as_bytes(std::span(values[i])));
     }
   }
   [[nodiscard]] limbs<WordT> read(const backend::limb_view& view) {
-    limbs<WordT> values(view.primes.count, std::vector<WordT>(host_.n()));
+    limbs<WordT> values(view.primes.count, std::vector<WordT>(host_.n() >> view.log_repeat));
     for (std::size_t i = 0; i < values.size(); ++i) {
       device_.download(std::as_writable_bytes(std::span(values[i])), *view.data,
-                       (view.limb + i) * tables_.limb_bytes());
+                       (view.limb + i) * (tables_.limb_bytes() >> view.log_repeat));
     }
     return values;
   }
@@ -134,7 +136,7 @@ class device_ring {
   [[nodiscard]] bool guards_intact(const backend::limb_view& view) {
     std::vector<unsigned char> bytes(view.data->size());
     device_.download(std::as_writable_bytes(std::span(bytes)), *view.data, 0);
-    const std::size_t limb = tables_.limb_bytes();
+    const std::size_t limb = tables_.limb_bytes() >> view.log_repeat;
     for (std::size_t i = 0; i < limb; ++i) {
       if (bytes[i] != poison || bytes[bytes.size() - 1 - i] != poison) return false;
     }

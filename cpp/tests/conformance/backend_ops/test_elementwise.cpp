@@ -183,6 +183,76 @@ TYPED_TEST(ElementwiseOps, DotOfManyTerms) {
   });
 }
 
+/// What a repeated view keeps of limbs, and the limbs that it stands for.
+template <typename WordT>
+limbs<WordT> kept(const limbs<WordT>& whole, unsigned log_repeat) {
+  limbs<WordT> result = whole;
+  for (auto& limb : result) {
+    for (std::size_t i = 0; i < limb.size() >> log_repeat; ++i) limb[i] = limb[i << log_repeat];
+    limb.resize(limb.size() >> log_repeat);
+  }
+  return result;
+}
+template <typename WordT>
+limbs<WordT> repeated(const limbs<WordT>& few, unsigned log_repeat) {
+  limbs<WordT> result = few;
+  for (std::size_t k = 0; k < few.size(); ++k) {
+    result[k].resize(few[k].size() << log_repeat);
+    for (std::size_t i = 0; i < result[k].size(); ++i) result[k][i] = few[k][i >> log_repeat];
+  }
+  return result;
+}
+
+TYPED_TEST(ElementwiseOps, RepeatedFactorsOfADot) {
+  this->for_each_case([](const auto& host, auto& ring, std::mt19937_64& random) {
+    const window w{2, 4};
+    backend::dot_job job{ring.poisoned(w), {}, {}, false};
+    auto sum = map_limbs(host, w, [](auto) { return 0; });
+    std::vector<backend::unary_job> copies;
+    std::vector<limbs<TypeParam>> expected;
+    for (unsigned r = backend::least_log_repeat; r < ring.tables().log_n; ++r) {
+      for (const unsigned log_repeat : {r, 0U}) {
+        const auto a = random_limbs(host, w, random), whole = random_limbs(host, w, random);
+        const auto b = log_repeat == 0 ? whole : kept(whole, log_repeat);
+        sum = map_limbs(
+            host, w, [](auto q, auto s, auto x, auto y) { return (s + naive_mul(x, y, q)) % q; }, sum, a,
+            repeated(b, log_repeat));
+        job.a.push_back(ring.filled(w, a));
+        job.b.push_back(ring.filled(w, b, log_repeat));
+        copies.push_back({ring.poisoned(w, log_repeat), ring.filled(w, whole)});
+        expected.push_back(b);
+      }
+    }
+    if (job.a.empty()) return;  // too small a ring for repeated views
+    ring.device().dot(ring.tables(), std::vector<backend::dot_job>{job});
+    EXPECT_EQ(ring.read(job.dst), sum);
+    ring.device().copy(ring.tables(), copies);
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+      EXPECT_EQ(ring.read(copies[i].dst), expected[i]);
+      EXPECT_TRUE(ring.guards_intact(copies[i].dst));
+    }
+  });
+}
+
+TYPED_TEST(ElementwiseOps, RepeatedViewsOnlyWhereTheyAreAllowed) {
+  this->for_each_case([](const auto& host, auto& ring, std::mt19937_64& random) {
+    if (ring.tables().log_n <= backend::least_log_repeat) return;
+    const window w{0, 1};
+    const auto values = random_limbs(host, w, random);
+    const limb_view whole = ring.filled(w, values), small = ring.poisoned(w, backend::least_log_repeat);
+    const limb_view wrong{small.data, 1, w, backend::least_log_repeat - 1};
+    const auto& tables = ring.tables();
+    EXPECT_THROW(ring.device().add(tables, std::vector<backend::binary_job>{{whole, whole, small}}),
+                 invalid_argument);
+    EXPECT_THROW(ring.device().dot(tables, std::vector<backend::dot_job>{{whole, {small}, {whole}, false}}),
+                 invalid_argument);
+    EXPECT_THROW(ring.device().copy(tables, std::vector<backend::unary_job>{{wrong, whole}}),
+                 invalid_argument);
+    EXPECT_THROW(ring.device().copy(tables, std::vector<backend::unary_job>{{whole, small}}),
+                 invalid_argument);
+  });
+}
+
 TYPED_TEST(ElementwiseOps, Tensor) {
   this->for_each_case([](const auto& host, auto& ring, std::mt19937_64& random) {
     const window w{0, 6};
