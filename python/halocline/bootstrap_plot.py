@@ -59,7 +59,7 @@ def bm_bootstrap_figure(report: dict[str, Any]) -> Figure:
         for number, kind in enumerate(kinds):
             rows = [row for row in report["rows"] if row["kind"] == kind]
             places = [names.index(row["params"]) + (number - (len(kinds) - 1) / 2) * width for row in rows]
-            panel.plot(places, [value(row) for row in rows], ".", label=kind)
+            panel.plot(places, [value(row) for row in rows], "o", label=kind)
         panel.set_ylabel(label)
         panel.set_ylim(bottom=0)
         panel.grid(alpha=0.3)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,21 +14,24 @@ from ..bench import MICRO_SUITES, run_micro
 from ..errors import InvalidArgument
 from .bench_gpu import SUITES as GPU_SUITES
 from .bench_gpu import GpuSuite, print_suite
+from .bench_options import BenchOptions
+from .bench_workloads import SUITES as WORKLOAD_SUITES
+from .bench_workloads import print_workload_suite, run_workload_suite
 from .common import (
-    DeviceOption,
+    AllowInsecureOption,
     JsonOption,
     OversubscribeOption,
     command,
     err,
     origin,
-    progress_bar,
     results_console,
     write_json,
 )
 from .profile_option import ProfileOption, profiling
 
-SUITES = (*MICRO_SUITES, "peers", "hybrid-paper", "wide-rotations", *GPU_SUITES)
+SUITES = (*MICRO_SUITES, "peers", *WORKLOAD_SUITES, *GPU_SUITES)
 
+_BOOT = "bootstrap-budget, bm-operations, bm-bootstrap"
 
 BinaryOption = Annotated[
     Path | None,
@@ -37,23 +39,53 @@ BinaryOption = Annotated[
 ]
 SetsOption = Annotated[
     list[str] | None,
-    typer.Option("--set", help="Peers, operations: a parameter set; may be repeated. All by default."),
+    typer.Option(
+        "--set",
+        help=f"Peers, operations: a parameter set, all by default; {_BOOT}: an option of Bootstrapper. "
+        "May be repeated.",
+    ),
 ]
 BenchThreadsOption = Annotated[
-    int, typer.Option("--threads", min=1, help="Peers, wide-rotations: threads of Halocline.")
+    int | None,
+    typer.Option("--threads", min=1, help="Threads of Halocline; peers, wide-rotations: 1 unless given."),
 ]
 RepetitionsOption = Annotated[
-    int | None, typer.Option("--repetitions", help="Timed calls of each operation, or runs.")
+    int | None, typer.Option("--repetitions", min=1, help="Timed calls of each operation, or runs.")
+]
+BenchDeviceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        help="cuda:0 for operations and ratio, cpu for workloads unless given; bootstrap-budget also takes a "
+        "device model (`halocline trace replay --list`) and replays on it.",
+    ),
 ]
 LogNOption = Annotated[
     int | None, typer.Option("--log-n", help="Operations: a smaller ring, for a look; not secure.")
 ]
-
-
-PlotOption = Annotated[Path | None, typer.Option("--plot", help="Ratio, ntt-family: folder for pictures.")]
+ParamsOption = Annotated[
+    str | None, typer.Option("--params", help="Workloads: parameters, with commas where several are used.")
+]
+PoliciesOption = Annotated[
+    str | None, typer.Option("--policies", help="Workloads: memory policies, with commas between them.")
+]
+BudgetsOption = Annotated[
+    str | None,
+    typer.Option("--budgets", help='Workloads: budgets such as 25% or 2GiB; bootstrap-budget: "minimum".'),
+]
+BatchesOption = Annotated[
+    str | None, typer.Option("--batches", help="bootstrap-budget: ciphertexts at once, such as 1,8.")
+]
+KindsOption = Annotated[
+    str | None, typer.Option("--kinds", help="bm-bootstrap: kinds of bootstrapping, with commas between.")
+]
+SeededOption = Annotated[bool, typer.Option("--seeded", help=f"{_BOOT}: expand keys at each use.")]
+PlotOption = Annotated[
+    Path | None, typer.Option("--plot", help=f"Ratio, ntt-family, {_BOOT}: folder for pictures.")
+]
 SourceOption = Annotated[
     Path | None,
-    typer.Option("--from", help="Ratio, ntt-family: show a result that --json wrote; needs no GPU."),
+    typer.Option("--from", help=f"Ratio, ntt-family, {_BOOT}: show a result that --json wrote."),
 ]
 
 
@@ -63,73 +95,58 @@ def bench(
     quick: Annotated[bool, typer.Option("--quick", help="Micro suites, ntt-family: short.")] = False,
     binary: BinaryOption = None,
     sets: SetsOption = None,
-    threads: BenchThreadsOption = 1,
+    threads: BenchThreadsOption = None,
     repetitions: RepetitionsOption = None,
-    device: DeviceOption = "cuda:0",
+    device: BenchDeviceOption = None,
     log_n: LogNOption = None,
     plot: PlotOption = None,
     source: SourceOption = None,
     oversubscribe_managed: OversubscribeOption = False,
+    params: ParamsOption = None,
+    policies: PoliciesOption = None,
+    budgets: BudgetsOption = None,
+    batches: BatchesOption = None,
+    kinds: KindsOption = None,
+    seeded: SeededOption = False,
+    allow_insecure: AllowInsecureOption = False,
     profile: ProfileOption = None,
     json: JsonOption = None,
 ) -> None:
-    """Run the micro benchmarks (`make bench` builds them), or compare with other libraries (peers).
+    """Run the micro benchmarks (`make bench` builds them), compare with other libraries (peers), or more.
 
-    hybrid-paper replays a paper's workloads on simulated devices; wide-rotations runs a workload within
-    several budgets, each time in a process of its own. operations times single operations on a GPU
-    (--device); ratio compares ways to allocate a GPU's memory; ntt-family compares transforms.
+    Workloads within budgets: wide-rotations, bootstrap-budget (slowdown by budget), bm-operations and
+    bm-bootstrap (by policy); hybrid-paper replays on simulated devices. On GPUs: operations times single
+    operations, ratio compares ways to allocate memory, ntt-family compares transforms.
     """
-    console = results_console(json)
+    where = (quick, binary, sets, threads, repetitions, device, log_n, plot, source, oversubscribe_managed)
+    what = (params, policies, budgets, batches, kinds, seeded, allow_insecure)
+    options = BenchOptions(*where, *what)
     if profile is not None and suite != "operations":
         raise InvalidArgument("bench: --profile is for operations; workloads have `halocline run --profile`")
-    if suite == "peers":
+    with profiling(profile, json):
+        write_json(json, _run(suite, options, results_console(json)))
+
+
+def _run(suite: str, options: BenchOptions, console: Console) -> dict[str, Any]:
+    """The result of a suite, which is shown as well; a stored one keeps its own origin."""
+    if suite in GPU_SUITES:
+        content = origin() | GpuSuite(options).run(suite)
+        print_suite(console, content)
+    elif suite in WORKLOAD_SUITES:
+        content = origin() | run_workload_suite(suite, options)
+        print_workload_suite(console, content)
+    elif suite == "peers":
         from ..bench_peers import DEFAULT_REPETITIONS, run_peers
 
-        count = DEFAULT_REPETITIONS if repetitions is None else repetitions
-        content = run_peers(sets, threads, count, console=console)
-    elif suite in GPU_SUITES:
-        with profiling(profile, json):
-            options = (device, sets, repetitions, log_n, oversubscribe_managed, binary, plot, quick, source)
-            content = GpuSuite(*options).run(suite)
-        content = origin() | content  # a stored result keeps its own origin
-        print_suite(console, content)
-    elif suite in ("hybrid-paper", "wide-rotations"):
-        with progress_bar(suite) as progress:
-            content = _workloads(suite, threads, repetitions, progress) | origin()
-        _print_rows(console, content)
+        count = DEFAULT_REPETITIONS if options.repetitions is None else options.repetitions
+        content = run_peers(options.sets, options.threads or 1, count, console=console)
     elif suite in MICRO_SUITES:
         with err().status(f"running the micro benchmarks: {suite}"):
-            content = run_micro(suite, quick, binary) | origin()
+            content = run_micro(suite, options.quick, options.binary) | origin()
         _print(console, content)
     else:
         raise InvalidArgument(f"bench: unknown suite '{suite}'; expected one of: {', '.join(SUITES)}")
-    write_json(json, content)
-
-
-def _workloads(
-    suite: str, threads: int, repetitions: int | None, progress: Callable[[int, int], None]
-) -> dict[str, Any]:
-    """The result of a suite that is written in Python."""
-    if suite == "hybrid-paper":
-        from ..workloads.hybrid_paper_run import run_hybrid_paper
-
-        return run_hybrid_paper(progress=lambda _, done, total: progress(done, total))
-    from ..workloads.wide_rotations_bench import DEFAULT_REPETITIONS, run_wide_bench
-
-    count = DEFAULT_REPETITIONS if repetitions is None else repetitions
-    return run_wide_bench(threads, count, progress=progress)
-
-
-def _print_rows(console: Console, content: dict[str, Any]) -> None:
-    """The table of a suite that has rows; other suites have pages that show them."""
-    rows = content.get("rows", [])
-    if not rows:
-        console.print("done; --json FILE keeps the result, tools/update_results.py makes the tables")
-        return
-    table = Table(*rows[0])
-    for row in rows:
-        table.add_row(*(f"{value:.4g}" if isinstance(value, float) else str(value) for value in row.values()))
-    console.print(table)
+    return content
 
 
 def _print(console: Console, content: dict[str, Any]) -> None:

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from ..errors import CorruptData, InvalidArgument
+from ..errors import InvalidArgument
+from .bench_options import BenchOptions, stored
 from .common import check_device, err, progress_bar, size
 
 SUITES = ("operations", "ratio", "ntt-family")
@@ -19,45 +18,24 @@ _STORED = {"ratio": "ratio", "ntt-family": "ntt"}
 """Suites with pictures, and what their results call them."""
 
 
-@dataclasses.dataclass(frozen=True)
 class GpuSuite:
-    """Options of all suites; each takes those that it has."""
+    """Runs suites of single operations and allocations."""
 
-    device: str
-    sets: list[str] | None
-    repetitions: int | None
-    log_n: int | None
-    oversubscribe: bool
-    binary: Path | None
-    plot: Path | None
-    quick: bool
-    source: Path | None
+    def __init__(self, options: BenchOptions) -> None:
+        self._options = options
+        self._device = options.device or "cuda:0"
 
     def run(self, suite: str) -> dict[str, Any]:
         """The result of a suite: measured, or read from a file (then without a GPU)."""
-        if self.source is not None:
-            content = self._stored(suite, self.source)
+        o = self._options
+        if o.source is not None:
+            content = stored(suite, o.source, _STORED)
         else:
-            check_device(self.device)
+            check_device(self._device)
             content = {"operations": self._operations, "ratio": self._ratio, "ntt-family": self._ntt}[suite]()
-        if self.plot is not None:
-            self._draw(suite, content, self.plot)
+        if o.plot is not None:
+            self._draw(suite, content, o.plot)
         return content
-
-    @staticmethod
-    def _stored(suite: str, path: Path) -> dict[str, Any]:
-        if suite not in _STORED:
-            raise InvalidArgument(f"bench {suite}: --from is for suites with pictures: {', '.join(_STORED)}")
-        try:
-            content: dict[str, Any] = json.loads(path.read_text())
-            if content["suite"] == _STORED[suite]:
-                return content
-            found = f"a result of '{content['suite']}'"
-        except OSError as error:
-            raise InvalidArgument(f"bench {suite}: cannot read '{path}': {error.strerror}") from None
-        except (ValueError, KeyError, TypeError):
-            found = "no result of a suite"
-        raise CorruptData(f"bench {suite}: '{path}' holds {found}; expected what --json of {suite} writes")
 
     @staticmethod
     def _draw(suite: str, content: dict[str, Any], folder: Path) -> None:
@@ -73,24 +51,26 @@ class GpuSuite:
         from ..bench_ntt_family import run_ntt_family
 
         with err().status("transforming"):
-            return run_ntt_family(self.binary, quick=self.quick)
+            return run_ntt_family(self._options.binary, quick=self._options.quick)
 
     def _operations(self) -> dict[str, Any]:
         from ..bench_operations import DEFAULT_SAMPLES, run_operations
 
-        samples = DEFAULT_SAMPLES if self.repetitions is None else self.repetitions
+        o = self._options
+        samples = DEFAULT_SAMPLES if o.repetitions is None else o.repetitions
         with progress_bar("timing operations") as progress:
-            return run_operations(self.device, self.sets, samples, log_n=self.log_n, progress=progress)
+            return run_operations(self._device, o.sets, samples, log_n=o.log_n, progress=progress)
 
     def _ratio(self) -> dict[str, Any]:
         from ..bench_ratio import run_ratio
 
+        o = self._options
         with err().status("allocating side by side"):
             content = run_ratio(
-                self.device,
-                repetitions=2 if self.repetitions is None else self.repetitions,
-                oversubscribe=self.oversubscribe,
-                binary=self.binary,
+                self._device,
+                repetitions=2 if o.repetitions is None else o.repetitions,
+                oversubscribe=o.oversubscribe,
+                binary=o.binary,
             )
         return content
 

@@ -67,7 +67,7 @@ BatchesOption = Annotated[
     int | None, typer.Option("--batches", min=1, help="Input ciphertexts; wide-rotations: 2, bootstrap: 1.")
 ]
 RepeatOption = Annotated[
-    int, typer.Option("--repeat", min=1, help="bootstrap: one after another; bm-bootstrap: rounds.")
+    int, typer.Option("--repeat", min=1, help="(bm-)bootstrap: one after another; wide-rotations: runs.")
 ]
 SettingsOption = Annotated[
     list[str] | None,
@@ -166,7 +166,7 @@ def _workload(
         return _bootstraps(name, params, shared, own, steps)
     from ..workloads.wide_rotations_run import WideOptions, WideRun
 
-    wide = WideOptions(**shared, seed=own["seed"], batches=own["batches"] or 2)
+    wide = WideOptions(**shared, seed=own["seed"], batches=own["batches"] or 2, repeat=own["repeat"])
     return WideRun(params[0], wide, steps.update)
 
 

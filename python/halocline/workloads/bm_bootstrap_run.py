@@ -209,6 +209,7 @@ class BmBootstrapRun:
         """One bootstrap: what it took, and how precise it is."""
         live, made = self._live[stage.params.name], task.bootstrapper
         message = random_message(made, self.options.seed + number)
+        before = self._moved()
         with self._phases("encode"):
             made.encode(live.engine)
         with self._phases("encrypt"):
@@ -233,7 +234,7 @@ class BmBootstrapRun:
             "output_level": result.level,
             "keys": len(made.key_plan),
             "key_bytes": made.key_plan.nbytes(self.options.seeded),
-            "bytes_moved": ran.bytes_moved,
+            "bytes_moved": {way: count - before.get(way, 0) for way, count in self._moved().items()},
             "stall_seconds": ran.stall_seconds,
             "plan_seconds": ran.plan_seconds,
             "followed_plan": ran.followed_plan,
@@ -241,6 +242,16 @@ class BmBootstrapRun:
             "peak_bytes": ran.peak_fast_bytes if ran.bytes_moved else ran.peak_bytes,
             "all_live_peak_bytes": ran.peak_bytes + self._live_elsewhere(live.engine),
         }
+
+    def _moved(self) -> dict[str, int]:
+        """Bytes per way of moving of all engines so far: those of earlier sets move when room is needed."""
+        total: dict[str, int] = {}
+        for each in self._live.values():
+            if each.engine._core.moves:
+                moved = each.engine._core.movement()
+                for way in ("loaded", "written", "populated", "expanded", "encoded"):
+                    total[way] = total.get(way, 0) + int(moved[f"{way}_bytes"])
+        return total
 
     def _live_elsewhere(self, engine: Engine) -> int:
         """What the engines of other sets hold, on whatever tier."""
@@ -276,6 +287,7 @@ class BmBootstrapRun:
         o = self.options
         used = [each.engine.describe()["threads"] for each in self._live.values()]
         memory = memory_report(self.runs)
+        memory["bytes_moved"] = self._moved()
         memory["live_peak_bytes"] = max((row["all_live_peak_bytes"] for row in self.rows), default=0)
         memory["peak_bytes"] = memory["live_peak_bytes"] if budget is None else budget.peak
         return {

@@ -2,74 +2,63 @@
 """Runs wide-rotations with all memory and within budgets: `halocline bench wide-rotations`.
 
 Each run is a process of its own, so that the operating system's peak of resident memory belongs to it. Runs
-of different kinds take turns, so that a slow moment of the machine hits all of them.
+of different kinds take turns, so that a slow moment of the machine hits all of them. On a GPU the first
+evaluation on an engine is not typical of the others, so each process evaluates several times.
 """
 
 from __future__ import annotations
 
-import json
 import statistics
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
-from ..errors import Error
+from .processes import Report, run_in_process
 
 SCHEMA = 1
 DEFAULT_REPETITIONS = 3
+GPU_EVALUATIONS = 4
+POLICIES = ("planned", "lru")
+BUDGETS = ("25%", "10%")
 Kind = tuple[str, str | None]
-KINDS: tuple[Kind, ...] = (
-    ("resident", None),
-    ("planned", "25%"),
-    ("lru", "25%"),
-    ("planned", "10%"),
-    ("lru", "10%"),
-)
-"""Policy and budget of each kind of run; the first one is what the others are compared with."""
 
-Report = dict[str, Any]
+
+def kinds_of(policies: Sequence[str] = POLICIES, budgets: Sequence[str] = BUDGETS) -> list[Kind]:
+    """Policy and budget of each kind of run; the first one is what the others are compared with."""
+    return [("resident", None), *((policy, budget) for budget in budgets for policy in policies)]
 
 
 def run_wide_bench(
     threads: int,
-    repetitions: int = DEFAULT_REPETITIONS,
+    repetitions: int | None = None,
     arguments: Sequence[str] = (),
-    kinds: Sequence[Kind] = KINDS,
+    kinds: Sequence[Kind] | None = None,
+    device: str = "cpu",
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, Any]:
     """Reports of all runs, and a row of medians for each kind.
 
+    repetitions: runs of each kind; 3, or 1 on a GPU, unless given.
     kinds: policy and budget; times are compared with those of the first kind.
     arguments: further ones of `halocline run wide-rotations`, such as ("--batches", "1").
     """
+    kinds = kinds_of() if kinds is None else kinds
+    on_cpu = device == "cpu"
+    count = (DEFAULT_REPETITIONS if on_cpu else 1) if repetitions is None else repetitions
+    common = ["--threads", str(threads), "--device", device, *arguments]
+    common += [] if on_cpu else ["--repeat", str(GPU_EVALUATIONS)]
     found: list[list[Report]] = [[] for _ in kinds]
-    total = repetitions * len(kinds)
+    total = count * len(kinds)
     for number in range(total):
         progress(number, total)
         policy, memory = kinds[number % len(kinds)]
-        found[number % len(kinds)].append(_run(policy, memory, threads, arguments))
+        chosen = ["--policy", policy, *([] if memory is None else ["--memory", memory])]
+        found[number % len(kinds)].append(run_in_process("wide-rotations", [*chosen, *common]))
     progress(total, total)
     base = _median(found[0], "program_seconds")
     rows = [_row(reports, memory, base) for (_, memory), reports in zip(kinds, found, strict=True)]
     runs = [report for reports in found for report in reports]
-    return {"schema": SCHEMA, "suite": "wide-rotations", "threads": threads, "rows": rows, "runs": runs}
-
-
-def _run(policy: str, memory: str | None, threads: int, arguments: Sequence[str]) -> Report:
-    """The report of one run in a process of its own."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "report.json"
-        command = [sys.executable, "-c", "from halocline.cli import main; main()", "run", "wide-rotations"]
-        command += ["--policy", policy, "--threads", str(threads), "--json", str(path), *arguments]
-        command += [] if memory is None else ["--memory", memory]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise Error(f"bench: a run with {policy}, {memory} failed: {done.stderr.strip()[-500:]}")
-        report: Report = json.loads(path.read_text())
-        return report
+    about = {"schema": SCHEMA, "suite": "wide-rotations", "device": device, "threads": threads}
+    return about | {"params": runs[0]["params"], "rows": rows, "runs": runs}
 
 
 def _median(reports: list[Report], key: str) -> float:
@@ -88,6 +77,7 @@ def _row(reports: list[Report], memory: str | None, base: float) -> dict[str, An
         "peak_rss_bytes": max(report["peak_rss_bytes"] for report in reports),
         "seconds": seconds,
         "slowdown": seconds / base,
+        "first_seconds": _median(reports, "first_run_seconds"),
         "stall_seconds": _median(reports, "stall_seconds"),
         "plan_seconds": _median(reports, "plan_seconds"),
         "loaded_bytes": first["bytes_moved"].get("loaded", 0),

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same calls under several policies and budgets: one client, its keys, and an engine for each policy."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import resource
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..ciphertext import Ciphertext
+from ..client import Client
+from ..engine import Engine, RunReport
+from ..keys import EvaluationKeys, KeyPlan
+from ..params import Params
+from ..trace import Trace
+from .running import Progress, RunOptions, cache_bytes_of, make_engine, recording, send_keys
+
+Program = Callable[[list[Ciphertext]], Any]
+"""A function of all inputs, of which it uses what it needs."""
+
+TABLES = 2
+"""Allocations of an engine before it gets its first key: decisions for `profiled` begin with theirs."""
+
+_KEPT_SHARE = 8
+"""Keys that take less than this part of the machine's memory are generated once for all engines."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """A ciphertext without contents."""
+
+    level: int
+    slots: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Rehearsal:
+    """What calls would do to an engine, as a ghost found it."""
+
+    trace: Trace
+    peak_bytes: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Timed:
+    """A call: what the engine says about it, and the processor time of this process."""
+
+    report: RunReport
+    cpu_seconds: float
+
+
+class PolicyRig:
+    """Makes engines that have the same keys and the same constants.
+
+    prepare: what is encoded on each engine before the calls.
+    options: device, threads and the rest; policy and memory are those that `engine` is called with.
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        plan: KeyPlan,
+        prepare: Callable[[Engine], None],
+        options: RunOptions,
+        *,
+        seeded: bool = False,
+        progress: Progress = lambda what, done, total: None,
+    ) -> None:
+        self.params, self.plan, self.options, self.seeded = params, plan, options, seeded
+        self._prepare, self._progress = prepare, progress
+        self._cache_bytes = cache_bytes_of(options.device)
+
+    @functools.cached_property
+    def client(self) -> Client:
+        """Whose keys they are."""
+        return Client(self.params, threads=self.options.threads)
+
+    @functools.cached_property
+    def _keys(self) -> EvaluationKeys | None:
+        machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if self.plan.nbytes(seeded=True) >= machine // _KEPT_SHARE:
+            return None
+        report = functools.partial(self._progress, "generating keys")
+        return self.client.evaluation_keys(plan=self.plan, progress=report)
+
+    def engine(self, policy: str, memory: int | None, decisions: bytes | None = None) -> Engine:
+        """An engine with all keys and constants."""
+        chosen = dataclasses.replace(self.options, policy=policy, decisions=decisions, memory=memory)
+        made = make_engine(self.params, chosen, 0, keep_seeds=self.seeded)
+        if self._keys is not None:
+            made.add_keys(self._keys)
+        else:
+            send_keys(self.client, made, self.plan, self._progress)
+        self._prepare(made)
+        return made
+
+    def rehearse(
+        self, shapes: Sequence[Shape], calls: Sequence[tuple[str, Program]], *, setup: bool
+    ) -> Rehearsal:
+        """The calls on a ghost, each in the phase of its name.
+
+        setup: record keys and constants as well, in the order in which `engine` gets them, as decisions of
+            policy `profiled` need it; otherwise they are there before the recording begins.
+        """
+        ghost = Engine(self.params, device="ghost", keep_seeds=self.seeded)
+        ghost._core.cache_bytes = self._cache_bytes
+        inputs: list[Ciphertext] = []
+
+        def begin() -> None:
+            for request in self.plan.requests():
+                ghost._core.prepare_keys([request])
+            self._prepare(ghost)
+            inputs.extend(ghost.ghost_input(level=s.level, slots=s.slots, real=False) for s in shapes)
+
+        if not setup:
+            begin()
+        with recording(ghost) as trace:
+            if setup:
+                begin()
+            ghost.reset_peak()
+            for name, program in calls:
+                with ghost.phase(name):
+                    program(inputs)
+        assert trace is not None  # it was wanted
+        return Rehearsal(trace, int(ghost.stats()["peak_bytes"]))
+
+
+def timed(engine: Engine, program: Program, inputs: list[Ciphertext]) -> tuple[Timed, Any]:
+    """Runs a program; what it took, and its result."""
+    before = _cpu_seconds()
+    result = engine.run(program, inputs)
+    assert engine.last_run is not None  # it just ran
+    return Timed(engine.last_run, _cpu_seconds() - before), result
+
+
+def _cpu_seconds() -> float:
+    """Processor time of this process, in all of its threads."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
