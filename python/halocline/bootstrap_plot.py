@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,33 +14,49 @@ from matplotlib.figure import Figure
 
 from .trace import write_atomically
 
+if TYPE_CHECKING:
+    from .workloads.bootstrap_run import CallFacts
 
-def error_figure(errors: Sequence[npt.NDArray[np.float64]]) -> Figure:
-    """Bits of each slot after the first call, how often they occur, and mean and worst of all calls."""
-    tiny = np.finfo(np.float64).tiny
-    bits = -np.log2(np.maximum(errors[0], tiny))
-    figure = Figure(figsize=(12, 3.4), layout="constrained")
-    slots, histogram, calls = figure.subplots(1, 3)
-    slots.plot(bits, ",")
+_MANY_SLOTS = 4096
+"""More than this many are drawn as single pixels."""
+
+
+def error_figure(errors: npt.NDArray[np.float64], calls: Sequence[CallFacts]) -> Figure:
+    """Bits of each slot after the first call, how often they occur; precision and memory of all calls."""
+    found = -np.log2(np.maximum(errors, np.finfo(np.float64).tiny))
+    figure = Figure(figsize=(12, 6.6), layout="constrained")
+    (slots, histogram), (precision, memory) = figure.subplots(2, 2)
+    slots.plot(found, "," if len(found) > _MANY_SLOTS else ".")
     slots.set_xlabel("slot")
     slots.set_ylabel("precision, bits")
-    histogram.hist(bits, bins=60)
+    histogram.hist(found, bins=60)
     histogram.set_xlabel("precision, bits")
     histogram.set_ylabel("slots")
-    numbers = np.arange(1, len(errors) + 1)
-    calls.plot(numbers, [-np.log2(max(each.mean(), tiny)) for each in errors], marker=".", label="mean")
-    calls.plot(numbers, [-np.log2(max(each.max(), tiny)) for each in errors], marker=".", label="worst slot")
-    calls.set_xlabel("bootstraps, one after another")
-    calls.set_ylabel("precision, bits")
-    calls.legend()
-    for panel in (slots, histogram, calls):
+    numbers = np.arange(1, len(calls) + 1)
+    precision.plot(numbers, [each.mean_bits for each in calls], marker=".", label="mean")
+    precision.plot(numbers, [each.worst_bits for each in calls], marker=".", label="worst slot")
+    precision.set_ylabel("precision, bits")
+    series = {
+        "live": [each.live_bytes for each in calls],
+        "peak in fast memory": [each.peak_bytes for each in calls],
+        "loaded": [each.loaded_bytes for each in calls],
+        "process": [each.resident_bytes for each in calls],
+    }
+    for label, values in series.items():
+        memory.plot(numbers, np.array(values) / 2**20, marker=".", label=label)
+    memory.set_ylabel("MiB")
+    memory.set_ylim(bottom=0)
+    for panel in (precision, memory):
+        panel.set_xlabel("bootstraps, one after another")
+        panel.legend(loc="center right")
+    for panel in (slots, histogram, precision, memory):
         panel.grid(alpha=0.3)
     return figure
 
 
-def save_errors(errors: Sequence[npt.NDArray[np.float64]], path: str | Path) -> None:
+def save_errors(errors: npt.NDArray[np.float64], calls: Sequence[CallFacts], path: str | Path) -> None:
     """Writes the picture as PNG."""
-    _save(error_figure(errors), path)
+    _save(error_figure(errors, calls), path)
 
 
 def bm_bootstrap_figure(report: dict[str, Any]) -> Figure:

@@ -120,6 +120,22 @@ def largest_part(error: Vector) -> npt.NDArray[np.float64]:
     return larger
 
 
+@dataclasses.dataclass(frozen=True)
+class CallFacts:
+    """One call of a chain: how precise its results are, and what the engine held."""
+
+    mean_bits: float
+    worst_bits: float
+    seconds: float
+    live_bytes: int
+    """After the call, on whatever tier."""
+    peak_bytes: int
+    """Most that was in fast memory during the call."""
+    loaded_bytes: int
+    resident_bytes: int
+    """Of the process, after the call."""
+
+
 class BootstrapRun:
     """One run of the workload. `report` is complete after `run`."""
 
@@ -140,8 +156,9 @@ class BootstrapRun:
             self.turn = np.sign(self.turn.real).astype(np.complex128)
         self.trace: Trace | None = None
         """What happened in the first call, when that was asked for."""
-        self.errors: list[npt.NDArray[np.float64]] = []
-        """Of all slots, after each call."""
+        self.first_errors: npt.NDArray[np.float64] = np.zeros(0)
+        """Of all slots, after the first call."""
+        self.calls: list[CallFacts] = []
         self.runs: list[RunReport] = []
         self.report: dict[str, Any] = {}
         """What `--json` writes."""
@@ -166,7 +183,7 @@ class BootstrapRun:
         if self.options.plot is not None:
             from ..bootstrap_plot import save_errors
 
-            save_errors(self.errors, self.options.plot)
+            save_errors(self.first_errors, self.calls, self.options.plot)
         self.report = self._head(engine, traced) | self._quality()
         self.report |= {"peak_rss_bytes": peak_resident_bytes(), "baseline_rss_bytes": baseline}
         return self.report
@@ -187,11 +204,27 @@ class BootstrapRun:
             self.runs.append(engine.last_run)
             with self._phases("decrypt"):
                 found = [client.decrypt(each) - wanted for each, wanted in zip(cts, expected, strict=True)]
-            self.errors.append(np.concatenate([largest_part(each) for each in found]))
+            errors = np.concatenate([largest_part(each) for each in found])
+            if call == 0:
+                self.first_errors = errors
+            self.calls.append(self._facts(engine, errors))
             if call + 1 < self.options.repeat:
                 expected = [each * self.turn for each in expected]
                 cts = [each * self.turn for each in cts]
         self._progress("bootstrapping", self.options.repeat, self.options.repeat)
+
+    def _facts(self, engine: Engine, errors: npt.NDArray[np.float64]) -> CallFacts:
+        """What is kept of a call: errors of all slots of a thousand would be a quarter of a gigabyte."""
+        ran = self.runs[-1]
+        return CallFacts(
+            mean_bits=bits(float(errors.mean())),
+            worst_bits=bits(float(errors.max())),
+            seconds=ran.seconds,
+            live_bytes=int(engine.stats()["live_bytes"]),
+            peak_bytes=ran.peak_fast_bytes if ran.bytes_moved else ran.peak_bytes,
+            loaded_bytes=ran.bytes_moved.get("loaded", 0),
+            resident_bytes=resident_bytes(),
+        )
 
     def _head(self, engine: Engine, traced: ProgramTrace) -> dict[str, Any]:
         """What every workload reports, and what is special about this one."""
@@ -203,7 +236,10 @@ class BootstrapRun:
             "footprint_bytes": traced.peak_bytes,
             "program_seconds": [each.seconds for each in self.runs],
             "ms_per_bootstrap": 1e3 * fastest / self.options.batches,
-            "live_bytes_after_calls": [each.peak_bytes for each in self.runs],
+            "memory_by_call": {
+                name: [getattr(each, name) for each in self.calls]
+                for name in ("live_bytes", "peak_bytes", "loaded_bytes", "resident_bytes")
+            },
             "batches": self.options.batches,
             "repeat": self.options.repeat,
             "seeded": self.options.seeded,
@@ -215,10 +251,10 @@ class BootstrapRun:
 
     def _quality(self) -> dict[str, Any]:
         """Precision in bits after the first call, and how it develops."""
-        first = self.errors[0]
+        first = self.calls[0]
         return {
-            "precision_bits": bits(float(first.mean())),
-            "precision_worst_bits": bits(float(first.max())),
-            "precision_bits_by_call": [bits(float(each.mean())) for each in self.errors],
-            "precision_worst_bits_by_call": [bits(float(each.max())) for each in self.errors],
+            "precision_bits": first.mean_bits,
+            "precision_worst_bits": first.worst_bits,
+            "precision_bits_by_call": [each.mean_bits for each in self.calls],
+            "precision_worst_bits_by_call": [each.worst_bits for each in self.calls],
         }
