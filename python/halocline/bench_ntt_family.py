@@ -3,7 +3,8 @@
 
 The variants are those of XeHE's section V-B: radix 2 in global memory ("naive"), shared memory with warp
 shuffles, radix 4, 8 and 16 with shared memory, and the library's kernels ("production"). A program of its own
-(`halocline_ntt_bench`, cpp/bench/cuda) compares each with the scalar kernels, then times it.
+(`halocline_ntt_bench`, cpp/bench/cuda) compares each with the scalar kernels, then times it. It also times shapes
+of the library's kernels beside those that are used.
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ from .errors import CorruptData
 
 SCHEMA = 1
 PROGRAM = "halocline_ntt_bench"
+_LEFT_OUT = ("kind", "integer_instructions")
 
 
 def run_ntt_family(binary: Path | None = None, *, quick: bool = False) -> dict[str, Any]:
-    """What `--json` writes: ceilings of the card, and a row for each variant, word, size and batch.
+    """What `--json` writes: ceilings of the card, a row for each variant, word, size and batch, and shapes.
 
-    quick: batches of 1, 32 and 1024 only.
+    quick: batches of 1, 32 and 1024 only, and no shapes.
     """
     program = find_program("ntt-family", PROGRAM, binary)
-    text = run_program("ntt-family", program, ["--family", *(["--quick"] if quick else [])])
+    text = run_program("ntt-family", program, ["--family", "--quick"] if quick else [])
     return document(text, str(program)) | {
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "clocks": {"after": clocks()},
@@ -39,7 +41,10 @@ def document(text: str, source: str) -> dict[str, Any]:
     try:
         lines = [json.loads(line) for line in text.splitlines()]
         card = next(line for line in lines if line["kind"] == "card")
-        rows = [{k: v for k, v in line.items() if k != "kind"} for line in lines if line["kind"] == "family"]
+        family, shapes = (
+            [{k: v for k, v in line.items() if k not in _LEFT_OUT} for line in lines if line["kind"] == kind]
+            for kind in ("family", "tune")
+        )
     except (ValueError, KeyError, TypeError, StopIteration) as error:
         raise CorruptData(
             f"bench ntt-family: '{source}' wrote something else than results ({error})"
@@ -51,5 +56,6 @@ def document(text: str, source: str) -> dict[str, Any]:
         "command": PROGRAM,
         "device": card["name"],
         "ceilings": ceilings,
-        "family": rows,
+        "family": family,
+        "shapes": shapes,
     }

@@ -71,16 +71,6 @@ MEASURED: dict[str, dict[int, tuple[str, ...]]] = {
 }
 """Set -> level -> operations."""
 
-TITLES = {
-    "multiply": "multiply + relinearize + rescale",
-    "rotate": "rotate",
-    "rescale": "rescale, both components",
-    "multiply_plain": "multiply by plaintext",
-    "add": "add",
-    "ntt": "NTT of one polynomial",
-    "ntt_batch": "NTT per polynomial in a batch of 8",
-}
-
 # Microseconds on one H200, back to back, of an earlier run: Cheddar 8df8b26 (32-bit words), Phantom (64-bit).
 PEERS: dict[tuple[str, int], dict[str, float]] = {
     ("w32-47", 33): {

@@ -33,7 +33,9 @@ ROW = {
 
 
 def test_document_has_the_ceilings_and_the_rows():
-    made = bench_ntt_family.document("\n".join(json.dumps(each) for each in (CARD, ROW)), "x")
+    shape = {"kind": "tune", "word_bits": 32, "log_n": 16, "shape": "1x8", "integer_instructions": 3}
+    made = bench_ntt_family.document("\n".join(json.dumps(each) for each in (CARD, ROW, shape)), "x")
+    assert made["shapes"] == [{"word_bits": 32, "log_n": 16, "shape": "1x8"}]
     assert made["device"] == "some card"
     assert made["ceilings"]["copy_bytes_per_second"] == 4e12
     assert [row["variant"] for row in made["family"]] == ["naive"]
