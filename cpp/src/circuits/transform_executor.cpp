@@ -273,8 +273,8 @@ poly_pair executor::make_pair(const char* tag) const {
   return {{ctx_.ring(), special, chain, cls, tag}, {ctx_.ring(), special, chain, cls, tag}};
 }
 
-/// Adds the products of one cell for some giants. Sums over the same babies follow each other in the batch,
-/// because devices may make them together.
+/// Adds the products of one cell for some giants. The sums of one component follow each other in the batch,
+/// and then those of the other one: devices may make them together.
 void executor::add_products(sum_map& sums, std::span<const int> giants, const linear_transform& cell,
                             const pair_map& babies) {
   std::vector<ring::poly> expanded;
@@ -294,8 +294,8 @@ void executor::add_products(sum_map& sums, std::span<const int> giants, const li
   }
   std::vector<backend::dot_job> jobs;
   const std::size_t views = parts.empty() ? 0 : (*parts.front().sum)->first.views().size();
-  for (const auto component : {&poly_pair::first, &poly_pair::second}) {
-    for (std::size_t v = 0; v < views; ++v) {
+  for (std::size_t v = 0; v < views; ++v) {
+    for (const auto component : {&poly_pair::first, &poly_pair::second}) {
       for (const summands& part : parts) {
         backend::dot_job job{((**part.sum).*component).views()[v], {}, {}, part.accumulate};
         for (std::size_t k = 0; k < part.weights.size(); ++k) {

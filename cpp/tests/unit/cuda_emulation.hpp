@@ -54,12 +54,14 @@ class emulated_executor {
     run_linear(resolve_, {}, jobs, map_{});
   }
   void dot(std::span<const backend::dot_job> jobs) const {
-    plan_dot(resolve_, {}, jobs, [](const auto& p, std::uint32_t rows) {
-      rows_of(p, pack::size, rows, [&](const auto& at) {
-        p.most_outputs == 1 ? backend::cuda::dot_body<WordT, 1>(p, at)
-                            : backend::cuda::dot_body<WordT, backend::cuda::dot_outputs>(p, at);
-      });
-    });
+    const auto pairs = [](const auto& p, std::uint32_t rows) {
+      rows_of(p, backend::cuda::half_pack<WordT>::size, rows, [&](const auto& at) { pair_body(p, at); });
+    };
+    const std::vector<backend::dot_job> rest = plan_pairs(resolve_, jobs, pairs);
+    const auto single = [](const auto& p, std::uint32_t rows) {
+      rows_of(p, pack::size, rows, [&](const auto& at) { dot_body(p, at); });
+    };
+    backend::cuda::plan_dot<WordT>(resolve_, {}, rest, single);
   }
   void keep(std::span<const backend::unary_job> jobs) const {
     plan_keep(resolve_, jobs, [](const auto& p, std::uint32_t rows) {

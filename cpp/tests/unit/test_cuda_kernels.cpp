@@ -112,6 +112,43 @@ TYPED_TEST(CudaKernels, Constants) {
   }
 }
 
+TYPED_TEST(CudaKernels, SumsOverTheSamePairs) {
+  for (const unsigned log_n : sizes) {
+    this->begin(log_n);
+    std::vector<backend::dot_job> cpu, emulated;
+    const window w{1, 3};
+    for (const bool repeated : {false, true}) {
+      if (repeated && log_n <= backend::least_log_repeat) continue;
+      std::vector<limb_view> babies[2];
+      for (std::size_t t = 0; t < 9; ++t) {
+        for (auto& each : babies) each.push_back(this->operand(w));
+      }
+      // Sets of as many rows as are made together, fewer, more, and with terms that other rows lack.
+      for (const std::size_t rows : {4U, 1U, 2U, 7U}) {
+        std::vector<std::vector<limb_view>> weights(rows);
+        for (std::size_t r = 0; r < rows; ++r) {
+          for (std::size_t t = r % 2; t < 9 - r % 3; ++t) {
+            const auto low = static_cast<std::uint64_t>(backend::least_log_repeat);
+            weights[r].push_back(
+                this->operand(w, repeated ? static_cast<unsigned>(low + t % (log_n - low)) : 0));
+          }
+        }
+        for (const auto& component : babies) {
+          for (std::size_t r = 0; r < rows; ++r) {
+            const auto dst = this->destination(w);
+            const auto begin = component.begin() + static_cast<std::ptrdiff_t>(r % 2);
+            const auto end = begin + static_cast<std::ptrdiff_t>(weights[r].size());
+            cpu.push_back({dst.cpu, {begin, end}, weights[r], r % 3 == 1});
+            emulated.push_back({dst.emulated, {begin, end}, weights[r], r % 3 == 1});
+          }
+        }
+      }
+    }
+    this->cpu_->dot(this->ring_->tables(), cpu);
+    this->emulate([&](const auto& on) { on.dot(emulated); });
+  }
+}
+
 TYPED_TEST(CudaKernels, CopyToRepeatedViews) {
   for (const unsigned log_n : sizes) {
     this->begin(log_n);
@@ -142,19 +179,6 @@ TYPED_TEST(CudaKernels, DotAndTensor) {
         const unsigned span = repeated ? log_n - backend::least_log_repeat : 1;
         job.b.push_back(
             this->operand(w, repeated ? backend::least_log_repeat + static_cast<unsigned>(t) % span : 0));
-      }
-      cpu.push_back(job);
-      job.dst = dst.emulated;
-      emulated.push_back(job);
-    }
-    // Sums with factors in common: as many as are made together, one more, and one with few of them.
-    for (const std::size_t first : {0U, 0U, 1U, 0U, 2U, 3U}) {
-      const window w{0, 3};
-      const auto dst = this->destination(w);
-      backend::dot_job job{dst.cpu, {}, {}, first == 1};
-      for (std::size_t t = first; t < 6 + first; ++t) {
-        job.a.push_back(t < 6 ? cpu[4].a[t] : this->operand(w));
-        job.b.push_back(this->operand(w));
       }
       cpu.push_back(job);
       job.dst = dst.emulated;

@@ -19,10 +19,16 @@ __global__ void __launch_bounds__(256) map_kernel(const __grid_constant__ Params
   map_body<OpT>(p, here(), previous_kernel{});
 }
 
-template <typename WordT, unsigned outputs>
+template <typename WordT>
 __global__ void __launch_bounds__(256) dot_kernel(const __grid_constant__ dot_params<WordT> p) {
   begin_kernel();
-  dot_body<WordT, outputs>(p, here());
+  dot_body(p, here());
+}
+
+template <typename WordT>
+__global__ void __launch_bounds__(256) pair_kernel(const __grid_constant__ pair_params<WordT> p) {
+  begin_kernel();
+  pair_body(p, here());
 }
 
 template <typename WordT>
@@ -126,10 +132,15 @@ void executor<WordT>::linear_combine(std::span<const linear_job> jobs) const {
 
 template <typename WordT>
 void executor<WordT>::dot(std::span<const dot_job> jobs) const {
-  plan_dot(resolve_, {}, jobs, [&](const dot_params<WordT>& params, std::uint32_t limbs) {
-    const auto kernel = params.most_outputs == 1 ? dot_kernel<WordT, 1> : dot_kernel<WordT, dot_outputs>;
-    launch_rows(launch_, "dot", kernel, params.words / pack<WordT>::size, 1, params, limbs);
-  });
+  const auto pairs = [&](const pair_params<WordT>& params, std::uint32_t limbs) {
+    launch_rows(launch_, "dot_pairs", pair_kernel<WordT>, params.words / half_pack<WordT>::size, 1, params,
+                limbs);
+  };
+  const std::vector<dot_job> rest = plan_pairs(resolve_, jobs, pairs);
+  const auto single = [&](const dot_params<WordT>& params, std::uint32_t limbs) {
+    launch_rows(launch_, "dot", dot_kernel<WordT>, params.words / pack<WordT>::size, 1, params, limbs);
+  };
+  plan_dot<WordT>(resolve_, {}, rest, single);
 }
 
 template <typename WordT>
