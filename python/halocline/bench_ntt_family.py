@@ -3,8 +3,8 @@
 
 The variants are those of XeHE's section V-B: radix 2 in global memory ("naive"), shared memory with warp
 shuffles, radix 4, 8 and 16 with shared memory, and the library's kernels ("production"). A program of its own
-(`halocline_ntt_bench`, cpp/bench/cuda) compares each with the scalar kernels, then times it. It also times shapes
-of the library's kernels beside those that are used.
+(`halocline_ntt_bench`, cpp/bench/cuda) compares each with the scalar kernels, then times it. It also times
+other shapes of the library's kernels.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ runtime::runtime(const runtime_options& options)
   }
   if (unified) {
     accelerator_ = std::make_unique<device_side>(options_.device);
-    accelerator_->managed = std::make_unique<managed_blocks>(options_, budget_, stats_.moved);
+    accelerator_->managed = std::make_unique<managed_blocks>(options_, budget_, stats_.moved, mutex_);
   }
   if (options.record_trace) start_trace();
 }

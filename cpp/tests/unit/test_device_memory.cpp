@@ -220,20 +220,48 @@ TEST(DeviceRuntime, UnifiedBlocksAreUsedAgainInSteadyState) {
 }
 
 TEST(DeviceRuntime, TwoShareABudget) {
-  const auto card = std::make_shared<fake_card>(4, 50);
-  runtime_options options = on_card(card, "lru");
-  options.shared_budget = std::make_shared<memory::memory_budget>(16 * page);
-  const auto a = runtime::create(options);
-  options.slow = memory::make_memory_store();
-  const auto b = runtime::create(options);
-  std::vector<memory::buffer> held;
-  for (int i = 0; i < 12; ++i) {
-    runtime& at = i % 2 == 0 ? *a : *b;
-    held.push_back(at.allocate(6 * page, memory::object_class::ciphertext, "ciphertext"));
-    const memory::operand all{&held.back(), 0, 6 * page};
-    (void)at.acquire({}, {&all, 1}, "write");
-    EXPECT_LE(card->used_bytes(), 16 * page);
+  for (const char* const policy : {"lru", "managed", "static", "dynamic"}) {
+    SCOPED_TRACE(policy);
+    const auto card = std::make_shared<fake_card>(4, 50);
+    runtime_options options = on_card(card, policy);
+    options.shared_budget = std::make_shared<memory::memory_budget>(16 * page);
+    const auto a = runtime::create(options);
+    options.slow = memory::make_memory_store();
+    const auto b = runtime::create(options);
+    std::vector<memory::buffer> held;
+    for (int i = 0; i < 12; ++i) {
+      runtime& at = i % 2 == 0 ? *a : *b;
+      held.push_back(at.allocate(6 * page, memory::object_class::ciphertext, "ciphertext"));
+      const memory::operand all{&held.back(), 0, 6 * page};
+      (void)at.acquire({}, {&all, 1}, "write");
+      EXPECT_LE(card->used_bytes(), 16 * page);
+      EXPECT_LE(options.shared_budget->used(), 16 * page);
+    }
+    EXPECT_GT(a->statistics().moved.evictions, 0U);
+    EXPECT_GT(b->statistics().moved.evictions, 0U);
   }
+}
+
+TEST(DeviceRuntime, AnIdleOneGivesItsUnifiedMemoryToAnother) {
+  const auto card = std::make_shared<fake_card>(4, 50);
+  runtime_options options = on_card(card, "managed");
+  options.shared_budget = std::make_shared<memory::memory_budget>(8 * page);
+  const auto done = runtime::create(options);
+  const auto next = runtime::create(options);
+  std::vector<memory::buffer> held;
+  for (int i = 0; i < 4; ++i) {
+    held.push_back(done->allocate(2 * page, memory::object_class::evaluation_key, "key"));
+    const memory::operand all{&held.back(), 0, 2 * page};
+    (void)done->acquire({}, {&all, 1}, "write");
+  }
+  const auto data = next->allocate(6 * page, memory::object_class::ciphertext, "ciphertext");
+  const memory::operand all{&data, 0, 6 * page};
+  (void)next->acquire({}, {&all, 1}, "write");
+  EXPECT_EQ(done->statistics().moved.written_bytes, 6 * page);
+  // What the last step of the idle one touched stays; so much more there is no room for.
+  const auto more = next->allocate(8 * page, memory::object_class::ciphertext, "ciphertext");
+  const memory::operand all_of_it{&more, 0, 8 * page};
+  EXPECT_THROW((void)next->acquire({}, {&all_of_it, 1}, "write"), out_of_memory);
 }
 
 TEST(DeviceRuntime, SecretsAreWipedInOrder) {

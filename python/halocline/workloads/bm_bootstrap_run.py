@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .. import _core
 from ..budget import MemoryBudget, budget_of
 from ..client import Client
 from ..engine import Engine, RunReport
@@ -94,6 +95,8 @@ class BmBootstrapRun:
             )
         if not 0 <= o.async_peak <= 1:
             raise InvalidArgument(f"bm-bootstrap: async_peak is {o.async_peak}, expected 0 to 1")
+        found = _core.report_device(o.device, False)
+        self._free_bytes: int | None = None if found is None else int(found["free_bytes"])
         self._phases = Stopwatch()
         self._live: dict[str, _Live] = {}
         with self._phases("prepare"):
@@ -194,7 +197,7 @@ class BmBootstrapRun:
         with self._phases("engine"), watch("engine"):
             engine = make_engine(
                 stage.params,
-                dataclasses.replace(o, decisions=decisions),
+                dataclasses.replace(o, decisions=decisions, managed_cap=self._managed_cap()),
                 rehearsal.peak_bytes,
                 memory=budget,
                 keep_seeds=o.seeded,
@@ -242,6 +245,13 @@ class BmBootstrapRun:
             "peak_bytes": ran.peak_fast_bytes if ran.bytes_moved else ran.peak_bytes,
             "all_live_peak_bytes": ran.peak_bytes + self._live_elsewhere(live.engine),
         }
+
+    def _managed_cap(self) -> int | None:
+        """What earlier engines leave of the unified memory that all of them together may allocate."""
+        if self._free_bytes is None:
+            return None
+        held = sum(int(each.engine.stats()["live_bytes"]) for each in self._live.values())
+        return max(1, self._free_bytes // 2 - held)
 
     def _moved(self) -> dict[str, int]:
         """Bytes per way of moving of all engines so far: those of earlier sets move when room is needed."""

@@ -37,10 +37,16 @@ class RunOptions:
     """Let unified memory exceed what a GPU has, which can hang it."""
     decisions: str | Path | bytes | None = None
     """Of policy `profiled`: see `MemoryOptions`."""
+    managed_cap: int | None = None
+    """Bytes of unified memory on a GPU; see `MemoryOptions`."""
 
     def memory_options(self) -> MemoryOptions:
         """What the engine is told besides budget and policy."""
-        return MemoryOptions(oversubscribe_managed=self.oversubscribe_managed, decisions=self.decisions)
+        return MemoryOptions(
+            oversubscribe_managed=self.oversubscribe_managed,
+            decisions=self.decisions,
+            managed_cap=self.managed_cap,
+        )
 
 
 class Stopwatch:

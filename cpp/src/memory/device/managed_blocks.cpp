@@ -26,15 +26,21 @@ std::size_t cap_of(const runtime_options& options) {
 }  // namespace
 
 managed_blocks::managed_blocks(const runtime_options& options, std::shared_ptr<memory_budget> budget,
-                               movement& counters)
+                               movement& counters, std::recursive_mutex& mutex)
     : device_(options.device),
       budget_(std::move(budget)),
       counters_(counters),
+      mutex_(mutex),
       keeps_(!options.managed_pool),
       cap_(cap_of(options)),
-      place_(device_->make_managed_tier(options.managed_pool)) {}
+      place_(device_->make_managed_tier(options.managed_pool)) {
+  budget_->join(*this);
+}
 
-managed_blocks::~managed_blocks() { trim(); }
+managed_blocks::~managed_blocks() {
+  budget_->leave(*this);
+  trim();
+}
 
 // Blocks
 
@@ -163,9 +169,23 @@ void managed_blocks::shrink_to(std::size_t bytes) {
 
 bool managed_blocks::room_for(std::size_t bytes) {
   while (budget_->available() < bytes) {
-    if (!push_out_first()) return false;
+    if (!push_out_first() && budget_->reclaim(*this, bytes - budget_->available()) == 0) return false;
   }
   return true;
+}
+
+std::size_t managed_blocks::reclaim(std::size_t bytes) noexcept {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return 0;
+  const std::size_t before = resident_bytes_;
+  try {
+    while (before - resident_bytes_ < bytes && push_out_first()) {
+    }
+    // The other runtime's lane knows nothing of this one's.
+    if (before != resident_bytes_) device_->wait(lane::compute, device_->mark(lane::compute));
+  } catch (const std::exception&) {  // the driver refused: what was not pushed out stays where it is
+  }
+  return before - resident_bytes_;
 }
 
 /// Moves a block, for which the budget has been charged, to the device.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -22,12 +23,15 @@ struct step_use;
 /// Unified memory of an accelerator within a budget and a cap. What a step touches is prefetched to the
 /// device; when the budget has no room, blocks are pushed out to the host in the order of their allocation.
 /// Freed blocks of plain unified memory are kept for re-use by size, because a driver waits for the device to
-/// free one. All calls under the runtime's mutex.
-class managed_blocks {
+/// free one. Others that share the budget may ask for what the last step did not touch. All calls but
+/// `reclaim` under the runtime's mutex.
+class managed_blocks final : public budget_member {
  public:
+  /// @param mutex the runtime's; tried by `reclaim`
   /// @throws invalid_argument when HALOCLINE_MANAGED_CAP is no size
-  managed_blocks(const runtime_options& options, std::shared_ptr<memory_budget> budget, movement& counters);
-  ~managed_blocks();
+  managed_blocks(const runtime_options& options, std::shared_ptr<memory_budget> budget, movement& counters,
+                 std::recursive_mutex& mutex);
+  ~managed_blocks() override;
   managed_blocks(const managed_blocks&) = delete;
   managed_blocks& operator=(const managed_blocks&) = delete;
 
@@ -42,6 +46,8 @@ class managed_blocks {
   void make_room(std::size_t bytes);
   /// Pushes blocks out until at most `bytes` of the budget are used, as far as that is possible.
   void shrink_to(std::size_t bytes);
+  /// Pushes blocks out for another runtime, and waits until they have left.
+  std::size_t reclaim(std::size_t bytes) noexcept override;
   /// Frees blocks that are kept for re-use. Waits for the device.
   void trim() noexcept;
 
@@ -75,6 +81,7 @@ class managed_blocks {
   std::shared_ptr<device_memory> device_;
   std::shared_ptr<memory_budget> budget_;
   movement& counters_;
+  std::recursive_mutex& mutex_;
   bool keeps_;           ///< freed blocks, for re-use
   std::size_t cap_ = 0;  ///< 0: none
   std::unique_ptr<tier> place_;
