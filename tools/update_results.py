@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from bootstrap_results import bm_lines, curve_lines
+from bootstrap_results import operations_lines as bm_operations_lines
 from gpu_results import kernels_lines, operations_lines, ratio_lines
 from paper_results import paper_lines
 
@@ -178,7 +180,10 @@ def wide_rotations_lines(path: Path) -> Iterator[str]:
     data = load(path)
     where = str(path)
     rows = field(data, "rows", list, where)
-    yield f"`halocline bench wide-rotations --threads {field(data, 'threads', int, where)}`, medians"
+    place = f"--threads {field(data, 'threads', int, where)}"
+    if data.get("device", "cpu") != "cpu":
+        place = f"--device {data['device']} --params {field(data, 'params', str, where)}"
+    yield f"`halocline bench wide-rotations {place}`, medians"
     yield f"({machine_text(data, path)}):"
     yield ""
     yield "| policy | budget | seconds | of `resident` | waiting, s | planning, s | loaded | process memory |"
@@ -190,7 +195,7 @@ def wide_rotations_lines(path: Path) -> Iterator[str]:
         budget = field(row, "budget_bytes", int, where)
         yield (
             f"| `{field(row, 'policy', str, where)}` | {bytes_text(budget) if budget else 'none'} "
-            f"({field(row, 'memory', str, where)}) | {times[0]:.1f} | {times[1]:.2f} | {times[2]:.2f} "
+            f"({field(row, 'memory', str, where)}) | {times[0]:.3g} | {times[1]:.2f} | {times[2]:.2f} "
             f"| {planning:.2f} | {bytes_text(moved)} | {bytes_text(resident)} |"
         )
 
@@ -209,7 +214,7 @@ def checked(lines: Callable[[Json], Iterator[str]], command: str) -> Callable[[P
     def read(path: Path) -> Iterator[str]:
         try:
             yield from lines(load(path))
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             raise ResultError(f"{path}: not a result of `{command}` ({error!r})") from error
 
     return read
@@ -240,6 +245,15 @@ PAGES: dict[str, Readers] = {
     "docs/papers/hybrid_unified_memory.md": (("hybrid_paper*.json", hybrid_paper_lines),),
     "docs/papers/hybrid_unified_memory.md#ratio": (
         ("ratio*.json", checked(ratio_lines, "halocline bench ratio")),
+    ),
+    "docs/papers/hybrid_unified_memory.md#operations": (
+        ("bm_operations*.json", checked(bm_operations_lines, "halocline bench bm-operations")),
+    ),
+    "docs/papers/hybrid_unified_memory.md#bm-bootstrap": (
+        ("bm_bootstrap*.json", checked(bm_lines, "halocline bench bm-bootstrap")),
+    ),
+    "docs/guides/benchmarks.md#bootstrap-budget": (
+        ("bootstrap_budget*.json", checked(curve_lines, "halocline bench bootstrap-budget")),
     ),
     "docs/guides/gpu.md": (("operations*.json", checked(operations_lines, "halocline bench operations")),),
     "docs/concepts/cuda_backend.md": (("kernels*.json", checked(kernels_lines, "halocline_kernel_bench")),),

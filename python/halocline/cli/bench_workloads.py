@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
 
+from .. import _core
 from ..errors import InvalidArgument
 from ..replaying import device_models
 from .bench_options import BenchOptions, numbers, print_rows, several, stored
@@ -34,6 +36,7 @@ def run_workload_suite(suite: str, options: BenchOptions) -> Json:
             )
         with progress_bar(suite) as progress:
             content = _RUNS[suite](options, progress)
+        content |= _card(device)
     if options.plot is not None:
         if suite not in WITH_PICTURES:
             raise InvalidArgument(
@@ -43,6 +46,17 @@ def run_workload_suite(suite: str, options: BenchOptions) -> Json:
 
         save_plots(content, options.plot)
     return content
+
+
+def _card(device: str) -> Json:
+    """When, and on which GPU with which driver."""
+    made: Json = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}
+    report = None if device in device_models() else _core.report_device(device, False)
+    if report is not None:
+        from ..bench_operations import clocks
+
+        made |= {"report": report, "clocks": {"after": clocks()}}
+    return made
 
 
 def _hybrid_paper(options: BenchOptions, progress: Progress) -> Json:
