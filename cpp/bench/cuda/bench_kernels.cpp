@@ -210,6 +210,37 @@ class bench_run {
     }
     convert("mod_down", down);
     convert("rescale", rescale);
+    for (const std::uint32_t count : {2U, 3U}) combinations(count);
+  }
+
+  /// What a rescale of both components that drops `count` primes does after its inverse transform: the
+  /// conversion and the transform one after the other, and joined. Floors: operands and result once.
+  void combinations(std::uint32_t count) {
+    const window dropped{special + limbs_ - count, count}, kept{special, limbs_ - count};
+    const backend::conversion_table& table = rig_.conversion({dropped}, {kept});
+    std::vector<backend::convert_job> conversions;
+    std::vector<backend::linear_job> joined, apart;
+    for (int half = 0; half < 2; ++half) {
+      const limb_view dst = rig_.limbs(kept);
+      backend::linear_job job{dst, rig_.limbs(kept), dst, {}, {}};
+      for (std::uint32_t p = kept.first; p < kept.end(); ++p) {
+        job.factor_a.push_back(rig_.residue(p));
+        job.factor_b.push_back(rig_.residue(p));
+      }
+      apart.push_back(job);
+      job.from = {rig_.limbs(dropped)};
+      job.conversion = &table;
+      joined.push_back(job);
+      conversions.push_back({job.from, {dst}, &table});
+    }
+    const double limbs = 2.0 * (count + 2.0 * kept.count);
+    const std::string name = std::to_string(count) + " primes, ";
+    measure("rescale_combine", name + "apart", {}, limbs, 0, [&] {
+      rig_.backend().base_convert(rig_.tables(), conversions);
+      rig_.backend().ntt_linear_combine(rig_.tables(), apart);
+    });
+    measure("rescale_combine", name + "joined", {}, limbs, 0,
+            [&] { rig_.backend().ntt_linear_combine(rig_.tables(), joined); });
   }
 
   void keys() {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "halocline/backend/backend.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include "backend/conversion_targets.hpp"
 #include "backend/operand_list.hpp"
 #include "backend/profiler.hpp"
 
@@ -32,12 +34,18 @@ void collect(operand_list& list, const scalar_job& job) {
 
 void collect(operand_list& list, const linear_job& job) {
   list.same_primes(job.a, job.dst);
-  list.same_primes(job.b, job.dst);
   list.one_per_limb(job.factor_a.size(), job.dst);
   list.one_per_limb(job.factor_b.size(), job.dst);
   list.read(job.a);
-  list.read(job.b);
   list.write(job.dst);
+  if (job.conversion != nullptr) return;
+  list.same_primes(job.b, job.dst);
+  list.read(job.b);
+}
+
+void refuse_conversion(const linear_job& job) {
+  HALOCLINE_EXPECTS(job.conversion == nullptr, invalid_argument,
+                    "linear_combine: a job with a conversion; only ntt_linear_combine takes one");
 }
 
 void collect(operand_list& list, const dot_job& job) {
@@ -90,6 +98,28 @@ void collect(operand_list& list, const convert_job& job) {
   for (const limb_view& view : job.dst) {
     list.read_moduli(view.primes);
     list.write(view);
+  }
+}
+
+/// What b is made of in a job with a conversion.
+void collect_conversion(operand_list& list, const linear_job& job) {
+  const conversion_table& table = *job.conversion;
+  HALOCLINE_EXPECTS(table.sources.size() <= max_joined_sources, invalid_argument,
+                    "ntt_linear_combine: ", table.sources.size(),
+                    " sources of a conversion; expected at most ", max_joined_sources,
+                    ", use base_convert first");
+  match_primes(job.from, table.sources, "source");
+  (void)first_target(table, job.dst.primes);
+  const bool apart = job.a.data != job.dst.data || job.a.limb >= job.dst.limb + job.dst.primes.count ||
+                     job.dst.limb >= job.a.limb + job.a.primes.count;
+  HALOCLINE_EXPECTS(apart || std::count(job.factor_a.begin(), job.factor_a.end(), 0U) ==
+                                 static_cast<std::ptrdiff_t>(job.factor_a.size()),
+                    invalid_argument,
+                    "ntt_linear_combine: with a conversion, dst is a; expected another one");
+  list.read_bytes(&table.data, 0, table.data.size());
+  for (const limb_view& view : job.from) {
+    list.read_moduli(view.primes);
+    list.read(view);
   }
 }
 
@@ -148,9 +178,10 @@ HALOCLINE_LIMB_OPERATION(dot, dot_job, list.read_moduli(job.dst.primes))
 HALOCLINE_LIMB_OPERATION(tensor, tensor_job, list.read_moduli(job.d0.primes))
 HALOCLINE_LIMB_OPERATION(scalar_multiply, scalar_job, list.read_moduli(job.dst.primes))
 HALOCLINE_LIMB_OPERATION(scalar_add, scalar_job, list.read_moduli(job.dst.primes))
-HALOCLINE_LIMB_OPERATION(linear_combine, linear_job, list.read_moduli(job.dst.primes))
-HALOCLINE_LIMB_OPERATION(ntt_linear_combine, linear_job, list.read_moduli(job.dst.primes); list.write(job.b);
-                         list.read_roots(job.dst.primes))
+HALOCLINE_LIMB_OPERATION(linear_combine, linear_job, list.read_moduli(job.dst.primes); refuse_conversion(job))
+HALOCLINE_LIMB_OPERATION(ntt_linear_combine, linear_job, list.read_moduli(job.dst.primes);
+                         list.read_roots(job.dst.primes);
+                         job.conversion != nullptr ? collect_conversion(list, job) : list.write(job.b))
 HALOCLINE_LIMB_OPERATION(base_convert, convert_job, (void)0)
 
 #undef HALOCLINE_LIMB_OPERATION

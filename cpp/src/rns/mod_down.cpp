@@ -133,10 +133,27 @@ std::vector<limb_list> dropped_coefficients(ring::context& ring, const division_
   return result;
 }
 
-/// Replaces every result, which holds the converted remainder in coefficient form, by
-/// source_factor * source + carry_factor * NTT(remainder).
+/// Whether the remainder is converted by the operation that transforms and combines it: for so few limbs,
+/// that costs less than writing and reading what comes of it.
+bool joins_conversion(const division_plan& p) {
+  return p.conversion->sources.size() <= backend::max_joined_sources;
+}
+
+/// Converts the remainders of all sources to the target primes.
+void convert(ring::context& ring, const division_plan& p, const std::vector<limb_list>& dropped,
+             const std::vector<ring::poly>& results) {
+  std::vector<backend::convert_job> conversions;
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    conversions.push_back({dropped[k].views(), {results[k].chain()}, p.conversion});
+  }
+  ring.device().base_convert(ring.tables(), conversions);
+}
+
+/// Makes every result source_factor * source + carry_factor * NTT(remainder). It holds the converted
+/// remainder, in coefficient form, unless the conversion is joined.
 void combine(ring::context& ring, const division& step, const division_plan& p,
-             std::span<const ring::poly* const> sources, const std::vector<ring::poly>& results) {
+             std::span<const ring::poly* const> sources, const std::vector<limb_list>& dropped,
+             const std::vector<ring::poly>& results) {
   std::vector<backend::linear_job> jobs;
   const auto part = [&](const std::vector<std::uint64_t>& values, window w) {
     const auto begin = values.begin() + (w.first - step.target.first);
@@ -146,6 +163,9 @@ void combine(ring::context& ring, const division& step, const division_plan& p,
     const auto add_job = [&](window each, const limb_view& source) {
       const limb_view remainder = results[k].chain().slice(each);
       jobs.push_back({remainder, source, remainder, part(p.source_factor, each), part(p.carry_factor, each)});
+      if (!joins_conversion(p)) return;
+      jobs.back().from = dropped[k].views();
+      jobs.back().conversion = p.conversion;
     };
     for (const window& each : p.kept) add_job(each, source_view(*sources[k], each));
     // The source has no such limbs and its factor is 0: any operand will do.
@@ -176,13 +196,11 @@ std::vector<ring::poly> divide(ring::context& ring, base_converter& converter, c
   const std::vector<limb_list> dropped = dropped_coefficients(ring, p, sources);
   std::vector<ring::poly> results;
   results.reserve(sources.size());
-  std::vector<backend::convert_job> conversions;
   for (std::size_t k = 0; k < sources.size(); ++k) {
     results.push_back(ring::make_poly(ring, step.target, result_class, tag));
-    conversions.push_back({dropped[k].views(), {results[k].chain()}, p.conversion});
   }
-  ring.device().base_convert(ring.tables(), conversions);
-  combine(ring, step, p, sources, results);
+  if (!joins_conversion(p)) convert(ring, p, dropped, results);
+  combine(ring, step, p, sources, dropped, results);
   return results;
 }
 

@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <span>
 #include <vector>
 
 #include "backend/cpu/scalar_ntt.hpp"
+#include "backend/cpu/scalar_rns.hpp"
+#include "backend/cuda/ntt_converted.cuh"
 #include "backend/cuda/ntt_groups.hpp"
 #include "backend/cuda/ntt_items.hpp"
 #include "backend/cuda/ntt_kernels.cuh"
@@ -102,35 +105,36 @@ struct block {
 };
 
 /// Calls `run(place, block number)` for all limbs of the launch.
-template <bool inverse, typename WordT, typename RunT>
-void for_each_limb(const plain_ntt_params<WordT>& params, const RunT& run) {
+template <bool inverse, typename ParamsT, typename RunT>
+void for_each_limb(const ParamsT& params, const RunT& run) {
   for (std::uint32_t limb = 0; limb < params.groups.limbs; ++limb) {
     for (std::uint32_t poly = 0; poly < params.groups.items[params.groups.find(limb)].polys; ++poly)
-      run(find_limb<inverse>(params, params.groups.find(limb), limb, poly));
+      run(find_limb<inverse>(params, params.groups.find(limb), limb, poly), poly);
   }
 }
 
-template <unsigned e, unsigned k, bool inverse, typename WordT>
-void run_columns(plain_ntt_params<WordT>& params, const ntt_choice& choice) {
+template <unsigned e, unsigned k, bool inverse, unsigned sources, typename WordT, typename ParamsT>
+void run_columns(ParamsT& params, const ntt_choice& choice) {
   params.bits = params.log_n - row_stages;
   params.log_columns = choice.log_columns;
   const unsigned threads = 1U << (params.bits - e + choice.log_columns);
   std::vector<WordT> shared(((1U << params.bits) + (1U << (params.bits - e))) << choice.log_columns);
-  for_each_limb<inverse>(params, [&](ntt_place<WordT> place) {
+  for_each_limb<inverse>(params, [&](ntt_place<WordT> place, std::uint32_t poly) {
     if (inverse) place.src = place.dst;
+    const first_words<sources, WordT, ParamsT> first(params, place, poly);
     for (std::uint32_t b = 0; b < 1U << (row_stages - choice.log_columns); ++b) {
       block<WordT, e, k> on;
       for (unsigned t = 0; t < threads; ++t)
         on.threads.push_back(column_thread<e, k>(params, place, b, t, shared.data()));
       on.x.resize(threads);
       const unsigned rounds = on.threads[0].rounds();
-      if (inverse) on.step([&](const auto& each, auto& x) { each.load(rounds - 1, x); });
+      on.step([&](const auto& each, auto& x) { inverse ? each.load(rounds - 1, x) : first.load(each, x); });
       for (unsigned s = 0; s < rounds; ++s) {
         on.step([&](const auto& each, auto& x) {
           if constexpr (inverse) {
             each.template inverse_step<true>(s, x);
           } else {
-            each.forward_step(s, x);
+            each.forward_loaded(s, x);
           }
         });
       }
@@ -140,19 +144,21 @@ void run_columns(plain_ntt_params<WordT>& params, const ntt_choice& choice) {
 }
 
 /// Steps of one block of the rows kernel.
-template <bool inverse, bool last, unsigned e, unsigned k, typename WordT>
-void run_row_block(block<WordT, e, k>& on, const twiddle_table<WordT>& at) {
+template <bool inverse, bool last, unsigned e, unsigned k, typename WordT, typename FirstT>
+void run_row_block(block<WordT, e, k>& on, const twiddle_table<WordT>& at, const FirstT& first) {
   const unsigned rounds = on.threads[0].rounds();
   if (inverse) {
     on.step([](const auto& each, auto&) { each.load_chunks(); });
     on.step([](const auto& each, auto& x) { each.get_neighbours(x); });
+  } else {
+    on.step([&](const auto& each, auto& x) { first.load(each, x); });
   }
   for (unsigned s = 0; s < rounds; ++s) {
     on.step([&](const auto& each, auto& x) {
       if constexpr (inverse) {
         each.template inverse_step<last>(s, x);
       } else {
-        each.forward_step(s, x);
+        each.forward_loaded(s, x);
       }
     });
   }
@@ -166,39 +172,42 @@ void run_row_block(block<WordT, e, k>& on, const twiddle_table<WordT>& at) {
   });
 }
 
-template <unsigned e, unsigned k, bool inverse, typename WordT>
-void run_rows(plain_ntt_params<WordT>& params, const ntt_choice& choice) {
+template <unsigned e, unsigned k, bool inverse, unsigned sources, typename WordT, typename ParamsT>
+void run_rows(ParamsT& params, const ntt_choice& choice) {
   const bool alone = params.log_n <= one_kernel_log_n;
   params.bits = alone ? params.log_n : row_stages;
   const unsigned team = 1U << (params.bits - e);
   const unsigned rows = alone ? 1U : std::max(1U, choice.row_threads / team);
   std::vector<chunk<WordT>> shared(rows * exchange_words(params.bits, e) / chunk<WordT>::words);
-  for_each_limb<inverse>(params, [&](ntt_place<WordT> place) {
+  for_each_limb<inverse>(params, [&](ntt_place<WordT> place, std::uint32_t poly) {
     if (!inverse && !alone) place.src = place.dst;
+    const first_words<k == 0 ? sources : 0, WordT, ParamsT> words(params, place, poly);
     for (std::uint32_t first = 0; first < 1U << (params.log_n - params.bits); first += rows) {
       block<WordT, e, k> on;
       for (unsigned t = 0; t < team * rows; ++t)
         on.threads.push_back(row_thread<e, k>(params, place, first, t, shared[0].word));
       on.x.resize(on.threads.size());
-      run_row_block<inverse, k == 0>(on, place.at);
+      run_row_block<inverse, k == 0>(on, place.at, words);
     }
   });
 }
 
-template <unsigned e, bool inverse, typename WordT>
-void transform(plain_ntt_params<WordT>& params, ntt_choice choice) {
+template <unsigned e, bool inverse, unsigned sources = 0, typename WordT, typename GroupT>
+void transform_words(const ntt_params<WordT, GroupT>&, auto& params, ntt_choice choice) {
   choice = fitted(choice, e, params.log_n);
-  if (params.log_n <= one_kernel_log_n) {
-    run_rows<e, 0, inverse>(params, choice);
-  } else if (inverse) {
-    run_rows<e, row_stages, inverse>(params, choice);
-    params.log_n == 16 ? run_columns<e, 8, inverse>(params, choice)
-                       : run_columns<e, 0, inverse>(params, choice);
-  } else {
-    params.log_n == 16 ? run_columns<e, 8, inverse>(params, choice)
-                       : run_columns<e, 0, inverse>(params, choice);
-    run_rows<e, row_stages, inverse>(params, choice);
-  }
+  const auto columns = [&] {
+    params.log_n == 16 ? run_columns<e, 8, inverse, sources, WordT>(params, choice)
+                       : run_columns<e, 0, inverse, sources, WordT>(params, choice);
+  };
+  if (params.log_n <= one_kernel_log_n) return run_rows<e, 0, inverse, sources, WordT>(params, choice);
+  if (!inverse) columns();
+  run_rows<e, row_stages, inverse, sources, WordT>(params, choice);
+  if (inverse) columns();
+}
+
+template <unsigned e, bool inverse, unsigned sources = 0, typename ParamsT>
+void transform(ParamsT& params, const ntt_choice& choice) {
+  transform_words<e, inverse, sources>(params, params, choice);
 }
 
 template <typename WordT, unsigned e>
@@ -234,6 +243,97 @@ TEST(CudaNtt, LargestRings) {
   expect_cpu_integers<std::uint32_t, 4>(16, {4, 128, 1, false}, 1, 1);
   expect_cpu_integers<std::uint64_t, 3>(16, {3, 128, 1, false}, 1, 1);
   expect_cpu_integers<std::uint64_t, 4>(17, {4, 128, 1, false}, 1, 1);
+}
+
+/// Constants of a conversion, as `conversion_table` has them.
+template <typename WordT>
+std::vector<WordT> conversion_words(const std::vector<const ring::modulus<WordT>*>& from,
+                                    const std::vector<const ring::modulus<WordT>*>& to) {
+  using wide = ring::double_word<WordT>;
+  constexpr unsigned w = 8 * sizeof(WordT);
+  const std::size_t sources = from.size();
+  const auto others = [&](std::size_t s, const ring::modulus<WordT>& q) {  // D / d_s mod q; D for s = sources
+    WordT product = 1;
+    for (std::size_t i = 0; i < sources; ++i)
+      if (i != s) product = ring::mul_mod(product, static_cast<WordT>(from[i]->value % q.value), q);
+    return product;
+  };
+  std::vector<WordT> table(3 * sources + to.size() * (sources + 1));
+  for (std::size_t s = 0; s < sources; ++s) {
+    const auto& d = *from[s];
+    table[s] = ring::pow_mod(others(s, d), d.value - 2, d);
+    table[sources + s] = ring::shoup_quotient(table[s], d);
+    table[2 * sources + s] = static_cast<WordT>((wide{1} << backend::reciprocal_shift(w)) / d.value);
+  }
+  for (std::size_t t = 0; t < to.size(); ++t) {
+    WordT* const factors = table.data() + 3 * sources + t * (sources + 1);
+    for (std::size_t s = 0; s <= sources; ++s)
+      factors[s] = ring::mul_mod(others(s, *to[t]), to[t]->r, *to[t]);
+    factors[sources] = ring::negate_mod(factors[sources], *to[t]);
+  }
+  return table;
+}
+
+/// Converts the last limbs of two polynomials to the first two primes in the first phase, which must be what
+/// the scalar conversion and transform yield. The table has another target first.
+template <typename WordT, unsigned e, unsigned sources>
+void expect_converted_integers(unsigned log_n, const ntt_choice& choice) {
+  machine<WordT> on(log_n, 2 + sources, 2);
+  const std::size_t n = std::size_t{1} << log_n;
+  std::vector<const ring::modulus<WordT>*> from, to{&on.moduli[1], &on.moduli[0], &on.moduli[1]};
+  for (unsigned s = 0; s < sources; ++s) from.push_back(&on.moduli[2 + s]);
+  const std::vector<WordT> table = conversion_words(from, to);
+  const backend::cpu::conversion<WordT> constants{sources,
+                                                  2,
+                                                  from.data(),
+                                                  to.data() + 1,
+                                                  table.data(),
+                                                  table.data() + sources,
+                                                  table.data() + 2 * sources,
+                                                  table.data() + 3 * sources + sources + 1};
+  (void)on.params();  // makes the results
+  const auto params = std::make_unique<combine_params<WordT>>();
+  params->moduli = on.moduli.data();
+  params->roots = on.roots.data();
+  params->log_n = log_n;
+  params->sources = sources;
+  params->table = table.data();
+  combine_group<WordT> group;
+  group.target = 1;
+  std::vector<std::vector<WordT>> expected;
+  for (group.polys = 0; group.polys < 2; ++group.polys) {
+    const unsigned p = group.polys;
+    std::vector<WordT> converted(on.data[p].size());
+    WordT* const dst[] = {converted.data(), converted.data() + n};
+    std::vector<const WordT*> src;
+    for (unsigned s = 0; s < sources; ++s) {
+      src.push_back(on.data[p].data() + (2 + s) * n);
+      group.from[p][s] = src.back();
+      params->source_primes[s] = 2 + s;
+    }
+    backend::cpu::scalar::base_convert<WordT>(dst, src.data(), {0, n}, constants);
+    expected.push_back(on.expected(converted, false));
+    expected.back().resize(2 * n);
+    group.src[p] = group.dst[p] = on.results[p].data();
+  }
+  ASSERT_TRUE(params->groups.add(group, 2));
+  transform<e, false, sources>(*params, choice);
+  for (unsigned p = 0; p < 2; ++p) {
+    on.results[p].resize(2 * n);
+    EXPECT_EQ(on.results[p], expected[p]) << sources << " sources, N = 2^" << log_n;
+  }
+}
+
+TEST(CudaNtt, FirstPhaseConverts) {
+  for (const unsigned log_n : {4U, 9U, 12U, 13U, 14U, 16U}) {
+    expect_converted_integers<std::uint32_t, 4, 1>(log_n, {4, 64, 2, true});
+    expect_converted_integers<std::uint32_t, 4, 2>(log_n, {4, 64, 2, true});
+    expect_converted_integers<std::uint64_t, 3, 1>(log_n, {3, 64, 1, false});
+    if (log_n == 16) continue;
+    expect_converted_integers<std::uint32_t, 4, 3>(log_n, {5, 128, 1, false});
+    expect_converted_integers<std::uint32_t, 4, 4>(log_n, {4, 64, 2, true});
+    expect_converted_integers<std::uint64_t, 3, 4>(log_n, {3, 64, 1, false});
+  }
 }
 
 /// Rounds with twiddles from a block's own table and from the tables of the ring, on the same words.

@@ -93,6 +93,11 @@ struct scalar_job {
   std::vector<scalar_pair> scalars;  ///< one per limb, reduced
 };
 
+struct conversion_table;
+
+/// Most sources of a conversion that `ntt_linear_combine` does itself.
+inline constexpr std::uint32_t max_joined_sources = 4;
+
 /// dst = factor_a[i] * a + factor_b[i] * b on limb i; dst may be a or b. Residue constants, one per limb.
 /// Where all factors of a are 0, a may be any limbs, also those that the operation destroys.
 struct linear_job {
@@ -101,6 +106,11 @@ struct linear_job {
   limb_view b;
   std::vector<std::uint64_t> factor_a;
   std::vector<std::uint64_t> factor_b;
+  /// In `ntt_linear_combine`: with a table, b is no operand but the base conversion of `from`, the sources of
+  /// the table (coefficient form, at most `max_joined_sources` limbs), to the primes of dst, which are
+  /// consecutive targets of it. dst is then not a, unless all factors of a are 0.
+  std::vector<limb_view> from{};
+  const conversion_table* conversion = nullptr;
 };
 
 /// dst = sum_i a[i] * b[i] (added to dst when `accumulate`); all span the same primes; dst is none of them.

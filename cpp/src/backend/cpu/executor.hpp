@@ -50,6 +50,19 @@ class executor {
   void run_sample_uniform(std::span<const uniform_job> jobs) const;
 
  private:
+  /// A conversion of limbs, with pointers.
+  struct resolved_conversion {
+    conversion<WordT> constants;
+    std::vector<const ring::modulus<WordT>*> moduli;  // of the sources, then of the targets
+    std::vector<const WordT*> src;
+    std::vector<WordT*> dst;
+  };
+  /// To `dst`, the targets of the table from number `first` on.
+  [[nodiscard]] resolved_conversion resolve_conversion(const conversion_table& table,
+                                                       std::span<const limb_view> src,
+                                                       std::span<const limb_view> dst,
+                                                       std::uint32_t first) const;
+  void run_conversions(std::span<const resolved_conversion> work) const;
   void keep_repeated(const unary_job& job, std::uint32_t limb, word_range range) const;
   /// One limb of one job.
   template <typename JobT>

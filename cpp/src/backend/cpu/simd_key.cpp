@@ -128,10 +128,10 @@ void store_permuted(WordT* dst, const WordT* sums, const std::uint32_t* permutat
   }
 }
 
-/// Words of both sums that wait for their permutation, in the second-level cache. Blocks of 1024 words would fit
-/// the first one, but then every operand is read in pieces of a page, in no order, and the gain over a pass of
-/// its own is lost (product and automorphism of 59 limbs of 2^16 words: 11.8 ms; blocks of 1024 12.3, of 4096
-/// 10.0, of 8192 10.4).
+/// Words of both sums that wait for their permutation, in the second-level cache. Blocks of 1024 words would
+/// fit the first one, but then every operand is read in pieces of a page, in no order, and the gain over a
+/// pass of its own is lost (product and automorphism of 59 limbs of 2^16 words: 11.8 ms; blocks of 1024 12.3,
+/// of 4096 10.0, of 8192 10.4).
 constexpr std::size_t permuted_words = 4096;
 
 template <typename WordT>

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "backend/conversion_targets.hpp"
 #include "backend/cuda/executor.hpp"
 #include "backend/cuda/ntt_groups.hpp"
 #include "backend/cuda/ntt_launch.hpp"
@@ -9,11 +12,14 @@
 namespace halocline::backend::cuda {
 namespace {
 
-template <typename JobT>
-std::vector<window> windows_of(std::span<const JobT> jobs) {
+[[nodiscard]] const limb_view& dst_of(const unary_job& job) { return job.dst; }
+[[nodiscard]] const limb_view& dst_of(const linear_job* job) { return job->dst; }
+
+template <typename JobsT>
+std::vector<window> windows_of(const JobsT& jobs) {
   std::vector<window> windows;
   windows.reserve(jobs.size());
-  for (const JobT& job : jobs) windows.push_back(job.dst.primes);
+  for (const auto& job : jobs) windows.push_back(dst_of(job).primes);
   return windows;
 }
 
@@ -73,13 +79,21 @@ void executor<WordT>::intt(std::span<const unary_job> jobs) const {
 
 namespace {
 
-/// Collects the groups of `ntt_linear_combine`.
+/// Collects the groups of jobs of `ntt_linear_combine` with one conversion, or without one.
 template <typename WordT>
 class combine_batch {
  public:
-  combine_batch(const launcher& on, const resolver<WordT>& resolve, std::span<const linear_job> jobs)
-      : on_(on), resolve_(resolve), jobs_(jobs), params_(std::make_unique<combine_params<WordT>>()) {
+  combine_batch(const launcher& on, const resolver<WordT>& resolve, std::vector<const linear_job*> jobs)
+      : on_(on),
+        resolve_(resolve),
+        jobs_(std::move(jobs)),
+        conversion_(jobs_.front()->conversion),
+        params_(std::make_unique<combine_params<WordT>>()) {
     begin(*params_, resolve_);
+    if (conversion_ == nullptr) return;
+    params_->sources = static_cast<std::uint32_t>(conversion_->sources.size());
+    std::copy(conversion_->sources.begin(), conversion_->sources.end(), params_->source_primes);
+    params_->table = resolve_.template raw<WordT>(conversion_->data);
   }
 
   void run() {
@@ -97,20 +111,30 @@ class combine_batch {
  private:
   void add(window primes, std::span<const std::uint32_t> members) {
     const std::size_t factors = members.size() * primes.count;
-    if (params_->groups.jobs == max_ntt_groups || used_ + factors > combine_params<WordT>::max_factors)
+    if (params_->groups.jobs == combine_group<WordT>::capacity ||
+        used_ + factors > combine_params<WordT>::max_factors)
       flush();
     combine_group<WordT> group;
     group.prime = primes.first;
+    if (conversion_ != nullptr) group.target = first_target(*conversion_, primes);
     for (const std::uint32_t member : members) {
-      const linear_job& job = jobs_[member];
-      group.src[group.polys] = resolve_.limb(job.b.slice(primes));
+      const linear_job& job = *jobs_[member];
       group.dst[group.polys] = resolve_.limb(job.dst.slice(primes));
+      group.src[group.polys] =
+          conversion_ != nullptr ? group.dst[group.polys] : resolve_.limb(job.b.slice(primes));
+      add_sources(job, group.from[group.polys]);
       group.a[group.polys] = resolve_.limb(job.a.slice(primes));
       group.factors[group.polys++] = used_;
       for (std::uint32_t i = 0; i < primes.count; ++i)
         params_->factors[used_++] = factors_of(job, primes.first + i);
     }
     params_->groups.add(group, primes.count);
+  }
+  void add_sources(const linear_job& job, const WordT** from) const {
+    if (conversion_ == nullptr) return;
+    for (const limb_view& view : job.from) {
+      for (std::uint32_t s = 0; s < view.primes.count; ++s) *from++ = resolve_.limb(view, s);
+    }
   }
   [[nodiscard]] combine_factors<WordT> factors_of(const linear_job& job, std::uint32_t prime) const {
     const auto q = static_cast<double_word>(resolve_.ring().primes[prime]);
@@ -129,7 +153,8 @@ class combine_batch {
   using double_word = ring::double_word<WordT>;
   const launcher& on_;
   const resolver<WordT>& resolve_;
-  std::span<const linear_job> jobs_;
+  std::vector<const linear_job*> jobs_;
+  const conversion_table* conversion_;
   std::unique_ptr<combine_params<WordT>> params_;
   ntt_choice choice_{};
   std::uint32_t used_ = 0;
@@ -139,7 +164,18 @@ class combine_batch {
 
 template <typename WordT>
 void executor<WordT>::ntt_linear_combine(std::span<const linear_job> jobs) const {
-  combine_batch<WordT>(launch_, resolve_, jobs).run();
+  std::vector<const conversion_table*> conversions;
+  for (const linear_job& job : jobs) {
+    if (std::find(conversions.begin(), conversions.end(), job.conversion) == conversions.end())
+      conversions.push_back(job.conversion);
+  }
+  for (const conversion_table* conversion : conversions) {
+    std::vector<const linear_job*> members;
+    for (const linear_job& job : jobs) {
+      if (job.conversion == conversion) members.push_back(&job);
+    }
+    combine_batch<WordT>(launch_, resolve_, std::move(members)).run();
+  }
 }
 
 template void executor<std::uint32_t>::ntt(std::span<const unary_job>) const;

@@ -180,7 +180,7 @@ void run_production(const launcher& launch, const ntt_family_batch<WordT>& batch
       group.dst[group.polys++] = at;
     }
     params.groups.add(group, batch.primes);
-    if (params.groups.jobs < max_ntt_groups && first < polys) continue;
+    if (params.groups.jobs < ntt_group<WordT>::capacity && first < polys) continue;
     launch_ntt(launch, choice, params);
     params.groups.jobs = params.groups.limbs = 0;
   }

@@ -45,7 +45,7 @@ __device__ inline void leave(std::uint32_t* counter, std::uint32_t all) {
   if (threadIdx.x == 0 && atomicAdd(counter, 1) == all - 1) *counter = 0;
 }
 
-template <bool inverse, unsigned log_polys, typename ParamsT>
+template <bool inverse, unsigned log_polys, unsigned sources, typename ParamsT>
 __global__ void __launch_bounds__(joined_threads, joined_blocks)
     joined_kernel(const __grid_constant__ ParamsT params) {
   using columns = ntt_shape<e, k, 2 * k, e>;
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(joined_threads, joined_blocks)
                          threadIdx.x, joined_threads};
     if (in.poly >= polys) return wait_for_previous();
     inverse ? inverse_columns<word, columns>(params, in, ready)
-            : forward_columns<word, columns>(params, in, ready);
+            : forward_columns<word, columns, sources>(params, in, ready);
   } else {
     const block_place in{item.limb, threadIdx.x >> log_threads, item.block,
                          threadIdx.x & ((1U << log_threads) - 1), 1U << log_threads};
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(joined_threads, joined_blocks)
   item.second ? leave(counter, column_blocks + row_blocks) : arrive(counter);
 }
 
-template <bool inverse, unsigned log_polys, typename ParamsT>
+template <bool inverse, unsigned log_polys, unsigned sources, typename ParamsT>
 void run_polys(const launcher& launch, const ntt_choice& choice, ParamsT& params) {
   constexpr unsigned log_blocks = log_poly_blocks + log_polys;
   constexpr std::uint32_t rows = joined_threads >> log_polys >> (k - e);
@@ -85,22 +85,28 @@ void run_polys(const launcher& launch, const ntt_choice& choice, ParamsT& params
   params.log_columns = e;
   params.lead = std::min(params.groups.limbs, (choice.lead * 64U + (1U << log_blocks) - 1) >> log_blocks);
   params.arrivals = launch.device().zeroed_counters();
-  run_phase(launch, inverse ? "intt_joined" : "ntt_joined", joined_kernel<inverse, log_polys, ParamsT>,
+  run_phase(launch, inverse ? "intt_joined" : "ntt_joined",
+            joined_kernel<inverse, log_polys, sources, ParamsT>,
             dim3(params.groups.limbs << (log_blocks + 1)), dim3(joined_threads),
             std::max(column_words, row_words) * sizeof(word), params);
 }
 
 }  // namespace
 
-template <bool inverse, typename ParamsT>
+template <bool inverse, unsigned sources, typename ParamsT>
 void run_joined(const launcher& launch, const ntt_choice& choice, ParamsT& params) {
   const unsigned polys = most_polys(params);
-  if (polys > 2) return run_polys<inverse, 2>(launch, choice, params);
-  polys == 2 ? run_polys<inverse, 1>(launch, choice, params) : run_polys<inverse, 0>(launch, choice, params);
+  if (polys > 2) return run_polys<inverse, 2, sources>(launch, choice, params);
+  polys == 2 ? run_polys<inverse, 1, sources>(launch, choice, params)
+             : run_polys<inverse, 0, sources>(launch, choice, params);
 }
 
-template void run_joined<false>(const launcher&, const ntt_choice&, plain_ntt_params<word>&);
-template void run_joined<true>(const launcher&, const ntt_choice&, plain_ntt_params<word>&);
-template void run_joined<false>(const launcher&, const ntt_choice&, combine_params<word>&);
+template void run_joined<false, 0>(const launcher&, const ntt_choice&, plain_ntt_params<word>&);
+template void run_joined<true, 0>(const launcher&, const ntt_choice&, plain_ntt_params<word>&);
+template void run_joined<false, 0>(const launcher&, const ntt_choice&, combine_params<word>&);
+template void run_joined<false, 1>(const launcher&, const ntt_choice&, combine_params<word>&);
+template void run_joined<false, 2>(const launcher&, const ntt_choice&, combine_params<word>&);
+template void run_joined<false, 3>(const launcher&, const ntt_choice&, combine_params<word>&);
+template void run_joined<false, 4>(const launcher&, const ntt_choice&, combine_params<word>&);
 
 }  // namespace halocline::backend::cuda

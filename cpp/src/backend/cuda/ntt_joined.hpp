@@ -16,8 +16,8 @@ template <typename ParamsT>
          params.groups.limbs <= device_context::counters;
 }
 
-/// Runs such a batch.
-template <bool inverse, typename ParamsT>
+/// Runs such a batch; the first phase converts that many `sources`.
+template <bool inverse, unsigned sources, typename ParamsT>
 void run_joined(const launcher& launch, const ntt_choice& choice, ParamsT& params);
 
 }  // namespace halocline::backend::cuda

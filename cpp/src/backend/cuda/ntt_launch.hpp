@@ -14,7 +14,8 @@ void launch_ntt(const launcher& launch, const ntt_choice& choice, plain_ntt_para
 /// Inverse transforms.
 template <typename WordT>
 void launch_intt(const launcher& launch, const ntt_choice& choice, plain_ntt_params<WordT>& params);
-/// Forward transforms of the sources (which are overwritten unless the ring is small), combined with a.
+/// Forward transforms of the sources (which are overwritten unless the ring is small), combined with a; of
+/// what is converted where `params.sources` is not 0.
 template <typename WordT>
 void launch_ntt_combine(const launcher& launch, const ntt_choice& choice, combine_params<WordT>& params);
 

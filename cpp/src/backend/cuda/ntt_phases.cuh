@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "backend/cuda/grid_order.cuh"
+#include "backend/cuda/ntt_converted.cuh"
 #include "backend/cuda/ntt_kernels.cuh"
 #include "backend/cuda/ntt_tuning.hpp"
 
@@ -47,7 +48,7 @@ struct block_place {
   std::uint32_t threads;  ///< rows: per polynomial
 };
 
-template <typename WordT, typename S, typename ParamsT, typename ReadyT>
+template <typename WordT, typename S, unsigned sources = 0, typename ParamsT, typename ReadyT>
 __device__ inline void forward_columns(const ParamsT& params, const block_place& in, const ReadyT& ready) {
   const std::uint32_t group = params.groups.find(in.limb);
   auto place = find_limb<false, S::n>(params, group, in.limb, in.poly);
@@ -55,13 +56,15 @@ __device__ inline void forward_columns(const ParamsT& params, const block_place&
     place.dst = const_cast<WordT*>(place.src);  // the combination needs both its inputs
   const auto on = column_thread<S::e, S::k, S::c>(params, place, in.block, in.thread,
                                                   reinterpret_cast<WordT*>(exchange_area));
+  const first_words<sources, WordT, ParamsT> first(params, place, in.poly);
   ready();
   if (!has_poly(params, group, in.poly)) return;
   WordT x[1U << S::e];
+  first.load(on, x);
 #pragma unroll(S::k == 0 ? 1 : 4)
   for (unsigned s = 0; s < on.rounds(); ++s) {
     if (s != 0) __syncthreads();
-    on.forward_step(s, x);
+    on.forward_loaded(s, x);
   }
   on.store(on.rounds() - 1, x);
 }
@@ -132,7 +135,8 @@ __device__ inline auto this_row(const ntt_params<WordT, GroupT>& params, const n
   }
 }
 
-template <typename WordT, typename S, typename ParamsT, typename ReadyT>
+/// `sources`: of rings without columns.
+template <typename WordT, typename S, unsigned sources = 0, typename ParamsT, typename ReadyT>
 __device__ inline void forward_rows(const ParamsT& params, const block_place& in, const ReadyT& ready) {
   constexpr bool plain = std::is_same_v<ParamsT, plain_ntt_params<WordT>>;
   const std::uint32_t poly = in.poly, number = params.groups.find(in.limb);
@@ -141,9 +145,10 @@ __device__ inline void forward_rows(const ParamsT& params, const block_place& in
   if constexpr (plain && S::k != 0) place.src = place.dst;
   const auto on = this_row<S>(params, place, in);
   const bool used = has_poly(params, number, poly);
+  const first_words<sources, WordT, ParamsT> first_of(params, place, poly);
   WordT x[1U << S::e];
   ready();
-  if (used) on.load(0, x);
+  if (used) first_of.load(on, x);
   if constexpr (S::near) wait_for_table();
   if (!used) return;
 #pragma unroll(S::k == 0 ? 1 : 4)
