@@ -218,6 +218,12 @@ void bind_engine(nb::module_& module) {
       .def_prop_rw(
           "cache_bytes", [](const bound_engine& self) { return self.value->ctx().cache_bytes(); },
           [](const bound_engine& self, std::size_t bytes) { self.value->ctx().set_cache_bytes(bytes); })
+      .def(
+          "keep_seeds_of",
+          [](bound_engine& self, const std::vector<std::uint64_t>& elements) {
+            locked(*self.where, [&] { self.value->keep_seeds_of({elements.begin(), elements.end()}); });
+          },
+          nb::arg("galois_elements"))
       .def("add_key", add_key, nb::arg("keys"), nb::arg("galois_element"))
       .def("list_keys", [](bound_engine& self) { return rows_of(self.value->keys().list()); })
       .def("needed_keys", [](const bound_engine& self) { return rows_of(self.value->needed_keys()); })

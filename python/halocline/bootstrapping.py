@@ -90,7 +90,8 @@ class BootstrapOptions:
         made.real_only = bool(self.real)
         for name in (
             "cts_levels", "stc_levels", "cts_mode", "stc_mode", "compact", "baby_count", "range",
-            "log2_failure", "allow_failure", "message_bound", "fraction", "arcsine_degree", "tolerance", "iterations",
+            "log2_failure", "allow_failure", "message_bound", "fraction", "arcsine_degree", "tolerance",
+            "iterations",
         ):  # fmt: skip
             setattr(made, name, getattr(self, name))
         return made

@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import functools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from . import _core
@@ -55,6 +55,16 @@ class RunReport:
     """Whether the run followed a plan to its end."""
 
 
+def _seed_choice(keep: bool | Collection[int]) -> tuple[bool | frozenset[int], list[int]]:
+    """Whether all keys stay seeded, or which, and the list for the core."""
+    if isinstance(keep, bool):
+        return keep, []
+    if isinstance(keep, (str, bytes)) or not isinstance(keep, Collection):
+        raise WrongType(f"Engine: keep_seeds is {kind_of(keep)}; expected a bool or Galois elements")
+    elements = sorted({integer(each, "Engine: keep_seeds", 0) for each in keep})
+    return frozenset(elements), elements
+
+
 class Engine(Circuits):
     """Evaluates ciphertexts on one device. It never sees a secret key.
 
@@ -67,7 +77,8 @@ class Engine(Circuits):
         plaintexts and ciphertexts between memory and a file ahead of need, as a ghost pass of each program
         tells; "lru" does so without looking ahead. docs/concepts/policies.md has all of them.
     threads: worker threads; all processors unless given.
-    keep_seeds: keep seeded keys seeded, with half the bytes, and expand them at each use.
+    keep_seeds: keep seeded keys seeded, with half the bytes, and expand them at each use: all of them, or
+        those of the given Galois elements, such as `key_plan.seeded_within(...)` names.
     memory_options: the slow tier and constants of policies.
     graphs: on a GPU where nothing moves, let `run` launch programs that it knows as graphs. The environment
         variable HALOCLINE_GRAPHS=0 says no for all engines.
@@ -85,7 +96,7 @@ class Engine(Circuits):
         policy: str = "resident",
         *,
         threads: int | None = None,
-        keep_seeds: bool = False,
+        keep_seeds: bool | Collection[int] = False,
         memory_options: MemoryOptions | None = None,
         graphs: bool = True,
         progress: Progress | None = None,
@@ -95,13 +106,14 @@ class Engine(Circuits):
         self._device = expect(device, str, "Engine: device")
         self._policy = expect(policy, str, "Engine: policy")
         self._budget, shared = engine_budget(memory, "Engine: memory")
-        self._keep_seeds = bool(keep_seeds)
+        self._keep_seeds, seeded = _seed_choice(keep_seeds)
         options = expect(memory_options or MemoryOptions(), MemoryOptions, "Engine: memory_options")
         workers = 0 if threads is None else integer(threads, "Engine: threads", 1, 1024)
         moving = options._bind(policy == "planned", shared)
         self._core = _core.Engine.make(
-            params._core, device, self._budget, policy, workers, self._keep_seeds, moving
+            params._core, device, self._budget, policy, workers, self._keep_seeds is True, moving
         )
+        self._core.keep_seeds_of(seeded)
         if not graphs:
             _core.use_graphs(self._core, False)
         self._last_run: RunReport | None = None
@@ -284,7 +296,9 @@ class Engine(Circuits):
 
     def _plan_context(self) -> str:
         """What a plan's program ran with; a plan is refused by engines with another one."""
-        seeds = "seeded keys" if self._keep_seeds else "expanded keys"
+        seeds = "seeded keys" if self._keep_seeds is True else "expanded keys"
+        if isinstance(self._keep_seeds, frozenset):
+            seeds += f" but {sorted(self._keep_seeds)}"
         return f"{self._params.fingerprint} {self._device} {seeds}"
 
     def _ghost_twin(self, keys: list[tuple[int, int]]) -> Engine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,28 @@ class KeyPlan(_KeyNames):
     def nbytes(self, seeded: bool = False) -> int:
         """Bytes of the keys in memory; seeded, as they travel, about half of it."""
         return sum(self.params._request_bytes(*each, seeded) for each in self._requests)
+
+    def seeded_within(self, nbytes: int, uses: Mapping[int, int]) -> frozenset[int]:
+        """Galois elements of the keys that must stay seeded for all of them to fit, `Engine(keep_seeds=...)`.
+
+        uses: how often each is used, as `ProgramTrace.key_uses` says: those used least are seeded first,
+            because each use expands them, and of these the largest.
+        @throws InvalidArgument when the keys exceed `nbytes` even if all are seeded.
+        """
+        limit = integer(nbytes, "seeded_within: nbytes", 1)
+        total, seeded = self.nbytes(), set()
+        for element, level in sorted(self._requests, key=lambda each: (uses.get(each[0], 0), -each[1])):
+            if total <= limit:
+                break
+            size = self.params._request_bytes(element, level, False)
+            total -= size - self.params._request_bytes(element, level, True)
+            seeded.add(element)
+        if total > limit:
+            raise InvalidArgument(
+                f"seeded_within: the keys take {total} bytes even if all stay seeded, more than {limit}; "
+                "give them more memory, or ask for fewer keys"
+            )
+        return frozenset(seeded)
 
     def to_json(self) -> str:
         """The plan as JSON."""

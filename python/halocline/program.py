@@ -33,6 +33,8 @@ class ProgramTrace:
     """The keys that it needs."""
     stats: dict[str, Any]
     """Counters of the ghost engine's memory runtime after the program: see `Engine.stats`."""
+    key_uses: dict[int, int]
+    """Galois element -> how often the program uses that key."""
     result: Any
     """What the program returned; its ciphertexts have shapes without contents."""
 
@@ -56,9 +58,11 @@ def trace_program(params: Params, program: Callable[..., Any], *args: Any) -> Pr
     engine = Engine(params, device="ghost")
     engine._core.prepare_keys(plan.requests())
     shapes = _shapes(program, args, engine)
+    engine._core.take_key_uses()
     with engine.record() as trace:
         result = program(*shapes)
-    return ProgramTrace(trace, plan, engine.stats(), result)
+    uses = {element: switches for element, (switches, _) in engine._core.take_key_uses().items()}
+    return ProgramTrace(trace, plan, engine.stats(), uses, result)
 
 
 def key_plan(params: Params, program: Callable[..., Any], *args: Any) -> KeyPlan:

@@ -146,7 +146,9 @@ def test_chain_of_the_workload_stays_bounded(params, policy, memory, calls):
     assert all(len(each) == calls for each in series.values())
     assert len(set(series["live_bytes"][1:])) == 1
     # Tables come with the first calls, and the second is planned anew.
-    assert len(set(series["peak_bytes"][2:])) == 1
+    # What is in memory at the same time depends a little on when loads end, but nothing grows.
+    later = series["peak_bytes"][2:]
+    assert max(later[len(later) // 2 :]) <= 1.05 * max(later[: len(later) // 2])
     assert len(set(series["loaded_bytes"][2:])) == 1
     assert series["resident_bytes"][-1] < series["resident_bytes"][2] + (8 << 20)
 
@@ -156,6 +158,37 @@ def test_batches_of_the_workload(params):
     report = BootstrapRun(params, options).run()
     assert report["precision_worst_bits_by_call"][-1] > report["bootstrap"]["worst_bits"] - 3
     assert report["ms_per_bootstrap"] < 1e3 * min(report["program_seconds"])
+
+
+@pytest.mark.parametrize(("policy", "memory"), [("resident", None), ("planned", "60%"), ("lru", "70%")])
+def test_keys_used_least_stay_seeded_where_memory_is_short(params, policy, memory):
+    settings = {"baby_count": 3, "compact": True}  # with diagonals that are expanded at each use
+    options = BootstrapRunOptions(
+        threads=1, policy=policy, memory=memory, key_memory="75%", bootstrap=settings, repeat=2
+    )
+    report = BootstrapRun(params, options).run()
+    full = BootstrapRun(params, BootstrapRunOptions(threads=1, bootstrap=settings)).run()
+    assert 0 < report["seeded_keys"] < report["distinct_keys"] == full["distinct_keys"]
+    assert 0.6 * full["key_bytes"] < report["key_bytes"] <= 0.75 * full["key_bytes"]
+    assert report["followed_plan"] == (policy == "planned")
+    assert report["precision_worst_bits"] > full["precision_worst_bits"] - 2  # other messages, other noise
+
+
+def test_which_keys_stay_seeded(params, sparse, client):
+    plan = sparse.key_plan
+    uses = hc.trace_program(params, sparse, client.encrypt(disc(16, 3), level=0)).key_uses
+    assert set(uses) == {element for element, _ in plan.requests()}
+    assert plan.seeded_within(plan.nbytes(), uses) == frozenset()
+    assert plan.seeded_within(plan.nbytes(seeded=True), uses) == set(uses)
+    few = plan.seeded_within(plan.nbytes() - 1, uses)
+    assert len(few) == 1 and uses[next(iter(few))] == min(uses.values())
+    with pytest.raises(hc.InvalidArgument, match="even if all"):
+        plan.seeded_within(plan.nbytes(seeded=True) - 1, uses)
+    with pytest.raises(hc.WrongType, match="keep_seeds"):
+        hc.Engine(params, keep_seeds="all")
+    x = disc(16, 5)
+    engine = hc.Engine(params, client.evaluation_keys(plan=plan), threads=1, keep_seeds=few)
+    assert error(client, engine.run(sparse, client.encrypt(x, level=0)), x) < bound(sparse)
 
 
 def test_command(tmp_path):

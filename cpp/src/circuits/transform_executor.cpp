@@ -17,6 +17,8 @@
 namespace halocline::circuits::detail {
 namespace {
 
+constexpr const char* diagonal_tag = "linear_transform.diagonal";
+
 using ckks::ciphertext;
 using ckks::poly_pair;
 using memory::object_class;
@@ -277,8 +279,14 @@ poly_pair executor::make_pair(const char* tag) const {
 /// and then those of the other one: devices may make them together.
 void executor::add_products(sum_map& sums, std::span<const int> giants, const linear_transform& cell,
                             const pair_map& babies) {
-  std::vector<ring::poly> expanded;
-  expanded.reserve(cell.weights().size());
+  std::vector<const ckks::compact_plaintext*> compact;
+  for (const int giant : giants) {
+    for (const linear_transform::weight& each : group(cell, giant)) {
+      if (!each.expanded) compact.push_back(&each.compact);
+    }
+  }
+  const std::vector<ring::poly> expanded = expand_diagonals(ctx_, compact, plan_, object_class::scratch);
+  std::size_t taken = 0;
   std::vector<summands> parts;
   for (const int giant : giants) {
     const std::span<const linear_transform::weight> weights = group(cell, giant);
@@ -287,9 +295,7 @@ void executor::add_products(sum_map& sums, std::span<const int> giants, const li
     parts.push_back({&sum, weights, {}, static_cast<bool>(sum)});
     if (!sum) sum = make_pair("linear_transform.sum");
     for (const linear_transform::weight& each : weights) {
-      if (!each.expanded)
-        expanded.push_back(expand_diagonal(ctx_, each.compact, plan_, object_class::scratch));
-      parts.back().diagonals.push_back(each.expanded ? &each.expanded : &expanded.back());
+      parts.back().diagonals.push_back(each.expanded ? &each.expanded : &expanded[taken++]);
     }
   }
   std::vector<backend::dot_job> jobs;
@@ -402,26 +408,38 @@ transform_usage grid_view::usage() const {
   return result;
 }
 
-ring::poly expand_diagonal(ckks::context& ctx, const ckks::compact_plaintext& source,
-                           const transform_plan& plan, memory::object_class cls, unsigned log_repeat) {
-  constexpr const char* tag = "linear_transform.diagonal";
+std::vector<ring::poly> expand_diagonals(ckks::context& ctx,
+                                         std::span<const ckks::compact_plaintext* const> sources,
+                                         const transform_plan& plan, memory::object_class cls) {
   const params::parameters& parameters = ctx.parameters();
   const bool extended = plan.mode() == transform_mode::double_hoisted;
   const backend::window special = extended ? parameters.special_window() : backend::window{};
-  const backend::window chain = parameters.level(plan.level()).q;
-  ring::poly result(ctx.ring(), special, chain, log_repeat == 0 ? cls : object_class::scratch, tag);
+  std::vector<ring::poly> results;
+  results.reserve(sources.size());  // views point to polynomials
   std::vector<backend::encode_job> encodings;
   std::vector<backend::unary_job> transforms;
-  for (const backend::limb_view& view : result.views()) {
-    encodings.push_back({view, &source.coefficients, 1});
-    transforms.push_back({view, view});
+  for (const ckks::compact_plaintext* const source : sources) {
+    results.emplace_back(ctx.ring(), special, parameters.level(plan.level()).q, cls, diagonal_tag);
+    for (const backend::limb_view& view : results.back().views()) {
+      encodings.push_back({view, &source->coefficients, 1});
+      transforms.push_back({view, view});
+    }
   }
   ctx.device().encode_expand(ctx.tables(), encodings);
   ctx.device().ntt(ctx.tables(), transforms);
-  if (log_repeat == 0) return result;
-  ring::poly few(ctx.ring(), special, chain, cls, tag, false, log_repeat);
+  return results;
+}
+
+ring::poly expand_diagonal(ckks::context& ctx, const ckks::compact_plaintext& source,
+                           const transform_plan& plan, memory::object_class cls, unsigned log_repeat) {
+  const ckks::compact_plaintext* const sources[] = {&source};
+  ring::poly whole =
+      std::move(expand_diagonals(ctx, sources, plan, log_repeat == 0 ? cls : object_class::scratch).front());
+  if (log_repeat == 0) return whole;
+  ring::poly few(ctx.ring(), whole.special().primes, whole.chain().primes, cls, diagonal_tag, false,
+                 log_repeat);
   std::vector<backend::unary_job> copies;
-  for (std::size_t v = 0; v < few.views().size(); ++v) copies.push_back({few.views()[v], result.views()[v]});
+  for (std::size_t v = 0; v < few.views().size(); ++v) copies.push_back({few.views()[v], whole.views()[v]});
   ctx.device().copy(ctx.tables(), copies);
   return few;
 }

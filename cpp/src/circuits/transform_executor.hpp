@@ -26,7 +26,11 @@ struct grid_view {
 };
 
 /// Residues and NTT of a compact diagonal over the primes that the plan's products use: those of the level,
-/// and the special primes in double hoisting. With `log_repeat`, of a polynomial in X^(2^log_repeat), only
+/// and the special primes in double hoisting; several in one batch.
+[[nodiscard]] std::vector<ring::poly> expand_diagonals(
+    ckks::context& ctx, std::span<const ckks::compact_plaintext* const> sources, const transform_plan& plan,
+    memory::object_class cls);
+/// The same for one. With `log_repeat`, of a polynomial in X^(2^log_repeat), only
 /// the points that differ.
 [[nodiscard]] ring::poly expand_diagonal(ckks::context& ctx, const ckks::compact_plaintext& source,
                                          const transform_plan& plan, memory::object_class cls,

@@ -49,7 +49,7 @@ engine::engine(params::parameters parameters, const engine_options& options)
 void engine::add_key(context& from, const evaluation_key& key) {
   if (is_ghost()) return;
   evaluation_key copy = transfer(from, key, *ctx_);
-  if (!options_.keep_seeds) expand(*ctx_, copy);
+  if (!keeps_seeds(key.galois_element)) expand(*ctx_, copy);
   register_key(*ctx_, copy);
   stored_->add(std::move(copy));
 }
@@ -119,7 +119,9 @@ void engine::prepare_keys(std::span<const key_request> requests) {
   HALOCLINE_EXPECTS(
       is_ghost(), invalid_argument,
       "prepare keys: only an engine on the ghost device has keys without contents; use add_keys");
-  for (const key_request& request : requests) recorded_->prepare(request, options_.keep_seeds);
+  for (const key_request& request : requests) {
+    recorded_->prepare(request, keeps_seeds(request.galois_element));
+  }
 }
 
 std::vector<key_request> engine::needed_keys() const {

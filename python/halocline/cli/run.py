@@ -87,6 +87,10 @@ AsyncPeakOption = Annotated[
         "--async-peak", min=0, max=1, help="bm-bootstrap, policy profiled: share of the pool, 0 to 1."
     ),
 ]
+KeyMemoryOption = Annotated[
+    str | None,
+    typer.Option("--key-memory", help="bootstrap: what keys may take; those used least stay seeded."),
+]
 SeededOption = Annotated[bool, typer.Option("--seeded", help="(bm-)bootstrap: expand keys at each use.")]
 PlotOption = Annotated[
     Path | None, typer.Option("--plot", help="(bm-)bootstrap: picture of what was found, as PNG.")
@@ -111,6 +115,7 @@ def run(
     kinds: KindsOption = None,
     async_peak: AsyncPeakOption = None,
     seeded: SeededOption = False,
+    key_memory: KeyMemoryOption = None,
     plot: PlotOption = None,
     device: DeviceOption = "cpu",
     memory: MemoryOption = None,
@@ -128,7 +133,14 @@ def run(
     check_device(device)
     common = RunOptions(device, memory, policy, threads, trace is not None, oversubscribe_managed, decisions)
     own: dict[str, Any] = {"images": images, "seed": seed, "batches": batches, "repeat": repeat}
-    own |= {"seeded": seeded, "plot": plot, "settings": settings, "kinds": kinds, "async_peak": async_peak}
+    own |= {
+        "seeded": seeded,
+        "key_memory": key_memory,
+        "plot": plot,
+        "settings": settings,
+        "kinds": kinds,
+        "async_peak": async_peak,
+    }
     with profiling(profile, json), _Steps() as steps:
         made = _workload(workload, chosen, common, own, steps)
         report = made.run()
@@ -179,7 +191,9 @@ def _bootstraps(
     chosen = {each: own[each] for each in ("seed", "repeat", "seeded", "plot")}
     chosen["bootstrap"] = parse_settings(own["settings"] or [])
     if name == "bootstrap":
-        options = BootstrapRunOptions(**shared, **chosen, batches=own["batches"] or 1)
+        options = BootstrapRunOptions(
+            **shared, **chosen, batches=own["batches"] or 1, key_memory=own["key_memory"]
+        )
         return BootstrapRun(params[0], options, steps.update)
     from ..workloads.bm_bootstrap_run import BmBootstrapRun, BmOptions
 

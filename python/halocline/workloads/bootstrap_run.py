@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._values import byte_count
 from ..bootstrapping import BootstrapOptions, Bootstrapper
+from ..budget import budget_of
 from ..ciphertext import Ciphertext
 from ..client import Client
 from ..engine import Engine, RunReport
 from ..errors import InvalidArgument
+from ..keys import KeyPlan
 from ..memory import peak_resident_bytes, resident_bytes
 from ..params import Params
 from ..program import ProgramTrace, trace_program
@@ -48,6 +51,8 @@ class BootstrapRunOptions(RunOptions):
     """Calls, each of the results of the one before times numbers of magnitude 1."""
     seeded: bool = False
     """Keys stay seeded in the engine: half the bytes, expanded at each use."""
+    key_memory: int | str | None = None
+    """What the keys may take, "2.5GiB" or "80%" of all of them expanded: those used least stay seeded."""
     plot: str | Path | None = None
     """Picture of the errors by slot and by call."""
     bootstrap: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -174,7 +179,8 @@ class BootstrapRun:
         with self._phases("ghost"):
             traced = trace_program(self.params, self.program, cts)
         with self._phases("engine"):
-            engine = make_engine(self.params, self.options, traced.peak_bytes, keep_seeds=self.options.seeded)
+            seeds = self._seeds(traced)
+            engine = make_engine(self.params, self.options, traced.peak_bytes, keep_seeds=seeds)
         with self._phases("keygen"):
             send_keys(client, engine, traced.key_plan, self._progress)
         with self._phases("encode"):
@@ -184,9 +190,24 @@ class BootstrapRun:
             from ..bootstrap_plot import save_errors
 
             save_errors(self.first_errors, self.calls, self.options.plot)
-        self.report = self._head(engine, traced) | self._quality()
+        self.report = self._head(engine, traced, seeds) | self._quality()
         self.report |= {"peak_rss_bytes": peak_resident_bytes(), "baseline_rss_bytes": baseline}
         return self.report
+
+    def _seeds(self, traced: ProgramTrace) -> bool | frozenset[int]:
+        """Which keys stay seeded."""
+        if self.options.seeded or self.options.key_memory is None:
+            return self.options.seeded
+        plan = traced.key_plan
+        limit = byte_count(budget_of(self.options.key_memory, plan.nbytes()), "key memory")
+        return plan.seeded_within(limit, traced.key_uses)
+
+    def _key_bytes(self, plan: KeyPlan, seeds: bool | frozenset[int]) -> int:
+        """Bytes of the engine's keys."""
+        if isinstance(seeds, bool):
+            return plan.nbytes(seeds)
+        sizes = ((each, KeyPlan(self.params, [each])) for each in plan.requests())
+        return sum(one.nbytes(each[0] in seeds) for each, one in sizes)
 
     def program(self, cts: list[Ciphertext]) -> list[Ciphertext]:
         """What the engine runs."""
@@ -226,7 +247,7 @@ class BootstrapRun:
             resident_bytes=resident_bytes(),
         )
 
-    def _head(self, engine: Engine, traced: ProgramTrace) -> dict[str, Any]:
+    def _head(self, engine: Engine, traced: ProgramTrace, seeds: bool | frozenset[int]) -> dict[str, Any]:
         """What every workload reports, and what is special about this one."""
         fastest = min(each.seconds for each in self.runs)
         facts = self.bootstrapper.describe()
@@ -246,7 +267,8 @@ class BootstrapRun:
             "bootstrap": dataclasses.asdict(self.bootstrapper.options) | facts,
             "log2_modulus_left": self.params.level(facts["output_level"]).log2_modulus,
             "distinct_keys": len(traced.key_plan),
-            "key_bytes": traced.key_plan.nbytes(self.options.seeded),
+            "seeded_keys": len(seeds) if isinstance(seeds, frozenset) else len(traced.key_plan) * seeds,
+            "key_bytes": self._key_bytes(traced.key_plan, seeds),
         }
 
     def _quality(self) -> dict[str, Any]:

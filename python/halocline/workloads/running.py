@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +83,7 @@ def make_engine(
     footprint: int,
     *,
     memory: int | str | MemoryBudget | None = None,
-    keep_seeds: bool = False,
+    keep_seeds: bool | Collection[int] = False,
 ) -> Engine:
     """An engine without keys, as the options say.
 
@@ -101,12 +101,13 @@ def make_engine(
     )
 
 
-def cache_bytes_of(device: str) -> int:
-    """Cache of a device, on which the order of some steps depends; ghosts that stand for it need it."""
-    if device == "ghost":
-        return 0
+def probe_device(device: str) -> tuple[int, int]:
+    """Cache of a device, on which the order of some steps depends, and how many tables a new engine has.
+
+    Ghosts that stand for the device need the first, lists of decisions begin with the second.
+    """
     probe = Engine(Params.preset("test-n10-d3", allow_insecure=True), device=device)
-    return int(probe._core.cache_bytes)
+    return int(probe._core.cache_bytes), int(probe.stats()["allocations"])
 
 
 def send_keys(client: Client, engine: Engine, plan: KeyPlan, progress: Progress) -> None:

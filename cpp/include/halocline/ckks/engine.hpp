@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "halocline/ckks/evaluator.hpp"
@@ -48,7 +50,10 @@ class engine {
   [[nodiscard]] evaluator& evaluate() noexcept { return *evaluator_; }
   [[nodiscard]] key_set& keys() noexcept { return *keys_; }
 
-  /// Copies a key into the engine, expanded unless `keep_seeds`. A ghost engine ignores it.
+  /// Names keys, by Galois element, that are kept seeded from now on although the others are expanded: those
+  /// that are used least, where not all expanded keys fit. Keys that are there already stay as they are.
+  void keep_seeds_of(std::set<std::uint64_t> elements) { seeded_ = std::move(elements); }
+  /// Copies a key into the engine, expanded unless its seeds are kept. A ghost engine ignores it.
   /// @throws invalid_argument when the parameters differ; out_of_memory when the budget is exceeded
   void add_key(context& from, const evaluation_key& key);
   /// Copies all keys of a set.
@@ -77,12 +82,17 @@ class engine {
   [[nodiscard]] std::map<std::uint64_t, key_use> take_key_uses();
 
  private:
+  [[nodiscard]] bool keeps_seeds(std::uint64_t element) const {
+    return options_.keep_seeds || seeded_.contains(element);
+  }
+
   engine_options options_;
   std::shared_ptr<context> ctx_;
   std::unique_ptr<key_set> keys_;
   memory_key_set* stored_ = nullptr;       ///< keys_, unless a ghost
   recording_key_set* recorded_ = nullptr;  ///< keys_, when a ghost
   std::unique_ptr<evaluator> evaluator_;
+  std::set<std::uint64_t> seeded_;  ///< elements of keys that stay seeded
   bool calibrated_ = false;
 };
 
