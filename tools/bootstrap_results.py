@@ -57,8 +57,8 @@ def _curve_table(data: Json, about: Json) -> Iterator[str]:
     budgets = list(dict.fromkeys(row["memory"] for row in rows if row["memory"] != "all"))
     milliseconds = three(1e3 * base["seconds"]) if "seconds" in base else "out of memory"
     needed, least = about["footprint_bytes"], about["minimum_bytes"]
-    yield f"{about['batch']} at once: `resident` {milliseconds} ms in {needed / GIB:.2f} GiB; the least for a plan"
-    yield f"is {least / GIB:.2f} GiB, {least / needed:.1%}."
+    yield f"{about['batch']} at once: `resident` {milliseconds} ms in {needed / GIB:.2f} GiB; the least for a"
+    yield f"plan is {least / GIB:.2f} GiB, {least / needed:.1%}."
     yield ""
     yield f"| policy | {' | '.join(budgets)} |"
     yield f"|---|{'---:|' * len(budgets)}"

@@ -12,7 +12,7 @@ from halocline.workloads.bm_bootstrap_bench import run_bm_bench
 from halocline.workloads.bm_operations import OperationsOptions, run_bm_operations
 from halocline.workloads.bootstrap_budget import POLICIES, CurveOptions, run_bootstrap_budget
 from halocline.workloads.hybrid_paper import OPERATIONS
-from halocline.workloads.policy_rig import TABLES, PolicyRig, Shape
+from halocline.workloads.policy_rig import PolicyRig, Shape
 from halocline.workloads.running import RunOptions
 from halocline.workloads.wide_rotations_bench import kinds_of, run_wide_bench
 from typer.testing import CliRunner
@@ -92,7 +92,7 @@ def test_rehearsals_fit_engines(params):
     inputs = [rig.client.encrypt(np.ones(8) * 0.5, level=boots.input_level).to(engine)]
     for _, program in calls:
         engine.run(program, inputs)
-    assert engine.stats()["allocations"] == TABLES + int((trace.columns["action"] == "allocate").sum())
+    assert engine.stats()["allocations"] == rig.tables + int((trace.columns["action"] == "allocate").sum())
 
 
 def test_bm_bootstrap_by_async_peak():

@@ -146,7 +146,7 @@ def joined_trace(stages: Sequence[Stage], traces: Sequence[Trace], rounds: int =
 def decide_for_all(
     stages: Sequence[Stage], rehearsals: Sequence[Rehearsal], rounds: int, pool_bytes: int
 ) -> list[bytes]:
-    """Decisions of policy `profiled` for each set's engine, made from the whole workload as the paper does.
+    """Decisions of policy `profiled` for each set, from its first key on, made from the whole workload.
 
     Allocations of all sets go to the pool in ascending order of lifetime, while it holds `pool_bytes`.
     """
@@ -155,4 +155,5 @@ def decide_for_all(
     made = np.frombuffer(decide(joined, pool_bytes=max(1, pool_bytes)), dtype=np.uint8)
     columns = joined.columns
     owner = np.asarray(columns["object"])[columns["action"] == "allocate"] % len(stages)
-    return [made[owner == part].tobytes() for part in range(len(stages))]
+    fresh = [int((trace.columns["action"] == "allocate").sum()) for trace in traces]
+    return [made[owner == part][-count:].tobytes() for part, count in enumerate(fresh)]

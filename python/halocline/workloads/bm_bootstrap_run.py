@@ -37,9 +37,9 @@ from .running import (
     Progress,
     RunOptions,
     Stopwatch,
-    cache_bytes_of,
     make_engine,
     memory_report,
+    probe_device,
     recording,
     refuse_ghost,
     send_keys,
@@ -146,7 +146,7 @@ class BmBootstrapRun:
         o = self.options
         found = []
         with self._phases("ghost"):
-            cache = cache_bytes_of(o.device)
+            cache, self._tables = probe_device(o.device)
             for done, stage in enumerate(self.stages):
                 self._progress("ghost runs", done, len(self.stages))
                 record = o.policy == "profiled"
@@ -159,7 +159,8 @@ class BmBootstrapRun:
         if self.options.policy == "profiled":
             with self._phases("decide"):
                 pool = int(self.options.async_peak * memory)
-                self._decisions = [*decide_for_all(self.stages, rehearsals, self.options.repeat, pool)]
+                made = decide_for_all(self.stages, rehearsals, self.options.repeat, pool)
+                self._decisions = [bytes(self._tables) + each for each in made]
 
     # The run
 

@@ -26,7 +26,7 @@ from ..replaying import DEFAULT_ASYNC_RATIO, decide
 from .bootstrap_run import make_bootstrapper, random_message
 from .hybrid_paper import OPERATIONS, REPEATS
 from .hybrid_paper_run import POLICIES
-from .policy_rig import TABLES, PolicyRig, Program, Shape, timed
+from .policy_rig import PolicyRig, Program, Shape, timed
 from .running import Progress, RunOptions
 
 SCHEMA = 1
@@ -128,7 +128,7 @@ class _Sessions:
             return None
         trace = self._rig.rehearse(self._shapes(), self._sequence(self.options.repeats), setup=True).trace
         pool = int(self.options.async_peak * budget)
-        return bytes(TABLES) + decide(trace, pool_bytes=max(1, pool))
+        return bytes(self._rig.tables) + decide(trace, pool_bytes=max(1, pool))
 
     def _times(self, engine: Engine) -> dict[str, Row]:
         client = self._rig.client

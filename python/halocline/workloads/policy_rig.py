@@ -16,13 +16,10 @@ from ..engine import Engine, RunReport
 from ..keys import EvaluationKeys, KeyPlan
 from ..params import Params
 from ..trace import Trace
-from .running import Progress, RunOptions, cache_bytes_of, make_engine, recording, send_keys
+from .running import Progress, RunOptions, make_engine, probe_device, recording, send_keys
 
 Program = Callable[[list[Ciphertext]], Any]
 """A function of all inputs, of which it uses what it needs."""
-
-TABLES = 2
-"""Allocations of an engine before it gets its first key: decisions for `profiled` begin with theirs."""
 
 _KEPT_SHARE = 8
 """Keys that take less than this part of the machine's memory are generated once for all engines."""
@@ -57,6 +54,7 @@ class PolicyRig:
 
     prepare: what is encoded on each engine before the calls.
     options: device, threads and the rest; policy and memory are those that `engine` is called with.
+    tables: allocations of an engine before its first key, with which decisions of `profiled` begin.
     """
 
     def __init__(
@@ -71,7 +69,7 @@ class PolicyRig:
     ) -> None:
         self.params, self.plan, self.options, self.seeded = params, plan, options, seeded
         self._prepare, self._progress = prepare, progress
-        self._cache_bytes = cache_bytes_of(options.device)
+        self._cache_bytes, self.tables = probe_device(options.device)
 
     @functools.cached_property
     def client(self) -> Client:

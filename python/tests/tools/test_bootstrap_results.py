@@ -66,7 +66,7 @@ def test_curve():
     text = "\n".join(bootstrap_results.curve_lines(CURVE))
     assert "NVIDIA H200, driver 580.1" in text
     assert "slots=8, compact=True" in text
-    assert "`resident` 21.5 ms in 14.00 GiB; the least for a plan\nis 1.00 GiB, 7.1%." in text
+    assert "`resident` 21.5 ms in 14.00 GiB; the least for a\nplan is 1.00 GiB, 7.1%." in text
     assert "| policy | 50% | 1% |" in text
     assert "| `planned` | 1.23 | too small |" in text
     assert "| `managed` | 12 | - |" in text
