@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +83,7 @@ def make_engine(
     footprint: int,
     *,
     memory: int | str | MemoryBudget | None = None,
-    keep_seeds: bool = False,
+    keep_seeds: bool | Collection[int] = False,
 ) -> Engine:
     """An engine without keys, as the options say.
 
