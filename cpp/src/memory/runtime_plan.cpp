@@ -19,9 +19,6 @@ namespace {
 
 /// Longer than the host takes to queue the operations of a calibration.
 constexpr std::uint64_t calibration_ns = 5'000'000;
-/// Part of a device's budget that plans leave free. In `wide-rotations` within 25 % of its footprint, 1/16
-/// instead of nothing has a twentieth of the bytes moved within the device and 20 % more loaded.
-constexpr std::uint64_t loose_part = 16;
 
 }  // namespace
 
@@ -92,9 +89,8 @@ plan::planner_options runtime::planning(std::uint64_t capacity_bytes) {
   result.capacity_bytes = capacity_bytes;
   result.costs = measured_costs();
   const std::lock_guard lock(mutex_);
-  // Frames of a device lie in a row: they rarely find room to grow, and need some to find places at all.
-  result.allow_resize = !accelerator_;
-  if (accelerator_) result.loose_bytes = capacity_bytes / loose_part;
+  result.loose_bytes = capacity_bytes / loose_part;
+  result.allow_resize = !accelerator_;  // frames of a device lie in a row: they rarely find room to grow
   for (const buffer_state* each : live_) {
     if (each->identity != 0 && each->resident()) result.resident[each->identity] = each->frame_bytes;
   }

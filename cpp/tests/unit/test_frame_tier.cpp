@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <random>
@@ -17,6 +18,7 @@ namespace {
 using namespace halocline::memory;
 using halocline::test::process_memory;
 
+constexpr object_class cls = object_class::scratch;
 constexpr std::size_t KiB = 1024, MiB = 1024 * KiB, page = 4 * KiB;
 
 struct block {
@@ -97,7 +99,29 @@ TEST(FrameTier, TrimsToExactlyWhatIsAskedFor) {
   EXPECT_EQ(frames->allocate(~std::size_t{0}), nullptr);
 }
 
+TEST(FrameTier, TemporariesReuseTheirPagesInAFullTier) {
+  const auto frames = make_frame_tier();
+  const auto in_place = [&](object_class of, std::size_t bytes) {
+    return filled(frames->allocate_for(of, bytes), bytes, 1);
+  };
+  const block key = in_place(object_class::evaluation_key, 8 * MiB);
+  const block first = in_place(object_class::scratch, 4 * MiB);
+  frames->free(first.data, first.bytes);
+  // A key takes pages of the temporaries, and they come back into the place that temporaries have.
+  const block other = in_place(object_class::evaluation_key, MiB);
+  EXPECT_EQ(frames->cached_bytes(), 3 * MiB);
+  frames->free(other.data, other.bytes);
+  const block second = in_place(object_class::scratch, 4 * MiB);
+  EXPECT_EQ(second.data, first.data);
+  EXPECT_EQ(frames->cached_bytes(), 0U);
+  expect_intact(key, key.bytes);
+  frames->free(second.data, second.bytes);
+  frames->free(key.data, key.bytes);
+}
+
 TEST(FrameTier, RandomUseKeepsContents) {
+  constexpr std::array<object_class, 3> classes{object_class::evaluation_key, object_class::ciphertext,
+                                                object_class::scratch};
   const auto frames = make_frame_tier();
   std::vector<block> live;
   std::mt19937 random(21);
@@ -107,7 +131,7 @@ TEST(FrameTier, RandomUseKeepsContents) {
     const auto choice = random() % 4;
     if (live.empty() || (live.size() < 24 && choice < 2)) {
       const std::size_t bytes = size();
-      live.push_back(filled(frames->allocate(bytes), bytes, step));
+      live.push_back(filled(frames->allocate_for(classes[random() % 3], bytes), bytes, step));
       used += bytes;
     } else {
       std::swap(live[random() % live.size()], live.back());
@@ -138,12 +162,12 @@ TEST(FramePool, FreeFramesMakeRoomForOnesOfAnySizeWithinTheBudget) {
   const auto budget = std::make_shared<memory_budget>(8 * MiB);
   frame_pool pool(make_frame_tier(), budget);
   std::vector<std::byte*> small;
-  for (int i = 0; i < 8; ++i) small.push_back(pool.take(MiB));
-  EXPECT_EQ(pool.take(page), nullptr);
+  for (int i = 0; i < 8; ++i) small.push_back(pool.take(MiB, cls));
+  EXPECT_EQ(pool.take(page, cls), nullptr);
   for (std::size_t i = 0; i < 8; i += 2) pool.give(small[i], MiB);
   EXPECT_TRUE(pool.has_room(4 * MiB));
   EXPECT_FALSE(pool.has_room(4 * MiB + page));
-  std::byte* const large = pool.take(3 * MiB);
+  std::byte* const large = pool.take(3 * MiB, cls);
   ASSERT_NE(large, nullptr);
   EXPECT_EQ(pool.free_bytes(), MiB);
   EXPECT_EQ(pool.resize(large, 3 * MiB, 4 * MiB + page), nullptr);
@@ -160,10 +184,10 @@ TEST(FramePool, FreeFramesMakeRoomForOnesOfAnySizeWithinTheBudget) {
 TEST(FramePool, WithoutJoiningFreeBytesGiveWay) {
   const auto budget = std::make_shared<memory_budget>(MiB);
   frame_pool pool(make_host_tier(MiB), budget);
-  std::byte* const first = pool.take(512 * KiB);
+  std::byte* const first = pool.take(512 * KiB, cls);
   pool.give(first, 512 * KiB);
   EXPECT_EQ(budget->used(), 512 * KiB) << "the place keeps it";
-  std::byte* const second = pool.take(768 * KiB);
+  std::byte* const second = pool.take(768 * KiB, cls);
   ASSERT_NE(second, nullptr);
   EXPECT_EQ(budget->used(), 768 * KiB);
   pool.give(second, 768 * KiB);

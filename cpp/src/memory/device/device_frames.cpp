@@ -45,7 +45,7 @@ device_frames::block_map::iterator device_frames::first_fit(std::size_t bytes, l
   return found;
 }
 
-std::byte* device_frames::take(std::size_t bytes, lane user) {
+std::byte* device_frames::take(std::size_t bytes, lane user, object_class /*cls*/) {
   auto at = first_fit(bytes, user);
   if (at == blocks_.end() && grow_for(bytes)) at = first_fit(bytes, user);
   if (at == blocks_.end()) return nullptr;

@@ -23,7 +23,8 @@ class device_frames final : public frames {
   device_frames(const device_frames&) = delete;
   device_frames& operator=(const device_frames&) = delete;
 
-  [[nodiscard]] std::byte* take(std::size_t bytes, lane user) override;
+  [[nodiscard]] std::byte* take(std::size_t bytes, lane user,
+                                object_class cls = object_class::scratch) override;
   [[nodiscard]] std::byte* resize(std::byte* frame, std::size_t bytes, std::size_t new_bytes) override;
   void give(std::byte* frame, std::size_t bytes, const fence& behind) noexcept override;
   [[nodiscard]] bool has_room(std::size_t bytes) const noexcept override;

@@ -19,8 +19,9 @@ class frame_pool {
   frame_pool(const frame_pool&) = delete;
   frame_pool& operator=(const frame_pool&) = delete;
 
-  /// A frame of `bytes` (whole pages), or nullptr when the budget or the place has no room for it.
-  [[nodiscard]] std::byte* take(std::size_t bytes);
+  /// A frame of `bytes` (whole pages) for an object of a class, or nullptr when the budget or the place has
+  /// no room for it.
+  [[nodiscard]] std::byte* take(std::size_t bytes, object_class cls);
   /// Makes a frame in use smaller or larger, moving it if need be; what was in it stays. nullptr, and nothing
   /// has changed, when there is no room or the place cannot do that.
   [[nodiscard]] std::byte* resize(std::byte* frame, std::size_t bytes, std::size_t new_bytes);

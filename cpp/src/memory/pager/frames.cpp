@@ -14,7 +14,9 @@ class host_frames final : public frames {
   host_frames(std::unique_ptr<tier> place, std::shared_ptr<memory_budget> budget)
       : pool_(std::move(place), std::move(budget)) {}
 
-  [[nodiscard]] std::byte* take(std::size_t bytes, lane) override { return pool_.take(bytes); }
+  [[nodiscard]] std::byte* take(std::size_t bytes, lane, object_class cls) override {
+    return pool_.take(bytes, cls);
+  }
   [[nodiscard]] std::byte* resize(std::byte* frame, std::size_t bytes, std::size_t new_bytes) override {
     return pool_.resize(frame, bytes, new_bytes);
   }

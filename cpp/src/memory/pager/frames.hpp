@@ -27,7 +27,8 @@ class frames {
   virtual ~frames() = default;
   /// A frame of `bytes` (whole pages), or nullptr when the budget or the place has no room for it.
   /// @param user lane that writes into it first
-  [[nodiscard]] virtual std::byte* take(std::size_t bytes, lane user) = 0;
+  /// @param cls class of the object that it is for
+  [[nodiscard]] virtual std::byte* take(std::size_t bytes, lane user, object_class cls) = 0;
   /// Makes a frame in use smaller or larger; what was in it stays, what is new is for the load lane. nullptr,
   /// and nothing has changed, when there is no room or the place cannot do that.
   [[nodiscard]] virtual std::byte* resize(std::byte* frame, std::size_t bytes, std::size_t new_bytes) = 0;

@@ -16,8 +16,6 @@
 namespace halocline::memory {
 namespace {
 
-/// Part of a device's budget that should be free before frames are moved together.
-constexpr std::size_t loose_part = 16;
 /// How often and how long a runtime waits for another one that shares its budget to end a step.
 constexpr int share_attempts = 400;
 constexpr auto share_pause = std::chrono::milliseconds(5);
@@ -89,7 +87,8 @@ void pager::touch(const step_use& use, bool whole) {
   }
   if (!state.resident()) {
     const bool comes = state.has_contents && (use.reads || !use.covers);
-    std::byte* const frame = take_frame(need, comes && state.home_valid ? lane::load : lane::compute, true);
+    const lane user = comes && state.home_valid ? lane::load : lane::compute;
+    std::byte* const frame = take_frame(need, user, state.cls, true);
     HALOCLINE_EXPECTS(frame != nullptr, out_of_memory, "no frame of ", need, " bytes for ", state.tag);
     attach(state, frame, need);
     if (comes) fill(state);
@@ -141,33 +140,35 @@ void pager::end_orphans() noexcept {
 
 // Frames
 
-std::byte* pager::find_frame(std::size_t bytes, lane user) {
-  std::byte* frame = frames_->take(bytes, user);
-  while (frame == nullptr && is_crammed(bytes) && evict_one(false)) frame = frames_->take(bytes, user);
+std::byte* pager::find_frame(std::size_t bytes, lane user, object_class cls) {
+  if (loose_ != 0) make_loose(bytes);
+  std::byte* frame = frames_->take(bytes, user, cls);
+  while (frame == nullptr && is_crammed(bytes) && evict_one(false)) frame = frames_->take(bytes, user, cls);
   if (frame == nullptr && frames_->has_room(bytes)) {
     end_arrived_loads();
-    if (frames_->compact(bytes)) frame = frames_->take(bytes, user);
+    if (frames_->compact(bytes)) frame = frames_->take(bytes, user, cls);
   }
   if (frame != nullptr) peak_ = std::max(peak_, frames_->held_bytes());
   return frame;
 }
 
-std::byte* pager::take_frame(std::size_t bytes, lane user, bool may_evict_planned) {
+std::byte* pager::take_frame(std::size_t bytes, lane user, object_class cls, bool may_evict_planned) {
   for (;;) {
-    if (std::byte* const frame = find_frame(bytes, user)) return frame;
+    if (std::byte* const frame = find_frame(bytes, user, cls)) return frame;
     if (reap(may_evict_planned)) continue;
+    if (frames_->budget().reclaim_idle(*this, bytes) != 0) continue;
     if (evict_one(may_evict_planned)) continue;
     if (may_evict_planned && frames_->has_room(bytes) && settle_loads()) continue;
-    return may_evict_planned ? take_shared_frame(bytes, user) : nullptr;
+    return may_evict_planned ? take_shared_frame(bytes, user, cls) : nullptr;
   }
 }
 
-std::byte* pager::take_shared_frame(std::size_t bytes, lane user) {
+std::byte* pager::take_shared_frame(std::size_t bytes, lane user, object_class cls) {
   for (int attempt = 0; attempt < share_attempts; ++attempt) {
     // Without others, or when they hold nothing, waiting does not help.
     if (frames_->budget().used() <= frames_->held_bytes()) return nullptr;
     if (frames_->budget().reclaim(*this, bytes) == 0) std::this_thread::sleep_for(share_pause);
-    if (std::byte* const frame = find_frame(bytes, user)) return frame;
+    if (std::byte* const frame = find_frame(bytes, user, cls)) return frame;
   }
   return nullptr;
 }
@@ -236,6 +237,17 @@ bool pager::evict_one(bool may_evict_planned) {
   if (may_evict_planned && evict_loading()) return true;
   if (failure && may_evict_planned) std::rethrow_exception(failure);
   return false;
+}
+
+/// Frames of clean buffers that nobody counts on go until a new one leaves `loose_` bytes free.
+void pager::make_loose(std::size_t bytes) {
+  for (auto each = order_lists_[0].begin(); each != order_lists_[0].end();) {
+    if (frames_->has_room(bytes + loose_)) return;
+    buffer_state& state = **each++;
+    if (state.pins != 0 || state.moving != motion::none || state.needs_saving()) continue;
+    release_frame(state);
+    ++counters_.evictions;
+  }
 }
 
 bool pager::evict_loading() {

@@ -28,7 +28,7 @@ bool pager::start_load(buffer_state& state, std::size_t bytes) {
     if (!frames_->has_room(bytes - state.frame_bytes)) return false;
     release_frame(state);  // the place cannot extend it: all of it is loaded again
   }
-  std::byte* const frame = take_frame(bytes, lane::load, false);
+  std::byte* const frame = take_frame(bytes, lane::load, state.cls, false);
   if (frame == nullptr) return false;
   attach(state, frame, bytes);
   set_planned(state, true);
@@ -54,7 +54,7 @@ bool pager::regenerate(buffer_state& state, std::size_t bytes) {
   }
   if (state.source == nullptr && state.home_valid) return start_load(state, bytes);
   if (state.resident()) release_frame(state);
-  std::byte* const frame = take_frame(bytes, lane::compute, false);
+  std::byte* const frame = take_frame(bytes, lane::compute, state.cls, false);
   if (frame == nullptr) return false;
   attach(state, frame, bytes);
   set_planned(state, true);
@@ -131,7 +131,7 @@ link_speed pager::measure_device_link() {
   constexpr std::size_t probe_bytes = std::size_t{16} << 20;
   constexpr std::size_t small_bytes = 4096;
   link_speed result{50e9, 50e9, 10'000, 10'000};  // PCI Express 5, where nothing can be measured
-  std::byte* const frame = take_frame(probe_bytes, lane::compute, false);
+  std::byte* const frame = take_frame(probe_bytes, lane::compute, object_class::scratch, false);
   if (frame == nullptr) return result;
   slot_id slot = no_slot;
   try {

@@ -40,6 +40,7 @@ plan_executor::plan_executor(std::shared_ptr<const plan::plan> source, pager& pa
     if (object.bytes == each->bytes && object.cls == each->cls) bind(*each, found->second);
   }
   keep_first_frames();
+  pager_.keep_loose(plan_->capacity_bytes / loose_part);
 }
 
 /// What the plan wants before the first step and is there already must not make room for what is not.
@@ -146,6 +147,7 @@ bool plan_executor::carry_out(const plan::directive& each) {
 }
 
 void plan_executor::release(std::span<buffer_state* const> live) noexcept {
+  pager_.keep_loose(0);
   for (buffer_state* each : live) {
     each->plan_object = no_object;
     pager_.set_planned(*each, false);

@@ -44,6 +44,32 @@ void move_pages(std::byte* from, std::byte* to, std::size_t bytes) noexcept {
   unmap_pages(from, bytes);
 }
 
+std::byte* reserve_workspace(std::size_t bytes) noexcept {
+  std::byte* const data = map(bytes);
+  if (data != nullptr) ::madvise(data, bytes, MADV_NOHUGEPAGE);
+  return data;
+}
+
+void lend_pages(std::byte* from, std::byte* to, std::size_t bytes) noexcept {
+#ifdef MREMAP_DONTUNMAP
+  constexpr int flags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+  if (::mremap(from, bytes, bytes, flags, to) != MAP_FAILED) return;
+  // Refused, for example by a system older than Linux 5.7. The addresses may be gone by now.
+  ::mmap(to, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+#endif
+  std::memcpy(to, from, bytes);
+  ::madvise(from, bytes, MADV_DONTNEED);
+}
+
+void empty_workspace(void* data, std::size_t bytes) noexcept {
+  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+  if (::mmap(data, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) {
+    ::madvise(data, bytes, MADV_DONTNEED);
+  } else {
+    ::madvise(data, bytes, MADV_NOHUGEPAGE);
+  }
+}
+
 void unmap_pages(void* data, std::size_t bytes) noexcept {
   // Unmapping a part of a mapping needs one mapping more than before, and the system may refuse that.
   if (::munmap(data, bytes) != 0) ::madvise(data, bytes, MADV_DONTNEED);

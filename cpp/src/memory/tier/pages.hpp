@@ -25,6 +25,16 @@ inline constexpr std::size_t page_bytes = 4096;
 /// piece should be moved so too.
 void move_pages(std::byte* from, std::byte* to, std::size_t bytes) noexcept;
 
+/// Addresses of a workspace: they take no memory before they are touched or pages are moved there, and never
+/// become huge pages, which would reach beyond what is touched. nullptr when the system gives none.
+[[nodiscard]] std::byte* reserve_workspace(std::size_t bytes) noexcept;
+
+/// Moves pages as `move_pages` does, and keeps the addresses where they were.
+void lend_pages(std::byte* from, std::byte* to, std::size_t bytes) noexcept;
+
+/// Gives pages of a workspace back to the system and keeps their addresses, as one mapping.
+void empty_workspace(void* data, std::size_t bytes) noexcept;
+
 /// Gives pages back to the system.
 void unmap_pages(void* data, std::size_t bytes) noexcept;
 

@@ -12,8 +12,8 @@ namespace halocline::memory::plan {
 /// What the planner may do and for which device.
 struct planner_options {
   std::uint64_t capacity_bytes = 0;  ///< frames of the fast tier
-  /// Part of the capacity that is left free as far as the minimum allows, where frames are contiguous and
-  /// would have to be moved together for every load into a tier that is full to the last page.
+  /// Part of the capacity that is left free as far as the minimum allows, because pages or frames would have
+  /// to be moved for every load into a tier that is full to the last page.
   std::uint64_t loose_bytes = 0;
   cost_model costs;
   bool allow_expand = true;    ///< expand seeds where that is cheaper than loading

@@ -12,6 +12,9 @@ namespace halocline::memory {
 /// enough, or put together from several ones, whose pages then move to new addresses (`mremap`). Moving a
 /// page costs a small part of giving it back and taking a zeroed one, and a pager whose capacity is always
 /// full does nothing else when it replaces frames by frames of another size.
+///
+/// Frames of scratch and ciphertexts (`allocate_for`) lie in a range of addresses of their own, in which
+/// pages stay: what an operation makes gets the pages that the operation before has freed.
 [[nodiscard]] std::unique_ptr<tier> make_frame_tier();
 
 }  // namespace halocline::memory
