@@ -69,4 +69,16 @@ std::size_t memory_budget::reclaim(const budget_member& asking, std::size_t byte
   return got;
 }
 
+std::size_t memory_budget::reclaim_idle(budget_member& asking, std::size_t bytes) noexcept {
+  const std::unique_lock lock(members_mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return 0;
+  asking.last_need_ = ++needs_;
+  std::size_t got = 0;
+  for (budget_member* each : members_) {
+    if (got >= bytes) break;
+    if (each != &asking && needs_ - each->last_need_ > idle_needs) got += each->reclaim(bytes - got);
+  }
+  return got;
+}
+
 }  // namespace halocline::memory

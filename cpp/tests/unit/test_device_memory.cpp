@@ -242,6 +242,34 @@ TEST(DeviceRuntime, TwoShareABudget) {
   }
 }
 
+TEST(DeviceRuntime, WhatIdleOnesHoldGoesFirst) {
+  for (const char* const policy : {"lru", "managed"}) {
+    SCOPED_TRACE(policy);
+    const auto card = std::make_shared<fake_card>(4, 50);
+    runtime_options options = on_card(card, policy);
+    options.shared_budget = std::make_shared<memory::memory_budget>(40 * page);
+    const auto done = runtime::create(options);
+    options.slow = memory::make_memory_store();
+    const auto next = runtime::create(options);
+    std::vector<memory::buffer> held;
+    const auto touch = [&](runtime& at, std::size_t number) {
+      const memory::operand all{&held[number], 0, page};
+      (void)at.acquire({}, {&all, 1}, "write");
+    };
+    for (std::size_t i = 0; i < 36; ++i) {
+      held.push_back(done->allocate(page, memory::object_class::ciphertext, "ciphertext"));
+      touch(*done, i);
+    }
+    // One after the other, over and over: without what the idle one holds, nothing would stay.
+    for (std::size_t i = 0; i < 200; ++i) {
+      if (i < 20) held.push_back(next->allocate(page, memory::object_class::ciphertext, "ciphertext"));
+      touch(*next, 36 + i % 20);
+    }
+    EXPECT_GE(done->statistics().moved.evictions, 16U);
+    EXPECT_LT(next->statistics().moved.evictions, 40U);
+  }
+}
+
 TEST(DeviceRuntime, AnIdleOneGivesItsUnifiedMemoryToAnother) {
   const auto card = std::make_shared<fake_card>(4, 50);
   runtime_options options = on_card(card, "managed");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <vector>
 
@@ -14,6 +15,10 @@ class budget_member {
   /// Hands back up to `bytes` bytes that no step needs now; returns how many. Does nothing while the member
   /// is busy in another thread.
   virtual std::size_t reclaim(std::size_t bytes) noexcept = 0;
+
+ private:
+  friend class memory_budget;
+  std::uint64_t last_need_ = 0;  ///< when it needed room last, by the budget's count
 };
 
 /// Bytes of the fast tier that one or several runtimes may use together. Thread-safe.
@@ -41,11 +46,17 @@ class memory_budget {
   void leave(budget_member& member) noexcept;
   /// Asks the members other than `asking` for bytes; returns how many they handed back.
   std::size_t reclaim(const budget_member& asking, std::size_t bytes) noexcept;
+  /// The same of members that have not needed room while others did so `idle_needs` times. What they hold is
+  /// likely to be older than anything that the asking member could evict itself.
+  std::size_t reclaim_idle(budget_member& asking, std::size_t bytes) noexcept;
 
  private:
+  static constexpr std::uint64_t idle_needs = 16;
+
   mutable std::mutex mutex_;
   std::mutex members_mutex_;
   std::vector<budget_member*> members_;
+  std::uint64_t needs_ = 0;
   std::size_t capacity_ = 0;
   std::size_t used_ = 0;
   std::size_t peak_ = 0;

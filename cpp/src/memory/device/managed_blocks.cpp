@@ -168,8 +168,9 @@ void managed_blocks::shrink_to(std::size_t bytes) {
 }
 
 bool managed_blocks::room_for(std::size_t bytes) {
-  while (budget_->available() < bytes) {
-    if (!push_out_first() && budget_->reclaim(*this, bytes - budget_->available()) == 0) return false;
+  for (std::size_t open = budget_->available(); open < bytes; open = budget_->available()) {
+    if (budget_->reclaim_idle(*this, bytes - open) != 0 || push_out_first()) continue;
+    if (budget_->reclaim(*this, bytes - open) == 0) return false;
   }
   return true;
 }

@@ -241,6 +241,8 @@ bool pager::evict_one(bool may_evict_planned) {
 
 /// Frames of clean buffers that nobody counts on go until a new one leaves `loose_` bytes free.
 void pager::make_loose(std::size_t bytes) {
+  while (!frames_->has_room(bytes + loose_) && frames_->budget().reclaim_idle(*this, bytes + loose_) != 0) {
+  }
   for (auto each = order_lists_[0].begin(); each != order_lists_[0].end();) {
     if (frames_->has_room(bytes + loose_)) return;
     buffer_state& state = **each++;
