@@ -60,6 +60,10 @@ nb::dict describe(const bound_bootstrapper& boots) {
   out["mean_bits"] = forecast.mean_bits;
   out["worst_bits"] = forecast.worst_bits;
   out["iteration_bits"] = b.options().iteration_bits;
+  out["cts_mode"] = to_string(b.options().cts_mode);
+  out["stc_mode"] = to_string(b.options().stc_mode);
+  out["compact"] = b.options().compact;
+  out["baby_count"] = b.options().baby_count;
   out["nbytes"] = b.bytes();
   return out;
 }
@@ -87,6 +91,7 @@ void bind_bootstrap(nb::module_& module) {
           [](bootstrap_options& o, const std::string& name) { o.stc_mode = transform_mode_of(name); })
       .def_rw("compact", &bootstrap_options::compact)
       .def_rw("baby_count", &bootstrap_options::baby_count)
+      .def_rw("memory_bytes", &bootstrap_options::memory_bytes)
       .def_rw("range", &bootstrap_options::range)
       .def_rw("log2_failure", &bootstrap_options::log2_failure)
       .def_rw("allow_failure", &bootstrap_options::allow_failure)

@@ -33,6 +33,16 @@ void add_key(bound_engine& self, const bound_keys& keys, std::uint64_t galois_el
          [&] { self.value->add_key(*keys.where->ctx, keys.value.keys().at(galois_element)); });
 }
 
+void keep_seeds_of(bound_engine& self, const std::vector<std::uint64_t>& elements) {
+  locked(*self.where, [&] { self.value->keep_seeds_of({elements.begin(), elements.end()}); });
+}
+
+void prepare_keys(bound_engine& self, const std::vector<std::tuple<std::uint64_t, unsigned>>& rows) {
+  std::vector<ckks::key_request> requests;
+  for (const auto& [element, level] : rows) requests.push_back({element, level});
+  locked(*self.where, [&] { self.value->prepare_keys(requests); });
+}
+
 bound_ciphertext load(bound_engine& self, const bound_ciphertext& ct) {
   return locked(*self.where, *ct.where, [&] {
     return bound_ciphertext{self.where, self.value->load(*ct.where->ctx, ct.value)};
@@ -218,23 +228,11 @@ void bind_engine(nb::module_& module) {
       .def_prop_rw(
           "cache_bytes", [](const bound_engine& self) { return self.value->ctx().cache_bytes(); },
           [](const bound_engine& self, std::size_t bytes) { self.value->ctx().set_cache_bytes(bytes); })
-      .def(
-          "keep_seeds_of",
-          [](bound_engine& self, const std::vector<std::uint64_t>& elements) {
-            locked(*self.where, [&] { self.value->keep_seeds_of({elements.begin(), elements.end()}); });
-          },
-          nb::arg("galois_elements"))
+      .def("keep_seeds_of", keep_seeds_of, nb::arg("galois_elements"))
       .def("add_key", add_key, nb::arg("keys"), nb::arg("galois_element"))
       .def("list_keys", [](bound_engine& self) { return rows_of(self.value->keys().list()); })
       .def("needed_keys", [](const bound_engine& self) { return rows_of(self.value->needed_keys()); })
-      .def(
-          "prepare_keys",
-          [](bound_engine& self, const std::vector<std::tuple<std::uint64_t, unsigned>>& rows) {
-            std::vector<ckks::key_request> requests;
-            for (const auto& [element, level] : rows) requests.push_back({element, level});
-            locked(*self.where, [&] { self.value->prepare_keys(requests); });
-          },
-          nb::arg("requests"))
+      .def("prepare_keys", prepare_keys, nb::arg("requests"))
       .def("load", load, nb::arg("ciphertext"))
       .def(
           "ghost_input",

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._values import ComplexVector, expect, integer, positive, vector
+from ._values import ComplexVector, byte_count, expect, integer, positive, vector
 from .ciphertext import Ciphertext
 from .encoded import MODES
 from .errors import InvalidArgument
@@ -49,6 +49,9 @@ class BootstrapOptions:
     repeat themselves are small as they are."""
     baby_count: int = 0
     """Baby steps of each giant step in both, unless 0 lets a cost model choose: fewer need fewer keys."""
+    memory: int | str = 0
+    """What keys, diagonals and workspace of both may take, bytes or "2GiB": modes, `compact` and `baby_count`
+    are then chosen, for the least work among what fits; what takes least where nothing does. 0: as given."""
     range: float = 0
     """Bound of EvalMod; 0: the least that `log2_failure` allows."""
     log2_failure: float = -32
@@ -88,6 +91,7 @@ class BootstrapOptions:
         made.slots = self.slots or 0
         made.stc_first = self.order == "stc_first"
         made.real_only = bool(self.real)
+        made.memory_bytes = byte_count(self.memory, "bootstrap: memory") if self.memory else 0
         for name in (
             "cts_levels", "stc_levels", "cts_mode", "stc_mode", "compact", "baby_count", "range",
             "log2_failure", "allow_failure", "message_bound", "fraction", "arcsine_degree", "tolerance",

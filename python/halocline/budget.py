@@ -17,8 +17,8 @@ from .errors import InvalidArgument, IoError
 class MemoryBudget:
     """Bytes of the fast tier that several engines use together: `Engine(..., memory=budget)`.
 
-    An engine that needs room takes free frames first, then those of engines that have been idle, evicts its own
-    next, and at last asks the others for frames that none of their steps is using.
+    An engine that needs room takes free frames first, then those of engines that have been idle, evicts its
+    own next, and at last asks the others for frames that none of their steps is using.
     """
 
     def __init__(self, memory: int | str) -> None:

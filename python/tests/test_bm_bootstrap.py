@@ -81,6 +81,13 @@ def test_keys_of_a_set_stay_until_others_need_the_room(sets):
     assert loaded["50%"] > 10 << 20
 
 
+@pytest.mark.parametrize("policy", ["lru", "managed", "planned"])
+def test_sets_take_turns_with_the_memory(sets, policy):
+    """Whoever is bootstrapping has most of the budget, whoever had his turn gives way."""
+    report = play(sets, policy=policy, memory="50%", kinds=("full",), repeat=2).report
+    assert all(row["peak_bytes"] > 0.6 * report["budget_bytes"] for row in report["rows"])
+
+
 def test_async_peak_sets_the_share_of_the_pool(sets):
     stages = [Stage(each, FEW, {}) for each in sets]
     rehearsals = [stage.rehearse(2, record=True) for stage in stages]

@@ -174,6 +174,14 @@ def test_keys_used_least_stay_seeded_where_memory_is_short(params, policy, memor
     assert report["precision_worst_bits"] > full["precision_worst_bits"] - 2  # other messages, other noise
 
 
+def test_transforms_are_chosen_for_a_memory(params):
+    assert parse_settings(["memory=2GiB"]) == {"memory": "2GiB"}
+    fast, small = (hc.Bootstrapper(params, slots=16, memory=each).describe() for each in ("8GiB", 1))
+    assert (fast["cts_mode"], small["cts_mode"]) == ("double_hoisted", "small_key")
+    with pytest.raises(hc.InvalidArgument):
+        hc.Bootstrapper(params, memory="much").describe()
+
+
 def test_which_keys_stay_seeded(params, sparse, client):
     plan = sparse.key_plan
     uses = hc.trace_program(params, sparse, client.encrypt(disc(16, 3), level=0)).key_uses

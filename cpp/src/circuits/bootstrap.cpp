@@ -7,6 +7,7 @@
 #include <numbers>
 #include <utility>
 
+#include "circuits/bootstrap_choice.hpp"
 #include "circuits/key_union.hpp"
 #include "circuits/mode_scope.hpp"
 #include "ckks/evaluator_detail.hpp"
@@ -124,6 +125,7 @@ bootstrapper::bootstrapper(ckks::evaluator& eval, const bootstrap_options& optio
                     raised_level_ - parameters_.top_level(), " more are needed");
   HALOCLINE_EXPECTS(options_.iterations == 1 || output_level() < parameters_.max_level(), level_exhausted,
                     "bootstrap: iterations take a level more than the parameters have");
+  if (options_.memory_bytes != 0) choose_transforms();
   make_transforms(eval);
   if (options_.iteration_bits == 0) {
     const double reached = forecast().worst_bits;
@@ -165,6 +167,19 @@ void bootstrapper::choose_mod1(const params::parameters& parameters) {
   made.double_angles = options_.double_angles;
   made.arcsine_degree = options_.arcsine_degree;
   mod1_ = std::make_shared<const circuits::mod1>(made);
+}
+
+void bootstrapper::choose_transforms() {
+  const bool joins = options_.order == bootstrap_order::cts_first;
+  const std::vector<detail::chain_shape> chains{
+      {dft_direction::coeff_to_slot, options_.slots, options_.cts_levels, raised_level_},
+      {dft_direction::slot_to_coeff, options_.slots, options_.stc_levels,
+       joins ? message_level_ : options_.stc_levels}};
+  const detail::transform_choice chosen =
+      detail::choose_within(parameters_, chains, keys_beside_transforms(), options_.memory_bytes);
+  options_.cts_mode = options_.stc_mode = chosen.mode;
+  options_.baby_count = chosen.baby_count;
+  options_.compact = chosen.compact;
 }
 
 /// Both transforms with their constants. The coefficients t = x + Q_0 I of the raised ciphertext, at scale
@@ -213,13 +228,19 @@ unsigned bootstrapper::output_level() const noexcept {
 
 std::vector<ckks::key_request> bootstrapper::key_requests() const {
   detail::key_union keys;
+  keys.add(keys_beside_transforms());
+  keys.add(cts_->key_requests());
+  keys.add(stc_->key_requests());
+  return keys.list();
+}
+
+std::vector<ckks::key_request> bootstrapper::keys_beside_transforms() const {
+  detail::key_union keys;
   if (parameters_.encapsulation()) keys.add({{{ckks::encapsulation_element, raised_level_}}});
   for (std::uint32_t step = options_.slots; step < parameters_.slots(); step *= 2) {
     keys.add({{{parameters_.galois_element(step), raised_level_}}});
   }
-  keys.add(cts_->key_requests());
   keys.add(mod1_->key_requests(raised_level_ - options_.cts_levels));
-  keys.add(stc_->key_requests());
   return keys.list();
 }
 

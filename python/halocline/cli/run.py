@@ -133,14 +133,8 @@ def run(
     check_device(device)
     common = RunOptions(device, memory, policy, threads, trace is not None, oversubscribe_managed, decisions)
     own: dict[str, Any] = {"images": images, "seed": seed, "batches": batches, "repeat": repeat}
-    own |= {
-        "seeded": seeded,
-        "key_memory": key_memory,
-        "plot": plot,
-        "settings": settings,
-        "kinds": kinds,
-        "async_peak": async_peak,
-    }
+    own |= {"seeded": seeded, "key_memory": key_memory, "plot": plot}
+    own |= {"settings": settings, "kinds": kinds, "async_peak": async_peak}
     with profiling(profile, json), _Steps() as steps:
         made = _workload(workload, chosen, common, own, steps)
         report = made.run()

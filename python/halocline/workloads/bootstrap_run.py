@@ -61,11 +61,11 @@ class BootstrapRunOptions(RunOptions):
 
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
     """Fields of `BootstrapOptions` from "name=value"."""
-    kinds: dict[str, type] = {"slots": int}
+    kinds: dict[str, type] = {"slots": int, "memory": str}
     kinds |= {
         field.name: type(field.default)
         for field in dataclasses.fields(BootstrapOptions)
-        if field.default is not None
+        if field.default is not None and field.name not in kinds
     }
     kinds |= dict.fromkeys(("range", "log2_failure", "message_bound", "fraction", "tolerance"), float)
     result: dict[str, Any] = {}

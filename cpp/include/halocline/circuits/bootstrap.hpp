@@ -41,6 +41,10 @@ struct bootstrap_options {
   /// Babies of each giant in both transforms, see `transform_options::baby_count`: fewer need fewer keys and
   /// more time. Both transforms then use the same rotations.
   unsigned baby_count = 0;
+  /// What keys, diagonals and workspace of the transforms may take: modes, `compact` and `baby_count` are then
+  /// chosen, for the least work among what fits by estimate. Where nothing fits, what takes least is chosen,
+  /// and plans move the rest. 0: as the other options say.
+  std::size_t memory_bytes = 0;
   /// Bound of EvalMod for the integers; 0: the least that `log2_failure` allows.
   double range = 0;
   double log2_failure = -32;  ///< log2 of the probability with which a bootstrap may fail
@@ -103,6 +107,8 @@ class bootstrapper {
   [[nodiscard]] unsigned depth() const noexcept { return raised_level_ - output_level(); }
   /// Keys that `bootstrap` uses, ascending by Galois element, each with the highest level of its use.
   [[nodiscard]] std::vector<ckks::key_request> key_requests() const;
+  /// Those that are not rotations of the transforms.
+  [[nodiscard]] std::vector<ckks::key_request> keys_beside_transforms() const;
   /// log2 of the probability that some coefficient leaves the range of EvalMod, whatever the message.
   [[nodiscard]] double log2_failure_probability() const noexcept { return log2_failure_; }
   /// Estimate for messages in the unit disc, from what dominates: the noise of rescaling in EvalMod and in
@@ -118,6 +124,7 @@ class bootstrapper {
   using ciphertexts = std::vector<ckks::ciphertext>;
 
   void choose_mod1(const params::parameters& parameters);
+  void choose_transforms();
   void make_transforms(ckks::evaluator& eval);
   [[nodiscard]] double unit_fraction() const;
   [[nodiscard]] double noise_of_one(double rounding) const;

@@ -76,6 +76,24 @@ template <typename WordT, bool repeated>
 template <typename WordT>
 using pair_sums = double_word<WordT>[pair_rows][2][half_pack<WordT>::size];
 
+/// Adds `dot_group` products to both sums of a row, which stay normalised.
+template <typename WordT>
+HALOCLINE_HOST_DEVICE inline void pair_add_row(const half_pack<WordT> (*a)[2], const half_pack<WordT>* b,
+                                               const modulus<WordT>& q,
+                                               double_word<WordT> (*sums)[half_pack<WordT>::size]) {
+  HALOCLINE_UNROLL
+  for (unsigned c = 0; c < 2; ++c) {
+    HALOCLINE_UNROLL
+    for (unsigned i = 0; i < half_pack<WordT>::size; ++i) {
+      HALOCLINE_UNROLL
+      for (unsigned g = 0; g < dot_group; ++g) {
+        sums[c][i] += static_cast<double_word<WordT>>(a[g][c].word[i]) * b[g].word[i];
+      }
+      sums[c][i] = normalise<WordT>(sums[c][i], q);
+    }
+  }
+}
+
 /// Adds `dot_group` terms from `first` on; sums stay normalised.
 template <typename WordT, bool repeated>
 HALOCLINE_HOST_DEVICE inline void pair_add_group(const pair_params<WordT>& p,
@@ -105,19 +123,7 @@ HALOCLINE_HOST_DEVICE inline void pair_add_group(const pair_params<WordT>& p,
     }
   }
   HALOCLINE_UNROLL
-  for (unsigned r = 0; r < pair_rows; ++r) {
-    HALOCLINE_UNROLL
-    for (unsigned c = 0; c < 2; ++c) {
-      HALOCLINE_UNROLL
-      for (unsigned i = 0; i < half_pack<WordT>::size; ++i) {
-        HALOCLINE_UNROLL
-        for (unsigned g = 0; g < dot_group; ++g) {
-          sums[r][c][i] += static_cast<double_word<WordT>>(a[g][c].word[i]) * b[r][g].word[i];
-        }
-        sums[r][c][i] = normalise<WordT>(sums[r][c][i], q);
-      }
-    }
-  }
+  for (unsigned r = 0; r < pair_rows; ++r) pair_add_row<WordT>(a, b[r], q, sums[r]);
 }
 
 /// Half a pack of one limb of all sums of a job per thread.

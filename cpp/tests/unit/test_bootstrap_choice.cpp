@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <vector>
+
+#include "circuits/bootstrap_choice.hpp"
+#include "halocline/circuits/bootstrap.hpp"
+#include "halocline/ckks/engine.hpp"
+#include "halocline/params/presets.hpp"
+
+namespace halocline::circuits {
+namespace {
+
+using detail::chain_shape;
+using detail::choice_estimate;
+using detail::transform_choice;
+
+constexpr std::size_t GiB = std::size_t{1} << 30;
+
+/// The transforms of n16-boot with full slots.
+std::vector<chain_shape> full_slots() {
+  return {{dft_direction::coeff_to_slot, 32768, 3, 28}, {dft_direction::slot_to_coeff, 32768, 3, 17}};
+}
+
+TEST(BootstrapChoice, EstimatesAreWhatABootstrapperTakes) {
+  const params::parameters parameters = params::preset("n16-boot");
+  ckks::engine_options ghost;
+  ghost.device = "ghost";
+  for (const transform_choice& choice : {transform_choice{transform_mode::double_hoisted, 8, false},
+                                         transform_choice{transform_mode::double_hoisted, 4, true},
+                                         transform_choice{transform_mode::small_key, 0, false}}) {
+    ckks::engine engine(parameters, ghost);
+    bootstrap_options options;
+    options.cts_mode = options.stc_mode = choice.mode;
+    options.baby_count = choice.baby_count;
+    options.compact = choice.compact;
+    const bootstrapper boots(engine.evaluate(), options);
+    const choice_estimate found = detail::estimate(parameters, full_slots(), {}, choice);
+    EXPECT_NEAR(static_cast<double>(found.diagonal_bytes), static_cast<double>(boots.bytes()),
+                0.05 * static_cast<double>(boots.bytes()));
+    // The keys of the bootstrap are those of the transforms and three or four more.
+    const choice_estimate all = detail::estimate(parameters, full_slots(), boots.key_requests(), choice);
+    EXPECT_GE(all.key_bytes, found.key_bytes);
+    EXPECT_LT(all.key_bytes - found.key_bytes, GiB / 2);
+  }
+}
+
+TEST(BootstrapChoice, LessMemoryTakesMoreWork) {
+  const params::parameters parameters = params::preset("n16-boot");
+  double least = 0;
+  transform_mode last = transform_mode::double_hoisted;
+  for (const double gigabytes : {16.0, 8.0, 5.0, 4.0, 3.0, 2.0, 1.0}) {
+    const auto memory = static_cast<std::size_t>(gigabytes * GiB);
+    const transform_choice choice = detail::choose_within(parameters, full_slots(), {}, memory);
+    const choice_estimate found = detail::estimate(parameters, full_slots(), {}, choice);
+    EXPECT_GE(found.work, least) << gigabytes;
+    if (gigabytes >= 2.0) {
+      EXPECT_LE(found.bytes(), memory) << gigabytes;
+    }
+    least = found.work;
+    last = choice.mode;
+  }
+  EXPECT_EQ(last, transform_mode::small_key);
+}
+
+TEST(BootstrapChoice, BootstrapperFollowsIt) {
+  const params::parameters parameters = params::preset("n16-boot");
+  ckks::engine_options ghost;
+  ghost.device = "ghost";
+  ckks::engine engine(parameters, ghost);
+  bootstrap_options options;
+  options.memory_bytes = 1;
+  EXPECT_EQ(bootstrapper(engine.evaluate(), options).options().cts_mode, transform_mode::small_key);
+  options.memory_bytes = 4 * GiB;
+  const bootstrapper boots(engine.evaluate(), options);
+  EXPECT_EQ(boots.options().stc_mode, transform_mode::double_hoisted);
+  EXPECT_GT(boots.options().baby_count, 0u);
+}
+
+}  // namespace
+}  // namespace halocline::circuits
