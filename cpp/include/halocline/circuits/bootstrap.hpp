@@ -41,9 +41,9 @@ struct bootstrap_options {
   /// Babies of each giant in both transforms, see `transform_options::baby_count`: fewer need fewer keys and
   /// more time. Both transforms then use the same rotations.
   unsigned baby_count = 0;
-  /// What keys, diagonals and workspace of the transforms may take: modes, `compact` and `baby_count` are then
-  /// chosen, for the least work among what fits by estimate. Where nothing fits, what takes least is chosen,
-  /// and plans move the rest. 0: as the other options say.
+  /// What keys, diagonals and workspace of the transforms may take: modes, `compact` and `baby_count` are
+  /// then chosen, for the least work among what fits by estimate. Where nothing fits, what takes least is
+  /// chosen, and plans move the rest. 0: as the other options say.
   std::size_t memory_bytes = 0;
   /// Bound of EvalMod for the integers; 0: the least that `log2_failure` allows.
   double range = 0;
