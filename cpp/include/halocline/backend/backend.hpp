@@ -81,8 +81,8 @@ class backend {
   void scalar_multiply(const ring_tables& ring, std::span<const scalar_job> jobs, stream_view stream = {});
   void scalar_add(const ring_tables& ring, std::span<const scalar_job> jobs, stream_view stream = {});
   void linear_combine(const ring_tables& ring, std::span<const linear_job> jobs, stream_view stream = {});
-  /// Equals `ntt` of b in place followed by `linear_combine` (b is in coefficient form and is destroyed), after
-  /// `base_convert` to b where a job has a conversion.
+  /// Equals `ntt` of b in place followed by `linear_combine` (b is in coefficient form and is destroyed),
+  /// after `base_convert` to b where a job has a conversion.
   void ntt_linear_combine(const ring_tables& ring, std::span<const linear_job> jobs, stream_view stream = {});
   void automorphism(const ring_tables& ring, std::span<const automorphism_job> jobs, stream_view stream = {});
   void base_convert(const ring_tables& ring, std::span<const convert_job> jobs, stream_view stream = {});
