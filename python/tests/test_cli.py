@@ -72,7 +72,7 @@ def test_params(call):
 
 def test_params_of_bootstrappable_sets(call):
     output = call("params", "show", "n16-boot").stdout
-    for text in ("EvalMod", "sparse secret", "weight 32", "range 12", "2^-34.1", "eval mod", "14 levels"):
+    for text in ("EvalMod", "sparse secret", "weight 32", "range 12", "2^-34.1", "eval mod", "14 levels", "worst slot"):
         assert text in output
     shown = json.loads(call("params", "show", "n16-boot", "--json", "-").stdout)
     assert len(shown["level_table"]) == 29
@@ -80,6 +80,7 @@ def test_params_of_bootstrappable_sets(call):
     assert (found["levels_left"], found["raise_weight"], found["ephemeral_security_bits"]) == (14, 32, 128)
     assert [each["range"] for each in found["ranges"]] == [12, 16]
     assert all(each["log2_overflow_probability"] < -32 for each in found["ranges"])
+    assert found["forecast"]["mean_bits"] > found["forecast"]["worst_bits"] > 19
 
 
 def test_client_and_server_exchange_files(call, tmp_path):

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from ..errors import InvalidArgument, LevelExhausted
 from ..params import REQUIRED_SECURITY, Bootstrapping, Params, preset_description, preset_names
 from .common import JsonOption, command, load_params, results_console, size, write_json
 
@@ -75,8 +76,9 @@ def show(
     params = load_params(name, allow_insecure=True)
     console = results_console(json)
     _print_head(console, params)
+    forecast = _forecast(params)
     if params.bootstrapping is not None:
-        _print_bootstrapping(console, params, params.bootstrapping)
+        _print_bootstrapping(console, params, params.bootstrapping, forecast)
     _print_levels(console, params)
     content = _summary(params) | {
         "description": preset_description(name) if name in preset_names() else "",
@@ -89,9 +91,22 @@ def show(
         "table_bytes": params.table_bytes,
         "literal": json_module.loads(params.to_json()),
         "level_table": [dataclasses.asdict(each) for each in params.levels],
-        "bootstrapping": _bootstrapping(params),
+        "bootstrapping": _bootstrapping(params) | {"forecast": forecast} if params.bootstrapping else None,
     }
     write_json(json, content)
+
+
+def _forecast(params: Params) -> dict[str, float] | None:
+    """Bits that random messages in the unit disc keep in full slots; None where they cannot be had."""
+    if params.bootstrapping is None:
+        return None
+    from ..workloads.bootstrap_run import make_bootstrapper
+
+    try:
+        facts = make_bootstrapper(params, {}).describe()
+    except (InvalidArgument, LevelExhausted):
+        return None
+    return {each: facts[each] for each in ("mean_bits", "worst_bits", "log2_failure_probability")}
 
 
 def _ranges(params: Params, chosen: Bootstrapping) -> list[tuple[float, float | None]]:
@@ -101,10 +116,9 @@ def _ranges(params: Params, chosen: Bootstrapping) -> list[tuple[float, float | 
     return [(each, None if math.isinf(log2) else log2) for each, log2 in exact]
 
 
-def _bootstrapping(params: Params) -> dict[str, Any] | None:
+def _bootstrapping(params: Params) -> dict[str, Any]:
     chosen = params.bootstrapping
-    if chosen is None:
-        return None
+    assert chosen is not None  # asked for parameters that have it only
     levels_left = params.max_level - chosen.slot_to_coeff_levels
     return dataclasses.asdict(chosen) | {
         "levels_left": levels_left,
@@ -116,7 +130,9 @@ def _bootstrapping(params: Params) -> dict[str, Any] | None:
     }
 
 
-def _print_bootstrapping(console: Console, params: Params, chosen: Bootstrapping) -> None:
+def _print_bootstrapping(
+    console: Console, params: Params, chosen: Bootstrapping, forecast: dict[str, float] | None
+) -> None:
     table = Table(show_header=False, box=None, title="Bootstrapping", title_justify="left")
     left = params.max_level - chosen.slot_to_coeff_levels
     table.add_row(
@@ -139,6 +155,9 @@ def _print_bootstrapping(console: Console, params: Params, chosen: Bootstrapping
     for range_, log2 in _ranges(params, chosen):
         left_with = "never left" if log2 is None else f"left with probability 2^{log2:.1f}"
         table.add_row(f"range {range_:.0f}", f"{left_with}, all {params.slots} slots")
+    if forecast is not None:
+        bits = f"{forecast['mean_bits']:.1f} bits in the mean, {forecast['worst_bits']:.1f} in the worst slot"
+        table.add_row("forecast", f"{bits}, for random messages in the unit disc, all slots")
     console.print(table)
 
 
