@@ -353,10 +353,10 @@ std::optional<poly_pair> executor::walk(std::span<const int> giants, const AddT&
       continue;
     }
     add(total, order[i]);
-    for (const int turn : plan_.turns(order[i], transform_plan::next(order, i))) {
+    for (const int turn : plan_.turns(order[i], plan_.next(order, i))) {
       total = rotated(std::move(*total), plan_.rotation(turn, plan_.giant_step()));
     }
-    if (transform_plan::next(order, i) == 0) add_pair(ctx_, result, std::move(*std::exchange(total, {})));
+    if (plan_.next(order, i) == 0) add_pair(ctx_, result, std::move(*std::exchange(total, {})));
   }
   return result;
 }

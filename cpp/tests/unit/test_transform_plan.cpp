@@ -93,10 +93,12 @@ TEST(TransformPlan, GiantsWalkFromBothEndsToZero) {
   EXPECT_THAT(transform_plan::walk(std::vector<int>{-3, -1, 0, 2, 5}), ElementsAre(5, 2, -3, -1, 0));
   EXPECT_THAT(transform_plan::walk(std::vector<int>{0}), ElementsAre(0));
   const std::vector<int> order{5, 2, -3, -1};
-  EXPECT_EQ(transform_plan::next(order, 0), 2);
-  EXPECT_EQ(transform_plan::next(order, 1), 0);
-  EXPECT_EQ(transform_plan::next(order, 2), -1);
-  EXPECT_EQ(transform_plan::next(order, 3), 0);
+  const transform_plan walking = plan_for(range(0, 64), transform_mode::double_hoisted);
+  EXPECT_EQ(walking.next(order, 0), 2);
+  EXPECT_EQ(walking.next(order, 1), 0);
+  EXPECT_EQ(walking.next(order, 2), -1);
+  EXPECT_EQ(walking.next(order, 3), 0);
+  EXPECT_EQ(plan_for(range(0, 64), transform_mode::bsgs).next(order, 0), 0);
 
   // A band of 31 diagonals with 4 babies: 3 babies and one key in either direction, though 7 sums are
   // rotated.

@@ -16,14 +16,16 @@ namespace halocline::circuits {
 ///     y = sum_giant rotate(sum_baby rotate(diagonal_d, -giant) * rotate(x, baby), giant)
 ///
 /// (baby-step giant-step; Halevi and Shoup, "Faster homomorphic linear transformations in HElib", CRYPTO
-/// 2018). Sums are rotated by Horner's rule, from the outermost giants towards 0: no more rotations than if
-/// each were rotated by itself, and one key in either direction where giants follow each other without gaps.
+/// 2018). Double hoisting and small keys rotate sums by Horner's rule, from the outermost giants towards 0:
+/// no more rotations than if each were rotated by itself, and one key in either direction where giants follow
+/// each other without gaps.
 enum class transform_mode : unsigned char {
   /// Only baby steps: one hoisted rotation for each diagonal. Wins for few diagonals, or when many outputs
   /// share an input. A key for each diagonal.
   naive,
-  /// Babies hoisted, a full key switch for each giant. Keeps everything over the primes of the level: least
-  /// memory.
+  /// Babies hoisted, a full key switch for each giant, whose sum is rotated by itself: the textbook way, with
+  /// a
+  /// key for each baby and each giant. Keeps everything over the primes of the level: least workspace.
   bsgs,
   /// Babies stay multiplied by P over special + chain primes, so that a baby costs no division, a giant one
   /// division of one polynomial, and the whole sum one division that rescales as well (double hoisting;
@@ -113,8 +115,9 @@ class transform_plan {
   /// Giants in the order in which Horner's rule adds their sums: from the highest down to the least above 0,
   /// from the lowest up to the largest below 0, and 0. `giants` ascend.
   [[nodiscard]] static std::vector<int> walk(std::span<const int> giants);
-  /// Where the sum at position `at` of that order goes: to the next giant on the same side of 0, or to 0.
-  [[nodiscard]] static int next(std::span<const int> order, std::size_t at);
+  /// Where the sum at position `at` of that order goes: to the next giant on the same side of 0, or to 0. In
+  /// `bsgs` always to 0.
+  [[nodiscard]] int next(std::span<const int> order, std::size_t at) const;
   /// Rotations, in giant steps, that bring the sum of giant `from` to giant `to`: one, or in small-key mode
   /// single steps as long as there is another giant to come (`to` is not 0).
   [[nodiscard]] std::vector<int> turns(int from, int to) const;
