@@ -72,8 +72,9 @@ def test_params(call):
 
 def test_params_of_bootstrappable_sets(call):
     output = call("params", "show", "n16-boot").stdout
-    for text in ("EvalMod", "sparse secret", "weight 32", "range 12", "2^-34.1", "eval mod", "14 levels", "worst slot"):
+    for text in ("EvalMod", "sparse secret", "weight 32", "range 12", "2^-34.1", "eval mod", "worst slot"):
         assert text in output
+    assert "14 levels" in output
     shown = json.loads(call("params", "show", "n16-boot", "--json", "-").stdout)
     assert len(shown["level_table"]) == 29
     found = shown["bootstrapping"]
