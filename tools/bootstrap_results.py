@@ -43,8 +43,9 @@ def curve_lines(data: Json) -> Iterator[str]:
     """Slowdown by budget, a row for each policy and batch."""
     expect_schema(data, "bootstrap-budget", SCHEMA)
     name = f"`halocline bench bootstrap-budget --device {data['device']} --params {data['params']}`"
-    how = "replayed on a device model" if data["simulated"] else where_text(data)
-    yield f"{name} ({how}, commit {data['commit'][:10]}{options_text(data['bootstrap'], USUAL)}),"
+    commit = f"replayed on a device model, commit {data['commit'][:10]}"
+    how = commit if data["simulated"] else where_text(data)
+    yield f"{name} ({how}{options_text(data['bootstrap'], USUAL)}),"
     yield "slowdown against `resident`:"
     for about in data["batches"]:
         yield ""

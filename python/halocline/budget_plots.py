@@ -45,6 +45,10 @@ def curve_figure(content: Json) -> Figure:
         panel.set_xlabel("budget, % of what is touched")
         panel.set_xscale("log")
         panel.set_yscale("log")
+        slow = [row["slowdown"] for row in chosen if row.get("slowdown") is not None]
+        marks = [each for each in (0.5, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100) if each <= 2 * max(slow)]
+        panel.set_yticks(marks, [f"{each:g}" for each in marks])
+        panel.set_ylim(0.9 * min(slow), 1.1 * max(slow))
         ticks = sorted({round(100 * row["share"], 3) for row in chosen if row["memory"].endswith("%")})
         panel.set_xticks(ticks, [f"{each:g}" for each in ticks])
         panel.minorticks_off()
