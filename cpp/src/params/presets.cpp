@@ -109,6 +109,8 @@ std::vector<entry> build_bootstrap_entries() {
            with_bootstrapping(wide("test-n11-boot64", 11, 5, 50, 40), {58, 8}, {50, 3}, 3, 32, 1), 3, 58.5,
            3)),
        "insecure, for tests: N 2^11, bootstrappable, 5 levels, 64-bit words"},
+      {insecure(narrow_boot("test-n12-boot", 12, 17, 12)),
+       "insecure, for tests: N 2^12, the levels of n16-boot"},
       {narrow_boot("n16-boot", 16, 17, 12),
        "32768 slots, bootstrappable: 17 levels, of which bootstrapping takes 3, 4 key-switching digits"},
       {with_special(table_one_boot("FVa-boot", 17, 2070, 33, 10, large), 18, 58.5, 18),
