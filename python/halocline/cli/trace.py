@@ -26,8 +26,8 @@ from .common import (
     write_json,
 )
 from .files import ExprOption, FunctionOption, ScriptOption, program_of
-from .run import WORKLOADS, params_of
 from .trace_common import TraceArgument, seconds, stats_rows
+from .workload_table import WORKLOADS, params_of, workload_named
 
 app = typer.Typer(help="Record, summarise, plot, plan and replay traces.", no_args_is_help=True)
 
@@ -57,9 +57,8 @@ def record(
     """
     if workload is not None and (expr is not None or script is not None):
         raise InvalidArgument("trace record: give a workload or a program, not both")
-    if workload not in (None, *WORKLOADS):
-        known = ", ".join(WORKLOADS)
-        raise InvalidArgument(f"trace record: unknown workload '{workload}'; expected one of: {known}")
+    if workload is not None:
+        workload_named(workload, "trace record")
     single, presets = (None, params) if workload == "bm-bootstrap" else (params, None)
     chosen = params_of(workload or "digits", single, presets, allow_insecure)
     if device == "ghost":
