@@ -253,4 +253,4 @@ def test_ctrl_c_leaves_no_half_file(tmp_path):
 
 def test_run_refuses_options_of_other_workloads(call):
     result = call("run", "digits", "--seed", "3", "--kinds", "full", status=1)
-    assert "digits does not take --seed, --kinds; its own options are --images" in result.output
+    assert "digits does not take --kinds, --seed; its own options are --images" in result.output
