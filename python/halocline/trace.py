@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import lzma
 import os
 import re
 import tempfile
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._values import expect, path_text
-from .errors import InvalidArgument, IoError
+from .errors import CorruptData, InvalidArgument, IoError
 
 CLASSES = ("evaluation_key", "plaintext", "ciphertext", "scratch", "table")
 """Object classes in the order of reports."""
@@ -88,10 +89,14 @@ class Lifetimes:
 
 
 _ACTIONS = ("allocate", "free", "read", "write", "exists")
+_XZ_MAGIC = b"\xfd7zXZ\0"
 _IDENTITY = re.compile("@[0-9a-f]+$")
 
 FORMATS = {".rmm.csv": "a log of RMM", ".perfetto.json": "a timeline for Perfetto", ".csv": "a trace"}
-"""What `Trace.save` writes, by the ending of the file's name."""
+"""What `Trace.save` writes, by the ending of the file's name; with COMPRESSED behind it, as an xz file."""
+COMPRESSED = ".xz"
+MAX_TRACE_BYTES = 1 << 31
+"""Bytes that a compressed trace may become."""
 
 
 class Trace:
@@ -147,22 +152,30 @@ class Trace:
 
     def save(self, path: str | Path) -> None:
         """Writes a file, as a whole or not at all: CSV, or what FORMATS says of the name's ending."""
-        name = Path(path_text(path, "Trace.save")).name
+        full = Path(path_text(path, "Trace.save")).name
+        name = full.removesuffix(COMPRESSED)
         if name.endswith(".rmm.csv"):
             text = self.to_rmm()
         elif name.endswith(".perfetto.json"):
             text = self.to_perfetto()
         else:
             text = self.to_csv()
-        write_atomically(path, text.encode())
+        content = text.encode()
+        write_atomically(path, content if name == full else lzma.compress(content, preset=9))
 
     @classmethod
     def load(cls, path: str | Path) -> Trace:
-        """A trace from a CSV file: ours, or a log of RMM (see `from_rmm`); the first line tells."""
+        """A trace from a CSV file: ours, or a log of RMM (see `from_rmm`); the first line tells.
+
+        Files that xz has compressed are unpacked, up to MAX_TRACE_BYTES.
+        """
         try:
-            text = Path(path_text(path, "Trace.load")).read_text(errors="replace")
+            content = Path(path_text(path, "Trace.load")).read_bytes()
         except OSError as error:
             raise IoError(f"Trace.load: cannot read '{path}': {error.strerror}") from None
+        if content.startswith(_XZ_MAGIC):
+            content = _unpacked(content, path)
+        text = content.decode(errors="replace")
         return cls.from_rmm(text) if text.startswith("Thread,") else cls.from_csv(text)
 
     @cached_property
@@ -261,6 +274,19 @@ class Trace:
 
     def __repr__(self) -> str:
         return f"Trace({len(self)} events, peak {_core.format_bytes(self.peak_bytes)})"
+
+
+def _unpacked(content: bytes, path: str | Path) -> bytes:
+    """What an xz file holds. Raises CorruptData where it is damaged, cut off or too large."""
+    unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+    try:
+        made = unpacker.decompress(content, max_length=MAX_TRACE_BYTES)
+    except lzma.LZMAError as error:
+        raise CorruptData(f"Trace.load: '{path}' is a damaged xz file: {error}") from None
+    if not unpacker.eof:
+        limit = _core.format_bytes(MAX_TRACE_BYTES)
+        raise CorruptData(f"Trace.load: '{path}' is cut off, or holds more than {limit}")
+    return made
 
 
 def write_atomically(path: str | Path, content: bytes, mode: int | None = None) -> None:

@@ -32,6 +32,17 @@ def test_csv_round_trip(trace, tmp_path):
     assert pickle.loads(pickle.dumps(trace)).to_csv() == trace.to_csv()
 
 
+def test_compressed_files(trace, tmp_path):
+    path = tmp_path / "t.csv.xz"
+    trace.save(path)
+    assert hc.Trace.load(path).to_csv() == trace.to_csv()
+    content = path.read_bytes()
+    for damaged in (content[:-9], content[:20] + bytes([content[20] ^ 255]) + content[21:]):
+        path.write_bytes(damaged)
+        with pytest.raises(hc.CorruptData, match=r"t\.csv\.xz"):
+            hc.Trace.load(path)
+
+
 def test_columns(trace):
     assert list(trace.columns["step"]) == [1, 1, 2, 2, 4, 4, 5, 5]
     assert list(trace.columns["action"][:3]) == ["read", "allocate", "write"]

@@ -14,7 +14,7 @@ from rich.table import Table
 from ..errors import InvalidArgument
 from ..params import Params
 from ..program import trace_program
-from ..trace import FORMATS, Trace
+from ..trace import COMPRESSED, FORMATS, Trace
 from . import trace_plot, trace_replay
 from .common import (
     AllowInsecureOption,
@@ -141,7 +141,7 @@ def stats(path: TraceArgument, json: JsonOption = None) -> None:
 def convert(
     path: TraceArgument,
     output: Annotated[
-        Path, typer.Argument(metavar="OUT", help="NAME.csv, NAME.rmm.csv or NAME.perfetto.json.")
+        Path, typer.Argument(metavar="OUT", help="NAME.csv, NAME.rmm.csv or NAME.perfetto.json; .xz behind it.")
     ],
 ) -> None:
     """Write a trace, or a log of RMM, in another format; the endings of the names say which.
@@ -149,13 +149,14 @@ def convert(
     A log of RMM knows allocations and frees only: from one, buffers are taken to be written when they are
     allocated and read when they are freed; to one, reads and writes are left out.
     """
-    if not output.name.endswith(tuple(FORMATS)):
+    name = output.name.removesuffix(COMPRESSED)
+    if not name.endswith(tuple(FORMATS)):
         raise InvalidArgument(
             f"trace convert: '{output}' ends in none of {', '.join(FORMATS)}, so its format is unknown"
         )
     trace = Trace.load(path)
     trace.save(output)
-    kind = next(what for ending, what in FORMATS.items() if output.name.endswith(ending))
+    kind = next(what for ending, what in FORMATS.items() if name.endswith(ending))
     out().print(f"{output}: {kind}, {len(trace)} events", markup=False, soft_wrap=True)
 
 
