@@ -141,7 +141,8 @@ def stats(path: TraceArgument, json: JsonOption = None) -> None:
 def convert(
     path: TraceArgument,
     output: Annotated[
-        Path, typer.Argument(metavar="OUT", help="NAME.csv, NAME.rmm.csv or NAME.perfetto.json; .xz behind it.")
+        Path,
+        typer.Argument(metavar="OUT", help="NAME.csv, NAME.rmm.csv or NAME.perfetto.json; .xz behind it."),
     ],
 ) -> None:
     """Write a trace, or a log of RMM, in another format; the endings of the names say which.
