@@ -20,7 +20,7 @@ Json = dict[str, Any]
 
 
 def _styled(policy: str) -> dict[str, Any]:
-    color, marker = POLICY_STYLES[policy]
+    color, marker = POLICY_STYLES[policy.partition("@")[0]]
     return {"color": color, "marker": marker, "label": policy}
 
 

@@ -10,7 +10,8 @@ import pytest
 from halocline.cli.app import app
 from halocline.workloads.bm_bootstrap_bench import run_bm_bench
 from halocline.workloads.bm_operations import OperationsOptions, run_bm_operations
-from halocline.workloads.bootstrap_budget import POLICIES, CurveOptions, run_bootstrap_budget
+from halocline.workloads.bootstrap_budget import run_bootstrap_budget
+from halocline.workloads.budget_curve import POLICIES, CurveOptions, Kind
 from halocline.workloads.hybrid_paper import OPERATIONS
 from halocline.workloads.policy_rig import PolicyRig, Shape
 from halocline.workloads.running import RunOptions
@@ -18,7 +19,8 @@ from halocline.workloads.wide_rotations_bench import kinds_of, run_wide_bench
 from typer.testing import CliRunner
 
 NAME = "test-n11-boot"
-SMALL = {"bootstrap": {"slots": 8}, "threads": 1}
+SETTINGS = {"slots": 8}
+SMALL = {"bootstrap": SETTINGS, "threads": 1}
 INSECURE = ["--params", NAME, "--allow-insecure", "--threads", "1", "--set", "slots=8"]
 
 
@@ -30,7 +32,8 @@ def params():
 @pytest.fixture(scope="module")
 def curve(params):
     budgets = ("100%", "50%", "5%", "minimum")
-    return run_bootstrap_budget(params, CurveOptions(budgets=budgets, batches=(1, 2), runs=1, **SMALL))
+    options = CurveOptions(budgets=budgets, batches=(1, 2), runs=1, threads=1)
+    return run_bootstrap_budget(params, options, SETTINGS)
 
 
 def test_curve_has_all_policies_down_to_the_minimum(curve):
@@ -57,13 +60,22 @@ def test_curve_has_all_policies_down_to_the_minimum(curve):
 
 
 def test_curve_on_a_device_model(params):
-    options = CurveOptions(device="a40", budgets=("50%", "5%"), batches=(1,), **SMALL)
-    found = run_bootstrap_budget(params, options)
+    policies = ("planned", "lru", "managed", "profiled@40%", "profiled@80%")
+    options = CurveOptions("a40", policies, budgets=("50%", "5%"), threads=1)
+    found = run_bootstrap_budget(params, options, SETTINGS)
     rows = {(row["policy"], row["memory"]): row for row in found["rows"]}
     assert found["simulated"]
     assert "out_of_memory" in rows["lru", "5%"]
     slowdowns = [rows[policy, "50%"]["slowdown"] for policy in ("planned", "lru", "managed")]
     assert 1 <= slowdowns[0] < slowdowns[1] < slowdowns[2]
+    assert {"profiled@40%", "profiled@80%"} < {policy for policy, _ in rows}
+
+
+def test_shares_of_pools():
+    assert Kind("profiled@65%", 1, "all", 0).async_peak == 0.65
+    for wrong in ("profiled@x%", "lru@40%", "profiled@140%", "profiled@0%", "profiled@40"):
+        with pytest.raises(hc.InvalidArgument, match="profiled@65%"):
+            _ = Kind(wrong, 1, "all", 0).async_peak
 
 
 def test_operations_of_every_policy(params):

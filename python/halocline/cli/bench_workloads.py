@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -14,6 +14,9 @@ from ..errors import InvalidArgument
 from ..replaying import device_models
 from .bench_options import BenchOptions, numbers, print_rows, several, stored
 from .common import check_device, progress_bar, size
+
+if TYPE_CHECKING:
+    from ..workloads.budget_curve import CurveOptions
 
 SUITES = ("hybrid-paper", "wide-rotations", "bootstrap-budget", "bm-operations", "bm-bootstrap")
 WITH_PICTURES = {name: name for name in ("bootstrap-budget", "bm-operations", "bm-bootstrap")}
@@ -82,28 +85,27 @@ def _wide_rotations(options: BenchOptions, progress: Progress) -> Json:
 
 
 def _bootstrap_budget(options: BenchOptions, progress: Progress) -> Json:
-    from ..workloads.bootstrap_budget import (
-        BATCHES,
-        BUDGETS,
-        POLICIES,
-        RUNS,
-        CurveOptions,
-        run_bootstrap_budget,
-    )
+    from ..workloads.bootstrap_budget import BATCHES, run_bootstrap_budget
     from ..workloads.bootstrap_run import parse_settings
 
     (params,) = options.several("n16-boot")
-    chosen = CurveOptions(
+    settings = parse_settings(options.sets or [])
+    chosen = _curve_options(options, BATCHES)
+    return run_bootstrap_budget(params, chosen, settings, lambda _, done, total: progress(done, total))
+
+
+def _curve_options(options: BenchOptions, batches: tuple[int, ...] = (1,)) -> CurveOptions:
+    from ..workloads.budget_curve import BUDGETS, POLICIES, RUNS, CurveOptions
+
+    return CurveOptions(
         device=options.device or "cpu",
         policies=several(options.policies) or POLICIES,
         budgets=several(options.budgets) or BUDGETS,
-        batches=numbers(options.batches, "--batches") or BATCHES,
+        batches=numbers(options.batches, "--batches") or batches,
         runs=options.repetitions or RUNS,
         threads=options.threads,
         seeded=options.seeded,
-        bootstrap=parse_settings(options.sets or []),
     )
-    return run_bootstrap_budget(params, chosen, lambda _, done, total: progress(done, total))
 
 
 def _bm_operations(options: BenchOptions, progress: Progress) -> Json:
