@@ -183,6 +183,12 @@ void bind_maintenance(nb::class_<bound_engine>& type) {
             return evaluate(e, [&](evaluator& v) { return v.adjust(a.value, level, scale); });
           },
           nb::arg("a"), nb::arg("level"), nb::arg("scale"))
+      .def(
+          "with_slots",
+          [](engine e, ct a, std::uint32_t slots) {
+            return evaluate(e, [&](evaluator& v) { return ckks::with_slots(v.ctx(), a.value, slots); });
+          },
+          nb::arg("a"), nb::arg("slots"))
       .def_prop_rw(
           "manual", [](engine e) { return e.value->evaluate().mode() == ckks::maintenance::manual; },
           [](engine e, bool manual) {

@@ -298,6 +298,15 @@ class Ciphertext:
         level = integer(level, "adjust: level", 0, self.level)
         return self._made(engine._core.adjust(self._core, level, positive(scale, "adjust: scale")))
 
+    def with_slots(self, slots: int) -> Ciphertext:
+        """The same ciphertext read as one of `slots` slots; costs a copy.
+
+        More slots: the values repeat themselves. Fewer: of values that repeat themselves after `slots` slots,
+        which the caller must know, one repetition; differences between them become noise.
+        """
+        engine = self._on("with_slots")
+        return self._made(engine._core.with_slots(self._core, integer(slots, "with_slots: slots", 1)))
+
     def __bool__(self) -> bool:
         raise WrongType("a ciphertext has no truth value: what it holds is encrypted")
 

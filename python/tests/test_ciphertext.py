@@ -104,6 +104,19 @@ def test_sparse_ciphertext_behaves_like_its_vector(client, engine):
     assert client.encrypt([1, 2, 3], slots=16).slots == 16
 
 
+def test_repeated_values_are_read_with_other_slots(client, engine):
+    values = np.linspace(-1, 1, 16)
+    many = client.encrypt(values).to(engine).with_slots(64)
+    assert many.slots == 64
+    check(client, many + np.arange(64) / 64, np.tile(values, 4) + np.arange(64) / 64)
+    few = client.encrypt(np.tile(values, 4)).to(engine).with_slots(16)
+    assert few.is_real
+    check(client, few.rotate(1), np.roll(values, -1))
+    check(client, many.with_slots(16), values)
+    with pytest.raises(hc.InvalidArgument, match="24 slots; expected a power of two up to 512"):
+        few.with_slots(24)
+
+
 def test_properties(client, engine, cx, params):
     assert (cx.level, cx.slots, cx.components) == (params.max_level, params.slots, 2)
     assert cx.nbytes == params.ciphertext_bytes()

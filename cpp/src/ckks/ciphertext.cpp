@@ -44,6 +44,15 @@ ciphertext clone(context& ctx, const ciphertext& source) {
   return result;
 }
 
+ciphertext with_slots(context& ctx, const ciphertext& source, std::uint32_t slots) {
+  HALOCLINE_EXPECTS(std::has_single_bit(slots) && slots <= ctx.parameters().slots(), invalid_argument,
+                    "with_slots: ", slots, " slots; expected a power of two up to ",
+                    ctx.parameters().slots());
+  ciphertext result = clone(ctx, source);
+  result.slots = slots;
+  return result;
+}
+
 ciphertext transfer(context& from, const ciphertext& source, context& to) {
   check(from, source, "transfer");
   ciphertext result = allocate_like(to, source);

@@ -66,6 +66,20 @@ TEST(ciphertext, clones_are_equal_and_independent) {
   EXPECT_EQ(test::words_of(*ctx, source.parts[0].chain()), before);
 }
 
+TEST(ciphertext, read_with_other_slots_is_the_same_polynomial) {
+  const auto ctx = test::make_test_context(params::preset("test-n10-d3"));
+  const ciphertext source = sample(*ctx);
+  const ciphertext few = with_slots(*ctx, source, 16);
+  EXPECT_EQ(few.slots, 16U);
+  EXPECT_EQ(few.level, source.level);
+  EXPECT_EQ(few.scale, source.scale);
+  EXPECT_EQ(test::words_of(*ctx, few.parts[1].chain()), test::words_of(*ctx, source.parts[1].chain()));
+  for (const std::uint32_t wrong : {0U, 24U, 1024U}) {
+    EXPECT_THAT(test::message_of<invalid_argument>([&] { (void)with_slots(*ctx, source, wrong); }),
+                HasSubstr("expected a power of two up to 512"));
+  }
+}
+
 TEST(ciphertext, transfers_between_contexts_of_equal_parameters) {
   for (const char* preset : {"test-n10-d3", "test-n10-d3-w64"}) {
     const auto from = test::make_test_context(params::preset(preset));
