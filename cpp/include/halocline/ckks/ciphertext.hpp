@@ -32,9 +32,9 @@ struct ciphertext {
 /// Deep copy within one context.
 [[nodiscard]] ciphertext clone(context& ctx, const ciphertext& source);
 
-/// A copy that is read as one of `slots` slots. More slots: the message repeats itself. Fewer: the caller knows
-/// that it repeats itself after `slots` slots, which is not checked; what differs between the repetitions
-/// becomes noise. Encodings of both are the same polynomial, so nothing is computed.
+/// A copy that is read as one of `slots` slots. More slots: the message repeats itself. Fewer: the caller
+/// knows that it repeats itself after `slots` slots, which is not checked; what differs between the
+/// repetitions becomes noise. Encodings of both are the same polynomial, so nothing is computed.
 /// @throws invalid_argument unless `slots` is a power of two up to N/2
 [[nodiscard]] ciphertext with_slots(context& ctx, const ciphertext& source, std::uint32_t slots);
 
