@@ -21,6 +21,7 @@ from .circuits import sign_epsilon, sign_levels
 from .client import Client
 from .engine import Engine, RunReport
 from .errors import (
+    ActivationRange,
     Cancelled,
     CorruptData,
     DeviceError,
@@ -52,6 +53,7 @@ __commit__: str = _core.commit
 """Git commit that it was built from, or "unknown"."""
 
 __all__ = [
+    "ActivationRange",
     "BlockMatmul",
     "BootstrapOptions",
     "Bootstrapper",

@@ -65,5 +65,9 @@ class PlanDivergence(UserWarning):
     """A program did something else than its plan, or could not be planned: it was finished under `lru`."""
 
 
+class ActivationRange(UserWarning):
+    """An input drives activations of a network out of the ranges that it was calibrated for."""
+
+
 class NotPicklable(Error, TypeError):
     """An object that must not leave its process, such as a client with its secret key, was pickled."""

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks: description, import, ranges, and compilation to encrypted programs."""
 
+from .description import from_description, load, save, to_description
+from .from_torch import from_torch
+from .images import Images, load_images
 from .layers import (
     Activation,
     Add,
@@ -15,20 +18,35 @@ from .layers import (
     fold_batch_norm,
 )
 from .model import INPUT, Model, Node
+from .ranges import Exceeded, Ranges, calibrate, check
+from .resnet20 import CIFAR10_CLASSES, resnet20
 
 __all__ = [
+    "CIFAR10_CLASSES",
     "INPUT",
     "Activation",
     "Add",
     "AvgPool",
     "Conv2d",
+    "Exceeded",
     "Flatten",
+    "Images",
     "Layer",
     "Linear",
     "Model",
     "Node",
     "Polynomial",
+    "Ranges",
     "ReLU",
     "Shortcut",
+    "calibrate",
+    "check",
     "fold_batch_norm",
+    "from_description",
+    "from_torch",
+    "load",
+    "load_images",
+    "resnet20",
+    "save",
+    "to_description",
 ]

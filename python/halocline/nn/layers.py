@@ -23,6 +23,8 @@ from ..polynomial import Polynomial as PolynomialFunction
 Array = npt.NDArray[np.float64]
 Shape = tuple[int, ...]
 
+MAX_SIDE = 1 << 16
+"""Largest stride, window and number of channels that a layer may ask for."""
 CHUNK_VALUES = 1 << 22
 """Values of a convolution's unfolded input that are in memory at a time."""
 
@@ -115,7 +117,7 @@ class Conv2d(Layer):
             padding = (rows - 1) // 2
         object.__setattr__(self, "weight", weight)
         object.__setattr__(self, "bias", _bias(self.bias, len(weight), "Conv2d: bias"))
-        object.__setattr__(self, "stride", integer(self.stride, "Conv2d: stride", 1))
+        object.__setattr__(self, "stride", integer(self.stride, "Conv2d: stride", 1, MAX_SIDE))
         object.__setattr__(self, "padding", integer(padding, "Conv2d: padding", 0, max(rows, columns) - 1))
 
     @property
@@ -141,7 +143,11 @@ class Conv2d(Layer):
         return len(self.weight), down, across
 
     def forward(self, *arrays: Array) -> Array:
-        """The convolution as one matrix product for each image."""
+        """The convolution as a matrix product.
+
+        Many images at a time: threads that meet after every small product cost more than they give on a
+        machine with other work.
+        """
         (batch,) = arrays
         _, down, across = self.output_shape([batch.shape[1:]])
         matrix = self.weight.reshape(len(self.weight), -1)
@@ -149,8 +155,9 @@ class Conv2d(Layer):
         step = max(1, CHUNK_VALUES // (matrix.shape[1] * down * across))
         for first in range(0, len(batch), step):
             windows = _unfold(batch[first : first + step], self.kernel, self.stride, self.pad)
-            columns = windows.transpose(0, 1, 4, 5, 2, 3).reshape(len(windows), matrix.shape[1], -1)
-            np.matmul(matrix, columns, out=result[first : first + step])
+            columns = windows.transpose(1, 4, 5, 0, 2, 3).reshape(matrix.shape[1], -1)
+            product = (matrix @ columns).reshape(len(matrix), len(windows), down * across)
+            result[first : first + step] = product.transpose(1, 0, 2)
         result += self.bias[:, np.newaxis]
         return result.reshape(len(batch), len(matrix), down, across)
 
@@ -207,9 +214,9 @@ class AvgPool(Layer):
             if self.stride is not None:
                 raise InvalidArgument("AvgPool: a stride without a kernel; global pooling has one window")
             return
-        object.__setattr__(self, "kernel", integer(self.kernel, "AvgPool: kernel", 1))
+        object.__setattr__(self, "kernel", integer(self.kernel, "AvgPool: kernel", 1, MAX_SIDE))
         stride = self.kernel if self.stride is None else self.stride
-        object.__setattr__(self, "stride", integer(stride, "AvgPool: stride", 1))
+        object.__setattr__(self, "stride", integer(stride, "AvgPool: stride", 1, MAX_SIDE))
 
     def window(self, shape: Shape) -> tuple[int, int, int]:
         """Rows and columns of a window, and the stride, on images of that shape."""
@@ -241,7 +248,7 @@ class Flatten(Layer):
 
     def forward(self, *arrays: Array) -> Array:
         """The same values."""
-        return arrays[0].reshape(len(arrays[0]), -1)
+        return arrays[0].reshape(len(arrays[0]), *self.output_shape([arrays[0].shape[1:]]))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -271,8 +278,8 @@ class Shortcut(Layer):
     channels: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "stride", integer(self.stride, "Shortcut: stride", 1))
-        object.__setattr__(self, "channels", integer(self.channels, "Shortcut: channels", 1))
+        object.__setattr__(self, "stride", integer(self.stride, "Shortcut: stride", 1, MAX_SIDE))
+        object.__setattr__(self, "channels", integer(self.channels, "Shortcut: channels", 1, MAX_SIDE))
 
     def before(self, channels: int) -> int:
         """Channels of zeros before those of an input of `channels`."""

@@ -29,6 +29,16 @@ SUPPORTED = "Conv2d, Linear, AvgPool, Flatten, Add, Shortcut, ReLU, Polynomial"
 Approximation = Mapping[str, Callable[[Array], Array]]
 
 
+def checked_name(name: object) -> str:
+    """A name that a layer may have."""
+    text = expect(name, str, "layer: name")
+    if not text.isprintable() or not 0 < len(text) <= MAX_NAME or text == INPUT:
+        raise InvalidArgument(
+            f"layer: name {text[:MAX_NAME]!r}, expected 1 to {MAX_NAME} printable characters, not {INPUT!r}"
+        )
+    return text
+
+
 @dataclasses.dataclass(frozen=True)
 class Node:
     """A layer of a network: its name, what it does, and the names of the layers (or `INPUT`) that feed it."""
@@ -38,12 +48,7 @@ class Node:
     inputs: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        name = expect(self.name, str, "layer: name")
-        if not name.isprintable() or not 0 < len(name) <= MAX_NAME or name == INPUT:
-            raise InvalidArgument(
-                f"layer: name {name[:MAX_NAME]!r}, expected 1 to {MAX_NAME} printable characters, "
-                f"not {INPUT!r}"
-            )
+        name = checked_name(self.name)
         if not isinstance(self.layer, Layer):
             raise WrongType(
                 f"layer {name!r}: got {kind_of(self.layer)}, supported are {SUPPORTED} of halocline.nn"

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds of what activations get: found on samples, kept with the model, checked for each input.
+
+Encrypted activations are polynomials that hold on an interval. What lies outside gives wrong results without
+any sign of it on the server, so the client, who has the input in the clear, checks before it encrypts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import types
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._values import expect, kind_of, path_text, positive
+from ..errors import ActivationRange, CorruptData, Error, InvalidArgument, WrongType
+from .description import parse_json, read_json, write_json
+from .model import MAX_NODES, Model
+from .tensors import names_text
+
+FORMAT = "halocline-ranges"
+VERSION = 1
+
+_CHUNK = 32  # samples whose activations are in memory at a time
+# An activation that is nearly always zero would be magnified, and its noise with it.
+_SMALLEST = 2.0**-10
+
+
+@dataclasses.dataclass(frozen=True)
+class Ranges(Mapping[str, float]):
+    """Bound B of each activation, by the name of its layer: inputs lie in [-B, B].
+
+    margin: by how much the bounds exceed what was found; provenance: text by text, on which samples.
+    """
+
+    bounds: Mapping[str, float]
+    margin: float = 1.0
+    provenance: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for what, value in (("bounds", self.bounds), ("provenance", self.provenance)):
+            if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+                raise WrongType(f"ranges: {what} is {kind_of(value)}, expected values by name")
+        if len(self.bounds) > MAX_NODES:
+            raise InvalidArgument(f"ranges: {len(self.bounds)} bounds, expected at most {MAX_NODES}")
+        for key, text in self.provenance.items():
+            expect(text, str, f"ranges: provenance {key!r}")
+        bounds = {name: positive(each, f"ranges: bound of {name!r}") for name, each in self.bounds.items()}
+        object.__setattr__(self, "bounds", types.MappingProxyType(bounds))
+        object.__setattr__(self, "margin", positive(self.margin, "ranges: margin"))
+        object.__setattr__(self, "provenance", types.MappingProxyType(dict(self.provenance)))
+
+    def __getitem__(self, name: str) -> float:
+        return self.bounds[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.bounds)
+
+    def __len__(self) -> int:
+        return len(self.bounds)
+
+    def expect_for(self, model: Model) -> Ranges:
+        """These ranges, if there is one for every activation of the model and no other."""
+        names = {node.name for node in model.activation_nodes}
+        for what, wrong in (
+            ("no bound for", names - set(self)),
+            ("bounds for no activation", set(self) - names),
+        ):
+            if wrong:
+                raise InvalidArgument(
+                    f"ranges: {what} {names_text(wrong)}; "
+                    "make them with halocline.nn.calibrate(model, samples)"
+                )
+        return self
+
+    def to_json(self) -> dict[str, Any]:
+        """An object for JSON."""
+        fields = {"margin": self.margin, "provenance": dict(self.provenance), "bounds": dict(self.bounds)}
+        return {"format": FORMAT, "version": VERSION, **fields}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Ranges:
+        """Ranges of what `to_json` made, as an object or as text; CorruptData for anything else."""
+        data = parse_json(data, "ranges") if isinstance(data, str | bytes) else data
+        expected = {"format", "version", "margin", "provenance", "bounds"}
+        if not isinstance(data, dict) or set(data) != expected:
+            raise CorruptData(f"ranges: expected an object with the keys {', '.join(sorted(expected))}")
+        if (data["format"], data["version"]) != (FORMAT, VERSION):
+            raise CorruptData(
+                f"ranges: format {data['format']!r:.60}, expected {FORMAT!r}, version {VERSION}"
+            )
+        try:
+            return cls(data["bounds"], data["margin"], data["provenance"])
+        except Error as error:
+            raise CorruptData(str(error)) from None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a JSON file."""
+        write_json(self.to_json(), path, "ranges")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Ranges:
+        """Reads what `save` wrote."""
+        try:
+            return cls.from_json(read_json(path, "ranges"))
+        except CorruptData as error:
+            raise CorruptData(f"{path_text(path, 'ranges')}: {error}") from None
+
+
+class Exceeded(NamedTuple):
+    """An activation that a sample drives out of its range."""
+
+    layer: str
+    found: float
+    """Largest absolute value"""
+    bound: float
+
+
+def largest_inputs(model: Model, samples: Any) -> dict[str, float]:
+    """Largest absolute value that each activation of the network gets for inputs (batch, *input_shape)."""
+    nodes = expect(model, Model, "ranges: model").activation_nodes
+    samples = np.asarray(samples)
+    if samples.ndim == 0 or len(samples) == 0:
+        raise InvalidArgument(f"ranges: samples of shape {samples.shape}, expected at least one input")
+    found = {node.name: 0.0 for node in nodes}
+    for first in range(0, len(samples), _CHUNK):
+        values = model.activations(samples[first : first + _CHUNK])
+        for node in nodes:
+            found[node.name] = max(found[node.name], float(np.abs(values[node.inputs[0]]).max()))
+    return found
+
+
+def calibrate(
+    model: Model, samples: Any, margin: float = 1.5, provenance: Mapping[str, str] | None = None
+) -> Ranges:
+    """Ranges of `margin` times what the activations get on samples: inputs as `Model.forward` takes them.
+
+    Take some hundred inputs that are like those to come. A larger margin costs precision, a smaller one
+    warnings.
+    """
+    margin = positive(margin, "calibrate: margin")
+    if margin < 1:
+        raise InvalidArgument(f"calibrate: margin {margin}, expected at least 1")
+    found = largest_inputs(model, samples)
+    least = max(found.values(), default=0.0) * _SMALLEST or 1.0
+    bounds = {name: margin * max(each, least) for name, each in found.items()}
+    return Ranges(bounds, margin, {"samples": str(len(samples)), **(provenance or {})})
+
+
+def check(model: Model, ranges: Ranges, samples: Any) -> list[Exceeded]:
+    """Activations that one input, or a batch of them, drives out of range: the largest excess first.
+
+    Warns of them (`ActivationRange`). For the client: it needs the input in the clear.
+    """
+    expect(ranges, Ranges, "check: ranges").expect_for(expect(model, Model, "check: model"))
+    array = np.asarray(samples)
+    batch = array[np.newaxis] if array.shape == model.input_shape else array
+    largest = largest_inputs(model, batch)
+    found = [Exceeded(name, each, ranges[name]) for name, each in largest.items() if each > ranges[name]]
+    found.sort(key=lambda each: each.bound / each.found)
+    if found:
+        layers = ", ".join(f"{each.layer} ({each.found:.3g}, bound {each.bound:.3g})" for each in found)
+        warnings.warn(
+            f"activations outside their calibrated range: {layers}. Encrypted results for this input may be "
+            "wrong: calibrate with inputs like this one, or with a larger margin",
+            ActivationRange,
+            stacklevel=2,
+        )
+    return found

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights by name, from safetensors files: read, checked for what is missing or too much, written."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from .._values import path_text
+from ..errors import CorruptData, IoError
+from .layers import Array
+
+MAX_VALUES = 1 << 28
+"""Numbers in the weights of a model."""
+
+_TYPES = ("F16", "F32", "F64", "I8", "I16", "I32", "I64", "U8")
+_LISTED = 8
+
+
+@contextlib.contextmanager
+def file_errors(path: str, doing: str) -> Iterator[None]:
+    """Turns what the operating system and safetensors raise into errors of this package."""
+    try:
+        yield
+    except OSError as error:
+        raise IoError(f"{path}: cannot {doing} ({error.strerror or error})") from None
+    except SafetensorError as error:
+        raise CorruptData(f"{path}: no safetensors file, or a damaged one ({error})") from None
+
+
+def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[str, str]]:
+    """Tensors of a safetensors file as float64 arrays, by name, and the metadata of the file."""
+    name = path_text(path, "weights")
+    with file_errors(name, "read"):
+        # Asked for here because safetensors does not say which file it is that it cannot open.
+        if not Path(name).is_file():
+            raise IoError(f"{name}: no such file; give a safetensors file of weights")
+        with safe_open(name, framework="numpy") as file:
+            tensors, values = {}, 0
+            for key in file.keys():  # noqa: SIM118 (the file is no dictionary)
+                part = file.get_slice(key)
+                values += int(np.prod(part.get_shape(), dtype=object))
+                if part.get_dtype() not in _TYPES:
+                    raise CorruptData(
+                        f"{name}: tensor {key!r} has type {part.get_dtype()}, supported are "
+                        + ", ".join(_TYPES)
+                    )
+                if values > MAX_VALUES:
+                    raise CorruptData(
+                        f"{name}: more than {MAX_VALUES} numbers, which is the limit for a model"
+                    )
+                tensors[key] = np.asarray(file.get_tensor(key), dtype=np.float64)
+            return tensors, dict(file.metadata() or {})
+
+
+def write_tensors(
+    tensors: Mapping[str, Any], path: str | os.PathLike[str], metadata: Mapping[str, str]
+) -> None:
+    """A safetensors file of these arrays."""
+    name = path_text(path, "weights")
+    with file_errors(name, "write"):
+        save_file({key: np.ascontiguousarray(value) for key, value in tensors.items()}, name, dict(metadata))
+
+
+def names_text(names: Iterable[str]) -> str:
+    """Names for a message: the first few, and how many more."""
+    ordered = sorted(names)
+    more = f" and {len(ordered) - _LISTED} more" if len(ordered) > _LISTED else ""
+    return ", ".join(repr(each) for each in ordered[:_LISTED]) + more
+
+
+def check_names(found: Iterable[str], expected: Iterable[str], optional: Iterable[str], what: str) -> None:
+    """CorruptData that names the tensors that are missing and those that nothing uses."""
+    there, needed = set(found), set(expected)
+    missing, extra = needed - there, there - needed - set(optional)
+    parts = [
+        f"{text}: {names_text(names)}"
+        for text, names in (("tensors missing", missing), ("tensors that no layer uses", extra))
+        if names
+    ]
+    if parts:
+        raise CorruptData(
+            f"{what}: {'; '.join(parts)}. Weights must hold exactly the tensors of the model's layers"
+        )
