@@ -88,8 +88,11 @@ def from_torch(
             known = isinstance(m, tuple(leaves)) or super().is_leaf_module(m, module_qualified_name)
             return bool(known)
 
+    tracer = Tracer()
+    if tracer.is_leaf_module(network, ""):  # a single layer, which tracing would look into
+        network = torch.nn.Sequential(network)
     try:
-        graph = Tracer().trace(network)
+        graph = tracer.trace(network)
     except Exception as error:  # whatever the module's own code raises
         raise InvalidArgument(
             f"from_torch: {kind_of(module)} cannot be traced ({error}); which layers run must not "
@@ -215,10 +218,19 @@ class _Import:
         """Whether nothing but the current node uses a tensor, also not by another name."""
         node = self._now
         while node is not self._made_by[value.name]:
+            if not node.args:
+                return False
             node = node.args[0]
             if len(node.users) != 1:
                 return False
         return True
+
+    def _in_place(self, old: Any, new: _Value) -> _Value:
+        """The result of an operation in place, which later users of the operand see too."""
+        for node, value in self._values.items():
+            if isinstance(value, _Value) and value.name == old.name:
+                self._values[node] = new
+        return new
 
     # modules
 
@@ -231,7 +243,7 @@ class _Import:
             nn.Linear: lambda m, x: self._add(Linear(_array(m.weight), self._bias(m)), x),
             nn.BatchNorm1d: self._batch_norm,
             nn.BatchNorm2d: self._batch_norm,
-            nn.ReLU: lambda m, x: self._relu(x),
+            nn.ReLU: lambda m, x: self._relu(x, m.inplace),
             nn.AvgPool2d: lambda m, x: self._avg_pool(
                 x, m.kernel_size, m.stride, m.padding, m.ceil_mode, m.count_include_pad, m.divisor_override
             ),
@@ -295,8 +307,10 @@ class _Import:
         functional = torch.nn.functional
         table: dict[Any, Callable[..., Any]] = {}
         for function, targets in (
-            (self._relu, (functional.relu, torch.relu, torch.relu_, "relu", "relu_")),
-            (self._sum, (operator.add, operator.iadd, torch.add, "add", "add_")),
+            (self._relu, (functional.relu, torch.relu, "relu")),
+            (lambda x: self._relu(x, True), (functional.relu_, torch.relu_, "relu_")),
+            (self._sum, (operator.add, torch.add, "add")),
+            (self._sum_in_place, (operator.iadd, "add_")),
             (self._product, (operator.mul, torch.mul, "mul")),
             (self._power, (operator.pow, torch.pow, "pow")),
             (lambda x: self._power(x, 2), (torch.square, "square")),
@@ -315,13 +329,18 @@ class _Import:
         return table
 
     def _relu(self, x: Any, inplace: bool = False) -> _Value:
-        return self._add(ReLU(self._alpha), x)
+        made = self._add(ReLU(self._alpha), x)
+        return self._in_place(x, made) if inplace else made
 
     def _sum(self, a: Any, b: Any, alpha: float = 1) -> Any:
         if isinstance(a, int) and isinstance(b, int):
             return a + b
         _only(alpha == 1, f"alpha={alpha}; supported is 1")
         return self._add(Add(), a, b)
+
+    def _sum_in_place(self, a: Any, b: Any, alpha: float = 1) -> Any:
+        made = self._sum(a, b, alpha)
+        return self._in_place(a, made) if isinstance(made, _Value) else made
 
     def _product(self, a: Any, b: Any) -> Any:
         if isinstance(a, int) and isinstance(b, int):
@@ -389,13 +408,15 @@ class _Import:
         )
         stride = _one([each.step or 1 for each in index[2:]], "step")
         _only(full, "supported are every s-th row and column: x[:, :, ::s, ::s]")
-        return self._add(Shortcut(stride, self._shapes[x.name][0]), x)
+        return x if stride == 1 else self._add(Shortcut(stride, self._shapes[x.name][0]), x)
 
     def _pad(self, x: Any, pad: Any, mode: str = "constant", value: Any = None) -> _Value:
         supported = "supported are channels of zeros, as many before as behind: F.pad(x, (0, 0, 0, 0, n, n))"
         _only(mode == "constant" and value in (None, 0) and len(pad) == 6 and not any(pad[:4]), supported)
         before, behind = (integer(each, "pad", 0) for each in pad[4:])
         _only(before == (before + behind) // 2, supported)
+        if behind == 0:
+            return x
         channels = self._shapes[x.name][0] + before + behind
         layer = self._nodes[x.name].layer if x.name in self._nodes else None
         if isinstance(layer, Shortcut) and self._is_last_use(x) and layer.channels == self._input_channels(x):

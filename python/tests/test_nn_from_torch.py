@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Import of PyTorch modules: results equal those of PyTorch, or the error names the module."""
+
+import operator
+
+import halocline as hc
+import halocline.nn as hnn
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+nn, functional = torch.nn, torch.nn.functional
+
+
+def trained(module):
+    """`module` in double precision with batch norms that do something."""
+    torch.manual_seed(3)
+    for each in module.modules():
+        if isinstance(each, nn.BatchNorm2d | nn.BatchNorm1d) and each.track_running_stats:
+            nn.init.uniform_(each.running_mean, -1, 1)
+            nn.init.uniform_(each.running_var, 0.5, 2)
+            if each.affine:
+                nn.init.uniform_(each.weight, 0.5, 2)
+                nn.init.uniform_(each.bias, -1, 1)
+    return module.double()
+
+
+def same(module, shape, **options):
+    """The imported model, after its results on random inputs were compared."""
+    module = trained(module)
+    model = hnn.from_torch(module, shape, **options)
+    batch = np.random.default_rng(1).normal(size=(3, *shape))
+    with torch.no_grad():
+        expected = module.eval()(torch.from_numpy(batch.copy())).numpy()
+    assert model.output_shape == expected.shape[1:]
+    assert np.allclose(model.forward(batch), expected)
+    return model
+
+
+class Block(nn.Module):
+    """A residual block as most implementations of CIFAR-10 ResNets write it."""
+
+    def __init__(self, before, after, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(before, after, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(after)
+        self.conv2 = nn.Conv2d(after, after, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(after)
+        self.added = (after - before) // 2
+        self.stride = stride
+
+    def forward(self, x):
+        out = functional.relu(self.bn1(self.conv1(x)))
+        out = self.bn2(self.conv2(out))
+        x = functional.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, self.added, self.added))
+        out += x
+        return functional.relu(out)
+
+
+class SmallResnet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 4, 3, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(4)
+        self.layer1 = nn.Sequential(Block(4, 4, 1), Block(4, 8, 2))
+        self.linear = nn.Linear(8, 5)
+
+    def forward(self, x):
+        out = self.layer1(functional.relu(self.bn1(self.conv1(x))))
+        out = functional.avg_pool2d(out, out.size()[3])
+        out = out.view(out.size(0), -1)
+        return self.linear(out)
+
+
+def test_residual_network():
+    model = same(SmallResnet(), (3, 8, 8), metadata={"source": "test"}, alpha=11)
+    kinds = [type(node.layer).__name__ for node in model.nodes]
+    assert (kinds.count("Conv2d"), kinds.count("Shortcut"), kinds.count("Add")) == (5, 1, 2)
+    assert model.node("layer1.1.conv1").layer.stride == 2
+    assert all(node.layer.alpha == 11 for node in model.activation_nodes)
+    assert model.metadata == {"source": "test"}
+    description, tensors = hnn.to_description(model)
+    batch = np.ones((1, 3, 8, 8))
+    assert np.allclose(hnn.from_description(description, tensors).forward(batch), model.forward(batch))
+
+
+class Square(nn.Module):
+    def forward(self, x):
+        return x * x
+
+
+class Cubic(nn.Module):
+    """An activation of the user's own, with control flow that tracing could not follow."""
+
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x):
+        return self.factor * x**3 if x.sum() < float("inf") else x
+
+
+class Call(nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        [nn.Conv2d(2, 3, 5, stride=2, padding=1), nn.ReLU(), nn.Flatten()],
+        [nn.Conv2d(2, 3, 3, padding="same"), nn.Conv2d(3, 2, 3, padding="valid")],
+        [nn.Conv2d(2, 3, (3, 3), (2, 2), (1, 1)), nn.Dropout2d(), nn.BatchNorm2d(3, affine=False), Square()],
+        [nn.BatchNorm2d(2), nn.ReLU(), nn.Conv2d(2, 3, 1), nn.Identity(), nn.AvgPool2d(2)],
+        [nn.AvgPool2d(3, stride=1), nn.AdaptiveAvgPool2d(2), nn.AdaptiveAvgPool2d((1, 1))],
+        [
+            nn.Flatten(),
+            nn.Linear(72, 4),
+            nn.BatchNorm1d(4),
+            Square(),
+            nn.BatchNorm1d(4),
+            nn.Linear(4, 2, bias=False),
+        ],
+        [Call(lambda x: torch.square(torch.relu(x)).mean((2, 3)))],
+        [Call(lambda x: x.mean([-1, -2], keepdim=True).flatten(1) ** 2)],
+        [Call(lambda x: x.pow(3).reshape(x.shape[0], x.shape[1] * 36))],
+        [Call(lambda x: x.add(x[:, :, ::1, ::1]).contiguous().relu())],
+        [Call(lambda x: functional.dropout(torch.flatten(x, start_dim=1), training=False) ** 2)],
+        [Call(lambda x: functional.pad(functional.relu(x), (0, 0, 0, 0, 1, 2)))],
+        [Call(lambda x: functional.avg_pool2d(functional.adaptive_avg_pool2d(x, 6), 3, stride=2))],
+    ],
+)
+def test_layers(layers):
+    same(nn.Sequential(*layers), (2, 6, 6))
+
+
+def test_batch_norm_is_folded_only_where_nothing_else_sees_the_convolution():
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.bn, self.drop = nn.Conv2d(2, 2, 3, padding=1), nn.BatchNorm2d(2), nn.Dropout()
+
+        def forward(self, x):
+            z = self.drop(self.conv(x))
+            return self.bn(z) + z
+
+    assert len(same(Twice(), (2, 4, 4)).nodes) == 3
+    folded = same(
+        nn.Sequential(nn.Conv2d(2, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.BatchNorm2d(2)), (2, 4, 4)
+    )
+    assert [node.name for node in folded.nodes] == ["0", "2", "3"]
+
+
+def test_a_module_called_twice_and_results_that_nobody_needs():
+    class Shared(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear, self.relu, self.unused = nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2)
+
+        def forward(self, x):
+            self.unused(x)
+            return self.relu(self.linear(self.relu(self.linear(x))))
+
+    model = same(Shared(), (4,))
+    assert [node.name for node in model.nodes] == ["linear", "relu", "linear.1", "relu.1"]
+
+
+def test_operations_in_place_change_what_later_users_see():
+    class InPlace(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.relu = nn.Conv2d(2, 2, 3, padding=1), nn.ReLU(inplace=True)
+
+        def forward(self, x):
+            z = self.conv(x)
+            identity = z
+            out = self.conv(self.relu(z))
+            out += identity
+            functional.relu(out, inplace=True)
+            torch.relu_(identity)
+            return out.add_(identity) + out
+
+    same(InPlace(), (2, 4, 4))
+    assert [node.name for node in same(nn.Linear(3, 2), (3,)).nodes] == ["0"]
+
+
+def test_custom_activations():
+    module = nn.Sequential(nn.Linear(3, 3), Cubic(0.5))
+    custom = {Cubic: lambda m: hnn.Polynomial(hc.Polynomial([0, 0, 0, m.factor]))}
+    model = same(module, (3,), custom=custom)
+    assert isinstance(model.node("1").layer, hnn.Polynomial)
+    with pytest.raises(hc.InvalidArgument, match="cannot be traced"):
+        hnn.from_torch(module, (3,))
+    with pytest.raises(hc.InvalidArgument, match=r"module '1' .*custom gave int"):
+        hnn.from_torch(module, (3,), custom={Cubic: lambda m: 3})
+
+
+def test_the_module_stays_as_it_is():
+    module = SmallResnet().train()
+    hnn.from_torch(module, (3, 8, 8))
+    assert module.training
+    assert module.bn1.training
+
+
+@pytest.mark.parametrize(
+    ("layers", "match"),
+    [
+        ([nn.MaxPool2d(2)], r"module '0' \(MaxPool2d\): not supported. Supported are Conv2d"),
+        ([nn.ReLU(), nn.Sigmoid()], r"module '1' \(Sigmoid\)"),
+        ([nn.Conv2d(2, 2, 3, groups=2)], "groups=2; supported is 1"),
+        ([nn.Conv2d(2, 2, 3, dilation=2)], "dilation"),
+        ([nn.Conv2d(2, 2, 3, stride=(1, 2))], r"stride \(1, 2\)"),
+        ([nn.Conv2d(2, 2, 3, padding=1, padding_mode="reflect")], "padding_mode='reflect'"),
+        ([nn.Conv2d(2, 2, 2)], "odd"),
+        ([nn.Conv2d(3, 2, 3)], "input of 2 channels"),
+        ([nn.Linear(6, 2)], "expected a vector; put Flatten before it"),
+        ([nn.BatchNorm2d(2, track_running_stats=False)], "no running statistics"),
+        ([nn.AvgPool2d(2, padding=1)], "padding"),
+        ([nn.AdaptiveAvgPool2d(4)], "output_size=4"),
+        ([nn.Flatten(0)], "flatten"),
+        ([nn.Conv2d(2, 2, 9)], "a window of 9"),
+        ([Call(torch.sigmoid)], r"sigmoid \(sigmoid\): not supported"),
+        ([Call(lambda x: x + 1)], "operand"),
+        ([Call(lambda x: x * x.relu())], "product of two different"),
+        ([Call(lambda x: x[:, :1])], "every s-th row"),
+        ([Call(lambda x: functional.pad(x, (1, 1, 1, 1)))], "as many before as behind"),
+        ([Call(lambda x: x.view(2, -1))], "flattening"),
+        ([Call(lambda x: x.mean())], "mean"),
+        ([Call(lambda x: x.relu(3, 4))], "not supported with these arguments"),
+        ([Call(lambda x: (x, x))], "one tensor"),
+        ([nn.Identity()], "one tensor"),
+        ([Call(lambda x: torch.add(x, x, alpha=2))], "alpha=2"),
+        ([Call(lambda x: operator.pow(x, 0.5))], "exponent"),
+    ],
+)
+def test_unsupported(layers, match):
+    with pytest.raises(hc.InvalidArgument, match=match):
+        hnn.from_torch(nn.Sequential(*layers), (2, 6, 6))
+
+
+def test_bad_arguments():
+    with pytest.raises(hc.WrongType, match="Module"):
+        hnn.from_torch("resnet20", (3, 32, 32))
+    with pytest.raises(hc.InvalidArgument, match="input shape"):
+        hnn.from_torch(nn.ReLU(), (3, 32))
+    with pytest.raises(hc.InvalidArgument, match="finite"):
+        module = nn.Linear(2, 2)
+        nn.init.constant_(module.weight, float("nan"))
+        hnn.from_torch(module, (2,))
+
+    class Two(nn.Module):
+        def forward(self, x, y):
+            return x + y
+
+    with pytest.raises(hc.InvalidArgument, match="second input"):
+        hnn.from_torch(Two(), (2,))
