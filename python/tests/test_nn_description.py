@@ -3,6 +3,8 @@
 
 import copy
 import json
+import re
+from pathlib import Path
 
 import halocline as hc
 import halocline.nn as nn
@@ -216,6 +218,21 @@ def test_json_is_strict():
         nn.from_description(
             changed(lambda d: d["layers"][0].update(parse_json('{"eps": 1e999}', ""))), tensors()
         )
+
+
+def test_guide(tmp_path, monkeypatch, capsys):
+    """The page for users runs as it stands there, with the description that it shows."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "networks.md").read_text()
+    blocks = re.findall(r"^```(json|python)\n(.*?)^```", page, re.M | re.S)
+    monkeypatch.chdir(tmp_path)
+    Path("model.json").write_text(next(block for kind, block in blocks if kind == "json"))
+    names = {}
+    with pytest.warns(hc.ActivationRange, match="relu1"):
+        exec("\n".join(block for kind, block in blocks if kind == "python"), names)
+    assert "(4, 8, 8) (10,)" in capsys.readouterr().out
+    x = np.ones((1, 3, 16, 16))
+    assert np.array_equal(nn.load("copy.json").forward(x), names["model"].forward(x))
+    assert names["ranges"].provenance["source"] == "random images"
 
 
 JSON = st.recursive(
