@@ -274,6 +274,22 @@ def test_anything_else_is_refused(value):
         nn.from_description(value, {})
 
 
+@given(st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), max_size=8), st.integers(0, 400))
+def test_damaged_weights_are_tensors_or_an_error_of_ours(tmp_path_factory, changes, cut):
+    path = tmp_path_factory.mktemp("weights") / "weights.safetensors"
+    save_file({"a": np.ones((3, 4)), "b": np.ones(2, np.float32)}, path, {"key": "value"})
+    data = bytearray(path.read_bytes())
+    for at, value in changes:
+        data[at % len(data)] = value
+    path.write_bytes(data[: len(data) - cut % 3 * cut])
+    try:
+        found, _ = read_tensors(path)
+    except hc.CorruptData as error:
+        assert "weights.safetensors" in str(error)
+    else:
+        assert all(array.dtype == np.float64 for array in found.values())
+
+
 @given(st.binary(max_size=200))
 def test_any_bytes_are_json_or_an_error_of_ours(data):
     try:

@@ -208,6 +208,12 @@ def test_bad_models(rng):
         ((1, 4, 4), (nn.Node("f", nn.Linear(np.ones((1, 16))), ("input",)),), "", "'f': Linear.*Flatten"),
         ((15,), (nn.Node("f", nn.Linear(np.ones((1, 16))), ("input",)),), "", "'f': Linear: 15 inputs"),
         ((1, 4, 4), (nn.Node("p", nn.AvgPool(5), ("input",)),), "", "'p': AvgPool: a window of 5"),
+        (
+            (1, 4096, 4096),
+            (nn.Node("c", nn.Conv2d(np.ones((1, 1, 5, 5))), ("input",)),),
+            "",
+            "'c': .*windows",
+        ),
         ((4, 4, 4), (nn.Node("s", nn.Shortcut(1, 3), ("input",)),), "", "'s': Shortcut"),
     ):
         with pytest.raises(hc.InvalidArgument, match=match):

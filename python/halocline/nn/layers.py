@@ -25,6 +25,8 @@ Shape = tuple[int, ...]
 
 MAX_SIDE = 1 << 16
 """Largest stride, window and number of channels that a layer may ask for."""
+MAX_UNFOLDED = 1 << 28
+"""Values in all windows of a convolution, for one image."""
 CHUNK_VALUES = 1 << 22
 """Values of a convolution's unfolded input that are in memory at a time."""
 
@@ -140,6 +142,12 @@ class Conv2d(Layer):
             )
         down = _windows(rows, self.kernel[0], self.stride, self.pad, "Conv2d")
         across = _windows(columns, self.kernel[1], self.stride, self.pad, "Conv2d")
+        unfolded = self.weight[0].size * down * across
+        if unfolded > MAX_UNFOLDED:
+            raise InvalidArgument(
+                f"Conv2d: {down} x {across} windows of {self.weight[0].size} values, supported are at most "
+                f"{MAX_UNFOLDED} values in all; make kernel or image smaller"
+            )
         return len(self.weight), down, across
 
     def forward(self, *arrays: Array) -> Array:

@@ -11,7 +11,7 @@ import dataclasses
 import os
 import types
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,13 +19,14 @@ import numpy as np
 from .._values import expect, kind_of, path_text, positive
 from ..errors import ActivationRange, CorruptData, Error, InvalidArgument, WrongType
 from .description import parse_json, read_json, write_json
-from .model import MAX_NODES, Model
+from .layers import Array
+from .model import MAX_NODES, Model, Node
 from .tensors import names_text
 
 FORMAT = "halocline-ranges"
 VERSION = 1
 
-_CHUNK = 32  # samples whose activations are in memory at a time
+_CHUNK = 32  # samples in memory at a time
 # An activation that is nearly always zero would be magnified, and its noise with it.
 _SMALLEST = 2.0**-10
 
@@ -127,10 +128,16 @@ def largest_inputs(model: Model, samples: Any) -> dict[str, float]:
     if samples.ndim == 0 or len(samples) == 0:
         raise InvalidArgument(f"ranges: samples of shape {samples.shape}, expected at least one input")
     found = {node.name: 0.0 for node in nodes}
+
+    def noting(node: Node) -> Callable[[Array], Array]:
+        def activation(x: Array) -> Array:
+            found[node.name] = max(found[node.name], float(np.abs(x).max()))
+            return node.layer.forward(x)
+
+        return activation
+
     for first in range(0, len(samples), _CHUNK):
-        values = model.activations(samples[first : first + _CHUNK])
-        for node in nodes:
-            found[node.name] = max(found[node.name], float(np.abs(values[node.inputs[0]]).max()))
+        model.forward(samples[first : first + _CHUNK], {node.name: noting(node) for node in nodes})
     return found
 
 
