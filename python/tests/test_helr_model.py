@@ -57,7 +57,7 @@ def test_numbers_fit_into_ciphertexts(signed):
     assert 2**-10 < constants.mask <= 1
     assert np.abs(constants.steps[:, 0]).max() < 2  # U^2 is at most about 1
     for packed in rehearse(signed, constants).packed:
-        assert np.abs(packed).max() < 2
+        assert np.abs(packed).max() < 8  # a coefficient is some hundredths of it
 
 
 @pytest.mark.parametrize(

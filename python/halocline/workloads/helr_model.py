@@ -24,8 +24,8 @@ from ..errors import InvalidArgument
 Array = npt.NDArray[np.float64]
 Activation = Callable[[Array], Array]
 
-WEIGHT_SCALE = 0.25
-"""What a weight is multiplied by in a ciphertext, on average over the iterations."""
+WEIGHT_SCALE = 1.0
+"""About what a weight is multiplied by: more is more precise, until the sine of a bootstrap bends."""
 STEP_FIELDS = ("shift", "v_by_v", "v_by_x", "v_by_mean", "x_by_v", "x_by_x")
 """Columns of `Constants.steps`."""
 
