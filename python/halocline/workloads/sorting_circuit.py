@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sorting network on a ciphertext: a bootstrap, one rotation each way and a ReLU for each stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..bootstrapping import Bootstrapper
+from ..ciphertext import Ciphertext
+from ..circuits import sign_levels
+from ..engine import Engine
+from ..errors import InvalidArgument
+from ..params import Params
+from ..transforms import LinearTransform
+from .sorting_network import Stage, check_count, lowers, scale, stages, turns
+
+
+class SortingStage:
+    """One stage as a program: `y = stage(x)`. The same object serves all phases, so that its plans do.
+
+    With l the level at which bootstraps take ciphertexts, and r levels of ReLU:
+
+    * the bootstrap, which a first stage on a fresh ciphertext does not need;
+    * differences of pairs at the lower slots, 0 at the others: one rotation and a mask, from l + r + 1 to
+      l + r; a transform, whose mask holds the signs that turn as well;
+    * ReLU, from l + r to l: 0 stays 0;
+    * the result taken from the lower slots and, rotated back, given to the upper ones, at level l.
+    """
+
+    def __init__(
+        self, stage: Stage, count: int, bootstrapper: Bootstrapper, alpha: int, *, is_fresh: bool
+    ) -> None:
+        self.stage, self.alpha = stage, alpha
+        self.bootstrapper = None if is_fresh else bootstrapper
+        self.low_level = bootstrapper.input_level
+        self.start_level = self.low_level + sign_levels(alpha) + 2
+        """Level of the difference's operands."""
+        lower = lowers(count, stage.bit)
+        signs = turns(count, stage.phase) if stage.turns else np.ones(count)
+        upper_signs = np.roll(signs, -stage.distance)
+        self._difference = LinearTransform({0: lower * signs, stage.distance: -lower * upper_signs})
+        self._turn = LinearTransform({0: signs}) if stage.turns else None
+
+    @property
+    def turns(self) -> bool:
+        """Whether numbers change sign."""
+        return self._turn is not None
+
+    def encode(self, engine: Engine) -> None:
+        """Encodes masks and signs for an engine now."""
+        self._difference.encode(engine, self.start_level)
+        if self._turn is not None:
+            self._turn.encode(engine, self.low_level + 1)
+
+    def __call__(self, x: Ciphertext) -> Ciphertext:
+        """The numbers after the stage."""
+        y = x if self.bootstrapper is None else self.bootstrapper(x)
+        u = self._difference(y.drop_level(self.start_level))
+        w = u.engine.relu(u, alpha=self.alpha)  # type: ignore[union-attr]
+        if self._turn is None:
+            kept = y.drop_level(self.low_level)
+        else:
+            kept = self._turn(y.drop_level(self.low_level + 1))
+        return kept - w + w.rotate(-self.stage.distance)
+
+
+class SortingCircuit:
+    """All stages for one number of numbers and one precision; makes nothing on an engine by itself.
+
+    bootstrap: fields of `BootstrapOptions` other than those that the network needs as they are.
+    """
+
+    def __init__(
+        self, params: Params, count: int, alpha: int, bootstrap: dict[str, Any] | None = None
+    ) -> None:
+        self.params, self.count, self.alpha = params, check_count(count), alpha
+        if count > params.slots:
+            raise InvalidArgument(
+                f"sorting: {count} numbers; '{params.name}' has {params.slots} slots in a ciphertext"
+            )
+        scale(count, alpha)  # refuses what would be too coarse
+        fixed = {"slots": count, "order": "stc_first", "real": True}
+        given = dict(bootstrap or {})
+        if clash := sorted(fixed.keys() & given.keys()):
+            raise InvalidArgument(f"sorting: {', '.join(clash)} of the bootstrap follow from the network")
+        levels = min(2, count.bit_length() - 1)  # of SlotToCoeff: two suffice for any number of slots
+        self.bootstrapper = Bootstrapper(params, **({"stc_levels": levels} | given | fixed))
+        self._check_levels()
+        self._programs: dict[tuple[int, bool, bool], SortingStage] = {}
+        self.program = [self._stage(k, stage) for k, stage in enumerate(stages(count))]
+        """The stage of each step, in order; equal ones are one object."""
+
+    def _check_levels(self) -> None:
+        needed = self.bootstrapper.input_level + sign_levels(self.alpha) + 2
+        there = self.bootstrapper.output_level
+        if needed > there:
+            raise InvalidArgument(
+                f"sorting: a stage begins at level {needed} (ReLU with alpha {self.alpha} takes "
+                f"{sign_levels(self.alpha) + 1}), bootstraps with '{self.params.name}' end at {there}; "
+                f"{needed - there} more are needed: take a smaller alpha or parameters with more levels"
+            )
+
+    def _stage(self, index: int, stage: Stage) -> SortingStage:
+        key = (stage.bit, stage.turns, index == 0)
+        if key not in self._programs:
+            self._programs[key] = SortingStage(
+                stage, self.count, self.bootstrapper, self.alpha, is_fresh=index == 0
+            )
+        return self._programs[key]
+
+    @property
+    def input_level(self) -> int:
+        """Level at which numbers are encrypted."""
+        return self.program[0].start_level
+
+    @property
+    def distinct(self) -> Iterator[SortingStage]:
+        """The programs, each once."""
+        return iter(self._programs.values())
+
+    def encode(self, engine: Engine) -> None:
+        """Encodes bootstraps and masks for an engine now."""
+        self.bootstrapper.encode(engine)
+        for each in self.distinct:
+            each.encode(engine)
+
+    def operations(self) -> dict[str, int]:
+        """How many operations of each kind a sort takes."""
+        return {
+            "bootstraps": sum(each.bootstrapper is not None for each in self.program),
+            "relus": len(self.program),
+            "transforms": len(self.program),
+            "sign_changes": sum(each.turns for each in self.program),
+            "rotations": len(self.program),
+            "additions": 2 * len(self.program),
+        }
+
+    def __call__(self, x: Ciphertext) -> Ciphertext:
+        """All stages."""
+        for stage in self.program:
+            x = stage(x)
+        return x
