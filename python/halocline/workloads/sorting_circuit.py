@@ -18,26 +18,26 @@ from ..transforms import LinearTransform
 from .sorting_network import Stage, check_count, lowers, scale, stages, turns
 
 
+def start_level(alpha: int, low_level: int) -> int:
+    """Level that a stage needs to end at `low_level`: one for the difference, the others for ReLU."""
+    return low_level + 1 + sign_levels(alpha) + 1
+
+
 class SortingStage:
     """One stage as a program: `y = stage(x)`. The same object serves all phases, so that its plans do.
 
-    With l the level at which bootstraps take ciphertexts, and r levels of ReLU:
+    It takes what a bootstrap gives, or a fresh ciphertext. With l = `low_level` and r levels of ReLU:
 
-    * the bootstrap, which a first stage on a fresh ciphertext does not need;
     * differences of pairs at the lower slots, 0 at the others: one rotation and a mask, from l + r + 1 to
       l + r; a transform, whose mask holds the signs that turn as well;
     * ReLU, from l + r to l: 0 stays 0;
-    * the result taken from the lower slots and, rotated back, given to the upper ones, at level l.
+    * the result taken from the lower slots and, rotated back, given to the upper ones, at level l, at which
+      bootstraps take ciphertexts.
     """
 
-    def __init__(
-        self, stage: Stage, count: int, bootstrapper: Bootstrapper, alpha: int, *, is_fresh: bool
-    ) -> None:
-        self.stage, self.alpha = stage, alpha
-        self.bootstrapper = None if is_fresh else bootstrapper
-        self.low_level = bootstrapper.input_level
-        self.start_level = self.low_level + sign_levels(alpha) + 2
-        """Level of the difference's operands."""
+    def __init__(self, stage: Stage, count: int, alpha: int, low_level: int) -> None:
+        self.stage, self.alpha, self.low_level = stage, alpha, low_level
+        self.start_level = start_level(alpha, low_level)
         lower = lowers(count, stage.bit)
         signs = turns(count, stage.phase) if stage.turns else np.ones(count)
         upper_signs = np.roll(signs, -stage.distance)
@@ -57,13 +57,12 @@ class SortingStage:
 
     def __call__(self, x: Ciphertext) -> Ciphertext:
         """The numbers after the stage."""
-        y = x if self.bootstrapper is None else self.bootstrapper(x)
-        u = self._difference(y.drop_level(self.start_level))
+        u = self._difference(x.drop_level(self.start_level))
         w = u.engine.relu(u, alpha=self.alpha)  # type: ignore[union-attr]
         if self._turn is None:
-            kept = y.drop_level(self.low_level)
+            kept = x.drop_level(self.low_level)
         else:
-            kept = self._turn(y.drop_level(self.low_level + 1))
+            kept = self._turn(x.drop_level(self.low_level + 1))
         return kept - w + w.rotate(-self.stage.distance)
 
 
@@ -88,14 +87,14 @@ class SortingCircuit:
             raise InvalidArgument(f"sorting: {', '.join(clash)} of the bootstrap follow from the network")
         levels = min(2, count.bit_length() - 1)  # of SlotToCoeff: two suffice for any number of slots
         self.bootstrapper = Bootstrapper(params, **({"stc_levels": levels} | given | fixed))
+        self.low_level = self.bootstrapper.input_level
         self._check_levels()
-        self._programs: dict[tuple[int, bool, bool], SortingStage] = {}
-        self.program = [self._stage(k, stage) for k, stage in enumerate(stages(count))]
-        """The stage of each step, in order; equal ones are one object."""
+        self._programs: dict[tuple[int, bool], SortingStage] = {}
+        self.program = [self._stage(each) for each in stages(count)]
+        """The stages in order; equal ones are one object. A bootstrap stands between any two."""
 
     def _check_levels(self) -> None:
-        needed = self.bootstrapper.input_level + sign_levels(self.alpha) + 2
-        there = self.bootstrapper.output_level
+        needed, there = start_level(self.alpha, self.low_level), self.bootstrapper.output_level
         if needed > there:
             raise InvalidArgument(
                 f"sorting: a stage begins at level {needed} (ReLU with alpha {self.alpha} takes "
@@ -103,12 +102,10 @@ class SortingCircuit:
                 f"{needed - there} more are needed: take a smaller alpha or parameters with more levels"
             )
 
-    def _stage(self, index: int, stage: Stage) -> SortingStage:
-        key = (stage.bit, stage.turns, index == 0)
+    def _stage(self, stage: Stage) -> SortingStage:
+        key = (stage.bit, stage.turns)
         if key not in self._programs:
-            self._programs[key] = SortingStage(
-                stage, self.count, self.bootstrapper, self.alpha, is_fresh=index == 0
-            )
+            self._programs[key] = SortingStage(stage, self.count, self.alpha, self.low_level)
         return self._programs[key]
 
     @property
@@ -130,7 +127,7 @@ class SortingCircuit:
     def operations(self) -> dict[str, int]:
         """How many operations of each kind a sort takes."""
         return {
-            "bootstraps": sum(each.bootstrapper is not None for each in self.program),
+            "bootstraps": len(self.program) - 1,
             "relus": len(self.program),
             "transforms": len(self.program),
             "sign_changes": sum(each.turns for each in self.program),
@@ -140,6 +137,6 @@ class SortingCircuit:
 
     def __call__(self, x: Ciphertext) -> Ciphertext:
         """All stages."""
-        for stage in self.program:
-            x = stage(x)
+        for done, stage in enumerate(self.program):
+            x = stage(self.bootstrapper(x) if done else x)
         return x
