@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks: description, import, ranges, and compilation to encrypted programs."""
 
+from .compiled import CompiledModel, CompileOptions, compile
 from .description import from_description, load, save, to_description
+from .forecast import Forecast
 from .from_torch import from_torch
 from .images import Images, load_images
 from .layers import (
@@ -17,6 +19,7 @@ from .layers import (
     Shortcut,
     fold_batch_norm,
 )
+from .layout import Layout
 from .model import INPUT, Model, Node
 from .ranges import Exceeded, Ranges, calibrate, check
 from .resnet20 import CIFAR10_CLASSES, resnet20
@@ -27,11 +30,15 @@ __all__ = [
     "Activation",
     "Add",
     "AvgPool",
+    "CompileOptions",
+    "CompiledModel",
     "Conv2d",
     "Exceeded",
     "Flatten",
+    "Forecast",
     "Images",
     "Layer",
+    "Layout",
     "Linear",
     "Model",
     "Node",
@@ -41,6 +48,7 @@ __all__ = [
     "Shortcut",
     "calibrate",
     "check",
+    "compile",
     "fold_batch_norm",
     "from_description",
     "from_torch",

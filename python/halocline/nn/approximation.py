@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Activations as the polynomials that encrypted networks evaluate, on inputs brought to [-1, 1]."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from ..ciphertext import Ciphertext
+from ..circuits import sign_levels
+from ..errors import InvalidArgument
+from ..minimax import minimax_relu
+from ..polynomial import Polynomial as PolynomialFunction
+from .layers import Activation, Array, Polynomial, ReLU
+
+_GRID = 4097  # points at which the range of a polynomial is looked for
+
+
+@dataclasses.dataclass(frozen=True)
+class Approximation:
+    """An activation f of values z as output(z) = scale * function((z - middle) / half)."""
+
+    middle: float
+    half: float
+    """Encrypted values are u = (z - middle) / half, in [-1, 1]."""
+    scale: float
+    """Results are `scale` times the encrypted ones, which lie in [-1, 1] up to errors."""
+    levels: int
+    evaluate: Callable[[Ciphertext], Ciphertext]
+    """On encrypted u."""
+    function: Callable[[Array], Array]
+    """On u in the clear."""
+
+    def clear(self, values: Array) -> Array:
+        """What the encrypted network makes of inputs of the activation, without noise."""
+        return np.asarray(self.scale * self.function((values - self.middle) / self.half))
+
+
+def approximate(layer: Activation, bound: float, name: str) -> Approximation:
+    """How an activation on [-bound, bound] is evaluated."""
+    if isinstance(layer, ReLU):
+        alpha = layer.alpha
+        return Approximation(
+            middle=0.0,
+            half=bound,
+            scale=bound,
+            levels=sign_levels(alpha) + 1,
+            evaluate=lambda u: u._on("relu").relu(u, alpha=alpha),
+            function=lambda u: minimax_relu(u, alpha),
+        )
+    if isinstance(layer, Polynomial):
+        return _polynomial(layer.polynomial, bound)
+    raise InvalidArgument(f"layer {name!r}: {type(layer).__name__}; supported activations: ReLU, Polynomial")
+
+
+def _polynomial(given: PolynomialFunction, bound: float) -> Approximation:
+    """The polynomial of u, divided by its largest value.
+
+    Chebyshev series keep their interval, so that no level is needed to scale their variable.
+    """
+    low, high = given.domain if given.basis == "chebyshev" else (-bound, bound)
+    middle, half = (low + high) / 2, (high - low) / 2
+    scale = float(np.abs(given(np.linspace(low, high, _GRID))).max()) or 1.0
+    factors: Array = np.ones(len(given.coefficients))
+    if given.basis == "monomial":
+        factors = np.power(half, np.arange(len(factors), dtype=np.float64))
+    of_u = PolynomialFunction(given.coefficients.real * factors / scale, given.basis)
+    return Approximation(
+        middle=middle,
+        half=half,
+        scale=scale,
+        levels=of_u.levels,
+        evaluate=lambda u: u._on("polynomial").polynomial(u, of_u),
+        function=lambda u: np.asarray(of_u(u), dtype=np.float64),
+    )

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints of long runs: the ciphertexts that are live at a bootstrap, in one file.
+
+A file is written as a whole or not at all. It holds the fingerprint of the network, its weights, ranges and
+parameters, and a hash of the encrypted input; the ciphertexts are containers with checksums of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._values import path_text
+from ..ciphertext import Ciphertext
+from ..errors import CorruptData, InvalidArgument, IoError
+from .layers import Layer
+from .steps import Values
+
+if TYPE_CHECKING:
+    from .compiled import CompiledModel
+
+MAGIC = b"halocline-checkpoint-1\n"
+MAX_HEADER = 1 << 20
+"""Bytes of the description in front of the ciphertexts."""
+_HASH_BYTES = 32
+
+
+class Checkpoint:
+    """The file of one run."""
+
+    def __init__(self, path: str | Path, compiled: CompiledModel) -> None:
+        self.path = path_text(path, "checkpoint")
+        self._compiled, self._fingerprint = compiled, compiled.fingerprint
+        self._input: str | None = None
+
+    def expect_input(self, ct: Ciphertext) -> None:
+        """Names the input that the run began with; checkpoints of another one are refused."""
+        self._input = _hash(ct.to_bytes())
+
+    def save(self, position: int, values: Values) -> None:
+        """Replaces the file by one with these values, after `position` segments."""
+        blobs = {name: ct.to_bytes() for name, ct in values.items()}
+        header = {
+            "fingerprint": self._fingerprint,
+            "input": self._input,
+            "position": position,
+            "values": [[name, len(blob), _hash(blob)] for name, blob in blobs.items()],
+        }
+        text = json.dumps(header).encode()
+        parts = [MAGIC, len(text).to_bytes(4, "little"), hashlib.blake2b(text, digest_size=32).digest(), text]
+        try:
+            _replace(Path(self.path), [*parts, *blobs.values()])
+        except OSError as error:
+            raise IoError(f"checkpoint '{self.path}': cannot be written ({error.strerror})") from None
+
+    def load(self) -> tuple[int, Values] | None:
+        """Segments done and values after them; None where there is no file.
+
+        @throws InvalidArgument for a checkpoint of another network or input; CorruptData, IoError
+        """
+        try:
+            data = Path(self.path).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise IoError(f"checkpoint '{self.path}': cannot be read ({error.strerror})") from None
+        header, rest = self._header(data)
+        self._check_owner(header)
+        position, rows = header["position"], header["values"]
+        if {name for name, _, _ in rows} != self._compiled.live_values(position) or not rows:
+            raise self._corrupt(f"other values than those after {position} segments")
+        values: Values = {}
+        for name, size, digest in rows:
+            blob, rest = rest[:size], rest[size:]
+            if len(blob) != size or _hash(blob) != digest:
+                raise self._corrupt(f"the ciphertext of {name!r} is truncated or changed")
+            values[name] = Ciphertext.from_bytes(blob, self._compiled.params)
+        if rest:
+            raise self._corrupt(f"{len(rest)} bytes too many")
+        self._input = header["input"]
+        return position, values
+
+    def remove(self) -> None:
+        """Deletes the file of a run that is done."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path)
+
+    def _header(self, data: bytes) -> tuple[dict[str, Any], bytes]:
+        start = len(MAGIC) + 4 + _HASH_BYTES
+        if not data.startswith(MAGIC) or len(data) < start:
+            raise self._corrupt("it is no checkpoint of this version")
+        size = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 4], "little")
+        text = data[start : start + size]
+        digest = data[len(MAGIC) + 4 : start]
+        if size > MAX_HEADER or len(text) != size:
+            raise self._corrupt("its description is truncated")
+        if hashlib.blake2b(text, digest_size=_HASH_BYTES).digest() != digest:
+            raise self._corrupt("its description was changed")
+        try:
+            header = json.loads(text)
+            rows = [(str(name), int(count), str(digest)) for name, count, digest in header["values"]]
+            made = {
+                "fingerprint": str(header["fingerprint"]),
+                "input": header["input"],
+                "position": int(header["position"]),
+                "values": rows,
+            }
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise self._corrupt(f"its description cannot be read ({error})") from None
+        return made, data[start + size :]
+
+    def _check_owner(self, header: dict[str, Any]) -> None:
+        if header["fingerprint"] != self._fingerprint:
+            raise InvalidArgument(
+                f"checkpoint '{self.path}': made by another network, or with other weights, ranges, options "
+                f"or parameters (fingerprint {header['fingerprint']:.16}, expected "
+                f"{self._fingerprint:.16}); go on with those, or remove the file"
+            )
+        if self._input is not None and header["input"] != self._input:
+            raise InvalidArgument(
+                f"checkpoint '{self.path}': made from another encrypted input; pass that one, or None to go "
+                "on without it, or remove the file"
+            )
+
+    def _corrupt(self, what: str) -> CorruptData:
+        return CorruptData(f"checkpoint '{self.path}': {what}; remove the file to begin anew")
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=_HASH_BYTES).hexdigest()
+
+
+def _replace(path: Path, parts: list[bytes]) -> None:
+    """Writes a file as a whole: under another name first, on the disk before it gets its own."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def fingerprint_of(compiled: CompiledModel) -> str:
+    """Hash of everything that a run's intermediate values depend on."""
+    digest = hashlib.blake2b(digest_size=_HASH_BYTES)
+
+    def mix(*values: Any) -> None:
+        digest.update(json.dumps(values, default=repr, sort_keys=True).encode() + b"\n")
+
+    mix(1, compiled.params.fingerprint, compiled.model.input_shape, compiled.model.output)
+    for node in compiled.model.nodes:
+        mix(node.name, node.inputs, type(node.layer).__name__)
+        _mix_layer(node.layer, mix, digest.update)
+    mix(dict(compiled.ranges), dataclasses.asdict(compiled.options))
+    mix({name: dataclasses.astuple(each) for name, each in compiled.program.schedule.steps.items()})
+    for slots, each in compiled.program.bootstrappers.items():
+        mix(slots, dataclasses.asdict(each.options))
+    return digest.hexdigest()
+
+
+def _mix_layer(layer: Layer, mix: Callable[..., None], update: Callable[[bytes], None]) -> None:
+    """Weights and settings of a layer."""
+    for name, value in sorted(vars(layer).items()):
+        if isinstance(value, np.ndarray):
+            mix(name, value.shape)
+            update(np.ascontiguousarray(value, dtype=np.float64).tobytes())
+        elif hasattr(value, "coefficients"):
+            mix(name, value.basis, value.domain)
+            update(np.ascontiguousarray(value.coefficients).tobytes())
+        else:
+            mix(name, value)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an encrypted network will need, from a ghost run: keys, operations, bytes."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from ..engine import Engine
+from ..footprint import encoder_bytes
+from ..keys import KeyPlan
+from .steps import Activate, AddUp, Refresh
+
+if TYPE_CHECKING:
+    from .compiled import CompiledModel
+
+
+@dataclasses.dataclass(frozen=True)
+class Forecast:
+    """One evaluation on an engine that computes nothing."""
+
+    compiled: CompiledModel
+    key_plan: KeyPlan
+    key_uses: dict[int, int]
+    """Galois element -> how often the network uses that key."""
+    stats: dict[str, Any]
+    """Counters of the ghost's memory runtime; peaks are those of one run with weights and keys in place."""
+    weight_bytes: int
+    """Of encoded weights."""
+    steps: int
+    """Backend operations of one run."""
+
+    @property
+    def peak_bytes(self) -> int:
+        """Largest sum of live bytes on the engine: tables, keys, ciphertexts, plaintexts, scratch."""
+        return int(self.stats["peak_bytes"])
+
+    @property
+    def footprint(self) -> dict[str, int]:
+        """Bytes by object class: the peak of each, which need not coincide."""
+        made = {name: int(count) for name, count in self.stats["peak_by_class"].items()}
+        made["table"] += encoder_bytes(self.compiled.params)
+        return made
+
+    def to_dict(self) -> dict[str, Any]:
+        """For people and files."""
+        footprint = self.footprint
+        schedule = self.compiled.program.schedule
+        return {
+            "params": self.compiled.params.name,
+            "levels": {"fresh": schedule.fresh_level}
+            | {name: dataclasses.asdict(each) for name, each in schedule.steps.items()},
+            "slots": {each.name: each.stage.layout.slots for each in self.compiled.program.placed},
+            "operations": self.operations(),
+            "distinct_keys": len(self.key_plan),
+            "key_bytes": self.key_plan.nbytes(),
+            "key_sent_bytes": self.key_plan.nbytes(seeded=True),
+            "weight_bytes": self.weight_bytes,
+            "peak_bytes": self.peak_bytes,
+            "footprint": footprint,
+            "footprint_bytes": sum(footprint.values()),
+        }
+
+    def operations(self) -> dict[str, int]:
+        """Counts by kind."""
+        steps = self.compiled.steps
+        sums = [step.placed for step in steps if isinstance(step, AddUp)]
+        maps = [term.map for each in sums for term in each.terms if term.map is not None]
+        return {
+            "bootstraps": sum(isinstance(step, Refresh) for step in steps),
+            "activations": sum(isinstance(step, Activate) for step in steps),
+            "linear_maps": len(maps),
+            "diagonals": sum(each.products for each in maps),
+            "constant_products": sum(term.map is None for each in sums for term in each.terms),
+            "additions": sum(len(each.terms) - 1 for each in sums),
+            "biases": sum(each.bias is not None for each in sums),
+            "key_switches": sum(self.key_uses.values()),
+            "backend_steps": self.steps,
+        }
+
+
+def forecast(compiled: CompiledModel) -> Forecast:
+    """Runs a network twice on a ghost: to learn its keys and encode its weights, and with those in place."""
+    engine = Engine(compiled.params, device="ghost")
+    layout, level = compiled.program.input_layout, compiled.program.schedule.fresh_level
+
+    def once() -> None:
+        compiled(engine.ghost_input(level=level, slots=layout.slots))
+
+    once()
+    plan = engine.key_plan
+    engine._core.prepare_keys(plan.requests())
+    engine._core.take_key_uses()
+    engine.reset_peak()
+    before = engine.stats()
+    once()
+    after = engine.stats()
+    uses = {element: switches for element, (switches, _) in engine._core.take_key_uses().items()}
+    weights = before["live_by_class"]["plaintext"]
+    return Forecast(compiled, plan, uses, after, weights, after["steps"] - before["steps"])

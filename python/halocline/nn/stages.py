@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model as a list of stages: sums of linear maps, each followed by at most one activation.
+
+Linear layers between two activations become one matrix, whatever their number: a convolution, pooling and a
+dense layer in a row cost one level. `Add` adds matrices up. Only where the product of two layers would have
+too many entries, the first of them becomes a stage of its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..errors import InvalidArgument
+from .layers import Activation, Add, Array, AvgPool, Conv2d, Flatten, Layer, Linear, Shape, Shortcut
+from .layout import Layout
+from .lowering import MAX_ENTRIES, SparseMatrix, matrix_of
+from .model import INPUT, SUPPORTED, Model, Node
+
+
+class Expression:
+    """A matrix that is made when it is asked for."""
+
+    rows: int
+    entries: float
+    """About how many it has."""
+
+    def matrix(self) -> SparseMatrix:
+        """The matrix."""
+        raise NotImplementedError  # pragma: no cover
+
+
+@dataclasses.dataclass(frozen=True)
+class Identity(Expression):
+    """Leaves its input as it is."""
+
+    rows: int
+
+    @property
+    def entries(self) -> float:  # type: ignore[override]
+        """One for each value."""
+        return self.rows
+
+    def matrix(self) -> SparseMatrix:
+        """The unit matrix."""
+        return SparseMatrix.identity(self.rows)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Leaf(Expression):
+    """A layer."""
+
+    layer: Layer
+    shape: Shape
+    """Of its input."""
+    rows: int
+
+    @property
+    def entries(self) -> float:  # type: ignore[override]
+        """At most."""
+        if isinstance(self.layer, Conv2d):
+            positions = self.rows // len(self.layer.weight)
+            return float(np.count_nonzero(self.layer.weight)) * positions
+        if isinstance(self.layer, Linear):
+            return float(self.layer.weight.size)
+        if isinstance(self.layer, AvgPool):
+            height, width, _ = self.layer.window(self.shape)
+            return float(self.rows * height * width)
+        return float(self.rows)
+
+    def matrix(self) -> SparseMatrix:
+        """Of the layer without its bias."""
+        return matrix_of(self.layer, self.shape)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Product(Expression):
+    """One after the other."""
+
+    after: Expression
+    before: Expression
+
+    @property
+    def rows(self) -> int:  # type: ignore[override]
+        """Those of the later one."""
+        return self.after.rows
+
+    @property
+    def entries(self) -> float:  # type: ignore[override]
+        """With as many for each row of the earlier one as it has on average."""
+        return self.after.entries * self.before.entries / self.before.rows
+
+    def matrix(self) -> SparseMatrix:
+        """The product."""
+        return self.after.matrix().after(self.before.matrix())
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sum(Expression):
+    """Both added up."""
+
+    first: Expression
+    second: Expression
+
+    @property
+    def rows(self) -> int:  # type: ignore[override]
+        """Those of both."""
+        return self.first.rows
+
+    @property
+    def entries(self) -> float:  # type: ignore[override]
+        """Of both together."""
+        return self.first.entries + self.second.entries
+
+    def matrix(self) -> SparseMatrix:
+        """The sum."""
+        return self.first.matrix() + self.second.matrix()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Stage:
+    """value = activation(sum over sources of matrix @ source + constant)."""
+
+    name: str
+    """Of the activation; of the last layer where there is none."""
+    linear: str
+    """Name of the last linear layer, for phases."""
+    activation: Activation | None
+    terms: Mapping[str, Expression]
+    """By the names of the stages, or `INPUT`, that are taken."""
+    constant: Array
+    """Flattened: what biases add."""
+    layout: Layout
+
+
+def stages_of(model: Model, slots: int) -> list[Stage]:
+    """The stages of a model for ciphertexts of at most `slots` slots, the last one its output.
+
+    @throws InvalidArgument that names the layer that does not fit
+    """
+    layouts = layouts_of(model, slots)
+    return _Builder(model, layouts).build()
+
+
+class _Builder:
+    """Goes through the layers and remembers each one as matrices of the values before it."""
+
+    def __init__(self, model: Model, layouts: Mapping[str, Layout]) -> None:
+        self._model, self._layouts = model, layouts
+        self._terms: dict[str, dict[str, Expression]] = {}
+        self._constants: dict[str, Array] = {}
+        self._stages: list[Stage] = []
+        self._become_value(INPUT)
+
+    def build(self) -> list[Stage]:
+        for node in self._model.nodes:
+            if isinstance(node.layer, Activation):
+                self._finish(node.name, node.inputs[0], node.layer)
+            else:
+                self._linear(node)
+        output = self._model.output
+        if not self._stages or self._stages[-1].name != output:
+            self._finish(output, output, None)
+        return self._stages
+
+    def _linear(self, node: Node) -> None:
+        if not isinstance(node.layer, Add):
+            self._split_if_large(node)
+        arrays = [self._constants[name].reshape(1, *self._model.shapes[name]) for name in node.inputs]
+        self._constants[node.name] = node.layer.forward(*arrays)[0].ravel()
+        terms: dict[str, Expression] = {}
+        for name in node.inputs:
+            for source, before in self._terms[name].items():
+                made = before if isinstance(node.layer, Add) else self._after(node, before)
+                terms[source] = Sum(terms[source], made) if source in terms else made
+        self._terms[node.name] = terms
+
+    def _after(self, node: Node, before: Expression) -> Expression:
+        shape = self._model.shapes[node.inputs[0]]
+        if isinstance(node.layer, Flatten):
+            return before
+        if not isinstance(node.layer, Conv2d | Linear | AvgPool | Shortcut):
+            raise InvalidArgument(
+                f"layer {node.name!r}: {type(node.layer).__name__}; supported are {SUPPORTED}"
+            )
+        layer = Leaf(node.layer, shape, int(np.prod(self._model.shapes[node.name])))
+        return layer if isinstance(before, Identity) else Product(layer, before)
+
+    def _split_if_large(self, node: Node) -> None:
+        """Makes a stage of the layer before where both together would have too many entries."""
+        (name,) = node.inputs
+        for before in self._terms[name].values():
+            if not isinstance(before, Identity) and self._after(node, before).entries > MAX_ENTRIES:
+                self._finish(name, name, None)
+                return
+
+    def _finish(self, name: str, linear: str, activation: Activation | None) -> None:
+        layout = self._layouts[name]
+        self._stages.append(
+            Stage(name, linear, activation, self._terms[linear], self._constants[linear], layout)
+        )
+        self._become_value(name)
+
+    def _become_value(self, name: str) -> None:
+        size = int(np.prod(self._model.shapes[name]))
+        self._terms[name] = {name: Identity(size)}
+        self._constants[name] = np.zeros(size)
+
+
+def input_layout(model: Model) -> Layout:
+    """Where the values of the input are."""
+    return Layout.of(model.input_shape, _largest_gap(model))
+
+
+def layouts_of(model: Model, slots: int) -> dict[str, Layout]:
+    """Where the values of each layer are; strides widen gaps, and channels fill them."""
+    layouts = {INPUT: input_layout(model)}
+    _check(INPUT, layouts[INPUT], slots)
+    for node in model.nodes:
+        shape = model.shapes[node.name]
+        before = min((layouts[name] for name in node.inputs), key=lambda each: each.slots)
+        stride = _stride(node.layer, model.shapes[node.inputs[0]])
+        if isinstance(node.layer, Activation | Add):
+            layouts[node.name] = before
+        elif len(shape) == 1 or shape[1] * shape[2] == 1:
+            layouts[node.name] = Layout.of(shape)
+        else:
+            layouts[node.name] = before.strided(stride, shape)
+        _check(node.name, layouts[node.name], slots)
+    return layouts
+
+
+def _check(name: str, layout: Layout, slots: int) -> None:
+    if layout.slots > slots:
+        raise InvalidArgument(
+            f"layer {name!r}: {layout.channels} channels of {layout.rows} x {layout.columns} need "
+            f"{layout.slots} slots, a ciphertext has {slots}; take larger parameters, or fewer channels or "
+            "pixels"
+        )
+
+
+def _stride(layer: Layer, shape: Shape) -> int:
+    if isinstance(layer, Conv2d | Shortcut):
+        return layer.stride
+    return layer.window(shape)[2] if isinstance(layer, AvgPool) else 1
+
+
+def _largest_gap(model: Model) -> int:
+    """Product of the strides before the last layer that has more than one pixel."""
+    gaps = {INPUT: 1}
+    for node in model.nodes:
+        shape = model.shapes[node.name]
+        pixels = shape[1] * shape[2] if len(shape) == 3 else 1
+        stride = _stride(node.layer, model.shapes[node.inputs[0]]) if pixels > 1 else 1
+        gaps[node.name] = max(gaps[name] for name in node.inputs) * stride
+    return max(gaps.values())

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a compiled network does, step by step, on a dictionary of live ciphertexts."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+
+from ..bootstrapping import Bootstrapper
+from ..ciphertext import Ciphertext
+from .approximation import Approximation
+from .lowering import EncodedMap, EncodedVector
+from .schedule import Placement
+from .stages import Stage
+
+Values = dict[str, Ciphertext]
+"""Live ciphertexts by the name of their stage; with `SUM` behind it, what its activation gets."""
+
+SUM = " (sum)"
+"""Behind the name of a stage: the sum of linear maps that its activation gets."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Term:
+    """One summand: a map of a value; or a number times it, where layouts agree and nothing else is done."""
+
+    source: str
+    map: EncodedMap | None
+    factor: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Placed:
+    """A stage with everything that it takes to evaluate it."""
+
+    stage: Stage
+    placement: Placement
+    terms: tuple[Term, ...]
+    bias: EncodedVector | None
+    approximation: Approximation | None
+    done: frozenset[str]
+    """Values that no later stage takes."""
+
+    @property
+    def name(self) -> str:
+        """Of the stage."""
+        return self.stage.name
+
+    @property
+    def sum_name(self) -> str:
+        """Of the sum of linear maps."""
+        return self.name if self.approximation is None else self.name + SUM
+
+
+class Step(ABC):
+    """One step: changes the live values."""
+
+    def __init__(self, placed: Placed) -> None:
+        self.placed = placed
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """For phases: the layer, or what is done for it."""
+
+    @abstractmethod
+    def __call__(self, values: Values) -> None:
+        """Does it."""
+
+    def live_after(self, names: set[str]) -> set[str]:
+        """Names of the values that are there after it, from those before."""
+        return names
+
+
+class AddUp(Step):
+    """The sum of linear maps that a stage begins with, and its bias."""
+
+    @property
+    def name(self) -> str:
+        """The last linear layer."""
+        return self.placed.stage.linear
+
+    def __call__(self, values: Values) -> None:
+        """Takes the sources, gives the sum; drops values that are not needed any more."""
+        level = self.placed.placement.linear_level
+        total: Ciphertext | None = None
+        for term in self.placed.terms:
+            x = _lowered(values[term.source], level)
+            y = x * term.factor if term.map is None else term.map(x)
+            total = y if total is None else total + y
+        assert total is not None  # every layer has an input
+        if self.placed.bias is not None:
+            total = self.placed.bias(total)
+        for name in self.placed.done:
+            del values[name]
+        values[self.placed.sum_name] = total
+
+    def live_after(self, names: set[str]) -> set[str]:
+        """Without those that are not needed any more, with the sum."""
+        return (names - self.placed.done) | {self.placed.sum_name}
+
+
+class Refresh(Step):
+    """A bootstrap of a sum."""
+
+    def __init__(self, placed: Placed, bootstrapper: Bootstrapper) -> None:
+        super().__init__(placed)
+        self.bootstrapper = bootstrapper
+
+    @property
+    def name(self) -> str:
+        """The layer whose input is bootstrapped."""
+        return f"{self.placed.name}: bootstrap"
+
+    def __call__(self, values: Values) -> None:
+        """Takes the sum, gives it back with levels."""
+        values[self.placed.sum_name] = self.bootstrapper(values.pop(self.placed.sum_name))
+
+
+class Activate(Step):
+    """An activation."""
+
+    @property
+    def name(self) -> str:
+        """The activation."""
+        return self.placed.name
+
+    def __call__(self, values: Values) -> None:
+        """Takes the sum, gives the value of the stage."""
+        assert self.placed.approximation is not None
+        total = _lowered(values.pop(self.placed.sum_name), self.placed.placement.activation_level)
+        values[self.placed.name] = self.placed.approximation.evaluate(total)
+
+    def live_after(self, names: set[str]) -> set[str]:
+        """With the value instead of the sum."""
+        return (names - {self.placed.sum_name}) | {self.placed.name}
+
+
+def _lowered(x: Ciphertext, level: int) -> Ciphertext:
+    return x.drop_level(level) if x.level > level else x
+
+
+def steps_of(placed: Sequence[Placed], bootstrappers: Mapping[int, Bootstrapper]) -> list[Step]:
+    """All steps in order; `bootstrappers` by number of slots."""
+    steps: list[Step] = []
+    for each in placed:
+        steps.append(AddUp(each))
+        if each.placement.refreshed:
+            steps.append(Refresh(each, bootstrappers[each.stage.layout.slots]))
+        if each.approximation is not None:
+            steps.append(Activate(each))
+    return steps
