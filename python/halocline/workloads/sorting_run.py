@@ -15,9 +15,10 @@ from ..ciphertext import Ciphertext
 from ..client import Client
 from ..engine import Engine, RunReport
 from ..footprint import engine_footprint
+from ..keys import KeyPlan
 from ..memory import peak_resident_bytes, resident_bytes
 from ..params import Params
-from ..program import ProgramTrace, trace_program
+from ..program import trace_program
 from ..trace import Trace
 from .running import (
     Progress,
@@ -82,18 +83,18 @@ class SortingRun:
         with self._phases("encrypt"):
             ct = client.encrypt(prepare(self.numbers, count, alpha), level=circuit.input_level)
         with self._phases("ghost"):
-            traced = trace_program(self.params, circuit, ct)
+            costs, plan = self._costs(ct)
         with self._phases("engine"):
-            engine = make_engine(self.params, self.options, traced.peak_bytes)
+            engine = make_engine(self.params, self.options, costs["footprint_bytes"])
         with self._phases("keygen"):
-            send_keys(client, engine, traced.key_plan, self._progress)
+            send_keys(client, engine, plan, self._progress)
         with self._phases("encode"):
             circuit.encode(engine)
         with self._phases("evaluate"), recording(engine, self.options.record_trace) as self.trace:
             ct, boots, runs = self._sort(engine, ct)
         with self._phases("decrypt"):
             self.sorted = restore(client.decrypt(ct), count, alpha)
-        self.report = self._head(engine, boots, runs) | self._costs(traced) | self._quality()
+        self.report = self._head(engine, boots, runs) | costs | self._quality()
         self.report |= {"peak_rss_bytes": peak_resident_bytes(), "baseline_rss_bytes": baseline}
         return self.report
 
@@ -135,8 +136,12 @@ class SortingRun:
             "ms_per_stage": 1e3 * statistics.median(seconds),
         }
 
-    def _costs(self, traced: ProgramTrace) -> dict[str, Any]:
-        """Levels, operations, keys and footprint, all known before the run."""
+    def _costs(self, ct: Ciphertext) -> tuple[dict[str, Any], KeyPlan]:
+        """Levels, operations, keys and footprint, all known before the run.
+
+        The ghost's trace has a million events, so it is not kept.
+        """
+        traced = trace_program(self.params, self.circuit, ct)
         facts = self.circuit.bootstrapper.describe()
         first: SortingStage = self.circuit.program[0]
         return {
@@ -156,7 +161,7 @@ class SortingRun:
             "key_bytes": traced.key_plan.nbytes(),
             "footprint_bytes": traced.peak_bytes,
             "footprint": engine_footprint(self.params, traced).rows,
-        }
+        }, traced.key_plan
 
     def _quality(self) -> dict[str, Any]:
         """Distance from the sorted numbers, from what the polynomials give without noise, and order."""
