@@ -248,7 +248,10 @@ void backend::encode_expand(const ring_tables& ring, std::span<const encode_job>
   for (const encode_job& job : jobs) {
     HALOCLINE_EXPECTS(job.words == 1 || job.words == 2, invalid_argument, "encode_expand: ", job.words,
                       " words per coefficient; expected 1 or 2");
-    list.read_bytes(job.coefficients, 0, ring.n() * job.words * sizeof(std::uint64_t));
+    HALOCLINE_EXPECTS(job.log_stride < ring.log_n, invalid_argument, "encode_expand: stride 2^",
+                      job.log_stride, " in a ring of degree ", ring.n());
+    const std::size_t integers = ring.n() >> job.log_stride;
+    list.read_bytes(job.coefficients, 0, integers * job.words * sizeof(std::uint64_t));
     list.read_moduli(job.dst.primes);
     list.write(job.dst);
   }

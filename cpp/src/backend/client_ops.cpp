@@ -41,7 +41,8 @@ void collect(operand_list& list, const ring_tables& ring, const round_job& job) 
   HALOCLINE_EXPECTS(job.words == 1 || job.words == 2, invalid_argument, "round_coefficients: ", job.words,
                     " words per coefficient; expected 1 or 2");
   list.read_bytes(job.src, 0, job.count * sizeof(double));
-  if (job.dst != nullptr) list.write_bytes(job.dst, 0, ring.n() * job.words * sizeof(std::uint64_t));
+  const std::size_t integers = job.dense ? job.count : ring.n();
+  if (job.dst != nullptr) list.write_bytes(job.dst, 0, integers * job.words * sizeof(std::uint64_t));
   if (job.largest != nullptr) list.write_bytes(job.largest, 0, sizeof(double));
 }
 

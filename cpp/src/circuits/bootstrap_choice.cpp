@@ -67,7 +67,7 @@ void add_matrix(const params::parameters& parameters, const matrix_shape& matrix
   const bool repeated = spare >= backend::least_log_repeat;
   const bool kept_small = choice.compact && !repeated;
   const std::size_t each = repeated     ? whole >> spare
-                           : kept_small ? parameters.n() * sizeof(std::int64_t)
+                           : kept_small ? (parameters.n() >> spare) * sizeof(std::int64_t)
                                         : whole;
   result.diagonal_bytes += diagonals.size() * each;
   const std::size_t babies = usage.babies.front().size();

@@ -421,7 +421,7 @@ std::vector<ring::poly> expand_diagonals(ckks::context& ctx,
   for (const ckks::compact_plaintext* const source : sources) {
     results.emplace_back(ctx.ring(), special, parameters.level(plan.level()).q, cls, diagonal_tag);
     for (const backend::limb_view& view : results.back().views()) {
-      encodings.push_back({view, &source->coefficients, 1});
+      encodings.push_back({view, &source->coefficients, 1, source->log_stride(parameters.log_n())});
       transforms.push_back({view, view});
     }
   }

@@ -118,21 +118,21 @@ encoder::integers encoder::round(std::span<const std::complex<double>> values, d
   if (largest >= limit) refuse(largest, scale, limit_bits);
   integers result;
   result.words = largest < std::exp2(one_word_bits) ? 1 : 2;
-  result.data =
-      ctx_.runtime().allocate(ctx_.parameters().n() * result.words * sizeof(std::uint64_t), cls, tag);
-  const backend::round_job job{&coefficients, 2 * slots, factor, &result.data,
-                               result.words,  largest,   nullptr};
+  result.data = ctx_.runtime().allocate(2 * slots * result.words * sizeof(std::uint64_t), cls, tag);
+  backend::round_job job{&coefficients, 2 * slots, factor, &result.data, result.words, largest};
+  job.dense = true;
   ctx_.device().round_coefficients(ctx_.tables(), {&job, 1});
   return result;
 }
 
-plaintext encoder::to_plaintext(const memory::buffer& coefficients, unsigned words, unsigned level) {
+plaintext encoder::to_plaintext(const backend::encode_job& coefficients, unsigned level) {
   plaintext result;
   result.value = ring::make_poly(ctx_.ring(), ctx_.parameters().level(level).q,
                                  memory::object_class::plaintext, "plaintext");
   result.level = level;
   const backend::limb_view limbs = result.value.chain();
-  const backend::encode_job residues{limbs, &coefficients, words};
+  backend::encode_job residues = coefficients;
+  residues.dst = limbs;
   ctx_.device().encode_expand(ctx_.tables(), {&residues, 1});
   const backend::unary_job transformed{limbs, limbs};
   ctx_.device().ntt(ctx_.tables(), {&transformed, 1});
@@ -146,7 +146,8 @@ plaintext encoder::encode(std::span<const std::complex<double>> values, unsigned
   const double limit_bits = std::min(two_word_bits, ctx_.parameters().level(level).log2_modulus - 1.0);
   const integers rounded =
       round(values, scale, used, limit_bits, memory::object_class::scratch, "encoder.integers");
-  plaintext result = to_plaintext(rounded.data, rounded.words, level);
+  const unsigned apart = ctx_.parameters().log_n() - 1 - static_cast<unsigned>(std::countr_zero(used));
+  plaintext result = to_plaintext({{}, &rounded.data, rounded.words, apart}, level);
   result.scale = scale;
   result.slots = used;
   return result;
@@ -167,19 +168,21 @@ compact_plaintext encoder::encode_compact(std::span<const std::complex<double>> 
 }
 
 plaintext encoder::expand(const compact_plaintext& source, unsigned level) {
-  const std::size_t n = ctx_.parameters().n();
-  HALOCLINE_EXPECTS(source.coefficients.size() == n * sizeof(std::int64_t), invalid_argument,
-                    "expand: a compact plaintext of ", source.coefficients.size(),
-                    " bytes; these parameters need ", n * sizeof(std::int64_t));
+  const std::uint32_t slots = check_slots("expand", 0, source.slots, ctx_.parameters());
+  const std::size_t count = 2 * std::size_t{slots};
+  HALOCLINE_EXPECTS(source.coefficients.size() == count * sizeof(std::int64_t), invalid_argument,
+                    "expand: a compact plaintext of ", source.coefficients.size(), " bytes; ", slots,
+                    " slots need ", count * sizeof(std::int64_t));
   const double limit_bits = ctx_.parameters().level(level).log2_modulus - 1.0;
   if (limit_bits < one_word_bits) {
-    std::vector<std::int64_t> host(n);
+    std::vector<std::int64_t> host(count);
     ctx_.device().download(std::as_writable_bytes(std::span(host)), source.coefficients, 0);
     const auto [least, most] = std::minmax_element(host.begin(), host.end());
     const double largest = std::max(-static_cast<double>(*least), static_cast<double>(*most));
     if (largest >= std::exp2(limit_bits) * (1.0 - 0x1p-40)) refuse(largest, source.scale, limit_bits);
   }
-  plaintext result = to_plaintext(source.coefficients, 1, level);
+  const unsigned apart = source.log_stride(ctx_.parameters().log_n());
+  plaintext result = to_plaintext({{}, &source.coefficients, 1, apart}, level);
   result.scale = source.scale;
   result.slots = source.slots;
   return result;

@@ -58,7 +58,7 @@ class coefficient_recipe final : public memory::recipe {
       part.count = std::min(part.count, limbs - limb);
       if (part.count == 0) break;
       const limb_view view{&target, limb, part};
-      residues.push_back({view, &from_->coefficients, 1});
+      residues.push_back({view, &from_->coefficients, 1, from_->log_stride(ctx_.parameters().log_n())});
       transforms.push_back({view, view});
       limb += part.count;
     }

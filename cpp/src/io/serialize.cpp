@@ -85,6 +85,11 @@ void check_metadata(const container_reader& reader, const metadata& value, std::
          "set", "zero where c_1 is not seeded");
 }
 
+/// Bytes of the integers of a compact plaintext.
+[[nodiscard]] std::size_t coefficient_bytes(std::uint32_t slots) {
+  return 2 * std::size_t{slots} * sizeof(std::int64_t);
+}
+
 void add_poly(container_writer& writer, const section_id& id, ckks::context& ctx, const ring::poly& value) {
   detail::add_buffer(writer, id, ctx, value.data(), value.limb_count() * ctx.tables().limb_bytes());
 }
@@ -162,7 +167,7 @@ ckks::plaintext load_plaintext(const input& from, ckks::context& ctx) {
 
 void save(const output& to, ckks::context& ctx, const ckks::compact_plaintext& value) {
   detail::require_contents(ctx);
-  const std::size_t bytes = ctx.parameters().n() * sizeof(std::int64_t);
+  const std::size_t bytes = coefficient_bytes(value.slots);
   HALOCLINE_EXPECTS(value.bytes() == bytes, invalid_argument, "cannot save a compact plaintext of ",
                     value.bytes(), " bytes, expected ", bytes);
   container_writer writer = to.open(object_kind::plaintext, ctx.parameters());
@@ -182,7 +187,7 @@ ckks::compact_plaintext load_compact_plaintext(const input& from, ckks::context&
   check_metadata(reader, meta, compact_flag, parameters);
   detail::expect_sections(reader, 3);
   const section& section = reader.at(detail::coefficients_section);
-  const std::size_t bytes = parameters.n() * sizeof(std::int64_t);
+  const std::size_t bytes = coefficient_bytes(meta.slots);
   HALOCLINE_EXPECTS(section.bytes == bytes, corrupt_data, reader.name(), " is not valid: it has ",
                     section.bytes, " bytes of coefficients, expected ", bytes);
   ckks::compact_plaintext out;

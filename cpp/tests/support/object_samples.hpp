@@ -73,14 +73,14 @@ namespace halocline::test {
 }
 
 [[nodiscard]] inline ckks::compact_plaintext sample_compact_plaintext(ckks::context& ctx) {
-  std::vector<std::int64_t> values(ctx.parameters().n());
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int64_t>(i * i) - 5000;
   ckks::compact_plaintext out;
+  out.slots = 256;
+  std::vector<std::int64_t> values(2 * std::size_t{out.slots});
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int64_t>(i * i) - 5000;
   const auto bytes = std::as_bytes(std::span(values));
   out.coefficients = ctx.runtime().allocate(bytes.size(), memory::object_class::plaintext, "sample");
   ctx.device().upload(out.coefficients, 0, bytes);
   out.scale = 1024.5;
-  out.slots = 512;
   return out;
 }
 

@@ -38,7 +38,7 @@ void expect_refused(const char* name, const change& edit, const std::vector<std:
 }
 
 TEST(BootstrapParameters, LevelsComeInGroups) {
-  ASSERT_EQ(bootstrappable().size(), 10U);
+  ASSERT_EQ(bootstrappable().size(), 11U);
   for (const std::string& name : bootstrappable()) {
     const parameters p = preset(name);
     const bootstrap_literal& extra = *p.bootstrapping();

@@ -222,7 +222,7 @@ TYPED_TEST(CudaKernels, EncodeAndSample) {
   for (const unsigned log_n : sizes) {
     this->begin(log_n);
     std::vector<backend::encode_job> cpu, emulated;
-    for (const unsigned count : {1U, 2U, 2U}) {
+    for (const auto& [count, log_stride] : {std::pair{1U, 0U}, {2U, 0U}, {2U, 2U}}) {
       std::vector<std::uint64_t> x(count * this->host_->n());
       for (std::uint64_t& word : x) {
         const std::uint64_t draw = this->random_();
@@ -231,8 +231,8 @@ TYPED_TEST(CudaKernels, EncodeAndSample) {
       }
       const auto dst = this->destination(this->any_window());
       const auto* const coefficients = this->raw(x);
-      cpu.push_back({dst.cpu, coefficients, count});
-      emulated.push_back({dst.emulated, coefficients, count});
+      cpu.push_back({dst.cpu, coefficients, count, log_stride});
+      emulated.push_back({dst.emulated, coefficients, count, log_stride});
     }
     this->cpu_->encode_expand(this->ring_->tables(), cpu);
     this->emulate([&](const auto& on) { on.encode_expand(emulated); });

@@ -160,7 +160,7 @@ TEST_P(encoder_on, keeps_large_coefficients_exactly) {
 TEST_P(encoder_on, compact_form_expands_to_the_same_residues) {
   const complex_vector values = random_values(slots / 2);
   const compact_plaintext compact = encode.encode_compact(values, 0x1p40);
-  EXPECT_EQ(compact.bytes(), ctx->parameters().n() * 8);
+  EXPECT_EQ(compact.bytes(), std::size_t{compact.slots} * 2 * 8);
   EXPECT_EQ(compact.coefficients.cls(), memory::object_class::plaintext);
   for (unsigned level = 0; level <= top; ++level) {
     const plaintext expanded = encode.expand(compact, level);

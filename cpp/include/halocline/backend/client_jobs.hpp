@@ -33,7 +33,8 @@ struct slot_job {
   unsigned log_slots = 0;
 };
 
-/// dst[j N / count] = factor * src[j] rounded to nearest, ties to even, and 0 elsewhere.
+/// dst[j N / count] = factor * src[j] rounded to nearest, ties to even, and 0 elsewhere; dst[j] where only
+/// those that are not 0 by definition are wanted.
 struct round_job {
   const memory::buffer* src = nullptr;  ///< doubles
   std::uint32_t count = 0;              ///< power of two, N at most
@@ -42,6 +43,7 @@ struct round_job {
   unsigned words = 1;                   ///< 1 or 2 64-bit words, low word first
   double bound = 0.0;                   ///< no |factor * src[j]| exceeds it; below 2^62, 2^126 for two words
   const memory::buffer* largest = nullptr;  ///< one double: the largest |src[j]|; nullptr: not wanted
+  bool dense = false;                       ///< dst has `count` integers
 };
 
 /// dst[c] = the integer of least magnitude with the residues of coefficient c * stride, divided by `scale`

@@ -178,9 +178,11 @@ struct uniform_source {
 /// dst = residues of signed integers (coefficient form, not transformed).
 struct encode_job {
   limb_view dst;
-  /// N signed integers, little endian two's complement, of 1 (64 bits) or 2 (128 bits) 64-bit words each.
+  /// Signed integers, little endian two's complement, of 1 (64 bits) or 2 (128 bits) 64-bit words each.
   const memory::buffer* coefficients = nullptr;
   unsigned words = 1;
+  /// There are N >> log_stride of them, number i the coefficient of X^(i << log_stride); the others are 0.
+  unsigned log_stride = 0;
 };
 
 /// dst = uniform residues of a seeded stream: limb of prime index i depends only on seed, stream, i and q_i.

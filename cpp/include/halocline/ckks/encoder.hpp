@@ -69,7 +69,7 @@ class encoder {
   [[nodiscard]] integers round(std::span<const std::complex<double>> values, double scale,
                                std::uint32_t slots, double limit_bits, memory::object_class cls,
                                const char* tag);
-  [[nodiscard]] plaintext to_plaintext(const memory::buffer& coefficients, unsigned words, unsigned level);
+  [[nodiscard]] plaintext to_plaintext(const backend::encode_job& coefficients, unsigned level);
 
   context& ctx_;
 };

@@ -169,10 +169,11 @@ void run_round_coefficients(const client_site& on, std::span<const round_job> jo
     }
     if (job.dst == nullptr) return;
     auto* const out = reinterpret_cast<std::uint64_t*>(on.at.pointer(*job.dst));
-    if (!on.scalar && job.words == 1 && job.count == on.ring.n() && job.bound < 0x1p50) {
+    const std::size_t integers = job.dense ? job.count : on.ring.n();
+    if (!on.scalar && job.words == 1 && job.count == integers && job.bound < 0x1p50) {
       round_small(in, job.count, job.factor, out);
     } else {
-      round_any(in, job, on.ring.n(), out);
+      round_any(in, job, integers, out);
     }
   });
 }

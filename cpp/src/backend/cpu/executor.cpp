@@ -283,14 +283,32 @@ void executor<WordT>::run_key_multiply_accumulate(std::span<const key_job> jobs)
       });
 }
 
+/// Coefficients between those that are there are 0: residues are made in pieces and spread.
+template <typename WordT>
+void executor<WordT>::encode_range(WordT* limb, const encode_job& job, word_range range,
+                                   const ring::modulus<WordT>& q) const {
+  const auto* const integers = resolve_.template raw<std::uint64_t>(*job.coefficients);
+  WordT* const out = limb + range.begin;
+  if (job.log_stride == 0) {
+    return kernels_.encode_expand(out, integers + range.begin * job.words, job.words, range.count, q);
+  }
+  std::fill(out, out + range.count, WordT{0});
+  constexpr std::size_t piece = 256;
+  std::array<WordT, piece> made;
+  const std::size_t between = (std::size_t{1} << job.log_stride) - 1;
+  const std::size_t end = (range.begin + range.count + between) >> job.log_stride;
+  for (std::size_t i = (range.begin + between) >> job.log_stride; i < end; i += piece) {
+    const std::size_t count = std::min(piece, end - i);
+    kernels_.encode_expand(made.data(), integers + i * job.words, job.words, count, q);
+    for (std::size_t k = 0; k < count; ++k) limb[(i + k) << job.log_stride] = made[k];
+  }
+}
+
 template <typename WordT>
 void executor<WordT>::run_encode_expand(std::span<const encode_job> jobs) const {
   for_each_chunk(jobs, &encode_job::dst, 3,
                  [&](const encode_job& job, std::uint32_t limb, std::uint32_t prime, word_range range) {
-                   const auto* const coefficients = resolve_.template raw<std::uint64_t>(*job.coefficients);
-                   kernels_.encode_expand(resolve_.limb(job.dst, limb) + range.begin,
-                                          coefficients + range.begin * job.words, job.words, range.count,
-                                          resolve_.modulus(prime));
+                   encode_range(resolve_.limb(job.dst, limb), job, range, resolve_.modulus(prime));
                  });
 }
 

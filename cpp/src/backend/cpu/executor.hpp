@@ -47,6 +47,8 @@ class executor {
   [[nodiscard]] key_addend<WordT> addend_of(const key_job& job, std::uint32_t limb,
                                             std::uint32_t prime) const;
   void run_encode_expand(std::span<const encode_job> jobs) const;
+  void encode_range(WordT* limb, const encode_job& job, word_range range,
+                    const ring::modulus<WordT>& q) const;
   void run_sample_uniform(std::span<const uniform_job> jobs) const;
 
  private:

@@ -171,7 +171,7 @@ void executor<WordT>::round_coefficients(std::span<const round_job> jobs) const 
                          target<std::uint64_t>(resolve_, job.largest),
                          job.factor,
                          job.count,
-                         static_cast<std::uint32_t>(resolve_.n()),
+                         job.dense ? job.count : static_cast<std::uint32_t>(resolve_.n()),
                          job.words};
     if (job.largest != nullptr) {
       launch_("clear_word", clear_word, 1, 1, 0, clear_params{p.largest});

@@ -26,6 +26,7 @@ struct encode_params {
     std::uint32_t first_prime;
     std::uint32_t limbs;
     std::uint32_t words;  ///< of 64 bits, per coefficient
+    std::uint32_t log_stride;
   };
   batch<job, encode_jobs> jobs;  ///< rows are groups of `encode_limbs` limbs
   const modulus<WordT>* moduli = nullptr;
@@ -83,12 +84,15 @@ HALOCLINE_HOST_DEVICE inline void encode_body(const encode_params<WordT>& p, con
   const auto& job = p.jobs.items[number];
   const std::uint32_t first = (at.block_y - p.jobs.begin[number]) * encode_limbs;
   WordT x[size][most] = {};
+  const std::uint32_t between = (1U << job.log_stride) - 1;
   HALOCLINE_UNROLL
   for (unsigned c = 0; c < size; ++c) {
+    const bool is_there = ((index + c) & between) == 0;
+    const std::size_t number_of = (index + c) >> job.log_stride;
     HALOCLINE_UNROLL
     for (unsigned i = 0; i < 2; ++i) {
       if (i >= job.words) continue;
-      std::uint64_t value = job.coefficients[static_cast<std::size_t>(index + c) * job.words + i];
+      std::uint64_t value = is_there ? job.coefficients[number_of * job.words + i] : 0;
       if (i + 1 == job.words) value ^= std::uint64_t{1} << 63;
       x[c][i * per_64] = static_cast<WordT>(value);
       if constexpr (per_64 == 2) x[c][2 * i + 1] = static_cast<WordT>(value >> 32);

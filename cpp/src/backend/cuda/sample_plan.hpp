@@ -19,7 +19,7 @@ void plan_encode(const resolver<WordT>& resolve, std::span<const encode_job> job
   for (const encode_job& each : jobs) {
     const std::uint32_t limbs = each.dst.primes.count;
     packer.add({resolve.limb(each.dst), resolve.template raw<std::uint64_t>(*each.coefficients),
-                each.dst.primes.first, limbs, each.words},
+                each.dst.primes.first, limbs, each.words, each.log_stride},
                (limbs + encode_limbs - 1) / encode_limbs);
   }
   packer.flush();

@@ -223,6 +223,14 @@ TYPED_TEST(ClientOp, RoundingGoesToTheNearestIntegerAndTiesToEven) {
         ring.device().round_coefficients(ring.tables(), {&both, 1});
         ASSERT_EQ(read_buffer<std::uint64_t>(ring, rounded), expected);
         ASSERT_EQ(read_buffer<double>(ring, found), std::vector<double>{largest});
+        std::vector<std::uint64_t> without_zeros;
+        for (std::size_t j = 0; j < count * width; ++j) {
+          without_zeros.push_back(expected[j / width * (host.n() / count) * width + j % width]);
+        }
+        const memory::buffer& few = ring.keep(std::vector<std::uint64_t>(count * width, 77));
+        both.dst = &few, both.largest = nullptr, both.dense = true;
+        ring.device().round_coefficients(ring.tables(), {&both, 1});
+        ASSERT_EQ(read_buffer<std::uint64_t>(ring, few), without_zeros);
       }
     }
   }

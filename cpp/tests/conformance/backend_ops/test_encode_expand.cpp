@@ -32,6 +32,33 @@ std::vector<i128> random_integers(std::size_t n, unsigned count, std::mt19937_64
   return values;
 }
 
+/// Integers that lie apart: between them are zeros, and guards behind them are not read as coefficients.
+TYPED_TEST(EncodeOp, CoefficientsApart) {
+  for (const unsigned log_n : {4U, 9U, 13U}) {
+    const host_ring<TypeParam> host(log_n);
+    for (const unsigned count : {1U, 2U}) {
+      for (const unsigned log_stride : {1U, 3U, log_n - 1}) {
+        std::mt19937_64 random(test_seed() + log_n + count + log_stride);
+        std::vector<std::uint64_t> few((host.n() >> log_stride) * count), all(host.n() * count);
+        for (std::uint64_t& word : few) word = random();
+        for (std::size_t i = 0; i < few.size(); ++i)
+          all[(i / count << log_stride) * count + i % count] = few[i];
+        for (const device_under_test& dut : devices_under_test()) {
+          SCOPED_TRACE(testing::Message() << dut.name << ", N = 2^" << log_n << ", stride 2^" << log_stride);
+          device_ring<TypeParam> ring(host, *dut.device);
+          const window w{0, host.all().count};
+          const limb_view a = ring.poisoned(w), b = ring.poisoned(w);
+          ring.device().encode_expand(
+              ring.tables(), std::vector<backend::encode_job>{{a, &ring.keep(few), count, log_stride},
+                                                              {b, &ring.keep(all), count}});
+          ASSERT_EQ(ring.read(a), ring.read(b));
+          ASSERT_TRUE(ring.guards_intact(a));
+        }
+      }
+    }
+  }
+}
+
 TYPED_TEST(EncodeOp, ResiduesOfSignedIntegers) {
   for (const unsigned log_n : {4U, 5U, 9U, 14U}) {
     const host_ring<TypeParam> host(log_n);
