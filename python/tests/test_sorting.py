@@ -85,10 +85,26 @@ def test_encrypted(params):
 def test_lower_precision_takes_fewer_levels(params):
     options = SortingOptions(count=4, seed=1, alpha=7, threads=1, bootstrap={"compact": True})
     report = SortingRun(params, options).run()
-    assert report["levels"]["stage_from"] == 10
+    assert report["levels"] == {"bootstrap_from": 2, "bootstrap_to": 17, "stage_from": 10, "stage_to": 2}
     assert report["max_error"] < 2.0**-4
     assert report["max_noise"] < 2.0**-12
     assert report["bootstrap"]["compact"]
+
+
+def test_levels_of_slot_to_coeff(params):
+    # ReLU with alpha 13 leaves two of 17 levels, with alpha 11 four, of which three are taken.
+    for count, alpha, given, wanted in (
+        (16, 13, {}, 2),
+        (16, 12, {}, 3),
+        (16, 11, {}, 3),
+        (16, 11, {"stc_levels": 4}, 4),
+        (2, 11, {}, 1),
+    ):
+        circuit = SortingCircuit(params, count, alpha, given)
+        assert circuit.low_level == wanted
+        assert circuit.input_level == wanted + 2 + hc.sign_levels(alpha) <= 17
+    with pytest.raises(hc.InvalidArgument, match=r"begins at level 18 .*1 more are needed"):
+        SortingCircuit(params, 16, 13, {"stc_levels": 3})
 
 
 def test_runs_under_plans(params):
@@ -102,6 +118,7 @@ def test_runs_under_plans(params):
 def test_operations_of_the_full_size():
     params = hc.Params.preset("n16-boot")
     circuit = SortingCircuit(params, 1 << 14, 11)
+    assert (circuit.low_level, circuit.input_level) == (3, 16)
     assert len(circuit.program) == 105
     assert len(list(circuit.distinct)) == 13 + 13
     ghost = hc.Engine(params, device="ghost")
@@ -109,7 +126,7 @@ def test_operations_of_the_full_size():
     ghost._core.take_key_uses()
     for step in circuit.distinct:
         y = step(x)
-        assert y.level == circuit.bootstrapper.input_level == 2
+        assert y.level == circuit.bootstrapper.input_level == 3
         # ReLU, one rotation for the difference and one back.
         assert sum(uses for uses, _ in ghost._core.take_key_uses().values()) == 17 + 2
     bootstrap = circuit.bootstrapper.key_plan

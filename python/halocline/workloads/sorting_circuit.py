@@ -23,6 +23,10 @@ def start_level(alpha: int, low_level: int) -> int:
     return low_level + 1 + sign_levels(alpha) + 1
 
 
+STC_LEVELS = (2, 3)
+"""Levels of SlotToCoeff, fewest and most: three take fewer rotations where ReLU leaves as many."""
+
+
 class SortingStage:
     """One stage as a program: `y = stage(x)`. The same object serves all phases, so that its plans do.
 
@@ -81,17 +85,24 @@ class SortingCircuit:
                 f"sorting: {count} numbers; '{params.name}' has {params.slots} slots in a ciphertext"
             )
         scale(count, alpha)  # refuses what would be too coarse
-        fixed = {"slots": count, "order": "stc_first", "real": True}
-        given = dict(bootstrap or {})
-        if clash := sorted(fixed.keys() & given.keys()):
-            raise InvalidArgument(f"sorting: {', '.join(clash)} of the bootstrap follow from the network")
-        levels = min(2, count.bit_length() - 1)  # of SlotToCoeff: two suffice for any number of slots
-        self.bootstrapper = Bootstrapper(params, **({"stc_levels": levels} | given | fixed))
+        self.bootstrapper = self._bootstrapper(dict(bootstrap or {}))
         self.low_level = self.bootstrapper.input_level
         self._check_levels()
         self._programs: dict[tuple[int, bool], SortingStage] = {}
         self.program = [self._stage(each) for each in stages(count)]
         """The stages in order; equal ones are one object. A bootstrap stands between any two."""
+
+    def _bootstrapper(self, given: dict[str, Any]) -> Bootstrapper:
+        fixed = {"slots": self.count, "order": "stc_first", "real": True}
+        if clash := sorted(fixed.keys() & given.keys()):
+            raise InvalidArgument(f"sorting: {', '.join(clash)} of the bootstrap follow from the network")
+        most = min(STC_LEVELS[-1], self.count.bit_length() - 1)
+        made = Bootstrapper(self.params, **({"stc_levels": most} | given | fixed))
+        left = made.output_level - start_level(self.alpha, 0)
+        if "stc_levels" in given or left >= most:
+            return made
+        levels = max(left, min(STC_LEVELS[0], most))
+        return Bootstrapper(self.params, **(given | fixed), stc_levels=levels)
 
     def _check_levels(self) -> None:
         needed, there = start_level(self.alpha, self.low_level), self.bootstrapper.output_level
