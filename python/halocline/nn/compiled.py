@@ -395,11 +395,13 @@ class _Compiler:
         except LevelExhausted:
             if self._params.bootstrapping is None:
                 raise
-        smallest = min(layout.slots for layout in self._layouts.values())
+        sizes = {stage.layout.slots for stage in self._stages if stage.activation is not None}
         best: tuple[float, Schedule, dict[str, Any]] | None = None
         failure: LevelExhausted | None = None
         for options in self._bootstrap_options():
-            facts = Bootstrapper(self._params, slots=smallest, **options)
+            # Levels are the same for all sizes that have as many matrices; small ones are made fastest.
+            large = [n for n in sizes if n >> options.get("stc_levels", 0)]
+            facts = self._bootstrapper(min(large, default=max(sizes)), options)
             refresh = Refresh(facts.input_level, facts.output_level)
             try:
                 made = make_schedule(demands, most, refresh, wanted)
@@ -413,8 +415,15 @@ class _Compiler:
             assert failure is not None  # there is at least one choice of options
             raise failure
         _, schedule, options = best
-        sizes = {self._layouts[name].slots for name, each in schedule.steps.items() if each.refreshed}
-        return schedule, {n: Bootstrapper(self._params, slots=n, **options) for n in sorted(sizes)}
+        used = {self._layouts[name].slots for name, each in schedule.steps.items() if each.refreshed}
+        return schedule, {n: self._bootstrapper(n, options) for n in sorted(used)}
+
+    def _bootstrapper(self, slots: int, options: Mapping[str, Any]) -> Bootstrapper:
+        """For that many slots, which allow at most log2(slots) matrices."""
+        fitting = dict(options)
+        if "stc_levels" in fitting:
+            fitting["stc_levels"] = min(fitting["stc_levels"], slots.bit_length() - 1)
+        return Bootstrapper(self._params, slots=slots, **fitting)
 
     def _bootstrap_options(self) -> list[dict[str, Any]]:
         """Choices to try; what the caller wants is in all of them."""

@@ -44,7 +44,7 @@ class Layout:
     block: int = 0
     """Slots of the channels that share them; 0: those that the rows take."""
     slots: int = 0
-    """Of the ciphertext, a power of two; 0: the fewest."""
+    """Of the ciphertext, a power of two from 2; 0: the fewest."""
 
     def __post_init__(self) -> None:
         for name in ("channels", "rows", "columns", "gap"):
@@ -57,7 +57,7 @@ class Layout:
                 f"blocks of {block} slots; expected rows of at least {self.gap * self.columns} and blocks of "
                 f"at least {self.gap * self.rows * pitch}"
             )
-        needed = power_of_two(-(-self.channels // self.gap**2) * block)
+        needed = max(2, power_of_two(-(-self.channels // self.gap**2) * block))
         slots = self.slots or needed
         if slots != power_of_two(slots) or slots < needed:
             raise InvalidArgument(
