@@ -76,6 +76,32 @@ KeyMemoryOption = Annotated[
     str | None, _own("key_memory", "what keys may take; those used least stay seeded.")
 ]
 PlotOption = Annotated[Path | None, _own("plot", "picture of what was found, as PNG.")]
+ImageOption = Annotated[Path | None, _own("image", "an image, or a folder of them; a held-out digit.")]
+WeightsOption = Annotated[
+    Path | None, _own("weights", "safetensors with the names of PyTorch; the shipped network.")
+]
+CalibrationOption = Annotated[
+    Path | None, _own("calibration", "images, or JSON, that tell the ranges of the activations.")
+]
+MarginOption = Annotated[
+    float | None, _own("margin", "ranges are so many times what the calibration finds; 1.5.", min=1)
+]
+CheckpointOption = Annotated[
+    Path | None, _own("checkpoint", "folder to keep the state in, and to go on from after an interruption.")
+]
+EncodeOption = Annotated[
+    str | None, _own("encode", "keep: encoded weights stay; fly: they are encoded at each use.")
+]
+AlphaOption = Annotated[int | None, _own("alpha", "precision of comparisons, 6 to 13.")]
+DataOption = Annotated[Path | None, _own("data", "folder with MNIST's test set as IDX files; digits.")]
+BatchOption = Annotated[int | None, _own("batch", "samples to train with.", min=1)]
+IterationsOption = Annotated[int | None, _own("iterations", "steps of gradient descent; 32.", min=1)]
+RateOption = Annotated[float | None, _own("rate", "learning rate.")]
+IntervalOption = Annotated[float | None, _own("interval", "the sigmoid is fitted on -x to x.")]
+PerBootstrapOption = Annotated[
+    int | None, _own("per_bootstrap", "iterations from a bootstrap to the next.", min=1)
+]
+CountOption = Annotated[int | None, _own("count", "numbers to sort, a power of two; 16384.")]
 
 
 @command
@@ -103,6 +129,20 @@ def run(
     seeded: SeededOption = False,
     key_memory: KeyMemoryOption = None,
     plot: PlotOption = None,
+    image: ImageOption = None,
+    weights: WeightsOption = None,
+    calibration: CalibrationOption = None,
+    margin: MarginOption = None,
+    checkpoint: CheckpointOption = None,
+    encode: EncodeOption = None,
+    alpha: AlphaOption = None,
+    data: DataOption = None,
+    batch: BatchOption = None,
+    iterations: IterationsOption = None,
+    rate: RateOption = None,
+    interval: IntervalOption = None,
+    per_bootstrap: PerBootstrapOption = None,
+    count: CountOption = None,
 ) -> None:
     """Run a workload: the client encrypts, an engine without secret key evaluates, the client decrypts."""
     arguments = dict(locals())

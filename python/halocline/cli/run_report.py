@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from ..workloads import helr_report, resnet20_report, sorting_report
 from .common import size
 
 
@@ -29,6 +30,9 @@ def print_report(console: Console, report: dict[str, Any]) -> None:
         "wide-rotations": _wide_rows,
         "bootstrap": _bootstrap_rows,
         "bm-bootstrap": _bm_rows,
+        "resnet20": resnet20_report.rows,
+        "helr": helr_report.rows,
+        "sorting": sorting_report.rows,
     }
     for row in rows[r["workload"]](r):
         table.add_row(*row)

@@ -92,6 +92,39 @@ WORKLOADS = {
         ("seed", "repeat", "set", "kinds", "async_peak", "seeded", "plot"),
         _with_kinds,
     ),
+    "resnet20": Workload(
+        "n16-boot",
+        "resnet20_run",
+        ("Resnet20Options", "Resnet20Run"),
+        (
+            "image",
+            "weights",
+            "calibration",
+            "margin",
+            "images",
+            "checkpoint",
+            "encode",
+            "alpha",
+            "set",
+            "seeded",
+            "key_memory",
+        ),
+        _with_settings,
+    ),
+    "helr": Workload(
+        "n16-boot",
+        "helr_run",
+        ("HelrOptions", "HelrRun"),
+        ("data", "batch", "iterations", "rate", "interval", "seed", "repeat", "per_bootstrap", "set"),
+        _with_settings,
+    ),
+    "sorting": Workload(
+        "n16-boot",
+        "sorting_run",
+        ("SortingOptions", "SortingRun"),
+        ("count", "seed", "alpha", "set"),
+        _with_settings,
+    ),
 }
 
 

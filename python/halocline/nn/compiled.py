@@ -7,10 +7,8 @@ it does, so that it costs nothing and every ciphertext that is bootstrapped hold
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +29,7 @@ from .layers import Array
 from .layout import Layout
 from .lowering import EncodedMap, EncodedVector, SlotMap
 from .model import INPUT, Model
+from .observers import Observers, OnBootstrap, Phase, Progress, no_phase
 from .ranges import Ranges
 from .ranges import check as check_ranges
 from .schedule import Demand, Refresh, Schedule, make_schedule
@@ -38,21 +37,10 @@ from .stages import Expression, Identity, Stage, input_layout, stages_of
 from .steps import Placed, Step, Term, Values, steps_of
 from .steps import Refresh as RefreshStep
 
-Phase = Callable[[str], AbstractContextManager[None]]
-"""Called with the name of a layer, which is evaluated inside the context."""
-OnBootstrap = Callable[[str, int, int], None]
-"""Called after each bootstrap with the layer's name, how many are done, and how many there are."""
-Progress = Callable[[int, int], None]
-"""Called with the number of segments done and that of all."""
-
 STC_LEVELS = {3: 1.0, 2: 1.1, 1: 2.0}
 """Levels of SlotToCoeff that are tried for bootstraps, and about what one costs: fewer need more keys."""
 
 _ROOM_BITS = 2.0  # of the modulus, beyond what results take
-
-
-def _no_phase(_: str) -> AbstractContextManager[None]:
-    return contextlib.nullcontext()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +78,7 @@ class Segment:
         self.steps, self._done, self._total = tuple(steps), done, total
 
     def __call__(
-        self, values: Values, phase: Phase = _no_phase, on_bootstrap: OnBootstrap | None = None
+        self, values: Values, phase: Phase = no_phase, on_bootstrap: OnBootstrap | None = None
     ) -> Values:
         """The values that what follows needs."""
         values = dict(values)
@@ -138,6 +126,7 @@ class CompiledModel:
         self.segments = tuple(_segments(self.steps))
         self._forecast: Forecast | None = None
         self._last_runs: list[RunReport] = []
+        self._observers = Observers()
         self._fingerprint: str | None = None
 
     # The client
@@ -179,7 +168,7 @@ class CompiledModel:
     # The server
 
     def __call__(
-        self, ct: Ciphertext, phase: Phase = _no_phase, on_bootstrap: OnBootstrap | None = None
+        self, ct: Ciphertext, phase: Phase = no_phase, on_bootstrap: OnBootstrap | None = None
     ) -> Ciphertext:
         """The encrypted result: a program for `Engine.run`."""
         values: Values = {INPUT: ct}
@@ -195,7 +184,7 @@ class CompiledModel:
         *,
         checkpoint: str | Path | None = None,
         progress: Progress | None = None,
-        phase: Phase = _no_phase,
+        phase: Phase = no_phase,
         on_bootstrap: OnBootstrap | None = None,
     ) -> Ciphertext:
         """The encrypted result; `last_run` says what that took.
@@ -215,31 +204,26 @@ class CompiledModel:
             if on_bootstrap is not None:
                 on_bootstrap(name, done, count)
 
+        self._observers.name_phase, self._observers.tell = phase, bootstrapped
         if checkpoint is not None:
-            return self._run_segments(engine, ct, Checkpoint(checkpoint, self), tell, phase, bootstrapped)
+            return self._run_segments(engine, ct, Checkpoint(checkpoint, self), tell)
         if ct is None:
             raise InvalidArgument("run: no input, and no checkpoint to go on from; pass checkpoint=")
         tell(0, total)
-        result = engine.run(self, ct, phase=phase, on_bootstrap=bootstrapped)
+        result = self._observers.run(engine, self, ct)
         tell(total, total)
         self._last_runs = _reports_of(engine)
         return result
 
     def _run_segments(
-        self,
-        engine: Engine,
-        ct: Ciphertext | None,
-        kept: Checkpoint,
-        tell: Progress,
-        phase: Phase,
-        on_bootstrap: OnBootstrap,
+        self, engine: Engine, ct: Ciphertext | None, kept: Checkpoint, tell: Progress
     ) -> Ciphertext:
         """One run of the engine after the other, and a checkpoint after each but the last."""
         position, values = self._begin(kept, ct)
         self._last_runs, total = [], len(self.segments)
         tell(position, total)
         for done in range(position + 1, total + 1):
-            values = engine.run(self.segments[done - 1], values, phase=phase, on_bootstrap=on_bootstrap)
+            values = self._observers.run(engine, self.segments[done - 1], values)
             self._last_runs += _reports_of(engine)
             if done < total:
                 kept.save(done, values)

@@ -13,14 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._values import byte_count
 from ..bootstrapping import BootstrapOptions, Bootstrapper
-from ..budget import budget_of
 from ..ciphertext import Ciphertext
 from ..client import Client
 from ..engine import Engine, RunReport
 from ..errors import InvalidArgument
-from ..keys import KeyPlan
 from ..memory import peak_resident_bytes, resident_bytes
 from ..params import Params
 from ..program import ProgramTrace, trace_program
@@ -30,9 +27,11 @@ from .running import (
     RunOptions,
     Stopwatch,
     engine_report,
+    key_bytes,
     make_engine,
     recording,
     refuse_ghost,
+    seeded_keys,
     send_keys,
 )
 
@@ -179,7 +178,9 @@ class BootstrapRun:
         with self._phases("ghost"):
             traced = trace_program(self.params, self.program, cts)
         with self._phases("engine"):
-            seeds = self._seeds(traced)
+            seeds = seeded_keys(
+                traced.key_plan, traced.key_uses, self.options.seeded, self.options.key_memory
+            )
             engine = make_engine(self.params, self.options, traced.peak_bytes, keep_seeds=seeds)
         with self._phases("keygen"):
             send_keys(client, engine, traced.key_plan, self._progress)
@@ -193,21 +194,6 @@ class BootstrapRun:
         self.report = self._head(engine, traced, seeds) | self._quality()
         self.report |= {"peak_rss_bytes": peak_resident_bytes(), "baseline_rss_bytes": baseline}
         return self.report
-
-    def _seeds(self, traced: ProgramTrace) -> bool | frozenset[int]:
-        """Which keys stay seeded."""
-        if self.options.seeded or self.options.key_memory is None:
-            return self.options.seeded
-        plan = traced.key_plan
-        limit = byte_count(budget_of(self.options.key_memory, plan.nbytes()), "key memory")
-        return plan.seeded_within(limit, traced.key_uses)
-
-    def _key_bytes(self, plan: KeyPlan, seeds: bool | frozenset[int]) -> int:
-        """Bytes of the engine's keys."""
-        if isinstance(seeds, bool):
-            return plan.nbytes(seeds)
-        sizes = ((each, KeyPlan(self.params, [each])) for each in plan.requests())
-        return sum(one.nbytes(each[0] in seeds) for each, one in sizes)
 
     def program(self, cts: list[Ciphertext]) -> list[Ciphertext]:
         """What the engine runs."""
@@ -268,7 +254,7 @@ class BootstrapRun:
             "log2_modulus_left": self.params.level(facts["output_level"]).log2_modulus,
             "distinct_keys": len(traced.key_plan),
             "seeded_keys": len(seeds) if isinstance(seeds, frozenset) else len(traced.key_plan) * seeds,
-            "key_bytes": self._key_bytes(traced.key_plan, seeds),
+            "key_bytes": key_bytes(self.params, traced.key_plan, seeds),
         }
 
     def _quality(self) -> dict[str, Any]:

@@ -6,10 +6,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .._values import byte_count
 from ..budget import MemoryBudget, MemoryOptions, budget_of
 from ..client import Client
 from ..engine import Engine, RunReport
@@ -117,6 +118,27 @@ def send_keys(client: Client, engine: Engine, plan: KeyPlan, progress: Progress)
         engine.add_keys(client.evaluation_keys(plan=KeyPlan(engine.params, [request])))
         client._core.trim()  # what the client keeps for re-use would count as this process's memory
     progress("generating keys", len(plan), len(plan))
+
+
+def seeded_keys(
+    plan: KeyPlan, uses: Mapping[int, int], seeded: bool, memory: int | str | None
+) -> bool | frozenset[int]:
+    """Which keys stay seeded in the engine, as `Engine` takes it: all, none, or those used least.
+
+    memory: what the keys may take, "2.5GiB" or "80%" of all of them expanded.
+    """
+    if seeded or memory is None:
+        return seeded
+    limit = byte_count(budget_of(memory, plan.nbytes()), "key memory")
+    return plan.seeded_within(limit, uses)
+
+
+def key_bytes(params: Params, plan: KeyPlan, seeds: bool | frozenset[int]) -> int:
+    """Bytes of an engine's keys, some of them seeded."""
+    if isinstance(seeds, bool):
+        return plan.nbytes(seeds)
+    sizes = ((each, KeyPlan(params, [each])) for each in plan.requests())
+    return sum(one.nbytes(each[0] in seeds) for each, one in sizes)
 
 
 def recording(engine: Engine, wanted: bool = True) -> contextlib.AbstractContextManager[Trace | None]:
