@@ -69,18 +69,17 @@ plan_outcome runtime::end_plan() {
 plan::cost_model runtime::measured_costs() {
   const std::lock_guard lock(mutex_);
   plan::cost_model base;
+  if (options_.device) {
+    base.expand = plan::accelerator_expand;
+    base.encode = plan::accelerator_encode;
+  }
   if (!pager_) return base;
   if (!link_) link_ = accelerator_ ? pager_->measure_device_link() : measure_link(pager_->slow());
   if (accelerator_) accelerator_->steps.finish(*meter_);
   base.load = {static_cast<double>(link_->read_latency_ns), 1e9 / link_->read_bytes_per_second};
   base.store = {static_cast<double>(link_->write_latency_ns), 1e9 / link_->write_bytes_per_second};
   refine_links(base, pager_->slow().statistics());
-  if (stats_.moved.expanded_bytes + stats_.moved.encoded_bytes > (std::uint64_t{16} << 20)) {
-    const double per_byte = static_cast<double>(stats_.moved.regenerate_ns) /
-                            static_cast<double>(stats_.moved.expanded_bytes + stats_.moved.encoded_bytes);
-    base.expand = {0, per_byte};
-    base.encode = {0, per_byte};
-  }
+  pager_->recipes().refine(base);
   return meter_->costs(base);
 }
 

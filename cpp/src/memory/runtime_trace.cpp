@@ -119,6 +119,7 @@ stats runtime::statistics() const {
     result.fast_bytes = pager_->held().held_bytes();
     result.peak_fast_bytes = pager_->peak_bytes();
     result.moved.stall_ns += pager_->slow().statistics().device_stall_ns;
+    result.moved.regenerate_ns = pager_->recipes().total_ns();
   } else if (accelerator_) {
     const managed_blocks& unified = *accelerator_->managed;
     const std::size_t pool = device_->cached_bytes() + device_->slack_bytes();

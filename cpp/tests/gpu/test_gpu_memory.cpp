@@ -104,10 +104,13 @@ class GpuMemory : public testing::Test {
   }
   /// Runs a program within its budget and expects right contents, and nothing left at the end. `piece`: what
   /// a driver may hold beyond the budget, because it hands out memory in pieces.
+  /// `keys`: how they come back.
   void run(const runtime_options& options, const memory_program& program,
-           const std::shared_ptr<const memory::plan::plan>& plan = nullptr, std::size_t piece = 0) {
+           const std::shared_ptr<const memory::plan::plan>& plan = nullptr, std::size_t piece = 0,
+           memory::recovery keys = memory::recovery::copy) {
     const auto at = runtime::create(options);
     memory_machine machine(at, program, hands);
+    if (keys != memory::recovery::copy) machine.give_recipes(keys);
     if (plan) at->begin_plan(plan);
     const std::size_t limit = options.budget_bytes + piece;
     machine.run([&](const runtime& now) { ASSERT_LE(now.statistics().fast_bytes, limit); });
@@ -117,6 +120,11 @@ class GpuMemory : public testing::Test {
     }
     machine.check_all();
     EXPECT_LE(at->statistics().peak_fast_bytes, options.budget_bytes);
+    if (keys != memory::recovery::copy) {
+      const memory::movement moved = at->statistics().moved;
+      EXPECT_GT(moved.expanded_bytes + moved.encoded_bytes, 0U);
+      EXPECT_GT(moved.regenerate_ns, 0U);
+    }
     machine.clear();
     EXPECT_EQ(at->statistics().live_bytes, 0U);
     EXPECT_EQ(at->slow_statistics().slots, 0U);
@@ -186,21 +194,36 @@ TEST_F(GpuMemory, ProgramsAreRightUnderLru) {
   run(small, program);
 }
 
-TEST_F(GpuMemory, ProgramsAreRightUnderPlans) {
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  const memory_program program = some_program(seed);
+/// A program as plans see it.
+memory::plan::program ghost_pass(const memory_program& program, memory::recovery keys,
+                                 const memory::plan::cost_model& costs) {
   runtime_options ghostly;
   ghostly.ghost = true;
   const auto ghost = runtime::create(ghostly);
   memory_machine shapes(ghost, program);
+  if (keys != memory::recovery::copy) shapes.give_recipes(keys);
   ghost->start_trace();
   shapes.run();
-  const memory::plan::program source = memory::plan::make_program(ghost->stop_trace(), {});
-  for (const std::size_t spare : {std::size_t{0}, 4 * mib}) {
-    memory::plan::planner_options planning;
-    planning.capacity_bytes = std::max(mib, memory::plan::minimum_capacity(source)) + spare;
-    const auto plan = std::make_shared<const memory::plan::plan>(memory::plan::make_plan(source, planning));
-    run(options_of("planned", planning.capacity_bytes), program, plan);
+  return memory::plan::make_program(ghost->stop_trace(), costs);
+}
+
+TEST_F(GpuMemory, ProgramsAreRightUnderPlans) {
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  const memory_program program = some_program(seed);
+  memory::plan::cost_model costs;
+  costs.load = costs.store = {10'000, 0.02};
+  costs.other_operation = {2'000, 0};
+  costs.expand = memory::plan::accelerator_expand;
+  costs.encode = memory::plan::accelerator_encode;
+  for (const auto keys : {memory::recovery::copy, memory::recovery::expand, memory::recovery::encode}) {
+    const memory::plan::program source = ghost_pass(program, keys, costs);
+    for (const std::size_t spare : {std::size_t{0}, 4 * mib}) {
+      memory::plan::planner_options planning;
+      planning.costs = costs;
+      planning.capacity_bytes = std::max(mib, memory::plan::minimum_capacity(source)) + spare;
+      const auto plan = std::make_shared<const memory::plan::plan>(memory::plan::make_plan(source, planning));
+      run(options_of("planned", planning.capacity_bytes), program, plan, 0, keys);
+    }
   }
 }
 

@@ -65,8 +65,19 @@ struct rig {
   std::shared_ptr<runtime> memory;
 };
 
+/// Costs of a device: loading takes longer than computing, and than making bytes again.
+memory::plan::cost_model device_costs() {
+  memory::plan::cost_model costs;
+  costs.other_operation = {1'000, 0};
+  costs.load = costs.store = {10'000, 0.02};
+  costs.expand = memory::plan::accelerator_expand;
+  costs.encode = memory::plan::accelerator_encode;
+  return costs;
+}
+
 std::shared_ptr<const memory::plan::plan> plan_for(const memory_program& program, memory::recovery keys,
-                                                   std::size_t spare, bool resize = false) {
+                                                   std::size_t spare, bool resize = false,
+                                                   const memory::plan::cost_model& costs = {}) {
   runtime_options ghostly;
   ghostly.ghost = true;
   ghostly.policy = "planned";
@@ -75,8 +86,9 @@ std::shared_ptr<const memory::plan::plan> plan_for(const memory_program& program
   if (keys != memory::recovery::copy) machine.give_recipes(keys);
   ghost->start_trace();
   machine.run();
-  const memory::plan::program source = memory::plan::make_program(ghost->stop_trace(), {});
+  const memory::plan::program source = memory::plan::make_program(ghost->stop_trace(), costs);
   memory::plan::planner_options options;
+  options.costs = costs;
   options.allow_resize = resize;
   options.capacity_bytes = std::max<std::size_t>(9 * 4096, memory::plan::minimum_capacity(source)) + spare;
   return std::make_shared<const memory::plan::plan>(memory::plan::make_plan(source, options));
@@ -123,6 +135,41 @@ TEST(DevicePrograms, AreRightUnderPlans) {
       }
     }
   }
+}
+
+TEST(DevicePrograms, PlansMakeKeysAgainOnTheCard) {
+  for (std::uint64_t seed = 31; seed <= 36; ++seed) {
+    const memory_program program = program_maker(seed, {12, 80, 8}).make();
+    const auto keys = seed % 2 == 0 ? memory::recovery::expand : memory::recovery::encode;
+    const auto plan = plan_for(program, keys, 1 << 16, false, device_costs());
+    const std::uint64_t planned = plan->expected.expanded_bytes + plan->expected.encoded_bytes;
+    ASSERT_GT(planned, 0U);
+    for (const unsigned laziness : {0U, 50U, 97U, 100U}) {
+      SCOPED_TRACE(testing::Message() << "seed " << seed << ", laziness " << laziness);
+      const rig at("planned", plan->capacity_bytes, seed, laziness);
+      memory_machine machine = at.machine(program);
+      machine.give_recipes(keys);
+      const std::size_t waits = at.card->host_waits();
+      at.memory->begin_plan(plan);
+      at.run(machine, plan->capacity_bytes);
+      EXPECT_EQ(at.card->host_waits(), waits);  // queued like any other work
+      const memory::plan_outcome outcome = at.memory->end_plan();
+      EXPECT_FALSE(outcome.diverged) << outcome.reason;
+      machine.check_all();
+      const memory::movement moved = at.memory->statistics().moved;
+      EXPECT_GT(keys == memory::recovery::expand ? moved.expanded_bytes : moved.encoded_bytes, planned / 2);
+      EXPECT_GT(moved.regenerate_ns, 0U);
+      machine.clear();
+      at.expect_baseline();
+    }
+  }
+}
+
+TEST(DevicePrograms, CostsBeginWithThoseOfAccelerators) {
+  const rig at("planned", 1 << 20, 1, 0);
+  const memory::plan::cost_model costs = at.memory->measured_costs();
+  EXPECT_EQ(costs.expand, memory::plan::accelerator_expand);
+  EXPECT_EQ(costs.encode, memory::plan::accelerator_encode);
 }
 
 TEST(DevicePrograms, CostsAreForgottenWhileStepsAreUnderWay) {

@@ -20,8 +20,9 @@ struct movement {
   std::uint64_t evictions = 0;        ///< frames taken away
   std::uint64_t prefetches = 0;       ///< loads that were under way or done when a step needed them
   std::uint64_t stall_ns = 0;         ///< steps waiting for transfers
-  std::uint64_t regenerate_ns = 0;    ///< steps waiting for seeds and coefficients to be expanded
-  std::uint64_t divergences = 0;      ///< plans given up because the program did something else
+  /// Expanding seeds and coefficients, on the host or on an accelerator's compute lane, as far as it is done.
+  std::uint64_t regenerate_ns = 0;
+  std::uint64_t divergences = 0;  ///< plans given up because the program did something else
 
   bool operator==(const movement&) const = default;
 };

@@ -31,26 +31,27 @@ device_frames::~device_frames() {
   budget_->give(size_);
 }
 
-/// The lowest free block that is large enough for what comes from elsewhere, the highest for what is made
-/// here: keys make room for keys, and short-lived buffers do not lie between them. (Best fit moved 2 to 3
-/// times as many bytes in `wide-rotations` within a quarter of its footprint.)
-device_frames::block_map::iterator device_frames::first_fit(std::size_t bytes, lane user) {
+/// The lowest free block that is large enough for what comes from elsewhere or is a key, the highest for what
+/// the program makes: keys make room for keys, and short-lived buffers do not lie between them. (Best fit
+/// moved 2 to 3 times as many bytes in `wide-rotations` within a quarter of its footprint.)
+device_frames::block_map::iterator device_frames::first_fit(std::size_t bytes, bool low) {
   auto found = blocks_.end();
   for (auto each = by_size_.lower_bound({bytes, 0}); each != by_size_.end(); ++each) {
     const std::size_t offset = each->second;
-    const bool nearer =
-        found == blocks_.end() || (user == lane::load ? offset < found->first : offset > found->first);
+    const bool nearer = found == blocks_.end() || (low ? offset < found->first : offset > found->first);
     if (nearer) found = blocks_.find(offset);
   }
   return found;
 }
 
-std::byte* device_frames::take(std::size_t bytes, lane user, object_class /*cls*/) {
-  auto at = first_fit(bytes, user);
-  if (at == blocks_.end() && grow_for(bytes)) at = first_fit(bytes, user);
+std::byte* device_frames::take(std::size_t bytes, lane user, object_class cls) {
+  // Keys stay for long, whether they are loaded or expanded here.
+  const bool low = user == lane::load || is_recoverable(cls);
+  auto at = first_fit(bytes, low);
+  if (at == blocks_.end() && grow_for(bytes)) at = first_fit(bytes, low);
   if (at == blocks_.end()) return nullptr;
   order_behind(at->second.behind, user);
-  if (user != lane::load) at = high_end(at, bytes);
+  if (!low) at = high_end(at, bytes);
   carve(at, bytes);
   return range_->base() + at->first;
 }

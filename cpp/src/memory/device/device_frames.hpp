@@ -11,9 +11,9 @@
 
 namespace halocline::memory {
 
-/// Frames in one contiguous arena of a device, which grows in large pieces up to the budget. What is loaded
-/// lies at the low end, what is made on the device at the high end; free neighbours are joined. When the free
-/// bytes would do but lie apart, frames are moved together on the compute lane.
+/// Frames in one contiguous arena of a device, which grows in large pieces up to the budget. Keys and what is
+/// loaded lie at the low end, what the program makes at the high end; free neighbours are joined. When the
+/// free bytes would do but lie apart, frames are moved together on the compute lane.
 class device_frames final : public frames {
  public:
   /// @param holder outlives the frames
@@ -47,7 +47,7 @@ class device_frames final : public frames {
   void carve(block_map::iterator from, std::size_t bytes);
   void set_free(block_map::iterator at, const fence& behind) noexcept;
   void unlist(block_map::iterator at) noexcept;
-  [[nodiscard]] block_map::iterator first_fit(std::size_t bytes, lane user);
+  [[nodiscard]] block_map::iterator first_fit(std::size_t bytes, bool low);
   [[nodiscard]] block_map::iterator high_end(block_map::iterator from, std::size_t bytes);
   void order_behind(const fence& behind, lane user);
   void slide(block_map::iterator first, std::size_t end);

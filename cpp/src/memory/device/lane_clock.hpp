@@ -21,13 +21,20 @@ class lane_clock {
 
   /// Runs `work()`, which queues a piece of work on the lane.
   /// @param weight what the time of a piece is proportional to: bytes
+  /// What ends with an exception does not count.
   template <typename WorkT>
   void measure(std::size_t weight, const WorkT& work) {
     const bool timed = pieces_ < most_exact || pieces_ % every_ == 0;
     ++pieces_;
     weight_ += static_cast<double>(weight);
     const stamp begin = timed ? device_->take_time(lane_) : 0;
-    work();
+    try {
+      work();
+    } catch (...) {
+      weight_ -= static_cast<double>(weight);
+      if (begin != 0) pending_.push_back({begin, 0, 0});  // forgotten when the lane has come to it
+      throw;
+    }
     if (begin == 0) return;
     pending_.push_back({begin, device_->take_time(lane_), weight});
     if (pending_.size() >= most_pending) collect();

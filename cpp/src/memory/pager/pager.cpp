@@ -44,6 +44,7 @@ pager::pager(std::unique_ptr<tier> place, std::shared_ptr<memory_budget> budget,
       queued_(slow_->is_queued()),
       order_(order),
       counters_(counters),
+      recipes_(nullptr),
       mutex_(mutex) {
   frames_->budget().join(*this);
 }
@@ -56,6 +57,7 @@ pager::pager(std::shared_ptr<device_memory> device, std::shared_ptr<memory_budge
       queued_(slow_->is_queued()),
       order_(order),
       counters_(counters),
+      recipes_(device_),
       mutex_(mutex) {
   frames_->budget().join(*this);
 }
@@ -374,7 +376,6 @@ void pager::read_home(buffer_state& state) {
 void pager::run_recipe(buffer_state& state) {
   HALOCLINE_EXPECTS(state.source != nullptr, device_error, "the contents of ", state.tag, " (buffer ",
                     state.id, ") are neither on a tier nor can they be made again");
-  const stopwatch running(counters_.regenerate_ns);
   buffer handle{std::unique_ptr<buffer_state>(&state)};
   const auto end = [&] {
     (void)handle.state_.release();
@@ -384,7 +385,8 @@ void pager::run_recipe(buffer_state& state) {
   ++state.pins;
   state.regenerating = true;
   try {
-    state.source->regenerate(handle, std::min(state.frame_bytes, state.bytes));
+    recipes_.measure(state.source->kind(), state.frame_bytes,
+                     [&] { state.source->regenerate(handle, std::min(state.frame_bytes, state.bytes)); });
   } catch (const out_of_memory&) {  // what the recipe needs finds no room: the copy on the slow tier will do
     end();
     return read_home(state);

@@ -16,6 +16,7 @@
 #include "halocline/memory/tier/store.hpp"
 #include "memory/buffer_state.hpp"
 #include "memory/pager/frames.hpp"
+#include "memory/pager/recipe_clock.hpp"
 
 namespace halocline::memory {
 
@@ -90,6 +91,8 @@ class pager final : public budget_member, public frame_holder {
   void reset_peak() noexcept { peak_ = frames_->held_bytes(); }
   void trim() noexcept;
   [[nodiscard]] store& slow() noexcept { return *slow_; }
+  /// Times of recipes.
+  [[nodiscard]] recipe_clock& recipes() noexcept { return recipes_; }
   /// Pointers of a step are handed out, or no longer used.
   void begin_access() noexcept { ++accesses_; }
   void end_access() noexcept { --accesses_; }
@@ -142,6 +145,7 @@ class pager final : public budget_member, public frame_holder {
   bool queued_;  ///< transfers are ordered on lanes, and the host does not wait for them
   eviction order_;
   movement& counters_;
+  recipe_clock recipes_;
   std::recursive_mutex& mutex_;
   /// Buffers with a frame that they may lose, next victim first: those that nobody counts on, then the
   /// others.

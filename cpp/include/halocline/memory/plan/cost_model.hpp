@@ -33,11 +33,24 @@ struct cost_model {
   linear_cost expand{50'000, 0.4};  ///< bytes of a seeded half from its seed; occupies the compute units
   linear_cost encode{50'000, 0.6};  ///< bytes of a plaintext from its coefficients; likewise
 
+  /// What a byte that is regenerated counts beside one that is loaded: its share of the time where that is
+  /// small, as on accelerators; otherwise 1, because it keeps the compute units from what they are there for.
+  [[nodiscard]] constexpr double weight_of(const linear_cost& regenerating) const noexcept {
+    constexpr double small = 0.25;
+    const double share = load.ns_per_byte > 0 ? regenerating.ns_per_byte / load.ns_per_byte : 1;
+    return share < small ? share : 1;
+  }
   /// Nanoseconds of an operation that touches `bytes`.
   [[nodiscard]] double operation(std::string_view name, double bytes) const {
     const auto found = operations.find(name);
     return (found == operations.end() ? other_operation : found->second).at(bytes);
   }
 };
+
+/// What regenerating takes on an accelerator until it has been measured there. One H200, N = 2^16, 32-bit
+/// words, 23 and 47 limbs of 256 KiB (cpp/bench/results/h200): seeds 13.8 and 23.8 us (kernels.json,
+/// sample_uniform); coefficients 16.3 and 27.1 us (encode_expand there, ntt in operations.json).
+inline constexpr linear_cost accelerator_expand{4'300, 0.0016};
+inline constexpr linear_cost accelerator_encode{6'000, 0.0017};
 
 }  // namespace halocline::memory::plan
