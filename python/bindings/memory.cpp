@@ -34,9 +34,10 @@ void name_input(bound_engine& engine, const bound_ciphertext& ct, std::uint64_t 
   }
 }
 
-/// A plan for a trace of the engine's ghost, with the costs that the engine has measured.
+/// A plan for a trace of the engine's ghost, with the costs that the engine has measured. `steady`: for runs
+/// that follow each other.
 memory::plan::plan make_plan(const bound_engine& engine, const memory::trace& recorded,
-                             std::uint64_t capacity, const std::string& parameters) {
+                             std::uint64_t capacity, const std::string& parameters, bool steady) {
   const nb::gil_scoped_release released;
   memory::plan::planner_options options;
   {
@@ -45,6 +46,7 @@ memory::plan::plan make_plan(const bound_engine& engine, const memory::trace& re
     options = engine.where->ctx->runtime().planning(capacity);
   }
   options.parameters = parameters;
+  options.steady = steady;
   return memory::plan::make_plan(memory::plan::make_program(recorded, options.costs), options);
 }
 
@@ -155,7 +157,8 @@ void bind_options(nb::module_& module) {
 void bind_memory(nb::module_& module) {
   auto engine = nb::borrow<nb::class_<bound_engine>>(module.attr("Engine"));
   engine.def("name_input", name_input, nb::arg("ciphertext"), nb::arg("ordinal"))
-      .def("make_plan", make_plan, nb::arg("trace"), nb::arg("capacity"), nb::arg("parameters"))
+      .def("make_plan", make_plan, nb::arg("trace"), nb::arg("capacity"), nb::arg("parameters"),
+           nb::arg("steady") = false)
       .def("begin_plan", begin_plan, nb::arg("plan"))
       .def("end_plan", end_plan)
       .def("calibrate", [](bound_engine& self) { locked(*self.where, [&] { self.value->calibrate(); }); })

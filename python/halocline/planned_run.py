@@ -2,8 +2,8 @@
 """Runs under a plan: a ghost pass says what the program will touch, a plan says what to move when.
 
 The ghost pass runs the program on the engine's *twin*: a ghost engine with the same keys. Plans are kept per
-program and shapes of its arguments. They use what is in memory when the program begins, so a program is
-planned once more before its second run.
+program and shapes of its arguments. The first run uses what is in memory when the program begins. Before the
+second one the program is planned once more, for runs that follow each other: it begins with what it leaves.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Prepared:
     encoded: list[tuple[Any, int]] = dataclasses.field(default_factory=list)
     """Circuits, and levels, that the program encodes at first use."""
     is_final: bool = False
-    """Made after a first run: what is in memory when the program begins will be the same from now on."""
+    """Made after a first run: the program begins with what it leaves in memory."""
 
 
 class ProgramPlanner:
@@ -71,11 +71,10 @@ class ProgramPlanner:
         first = found is None
         if found is None or (not found.is_final and found.plan.loaded_bytes > 0):
             begin = time.perf_counter()
-            found = self._try_to_plan(program, arguments)
+            found = self._try_to_plan(program, arguments, steady=not first)
             self.plan_seconds = time.perf_counter() - begin
             if found is None:
                 return None
-            found.is_final = not first
             self._plans[key] = found
         self._plans.move_to_end(key)
         while len(self._plans) > PLANS_KEPT:
@@ -87,34 +86,41 @@ class ProgramPlanner:
         for key in [key for key, each in self._plans.items() if each is prepared]:
             del self._plans[key]
 
-    def _try_to_plan(self, program: Callable[..., Any], arguments: Arguments) -> Prepared | None:
+    def _try_to_plan(
+        self, program: Callable[..., Any], arguments: Arguments, *, steady: bool
+    ) -> Prepared | None:
         try:
-            return self._make_plan(program, arguments)
+            return self._make_plan(program, arguments, steady)
         except Error as error:
             if isinstance(error, MemoryError):
                 raise  # the budget is below the minimum: the message states it
             _warn(f"the program could not be planned and runs under 'lru': {error}")
             return None
 
-    def _make_plan(self, program: Callable[..., Any], arguments: Arguments) -> Prepared:
+    def _make_plan(self, program: Callable[..., Any], arguments: Arguments, steady: bool) -> Prepared:
         twin = self._make_twin()
         trace = self._ghost_pass(twin, program, arguments)
         encoded = twin._take_encoded()
         if encoded:
             # The first pass encoded weights, which the engine will have done before it begins.
             trace = self._ghost_pass(twin, program, arguments)
-        plan = self._plan(trace)
+        plan = self._plan(trace, steady)
         if plan.stall_ns > _STALL_WORTH_COMPOSING * plan.total_ns:
-            plan = self._composed(twin, program, arguments, plan)
-        return Prepared(plan, encoded)
+            plan = self._composed(twin, program, arguments, plan, steady)
+        return Prepared(plan, encoded, is_final=steady)
 
-    def _plan(self, trace: Trace) -> _core.Plan:
+    def _plan(self, trace: Trace, steady: bool) -> _core.Plan:
         return self._engine._core.make_plan(
-            trace._core, self._engine.budget_bytes, self._engine._plan_context()
+            trace._core, self._engine.budget_bytes, self._engine._plan_context(), steady
         )
 
     def _composed(
-        self, twin: Engine, program: Callable[..., Any], arguments: Arguments, plan: _core.Plan
+        self,
+        twin: Engine,
+        program: Callable[..., Any],
+        arguments: Arguments,
+        plan: _core.Plan,
+        steady: bool,
     ) -> _core.Plan:
         """A plan with rarely used rotations made of others, where that is faster; else the plan given."""
         uses = twin._core.take_key_uses()
@@ -127,7 +133,7 @@ class ProgramPlanner:
             return plan
         twin._core.set_routes(routes)
         try:
-            other = self._plan(self._ghost_pass(twin, program, arguments))
+            other = self._plan(self._ghost_pass(twin, program, arguments), steady)
         finally:
             twin._core.set_routes({})
         if other.total_ns >= _GAIN_WORTH_COMPOSING * plan.total_ns:

@@ -168,6 +168,22 @@ def test_budgets_change_nothing(policy):
     assert engine.last_run.peak_fast_bytes <= peak // 2
 
 
+def test_plans_expand_seeds_on_the_card():
+    params = hc.Params.preset("n14-d7")
+    client = hc.Client(params, seed=SEED)
+    keys = client.evaluation_keys(STEPS, conjugation=True)
+    arguments = inputs(client, params.max_level)
+    expected = [each.to_bytes() for each in hc.Engine(params, keys, DEVICE).run(chain, *arguments)]
+    peak = hc.trace_program(params, chain, *arguments).peak_bytes
+    engine = hc.Engine(params, keys, DEVICE, memory=peak // 2, policy="planned")
+    expanded = 0
+    for _ in range(4):
+        assert [each.to_bytes() for each in engine.run(chain, *arguments)] == expected
+        assert engine.last_run.followed_plan
+        expanded += engine.last_run.bytes_moved["expanded"]
+    assert expanded > 0
+
+
 def test_seeded_keys_change_nothing():
     pair = make_pair("test-n11-d8", keep_seeds=True)
     pair.same(chain, *inputs(pair.client, pair.client.params.max_level))

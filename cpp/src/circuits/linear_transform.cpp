@@ -131,11 +131,15 @@ linear_transform::linear_transform(ckks::evaluator& eval, const diagonal_map& di
     const unsigned log_repeat = spare < backend::least_log_repeat ? 0 : spare;
     w.compact = eval.encode().encode_compact(values, plan_->weight_scale(),
                                              static_cast<std::uint32_t>(values.size()));
+    const std::uint64_t contents = ckks::hash_of(values);
     if (!compact || log_repeat != 0) {
       w.expanded =
           detail::expand_diagonal(ctx, w.compact, *plan_, memory::object_class::plaintext, log_repeat);
-      register_weight(ctx, w, ckks::identity_of("diagonal", ckks::hash_of(values), plan_->level()),
-                      log_repeat != 0);
+      register_weight(ctx, w, ckks::identity_of("diagonal", contents, plan_->level()), log_repeat != 0);
+    } else {
+      const std::uint64_t scale = std::bit_cast<std::uint64_t>(plan_->weight_scale());
+      ctx.runtime().set_identity(w.compact.coefficients,
+                                 ckks::identity_of("compact diagonal", contents, scale));
     }
     weights_.push_back(std::move(w));
   }

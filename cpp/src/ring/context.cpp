@@ -10,6 +10,14 @@
 #include "halocline/ring/ntt_tables.hpp"
 
 namespace halocline::ring {
+namespace {
+
+// Identities of tables, of which a runtime has one set: numbers chosen at random.
+constexpr std::uint64_t moduli_identity = 0x6d1f8a3c52e94b07;
+constexpr std::uint64_t roots_identity = 0xc2b7e4950d38f61a;
+constexpr std::uint64_t permutation_identity = 0x3e96d05bf7a18c42;  ///< plus the Galois element
+
+}  // namespace
 
 template <typename WordT>
 void context::upload_tables() {
@@ -38,6 +46,9 @@ context::context(params::parameters parameters, std::shared_ptr<backend::backend
   tables_.moduli = memory.allocate(primes.size() * entry, memory::object_class::table, "ring.moduli");
   tables_.roots =
       memory.allocate(primes.size() * 4 * tables_.limb_bytes(), memory::object_class::table, "ring.roots");
+  // A plan of the next program finds them in memory by these names.
+  memory.set_identity(tables_.moduli, moduli_identity);
+  memory.set_identity(tables_.roots, roots_identity);
   if (narrow) {
     upload_tables<std::uint32_t>();
   } else {
@@ -56,6 +67,7 @@ const memory::buffer& context::permutation(std::uint64_t galois_element) {
   memory::buffer table = runtime().allocate(index.size() * sizeof(std::uint32_t), memory::object_class::table,
                                             "ring.permutation");
   device_->upload(table, 0, std::as_bytes(std::span(index)));
+  runtime().set_identity(table, permutation_identity + galois_element);
   return permutations_.emplace(galois_element, std::move(table)).first->second;
 }
 

@@ -71,6 +71,13 @@ std::vector<std::byte> pack_words(const std::vector<std::uint64_t>& words, unsig
   return {bytes.begin(), bytes.end()};
 }
 
+/// Names a table in plans: FNV-1a over the words of its key (Fowler, Noll, Vo).
+std::uint64_t identity_of(std::span<const std::uint64_t> key) {
+  std::uint64_t hash = 0xCBF29CE484222325U;
+  for (const std::uint64_t each : key) hash = (hash ^ each) * 0x100000001B3U ^ (hash >> 29);
+  return std::max<std::uint64_t>(hash, 1);
+}
+
 }  // namespace
 
 const backend::conversion_table& base_converter::table(const std::vector<window>& sources,
@@ -98,6 +105,7 @@ const backend::conversion_table& base_converter::table(const std::vector<window>
       pack_words(table_words(ring, primes, table.targets, scale), ring.word_bits);
   table.data = ring_.runtime().allocate(bytes.size(), memory::object_class::table, "rns.conversion");
   ring_.device().upload(table.data, 0, bytes);
+  ring_.runtime().set_identity(table.data, identity_of(key));
   return tables_.emplace(std::move(key), std::move(table)).first->second;
 }
 

@@ -35,6 +35,7 @@ planner_options sample_options(test::random_program& random, std::uint64_t minim
   options.allow_resize = random.below(2) != 0;
   options.loose_bytes = random.below(3) == 0 ? random.below(64) * page_bytes : 0;
   options.horizon_ns = random.below(5) == 0 ? 0 : 1e6 * random.below(100);
+  options.steady = random.below(4) == 0;
   return options;
 }
 

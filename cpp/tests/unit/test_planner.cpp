@@ -70,6 +70,73 @@ TEST(planner, keeps_what_is_there_for_as_long_as_it_pays) {
   EXPECT_EQ(std::count_if(warm.directives.begin(), warm.directives.end(), brings_b), 1);
 }
 
+std::size_t count_of(const plan& made, verb action, object_index target) {
+  return static_cast<std::size_t>(
+      std::count_if(made.directives.begin(), made.directives.end(),
+                    [&](const directive& each) { return each.action == action && each.target == target; }));
+}
+
+TEST(planner, ends_with_what_the_next_run_begins_with) {
+  const program source = program_of(read_in_order("abcd", 100));
+  const plan made = checked_plan(source, options_for(300));
+  // When d comes, a is needed next. Of b and c one has to go, and b has been idle for longer.
+  EXPECT_EQ(count_of(made, verb::drop, 0), 0U);
+  EXPECT_EQ(count_of(made, verb::drop, 1) + count_of(made, verb::drop, 2), 1U);
+  EXPECT_EQ(count_of(made, verb::drop, 3), 0U);
+  EXPECT_EQ(made.expected.lower_bound_bytes, 4 * 100 * page_bytes);
+}
+
+TEST(planner, steady_plans_begin_with_what_they_leave) {
+  // Keys in palindromic order: d, c and b are there when they are needed again, and so is a.
+  const program source = program_of(read_in_order("abcdedcba", 100));
+  planner_options options = options_for(300);
+  const plan once = checked_plan(source, options);
+  options.steady = true;
+  const plan again = checked_plan(source, options);
+  EXPECT_EQ(once.expected.loaded_bytes, 7 * 100 * page_bytes);
+  EXPECT_EQ(again.expected.loaded_bytes, 4 * 100 * page_bytes);
+  EXPECT_EQ(again.expected.lower_bound_bytes, 4 * 100 * page_bytes);
+  // Whoever runs it for the first time loads what the forecast takes to be there.
+  for (const object_index target : {0U, 1U, 2U}) {
+    EXPECT_THAT(again.directives, testing::Contains(directive{0, target, 100, verb::load}));
+  }
+}
+
+TEST(planner, what_the_next_run_does_not_find_is_dropped) {
+  trace_maker made;
+  const auto input = made.exists(ciphertext, 100 * page_bytes, 7);  // the next run has another one
+  const auto a = made.exists(key, 100 * page_bytes, 8), b = made.exists(key, 100 * page_bytes, 9);
+  for (const auto each : {input, a, b}) {
+    made.read(each);
+    made.end_step(step_ns);
+  }
+  const plan kept = checked_plan(program_of(made), options_for(300));
+  EXPECT_EQ(count_of(kept, verb::drop, 0), 1U);
+  EXPECT_EQ(count_of(kept, verb::drop, 1), 0U);
+}
+
+TEST(planner, expands_seeds_first_where_that_takes_no_time) {
+  // Pairs of halves; those with seeds come back at a twelfth of the time, as on a GPU.
+  trace_maker made;
+  std::vector<std::uint64_t> halves;
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    halves.push_back(
+        made.exists(key, 100 * page_bytes, i + 1, i % 2 == 0 ? recovery::expand : recovery::copy));
+  }
+  for (unsigned i = 0; i < 24; ++i) {
+    made.read(halves[i % 4 * 2]);
+    made.read(halves[i % 4 * 2 + 1]);
+    made.end_step(step_ns / 20);
+  }
+  planner_options options = options_for(600);
+  options.costs.expand = {0, 1000.0 / 12 / page_bytes};
+  options.steady = true;
+  const plan expanding = checked_plan(program_of(made), options);
+  // All that cannot be expanded stays: nothing has to be loaded.
+  EXPECT_EQ(expanding.expected.loaded_bytes, 0U);
+  EXPECT_GT(expanding.expected.expanded_bytes, 0U);
+}
+
 TEST(planner, leaves_room_where_it_is_asked_to) {
   const program source = program_of(read_in_order("abcabc", 100));
   planner_options options = options_for(300);

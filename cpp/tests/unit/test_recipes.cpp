@@ -103,6 +103,28 @@ TEST(recipes, encode_diagonals_of_transforms_again) {
   }
 }
 
+TEST(recipes, tables_and_compact_diagonals_have_identities) {
+  engine server(params::preset("test-n10-d3"), moving());
+  std::vector<std::complex<double>> diagonal(server.parameters().slots(), {0.25, -0.5});
+  diagonal.front() = 0.125;
+  circuits::transform_options options;
+  options.compact = true;
+  const circuits::linear_transform transform(server.evaluate(), {{0, diagonal}}, options);
+  const memory::buffer& compact = transform.weights().front().compact.coefficients;
+  server.ctx().runtime().start_trace();
+  (void)contents(server, compact, compact.size());
+  (void)server.evaluate().encode().expand(transform.weights().front().compact, 2);
+  const memory::trace seen = server.ctx().runtime().stop_trace();
+  std::set<std::string> named;
+  for (const memory::trace_event& each : seen.events) {
+    if (each.action != memory::trace_action::exists) continue;
+    const std::string& tag = seen.tag(each);
+    EXPECT_NE(tag.find('@'), std::string::npos) << tag;
+    named.insert(tag.substr(0, tag.find('@')));
+  }
+  EXPECT_EQ(named, (std::set<std::string>{"compact_plaintext", "ring.moduli", "ring.roots"}));
+}
+
 TEST(recipes, identities_tell_objects_apart) {
   std::set<std::uint64_t> seen;
   for (const char* kind : {"evaluation_key.a", "evaluation_key.b", "input"}) {

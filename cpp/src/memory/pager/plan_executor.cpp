@@ -2,7 +2,6 @@
 #include "memory/pager/plan_executor.hpp"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace halocline::memory {
 namespace {
@@ -22,23 +21,17 @@ plan_executor::plan_executor(std::shared_ptr<const plan::plan> source, pager& pa
       bound_(plan_->objects.size(), nullptr),
       last_(plan_->objects.size()) {
   for (std::size_t i = 0; i < plan_->directives.size(); ++i) last_[plan_->directives[i].target] = i;
-  std::unordered_map<std::uint64_t, plan::object_index> named;
   for (plan::object_index i = 0; i < plan_->objects.size(); ++i) {
     const plan::object& each = plan_->objects[i];
     if (!each.preexisting) {
       allocations_.push_back(i);
     } else if (each.identity != 0) {
-      named.emplace(each.identity, i);
+      named_.emplace(each.identity, i);
     } else {
       anonymous_[{each.cls, each.bytes}].push_back(i);
     }
   }
-  for (buffer_state* each : live) {
-    const auto found = each->identity == 0 ? named.end() : named.find(each->identity);
-    if (found == named.end() || bound_[found->second] != nullptr) continue;
-    const plan::object& object = plan_->objects[found->second];
-    if (object.bytes == each->bytes && object.cls == each->cls) bind(*each, found->second);
-  }
+  for (buffer_state* each : live) bind_named(*each);
   keep_first_frames();
   pager_.keep_loose(plan_->capacity_bytes / loose_part);
 }
@@ -80,7 +73,16 @@ void plan_executor::freed(const buffer_state& state) noexcept {
   if (state.plan_object != no_object) bound_[state.plan_object] = nullptr;
 }
 
-void plan_executor::bind_anonymous(buffer_state& state) {
+void plan_executor::bind_named(buffer_state& state) {
+  const auto found = state.identity == 0 ? named_.end() : named_.find(state.identity);
+  if (found == named_.end() || bound_[found->second] != nullptr) return;
+  const plan::object& object = plan_->objects[found->second];
+  if (object.bytes == state.bytes && object.cls == state.cls) bind(state, found->second);
+}
+
+void plan_executor::bind_late(buffer_state& state) {
+  bind_named(state);  // a table that was built after the plan began
+  if (state.plan_object != no_object) return;
   const auto found = anonymous_.find({state.cls, state.bytes});
   if (found == anonymous_.end() || found->second.empty()) return;
   bind(state, found->second.front());
@@ -90,7 +92,7 @@ void plan_executor::bind_anonymous(buffer_state& state) {
 bool plan_executor::begin_step(std::uint32_t hash, std::span<const step_use> uses) {
   if (step_ == plan_->steps() || plan_->hashes[step_] != hash) return false;
   for (const step_use& use : uses) {
-    if (use.state->plan_object == no_object) bind_anonymous(*use.state);
+    if (use.state->plan_object == no_object) bind_late(*use.state);
   }
   make_ready(step_, uses);
   for (const step_use& use : uses) pager_.set_planned(*use.state, true);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -41,7 +42,8 @@ class plan_executor {
 
   void bind(buffer_state& state, plan::object_index index);
   void keep_first_frames();
-  void bind_anonymous(buffer_state& state);
+  void bind_named(buffer_state& state);
+  void bind_late(buffer_state& state);
   void free_frames(plan::step_index until);
   [[nodiscard]] bool bring_frames(plan::step_index until);
   [[nodiscard]] bool carry_out(const plan::directive& each);
@@ -53,8 +55,9 @@ class plan_executor {
   std::vector<std::size_t> last_;                ///< per object: its last directive
   std::vector<plan::object_index> allocations_;  ///< objects that the program allocates, in order
   std::size_t next_allocation_ = 0;
-  std::map<shape, std::deque<plan::object_index>> anonymous_;  ///< found by class and size at first touch
-  std::size_t next_free_ = 0;                                  ///< first directive that frees and is not done
+  std::unordered_map<std::uint64_t, plan::object_index> named_;  ///< there before, by identity
+  std::map<shape, std::deque<plan::object_index>> anonymous_;    ///< found by class and size at first touch
+  std::size_t next_free_ = 0;   ///< first directive that frees and is not done
   std::size_t next_bring_ = 0;  ///< first directive that brings bytes and is not done
   plan::step_index step_ = 0;
 };

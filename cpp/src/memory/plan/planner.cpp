@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -18,6 +19,7 @@ namespace {
 
 /// One complete answer: who is there when, and when it is brought.
 struct solution {
+  std::vector<std::uint32_t> held;  ///< pages of each object that are there when the program begins
   std::vector<stay> stays;
   std::vector<arrival> arrivals;
   timetable times;
@@ -27,7 +29,7 @@ struct solution {
 timetable best_timetable(const program& source, const liveness& lives, const solution& from,
                          const room_tree& room, const planner_options& options) {
   constexpr int passes = 4;
-  scheduler schedule(source, lives, from.stays, from.arrivals, options);
+  scheduler schedule(source, lives, from.stays, from.arrivals, options, from.held);
   std::vector<std::uint8_t> regenerates(from.arrivals.size());
   timetable best = schedule.run(room, regenerates);
   for (int i = 0; i < passes && choose_regenerations(schedule, regenerates); ++i) {
@@ -39,8 +41,16 @@ timetable best_timetable(const program& source, const liveness& lives, const sol
 
 solution solve(const program& source, const liveness& lives, const segment_table& cut,
                const planner_options& options, const victim_rules& rules) {
+  constexpr int most_rounds = 4;
   solution result;
-  result.stays = choose_stays(source, lives, cut, options, rules);
+  result.held = pages_held(source, options);
+  result.stays = choose_stays(source, lives, cut, options, rules, result.held);
+  for (int i = 0; options.steady && i < most_rounds; ++i) {
+    std::vector<std::uint32_t> left = pages_left(source, lives, result.stays);
+    if (left == result.held) break;
+    result.held = std::move(left);
+    result.stays = choose_stays(source, lives, cut, options, rules, result.held);
+  }
   room_tree room(room_of(source, result.stays, options.capacity_bytes / page_bytes));
   bridge_gaps(result.stays, room);
   result.arrivals = find_arrivals(source, result.stays);
@@ -101,6 +111,11 @@ std::vector<directive> write_directives(const program& source, const solution& f
   return result;
 }
 
+/// Whether regenerating takes hardly any time beside loading, as on accelerators.
+bool regenerates_cheaply(const cost_model& costs) {
+  return costs.weight_of(costs.expand) < 1 || costs.weight_of(costs.encode) < 1;
+}
+
 /// Ways to choose victims, the one that moves fewest bytes first.
 std::vector<victim_rules> rules_to_try(const program& source, const planner_options& options) {
   // Victims that need half as often again as the best one would do cost few bytes, but give loads time.
@@ -114,8 +129,17 @@ std::vector<victim_rules> rules_to_try(const program& source, const planner_opti
     return (each.comes_back == recovery::expand && options.allow_expand) ||
            (each.comes_back == recovery::encode && options.allow_encode);
   };
+  if (std::ranges::none_of(source.objects, regenerates)) return list;
   rules.by_time = true;
-  if (std::ranges::any_of(source.objects, regenerates)) list.push_back(rules);
+  list.push_back(rules);
+  if (!regenerates_cheaply(options.costs)) return list;
+  for (const double share : {0.0, 0.25, 0.5, 0.75}) {
+    for (const double near : {1.0, 0.5, 0.25, 0.1}) {
+      rules.least_share = share;
+      rules.near_equal = near;
+      list.push_back(rules);
+    }
+  }
   return list;
 }
 
@@ -141,30 +165,42 @@ bool is_lean(const forecast& from, std::uint64_t bound) {
   return static_cast<double>(brought_bytes(from)) <= most_bytes * static_cast<double>(bound);
 }
 
-/// Whether a run is better than another one: the faster one of two lean ones, or the leaner one.
-bool is_better(const forecast& next, const forecast& best, std::uint64_t bound) {
-  if (!is_lean(next, bound)) return brought_bytes(next) < brought_bytes(best);
-  return !is_lean(best, bound) || next.total_ns < best.total_ns;
+/// Bytes that a program which begins with `held` brings back at least, if it needs `needed_pages` without.
+std::uint64_t bound_of(std::span<const std::uint32_t> held, std::uint64_t needed_pages) {
+  const std::uint64_t there = std::accumulate(held.begin(), held.end(), std::uint64_t{0});
+  return (needed_pages - std::min(needed_pages, there)) * page_bytes;
+}
+
+/// Whether a run is better than another one: the faster one of two lean ones, or the leaner one. Where bytes
+/// are made again in no time their number says little, and the faster one is better.
+bool is_better(const solution& next, const solution& best, const cost_model& costs,
+               std::uint64_t needed_pages) {
+  const forecast &one = next.times.expected, &other = best.times.expected;
+  const bool is_faster = one.total_ns < other.total_ns;
+  if (regenerates_cheaply(costs)) return is_faster;
+  if (!is_lean(one, bound_of(next.held, needed_pages))) return brought_bytes(one) < brought_bytes(other);
+  return is_faster || !is_lean(other, bound_of(best.held, needed_pages));
 }
 
 /// Tries ways to choose victims until the program hardly waits, and keeps the best run.
 solution find_best(const program& source, const liveness& lives, const planner_options& options,
-                   std::uint64_t bound) {
+                   std::uint64_t needed_pages) {
   constexpr double good_enough = 1.005, little = 0.02;
   constexpr std::size_t most_work = 12'000'000;  // uses looked at: planning takes seconds at most
   const segment_table cut = cut_for(source, lives, options);
   const std::vector<victim_rules> list = rules_to_try(source, options);
   solution best = solve(source, lives, cut, options, list[0]);
-  std::size_t work = 2 * source.uses.size();
+  const std::size_t work_of_one = (options.steady ? 3 : 1) * source.uses.size();
+  std::size_t work = 2 * work_of_one;
   const auto attempt = [&](const victim_rules& rules) {
     solution next = solve(source, lives, cut, options, rules);
-    if (is_better(next.times.expected, best.times.expected, bound)) best = std::move(next);
-    work += source.uses.size();
+    if (is_better(next, best, options.costs, needed_pages)) best = std::move(next);
+    work += work_of_one;
   };
   for (std::size_t i = 1; i < list.size() && work <= most_work; ++i) {
     if (best.times.expected.total_ns > good_enough * lives.begin_ns.back()) attempt(list[i]);
   }
-  if (!is_lean(best.times.expected, bound) && work <= most_work) {
+  if (!is_lean(best.times.expected, bound_of(best.held, needed_pages)) && work <= most_work) {
     victim_rules rules = list[0];
     rules.write_weight = little;
     attempt(rules);
@@ -182,13 +218,10 @@ plan make_plan(const program& source, const planner_options& options) {
                     format_bytes(options.capacity_bytes), " (", options.capacity_bytes,
                     " bytes): the largest step of the program needs at least ", format_bytes(minimum), " (",
                     minimum, " bytes)");
-  const std::vector<std::uint32_t> held = pages_held(source, options);
-  const std::uint64_t there = std::accumulate(held.begin(), held.end(), std::uint64_t{0});
   const std::uint64_t needed = lower_bound_pages(source, lives, capacity);
-  const std::uint64_t bound = (needed - std::min(needed, there)) * page_bytes;
   planner_options within = options;
   within.capacity_bytes -= std::min(options.loose_bytes, capacity * page_bytes - minimum);
-  const solution best = find_best(source, lives, within, bound);
+  const solution best = find_best(source, lives, within, needed);
   plan result;
   result.capacity_bytes = options.capacity_bytes;
   result.parameters = options.parameters;
@@ -198,7 +231,7 @@ plan make_plan(const program& source, const planner_options& options) {
   result.expected = best.times.expected;
   result.expected.footprint_bytes = source.footprint_bytes();
   result.expected.minimum_bytes = minimum;
-  result.expected.lower_bound_bytes = bound;
+  result.expected.lower_bound_bytes = bound_of(best.held, needed);
   return result;
 }
 

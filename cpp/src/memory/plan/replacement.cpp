@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <limits>
+#include <span>
 
 #include "memory/plan/use_set.hpp"
 
@@ -22,17 +23,18 @@ constexpr double lead_factor = 3;
 class belady {
  public:
   belady(const program& source, const liveness& lives, const segment_table& cut,
-         const planner_options& options, const victim_rules& rules)
+         const planner_options& options, const victim_rules& rules, std::span<const std::uint32_t> held)
       : source_(source),
         lives_(lives),
         cut_(cut),
         options_(options),
         rules_(rules),
+        held_(held),
         demand_(source, lives),
         segments_(cut.end.size()),
         idle_(lives.deaths.size() + source.objects.size()),
         death_rank_(source.objects.size()) {
-    for (use_set& each : waiting_) each = use_set(source.uses.size());
+    for (use_set& each : waiting_) each = use_set(2 * source.uses.size());
     for (object_index i = 0; i < death_rank_.size(); ++i)
       death_rank_[i] = static_cast<std::uint32_t>(lives.deaths.size()) + i;
     for (std::uint32_t i = 0; i < lives.deaths.size(); ++i) death_rank_[lives.deaths[i]] = i;
@@ -74,9 +76,24 @@ class belady {
     bool is_untouched = false;  ///< there since before the program, and not used yet
   };
 
+  // Uses of the next run of the program are numbered behind those of this one.
+  [[nodiscard]] use_index count() const { return static_cast<use_index>(source_.uses.size()); }
+  [[nodiscard]] use_index in_run(use_index u) const { return u < count() ? u : u - count(); }
+  [[nodiscard]] const use& use_of(use_index u) const { return source_.uses[in_run(u)]; }
+  [[nodiscard]] std::uint32_t pages_of_use(use_index u) const { return lives_.pages[in_run(u)]; }
+  /// The next use of the same object; behind the last one of this run, the first one of the next run where
+  /// that will find the same contents.
+  [[nodiscard]] use_index next_of(use_index u) const {
+    const use_index next = lives_.next[in_run(u)];
+    if (u >= count()) return next == no_use ? no_use : next + count();
+    if (next != no_use) return next;
+    const object_index target = use_of(u).target;
+    return comes_again(source_, lives_, target) ? lives_.first[target] + count() : no_use;
+  }
+
   [[nodiscard]] use_index begin() const { return source_.first_use[now_]; }
   [[nodiscard]] use_index end() const { return source_.first_use[now_ + 1]; }
-  [[nodiscard]] object_index target_of(use_index u) const { return source_.uses[u].target; }
+  [[nodiscard]] object_index target_of(use_index u) const { return use_of(u).target; }
   [[nodiscard]] const object& object_of(use_index u) const { return source_.objects[target_of(u)]; }
   /// Segments that a use touches: from `cut_.first[target]` to this.
   [[nodiscard]] segment touched_end(use_index u) const {
@@ -86,21 +103,23 @@ class belady {
   }
   /// Nanoseconds, on a run that never waits, from the present step to the one of a use.
   [[nodiscard]] double distance(use_index to) const {
-    const step_index step = lives_.step_of[to];
-    return lives_.begin_ns[step] - lives_.begin_ns[now_] + 1e-3 * (step - now_);
+    const step_index step = lives_.step_of[in_run(to)];
+    const bool is_later = to >= count();
+    const double steps = static_cast<double>(step) + (is_later ? static_cast<double>(source_.steps()) : 0);
+    return lives_.begin_ns[step] + (is_later ? lives_.begin_ns.back() : 0) - lives_.begin_ns[now_] +
+           1e-3 * (steps - static_cast<double>(now_));
   }
   static double bytes_of(std::uint32_t pages) { return static_cast<double>(pages) * page_bytes; }
 
   /// Stays of what is there when the program begins. Those that are evicted unused leave no trace.
   void begin_with_residents() {
-    const std::vector<std::uint32_t> held = pages_held(source_, options_);
-    for (object_index target = 0; target < held.size(); ++target) {
-      use_index next = held[target] == 0 ? no_use : lives_.first[target];
+    for (object_index target = 0; target < held_.size(); ++target) {
+      use_index next = held_[target] == 0 ? no_use : lives_.first[target];
       for (segment i = cut_.first[target]; i < cut_.first[target + 1] && next != no_use; ++i) {
         while (next != no_use && lives_.pages[next] <= cut_.begin[i]) next = lives_.next[next];
         if (next == no_use || !source_.uses[next].reads) break;
         const std::uint32_t end = options_.allow_resize ? cut_.end[i] : lives_.pages[next];
-        if (end > held[target]) break;
+        if (end > held_[target]) break;
         open(next, i, end - cut_.begin[i]);
         segments_[i].is_untouched = true;
         wait_for(next, i);
@@ -284,15 +303,16 @@ class belady {
     const state& mine = segments_[i];
     const bool whole = lives_.is_whole[target_of(u)] != 0, sized = !options_.allow_resize || whole;
     const std::uint32_t held = sized ? stays_[mine.stay].pages : pages_of(target.bytes);
-    const std::uint32_t needed = !source_.uses[u].reads ? 0 : sized ? lives_.pages[u] : held;
+    const std::uint32_t needed = !use_of(u).reads ? 0 : sized ? pages_of_use(u) : held;
     const double written = mine.is_dirty ? write_cost(held) : 0;
     if (!rules_.by_time || needed == 0) return written + static_cast<double>(needed) / held;
     const cost_model& costs = options_.costs;
     double cost = costs.load.at(bytes_of(needed));
+    const double least = rules_.least_share * cost;
     if (!whole && target.comes_back == recovery::expand && options_.allow_expand)
-      cost = std::min(cost, costs.expand.at(bytes_of(needed)));
+      cost = std::min(cost, std::max(least, costs.expand.at(bytes_of(needed))));
     if (!whole && target.comes_back == recovery::encode && options_.allow_encode)
-      cost = std::min(cost, costs.encode.at(bytes_of(needed)));
+      cost = std::min(cost, std::max(least, costs.encode.at(bytes_of(needed))));
     return written + cost / (bytes_of(held) * std::max(costs.load.ns_per_byte, 1e-9));
   }
 
@@ -315,12 +335,12 @@ class belady {
   /// After the step: what becomes of an operand.
   void settle(use_index u) {
     const bool begins = lives_.opens[u] != 0 && !has_home(object_of(u));
-    use_index next = lives_.next[u];
+    use_index next = next_of(u);
     for (segment i = cut_.first[target_of(u)], last = touched_end(u); i < last; ++i) {
       state& mine = segments_[i];
       stays_[mine.stay].last = now_;
       if (source_.uses[u].writes || begins) mine.is_dirty = true;
-      while (next != no_use && lives_.pages[next] <= cut_.begin[i]) next = lives_.next[next];
+      while (next != no_use && pages_of_use(next) <= cut_.begin[i]) next = next_of(next);
       if (object_of(u).cls != object_class::scratch) wait_for(next, i);
     }
   }
@@ -328,7 +348,7 @@ class belady {
   void wait_for(use_index next, segment i) {
     state& mine = segments_[i];
     const object_index target = stays_[mine.stay].target;
-    if (next != no_use && (source_.uses[next].reads || mine.is_dirty)) {
+    if (next != no_use && (use_of(next).reads || mine.is_dirty)) {
       mine.kind = standing::waiting;
       mine.next = next;
       mine.cost_class = class_of(cost_per_page(next, i));
@@ -346,6 +366,7 @@ class belady {
   const segment_table& cut_;
   const planner_options& options_;
   const victim_rules& rules_;
+  const std::span<const std::uint32_t> held_;
   step_demand demand_;
   std::vector<state> segments_;
   std::vector<stay> stays_;
@@ -371,9 +392,26 @@ std::vector<std::uint32_t> pages_held(const program& source, const planner_optio
   return pages;
 }
 
+bool comes_again(const program& source, const liveness& lives, object_index target) {
+  return source.objects[target].identity != 0 && source.objects[target].dead == no_step &&
+         lives.is_whole[target] == 0;
+}
+
+std::vector<std::uint32_t> pages_left(const program& source, const liveness& lives,
+                                      const std::vector<stay>& stays) {
+  std::vector<std::uint32_t> pages(source.objects.size());
+  for (const stay& each : stays) {
+    if (each.is_gone || each.drops || each.until != source.steps()) continue;
+    if (comes_again(source, lives, each.target))
+      pages[each.target] = std::max(pages[each.target], each.end());
+  }
+  return pages;
+}
+
 std::vector<stay> choose_stays(const program& source, const liveness& lives, const segment_table& cut,
-                               const planner_options& options, const victim_rules& rules) {
-  return belady(source, lives, cut, options, rules).run();
+                               const planner_options& options, const victim_rules& rules,
+                               std::span<const std::uint32_t> held) {
+  return belady(source, lives, cut, options, rules, held).run();
 }
 
 stay_index joined(const std::vector<stay>& stays, stay_index at) noexcept {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "halocline/memory/plan/planner.hpp"
@@ -40,21 +41,32 @@ struct victim_rules {
   /// Take a victim that has been idle for as long as its replacement takes to load, if its next use is at
   /// least this fraction of the furthest one away; 1: never.
   double near_equal = 1;
+  /// What regenerating counts at least, `by_time`, as a share of loading: a link that has time to spare loads
+  /// for nothing, while regenerating keeps the compute units busy.
+  double least_share = 0;
   /// What a write-back counts against a load of as many bytes: nobody waits for it.
   double write_weight = 0.1;
 };
 
-/// Pages of each object that are in the fast tier when the program begins.
+/// Pages of each object that are in the fast tier when the program begins, by `planner_options::resident`.
 [[nodiscard]] std::vector<std::uint32_t> pages_held(const program& source, const planner_options& options);
+/// Whether the next run of the program finds what this one leaves of an object: keys, plaintexts and tables
+/// with an identity, which it only reads.
+[[nodiscard]] bool comes_again(const program& source, const liveness& lives, object_index target);
+/// Pages of such objects that are in the fast tier when the program ends.
+[[nodiscard]] std::vector<std::uint32_t> pages_left(const program& source, const liveness& lives,
+                                                    const std::vector<stay>& stays);
 
 /// Replacement: which objects are in the fast tier when. Belady's rule, weighted with costs: on overflow the
 /// frame goes whose recovery costs least per page and time until its next use. The sum of frames of a step
-/// never exceeds the capacity, which must be at least `minimum_capacity`.
+/// never exceeds the capacity, which must be at least `minimum_capacity`. What comes again is used again when
+/// the program is run again, right after its end.
 /// @param cut segments; one per object without `allow_resize`
+/// @param held pages of each object that are there when the program begins
 /// @return stays in the order of `first`, those of one object at one step from the first page up
 [[nodiscard]] std::vector<stay> choose_stays(const program& source, const liveness& lives,
                                              const segment_table& cut, const planner_options& options,
-                                             const victim_rules& rules);
+                                             const victim_rules& rules, std::span<const std::uint32_t> held);
 
 /// The stay that a joined one has become part of.
 [[nodiscard]] stay_index joined(const std::vector<stay>& stays, stay_index at) noexcept;

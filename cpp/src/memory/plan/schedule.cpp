@@ -30,13 +30,14 @@ std::vector<arrival> find_arrivals(const program& source, const std::vector<stay
 }
 
 scheduler::scheduler(const program& source, const liveness& lives, const std::vector<stay>& stays,
-                     const std::vector<arrival>& arrivals, const planner_options& options)
+                     const std::vector<arrival>& arrivals, const planner_options& options,
+                     std::span<const std::uint32_t> held_pages)
     : source_(source),
       lives_(lives),
       stays_(stays),
       arrivals_(arrivals),
       options_(options),
-      held_pages_(pages_held(source, options)) {
+      held_pages_(held_pages) {
   for (stay_index i = 0; i < stays.size(); ++i) {
     if (!stays[i].is_gone && stays[i].stores) writes_.push_back(i);
   }

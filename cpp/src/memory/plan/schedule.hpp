@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "memory/plan/replacement.hpp"
@@ -43,8 +44,10 @@ struct load_delay {
 /// after the last use.
 class scheduler {
  public:
+  /// @param held_pages of each object, there when the program begins
   scheduler(const program& source, const liveness& lives, const std::vector<stay>& stays,
-            const std::vector<arrival>& arrivals, const planner_options& options);
+            const std::vector<arrival>& arrivals, const planner_options& options,
+            std::span<const std::uint32_t> held_pages);
 
   /// Timetable in which the arrivals with `regenerates` are regenerated. `room` is that of the stays, and is
   /// consumed.
@@ -69,8 +72,8 @@ class scheduler {
   const std::vector<stay>& stays_;
   const std::vector<arrival>& arrivals_;
   const planner_options& options_;
-  std::vector<stay_index> writes_;         ///< in the order of their ends
-  std::vector<std::uint32_t> held_pages_;  ///< per object: in the fast tier when the program begins
+  std::vector<stay_index> writes_;             ///< in the order of their ends
+  std::span<const std::uint32_t> held_pages_;  ///< per object: in the fast tier when the program begins
   room_tree room_{{}};
   timetable result_;
   std::vector<load_delay> delays_;

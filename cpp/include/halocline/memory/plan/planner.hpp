@@ -27,6 +27,9 @@ struct planner_options {
   /// Bytes, counted from the begin, that are in the fast tier when the program begins, by `object::identity`.
   /// The plan keeps what it has room for until it is needed; a run that begins without them loads them first.
   std::map<std::uint64_t, std::uint64_t> resident;
+  /// The program is run over and over: begin with what the plan itself leaves in the fast tier at its end
+  /// instead of with `resident`. Only the first run then loads that before its first step.
+  bool steady = false;
   std::string parameters;  ///< copied into the plan
 };
 
