@@ -47,8 +47,9 @@ _ROOM_BITS = 2.0  # of the modulus, beyond what results take
 class CompileOptions:
     """How a network is compiled."""
 
-    mode: str = "double_hoisted"
-    """How rotations of linear maps are organised: see `halocline.LinearTransform`."""
+    mode: str = "bsgs"
+    """How rotations of linear maps are organised: see `halocline.LinearTransform`. Layers have hundreds of
+    diagonals, whose expansion costs more than rotations do; double hoisting needs more primes for each."""
     baby_count: int = 0
     """Baby steps of each giant step there; 0 lets a cost model choose."""
     compact: bool = True
