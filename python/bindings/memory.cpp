@@ -136,6 +136,7 @@ void bind_options(nb::module_& module) {
       .def_rw("tier_folder", &runtime_options::tier_folder)
       .def_rw("tier_limit_bytes", &runtime_options::tier_limit_bytes)
       .def_rw("keep_sources", &runtime_options::keep_sources)
+      .def_rw("blocking_copies", &runtime_options::blocking_copies)
       .def_rw("pinned_bytes", &runtime_options::pinned_bytes)
       .def_rw("managed_cap_bytes", &runtime_options::managed_cap_bytes)
       .def_rw("managed_pool", &runtime_options::managed_pool)

@@ -58,6 +58,8 @@ class MemoryOptions:
         be there before the pool is used, and X, the range below which it is.
     decisions: of policy `profiled`: the file that `halocline trace decide` wrote, or the bytes that
         `halocline.decide` returned.
+    blocking_copies: of policy `lru` on a GPU: the host waits for the operations before each copy or eviction,
+        and for each copy, as programs do that swap objects by hand. On the CPU `lru` waits anyway.
     pinned: host memory that the slow tier of a GPU may take; None: half of the machine's.
     managed_cap: unified memory of a GPU that may be allocated; None: half of what the card has free at the
         start. The environment variable HALOCLINE_MANAGED_CAP lowers it.
@@ -75,6 +77,7 @@ class MemoryOptions:
     managed_cap: int | str | None = None
     managed_pool: bool = False
     oversubscribe_managed: bool = False
+    blocking_copies: bool = False
 
     def _bind(self, keep_sources: bool, shared: MemoryBudget | None) -> _core.MemoryOptions:
         """The same for the extension module."""
@@ -86,6 +89,7 @@ class MemoryOptions:
         made.tier_limit_bytes = byte_count(self.tier_limit, "MemoryOptions: tier_limit")
         made.pinned_bytes = byte_count(self.pinned, "MemoryOptions: pinned")
         made.managed_cap_bytes = byte_count(self.managed_cap, "MemoryOptions: managed_cap")
+        made.blocking_copies = bool(self.blocking_copies)
         made.managed_pool = bool(self.managed_pool)
         made.oversubscribe_managed = bool(self.oversubscribe_managed)
         made.history_length = integer(self.history_length, "MemoryOptions: history_length", 1)

@@ -228,6 +228,11 @@ def test_memory_options(rig: dict[str, Any], tmp_path: Path) -> None:
     engine = engine_of(rig, 0.5, memory_options=hc.MemoryOptions(tier_folder=tmp_path))
     engine.run(program, rig["x"])
     assert not list(tmp_path.iterdir())  # the file has no name
+    blocking = hc.MemoryOptions(blocking_copies=True)
+    with pytest.raises(hc.InvalidArgument, match="only 'lru'"):
+        engine_of(rig, 0.5, memory_options=blocking)
+    engine = engine_of(rig, 0.5, "lru", memory_options=blocking)
+    np.testing.assert_array_equal(rig["client"].decrypt(engine.run(program, rig["x"])), rig["expected"])
 
 
 def test_rare_rotations_are_composed_when_the_forecast_is_faster(

@@ -40,21 +40,18 @@ struct summands {
 
 poly_pair to_pair(ciphertext&& value) { return {std::move(value.parts[0]), std::move(value.parts[1])}; }
 
-void add_into(ckks::context& ctx, const ring::poly& target, const ring::poly& source) {
-  const std::vector<backend::limb_view> to = target.views();
-  const std::vector<backend::limb_view> from = source.views();
-  std::vector<backend::binary_job> jobs;
-  for (std::size_t v = 0; v < to.size(); ++v) jobs.push_back({to[v], to[v], from[v]});
-  ctx.device().add(ctx.tables(), jobs);
-}
-
 void add_pair(ckks::context& ctx, std::optional<poly_pair>& total, poly_pair&& term) {
   if (!total) {
     total = std::move(term);
     return;
   }
-  add_into(ctx, total->first, term.first);
-  add_into(ctx, total->second, term.second);
+  std::vector<backend::binary_job> jobs;
+  for (const auto component : {&poly_pair::first, &poly_pair::second}) {
+    const std::vector<backend::limb_view> to = ((*total).*component).views();
+    const std::vector<backend::limb_view> from = (term.*component).views();
+    for (std::size_t v = 0; v < to.size(); ++v) jobs.push_back({to[v], to[v], from[v]});
+  }
+  ctx.device().add(ctx.tables(), jobs);
 }
 
 /// The weights of a cell that belong to one giant step; they are sorted by it.

@@ -93,6 +93,9 @@ runtime::runtime(const runtime_options& options)
       budget_(options.shared_budget != nullptr ? options.shared_budget
                                                : std::make_shared<memory_budget>(options.budget_bytes)) {
   options_.budget_bytes = budget_->capacity();
+  HALOCLINE_EXPECTS(!options_.blocking_copies || policy_->traits().order == eviction::least_recent_use,
+                    invalid_argument, "blocking copies: the policy is '", policy_->name(),
+                    "'; only 'lru' copies when a step needs it");
   const bool moves = policy_->traits().moves() && !options_.ghost;
   const bool unified =
       moves && options_.device && policy_->traits().order == eviction::least_recent_migration;
@@ -123,6 +126,7 @@ void runtime::make_pager() {
     options_.slow = make_device_slow(options_, options_.slow);
     pager_ = std::make_unique<pager>(options_.device, budget_, options_.slow, policy_->traits().order,
                                      stats_.moved, mutex_);
+    if (options_.blocking_copies) pager_->block_evictions();
     return;
   }
   pager_ = std::make_unique<pager>(make_frame_tier(), budget_, options_.slow, policy_->traits().order,

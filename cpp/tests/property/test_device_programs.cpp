@@ -32,9 +32,11 @@ memory::policy_options constants_for(const std::string& policy) {
 /// A runtime on a fake card, and programs on it.
 struct rig {
   rig(const char* policy, std::size_t budget, std::uint64_t seed, unsigned laziness,
-      std::size_t pinned = std::size_t{16} << 20, std::shared_ptr<memory::store> below = nullptr) {
+      std::size_t pinned = std::size_t{16} << 20, std::shared_ptr<memory::store> below = nullptr,
+      bool blocking = false) {
     card = std::make_shared<fake_card>(seed, laziness);
     runtime_options options;
+    options.blocking_copies = blocking;
     options.policy = policy;
     options.constants = constants_for(policy);
     options.budget_bytes = budget;
@@ -106,6 +108,28 @@ TEST(DevicePrograms, AreRightUnderLru) {
       at.run(machine, budget);
       machine.check_all();
       EXPECT_GT(at.memory->statistics().moved.loads, 0U);
+      machine.clear();
+      at.expect_baseline();
+    }
+  }
+}
+
+TEST(DevicePrograms, BlockingCopiesNeverOverlapOperations) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    for (const bool blocking : {false, true}) {
+      SCOPED_TRACE(testing::Message() << "seed " << seed << ", blocking " << blocking);
+      const memory_program program = program_maker(seed, {12, 80, 8}).make();
+      const std::size_t budget = live_bytes_of(program) / 3;
+      // Little pinned memory: some bytes come from the store behind it.
+      const std::size_t pinned = seed % 2 == 0 ? std::size_t{1} << 17 : std::size_t{16} << 20;
+      const rig at("lru", budget, seed, 100, pinned, nullptr, blocking);
+      memory_machine machine = at.machine(program);
+      at.run(machine, budget);
+      machine.check_all();
+      const memory::movement moved = at.memory->statistics().moved;
+      EXPECT_GT(moved.loads, 0U);
+      EXPECT_GT(moved.written_bytes, 0U);
+      EXPECT_EQ(at.card->overlaps() == 0, blocking);
       machine.clear();
       at.expect_baseline();
     }

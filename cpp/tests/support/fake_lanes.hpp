@@ -26,7 +26,18 @@ class fake_lanes {
   /// @param laziness 0: work is done at once; 100: only when somebody waits
   fake_lanes(std::uint64_t seed, unsigned laziness) : random_(seed), laziness_(laziness) {}
 
-  void enqueue(lane on, std::function<void()> work) { push(on, {std::move(work), on, 0, 0}); }
+  void enqueue(lane on, std::function<void()> work) {
+    const bool copies = on != lane::compute;
+    for (const lane other : {lane::compute, lane::load, lane::save}) {
+      if ((other != lane::compute) != copies && at(other).work != 0) ++overlaps_;
+    }
+    ++at(on).work;
+    push(on, {[work = std::move(work), &left = at(on).work] {
+                work();
+                --left;
+              },
+              on, 0, 0});
+  }
   /// Does all work.
   void finish() {
     while (step()) {
@@ -35,6 +46,8 @@ class fake_lanes {
   }
   /// How often the host waited.
   [[nodiscard]] std::size_t host_waits() const noexcept { return host_waits_; }
+  /// How often a copy was queued while the compute lane had work left, or the other way round.
+  [[nodiscard]] std::size_t overlaps() const noexcept { return overlaps_; }
 
   // As in `memory::device_memory`.
   [[nodiscard]] ticket mark(lane of) {
@@ -58,7 +71,7 @@ class fake_lanes {
   }
   [[nodiscard]] memory::stamp take_time(lane of) {
     const memory::stamp made = ++stamps_made_;
-    enqueue(of, [=, this] { times_[made] = ++clock_; });
+    push(of, {[=, this] { times_[made] = ++clock_; }, of, 0, 0});
     return made;
   }
   [[nodiscard]] std::optional<std::uint64_t> nanoseconds(memory::stamp begin, memory::stamp end) {
@@ -81,6 +94,7 @@ class fake_lanes {
     std::deque<job> queue;
     ticket next = 0;
     ticket done = 0;
+    std::size_t work = 0;  ///< pieces in the queue
   };
 
   [[nodiscard]] line& at(lane of) noexcept { return lines_[static_cast<std::size_t>(of)]; }
@@ -115,6 +129,7 @@ class fake_lanes {
   std::array<line, memory::lane_count> lines_;
   bool working_ = false;
   std::size_t host_waits_ = 0;
+  std::size_t overlaps_ = 0;
   memory::stamp stamps_made_ = 0;
   std::uint64_t clock_ = 0;
   std::map<memory::stamp, std::uint64_t> times_;

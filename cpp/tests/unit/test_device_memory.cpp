@@ -185,6 +185,15 @@ TEST(DeviceRuntime, WhatTheCardCannotGiveIsRefusedAndTheNextWorks) {
   }
 }
 
+TEST(DeviceRuntime, OnlyLruHasBlockingCopies) {
+  runtime_options options = on_card(std::make_shared<fake_card>(3, 50), "planned");
+  options.blocking_copies = true;
+  const std::string message = message_of<invalid_argument>([&] { (void)runtime::create(options); });
+  EXPECT_NE(message.find("the policy is 'planned'; only 'lru'"), std::string::npos) << message;
+  options.policy = "lru";
+  write_fresh(*runtime::create(options), page);
+}
+
 TEST(DeviceRuntime, UnifiedMemoryIsCapped) {
   const auto card = std::make_shared<fake_card>(3, 50);
   card->set_capacity(64 * page);

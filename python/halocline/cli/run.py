@@ -48,6 +48,9 @@ PolicyOption = Annotated[str, typer.Option("--policy", help="How the engine mana
 DecisionsOption = Annotated[
     Path | None, typer.Option("--decisions", help="Policy profiled: file of `halocline trace decide`.")
 ]
+BlockingOption = Annotated[
+    bool, typer.Option("--blocking-copies", help="Policy lru on a GPU: wait for each copy.")
+]
 TraceOption = Annotated[Path | None, typer.Option("--trace", help="Write the engine's trace as CSV.")]
 
 
@@ -87,7 +90,8 @@ MarginOption = Annotated[
     float | None, _own("margin", "ranges are so many times what the calibration finds; 1.5.", min=1)
 ]
 CheckpointOption = Annotated[
-    Path | None, _own("checkpoint", "folder to keep the state in, and to go on from after an interruption.")
+    Path | None,
+    _own("checkpoint", "folder to go on from after an interruption; it has the secret key until the end."),
 ]
 EncodeOption = Annotated[
     str | None, _own("encode", "keep: encoded weights stay; fly: they are encoded at each use.")
@@ -112,6 +116,7 @@ def run(
     memory: MemoryOption = None,
     policy: PolicyOption = "resident",
     decisions: DecisionsOption = None,
+    blocking_copies: BlockingOption = False,
     trace: TraceOption = None,
     profile: ProfileOption = None,
     oversubscribe_managed: OversubscribeOption = False,
@@ -149,11 +154,17 @@ def run(
     chosen = params_of(workload, params, presets, allow_insecure)
     own = own_options(workload, {name: arguments[name] for name in OWN_OPTIONS})
     check_device(device)
-    common = RunOptions(device, memory, policy, threads, trace is not None, oversubscribe_managed, decisions)
+    common = _common(arguments)
     with profiling(profile, json), _Steps() as steps:
         made = WORKLOADS[workload].make(chosen, vars(common), own, steps.update)
         report = made.run()
     _finish(made, report, trace, json)
+
+
+def _common(given: dict[str, Any]) -> RunOptions:
+    """What all workloads share, of the options of `run`."""
+    names = ("device", "memory", "policy", "threads", "oversubscribe_managed", "decisions", "blocking_copies")
+    return RunOptions(record_trace=given["trace"] is not None, **{name: given[name] for name in names})
 
 
 def _finish(made: WorkloadRun, report: dict[str, Any], trace: Path | None, json: Path | None) -> None:

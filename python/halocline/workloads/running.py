@@ -40,6 +40,8 @@ class RunOptions:
     """Of policy `profiled`: see `MemoryOptions`."""
     managed_cap: int | None = None
     """Bytes of unified memory on a GPU; see `MemoryOptions`."""
+    blocking_copies: bool = False
+    """Policy `lru` on a GPU: wait for each copy; see `MemoryOptions`."""
 
     def memory_options(self) -> MemoryOptions:
         """What the engine is told besides budget and policy."""
@@ -47,6 +49,7 @@ class RunOptions:
             oversubscribe_managed=self.oversubscribe_managed,
             decisions=self.decisions,
             managed_cap=self.managed_cap,
+            blocking_copies=self.blocking_copies,
         )
 
 

@@ -32,6 +32,10 @@ struct runtime_options {
   std::shared_ptr<memory_budget> shared_budget{};
   /// Accelerator whose memory is the fast tier; none: host memory.
   std::shared_ptr<device_memory> device{};
+  /// Policy `lru` on an accelerator: the host waits for the operations before a copy or an eviction, and for
+  /// each copy, as programs do that swap objects by hand with blocking copies. In host memory it waits
+  /// anyway.
+  bool blocking_copies = false;
   /// Host memory that an accelerator's slow tier may pin; 0: half of the machine's.
   std::size_t pinned_bytes = 0;
   /// Unified memory that may be allocated; 0: half of what the accelerator has free at the start. The

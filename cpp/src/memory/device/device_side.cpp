@@ -40,6 +40,7 @@ std::shared_ptr<store> make_device_slow(const runtime_options& options, std::sha
   device_store_options made;
   made.pinned_bytes = options.pinned_bytes != 0 ? options.pinned_bytes : machine_bytes() / 2;
   made.overflow = std::move(overflow);
+  made.blocking = options.blocking_copies;
   return std::make_shared<device_store>(options.device, std::move(made));
 }
 

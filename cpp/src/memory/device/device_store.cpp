@@ -7,6 +7,7 @@
 
 #include "halocline/core/expects.hpp"
 #include "halocline/core/format.hpp"
+#include "memory/clock.hpp"
 
 namespace halocline::memory {
 namespace {
@@ -220,12 +221,23 @@ void device_store::check_part(const slot& of, std::size_t offset, const std::byt
                     "; the slot has ", of.bytes, ", and sizes are multiples of ", page_bytes);
 }
 
+ticket device_store::queue_copy(lane on, std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (options_.blocking) device_->wait(lane::compute, device_->mark(lane::compute));
+  (on == lane::load ? reads_ : writes_).measure(bytes, [&] { device_->copy(on, to, from, bytes); });
+  const ticket end = device_->mark(on);
+  if (!options_.blocking) return end;
+  const std::uint64_t begin = now_ns();
+  device_->wait(on, end);
+  blocked_ns_ += now_ns() - begin;
+  return end;
+}
+
 ticket device_store::queue_load(std::byte* frame, const std::byte* from, std::size_t bytes, ticket after) {
   device_->order(lane::load, lane::compute, after);
-  reads_.measure(bytes, [&] { device_->copy(lane::load, frame, from, bytes); });
+  const ticket end = queue_copy(lane::load, frame, from, bytes);
   ++stats_.reads;
   stats_.read_bytes += bytes;
-  return device_->mark(lane::load);
+  return end;
 }
 
 transfer_id device_store::read_from(slot_id id, std::size_t offset, std::byte* frame, std::size_t bytes) {
@@ -290,8 +302,7 @@ transfer_id device_store::write(slot_id id, const std::byte* frame, std::size_t 
   const fence behind = pinned_.behind(*to->pinned);
   device_->order(lane::save, lane::load, std::max(to->read, behind.load));
   device_->order(lane::save, lane::compute, device_->mark(lane::compute));
-  writes_.measure(bytes, [&] { device_->copy(lane::save, pinned_.data(*to->pinned), frame, bytes); });
-  to->written = device_->mark(lane::save);
+  to->written = queue_copy(lane::save, pinned_.data(*to->pinned), frame, bytes);
   enlist(id, *to);
   ++stats_.writes;
   stats_.written_bytes += bytes;
@@ -349,7 +360,7 @@ store_stats device_store::statistics() const {
   store_stats result = stats_;
   result.read_busy_ns = reads_.total_ns();
   result.written_busy_ns = writes_.total_ns();
-  result.device_stall_ns = stalls_.total_ns();
+  result.device_stall_ns = stalls_.total_ns() + blocked_ns_;
   return result;
 }
 

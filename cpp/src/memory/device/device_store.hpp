@@ -22,6 +22,7 @@ struct device_store_options {
   std::size_t pinned_bytes = 0;  ///< host memory that may be pinned
   std::size_t slab_bytes = std::size_t{256} << 20;
   std::shared_ptr<store> overflow;  ///< takes what finds no room there; none: nothing does
+  bool blocking = false;  ///< the host waits for the compute lane before each copy, and for the copy
 };
 
 /// Slow tier of an accelerator: slots in pinned host memory, those written longest ago in another store.
@@ -89,6 +90,7 @@ class device_store final : public store {
   [[nodiscard]] bool finish_rising();
   [[nodiscard]] ticket queue_load(std::byte* frame, const std::byte* from, std::size_t bytes, ticket after);
   void queue_staged(transfer& of);
+  [[nodiscard]] ticket queue_copy(lane on, std::byte* to, const std::byte* from, std::size_t bytes);
   void clear_leftovers(bool wait) noexcept;
   void enlist(slot_id id, slot& of);
   void unlist(slot& of) noexcept;
@@ -105,9 +107,10 @@ class device_store final : public store {
   slot_id next_slot_ = 0;
   transfer_id next_transfer_ = 0;
   store_stats stats_;
-  mutable lane_clock reads_;   ///< copies on the load lane
-  mutable lane_clock writes_;  ///< copies on the save lane
-  mutable lane_clock stalls_;  ///< of the compute lane
+  mutable lane_clock reads_;      ///< copies on the load lane
+  mutable lane_clock writes_;     ///< copies on the save lane
+  mutable lane_clock stalls_;     ///< of the compute lane
+  std::uint64_t blocked_ns_ = 0;  ///< the host waited for copies while the compute lane was idle
 };
 
 }  // namespace halocline::memory

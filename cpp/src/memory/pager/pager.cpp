@@ -231,6 +231,7 @@ bool pager::evict_one(bool may_evict_planned) {
         failure = std::current_exception();
         continue;
       }
+      if (blocking_) device_->wait(lane::compute, device_->mark(lane::compute));
       release_frame(*each, behind);
       ++counters_.evictions;
       return true;
@@ -245,17 +246,17 @@ bool pager::evict_one(bool may_evict_planned) {
 void pager::make_loose(std::size_t bytes) {
   while (!frames_->has_room(bytes + loose_) && frames_->budget().reclaim_idle(*this, bytes + loose_) != 0) {
   }
-  for (auto each = order_lists_[0].begin(); each != order_lists_[0].end();) {
-    if (frames_->has_room(bytes + loose_)) return;
-    buffer_state& state = **each++;
-    if (state.pins != 0 || state.moving != motion::none || state.needs_saving()) continue;
-    release_frame(state);
+  while (!frames_->has_room(bytes + loose_)) {
+    buffer_state* const next = order_lists_[0].next_unseen();
+    if (next == nullptr) return;
+    if (next->pins != 0 || next->moving != motion::none || next->needs_saving()) continue;
+    release_frame(*next);
     ++counters_.evictions;
   }
 }
 
 bool pager::evict_loading() {
-  for (const std::list<buffer_state*>& list : order_lists_) {
+  for (turn_list& list : order_lists_) {
     for (buffer_state* each : list) {
       if (each->pins != 0 || each->moving != motion::loading) continue;
       if (queued_) {
@@ -316,13 +317,12 @@ void pager::release_frame(buffer_state& state, const fence& behind) noexcept {
   frames_->give(std::exchange(state.data, nullptr), std::exchange(state.frame_bytes, 0), behind);
 }
 
-std::list<buffer_state*>& pager::list_of(const buffer_state& state) noexcept {
+turn_list& pager::list_of(const buffer_state& state) noexcept {
   return order_lists_[state.planned_here || state.hint == advice::preferred_device ? 1 : 0];
 }
 
 void pager::enlist(buffer_state& state) {
-  std::list<buffer_state*>& list = list_of(state);
-  state.order = list.insert(list.end(), &state);
+  state.order = list_of(state).append(state);
   state.listed = true;
 }
 
@@ -333,8 +333,7 @@ void pager::unlist(buffer_state& state) noexcept {
 
 void pager::used_now(buffer_state& state) {
   if (!state.listed || order_ == eviction::least_recent_migration) return;
-  std::list<buffer_state*>& list = list_of(state);
-  list.splice(list.end(), list, state.order);
+  list_of(state).to_end(state.order);
 }
 
 void pager::set_planned(buffer_state& state, bool planned) {

@@ -17,6 +17,7 @@
 #include "memory/buffer_state.hpp"
 #include "memory/pager/frames.hpp"
 #include "memory/pager/recipe_clock.hpp"
+#include "memory/pager/turn_list.hpp"
 
 namespace halocline::memory {
 
@@ -79,7 +80,13 @@ class pager final : public budget_member, public frame_holder {
 
   /// From now on frames that no plan counts on give way to new ones before the last `bytes` bytes are used.
   /// Only in host memory: on a device that is decided when frames would have to move.
-  void keep_loose(std::size_t bytes) noexcept { loose_ = device_ ? 0 : bytes; }
+  void keep_loose(std::size_t bytes) noexcept {
+    loose_ = device_ ? 0 : bytes;
+    order_lists_[0].look_again();
+  }
+
+  /// From now on the host waits for the operations of a device before it evicts.
+  void block_evictions() noexcept { blocking_ = device_ != nullptr; }
 
   /// Evicts, then gives free frames back, until at most `bytes` are held.
   /// @throws out_of_memory when frames in use prevent it
@@ -137,11 +144,12 @@ class pager final : public budget_member, public frame_holder {
   void finish_save(buffer_state& state);
   void wait(transfer_id transfer);
   void saved(buffer_state& state);
-  [[nodiscard]] std::list<buffer_state*>& list_of(const buffer_state& state) noexcept;
+  [[nodiscard]] turn_list& list_of(const buffer_state& state) noexcept;
 
   std::shared_ptr<device_memory> device_;  ///< nullptr: host memory
   std::unique_ptr<frames> frames_;
   std::shared_ptr<store> slow_;
+  bool blocking_ = false;
   bool queued_;  ///< transfers are ordered on lanes, and the host does not wait for them
   eviction order_;
   movement& counters_;
@@ -149,7 +157,7 @@ class pager final : public budget_member, public frame_holder {
   std::recursive_mutex& mutex_;
   /// Buffers with a frame that they may lose, next victim first: those that nobody counts on, then the
   /// others.
-  std::array<std::list<buffer_state*>, 2> order_lists_;
+  std::array<turn_list, 2> order_lists_;
   std::deque<buffer_state*> leaving_;  ///< being written back, oldest first
   std::vector<orphan> orphans_;
   std::unordered_map<std::byte*, buffer_state*> users_;  ///< of frames; only on an accelerator
