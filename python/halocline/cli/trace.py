@@ -7,13 +7,10 @@ import dataclasses
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 from rich.table import Table
 
 from ..errors import InvalidArgument
-from ..params import Params
-from ..program import trace_program
 from ..trace import COMPRESSED, FORMATS, Trace
 from . import trace_plot, trace_replay
 from .common import (
@@ -25,8 +22,9 @@ from .common import (
     size,
     write_json,
 )
-from .files import ExprOption, FunctionOption, ScriptOption, program_of
+from .files import ExprOption, FunctionOption, ScriptOption
 from .trace_common import TraceArgument, seconds, stats_rows
+from .trace_record import ghost_trace
 from .workload_table import WORKLOADS, params_of, workload_named
 
 app = typer.Typer(help="Record, summarise, plot, plan and replay traces.", no_args_is_help=True)
@@ -35,7 +33,7 @@ app = typer.Typer(help="Record, summarise, plot, plan and replay traces.", no_ar
 @app.command("record")
 @command
 def record(
-    output: Annotated[Path, typer.Option("--out", "-o", help="CSV file to write.")],
+    output: Annotated[Path, typer.Option("--out", "-o", help="CSV file to write; .csv.xz: compressed.")],
     workload: Annotated[
         str | None, typer.Argument(help=f"{' or '.join(WORKLOADS)}; or give a program.")
     ] = None,
@@ -53,6 +51,7 @@ def record(
 ) -> None:
     """Record the trace of a workload or a program.
 
+    Of resnet20 it is one image, of helr one period with its bootstrap, of sorting the last merge.
     `halocline run WORKLOAD --trace FILE` records a whole real run, with its times.
     """
     if workload is not None and (expr is not None or script is not None):
@@ -62,7 +61,7 @@ def record(
     single, presets = (None, params) if workload == "bm-bootstrap" else (params, None)
     chosen = params_of(workload or "digits", single, presets, allow_insecure)
     if device == "ghost":
-        trace = _ghost_trace(chosen, workload, expr, script, function)
+        trace = ghost_trace(chosen, workload, expr, script, function)
     elif workload == "digits":
         from ..workloads.digits_run import DigitsOptions, DigitsRun
 
@@ -77,33 +76,6 @@ def record(
         )
     trace.save(output)
     out().print(f"{output}: {len(trace)} events, peak {size(trace.peak_bytes)}", markup=False, soft_wrap=True)
-
-
-def _ghost_trace(
-    several: list[Params], workload: str | None, expr: str | None, script: Path | None, function: str
-) -> Trace:
-    """What a workload or program would do to fresh ciphertexts of all slots."""
-    params = several[0]
-    if workload in ("bootstrap", "bm-bootstrap"):
-        from ..workloads.bm_bootstrap import KINDS, Stage, joined_trace
-
-        kinds = list(KINDS) if workload == "bm-bootstrap" else ["full"]
-        stages = [Stage(each, kinds, {}) for each in several]
-        traces = [stage.rehearse(record=True).trace for stage in stages]
-        return joined_trace(stages, [each for each in traces if each is not None])
-    if workload == "wide-rotations":
-        from ..workloads.wide_rotations import WideRotations
-
-        network = WideRotations(slots=params.slots)
-        return trace_program(
-            params, network.program, *(np.zeros(params.slots) for _ in network.inputs())
-        ).trace
-    if workload is not None:
-        from ..workloads.digits_circuit import DigitsCircuit
-
-        return trace_program(params, DigitsCircuit(slots=params.slots), np.zeros(params.slots)).trace
-    program, names = program_of(expr, script, function)
-    return trace_program(params, program, *(np.zeros(params.slots) for _ in names)).trace
 
 
 @app.command("stats")

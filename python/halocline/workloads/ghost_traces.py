@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces of the large workloads from a ghost engine: what one image, period or merge would do.
+
+Keys, encoded weights and constants are there before the recording begins, as in the second run of a program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import nn
+from ..bootstrapping import Bootstrapper
+from ..ciphertext import Ciphertext
+from ..engine import Engine
+from ..params import Params
+from ..trace import Trace
+from .helr_circuit import HelrCircuit, HelrLayout, iterations_per_bootstrap
+from .helr_model import make_constants
+from .resnet20_digits import digits_model, stored_ranges
+from .sorting_circuit import SortingCircuit
+from .sorting_network import stages
+from .sorting_run import DEFAULT_ALPHA, DEFAULT_COUNT
+
+HELR_SAMPLES, HELR_FEATURES, HELR_ITERATIONS, HELR_RATE, HELR_INTERVAL = 1024, 196, 32, 1.0, 16.0
+"""What the papers train: MNIST's threes and eights in 14 by 14 pixels."""
+
+
+def recorded(params: Params, prepare: Callable[[Engine], Callable[[], Any]]) -> Trace:
+    """The second call of a program.
+
+    prepare: makes the inputs on an engine; returns the program as a function without arguments, whose first
+        call encodes what it needs and tells its keys.
+    """
+    engine = Engine(params, device="ghost")
+    program = prepare(engine)
+    program()
+    engine._core.prepare_keys(engine.key_plan.requests())
+    with engine.record() as trace:
+        program()
+    return trace
+
+
+def resnet20_trace(params: Params) -> Trace:
+    """One image through the ResNet-20 that comes with the package; phases are its layers."""
+    model = digits_model()
+    ranges = stored_ranges(model)
+    assert ranges is not None  # the shipped weights carry theirs
+    return network_trace(nn.compile(model, params, ranges))
+
+
+def network_trace(compiled: nn.CompiledModel) -> Trace:
+    """One input through a network; phases are its layers."""
+
+    def prepare(engine: Engine) -> Callable[[], Ciphertext]:
+        slots, level = compiled.program.input_layout.slots, compiled.program.schedule.fresh_level
+        x = engine.ghost_input(level=level, slots=slots)
+        return lambda: compiled(x, phase=engine.phase)
+
+    return recorded(compiled.params, prepare)
+
+
+def helr_trace(params: Params, samples: int = HELR_SAMPLES, features: int = HELR_FEATURES) -> Trace:
+    """One period of training: as many iterations as levels allow, and the bootstrap behind them."""
+    layout = HelrLayout.of(params.slots, samples, features + 1)
+    bootstrapper = Bootstrapper(params, slots=layout.columns, stc_levels=1)
+    each = max(1, iterations_per_bootstrap(bootstrapper))
+    constants = make_constants(samples, HELR_ITERATIONS, HELR_RATE, HELR_INTERVAL, each)
+    circuit = HelrCircuit(params, layout, constants, bootstrapper)
+    steps = next(constants.periods())
+
+    def prepare(engine: Engine) -> Callable[[], Ciphertext]:
+        def sent(level: int, slots: int = layout.slots) -> Ciphertext:
+            return engine.ghost_input(level=level, slots=slots, real=slots == layout.slots)
+
+        state = sent(bootstrapper.output_level, layout.columns)
+        forward = [sent(circuit.level) for _ in range(layout.ciphertexts)]
+        backward = [sent(circuit.backward_level) for _ in range(layout.ciphertexts)]
+        mean = sent(circuit.backward_level, layout.columns)
+        data = circuit.prepare(forward, backward)
+        return lambda: circuit.period(state, *data, mean, steps)
+
+    return recorded(params, prepare)
+
+
+def sorting_trace(params: Params, count: int | None = None) -> Trace:
+    """The last phase of the network, which merges two sorted halves; a bootstrap before each stage.
+
+    count: numbers; as many as `halocline run sorting` takes, or fit, unless given.
+    """
+    circuit = SortingCircuit(params, count or min(DEFAULT_COUNT, params.slots), DEFAULT_ALPHA)
+    order = list(stages(circuit.count))
+    merge = [
+        program
+        for stage, program in zip(order, circuit.program, strict=True)
+        if stage.phase == order[-1].phase
+    ]
+
+    def prepare(engine: Engine) -> Callable[[], Ciphertext]:
+        x = engine.ghost_input(level=circuit.bootstrapper.input_level, slots=circuit.count, real=True)
+
+        def run() -> Ciphertext:
+            y = x
+            for number, stage in enumerate(merge):
+                with engine.phase(f"bootstrap {number + 1}"):
+                    y = circuit.bootstrapper(y)
+                with engine.phase(f"stage {number + 1}"):
+                    y = stage(y)
+            return y
+
+        return run
+
+    return recorded(params, prepare)
+
+
+TRACES: dict[str, Callable[[Params], Trace]] = {
+    "resnet20": resnet20_trace,
+    "helr": helr_trace,
+    "sorting": sorting_trace,
+}
+"""By the name of the workload."""
