@@ -115,6 +115,7 @@ def resnet20(
     follow from the weights. metadata: of the model (None: those of the file); see `Model`. The normalisation
     of images stays with `Model.prepare`: with zero padding it is not part of the first convolution.
     """
+    relu = ReLU(alpha)
     if isinstance(weights, Mapping):
         tensors, what = weights, "ResNet-20"
         kept = metadata or {}
@@ -128,7 +129,6 @@ def resnet20(
         for conv, norm, _, _, stride in convolutions():
             values = [named[f"{norm}.{each}"] for each in _NORM]
             layers[conv] = Conv2d(*fold_batch_norm(named[f"{conv}.weight"], None, *values), stride=stride)
-        relu = ReLU(alpha)
         head = [
             Node("pool", AvgPool(), (f"layer{len(WIDTHS)}.{BLOCKS - 1}.relu2",)),
             Node("flatten", Flatten(), ("pool",)),

@@ -25,9 +25,16 @@ def rows(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "images", f"{r['images']}; {_percent(r['agreement'])} get the class that they get in the clear"
     if r["accuracy"] is not None:
         yield "accuracy", f"{_percent(r['accuracy'])} encrypted, {_percent(r['accuracy_plain'])} plain"
-    forecast = f"{r['logit_error_simulated']:.4f} by the polynomials alone"
-    yield "logits", f"off by at most {r['logit_error']:.4f} from exact ReLU; {forecast}"
-    yield "time per image", f"{r['seconds_per_image']:.3f} s on the server, the fastest"
+    simulated = r["logit_error_simulated"]
+    forecast = "infinitely" if simulated is None else f"{simulated:.4f}"
+    yield (
+        "logits",
+        f"off by at most {r['logit_error']:.4f} from exact ReLU; {forecast} by the polynomials alone",
+    )
+    if r["seconds_per_image"] is not None:
+        yield "time per image", f"{r['seconds_per_image']:.3f} s on the server, the fastest"
+    if r["resumed_images"]:
+        yield "interrupted before", f"{r['resumed_images']} images begun or done by an earlier run"
     counts = r["operations"]
     yield (
         "operations",

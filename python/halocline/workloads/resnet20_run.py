@@ -13,18 +13,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..ciphertext import Ciphertext
 from ..client import Client
 from ..engine import Engine, RunReport
 from ..errors import ActivationRange, InvalidArgument
 from ..memory import peak_resident_bytes, resident_bytes
-from ..nn.compiled import CompiledModel, Phase, compile
+from ..nn.compiled import CompiledModel, compile
 from ..nn.images import Images, load_images
 from ..nn.model import Model
+from ..nn.observers import Phase
 from ..nn.ranges import Ranges, calibrate, check
 from ..nn.resnet20 import CIFAR10_CLASSES, resnet20
 from ..params import Params
 from ..trace import Trace
 from .resnet20_digits import DIGITS, digits_model, held_out_pictures, stored_ranges
+from .run_folder import RunFolder
 from .running import (
     Progress,
     RunOptions,
@@ -56,7 +59,8 @@ class Resnet20Options(RunOptions):
     margin: float = 1.5
     """Bounds of activations are so many times what they are on the images of the calibration."""
     checkpoint: str | Path | None = None
-    """Folder for the state of a run at its bootstraps, from which an interrupted run goes on."""
+    """Folder for the state of a run at its bootstraps, from which an interrupted run goes on. It holds the
+    client's secret key too, until the run is done: see `RunFolder`."""
     seeded: bool = False
     """Keys stay seeded in the engine: half the bytes, expanded at each use."""
     key_memory: int | str | None = None
@@ -91,6 +95,7 @@ class Resnet20Run:
         self.trace: Trace | None = None
         """What happened with the first image, when that was asked for."""
         self.runs: list[RunReport] = []
+        self._image_seconds: list[float] = []
         self.report: dict[str, Any] = {}
         """What `--json` writes."""
 
@@ -103,10 +108,11 @@ class Resnet20Run:
         options, shape = self.options, self.model.input_shape
         if options.image is None:
             found = held_out_pictures(self.model)
-            wanted = options.images or 1
+            default = 1
         else:
             found = load_images(options.image, shape, DIGITS if options.weights is None else CIFAR10_CLASSES)
-            wanted = options.images or len(found.names)
+            default = len(found.names)
+        wanted = default if options.images is None else options.images
         if not 1 <= wanted <= len(found.names):
             raise InvalidArgument(f"resnet20: {wanted} images, expected 1 to {len(found.names)}")
         labels = None if found.labels is None else found.labels[:wanted]
@@ -126,7 +132,10 @@ class Resnet20Run:
         return calibrate(self.model, self.model.prepare(images), options.margin, {"source": source})
 
     def run(self) -> dict[str, Any]:
-        """Executes all phases and returns the report."""
+        """Executes all phases and returns the report.
+
+        @throws InvalidArgument where the folder of checkpoints is one of another network or of other images
+        """
         baseline = resident_bytes()
         with self._phases("plain"), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ActivationRange)
@@ -136,8 +145,9 @@ class Resnet20Run:
             chosen = {"bootstrap": self.options.bootstrap, "encode": self.options.encode}
             compiled = compile(self.model, self.params, self.ranges, **chosen)
             forecast = compiled.report()
+            kept = self._folder(compiled)
         with self._phases("keygen"):
-            client = Client(self.params, threads=self.options.threads)
+            client = self._client(kept)
         with self._phases("engine"):
             keep = seeded_keys(
                 forecast.key_plan, forecast.key_uses, self.options.seeded, self.options.key_memory
@@ -145,7 +155,7 @@ class Resnet20Run:
             engine = make_engine(self.params, self.options, forecast.peak_bytes, keep_seeds=keep)
         with self._phases("keygen"):
             send_keys(client, engine, forecast.key_plan, self._progress)
-        logits = self._evaluate(client, engine, compiled)
+        logits = self._evaluate(client, engine, compiled, kept)
         self.report = {
             "workload": "resnet20",
             **forecast.to_dict(),
@@ -160,30 +170,60 @@ class Resnet20Run:
             "peak_rss_bytes": peak_resident_bytes(),
             "baseline_rss_bytes": baseline,
         }
+        if kept is not None:
+            kept.finish()
         return self.report
 
-    def _evaluate(self, client: Client, engine: Engine, compiled: CompiledModel) -> Array:
+    def _folder(self, compiled: CompiledModel) -> RunFolder | None:
+        """Where the state of the run is kept."""
+        if self.options.checkpoint is None:
+            return None
+        return RunFolder(self.options.checkpoint, compiled.fingerprint, self.images.images)
+
+    def _client(self, kept: RunFolder | None) -> Client:
+        """A new client, or that of the run that goes on."""
+        if kept is not None:
+            return kept.client(self.params, self.options.threads)
+        return Client(self.params, threads=self.options.threads)
+
+    def _evaluate(
+        self, client: Client, engine: Engine, compiled: CompiledModel, kept: RunFolder | None
+    ) -> Array:
         """Decrypted logits of all images, one after the other."""
         logits = []
-        for index, image in enumerate(self.images.images):
-            with self._phases("encrypt"), warnings.catch_warnings():
-                warnings.simplefilter("ignore", ActivationRange)  # all images were checked before
-                ct = compiled.encrypt(client, image)
-            recorded = recording(engine, self.options.record_trace and index == 0)
-            with self._phases("evaluate"), recorded as trace:
-                result = compiled.run(
-                    engine,
-                    ct,
-                    checkpoint=self._checkpoint(index),
-                    progress=self._tell(index),
-                    phase=self._layer(engine),
-                )
-            self.trace = trace if index == 0 else self.trace
-            assert compiled.last_run is not None  # it just ran
-            self.runs.append(compiled.last_run)
+        for index in range(len(self.images.images)):
+            result = None if kept is None else kept.result(index, self.params)
+            if result is None:
+                result = self._result(index, client, engine, compiled, kept)
             with self._phases("decrypt"):
                 logits.append(compiled.decrypt(client, result))
         return np.array(logits)
+
+    def _result(
+        self, index: int, client: Client, engine: Engine, compiled: CompiledModel, kept: RunFolder | None
+    ) -> Ciphertext:
+        """The encrypted result of one image, which may have been begun before an interruption."""
+        path = None if kept is None else kept.checkpoint(index)
+        goes_on = path is not None and path.exists()
+        ct = None if goes_on else self._encrypt(index, client, compiled)
+        recorded = recording(engine, self.options.record_trace and index == 0)
+        with self._phases("evaluate"), recorded as trace:
+            result = compiled.run(
+                engine, ct, checkpoint=path, progress=self._tell(index), phase=self._layer(engine)
+            )
+        self.trace = trace if index == 0 else self.trace
+        assert compiled.last_run is not None  # it just ran
+        self.runs.append(compiled.last_run)
+        if not goes_on:
+            self._image_seconds.append(compiled.last_run.seconds)
+        if kept is not None:
+            kept.keep_result(index, result)
+        return result
+
+    def _encrypt(self, index: int, client: Client, compiled: CompiledModel) -> Ciphertext:
+        with self._phases("encrypt"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ActivationRange)  # all images were checked before
+            return compiled.encrypt(client, self.images.images[index])
 
     def _layer(self, engine: Engine) -> Phase:
         """Names the layers in the trace; times them on the CPU, where operations end before they return."""
@@ -196,14 +236,6 @@ class Resnet20Run:
 
         return layer
 
-    def _checkpoint(self, index: int) -> Path | None:
-        """The file of one image's state."""
-        if self.options.checkpoint is None:
-            return None
-        folder = Path(self.options.checkpoint)
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder / f"image_{index}.checkpoint"
-
     def _tell(self, index: int) -> Callable[[int, int], None]:
         count = len(self.images.names)
         return lambda done, total: self._progress("evaluating", index * total + done, count * total)
@@ -211,10 +243,12 @@ class Resnet20Run:
     def _quality(self, logits: Array, exact: Array, compiled: CompiledModel) -> dict[str, Any]:
         """Encrypted results beside those of the network in the clear, with its exact ReLU and without."""
         error = np.abs(logits - exact)
-        simulated = np.abs(compiled.simulate(self.images.images) - exact)
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # far outside of its range a polynomial is infinite
+            simulated = float(np.abs(compiled.simulate(self.images.images) - exact).max())
         found, plain = logits.argmax(axis=1), exact.argmax(axis=1)
         labels = self.images.labels
-        seconds = [each.seconds for each in self.runs]
         return {
             "images": len(logits),
             "agreement": float((found == plain).mean()),
@@ -222,8 +256,9 @@ class Resnet20Run:
             "accuracy_plain": None if labels is None else float((plain == labels).mean()),
             "logit_error": float(error.max()),
             "logit_error_mean": float(error.mean()),
-            "logit_error_simulated": float(simulated.max()),
-            "seconds_per_image": min(seconds),
+            "logit_error_simulated": simulated if np.isfinite(simulated) else None,
+            "seconds_per_image": min(self._image_seconds, default=None),
+            "resumed_images": len(logits) - len(self._image_seconds),
             "predictions": [
                 {
                     "image": name,
