@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of measured workloads by policy and budget: bootstrap-budget, bm-operations, bm-bootstrap.
+"""Pictures of measured workloads by policy and budget: bootstrap-budget, resnet20-budget, bm-operations,
+bm-bootstrap.
 
 Nothing else imports this: matplotlib takes its time to load.
 """
@@ -20,8 +21,16 @@ Json = dict[str, Any]
 
 
 def _styled(policy: str) -> dict[str, Any]:
-    color, marker = POLICY_STYLES[policy.partition("@")[0]]
-    return {"color": color, "marker": marker, "label": policy}
+    name, _, variant = policy.partition("@")
+    color, marker = POLICY_STYLES[name]
+    share = variant.removesuffix("%")
+    alpha = float(share) / 100 if variant.endswith("%") else 1.0
+    line = "--" if variant == "blocking" else "-"
+    return {"color": color, "marker": marker, "label": policy, "alpha": alpha, "linestyle": line}
+
+
+CURVES = {"bootstrap-budget": "Bootstrapping", "resnet20-budget": "ResNet-20"}
+"""What is run within budgets, by suite."""
 
 
 def curve_figure(content: Json) -> Figure:
@@ -56,7 +65,7 @@ def curve_figure(content: Json) -> Figure:
     panels[0].set_ylabel("slowdown against resident")
     panels[0].legend()
     where = f"simulated {content['device']}" if content["simulated"] else content["device"]
-    figure.suptitle(f"Bootstrapping with {content['params']} on {where}")
+    figure.suptitle(f"{CURVES[content['suite']]} with {content['params']} on {where}")
     return figure
 
 
@@ -97,7 +106,7 @@ def async_peak_figure(content: Json) -> Figure:
         for row in rows:
             if row["policy"] != "profiled":
                 style = {key: value for key, value in _styled(row["policy"]).items() if key != "marker"}
-                panel.axhline(row["seconds"], linestyle="--", **style)
+                panel.axhline(row["seconds"], **(style | {"linestyle": "--"}))
         panel.set_title(f"budget {memory}")
         panel.set_xlabel("async peak threshold, % of the budget")
         panel.set_ylim(bottom=0)
@@ -110,6 +119,7 @@ def async_peak_figure(content: Json) -> Figure:
 
 FIGURES: dict[str, tuple[str, Callable[[Json], Figure]]] = {
     "bootstrap-budget": ("bootstrap_budget.png", curve_figure),
+    "resnet20-budget": ("resnet20_budget.png", curve_figure),
     "bm-operations": ("bm_operations.png", operations_figure),
     "bm-bootstrap": ("bm_async_peak.png", async_peak_figure),
 }

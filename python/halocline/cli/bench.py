@@ -31,7 +31,7 @@ from .profile_option import ProfileOption, profiling
 
 SUITES = (*MICRO_SUITES, "peers", *WORKLOAD_SUITES, *GPU_SUITES)
 
-_BOOT = "bootstrap-budget, bm-operations, bm-bootstrap"
+_BOOT = "bootstrap-budget, resnet20-budget, bm-operations, bm-bootstrap"
 
 BinaryOption = Annotated[
     Path | None,
@@ -56,8 +56,8 @@ BenchDeviceOption = Annotated[
     str | None,
     typer.Option(
         "--device",
-        help="cuda:0 for operations and ratio, cpu for workloads unless given; bootstrap-budget also takes a "
-        "device model (`halocline trace replay --list`) and replays on it.",
+        help="cuda:0 for operations and ratio, cpu for workloads unless given; bootstrap-budget and "
+        "resnet20-budget also take a device model (`halocline trace replay --list`) and replay on it.",
     ),
 ]
 LogNOption = Annotated[
@@ -67,11 +67,15 @@ ParamsOption = Annotated[
     str | None, typer.Option("--params", help="Workloads: parameters, with commas where several are used.")
 ]
 PoliciesOption = Annotated[
-    str | None, typer.Option("--policies", help="Workloads: memory policies, with commas between them.")
+    str | None,
+    typer.Option(
+        "--policies",
+        help="Workloads: memory policies, with commas between; *-budget: also profiled@65%, lru@blocking.",
+    ),
 ]
 BudgetsOption = Annotated[
     str | None,
-    typer.Option("--budgets", help='Workloads: budgets such as 25% or 2GiB; bootstrap-budget: "minimum".'),
+    typer.Option("--budgets", help='Workloads: budgets such as 25% or 2GiB; *-budget: "minimum".'),
 ]
 BatchesOption = Annotated[
     str | None, typer.Option("--batches", help="bootstrap-budget: ciphertexts at once, such as 1,8.")
@@ -80,6 +84,13 @@ KindsOption = Annotated[
     str | None, typer.Option("--kinds", help="bm-bootstrap: kinds of bootstrapping, with commas between.")
 ]
 SeededOption = Annotated[bool, typer.Option("--seeded", help=f"{_BOOT}: expand keys at each use.")]
+WeightsOption = Annotated[
+    Path | None,
+    typer.Option("--weights", help="resnet20-budget: safetensors; the network that is shipped."),
+]
+ImageOption = Annotated[
+    Path | None, typer.Option("--image", help="resnet20-budget: an image; a held-out digit unless given.")
+]
 PlotOption = Annotated[
     Path | None, typer.Option("--plot", help=f"Ratio, ntt-family, {_BOOT}: folder for pictures.")
 ]
@@ -109,17 +120,19 @@ def bench(
     kinds: KindsOption = None,
     seeded: SeededOption = False,
     allow_insecure: AllowInsecureOption = False,
+    weights: WeightsOption = None,
+    image: ImageOption = None,
     profile: ProfileOption = None,
     json: JsonOption = None,
 ) -> None:
     """Run the micro benchmarks (`make bench` builds them), compare with other libraries (peers), or more.
 
-    Workloads within budgets: wide-rotations, bootstrap-budget (slowdown by budget), bm-operations and
-    bm-bootstrap (by policy); hybrid-paper replays on simulated devices. On GPUs: operations times single
-    operations, ratio compares ways to allocate memory, ntt-family compares transforms.
+    Workloads within budgets: wide-rotations, bootstrap-budget and resnet20-budget (slowdown by budget),
+    bm-operations and bm-bootstrap (by policy); hybrid-paper replays on simulated devices. On GPUs: operations
+    times single operations, ratio compares ways to allocate memory, ntt-family compares transforms.
     """
     where = (quick, binary, sets, threads, repetitions, device, log_n, plot, source, oversubscribe_managed)
-    what = (params, policies, budgets, batches, kinds, seeded, allow_insecure)
+    what = (params, policies, budgets, batches, kinds, seeded, allow_insecure, weights, image)
     options = BenchOptions(*where, *what)
     if profile is not None and suite != "operations":
         raise InvalidArgument("bench: --profile is for operations; workloads have `halocline run --profile`")

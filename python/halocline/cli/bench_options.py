@@ -37,6 +37,8 @@ class BenchOptions:
     kinds: str | None
     seeded: bool
     allow_insecure: bool
+    weights: Path | None = None
+    image: Path | None = None
 
     def several(self, default: str) -> list[Params]:
         """The parameter sets that were given, or those of a list of names."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -18,8 +18,9 @@ from .common import check_device, progress_bar, size
 if TYPE_CHECKING:
     from ..workloads.budget_curve import CurveOptions
 
-SUITES = ("hybrid-paper", "wide-rotations", "bootstrap-budget", "bm-operations", "bm-bootstrap")
-WITH_PICTURES = {name: name for name in ("bootstrap-budget", "bm-operations", "bm-bootstrap")}
+CURVES = ("bootstrap-budget", "resnet20-budget")
+SUITES = ("hybrid-paper", "wide-rotations", *CURVES, "bm-operations", "bm-bootstrap")
+WITH_PICTURES = {name: name for name in (*CURVES, "bm-operations", "bm-bootstrap")}
 
 Json = dict[str, Any]
 Progress = Callable[[int, int], None]
@@ -33,9 +34,9 @@ def run_workload_suite(suite: str, options: BenchOptions) -> Json:
         device = options.device or "cpu"
         if device not in device_models():
             check_device(device)
-        elif suite != "bootstrap-budget":
+        elif suite not in CURVES:
             raise InvalidArgument(
-                f"bench {suite}: '{device}' is a device model; only bootstrap-budget simulates"
+                f"bench {suite}: '{device}' is a device model; only {' and '.join(CURVES)} simulate"
             )
         with progress_bar(suite) as progress:
             content = _RUNS[suite](options, progress)
@@ -94,13 +95,28 @@ def _bootstrap_budget(options: BenchOptions, progress: Progress) -> Json:
     return run_bootstrap_budget(params, chosen, settings, lambda _, done, total: progress(done, total))
 
 
-def _curve_options(options: BenchOptions, batches: tuple[int, ...] = (1,)) -> CurveOptions:
+def _resnet20_budget(options: BenchOptions, progress: Progress) -> Json:
+    from ..workloads.bootstrap_run import parse_settings
+    from ..workloads.resnet20_budget import BUDGETS, POLICIES, Network, run_resnet20_budget
+
+    (params,) = options.several("n16-boot")
+    network = Network(options.weights, options.image, parse_settings(options.sets or []))
+    chosen = _curve_options(options, (1,), POLICIES, BUDGETS)
+    return run_resnet20_budget(params, chosen, network, lambda _, done, total: progress(done, total))
+
+
+def _curve_options(
+    options: BenchOptions,
+    batches: tuple[int, ...],
+    policies: Sequence[str] | None = None,
+    budgets: Sequence[str] | None = None,
+) -> CurveOptions:
     from ..workloads.budget_curve import BUDGETS, POLICIES, RUNS, CurveOptions
 
     return CurveOptions(
         device=options.device or "cpu",
-        policies=several(options.policies) or POLICIES,
-        budgets=several(options.budgets) or BUDGETS,
+        policies=several(options.policies) or policies or POLICIES,
+        budgets=several(options.budgets) or budgets or BUDGETS,
         batches=numbers(options.batches, "--batches") or batches,
         runs=options.repetitions or RUNS,
         threads=options.threads,
@@ -152,6 +168,7 @@ _RUNS: dict[str, Callable[[BenchOptions, Progress], Json]] = {
     "hybrid-paper": _hybrid_paper,
     "wide-rotations": _wide_rotations,
     "bootstrap-budget": _bootstrap_budget,
+    "resnet20-budget": _resnet20_budget,
     "bm-operations": _bm_operations,
     "bm-bootstrap": _bm_bootstrap,
 }
@@ -159,7 +176,7 @@ _RUNS: dict[str, Callable[[BenchOptions, Progress], Json]] = {
 
 def print_workload_suite(console: Console, content: Json) -> None:
     """The result for people."""
-    if content["suite"] == "bootstrap-budget":
+    if content["suite"] in CURVES:
         _print_curve(console, content)
     elif content["suite"] == "bm-operations":
         print_rows(console, [_session(each) for each in content["sessions"]], "Milliseconds, mean")
@@ -170,6 +187,10 @@ def print_workload_suite(console: Console, content: Json) -> None:
 
 
 def _print_curve(console: Console, content: Json) -> None:
+    from ..budget_plots import CURVES as titles
+
+    boots = content["suite"] == "bootstrap-budget"
+    quality = ("worst bits", "precision_worst_bits") if boots else ("logit error", "logit_error")
     rows = [
         {
             "policy": row["policy"],
@@ -180,12 +201,12 @@ def _print_curve(console: Console, content: Json) -> None:
             "slowdown": row.get("slowdown", "out of memory"),
             "waiting, ms": None if row.get("stall_seconds") is None else 1e3 * row["stall_seconds"],
             "loaded": None if "loaded_bytes" not in row else size(row["loaded_bytes"]),
-            "worst bits": row.get("precision_worst_bits"),
+            quality[0]: row.get(quality[1]),
         }
         for row in content["rows"]
     ]
     where = f"simulated {content['device']}" if content["simulated"] else content["device"]
-    print_rows(console, rows, f"Bootstrapping with {content['params']} on {where}")
+    print_rows(console, rows, f"{titles[content['suite']]} with {content['params']} on {where}")
 
 
 def _session(row: Json) -> Json:

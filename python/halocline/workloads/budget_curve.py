@@ -26,6 +26,7 @@ from ..replaying import (
     device_models,
     replay,
 )
+from ..trace import Trace
 from .policy_rig import PolicyRig, Program, Rehearsal, Shape, Timed, timed
 from .running import Progress, RunOptions
 
@@ -36,6 +37,12 @@ RUNS = 3
 """Timed runs of each kind, after those that are not timed."""
 SLOW_SECONDS = 2.0
 """Of a kind whose first run takes longer, one more is enough."""
+ENDLESS_SECONDS = 5.0
+"""A later run that takes longer is the last one, and counts by itself."""
+BLOCKING = "lru@blocking"
+"""`lru` with blocking copies, as objects are swapped by hand; on device models its loads block anyway."""
+PLACING = ("static", "profiled", "dynamic", "managed")
+"""Policies that decide once for each buffer, keys as well, where it lies."""
 
 Row = dict[str, Any]
 
@@ -45,7 +52,7 @@ class Kind:
     """What one row is about."""
 
     policy: str
-    """As it was given: "profiled@65%" is `profiled` with a pool of at most 65% of the budget."""
+    """As it was given: "profiled@65%" is `profiled` with a pool of at most 65% of the budget, or BLOCKING."""
     batch: int
     memory: str
     """As it was given."""
@@ -61,7 +68,7 @@ class Kind:
     def async_peak(self) -> float:
         """Share of the budget that the pool of `profiled` may take."""
         name, _, share = self.policy.partition("@")
-        if not share:
+        if not share or self.policy == BLOCKING:
             return DEFAULT_ASYNC_RATIO
         try:
             found = float(share.removesuffix("%")) / 100
@@ -69,7 +76,8 @@ class Kind:
             found = 0.0
         if name != "profiled" or not 0 < found <= 1 or not share.endswith("%"):
             raise InvalidArgument(
-                f"policy '{self.policy}'; expected a policy, or profiled@65% with a share of up to 100%"
+                f"policy '{self.policy}'; expected a policy, {BLOCKING}, or profiled@65% with a share of up "
+                "to 100%"
             )
         return found
 
@@ -79,7 +87,7 @@ class CurveOptions:
     """What is measured.
 
     device: cpu, cuda:0, or the name of a device model, on which everything is simulated.
-    policies: names; profiled@40% has another share of the budget for its pool.
+    policies: names; profiled@40% has another share of the budget for its pool, lru@blocking blocking copies.
     budgets: sizes, shares of what one call touches, or "minimum", the least that a plan can do with.
     batches: ciphertexts in one call.
     """
@@ -105,8 +113,10 @@ class BudgetCurve(ABC):
         self._rig: PolicyRig
         self._program: Program
         self._rehearsals: dict[int, Rehearsal] = {}
+        self._placed: dict[int, Trace] = {}
         self._minimum: dict[int, int] = {}
         self._engine: Engine | None = None
+        self._engine_policy = ""
 
     # What subclasses say
 
@@ -164,7 +174,8 @@ class BudgetCurve(ABC):
     def _budget(self, batch: int, text: str) -> int:
         if text == MINIMUM:
             return self._minimum[batch]
-        return byte_count(budget_of(text, self._rehearsals[batch].peak_bytes), f"{self.suite}: budget")
+        found = byte_count(budget_of(text, self._rehearsals[batch].peak_bytes), f"{self.suite}: budget")
+        return min(found, self._model.usable_bytes) if self._model else found
 
     def _kinds(self) -> Iterator[Kind]:
         for policy in self.options.policies:
@@ -205,34 +216,40 @@ class BudgetCurve(ABC):
         Decisions of `profiled` count allocations from an engine's beginning, and depend on the budget.
         """
         policy, budget = kind.manner, kind.budget_bytes
-        if policy == "profiled" or self._engine is None or self._engine.policy != policy:
+        if policy == "profiled" or self._engine is None or self._engine_policy != kind.policy:
             self._engine = None  # its keys go before those of the next one come
             decisions, room = None, None
             if policy == "profiled":
                 decisions, room = self._decisions(kind), budget
             elif policy != "resident":
                 room = max(each.peak_bytes for each in self._rehearsals.values())
-            self._engine = self._rig.engine(policy, room, decisions)
+            self._engine = self._rig.engine(policy, room, decisions, blocking=kind.policy == BLOCKING)
+            self._engine_policy = kind.policy
         if budget != self._engine.budget_bytes:
             self._engine.set_budget(budget)
         return self._engine
 
     def _decisions(self, kind: Kind) -> bytes:
-        trace = self._rehearse(kind.batch, setup=True, calls=1 + self.options.runs).trace
+        trace = self._rehearse(kind.batch, setup=True, calls=self._uncounted + self.options.runs).trace
         pool = max(1, int(kind.async_peak * kind.budget_bytes))
         return bytes(self._rig.tables) + decide(trace, pool_bytes=pool)
 
     def _timed(self, engine: Engine, batch: int) -> Row:
         inputs = self.inputs(engine, batch)
         runs: list[Timed] = []
-        # On a GPU the third run makes the graph that the later ones launch.
-        uncounted = 3 if engine.device.startswith("cuda") else 1
-        for number in range(uncounted + self.options.runs):
-            if number > uncounted and runs[0].report.seconds > SLOW_SECONDS:
+        for number in range(self._uncounted + self.options.runs):
+            if number > self._uncounted and runs[0].report.seconds > SLOW_SECONDS:
                 break
             made, results = timed(engine, self._program, inputs)
             runs.append(made)
-        return _summary(runs, uncounted) | self.quality(results, batch)
+            if number > 0 and made.report.seconds > ENDLESS_SECONDS:
+                break
+        return _summary(runs, min(self._uncounted, len(runs) - 1)) | self.quality(results, batch)
+
+    @property
+    def _uncounted(self) -> int:
+        """Runs before those that count. On a GPU the third one makes the graph that the later ones launch."""
+        return 3 if self.options.device.startswith("cuda") else 1
 
     # On a model
 
@@ -249,8 +266,8 @@ class BudgetCurve(ABC):
             yield self._row(kind, self._replayed(model, kind), base[kind.batch])
 
     def _replayed(self, model: DeviceModel, kind: Kind) -> Row:
-        trace = self._rehearsals[kind.batch].trace
         policy, budget = kind.manner, kind.budget_bytes or None
+        trace = self._placing(kind.batch) if policy in PLACING else self._rehearsals[kind.batch].trace
         try:
             found = replay(trace, model, policy, budget, async_ratio=kind.async_peak)
         except OutOfMemory as refused:
@@ -259,6 +276,12 @@ class BudgetCurve(ABC):
         numbers = ("stall_seconds", "loaded_bytes", "stored_bytes")
         both = {f"both_{name}": getattr(found, name) for name in numbers}
         return {"seconds": last, "first_seconds": first} | both
+
+    def _placing(self, batch: int) -> Trace:
+        """Calls with the allocation of keys and constants before them."""
+        if batch not in self._placed:
+            self._placed[batch] = self._rehearse(batch, setup=True).trace
+        return self._placed[batch]
 
 
 def _summary(runs: Sequence[Timed], uncounted: int) -> Row:

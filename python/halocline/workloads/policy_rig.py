@@ -10,12 +10,14 @@ import resource
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..ciphertext import Ciphertext
 from ..client import Client
 from ..engine import Engine, RunReport
 from ..keys import EvaluationKeys, KeyPlan
 from ..params import Params
-from ..trace import Trace
+from ..trace import CLASSES, Trace
 from .running import Progress, RunOptions, make_engine, probe_device, recording, send_keys
 
 Program = Callable[[list[Ciphertext]], Any]
@@ -31,6 +33,8 @@ class Shape:
 
     level: int
     slots: int
+    real: bool = False
+    """Whether it is known to hold real numbers."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,9 +88,13 @@ class PolicyRig:
         report = functools.partial(self._progress, "generating keys")
         return self.client.evaluation_keys(plan=self.plan, progress=report)
 
-    def engine(self, policy: str, memory: int | None, decisions: bytes | None = None) -> Engine:
-        """An engine with all keys and constants."""
-        chosen = dataclasses.replace(self.options, policy=policy, decisions=decisions, memory=memory)
+    def engine(
+        self, policy: str, memory: int | None, decisions: bytes | None = None, *, blocking: bool = False
+    ) -> Engine:
+        """An engine with all keys and constants. blocking: see `MemoryOptions.blocking_copies`."""
+        chosen = dataclasses.replace(
+            self.options, policy=policy, decisions=decisions, memory=memory, blocking_copies=blocking
+        )
         made = make_engine(self.params, chosen, 0, keep_seeds=self.seeded)
         if self._keys is not None:
             made.add_keys(self._keys)
@@ -101,7 +109,8 @@ class PolicyRig:
         """The calls on a ghost, each in the phase of its name.
 
         setup: record keys and constants as well, in the order in which `engine` gets them, as decisions of
-            policy `profiled` need it; otherwise they are there before the recording begins.
+            policy `profiled` need it, and that they are freed at the end, since only what is freed has a
+            lifetime; otherwise they are there before the recording begins.
         """
         ghost = Engine(self.params, device="ghost", keep_seeds=self.seeded)
         ghost._core.cache_bytes = self._cache_bytes
@@ -111,7 +120,7 @@ class PolicyRig:
             for request in self.plan.requests():
                 ghost._core.prepare_keys([request])
             self._prepare(ghost)
-            inputs.extend(ghost.ghost_input(level=s.level, slots=s.slots, real=False) for s in shapes)
+            inputs.extend(ghost.ghost_input(level=s.level, slots=s.slots, real=s.real) for s in shapes)
 
         if not setup:
             begin()
@@ -123,7 +132,19 @@ class PolicyRig:
                 with ghost.phase(name):
                     program(inputs)
         assert trace is not None  # it was wanted
-        return Rehearsal(trace, int(ghost.stats()["peak_bytes"]))
+        return Rehearsal(_ended(trace) if setup else trace, int(ghost.stats()["peak_bytes"]))
+
+
+def _ended(trace: Trace) -> Trace:
+    """The trace of a program that exits: with frees of all that is left, in the order of its allocation."""
+    lives = trace.lifetimes.allocations()
+    left = np.flatnonzero(~lives.freed)
+    step, now = (int(trace.columns[name][-1]) for name in ("step", "time_ns"))
+    rows = (
+        f"{step},-,free,{lives.object[at]},{CLASSES[lives.cls[at]]},{lives.bytes[at]},0,0,{now},{lives.tag[at]}\n"
+        for at in left
+    )
+    return Trace.from_csv(trace.to_csv() + "".join(rows))
 
 
 def timed(engine: Engine, program: Program, inputs: list[Ciphertext]) -> tuple[Timed, Any]:
