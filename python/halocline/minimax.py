@@ -43,7 +43,7 @@ def _chain(alpha: int) -> tuple[Array, ...]:
 
 def minimax_sign(x: npt.ArrayLike, alpha: int = 8, bound: float = 1.0) -> Array:
     """What `Engine.sign` computes, for |x| <= bound."""
-    value = np.asarray(x, dtype=np.float64) / positive(bound, "minimax_sign: bound")
+    value: Array = np.asarray(x, dtype=np.float64) / positive(bound, "minimax_sign: bound")
     for series in _chain(alpha):
         value = np.polynomial.chebyshev.chebval(value, series)
     return value
