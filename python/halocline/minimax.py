@@ -45,7 +45,7 @@ def minimax_sign(x: npt.ArrayLike, alpha: int = 8, bound: float = 1.0) -> Array:
     """What `Engine.sign` computes, for |x| <= bound."""
     value: Array = np.asarray(x, dtype=np.float64) / positive(bound, "minimax_sign: bound")
     for series in _chain(alpha):
-        value = np.polynomial.chebyshev.chebval(value, series)
+        value = np.asarray(np.polynomial.chebyshev.chebval(value, series), dtype=np.float64)
     return value
 
 
