@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks: description, import, ranges, and compilation to encrypted programs."""
 
-from .compiled import CompiledModel, CompileOptions, compile
+from .compiled import CompiledModel, compile
 from .description import from_description, load, save, to_description
 from .forecast import Forecast
 from .from_torch import from_torch
@@ -21,6 +21,7 @@ from .layers import (
 )
 from .layout import Layout
 from .model import INPUT, Model, Node
+from .options import CompileOptions
 from .ranges import Exceeded, Ranges, calibrate, check
 from .resnet20 import CIFAR10_CLASSES, resnet20
 

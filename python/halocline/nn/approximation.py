@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Callable
 
 import numpy as np
 
 from ..ciphertext import Ciphertext
 from ..circuits import sign_levels
-from ..errors import InvalidArgument
+from ..errors import ActivationRange, InvalidArgument
 from ..minimax import minimax_relu
 from ..polynomial import Polynomial as PolynomialFunction
 from .layers import Activation, Array, Polynomial, ReLU
@@ -38,8 +39,11 @@ class Approximation:
         return np.asarray(self.scale * self.function((values - self.middle) / self.half))
 
 
-def approximate(layer: Activation, bound: float, name: str) -> Approximation:
-    """How an activation on [-bound, bound] is evaluated."""
+def approximate(layer: Activation, bound: float, name: str, margin: float = 1.0) -> Approximation:
+    """How an activation on [-bound, bound] is evaluated; name: of the layer, margin: of the bound.
+
+    Warns (`ActivationRange`) of a polynomial that was made for fewer values than it gets.
+    """
     if isinstance(layer, ReLU):
         alpha = layer.alpha
         return Approximation(
@@ -51,8 +55,26 @@ def approximate(layer: Activation, bound: float, name: str) -> Approximation:
             function=lambda u: minimax_relu(u, alpha),
         )
     if isinstance(layer, Polynomial):
+        _check_polynomial(layer.polynomial, bound / margin, name)
         return _polynomial(layer.polynomial, bound)
     raise InvalidArgument(f"layer {name!r}: {type(layer).__name__}; supported activations: ReLU, Polynomial")
+
+
+def _check_polynomial(given: PolynomialFunction, found: float, name: str) -> None:
+    """Refuses constants; warns of values that leave the domain of a Chebyshev series."""
+    if given.degree == 0:
+        raise InvalidArgument(
+            f"layer {name!r}: a polynomial of degree 0 does not depend on its input; leave it out"
+        )
+    low, high = given.domain
+    if given.basis == "chebyshev" and found > max(abs(low), abs(high)):
+        warnings.warn(
+            f"layer {name!r}: a polynomial on [{low:.3g}, {high:.3g}] gets values up to {found:.3g}. There "
+            "it grows without bound, and encrypted results lose precision or are wrong: make it on a larger "
+            "interval",
+            ActivationRange,
+            stacklevel=6,
+        )
 
 
 def _polynomial(given: PolynomialFunction, bound: float) -> Approximation:

@@ -8,6 +8,7 @@ it does, so that it costs nothing and every ciphertext that is bootstrapped hold
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from ..bootstrapping import Bootstrapper
 from ..ciphertext import Ciphertext
 from ..client import Client
 from ..engine import Engine, RunReport
-from ..errors import InvalidArgument, LevelExhausted
+from ..errors import ActivationRange, InvalidArgument, LevelExhausted
 from ..keys import KeyPlan
 from ..params import Params
 from .approximation import approximate
@@ -27,9 +28,10 @@ from .checkpoint import Checkpoint, fingerprint_of
 from .forecast import Forecast, forecast
 from .layers import Array
 from .layout import Layout
-from .lowering import EncodedMap, EncodedVector, SlotMap
+from .lowering import EncodedMap, EncodedVector, SlotMap, SparseMatrix
 from .model import INPUT, Model
 from .observers import Observers, OnBootstrap, Phase, Progress, no_phase
+from .options import CompileOptions
 from .ranges import Ranges
 from .ranges import check as check_ranges
 from .schedule import Demand, Refresh, Schedule, make_schedule
@@ -41,35 +43,7 @@ STC_LEVELS = {3: 1.0, 2: 1.1, 1: 2.0}
 """Levels of SlotToCoeff that are tried for bootstraps, and about what one costs: fewer need more keys."""
 
 _ROOM_BITS = 2.0  # of the modulus, beyond what results take
-
-
-@dataclasses.dataclass(frozen=True)
-class CompileOptions:
-    """How a network is compiled."""
-
-    mode: str = "bsgs"
-    """How rotations of linear maps are organised: see `halocline.LinearTransform`. Layers have hundreds of
-    diagonals, whose expansion costs more than rotations do; double hoisting needs more primes for each."""
-    baby_count: int = 0
-    """Baby steps of each giant step there; 0 lets a cost model choose."""
-    compact: bool = True
-    """Keep weights as integer coefficients and expand them at each use."""
-    encode: str = "keep"
-    """"keep": encoded weights stay with the engine; "fly": they are encoded at each use and dropped, which
-    takes least memory and most work."""
-    fresh_level: int | None = None
-    """Of the encrypted input; None: the least that is enough."""
-    bootstrap: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    """Fields of `halocline.BootstrapOptions` instead of those chosen for the network."""
-
-    def __post_init__(self) -> None:
-        if self.encode not in ("keep", "fly"):
-            raise InvalidArgument(f"compile: encode {self.encode!r}, expected 'keep' or 'fly'")
-
-    @property
-    def keep(self) -> bool:
-        """Whether encoded weights stay."""
-        return self.encode == "keep"
+_INPUT_BOUND = 256.0  # where results are sums with inputs, which have no ranges: that of images of 8 bits
 
 
 class Segment:
@@ -109,6 +83,8 @@ class Program:
     input_layout: Layout
     output_scale: float
     """Results are this times the encrypted ones."""
+    output_limit: float
+    """Larger results wrap around; infinite where ranges exclude that."""
 
 
 class CompiledModel:
@@ -143,7 +119,19 @@ class CompiledModel:
         if len(prepared) != 1:
             raise InvalidArgument(f"prepare: {len(prepared)} inputs, expected one")
         check_ranges(self.model, self.ranges, prepared)
+        self._check_output(prepared)
         return self.program.input_layout.pack(prepared[0])
+
+    def _check_output(self, prepared: Array) -> None:
+        """Warns of results that would not fit in the modulus, where no range says that they do."""
+        limit = self.program.output_limit
+        if limit < np.inf and (found := float(np.abs(self.model.forward(prepared)).max())) > limit:
+            warnings.warn(
+                f"results of up to {found:.3g}, but the encrypted ones hold {limit:.3g} and would be wrong: "
+                "scale inputs or the last layer down",
+                ActivationRange,
+                stacklevel=3,
+            )
 
     def encrypt(self, client: Client, image: Any) -> Ciphertext:
         """One input, prepared and encrypted at the level that the network needs."""
@@ -172,11 +160,22 @@ class CompiledModel:
         self, ct: Ciphertext, phase: Phase = no_phase, on_bootstrap: OnBootstrap | None = None
     ) -> Ciphertext:
         """The encrypted result: a program for `Engine.run`."""
-        values: Values = {INPUT: ct}
+        values: Values = {INPUT: self._expect_input(ct)}
         del ct
         for segment in self.segments:
             values = segment(values, phase, on_bootstrap)
         return values[self.model.output]
+
+    def _expect_input(self, ct: Ciphertext) -> Ciphertext:
+        """A ciphertext with the slots and levels of an input."""
+        ct = expect(ct, Ciphertext, "network: input", "use CompiledModel.encrypt")
+        slots, level = self.program.input_layout.slots, self.program.schedule.fresh_level
+        if ct.slots != slots or ct.level < level:
+            raise InvalidArgument(
+                f"network: an input of {ct.slots} slots at level {ct.level}, expected {slots} slots at level "
+                f"{level} or above; make it with CompiledModel.encrypt"
+            )
+        return ct
 
     def run(
         self,
@@ -196,6 +195,7 @@ class CompiledModel:
         progress: called at the beginning and after each segment: from one bootstrap to the next.
         @throws InvalidArgument when the checkpoint is of something else; CorruptData, IoError
         """
+        engine = expect(engine, Engine, "run: engine")
         tell = progress or (lambda done, total: None)
         total = len(self.segments)
 
@@ -235,7 +235,7 @@ class CompiledModel:
     def _begin(self, kept: Checkpoint, ct: Ciphertext | None) -> tuple[int, Values]:
         """Segments done, and the values after them."""
         if ct is not None:
-            kept.expect_input(ct)
+            kept.expect_input(self._expect_input(ct))
         if (found := kept.load()) is not None:
             return found
         if ct is None:
@@ -337,6 +337,14 @@ def compile(model: Model, params: Params, ranges: Ranges, **options: Any) -> Com
     return CompiledModel(model, params, ranges, chosen, _Compiler(model, params, ranges, chosen).program())
 
 
+def _nonzero(expression: Expression, name: str) -> SparseMatrix:
+    """The matrix of an expression; InvalidArgument where nothing is left of it."""
+    made = expression.matrix()
+    if not made.value.any():
+        raise InvalidArgument(f"layer {name!r}: has no effect: together with the layers before it, it is 0")
+    return made
+
+
 class _Compiler:
     """Makes the program of one model."""
 
@@ -344,22 +352,24 @@ class _Compiler:
         self._model, self._params, self._options = model, params, options
         self._stages = stages_of(model, params.slots)
         self._approximations = {
-            stage.name: approximate(stage.activation, ranges[stage.name], stage.name)
+            stage.name: approximate(stage.activation, ranges[stage.name], stage.name, ranges.margin)
             for stage in self._stages
             if stage.activation is not None
         }
-        self._layouts = {INPUT: input_layout(model)} | {each.name: each.layout for each in self._stages}
+        self._layouts = {INPUT: input_layout(model, params.slots)} | {
+            each.name: each.layout for each in self._stages
+        }
 
     def program(self) -> Program:
         """Everything chosen."""
         schedule, bootstrappers = self._schedule()
-        scale = self._output_scale(schedule)
+        scale, limit = self._output_scale(schedule)
         last = {source: stage.name for stage in self._stages for source in stage.terms}
         placed = [
             self._placed(stage, schedule, scale, frozenset(s for s in stage.terms if last[s] == stage.name))
             for stage in self._stages
         ]
-        return Program(schedule, placed, bootstrappers, self._layouts[INPUT], scale)
+        return Program(schedule, placed, bootstrappers, self._layouts[INPUT], scale, limit)
 
     # Levels
 
@@ -446,25 +456,27 @@ class _Compiler:
         layout = self._layouts[source]
         if isinstance(expression, Identity) and layout == stage.layout and layout.is_full:
             return Term(source, None, factor)
-        slot_map = SlotMap(lambda: expression.matrix().scaled(factor), layout, stage.layout)
+        slot_map = SlotMap(lambda: _nonzero(expression, stage.linear).scaled(factor), layout, stage.layout)
         how = self._options
         encoded = EncodedMap(
             slot_map, keep=how.keep, mode=how.mode, baby_count=how.baby_count, compact=how.compact
         )
         return Term(source, encoded)
 
-    def _output_scale(self, schedule: Schedule) -> float:
-        """A power of two that brings results within what the modulus holds at their level; 1 if they are."""
+    def _output_scale(self, schedule: Schedule) -> tuple[float, float]:
+        """A power of two that brings results within what the modulus holds at their level, 1 if they are; and
+        the largest result that it holds, infinite where none can be larger.
+        """
         stage = self._stages[-1]
         if stage.activation is not None:
-            return self._approximations[stage.name].scale
+            return self._approximations[stage.name].scale, np.inf
         bound = np.abs(stage.constant)
         for source, expression in stage.terms.items():
-            if source == INPUT:
-                return 1.0  # nothing is known of inputs
             matrix = expression.matrix()
             weights = np.bincount(matrix.row, weights=np.abs(matrix.value), minlength=matrix.rows)
-            bound = bound + weights * self._source_scale(source)
+            bound = bound + weights * (_INPUT_BOUND if source == INPUT else self._source_scale(source))
         level = self._params.level(schedule.steps[stage.name].output_level)
-        room = level.log2_modulus - np.log2(level.scale) - 1 - _ROOM_BITS
-        return float(2.0 ** max(0, int(np.ceil(np.log2(max(bound.max(), 1.0)) - room))))
+        room = level.log2_modulus - np.log2(level.scale) - 1
+        excess = np.log2(max(bound.max(), 1.0)) + _ROOM_BITS - room
+        scale = float(2.0 ** max(0, int(np.ceil(excess))))
+        return scale, scale * float(2.0**room) if INPUT in stage.terms else np.inf

@@ -138,6 +138,8 @@ class Stage:
 def stages_of(model: Model, slots: int) -> list[Stage]:
     """The stages of a model for ciphertexts of at most `slots` slots, the last one its output.
 
+    Layers whose weights are all 0 add nothing to a sum, and what leads only to them is left out.
+
     @throws InvalidArgument that names the layer that does not fit
     """
     layouts = layouts_of(model, slots)
@@ -163,7 +165,16 @@ class _Builder:
         output = self._model.output
         if not self._stages or self._stages[-1].name != output:
             self._finish(output, output, None)
-        return self._stages
+        return self._used()
+
+    def _used(self) -> list[Stage]:
+        """The stages that lead to the output."""
+        used, kept = {self._model.output}, []
+        for stage in reversed(self._stages):
+            if stage.name in used:
+                used.update(stage.terms)
+                kept.append(stage)
+        return kept[::-1]
 
     def _linear(self, node: Node) -> None:
         if not isinstance(node.layer, Add):
@@ -171,7 +182,7 @@ class _Builder:
         arrays = [self._constants[name].reshape(1, *self._model.shapes[name]) for name in node.inputs]
         self._constants[node.name] = node.layer.forward(*arrays)[0].ravel()
         terms: dict[str, Expression] = {}
-        for name in node.inputs:
+        for name in () if _is_zero(node.layer, self._model.shapes[node.inputs[0]]) else node.inputs:
             for source, before in self._terms[name].items():
                 made = before if isinstance(node.layer, Add) else self._after(node, before)
                 terms[source] = Sum(terms[source], made) if source in terms else made
@@ -198,6 +209,11 @@ class _Builder:
 
     def _finish(self, name: str, linear: str, activation: Activation | None) -> None:
         layout = self._layouts[name]
+        if not self._terms[linear]:
+            raise InvalidArgument(
+                f"layer {linear!r}: does not depend on the input, because weights are 0 or meet nothing but "
+                "padding; leave out what has no effect"
+            )
         self._stages.append(
             Stage(name, linear, activation, self._terms[linear], self._constants[linear], layout)
         )
@@ -209,14 +225,29 @@ class _Builder:
         self._constants[name] = np.zeros(size)
 
 
-def input_layout(model: Model) -> Layout:
-    """Where the values of the input are."""
-    return Layout.of(model.input_shape, _largest_gap(model))
+def _is_zero(layer: Layer, shape: Shape) -> bool:
+    """Whether a layer gives its bias, whatever its input of that shape is."""
+    if isinstance(layer, Linear):
+        return not layer.weight.any()
+    if not isinstance(layer, Conv2d):
+        return False
+    _, down, across = layer.output_shape([shape])
+    met = []  # for each row, and each column, of the kernel: whether it is ever on the image
+    for kernel, windows, size in zip(layer.kernel, (down, across), shape[1:], strict=True):
+        at = layer.stride * np.arange(windows) + np.arange(kernel)[:, None] - layer.pad
+        met.append(((at >= 0) & (at < size)).any(axis=1))
+    return not layer.weight[:, :, met[0]][:, :, :, met[1]].any()
+
+
+def input_layout(model: Model, slots: int) -> Layout:
+    """Where the values of the input are: with room for all strides where that fits."""
+    roomy = Layout.of(model.input_shape, _largest_gap(model))
+    return roomy if roomy.slots <= slots else Layout.of(model.input_shape)
 
 
 def layouts_of(model: Model, slots: int) -> dict[str, Layout]:
     """Where the values of each layer are; strides widen gaps, and channels fill them."""
-    layouts = {INPUT: input_layout(model)}
+    layouts = {INPUT: input_layout(model, slots)}
     _check(INPUT, layouts[INPUT], slots)
     for node in model.nodes:
         shape = model.shapes[node.name]

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How networks are compiled."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from .._values import expect, integer
+from ..bootstrapping import BootstrapOptions
+from ..errors import InvalidArgument
+
+
+@dataclasses.dataclass(frozen=True)
+class CompileOptions:
+    """How a network is compiled."""
+
+    mode: str = "bsgs"
+    """How rotations of linear maps are organised: see `halocline.LinearTransform`. Layers have hundreds of
+    diagonals, whose expansion costs more than rotations do; double hoisting needs more primes for each."""
+    baby_count: int = 0
+    """Baby steps of each giant step there; 0 lets a cost model choose."""
+    compact: bool = True
+    """Keep weights as integer coefficients and expand them at each use."""
+    encode: str = "keep"
+    """"keep": encoded weights stay with the engine; "fly": they are encoded at each use and dropped, which
+    takes least memory and most work."""
+    fresh_level: int | None = None
+    """Of the encrypted input; None: the least that is enough."""
+    bootstrap: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Fields of `halocline.BootstrapOptions` instead of those chosen for the network."""
+
+    def __post_init__(self) -> None:
+        if self.encode not in ("keep", "fly"):
+            raise InvalidArgument(f"compile: encode {self.encode!r}, expected 'keep' or 'fly'")
+        expect(self.compact, bool, "compile: compact")
+        if self.fresh_level is not None:
+            integer(self.fresh_level, "compile: fresh_level", 0)
+        known = {field.name for field in dataclasses.fields(BootstrapOptions)}
+        if not isinstance(self.bootstrap, Mapping) or self.bootstrap.keys() - known:
+            raise InvalidArgument(
+                f"compile: bootstrap {self.bootstrap!r:.200}, expected a dictionary with some of "
+                f"{', '.join(sorted(known))}"
+            )
+
+    @property
+    def keep(self) -> bool:
+        """Whether encoded weights stay."""
+        return self.encode == "keep"
