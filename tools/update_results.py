@@ -7,8 +7,9 @@ Replaces what stands between the lines `<!-- results:begin -->` and `<!-- result
 bench wide-rotations --json FILE`). docs/papers/hybrid_unified_memory.md: `hybrid_paper*.json` (`halocline
 bench hybrid-paper --json FILE`) and, between markers with the name `ratio`, `ratio*.json` (`halocline bench
 ratio --json FILE`). docs/guides/gpu.md: `operations*.json` (`halocline bench operations --json FILE`).
-docs/concepts/cuda_backend.md: `kernels*.json` (`halocline_kernel_bench FILE DRIVER`). Other files are not
-read. With `--check` nothing is written: the exit status is 1 when a block is not what the
+docs/concepts/cuda_backend.md: `kernels*.json` (`halocline_kernel_bench FILE DRIVER`). README.md and guides to
+networks, training and sorting: `run_resnet20*.json`, `run_helr*.json`, `run_sorting*.json` (`halocline run`).
+Other files are not read. With `--check` nothing is written: the exit status is 1 when a block is not what the
 files say, or when a file does not follow its schema.
 """
 
@@ -22,6 +23,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from application_results import (
+    network_lines,
+    resnet_lines,
+    sorting_lines,
+    summary_lines,
+    training_lines,
+)
 from bootstrap_results import bm_lines, curve_lines
 from bootstrap_results import operations_lines as bm_operations_lines
 from gpu_results import kernels_lines, operations_lines, ratio_lines
@@ -208,16 +216,42 @@ def hybrid_paper_lines(path: Path) -> Iterator[str]:
         raise ResultError(f"{path}: not a result of `halocline bench hybrid-paper` ({error!r})") from error
 
 
+FORM_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError, ZeroDivisionError)
+"""What a table raises when a file is of another form."""
+
+
 def checked(lines: Callable[[Json], Iterator[str]], command: str) -> Callable[[Path], Iterator[str]]:
     """A reader of files that a command made: their lines, or a ResultError when a file is of another form."""
 
     def read(path: Path) -> Iterator[str]:
         try:
-            yield from lines(load(path))
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            yield from lines(_named(path))
+        except FORM_ERRORS as error:
             raise ResultError(f"{path}: not a result of `{command}` ({error!r})") from error
 
     return read
+
+
+def _named(path: Path) -> Json:
+    """What a file holds, and where it lies: `folder` is the device, `file` its name."""
+    return load(path) | {"folder": path.parent.name, "file": path.stem}
+
+
+class Grouped:
+    """A reader of all files of a device together; `workloads` are those that it takes."""
+
+    def __init__(self, lines: Callable[[list[Json]], Iterator[str]], *workloads: str) -> None:
+        self._lines, self._workloads = lines, workloads
+
+    def __call__(self, paths: list[Path]) -> list[str]:
+        """One text, or none where there is no such file."""
+        chosen = [data for data in map(_named, paths) if data.get("workload") in self._workloads]
+        try:
+            return ["\n".join(self._lines(chosen))] if chosen else []
+        except FORM_ERRORS as error:
+            raise ResultError(
+                f"{paths[0].parent}: results of `halocline run {'|'.join(self._workloads)}` ({error!r})"
+            ) from error
 
 
 def block(root: Path, readers: Readers) -> str:
@@ -225,7 +259,8 @@ def block(root: Path, readers: Readers) -> str:
     parts = []
     for device in sorted(path for path in (root / RESULTS).glob("*") if path.is_dir()):
         for pattern, read in readers:
-            parts += ["\n".join(read(path)) for path in sorted(device.glob(pattern))]
+            paths = sorted(device.glob(pattern))
+            parts += read(paths) if isinstance(read, Grouped) else ["\n".join(read(each)) for each in paths]
     return "\n\n".join(parts) if parts else "Not measured yet."
 
 
@@ -237,10 +272,17 @@ def replaced(text: str, page: Path, content: str, name: str = "") -> str:
     return f"{text[: text.index(begin)]}{begin}\n{content}\n{text[text.index(end) :]}"
 
 
-Readers = tuple[tuple[str, Callable[[Path], Iterator[str]]], ...]
+Readers = tuple[tuple[str, Callable[[Path], Iterator[str]] | Grouped], ...]
 
 PAGES: dict[str, Readers] = {
-    "README.md": (("peers*.json", peers_lines), ("digits*.json", digits_lines)),
+    "README.md": (
+        ("peers*.json", peers_lines),
+        ("digits*.json", digits_lines),
+        ("run_*.json", Grouped(summary_lines, "resnet20", "helr", "sorting")),
+    ),
+    "docs/guides/networks.md": (("run_resnet20*.json", Grouped(network_lines, "resnet20")),),
+    "docs/guides/training.md": (("run_helr*.json", checked(training_lines, "halocline run helr")),),
+    "docs/guides/sorting.md": (("run_sorting*.json", checked(sorting_lines, "halocline run sorting")),),
     "docs/guides/memory.md": (("wide_rotations*.json", wide_rotations_lines),),
     "docs/papers/hybrid_unified_memory.md": (("hybrid_paper*.json", hybrid_paper_lines),),
     "docs/papers/hybrid_unified_memory.md#ratio": (
@@ -251,6 +293,9 @@ PAGES: dict[str, Readers] = {
     ),
     "docs/papers/hybrid_unified_memory.md#bm-bootstrap": (
         ("bm_bootstrap*.json", checked(bm_lines, "halocline bench bm-bootstrap")),
+    ),
+    "docs/papers/hybrid_unified_memory.md#resnet": (
+        ("resnet20_budget*.json", checked(resnet_lines, "halocline bench resnet20-budget")),
     ),
     "docs/guides/benchmarks.md#bootstrap-budget": (
         ("bootstrap_budget*.json", checked(curve_lines, "halocline bench bootstrap-budget")),

@@ -143,7 +143,7 @@ class BudgetCurve(ABC):
         self._minimum = {batch: self._least(each) for batch, each in self._rehearsals.items()}
 
     def _run_options(self) -> RunOptions:
-        device = "cpu" if self._model else self.options.device
+        device = "ghost" if self._model else self.options.device
         return RunOptions(device=device, threads=self.options.threads)
 
     def run(self) -> Row:
