@@ -69,9 +69,9 @@ def _pace(data: Json) -> float:
 
 def _network_sentence(data: Json) -> str:
     return (
-        f"{three(data['seconds_per_image'])} s an image, {percent(data['agreement'])} of {data['images']} images "
-        f"with the class that they get in the clear, logits off by at most {three(data['logit_error'])}, "
-        f"{_budget(data)}peak {gib(data['peak_bytes'])}"
+        f"{three(data['seconds_per_image'])} s an image, {percent(data['agreement'])} of "
+        f"{data['images']} images with the class that they get in the clear, logits off by at most "
+        f"{three(data['logit_error'])}, {_budget(data)}peak {gib(data['peak_bytes'])}"
     )
 
 

@@ -113,7 +113,7 @@ class BudgetCurve(ABC):
         self._rig: PolicyRig
         self._program: Program
         self._rehearsals: dict[int, Rehearsal] = {}
-        self._placed: dict[int, Trace] = {}
+        self._placed: dict[tuple[int, int], Trace] = {}
         self._minimum: dict[int, int] = {}
         self._engine: Engine | None = None
         self._engine_policy = ""
@@ -230,7 +230,7 @@ class BudgetCurve(ABC):
         return self._engine
 
     def _decisions(self, kind: Kind) -> bytes:
-        trace = self._rehearse(kind.batch, setup=True, calls=self._uncounted + self.options.runs).trace
+        trace = self._placing(kind.batch, self._uncounted + self.options.runs)
         pool = max(1, int(kind.async_peak * kind.budget_bytes))
         return bytes(self._rig.tables) + decide(trace, pool_bytes=pool)
 
@@ -277,11 +277,11 @@ class BudgetCurve(ABC):
         both = {f"both_{name}": getattr(found, name) for name in numbers}
         return {"seconds": last, "first_seconds": first} | both
 
-    def _placing(self, batch: int) -> Trace:
+    def _placing(self, batch: int, calls: int = 2) -> Trace:
         """Calls with the allocation of keys and constants before them."""
-        if batch not in self._placed:
-            self._placed[batch] = self._rehearse(batch, setup=True).trace
-        return self._placed[batch]
+        if (batch, calls) not in self._placed:
+            self._placed[batch, calls] = self._rehearse(batch, setup=True, calls=calls).trace
+        return self._placed[batch, calls]
 
 
 def _summary(runs: Sequence[Timed], uncounted: int) -> Row:

@@ -131,7 +131,7 @@ def test_training_and_sorting():
 def test_summary_takes_the_run_with_room():
     (text,) = application_results.summary_lines([TRAINING, WITHIN, SORTING, NETWORK])
     assert text.startswith(
-        "`halocline run` (box, driver 1.2, commit 0123456789): `resnet20` 0.414 s an image, 99 % of 100 images"
+        "`halocline run` (box, driver 1.2, commit 0123456789): `resnet20` 0.414 s an image, 99 % of 100"
     )
     assert "; `helr` 5.87 ms an iteration" in text and "; `sorting` 16384 numbers in 1.75 s" in text
     (text,) = application_results.summary_lines([WITHIN])
