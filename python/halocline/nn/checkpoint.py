@@ -12,7 +12,6 @@ import dataclasses
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ import numpy as np
 from .._values import path_text
 from ..ciphertext import Ciphertext
 from ..errors import CorruptData, InvalidArgument, IoError
+from ..trace import write_atomically
 from .layers import Layer
 from .steps import Values
 
@@ -57,10 +57,7 @@ class Checkpoint:
         }
         text = json.dumps(header).encode()
         parts = [MAGIC, len(text).to_bytes(4, "little"), hashlib.blake2b(text, digest_size=32).digest(), text]
-        try:
-            _replace(Path(self.path), [*parts, *blobs.values()])
-        except OSError as error:
-            raise IoError(f"checkpoint '{self.path}': cannot be written ({error.strerror})") from None
+        write_atomically(self.path, b"".join([*parts, *blobs.values()]), mode=0o600)
 
     def load(self) -> tuple[int, Values] | None:
         """Segments done and values after them; None where there is no file.
@@ -137,22 +134,6 @@ class Checkpoint:
 
 def _hash(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=_HASH_BYTES).hexdigest()
-
-
-def _replace(path: Path, parts: list[bytes]) -> None:
-    """Writes a file as a whole: under another name first, on the disk before it gets its own."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
 
 
 def fingerprint_of(compiled: CompiledModel) -> str:

@@ -19,6 +19,7 @@ import numpy as np
 from .._values import expect, kind_of, path_text
 from ..errors import CorruptData, Error, InvalidArgument
 from ..polynomial import Polynomial as PolynomialFunction
+from ..trace import write_atomically
 from . import tensors as files
 from .layers import (
     Add,
@@ -274,9 +275,7 @@ def read_json(path: str | os.PathLike[str], what: str) -> Any:
 
 def write_json(value: object, path: str | os.PathLike[str], what: str) -> None:
     """A JSON file."""
-    name = path_text(path, what)
-    with files.file_errors(name, "write"):
-        Path(name).write_text(json.dumps(value, indent=1, allow_nan=False) + "\n")
+    write_atomically(path_text(path, what), (json.dumps(value, indent=1, allow_nan=False) + "\n").encode())
 
 
 def _weights_path(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None) -> Path:

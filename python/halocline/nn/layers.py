@@ -31,14 +31,20 @@ CHUNK_VALUES = 1 << 22
 """Values of a convolution's unfolded input that are in memory at a time."""
 
 
-def real_array(values: Any, dimensions: int, what: str) -> Array:
-    """`values` as a read-only float64 array of its own, finite, with that many dimensions."""
+def real_values(values: Any, what: str) -> npt.NDArray[Any]:
+    """`values` as an array of real numbers of any kind."""
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
         raise WrongType(f"{what}: no array of numbers ({error})") from None
     if array.dtype.kind not in "biuf":
         raise WrongType(f"{what}: values of type {array.dtype}, expected real numbers")
+    return array
+
+
+def real_array(values: Any, dimensions: int, what: str) -> Array:
+    """`values` as a read-only float64 array of its own, finite, with that many dimensions."""
+    array = real_values(values, what)
     if array.ndim != dimensions or array.size == 0:
         raise InvalidArgument(f"{what}: shape {array.shape}, expected {dimensions} dimensions, none empty")
     made = np.array(array, dtype=np.float64, order="C")

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._values import expect, integer, kind_of
 from ..errors import Error, InvalidArgument, WrongType
-from .layers import Activation, Array, Layer, Shape
+from .layers import Activation, Array, Layer, Shape, real_values
 
 INPUT = "input"
 """Name by which layers refer to the input of the network."""
@@ -135,12 +135,7 @@ class Model:
         return {INPUT: self._batch(batch), **dict(self._pass(batch, approximate or {}, keep=True))}
 
     def _batch(self, batch: Any) -> Array:
-        try:
-            array = np.asarray(batch)
-        except (TypeError, ValueError) as error:
-            raise WrongType(f"model: input is no array of numbers ({error})") from None
-        if array.dtype.kind not in "biuf":
-            raise WrongType(f"model: input of type {array.dtype}, expected real numbers")
+        array = real_values(batch, "model: input")
         if array.shape == self.input_shape:
             raise InvalidArgument(
                 f"model: one input of shape {array.shape}; pass a batch of them: x[np.newaxis]"

@@ -116,7 +116,7 @@ def test_files_that_are_not_there(network, engine, ct, tmp_path):
         network.compiled.run(engine, None, checkpoint=tmp_path / "none")
     with pytest.raises(hc.InvalidArgument, match="pass checkpoint="):
         network.compiled.run(engine, None)
-    with pytest.raises(hc.IoError, match="cannot be written"):
+    with pytest.raises(hc.IoError, match="cannot write"):
         network.compiled.run(engine, ct, checkpoint=tmp_path / "folder" / "run")
     with pytest.raises(hc.IoError, match="cannot be read"):
         network.compiled.run(engine, ct, checkpoint=tmp_path)
