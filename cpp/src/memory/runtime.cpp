@@ -90,6 +90,7 @@ std::shared_ptr<runtime> runtime::create(const runtime_options& options) {
 runtime::runtime(const runtime_options& options)
     : options_(options),
       policy_(make_policy(options.policy, options.constants)),
+      looks_back_(policy_->traits().looks_back),
       budget_(options.shared_budget != nullptr ? options.shared_budget
                                                : std::make_shared<memory_budget>(options.budget_bytes)) {
   options_.budget_bytes = budget_->capacity();
@@ -145,12 +146,13 @@ std::size_t runtime::budget_left_to_us() const noexcept {
 }
 
 decision runtime::decide(std::size_t bytes, object_class cls, const char* tag, bool wipe) {
-  const auto seen = histories_.find(bytes);
-  const policy_state state{options_.ghost ? 0 : budget_left_to_us(), pool_bytes_, stats_,
-                           seen == histories_.end() ? nullptr : &seen->second};
+  size_history* const history = looks_back_ ? &histories_[bytes] : nullptr;
+  const policy_state state{options_.ghost ? 0 : budget_left_to_us(), pool_bytes_, stats_, history};
   decision result = policy_->decide(state, {bytes, cls, tag, stats_.allocations});
   if (wipe && result.where != placement::refuse) result = {placement::pool};
-  if (result.where != placement::refuse) on_allocate(histories_[bytes], options_.constants.history_length);
+  if (history != nullptr && result.where != placement::refuse) {
+    on_allocate(*history, options_.constants.history_length);
+  }
   return result;
 }
 
@@ -232,7 +234,7 @@ void runtime::free(buffer_state& state) noexcept {
   stats_.live_bytes -= state.bytes;
   stats_.live_by_class[static_cast<std::size_t>(state.cls)] -= state.bytes;
   if (state.where == placement::pool) pool_bytes_ -= state.bytes;
-  if (const auto seen = histories_.find(state.bytes); seen != histories_.end()) on_free(seen->second);
+  if (looks_back_) on_free(histories_[state.bytes]);
   ++stats_.frees;
   --stats_.live_buffers;
   if (pager_) {
@@ -290,7 +292,8 @@ access runtime::acquire(std::span<const operand> reads, std::span<const operand>
   if (recipe_depth_ != 0) return make_resident(uses, op, 0);
   if (cancelled_.exchange(false)) throw cancelled(text(op, ": cancelled; objects made before are unharmed"));
   std::size_t touched = 0;
-  if (tracing_ || pager_) {
+  // An accelerator's operations are measured a few times only.
+  if (tracing_ || (pager_ && (!accelerator_ || accelerator_->steps.wants(*meter_, meter_->number_of(op))))) {
     const std::vector<operand> in = coalesce(reads);
     const std::vector<operand> out = coalesce(writes);
     if (tracing_) record_step(in, out, op, stream.id());

@@ -44,6 +44,7 @@ class fake_card final : public memory::device_memory {
   [[nodiscard]] std::size_t used_bytes() const noexcept { return used_; }
   [[nodiscard]] std::size_t peak_bytes() const noexcept { return peak_; }
   [[nodiscard]] std::size_t host_waits() const noexcept { return lanes_.host_waits(); }
+  [[nodiscard]] std::size_t marks() const noexcept { return lanes_.marks(); }
   /// How often a copy was queued while the compute lane had work left, or the other way round.
   [[nodiscard]] std::size_t overlaps() const noexcept { return lanes_.overlaps(); }
   [[nodiscard]] std::size_t managed_allocations() const noexcept { return managed_allocations_; }

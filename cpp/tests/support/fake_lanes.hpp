@@ -46,11 +46,14 @@ class fake_lanes {
   }
   /// How often the host waited.
   [[nodiscard]] std::size_t host_waits() const noexcept { return host_waits_; }
+  /// How often the end of a lane was marked.
+  [[nodiscard]] std::size_t marks() const noexcept { return marks_; }
   /// How often a copy was queued while the compute lane had work left, or the other way round.
   [[nodiscard]] std::size_t overlaps() const noexcept { return overlaps_; }
 
   // As in `memory::device_memory`.
   [[nodiscard]] ticket mark(lane of) {
+    ++marks_;
     const ticket made = ++at(of).next;
     push(of, {{}, of, 0, made});
     return made;
@@ -130,6 +133,7 @@ class fake_lanes {
   bool working_ = false;
   std::size_t host_waits_ = 0;
   std::size_t overlaps_ = 0;
+  std::size_t marks_ = 0;
   memory::stamp stamps_made_ = 0;
   std::uint64_t clock_ = 0;
   std::map<memory::stamp, std::uint64_t> times_;

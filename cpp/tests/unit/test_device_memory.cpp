@@ -149,6 +149,37 @@ TEST(DeviceStore, SlotsSinkAndComeBack) {
   EXPECT_EQ(below->statistics().slots, 0U);
 }
 
+TEST(DeviceStore, ReadsOfAGroupShareTheirMarks) {
+  const auto card = std::make_shared<fake_card>(2, 100);
+  memory::device_store store(card, {16 * page, 16 * page, nullptr});
+  std::vector<std::vector<std::byte>> frames(6, std::vector<std::byte>(page));
+  std::vector<memory::slot_id> slots;
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    slots.push_back(store.allocate(page));
+    std::fill(frames[i].begin(), frames[i].end(), static_cast<std::byte>(i));
+    store.wait(store.write(slots[i], frames[i].data(), page));
+  }
+  std::vector<memory::transfer_id> reads;
+  const auto spoil = [&](std::size_t i) {
+    card->enqueue(lane::compute, [&, i] { std::fill(frames[i].begin(), frames[i].end(), std::byte{99}); });
+  };
+  for (std::size_t i = 0; i < 4; ++i) spoil(i);
+  const std::size_t before = card->marks();
+  store.begin_reads();
+  for (std::size_t i = 0; i < 4; ++i) reads.push_back(store.read(slots[i], frames[i].data(), page));
+  EXPECT_EQ(card->marks(), before + 1);  // of the compute lane
+  spoil(4), spoil(5);
+  store.compute_went_on();
+  for (std::size_t i = 4; i < 6; ++i) reads.push_back(store.read(slots[i], frames[i].data(), page));
+  store.end_reads();
+  EXPECT_EQ(card->marks(), before + 3);  // and of the load lane
+  for (const memory::transfer_id each : reads) store.wait(each);
+  EXPECT_EQ(card->marks(), before + 3);
+  card->wait(lane::compute, card->mark(lane::compute));
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(frames[i][page - 1], static_cast<std::byte>(i));
+  for (const memory::slot_id each : slots) store.free(each);
+}
+
 TEST(DeviceStore, WithoutASecondStoreAFullOneSaysSo) {
   const auto card = std::make_shared<fake_card>(2, 50);
   memory::device_store store(card, {2 * page, 2 * page, nullptr});

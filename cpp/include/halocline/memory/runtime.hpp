@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -169,12 +168,13 @@ class runtime : public std::enable_shared_from_this<runtime> {
 
   runtime_options options_;
   std::unique_ptr<policy> policy_;
+  bool looks_back_;
   std::shared_ptr<memory_budget> budget_;
   mutable std::recursive_mutex mutex_;
   stats stats_;
   std::size_t pool_bytes_ = 0;
-  std::map<std::size_t, size_history> histories_;
-  std::unique_ptr<tier> device_;  ///< where nothing moves
+  std::unordered_map<std::size_t, size_history> histories_;  ///< by bytes; for policies that look back
+  std::unique_ptr<tier> device_;                             ///< where nothing moves
   std::unique_ptr<device_side> accelerator_;
   std::unique_ptr<pager> pager_;  ///< where buffers move
   std::unique_ptr<plan_executor> executor_;

@@ -31,40 +31,35 @@ device_frames::~device_frames() {
   budget_->give(size_);
 }
 
-/// The lowest free block that is large enough for what comes from elsewhere or is a key, the highest for what
-/// the program makes: keys make room for keys, and short-lived buffers do not lie between them. (Best fit
-/// moved 2 to 3 times as many bytes in `wide-rotations` within a quarter of its footprint.)
-device_frames::block_map::iterator device_frames::first_fit(std::size_t bytes, bool low) {
-  auto found = blocks_.end();
-  for (auto each = by_size_.lower_bound({bytes, 0}); each != by_size_.end(); ++each) {
-    const std::size_t offset = each->second;
-    const bool nearer = found == blocks_.end() || (low ? offset < found->first : offset > found->first);
-    if (nearer) found = blocks_.find(offset);
-  }
-  return found;
+/// The lowest hole that is large enough for what comes from elsewhere or is a key, the highest for what the
+/// program makes: keys make room for keys, and short-lived buffers do not lie between them. (Best fit moved 2
+/// to 3 times as many bytes in `wide-rotations` within a quarter of its footprint.)
+device_frames::hole_list::iterator device_frames::first_fit(std::size_t bytes, bool low) noexcept {
+  const auto fits = [&](const hole& each) { return each.bytes >= bytes; };
+  if (low) return std::find_if(holes_.begin(), holes_.end(), fits);
+  const auto found = std::find_if(holes_.rbegin(), holes_.rend(), fits);
+  return found == holes_.rend() ? holes_.end() : std::prev(found.base());
+}
+
+/// The first hole at or behind an offset.
+device_frames::hole_list::iterator device_frames::hole_at(std::size_t offset) noexcept {
+  return std::lower_bound(holes_.begin(), holes_.end(), offset,
+                          [](const hole& each, std::size_t at) { return each.offset < at; });
 }
 
 std::byte* device_frames::take(std::size_t bytes, lane user, object_class cls) {
   // Keys stay for long, whether they are loaded or expanded here.
   const bool low = user == lane::load || is_recoverable(cls);
-  auto at = first_fit(bytes, low);
-  if (at == blocks_.end() && grow_for(bytes)) at = first_fit(bytes, low);
-  if (at == blocks_.end()) return nullptr;
-  order_behind(at->second.behind, user);
-  if (!low) at = high_end(at, bytes);
-  carve(at, bytes);
-  return range_->base() + at->first;
-}
-
-/// Splits a free block so that the last `bytes` bytes are a block of their own.
-device_frames::block_map::iterator device_frames::high_end(block_map::iterator from, std::size_t bytes) {
-  if (from->second.bytes == bytes) return from;
-  unlist(from);
-  from->second.bytes -= bytes;
-  by_size_.emplace(from->second.bytes, from->first);
-  const std::size_t end = from->first + from->second.bytes;
-  by_size_.emplace(bytes, end);
-  return blocks_.emplace(end, block{bytes, false, from->second.behind}).first;
+  // Between n frames there are n + 1 holes at most: giving one back needs no memory then.
+  if (holes_.capacity() < used_.size() + 3) holes_.reserve(2 * used_.size() + 3);
+  auto from = first_fit(bytes, low);
+  if (from == holes_.end() && grow_for(bytes)) from = first_fit(bytes, low);
+  if (from == holes_.end()) return nullptr;
+  order_behind(from->behind, user);
+  const std::size_t offset = low ? from->offset : from->end() - bytes;
+  used_.emplace(offset, bytes);
+  cut(from, bytes, low);
+  return range_->base() + offset;
 }
 
 void device_frames::order_behind(const fence& behind, lane user) {
@@ -73,89 +68,78 @@ void device_frames::order_behind(const fence& behind, lane user) {
   if (behind.load != 0 && user != lane::load) device_->order(user, lane::load, behind.load);
 }
 
-/// Turns the first `bytes` bytes of a free block into a used one.
-void device_frames::carve(block_map::iterator from, std::size_t bytes) {
-  const block whole = from->second;
-  if (whole.bytes > bytes) {
-    const auto rest = blocks_.emplace(from->first + bytes, block{whole.bytes - bytes, false, whole.behind});
-    by_size_.emplace(whole.bytes - bytes, rest.first->first);
-  }
-  by_size_.erase({whole.bytes, from->first});
-  from->second = {bytes, true, {}};
+/// Takes the first or the last `bytes` bytes of a hole.
+void device_frames::cut(hole_list::iterator from, std::size_t bytes, bool low) noexcept {
+  if (low) from->offset += bytes;
+  from->bytes -= bytes;
+  if (from->bytes == 0) holes_.erase(from);
   free_ -= bytes;
 }
 
 bool device_frames::grow_for(std::size_t bytes) {
-  const bool open_end = !blocks_.empty() && !std::prev(blocks_.end())->second.used;
-  const std::size_t need = bytes - (open_end ? std::prev(blocks_.end())->second.bytes : 0);
+  const bool open_end = !holes_.empty() && holes_.back().end() == size_;
+  const std::size_t need = bytes - (open_end ? std::min(bytes, holes_.back().bytes) : 0);
   const std::size_t wanted = std::max(need, std::min(growth_bytes, budget_->available() / page * page));
   return grow_by(wanted) || (wanted > need && grow_by(need));
 }
 
 bool device_frames::grow_by(std::size_t bytes) {
+  holes_.reserve(holes_.size() + 1);
   if (!budget_->take(bytes)) return false;
   if (!range_->grow(size_ + bytes)) {
     budget_->give(bytes);
     return false;
   }
-  const auto added = blocks_.emplace(size_, block{bytes, true, {}}).first;
   size_ += bytes;
-  set_free(added, {});
+  add_hole({size_ - bytes, bytes, {}});
   return true;
 }
 
-void device_frames::unlist(block_map::iterator at) noexcept { by_size_.erase({at->second.bytes, at->first}); }
-
-/// Makes a used block free and joins it with free neighbours.
-void device_frames::set_free(block_map::iterator at, const fence& behind) noexcept {
-  free_ += at->second.bytes;
-  at->second.used = false;
-  at->second.behind = behind;
-  if (const auto next = std::next(at); next != blocks_.end() && !next->second.used) {
-    unlist(next);
-    at->second.bytes += next->second.bytes;
-    at->second.behind = later_of(at->second.behind, next->second.behind);
-    blocks_.erase(next);
-  }
-  if (at != blocks_.begin() && !std::prev(at)->second.used) {
-    const auto before = std::prev(at);
-    unlist(before);
-    before->second.bytes += at->second.bytes;
-    before->second.behind = later_of(at->second.behind, before->second.behind);
-    blocks_.erase(at);
-    at = before;
-  }
-  try {
-    by_size_.emplace(at->second.bytes, at->first);
-  } catch (const std::exception&) {  // no memory for the entry: the part is found again with a neighbour
+/// Makes bytes free and joins them with free neighbours. There is room for one more in the list.
+void device_frames::add_hole(const hole& added) noexcept {
+  free_ += added.bytes;
+  const auto next = hole_at(added.offset);
+  const bool joins_next = next != holes_.end() && next->offset == added.end();
+  const bool joins_last = next != holes_.begin() && std::prev(next)->end() == added.offset;
+  if (joins_last) {
+    hole& last = *std::prev(next);
+    last.bytes += added.bytes + (joins_next ? next->bytes : 0);
+    last.behind = later_of(last.behind, added.behind);
+    if (!joins_next) return;
+    last.behind = later_of(last.behind, next->behind);
+    holes_.erase(next);
+  } else if (joins_next) {
+    *next = {added.offset, added.bytes + next->bytes, later_of(added.behind, next->behind)};
+  } else {
+    holes_.insert(next, added);
   }
 }
 
 void device_frames::give(std::byte* frame, std::size_t, const fence& behind) noexcept {
-  const auto at = blocks_.find(static_cast<std::size_t>(frame - range_->base()));
-  if (at != blocks_.end()) set_free(at, behind);
+  const auto gone = used_.find(static_cast<std::size_t>(frame - range_->base()));
+  if (gone == used_.end()) return;
+  add_hole({gone->first, gone->second, behind});
+  used_.erase(gone);
 }
 
 std::byte* device_frames::resize(std::byte* frame, std::size_t bytes, std::size_t new_bytes) {
-  const auto at = blocks_.find(static_cast<std::size_t>(frame - range_->base()));
+  const auto at = used_.find(static_cast<std::size_t>(frame - range_->base()));
   if (new_bytes < bytes) {
-    const auto rest = blocks_.emplace(at->first + new_bytes, block{bytes - new_bytes, true, {}}).first;
-    at->second.bytes = new_bytes;
-    set_free(rest, {});
+    at->second = new_bytes;
+    add_hole({at->first + new_bytes, bytes - new_bytes, {}});
     return frame;
   }
-  const std::size_t more = new_bytes - bytes;
-  auto next = std::next(at);
-  const bool last = next == blocks_.end() || (!next->second.used && std::next(next) == blocks_.end());
-  if (last && (next == blocks_.end() || next->second.bytes < more)) {
-    if (!grow_for(more)) return nullptr;
-    next = std::next(at);
-  }
-  if (next == blocks_.end() || next->second.used || next->second.bytes < more) return nullptr;
-  order_behind(next->second.behind, lane::load);
-  carve(next, more);
-  blocks_.erase(next);
-  at->second.bytes = new_bytes;
+  const std::size_t more = new_bytes - bytes, end = at->first + bytes;
+  const auto open_behind = [&] {
+    const auto next = hole_at(end);
+    return next == holes_.end() || next->offset != end ? std::size_t{0} : next->bytes;
+  };
+  if (end + open_behind() == size_ && open_behind() < more && !grow_for(more)) return nullptr;
+  if (open_behind() < more) return nullptr;
+  const auto next = hole_at(end);
+  order_behind(next->behind, lane::load);
+  cut(next, more, true);
+  at->second = new_bytes;
   return frame;
 }
 
@@ -166,28 +150,41 @@ bool device_frames::has_room(std::size_t bytes) const noexcept {
 
 // Moving
 
-/// The run of blocks with enough free bytes in which the fewest bytes have to move: its first block and the
-/// offset behind its last one; an end of 0: there is none.
-std::pair<device_frames::block_map::iterator, std::size_t> device_frames::cheapest_window(std::size_t bytes) {
-  std::pair<block_map::iterator, std::size_t> best{blocks_.end(), 0};
-  std::size_t least = SIZE_MAX;
-  std::size_t open = 0;
-  std::size_t moving = 0;
-  auto first = blocks_.begin();
-  for (auto last = blocks_.begin(); last != blocks_.end(); ++last) {
-    if (last->second.used && !holder_.may_move(range_->base() + last->first)) {
+/// Frames and holes in their order.
+std::vector<device_frames::part> device_frames::parts() const {
+  std::vector<part> list;
+  list.reserve(used_.size() + holes_.size());
+  auto next = holes_.begin();
+  for (const auto& [offset, bytes] : used_) {
+    for (; next != holes_.end() && next->offset < offset; ++next) {
+      list.push_back({next->offset, next->bytes, false});
+    }
+    list.push_back({offset, bytes, true});
+  }
+  for (; next != holes_.end(); ++next) list.push_back({next->offset, next->bytes, false});
+  return list;
+}
+
+/// The neighbours with enough free bytes of which the fewest bytes have to move; an end of 0: there are none.
+device_frames::window device_frames::cheapest_window(std::size_t bytes) {
+  window best{};
+  std::size_t least = SIZE_MAX, open = 0, moving = 0;
+  const std::vector<part> list = parts();
+  auto first = list.begin();
+  for (auto last = list.begin(); last != list.end(); ++last) {
+    if (last->used && !holder_.may_move(range_->base() + last->offset)) {
       first = std::next(last);
       open = moving = 0;
       continue;
     }
-    (last->second.used ? moving : open) += last->second.bytes;
-    while (open >= bytes && (first->second.used || open - first->second.bytes >= bytes)) {
-      (first->second.used ? moving : open) -= first->second.bytes;
+    (last->used ? moving : open) += last->bytes;
+    while (open >= bytes && (first->used || open - first->bytes >= bytes)) {
+      (first->used ? moving : open) -= first->bytes;
       ++first;
     }
     if (open >= bytes && moving < least) {
       least = moving;
-      best = {first, last->first + last->second.bytes};
+      best = {first->offset, last->offset + last->bytes};
     }
   }
   return best;
@@ -195,64 +192,61 @@ std::pair<device_frames::block_map::iterator, std::size_t> device_frames::cheape
 
 bool device_frames::compact(std::size_t bytes) {
   if (free_ < bytes && !grow_by(bytes - free_)) return false;
-  const auto [first, end] = cheapest_window(bytes);
-  if (end == 0) return false;
-  slide(first, end);
+  const window found = cheapest_window(bytes);
+  if (found.second == 0) return false;
+  slide(found);
   return true;
 }
 
-/// Moves the used blocks between `first` and the offset `end` to the front; what is free comes behind them.
-void device_frames::slide(block_map::iterator first, std::size_t end) {
-  std::size_t to = first->first;
-  fence behind{};
+/// Moves the frames of a window, all of which may move, to its front; what is free comes behind them.
+void device_frames::slide(const window& within) {
+  const auto [begin, end] = within;
+  const auto first = hole_at(begin);
+  auto last = first;
+  hole left{begin, 0, {}};
+  for (; last != holes_.end() && last->offset < end; ++last) {
+    left.behind = later_of(left.behind, last->behind);
+    left.bytes += last->bytes;
+    order_behind(last->behind, lane::compute);
+  }
+  if (left.bytes == 0) return;
   std::vector<block_move> moves;
-  for (auto at = first; at != blocks_.end() && at->first < end;) {
-    const auto [offset, here] = *at;
-    if (!here.used) {
-      behind = later_of(behind, here.behind);
-      order_behind(here.behind, lane::compute);
-      unlist(at);
-      free_ -= here.bytes;
-      at = blocks_.erase(at);
+  for (auto at = used_.lower_bound(begin); at != used_.end() && at->first < end;) {
+    const std::size_t from = at->first, to = left.offset;
+    left.offset += at->second;
+    if (from == to) {
+      ++at;
       continue;
     }
-    if (offset != to) {
-      auto node = blocks_.extract(at++);
-      node.key() = to;
-      blocks_.insert(std::move(node));
-      moves.push_back({range_->base() + to, range_->base() + offset, here.bytes});
-      holder_.moved(range_->base() + offset, range_->base() + to);
-    } else {
-      ++at;
-    }
-    to += here.bytes;
+    moves.push_back({range_->base() + to, range_->base() + from, at->second});
+    auto node = used_.extract(at++);
+    node.key() = to;
+    used_.insert(std::move(node));
+    holder_.moved(range_->base() + from, range_->base() + to);
   }
+  free_ -= left.bytes;
+  holes_.erase(first, last);
   device_->move_down(moves);
-  if (to < end) set_free(blocks_.emplace(to, block{end - to, true, {}}).first, behind);
+  add_hole(left);
 }
 
 std::size_t device_frames::trim_to(std::size_t keep) noexcept {
-  if (free_ <= keep || blocks_.empty()) return 0;
+  if (free_ <= keep || size_ == 0) return 0;
   try {
-    auto first = blocks_.begin();
-    for (auto at = blocks_.begin(); at != blocks_.end(); ++at) {
-      if (at->second.used && !holder_.may_move(range_->base() + at->first)) first = std::next(at);
+    std::size_t begin = 0;
+    for (const auto& [offset, bytes] : used_) {
+      if (!holder_.may_move(range_->base() + offset)) begin = offset + bytes;
     }
-    if (first != blocks_.end()) slide(first, size_);
+    slide({begin, size_});
   } catch (const std::exception&) {  // what could not be moved stays
   }
-  const auto last = std::prev(blocks_.end());
-  if (last->second.used) return 0;
-  const std::size_t wanted = size_ - std::min(last->second.bytes, free_ - keep);
+  if (holes_.empty() || holes_.back().end() != size_) return 0;
+  hole& last = holes_.back();
+  const std::size_t wanted = size_ - std::min(last.bytes, free_ - keep);
   const std::size_t left = std::clamp(range_->shrink(wanted), wanted, size_);
   const std::size_t given = size_ - left;
-  unlist(last);
-  last->second.bytes -= given;
-  if (last->second.bytes == 0) {
-    blocks_.erase(last);
-  } else {
-    by_size_.emplace(last->second.bytes, last->first);
-  }
+  last.bytes -= given;
+  if (last.bytes == 0) holes_.pop_back();
   size_ = left;
   free_ -= given;
   budget_->give(given);

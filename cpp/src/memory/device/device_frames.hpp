@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <set>
 #include <utility>
+#include <vector>
 
 #include "memory/pager/frames.hpp"
 
@@ -35,23 +35,33 @@ class device_frames final : public frames {
   [[nodiscard]] memory_budget& budget() const noexcept override { return *budget_; }
 
  private:
-  struct block {
+  /// Free bytes.
+  struct hole {
+    std::size_t offset = 0;
+    std::size_t bytes = 0;
+    fence behind{};
+    [[nodiscard]] std::size_t end() const noexcept { return offset + bytes; }
+  };
+  using hole_list = std::vector<hole>;
+  /// Part of the arena, while frames move together.
+  struct part {
+    std::size_t offset = 0;
     std::size_t bytes = 0;
     bool used = false;
-    fence behind{};  ///< of a free one
   };
-  using block_map = std::map<std::size_t, block>;  // by offset; together they cover the arena
+  /// Neighbouring parts: a first offset, and the offset behind the last one.
+  using window = std::pair<std::size_t, std::size_t>;
 
   [[nodiscard]] bool grow_for(std::size_t bytes);
   [[nodiscard]] bool grow_by(std::size_t bytes);
-  void carve(block_map::iterator from, std::size_t bytes);
-  void set_free(block_map::iterator at, const fence& behind) noexcept;
-  void unlist(block_map::iterator at) noexcept;
-  [[nodiscard]] block_map::iterator first_fit(std::size_t bytes, bool low);
-  [[nodiscard]] block_map::iterator high_end(block_map::iterator from, std::size_t bytes);
+  [[nodiscard]] hole_list::iterator first_fit(std::size_t bytes, bool low) noexcept;
+  [[nodiscard]] hole_list::iterator hole_at(std::size_t offset) noexcept;
+  void cut(hole_list::iterator from, std::size_t bytes, bool low) noexcept;
+  void add_hole(const hole& added) noexcept;
   void order_behind(const fence& behind, lane user);
-  void slide(block_map::iterator first, std::size_t end);
-  [[nodiscard]] std::pair<block_map::iterator, std::size_t> cheapest_window(std::size_t bytes);
+  [[nodiscard]] std::vector<part> parts() const;
+  [[nodiscard]] window cheapest_window(std::size_t bytes);
+  void slide(const window& within);
 
   std::shared_ptr<device_memory> device_;
   std::shared_ptr<memory_budget> budget_;
@@ -59,8 +69,8 @@ class device_frames final : public frames {
   std::unique_ptr<device_range> range_;
   std::size_t size_ = 0;  ///< of the arena: charged to the budget
   std::size_t free_ = 0;
-  block_map blocks_;
-  std::set<std::pair<std::size_t, std::size_t>> by_size_;  // (bytes, offset) of free blocks
+  std::map<std::size_t, std::size_t> used_;  ///< frames: offset -> bytes
+  hole_list holes_;                          ///< by offset; no two are neighbours
 };
 
 }  // namespace halocline::memory

@@ -15,8 +15,11 @@ namespace {
 constexpr std::size_t page_bytes = 4096;
 /// When pinned memory is full this part of it is emptied at once, so that the other store is kept busy.
 constexpr std::size_t sink_part = 16;
-/// One of so many copies is timed.
-constexpr std::size_t timed_copies = 8;
+/// One of so many copies, and of the waits for them, is timed.
+constexpr std::size_t timed_copies = 32;
+constexpr std::size_t timed_waits = 8;
+/// Reads of a group share a mark until they are so many bytes: 75 us of a link of PCI Express 5.
+constexpr std::size_t group_bytes = std::size_t{4} << 20;
 
 }  // namespace
 
@@ -26,7 +29,7 @@ device_store::device_store(std::shared_ptr<device_memory> device, device_store_o
       pinned_(device_, options_.pinned_bytes, options_.slab_bytes),
       reads_(device_, lane::load, timed_copies),
       writes_(device_, lane::save, timed_copies),
-      stalls_(device_, lane::compute, 1) {}
+      stalls_(device_, lane::compute, timed_waits) {}
 
 device_store::~device_store() {
   clear_leftovers(true);
@@ -139,6 +142,7 @@ bool device_store::sink_some(std::size_t bytes) {
 }
 
 void device_store::start_sinking(slot_id id) {
+  mark_reads();
   slot& each = at(id);
   each.below = options_.overflow->allocate(each.bytes);
   sinking_.push_back(id);
@@ -183,6 +187,10 @@ void device_store::forget_below(slot_id& below) noexcept {
 void device_store::free(slot_id id) noexcept {
   const auto found = slots_.find(id);
   if (found == slots_.end()) return;
+  try {
+    mark_reads();
+  } catch (const std::exception&) {  // a lost device reads nothing any more
+  }
   slot gone = std::move(found->second);
   unlist(gone);
   slots_.erase(found);
@@ -221,53 +229,93 @@ void device_store::check_part(const slot& of, std::size_t offset, const std::byt
                     "; the slot has ", of.bytes, ", and sizes are multiples of ", page_bytes);
 }
 
-ticket device_store::queue_copy(lane on, std::byte* to, const std::byte* from, std::size_t bytes) {
+void device_store::queue_copy(lane on, std::byte* to, const std::byte* from, std::size_t bytes) {
   if (options_.blocking) device_->wait(lane::compute, device_->mark(lane::compute));
   (on == lane::load ? reads_ : writes_).measure(bytes, [&] { device_->copy(on, to, from, bytes); });
-  const ticket end = device_->mark(on);
-  if (!options_.blocking) return end;
+  if (!options_.blocking) return;
   const std::uint64_t begin = now_ns();
-  device_->wait(on, end);
+  device_->wait(on, device_->mark(on));
   blocked_ns_ += now_ns() - begin;
-  return end;
 }
 
-ticket device_store::queue_load(std::byte* frame, const std::byte* from, std::size_t bytes, ticket after) {
-  device_->order(lane::load, lane::compute, after);
-  const ticket end = queue_copy(lane::load, frame, from, bytes);
+/// What a read that is asked for now must be ordered behind.
+ticket device_store::compute_end() {
+  if (!grouping_) return device_->mark(lane::compute);
+  if (compute_end_ == 0) compute_end_ = device_->mark(lane::compute);
+  return compute_end_;
+}
+
+void device_store::queue_load(std::byte* frame, const std::byte* from, std::size_t bytes, ticket after) {
+  if (after > load_follows_) {
+    device_->order(lane::load, lane::compute, after);
+    load_follows_ = after;
+  }
+  queue_copy(lane::load, frame, from, bytes);
   ++stats_.reads;
   stats_.read_bytes += bytes;
-  return end;
+}
+
+/// Gives the reads of a group their end.
+void device_store::mark_reads() {
+  if (unmarked_.empty()) return;
+  const ticket end = device_->mark(lane::load);
+  for (const auto& [read, from] : unmarked_) {
+    const auto found = transfers_.find(read);
+    if (found != transfers_.end()) found->second.end = end;
+    at(from).read = end;
+  }
+  unmarked_.clear();
+  unmarked_bytes_ = 0;
+}
+
+void device_store::end_reads() noexcept {
+  grouping_ = false;
+  compute_end_ = 0;
+  try {
+    mark_reads();
+  } catch (const std::exception&) {  // whoever asks for one of them tries again
+  }
 }
 
 transfer_id device_store::read_from(slot_id id, std::size_t offset, std::byte* frame, std::size_t bytes) {
-  slot& from = at(id);
+  const slot& from = at(id);
   check_part(from, offset, frame, bytes);
   transfer started;
   started.frame = frame;
   started.bytes = bytes;
-  started.after = device_->mark(lane::compute);
-  if (from.pinned) {
-    device_->order(lane::load, lane::save, from.written);
-    started.end = queue_load(frame, pinned_.data(*from.pinned) + offset, bytes, started.after);
-    from.read = started.end;
-  } else {
-    HALOCLINE_EXPECTS(from.below != no_slot, invalid_argument, "pinned tier: slot ", id,
-                      " was never written");
-    const slot_id below = from.below;
-    started.below = below;
-    started.stage = take_block(bytes);
-    try {
-      const fence behind = pinned_.behind(*started.stage);
-      device_->wait(lane::load, behind.load);
-      device_->wait(lane::save, behind.save);
-      started.rising = options_.overflow->read_from(below, offset, pinned_.data(*started.stage), bytes);
-    } catch (...) {
-      pinned_.give(*started.stage, {});
-      throw;
-    }
+  started.after = compute_end();
+  if (from.pinned) return read_pinned(id, offset, started);
+  HALOCLINE_EXPECTS(from.below != no_slot, invalid_argument, "pinned tier: slot ", id, " was never written");
+  const slot_id below = from.below;
+  started.below = below;
+  started.stage = take_block(bytes);
+  try {
+    const fence behind = pinned_.behind(*started.stage);
+    device_->wait(lane::load, behind.load);
+    device_->wait(lane::save, behind.save);
+    started.rising = options_.overflow->read_from(below, offset, pinned_.data(*started.stage), bytes);
+  } catch (...) {
+    pinned_.give(*started.stage, {});
+    throw;
   }
   transfers_.emplace(next_transfer_, started);
+  return next_transfer_++;
+}
+
+transfer_id device_store::read_pinned(slot_id id, std::size_t offset, const transfer& started) {
+  const slot& from = at(id);
+  if (from.written != 0) device_->order(lane::load, lane::save, from.written);
+  unmarked_.emplace_back(next_transfer_, id);
+  transfers_.emplace(next_transfer_, started);
+  try {
+    queue_load(started.frame, pinned_.data(*from.pinned) + offset, started.bytes, started.after);
+    unmarked_bytes_ += started.bytes;
+    if (!grouping_ || unmarked_bytes_ >= group_bytes) mark_reads();
+  } catch (...) {
+    unmarked_.pop_back();
+    transfers_.erase(next_transfer_);
+    throw;
+  }
   return next_transfer_++;
 }
 
@@ -276,7 +324,8 @@ void device_store::queue_staged(transfer& of) {
   const pinned_slabs::block stage = *std::exchange(of.stage, std::nullopt);
   try {
     options_.overflow->wait(rising);
-    of.end = queue_load(of.frame, pinned_.data(stage), of.bytes, of.after);
+    queue_load(of.frame, pinned_.data(stage), of.bytes, of.after);
+    of.end = device_->mark(lane::load);
   } catch (...) {
     pinned_.give(stage, {});
     throw;
@@ -285,6 +334,7 @@ void device_store::queue_staged(transfer& of) {
 }
 
 transfer_id device_store::write(slot_id id, const std::byte* frame, std::size_t bytes) {
+  mark_reads();
   slot* to = &at(id);
   check_part(*to, 0, frame, bytes);
   if (to->sinking) {
@@ -302,7 +352,8 @@ transfer_id device_store::write(slot_id id, const std::byte* frame, std::size_t 
   const fence behind = pinned_.behind(*to->pinned);
   device_->order(lane::save, lane::load, std::max(to->read, behind.load));
   device_->order(lane::save, lane::compute, device_->mark(lane::compute));
-  to->written = queue_copy(lane::save, pinned_.data(*to->pinned), frame, bytes);
+  queue_copy(lane::save, pinned_.data(*to->pinned), frame, bytes);
+  to->written = device_->mark(lane::save);
   enlist(id, *to);
   ++stats_.writes;
   stats_.written_bytes += bytes;
@@ -314,6 +365,7 @@ transfer_id device_store::write(slot_id id, const std::byte* frame, std::size_t 
 }
 
 bool device_store::poll(transfer_id id) {
+  mark_reads();
   const auto found = transfers_.find(id);
   if (found == transfers_.end()) return true;
   transfer& each = found->second;
@@ -330,6 +382,7 @@ bool device_store::poll(transfer_id id) {
 }
 
 void device_store::wait(transfer_id id) {
+  mark_reads();
   const auto found = transfers_.find(id);
   HALOCLINE_EXPECTS(found != transfers_.end(), invalid_argument, "pinned tier: no transfer ", id);
   transfer ended = found->second;
@@ -339,14 +392,21 @@ void device_store::wait(transfer_id id) {
   if (ended.write) {
     device_->order(lane::load, lane::save, ended.end);
     device_->order(lane::compute, lane::save, ended.end);
-  } else if (!device_->passed(lane::load, ended.end)) {
-    stalls_.measure(1, [&] { device_->order(lane::compute, lane::load, ended.end); });
+  } else if (ended.end > compute_follows_) {
+    if (!device_->passed(lane::load, ended.end)) {
+      stalls_.measure(1, [&] { device_->order(lane::compute, lane::load, ended.end); });
+    }
+    compute_follows_ = ended.end;
   }
 }
 
 fence device_store::detach(transfer_id id) noexcept {
   const auto found = transfers_.find(id);
   if (found == transfers_.end()) return {};
+  try {
+    mark_reads();
+  } catch (const std::exception&) {  // a lost device: nothing will be done behind it either
+  }
   const transfer gone = found->second;
   transfers_.erase(found);
   if (gone.rising) {

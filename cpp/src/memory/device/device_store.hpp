@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "halocline/memory/tier/store.hpp"
@@ -46,6 +47,9 @@ class device_store final : public store {
   void wait(transfer_id transfer) override;
   [[nodiscard]] bool is_queued() const noexcept override { return true; }
   fence detach(transfer_id transfer) noexcept override;
+  void begin_reads() noexcept override { grouping_ = true; }
+  void end_reads() noexcept override;
+  void compute_went_on() noexcept override { compute_end_ = 0; }
   [[nodiscard]] store_stats statistics() const override;
   /// Unpins what holds nothing.
   void trim() noexcept override;
@@ -62,7 +66,7 @@ class device_store final : public store {
   };
   struct transfer {
     bool write = false;
-    ticket end = 0;                     ///< on its lane, once it is queued
+    ticket end = 0;                     ///< on its lane, once it is queued and no longer in `unmarked_`
     std::optional<transfer_id> rising;  ///< the other store reads into `stage`
     std::optional<pinned_slabs::block> stage{};
     std::byte* frame = nullptr;
@@ -88,9 +92,12 @@ class device_store final : public store {
   void finish_sinking(slot_id id);
   void forget_below(slot_id& below) noexcept;
   [[nodiscard]] bool finish_rising();
-  [[nodiscard]] ticket queue_load(std::byte* frame, const std::byte* from, std::size_t bytes, ticket after);
+  [[nodiscard]] ticket compute_end();
+  void queue_load(std::byte* frame, const std::byte* from, std::size_t bytes, ticket after);
+  [[nodiscard]] transfer_id read_pinned(slot_id id, std::size_t offset, const transfer& started);
   void queue_staged(transfer& of);
-  [[nodiscard]] ticket queue_copy(lane on, std::byte* to, const std::byte* from, std::size_t bytes);
+  void queue_copy(lane on, std::byte* to, const std::byte* from, std::size_t bytes);
+  void mark_reads();
   void clear_leftovers(bool wait) noexcept;
   void enlist(slot_id id, slot& of);
   void unlist(slot& of) noexcept;
@@ -107,9 +114,17 @@ class device_store final : public store {
   slot_id next_slot_ = 0;
   transfer_id next_transfer_ = 0;
   store_stats stats_;
-  mutable lane_clock reads_;      ///< copies on the load lane
-  mutable lane_clock writes_;     ///< copies on the save lane
-  mutable lane_clock stalls_;     ///< of the compute lane
+  mutable lane_clock reads_;   ///< copies on the load lane
+  mutable lane_clock writes_;  ///< copies on the save lane
+  mutable lane_clock stalls_;  ///< of the compute lane
+  // Order that is there already needs no calls.
+  ticket load_follows_ = 0;     ///< moment of the compute lane that the load lane is behind
+  ticket compute_follows_ = 0;  ///< moment of the load lane that the compute lane is behind
+  bool grouping_ = false;
+  ticket compute_end_ = 0;  ///< end of the compute lane for the reads of a group; 0: not known
+  /// Reads of a group whose end is not marked yet, with their slots.
+  std::vector<std::pair<transfer_id, slot_id>> unmarked_;
+  std::size_t unmarked_bytes_ = 0;
   std::uint64_t blocked_ns_ = 0;  ///< the host waited for copies while the compute lane was idle
 };
 

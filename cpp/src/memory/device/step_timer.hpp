@@ -18,9 +18,13 @@ class step_timer {
  public:
   explicit step_timer(std::shared_ptr<device_memory> device) : device_(std::move(device)) {}
 
+  /// Whether an operation should be measured again.
+  [[nodiscard]] static bool wants(const cost_meter& meter, std::size_t op) noexcept {
+    return meter.samples(op) < most_samples;
+  }
   /// Stamp of a step that begins; 0: it is not measured.
   [[nodiscard]] stamp begin(const cost_meter& meter, std::size_t op) {
-    return meter.samples(op) < most_samples ? device_->take_time(lane::compute) : 0;
+    return wants(meter, op) ? device_->take_time(lane::compute) : 0;
   }
   /// The step has been queued.
   void end(cost_meter& meter, std::size_t op, std::size_t bytes, stamp begin) noexcept {

@@ -148,7 +148,10 @@ std::byte* pager::find_frame(std::size_t bytes, lane user, object_class cls) {
   while (frame == nullptr && is_crammed(bytes) && evict_one(false)) frame = frames_->take(bytes, user, cls);
   if (frame == nullptr && frames_->has_room(bytes)) {
     end_arrived_loads();
-    if (frames_->compact(bytes)) frame = frames_->take(bytes, user, cls);
+    if (frames_->compact(bytes)) {
+      slow_->compute_went_on();
+      frame = frames_->take(bytes, user, cls);
+    }
   }
   if (frame != nullptr) peak_ = std::max(peak_, frames_->held_bytes());
   return frame;
@@ -311,7 +314,10 @@ void pager::attach(buffer_state& state, std::byte* frame, std::size_t bytes) {
 
 void pager::release_frame(buffer_state& state, const fence& behind) noexcept {
   if (state.listed) unlist(state);
-  if (state.wipe && device_) device_->wipe(state.data, state.frame_bytes);
+  if (state.wipe && device_) {
+    device_->wipe(state.data, state.frame_bytes);
+    slow_->compute_went_on();
+  }
   if (state.wipe && !device_) sodium_memzero(state.data, state.frame_bytes);
   if (device_) users_.erase(state.data);
   frames_->give(std::exchange(state.data, nullptr), std::exchange(state.frame_bytes, 0), behind);

@@ -101,8 +101,14 @@ class pager final : public budget_member, public frame_holder {
   /// Times of recipes.
   [[nodiscard]] recipe_clock& recipes() noexcept { return recipes_; }
   /// Pointers of a step are handed out, or no longer used.
-  void begin_access() noexcept { ++accesses_; }
-  void end_access() noexcept { --accesses_; }
+  void begin_access() noexcept {
+    ++accesses_;
+    slow_->compute_went_on();
+  }
+  void end_access() noexcept {
+    --accesses_;
+    slow_->compute_went_on();
+  }
   /// Speed of the copies to and from an accelerator; waits for the lanes.
   [[nodiscard]] link_speed measure_device_link();
   [[nodiscard]] bool may_move(std::byte* frame) noexcept override;

@@ -8,6 +8,18 @@ namespace {
 
 constexpr plan::object_index no_object = ~plan::object_index{0};
 
+/// The reads of a step belong together.
+class read_group {
+ public:
+  explicit read_group(store& from) noexcept : from_(from) { from_.begin_reads(); }
+  ~read_group() { from_.end_reads(); }
+  read_group(const read_group&) = delete;
+  read_group& operator=(const read_group&) = delete;
+
+ private:
+  store& from_;
+};
+
 bool frees(plan::verb action) noexcept {
   return action == plan::verb::drop || action == plan::verb::write_back || action == plan::verb::shrink;
 }
@@ -103,6 +115,7 @@ bool plan_executor::begin_step(std::uint32_t hash, std::span<const step_use> use
 void plan_executor::make_ready(plan::step_index step, std::span<const step_use> uses) {
   pager_.reap(false);
   free_frames(step);
+  const read_group group(pager_.slow());
   // Loads that found no room wait for write-backs under way; the step waits only if it needs what they bring,
   // which `touch` sees to for buffers that have no frame after this.
   while (!bring_frames(step)) {

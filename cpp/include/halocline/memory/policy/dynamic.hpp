@@ -19,7 +19,9 @@ class dynamic_policy final : public policy {
   /// @throws invalid_argument when either is 0.
   dynamic_policy(std::size_t needed, std::uint64_t range_limit);
   [[nodiscard]] std::string_view name() const noexcept override { return "dynamic"; }
-  [[nodiscard]] policy_traits traits() const noexcept override { return {eviction::least_recent_migration}; }
+  [[nodiscard]] policy_traits traits() const noexcept override {
+    return {eviction::least_recent_migration, block_reuse::stream_ordered, true};
+  }
   [[nodiscard]] decision decide(const policy_state& state, const allocation_request& request) const override;
 
  private:

@@ -76,6 +76,7 @@ enum class block_reuse : unsigned char {
 struct policy_traits {
   eviction order = eviction::none;
   block_reuse reuse = block_reuse::stream_ordered;
+  bool looks_back = false;                                         ///< decides by `policy_state::history`
   bool moves() const noexcept { return order != eviction::none; }  ///< needs a slow tier
 };
 

@@ -75,6 +75,12 @@ class store {
     (void)transfer;
     return {};
   }
+  /// Between `begin_reads` and `end_reads` a queued store may order several reads by the same moments, which
+  /// costs fewer calls of a driver; whoever waits for one of them may wait for those that follow it closely.
+  /// Whoever queues work on the compute lane in between says so, because later reads are ordered behind it.
+  virtual void begin_reads() noexcept {}
+  virtual void end_reads() noexcept {}
+  virtual void compute_went_on() noexcept {}
   /// Gives back memory that holds nothing.
   virtual void trim() noexcept {}
   [[nodiscard]] virtual store_stats statistics() const = 0;
