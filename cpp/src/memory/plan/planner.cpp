@@ -19,6 +19,7 @@ namespace {
 
 /// One complete answer: who is there when, and when it is brought.
 struct solution {
+  victim_rules rules;
   std::vector<std::uint32_t> held;  ///< pages of each object that are there when the program begins
   std::vector<stay> stays;
   std::vector<arrival> arrivals;
@@ -43,6 +44,7 @@ solution solve(const program& source, const liveness& lives, const segment_table
                const planner_options& options, const victim_rules& rules) {
   constexpr int most_rounds = 4;
   solution result;
+  result.rules = rules;
   result.held = pages_held(source, options);
   result.stays = choose_stays(source, lives, cut, options, rules, result.held);
   for (int i = 0; options.steady && i < most_rounds; ++i) {
@@ -116,14 +118,15 @@ bool regenerates_cheaply(const cost_model& costs) {
   return costs.weight_of(costs.expand) < 1 || costs.weight_of(costs.encode) < 1;
 }
 
+/// Victims that need half as often again as the best one would do cost few bytes, but give loads time.
+constexpr double usual_near_equal = 0.25;
+
 /// Ways to choose victims, the one that moves fewest bytes first.
 std::vector<victim_rules> rules_to_try(const program& source, const planner_options& options) {
-  // Victims that need half as often again as the best one would do cost few bytes, but give loads time.
-  constexpr double near_equal = 0.25;
   victim_rules rules;
   rules.capacity_pages = options.capacity_bytes / page_bytes;
   std::vector<victim_rules> list{rules};
-  rules.near_equal = near_equal;
+  rules.near_equal = usual_near_equal;
   list.push_back(rules);
   const auto regenerates = [&](const object& each) {
     return (each.comes_back == recovery::expand && options.allow_expand) ||
@@ -133,12 +136,19 @@ std::vector<victim_rules> rules_to_try(const program& source, const planner_opti
   rules.by_time = true;
   list.push_back(rules);
   if (!regenerates_cheaply(options.costs)) return list;
-  for (const double share : {0.0, 0.25, 0.5, 0.75}) {
-    for (const double near : {1.0, 0.5, 0.25, 0.1}) {
-      rules.least_share = share;
-      rules.near_equal = near;
-      list.push_back(rules);
-    }
+  for (const double share : {0.25, 0.5, 0.75}) {
+    rules.least_share = share;
+    list.push_back(rules);
+  }
+  return list;
+}
+
+/// The same choice with more or less time for loads.
+std::vector<victim_rules> neighbours_of(victim_rules rules) {
+  std::vector<victim_rules> list;
+  for (const double near : {1.0, 0.5, 0.1}) {
+    rules.near_equal = near;
+    list.push_back(rules);
   }
   return list;
 }
@@ -197,8 +207,14 @@ solution find_best(const program& source, const liveness& lives, const planner_o
     if (is_better(next, best, options.costs, needed_pages)) best = std::move(next);
     work += work_of_one;
   };
-  for (std::size_t i = 1; i < list.size() && work <= most_work; ++i) {
-    if (best.times.expected.total_ns > good_enough * lives.begin_ns.back()) attempt(list[i]);
+  const auto waits = [&] {
+    return best.times.expected.total_ns > good_enough * lives.begin_ns.back() && work <= most_work;
+  };
+  for (std::size_t i = 1; i < list.size() && waits(); ++i) attempt(list[i]);
+  if (regenerates_cheaply(options.costs)) {
+    for (const victim_rules& each : neighbours_of(best.rules)) {
+      if (waits()) attempt(each);
+    }
   }
   if (!is_lean(best.times.expected, bound_of(best.held, needed_pages)) && work <= most_work) {
     victim_rules rules = list[0];
