@@ -159,7 +159,7 @@ class fake_card final : public memory::device_memory {
     }
     void free(void* data, std::size_t bytes) noexcept override {
       if (managed_) ++card_.managed_frees_;
-      card_.enqueue(lane::compute, [=, this] {
+      card_.enqueue(lane::compute, [=] {
         std::memset(data, poison, bytes);
         std::free(data);
       });
