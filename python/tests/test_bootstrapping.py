@@ -149,7 +149,9 @@ def test_chain_of_the_workload_stays_bounded(params, policy, memory, calls):
     # What is in memory at the same time depends a little on when loads end, but nothing grows.
     later = series["peak_bytes"][2:]
     assert max(later[len(later) // 2 :]) <= 1.05 * max(later[: len(later) // 2])
-    assert len(set(series["loaded_bytes"][2:])) == 1
+    # The plan of the second call is for calls that begin with what it leaves, as those from the fourth on do.
+    loaded = series["loaded_bytes"]
+    assert len(set(loaded[3:])) == 1 and loaded[2] >= loaded[3]
     assert series["resident_bytes"][-1] < series["resident_bytes"][2] + (8 << 20)
 
 

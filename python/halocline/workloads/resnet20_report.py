@@ -32,7 +32,7 @@ def rows(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
         f"off by at most {r['logit_error']:.4f} from exact ReLU; {forecast} by the polynomials alone",
     )
     if r["seconds_per_image"] is not None:
-        yield "time per image", f"{r['seconds_per_image']:.3f} s on the server, the fastest"
+        yield "time per image", f"{r['seconds_per_image']:.3f} s on the server"
     if r["resumed_images"]:
         yield "interrupted before", f"{r['resumed_images']} images begun or done by an earlier run"
     counts = r["operations"]

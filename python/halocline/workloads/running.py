@@ -88,11 +88,13 @@ def make_engine(
     *,
     memory: int | str | MemoryBudget | None = None,
     keep_seeds: bool | Collection[int] = False,
+    graphs: bool = True,
 ) -> Engine:
     """An engine without keys, as the options say.
 
     footprint: what 100% of a budget is.
     memory: the budget instead of that of the options.
+    graphs: see `Engine`; programs of very many kernels are as fast without.
     """
     return Engine(
         params,
@@ -102,6 +104,7 @@ def make_engine(
         threads=options.threads,
         keep_seeds=keep_seeds,
         memory_options=options.memory_options(),
+        graphs=graphs,
     )
 
 
