@@ -211,6 +211,7 @@ void device_frames::slide(const window& within) {
   }
   if (left.bytes == 0) return;
   std::vector<block_move> moves;
+  moves.reserve(used_.size());  // from here on nothing allocates: frames and list stay in step
   for (auto at = used_.lower_bound(begin); at != used_.end() && at->first < end;) {
     const std::size_t from = at->first, to = left.offset;
     left.offset += at->second;
