@@ -125,3 +125,8 @@ def byte_string(data: Any, what: str) -> bytes:
     if isinstance(data, bytearray | memoryview):
         return bytes(data)
     raise WrongType(f"{what}: got {kind_of(data)}, expected bytes")
+
+
+def power_of_two(count: int) -> int:
+    """The least power of two that is at least `count`, which is positive."""
+    return 1 << (count - 1).bit_length()

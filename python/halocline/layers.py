@@ -10,14 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._values import expect, integer
+from ._values import expect, integer, power_of_two
 from .ciphertext import Ciphertext
 from .encoded import EncodedCircuit
 from .errors import InvalidArgument
-
-
-def _power_of_two(count: int) -> int:
-    return 1 << (count - 1).bit_length()
 
 
 def _array(values: npt.ArrayLike, dimensions: int, what: str) -> npt.NDArray[np.generic]:
@@ -148,7 +144,7 @@ class MatrixVector(EncodedCircuit):
         array = _array(matrix, 2, "matrix product")
         self._matrix = np.ascontiguousarray(array, dtype=np.complex128)
         rows, columns = array.shape
-        self._periods = _power_of_two(columns), _power_of_two(rows)
+        self._periods = power_of_two(columns), power_of_two(rows)
         slots = max(self._periods) if slots is None else integer(slots, "matrix product: slots", 1)
         super().__init__(slots, 1, 1, array.dtype.kind != "c", mode, baby_count, compact)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ._values import expect, kind_of, vector
+from ._values import expect, kind_of, power_of_two, vector
 from .ciphertext import Ciphertext, bind_all
 from .engine import Engine
 from .errors import WrongType
@@ -98,7 +98,7 @@ def _shaped(value: Any, engine: Engine) -> Any:
 
     if isinstance(value, np.ndarray):
         array, real = vector(value, "trace_program")
-        return engine.ghost_input(slots=1 << (len(array) - 1).bit_length(), real=real)
+        return engine.ghost_input(slots=power_of_two(len(array)), real=real)
     if isinstance(value, list | tuple):
         return type(value)(_shaped(each, engine) for each in value)
     return bind_all(value, bind)

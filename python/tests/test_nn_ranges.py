@@ -164,3 +164,30 @@ def test_bad_images(tmp_path, monkeypatch):
     monkeypatch.setattr("halocline.nn.images.MAX_PIXELS", 1000)
     with pytest.raises(hc.CorruptData, match=r"large\.png: 32 x 32 pixels"):
         nn.load_images(tmp_path / "large.png")
+
+
+def test_ranges_in_metadata(model):
+    """They come from files of weights, so anything may be in them."""
+
+    def with_metadata(**texts):
+        return nn.Model(model.input_shape, model.nodes, model.output, texts)
+
+    assert nn.Ranges.stored_in(with_metadata()) is None
+    names = [node.name for node in model.activation_nodes]
+    good = json.dumps(dict.fromkeys(names, 2.5))
+    found = nn.Ranges.stored_in(with_metadata(ranges=good, ranges_margin="1.5"))
+    assert dict(found) == dict.fromkeys(names, 2.5) and found.margin == 1.5
+    for bad in (
+        "",
+        "[1]",
+        "{",
+        '{"other": 1}',
+        json.dumps(dict.fromkeys(names, -1)),
+        '{"a": NaN}',
+        "[" * 9999,
+    ):
+        with pytest.raises(hc.CorruptData, match="metadata of the weights"):
+            nn.Ranges.stored_in(with_metadata(ranges=bad))
+    for bad in ("x", "-1", "[1]", "null"):
+        with pytest.raises(hc.CorruptData, match="metadata of the weights"):
+            nn.Ranges.stored_in(with_metadata(ranges=good, ranges_margin=bad))

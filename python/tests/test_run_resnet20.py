@@ -142,6 +142,8 @@ def test_where_ranges_come_from(boot_params, tmp_path):
     assert wider.ranges["relu"] == pytest.approx(2 * own.ranges["relu"])
     with pytest.raises(hc.InvalidArgument, match="margin"):
         made(boot_params, **inputs, margin=0.5)
+    with pytest.raises(hc.InvalidArgument, match="margin 3, but ranges come from metadata of the weights"):
+        made(boot_params, margin=3.0)
 
     folder = made(boot_params, **inputs, calibration=tmp_path / "calibration")
     assert folder.ranges.provenance["source"].endswith("calibration")

@@ -7,7 +7,7 @@ Modules of workloads load numpy, scikit-learn and data, so each is imported when
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -166,8 +166,4 @@ def params_of(name: str, params: str | None, presets: str | None, allow_insecure
 
 def takers(option: str) -> str:
     """The workloads that take an option, for help texts."""
-    return ", ".join(_takers(option))
-
-
-def _takers(option: str) -> Iterator[str]:
-    return (name for name, each in WORKLOADS.items() if option in each.takes)
+    return ", ".join(name for name, each in WORKLOADS.items() if option in each.takes)

@@ -15,16 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._values import integer
+from .._values import integer, power_of_two
 from ..errors import InvalidArgument
 from .layers import Array, Shape
 
 Slots = npt.NDArray[np.int64]
-
-
-def power_of_two(count: int) -> int:
-    """The least power of two that is at least `count`."""
-    return 1 << (count - 1).bit_length()
 
 
 @dataclasses.dataclass(frozen=True)

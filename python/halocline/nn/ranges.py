@@ -99,6 +99,24 @@ class Ranges(Mapping[str, float]):
         except Error as error:
             raise CorruptData(str(error)) from None
 
+    @classmethod
+    def stored_in(cls, model: Model) -> Ranges | None:
+        """Those that a model's metadata carry; None where they carry none.
+
+        "ranges" is an object with the bound of each activation, "ranges_margin" the margin in it.
+        @throws CorruptData for anything else: metadata come from files of weights
+        """
+        texts = {name: model.metadata.get(name) for name in ("ranges", "ranges_margin")}
+        if texts["ranges"] is None:
+            return None
+        what = "metadata of the weights: ranges"
+        bounds = parse_json(texts["ranges"], what)
+        margin = 1.0 if texts["ranges_margin"] is None else parse_json(texts["ranges_margin"], what)
+        try:
+            return cls(bounds, margin, {"source": "metadata of the weights"}).expect_for(model)
+        except Error as error:
+            raise CorruptData(f"{what}: {error}") from None
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a JSON file."""
         write_json(self.to_json(), path, "ranges")

@@ -9,6 +9,7 @@ too many entries, the first of them becomes a stage of its own.
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 import numpy as np
@@ -20,32 +21,43 @@ from .lowering import MAX_ENTRIES, SparseMatrix, matrix_of
 from .model import INPUT, SUPPORTED, Model, Node
 
 
-class Expression:
+class Expression(ABC):
     """A matrix that is made when it is asked for."""
 
-    rows: int
-    entries: float
-    """About how many it has."""
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """Values that it gives."""
 
+    @property
+    @abstractmethod
+    def entries(self) -> float:
+        """About how many it has."""
+
+    @abstractmethod
     def matrix(self) -> SparseMatrix:
         """The matrix."""
-        raise NotImplementedError  # pragma: no cover
 
 
 @dataclasses.dataclass(frozen=True)
 class Identity(Expression):
     """Leaves its input as it is."""
 
-    rows: int
+    size: int
 
     @property
-    def entries(self) -> float:  # type: ignore[override]
+    def rows(self) -> int:
+        """As many as it takes."""
+        return self.size
+
+    @property
+    def entries(self) -> float:
         """One for each value."""
-        return self.rows
+        return self.size
 
     def matrix(self) -> SparseMatrix:
         """The unit matrix."""
-        return SparseMatrix.identity(self.rows)
+        return SparseMatrix.identity(self.size)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -55,10 +67,14 @@ class Leaf(Expression):
     layer: Layer
     shape: Shape
     """Of its input."""
-    rows: int
 
     @property
-    def entries(self) -> float:  # type: ignore[override]
+    def rows(self) -> int:
+        """Values of its output."""
+        return int(np.prod(self.layer.output_shape([self.shape])))
+
+    @property
+    def entries(self) -> float:
         """At most."""
         if isinstance(self.layer, Conv2d):
             positions = self.rows // len(self.layer.weight)
@@ -83,12 +99,12 @@ class Product(Expression):
     before: Expression
 
     @property
-    def rows(self) -> int:  # type: ignore[override]
+    def rows(self) -> int:
         """Those of the later one."""
         return self.after.rows
 
     @property
-    def entries(self) -> float:  # type: ignore[override]
+    def entries(self) -> float:
         """With as many for each row of the earlier one as it has on average."""
         return self.after.entries * self.before.entries / self.before.rows
 
@@ -105,12 +121,12 @@ class Sum(Expression):
     second: Expression
 
     @property
-    def rows(self) -> int:  # type: ignore[override]
+    def rows(self) -> int:
         """Those of both."""
         return self.first.rows
 
     @property
-    def entries(self) -> float:  # type: ignore[override]
+    def entries(self) -> float:
         """Of both together."""
         return self.first.entries + self.second.entries
 
@@ -196,7 +212,7 @@ class _Builder:
             raise InvalidArgument(
                 f"layer {node.name!r}: {type(node.layer).__name__}; supported are {SUPPORTED}"
             )
-        layer = Leaf(node.layer, shape, int(np.prod(self._model.shapes[node.name])))
+        layer = Leaf(node.layer, shape)
         return layer if isinstance(before, Identity) else Product(layer, before)
 
     def _split_if_large(self, node: Node) -> None:

@@ -10,19 +10,19 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import nn
-from ..bootstrapping import Bootstrapper
 from ..ciphertext import Ciphertext
 from ..engine import Engine
 from ..params import Params
 from ..trace import Trace
 from .helr_circuit import HelrCircuit, HelrLayout, iterations_per_bootstrap
 from .helr_model import make_constants
-from .resnet20_digits import digits_model, stored_ranges
+from .helr_run import HelrOptions, helr_bootstrapper
+from .resnet20_digits import digits_model
 from .sorting_circuit import SortingCircuit
 from .sorting_network import stages
 from .sorting_run import DEFAULT_ALPHA, DEFAULT_COUNT
 
-HELR_SAMPLES, HELR_FEATURES, HELR_ITERATIONS, HELR_RATE, HELR_INTERVAL = 1024, 196, 32, 1.0, 16.0
+HELR_SAMPLES, HELR_FEATURES = 1024, 196
 """What the papers train: MNIST's threes and eights in 14 by 14 pixels."""
 
 
@@ -44,7 +44,7 @@ def recorded(params: Params, prepare: Callable[[Engine], Callable[[], Any]]) -> 
 def resnet20_trace(params: Params) -> Trace:
     """One image through the ResNet-20 that comes with the package; phases are its layers."""
     model = digits_model()
-    ranges = stored_ranges(model)
+    ranges = nn.Ranges.stored_in(model)
     assert ranges is not None  # the shipped weights carry theirs
     return network_trace(nn.compile(model, params, ranges))
 
@@ -63,9 +63,10 @@ def network_trace(compiled: nn.CompiledModel) -> Trace:
 def helr_trace(params: Params, samples: int = HELR_SAMPLES, features: int = HELR_FEATURES) -> Trace:
     """One period of training: as many iterations as levels allow, and the bootstrap behind them."""
     layout = HelrLayout.of(params.slots, samples, features + 1)
-    bootstrapper = Bootstrapper(params, slots=layout.columns, stc_levels=1)
+    options = HelrOptions()
+    bootstrapper = helr_bootstrapper(params, layout, options.bootstrap)
     each = max(1, iterations_per_bootstrap(bootstrapper))
-    constants = make_constants(samples, HELR_ITERATIONS, HELR_RATE, HELR_INTERVAL, each)
+    constants = make_constants(samples, options.iterations, options.rate, options.interval, each)
     circuit = HelrCircuit(params, layout, constants, bootstrapper)
     steps = next(constants.periods())
 

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._values import power_of_two
 from ..bootstrapping import Bootstrapper
 from ..ciphertext import Ciphertext
 from ..errors import InvalidArgument
@@ -39,10 +40,6 @@ ITERATION_LEVELS = 4
 """Forward product, two of the sigmoid, backward product."""
 
 
-def _power_of_two(count: int) -> int:
-    return 1 << (count - 1).bit_length()
-
-
 @dataclasses.dataclass(frozen=True)
 class HelrLayout:
     """Where samples and weights lie in slots; all numbers are powers of two."""
@@ -54,13 +51,13 @@ class HelrLayout:
     @classmethod
     def of(cls, slots: int, samples: int, columns: int) -> HelrLayout:
         """The smallest layout for so many samples and columns; rows of zeros fill a ciphertext."""
-        width = _power_of_two(columns)
+        width = power_of_two(columns)
         if width > slots or samples > slots:
             raise InvalidArgument(
                 f"helr: {samples} samples of {columns} columns, expected at most {slots} of both, the slots "
                 "of a ciphertext; take parameters of a larger ring"
             )
-        return cls(slots, max(_power_of_two(samples), slots // width), width)
+        return cls(slots, max(power_of_two(samples), slots // width), width)
 
     @property
     def width(self) -> int:

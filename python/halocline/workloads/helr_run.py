@@ -94,7 +94,7 @@ class HelrRun:
             self.data = load_data(o.data, o.batch, o.seed)
         signed = self.data.signed
         self.layout = HelrLayout.of(params.slots, *signed.shape)
-        self.bootstrapper = _bootstrapper(params, self.layout, o.bootstrap)
+        self.bootstrapper = helr_bootstrapper(params, self.layout, o.bootstrap)
         per_period = min(_per_bootstrap(self.bootstrapper, o.per_bootstrap), o.iterations)
         self.constants = make_constants(len(signed), o.iterations, o.rate, o.interval, max(1, per_period))
         self.circuit = HelrCircuit(params, self.layout, self.constants, self.bootstrapper)
@@ -302,7 +302,7 @@ class HelrRun:
         }
 
 
-def _bootstrapper(params: Params, layout: HelrLayout, chosen: dict[str, Any]) -> Bootstrapper:
+def helr_bootstrapper(params: Params, layout: HelrLayout, chosen: dict[str, Any]) -> Bootstrapper:
     """Bootstraps V + i X; one level of SlotToCoeff leaves most levels to the iterations."""
     if fixed := {"slots", "real"} & chosen.keys():
         raise InvalidArgument(

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..nn.images import Images
 from ..nn.model import Model
-from ..nn.ranges import Ranges
 from ..nn.resnet20 import resnet20
 from .digits_pictures import digit_pictures
 
@@ -35,12 +34,3 @@ def held_out_pictures(model: Model) -> Images:
     pictures = digit_pictures(pixels[chosen].reshape(-1, 8, 8) / 16.0)
     names = tuple(f"digit {index}" for index in chosen)
     return Images(pictures, labels[chosen].astype(np.int64), names, DIGITS, ())
-
-
-def stored_ranges(model: Model) -> Ranges | None:
-    """Bounds of the activations that came with the weights, if any did."""
-    if "ranges" not in model.metadata:
-        return None
-    margin = float(model.metadata.get("ranges_margin", "1"))
-    bounds = json.loads(model.metadata["ranges"])
-    return Ranges(bounds, margin, {"source": "metadata of the weights"}).expect_for(model)

@@ -27,7 +27,7 @@ from ..nn.ranges import Ranges, calibrate, check
 from ..nn.resnet20 import CIFAR10_CLASSES, resnet20
 from ..params import Params
 from ..trace import Trace
-from .resnet20_digits import DIGITS, digits_model, held_out_pictures, stored_ranges
+from .resnet20_digits import DIGITS, digits_model, held_out_pictures
 from .run_folder import RunFolder
 from .running import (
     Progress,
@@ -44,6 +44,9 @@ from .running import (
 
 Array = npt.NDArray[np.float64]
 
+MARGIN = 1.5
+"""Bounds of activations are so many times what they are on the images of a calibration."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Resnet20Options(RunOptions):
@@ -57,8 +60,9 @@ class Resnet20Options(RunOptions):
     """Images that tell the ranges of the activations, or a JSON file with them; see `_ranges`."""
     images: int | None = None
     """At most so many of the images; all of a folder, one digit."""
-    margin: float = 1.5
-    """Bounds of activations are so many times what they are on the images of the calibration."""
+    margin: float | None = None
+    """Bounds of activations are so many times what they are on the images of the calibration; MARGIN unless
+    given. Ranges from a file or from the weights have theirs."""
     checkpoint: str | Path | None = None
     """Folder for the state of a run at its bootstraps, from which an interrupted run goes on. It holds the
     client's secret key too, until the run is done: see `RunFolder`."""
@@ -131,13 +135,23 @@ class Resnet20Run:
         carry; else from the images themselves, which their owner can do, and nobody else.
         """
         options, given = self.options, self.options.calibration
+        known: Ranges | None = None
         if given is not None and Path(given).suffix == ".json":
-            return Ranges.load(given).expect_for(self.model)
-        if given is None and (stored := stored_ranges(self.model)) is not None:
-            return stored
+            known = Ranges.load(given).expect_for(self.model)
+        elif given is None:
+            known = Ranges.stored_in(self.model)
+        if known is not None:
+            if options.margin is not None:
+                source = known.provenance.get("source", str(given))
+                raise InvalidArgument(
+                    f"resnet20: margin {options.margin:g}, but ranges come from {source} and have theirs; "
+                    "leave it out, or calibrate with images"
+                )
+            return known
         images = self.images.images if given is None else load_images(given, self.model.input_shape).images
         source = "the images to classify" if given is None else str(given)
-        return calibrate(self.model, self.model.prepare(images), options.margin, {"source": source})
+        margin = MARGIN if options.margin is None else options.margin
+        return calibrate(self.model, self.model.prepare(images), margin, {"source": source})
 
     def run(self) -> dict[str, Any]:
         """Executes all phases and returns the report.
