@@ -83,6 +83,10 @@ nb::dict statistics_of(const domain& where) {
   out["live_bytes"] = s.live_bytes;
   out["peak_bytes"] = s.peak_bytes;
   out["peak_fast_bytes"] = s.peak_fast_bytes;
+  out["repairs"] = s.moved.repairs;
+  out["repaired_bytes"] = s.moved.repaired_bytes;
+  out["losses"] = s.moved.losses;
+  out["lost_bytes"] = s.moved.lost_bytes;
   return out;
 }
 

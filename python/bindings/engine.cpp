@@ -69,6 +69,10 @@ nb::dict statistics(const bound_engine& self) {
   out["cached_bytes"] = s.cached_bytes;
   out["fast_bytes"] = s.fast_bytes;
   out["peak_fast_bytes"] = s.peak_fast_bytes;
+  out["repairs"] = s.moved.repairs;
+  out["repaired_bytes"] = s.moved.repaired_bytes;
+  out["losses"] = s.moved.losses;
+  out["lost_bytes"] = s.moved.lost_bytes;
   out["allocations"] = s.allocations;
   out["frees"] = s.frees;
   out["live_buffers"] = s.live_buffers;

@@ -86,9 +86,9 @@ class runtime : public std::enable_shared_from_this<runtime> {
 
   /// Begins a step: makes all operands resident, pins them while the result lives and records the accesses.
   /// An operand that is both read and written appears in both lists.
-  /// @throws invalid_argument when a buffer is empty, belongs to another runtime, or a range is outside it.
-  /// @throws out_of_memory when the budget cannot hold the step; io_error when the slow tier fails; cancelled
-  ///   after `cancel`. Every buffer then has its contents still.
+  /// @throws invalid_argument for an empty or foreign buffer or a range outside it; out_of_memory when the
+  ///   budget cannot hold the step; io_error when the slow tier fails; cancelled after `cancel`; corrupt_data
+  ///   for a lost operand, until a step writes all of it. All other buffers have their contents still.
   [[nodiscard]] access acquire(std::span<const operand> reads, std::span<const operand> writes,
                                std::string_view op, stream_view stream = {});
 

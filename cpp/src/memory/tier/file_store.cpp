@@ -23,8 +23,15 @@ namespace {
 constexpr std::uint64_t growth_bytes = std::uint64_t{32} << 20;
 
 std::string reason_of(int error) {
-  return error == io_end_of_file ? std::string("the file ends early; something else has cut it off")
-                                 : std::string(std::strerror(error));
+  switch (error) {
+    case io_end_of_file:
+      return "the file ends here; something else has cut it off";
+    case wrong_bytes:
+      return "the 4096 bytes here are not what was written (their checksum differs); something else has "
+             "changed the file, or its disk is failing";
+    default:
+      return std::strerror(error);
+  }
 }
 
 class file_store final : public store {
@@ -65,6 +72,7 @@ class file_store final : public store {
   struct extent {
     std::uint64_t offset;
     std::uint64_t bytes;
+    std::vector<std::uint64_t> checksums;  // one per page; 0: never written
   };
   struct transfer_info {
     bool write;
@@ -75,6 +83,7 @@ class file_store final : public store {
   [[nodiscard]] transfer_id start(slot_id slot, std::size_t offset, std::byte* frame, std::size_t bytes,
                                   bool write);
   void grow_for(std::uint64_t bytes);
+  [[noreturn]] void throw_failed(const transfer_info& what, const transfer_board::outcome& how) const;
   [[noreturn]] void throw_full(std::uint64_t bytes, int error) const;
 
   file_store_options options_;
@@ -109,7 +118,7 @@ slot_id file_store::allocate(std::size_t bytes) {
     grow_for(bytes);
     offset = unused_.take(bytes);
   }
-  slots_.emplace(next_slot_, extent{*offset, bytes});
+  slots_.emplace(next_slot_, extent{*offset, bytes, std::vector<std::uint64_t>(bytes / page_bytes)});
   slot_bytes_ += bytes;
   return next_slot_++;
 }
@@ -117,7 +126,7 @@ slot_id file_store::allocate(std::size_t bytes) {
 void file_store::free(slot_id slot) noexcept {
   const auto found = slots_.find(slot);
   if (found == slots_.end()) return;
-  const extent gone = found->second;
+  const extent gone = std::move(found->second);
   slots_.erase(found);
   slot_bytes_ -= gone.bytes;
   try {
@@ -169,10 +178,12 @@ transfer_id file_store::start(slot_id slot, std::size_t offset, std::byte* frame
   HALOCLINE_EXPECTS(reinterpret_cast<std::uintptr_t>(frame) % page_bytes == 0, invalid_argument,
                     "file tier: a frame must be aligned to ", page_bytes, " bytes");
   const transfer_id id = next_transfer_++;
+  std::uint64_t* const checksums = found->second.checksums.data() + offset / page_bytes;
+  if (write) std::fill_n(checksums, bytes / page_bytes, 0);  // what a failed write leaves is not to be read
   std::vector<io_request> requests;
   for (std::size_t at = 0; at < bytes; at += options_.chunk_bytes) {
     requests.push_back({file_.descriptor(), write, found->second.offset + offset + at, frame + at,
-                        std::min(options_.chunk_bytes, bytes - at), id});
+                        std::min(options_.chunk_bytes, bytes - at), id, checksums + at / page_bytes});
   }
   try {
     transfers_.emplace(id, transfer_info{write, found->second.offset + offset, bytes});
@@ -197,10 +208,16 @@ void file_store::wait(transfer_id transfer) {
   const transfer_board::outcome result = board_.wait(transfer);
   const transfer_info info = found->second;
   transfers_.erase(found);
-  HALOCLINE_EXPECTS(result.error == 0, io_error, "file tier in '", file_.folder().string(),
-                    "': ", info.write ? "write of " : "read of ", info.bytes, " bytes at offset ",
-                    info.offset, " ended after ", result.moved, ": ", reason_of(result.error),
-                    info.write ? "; check the disk's health and free space" : "; check the disk's health");
+  if (result.error != 0) throw_failed(info, result);
+}
+
+void file_store::throw_failed(const transfer_info& what, const transfer_board::outcome& how) const {
+  const std::string message = text(
+      "file tier in '", file_.folder().string(), "': ", what.write ? "write of " : "read of ", what.bytes,
+      " bytes at offset ", what.offset, " moved ", how.moved, " and failed at offset ", how.at, ": ",
+      reason_of(how.error), "; check the disk's health", what.write ? " and free space" : "");
+  if (how.error == io_end_of_file || how.error == wrong_bytes) throw corrupt_data(message);
+  throw io_error(message);
 }
 
 store_stats file_store::statistics() const {

@@ -76,7 +76,8 @@ class thread_queue final : public io_queue {
       const ssize_t result = request.write ? ::pwrite(request.file, data, left, offset)
                                            : ::pread(request.file, data, left, offset);
       if (result < 0 && is_transient(errno)) continue;
-      if (result <= 0) return listener_.ended(request, moved, result < 0 ? errno : io_end_of_file);
+      if (result < 0) return listener_.ended(request, moved, true_error(request, errno));
+      if (result == 0) return listener_.ended(request, moved, request.write ? ENOSPC : io_end_of_file);
       moved += static_cast<std::size_t>(result);
     }
     listener_.ended(request, moved, 0);

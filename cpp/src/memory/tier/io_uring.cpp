@@ -192,7 +192,9 @@ class uring_queue final : public io_queue {
     const bool again = result < 0 && is_transient(-result);
     if (result > 0) running.moved += static_cast<std::size_t>(result);
     if (again || (result > 0 && running.moved < running.request.bytes)) return prepare(running);
-    listener_.ended(running.request, running.moved, result > 0 ? 0 : result < 0 ? -result : io_end_of_file);
+    const int nothing_moved = running.request.write ? ENOSPC : io_end_of_file;
+    const int error = result > 0 ? 0 : result == 0 ? nothing_moved : true_error(running.request, -result);
+    listener_.ended(running.request, running.moved, error);
     idle_.push_back(&running);
   }
 

@@ -23,10 +23,12 @@ struct io_request {
   std::uint64_t offset = 0;   ///< in the file, bytes
   std::byte* data = nullptr;  ///< only read from when `write`
   std::size_t bytes = 0;
-  std::uint64_t tag = 0;  ///< the caller's
+  std::uint64_t tag = 0;               ///< the caller's
+  std::uint64_t* checksums = nullptr;  ///< the caller's: of the pages of `data`
 };
 
-/// The `error` of a read that met the end of the file. Other errors are values of errno, 0 is none.
+/// The `error` of a read that met the end of the file, also where the file ends within a page. Other errors
+/// are values of errno, 0 is none.
 inline constexpr int io_end_of_file = -1;
 
 /// Hears of ended requests.
@@ -34,7 +36,7 @@ class io_listener {
  public:
   virtual ~io_listener() = default;
   /// `moved` bytes of the request were transferred, all of them when `error` is 0. Called from threads of the
-  /// queue, several at a time; must be short and must not call the queue.
+  /// queue, several at a time; must take no longer than the transfer did and must not call the queue.
   virtual void ended(const io_request& request, std::size_t moved, int error) noexcept = 0;
 };
 
