@@ -23,9 +23,10 @@ bound_engine make_engine(const params::parameters& p, const std::string& device,
   options.threads = threads;
   options.keep_seeds = keep_seeds;
   options.memory = memory;
-  const nb::gil_scoped_release released;
+  const released meanwhile;
   auto engine = std::make_unique<ckks::engine>(p, options);
-  return {std::make_shared<domain>(engine->ctx_handle()), std::move(engine)};
+  const auto where = std::make_shared<domain>(engine->ctx_handle());
+  return {where, own(where, std::move(engine))};
 }
 
 void add_key(bound_engine& self, const bound_keys& keys, std::uint64_t galois_element) {

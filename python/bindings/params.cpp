@@ -126,7 +126,7 @@ void bind_params(nb::module_& module) {
           "preset", [](const std::string& name) { return params::preset(name); }, nb::arg("name"))
       .def_static(
           "from_json", [](const std::string& text) { return parameters::from_json(text); }, nb::arg("text"),
-          nb::call_guard<nb::gil_scoped_release>())
+          nb::call_guard<released>())
       .def("to_json", &parameters::to_json, nb::arg("indent") = 2)
       .def_prop_ro("fingerprint", fingerprint_of)
       .def("level_row", level_row, nb::arg("level"))

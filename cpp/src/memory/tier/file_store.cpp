@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "halocline/memory/tier/file_store.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -11,6 +9,7 @@
 
 #include "halocline/core/expects.hpp"
 #include "halocline/core/format.hpp"
+#include "halocline/core/process.hpp"
 #include "memory/tier/extent_list.hpp"
 #include "memory/tier/pages.hpp"
 #include "memory/tier/tier_file.hpp"
@@ -40,14 +39,16 @@ class file_store final : public store {
       : options_(options),
         file_(options.folder, options.direct),
         queue_(make_io_queue(board_, options.engine, options.queue_depth)),
-        owner_(::getpid()) {
+        process_(process_generation()),
+        hook_(fork_order::store, {[this](fork_deadline until) { return come_to_rest(until); },
+                                  [this] { queue_->resume(); }, [this](bool) { file_.forsake(); }}) {
     HALOCLINE_EXPECTS(options.chunk_bytes > 0 && options.chunk_bytes % page_bytes == 0, invalid_argument,
                       "file tier: chunks of ", options.chunk_bytes, " bytes; the size must be a multiple of ",
                       page_bytes);
   }
   ~file_store() override {
     // A forked child has a copy of the queue without its threads: there is nothing that could be waited for.
-    if (owner_ != ::getpid()) static_cast<void>(queue_.release());
+    if (process_ != process_generation()) static_cast<void>(queue_.release());
   }
   file_store(const file_store&) = delete;
   file_store& operator=(const file_store&) = delete;
@@ -64,7 +65,10 @@ class file_store final : public store {
     return start(slot, 0, const_cast<std::byte*>(frame), bytes,
                  true);  // requests that write only read from it
   }
-  [[nodiscard]] bool poll(transfer_id transfer) override { return board_.has_ended(transfer); }
+  [[nodiscard]] bool poll(transfer_id transfer) override {
+    check_process();
+    return board_.has_ended(transfer);
+  }
   void wait(transfer_id transfer) override;
   [[nodiscard]] store_stats statistics() const override;
 
@@ -82,6 +86,8 @@ class file_store final : public store {
 
   [[nodiscard]] transfer_id start(slot_id slot, std::size_t offset, std::byte* frame, std::size_t bytes,
                                   bool write);
+  void check_process() const;
+  [[nodiscard]] bool come_to_rest(fork_deadline until);
   void grow_for(std::uint64_t bytes);
   [[noreturn]] void throw_failed(const transfer_info& what, const transfer_board::outcome& how) const;
   [[noreturn]] void throw_full(std::uint64_t bytes, int error) const;
@@ -98,8 +104,20 @@ class file_store final : public store {
   store_stats started_;
   transfer_board board_;
   std::unique_ptr<io_queue> queue_;  // after the file and the board, which it uses until it ends
-  pid_t owner_;
+  std::uint64_t process_;
+  fork_hook hook_;
 };
+
+void file_store::check_process() const {
+  HALOCLINE_EXPECTS(process_ == process_generation(), io_error,
+                    "file tier: the process that made it was forked; make a new engine in the child");
+}
+
+bool file_store::come_to_rest(fork_deadline until) {
+  if (queue_->pause(until)) return true;
+  queue_->resume();
+  return false;
+}
 
 std::string file_store::describe() const {
   return text("file in ", file_.folder().string(), " (",
@@ -111,6 +129,7 @@ std::string file_store::describe() const {
 }
 
 slot_id file_store::allocate(std::size_t bytes) {
+  check_process();
   HALOCLINE_EXPECTS(bytes > 0 && bytes % page_bytes == 0, invalid_argument, "file tier: a slot of ", bytes,
                     " bytes; the size must be a multiple of ", page_bytes);
   std::optional<std::uint64_t> offset = unused_.take(bytes);
@@ -166,8 +185,7 @@ void file_store::throw_full(std::uint64_t bytes, int error) const {
 
 transfer_id file_store::start(slot_id slot, std::size_t offset, std::byte* frame, std::size_t bytes,
                               bool write) {
-  HALOCLINE_EXPECTS(owner_ == ::getpid(), io_error,
-                    "file tier: the process that made it was forked; make a new engine in the child");
+  check_process();
   const auto found = slots_.find(slot);
   HALOCLINE_EXPECTS(found != slots_.end(), invalid_argument, "file tier: no slot ", slot);
   const std::size_t room = found->second.bytes;
@@ -200,8 +218,7 @@ transfer_id file_store::start(slot_id slot, std::size_t offset, std::byte* frame
 }
 
 void file_store::wait(transfer_id transfer) {
-  HALOCLINE_EXPECTS(owner_ == ::getpid(), io_error,
-                    "file tier: the process that made it was forked; make a new engine in the child");
+  check_process();
   const auto found = transfers_.find(transfer);
   HALOCLINE_EXPECTS(found != transfers_.end(), invalid_argument, "file tier: no transfer ", transfer);
   if (!board_.has_ended(transfer)) queue_->prioritize(transfer);

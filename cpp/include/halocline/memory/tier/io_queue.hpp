@@ -7,6 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "halocline/core/process.hpp"
+
 namespace halocline::memory {
 
 /// How transfers of a file run beside the computation.
@@ -52,6 +54,12 @@ class io_queue {
   virtual void submit(std::span<const io_request> requests) = 0;
   /// Lets requests with this tag that have not begun yet overtake all others.
   virtual void prioritize(std::uint64_t tag) = 0;
+  /// Begins no more requests, and waits until those under way have ended; false when that took longer. Direct
+  /// I/O must not run while a process forks: the pages that it reads into may become the child's (open(2)).
+  /// A forked child has no queue: it must neither use nor destroy its copy.
+  [[nodiscard]] virtual bool pause(fork_deadline until) = 0;
+  /// Ends a pause, also one that did not succeed.
+  virtual void resume() = 0;
 };
 
 /// A queue that has up to `depth` (1 to 4096) requests under way at once; with threads: one per thread. The
