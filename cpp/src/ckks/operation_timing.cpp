@@ -85,7 +85,7 @@ struct operation {
 };
 
 const std::map<std::string, operation, std::less<>>& operations() {
-  static const auto& all = *new std::map<std::string, operation, std::less<>>{  // threads outlive statics
+  static const auto& all = *new std::map<std::string, operation, std::less<>>{  // never destroyed
       {"multiply",
        {[](engine& on, operands& with, unsigned i) {
           (void)on.evaluate().multiply(with.left[i], with.right[i]);
