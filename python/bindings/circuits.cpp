@@ -184,7 +184,8 @@ circuits::polynomial to_polynomial(const complex_array& coefficients, bool cheby
 }
 
 /// (coefficients, largest error found, where)
-auto chebyshev_fit(const nb::callable& f, double lower, double upper, unsigned degree) {
+auto chebyshev_fit(const nb::typed<nb::callable, double(double)>& f, double lower, double upper,
+                   unsigned degree) {
   const auto value = [&f](double x) { return call_python([&] { return nb::cast<double>(f(x)); }); };
   const circuits::chebyshev_fit fit = circuits::chebyshev_interpolate(value, lower, upper, degree);
   return std::tuple(to_numpy(fit.series.coefficients), fit.max_error, fit.worst_x);

@@ -45,7 +45,8 @@ class Client:
     pickled; `save_secret_key` and `Client.load` are the only way the key leaves the process.
 
     `threads` limits the worker threads. `seed` (32 bytes) makes every key and ciphertext reproducible: for
-    tests only, it gives the secret away.
+    tests only, it gives the secret away. Such a client draws in the process that made it; a forked child gets
+    InvalidArgument. Without a seed no two processes or threads draw the same.
 
     `device`, `memory`, `policy` and `memory_options` are as those of an `Engine`: "cuda:0" does all the work
     on a GPU, with the same bytes as results. Evaluation keys are made one by one and moved to host memory: a

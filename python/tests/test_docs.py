@@ -37,6 +37,12 @@ def test_quickstart(
     assert "has no multiplication left" in out
 
 
+def test_processes_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_page("docs/guides/processes.md")
+    assert (tmp_path / "secret.hlc").exists()
+
+
 def test_memory_guide(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

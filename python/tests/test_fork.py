@@ -24,7 +24,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWa
 
 CHILD_SECONDS = 60
 TOLERANCE = 1e-4
-METHODS = [name for name in ("fork", "spawn", "forkserver") if name in multiprocessing.get_all_start_methods()]
+METHODS = [
+    name for name in ("fork", "spawn", "forkserver") if name in multiprocessing.get_all_start_methods()
+]
 
 
 def in_child(action: Callable[[], Any]) -> Any:
@@ -398,7 +400,7 @@ planned = dict(memory=int(0.8 * footprint), policy="planned")
 AT_WORK = {
     "engine": "engine = hc.Engine(params, keys, threads=2)\ndef work(): engine.run(program, sent)",
     "client": "def work(): client.evaluation_keys([5, 6, 7]); client.decrypt(client.encrypt(values))",
-    "planned": "engine = hc.Engine(params, keys, threads=2, **planned)\ndef work(): engine.run(program, sent)",
+    "planned": "engine = hc.Engine(params, keys, **planned)\ndef work(): engine.run(program, sent)",
     "callback": "import math\ndef work(): hc.Polynomial.fit(math.sin, degree=63)",
 }
 

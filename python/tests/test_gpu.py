@@ -253,7 +253,12 @@ if child == 0:
     try:
         x + x
     except hc.DeviceError as error:
-        os._exit(7 if "fork" in str(error) else 8)
+        if "fork" not in str(error):
+            os._exit(8)
+    try:
+        hc.Engine(params, device={DEVICE!r})
+    except hc.DeviceError as error:
+        os._exit(7 if "spawn" in str(error) else 10)
     os._exit(9)
 status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 assert status == 7, status

@@ -85,7 +85,8 @@ struct operation {
 };
 
 const std::map<std::string, operation, std::less<>>& operations() {
-  static const auto& all = *new std::map<std::string, operation, std::less<>>{  // threads outlive statics
+  // Never destroyed: threads may be at work while the program ends.
+  static const auto& all = *new std::map<std::string, operation, std::less<>>{
       {"multiply",
        {[](engine& on, operands& with, unsigned i) {
           (void)on.evaluate().multiply(with.left[i], with.right[i]);

@@ -50,7 +50,8 @@ TEST(ProcessGeneration, DiffersFromThatOfEveryAncestor) {
 /// A child that never asked has a number that its own child does not share.
 TEST(ProcessGeneration, DiffersAfterTwoForksWithoutAQuestion) {
   const std::uint64_t here = process_generation();
-  EXPECT_EQ(exit_code_of_child([&] { return exit_code_of_child([&] { return process_generation() != here ? 0 : 1; }); }),
+  EXPECT_EQ(exit_code_of_child(
+                [&] { return exit_code_of_child([&] { return process_generation() != here ? 0 : 1; }); }),
             0);
 }
 
@@ -139,6 +140,7 @@ TEST(ForkMutex, IsFreeInAChildWhileOtherThreadsUseIt) {
   std::atomic<bool> stop = false;
   std::thread user([&] {
     while (!stop) {
+      std::this_thread::sleep_for(200us);
       const std::lock_guard lock(mutex);
       std::this_thread::sleep_for(1ms);
     }

@@ -46,6 +46,7 @@ class fork_hook {
   fork_hook(const fork_hook&) = delete;
   fork_hook& operator=(const fork_hook&) = delete;
 
+  /// What the library knows of a hook.
   struct entry {
     fork_order when;
     fork_actions actions;
@@ -84,8 +85,11 @@ template <typename MutexT>
 class fork_mutex {
  public:
   explicit fork_mutex(fork_order when) : hook_(when, fork_actions_of(mutex_)) {}
+  /// As of std::mutex.
   void lock() { mutex_.lock(); }
+  /// As of std::mutex.
   void unlock() { mutex_.unlock(); }
+  /// As of std::mutex.
   [[nodiscard]] bool try_lock() { return mutex_.try_lock(); }
 
  private:
@@ -97,6 +101,7 @@ class fork_mutex {
 /// up to `patience`, and scopes that would begin meanwhile wait for the fork. Scopes of one thread may nest.
 class fork_gate {
  public:
+  /// At work while it lives.
   class scope {
    public:
     scope() noexcept { enter(); }
