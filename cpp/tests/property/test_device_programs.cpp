@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <random>
+#include <string>
 
 #include "halocline/core/error.hpp"
 #include "halocline/memory/adaptor/faulty_store.hpp"
@@ -271,6 +272,44 @@ TEST(DevicePrograms, FaultsOfTheFileLoseNothing) {
       at.expect_baseline();
     }
   }
+}
+
+TEST(DevicePrograms, WhatTheFileLostIsMadeAgainOrNamedAndTheRestIsRight) {
+  memory::movement total;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    for (const char* policy : {"lru", "planned"}) {
+      SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << policy);
+      const memory_program program = program_maker(seed, {12, 80, 8}).make();
+      const auto plan = plan_for(program, memory::recovery::copy, std::size_t{32} << 10);
+      memory::fault_script script;
+      script.damaged_read = {2 * seed, 3};
+      const auto below = std::make_shared<memory::faulty_store>(memory::make_memory_store(), script);
+      const rig at(policy, plan->capacity_bytes, seed, 60, std::size_t{128} << 10, below);
+      memory_machine machine = at.machine(program);
+      machine.give_recipes(memory::recovery::copy);
+      if (policy == std::string("planned")) at.memory->begin_plan(plan);
+      for (bool done = false; !done;) {
+        try {
+          at.run(machine, plan->capacity_bytes);
+          done = true;
+        } catch (const corrupt_data&) {
+          machine.skip();
+        }
+      }
+      (void)at.memory->end_plan();
+      (void)machine.count_lost();
+      at.card->finish();
+      const memory::movement moved = at.memory->statistics().moved;
+      EXPECT_EQ(below->counts().damaged_reads, 3U);
+      EXPECT_LE(moved.losses + moved.repairs, 3U);
+      total.losses += moved.losses;
+      total.repairs += moved.repairs;
+      machine.clear();
+      at.expect_baseline();
+    }
+  }
+  EXPECT_GT(total.losses, 0U);
+  EXPECT_GT(total.repairs, 0U);
 }
 
 TEST(DevicePrograms, AreRightInUnifiedMemory) {
