@@ -235,6 +235,13 @@ void bind_engine(nb::module_& module) {
           "cache_bytes", [](const bound_engine& self) { return self.value->ctx().cache_bytes(); },
           [](const bound_engine& self, std::size_t bytes) { self.value->ctx().set_cache_bytes(bytes); })
       .def("keep_seeds_of", keep_seeds_of, nb::arg("galois_elements"))
+      .def_prop_ro("key_id", [](const bound_engine& self) { return known(self.value->id()); })
+      .def(
+          "bind_key",
+          [](const bound_engine& self, const bound_keys& keys) {
+            locked(*self.where, [&] { self.value->bind_key(keys.value.id()); });
+          },
+          nb::arg("keys"))
       .def("add_key", add_key, nb::arg("keys"), nb::arg("galois_element"))
       .def("list_keys", [](bound_engine& self) { return rows_of(self.value->keys().list()); })
       .def("needed_keys", [](const bound_engine& self) { return rows_of(self.value->needed_keys()); })

@@ -29,6 +29,10 @@ class container_reader {
   [[nodiscard]] static container_reader over(std::span<const std::byte> bytes,
                                              std::string name = "byte string");
 
+  /// Version of the format: 1, or `container_version`.
+  [[nodiscard]] std::uint32_t version() const noexcept { return version_; }
+  /// The secret key that the object belongs to; unknown in version 1.
+  [[nodiscard]] const ckks::key_id& key() const noexcept { return key_; }
   /// What the container holds.
   [[nodiscard]] object_kind kind() const noexcept { return kind_; }
   /// Fingerprint of the parameters that it was made for.
@@ -82,8 +86,10 @@ class container_reader {
   file_map map_;
   std::span<const std::byte> bytes_;
   std::string name_;
+  std::uint32_t version_ = 0;
   object_kind kind_{};
   fingerprint parameters_{};
+  ckks::key_id key_{};
   std::vector<section> sections_;
   std::vector<std::uint32_t> by_id_;  ///< numbers of the sections in order of their names
   std::vector<std::uint64_t> checksums_;
