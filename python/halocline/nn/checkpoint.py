@@ -2,7 +2,8 @@
 """Checkpoints of long runs: the ciphertexts that are live at a bootstrap, in one file.
 
 A file is written as a whole or not at all. It holds the fingerprint of the network, its weights, ranges and
-parameters, the identifier of the secret key, and a hash of the encrypted input; the ciphertexts are containers with checksums of their own.
+parameters, the identifier of the secret key, and a hash of the encrypted input; the ciphertexts are
+containers with checksums of their own.
 """
 
 from __future__ import annotations
