@@ -108,7 +108,7 @@ def test_a_mix_of_two_key_sets_is_noticed(call, tmp_path):
 
 @pytest.mark.parametrize("failing", NAMES)
 def test_a_failing_writer_leaves_the_old_files(tmp_path, failing):
-    with open_folder(tmp_path, force=False):
+    with open_folder(tmp_path, force=False, tell=print):
         write_key_files(tmp_path, writers("old"))
     for error in (hc.IoError("full"), KeyboardInterrupt()):
 
@@ -116,14 +116,14 @@ def test_a_failing_writer_leaves_the_old_files(tmp_path, failing):
             path.write_bytes(b"half")
             raise error
 
-        with pytest.raises(type(error)), open_folder(tmp_path, force=True):
+        with pytest.raises(type(error)), open_folder(tmp_path, force=True, tell=print):
             write_key_files(tmp_path, writers("new") | {failing: fail})
         assert files(tmp_path) == expected("old")
 
 
 @pytest.mark.parametrize("call_number", range(1, 8))
 def test_errors_while_renaming_are_undone(tmp_path, monkeypatch, call_number):
-    with open_folder(tmp_path, force=False):
+    with open_folder(tmp_path, force=False, tell=print):
         write_key_files(tmp_path, writers("old"))
     calls = []
 
@@ -139,11 +139,11 @@ def test_errors_while_renaming_are_undone(tmp_path, monkeypatch, call_number):
     for name in ("rename", "replace", "link"):
         monkeypatch.setattr(key_files.os, name, failing(getattr(os, name)))
     if call_number <= 3:  # a link that cannot be made is a copy
-        with open_folder(tmp_path, force=True):
+        with open_folder(tmp_path, force=True, tell=print):
             write_key_files(tmp_path, writers("new"))
         assert files(tmp_path) == expected("new")
     else:
-        with pytest.raises(hc.IoError, match="Input/output"), open_folder(tmp_path, force=True):
+        with pytest.raises(hc.IoError, match="Input/output"), open_folder(tmp_path, force=True, tell=print):
             write_key_files(tmp_path, writers("new"))
         assert files(tmp_path) == expected("old")
 
@@ -162,7 +162,7 @@ def killed_at(folder, number, force=True):
                     os.kill(os.getpid(), signal.SIGKILL)
 
         sys.addaudithook(count)
-        with open_folder(folder, force):
+        with open_folder(folder, force, tell=print):
             write_key_files(folder, writers("new"))
         os._exit(0)
     _, status = os.waitpid(child, 0)
@@ -176,7 +176,7 @@ def test_a_kill_at_any_point_loses_no_secret_key(tmp_path, first):
         folder = tmp_path / str(number)
         folder.mkdir()
         if not first:
-            with open_folder(folder, force=False):
+            with open_folder(folder, force=False, tell=print):
                 write_key_files(folder, writers("old"))
         killed = killed_at(folder, number, force=not first)
         after = files(folder)
@@ -184,7 +184,7 @@ def test_a_kill_at_any_point_loses_no_secret_key(tmp_path, first):
             assert after[SECRET_FILE] == expected("old")[SECRET_FILE]  # in its place all the time
         killed_at(folder, 1 + number % 17)  # in the middle of the repair, now and then
         for _ in range(2):  # repairs what there is; twice is once
-            with open_folder(folder, force=True):
+            with open_folder(folder, force=True, tell=print):
                 pass
             placed = {name: data for name, data in files(folder).items() if name in NAMES}
             assert placed in (expected("new"), {} if first else expected("old"))
@@ -244,27 +244,36 @@ def test_a_full_disk_keeps_the_old_keys(tmp_path, limit):
 
 def test_two_keygens_take_turns(tmp_path):
     with (
-        open_folder(tmp_path, force=False),
+        open_folder(tmp_path, force=False, tell=print),
         pytest.raises(hc.IoError, match="another keygen"),
-        open_folder(tmp_path, force=False),
+        open_folder(tmp_path, force=False, tell=print),
     ):
         pass
-    with open_folder(tmp_path, force=False):
+    with open_folder(tmp_path, force=False, tell=print):
         pass
 
 
 def test_links_and_folders_are_not_replaced(tmp_path):
     (tmp_path / "elsewhere").write_bytes(b"key")
     (tmp_path / SECRET_FILE).symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(hc.InvalidArgument, match="regular file"), open_folder(tmp_path, force=True):
+    with (
+        pytest.raises(hc.InvalidArgument, match="regular file"),
+        open_folder(tmp_path, force=True, tell=print),
+    ):
         pass
     (tmp_path / SECRET_FILE).unlink()
     (tmp_path / KEYS_FILE).mkdir()
-    with pytest.raises(hc.InvalidArgument, match="regular file"), open_folder(tmp_path, force=True):
+    with (
+        pytest.raises(hc.InvalidArgument, match="regular file"),
+        open_folder(tmp_path, force=True, tell=print),
+    ):
         pass
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(hc.IoError, match="file"), open_folder(tmp_path / "file" / "k", force=False):
+    with (
+        pytest.raises(hc.IoError, match="file"),
+        open_folder(tmp_path / "file" / "k", force=False, tell=print),
+    ):
         pass

@@ -8,6 +8,7 @@ from pathlib import Path
 import halocline as hc
 import numpy as np
 import pytest
+from halocline.workloads.run_folder import RunFolder
 
 OLD_FILES = Path(__file__).resolve().parents[2] / "cpp/tests/fuzz/corpus/serialize"
 
@@ -188,6 +189,18 @@ def test_an_old_secret_key_gets_an_identifier_on_request(params, client, x, tmp_
         old.assign_key_id()
     old.save_secret_key(path)
     assert hc.Client.load(path, params, threads=1).key_id == given
+
+
+def test_a_run_folder_holds_results_of_its_own_key(params, stranger, x, tmp_path):
+    folder = RunFolder(tmp_path / "run", "network", np.zeros((2, 3)))
+    own = folder.client(params, threads=1)
+    folder.keep_result(0, own.encrypt(x))
+    folder.keep_result(1, stranger.encrypt(x))
+    again = RunFolder(tmp_path / "run", "network", np.zeros((2, 3)))
+    assert again.client(params, threads=1).key_id == own.key_id
+    assert again.result(0, params).key_id == own.key_id
+    with names_both(own, stranger):
+        again.result(1, params)
 
 
 def test_committed_files_of_version_1_load():

@@ -103,7 +103,8 @@ namespace halocline::test {
 [[nodiscard]] inline ckks::public_key sample_public_key(ckks::context& ctx) {
   const unsigned special = ctx.parameters().special_count();
   const backend::window primes{special, ctx.parameters().prime_count() - special};
-  return {sample_poly(ctx, {}, primes, 0), sample_poly(ctx, {}, primes, 1), sample_source(1), sample_key_id()};
+  return {sample_poly(ctx, {}, primes, 0), sample_poly(ctx, {}, primes, 1), sample_source(1),
+          sample_key_id()};
 }
 
 /// Residues of one half of a digit: limb i belongs to prime i.

@@ -98,7 +98,10 @@ class KeyOfResults : public ::testing::TestWithParam<const char*> {
         {"sub", true, false, [](evaluator& e, C a, C b) { return e.sub(a, b); }},
         {"sub lower", true, false, [](evaluator& e, C a, C b) { return e.sub(e.drop_level(a, 1), b); }},
         {"negate", false, false, [](evaluator& e, C a, C) { return e.negate(a); }},
-        {"add_constant", false, false, [](evaluator& e, C a, C) { return e.add_constant(a, {1.0, 0.5}); }},
+        {"add_constant", false, false,
+         [](evaluator& e, C a, C) {
+           return e.add_constant(a, {1.0, 0.5});
+         }},
         {"times", false, false, [](evaluator& e, C a, C) { return e.multiply_constant(a, 0.3); }},
         {"times_i", false, false, [](evaluator& e, C a, C) { return e.multiply_by_i(a); }},
         {"values", false, false,
@@ -117,7 +120,8 @@ class KeyOfResults : public ::testing::TestWithParam<const char*> {
          [steps](evaluator& e, C a, C) { return std::move(e.rotate_hoisted(a, steps).back()); }},
         {"conjugate", false, true, [](evaluator& e, C a, C) { return e.conjugate(a); }},
         {"inner_sum", false, true, [](evaluator& e, C a, C) { return e.inner_sum(a, 1, 3); }},
-        {"polynomial", false, true, [cubic](evaluator& e, C a, C) { return circuits::evaluate(e, cubic, a); }},
+        {"polynomial", false, true,
+         [cubic](evaluator& e, C a, C) { return circuits::evaluate(e, cubic, a); }},
     };
   }
 
@@ -185,7 +189,9 @@ TEST_P(KeyOfResults, TransformsJoinTheirInputs) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Presets, KeyOfResults, ::testing::Values("test-n10-d3", "test-n10-d3-w64"),
-                         [](const auto& info) { return std::string(info.param).size() > 11 ? "w64" : "w32"; });
+                         [](const auto& info) {
+                           return std::string(info.param).size() > 11 ? "w64" : "w32";
+                         });
 
 TEST(key_id, keys_of_a_client_carry_it_through_transfers) {
   const params::parameters p = params::preset("test-n10-d3");
@@ -199,7 +205,11 @@ TEST(key_id, keys_of_a_client_carry_it_through_transfers) {
   EXPECT_EQ(transfer(owner.ctx(), key, *home).id, owner.id());
   EXPECT_EQ(owner.make_keys(key_selection{.rotations = {}, .relinearization = false}).id(), owner.id());
   memory_key_set set(p, id_of(9));
-  EXPECT_THAT([&] { set.add(owner.make_key({relinearization_element, 1})); }, names_both(id_of(9), owner.id()));
+  EXPECT_THAT(
+      [&] {
+        set.add(owner.make_key({relinearization_element, 1}));
+      },
+      names_both(id_of(9), owner.id()));
 }
 
 TEST(key_id, an_engine_serves_one_key) {
@@ -216,8 +226,11 @@ TEST(key_id, an_engine_serves_one_key) {
     EXPECT_EQ(on.id(), first.id());
     EXPECT_THAT([&] { (void)on.load(second.ctx(), second.encrypt(values)); },
                 names_both(second.id(), first.id()));
-    EXPECT_THAT([&] { on.add_key(second.ctx(), second.make_key({relinearization_element, 0})); },
-                names_both(first.id(), second.id()));
+    EXPECT_THAT(
+        [&] {
+          on.add_key(second.ctx(), second.make_key({relinearization_element, 0}));
+        },
+        names_both(first.id(), second.id()));
     EXPECT_EQ(on.load(first.ctx(), first.encrypt(values)).key, first.id());
   }
 }

@@ -336,8 +336,8 @@ TEST(SerializeCorpus, FilesOfVersionOneLoadAsTheyWere) {
   EXPECT_EQ(sum(load_ciphertext(again, tiny).parts[1].data()), sum(seeded.parts[1].data()));
 }
 
-// Also writes the committed inputs of version 2 of fuzz_serialize and fuzz_parameters again when HALOCLINE_WRITE_CORPUS
-// names cpp/tests/fuzz/corpus.
+// Also writes the committed inputs of version 2 of fuzz_serialize and fuzz_parameters again when
+// HALOCLINE_WRITE_CORPUS names cpp/tests/fuzz/corpus.
 TEST(SerializeCorpus, SeedsOfTheFuzzersAreValid) {
   const test::temporary_folder scratch;
   const char* const corpus = std::getenv("HALOCLINE_WRITE_CORPUS");

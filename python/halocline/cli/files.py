@@ -153,28 +153,26 @@ def keygen(
     if plan is not None and (rotations or conjugation or level is not None):
         raise InvalidArgument("keygen: give a program or a selection of keys, not both")
     steps = _steps(rotations)
-    with open_folder(folder, force) as notes:
-        for note in notes:
-            err().print(f"note: {note}", markup=False, soft_wrap=True)
+    with open_folder(folder, force, _tell):
         begin = time.perf_counter()
         client = Client(chosen, threads=threads, device=device, memory=memory)
-        with progress_bar("generating keys") as progress:
-            if plan is not None:
-                keys = client.evaluation_keys(plan=plan, progress=progress)
-            else:
-                keys = client.evaluation_keys(steps, conjugation=conjugation, level=level, progress=progress)
-        files = _write_keys(folder, client, keys)
-    results_console(json).print(f"{chosen.name}: {', '.join(keys) or 'no evaluation keys'}", markup=False)
-    results_console(json).print(f"  key identifier {client.key_id}", markup=False)
+        keys, files = _make_keys(folder, client, plan, steps, conjugation, level)
+    _print_keys(results_console(json), client, keys)
     _print_files(results_console(json), folder, files)
     content: dict[str, Any] = {"params": chosen.name, "files": files, "key_id": client.key_id}
-    content |= {
-        "rotations": keys.rotations,
-        "keys": list(keys),
-        "device": device,
-        "peak_bytes": client.stats()["peak_bytes"],
-    }
+    content |= {"rotations": keys.rotations, "keys": list(keys)}
+    content |= {"device": device, "peak_bytes": client.stats()["peak_bytes"]}
     write_json(json, origin() | content | {"seconds": {"total": time.perf_counter() - begin}})
+
+
+def _tell(note: str) -> None:
+    err().print(f"note: {note}", markup=False, soft_wrap=True)
+
+
+def _print_keys(console: Console, client: Client, keys: EvaluationKeys) -> None:
+    names = ", ".join(keys) or "no evaluation keys"
+    console.print(f"{client.params.name}: {names}", markup=False)
+    console.print(f"  key identifier {client.key_id}", markup=False)
 
 
 def _print_files(console: Console, folder: Path, files: dict[str, int]) -> None:
@@ -184,12 +182,18 @@ def _print_files(console: Console, folder: Path, files: dict[str, int]) -> None:
         console.print(f"  {folder / name}  {size(count)}, {note}", soft_wrap=True, markup=False)
 
 
-def _write_keys(folder: Path, client: Client, keys: EvaluationKeys) -> dict[str, int]:
-    """Writes the three files, all or none, and returns their sizes."""
-    return write_key_files(
-        folder,
-        {SECRET_FILE: client.save_secret_key, PUBLIC_FILE: client.public_key().save, KEYS_FILE: keys.save},
-    )
+def _make_keys(
+    folder: Path, client: Client, plan: KeyPlan | None, steps: list[int], conjugation: bool, level: int | None
+) -> tuple[EvaluationKeys, dict[str, int]]:
+    """The evaluation keys, and the sizes of the three files, which are written all or none."""
+    with progress_bar("generating keys") as progress:
+        if plan is not None:
+            keys = client.evaluation_keys(plan=plan, progress=progress)
+        else:
+            keys = client.evaluation_keys(steps, conjugation=conjugation, level=level, progress=progress)
+    public = client.public_key()
+    writers = {SECRET_FILE: client.save_secret_key, PUBLIC_FILE: public.save, KEYS_FILE: keys.save}
+    return keys, write_key_files(folder, writers)
 
 
 def _keygen_plan(

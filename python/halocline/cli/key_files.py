@@ -40,10 +40,10 @@ Save = Callable[[Path], None]
 
 
 @contextlib.contextmanager
-def open_folder(folder: Path, force: bool) -> Iterator[list[str]]:
+def open_folder(folder: Path, force: bool, tell: Callable[[str], None]) -> Iterator[None]:
     """Makes the folder and keeps other `keygen`s out of it; finishes or undoes what a killed one left.
 
-    The value is what the user should be told of that. Refuses to replace a secret key unless forced.
+    tell: called with what the user should know of that. Refuses to replace a secret key unless forced.
     Raises InvalidArgument, IoError.
     """
     with _os_errors(folder):
@@ -52,9 +52,9 @@ def open_folder(folder: Path, force: bool) -> Iterator[list[str]]:
     try:
         with _os_errors(folder):
             _lock(handle, folder)
-            notes = _recover(folder)
-        _expect_replaceable(folder, force, notes)
-        yield notes
+            _recover(folder, tell)
+        _expect_replaceable(folder, force)
+        yield
     finally:
         os.close(handle)
 
@@ -101,9 +101,8 @@ def _keep_old(folder: Path, staged: Path) -> None:
     _sync(staged / _NEW, staged / _OLD, staged)
 
 
-def _recover(folder: Path) -> list[str]:
+def _recover(folder: Path, tell: Callable[[str], None]) -> None:
     """Finishes or undoes the changes that were interrupted; says so."""
-    notes = []
     for staged in sorted(folder.glob(_STAGED + "*")):
         shutil.rmtree(staged)  # nothing was touched yet, and nothing promised
     for change in sorted(folder.glob(_CHANGE + "*")):
@@ -111,12 +110,11 @@ def _recover(folder: Path) -> list[str]:
             _undo(folder, change)
             kept = folder / change.name.replace(_CHANGE, "keygen-interrupted-")
             os.rename(change / _NEW, kept)
-            notes.append(
+            tell(
                 "an earlier keygen was interrupted: the files of before are in place again; those that it "
                 f"made are in '{kept}', to be removed if nothing was done with them"
             )
         _discard(change)
-    return notes
 
 
 def _undo(folder: Path, change: Path) -> None:
@@ -179,18 +177,17 @@ def _lock(handle: int, folder: Path) -> None:
         return  # a file system without locks
 
 
-def _expect_replaceable(folder: Path, force: bool, notes: list[str]) -> None:
-    told = "".join(f" ({note})" for note in notes)
+def _expect_replaceable(folder: Path, force: bool) -> None:
     for name in _ORDER:
         path = folder / name
         if path.is_symlink() or (path.exists() and not path.is_file()):
             raise InvalidArgument(
                 f"keygen: '{path}' is not a regular file, so the key files cannot be replaced together; name "
-                f"the folder where they are{told}"
+                f"the folder where they are"
             )
     if (folder / SECRET_FILE).exists() and not force:
         raise InvalidArgument(
-            f"keygen: '{folder / SECRET_FILE}' exists; say --force to replace the secret key{told}"
+            f"keygen: '{folder / SECRET_FILE}' exists; say --force to replace the secret key"
         )
 
 

@@ -72,6 +72,8 @@ class container_reader {
  private:
   container_reader(file_map map, std::span<const std::byte> bytes, std::string name);
   void read_header();
+  /// What the header page says about the object.
+  void read_object(std::span<const std::byte> page, std::uint32_t version);
   void read_directory(std::uint64_t offset, std::uint64_t size, std::uint64_t count, const digest128& digest);
   /// Returns the number of blocks of all sections, which must end at `end`.
   [[nodiscard]] std::uint64_t read_sections(byte_reader& in, std::uint64_t count, std::uint64_t end);
