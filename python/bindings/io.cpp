@@ -125,7 +125,7 @@ nb::dict inspect_file(const std::string& path) {
   nb::dict out;
   out["kind"] = std::string(to_string(info.kind));
   out["bytes"] = info.bytes;
-  out["parameters"] = to_string(info.parameters);
+  out["parameters"] = io::to_string(info.parameters);
   out["level"] = info.level;
   out["scale"] = info.scale;
   out["slots"] = info.slots;

@@ -107,7 +107,7 @@ def _file_line(about: dict[str, Any]) -> str:
 
 @command
 def info(files: FilesArgument = None, json: JsonOption = None) -> None:
-    """Show devices, SIMD level, memory tiers and how fast they are now; or of which kind and key files are."""
+    """Show devices, SIMD level, memory tiers and how fast they are now; or what FILEs are."""
     if files:
         rows = [_describe_file(path) for path in files]
         for row in rows:
