@@ -38,8 +38,6 @@ struct summands {
   bool accumulate;
 };
 
-poly_pair to_pair(ciphertext&& value) { return {std::move(value.parts[0]), std::move(value.parts[1])}; }
-
 void add_pair(ckks::context& ctx, std::optional<poly_pair>& total, poly_pair&& term) {
   if (!total) {
     total = std::move(term);
@@ -95,6 +93,11 @@ class executor {
   [[nodiscard]] poly_pair rotated(poly_pair&& sum, std::int64_t step);
   [[nodiscard]] const ckks::evaluation_key& rotation_key(std::uint64_t element) {
     return ckks::matching_key(eval_.keys(), element, plan_.level(), key_, "linear transform");
+  }
+  /// The components of a rotated ciphertext, which may know its key from the rotation key only.
+  [[nodiscard]] poly_pair to_pair(ciphertext&& value) {
+    key_ = ckks::common_key(key_, value.key, "linear transform", "an input", "another input");
+    return {std::move(value.parts[0]), std::move(value.parts[1])};
   }
   [[nodiscard]] ciphertext finish(poly_pair&& total);
   [[nodiscard]] ciphertext to_ciphertext(poly_pair&& parts) const;

@@ -13,6 +13,7 @@
 #include "halocline/circuits/polynomial.hpp"
 #include "halocline/ckks/client.hpp"
 #include "halocline/ckks/engine.hpp"
+#include "halocline/core/error.hpp"
 #include "support/ckks_fixture.hpp"
 
 namespace halocline::ckks {
@@ -32,6 +33,25 @@ using ::testing::ThrowsMessage;
   return ThrowsMessage<key_mismatch>(AllOf(HasSubstr(to_string(a)), HasSubstr(to_string(b))));
 }
 
+[[nodiscard]] client_options one_thread() {
+  client_options options;
+  options.threads = 1;
+  return options;
+}
+
+[[nodiscard]] engine_options engine_on(const char* device) {
+  engine_options options;
+  options.device = device;
+  options.threads = 1;
+  return options;
+}
+
+[[nodiscard]] circuits::transform_options in_mode(circuits::transform_mode mode) {
+  circuits::transform_options options;
+  options.mode = mode;
+  return options;
+}
+
 TEST(key_id, prints_all_digits_or_unknown) {
   EXPECT_EQ(to_string(key_id{}), "unknown");
   key_id id;
@@ -43,8 +63,8 @@ TEST(key_id, prints_all_digits_or_unknown) {
 
 TEST(key_id, is_drawn_anew_for_each_key) {
   const params::parameters p = params::preset("test-n10-d3");
-  const client first(p, {.threads = 1});
-  const client second(p, {.threads = 1});
+  const client first(p, one_thread());
+  const client second(p, one_thread());
   EXPECT_TRUE(first.id().is_known());
   EXPECT_NE(first.id(), second.id());
   ring::random_source a(backend::seed_bytes{1});
@@ -176,11 +196,11 @@ TEST_P(KeyOfResults, TransformsJoinTheirInputs) {
                                     {1, test::complex_vector(rig_.slots(), 0.5)}};
   const circuits::diagonal_map same{{0, test::complex_vector(rig_.slots(), 1.0)}};
   for (const auto mode : {circuits::transform_mode::double_hoisted, circuits::transform_mode::small_key}) {
-    const circuits::linear_transform shift(rig_.eval, band, {.mode = mode});
+    const circuits::linear_transform shift(rig_.eval, band, in_mode(mode));
     EXPECT_EQ(shift.apply(rig_.eval, a).key, a.key);
     EXPECT_EQ(shift.apply(rig_.eval, unknown).key, a.key);  // that of the rotation key
     EXPECT_THAT([&] { (void)shift.apply(rig_.eval, strange); }, names_both(strange.key, a.key));
-    const circuits::transform_grid sum(rig_.eval, {{same, same}}, {.mode = mode});
+    const circuits::transform_grid sum(rig_.eval, {{same, same}}, in_mode(mode));
     const std::vector<const ciphertext*> two{&a, &strange};
     EXPECT_THAT([&] { (void)sum.apply(rig_.eval, two); }, names_both(a.key, strange.key));
     const std::vector<const ciphertext*> one{&unknown, &strange};
@@ -195,15 +215,19 @@ INSTANTIATE_TEST_SUITE_P(Presets, KeyOfResults, ::testing::Values("test-n10-d3",
 
 TEST(key_id, keys_of_a_client_carry_it_through_transfers) {
   const params::parameters p = params::preset("test-n10-d3");
-  client owner(p, {.threads = 1});
+  client owner(p, one_thread());
   const std::vector<std::complex<double>> values{1.0};
   EXPECT_EQ(owner.encrypt(values).key, owner.id());
-  EXPECT_EQ(owner.encrypt(values, {.use_public_key = true}).key, owner.id());
+  encrypt_options through_public_key;
+  through_public_key.use_public_key = true;
+  EXPECT_EQ(owner.encrypt(values, through_public_key).key, owner.id());
   EXPECT_EQ(owner.encryption_key()->id, owner.id());
-  const auto home = make_client_context(p, {.threads = 1});
+  const auto home = make_client_context(p, one_thread());
   const evaluation_key key = owner.make_key({relinearization_element, 1});
   EXPECT_EQ(transfer(owner.ctx(), key, *home).id, owner.id());
-  EXPECT_EQ(owner.make_keys(key_selection{.rotations = {}, .relinearization = false}).id(), owner.id());
+  key_selection none;
+  none.relinearization = false;
+  EXPECT_EQ(owner.make_keys(none).id(), owner.id());
   memory_key_set set(p, id_of(9));
   EXPECT_THAT(
       [&] {
@@ -214,12 +238,12 @@ TEST(key_id, keys_of_a_client_carry_it_through_transfers) {
 
 TEST(key_id, an_engine_serves_one_key) {
   const params::parameters p = params::preset("test-n10-d3");
-  client first(p, {.threads = 1});
-  client second(p, {.threads = 1});
+  client first(p, one_thread());
+  client second(p, one_thread());
   const std::vector<std::complex<double>> values{1.0};
   for (const char* device : {"cpu", "ghost"}) {
     SCOPED_TRACE(device);
-    engine on(p, {.device = device, .threads = 1});
+    engine on(p, engine_on(device));
     EXPECT_FALSE(on.id().is_known());
     EXPECT_NO_THROW((void)on.load(second.ctx(), second.encrypt(values)));  // no keys yet
     on.add_keys(first.ctx(), memory_key_set(p, first.id()));               // an empty set counts
@@ -238,7 +262,7 @@ TEST(key_id, an_engine_serves_one_key) {
 // Shapes belong to nobody, so that plans made on a ghost serve every client.
 TEST(key_id, ghosts_have_none) {
   const params::parameters p = params::preset("test-n10-d3");
-  engine ghost(p, {.device = "ghost", .threads = 1});
+  engine ghost(p, engine_on("ghost"));
   const ciphertext a = ghost.ghost_input(2, p.level(2).scale, 512);
   const ciphertext result = ghost.evaluate().rotate(ghost.evaluate().multiply(a, a), 1);
   EXPECT_FALSE(result.key.is_known());
