@@ -65,22 +65,24 @@ def write_key_files(folder: Path, writers: Mapping[str, Save]) -> dict[str, int]
     Raises what the writers raise, and IoError.
     """
     with _os_errors(folder):
-        staged = Path(tempfile.mkdtemp(prefix=_STAGED, dir=folder))
+        return _write_all(folder, writers)
+
+
+def _write_all(folder: Path, writers: Mapping[str, Save]) -> dict[str, int]:
+    staged = Path(tempfile.mkdtemp(prefix=_STAGED, dir=folder))
     change = folder / staged.name.replace(_STAGED, _CHANGE)
     try:
-        with _os_errors(folder):
-            for each in (_NEW, _OLD):
-                (staged / each).mkdir(mode=0o700)
+        for each in (_NEW, _OLD):
+            (staged / each).mkdir(mode=0o700)
         for name in _ORDER:
             writers[name](staged / _NEW / name)  # synchronized to disk
         sizes = {name: (staged / _NEW / name).stat().st_size for name in writers}
-        with _os_errors(folder):
-            _keep_old(folder, staged)
-            os.rename(staged, change)
-            _sync(folder)
-            for name in _ORDER:
-                os.replace(change / _NEW / name, folder / name)
-            _sync(folder)
+        _keep_old(folder, staged)
+        os.rename(staged, change)
+        _sync(folder)
+        for name in _ORDER:
+            os.replace(change / _NEW / name, folder / name)
+        _sync(folder)
     except BaseException:
         if change.exists():
             _undo(folder, change)
