@@ -12,7 +12,9 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -114,6 +116,11 @@ template <typename ValueT>
   auto* kept = new std::vector<ValueT>(std::move(values));
   const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<ValueT>*>(p); });
   return {kept->data(), {kept->size()}, owner};
+}
+
+/// The text of an identifier, or None.
+[[nodiscard]] inline std::optional<std::string> known(const ckks::key_id& id) {
+  return id.is_known() ? std::optional(to_string(id)) : std::nullopt;
 }
 
 /// The mode of linear transforms that has this name.

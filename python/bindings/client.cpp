@@ -37,6 +37,8 @@ bound_ciphertext encrypt(bound_client& self, const complex_array& values, std::o
 
 auto decrypt(bound_client& self, const bound_ciphertext& ct, double flooding_bits) {
   return to_numpy(locked(*self.where, *ct.where, [&] {
+    // Before anything is copied to the client's device.
+    (void)ckks::common_key(ct.value.key, self.value->id(), "decrypt", "the ciphertext", "the client");
     if (self.where == ct.where) return self.value->decrypt(ct.value, flooding_bits);
     ckks::check(*ct.where->ctx, ct.value, "decrypt");
     return self.value->decrypt(ckks::transfer(*ct.where->ctx, ct.value, *self.where->ctx), flooding_bits);
@@ -44,7 +46,7 @@ auto decrypt(bound_client& self, const bound_ciphertext& ct, double flooding_bit
 }
 
 bound_keys new_keys(bound_client& self) {
-  return {self.home, ckks::memory_key_set(self.value->parameters())};
+  return {self.home, ckks::memory_key_set(self.value->parameters(), self.value->id())};
 }
 
 void generate_key(bound_client& self, bound_keys& into, std::uint64_t galois_element, unsigned level,
@@ -99,6 +101,7 @@ void bind_ciphertext(nb::module_& module) {
       .def_prop_ro("parts", [](const bound_ciphertext& ct) { return ct.value.parts.size(); })
       .def_prop_ro("seeded", [](const bound_ciphertext& ct) { return ct.value.seed.has_value(); })
       .def_prop_ro("nbytes", [](const bound_ciphertext& ct) { return ct.value.bytes(); })
+      .def_prop_ro("key_id", [](const bound_ciphertext& ct) { return known(ct.value.key); })
       .def("clone", [](const bound_ciphertext& ct) {
         return locked(*ct.where, [&] {
           return bound_ciphertext{ct.where, ckks::clone(*ct.where->ctx, ct.value)};
@@ -120,6 +123,9 @@ void bind_client(nb::module_& module) {
                   nb::arg("device"), nb::arg("budget_bytes"), nb::arg("policy"), nb::arg("memory"))
       .def("statistics", [](const bound_client& self) { return statistics_of(*self.where); })
       .def_prop_ro("params", [](const bound_client& self) { return self.value->parameters(); })
+      .def_prop_ro("key_id", [](const bound_client& self) { return known(self.value->id()); })
+      .def("assign_key_id",
+           [](const bound_client& self) { locked(*self.where, [&] { self.value->assign_id(); }); })
       .def("encrypt", encrypt, nb::arg("values"), nb::arg("level").none(), nb::arg("scale").none(),
            nb::arg("slots"), nb::arg("use_public_key"))
       .def("decrypt", decrypt, nb::arg("ciphertext"), nb::arg("flooding_bits"))

@@ -29,6 +29,10 @@ bound_engine make_engine(const params::parameters& p, const std::string& device,
   return {where, own(where, std::move(engine))};
 }
 
+void bind_key(bound_engine& self, const bound_keys& keys) {
+  locked(*self.where, [&] { self.value->bind_key(keys.value.id()); });
+}
+
 void add_key(bound_engine& self, const bound_keys& keys, std::uint64_t galois_element) {
   locked(*self.where, *keys.where,
          [&] { self.value->add_key(*keys.where->ctx, keys.value.keys().at(galois_element)); });
@@ -240,6 +244,8 @@ void bind_engine(nb::module_& module) {
           "cache_bytes", [](const bound_engine& self) { return self.value->ctx().cache_bytes(); },
           [](const bound_engine& self, std::size_t bytes) { self.value->ctx().set_cache_bytes(bytes); })
       .def("keep_seeds_of", keep_seeds_of, nb::arg("galois_elements"))
+      .def_prop_ro("key_id", [](const bound_engine& self) { return known(self.value->id()); })
+      .def("bind_key", bind_key, nb::arg("keys"))
       .def("add_key", add_key, nb::arg("keys"), nb::arg("galois_element"))
       .def("list_keys", [](bound_engine& self) { return rows_of(self.value->keys().list()); })
       .def("needed_keys", [](const bound_engine& self) { return rows_of(self.value->needed_keys()); })

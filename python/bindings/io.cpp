@@ -119,17 +119,20 @@ void bind_secret_key(nb::module_& module) {
           nb::arg("path"));
 }
 
-/// What a file is, without a context: (kind, bytes, fingerprint, level, scale, slots).
+/// What a file is, without a context.
 nb::dict inspect_file(const std::string& path) {
   const io::container_info info = io::inspect(io::input(std::filesystem::path(path)));
   nb::dict out;
   out["kind"] = std::string(to_string(info.kind));
   out["bytes"] = info.bytes;
+  out["parameters"] = io::to_string(info.parameters);
   out["level"] = info.level;
   out["scale"] = info.scale;
   out["slots"] = info.slots;
   out["components"] = info.components;
   out["seeded"] = info.seeded;
+  out["version"] = info.version;
+  out["key_id"] = known(info.key);
   return out;
 }
 

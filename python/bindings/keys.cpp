@@ -20,10 +20,12 @@ std::vector<std::tuple<std::uint64_t, unsigned>> list_keys(const bound_keys& key
 void bind_keys(nb::module_& module) {
   nb::class_<bound_keys>(module, "EvaluationKeys")
       .def_prop_ro("params", [](const bound_keys& keys) { return keys.where->ctx->parameters(); })
+      .def_prop_ro("key_id", [](const bound_keys& keys) { return known(keys.value.id()); })
       .def_prop_ro("nbytes", [](const bound_keys& keys) { return keys.value.bytes(); })
       .def("list", list_keys);
   nb::class_<bound_public_key>(module, "PublicKey")
       .def_prop_ro("params", [](const bound_public_key& key) { return key.where->ctx->parameters(); })
+      .def_prop_ro("key_id", [](const bound_public_key& key) { return known(key.value->id); })
       .def_prop_ro("nbytes", [](const bound_public_key& key) {
         return key.value->b.data().size() + key.value->a.data().size();
       });

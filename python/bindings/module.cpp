@@ -20,6 +20,8 @@ void translate(const std::exception_ptr& thrown, void* /*unused*/) {
     std::rethrow_exception(thrown);
   } catch (const insecure_parameters& e) {
     raise("InsecureParameters", e.what());
+  } catch (const key_mismatch& e) {
+    raise("KeyMismatch", e.what());
   } catch (const invalid_argument& e) {
     raise("InvalidArgument", e.what());
   } catch (const level_exhausted& e) {

@@ -45,8 +45,8 @@ class Ciphertext:
     different levels and scales are brought together exactly. `with engine.manual():` leaves all that to
     the caller.
 
-    Operations raise InvalidArgument (not bound, another engine, bad operand), LevelExhausted, MissingKey,
-    ScaleMismatch (manual mode) and OutOfMemory.
+    Operations raise InvalidArgument (not bound, another engine, bad operand), KeyMismatch (operands or
+    evaluation keys of two clients), LevelExhausted, MissingKey, ScaleMismatch (manual mode) and OutOfMemory.
     """
 
     __array_ufunc__ = None  # numpy leaves `array * ct` to this class
@@ -83,6 +83,11 @@ class Ciphertext:
         return self._core.parts
 
     @property
+    def key_id(self) -> str | None:
+        """The secret key that it is encrypted under, as `Client.key_id`; None where that is unknown."""
+        return self._core.key_id
+
+    @property
     def nbytes(self) -> int:
         """Bytes that it occupies in memory."""
         return self._core.nbytes
@@ -103,7 +108,10 @@ class Ciphertext:
         return self._engine.device if self._engine is not None else None
 
     def to(self, engine: Engine) -> Ciphertext:
-        """This ciphertext bound to an engine of equal parameters: its bytes are copied there."""
+        """This ciphertext bound to an engine of equal parameters: its bytes are copied there.
+
+        Raises KeyMismatch when the engine's keys are those of another client.
+        """
         return engine._bind(self)
 
     # Plain data

@@ -82,6 +82,27 @@ class Client:
         return self._params
 
     @property
+    def key_id(self) -> str | None:
+        """Public name of the secret key, 32 hexadecimal digits, which everything made by this client carries.
+
+        It is drawn with the key and says nothing about it. Ciphertexts and keys of two clients are never
+        combined: KeyMismatch names both. None for a key from a file of format version 1, whose objects go
+        with those of every key; see `assign_key_id`.
+        """
+        return self._core.key_id
+
+    def assign_key_id(self) -> str:
+        """Draws an identifier for a secret key that has none, and returns it.
+
+        Save the key afterwards (`save_secret_key`): another client loaded from the old file knows nothing of
+        it. Older ciphertexts and keys stay usable with this client.
+        Raises InvalidArgument when the key has an identifier, which is never changed.
+        """
+        self._core.assign_key_id()
+        assert self.key_id is not None
+        return self.key_id
+
+    @property
     def device(self) -> str:
         """Name of the device that it works on, as given."""
         return self._device
@@ -127,6 +148,8 @@ class Client:
         `flooding_bits` adds Gaussian noise of standard deviation 2^flooding_bits to the encoded integers. Use
         it when decrypted values are shown to somebody who knows the ciphertext, because exact noise reveals
         the secret key little by little (IND-CPA-D); SECURITY.md says how much is needed.
+
+        Raises KeyMismatch for a ciphertext of another client, which would decrypt to noise.
         """
         expect(ciphertext, Ciphertext, "decrypt", "a client decrypts ciphertexts only")
         expect_same(self._params, [("the ciphertext", ciphertext.params)], "decrypt")

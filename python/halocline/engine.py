@@ -137,11 +137,14 @@ class Engine(Circuits):
     def add_keys(self, keys: EvaluationKeys, progress: Progress | None = None) -> None:
         """Adds keys of the same parameters to those that it has; keys that it has already are replaced.
 
+        All must be of one client: raises KeyMismatch, and adds nothing, when the engine has keys of another.
+
         Many keys need not exist at once: generate, add and drop one bundle after another.
         progress: called after each key with the number of keys done and in all.
         """
         expect(keys, EvaluationKeys, "add_keys", "use client.evaluation_keys(rotations=[...])")
         expect_same(self._params, [("the key bundle", keys.params)], "add_keys")
+        self._core.bind_key(keys._core)  # before any key is copied, and also when there is none
         requests = keys.requests()
         for done, (element, _) in enumerate(requests, start=1):
             self._core.add_key(keys._core, element)
@@ -154,6 +157,14 @@ class Engine(Circuits):
     def params(self) -> Params:
         """Parameters of everything that this engine computes with."""
         return self._params
+
+    @property
+    def key_id(self) -> str | None:
+        """The secret key that its keys are for, as `Client.key_id`; None where that is unknown.
+
+        Ciphertexts of other clients are refused (KeyMismatch).
+        """
+        return self._core.key_id
 
     @property
     def device(self) -> str:

@@ -25,6 +25,10 @@ class InsecureParameters(InvalidArgument):
     """A parameter set misses 128 bits of security and `allow_insecure=True` was not given."""
 
 
+class KeyMismatch(InvalidArgument):
+    """Objects that belong to two secret keys were combined; the message names both keys."""
+
+
 class LevelExhausted(Error, ArithmeticError):
     """An operation needs more levels than the ciphertext has left."""
 

@@ -60,6 +60,8 @@ class _KeyNames(ABC):
         return len(self.requests())
 
     def _summary(self) -> str:
+        if not self.requests():
+            return "no keys"
         names = [f"rotations {self.rotations}"]
         names += ["conjugation"] * self.conjugation + ["relinearization"] * self.relinearization
         names += ["encapsulation"] * self.encapsulation
@@ -154,6 +156,7 @@ class EvaluationKeys(_KeyNames):
     """Keys that let an engine multiply and rotate. They hold no secret: send them to the server.
 
     Made by `Client.evaluation_keys`. In memory, in files and on the way the keys are seeded: half the bytes.
+    A bundle may be empty, for programs that need no keys; it still names the secret key.
     """
 
     def __init__(self, core: _core.EvaluationKeys) -> None:
@@ -163,6 +166,11 @@ class EvaluationKeys(_KeyNames):
     def requests(self) -> list[tuple[int, int]]:
         """(Galois element, highest level) of each key, ascending."""
         return self._core.list()
+
+    @property
+    def key_id(self) -> str | None:
+        """The secret key that they are for, as `Client.key_id`; None where that is unknown."""
+        return self._core.key_id
 
     @property
     def nbytes(self) -> int:
@@ -225,6 +233,11 @@ class PublicKey:
         scale = None if scale is None else positive(scale, "encrypt: scale")
         count = 0 if slots is None else integer(slots, "encrypt: slots", 1)
         return Ciphertext(_core.encrypt_with(self._core, array, level, scale, count), None, real)
+
+    @property
+    def key_id(self) -> str | None:
+        """The secret key that it is for, as `Client.key_id`; None where that is unknown."""
+        return self._core.key_id
 
     @property
     def nbytes(self) -> int:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import halocline as hc
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from halocline.cli.app import app
 from typer.testing import CliRunner
 
+OLD_FILES = Path(__file__).resolve().parents[2] / "cpp/tests/fuzz/corpus/serialize"
 PARAMS = ["--params", "test-n10-d3", "--allow-insecure"]
 
 
@@ -54,6 +56,22 @@ def test_info(call, tmp_path):
     assert {each["name"] for each in content["devices"]} == {"cpu", "ghost"}
     assert all(each["read_bytes_per_second"] > 0 for each in content["tiers"])
     assert "resident" in output
+
+
+def test_info_of_files(call, tmp_path):
+    call("keygen", "k", *PARAMS)
+    names = ["k/secret.hlc", "k/public.hlc", "k/keys.hlc"]
+    output = call("info", *names, "--json", "i.json").stdout
+    rows = json.loads((tmp_path / "i.json").read_text())["files"]
+    assert [each["kind"] for each in rows] == ["secret key", "public key", "evaluation keys"]
+    assert len({each["key_id"] for each in rows}) == 1
+    assert {each["version"] for each in rows} == {2}
+    assert output.count(f"key {rows[0]['key_id']}") == 3
+    (tmp_path / "old").write_bytes((OLD_FILES / "ciphertext").read_bytes())
+    assert "ciphertext" in call("info", "old").stdout
+    assert "format version 1" in call("info", "old").stdout
+    assert "key unknown" in call("info", "old").stdout
+    assert "not a Halocline file" in call("info", "i.json", status=1).stderr
 
 
 def test_params(call):

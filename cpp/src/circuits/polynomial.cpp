@@ -23,11 +23,13 @@ using detail::sum_node;
 /// Relinearization and rescale of a three-component sum in one division.
 ciphertext finish_product(ckks::evaluator& eval, const ciphertext& a) {
   ckks::context& ctx = eval.ctx();
-  const ckks::evaluation_key& key = eval.keys().get(ckks::relinearization_element, a.level);
+  ciphertext result;
+  result.key = a.key;
+  const ckks::evaluation_key& key =
+      ckks::matching_key(eval.keys(), ckks::relinearization_element, a.level, result.key, "polynomial");
   const rns::raised_digits digits = rns::mod_up(ctx.ring(), ctx.converter(), a.parts[2].chain());
   const ckks::poly_pair extended =
       ckks::key_product(ctx, digits, key, a.parts[0].chain(), a.parts[1].chain());
-  ciphertext result;
   result.parts = ckks::detail::finish_switch(ctx, extended, a.level, a.level - 1);
   result.level = a.level - 1;
   result.slots = a.slots;

@@ -38,8 +38,6 @@ struct summands {
   bool accumulate;
 };
 
-poly_pair to_pair(ciphertext&& value) { return {std::move(value.parts[0]), std::move(value.parts[1])}; }
-
 void add_pair(ckks::context& ctx, std::optional<poly_pair>& total, poly_pair&& term) {
   if (!total) {
     total = std::move(term);
@@ -93,6 +91,14 @@ class executor {
   [[nodiscard]] std::optional<poly_pair> walk(std::span<const int> giants, const AddT& add);
   [[nodiscard]] poly_pair extended_giant(poly_pair&& sum, std::uint64_t element);
   [[nodiscard]] poly_pair rotated(poly_pair&& sum, std::int64_t step);
+  [[nodiscard]] const ckks::evaluation_key& rotation_key(std::uint64_t element) {
+    return ckks::matching_key(eval_.keys(), element, plan_.level(), key_, "linear transform");
+  }
+  /// The components of a rotated ciphertext, which may know its key from the rotation key only.
+  [[nodiscard]] poly_pair to_pair(ciphertext&& value) {
+    key_ = ckks::common_key(key_, value.key, "linear transform", "an input", "another input");
+    return {std::move(value.parts[0]), std::move(value.parts[1])};
+  }
   [[nodiscard]] ciphertext finish(poly_pair&& total);
   [[nodiscard]] ciphertext to_ciphertext(poly_pair&& parts) const;
 
@@ -103,12 +109,16 @@ class executor {
   transform_usage usage_;
   bool extended_;
   double product_scale_;                          ///< of the sums before the rescale
+  ckks::key_id key_;                              ///< the secret key of the inputs and of the keys used
   std::vector<std::optional<poly_pair>> totals_;  ///< of the outputs
 };
 
 std::vector<ciphertext> executor::run(std::span<const ciphertext* const> inputs) {
   HALOCLINE_EXPECTS(inputs.size() == grid_.inputs, invalid_argument, "linear transform: ", inputs.size(),
                     " inputs; it was made for ", grid_.inputs);
+  for (const ciphertext* each : inputs) {
+    key_ = ckks::common_key(key_, each->key, "linear transform", "an input", "another input");
+  }
   // Either the babies of all inputs are live and one sum, or the babies of one input and all sums: whichever
   // is less.
   std::size_t all_babies = 0;
@@ -244,7 +254,7 @@ pair_map executor::extended_babies(const ciphertext& input, std::span<const int>
     options.plus0 = input.parts[0].chain();
     options.galois_element = element;
     options.tag = tag;
-    result.emplace(b, ckks::key_product(ctx_, digits, eval_.keys().get(element, plan_.level()), options));
+    result.emplace(b, ckks::key_product(ctx_, digits, rotation_key(element), options));
   }
   return result;
 }
@@ -328,7 +338,7 @@ poly_pair executor::extended_giant(poly_pair&& sum, std::uint64_t element) {
   options.extended0 = &sum.first;
   options.galois_element = element;
   options.tag = tag;
-  return ckks::key_product(ctx_, digits, eval_.keys().get(element, plan_.level()), options);
+  return ckks::key_product(ctx_, digits, rotation_key(element), options);
 }
 
 poly_pair executor::rotated(poly_pair&& sum, std::int64_t step) {
@@ -365,6 +375,7 @@ ciphertext executor::finish(poly_pair&& total) {
   result.parts = ckks::detail::finish_switch(ctx_, total, level, level - 1);
   result.level = level - 1;
   result.slots = plan_.slots();
+  result.key = key_;
   const long double scale = product_scale_ / ckks::detail::rescale_ratio(ctx_.parameters(), level);
   result.scale = ckks::detail::snap_scale(ctx_.parameters(), level - 1, static_cast<double>(scale));
   return result;
@@ -376,6 +387,7 @@ ciphertext executor::to_ciphertext(poly_pair&& parts) const {
   result.parts.push_back(std::move(parts.second));
   result.level = plan_.level();
   result.slots = plan_.slots();
+  result.key = key_;
   result.scale = product_scale_;
   return result;
 }

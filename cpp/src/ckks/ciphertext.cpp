@@ -22,6 +22,7 @@ ciphertext allocate_like(context& ctx, const ciphertext& source) {
   result.slots = source.slots;
   result.seed = source.seed;
   result.real_hint = source.real_hint;
+  result.key = source.key;
   return result;
 }
 

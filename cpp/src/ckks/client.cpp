@@ -80,6 +80,13 @@ client::client(std::shared_ptr<context> ctx, secret_key secret, const client_opt
                     "client: the secret key lives in another context; read or make it in the client's own");
 }
 
+void client::assign_id() {
+  HALOCLINE_EXPECTS(!secret_.id.is_known(), invalid_argument, "client: the secret key is ",
+                    to_string(secret_.id), " already; an identifier is never changed");
+  secret_.id = make_key_id(random_, parameters());
+  public_.reset();  // it has no identifier
+}
+
 ciphertext client::encrypt(std::span<const std::complex<double>> values, const encrypt_options& options) {
   const unsigned level = checked_level(parameters(), options.level, "encrypt");
   const double scale = options.scale.value_or(parameters().level(level).scale);
@@ -112,7 +119,7 @@ void client::make_keys(std::span<const key_request> requests, bool seeded, const
 }
 
 memory_key_set client::make_keys(std::span<const key_request> requests, context& home, bool seeded) {
-  memory_key_set keys(parameters());
+  memory_key_set keys(parameters(), id());
   for (const key_request& request : requests) {
     const evaluation_key key = make_key(request, seeded);
     keys.add(transfer(*ctx_, key, home));
@@ -121,7 +128,7 @@ memory_key_set client::make_keys(std::span<const key_request> requests, context&
 }
 
 memory_key_set client::make_keys(std::span<const key_request> requests, bool seeded) {
-  memory_key_set keys(parameters());
+  memory_key_set keys(parameters(), id());
   make_keys(requests, seeded, [&](evaluation_key key) { keys.add(std::move(key)); });
   return keys;
 }

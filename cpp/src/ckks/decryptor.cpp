@@ -31,6 +31,11 @@ void add_up(context& ctx, const ciphertext& source, const secret_key& secret, co
   }
 }
 
+/// @throws key_mismatch when the ciphertext belongs to another secret key
+void check_keys(const ciphertext& source, const secret_key& secret) {
+  (void)common_key(source.key, secret.id, "decrypt", "the ciphertext", "the client");
+}
+
 /// Coefficients of flooding noise; empty when none is wanted.
 std::optional<memory::buffer> draw_noise(context& ctx, ring::random_source& random, double flooding_bits,
                                          double modulus_bits) {
@@ -59,6 +64,7 @@ void add_noise(context& ctx, const memory::buffer& coefficients, const limb_view
 plaintext decryptor::decrypt(const ciphertext& source, const secret_key& secret) {
   check(ctx_, source, "decrypt");
   check_secret(ctx_, secret, "decrypt");
+  check_keys(source, secret);
   plaintext result;
   result.value = ring::make_poly(ctx_.ring(), ctx_.parameters().level(source.level).q,
                                  memory::object_class::plaintext, "plaintext");
@@ -74,6 +80,7 @@ std::vector<std::complex<double>> decryptor::decrypt_values(const ciphertext& so
                                                             double flooding_bits) {
   check(ctx_, source, "decrypt");
   check_secret(ctx_, secret, "decrypt");
+  check_keys(source, secret);
   const params::level_info& level = ctx_.parameters().level(source.level);
   // Drawn once: a second sum with other noise would give away more than the caller agreed to.
   const std::optional<memory::buffer> noise = draw_noise(ctx_, random_, flooding_bits, level.log2_modulus);

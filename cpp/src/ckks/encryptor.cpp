@@ -33,6 +33,7 @@ ciphertext make_result(context& ctx, const plaintext& message) {
 ciphertext encryptor::encrypt(const plaintext& message, const secret_key& secret) {
   check_secret(ctx_, secret, "encrypt");
   ciphertext result = make_result(ctx_, message);
+  result.key = secret.id;
   const backend::ring_tables& tables = ctx_.tables();
   const limb_view c0 = result.parts[0].chain();
   const limb_view c1 = result.parts[1].chain();
@@ -55,6 +56,7 @@ ciphertext encryptor::encrypt(const plaintext& message, const public_key& key) {
   HALOCLINE_EXPECTS(key.a.data().owner() == &ctx_.runtime() && key.b.data().owner() == &ctx_.runtime(),
                     invalid_argument, "encrypt: the public key belongs to another engine or client");
   ciphertext result = make_result(ctx_, message);
+  result.key = key.id;
   const backend::ring_tables& tables = ctx_.tables();
   const limb_view c0 = result.parts[0].chain();
   const limb_view c1 = result.parts[1].chain();

@@ -46,7 +46,10 @@ engine::engine(params::parameters parameters, const engine_options& options)
   evaluator_ = std::make_unique<evaluator>(*ctx_, *keys_);
 }
 
+void engine::bind_key(const key_id& id) { id_ = common_key(id_, id, "engine", "it", "the key set"); }
+
 void engine::add_key(context& from, const evaluation_key& key) {
+  bind_key(key.id);
   if (is_ghost()) return;
   evaluation_key copy = transfer(from, key, *ctx_);
   if (!keeps_seeds(key.galois_element)) expand(*ctx_, copy);
@@ -55,11 +58,13 @@ void engine::add_key(context& from, const evaluation_key& key) {
 }
 
 void engine::add_keys(context& from, const memory_key_set& keys) {
+  bind_key(keys.id());
   for (const auto& [element, key] : keys.keys()) add_key(from, key);
 }
 
 ciphertext engine::load(context& from, const ciphertext& source) {
   check(from, source, "load");
+  (void)common_key(source.key, id_, "load", "the ciphertext", "the engine");
   return transfer(from, source, *ctx_);
 }
 

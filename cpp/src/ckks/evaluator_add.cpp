@@ -79,6 +79,7 @@ ciphertext combine(evaluator& eval, const ciphertext& a, const ciphertext& b, Co
   const ciphertext& longer = a.parts.size() >= b.parts.size() ? a : b;
   ciphertext result = make_like(ctx, longer, longer.parts.size());
   result.slots = std::max(a.slots, b.slots);
+  result.key = common_key_of(a, b, "add");
   std::vector<backend::binary_job> both;
   std::vector<backend::unary_job> rest;
   for (std::size_t i = 0; i < result.parts.size(); ++i) {
@@ -99,6 +100,7 @@ ciphertext evaluator::add(const ciphertext& a, const ciphertext& b) {
   const backend::scoped_operation named("add");
   check(ctx_, a, "add");
   check(ctx_, b, "add");
+  (void)common_key_of(a, b, "add");  // before anything is computed
   const aligned operands = align(*this, a, b, "add");
   return combine(
       *this, pick(operands.changed_a, a), pick(operands.changed_b, b),
@@ -110,6 +112,7 @@ ciphertext evaluator::sub(const ciphertext& a, const ciphertext& b) {
   const backend::scoped_operation named("sub");
   check(ctx_, a, "subtract");
   check(ctx_, b, "subtract");
+  (void)common_key_of(a, b, "subtract");
   const aligned operands = align(*this, a, b, "subtract");
   const bool negate_rest = b.parts.size() > a.parts.size();
   return combine(

@@ -43,6 +43,7 @@ ciphertext make_like(context& ctx, const ciphertext& like, std::size_t parts) {
   result.level = like.level;
   result.scale = like.scale;
   result.slots = like.slots;
+  result.key = like.key;
   for (std::size_t i = 0; i < parts; ++i) {
     result.parts.push_back(ring::make_poly(ctx.ring(), ctx.parameters().level(like.level).q,
                                            memory::object_class::ciphertext, ciphertext_tag));

@@ -33,6 +33,11 @@ inline constexpr double manual_tolerance = 0x1p-30;
 /// Throws level_exhausted naming `operation` at level 0.
 void require_level(const ciphertext& a, const char* operation);
 
+/// The key of a result of two operands. @throws key_mismatch naming `operation`
+[[nodiscard]] inline key_id common_key_of(const ciphertext& a, const ciphertext& b, const char* operation) {
+  return common_key(a.key, b.key, operation, "the first operand", "the second operand");
+}
+
 /// An empty ciphertext with the metadata of `like` and `parts` uninitialised components at its level.
 [[nodiscard]] ciphertext make_like(context& ctx, const ciphertext& like, std::size_t parts);
 

@@ -53,20 +53,20 @@ tensor_product tensor(context& ctx, const ciphertext& a, const ciphertext& b) {
 
 /// Switches d2 to s, adds (d0, d1) and divides by P; with `target` below `level` the rescale is part of the
 /// division.
-std::vector<ring::poly> relinearized(context& ctx, key_set& keys, const backend::limb_view& d0,
+std::vector<ring::poly> relinearized(context& ctx, const evaluation_key& key, const backend::limb_view& d0,
                                      const backend::limb_view& d1, const backend::limb_view& d2,
                                      unsigned level, unsigned target) {
-  const evaluation_key& key = keys.get(relinearization_element, level);
   const poly_pair extended = switch_product(ctx, d2, key, d0, d1);
   return finish_switch(ctx, extended, level, target);
 }
 
 /// Turns a tensor product into what the mode asks for.
-ciphertext finish_product(evaluator& eval, key_set& keys, tensor_product t, unsigned level, double scale,
-                          std::uint32_t slots) {
+ciphertext finish_product(evaluator& eval, tensor_product t, unsigned level, double scale,
+                          std::uint32_t slots, const key_id& secret) {
   context& ctx = eval.ctx();
   ciphertext result;
   result.slots = slots;
+  result.key = secret;
   if (eval.mode() == maintenance::manual) {
     result.level = level;
     result.scale = scale;
@@ -79,7 +79,9 @@ ciphertext finish_product(evaluator& eval, key_set& keys, tensor_product t, unsi
   result.level = level - 1;
   result.scale =
       snap_scale(parameters, level - 1, static_cast<double>(scale / rescale_ratio(parameters, level)));
-  result.parts = relinearized(ctx, keys, t.d0.chain(), t.d1.chain(), t.d2.chain(), level, level - 1);
+  const evaluation_key& key =
+      matching_key(eval.keys(), relinearization_element, level, result.key, "multiply");
+  result.parts = relinearized(ctx, key, t.d0.chain(), t.d1.chain(), t.d2.chain(), level, level - 1);
   return result;
 }
 
@@ -93,22 +95,29 @@ const ciphertext& at_level(evaluator& eval, const ciphertext& a, unsigned level,
   return *copy;
 }
 
-/// Lowest level and largest slot count of all factors, which are checked on the way.
-std::pair<unsigned, std::uint32_t> common_shape(evaluator& eval, std::span<const ciphertext* const> a,
-                                                std::span<const ciphertext* const> b) {
-  unsigned level = a.front()->level;
-  std::uint32_t slots = 1;
+/// Lowest level, largest slot count and common key of all factors.
+struct common_shape {
+  unsigned level;
+  std::uint32_t slots;
+  key_id key;
+};
+
+/// The shape of factors, which are checked on the way.
+common_shape shape_of(evaluator& eval, std::span<const ciphertext* const> a,
+                      std::span<const ciphertext* const> b) {
+  auto [level, slots, key] = common_shape{a.front()->level, 1, {}};
   for (const auto& factors : {a, b}) {
     for (const ciphertext* factor : factors) {
       check(eval.ctx(), *factor, "dot");
       require_two_parts(*factor, "dot");
       level = std::min(level, factor->level);
       slots = std::max(slots, factor->slots);
+      key = common_key(key, factor->key, "dot", "a factor", "another factor");
     }
   }
   HALOCLINE_EXPECTS(level > 0 || eval.mode() == maintenance::manual, level_exhausted,
                     "dot: a factor is at level 0 and has no multiplication left");
-  return {level, slots};
+  return {level, slots, key};
 }
 
 }  // namespace
@@ -119,14 +128,14 @@ ciphertext evaluator::multiply(const ciphertext& a, const ciphertext& b) {
   check(ctx_, b, "multiply");
   require_two_parts(a, "multiply");
   require_two_parts(b, "multiply");
+  const key_id key = common_key_of(a, b, "multiply");
   const unsigned level = std::min(a.level, b.level);
   if (mode_ == maintenance::automatic) require_level(a.level < b.level ? a : b, "multiply");
   std::optional<ciphertext> lower_a;
   std::optional<ciphertext> lower_b;
   const ciphertext& x = at_level(*this, a, level, lower_a);
   const ciphertext& y = at_level(*this, b, level, lower_b);
-  return finish_product(*this, keys_, tensor(ctx_, x, y), level, x.scale * y.scale,
-                        std::max(a.slots, b.slots));
+  return finish_product(*this, tensor(ctx_, x, y), level, x.scale * y.scale, std::max(a.slots, b.slots), key);
 }
 
 ciphertext evaluator::square(const ciphertext& a) { return multiply(a, a); }
@@ -135,7 +144,7 @@ ciphertext evaluator::dot(std::span<const ciphertext* const> a, std::span<const 
   const backend::scoped_operation named("dot");
   HALOCLINE_EXPECTS(!a.empty() && a.size() == b.size(), invalid_argument, "dot: ", a.size(), " and ",
                     b.size(), " factors; expected the same positive number");
-  const auto [level, slots] = common_shape(*this, a, b);
+  const auto [level, slots, key] = shape_of(*this, a, b);
   std::vector<std::optional<ciphertext>> lowered(2 * a.size());
   backend::dot_job d0, d1, d2;
   double scale = 0.0;
@@ -159,7 +168,7 @@ ciphertext evaluator::dot(std::span<const ciphertext* const> a, std::span<const 
   d2.dst = t.d2.chain();
   const std::vector<backend::dot_job> jobs{std::move(d0), std::move(d1), std::move(d2)};
   ctx_.device().dot(ctx_.tables(), jobs);
-  return finish_product(*this, keys_, std::move(t), level, scale, slots);
+  return finish_product(*this, std::move(t), level, scale, slots, key);
 }
 
 ciphertext evaluator::relinearize(const ciphertext& a) {
@@ -171,7 +180,10 @@ ciphertext evaluator::relinearize(const ciphertext& a) {
   result.level = a.level;
   result.scale = a.scale;
   result.slots = a.slots;
-  result.parts = relinearized(ctx_, keys_, part(a, 0), part(a, 1), part(a, 2), a.level, a.level);
+  result.key = a.key;
+  const evaluation_key& key =
+      matching_key(keys_, relinearization_element, a.level, result.key, "relinearize");
+  result.parts = relinearized(ctx_, key, part(a, 0), part(a, 1), part(a, 2), a.level, a.level);
   return result;
 }
 

@@ -207,13 +207,17 @@ std::vector<ciphertext> evaluator::mod_raise(std::span<const ciphertext* const> 
   if (sources.empty()) return {};
   const window chain = parameters.level(level).q;
   pairs raised;
+  std::vector<ciphertext> results(sources.size());
+  for (std::size_t i = 0; i < results.size(); ++i) results[i].key = sources[i]->key;
   if (parameters.encapsulation()) {
     const evaluation_key& key = keys_.get(encapsulation_element, level);
+    for (ciphertext& each : results) {
+      each.key = common_key(each.key, key.id, "mod_raise", "the ciphertext", "the evaluation key");
+    }
     raised = raise_to_dense(ctx_, to_sparse(ctx_, sources, key), key, chain);
   } else {
     raised = raise_plainly(ctx_, sources, chain);
   }
-  std::vector<ciphertext> results(sources.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
     results[i].parts.push_back(std::move(raised[i].first));
     results[i].parts.push_back(std::move(raised[i].second));

@@ -20,13 +20,15 @@ void require_rotatable(const ciphertext& a, const char* operation) {
 }
 
 /// X -> X^element of `a`, where `extended` is the product of its second component with the key of the
-/// element.
-ciphertext apply_galois(context& ctx, const ciphertext& a, const poly_pair& extended, std::uint64_t element) {
+/// element, and `key` the secret key of both.
+ciphertext apply_galois(context& ctx, const ciphertext& a, const poly_pair& extended, std::uint64_t element,
+                        const key_id& key) {
   const std::vector<ring::poly> switched = finish_switch(ctx, extended, a.level, a.level);
   ciphertext result;
   result.level = a.level;
   result.scale = a.scale;
   result.slots = a.slots;
+  result.key = key;
   for (const ring::poly& each : switched) {
     result.parts.push_back(
         apply_automorphism(ctx, each, element, memory::object_class::ciphertext, ciphertext_tag));
@@ -35,9 +37,11 @@ ciphertext apply_galois(context& ctx, const ciphertext& a, const poly_pair& exte
 }
 
 /// X -> X^element of `a`, for one element only.
-ciphertext apply_galois_once(context& ctx, key_set& keys, const ciphertext& a, std::uint64_t element) {
-  const evaluation_key& key = keys.get(element, a.level);
-  return apply_galois(ctx, a, switch_product(ctx, part(a, 1), key, part(a, 0)), element);
+ciphertext apply_galois_once(context& ctx, key_set& keys, const ciphertext& a, std::uint64_t element,
+                             const char* operation = "rotate") {
+  key_id secret = a.key;
+  const evaluation_key& key = matching_key(keys, element, a.level, secret, operation);
+  return apply_galois(ctx, a, switch_product(ctx, part(a, 1), key, part(a, 0)), element, secret);
 }
 
 }  // namespace
@@ -85,8 +89,10 @@ std::vector<ciphertext> evaluator::rotate_hoisted(const ciphertext& a, std::span
       continue;
     }
     if (digits.digits.empty()) digits = rns::mod_up(ctx_.ring(), ctx_.converter(), part(a, 1));
-    const poly_pair extended = key_product(ctx_, digits, keys_.get(element, a.level), part(a, 0));
-    results.push_back(apply_galois(ctx_, a, extended, element));
+    key_id secret = a.key;
+    const evaluation_key& key = matching_key(keys_, element, a.level, secret, "rotate");
+    const poly_pair extended = key_product(ctx_, digits, key, part(a, 0));
+    results.push_back(apply_galois(ctx_, a, extended, element, secret));
   }
   return results;
 }
@@ -95,7 +101,7 @@ ciphertext evaluator::conjugate(const ciphertext& a) {
   const backend::scoped_operation named("conjugate");
   check(ctx_, a, "conjugate");
   require_rotatable(a, "conjugate");
-  return apply_galois_once(ctx_, keys_, a, ctx_.parameters().conjugation_element());
+  return apply_galois_once(ctx_, keys_, a, ctx_.parameters().conjugation_element(), "conjugate");
 }
 
 ciphertext evaluator::inner_sum(const ciphertext& a, std::int64_t stride, std::uint32_t count) {

@@ -70,6 +70,7 @@ ciphertext truncate(context& ctx, const ciphertext& a, unsigned level) {
   result.level = level;
   result.scale = a.scale;
   result.slots = a.slots;
+  result.key = a.key;
   const window target = ctx.parameters().level(level).q;
   std::vector<backend::unary_job> jobs;
   result.parts.reserve(a.parts.size());
@@ -91,6 +92,7 @@ ciphertext divide_all(context& ctx, const ciphertext& a, window source, unsigned
   ciphertext result;
   result.level = level;
   result.slots = a.slots;
+  result.key = a.key;
   result.parts = rns::divide(ctx.ring(), ctx.converter(), step, sources, memory::object_class::ciphertext,
                              ciphertext_tag);
   return result;

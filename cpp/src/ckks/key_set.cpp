@@ -44,8 +44,16 @@ void check_key(const params::parameters& parameters, const evaluation_key& key) 
 
 }  // namespace
 
+const evaluation_key& matching_key(key_set& keys, std::uint64_t galois_element, unsigned level, key_id& key,
+                                   const char* operation) {
+  const evaluation_key& found = keys.get(galois_element, level);
+  key = common_key(key, found.id, operation, "the ciphertext", "the evaluation key");
+  return found;
+}
+
 void memory_key_set::add(evaluation_key key) {
   check_key(parameters_, key);
+  id_ = common_key(id_, key.id, "key set", "the set", "the key to be added");
   const std::uint64_t element = key.galois_element;
   keys_.insert_or_assign(element, std::move(key));
 }

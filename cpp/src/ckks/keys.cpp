@@ -150,7 +150,11 @@ std::size_t evaluation_key::bytes() const noexcept {
   return total;
 }
 
-secret_key key_generator::make_secret_key() { return draw_secret(ctx_.parameters().secret()); }
+secret_key key_generator::make_secret_key() {
+  secret_key result = draw_secret(ctx_.parameters().secret());
+  result.id = make_key_id(random_, ctx_.parameters());
+  return result;
+}
 
 secret_key key_generator::draw_secret(const params::secret_distribution& distribution) {
   const params::parameters& parameters = ctx_.parameters();
@@ -176,6 +180,7 @@ public_key key_generator::make_public_key(const secret_key& secret) {
   check_secret(ctx_, secret, "make_public_key");
   const window chain = chain_window(ctx_.parameters());
   public_key result;
+  result.id = secret.id;
   result.seed = {random_.next_seed(), 0};
   result.a = ring::poly(ctx_.ring(), {}, chain, object_class::evaluation_key, "public_key.a");
   result.b = ring::poly(ctx_.ring(), {}, chain, object_class::evaluation_key, "public_key.b");
@@ -210,6 +215,7 @@ evaluation_key key_generator::make_evaluation_key(const secret_key& secret, cons
   evaluation_key result;
   result.galois_element = request.galois_element;
   result.level = request.level;
+  result.id = secret.id;
   const backend::seed_bytes seed = random_.next_seed();
   for (std::uint32_t j = 0; j < layouts.size(); ++j) {
     recipe.layout = layouts[j];
@@ -229,6 +235,7 @@ evaluation_key key_generator::make_encapsulation_key(const secret_key& secret, c
   evaluation_key result;
   result.galois_element = request.galois_element;
   result.level = request.level;
+  result.id = secret.id;
   const backend::seed_bytes seed = random_.next_seed();
   for (std::uint32_t j = 0; j < layouts.size(); ++j) {
     const key_digit_layout& layout = layouts[j];
@@ -268,6 +275,7 @@ evaluation_key transfer(context& from, const evaluation_key& source, context& to
   evaluation_key result;
   result.galois_element = source.galois_element;
   result.level = source.level;
+  result.id = source.id;
   for (const evaluation_key_digit& digit : source.digits) {
     evaluation_key_digit target;
     target.b = copy(digit.b, "evaluation_key.b");

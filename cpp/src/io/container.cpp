@@ -36,6 +36,11 @@ bool is_known_kind(std::uint32_t kind) noexcept {
          kind <= static_cast<std::uint32_t>(object_kind::evaluation_keys);
 }
 
+bool has_key_id(object_kind kind) noexcept {
+  return is_known_kind(static_cast<std::uint32_t>(kind)) && kind != object_kind::parameters &&
+         kind != object_kind::plaintext;
+}
+
 std::string to_string(const fingerprint& value) {
   std::string out;
   for (std::size_t i = 0; i < 8; ++i) {

@@ -18,7 +18,8 @@ inline constexpr std::size_t directory_offset = 40;  // u64
 inline constexpr std::size_t directory_bytes = 48;   // u64
 inline constexpr std::size_t section_count = 56;     // u32
 inline constexpr std::size_t block_size = 60;        // u32
-inline constexpr std::size_t reserved = 64;          // 32 bytes, zero
+inline constexpr std::size_t key = 64;               // 16 bytes; zero in version 1
+inline constexpr std::size_t reserved = 80;          // 16 bytes, zero
 inline constexpr std::size_t directory_digest = 96;  // 16 bytes
 inline constexpr std::size_t header_digest = 112;    // 16 bytes, of everything before it
 

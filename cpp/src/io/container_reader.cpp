@@ -85,18 +85,29 @@ void container_reader::read_header() {
   HALOCLINE_EXPECTS(bytes_.size() == file_bytes, corrupt_data, name_,
                     bytes_.size() < file_bytes ? " is truncated: " : " has bytes after its end: ",
                     bytes_.size(), " bytes, its header says ", file_bytes);
-  const auto kind = field<std::uint32_t>(page, layout::kind);
-  if (!is_known_kind(kind) || field<std::uint32_t>(page, layout::block_size) != block_bytes ||
-      !std::all_of(page.begin() + layout::reserved, page.begin() + layout::directory_digest, is_zero) ||
-      !std::all_of(page.begin() + header_bytes, page.end(), is_zero)) {
-    corrupt(text("its header has an unknown object kind (", kind, ") or content in reserved places"));
-  }
-  kind_ = static_cast<object_kind>(kind);
-  parameters_ = field<fingerprint>(page, layout::parameters);
+  read_object(page, version);
   read_directory(field<std::uint64_t>(page, layout::directory_offset),
                  field<std::uint64_t>(page, layout::directory_bytes),
                  field<std::uint32_t>(page, layout::section_count),
                  field<digest128>(page, layout::directory_digest));
+}
+
+void container_reader::read_object(std::span<const std::byte> page, std::uint32_t version) {
+  const auto kind = field<std::uint32_t>(page, layout::kind);
+  if (!is_known_kind(kind) || field<std::uint32_t>(page, layout::block_size) != block_bytes ||
+      !std::all_of(page.begin() + (version < key_id_version ? layout::key : layout::reserved),
+                   page.begin() + layout::directory_digest, is_zero) ||
+      !std::all_of(page.begin() + header_bytes, page.end(), is_zero)) {
+    corrupt(text("its header has an unknown object kind (", kind, ") or content in reserved places"));
+  }
+  version_ = version;
+  kind_ = static_cast<object_kind>(kind);
+  key_ = {field<std::array<std::uint8_t, 16>>(page, layout::key)};
+  if (key_.is_known() && !has_key_id(kind_)) {
+    corrupt(
+        text("its header names a secret key, on which no object of kind '", to_string(kind_), "' depends"));
+  }
+  parameters_ = field<fingerprint>(page, layout::parameters);
 }
 
 void container_reader::read_directory(std::uint64_t offset, std::uint64_t size, std::uint64_t count,

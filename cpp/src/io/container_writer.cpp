@@ -86,6 +86,13 @@ container_writer::~container_writer() {
   sodium_memzero(pending_.data(), pending_.capacity());
 }
 
+void container_writer::set_key(const ckks::key_id& key) {
+  HALOCLINE_EXPECTS(!key.is_known() || has_key_id(kind_), invalid_argument, "cannot name secret key ",
+                    to_string(key), " in a container of kind '", to_string(kind_),
+                    "', which depends on none");
+  key_ = key;
+}
+
 void container_writer::reserve(std::uint64_t bytes) { sink_->reserve(bytes); }
 
 void container_writer::begin_section(const section_id& id) {
@@ -175,6 +182,7 @@ void container_writer::finish() {
   put(layout::directory_bytes, std::uint64_t{entries.size()});
   put(layout::section_count, static_cast<std::uint32_t>(sections_.size()));
   put(layout::block_size, static_cast<std::uint32_t>(block_bytes));
+  put(layout::key, key_.bytes);
   put(layout::directory_digest, blake2b_128(entries));
   put(layout::header_digest, blake2b_128(std::span(header).first(layout::header_digest)));
   sink_->overwrite(0, header);

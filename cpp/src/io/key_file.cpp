@@ -42,14 +42,15 @@ constexpr std::uint32_t seeded_flag = 1;
 
 }  // namespace
 
-key_bundle_writer::key_bundle_writer(const output& to, ckks::context& ctx)
-    : ctx_(ctx), writer_(to.open(object_kind::evaluation_keys, ctx.parameters())) {
+key_bundle_writer::key_bundle_writer(const output& to, ckks::context& ctx, const ckks::key_id& id)
+    : ctx_(ctx), writer_(to.open(object_kind::evaluation_keys, ctx.parameters())), id_(id) {
   detail::require_contents(ctx);
   detail::add_parameters(writer_, ctx.parameters());
 }
 
 void key_bundle_writer::add(const ckks::evaluation_key& key) {
   const bool seeded = check_shape(ctx_.parameters(), key);
+  id_ = ckks::common_key(id_, key.id, "cannot save the keys", "the bundle", "the key to be added");
   key_entry entry{key.level, static_cast<std::uint32_t>(key.digits.size()), {}};
   for (std::size_t i = 0; i < key.digits.size(); ++i) {
     const ckks::evaluation_key_digit& digit = key.digits[i];
@@ -64,7 +65,7 @@ void key_bundle_writer::add(const ckks::evaluation_key& key) {
 }
 
 void key_bundle_writer::finish() {
-  HALOCLINE_EXPECTS(!entries_.empty(), invalid_argument, "cannot save a bundle without evaluation keys");
+  writer_.set_key(id_);
   byte_writer list;
   list.put(std::uint64_t{entries_.size()});
   for (const auto& [element, entry] : entries_) {
@@ -100,7 +101,9 @@ void key_bundle_reader::read_list() {
     sections += std::uint64_t{entry.digits} * (entry.sources.empty() ? 2 : 1);
   }
   in.expect_end();
-  HALOCLINE_EXPECTS(!entries_.empty(), corrupt_data, reader_.name(), " is not valid: it lists no keys");
+  HALOCLINE_EXPECTS(!entries_.empty() || reader_.version() >= key_id_version, corrupt_data, reader_.name(),
+                    " is not valid: it lists no keys, expected at least one in format version ",
+                    reader_.version());
   detail::expect_sections(reader_, sections);
 }
 
@@ -176,6 +179,7 @@ ckks::evaluation_key key_bundle_reader::load(std::uint64_t galois_element, unsig
   ckks::evaluation_key key;
   key.galois_element = galois_element;
   key.level = level;
+  key.id = id();
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     ckks::evaluation_key_digit& digit = key.digits.emplace_back();
     digit.b = read_half(half_b(galois_element, i), layouts[i]);
@@ -189,7 +193,7 @@ ckks::evaluation_key key_bundle_reader::load(std::uint64_t galois_element, unsig
 }
 
 void save(const output& to, ckks::context& ctx, const ckks::memory_key_set& keys) {
-  key_bundle_writer writer(to, ctx);
+  key_bundle_writer writer(to, ctx, keys.id());
   writer.reserve(keys.bytes());
   for (const auto& [element, key] : keys.keys()) writer.add(key);
   writer.finish();
@@ -197,7 +201,7 @@ void save(const output& to, ckks::context& ctx, const ckks::memory_key_set& keys
 
 ckks::memory_key_set load_evaluation_keys(const input& from, ckks::context& ctx) {
   const key_bundle_reader reader(from, ctx);
-  ckks::memory_key_set keys(ctx.parameters());
+  ckks::memory_key_set keys(ctx.parameters(), reader.id());
   for (const ckks::key_request& request : reader.list())
     keys.add(reader.load(request.galois_element, request.level));
   return keys;

@@ -76,6 +76,7 @@ void save_secret_key(const std::filesystem::path& path, ckks::context& ctx, cons
                  [](std::int64_t value) { return static_cast<std::int8_t>(value); });
   container_writer writer(path, object_kind::secret_key, ctx.parameters().fingerprint(),
                           file_privacy::secret);
+  writer.set_key(key.id);
   detail::add_parameters(writer, ctx.parameters());
   writer.add_section(detail::coefficients_section, std::as_bytes(std::span(narrow.values)));
   writer.finish();
@@ -95,6 +96,7 @@ ckks::secret_key load_secret_key(const std::filesystem::path& path, ckks::contex
   wiped<std::int64_t> wide(parameters.n());
   std::copy(narrow.values.begin(), narrow.values.end(), wide.values.begin());
   ckks::secret_key key;
+  key.id = reader.key();
   const auto bytes = std::as_bytes(std::span(wide.values));
   key.coefficients =
       ctx.runtime().allocate(bytes.size(), memory::object_class::scratch, "secret_key.coefficients", true);

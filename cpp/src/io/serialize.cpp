@@ -205,6 +205,7 @@ void save(const output& to, ckks::context& ctx, const ckks::ciphertext& value) {
   const bool seeded = value.seed.has_value() && components == 2;
   if (seeded) detail::expect_expansion(ctx, value.parts[1], *value.seed);
   container_writer writer = to.open(object_kind::ciphertext, ctx.parameters());
+  writer.set_key(value.key);
   detail::add_parameters(writer, ctx.parameters());
   const std::uint32_t flags = (seeded ? seeded_flag : 0) | (value.real_hint ? real_flag : 0);
   add_metadata(writer, {components, value.level, value.scale, value.slots, flags,
@@ -239,6 +240,7 @@ ckks::ciphertext load_ciphertext(const input& from, ckks::context& ctx) {
   out.scale = meta.scale;
   out.slots = meta.slots;
   out.real_hint = (meta.flags & real_flag) != 0;
+  out.key = reader.key();
   return out;
 }
 
@@ -250,6 +252,7 @@ void save(const output& to, ckks::context& ctx, const ckks::public_key& value) {
                     value.a.limb_count(), " limbs, expected ", detail::chain_window(ctx.parameters()).count);
   detail::expect_expansion(ctx, value.a, value.seed);
   container_writer writer = to.open(object_kind::public_key, ctx.parameters());
+  writer.set_key(value.id);
   detail::add_parameters(writer, ctx.parameters());
   byte_writer meta;
   detail::put_source(meta, value.seed);
@@ -266,6 +269,7 @@ ckks::public_key load_public_key(const input& from, ckks::context& ctx) {
   std::vector<std::byte> storage;
   byte_reader in = detail::open_metadata(reader, metadata::bytes, storage);
   ckks::public_key out;
+  out.id = reader.key();
   out.seed = detail::get_source(in, reader);
   in.expect_end();
   const backend::window primes = detail::chain_window(parameters);
@@ -279,6 +283,8 @@ ckks::public_key load_public_key(const input& from, ckks::context& ctx) {
 container_info inspect(const input& from) {
   const container_reader reader = from.open();
   container_info info{reader.kind(), reader.parameters(), reader.bytes()};
+  info.version = reader.version();
+  info.key = reader.key();
   if (info.kind == object_kind::ciphertext || info.kind == object_kind::plaintext) {
     const metadata meta = read_metadata(reader);
     info.components = meta.components;

@@ -41,6 +41,27 @@ using test::byte_vector;
           to_bytes(ctx, test::sample_keys(ctx))};
 }
 
+class SerializeVersions : public ::testing::TestWithParam<unsigned> {};
+
+// The versions differ in the header alone where no key is named and no seed is stored.
+TEST_P(SerializeVersions, BothGiveTheSameObject) {
+  const auto ctx = test::tiny_context(GetParam());
+  ckks::ciphertext nobodys = test::sample_ciphertext(*ctx, 1, 3, false);
+  nobodys.key = {};
+  for (const byte_vector& each : {to_bytes(ctx->parameters()),
+                                  to_bytes(*ctx, test::sample_plaintext(*ctx, 1)), to_bytes(*ctx, nobodys)}) {
+    byte_vector old = each;
+    test::forge_version(old, 1);
+    EXPECT_EQ(inspect(old).version, 1U);
+    EXPECT_TRUE(reload(*ctx, old) == each);
+    test::forge_version(old, container_version + 1);
+    EXPECT_THROW((void)reload(*ctx, old), corrupt_data);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(WordBits, SerializeVersions, ::testing::Values(32U, 64U),
+                         ::testing::PrintToStringParamName());
+
 class SerializeCorruption : public ::testing::TestWithParam<unsigned> {};
 
 // An accident that happens to a saved object is noticed, or the object is the one that was saved.

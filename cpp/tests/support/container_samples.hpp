@@ -79,21 +79,38 @@ inline void reseal(std::span<std::byte> bytes) {
   put(layout::header_digest, io::blake2b_128(bytes.first(layout::header_digest)));
 }
 
+/// The secret key that samples belong to.
+[[nodiscard]] inline ckks::key_id sample_key_id(std::uint8_t seed = 0x1b) {
+  ckks::key_id id;
+  id.bytes.fill(seed);
+  return id;
+}
+
 /// Makes the header claim that the object was made for these parameters. Call before `reseal`.
 inline void forge_parameters(std::span<std::byte> bytes, const io::fingerprint& parameters) {
   if (bytes.size() < io::section_alignment) return;
   std::memcpy(bytes.data() + io::layout::parameters, parameters.data(), parameters.size());
 }
 
-/// Writes what a reader found into a new container. A valid container comes back byte for byte: its layout
-/// leaves no freedom.
+/// Makes the header claim another format version. Versions 1 and 2 differ in nothing else when no key is
+/// named, so this makes containers of version 1.
+inline void forge_version(std::span<std::byte> bytes, std::uint32_t version) {
+  std::memcpy(bytes.data() + io::layout::version, &version, sizeof version);
+  const io::digest128 digest = io::blake2b_128(bytes.first(io::layout::header_digest));
+  std::memcpy(bytes.data() + io::layout::header_digest, digest.data(), digest.size());
+}
+
+/// Writes what a reader found into a new container of the same version. A valid container comes back byte for
+/// byte: its layout leaves no freedom.
 [[nodiscard]] inline byte_vector rewrite(const io::container_reader& reader) {
   byte_vector out;
   io::container_writer writer(out, reader.kind(), reader.parameters());
+  writer.set_key(reader.key());
   for (const io::section& each : reader.sections()) {
     writer.add_section(each.id, reader.read_all(each, each.bytes));
   }
   writer.finish();
+  forge_version(out, reader.version());
   return out;
 }
 

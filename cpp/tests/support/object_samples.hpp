@@ -14,6 +14,7 @@
 #include "halocline/ckks/plaintext.hpp"
 #include "halocline/params/literal.hpp"
 #include "halocline/params/parameters.hpp"
+#include "support/container_samples.hpp"
 
 /// Objects with the right shape and pseudo-random residues: what serialization sees of real ones,
 /// reproducible and without a secret.
@@ -94,6 +95,7 @@ namespace halocline::test {
   out.level = level;
   out.scale = ctx.parameters().level(level).scale;
   out.slots = static_cast<std::uint32_t>(ctx.parameters().slots());
+  out.key = sample_key_id();
   if (seeded) out.seed = sample_source(1);
   return out;
 }
@@ -101,7 +103,8 @@ namespace halocline::test {
 [[nodiscard]] inline ckks::public_key sample_public_key(ckks::context& ctx) {
   const unsigned special = ctx.parameters().special_count();
   const backend::window primes{special, ctx.parameters().prime_count() - special};
-  return {sample_poly(ctx, {}, primes, 0), sample_poly(ctx, {}, primes, 1), sample_source(1)};
+  return {sample_poly(ctx, {}, primes, 0), sample_poly(ctx, {}, primes, 1), sample_source(1),
+          sample_key_id()};
 }
 
 /// Residues of one half of a digit: limb i belongs to prime i.
@@ -118,6 +121,7 @@ namespace halocline::test {
   ckks::evaluation_key out;
   out.galois_element = element;
   out.level = level;
+  out.id = sample_key_id();
   const auto& parameters = ctx.parameters();
   const unsigned limbs = ckks::evaluation_key::limb_count(parameters, level);
   for (unsigned i = 0; i < ckks::evaluation_key::digit_count(parameters, level); ++i) {

@@ -30,6 +30,7 @@ ciphertext sample(context& ctx, unsigned level = 2, std::size_t parts = 2) {
   result.scale = 0x1p40;
   result.slots = 64;
   result.real_hint = true;
+  result.key.bytes.fill(3);
   result.seed = backend::uniform_source{backend::seed_bytes{9}, 1};
   return result;
 }
@@ -39,6 +40,7 @@ void expect_equal(context& a_ctx, const ciphertext& a, context& b_ctx, const cip
   EXPECT_EQ(a.scale, b.scale);
   EXPECT_EQ(a.slots, b.slots);
   EXPECT_EQ(a.real_hint, b.real_hint);
+  EXPECT_EQ(a.key, b.key);
   ASSERT_EQ(a.seed.has_value(), b.seed.has_value());
   EXPECT_EQ(a.seed->seed, b.seed->seed);
   EXPECT_EQ(a.seed->stream, b.seed->stream);

@@ -119,7 +119,53 @@ TEST(Container, NamesForeignAndTruncatedFiles) {
 TEST(Container, RefusesNewerVersionsByName) {
   byte_vector bytes = sample_container(sizes);
   put(bytes, 8, container_version + 1);
-  expect_corrupt(bytes, "has format version 2, this library reads versions up to 1; update halocline");
+  expect_corrupt(bytes, "has format version 3, this library reads versions up to 2; update halocline");
+}
+
+TEST(Container, NamesTheSecretKeyUnderItsDigest) {
+  byte_vector bytes;
+  container_writer writer(bytes, object_kind::public_key, {});
+  writer.add_section(data_section(0), sample_bytes(10, 1));
+  writer.set_key(test::sample_key_id());
+  writer.finish();
+  const auto reader = container_reader::over(bytes);
+  EXPECT_EQ(reader.version(), 2U);
+  EXPECT_EQ(reader.key(), test::sample_key_id());
+  EXPECT_EQ(test::rewrite(reader), bytes);
+  put(bytes, 64, std::uint8_t{1});
+  expect_corrupt(bytes, "its header does not match its checksum");
+}
+
+TEST(Container, VersionOneHasNoKeyIdentifiers) {
+  byte_vector bytes = sample_container(sizes);
+  test::forge_version(bytes, 1);
+  const auto reader = container_reader::over(bytes);
+  EXPECT_EQ(reader.version(), 1U);
+  EXPECT_FALSE(reader.key().is_known());
+  EXPECT_EQ(test::rewrite(reader), bytes);
+  for (const std::size_t at : {64U, 79U, 80U, 95U}) {
+    byte_vector forged = bytes;
+    put(forged, at, std::uint8_t{1});
+    test::reseal(forged);
+    expect_corrupt(forged, "content in reserved places");
+  }
+}
+
+TEST(Container, OnlyWhatDependsOnAKeyNamesOne) {
+  for (const object_kind kind : {object_kind::parameters, object_kind::plaintext}) {
+    byte_vector bytes = sample_container(sizes, 1, kind);
+    put(bytes, 64, std::uint8_t{1});
+    test::reseal(bytes);
+    expect_corrupt(bytes, "its header names a secret key");
+    byte_vector out;
+    container_writer writer(out, kind, {});
+    EXPECT_THROW(writer.set_key(test::sample_key_id()), invalid_argument);
+    EXPECT_NO_THROW(writer.set_key({}));
+  }
+  for (const object_kind kind : {object_kind::ciphertext, object_kind::public_key, object_kind::secret_key,
+                                 object_kind::evaluation_keys}) {
+    EXPECT_TRUE(has_key_id(kind));
+  }
 }
 
 TEST(Container, NamesTheDamagedSection) {
@@ -226,7 +272,7 @@ TEST(Container, SeedsOfTheFuzzerAreValid) {
   const std::vector<std::vector<std::size_t>> layouts{{1}, {4096, 100}, {5000, 1, 2}, {block_bytes + 1}};
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     const auto bytes = sample_container(layouts[i], 1, static_cast<object_kind>(1 + i));
-    const auto path = folder / ("layout_" + std::to_string(i));
+    const auto path = folder / ("layout_" + std::to_string(i) + "_v2");
     test::write_file(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     EXPECT_NO_THROW(container_reader::open(path).verify_all());
   }

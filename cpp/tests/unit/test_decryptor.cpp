@@ -119,7 +119,10 @@ TEST(decryptor, wrong_secret_gives_noise) {
   ckks_rig rig("test-n10-d3");
   const complex_vector values = rig.random_values(rig.slots(), 1);
   const secret_key other = rig.generator.make_secret_key();
-  const complex_vector result = rig.decryptor.decrypt_values(rig.encrypt(values), other, rig.encoder);
+  ciphertext encrypted = rig.encrypt(values);
+  EXPECT_THROW((void)rig.decryptor.decrypt_values(encrypted, other, rig.encoder), key_mismatch);
+  encrypted.key = {};  // as from a file of version 1
+  const complex_vector result = rig.decryptor.decrypt_values(encrypted, other, rig.encoder);
   EXPECT_GT(measure_precision(result, values).mean_error, 0x1p20);
 }
 

@@ -194,6 +194,7 @@ TEST_P(EncapsulationKey, PagingEnginesGiveTheSameIntegers) {
     engine server(parameters, options);
     server.add_keys(*ctx, keys);
     ciphertext low = test::sample_ciphertext(server.ctx(), 0, 2, false);
+    low.key = server.id();
     const ciphertext result = server.evaluate().mod_raise(low, top);
     return std::make_pair(test::words_of(server.ctx(), result.parts[0].chain()),
                           test::words_of(server.ctx(), result.parts[1].chain()));

@@ -144,7 +144,6 @@ TEST_P(KeyFile, ForgedListsAreRefused) {
 TEST_P(KeyFile, WriterRefusesWhatDoesNotFit) {
   byte_vector out;
   key_bundle_writer writer(out, ctx());
-  EXPECT_THROW(writer.finish(), invalid_argument);
   ckks::evaluation_key key = test::sample_key(ctx(), 5, 2, true);
   writer.add(key);
   EXPECT_THROW(writer.add(key), invalid_argument);
@@ -158,6 +157,35 @@ TEST_P(KeyFile, WriterRefusesWhatDoesNotFit) {
   key.level = 2;
   key.digits.pop_back();
   EXPECT_THROW(writer.add(key), invalid_argument);
+}
+
+TEST_P(KeyFile, EmptyBundlesNameTheirKeyToo) {
+  const ckks::memory_key_set none(parameters(), test::sample_key_id());
+  byte_vector empty = to_bytes(ctx(), none);
+  const ckks::memory_key_set copy = load_evaluation_keys(empty, ctx());
+  EXPECT_TRUE(copy.list().empty());
+  EXPECT_EQ(copy.id(), test::sample_key_id());
+  empty = to_bytes(ctx(), ckks::memory_key_set(parameters()));
+  EXPECT_FALSE(load_evaluation_keys(empty, ctx()).id().is_known());
+  test::forge_version(empty, 1);
+  EXPECT_THAT([&] { (void)load_evaluation_keys(empty, ctx()); },
+              ThrowsMessage<corrupt_data>(HasSubstr("it lists no keys")));
+}
+
+TEST_P(KeyFile, ABundleHasKeysOfOneSecret) {
+  byte_vector out;
+  key_bundle_writer writer(out, ctx());
+  ckks::evaluation_key key = test::sample_key(ctx(), 5, 0, true);
+  writer.add(key);
+  key.galois_element = 3;
+  key.id = test::sample_key_id(0x2c);
+  EXPECT_THAT([&] { writer.add(key); },
+              ThrowsMessage<key_mismatch>(::testing::AllOf(HasSubstr("1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b1b"),
+                                                           HasSubstr("2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c"))));
+  key.id = {};
+  EXPECT_NO_THROW(writer.add(key));
+  writer.finish();
+  EXPECT_EQ(load_evaluation_keys(out, ctx()).id(), test::sample_key_id());
 }
 
 TEST_P(KeyFile, ABundleIsWrittenKeyByKey) {

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "halocline/ckks/client.hpp"
 #include "halocline/io/key_file.hpp"
 #include "support/container_samples.hpp"
 #include "support/object_samples.hpp"
@@ -59,6 +60,27 @@ TEST_P(SecretKeyFile, KeysComeBackAndBelongToTheOwnerOnly) {
   EXPECT_EQ(copy.value.special().primes, original.value.special().primes);
   EXPECT_EQ(copy.value.chain().primes, original.value.chain().primes);
   EXPECT_TRUE(contents(ctx(), copy.value.data()) == contents(ctx(), original.value.data()));
+  EXPECT_TRUE(original.id.is_known());
+  EXPECT_EQ(copy.id, original.id);
+}
+
+TEST_P(SecretKeyFile, AKeyWithoutIdentifierGetsOneOnRequest) {
+  forge(byte_vector(ctx().parameters().n()));
+  const auto load = [&] {
+    const auto shared = test::tiny_context(GetParam());
+    ckks::secret_key key = load_secret_key(path(), *shared);
+    return ckks::client(shared, std::move(key));
+  };
+  ckks::client client = load();
+  EXPECT_FALSE(client.id().is_known());
+  EXPECT_FALSE(client.encryption_key()->id.is_known());
+  client.assign_id();
+  EXPECT_TRUE(client.id().is_known());
+  EXPECT_EQ(client.encryption_key()->id, client.id());
+  EXPECT_THROW(client.assign_id(), invalid_argument);
+  EXPECT_FALSE(load().id().is_known());
+  save_secret_key(path(), client.ctx(), client.secret());
+  EXPECT_EQ(load().id(), client.id());
 }
 
 TEST_P(SecretKeyFile, SecretAndPublicFilesAreNotConfused) {

@@ -47,6 +47,7 @@ class Serialize : public ::testing::TestWithParam<unsigned> {
   const auto reader = container_reader::over(bytes);
   byte_vector out;
   container_writer writer(out, reader.kind(), reader.parameters());
+  writer.set_key(reader.key());
   for (const section& each : reader.sections()) {
     writer.add_section(each.id, each.id == id ? std::span<const std::byte>(content) : reader.view(each));
   }
@@ -125,6 +126,23 @@ TEST_P(Serialize, TheRealHintTravels) {
   EXPECT_FALSE(load_ciphertext(to_bytes(ctx(), original), ctx()).real_hint);
   original.real_hint = true;
   EXPECT_TRUE(load_ciphertext(to_bytes(ctx(), original), ctx()).real_hint);
+}
+
+TEST_P(Serialize, KeyIdentifiersTravel) {
+  const ckks::key_id id = test::sample_key_id();
+  const byte_vector ciphertext = to_bytes(ctx(), test::sample_ciphertext(ctx(), 1, 2, true));
+  EXPECT_EQ(load_ciphertext(ciphertext, ctx()).key, id);
+  EXPECT_EQ(inspect(ciphertext).key, id);
+  EXPECT_EQ(inspect(ciphertext).version, container_version);
+  EXPECT_EQ(load_public_key(to_bytes(ctx(), test::sample_public_key(ctx())), ctx()).id, id);
+  const byte_vector bundle = to_bytes(ctx(), test::sample_keys(ctx()));
+  const ckks::memory_key_set keys = load_evaluation_keys(bundle, ctx());
+  EXPECT_EQ(keys.id(), id);
+  for (const auto& [element, key] : keys.keys()) EXPECT_EQ(key.id, id) << element;
+  EXPECT_FALSE(inspect(to_bytes(ctx(), test::sample_plaintext(ctx(), 0))).key.is_known());
+  ckks::ciphertext nobodys = test::sample_ciphertext(ctx(), 1, 2, false);
+  nobodys.key = {};
+  EXPECT_FALSE(load_ciphertext(to_bytes(ctx(), nobodys), ctx()).key.is_known());
 }
 
 TEST_P(Serialize, SeededCiphertextsTakeHalfTheBytesAndComeBack) {
@@ -284,8 +302,42 @@ TEST_P(Serialize, FilesAreReplacedAsAWhole) {
   EXPECT_EQ(folder.entries(), 1U);
 }
 
-// Also writes the committed inputs of fuzz_serialize and fuzz_parameters again when HALOCLINE_WRITE_CORPUS
-// names cpp/tests/fuzz/corpus.
+[[nodiscard]] std::filesystem::path committed(const std::string& name) {
+  return std::filesystem::path(__FILE__).parent_path().parent_path() / "fuzz" / "corpus" / "serialize" / name;
+}
+
+// Files of version 1 were written by an earlier library. Their residues, also those that come from seeds, are
+// what they were.
+TEST(SerializeCorpus, FilesOfVersionOneLoadAsTheyWere) {
+  const auto shared = test::tiny_context();
+  ckks::context& tiny = *shared;
+  const auto sum = [&](const memory::buffer& data) { return checksum64(contents(tiny, data)); };
+  const ckks::ciphertext plain = load_ciphertext(committed("ciphertext"), tiny);
+  EXPECT_EQ(plain.parts.size(), 3U);
+  const ckks::ciphertext seeded = load_ciphertext(committed("ciphertext_seeded"), tiny);
+  EXPECT_EQ(sum(seeded.parts[1].data()), 1692713713356663268U);
+  EXPECT_FALSE(seeded.key.is_known());
+  const ckks::public_key key = load_public_key(committed("public_key"), tiny);
+  EXPECT_EQ(sum(key.a.data()), 5919503665901678626U);
+  EXPECT_FALSE(key.id.is_known());
+  ckks::memory_key_set keys = load_evaluation_keys(committed("evaluation_keys"), tiny);
+  EXPECT_FALSE(keys.id().is_known());
+  EXPECT_EQ(keys.list().size(), 2U);
+  EXPECT_FALSE(load_secret_key(committed("secret_key"), tiny).id.is_known());
+  EXPECT_EQ(load_parameters(committed("parameters")), tiny.parameters());
+  for (const char* name : {"parameters", "plaintext", "plaintext_special", "plaintext_compact", "ciphertext",
+                           "ciphertext_seeded", "public_key", "secret_key", "evaluation_keys"}) {
+    EXPECT_EQ(inspect(committed(name)).version, 1U) << name;
+    EXPECT_EQ(inspect(committed(std::string(name) + "_v2")).version, 2U) << name;
+  }
+  // Saved again they are files of version 2, of the same content.
+  const byte_vector again = to_bytes(tiny, seeded);
+  EXPECT_EQ(inspect(again).version, 2U);
+  EXPECT_EQ(sum(load_ciphertext(again, tiny).parts[1].data()), sum(seeded.parts[1].data()));
+}
+
+// Also writes the committed inputs of version 2 of fuzz_serialize and fuzz_parameters again when
+// HALOCLINE_WRITE_CORPUS names cpp/tests/fuzz/corpus.
 TEST(SerializeCorpus, SeedsOfTheFuzzersAreValid) {
   const test::temporary_folder scratch;
   const char* const corpus = std::getenv("HALOCLINE_WRITE_CORPUS");
@@ -294,21 +346,21 @@ TEST(SerializeCorpus, SeedsOfTheFuzzersAreValid) {
   const auto shared = test::tiny_context();
   ckks::context& tiny = *shared;
   const auto objects = folder / "serialize";
-  save(objects / "parameters", tiny.parameters());
-  save(objects / "plaintext", tiny, test::sample_plaintext(tiny, 0));
-  save(objects / "plaintext_special", tiny, test::sample_plaintext(tiny, 1, true));
-  save(objects / "plaintext_compact", tiny, test::sample_compact_plaintext(tiny));
-  save(objects / "ciphertext", tiny, test::sample_ciphertext(tiny, 0, 3, false));
-  save(objects / "ciphertext_seeded", tiny, test::sample_ciphertext(tiny, 1, 2, true));
-  save(objects / "public_key", tiny, test::sample_public_key(tiny));
+  save(objects / "parameters_v2", tiny.parameters());
+  save(objects / "plaintext_v2", tiny, test::sample_plaintext(tiny, 0));
+  save(objects / "plaintext_special_v2", tiny, test::sample_plaintext(tiny, 1, true));
+  save(objects / "plaintext_compact_v2", tiny, test::sample_compact_plaintext(tiny));
+  save(objects / "ciphertext_v2", tiny, test::sample_ciphertext(tiny, 0, 3, false));
+  save(objects / "ciphertext_seeded_v2", tiny, test::sample_ciphertext(tiny, 1, 2, true));
+  save(objects / "public_key_v2", tiny, test::sample_public_key(tiny));
   ring::random_source random(backend::seed_bytes{1});
-  save_secret_key(objects / "secret_key", tiny, ckks::key_generator(tiny, random).make_secret_key());
-  EXPECT_NO_THROW((void)load_secret_key(objects / "secret_key", tiny));
-  key_bundle_writer keys(objects / "evaluation_keys", tiny);
+  save_secret_key(objects / "secret_key_v2", tiny, ckks::key_generator(tiny, random).make_secret_key());
+  EXPECT_NO_THROW((void)load_secret_key(objects / "secret_key_v2", tiny));
+  key_bundle_writer keys(objects / "evaluation_keys_v2", tiny);
   keys.add(test::sample_key(tiny, ckks::relinearization_element, 0, false));
   keys.add(test::sample_key(tiny, tiny.parameters().galois_element(1), 2, true));
   keys.finish();
-  EXPECT_EQ(load_evaluation_keys(objects / "evaluation_keys", tiny).list().size(), 2U);
+  EXPECT_EQ(load_evaluation_keys(objects / "evaluation_keys_v2", tiny).list().size(), 2U);
 }
 
 INSTANTIATE_TEST_SUITE_P(WordBits, Serialize, ::testing::Values(32U, 64U),

@@ -25,7 +25,7 @@ from ..budget import MemoryOptions
 from ..ciphertext import Ciphertext
 from ..client import Client
 from ..engine import Engine, RunReport
-from ..errors import CorruptData, InvalidArgument, IoError
+from ..errors import CorruptData, InvalidArgument, IoError, KeyMismatch
 from ..expression import Expression
 from ..keys import EvaluationKeys, KeyPlan, PublicKey
 from ..params import Params
@@ -39,6 +39,7 @@ from .common import (
     ThreadsOption,
     check_device,
     command,
+    err,
     load_params,
     origin,
     progress_bar,
@@ -46,10 +47,7 @@ from .common import (
     size,
     write_json,
 )
-
-SECRET_FILE = "secret.hlc"
-PUBLIC_FILE = "public.hlc"
-KEYS_FILE = "keys.hlc"
+from .key_files import KEYS_FILE, PUBLIC_FILE, SECRET_FILE, open_folder, write_key_files
 
 ClientMemoryOption = Annotated[
     str | None, typer.Option("--memory", help="Budget of the device's memory, e.g. 300MiB.")
@@ -144,7 +142,7 @@ def keygen(
     threads: ThreadsOption = None,
     json: JsonOption = None,
 ) -> None:
-    """Generate keys: secret.hlc for the client alone, public.hlc and keys.hlc for others.
+    """Generate keys: secret.hlc for the client alone, public.hlc and keys.hlc for others; all or none.
 
     Evaluation keys are those of --rotations, or exactly those that a program needs (--expr, --script). They
     are made one by one: --memory must hold tables, the secret key, one key and three polynomials.
@@ -154,21 +152,27 @@ def keygen(
     plan = _keygen_plan(chosen, expr, script, function, slots)
     if plan is not None and (rotations or conjugation or level is not None):
         raise InvalidArgument("keygen: give a program or a selection of keys, not both")
-    _prepare_folder(folder, force)
-    begin = time.perf_counter()
-    client = Client(chosen, threads=threads, device=device, memory=memory)
-    with progress_bar("generating keys") as progress:
-        if plan is not None:
-            keys = client.evaluation_keys(plan=plan, progress=progress)
-        else:
-            steps = _steps(rotations)
-            keys = client.evaluation_keys(steps, conjugation=conjugation, level=level, progress=progress)
-    files = _write_keys(folder, client, keys)
-    results_console(json).print(f"{chosen.name}: {', '.join(keys)}", markup=False)
+    steps = _steps(rotations)
+    with open_folder(folder, force, _tell):
+        begin = time.perf_counter()
+        client = Client(chosen, threads=threads, device=device, memory=memory)
+        keys, files = _make_keys(folder, client, plan, steps, conjugation, level)
+    _print_keys(results_console(json), client, keys)
     _print_files(results_console(json), folder, files)
-    content: dict[str, Any] = {"params": chosen.name, "files": files, "rotations": keys.rotations}
-    content |= {"keys": list(keys), "device": device, "peak_bytes": client.stats()["peak_bytes"]}
+    content: dict[str, Any] = {"params": chosen.name, "files": files, "key_id": client.key_id}
+    content |= {"rotations": keys.rotations, "keys": list(keys)}
+    content |= {"device": device, "peak_bytes": client.stats()["peak_bytes"]}
     write_json(json, origin() | content | {"seconds": {"total": time.perf_counter() - begin}})
+
+
+def _tell(note: str) -> None:
+    err().print(f"note: {note}", markup=False, soft_wrap=True)
+
+
+def _print_keys(console: Console, client: Client, keys: EvaluationKeys) -> None:
+    names = ", ".join(keys) or "no evaluation keys"
+    console.print(f"{client.params.name}: {names}", markup=False)
+    console.print(f"  key identifier {client.key_id}", markup=False)
 
 
 def _print_files(console: Console, folder: Path, files: dict[str, int]) -> None:
@@ -178,23 +182,18 @@ def _print_files(console: Console, folder: Path, files: dict[str, int]) -> None:
         console.print(f"  {folder / name}  {size(count)}, {note}", soft_wrap=True, markup=False)
 
 
-def _prepare_folder(folder: Path, force: bool) -> None:
-    """Makes the folder; refuses to replace a secret key unless forced."""
-    secret_path = folder / SECRET_FILE
-    if secret_path.exists() and not force:
-        raise InvalidArgument(f"keygen: '{secret_path}' exists; say --force to replace the secret key")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise IoError(f"keygen: cannot make folder '{folder}': {error.strerror}") from None
-
-
-def _write_keys(folder: Path, client: Client, keys: EvaluationKeys) -> dict[str, int]:
-    """Writes the three files and returns their sizes."""
-    client.save_secret_key(folder / SECRET_FILE)
-    client.public_key().save(folder / PUBLIC_FILE)
-    keys.save(folder / KEYS_FILE)
-    return {each: (folder / each).stat().st_size for each in (SECRET_FILE, PUBLIC_FILE, KEYS_FILE)}
+def _make_keys(
+    folder: Path, client: Client, plan: KeyPlan | None, steps: list[int], conjugation: bool, level: int | None
+) -> tuple[EvaluationKeys, dict[str, int]]:
+    """The evaluation keys, and the sizes of the three files, which are written all or none."""
+    with progress_bar("generating keys") as progress:
+        if plan is not None:
+            keys = client.evaluation_keys(plan=plan, progress=progress)
+        else:
+            keys = client.evaluation_keys(steps, conjugation=conjugation, level=level, progress=progress)
+    public = client.public_key()
+    writers = {SECRET_FILE: client.save_secret_key, PUBLIC_FILE: public.save, KEYS_FILE: keys.save}
+    return keys, write_key_files(folder, writers)
 
 
 def _keygen_plan(
@@ -205,6 +204,24 @@ def _keygen_plan(
     program, names = program_of(expr, script, function)
     count = params.slots if slots is None else integer(slots, "keygen: slots", 1, params.slots)
     return key_plan(params, program, *(np.zeros(count) for _ in names))
+
+
+def _expect_one_key(operation: str, paths: list[Path]) -> None:
+    """Compares the secret keys that files belong to, as their headers say, before anything is loaded.
+
+    Raises KeyMismatch that names two files and their keys.
+    """
+    known: dict[str, Path] = {}
+    for path in paths:
+        key_id = _core.inspect_file(str(path))["key_id"]
+        if key_id is not None:
+            known.setdefault(key_id, path)
+    if len(known) > 1:
+        (one, path), (other, second) = list(known.items())[:2]
+        raise KeyMismatch(
+            f"{operation}: '{path}' belongs to the secret key {one}, '{second}' to the secret key {other}; "
+            "use ciphertexts and keys of one client together"
+        )
 
 
 @command
@@ -260,6 +277,7 @@ def evaluate(
     params = _object_params(keys, allow_insecure)
     program, names = program_of(expr, script, function)
     chosen = _named_inputs(inputs, names)
+    _expect_one_key("eval", [keys, *(chosen[name] for name in names)])
     bundle = EvaluationKeys.load(keys, params)
     ciphertexts = [Ciphertext.load(chosen[name], params) for name in names]
     with progress_bar("loading keys") as progress:
@@ -321,6 +339,7 @@ def decrypt(
     """Decrypt a ciphertext file with the secret key."""
     params = _object_params(key, allow_insecure)
     check_device(device)
+    _expect_one_key("decrypt", [key, ciphertext])
     client = Client.load(key, params, device=device, memory=memory)
     values = client.decrypt(Ciphertext.load(ciphertext, params), flooding_bits=flooding_bits)[:count]
     _write_values(output, values)

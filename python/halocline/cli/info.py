@@ -1,19 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`halocline info`: devices, instruction set, memory tiers and how fast they are."""
+"""`halocline info`: devices, instruction set, memory tiers and how fast they are; or what files are."""
 
 from __future__ import annotations
 
 import os
 import time
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from rich.table import Table
 
 from .. import _core
 from ..engine import Engine
 from ..params import Params
 from .common import JsonOption, command, origin, results_console, size, write_json
+
+FilesArgument = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[FILE]...", help="Files to describe, instead of the machine.", show_default=False
+    ),
+]
 
 _COPY_BYTES = 64 << 20
 _COPY_ROUNDS = 3
@@ -81,9 +90,30 @@ def _tiers() -> list[dict[str, Any]]:
     return [dram, file]
 
 
+def _describe_file(path: Path) -> dict[str, Any]:
+    """What the header and the metadata of a file say; its contents are not checked."""
+    return {"file": str(path)} | _core.inspect_file(str(path))
+
+
+def _file_line(about: dict[str, Any]) -> str:
+    parts = [about["kind"], size(about["bytes"]), f"format version {about['version']}"]
+    parts += [f"parameters {about['parameters']}"]
+    if about["kind"] in ("ciphertext", "plaintext"):
+        parts += [f"{about['slots']} slots, level {about['level']}"]
+    if about["kind"] not in ("parameters", "plaintext"):
+        parts += [f"key {about['key_id'] or 'unknown'}"]
+    return f"{about['file']}: {', '.join(parts)}"
+
+
 @command
-def info(json: JsonOption = None) -> None:
-    """Show devices, SIMD level, memory tiers and how fast they are now."""
+def info(files: FilesArgument = None, json: JsonOption = None) -> None:
+    """Show devices, SIMD level, memory tiers and how fast they are now; or what FILEs are."""
+    if files:
+        rows = [_describe_file(path) for path in files]
+        for row in rows:
+            results_console(json).print(_file_line(row), markup=False, soft_wrap=True)
+        write_json(json, origin() | {"files": rows})
+        return
     devices, tiers = _devices(), _tiers()
     console = results_console(json)
     console.print(f"halocline {_core.version} ({_core.commit}), policies: {', '.join(_core.policy_names())}")

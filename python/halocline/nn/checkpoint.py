@@ -2,7 +2,8 @@
 """Checkpoints of long runs: the ciphertexts that are live at a bootstrap, in one file.
 
 A file is written as a whole or not at all. It holds the fingerprint of the network, its weights, ranges and
-parameters, and a hash of the encrypted input; the ciphertexts are containers with checksums of their own.
+parameters, the identifier of the secret key, and a hash of the encrypted input; the ciphertexts are
+containers with checksums of their own.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 
 from .._values import path_text
 from ..ciphertext import Ciphertext
-from ..errors import CorruptData, InvalidArgument, IoError
+from ..errors import CorruptData, InvalidArgument, IoError, KeyMismatch
 from ..trace import write_atomically
 from .layers import Layer
 from .steps import Values
@@ -37,13 +38,16 @@ _HASH_BYTES = 32
 class Checkpoint:
     """The file of one run."""
 
-    def __init__(self, path: str | Path, compiled: CompiledModel) -> None:
+    def __init__(self, path: str | Path, compiled: CompiledModel, key_id: str | None = None) -> None:
+        """key_id: the secret key of the run's engine, where it is known."""
         self.path = path_text(path, "checkpoint")
+        self._key_id = key_id
         self._compiled, self._fingerprint = compiled, compiled.fingerprint
         self._input: str | None = None
 
     def expect_input(self, ct: Ciphertext) -> None:
         """Names the input that the run began with; checkpoints of another one are refused."""
+        self._key_id = _same_key(ct.key_id, self._key_id, "run", "the input", "the engine")
         self._input = _hash(ct.to_bytes())
 
     def save(self, position: int, values: Values) -> None:
@@ -52,6 +56,7 @@ class Checkpoint:
         header = {
             "fingerprint": self._fingerprint,
             "input": self._input,
+            "key": next((ct.key_id for ct in values.values() if ct.key_id is not None), self._key_id),
             "position": position,
             "values": [[name, len(blob), _hash(blob)] for name, blob in blobs.items()],
         }
@@ -62,7 +67,8 @@ class Checkpoint:
     def load(self) -> tuple[int, Values] | None:
         """Segments done and values after them; None where there is no file.
 
-        @throws InvalidArgument for a checkpoint of another network or input; CorruptData, IoError
+        @throws InvalidArgument for a checkpoint of another network or input; KeyMismatch for one of another
+            secret key; CorruptData, IoError
         """
         try:
             data = Path(self.path).read_bytes()
@@ -81,6 +87,8 @@ class Checkpoint:
             if len(blob) != size or _hash(blob) != digest:
                 raise self._corrupt(f"the ciphertext of {name!r} is truncated or changed")
             values[name] = Ciphertext.from_bytes(blob, self._compiled.params)
+            # The description names the key for people; what counts is what each ciphertext says.
+            self._expect_key(values[name].key_id)
         if rest:
             raise self._corrupt(f"{len(rest)} bytes too many")
         self._input = header["input"]
@@ -108,6 +116,7 @@ class Checkpoint:
             made = {
                 "fingerprint": str(header["fingerprint"]),
                 "input": header["input"],
+                "key": None if header.get("key") is None else str(header["key"]),
                 "position": int(header["position"]),
                 "values": rows,
             }
@@ -115,7 +124,12 @@ class Checkpoint:
             raise self._corrupt(f"its description cannot be read ({error})") from None
         return made, data[start + size :]
 
+    def _expect_key(self, key_id: str | None) -> None:
+        what = f"checkpoint '{self.path}'"
+        self._key_id = _same_key(key_id, self._key_id, what, "it", "this run")
+
     def _check_owner(self, header: dict[str, Any]) -> None:
+        self._expect_key(header["key"])
         if header["fingerprint"] != self._fingerprint:
             raise InvalidArgument(
                 f"checkpoint '{self.path}': made by another network, or with other weights, ranges, options "
@@ -130,6 +144,16 @@ class Checkpoint:
 
     def _corrupt(self, what: str) -> CorruptData:
         return CorruptData(f"checkpoint '{self.path}': {what}; remove the file to begin anew")
+
+
+def _same_key(key_id: str | None, other: str | None, what: str, first: str, second: str) -> str | None:
+    """The key of both, where one of them is known. @throws KeyMismatch that names both"""
+    if key_id is not None and other is not None and key_id != other:
+        raise KeyMismatch(
+            f"{what}: {first} belongs to the secret key {key_id}, {second} to the secret key {other}; go on "
+            "with that client's keys, or remove the file to begin anew"
+        )
+    return other if key_id is None else key_id
 
 
 def _hash(data: bytes) -> str:

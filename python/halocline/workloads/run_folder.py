@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..ciphertext import Ciphertext
 from ..client import Client
-from ..errors import CorruptData, InvalidArgument, IoError
+from ..errors import CorruptData, InvalidArgument, IoError, KeyMismatch
 from ..nn.layers import Array
 from ..params import Params
 from ..trace import write_atomically
@@ -42,6 +42,7 @@ class RunFolder:
         joined = hashlib.blake2b("".join(digests).encode(), digest_size=32).hexdigest()
         about = {"format": FORMAT, "version": VERSION, "network": network, "inputs": joined}
         self._count = len(inputs)
+        self._key_id: str | None = None
         try:
             # Nobody else is to put a key of his own here.
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -64,7 +65,9 @@ class RunFolder:
         """The client of the run: that of the key here, else a new one whose key is kept here."""
         path = self._file(KEY_FILE)
         if path.exists():
-            return Client.load(path, params, threads=threads)
+            found = Client.load(path, params, threads=threads)
+            self._key_id = found.key_id
+            return found
         if left := [each.name for each in self._files() if each.exists() and each.name != ABOUT_FILE]:
             raise CorruptData(
                 f"checkpoint '{self.path}': has {left[0]}, but not the key '{KEY_FILE}' of its ciphertexts; "
@@ -72,6 +75,7 @@ class RunFolder:
             )
         made = Client(params, threads=threads)
         made.save_secret_key(path)
+        self._key_id = made.key_id
         return made
 
     def checkpoint(self, index: int) -> Path:
@@ -79,9 +83,21 @@ class RunFolder:
         return self._file(f"input_{index}.checkpoint")
 
     def result(self, index: int, params: Params) -> Ciphertext | None:
-        """The encrypted result of an input that is done."""
+        """The encrypted result of an input that is done.
+
+        @throws KeyMismatch when it is not of the client of this folder
+        """
         path = self._result(index)
-        return Ciphertext.load(path, params) if path.exists() else None
+        if not path.exists():
+            return None
+        found = Ciphertext.load(path, params)
+        if None not in (found.key_id, self._key_id) and found.key_id != self._key_id:
+            raise KeyMismatch(
+                f"checkpoint '{self.path}': '{path.name}' belongs to the secret key {found.key_id}, "
+                f"'{KEY_FILE}' is the secret key {self._key_id}; put back the file that belongs to it, or "
+                "remove the folder to begin anew"
+            )
+        return found
 
     def keep_result(self, index: int, result: Ciphertext) -> None:
         """Writes the encrypted result of an input."""

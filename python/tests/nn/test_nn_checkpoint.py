@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interrupted runs go on from their checkpoints; what does not belong to them is refused."""
 
+import hashlib
+import json
+
 import halocline as hc
 import halocline.nn as nn
 import numpy as np
 import pytest
+from halocline.nn.checkpoint import MAGIC
 
 
 class Stopped(Exception):
@@ -90,6 +94,41 @@ def test_other_networks_and_inputs_are_refused(network, residual, images, engine
     with pytest.raises(hc.InvalidArgument, match="made from another encrypted input"):
         compiled.run(engine, again, checkpoint=path)
     assert path.read_bytes() == saved
+
+
+def with_description(saved, change):
+    """A checkpoint whose description was changed, with a digest that fits."""
+    start = len(MAGIC) + 4 + 32
+    size = int.from_bytes(saved[len(MAGIC) : len(MAGIC) + 4], "little")
+    header = json.loads(saved[start : start + size])
+    change(header)
+    text = json.dumps(header).encode()
+    digest = hashlib.blake2b(text, digest_size=32).digest()
+    return b"".join([MAGIC, len(text).to_bytes(4, "little"), digest, text, saved[start + size :]])
+
+
+def test_checkpoints_of_another_key_are_refused(network, ct, saved, tmp_path):
+    path = tmp_path / "run"
+    params, own = network.compiled.params, network.client.key_id
+    stranger = hc.Client(params, threads=1)
+    other = hc.Engine(params, stranger.evaluation_keys(relinearization=False), threads=1)
+    hidden = with_description(saved, lambda header: header.update(key=None))
+    claimed = with_description(saved, lambda header: header.update(key=stranger.key_id))
+    for data in (saved, hidden, claimed):
+        path.write_bytes(data)
+        with pytest.raises(hc.KeyMismatch, match=rf"{own}.*{stranger.key_id}|{stranger.key_id}.*{own}"):
+            network.compiled.run(other, None, checkpoint=path)
+        assert path.read_bytes() == data
+    with pytest.raises(hc.KeyMismatch, match=rf"the input belongs to the secret key {own}"):
+        network.compiled.run(other, ct, checkpoint=tmp_path / "none")
+
+
+def test_checkpoints_that_name_no_key_go_on(network, engine, whole, saved, tmp_path):
+    """As those of earlier versions."""
+    path = tmp_path / "run"
+    path.write_bytes(with_description(saved, lambda header: header.pop("key")))
+    result = network.compiled.run(engine, None, checkpoint=path)
+    np.testing.assert_array_equal(network.client.decrypt(result), whole)
 
 
 def test_damaged_files_are_refused(network, engine, saved, tmp_path):

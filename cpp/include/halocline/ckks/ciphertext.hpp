@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "halocline/ckks/context.hpp"
+#include "halocline/ckks/key_id.hpp"
 #include "halocline/ring/poly.hpp"
 
 namespace halocline::ckks {
@@ -24,6 +25,9 @@ struct ciphertext {
   /// For whoever decodes: only real numbers went in. Travels with copies and files; evaluators do not keep
   /// it.
   bool real_hint = false;
+  /// The secret key that it is encrypted under. Results of operations have that of their operands and of the
+  /// evaluation keys used.
+  key_id key{};
 
   /// Bytes of residues.
   [[nodiscard]] std::size_t bytes() const noexcept;

@@ -80,6 +80,13 @@ class client {
   [[nodiscard]] const std::shared_ptr<context>& ctx_handle() const noexcept { return ctx_; }
   /// The secret key, for writing it to a file. Handle with care.
   [[nodiscard]] const secret_key& secret() const noexcept { return secret_; }
+  /// Public name of the secret key, which everything made by this client carries. Unknown when the key comes
+  /// from a file of format version 1.
+  [[nodiscard]] const key_id& id() const noexcept { return secret_.id; }
+  /// Draws an identifier for a secret key that has none. Save the key afterwards: another load of the old
+  /// file would know nothing of it. What the key was used for before keeps an unknown key and stays usable.
+  /// @throws invalid_argument when the key has an identifier, which is never changed
+  void assign_id();
   [[nodiscard]] encoder& encode() noexcept { return encoder_; }
 
   /// Encrypts at most N/2 values, zero padded to the number of slots.

@@ -11,7 +11,8 @@
 
 namespace halocline::ckks {
 
-/// Decrypts with the secret key.
+/// Decrypts with the secret key. Both functions throw key_mismatch for a ciphertext of another secret key,
+/// whose decryption would be noise.
 class decryptor {
  public:
   decryptor(context& ctx, ring::random_source& random) : ctx_(ctx), random_(random) {}

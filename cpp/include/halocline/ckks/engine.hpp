@@ -50,17 +50,27 @@ class engine {
   [[nodiscard]] evaluator& evaluate() noexcept { return *evaluator_; }
   [[nodiscard]] key_set& keys() noexcept { return *keys_; }
 
+  /// The secret key that its keys and ciphertexts belong to; unknown until it is told by `bind_key` or
+  /// `add_key`.
+  [[nodiscard]] const key_id& id() const noexcept { return id_; }
+  /// Makes it serve one secret key: keys and ciphertexts of others are refused from now on.
+  /// @throws key_mismatch when it serves another one
+  void bind_key(const key_id& id);
+
   /// Names keys, by Galois element, that are kept seeded from now on although the others are expanded: those
   /// that are used least, where not all expanded keys fit. Keys that are there already stay as they are.
   void keep_seeds_of(std::set<std::uint64_t> elements) { seeded_ = std::move(elements); }
-  /// Copies a key into the engine, expanded unless its seeds are kept. A ghost engine ignores it.
-  /// @throws invalid_argument when the parameters differ; out_of_memory when the budget is exceeded
+  /// Copies a key into the engine, expanded unless its seeds are kept. A ghost engine takes its identifier
+  /// only.
+  /// @throws invalid_argument when the parameters differ; key_mismatch as `bind_key`; out_of_memory when the
+  /// budget is exceeded
   void add_key(context& from, const evaluation_key& key);
-  /// Copies all keys of a set.
+  /// Copies all keys of a set, and serves its secret key even when it is empty.
   void add_keys(context& from, const memory_key_set& keys);
 
   /// Copies a ciphertext of another context into the engine.
-  /// @throws invalid_argument when the parameters differ or the ciphertext is malformed
+  /// @throws invalid_argument when the parameters differ or the ciphertext is malformed; key_mismatch when it
+  ///   belongs to another secret key than the engine's keys
   [[nodiscard]] ciphertext load(context& from, const ciphertext& source);
   /// A ciphertext without contents.
   /// @throws invalid_argument unless this is a ghost, `level` exists and `slots` is a power of two up to N/2
@@ -92,6 +102,7 @@ class engine {
   memory_key_set* stored_ = nullptr;       ///< keys_, unless a ghost
   recording_key_set* recorded_ = nullptr;  ///< keys_, when a ghost
   std::unique_ptr<evaluator> evaluator_;
+  key_id id_;
   std::set<std::uint64_t> seeded_;  ///< elements of keys that stay seeded
   bool calibrated_ = false;
 };

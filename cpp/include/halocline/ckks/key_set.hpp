@@ -25,12 +25,23 @@ class key_set {
   [[nodiscard]] virtual std::vector<key_request> list() const = 0;
 };
 
+/// A key of a set for an operation on a ciphertext of the secret key `key`, which becomes that of the result.
+/// @throws missing_key as `key_set::get`; key_mismatch when the evaluation key is for another secret key
+[[nodiscard]] const evaluation_key& matching_key(key_set& keys, std::uint64_t galois_element, unsigned level,
+                                                 key_id& key, const char* operation);
+
 /// Keys in the memory of one runtime.
 class memory_key_set final : public key_set {
  public:
-  explicit memory_key_set(params::parameters parameters) : parameters_(std::move(parameters)) {}
+  /// An empty set, of keys for the secret key `id` where it is known.
+  explicit memory_key_set(params::parameters parameters, const key_id& id = {})
+      : parameters_(std::move(parameters)), id_(id) {}
 
+  /// The secret key that the keys are for: as given, or that of the first key that knows.
+  [[nodiscard]] const key_id& id() const noexcept { return id_; }
   /// Adds a key; one for the same element is replaced.
+  /// @throws invalid_argument when it was made for other parameters; key_mismatch when it is for another
+  ///   secret key than the set
   void add(evaluation_key key);
   [[nodiscard]] const evaluation_key& get(std::uint64_t galois_element, unsigned level) override;
   [[nodiscard]] bool contains(std::uint64_t galois_element, unsigned level) const override;
@@ -40,6 +51,7 @@ class memory_key_set final : public key_set {
 
  private:
   params::parameters parameters_;
+  key_id id_;
   std::map<std::uint64_t, evaluation_key> keys_;
 };
 

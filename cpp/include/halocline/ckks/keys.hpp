@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "halocline/ckks/context.hpp"
+#include "halocline/ckks/key_id.hpp"
 #include "halocline/ring/poly.hpp"
 #include "halocline/ring/sampler.hpp"
 
@@ -18,6 +19,7 @@ namespace halocline::ckks {
 struct secret_key {
   memory::buffer coefficients;  ///< N signed 64-bit integers in {-1, 0, 1}
   ring::poly value;             ///< NTT form modulo all primes (special + whole chain)
+  key_id id{};                  ///< public name of the key; unknown for keys of old files
 };
 
 /// (b, a) = (-a s + e, a) modulo all chain primes, NTT form: a lower level may use terminal primes that the
@@ -26,6 +28,7 @@ struct public_key {
   ring::poly b;
   ring::poly a;
   backend::uniform_source seed;  ///< expands to a
+  key_id id{};                   ///< that of the secret key
 
   /// Bytes of residues.
   [[nodiscard]] std::size_t bytes() const noexcept { return b.data().size() + a.data().size(); }
@@ -50,6 +53,7 @@ struct evaluation_key {
   std::uint64_t galois_element = 1;
   unsigned level = 0;
   std::vector<evaluation_key_digit> digits;
+  key_id id{};  ///< that of the secret key
 
   /// Bytes of residues, and 32 for the seed of each digit whose a is not kept.
   [[nodiscard]] std::size_t bytes() const noexcept;
@@ -106,7 +110,7 @@ class key_generator {
  public:
   key_generator(context& ctx, ring::random_source& random) : ctx_(ctx), random_(random) {}
 
-  /// Draws s as the parameters say (uniform ternary or sparse).
+  /// Draws s as the parameters say (uniform ternary or sparse), and after it a fresh identifier.
   [[nodiscard]] secret_key make_secret_key();
   [[nodiscard]] public_key make_public_key(const secret_key& secret);
   /// One key. All digits share a fresh public seed; the number of the digit is its stream.

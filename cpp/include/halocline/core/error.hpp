@@ -25,6 +25,12 @@ class insecure_parameters : public invalid_argument {
   using invalid_argument::invalid_argument;
 };
 
+/// Objects that belong to two secret keys were combined: the message names both (`ckks::key_id`).
+class key_mismatch : public invalid_argument {
+ public:
+  using invalid_argument::invalid_argument;
+};
+
 /// An operation needs more levels than the ciphertext has left.
 class level_exhausted : public error {
  public:

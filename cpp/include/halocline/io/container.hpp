@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "halocline/ckks/key_id.hpp"
+
 /// The one file format of the library (docs/reference/container_format.md): a header page, sections that
 /// start on 4-KiB boundaries, and a directory with a checksum for every 64 KiB, so that a part of a section
 /// can be mapped, read and verified alone. `container_writer` and `container_reader` are the only code that
@@ -16,8 +18,10 @@ namespace halocline::io {
 
 /// First bytes of every container. The control characters make a transfer in text mode show.
 inline constexpr std::array<std::uint8_t, 8> container_magic{0x89, 'H', 'L', 'C', '\r', '\n', 0x1a, '\n'};
-/// Version that this library writes, and the newest it reads.
-inline constexpr std::uint32_t container_version = 1;
+/// Version that this library writes, and the newest it reads. Version 1 has no key identifiers.
+inline constexpr std::uint32_t container_version = 2;
+/// First version whose header names a secret key.
+inline constexpr std::uint32_t key_id_version = 2;
 /// Boundary on which sections start: a page, so that a section can be mapped or read with direct I/O.
 inline constexpr std::size_t section_alignment = 4096;
 /// Bytes that share one checksum: large enough to be free, small enough that one limb can be read alone.
@@ -41,6 +45,9 @@ enum class object_kind : std::uint32_t {
 [[nodiscard]] std::string_view to_string(object_kind kind) noexcept;
 /// Whether a number of a file is one of `object_kind`.
 [[nodiscard]] bool is_known_kind(std::uint32_t kind) noexcept;
+
+/// Whether objects of this kind depend on a secret key, so that their header may name one.
+[[nodiscard]] bool has_key_id(object_kind kind) noexcept;
 
 /// Fingerprint of the parameters that an object was made for (`params::parameters::fingerprint`).
 using fingerprint = std::array<std::uint8_t, 16>;

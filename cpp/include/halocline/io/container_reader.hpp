@@ -29,6 +29,10 @@ class container_reader {
   [[nodiscard]] static container_reader over(std::span<const std::byte> bytes,
                                              std::string name = "byte string");
 
+  /// Version of the format: 1, or `container_version`.
+  [[nodiscard]] std::uint32_t version() const noexcept { return version_; }
+  /// The secret key that the object belongs to; unknown in version 1.
+  [[nodiscard]] const ckks::key_id& key() const noexcept { return key_; }
   /// What the container holds.
   [[nodiscard]] object_kind kind() const noexcept { return kind_; }
   /// Fingerprint of the parameters that it was made for.
@@ -68,6 +72,8 @@ class container_reader {
  private:
   container_reader(file_map map, std::span<const std::byte> bytes, std::string name);
   void read_header();
+  /// What the header page says about the object.
+  void read_object(std::span<const std::byte> page, std::uint32_t version);
   void read_directory(std::uint64_t offset, std::uint64_t size, std::uint64_t count, const digest128& digest);
   /// Returns the number of blocks of all sections, which must end at `end`.
   [[nodiscard]] std::uint64_t read_sections(byte_reader& in, std::uint64_t count, std::uint64_t end);
@@ -82,8 +88,10 @@ class container_reader {
   file_map map_;
   std::span<const std::byte> bytes_;
   std::string name_;
+  std::uint32_t version_ = 0;
   object_kind kind_{};
   fingerprint parameters_{};
+  ckks::key_id key_{};
   std::vector<section> sections_;
   std::vector<std::uint32_t> by_id_;  ///< numbers of the sections in order of their names
   std::vector<std::uint64_t> checksums_;

@@ -31,6 +31,10 @@ class container_writer {
   container_writer(const container_writer&) = delete;
   container_writer& operator=(const container_writer&) = delete;
 
+  /// Names the secret key that the object belongs to, in the header; until then it is unknown. Any time
+  /// before `finish`.
+  /// @throws invalid_argument for a known key in a container of a kind that depends on none
+  void set_key(const ckks::key_id& key);
   /// Hint that about so many bytes follow, so that a large vector is not copied while it grows.
   void reserve(std::uint64_t bytes);
   /// Begins a section, whose bytes follow in any number of `append` calls.
@@ -56,6 +60,7 @@ class container_writer {
   std::unique_ptr<byte_sink> sink_;
   object_kind kind_;
   fingerprint parameters_;
+  ckks::key_id key_{};
   std::vector<section> sections_;
   std::set<section_id> used_;
   std::vector<std::uint64_t> checksums_;

@@ -27,21 +27,22 @@ struct key_entry {
 /// The bundle becomes visible when `finish` returns.
 class key_bundle_writer {
  public:
-  /// `ctx` must outlive the writer.
-  key_bundle_writer(const output& to, ckks::context& ctx);
+  /// A bundle of keys for the secret key `id`, where it is known. `ctx` must outlive the writer.
+  key_bundle_writer(const output& to, ckks::context& ctx, const ckks::key_id& id = {});
 
   /// Hint that keys of about so many bytes follow; see `container_writer::reserve`.
   void reserve(std::size_t bytes) { writer_.reserve(bytes + bytes / 16); }
   /// Adds a key as it is in memory: a seeded one as b and the seeds of a, half the bytes.
   /// @throws invalid_argument when the bundle has one for the same element, or the key does not fit the
-  /// parameters.
+  /// parameters; key_mismatch when it is for another secret key than the bundle.
   void add(const ckks::evaluation_key& key);
-  /// @throws invalid_argument when the bundle is empty.
+  /// Writes the list. A bundle without keys is a bundle too: there are programs that need none.
   void finish();
 
  private:
   ckks::context& ctx_;
   container_writer writer_;
+  ckks::key_id id_;
   std::map<std::uint64_t, key_entry> entries_;
 };
 
@@ -51,6 +52,8 @@ class key_bundle_reader {
   /// Reads header and list. `ctx` must outlive the reader, and so must bytes in `from`.
   key_bundle_reader(const input& from, ckks::context& ctx);
 
+  /// The secret key that all keys of the bundle are for.
+  [[nodiscard]] const ckks::key_id& id() const noexcept { return reader_.key(); }
   /// What is in the bundle, ascending by element.
   [[nodiscard]] std::vector<ckks::key_request> list() const;
   /// Reads one key for use at levels up to `level`, which may be below the level it was made for: then only

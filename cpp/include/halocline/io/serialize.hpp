@@ -89,6 +89,8 @@ struct container_info {
   double scale = 0.0;            ///< of a plaintext or ciphertext
   std::uint32_t slots = 0;       ///< of a plaintext or ciphertext
   bool seeded = false;           ///< whether a c_1 is stored as its seed
+  std::uint32_t version = 0;     ///< of the container format
+  ckks::key_id key{};            ///< the secret key that it belongs to
 };
 
 /// Reads header and metadata only.

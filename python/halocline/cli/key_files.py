@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The three files of a client, which `halocline keygen` writes all together or not at all.
+
+New files are staged in a subfolder of the target folder, complete and synchronized, before an old one is
+touched. Then the old files are kept aside as hard links, and the new ones are renamed to their names, the
+secret key last. Whatever happens in between, every secret key of an unfinished change stays on disk:
+
+* An error or Ctrl-C puts the old files back and removes the new ones.
+* After a crash (`kill -9`, power) the next `keygen` in the folder finishes or undoes the change: a change
+  whose files all have their names is done; otherwise the old files get their names back, and the new ones
+  are left in a folder of their own, since somebody may have used one of them in the meantime.
+
+Until then old and new files may lie side by side. Their key identifiers differ, so nothing takes the one for
+the other (KeyMismatch).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from ..errors import InvalidArgument, IoError
+
+SECRET_FILE = "secret.hlc"
+PUBLIC_FILE = "public.hlc"
+KEYS_FILE = "keys.hlc"
+
+_ORDER = (PUBLIC_FILE, KEYS_FILE, SECRET_FILE)
+"""In which files get their names: the folder is the old client's until its secret key is replaced."""
+_STAGED, _CHANGE = ".keygen-staged-", ".keygen-change-"
+"""Begin of the names of subfolders: before anything was touched, and from then on."""
+_NEW, _OLD = "new", "old"
+
+Save = Callable[[Path], None]
+
+
+@contextlib.contextmanager
+def open_folder(folder: Path, force: bool, tell: Callable[[str], None]) -> Iterator[None]:
+    """Makes the folder and keeps other `keygen`s out of it; finishes or undoes what a killed one left.
+
+    tell: called with what the user should know of that. Refuses to replace a secret key unless forced.
+    Raises InvalidArgument, IoError.
+    """
+    with _os_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with _os_errors(folder):
+            _lock(handle, folder)
+            _recover(folder, tell)
+        _expect_replaceable(folder, force)
+        yield
+    finally:
+        os.close(handle)
+
+
+def write_key_files(folder: Path, writers: Mapping[str, Save]) -> dict[str, int]:
+    """Writes the three files, all or none, within `open_folder`; returns their sizes by name.
+
+    Raises what the writers raise, and IoError.
+    """
+    with _os_errors(folder):
+        return _write_all(folder, writers)
+
+
+def _write_all(folder: Path, writers: Mapping[str, Save]) -> dict[str, int]:
+    staged = Path(tempfile.mkdtemp(prefix=_STAGED, dir=folder))
+    change = folder / staged.name.replace(_STAGED, _CHANGE)
+    try:
+        for each in (_NEW, _OLD):
+            (staged / each).mkdir(mode=0o700)
+        for name in _ORDER:
+            writers[name](staged / _NEW / name)  # synchronized to disk
+        sizes = {name: (staged / _NEW / name).stat().st_size for name in writers}
+        _keep_old(folder, staged)
+        os.rename(staged, change)
+        _sync(folder)
+        for name in _ORDER:
+            os.replace(change / _NEW / name, folder / name)
+        _sync(folder)
+    except BaseException:
+        if change.exists():
+            _undo(folder, change)
+            os.rename(change, staged)
+        shutil.rmtree(staged, ignore_errors=True)
+        raise
+    _discard(change)
+    return sizes
+
+
+def _keep_old(folder: Path, staged: Path) -> None:
+    """Second names for the files that are to be replaced."""
+    for name in _ORDER:
+        if (folder / name).exists():
+            _keep(folder / name, staged / _OLD / name)
+            if name != SECRET_FILE:  # which only its owner may read, whatever the old one allowed
+                os.chmod(staged / _NEW / name, (folder / name).stat().st_mode & 0o777)
+    _sync(staged / _NEW, staged / _OLD, staged)
+
+
+def _recover(folder: Path, tell: Callable[[str], None]) -> None:
+    """Finishes or undoes the changes that were interrupted; says so."""
+    for staged in sorted(folder.glob(_STAGED + "*")):
+        shutil.rmtree(staged)  # nothing was touched yet, and nothing promised
+    for change in sorted(folder.glob(_CHANGE + "*")):
+        if _names_in(change / _NEW):
+            _undo(folder, change)
+            kept = folder / change.name.replace(_CHANGE, "keygen-interrupted-")
+            os.rename(change / _NEW, kept)
+            tell(
+                "an earlier keygen was interrupted: the files of before are in place again; those that it "
+                f"made are in '{kept}', to be removed if nothing was done with them"
+            )
+        _discard(change)
+
+
+def _undo(folder: Path, change: Path) -> None:
+    """Brings back the old files; the new ones go back to where they came from. Can be repeated."""
+    waiting = _names_in(change / _NEW)
+    # A name that does not wait any more shows its new file: old ones come back after all new ones have left.
+    for name in _ORDER:
+        if name not in waiting and (folder / name).exists():
+            os.replace(folder / name, change / _NEW / name)
+    for name in _names_in(change / _OLD):
+        back = change / f"{name}.back"
+        back.unlink(missing_ok=True)
+        _keep(change / _OLD / name, back)
+        os.replace(back, folder / name)
+    _sync(folder, change / _NEW)
+
+
+def _discard(change: Path) -> None:
+    """Removes what is left of a change that was finished or undone."""
+    done = change.with_name(change.name.replace(_CHANGE, _STAGED))
+    with contextlib.suppress(OSError):  # the next keygen will
+        os.rename(change, done)
+        shutil.rmtree(done)
+
+
+def _names_in(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir()) if folder.is_dir() else []
+
+
+def _keep(path: Path, target: Path) -> None:
+    """A second name for a file; a copy where the file system has no links."""
+    try:
+        os.link(path, target)
+    except OSError:
+        shutil.copy2(path, target)
+        with open(target, "rb") as copy:
+            os.fsync(copy.fileno())
+
+
+def _sync(*folders: Path) -> None:
+    """Makes the names in folders durable; some network file systems cannot."""
+    for folder in folders:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with contextlib.suppress(OSError):
+                os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _lock(handle: int, folder: Path) -> None:
+    """One `keygen` a folder; released when the process ends, however it does."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise IoError(
+            f"keygen: another keygen is at work in '{folder}'; wait for it, or name another folder"
+        ) from None
+    except OSError:
+        return  # a file system without locks
+
+
+def _expect_replaceable(folder: Path, force: bool) -> None:
+    for name in _ORDER:
+        path = folder / name
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise InvalidArgument(
+                f"keygen: '{path}' is not a regular file, so the key files cannot be replaced together; name "
+                f"the folder where they are"
+            )
+    if (folder / SECRET_FILE).exists() and not force:
+        raise InvalidArgument(
+            f"keygen: '{folder / SECRET_FILE}' exists; say --force to replace the secret key"
+        )
+
+
+@contextlib.contextmanager
+def _os_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except IoError:
+        raise
+    except OSError as error:
+        raise IoError(f"keygen: cannot write key files in '{folder}': {error.strerror}") from None
