@@ -91,6 +91,7 @@ void container_reader::read_header() {
       !std::all_of(page.begin() + header_bytes, page.end(), is_zero)) {
     corrupt(text("its header has an unknown object kind (", kind, ") or content in reserved places"));
   }
+  version_ = version;
   kind_ = static_cast<object_kind>(kind);
   parameters_ = field<fingerprint>(page, layout::parameters);
   read_directory(field<std::uint64_t>(page, layout::directory_offset),

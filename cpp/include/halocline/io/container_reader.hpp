@@ -29,6 +29,8 @@ class container_reader {
   [[nodiscard]] static container_reader over(std::span<const std::byte> bytes,
                                              std::string name = "byte string");
 
+  /// Version of the format: 1, or `container_version`.
+  [[nodiscard]] std::uint32_t version() const noexcept { return version_; }
   /// What the container holds.
   [[nodiscard]] object_kind kind() const noexcept { return kind_; }
   /// Fingerprint of the parameters that it was made for.
@@ -82,6 +84,7 @@ class container_reader {
   file_map map_;
   std::span<const std::byte> bytes_;
   std::string name_;
+  std::uint32_t version_ = 0;
   object_kind kind_{};
   fingerprint parameters_{};
   std::vector<section> sections_;
