@@ -119,7 +119,7 @@ TEST(Container, NamesForeignAndTruncatedFiles) {
 TEST(Container, RefusesNewerVersionsByName) {
   byte_vector bytes = sample_container(sizes);
   put(bytes, 8, container_version + 1);
-  expect_corrupt(bytes, "has format version 2, this library reads versions up to 1; update halocline");
+  expect_corrupt(bytes, "has format version 3, this library reads versions up to 2; update halocline");
 }
 
 TEST(Container, NamesTheDamagedSection) {

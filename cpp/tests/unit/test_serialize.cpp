@@ -336,18 +336,18 @@ TEST(SerializeCorpus, SeedsOfVersion1ExpandToWhatTheyDid) {
   EXPECT_EQ(container_reader::open(folder / "version1_public_key").version(), 1U);
   const ckks::public_key key = load_public_key(folder / "version1_public_key", tiny);
   EXPECT_EQ(key.seed.rule, stream_rule::chacha20_retry);
-  EXPECT_EQ(digest_of(contents(tiny, key.a.data())), "?");
+  EXPECT_EQ(digest_of(contents(tiny, key.a.data())), "17d40d2b907e59f40d64274bc985873f");
   const ckks::ciphertext ct = load_ciphertext(folder / "version1_ciphertext_seeded", tiny);
-  EXPECT_EQ(digest_of(contents(tiny, ct.parts[1].data())), "?");
+  EXPECT_EQ(digest_of(contents(tiny, ct.parts[1].data())), "cdd57dd3ee241f3a405ee56aa9d4f9e7");
   const key_bundle_reader keys(folder / "version1_evaluation_keys", tiny);
-  ckks::evaluation_key rotation = keys.load(tiny.parameters().galois_element(1), 2);
+  ckks::evaluation_key rotation = keys.load(tiny.parameters().galois_element(1), 0);
   ckks::expand(tiny, rotation);
   std::string digests;
   for (const auto& digit : rotation.digits) {
     EXPECT_EQ(digit.source.rule, stream_rule::chacha20_retry);
     digests += digest_of(contents(tiny, digit.a)) + " ";
   }
-  EXPECT_EQ(digests, "?");
+  EXPECT_EQ(digests, "b555d160ad277a0d08576ea87c81ff6f 4f400bffec9837b40e8b213bc7da5910 ");
   // Written again, in the version of today, they are the same.
   EXPECT_TRUE(contents(tiny, load_public_key(to_bytes(tiny, key), tiny).a.data()) ==
               contents(tiny, key.a.data()));

@@ -8,8 +8,7 @@
 #include "halocline/ring/arith.hpp"
 
 /// Seeded uniform residues: the definition that every backend's `sample_uniform` and seeded
-/// `key_multiply_accumulate` equal. Every group of words is addressable on its own, so that any threads can
-/// produce any part of a polynomial.
+/// `key_multiply_accumulate` equal. Every group of words is addressable on its own.
 ///
 /// A limb of N words belongs to a 32-byte public seed, a stream number s, a prime index p with modulus q, and
 /// a rule. Block c of attempt t is a block of the ChaCha key stream (RFC 8439: 32-bit block counter, 96-bit
@@ -18,14 +17,12 @@
 /// bit length of q; those that are q or more are rejected. The candidate for word i of the limb is word i of
 /// attempt 0: word i % 16 (% 8) of block i / 16 (/ 8). If it is rejected, another word takes its place:
 ///
-/// * `stream_rule::chacha20_retry`, 20 rounds: the first word of attempts 1, 2, ... at the same position that
-/// is
-///   not rejected.
+/// * `stream_rule::chacha20_retry`, 20 rounds: the first word of attempts 1, 2, ... at the same position
+///   that is not rejected.
 /// * `stream_rule::chacha8_spare`, 8 rounds: blocks 16 g to 16 g + 15 of attempt 0 are group g. Its spare
-/// words
-///   are those of block g of attempt 1, then of block g of attempt 2, and so on, without the rejected ones.
-///   The rejected candidates of the group are replaced by its spare words, both in ascending order. A limb
-///   that is shorter than a group is the beginning of one.
+///   words are those of block g of attempt 1, then of block g of attempt 2, and so on, without the rejected
+///   ones. They replace the rejected candidates of the group, both in ascending order. A limb that is
+///   shorter than a group is the beginning of one.
 ///
 /// Both are exactly uniform if the key stream is: which positions are replaced depends on no accepted word,
 /// and each accepted word, candidate or spare, is uniform below q and independent of the others.
@@ -35,12 +32,12 @@
 /// 20 that is 0.29 times the work. SECURITY.md says why 8 rounds are enough for a public polynomial.
 namespace halocline::ring {
 
-/// Key of a stream: the seed as eight little-endian words.
+/// Key of a stream: the 32 bytes of a seed as eight little-endian words.
 struct chacha_key {
   std::uint32_t words[8];
 };
 
-/// Reads a 32-byte seed.
+/// Reads a seed.
 [[nodiscard]] HALOCLINE_HOST_DEVICE constexpr chacha_key make_chacha_key(const std::uint8_t* seed) {
   chacha_key key{};
   for (int i = 0; i < 8; ++i) {
@@ -108,6 +105,7 @@ template <int Rounds>
   return block;
 }
 
+/// That of RFC 8439.
 [[nodiscard]] HALOCLINE_HOST_DEVICE constexpr chacha_block chacha20(const chacha_key& key,
                                                                     std::uint32_t counter,
                                                                     const stream_nonce& nonce) {
