@@ -81,6 +81,13 @@ class bench_run {
                 each.mad_floor_us, each.time.median_us / floor);
   }
 
+  /// Prints how many residues the last row expanded from seeds in a second, all its time counted.
+  void report_expansion(double limbs) const {
+    const double bytes = limbs * static_cast<double>(rig_.tables().limb_bytes());
+    std::printf("%-18s expanded %.1f MB from seeds: %.2f TB/s of residues\n", "", bytes * 1e-6,
+                bytes / rows_.back().time.median_us * 1e-6);
+  }
+
   /// Variants of hints for operands and results.
   void with_hints(const char* op, double limb_passes, double mads, const body& run) {
     constexpr auto normal = cache_hint::normal, first = cache_hint::evict_first,
@@ -255,6 +262,9 @@ class bench_run {
     }
     std::vector<backend::key_job> in_memory{job}, seeded{job};
     for (auto& each : seeded.front().digits) each.key_a = nullptr;
+    std::vector<backend::key_job> old_seeds = seeded;
+    for (auto& each : old_seeds.front().digits) each.a_source.rule = stream_rule::chacha20_retry;
+    const double expanded = static_cast<double>(all.count) * digits;
     const double passes = static_cast<double>(all.count) * (3 * digits + 2);
     const double mads = static_cast<double>(all.count) * (2 * digits + 2);
     for (const cache_hint hint : {cache_hint::evict_first, cache_hint::normal}) {
@@ -263,14 +273,19 @@ class bench_run {
       measure("key_multiply", hint == cache_hint::normal ? "keys normal" : "keys first", tuning, passes, mads,
               [&] { rig_.backend().key_multiply_accumulate(rig_.tables(), in_memory); });
     }
-    measure("key_multiply", "seeded", {}, passes - static_cast<double>(all.count) * digits, mads,
+    measure("key_multiply", "seeded", {}, passes - expanded, mads,
             [&] { rig_.backend().key_multiply_accumulate(rig_.tables(), seeded); });
+    report_expansion(expanded);
+    measure("key_multiply", "seeded, chacha20", {}, passes - expanded, mads,
+            [&] { rig_.backend().key_multiply_accumulate(rig_.tables(), old_seeds); });
+    report_expansion(expanded);
     const memory::buffer& table = rig_.keep(ring::automorphism_permutation(5, log_n));
     in_memory.front().permutation = seeded.front().permutation = &table;
     measure("key_multiply", "keys first, turned", {}, passes, mads,
             [&] { rig_.backend().key_multiply_accumulate(rig_.tables(), in_memory); });
-    measure("key_multiply", "seeded, turned", {}, passes - static_cast<double>(all.count) * digits, mads,
+    measure("key_multiply", "seeded, turned", {}, passes - expanded, mads,
             [&] { rig_.backend().key_multiply_accumulate(rig_.tables(), seeded); });
+    report_expansion(expanded);
   }
 
   void sampling() {
@@ -280,9 +295,12 @@ class bench_run {
     measure(
         "encode_expand", "2 words", {}, limbs_, 8.0 * limbs_,
         [&] { rig_.backend().encode_expand(rig_.tables(), encode); }, 16.0 * (1 << log_n));
-    const std::vector<backend::uniform_job> uniform{{rig_.limbs(q_), {}}};
-    measure("sample_uniform", "", {}, limbs_, 0,
-            [&] { rig_.backend().sample_uniform(rig_.tables(), uniform); });
+    for (const stream_rule rule : {stream_rule::chacha8_spare, stream_rule::chacha20_retry}) {
+      const std::vector<backend::uniform_job> uniform{{rig_.limbs(q_), {{}, 0, rule}}};
+      measure("sample_uniform", rule == stream_rule::chacha8_spare ? "" : "chacha20", {}, limbs_, 0,
+              [&] { rig_.backend().sample_uniform(rig_.tables(), uniform); });
+      report_expansion(limbs_);
+    }
   }
 
   kernel_rig rig_;

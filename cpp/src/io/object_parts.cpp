@@ -106,7 +106,7 @@ byte_reader open_metadata(const container_reader& reader, std::uint64_t limit,
 void put_source(byte_writer& out, const backend::uniform_source& source) {
   out.put_bytes(std::as_bytes(std::span(source.seed)));
   out.put(source.stream);
-  out.put(std::uint32_t{0});
+  out.put(static_cast<std::uint32_t>(source.rule));
 }
 
 backend::uniform_source get_source(byte_reader& in, const container_reader& reader) {
@@ -114,9 +114,12 @@ backend::uniform_source get_source(byte_reader& in, const container_reader& read
   const auto seed = in.get_bytes(source.seed.size());
   std::memcpy(source.seed.data(), seed.data(), seed.size());
   source.stream = in.get<std::uint32_t>();
-  const auto reserved = in.get<std::uint32_t>();
-  HALOCLINE_EXPECTS(reserved == 0, corrupt_data, reader.name(),
-                    " is not valid: a reserved number after a seed is ", reserved, ", expected 0");
+  const auto rule = in.get<std::uint32_t>();
+  const bool has_rules = reader.version() >= stream_rule_version;
+  HALOCLINE_EXPECTS(has_rules ? is_stream_rule(rule) : rule == 0, corrupt_data, reader.name(),
+                    " is not valid: the rule of a seed is ", rule, ", expected ", has_rules ? "0 or 1" : "0",
+                    " in format version ", reader.version());
+  source.rule = static_cast<stream_rule>(rule);
   return source;
 }
 
@@ -180,9 +183,10 @@ void expect_expansion(ckks::context& ctx, const ring::poly& value, const backend
     ctx.device().download(std::as_writable_bytes(std::span(held)), value.data(), 0);
     const std::uint32_t prime = value.chain().primes.first;
     const auto q = ring::make_modulus(static_cast<WordT>(ctx.tables().primes[prime]));
-    const ring::chacha_key key = ring::make_chacha_key(source.seed.data());
+    const ring::uniform_limb limb{ring::make_chacha_key(source.seed.data()), source.stream, prime,
+                                  source.rule};
     for (std::size_t i = 0; i < words; ++i) {
-      if (held[i] != ring::uniform_word<WordT>(key, source.stream, prime, i, q)) return false;
+      if (held[i] != ring::uniform_word<WordT>(limb, i, q)) return false;
     }
     return true;
   };

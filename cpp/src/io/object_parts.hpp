@@ -37,8 +37,11 @@ void expect_sections(const container_reader& reader, std::uint64_t count);
 [[nodiscard]] byte_reader open_metadata(const container_reader& reader, std::uint64_t limit,
                                         std::vector<std::byte>& storage);
 
+/// What is stored where there is no seed: zeros.
+inline constexpr backend::uniform_source no_source{{}, 0, stream_rule::chacha20_retry};
+
 void put_source(byte_writer& out, const backend::uniform_source& source);
-/// @throws corrupt_data when reserved bytes are not zero.
+/// @throws corrupt_data when its rule is not one of the container's version.
 [[nodiscard]] backend::uniform_source get_source(byte_reader& in, const container_reader& reader);
 
 /// Moduli of the limbs of a polynomial, in the order of its buffer.

@@ -30,7 +30,7 @@ struct metadata {
   double scale = 1.0;
   std::uint32_t slots = 0;
   std::uint32_t flags = 0;
-  uniform_source source;
+  uniform_source source = detail::no_source;
 };
 
 [[nodiscard]] constexpr section_id component_section(std::size_t number) {
@@ -81,8 +81,7 @@ void check_metadata(const container_reader& reader, const metadata& value, std::
   const bool seeded = (value.flags & seeded_flag) != 0;
   expect(!seeded || value.components == 2, "the number of components", value.components,
          "2 where c_1 is a seed");
-  expect(seeded || (value.source.stream == 0 && value.source.seed == backend::seed_bytes{}), "the seed",
-         "set", "zero where c_1 is not seeded");
+  expect(seeded || value.source == detail::no_source, "the seed", "set", "zero where c_1 is not seeded");
 }
 
 /// Bytes of the integers of a compact plaintext.
@@ -141,7 +140,7 @@ void save(const output& to, ckks::context& ctx, const ckks::plaintext& value) {
   container_writer writer = to.open(object_kind::plaintext, parameters);
   detail::add_parameters(writer, parameters);
   const std::uint32_t flags = value.value.special().primes.count != 0 ? special_flag : 0;
-  add_metadata(writer, {1, value.level, value.scale, value.slots, flags, {}});
+  add_metadata(writer, {1, value.level, value.scale, value.slots, flags, detail::no_source});
   add_poly(writer, component_section(0), ctx, value.value);
   writer.finish();
 }
@@ -172,7 +171,7 @@ void save(const output& to, ckks::context& ctx, const ckks::compact_plaintext& v
                     value.bytes(), " bytes, expected ", bytes);
   container_writer writer = to.open(object_kind::plaintext, ctx.parameters());
   detail::add_parameters(writer, ctx.parameters());
-  add_metadata(writer, {1, 0, value.scale, value.slots, compact_flag, {}});
+  add_metadata(writer, {1, 0, value.scale, value.slots, compact_flag, detail::no_source});
   detail::add_buffer(writer, detail::coefficients_section, ctx, value.coefficients, bytes);
   writer.finish();
 }
@@ -209,7 +208,7 @@ void save(const output& to, ckks::context& ctx, const ckks::ciphertext& value) {
   detail::add_parameters(writer, ctx.parameters());
   const std::uint32_t flags = (seeded ? seeded_flag : 0) | (value.real_hint ? real_flag : 0);
   add_metadata(writer, {components, value.level, value.scale, value.slots, flags,
-                        seeded ? *value.seed : uniform_source{}});
+                        seeded ? *value.seed : detail::no_source});
   for (std::size_t i = 0; i < (seeded ? 1 : components); ++i) {
     add_poly(writer, component_section(i), ctx, value.parts[i]);
   }

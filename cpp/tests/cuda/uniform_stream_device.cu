@@ -13,16 +13,13 @@ namespace {
 
 /// Fills one limb with its seeded uniform residues.
 template <typename WordT>
-__global__ void fill_limb(const std::uint8_t* seed, std::uint32_t stream, std::uint32_t prime,
-                          modulus<WordT> q, WordT* out, std::size_t count) {
+__global__ void fill_limb(uniform_limb limb, modulus<WordT> q, WordT* out, std::size_t count) {
   const std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < count) out[i] = uniform_word(make_chacha_key(seed), stream, prime, i, q);
+  if (i < count) out[i] = uniform_word(limb, i, q);
 }
 
-template __global__ void fill_limb(const std::uint8_t*, std::uint32_t, std::uint32_t, modulus<std::uint32_t>,
-                                   std::uint32_t*, std::size_t);
-template __global__ void fill_limb(const std::uint8_t*, std::uint32_t, std::uint32_t, modulus<std::uint64_t>,
-                                   std::uint64_t*, std::size_t);
+template __global__ void fill_limb(uniform_limb, modulus<std::uint32_t>, std::uint32_t*, std::size_t);
+template __global__ void fill_limb(uniform_limb, modulus<std::uint64_t>, std::uint64_t*, std::size_t);
 
 }  // namespace
 }  // namespace halocline::ring

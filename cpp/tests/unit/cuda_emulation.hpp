@@ -85,21 +85,27 @@ class emulated_executor {
   }
   void sample_uniform(std::span<const backend::uniform_job> jobs) const {
     plan_sample(resolve_, jobs, [](const auto& p, std::uint32_t rows) {
-      for_each_tile(
-          p, rows,
-          [&](const auto& at_of) {
-            const auto tile = std::make_unique<backend::cuda::stream_tile<WordT>>();
-            fill_stream_tile(*tile, [&](std::uint32_t j) { return sample_source(p, at_of(0), j); });
-            for (std::uint32_t t = 0; t < stream_blocks; ++t) sample_store(p, at_of(t), *tile);
-          },
-          ring::words_per_block<WordT>);
+      const auto with_rule = [&]<stream_rule Rule>() {
+        for_each_tile(
+            p, rows,
+            [&](const auto& at_of) {
+              const auto tile = std::make_unique<backend::cuda::stream_tile<WordT, Rule>>();
+              fill_stream_tile(*tile, [&](std::uint32_t j) { return sample_source(p, at_of(0), j); });
+              for (std::uint32_t t = 0; t < stream_blocks; ++t) sample_store(p, at_of(t), *tile);
+            },
+            ring::words_per_block<WordT>);
+      };
+      for_rule(p.rule, with_rule);
     });
   }
   void key_multiply_accumulate(std::span<const backend::key_job> jobs) const {
     plan_key(resolve_, {}, {}, jobs, [](const auto& p, std::uint32_t rows) {
       if (p.seeded) {
-        for_each_tile(
-            p, rows, [&](const auto& at_of) { seeded_key_tile(p, at_of); }, pack::size);
+        const auto with_rule = [&]<stream_rule Rule>() {
+          for_each_tile(
+              p, rows, [&](const auto& at_of) { seeded_key_tile<Rule>(p, at_of); }, pack::size);
+        };
+        for_rule(p.rule, with_rule);
       } else if (p.turned) {
         turned_key_blocks(p, rows);
       } else {
@@ -137,6 +143,14 @@ class emulated_executor {
   }
 
  private:
+  template <typename BodyT>
+  static void for_rule(stream_rule rule, const BodyT& body) {
+    if (rule == stream_rule::chacha20_retry) {
+      body.template operator()<stream_rule::chacha20_retry>();
+    } else {
+      body.template operator()<stream_rule::chacha8_spare>();
+    }
+  }
   using pack = backend::cuda::pack<WordT>;
   static constexpr std::uint32_t stream_blocks = backend::cuda::stream_blocks;
 

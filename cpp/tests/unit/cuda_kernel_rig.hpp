@@ -84,6 +84,7 @@ class cuda_kernel_rig : public testing::Test {
     backend::uniform_source made;
     for (auto& byte : made.seed) byte = static_cast<std::uint8_t>(random_());
     made.stream = static_cast<std::uint32_t>(random_());
+    made.rule = random_() % 2 == 0 ? stream_rule::chacha20_retry : stream_rule::chacha8_spare;
     return made;
   }
 

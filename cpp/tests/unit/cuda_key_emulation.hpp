@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -13,10 +16,12 @@ namespace halocline::test {
 
 /// `stream_fill` on the host.
 template <typename WordT, typename SourceT>
-void fill_stream_tile(backend::cuda::stream_tile<WordT>& tile, const SourceT& source) {
+void fill_stream_tile(backend::cuda::retry_tile<WordT>& tile, const SourceT& source) {
   using namespace backend::cuda;
   for (auto& count : tile.count) count = 0;
-  for (std::uint32_t j = 0; j < stream_blocks; ++j) stream_first(tile, j, source(j));
+  for (std::uint32_t j = 0; j < stream_blocks; ++j) {
+    stream_miss(tile, 1, j, stream_first(tile, j, source(j)));
+  }
   for (std::uint32_t attempt = 1; tile.count[attempt % 3] != 0; ++attempt) {
     tile.count[(attempt + 2) % 3] = 0;
     const std::uint32_t count = tile.count[attempt % 3];
@@ -24,11 +29,39 @@ void fill_stream_tile(backend::cuda::stream_tile<WordT>& tile, const SourceT& so
   }
 }
 
+/// The sums over neighbouring threads are kept in variables.
+template <typename WordT, typename SourceT>
+void fill_stream_tile(backend::cuda::spare_tile<WordT>& tile, const SourceT& source) {
+  using namespace backend::cuda;
+  constexpr auto blocks = static_cast<std::uint32_t>(ring::blocks_per_group);
+  const std::uint32_t attempts = stream_attempts(source(0));
+  ASSERT_TRUE(attempts >= 2 && attempts <= blocks && 32 % attempts == 0);
+  for (std::uint32_t group = 0; group < stream_groups; ++group) {
+    std::uint32_t before = 0;
+    for (std::uint32_t j = group * blocks; j < (group + 1) * blocks; ++j) {
+      const std::uint32_t rejected = stream_first(tile, j, source(j));
+      stream_list(tile, j, rejected, before);
+      before += static_cast<std::uint32_t>(std::popcount(rejected));
+    }
+    ASSERT_EQ(tile.missing[group], before);
+    std::uint32_t taken = 0;
+    for (std::uint32_t pass = 0; taken < tile.missing[group]; ++pass) {
+      std::uint32_t accepted = 0;
+      for (std::uint32_t lane = 0; lane < attempts; ++lane) {
+        const auto drawn = stream_spare(source(group * blocks), 1 + pass * attempts + lane);
+        stream_place(tile, group, taken + accepted, drawn);
+        accepted += stream_accepted(drawn);
+      }
+      taken += accepted;
+    }
+  }
+}
+
 /// A block of the kernel of seeded keys; `at_of(thread)` are coordinates.
-template <typename WordT, typename AtT>
+template <stream_rule Rule, typename WordT, typename AtT>
 void seeded_key_tile(const backend::cuda::key_params<WordT>& p, const AtT& at_of) {
   using namespace backend::cuda;
-  const auto shared = std::make_unique<key_shared<WordT>>();
+  const auto shared = std::make_unique<key_shared<WordT, Rule>>();
   std::vector<key_sums<WordT>> sums(stream_blocks);
   const auto from = [&](std::uint32_t t) { return p.turned ? key_source(p, at_of(t)) : at_of(t); };
   const std::uint32_t digits = p.jobs.items[p.jobs.find(at_of(0).block_y)].digits;

@@ -6,9 +6,12 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <limits>
 #include <string>
 
+#include "halocline/io/checksum.hpp"
 #include "halocline/io/key_file.hpp"
 #include "halocline/io/secret_key_file.hpp"
 #include "support/container_samples.hpp"
@@ -226,7 +229,8 @@ TEST_P(Serialize, ForgedMetadataIsRefused) {
   expect_refused(20, std::uint32_t{1}, "sections, expected 3");
   expect_refused(20, std::uint32_t{2}, "form is 2");
   expect_refused(24, std::uint8_t{1}, "seed is set");
-  expect_refused(60, std::uint32_t{1}, "reserved number");
+  expect_refused(60, std::uint32_t{1}, "seed is set");
+  expect_refused(60, std::uint32_t{2}, "rule of a seed is 2, expected 0 or 1");
 }
 
 TEST_P(Serialize, ResiduesMustBeBelowTheirModulus) {
@@ -304,6 +308,69 @@ TEST_P(Serialize, FilesAreReplacedAsAWhole) {
 
 [[nodiscard]] std::filesystem::path committed(const std::string& name) {
   return std::filesystem::path(__FILE__).parent_path().parent_path() / "fuzz" / "corpus" / "serialize" / name;
+}
+
+TEST_P(Serialize, SeedsKeepTheirRule) {
+  for (const stream_rule rule : {stream_rule::chacha20_retry, stream_rule::chacha8_spare}) {
+    ckks::ciphertext value = test::sample_ciphertext(ctx(), 1, 2, true);
+    value.seed->rule = rule;
+    const backend::uniform_job job{value.parts[1].chain(), *value.seed};
+    ctx().device().sample_uniform(ctx().tables(), {&job, 1});
+    const ckks::ciphertext loaded = load_ciphertext(to_bytes(ctx(), value), ctx());
+    EXPECT_EQ(loaded.seed->rule, rule);
+    expect_equal(loaded.parts[1], value.parts[1]);
+    // The same seed under the other rule is another polynomial.
+    value.seed->rule =
+        rule == stream_rule::chacha8_spare ? stream_rule::chacha20_retry : stream_rule::chacha8_spare;
+    EXPECT_THROW((void)to_bytes(ctx(), value), invalid_argument);
+  }
+}
+
+TEST_P(Serialize, SeedsOfVersion1HaveNoRules) {
+  byte_vector bytes = to_bytes(ctx(), test::sample_ciphertext(ctx(), 1, 2, true));
+  bytes[8] = std::byte{1};
+  const digest128 digest = blake2b_128(std::span(bytes).first(112));
+  std::memcpy(bytes.data() + 112, digest.data(), digest.size());
+  EXPECT_EQ(container_reader::over(bytes).version(), 1U);
+  EXPECT_THAT([&] { (void)load_ciphertext(bytes, ctx()); },
+              ThrowsMessage<corrupt_data>(HasSubstr("rule of a seed is 1, expected 0 in format version 1")));
+}
+
+/// Hexadecimal digits of a digest of residues.
+[[nodiscard]] std::string digest_of(const byte_vector& bytes) {
+  std::string out;
+  for (const auto byte : blake2b_128(bytes)) {
+    constexpr const char* digits = "0123456789abcdef";
+    const auto value = static_cast<unsigned>(byte);
+    out += digits[value / 16];
+    out += digits[value % 16];
+  }
+  return out;
+}
+
+// Files of format version 1 are kept beside the inputs of fuzz_serialize. Digests are of the residues that
+// the library expanded them to when it wrote them.
+TEST(SerializeCorpus, SeedsOfVersion1ExpandToWhatTheyDid) {
+  const auto shared = test::tiny_context();
+  ckks::context& tiny = *shared;
+  EXPECT_EQ(container_reader::open(committed("public_key")).version(), 1U);
+  const ckks::public_key key = load_public_key(committed("public_key"), tiny);
+  EXPECT_EQ(key.seed.rule, stream_rule::chacha20_retry);
+  EXPECT_EQ(digest_of(contents(tiny, key.a.data())), "17d40d2b907e59f40d64274bc985873f");
+  const ckks::ciphertext ct = load_ciphertext(committed("ciphertext_seeded"), tiny);
+  EXPECT_EQ(digest_of(contents(tiny, ct.parts[1].data())), "cdd57dd3ee241f3a405ee56aa9d4f9e7");
+  const key_bundle_reader keys(committed("evaluation_keys"), tiny);
+  ckks::evaluation_key rotation = keys.load(tiny.parameters().galois_element(1), 0);
+  ckks::expand(tiny, rotation);
+  std::string digests;
+  for (const auto& digit : rotation.digits) {
+    EXPECT_EQ(digit.source.rule, stream_rule::chacha20_retry);
+    digests += digest_of(contents(tiny, digit.a)) + " ";
+  }
+  EXPECT_EQ(digests, "b555d160ad277a0d08576ea87c81ff6f 4f400bffec9837b40e8b213bc7da5910 ");
+  // Written again, in the version of today, they are the same.
+  EXPECT_TRUE(contents(tiny, load_public_key(to_bytes(tiny, key), tiny).a.data()) ==
+              contents(tiny, key.a.data()));
 }
 
 // Files of version 1 were written by an earlier library. Their residues, also those that come from seeds, are

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "halocline/core/stream_rule.hpp"
 #include "halocline/memory/buffer.hpp"
 
 /// Batch descriptors of the ring-level operations. They are small values that name buffers, never pointers.
@@ -173,6 +174,9 @@ using seed_bytes = std::array<std::uint8_t, 32>;
 struct uniform_source {
   seed_bytes seed{};
   std::uint32_t stream = 0;  ///< number of the polynomial under this seed
+  stream_rule rule = stream_rule::chacha8_spare;
+
+  bool operator==(const uniform_source&) const = default;
 };
 
 /// dst = residues of signed integers (coefficient form, not transformed).

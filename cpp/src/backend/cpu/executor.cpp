@@ -6,6 +6,13 @@
 #include "backend/conversion_targets.hpp"
 
 namespace halocline::backend::cpu {
+namespace {
+
+[[nodiscard]] ring::uniform_limb limb_of(const uniform_source& source, std::uint32_t prime) {
+  return {ring::make_chacha_key(source.seed.data()), source.stream, prime, source.rule};
+}
+
+}  // namespace
 
 template <typename WordT>
 template <typename JobT, typename ViewT>
@@ -264,7 +271,7 @@ void executor<WordT>::run_key_multiply_accumulate(std::span<const key_job> jobs)
         const std::uint32_t prime = primes.first + limb;
         digits.push_back({resolve_.limb(digit.digit, limb), resolve_.key_limb(*digit.key_b, prime),
                           digit.key_a != nullptr ? resolve_.key_limb(*digit.key_a, prime) : nullptr,
-                          ring::make_chacha_key(digit.a_source.seed.data()), digit.a_source.stream});
+                          limb_of(digit.a_source, prime)});
       }
     }
   }
@@ -279,7 +286,7 @@ void executor<WordT>::run_key_multiply_accumulate(std::span<const key_job> jobs)
             job.permutation != nullptr ? resolve_.template raw<std::uint32_t>(*job.permutation) : nullptr;
         kernels_.key_multiply_accumulate(resolve_.limb(job.dst0, limb), resolve_.limb(job.dst1, limb),
                                          operands, terms, addend_of(job, limb, prime), job.accumulate,
-                                         permutation, prime, range, resolve_.modulus(prime));
+                                         permutation, range, resolve_.modulus(prime));
       });
 }
 
@@ -316,9 +323,8 @@ template <typename WordT>
 void executor<WordT>::run_sample_uniform(std::span<const uniform_job> jobs) const {
   for_each_chunk(jobs, &uniform_job::dst, 4,
                  [&](const uniform_job& job, std::uint32_t limb, std::uint32_t prime, word_range range) {
-                   kernels_.sample_uniform(resolve_.limb(job.dst, limb),
-                                           ring::make_chacha_key(job.source.seed.data()), job.source.stream,
-                                           prime, range, resolve_.modulus(prime));
+                   kernels_.sample_uniform(resolve_.limb(job.dst, limb), limb_of(job.source, prime), range,
+                                           resolve_.modulus(prime));
                  });
 }
 

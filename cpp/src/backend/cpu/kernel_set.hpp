@@ -40,9 +40,8 @@ template <typename WordT>
 struct key_operand {
   const WordT* digit = nullptr;
   const WordT* b = nullptr;
-  const WordT* a = nullptr;  ///< nullptr: expand `seed`, `stream`
-  ring::chacha_key seed{};
-  std::uint32_t stream = 0;
+  const WordT* a = nullptr;     ///< nullptr: expand `source`
+  ring::uniform_limb source{};  ///< of this prime
 };
 
 /// What a key multiplication adds to its two sums, on the limb of one prime.
@@ -59,7 +58,7 @@ struct word_range {
   std::size_t begin = 0;
   std::size_t count = 0;
 };
-inline constexpr std::size_t range_alignment = 64;
+inline constexpr std::size_t range_alignment = ring::words_per_group<std::uint32_t>;
 
 /// The functions of one instruction set. All residues are reduced. `dst` may be a source where the
 /// descriptors allow it. Counts are powers of two or multiples of `range_alignment`.
@@ -100,14 +99,12 @@ struct kernel_set {
   /// `automorphism`; nullptr: none) its sizes are powers of two.
   void (*key_multiply_accumulate)(WordT* dst0, WordT* dst1, const key_operand<WordT>* digits,
                                   std::size_t terms, const key_addend<WordT>& plus, bool accumulate,
-                                  const std::uint32_t* permutation, std::uint32_t prime, word_range range,
-                                  const mod& q);
+                                  const std::uint32_t* permutation, word_range range, const mod& q);
   /// `coefficients`: count times `words` 64-bit words of a signed integer.
   void (*encode_expand)(WordT* dst, const std::uint64_t* coefficients, unsigned words, std::size_t count,
                         const mod& q);
   /// dst points to the first word of the limb.
-  void (*sample_uniform)(WordT* dst, const ring::chacha_key& key, std::uint32_t stream, std::uint32_t prime,
-                         word_range range, const mod& q);
+  void (*sample_uniform)(WordT* dst, const ring::uniform_limb& source, word_range range, const mod& q);
 };
 
 /// The specification: plain C++ from ring/arith.hpp.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -43,7 +44,7 @@ void base_convert(WordT* const* dst, const WordT* const* src, word_range range, 
 template <typename WordT>
 void key_multiply_accumulate(WordT* dst0, WordT* dst1, const key_operand<WordT>* digits, std::size_t terms,
                              const key_addend<WordT>& plus, bool accumulate, const std::uint32_t* permutation,
-                             std::uint32_t prime, word_range range, const modulus<WordT>& q) {
+                             word_range range, const modulus<WordT>& q) {
   using wide = ring::double_word<WordT>;
   for (std::size_t target = range.begin; target < range.begin + range.count; ++target) {
     const std::size_t i = permutation != nullptr ? permutation[target] : target;
@@ -52,7 +53,7 @@ void key_multiply_accumulate(WordT* dst0, WordT* dst1, const key_operand<WordT>*
     for (std::size_t t = 0; t < terms; ++t) {
       const auto& op = digits[t];
       const wide digit = op.digit[i];
-      const WordT a = op.a != nullptr ? op.a[i] : ring::uniform_word(op.seed, op.stream, prime, i, q);
+      const WordT a = op.a != nullptr ? op.a[i] : ring::uniform_word(op.source, i, q);
       sum0 = ring::add_mod(sum0, ring::montgomery_reduce<WordT>(digit * op.b[i], q), q);
       sum1 = ring::add_mod(sum1, ring::montgomery_reduce<WordT>(digit * a, q), q);
     }
@@ -82,11 +83,16 @@ void encode_expand(WordT* dst, const std::uint64_t* coefficients, unsigned words
 }
 
 template <typename WordT>
-void sample_uniform(WordT* dst, const ring::chacha_key& key, std::uint32_t stream, std::uint32_t prime,
-                    word_range range, const modulus<WordT>& q) {
-  for (std::size_t i = range.begin; i < range.begin + range.count; ++i) {
-    dst[i] = ring::uniform_word(key, stream, prime, i, q);
+void sample_uniform(WordT* dst, const ring::uniform_limb& source, word_range range, const modulus<WordT>& q) {
+  constexpr std::size_t group = ring::words_per_group<WordT>;
+  const std::size_t end = range.begin + range.count;
+  if (source.rule == stream_rule::chacha8_spare) {
+    for (std::size_t i = range.begin; i < end; i += group) {
+      ring::uniform_group(source, i / group, q, dst + i, std::min(group, end - i));
+    }
+    return;
   }
+  for (std::size_t i = range.begin; i < end; ++i) dst[i] = ring::uniform_word(source, i, q);
 }
 
 }  // namespace halocline::backend::cpu::scalar

@@ -8,7 +8,8 @@
 #include "backend/cpu/scalar_rns.hpp"
 #include "backend/cpu/simd_exchange_inl.hpp"
 #include "backend/cpu/simd_kernels.hpp"
-#include "backend/cpu/simd_uniform_inl.hpp"
+#include "backend/cpu/simd_retry_inl.hpp"
+#include "backend/cpu/simd_spare_inl.hpp"
 #include "backend/cpu/simd_wide_inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -20,11 +21,24 @@ namespace HWY_NAMESPACE {
 template <typename WordT>
 constexpr std::size_t lanes = hn::MaxLanes(tag<WordT>());
 
+/// Words that are expanded together: whole batches and whole groups.
+template <typename WordT>
+constexpr std::size_t expansion_step = HWY_MAX(batch_words<WordT>, ring::words_per_group<WordT>);
+
 /// Words for the expanded uniform halves of the seeded digits of a block: a third of a first-level data
-/// cache, and a batch for each of `max_products` digits.
+/// cache, and a step for each of `max_products` digits.
 template <typename WordT>
 constexpr std::size_t expanded_words = HWY_MAX((std::size_t{1} << 14) / sizeof(WordT),
-                                               max_products* batch_words<WordT>);
+                                               max_products* expansion_step<WordT>);
+
+/// Words [begin, begin + count) of a limb into `out`. Under the newer rule they are complete when `spares` is
+/// finished.
+template <typename WordT>
+void expand_uniform(WordT* out, const ring::uniform_limb& source, std::size_t begin, std::size_t count,
+                    spare_queue<WordT>& spares, const ring::modulus<WordT>& m) {
+  if (source.rule == stream_rule::chacha8_spare) return spares.expand(out, source, begin, count);
+  expand_retry(out, source, begin, count, m);
+}
 
 /// Pointers of up to `max_products` digits to the first word of a block.
 template <typename WordT>
@@ -73,7 +87,6 @@ struct key_limb {
   const key_operand<WordT>* digits;
   std::size_t terms;
   const key_addend<WordT>& plus;
-  std::uint32_t prime;
   const ring::modulus<WordT>& m;
 };
 
@@ -82,6 +95,7 @@ template <typename WordT>
 void multiply_range(WordT* dst0, WordT* dst1, const key_limb<WordT>& limb, bool accumulate,
                     word_range range) {
   HWY_ALIGN WordT expanded[expanded_words<WordT>];
+  spare_queue<WordT> spares(limb.m);
   const montgomery_prime<WordT> p(limb.m);
   // The addend takes the place of one product of the last batch.
   constexpr std::size_t batch = max_products - 1;
@@ -92,7 +106,8 @@ void multiply_range(WordT* dst0, WordT* dst1, const key_limb<WordT>& limb, bool 
     std::size_t seeded = 0;
     for (std::size_t t = 0; t < block.terms; ++t) seeded += limb.digits[first + t].a == nullptr ? 1 : 0;
     const std::size_t fitting =
-        seeded == 0 ? range.count : expanded_words<WordT> / seeded / batch_words<WordT> * batch_words<WordT>;
+        seeded == 0 ? range.count
+                    : expanded_words<WordT> / seeded / expansion_step<WordT> * expansion_step<WordT>;
     const std::size_t most = HWY_MIN(fitting, range.count);
     for (std::size_t done = 0; done < range.count; done += most) {
       const std::size_t at = range.begin + done;
@@ -106,10 +121,11 @@ void multiply_range(WordT* dst0, WordT* dst1, const key_limb<WordT>& limb, bool 
           block.a[t] = operand.a + at;
           continue;
         }
-        expand_uniform(free_words, {operand.seed, operand.stream, limb.prime}, at, step, limb.m);
+        expand_uniform(free_words, operand.source, at, step, spares, limb.m);
         block.a[t] = free_words;
         free_words += step;
       }
+      spares.finish();
       const key_addend<WordT> here = last ? from_word(limb.plus, at) : key_addend<WordT>{};
       multiply_block(dst0 + done, dst1 + done, block, here, accumulate || first != 0, step, p);
     }
@@ -151,20 +167,22 @@ void multiply_permuted(WordT* dst0, WordT* dst1, const key_limb<WordT>& limb, bo
 template <typename WordT>
 void key_multiply_accumulate(WordT* dst0, WordT* dst1, const key_operand<WordT>* digits, std::size_t terms,
                              const key_addend<WordT>& plus, bool accumulate, const std::uint32_t* permutation,
-                             std::uint32_t prime, word_range range, const ring::modulus<WordT>& m) {
+                             word_range range, const ring::modulus<WordT>& m) {
   if (range.count % lanes<WordT> != 0 || terms == 0) {
-    return scalar::key_multiply_accumulate(dst0, dst1, digits, terms, plus, accumulate, permutation, prime,
-                                           range, m);
+    return scalar::key_multiply_accumulate(dst0, dst1, digits, terms, plus, accumulate, permutation, range,
+                                           m);
   }
-  const key_limb<WordT> limb{digits, terms, plus, prime, m};
+  const key_limb<WordT> limb{digits, terms, plus, m};
   if (permutation != nullptr) return multiply_permuted(dst0, dst1, limb, accumulate, permutation, range);
   multiply_range(dst0 + range.begin, dst1 + range.begin, limb, accumulate, range);
 }
 
 template <typename WordT>
-void sample_uniform(WordT* dst, const ring::chacha_key& key, std::uint32_t stream, std::uint32_t prime,
-                    word_range range, const ring::modulus<WordT>& m) {
-  expand_uniform(dst + range.begin, {key, stream, prime}, range.begin, range.count, m);
+void sample_uniform(WordT* dst, const ring::uniform_limb& source, word_range range,
+                    const ring::modulus<WordT>& m) {
+  spare_queue<WordT> spares(m);
+  expand_uniform(dst + range.begin, source, range.begin, range.count, spares, m);
+  spares.finish();
 }
 
 template <typename WordT>

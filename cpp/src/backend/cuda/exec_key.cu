@@ -27,11 +27,11 @@ __global__ void __launch_bounds__(key_threads)
 
 /// `single`: no job has more than one group of digits, so that no sums are kept while keys are expanded.
 /// `turned`: jobs may have permutations.
-template <typename WordT, bool single, bool turned>
+template <typename WordT, stream_rule Rule, bool single, bool turned>
 __global__ void __launch_bounds__(stream_blocks, single ? 5 : 4)
     key_seeded_kernel(const __grid_constant__ key_params<WordT> p) {
   wait_for_previous();
-  __shared__ key_shared<WordT> shared;
+  __shared__ key_shared<WordT, Rule> shared;
   key_sums<WordT> sums{};
   const std::uint32_t block = turned ? key_source(p, here()).block_x : blockIdx.x;
   const auto source = [&] { return coordinates{block, blockIdx.y, threadIdx.x, stream_blocks}; };
@@ -62,12 +62,20 @@ bool single_groups(const key_params<WordT>& p) {
   return single;
 }
 
+template <typename WordT, stream_rule Rule>
+auto seeded_kernel_of(const key_params<WordT>& p) {
+  if (p.turned) {
+    return single_groups(p) ? key_seeded_kernel<WordT, Rule, true, true>
+                            : key_seeded_kernel<WordT, Rule, false, true>;
+  }
+  return single_groups(p) ? key_seeded_kernel<WordT, Rule, true, false>
+                          : key_seeded_kernel<WordT, Rule, false, false>;
+}
+
 template <typename WordT>
 auto seeded_kernel(const key_params<WordT>& p) {
-  if (p.turned) {
-    return single_groups(p) ? key_seeded_kernel<WordT, true, true> : key_seeded_kernel<WordT, false, true>;
-  }
-  return single_groups(p) ? key_seeded_kernel<WordT, true, false> : key_seeded_kernel<WordT, false, false>;
+  return p.rule == stream_rule::chacha8_spare ? seeded_kernel_of<WordT, stream_rule::chacha8_spare>(p)
+                                              : seeded_kernel_of<WordT, stream_rule::chacha20_retry>(p);
 }
 
 }  // namespace

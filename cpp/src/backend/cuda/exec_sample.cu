@@ -15,11 +15,11 @@ __global__ void __launch_bounds__(encode_threads)
   encode_body(p, here());
 }
 
-template <typename WordT>
+template <typename WordT, stream_rule Rule>
 __global__ void __launch_bounds__(stream_blocks, 6)
     sample_kernel(const __grid_constant__ sample_params<WordT> p) {
   wait_for_previous();
-  __shared__ stream_tile<WordT> tile;
+  __shared__ stream_tile<WordT, Rule> tile;
   stream_fill(tile, [&](std::uint32_t j) { return sample_source(p, here(), j); });
   let_next_begin();  // not earlier: see convert_mma_kernel
   sample_store(p, here(), tile);
@@ -39,7 +39,10 @@ template <typename WordT>
 void executor<WordT>::sample_uniform(std::span<const uniform_job> jobs) const {
   plan_sample(resolve_, jobs, [&](const sample_params<WordT>& params, std::uint32_t limbs) {
     const auto blocks = static_cast<std::uint32_t>(params.words / ring::words_per_block<WordT>);
-    launch_("sample_uniform", sample_kernel<WordT>, dim3((blocks + stream_blocks - 1) / stream_blocks, limbs),
+    const auto kernel = params.rule == stream_rule::chacha8_spare
+                            ? sample_kernel<WordT, stream_rule::chacha8_spare>
+                            : sample_kernel<WordT, stream_rule::chacha20_retry>;
+    launch_("sample_uniform", kernel, dim3((blocks + stream_blocks - 1) / stream_blocks, limbs),
             dim3(stream_blocks), 0, params);
   });
 }

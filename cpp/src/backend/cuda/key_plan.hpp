@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "backend/cuda/elementwise_plan.hpp"
@@ -21,7 +23,9 @@ void add_digit(key_params<WordT>& p, const resolver<WordT>& resolve, const key_d
   item.a = digit.key_a != nullptr ? resolve.template raw<WordT>(*digit.key_a) + offset : nullptr;
   item.key = ring::make_chacha_key(digit.a_source.seed.data());
   item.stream = digit.a_source.stream;
-  p.seeded |= digit.key_a == nullptr;
+  if (digit.key_a != nullptr) return;
+  p.seeded = true;
+  p.rule = digit.a_source.rule;
 }
 
 /// The part of a job that one launch computes.
@@ -30,6 +34,23 @@ struct key_part {
   std::size_t digit;
   std::uint32_t digits;
 };
+
+/// The rule of the seeded digits of the part of a job that begins with digit `digit`, if it has any, and how
+/// many digits come before one of another rule.
+struct key_run {
+  std::optional<stream_rule> rule;
+  std::size_t digits = 0;
+};
+[[nodiscard]] inline key_run find_run(const key_job& job, std::size_t digit) {
+  key_run run;
+  for (; digit < job.digits.size(); ++digit, ++run.digits) {
+    const key_digit& each = job.digits[digit];
+    if (each.key_a != nullptr) continue;
+    if (run.rule.value_or(each.a_source.rule) != each.a_source.rule) break;
+    run.rule = each.a_source.rule;
+  }
+  return run;
+}
 
 template <typename WordT, typename PackerT>
 void add_part(PackerT& packer, const resolver<WordT>& resolve, const key_job& each, const key_part& part) {
@@ -59,8 +80,9 @@ void add_part(PackerT& packer, const resolver<WordT>& resolve, const key_job& ea
   packer.add(job, part.limbs);
 }
 
-/// Plans key products. Jobs with more limbs or digits than a block of parameters holds are cut; parts of one
-/// sum are in separate launches.
+/// Plans key products. Jobs with more limbs or digits than a block of parameters holds are cut, and so are
+/// those whose seeds are of different rules, of which a launch has one; parts of one sum are in separate
+/// launches.
 template <typename WordT, typename EmitT>
 void plan_key(const resolver<WordT>& resolve, cache_hint keys, cache_hint data, std::span<const key_job> jobs,
               const EmitT& emit) {
@@ -78,11 +100,11 @@ void plan_key(const resolver<WordT>& resolve, cache_hint keys, cache_hint data, 
       std::uint32_t count = std::min(limbs - limb, key_factors);
       std::size_t digit = 0;
       do {
-        const auto digits =
-            static_cast<std::uint32_t>(std::min<std::size_t>(each.digits.size() - digit, key_digits));
+        const key_run run = find_run(each, digit);
+        const auto digits = static_cast<std::uint32_t>(std::min<std::size_t>(run.digits, key_digits));
         const params& p = packer.params();
-        if (digit != 0 || p.jobs.jobs == key_jobs || p.digits + digits > key_digits ||
-            p.jobs.limbs + count > key_factors)
+        if (digit != 0 || (p.seeded && run.rule.value_or(p.rule) != p.rule) || p.jobs.jobs == key_jobs ||
+            p.digits + digits > key_digits || p.jobs.limbs + count > key_factors)
           packer.flush();
         add_part(packer, resolve, each, {limb, count, digit, digits});
         digit += digits;

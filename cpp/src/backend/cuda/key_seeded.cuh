@@ -5,19 +5,21 @@
 #include <cstdint>
 
 #include "backend/cuda/key_turned.cuh"
-#include "backend/cuda/stream_tile.cuh"
+#include "backend/cuda/stream_retry.cuh"
+#include "backend/cuda/stream_spare.cuh"
 
 /// Products of digits with keys of which some halves are expanded from seeds: bodies of the kernel.
 namespace halocline::backend::cuda {
 
 /// Blocks of the key stream, of every digit, that a block of threads works on: one pack per thread.
 inline constexpr std::uint32_t key_blocks = stream_blocks / key_group;
+static_assert(key_blocks % ring::blocks_per_group == 0);
 
 /// What a block of threads keeps in shared memory for seeded keys: halves a of up to `key_group` digits, and
 /// halves b, which arrive while they are expanded.
-template <typename WordT>
+template <typename WordT, stream_rule Rule>
 struct key_shared {
-  stream_tile<WordT> a;
+  stream_tile<WordT, Rule> a;
   pack<WordT> b[key_group][stream_blocks];
 };
 
@@ -40,9 +42,9 @@ template <typename WordT>
 }
 
 /// Begins to copy halves b of a group of digits for this thread.
-template <typename WordT>
+template <typename WordT, stream_rule Rule>
 HALOCLINE_HOST_DEVICE inline void key_fetch(const key_params<WordT>& p, const coordinates& at,
-                                            std::uint32_t first, key_shared<WordT>& shared) {
+                                            std::uint32_t first, key_shared<WordT, Rule>& shared) {
   const key_place place = place_of(p, at);
   const auto& job = p.jobs.items[place.number];
   if (place.index >= p.words) return;
@@ -56,9 +58,9 @@ HALOCLINE_HOST_DEVICE inline void key_fetch(const key_params<WordT>& p, const co
 }
 
 /// Adds a group of digits for this thread's pack, from what `key_fetch` and the tile hold.
-template <typename WordT>
+template <typename WordT, stream_rule Rule>
 HALOCLINE_HOST_DEVICE inline void key_add_group(const key_params<WordT>& p, const coordinates& at,
-                                                std::uint32_t first, const key_shared<WordT>& shared,
+                                                std::uint32_t first, const key_shared<WordT, Rule>& shared,
                                                 key_sums<WordT>& sums) {
   const key_place place = place_of(p, at);
   const auto& job = p.jobs.items[place.number];
@@ -96,11 +98,11 @@ HALOCLINE_HOST_DEVICE inline void key_seeded_finish(const key_params<WordT>& p, 
 
 /// Keeps the sums of this thread's pack for `key_turn`, in the place of its halves b, which no other thread
 /// reads. A group must be at least two digits.
-template <typename WordT>
+template <typename WordT, stream_rule Rule>
 HALOCLINE_HOST_DEVICE inline pack<WordT>* key_seeded_keep(const key_params<WordT>& p,
                                                           const coordinates& source,
                                                           const key_sums<WordT>& sums,
-                                                          key_shared<WordT>& shared) {
+                                                          key_shared<WordT, Rule>& shared) {
   static_assert(key_group >= 2);
   pack<WordT>* const exchange = &shared.b[0][0];
   const key_place place = place_of(p, source);

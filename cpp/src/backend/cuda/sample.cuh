@@ -7,7 +7,8 @@
 #include "backend/cuda/arith.cuh"
 #include "backend/cuda/batch.hpp"
 #include "backend/cuda/elementwise_access.cuh"
-#include "backend/cuda/stream_tile.cuh"
+#include "backend/cuda/stream_retry.cuh"
+#include "backend/cuda/stream_spare.cuh"
 
 /// Encoding of integers and seeded uniform residues: parameter blocks and bodies of the kernels.
 namespace halocline::backend::cuda {
@@ -122,6 +123,7 @@ struct sample_params {
   batch<job, sample_jobs> jobs;
   const modulus<WordT>* moduli = nullptr;
   std::uint32_t words = 0;
+  stream_rule rule = stream_rule::chacha8_spare;  ///< of all jobs of the launch
   cache_hint store = cache_hint::normal;
 };
 
@@ -140,9 +142,9 @@ template <typename WordT>
 }
 
 /// Writes the residues of a tile.
-template <typename WordT>
+template <typename WordT, stream_rule Rule>
 HALOCLINE_HOST_DEVICE inline void sample_store(const sample_params<WordT>& p, const coordinates& at,
-                                               const stream_tile<WordT>& tile) {
+                                               const stream_tile<WordT, Rule>& tile) {
   const std::uint32_t number = p.jobs.find(at.block_y);
   const std::uint32_t local = at.block_y - p.jobs.begin[number];
   WordT* const dst = p.jobs.items[number].dst + static_cast<std::size_t>(local) * p.words;

@@ -25,6 +25,7 @@ void plan_encode(const resolver<WordT>& resolve, std::span<const encode_job> job
   packer.flush();
 }
 
+/// Plans uniform residues. Jobs of different rules are in separate launches.
 template <typename WordT, typename EmitT>
 void plan_sample(const resolver<WordT>& resolve, std::span<const uniform_job> jobs, const EmitT& emit) {
   using params = sample_params<WordT>;
@@ -33,6 +34,8 @@ void plan_sample(const resolver<WordT>& resolve, std::span<const uniform_job> jo
   empty.words = static_cast<std::uint32_t>(resolve.n());
   job_packer<params, EmitT> packer(empty, emit);
   for (const uniform_job& each : jobs) {
+    if (packer.params().rule != each.source.rule || packer.params().jobs.jobs == sample_jobs) packer.flush();
+    packer.params().rule = each.source.rule;
     packer.add({resolve.limb(each.dst), ring::make_chacha_key(each.source.seed.data()), each.source.stream,
                 each.dst.primes.first},
                each.dst.primes.count);

@@ -3,6 +3,7 @@
 #include <sodium.h>
 
 #include "halocline/ring/automorphism.hpp"
+#include "halocline/ring/uniform_stream.hpp"
 #include "ops_fixture.hpp"
 
 namespace {
@@ -38,8 +39,50 @@ std::vector<WordT> sodium_limb(const backend::uniform_source& source, std::uint3
   return limb;
 }
 
+/// The same for the rule of spare words, from lists of accepted words. The block function has tests of its
+/// own.
+template <typename WordT>
+std::vector<WordT> listed_limb(const backend::uniform_source& source, std::uint32_t prime, std::uint64_t q,
+                               std::size_t n) {
+  unsigned bits = 0;
+  while (q >> bits != 0) ++bits;
+  constexpr std::size_t per_block = 64 / sizeof(WordT);
+  const auto append = [&](std::vector<WordT>& to, std::size_t counter, std::uint32_t attempt, bool accepted) {
+    const auto block = ring::chacha<8>(ring::make_chacha_key(source.seed.data()),
+                                       static_cast<std::uint32_t>(counter), {source.stream, prime, attempt});
+    WordT drawn[per_block];
+    std::memcpy(drawn, block.words, sizeof drawn);
+    for (const WordT word : drawn) {
+      const std::uint64_t candidate = word & ((std::uint64_t{1} << bits) - 1);
+      if (!accepted || candidate < q) to.push_back(static_cast<WordT>(candidate));
+    }
+  };
+  std::vector<WordT> limb;
+  for (std::size_t group = 0; limb.size() < n; ++group) {
+    std::vector<WordT> words, spare;
+    for (std::size_t b = 0; b < 16; ++b) append(words, 16 * group + b, 0, false);
+    std::uint32_t attempt = 0;
+    std::size_t next = 0;
+    for (WordT& word : words) {
+      while (word >= q && next == spare.size()) append(spare, group, ++attempt, true);
+      if (word >= q) word = spare[next++];
+    }
+    limb.insert(limb.end(), words.begin(), words.end());
+  }
+  limb.resize(n);
+  return limb;
+}
+
+template <typename WordT>
+std::vector<WordT> reference_limb(const backend::uniform_source& source, std::uint32_t prime, std::uint64_t q,
+                                  std::size_t n) {
+  return source.rule == stream_rule::chacha20_retry ? sodium_limb<WordT>(source, prime, q, n)
+                                                    : listed_limb<WordT>(source, prime, q, n);
+}
+
 backend::uniform_source random_source(std::mt19937_64& random) {
   backend::uniform_source source;
+  source.rule = random() % 2 == 0 ? stream_rule::chacha20_retry : stream_rule::chacha8_spare;
   for (auto& byte : source.seed) byte = static_cast<std::uint8_t>(random());
   source.stream = static_cast<std::uint32_t>(random());
   return source;
@@ -50,26 +93,76 @@ class KeyOps : public testing::Test {};
 using words = testing::Types<std::uint32_t, std::uint64_t>;
 TYPED_TEST_SUITE(KeyOps, words);
 
-TYPED_TEST(KeyOps, SampleUniformMatchesLibsodium) {
+/// The prime above 2^`bits` that is nearest: almost half of all candidates fail.
+std::uint64_t prime_above(unsigned bits, std::uint64_t two_n) {
+  std::uint64_t q = (std::uint64_t{1} << bits) + 1;
+  const auto divides = [&](std::uint64_t d) { return q % d == 0; };
+  const auto composite = [&] {
+    for (std::uint64_t d = 3; d * d <= q; d += 2) {
+      if (divides(d)) return true;
+    }
+    return false;
+  };
+  while (composite()) q += two_n;
+  return q;
+}
+
+TYPED_TEST(KeyOps, SampleUniformMatchesItsDefinition) {
   ASSERT_GE(sodium_init(), 0);
-  for (const unsigned log_n : {4U, 5U, 6U, 8U, 12U, 14U}) {
-    const host_ring<TypeParam> host(log_n);
+  for (const unsigned log_n : {4U, 5U, 6U, 7U, 8U, 9U, 12U, 14U}) {
+    host_ring<TypeParam> host(log_n);
+    host.primes.push_back(prime_above(sizeof(TypeParam) == 4 ? 22 : 34, 2 * host.n()));
     const window w{1, host.all().count - 1};
     std::mt19937_64 random(test_seed() + log_n);
-    const auto first = random_source(random), second = random_source(random);
-    limbs<TypeParam> expected;
+    auto first = random_source(random), second = random_source(random);
+    first.rule = log_n % 2 == 0 ? stream_rule::chacha20_retry : stream_rule::chacha8_spare;
+    second.rule = log_n % 2 == 1 ? stream_rule::chacha20_retry : stream_rule::chacha8_spare;
+    limbs<TypeParam> expected, expected_second;
     for (std::uint32_t p = w.first; p < w.end(); ++p) {
-      expected.push_back(sodium_limb<TypeParam>(first, p, host.primes[p], host.n()));
+      expected.push_back(reference_limb<TypeParam>(first, p, host.primes[p], host.n()));
+      expected_second.push_back(reference_limb<TypeParam>(second, p, host.primes[p], host.n()));
     }
     for (const device_under_test& dut : devices_under_test()) {
       if (dut.name == "scalar" && log_n > 12) continue;  // a block per word takes seconds
       SCOPED_TRACE(testing::Message() << dut.name << ", N = 2^" << log_n);
       device_ring<TypeParam> ring(host, *dut.device);
-      const limb_view a = ring.poisoned(w), b = ring.poisoned({3, 1});
+      const limb_view a = ring.poisoned(w), b = ring.poisoned(w);
       ring.device().sample_uniform(ring.tables(), std::vector<backend::uniform_job>{{a, first}, {b, second}});
       ASSERT_EQ(ring.read(a), expected);
-      ASSERT_EQ(ring.read(b)[0], sodium_limb<TypeParam>(second, 3, host.primes[3], host.n()));
+      ASSERT_EQ(ring.read(b), expected_second);
       ASSERT_TRUE(ring.guards_intact(a) && ring.guards_intact(b));
+    }
+  }
+}
+
+/// A limb depends on its prime alone, not on those beside it, and that of a smaller ring is the beginning of
+/// that of a larger one.
+TYPED_TEST(KeyOps, PartsOfSeededPolynomialsAgreeWithTheWhole) {
+  const host_ring<TypeParam> host(12);
+  for (const stream_rule rule : {stream_rule::chacha20_retry, stream_rule::chacha8_spare}) {
+    std::mt19937_64 random(test_seed());
+    auto source = random_source(random);
+    source.rule = rule;
+    for (const device_under_test& dut : devices_under_test()) {
+      SCOPED_TRACE(testing::Message() << dut.name << ", rule " << static_cast<unsigned>(rule));
+      device_ring<TypeParam> ring(host, *dut.device);
+      const limb_view whole = ring.poisoned(host.all());
+      ring.device().sample_uniform(ring.tables(), std::vector<backend::uniform_job>{{whole, source}});
+      const auto limb_of = ring.read(whole);
+      for (const unsigned log_n : {4U, 5U, 7U, 8U, 10U}) {
+        host_ring<TypeParam> less(log_n);
+        less.primes = host.primes;
+        device_ring<TypeParam> small(less, *dut.device);
+        const window w{2, 4};
+        const limb_view part = small.poisoned(w);
+        small.device().sample_uniform(small.tables(), std::vector<backend::uniform_job>{{part, source}});
+        const auto found = small.read(part);
+        for (std::uint32_t i = 0; i < w.count; ++i) {
+          const auto& from = limb_of[w.first + i];
+          ASSERT_EQ(found[i], std::vector<TypeParam>(from.begin(), from.begin() + found[i].size()));
+        }
+        ASSERT_TRUE(small.guards_intact(part));
+      }
     }
   }
 }
@@ -91,7 +184,7 @@ struct host_digits {
       sources.push_back(random_source(random));
       if (!seeded(t)) continue;
       for (std::uint32_t p = w.first; p < w.end(); ++p) {
-        a[t][p] = sodium_limb<WordT>(sources[t], p, host.primes[p], host.n());
+        a[t][p] = reference_limb<WordT>(sources[t], p, host.primes[p], host.n());
       }
     }
   }

@@ -119,6 +119,7 @@ TYPED_TEST(LargeBatches, LongSumsAndManyDigits) {
       for (std::size_t d = 0; d < (i == 7 ? 45 : 1 + i % 5); ++d) {
         backend::uniform_source source;
         for (auto& byte : source.seed) byte = static_cast<std::uint8_t>(random());
+        source.rule = d % 4 == 3 ? stream_rule::chacha20_retry : stream_rule::chacha8_spare;
         job.digits.push_back({view(), key(), i % 3 == 0 ? nullptr : key(), source});
       }
       for (std::uint32_t p = w.first; i % 4 == 0 && p < w.end(); ++p) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seeded uniform residues, many at once (definition: ring/uniform_stream.hpp). Compiled once per instruction
+// Seeded uniform residues under stream_rule::chacha20_retry. Compiled once per instruction
 // set (see simd_arith_inl.hpp).
-#if defined(HALOCLINE_SIMD_UNIFORM_INL) == defined(HWY_TARGET_TOGGLE)
-#ifdef HALOCLINE_SIMD_UNIFORM_INL
-#undef HALOCLINE_SIMD_UNIFORM_INL
+#if defined(HALOCLINE_SIMD_RETRY_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef HALOCLINE_SIMD_RETRY_INL
+#undef HALOCLINE_SIMD_RETRY_INL
 #else
-#define HALOCLINE_SIMD_UNIFORM_INL
+#define HALOCLINE_SIMD_RETRY_INL
 #endif
 
-#include "backend/cpu/simd_chacha_inl.hpp"
+#include "backend/cpu/simd_candidates_inl.hpp"
 #include "halocline/ring/uniform_stream.hpp"
 
 #if HALOCLINE_SIMD
@@ -20,72 +20,37 @@ namespace HWY_NAMESPACE {
 /// of a second attempt when a few per cent are rejected.
 constexpr std::size_t region_words = 1024;
 
-/// Positions of rejected candidates within a region.
+/// Places of rejected candidates within a region.
 template <typename WordT>
 struct rejected_list {
   std::size_t count = 0;
   // The last vector that is appended may reach beyond the region.
   HWY_ALIGN WordT positions[region_words + hn::MaxLanes(tag<WordT>())];
 
-  HWY_INLINE void append(vec<WordT> where, hn::Mask<tag<WordT>> rejected) {
+  /// Lists those of `size` candidates, counted from `place` on, in ascending order.
+  HWY_INLINE void append(const WordT* candidates, std::size_t place, std::size_t size, WordT q) {
     const tag<WordT> d;
-    store<WordT>(hn::Compress(where, rejected), positions + count);
-    count += hn::CountTrue(d, rejected);
-  }
-  /// Forgets the positions from `size` on.
-  HWY_INLINE void drop_from(std::size_t size) {
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (positions[i] < size) positions[kept++] = positions[i];
+    const vec<WordT> largest = broadcast(static_cast<WordT>(q - 1));
+    for (std::size_t i = 0; i < size; i += hn::MaxLanes(tag<WordT>())) {
+      const vec<WordT> places = hn::Iota(d, static_cast<WordT>(place + i));
+      count += store_selected<WordT>(places, hn::Lt(largest, load(candidates + i)), positions + count);
     }
-    count = kept;
   }
 };
-
-/// First candidates for the `batch_words` words from block `counter` of the limb on, which is where
-/// `position` of the region lies.
-template <typename WordT>
-void sample_batch(WordT* out, const uniform_limb& limb, std::uint32_t counter, std::size_t position,
-                  const ring::modulus<WordT>& m, rejected_list<WordT>& rejected) {
-  const tag<WordT> d;
-  constexpr std::size_t part_words = hn::MaxLanes(tag<WordT>());
-  const vec<WordT> largest = broadcast(static_cast<WordT>(m.value - 1));
-  const vec<WordT> mask = broadcast(ring::candidate_mask(m));
-  const vec<WordT> first = hn::Iota(d, static_cast<WordT>(position));
-  vec32 counters[batch_sets];
-  for (std::size_t s = 0; s < batch_sets; ++s) {
-    counters[s] = hn::Iota(tag<std::uint32_t>(), static_cast<std::uint32_t>(counter + s * batch_blocks));
-  }
-  vec32 v[16 * batch_sets];
-  chacha_blocks<batch_sets>(limb, counters, 0, v);
-  HWY_UNROLL(4)
-  for (std::size_t square = 0; square < 16 * batch_sets / batch_blocks; ++square) {
-    vec32* const rows = v + square * batch_blocks;
-    transpose(rows);
-    constexpr std::size_t parts = 16 / batch_blocks;  // squares of a set
-    HWY_UNROLL(16)
-    for (std::size_t b = 0; b < batch_blocks; ++b) {
-      const std::size_t block = square / parts * batch_blocks + b;
-      const std::size_t at = block * ring::words_per_block<WordT> + square % parts * part_words;
-      const vec<WordT> candidate = hn::And(hn::BitCast(d, rows[b]), mask);
-      rejected.append(hn::Add(first, hn::Set(d, static_cast<WordT>(at))), hn::Lt(largest, candidate));
-      store<WordT>(candidate, out + at);
-    }
-  }
-}
 
 /// One more attempt for the rejected positions [begin, end), which lie in at most `batch_blocks` blocks.
 /// Keeps those that are rejected again at the front of the list from `kept` on and returns the new end of
 /// that front.
 template <typename WordT>
-std::size_t retry_batch(WordT* region, const uniform_limb& limb, std::uint32_t attempt,
+std::size_t retry_batch(WordT* region, const ring::uniform_limb& limb, std::uint32_t attempt,
                         const std::uint32_t* counters, WordT* positions, std::size_t begin, std::size_t end,
                         std::size_t kept, const ring::modulus<WordT>& m) {
   constexpr std::size_t per_block = ring::words_per_block<WordT>;
   HWY_ALIGN std::uint32_t words[16 * batch_blocks];
   vec32 v[16];
-  const vec32 lane_counters = load(counters);
-  chacha_blocks<1>(limb, &lane_counters, attempt, v);
+  lane_start start;
+  for (std::size_t lane = 0; lane < batch_blocks; ++lane) start.set(lane, limb, counters[lane], attempt);
+  chacha_blocks<20, 1>(start, v);
   for (std::size_t w = 0; w < 16; ++w) store<std::uint32_t>(v[w], words + w * batch_blocks);
   for (std::size_t i = begin, lane = 0; i < end; ++i) {
     const WordT position = positions[i];
@@ -107,7 +72,7 @@ std::size_t retry_batch(WordT* region, const uniform_limb& limb, std::uint32_t a
 
 /// Further attempts for the rejected words of a region whose first block is `first_counter`.
 template <typename WordT>
-HWY_NOINLINE void retry_rejected(WordT* region, const uniform_limb& limb, std::uint32_t first_counter,
+HWY_NOINLINE void retry_rejected(WordT* region, const ring::uniform_limb& limb, std::uint32_t first_counter,
                                  const ring::modulus<WordT>& m, rejected_list<WordT>& rejected) {
   constexpr std::size_t per_block = ring::words_per_block<WordT>;
   WordT* const positions = rejected.positions;
@@ -132,8 +97,8 @@ HWY_NOINLINE void retry_rejected(WordT* region, const uniform_limb& limb, std::u
 
 /// Words [begin, begin + count) of a limb into `out`; begin is a multiple of the words of a block.
 template <typename WordT>
-void expand_uniform(WordT* out, const uniform_limb& limb, std::size_t begin, std::size_t count,
-                    const ring::modulus<WordT>& m) {
+void expand_retry(WordT* out, const ring::uniform_limb& limb, std::size_t begin, std::size_t count,
+                  const ring::modulus<WordT>& m) {
   constexpr std::size_t batch = batch_words<WordT>;
   rejected_list<WordT> rejected;
   for (std::size_t done = 0; done < count; done += region_words) {
@@ -143,13 +108,12 @@ void expand_uniform(WordT* out, const uniform_limb& limb, std::size_t begin, std
     rejected.count = 0;
     for (std::size_t at = 0; at < size; at += batch) {
       const auto block = static_cast<std::uint32_t>(counter + at / ring::words_per_block<WordT>);
-      if (size - at >= batch) {
-        sample_batch(out + done + at, limb, block, at, m, rejected);
-        continue;
-      }
-      sample_batch(tail, limb, block, at, m, rejected);
-      for (std::size_t i = at; i < size; ++i) out[done + i] = tail[i - at];
-      rejected.drop_from(size);
+      const bool whole = size - at >= batch;
+      WordT* const to = whole ? out + done + at : tail;
+      const std::uint32_t some = sample_batch<20>(to, limb, block, m);
+      const std::size_t words = HWY_MIN(batch, size - at);
+      if (some != 0) rejected.append(to, at, words, m.value);
+      for (std::size_t i = 0; !whole && i < words; ++i) out[done + at + i] = tail[i];
     }
     retry_rejected(out + done, limb, counter, m, rejected);
   }
@@ -160,4 +124,4 @@ void expand_uniform(WordT* out, const uniform_limb& limb, std::size_t begin, std
 HWY_AFTER_NAMESPACE();
 #endif  // HALOCLINE_SIMD
 
-#endif  // HALOCLINE_SIMD_UNIFORM_INL
+#endif  // HALOCLINE_SIMD_RETRY_INL
