@@ -8,8 +8,8 @@ SHELL := /bin/bash
 bin := .venv/bin
 cxx_files = git ls-files -z '*.hpp' '*.cpp' '*.cu' '*.cuh'
 
-.PHONY: help demo build test test-cpp test-python test-examples test-asan test-fuzz
-.PHONY: bench cuda test-gpu docs lint format stubs tidy clean
+.PHONY: help demo build test test-cpp test-python test-examples test-wheel test-attack test-asan test-fuzz
+.PHONY: wheel bench cuda test-gpu docs lint format stubs tidy clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -21,11 +21,13 @@ build: ## Install system packages, make .venv, compile and install the package i
 	tools/bootstrap.sh demo
 
 # The parts run in this order, one after the other, also under make -j.
-test: ## Run everything: C++, Python, examples, sanitizers, fuzz targets
+test: ## Run everything: C++, Python, examples, attacks, sanitizers, fuzz targets
 	tools/bootstrap.sh test
 	$(MAKE) test-cpp
 	$(MAKE) test-python
 	$(MAKE) test-examples
+	$(MAKE) test-wheel
+	$(MAKE) test-attack
 	$(MAKE) test-asan
 	$(MAKE) test-fuzz
 
@@ -39,6 +41,15 @@ test-python: ## Python tests
 
 test-examples: ## Numbered Python examples
 	tools/run_examples.sh
+
+wheel: build ## Wheel and source archive in dist/ (GPU wheel: make cuda, then tools/build_wheel.sh cuda)
+	tools/build_wheel.sh cpu
+
+test-wheel: wheel ## The wheel in a clean environment, with its least dependencies and with the command line
+	tools/test_wheel.sh
+
+test-attack: ## Two minutes of attacks on the whole product: forged files and plans, threads, forks, kills
+	$(bin)/python tools/attack.py --seconds 120
 
 test-asan: ## Unit and conformance tests built by clang with address and undefined-behaviour sanitizers
 	cmake --preset asan >/dev/null

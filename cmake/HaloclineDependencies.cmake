@@ -6,6 +6,13 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy>=1.0.3)
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium>=1.0.18)
 
+# Checksums of files (XXH64) and of the file tier (XXH3).
+pkg_check_modules(xxhash IMPORTED_TARGET libxxhash>=0.8)
+if(NOT xxhash_FOUND)
+  message(FATAL_ERROR "xxHash 0.8 or later not found by pkg-config (libxxhash.pc). Run 'make setup', or install "
+    "libxxhash-dev (Debian, Ubuntu), xxhash-devel (Fedora), xxhash (Arch, Homebrew).")
+endif()
+
 # io_uring of the file tier. liburing is taken under its MIT licence. Without it the tier uses threads.
 pkg_check_modules(uring IMPORTED_TARGET liburing>=2.0)
 

@@ -16,7 +16,7 @@ if(NOT HALOCLINE_BOOST_INCLUDE STREQUAL "/usr/include")
 endif()
 target_link_libraries(halocline
   PUBLIC Threads::Threads
-  PRIVATE PkgConfig::hwy PkgConfig::sodium "$<BUILD_INTERFACE:halocline_options>")
+  PRIVATE PkgConfig::hwy PkgConfig::sodium PkgConfig::xxhash "$<BUILD_INTERFACE:halocline_options>")
 if(uring_FOUND)
   target_link_libraries(halocline PRIVATE PkgConfig::uring)
   set_source_files_properties("${PROJECT_SOURCE_DIR}/cpp/src/memory/tier/io_uring.cpp" PROPERTIES

@@ -22,6 +22,29 @@ nanobind_add_module(_core NB_STATIC NOMINSIZE ${binding_sources})
 target_include_directories(_core PRIVATE "${PROJECT_SOURCE_DIR}/python/bindings")
 target_link_libraries(_core PRIVATE halocline halocline_options)
 set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/python")
+# The module exports its initialisation and nothing else. Without the list it would export what it links
+# statically, libstdc++ among it where that is static (CUDA hosts, wheels): the dynamic linker then mixes two copies
+# of libstdc++ in one process, and streams of this module, of numpy or of torch crash.
+set(halocline_export_list "${PROJECT_SOURCE_DIR}/cmake/python_exports.map")
+function(halocline_limit_exports target)
+  target_link_options(${target} PRIVATE "-Wl,--version-script=${halocline_export_list}")
+  set_target_properties(${target} PROPERTIES LINK_DEPENDS "${halocline_export_list}")
+endfunction()
+halocline_limit_exports(_core)
+if(HALOCLINE_STATIC_RUNTIME)
+  target_link_options(_core PRIVATE -static-libstdc++ -static-libgcc)
+endif()
+
+# The same objects with static runtime libraries, for python/tests/test_module.py.
+if(HALOCLINE_TESTS)
+  add_library(halocline_static_runtime MODULE "$<TARGET_OBJECTS:_core>")
+  target_link_libraries(halocline_static_runtime PRIVATE nanobind-static halocline)
+  target_link_options(halocline_static_runtime PRIVATE -static-libstdc++ -static-libgcc)
+  halocline_limit_exports(halocline_static_runtime)
+  set_target_properties(halocline_static_runtime PROPERTIES
+    PREFIX "" OUTPUT_NAME _core SUFFIX ".${Python_SOABI}.so"
+    LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/python_static")
+endif()
 
 nanobind_add_stub(_core_stub
   MODULE _core

@@ -54,6 +54,7 @@ missing_packages() {
 sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")))' || echo python3-dev
   header hwy/highway.h || echo libhwy-dev
   header sodium.h || echo libsodium-dev
+  header xxhash.h || echo libxxhash-dev
   header boost/multiprecision/cpp_int.hpp || echo libboost-dev
   [ "$mode" = test ] || [ "$mode" = cuda ] || return 0
   header gtest/gtest.h || echo libgtest-dev

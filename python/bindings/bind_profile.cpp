@@ -68,8 +68,8 @@ std::string to_perfetto(const profile& p) {
 
 /// The names that Python gave, for as long as the process lives: profiles keep their addresses.
 const char* keep(const std::string& name) {
-  static std::mutex mutex;
-  static std::set<std::string> names;
+  static fork_mutex& mutex = *new fork_mutex(fork_order::table);
+  static auto& names = *new std::set<std::string>;
   const std::scoped_lock lock(mutex);
   return names.insert(name).first->c_str();
 }
@@ -114,7 +114,7 @@ void bind_profile(nb::module_& module) {
       .def_prop_ro("ntt_ns", &profile::ntt_ns)
       .def_prop_ro("rows", rows_of)
       .def_prop_ro("driver", [](const profile& p) { return to_dict(p.driver); })
-      .def("to_perfetto", to_perfetto, nb::call_guard<nb::gil_scoped_release>());
+      .def("to_perfetto", to_perfetto, nb::call_guard<released>());
   module.def(
       "start_profile", [](bound_engine& e) { locked(*e.where, [&] { device_of(e).start_profile(); }); },
       nb::arg("engine"));

@@ -19,6 +19,7 @@
 #include "halocline/circuits/transform_plan.hpp"
 #include "halocline/ckks/client.hpp"
 #include "halocline/ckks/engine.hpp"
+#include "threads.hpp"
 
 /// What the areas of the extension module share. The module is the lower half of the package: it converts
 /// values, releases the interpreter lock and keeps contexts alive; checks of Python types, defaults and
@@ -26,15 +27,6 @@
 namespace halocline::python {
 
 namespace nb = nanobind;
-
-/// A context and the lock that serialises its use. Every object that holds buffers holds the domain they live
-/// in, so objects may be destroyed in any order.
-struct domain {
-  explicit domain(std::shared_ptr<ckks::context> c) : ctx(std::move(c)) {}
-
-  std::shared_ptr<ckks::context> ctx;
-  std::mutex mutex;
-};
 
 /// The domain of objects that were read from bytes and belong to no client or engine yet. One per parameter
 /// set, shared while in use.
@@ -68,13 +60,13 @@ struct bound_public_key {
 
 struct bound_client {
   std::shared_ptr<domain> where;
-  std::unique_ptr<ckks::client> value;
+  owned<ckks::client> value;
   std::shared_ptr<domain> home{};  ///< where its evaluation keys are kept, one after the other
 };
 
 struct bound_engine {
   std::shared_ptr<domain> where;
-  std::unique_ptr<ckks::engine> value;
+  owned<ckks::engine> value;
 };
 
 /// Where a client keeps the keys that it has made: in its own memory, or, where that is a device's or has a
@@ -82,26 +74,6 @@ struct bound_engine {
 [[nodiscard]] std::shared_ptr<domain> home_of_keys(const std::shared_ptr<domain>& where,
                                                    const params::parameters& p,
                                                    const ckks::client_options& options);
-
-/// Runs `body` without the interpreter lock while it holds one domain.
-template <typename BodyT>
-auto locked(domain& where, BodyT body) {
-  const nb::gil_scoped_release released;
-  const std::scoped_lock lock(where.mutex);
-  return body();
-}
-
-/// The same with two domains, which may be one.
-template <typename BodyT>
-auto locked(domain& a, domain& b, BodyT body) {
-  const nb::gil_scoped_release released;
-  if (&a == &b) {
-    const std::scoped_lock lock(a.mutex);
-    return body();
-  }
-  const std::scoped_lock lock(a.mutex, b.mutex);
-  return body();
-}
 
 /// Runs `body(evaluator)` on an engine and binds its result to the engine's domain.
 template <typename BodyT>

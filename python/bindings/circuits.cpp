@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <nanobind/stl/function.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/tuple.h>
 
@@ -185,8 +184,9 @@ circuits::polynomial to_polynomial(const complex_array& coefficients, bool cheby
 }
 
 /// (coefficients, largest error found, where)
-auto chebyshev_fit(const std::function<double(double)>& f, double lower, double upper, unsigned degree) {
-  const circuits::chebyshev_fit fit = circuits::chebyshev_interpolate(f, lower, upper, degree);
+auto chebyshev_fit(const nb::callable& f, double lower, double upper, unsigned degree) {
+  const auto value = [&f](double x) { return call_python([&] { return nb::cast<double>(f(x)); }); };
+  const circuits::chebyshev_fit fit = circuits::chebyshev_interpolate(value, lower, upper, degree);
   return std::tuple(to_numpy(fit.series.coefficients), fit.max_error, fit.worst_x);
 }
 

@@ -21,10 +21,10 @@ bound_client make_client(const params::parameters& p, unsigned threads, const st
                          const std::string& device, std::size_t budget_bytes, const std::string& policy,
                          const memory::runtime_options& memory) {
   const ckks::client_options options{threads, seed_of(seed), device, budget_bytes, policy, memory};
-  const nb::gil_scoped_release released;
+  const released meanwhile;
   auto client = std::make_unique<ckks::client>(p, options);
   auto where = std::make_shared<domain>(client->ctx_handle());
-  return {where, std::move(client), home_of_keys(where, p, options)};
+  return {where, own(where, std::move(client)), home_of_keys(where, p, options)};
 }
 
 bound_ciphertext encrypt(bound_client& self, const complex_array& values, std::optional<unsigned> level,
@@ -83,6 +83,10 @@ nb::dict statistics_of(const domain& where) {
   out["live_bytes"] = s.live_bytes;
   out["peak_bytes"] = s.peak_bytes;
   out["peak_fast_bytes"] = s.peak_fast_bytes;
+  out["repairs"] = s.moved.repairs;
+  out["repaired_bytes"] = s.moved.repaired_bytes;
+  out["losses"] = s.moved.losses;
+  out["lost_bytes"] = s.moved.lost_bytes;
   return out;
 }
 

@@ -23,9 +23,10 @@ bound_engine make_engine(const params::parameters& p, const std::string& device,
   options.threads = threads;
   options.keep_seeds = keep_seeds;
   options.memory = memory;
-  const nb::gil_scoped_release released;
+  const released meanwhile;
   auto engine = std::make_unique<ckks::engine>(p, options);
-  return {std::make_shared<domain>(engine->ctx_handle()), std::move(engine)};
+  const auto where = std::make_shared<domain>(engine->ctx_handle());
+  return {where, own(where, std::move(engine))};
 }
 
 void add_key(bound_engine& self, const bound_keys& keys, std::uint64_t galois_element) {
@@ -69,6 +70,10 @@ nb::dict statistics(const bound_engine& self) {
   out["cached_bytes"] = s.cached_bytes;
   out["fast_bytes"] = s.fast_bytes;
   out["peak_fast_bytes"] = s.peak_fast_bytes;
+  out["repairs"] = s.moved.repairs;
+  out["repaired_bytes"] = s.moved.repaired_bytes;
+  out["losses"] = s.moved.losses;
+  out["lost_bytes"] = s.moved.lost_bytes;
   out["allocations"] = s.allocations;
   out["frees"] = s.frees;
   out["live_buffers"] = s.live_buffers;

@@ -103,12 +103,12 @@ void bind_parameters(nb::module_& module) {
 bound_client load_client(const std::string& path, const params::parameters& p, unsigned threads,
                          const std::string& device, std::size_t budget_bytes, const std::string& policy,
                          const memory::runtime_options& memory) {
-  const nb::gil_scoped_release released;
+  const released meanwhile;
   const ckks::client_options options{threads, std::nullopt, device, budget_bytes, policy, memory};
   std::shared_ptr<ckks::context> ctx = ckks::make_client_context(p, options);
   ckks::secret_key secret = io::load_secret_key(path, *ctx);
   auto where = std::make_shared<domain>(ctx);
-  return {where, std::make_unique<ckks::client>(ctx, std::move(secret), options),
+  return {where, own(where, std::make_unique<ckks::client>(ctx, std::move(secret), options)),
           home_of_keys(where, p, options)};
 }
 

@@ -38,9 +38,10 @@ void name_input(bound_engine& engine, const bound_ciphertext& ct, std::uint64_t 
 /// that follow each other.
 memory::plan::plan make_plan(const bound_engine& engine, const memory::trace& recorded,
                              std::uint64_t capacity, const std::string& parameters, bool steady) {
-  const nb::gil_scoped_release released;
+  const released meanwhile;
   memory::plan::planner_options options;
   {
+    engine.where->check();
     const std::scoped_lock lock(engine.where->mutex);
     engine.value->calibrate();
     options = engine.where->ctx->runtime().planning(capacity);
@@ -108,7 +109,7 @@ nb::dict measure_file_tier(const std::string& folder) {
   std::string description;
   memory::link_speed speed;
   {
-    const nb::gil_scoped_release released;
+    const released meanwhile;
     memory::file_store_options options;
     options.folder = folder;
     const auto store = memory::make_file_store(options);

@@ -49,12 +49,13 @@ void translate(const std::exception_ptr& thrown, void* /*unused*/) {
 }  // namespace
 
 std::shared_ptr<domain> shared_domain(const params::parameters& parameters) {
-  static std::mutex mutex;
-  static std::map<params::fingerprint_bytes, std::weak_ptr<domain>> known;
+  // Never destroyed: threads may be at work while the process ends.
+  static fork_mutex& mutex = *new fork_mutex(fork_order::table);
+  static auto& known = *new std::map<params::fingerprint_bytes, std::weak_ptr<domain>>;
   const std::scoped_lock lock(mutex);
   std::weak_ptr<domain>& entry = known[parameters.fingerprint()];
   std::shared_ptr<domain> found = entry.lock();
-  if (!found) {
+  if (!found || found->lost) {
     found = std::make_shared<domain>(ckks::make_context(parameters, backend::make_backend("cpu")));
     entry = found;
   }
@@ -84,4 +85,5 @@ NB_MODULE(_core, module) {
   python::bind_circuits(module);
   python::bind_bootstrap(module);
   python::bind_profile(module);
+  python::expect_threads_at_exit();
 }

@@ -132,7 +132,7 @@ void bind_params(nb::module_& module) {
             const params::literal source = params::literal::from_json(text);
             return allow_insecure ? params::accept_insecure(source) : parameters::from_literal(source);
           },
-          nb::arg("text"), nb::arg("allow_insecure"), nb::call_guard<nb::gil_scoped_release>())
+          nb::arg("text"), nb::arg("allow_insecure"), nb::call_guard<released>())
       .def("to_json", &parameters::to_json, nb::arg("indent") = 2)
       .def_prop_ro("fingerprint", fingerprint_of)
       .def("level_row", level_row, nb::arg("level"))

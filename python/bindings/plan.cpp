@@ -113,7 +113,7 @@ void bind_plan(nb::module_& module) {
       .def_prop_ro("gap", [](const plan& source) { return source.expected.gap(); });
   module.def("plan_trace", plan_trace, nb::arg("trace"), nb::arg("device"), nb::arg("capacity"),
              nb::arg("kernel_scale"), nb::arg("recorded_times"), nb::arg("parameters"),
-             nb::call_guard<nb::gil_scoped_release>());
+             nb::call_guard<released>());
 }
 
 }  // namespace halocline::python

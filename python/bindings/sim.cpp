@@ -186,13 +186,13 @@ void bind_replays(nb::module_& module) {
       .def("phases", phases_of)
       .def("timeline", timeline_of);
   module.def("replay", &memory::sim::replay, nb::arg("trace"), nb::arg("device"), nb::arg("options"),
-             nb::call_guard<nb::gil_scoped_release>());
+             nb::call_guard<released>());
   module.def("replay_perfetto", replay_perfetto, nb::arg("trace"), nb::arg("device"), nb::arg("options"),
-             nb::call_guard<nb::gil_scoped_release>());
+             nb::call_guard<released>());
   module.def("make_decisions", make_decisions, nb::arg("trace"), nb::arg("lifetime_limit"),
              nb::arg("pool_peak"));
   module.def("key_loads", key_loads, nb::arg("keys"), nb::arg("capacity"), nb::arg("rule"),
-             nb::call_guard<nb::gil_scoped_release>());
+             nb::call_guard<released>());
   module.def("decisions_to_text", decisions_to_text, nb::arg("decisions"));
   module.def("decisions_from_text", decisions_from_text, nb::arg("text"));
 }

@@ -26,7 +26,7 @@ nb::dict time_operation(bound_engine& self, const std::string& operation, unsign
 std::optional<nb::dict> report_device(const std::string& device, bool measure_links) {
   std::optional<backend::device_report> found;
   {
-    const nb::gil_scoped_release released;
+    const released meanwhile;
     found = backend::report_device(device, measure_links);
   }
   if (!found) return std::nullopt;

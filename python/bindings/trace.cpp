@@ -95,12 +95,12 @@ std::string to_perfetto(const trace& t) {
 void bind_trace(nb::module_& module) {
   nb::class_<trace>(module, "Trace")
       .def(nb::init<>())
-      .def_static("from_csv", from_csv, nb::arg("text"), nb::call_guard<nb::gil_scoped_release>())
-      .def("to_csv", to_csv, nb::call_guard<nb::gil_scoped_release>())
+      .def_static("from_csv", from_csv, nb::arg("text"), nb::call_guard<released>())
+      .def("to_csv", to_csv, nb::call_guard<released>())
       .def_static("from_rmm", from_rmm, nb::arg("text"), nb::arg("cls"),
-                  nb::call_guard<nb::gil_scoped_release>())
-      .def("to_rmm", to_rmm, nb::call_guard<nb::gil_scoped_release>())
-      .def("to_perfetto", to_perfetto, nb::call_guard<nb::gil_scoped_release>())
+                  nb::call_guard<released>())
+      .def("to_rmm", to_rmm, nb::call_guard<released>())
+      .def("to_perfetto", to_perfetto, nb::call_guard<released>())
       .def("columns", columns)
       .def("__len__", [](const trace& t) { return t.events.size(); });
   module.def(

@@ -198,7 +198,12 @@ class Engine(Circuits):
         return self._core.describe()
 
     def stats(self) -> dict[str, Any]:
-        """Counters of its memory runtime: live_bytes, peak_bytes, steps, and per object class."""
+        """Counters of its memory runtime: live_bytes, peak_bytes, steps, and per object class.
+
+        repairs and repaired_bytes: buffers whose copies in the file of the slow tier were harmed and that were
+        made again from their sources; losses and lost_bytes: those that could not be, every use of which is a
+        CorruptData.
+        """
         return self._core.statistics()
 
     def reset_peak(self) -> None:

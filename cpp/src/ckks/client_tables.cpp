@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ckks/client_tables.hpp"
 
+#include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "backend/table_recipe.hpp"
 #include "ckks/encoder_fft.hpp"
 #include "halocline/ring/coefficient_math.hpp"
 #include "halocline/ring/sampler.hpp"
@@ -27,6 +30,12 @@ std::vector<ring::elimination<WordT>> make_eliminations(std::span<const std::uin
   return table;
 }
 
+template <typename EntryT>
+std::vector<std::byte> bytes_of(const std::vector<EntryT>& entries) {
+  const auto bytes = std::as_bytes(std::span(entries));
+  return {bytes.begin(), bytes.end()};
+}
+
 }  // namespace
 
 client_tables& context::client() {
@@ -34,15 +43,25 @@ client_tables& context::client() {
   return *client_;
 }
 
-memory::buffer client_tables::upload(std::span<const std::byte> bytes, const char* tag) const {
+memory::buffer client_tables::upload(maker contents, const char* tag) const {
+  const std::vector<std::byte> bytes = contents();
   memory::buffer table = ctx_.runtime().allocate(bytes.size(), memory::object_class::table, tag);
   ctx_.device().upload(table, 0, bytes);
+  const auto write = [device = &ctx_.device(), contents = std::move(contents)](const memory::buffer& to) {
+    device->upload(to, 0, contents());
+  };
+  ctx_.runtime().set_recipe(table, std::make_shared<backend::table_recipe>(write));
   return table;
 }
 
 const memory::buffer& client_tables::slots(std::uint32_t slots) {
   memory::buffer& table = slots_[slots];
-  if (!table) table = upload(make_slot_table(slots, ctx_.parameters().galois_generator()), "encoder.slots");
+  if (!table) {
+    const auto contents = [slots, generator = ctx_.parameters().galois_generator()] {
+      return make_slot_table(slots, generator);
+    };
+    table = upload(contents, "encoder.slots");
+  }
   return table;
 }
 
@@ -51,19 +70,22 @@ const memory::buffer* client_tables::lift(backend::window primes) {
   memory::buffer& table = lifts_[std::uint64_t{primes.first} << 32 | primes.count];
   if (!table) {
     const auto values = ctx_.parameters().primes().subspan(primes.first, primes.count);
-    const auto upload_all = [&](const auto& entries) {
-      return upload(std::as_bytes(std::span(entries)), "encoder.lift");
+    const auto contents = [all = std::vector<std::uint64_t>(values.begin(), values.end()),
+                           narrow = ctx_.tables().word_bits == 32] {
+      return narrow ? bytes_of(make_eliminations<std::uint32_t>(all))
+                    : bytes_of(make_eliminations<std::uint64_t>(all));
     };
-    table = ctx_.tables().word_bits == 32 ? upload_all(make_eliminations<std::uint32_t>(values))
-                                          : upload_all(make_eliminations<std::uint64_t>(values));
+    table = upload(contents, "encoder.lift");
   }
   return &table;
 }
 
 const memory::buffer& client_tables::error() {
   if (!error_) {
-    const std::vector<std::uint64_t> table = ring::gaussian_table(ctx_.parameters().error_stddev());
-    error_ = upload(std::as_bytes(std::span(table)), "sampler.error");
+    const auto contents = [deviation = ctx_.parameters().error_stddev()] {
+      return bytes_of(ring::gaussian_table(deviation));
+    };
+    error_ = upload(contents, "sampler.error");
   }
   return error_;
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <vector>
 
 #include "halocline/ckks/context.hpp"
 
@@ -22,7 +25,9 @@ class client_tables {
   [[nodiscard]] const memory::buffer& error();
 
  private:
-  [[nodiscard]] memory::buffer upload(std::span<const std::byte> bytes, const char* tag) const;
+  using maker = std::function<std::vector<std::byte>()>;
+  /// A table with the bytes that `contents` returns, which may be asked again later.
+  [[nodiscard]] memory::buffer upload(maker contents, const char* tag) const;
 
   context& ctx_;
   std::map<std::uint32_t, memory::buffer> slots_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <string>
 
 #include "halocline/memory/object_class.hpp"
 #include "halocline/memory/policy/policy.hpp"
@@ -35,10 +36,11 @@ struct buffer_state {
   // Only under policies that move bytes.
   placement where = placement::pool;
   advice hint = advice::none;
-  std::size_t frame_bytes = 0;  ///< whole pages
-  bool has_contents = false;    ///< something was written into it
-  bool home_valid = false;      ///< the slow tier holds the present contents
-  slot_id slot = no_slot;       ///< its room on the slow tier
+  std::size_t frame_bytes = 0;                ///< whole pages
+  bool has_contents = false;                  ///< something was written into it
+  bool home_valid = false;                    ///< the slow tier holds the present contents
+  std::shared_ptr<const std::string> lost{};  ///< the contents are nowhere: what every use throws
+  slot_id slot = no_slot;                     ///< its room on the slow tier
   motion moving = motion::none;
   transfer_id transfer = 0;
   std::uint32_t pins = 0;

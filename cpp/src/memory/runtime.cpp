@@ -98,6 +98,8 @@ runtime::runtime(const runtime_options& options)
                     invalid_argument, "blocking copies: the policy is '", policy_->name(),
                     "'; only 'lru' copies when a step needs it");
   const bool moves = policy_->traits().moves() && !options_.ghost;
+  if (moves) mutex_.stay_here("its bytes move to a slow tier that belongs to the parent");
+  if (options_.device && !options_.ghost) mutex_.stay_here("a GPU and its driver do not survive a fork");
   const bool unified =
       moves && options_.device && policy_->traits().order == eviction::least_recent_migration;
   if (moves && !unified) {
@@ -107,12 +109,21 @@ runtime::runtime(const runtime_options& options)
   }
   if (unified) {
     accelerator_ = std::make_unique<device_side>(options_.device);
-    accelerator_->managed = std::make_unique<managed_blocks>(options_, budget_, stats_.moved, mutex_);
+    accelerator_->managed = std::make_unique<managed_blocks>(options_, budget_, stats_.moved, mutex_.plain());
   }
   if (options.record_trace) start_trace();
 }
 
-runtime::~runtime() = default;
+runtime::~runtime() {
+  if (!mutex_.is_foreign()) return;
+  // Destructors would wait for threads that this process does not have, or free what the parent uses. The
+  // pages are shared with the parent, so keeping them costs next to nothing.
+  static_cast<void>(executor_.release());
+  static_cast<void>(pager_.release());
+  static_cast<void>(accelerator_.release());
+  static_cast<void>(device_.release());
+  static_cast<void>(new runtime_options(std::move(options_)));
+}
 
 void runtime::make_pager() {
   if (options_.slow == nullptr) {
@@ -126,12 +137,12 @@ void runtime::make_pager() {
     accelerator_ = std::make_unique<device_side>(options_.device);
     options_.slow = make_device_slow(options_, options_.slow);
     pager_ = std::make_unique<pager>(options_.device, budget_, options_.slow, policy_->traits().order,
-                                     stats_.moved, mutex_);
+                                     stats_.moved, mutex_.plain());
     if (options_.blocking_copies) pager_->block_evictions();
     return;
   }
   pager_ = std::make_unique<pager>(make_frame_tier(), budget_, options_.slow, policy_->traits().order,
-                                   stats_.moved, mutex_);
+                                   stats_.moved, mutex_.plain());
 }
 
 // Allocation
@@ -225,7 +236,14 @@ void runtime::count(const buffer_state& state) noexcept {
   ++stats_.live_buffers;
 }
 
+/// In a process that must leave the runtime alone: wipes this process's copy of a secret, no more.
+void runtime::forsake(buffer_state& state) const noexcept {
+  if (!state.wipe || options_.device || options_.ghost || mutex_.is_lost()) return;
+  if (state.data != nullptr) sodium_memzero(state.data, pager_ ? state.frame_bytes : state.bytes);
+}
+
 void runtime::free(buffer_state& state) noexcept {
+  if (mutex_.is_foreign()) return forsake(state);
   const std::lock_guard lock(mutex_);
   if (executor_) executor_->freed(state);
   live_[state.live_index] = live_.back();
@@ -350,6 +368,7 @@ access runtime::make_resident(std::span<const step_use> uses, std::string_view o
 }
 
 void runtime::unpin(pinned_step& step) noexcept {
+  if (mutex_.is_foreign()) return;
   const std::lock_guard lock(mutex_);
   for (buffer_state* each : step.states) --each->pins;
   if (step.begin_ns == 0) return;

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "halocline/core/expects.hpp"
+#include "halocline/core/process.hpp"
 
 namespace halocline::params {
 
@@ -169,7 +170,8 @@ std::vector<entry> build_entries() {
 }
 
 const std::vector<entry>& entries() {
-  static const std::vector<entry> all = build_entries();
+  // Never destroyed, like the other tables here: threads may be at work while the program ends.
+  static const auto& all = *new std::vector<entry>(build_entries());
   return all;
 }
 
@@ -185,11 +187,11 @@ const entry& find_entry(std::string_view name) {
 }  // namespace
 
 const std::vector<std::string>& preset_names() {
-  static const std::vector<std::string> names = [] {
+  static const auto& names = *new std::vector<std::string>([] {
     std::vector<std::string> result;
     for (const entry& e : entries()) result.push_back(e.source.name);
     return result;
-  }();
+  }());
   return names;
 }
 
@@ -198,8 +200,8 @@ const std::string& preset_description(std::string_view name) { return find_entry
 literal preset_literal(std::string_view name) { return find_entry(name).source; }
 
 parameters preset(std::string_view name) {
-  static std::mutex guard;
-  static std::map<std::string, parameters, std::less<>> built;
+  static fork_mutex& guard = *new fork_mutex(fork_order::table);
+  static auto& built = *new std::map<std::string, parameters, std::less<>>;
   const entry& chosen = find_entry(name);
   const std::scoped_lock lock(guard);
   const auto it = built.find(name);

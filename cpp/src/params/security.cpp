@@ -89,7 +89,7 @@ double interpolate(const std::vector<security_row>& rows, double log2_pq) {
 }  // namespace
 
 const std::vector<security_row>& security_rows() {
-  static const std::vector<security_row> rows = build_rows();
+  static const auto& rows = *new std::vector<security_row>(build_rows());  // threads outlive static objects
   return rows;
 }
 

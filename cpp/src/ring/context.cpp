@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "halocline/ring/context.hpp"
 
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "backend/table_recipe.hpp"
 #include "halocline/ring/automorphism.hpp"
 #include "halocline/ring/modulus.hpp"
 #include "halocline/ring/ntt_tables.hpp"
@@ -17,20 +19,45 @@ constexpr std::uint64_t moduli_identity = 0x6d1f8a3c52e94b07;
 constexpr std::uint64_t roots_identity = 0xc2b7e4950d38f61a;
 constexpr std::uint64_t permutation_identity = 0x3e96d05bf7a18c42;  ///< plus the Galois element
 
+template <typename WordT>
+void write_moduli(backend::backend& device, const memory::buffer& to, std::span<const std::uint64_t> primes) {
+  std::vector<modulus<WordT>> moduli;
+  for (const std::uint64_t prime : primes) moduli.push_back(make_modulus(static_cast<WordT>(prime)));
+  device.upload(to, 0, std::as_bytes(std::span(moduli)));
+}
+
+/// Returns i modulo each prime.
+template <typename WordT>
+std::vector<std::uint64_t> write_roots(backend::backend& device, const memory::buffer& to,
+                                       std::span<const std::uint64_t> primes, unsigned log_n) {
+  std::vector<std::uint64_t> imaginary_units;
+  std::vector<WordT> roots(std::size_t{4} << log_n);
+  for (std::size_t i = 0; i < primes.size(); ++i) {
+    fill_roots<WordT>(make_modulus(static_cast<WordT>(primes[i])), log_n, roots);
+    imaginary_units.push_back(roots[1]);  // psi^bitrev(1) = psi^(N/2)
+    device.upload(to, i * roots.size() * sizeof(WordT), std::as_bytes(std::span(roots)));
+  }
+  return imaginary_units;
+}
+
 }  // namespace
 
 template <typename WordT>
 void context::upload_tables() {
-  std::vector<modulus<WordT>> moduli;
-  std::vector<WordT> roots(4 * tables_.n());
-  for (std::size_t i = 0; i < tables_.primes.size(); ++i) {
-    moduli.push_back(make_modulus(static_cast<WordT>(tables_.primes[i])));
-    if (runtime().is_ghost()) continue;
-    fill_roots<WordT>(moduli.back(), tables_.log_n, roots);
-    imaginary_units_[i] = roots[1];  // psi^bitrev(1) = psi^(N/2)
-    device_->upload(tables_.roots, i * roots.size() * sizeof(WordT), std::as_bytes(std::span(roots)));
+  if (!runtime().is_ghost()) {
+    imaginary_units_ = write_roots<WordT>(*device_, tables_.roots, tables_.primes, tables_.log_n);
   }
-  device_->upload(tables_.moduli, 0, std::as_bytes(std::span(moduli)));
+  write_moduli<WordT>(*device_, tables_.moduli, tables_.primes);
+  const auto recover = [&](const memory::buffer& table, backend::table_recipe::writer write) {
+    runtime().set_recipe(table, std::make_shared<backend::table_recipe>(std::move(write)));
+  };
+  backend::backend* const device = device_.get();
+  recover(tables_.moduli, [device, primes = tables_.primes](const memory::buffer& to) {
+    write_moduli<WordT>(*device, to, primes);
+  });
+  recover(tables_.roots, [device, primes = tables_.primes, log_n = tables_.log_n](const memory::buffer& to) {
+    (void)write_roots<WordT>(*device, to, primes, log_n);
+  });
 }
 
 context::context(params::parameters parameters, std::shared_ptr<backend::backend> device)
@@ -68,6 +95,12 @@ const memory::buffer& context::permutation(std::uint64_t galois_element) {
                                             "ring.permutation");
   device_->upload(table, 0, std::as_bytes(std::span(index)));
   runtime().set_identity(table, permutation_identity + galois_element);
+  const auto write = [device = device_.get(), galois_element,
+                      log_n = tables_.log_n](const memory::buffer& to) {
+    const std::vector<std::uint32_t> again = automorphism_permutation(galois_element, log_n);
+    device->upload(to, 0, std::as_bytes(std::span(again)));
+  };
+  runtime().set_recipe(table, std::make_shared<backend::table_recipe>(write));
   return permutations_.emplace(galois_element, std::move(table)).first->second;
 }
 

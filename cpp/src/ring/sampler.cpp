@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "halocline/core/expects.hpp"
+#include "halocline/core/process.hpp"
 #include "halocline/ring/gaussian_inversion.hpp"
 
 namespace halocline::ring {
@@ -18,6 +19,9 @@ namespace {
 
 constexpr double fine_stddev = 9.0;  ///< of the fine part of a wide Gaussian
 constexpr std::int64_t coarse_step = 4;
+
+/// Up to so many bytes come from the operating system as they are.
+constexpr std::size_t direct_bytes = 64;
 
 /// Samples drawn together: their random words and their samples stay in the first-level cache.
 constexpr std::size_t batch = 512;
@@ -41,16 +45,31 @@ void sample_narrow(random_source& random, double stddev, std::span<std::int64_t>
 
 }  // namespace
 
-random_source::random_source() {
-  initialise_sodium();
-  randombytes_buf(key_.data(), key_.size());
-}
+random_source::random_source() { initialise_sodium(); }
 
-random_source::random_source(const backend::seed_bytes& seed) : key_(seed) { initialise_sodium(); }
+random_source::random_source(const backend::seed_bytes& seed)
+    : seeded_(true), key_(seed), process_(process_generation()) {
+  initialise_sodium();
+}
 
 random_source::~random_source() { sodium_memzero(key_.data(), key_.size()); }
 
 void random_source::fill(std::span<std::byte> out) {
+  if (seeded_) return fill_from_seed(out);
+  if (out.size() <= direct_bytes) return randombytes_buf(out.data(), out.size());
+  backend::seed_bytes key;
+  randombytes_buf(key.data(), key.size());
+  const std::array<std::uint8_t, crypto_stream_chacha20_ietf_NONCEBYTES> nonce{};  // the key is used once
+  crypto_stream_chacha20_ietf(reinterpret_cast<unsigned char*>(out.data()), out.size(), nonce.data(),
+                              key.data());
+  sodium_memzero(key.data(), key.size());
+}
+
+void random_source::fill_from_seed(std::span<std::byte> out) {
+  HALOCLINE_EXPECTS(process_generation() == process_, invalid_argument,
+                    "random source: it has a seed and was made before this process was forked, so the child "
+                    "would repeat what its parent draws; make a client with another seed, or with none, in "
+                    "the child");
   std::array<std::uint8_t, crypto_stream_chacha20_ietf_NONCEBYTES> nonce{};
   for (std::size_t i = 0; i < sizeof(counter_); ++i)
     nonce[i] = static_cast<std::uint8_t>(counter_ >> (8 * i));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "halocline/rns/base_convert.hpp"
 
+#include <memory>
 #include <span>
 #include <utility>
 
+#include "backend/table_recipe.hpp"
 #include "halocline/core/expects.hpp"
 #include "rns/constants.hpp"
 
@@ -101,11 +103,18 @@ const backend::conversion_table& base_converter::table(const std::vector<window>
                     "base conversion from ", table.sources.size(), " primes; expected 1 to 64");
   std::vector<std::uint64_t> primes;
   for (const std::uint32_t index : table.sources) primes.push_back(ring.primes.at(index));
-  const std::vector<std::byte> bytes =
-      pack_words(table_words(ring, primes, table.targets, scale), ring.word_bits);
+  const auto contents = [&ring, primes, targets = table.targets,
+                         scale = std::vector<std::uint64_t>(scale.begin(), scale.end())] {
+    return pack_words(table_words(ring, primes, targets, scale), ring.word_bits);
+  };
+  const std::vector<std::byte> bytes = contents();
   table.data = ring_.runtime().allocate(bytes.size(), memory::object_class::table, "rns.conversion");
   ring_.device().upload(table.data, 0, bytes);
   ring_.runtime().set_identity(table.data, identity_of(key));
+  const auto write = [&device = ring_.device(), contents](const memory::buffer& to) {
+    device.upload(to, 0, contents());
+  };
+  ring_.runtime().set_recipe(table.data, std::make_shared<backend::table_recipe>(write));
   return tables_.emplace(std::move(key), std::move(table)).first->second;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "halocline/core/error.hpp"
 #include "halocline/memory/recipe.hpp"
 #include "halocline/memory/runtime.hpp"
 #include "support/machine_hands.hpp"
@@ -55,6 +56,22 @@ class memory_machine {
 
   /// Goes on after an error with the instruction that failed.
   void resume() { run(); }
+
+  /// Goes on after an error with the next instruction. What it was to write keeps what it had.
+  void skip() { ++next_; }
+
+  /// Reads every object that was ever written, and returns how many are lost.
+  [[nodiscard]] std::size_t count_lost() {
+    std::size_t lost = 0;
+    for (const auto& [object, data] : buffers_) {
+      try {
+        if (versions_[object] != 0) check({{object, data.size()}}, {});
+      } catch (const corrupt_data&) {
+        ++lost;
+      }
+    }
+    return lost;
+  }
 
   /// Reads everything that is still there and was ever written.
   void check_all() {
@@ -131,7 +148,7 @@ class memory_machine {
   }
 
   void compare(const std::byte* data, std::size_t object, std::size_t bytes) {
-    if (data == nullptr) return;
+    if (data == nullptr || versions_[object] == 0) return;
     hands_->read(data, bytes, [=, version = versions_[object]](const std::byte* seen) {
       for (std::size_t i = 0; i < bytes; ++i) {
         if (seen[i] == expected_byte(object, version, i)) continue;

@@ -3,14 +3,23 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sodium.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "halocline/core/error.hpp"
 #include "halocline/ring/uniform_stream.hpp"
+#include "support/forked.hpp"
 #include "support/message_of.hpp"
 
 namespace halocline::ring {
@@ -49,6 +58,95 @@ TEST(random_source, differs_from_object_to_object_unless_seeded) {
   random_source d(seed);
   EXPECT_EQ(c.next_seed(), d.next_seed());
   EXPECT_NE(c.next_u64(), c.next_u64());
+}
+
+TEST(random_source, children_of_a_fork_draw_other_bytes) {
+  random_source random;
+  (void)random.next_seed();
+  const auto draw = [&random] { return random.next_seed(); };
+  const auto in_grandchild = [&] { return test::value_of_child<backend::seed_bytes>(draw); };
+  const std::set<backend::seed_bytes> seeds{
+      test::value_of_child<backend::seed_bytes>(draw), test::value_of_child<backend::seed_bytes>(draw),
+      test::value_of_child<backend::seed_bytes>(in_grandchild), random.next_seed(), random.next_seed()};
+  EXPECT_EQ(seeds.size(), 5U);
+  EXPECT_EQ(seeds.count(backend::seed_bytes{}), 0U);
+}
+
+/// Longer outputs are expanded from a key, which must not be the parent's either.
+TEST(random_source, children_of_a_fork_sample_other_noise) {
+  using noise = std::array<std::int64_t, 256>;
+  random_source random;
+  const auto draw = [&random] {
+    noise values;
+    sample_gaussian(random, 0x1p20, values);
+    return values;
+  };
+  const noise first = test::value_of_child<noise>(draw);
+  const noise second = test::value_of_child<noise>(draw);
+  EXPECT_NE(first, second);
+  EXPECT_NE(first, draw());
+  EXPECT_NE(second, draw());
+}
+
+TEST(random_source, children_of_the_system_call_draw_other_bytes) {
+  random_source random;
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  std::set<backend::seed_bytes> seeds{random.next_seed()};
+  for (int i = 0; i < 2; ++i) {
+    const long child = ::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      const backend::seed_bytes drawn = random.next_seed();
+      ::_exit(::write(ends[1], drawn.data(), drawn.size()) == 32 ? 0 : 1);
+    }
+    ASSERT_EQ(::waitpid(static_cast<pid_t>(child), nullptr, 0), child);
+    backend::seed_bytes drawn{};
+    ASSERT_EQ(::read(ends[0], drawn.data(), drawn.size()), 32);
+    seeds.insert(drawn);
+  }
+  ::close(ends[0]);
+  ::close(ends[1]);
+  seeds.insert(random.next_seed());
+  EXPECT_EQ(seeds.size(), 4U);
+}
+
+TEST(random_source, threads_draw_other_bytes) {
+  random_source random;
+  std::mutex guard;
+  std::set<backend::seed_bytes> seeds;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int draw = 0; draw < 100; ++draw) {
+        const backend::seed_bytes drawn = random.next_seed();
+        const std::lock_guard lock(guard);
+        seeds.insert(drawn);
+      }
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  EXPECT_EQ(seeds.size(), 400U);
+}
+
+TEST(random_source, with_a_seed_it_refuses_to_draw_in_a_child) {
+  random_source random(seed);
+  random_source same(seed);
+  EXPECT_EQ(random.next_seed(), same.next_seed());
+  const int code = test::exit_code_of_child([&] {
+    const std::string message = test::message_of<invalid_argument>([&] { (void)random.next_seed(); });
+    if (message.find("forked") == std::string::npos) return 1;
+    random_source fresh(seed);  // made here, so it may
+    return fresh.next_u64() != 0 ? 0 : 2;
+  });
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(random.next_seed(), same.next_seed());  // the parent goes on as if nothing had happened
+}
+
+/// Other generators of libsodium keep state of their own; a fork must find none.
+TEST(random_source, libsodium_draws_from_the_system) {
+  (void)random_source();
+  EXPECT_STREQ(randombytes_implementation_name(), "sysrandom");
 }
 
 TEST(random_source, next_below_is_uniform) {

@@ -2,14 +2,16 @@
 #include "backend/cpu/worker_pool.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <memory>
 #include <numeric>
 #include <thread>
 #include <vector>
+
+#include "support/forked.hpp"
 
 namespace {
 
@@ -55,16 +57,38 @@ TEST(WorkerPool, ResultsOfWorkersAreVisible) {
   }
 }
 
-TEST(WorkerPool, ForkedChildWorksAlone) {
+TEST(WorkerPool, ForkedChildHasWorkersOfItsOwn) {
   worker_pool pool(3);
   ASSERT_TRUE(each_item_once(pool, 50));
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) _exit(each_item_once(pool, 50) ? 0 : 1);
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  const int code = halocline::test::exit_code_of_child([&] {
+    if (!each_item_once(pool, 50)) return 1;
+    std::atomic<bool> beside = false;  // two items that wait for each other take two threads
+    std::atomic<int> begun = 0;
+    pool.run(2, [&](std::size_t) {
+      ++begun;
+      const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      while (begun != 2 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+      if (begun == 2) beside = true;
+    });
+    return beside ? 0 : 2;
+  });
+  EXPECT_EQ(code, 0);
   EXPECT_TRUE(each_item_once(pool, 50));
+}
+
+/// The child's copy counts sleepers that it does not have; its own pools have threads in the places of theirs.
+TEST(WorkerPool, ForkedChildMayDestroyAPoolWhoseWorkersSlept) {
+  auto pool = std::make_unique<worker_pool>(3);
+  ASSERT_TRUE(each_item_once(*pool, 50));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // longer than workers stay awake
+  const int code = halocline::test::exit_code_of_child([&] {
+    worker_pool own(3);
+    if (!each_item_once(own, 50)) return 1;
+    pool.reset();
+    return each_item_once(own, 50) ? 0 : 2;
+  });
+  EXPECT_EQ(code, 0);
+  EXPECT_TRUE(each_item_once(*pool, 50));
 }
 
 }  // namespace

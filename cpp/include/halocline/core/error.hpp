@@ -49,7 +49,7 @@ class out_of_memory : public error {
   using error::error;
 };
 
-/// Bytes from outside fail validation: truncated, corrupted, foreign or oversized.
+/// Bytes from outside or from a slow tier fail validation: truncated, corrupted, foreign or oversized.
 class corrupt_data : public error {
  public:
   using error::error;

@@ -3,8 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <vector>
+
+#include "halocline/core/process.hpp"
 
 namespace halocline::memory {
 
@@ -53,8 +54,8 @@ class memory_budget {
  private:
   static constexpr std::uint64_t idle_needs = 16;
 
-  mutable std::mutex mutex_;
-  std::mutex members_mutex_;
+  mutable fork_mutex mutex_{fork_order::budget};
+  fork_mutex members_mutex_{fork_order::budget};
   std::vector<budget_member*> members_;
   std::uint64_t needs_ = 0;
   std::size_t capacity_ = 0;

@@ -10,12 +10,13 @@ namespace halocline::memory {
 class buffer;
 
 /// Another way to get the bytes of a read-only buffer back than copying them from a slower tier: the uniform
-/// half of a key from its seed, a plaintext from its coefficients. Belongs to one buffer
-/// (`runtime::set_recipe`).
+/// half of a key from its seed, a plaintext from its coefficients, a table by computing it. Belongs to one
+/// buffer (`runtime::set_recipe`).
 class recipe {
  public:
   virtual ~recipe() = default;
-  /// `recovery::expand` or `recovery::encode`.
+  /// `recovery::expand` or `recovery::encode`, which plans may prefer to a copy; `recovery::copy` for what is
+  /// only done when the copy on the slow tier is lost.
   [[nodiscard]] virtual recovery kind() const noexcept = 0;
   /// Writes the first `bytes` bytes of `target` again, by operations of its runtime's backend. The runtime
   /// has given it a frame; steps inside are not counted, recorded or planned.

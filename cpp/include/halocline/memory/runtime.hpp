@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +17,7 @@
 #include "halocline/memory/buffer.hpp"
 #include "halocline/memory/plan/planner.hpp"
 #include "halocline/memory/policy/policy.hpp"
+#include "halocline/memory/process_mutex.hpp"
 #include "halocline/memory/recipe.hpp"
 #include "halocline/memory/runtime_options.hpp"
 #include "halocline/memory/stats.hpp"
@@ -68,7 +68,7 @@ struct plan_outcome {
 };
 
 /// Owns every byte that kernels touch. Buffers must not outlive it (they keep it alive: see `create`).
-/// Thread-safe.
+/// Thread-safe. In forked children only runtimes of host memory that move nothing work: see `process_mutex`.
 class runtime : public std::enable_shared_from_this<runtime> {
  public:
   /// @throws invalid_argument for an unknown policy; io_error when the slow tier cannot be made
@@ -86,9 +86,9 @@ class runtime : public std::enable_shared_from_this<runtime> {
 
   /// Begins a step: makes all operands resident, pins them while the result lives and records the accesses.
   /// An operand that is both read and written appears in both lists.
-  /// @throws invalid_argument when a buffer is empty, belongs to another runtime, or a range is outside it.
-  /// @throws out_of_memory when the budget cannot hold the step; io_error when the slow tier fails; cancelled
-  ///   after `cancel`. Every buffer then has its contents still.
+  /// @throws invalid_argument for an empty or foreign buffer or a range outside it; out_of_memory when the
+  ///   budget cannot hold the step; io_error when the slow tier fails; cancelled after `cancel`; corrupt_data
+  ///   for a lost operand, until a step writes all of it. All other buffers have their contents still.
   [[nodiscard]] access acquire(std::span<const operand> reads, std::span<const operand> writes,
                                std::string_view op, stream_view stream = {});
 
@@ -137,6 +137,8 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void set_phase(std::string phase);
   /// Gives cached bytes back to the operating system.
   void trim();
+  /// In a forked child, when a thread that the child does not have was using the runtime: gives it up.
+  void abandon() noexcept { mutex_.abandon(); }
 
  private:
   friend class buffer;
@@ -147,6 +149,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void place(buffer_state& state);
   void count(const buffer_state& state) noexcept;
   void free(buffer_state& state) noexcept;
+  void forsake(buffer_state& state) const noexcept;
   [[nodiscard]] std::vector<step_use> check_operands(std::span<const operand> reads,
                                                      std::span<const operand> writes,
                                                      std::string_view op) const;
@@ -168,9 +171,9 @@ class runtime : public std::enable_shared_from_this<runtime> {
 
   runtime_options options_;
   std::unique_ptr<policy> policy_;
-  bool looks_back_;
+  bool looks_back_, tracing_ = false;
   std::shared_ptr<memory_budget> budget_;
-  mutable std::recursive_mutex mutex_;
+  mutable process_mutex mutex_;
   stats stats_;
   std::size_t pool_bytes_ = 0;
   std::unordered_map<std::size_t, size_history> histories_;  ///< by bytes; for policies that look back
@@ -184,10 +187,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   unsigned recipe_depth_ = 0;  ///< inside a recipe: steps are not counted
   std::atomic<bool> cancelled_ = false;
   std::vector<buffer_state*> live_;
-  std::uint64_t next_id_ = 1;
-  bool tracing_ = false;
-  std::uint64_t recording_ = 0;
-  std::uint64_t trace_start_ns_ = 0, trace_start_step_ = 0;
+  std::uint64_t next_id_ = 1, recording_ = 0, trace_start_ns_ = 0, trace_start_step_ = 0;
   std::string phase_;
   trace trace_;
   struct text_numbers {  ///< of the trace, by address: a row then needs no comparison of texts

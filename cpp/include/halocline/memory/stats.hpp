@@ -23,6 +23,11 @@ struct movement {
   /// Expanding seeds and coefficients, on the host or on an accelerator's compute lane, as far as it is done.
   std::uint64_t regenerate_ns = 0;
   std::uint64_t divergences = 0;  ///< plans given up because the program did something else
+  // Copies on the slow tier that turned out to be wrong or cut off.
+  std::uint64_t repairs = 0;         ///< buffers that were made again from their sources
+  std::uint64_t repaired_bytes = 0;  ///< their bytes
+  std::uint64_t losses = 0;          ///< buffers that could not be: every use of them is an error
+  std::uint64_t lost_bytes = 0;      ///< their bytes
 
   bool operator==(const movement&) const = default;
 };

@@ -10,12 +10,18 @@
 
 namespace halocline::ring {
 
-/// Private randomness of a client: a ChaCha20 stream (RFC 8439, libsodium) under a 32-byte key that comes
-/// from the operating system through libsodium, or from the caller in tests. Every call of `fill` uses a
-/// nonce of its own, a running counter. The key is zeroed on destruction. Neither copyable nor thread-safe.
+/// Private randomness of a client, not copyable.
+///
+/// Without a seed it has no state at all: each call of `fill` takes fresh bytes from the operating system
+/// through libsodium, longer outputs as a ChaCha20 stream (RFC 8439) under a key that is drawn for the call
+/// and wiped after it. Nothing can repeat in a forked child, in another thread or after a restart.
+///
+/// With a seed, for tests, it is one ChaCha20 stream: every call uses a nonce of its own, a running counter.
+/// It draws in the process that made it only, because a child would repeat its parent. Not thread-safe then.
+/// The key is zeroed on destruction.
 class random_source {
  public:
-  /// Keyed by libsodium's system randomness.
+  /// Draws from the operating system.
   /// @throws device_error when libsodium cannot be initialised
   random_source();
   /// Deterministic: for tests and reproducible experiments only.
@@ -24,7 +30,8 @@ class random_source {
   random_source(const random_source&) = delete;
   random_source& operator=(const random_source&) = delete;
 
-  /// Fills `out` with the next bytes of the stream.
+  /// Fills `out` with random bytes. This and all that draws from a source:
+  /// @throws invalid_argument when the source has a seed and this process was forked off after it was made
   void fill(std::span<std::byte> out);
   /// A fresh public seed for a uniform stream.
   [[nodiscard]] backend::seed_bytes next_seed();
@@ -35,8 +42,12 @@ class random_source {
   [[nodiscard]] std::uint64_t next_below(std::uint64_t bound);
 
  private:
-  backend::seed_bytes key_{};
+  void fill_from_seed(std::span<std::byte> out);
+
+  bool seeded_ = false;
+  backend::seed_bytes key_{};  ///< this and the next two: only with a seed
   std::uint64_t counter_ = 0;
+  std::uint64_t process_ = 0;  ///< that may draw
 };
 
 /// Uniform ternary coefficients in {-1, 0, 1}: pairs of random bits, of which the value 3 is rejected.

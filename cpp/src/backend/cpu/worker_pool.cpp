@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cpu/worker_pool.hpp"
 
-#include <unistd.h>
-
 #include <chrono>
+#include <memory>
 #include <system_error>
 
 #include "halocline/core/expects.hpp"
+#include "halocline/core/process.hpp"
 
 namespace halocline::backend::cpu {
 namespace {
@@ -30,23 +30,32 @@ void pause_processor() {
 }  // namespace
 
 worker_pool::~worker_pool() {
-  const bool mine = owner_ == getpid();
-  if (mine) {
+  if (workers_.empty()) return;
+  if (owner_ != process_generation()) {
+    forget_workers();
+    return;
+  }
+  {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
     wake_.notify_all();
   }
-  for (std::thread& worker : workers_) {
-    if (mine) {
-      worker.join();
-    } else {
-      worker.detach();  // a forked child: its copy of the pool never had this thread
-    }
-  }
+  for (std::thread& worker : workers_) worker.join();
+}
+
+/// In a forked child, which has copies of the handles and not the threads. Other threads of the child may have
+/// the same identifiers by now, so handles are neither joined nor detached; and to destroy a condition variable
+/// is to wait for the threads that its state counts.
+void worker_pool::forget_workers() noexcept {
+  for (std::thread& each : workers_) std::construct_at(&each);
+  workers_.clear();
+  renew_in_child(mutex_);
+  renew_in_child(wake_);
+  sleeping_ = 0;
 }
 
 void worker_pool::start() {
-  owner_ = getpid();
+  owner_ = process_generation();
   try {
     for (unsigned i = 1; i < threads_; ++i) workers_.emplace_back([this] { work(); });
   } catch (const std::system_error& failure) {
@@ -56,8 +65,9 @@ void worker_pool::start() {
 }
 
 void worker_pool::share(std::size_t count, item_function call, const void* body) {
+  if (!workers_.empty() && owner_ != process_generation()) forget_workers();
   if (workers_.empty() && threads_ > 1) start();
-  if (threads_ <= 1 || count <= 1 || owner_ != getpid()) {
+  if (threads_ <= 1 || count <= 1) {
     for (std::size_t i = 0; i < count; ++i) call(body, i);
     return;
   }

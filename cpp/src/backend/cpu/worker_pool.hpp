@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/types.h>
-
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -18,9 +16,9 @@ namespace halocline::backend::cpu {
 /// The caller never waits for a worker that has not taken an item: whatever nobody has taken it does itself.
 /// A team that joins at a barrier, as OpenMP's, waits for every member instead, and on a machine with other
 /// work that is a time slice of the scheduler per batch: multiply + relinearize + rescale (N = 2^15, two
-/// threads, two processors, one other busy process) took 84 ms that way, against 9 ms on one thread. For the
-/// same reason a process that forks may go on using the pool: the child, which has no workers, does all by
-/// itself.
+/// threads, two processors, one other busy process) took 84 ms that way, against 9 ms on one thread.
+///
+/// A process may fork between batches, and both go on using the pool: the child starts workers of its own.
 ///
 /// Workers start with the first batch, look for more work for a while after a batch, and then sleep. One
 /// caller at a time.
@@ -47,12 +45,13 @@ class worker_pool {
 
   void share(std::size_t count, item_function call, const void* body);
   void start();
+  void forget_workers() noexcept;
   void work();
   bool take_item();
   bool wait_for_items();
 
   unsigned threads_;
-  pid_t owner_ = 0;  ///< process that started the workers
+  std::uint64_t owner_ = 0;  ///< process that started the workers
   std::vector<std::thread> workers_;
 
   // The batch. The fields before `ticket_` change only while no item is left to take.

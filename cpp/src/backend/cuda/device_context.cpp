@@ -1,32 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/device_context.hpp"
 
-#include <pthread.h>
-
 #include <atomic>
 
 #include "backend/cuda/driver_calls.hpp"
 #include "backend/cuda/launcher.hpp"
 #include "halocline/core/expects.hpp"
+#include "halocline/core/process.hpp"
 
 namespace halocline::backend::cuda {
 namespace {
 
 constexpr int oldest_major = 8;
 
-/// How often the line of processes that leads to this one was forked. Asking the kernel who we are at every
-/// launch would cost as much as the launch's own checks.
-std::atomic<unsigned> forks = 0;
+/// The process that opened the driver first, it or an ancestor; 0: none.
+std::atomic<std::uint64_t> driver_owner = 0;
 
-unsigned forks_so_far() {
-  static const int watching = pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1); });
-  HALOCLINE_EXPECTS(watching == 0, device_error, "cuda: cannot watch for forks of this process (error ",
-                    watching, ")");
-  return forks.load(std::memory_order_relaxed);
+/// @throws device_error where the driver cannot be opened any more
+void claim_driver() {
+  const std::uint64_t process = process_generation();
+  std::uint64_t owner = 0;
+  if (driver_owner.compare_exchange_strong(owner, process)) return;
+  HALOCLINE_EXPECTS(owner == process, device_error,
+                    "cuda: this process was forked after its parent had opened a device, and a driver cannot be "
+                    "opened again then; start worker processes with 'spawn', or open devices after the fork "
+                    "only");
 }
 
 /// Selects the card before members that need a current one are made.
 int select(int ordinal) {
+  claim_driver();
   int count = 0;
   const cudaError_t state = cudaGetDeviceCount(&count);
   HALOCLINE_EXPECTS(state != cudaErrorInsufficientDriver, device_error,
@@ -52,7 +55,7 @@ std::shared_ptr<device_context> device_context::open(int ordinal) {
 
 device_context::device_context(int ordinal)
     : ordinal_(ordinal),
-      forks_(forks_so_far()),
+      process_(process_generation()),
       counters_(nullptr, [](std::uint32_t* words) { driver::free_device(words); }) {
   check(cudaGetDeviceProperties(&properties_, ordinal), "read the device's properties");
   void* words = nullptr;
@@ -62,11 +65,11 @@ device_context::device_context(int ordinal)
 }
 
 device_context::~device_context() {
-  if (forks.load(std::memory_order_relaxed) == forks_) cudaStreamSynchronize(compute_.get());
+  if (process_generation() == process_) cudaStreamSynchronize(compute_.get());
 }
 
 void device_context::make_current() const {
-  HALOCLINE_EXPECTS(forks.load(std::memory_order_relaxed) == forks_, device_error,
+  HALOCLINE_EXPECTS(process_generation() == process_, device_error,
                     "cuda: this process was forked after the device had been opened, and a driver does not "
                     "survive that; start worker processes with 'spawn', or open the device after the fork");
   check(cudaSetDevice(ordinal_), "select the device");
@@ -87,10 +90,13 @@ void device_context::flush() const {
 }
 
 void device_context::flush_quietly() const noexcept {
+  if (process_generation() != process_) return;
   if (launch_observer* const by = observer_) by->flush_quietly();
 }
 
 std::vector<std::string> device_names() {
+  std::uint64_t none = 0;
+  driver_owner.compare_exchange_strong(none, process_generation());  // asking opens the driver
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) {
     (void)cudaGetLastError();

@@ -69,7 +69,7 @@ class device_context {
   explicit device_context(int ordinal);
 
   int ordinal_;
-  unsigned forks_;  ///< of this process when the card was opened
+  std::uint64_t process_;  ///< that opened the card
   cudaDeviceProp properties_{};
   std::unordered_set<const void*> known_;
   stream compute_;

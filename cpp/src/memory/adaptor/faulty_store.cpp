@@ -45,14 +45,16 @@ slot_id faulty_store::allocate(std::size_t bytes) {
 transfer_id faulty_store::read_from(slot_id slot, std::size_t offset, std::byte* frame, std::size_t bytes) {
   const std::uint64_t call = counts_.reads + 1;
   transfer started;
-  started.struck = script_.read_error.contains(call)   ? fault::read_error
-                   : script_.short_read.contains(call) ? fault::short_read
-                                                       : fault::none;
+  started.struck = script_.read_error.contains(call)     ? fault::read_error
+                   : script_.short_read.contains(call)   ? fault::short_read
+                   : script_.damaged_read.contains(call) ? fault::damaged_read
+                                                         : fault::none;
   const std::size_t moved = started.struck == fault::none ? bytes : half(bytes);
   if (moved > 0) started.inner = inner_->read_from(slot, offset, frame, moved);
   counts_.reads = call;
   counts_.read_errors += started.struck == fault::read_error ? 1 : 0;
   counts_.short_reads += started.struck == fault::short_read ? 1 : 0;
+  counts_.damaged_reads += started.struck == fault::damaged_read ? 1 : 0;
   started.ready = schedule(reads_, bytes);
   started.frame = frame;
   started.bytes = bytes;
@@ -89,6 +91,10 @@ void faulty_store::wait(transfer_id id) {
   if (ended.struck == fault::none) return;
   const std::size_t moved = half(ended.bytes);
   if (ended.frame != nullptr) std::memset(ended.frame + moved, garbage, ended.bytes - moved);
+  if (ended.struck == fault::damaged_read) {
+    throw corrupt_data(text("injected fault: wrong bytes after ", moved, " of ", ended.bytes,
+                            "; take the fault out of the script"));
+  }
   const char* const what = ended.struck == fault::read_error   ? "read error"
                            : ended.struck == fault::short_read ? "short read"
                                                                : "write error";

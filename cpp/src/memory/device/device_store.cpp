@@ -96,7 +96,7 @@ bool device_store::finish_rising() {
   if (oldest == nullptr) return false;
   try {
     queue_staged(*oldest);
-  } catch (const io_error&) {
+  } catch (const error&) {
     oldest->failure = std::current_exception();
   }
   return true;
@@ -373,7 +373,7 @@ bool device_store::poll(transfer_id id) {
     if (!options_.overflow->poll(*each.rising)) return false;
     try {
       queue_staged(each);
-    } catch (const io_error&) {
+    } catch (const error&) {
       each.failure = std::current_exception();
     }
   }

@@ -20,21 +20,6 @@ namespace {
 constexpr int share_attempts = 400;
 constexpr auto share_pause = std::chrono::milliseconds(5);
 
-class stopwatch {
- public:
-  explicit stopwatch(std::uint64_t& total) : total_(total) {}
-  ~stopwatch() {
-    const auto spent = std::chrono::steady_clock::now() - begin_;
-    total_ += static_cast<std::uint64_t>(std::chrono::nanoseconds(spent).count());
-  }
-  stopwatch(const stopwatch&) = delete;
-  stopwatch& operator=(const stopwatch&) = delete;
-
- private:
-  std::uint64_t& total_;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
-
 }  // namespace
 
 pager::pager(std::unique_ptr<tier> place, std::shared_ptr<memory_budget> budget, std::shared_ptr<store> slow,
@@ -72,34 +57,48 @@ pager::~pager() {
 void pager::touch(const step_use& use, bool whole) {
   buffer_state& state = *use.state;
   if (state.regenerating) return;
-  const std::size_t pages = (use.extent + 4095) / 4096 * 4096;
-  const std::size_t need = whole || use.writes ? state.full_bytes() : pages;
   if (state.moving == motion::storing) finish_save(state);
   if (state.moving == motion::loading) {
     finish_load(state);
     ++counters_.prefetches;
   }
   // A prefix that no longer does is clean: only whole buffers are ever written.
-  if (state.resident() && state.frame_bytes < need) {
-    if (use.reads && grow(state, need, true)) {
+  if (state.resident() && state.frame_bytes < bytes_needed(use, whole)) {
+    if (use.reads && grow(state, bytes_needed(use, whole), true)) {
       finish_load(state);
     } else {
       release_frame(state);
     }
   }
-  if (!state.resident()) {
-    const bool comes = state.has_contents && (use.reads || !use.covers);
-    const lane user = comes && state.home_valid ? lane::load : lane::compute;
-    std::byte* const frame = take_frame(need, user, state.cls, true);
-    HALOCLINE_EXPECTS(frame != nullptr, out_of_memory, "no frame of ", need, " bytes for ", state.tag);
-    attach(state, frame, need);
-    if (comes) fill(state);
-  }
+  while (!state.resident()) bring(use, whole);
   used_now(state);
   if (use.writes) {
     state.has_contents = true;
     state.home_valid = false;
+    state.lost.reset();
   }
+}
+
+std::size_t pager::bytes_needed(const step_use& use, bool whole) noexcept {
+  const buffer_state& state = *use.state;
+  // What has no copy on the slow tier gets a full frame, because frames are copied there as a whole.
+  if (whole || use.writes || state.needs_saving()) return state.full_bytes();
+  return (use.extent + 4095) / 4096 * 4096;
+}
+
+/// Gives a buffer a frame with what a step needs. Without a frame afterwards its copy on the slow tier was
+/// found to be wrong, which is known now.
+void pager::bring(const step_use& use, bool whole) {
+  buffer_state& state = *use.state;
+  const bool needs_contents = use.reads || !use.covers;
+  if (state.lost && needs_contents) throw corrupt_data(*state.lost);
+  const std::size_t need = bytes_needed(use, whole);
+  const bool comes = state.has_contents && needs_contents;
+  const lane user = comes && state.home_valid ? lane::load : lane::compute;
+  std::byte* const frame = take_frame(need, user, state.cls, true);
+  HALOCLINE_EXPECTS(frame != nullptr, out_of_memory, "no frame of ", need, " bytes for ", state.tag);
+  attach(state, frame, need);
+  if (comes) fill(state);
 }
 
 void pager::forget(buffer_state& state) noexcept {
@@ -268,7 +267,7 @@ bool pager::evict_loading() {
       } else {
         try {
           finish_load(*each);
-          release_frame(*each);
+          if (each->resident()) release_frame(*each);
         } catch (const io_error&) {  // the frame is gone all the same, and the load will be tried again
         }
       }
@@ -348,108 +347,6 @@ void pager::set_planned(buffer_state& state, bool planned) {
   if (listed) unlist(state);
   state.planned_here = planned;
   if (listed) enlist(state);
-}
-
-// Contents
-
-void pager::fill(buffer_state& state) {
-  if (state.home_valid) {
-    read_home(state);
-  } else {
-    run_recipe(state);
-  }
-}
-
-void pager::read_home(buffer_state& state) {
-  if (!state.home_valid) {
-    release_frame(state);
-    throw out_of_memory(text("no room to make ", state.tag, " again"));
-  }
-  try {
-    const transfer_id transfer = slow_->read(state.slot, state.data, state.frame_bytes);
-    wait(transfer);
-  } catch (...) {
-    release_frame(state);
-    throw;
-  }
-  ++counters_.loads;
-  counters_.loaded_bytes += state.frame_bytes;
-  // Under unified memory a page is in one place only, unless it was advised to be read mostly.
-  if (state.where == placement::managed && state.hint != advice::read_mostly) state.home_valid = false;
-}
-
-void pager::run_recipe(buffer_state& state) {
-  HALOCLINE_EXPECTS(state.source != nullptr, device_error, "the contents of ", state.tag, " (buffer ",
-                    state.id, ") are neither on a tier nor can they be made again");
-  buffer handle{std::unique_ptr<buffer_state>(&state)};
-  const auto end = [&] {
-    (void)handle.state_.release();
-    state.regenerating = false;
-    --state.pins;
-  };
-  ++state.pins;
-  state.regenerating = true;
-  try {
-    recipes_.measure(state.source->kind(), state.frame_bytes,
-                     [&] { state.source->regenerate(handle, std::min(state.frame_bytes, state.bytes)); });
-  } catch (const out_of_memory&) {  // what the recipe needs finds no room: the copy on the slow tier will do
-    end();
-    return read_home(state);
-  } catch (...) {
-    end();
-    release_frame(state);
-    throw;
-  }
-  end();
-  const bool expands = state.source->kind() == recovery::expand;
-  (expands ? counters_.expanded_bytes : counters_.encoded_bytes) += state.frame_bytes;
-}
-
-void pager::start_save(buffer_state& state) {
-  if (state.slot == no_slot) state.slot = slow_->allocate(state.full_bytes());
-  state.transfer = slow_->write(state.slot, state.data, state.frame_bytes);
-}
-
-void pager::saved(buffer_state& state) {
-  state.home_valid = true;
-  const bool first_copy = is_recoverable(state.cls) && state.where != placement::managed;
-  (first_copy ? counters_.populated_bytes : counters_.written_bytes) += state.frame_bytes;
-}
-
-/// Afterwards the frame may be given away to whoever is ordered behind what is returned.
-fence pager::save(buffer_state& state) {
-  if (!state.needs_saving()) return {};
-  start_save(state);
-  fence behind{};
-  if (queued_) {
-    behind = slow_->detach(state.transfer);
-  } else {
-    wait(state.transfer);
-  }
-  saved(state);
-  return behind;
-}
-
-void pager::finish_load(buffer_state& state) {
-  state.moving = motion::none;
-  try {
-    wait(state.transfer);
-  } catch (...) {
-    release_frame(state);
-    throw;
-  }
-}
-
-void pager::finish_save(buffer_state& state) {
-  std::erase(leaving_, &state);
-  state.moving = motion::none;
-  wait(state.transfer);
-  saved(state);
-}
-
-void pager::wait(transfer_id transfer) {
-  const stopwatch stalled(counters_.stall_ns);
-  slow_->wait(transfer);
 }
 
 }  // namespace halocline::memory

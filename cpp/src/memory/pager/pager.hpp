@@ -37,7 +37,8 @@ struct step_use {
 };
 
 /// Gives buffers frames of the fast tier and takes them away, for policies that move bytes. All calls are
-/// made under the runtime's mutex. Errors leave every buffer with its contents.
+/// made under the runtime's mutex. Errors leave every buffer with its contents, but for those that the slow
+/// tier has lost.
 class pager final : public budget_member, public frame_holder {
  public:
   /// @param mutex the runtime's; held by its thread during calls, tried by `reclaim`
@@ -52,7 +53,8 @@ class pager final : public budget_member, public frame_holder {
 
   /// Gives a pinned buffer what a step needs of it. Waits for transfers, evicts others.
   /// @param whole whether to load all of a buffer where a prefix would do
-  /// @throws out_of_memory when everything else is in use; io_error when a transfer failed
+  /// @throws out_of_memory when everything else is in use; io_error when a transfer failed; corrupt_data when
+  ///   the buffer is lost
   void touch(const step_use& use, bool whole);
   /// Takes a buffer out that is being freed.
   void forget(buffer_state& state) noexcept;
@@ -140,8 +142,11 @@ class pager final : public budget_member, public frame_holder {
   void enlist(buffer_state& state);
   void unlist(buffer_state& state) noexcept;
   void used_now(buffer_state& state);
+  [[nodiscard]] static std::size_t bytes_needed(const step_use& use, bool whole) noexcept;
+  void bring(const step_use& use, bool whole);
   void fill(buffer_state& state);
   void read_home(buffer_state& state);
+  void give_up_home(buffer_state& state, const char* why);
   void run_recipe(buffer_state& state);
   [[nodiscard]] fence save(buffer_state& state);
   [[nodiscard]] bool leave(buffer_state& state);

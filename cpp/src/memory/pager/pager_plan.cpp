@@ -45,7 +45,7 @@ bool pager::start_load(buffer_state& state, std::size_t bytes) {
 }
 
 bool pager::regenerate(buffer_state& state, std::size_t bytes) {
-  bytes = std::min(bytes, state.full_bytes());
+  bytes = state.needs_saving() ? state.full_bytes() : std::min(bytes, state.full_bytes());
   if (state.moving == motion::storing) finish_save(state);
   const bool here = state.resident() && state.frame_bytes >= bytes;
   if (here || state.pins != 0 || state.moving != motion::none || !state.has_contents) {
@@ -58,14 +58,18 @@ bool pager::regenerate(buffer_state& state, std::size_t bytes) {
   if (frame == nullptr) return false;
   attach(state, frame, bytes);
   set_planned(state, true);
-  run_recipe(state);
+  try {
+    run_recipe(state);
+  } catch (const out_of_memory&) {  // without a copy on the slow tier, a step that needs it must make room
+    return false;
+  }
   return true;
 }
 
 void pager::shrink(buffer_state& state, std::size_t bytes) {
   if (!state.resident() || state.pins != 0 || state.moving == motion::storing || state.needs_saving()) return;
   if (state.moving == motion::loading) finish_load(state);
-  if (bytes == 0 || state.frame_bytes <= bytes) return;
+  if (!state.resident() || bytes == 0 || state.frame_bytes <= bytes) return;
   if (std::byte* const data = frames_->resize(state.data, state.frame_bytes, bytes)) {
     state.data = data;
     state.frame_bytes = bytes;
@@ -83,6 +87,7 @@ bool pager::leave(buffer_state& state) {
   }
   if (state.where == placement::pool) return false;
   set_planned(state, false);
+  if (!state.resident()) return false;
   if (state.needs_saving()) return true;
   release_frame(state, behind);
   ++counters_.evictions;

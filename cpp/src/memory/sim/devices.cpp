@@ -139,7 +139,8 @@ constexpr const char* sheet_rate =
     "estimate: 83 % of the data sheet's bandwidth, the share that the H200 reaches";
 
 const std::map<std::string, device_model, std::less<>>& all() {
-  static const std::map<std::string, device_model, std::less<>> models = [] {
+  // Never destroyed: threads may be at work while the program ends.
+  static const auto& models = *new std::map<std::string, device_model, std::less<>>([] {
     std::map<std::string, device_model, std::less<>> result;
     result.emplace("h200", make_h200());
     for (const data_sheet& sheet : {
@@ -159,7 +160,7 @@ const std::map<std::string, device_model, std::less<>>& all() {
     }
     for (const auto& [name, model] : result) validate(model);
     return result;
-  }();
+  }());
   return models;
 }
 

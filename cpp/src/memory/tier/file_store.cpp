@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "halocline/memory/tier/file_store.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -11,6 +9,7 @@
 
 #include "halocline/core/expects.hpp"
 #include "halocline/core/format.hpp"
+#include "halocline/core/process.hpp"
 #include "memory/tier/extent_list.hpp"
 #include "memory/tier/pages.hpp"
 #include "memory/tier/tier_file.hpp"
@@ -23,8 +22,15 @@ namespace {
 constexpr std::uint64_t growth_bytes = std::uint64_t{32} << 20;
 
 std::string reason_of(int error) {
-  return error == io_end_of_file ? std::string("the file ends early; something else has cut it off")
-                                 : std::string(std::strerror(error));
+  switch (error) {
+    case io_end_of_file:
+      return "the file ends here; something else has cut it off";
+    case wrong_bytes:
+      return "the 4096 bytes here are not what was written (their checksum differs); something else has "
+             "changed the file, or its disk is failing";
+    default:
+      return std::strerror(error);
+  }
 }
 
 class file_store final : public store {
@@ -33,14 +39,16 @@ class file_store final : public store {
       : options_(options),
         file_(options.folder, options.direct),
         queue_(make_io_queue(board_, options.engine, options.queue_depth)),
-        owner_(::getpid()) {
+        process_(process_generation()),
+        hook_(fork_order::store, {[this](fork_deadline until) { return come_to_rest(until); },
+                                  [this] { queue_->resume(); }, [this](bool) { file_.forsake(); }}) {
     HALOCLINE_EXPECTS(options.chunk_bytes > 0 && options.chunk_bytes % page_bytes == 0, invalid_argument,
                       "file tier: chunks of ", options.chunk_bytes, " bytes; the size must be a multiple of ",
                       page_bytes);
   }
   ~file_store() override {
     // A forked child has a copy of the queue without its threads: there is nothing that could be waited for.
-    if (owner_ != ::getpid()) static_cast<void>(queue_.release());
+    if (process_ != process_generation()) static_cast<void>(queue_.release());
   }
   file_store(const file_store&) = delete;
   file_store& operator=(const file_store&) = delete;
@@ -57,7 +65,10 @@ class file_store final : public store {
     return start(slot, 0, const_cast<std::byte*>(frame), bytes,
                  true);  // requests that write only read from it
   }
-  [[nodiscard]] bool poll(transfer_id transfer) override { return board_.has_ended(transfer); }
+  [[nodiscard]] bool poll(transfer_id transfer) override {
+    check_process();
+    return board_.has_ended(transfer);
+  }
   void wait(transfer_id transfer) override;
   [[nodiscard]] store_stats statistics() const override;
 
@@ -65,6 +76,7 @@ class file_store final : public store {
   struct extent {
     std::uint64_t offset;
     std::uint64_t bytes;
+    std::vector<std::uint64_t> checksums;  // one per page; 0: never written
   };
   struct transfer_info {
     bool write;
@@ -74,7 +86,10 @@ class file_store final : public store {
 
   [[nodiscard]] transfer_id start(slot_id slot, std::size_t offset, std::byte* frame, std::size_t bytes,
                                   bool write);
+  void check_process() const;
+  [[nodiscard]] bool come_to_rest(fork_deadline until);
   void grow_for(std::uint64_t bytes);
+  [[noreturn]] void throw_failed(const transfer_info& what, const transfer_board::outcome& how) const;
   [[noreturn]] void throw_full(std::uint64_t bytes, int error) const;
 
   file_store_options options_;
@@ -89,8 +104,20 @@ class file_store final : public store {
   store_stats started_;
   transfer_board board_;
   std::unique_ptr<io_queue> queue_;  // after the file and the board, which it uses until it ends
-  pid_t owner_;
+  std::uint64_t process_;
+  fork_hook hook_;
 };
+
+void file_store::check_process() const {
+  HALOCLINE_EXPECTS(process_ == process_generation(), io_error,
+                    "file tier: the process that made it was forked; make a new engine in the child");
+}
+
+bool file_store::come_to_rest(fork_deadline until) {
+  if (queue_->pause(until)) return true;
+  queue_->resume();
+  return false;
+}
 
 std::string file_store::describe() const {
   return text("file in ", file_.folder().string(), " (",
@@ -102,6 +129,7 @@ std::string file_store::describe() const {
 }
 
 slot_id file_store::allocate(std::size_t bytes) {
+  check_process();
   HALOCLINE_EXPECTS(bytes > 0 && bytes % page_bytes == 0, invalid_argument, "file tier: a slot of ", bytes,
                     " bytes; the size must be a multiple of ", page_bytes);
   std::optional<std::uint64_t> offset = unused_.take(bytes);
@@ -109,7 +137,7 @@ slot_id file_store::allocate(std::size_t bytes) {
     grow_for(bytes);
     offset = unused_.take(bytes);
   }
-  slots_.emplace(next_slot_, extent{*offset, bytes});
+  slots_.emplace(next_slot_, extent{*offset, bytes, std::vector<std::uint64_t>(bytes / page_bytes)});
   slot_bytes_ += bytes;
   return next_slot_++;
 }
@@ -117,7 +145,7 @@ slot_id file_store::allocate(std::size_t bytes) {
 void file_store::free(slot_id slot) noexcept {
   const auto found = slots_.find(slot);
   if (found == slots_.end()) return;
-  const extent gone = found->second;
+  const extent gone = std::move(found->second);
   slots_.erase(found);
   slot_bytes_ -= gone.bytes;
   try {
@@ -157,8 +185,7 @@ void file_store::throw_full(std::uint64_t bytes, int error) const {
 
 transfer_id file_store::start(slot_id slot, std::size_t offset, std::byte* frame, std::size_t bytes,
                               bool write) {
-  HALOCLINE_EXPECTS(owner_ == ::getpid(), io_error,
-                    "file tier: the process that made it was forked; make a new engine in the child");
+  check_process();
   const auto found = slots_.find(slot);
   HALOCLINE_EXPECTS(found != slots_.end(), invalid_argument, "file tier: no slot ", slot);
   const std::size_t room = found->second.bytes;
@@ -169,10 +196,12 @@ transfer_id file_store::start(slot_id slot, std::size_t offset, std::byte* frame
   HALOCLINE_EXPECTS(reinterpret_cast<std::uintptr_t>(frame) % page_bytes == 0, invalid_argument,
                     "file tier: a frame must be aligned to ", page_bytes, " bytes");
   const transfer_id id = next_transfer_++;
+  std::uint64_t* const checksums = found->second.checksums.data() + offset / page_bytes;
+  if (write) std::fill_n(checksums, bytes / page_bytes, 0);  // what a failed write leaves is not to be read
   std::vector<io_request> requests;
   for (std::size_t at = 0; at < bytes; at += options_.chunk_bytes) {
     requests.push_back({file_.descriptor(), write, found->second.offset + offset + at, frame + at,
-                        std::min(options_.chunk_bytes, bytes - at), id});
+                        std::min(options_.chunk_bytes, bytes - at), id, checksums + at / page_bytes});
   }
   try {
     transfers_.emplace(id, transfer_info{write, found->second.offset + offset, bytes});
@@ -189,18 +218,23 @@ transfer_id file_store::start(slot_id slot, std::size_t offset, std::byte* frame
 }
 
 void file_store::wait(transfer_id transfer) {
-  HALOCLINE_EXPECTS(owner_ == ::getpid(), io_error,
-                    "file tier: the process that made it was forked; make a new engine in the child");
+  check_process();
   const auto found = transfers_.find(transfer);
   HALOCLINE_EXPECTS(found != transfers_.end(), invalid_argument, "file tier: no transfer ", transfer);
   if (!board_.has_ended(transfer)) queue_->prioritize(transfer);
   const transfer_board::outcome result = board_.wait(transfer);
   const transfer_info info = found->second;
   transfers_.erase(found);
-  HALOCLINE_EXPECTS(result.error == 0, io_error, "file tier in '", file_.folder().string(),
-                    "': ", info.write ? "write of " : "read of ", info.bytes, " bytes at offset ",
-                    info.offset, " ended after ", result.moved, ": ", reason_of(result.error),
-                    info.write ? "; check the disk's health and free space" : "; check the disk's health");
+  if (result.error != 0) throw_failed(info, result);
+}
+
+void file_store::throw_failed(const transfer_info& what, const transfer_board::outcome& how) const {
+  const std::string message = text(
+      "file tier in '", file_.folder().string(), "': ", what.write ? "write of " : "read of ", what.bytes,
+      " bytes at offset ", what.offset, " moved ", how.moved, " and failed at offset ", how.at, ": ",
+      reason_of(how.error), "; check the disk's health", what.write ? " and free space" : "");
+  if (how.error == io_end_of_file || how.error == wrong_bytes) throw corrupt_data(message);
+  throw io_error(message);
 }
 
 store_stats file_store::statistics() const {

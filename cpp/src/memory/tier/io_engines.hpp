@@ -39,6 +39,10 @@ class signals_blocked {
 /// Whether a failed system call would do if it were tried again.
 [[nodiscard]] bool is_transient(int error) noexcept;
 
+/// The error that a request ended with: direct I/O refuses (EINVAL) to go on where a file ends within a page,
+/// and what is meant then is the end of the file.
+[[nodiscard]] int true_error(const io_request& request, int error) noexcept;
+
 /// The engine over pread and pwrite.
 [[nodiscard]] std::unique_ptr<io_queue> make_thread_queue(io_listener& listener, unsigned depth);
 

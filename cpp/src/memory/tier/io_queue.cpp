@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "halocline/memory/tier/io_queue.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 
@@ -43,6 +45,13 @@ signals_blocked::signals_blocked() noexcept {
 signals_blocked::~signals_blocked() { pthread_sigmask(SIG_SETMASK, &old_, nullptr); }
 
 bool is_transient(int error) noexcept { return error == EINTR || error == EAGAIN; }
+
+int true_error(const io_request& request, int error) noexcept {
+  struct stat file {};
+  if (error != EINVAL || request.write || ::fstat(request.file, &file) != 0) return error;
+  const auto length = static_cast<std::uint64_t>(file.st_size);
+  return length < request.offset + request.bytes ? io_end_of_file : error;
+}
 
 std::unique_ptr<io_queue> make_io_queue(io_listener& listener, io_engine engine, unsigned depth) {
   HALOCLINE_EXPECTS(depth >= 1 && depth <= largest_depth, invalid_argument, "I/O queue: a depth of ", depth,

@@ -45,6 +45,18 @@ class thread_queue final : public io_queue {
     waiting_.prioritize(tag);
   }
 
+  [[nodiscard]] bool pause(fork_deadline until) override {
+    std::unique_lock lock(mutex_);
+    paused_ = true;
+    return rest_.wait_until(lock, until, [this] { return running_ == 0; });
+  }
+
+  void resume() override {
+    const std::lock_guard lock(mutex_);
+    paused_ = false;
+    wake_.notify_all();
+  }
+
  private:
   void stop() noexcept {
     {
@@ -58,12 +70,14 @@ class thread_queue final : public io_queue {
   void work() noexcept {
     std::unique_lock lock(mutex_);
     for (;;) {
-      wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+      wake_.wait(lock, [this] { return !paused_ && (stopping_ || !waiting_.empty()); });
       if (waiting_.empty()) return;
       const io_request request = waiting_.take();
+      ++running_;
       lock.unlock();
       run(request);
       lock.lock();
+      if (--running_ == 0) rest_.notify_all();
     }
   }
 
@@ -76,7 +90,8 @@ class thread_queue final : public io_queue {
       const ssize_t result = request.write ? ::pwrite(request.file, data, left, offset)
                                            : ::pread(request.file, data, left, offset);
       if (result < 0 && is_transient(errno)) continue;
-      if (result <= 0) return listener_.ended(request, moved, result < 0 ? errno : io_end_of_file);
+      if (result < 0) return listener_.ended(request, moved, true_error(request, errno));
+      if (result == 0) return listener_.ended(request, moved, request.write ? ENOSPC : io_end_of_file);
       moved += static_cast<std::size_t>(result);
     }
     listener_.ended(request, moved, 0);
@@ -85,7 +100,10 @@ class thread_queue final : public io_queue {
   io_listener& listener_;
   std::mutex mutex_;
   std::condition_variable wake_;
+  std::condition_variable rest_;
   waiting_requests waiting_;
+  unsigned running_ = 0;  ///< requests
+  bool paused_ = false;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -23,6 +23,7 @@ std::unique_ptr<io_queue> make_uring_queue(io_listener&, unsigned, const char*& 
 
 #include <algorithm>
 #include <cerrno>
+#include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <system_error>
@@ -114,6 +115,18 @@ class uring_queue final : public io_queue {
     waiting_.prioritize(tag);
   }
 
+  [[nodiscard]] bool pause(fork_deadline until) override {
+    std::unique_lock lock(mutex_);
+    paused_ = true;
+    return rest_.wait_until(lock, until, [this] { return running_now_ == 0; });
+  }
+
+  void resume() override {
+    const std::lock_guard lock(mutex_);
+    paused_ = false;
+    wake();
+  }
+
  private:
   struct running_request {
     io_request request;
@@ -152,11 +165,14 @@ class uring_queue final : public io_queue {
   /// Begins as many requests as the depth allows; false when none is left and none will come.
   [[nodiscard]] bool begin_waiting() noexcept {
     const std::lock_guard lock(mutex_);
-    while (!idle_.empty() && !waiting_.empty()) {
+    running_now_ = running_.size() - idle_.size();
+    if (paused_ && running_now_ == 0) rest_.notify_all();
+    while (!paused_ && !idle_.empty() && !waiting_.empty()) {
       running_request& next = *idle_.back();
       idle_.pop_back();
       next = {waiting_.take(), 0};
       prepare(next);
+      ++running_now_;
     }
     return !stopping_ || listening_ || idle_.size() < running_.size();
   }
@@ -192,7 +208,9 @@ class uring_queue final : public io_queue {
     const bool again = result < 0 && is_transient(-result);
     if (result > 0) running.moved += static_cast<std::size_t>(result);
     if (again || (result > 0 && running.moved < running.request.bytes)) return prepare(running);
-    listener_.ended(running.request, running.moved, result > 0 ? 0 : result < 0 ? -result : io_end_of_file);
+    const int nothing_moved = running.request.write ? ENOSPC : io_end_of_file;
+    const int error = result > 0 ? 0 : result == 0 ? nothing_moved : true_error(running.request, -result);
+    listener_.ended(running.request, running.moved, error);
     idle_.push_back(&running);
   }
 
@@ -215,6 +233,9 @@ class uring_queue final : public io_queue {
   std::vector<running_request*> idle_;
   std::mutex mutex_;  // of what follows
   waiting_requests waiting_;
+  std::condition_variable rest_;
+  std::size_t running_now_ = 0;  // requests, as of the thread's last look
+  bool paused_ = false;
   bool woken_ = false;
   bool stopping_ = false;
   std::thread thread_;

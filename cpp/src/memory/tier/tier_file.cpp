@@ -60,7 +60,12 @@ tier_file::tier_file(const std::filesystem::path& folder, bool direct)
   direct_ = flags >= 0 && ::fcntl(descriptor_, F_SETFL, flags | O_DIRECT) == 0;
 }
 
-tier_file::~tier_file() { ::close(descriptor_); }
+tier_file::~tier_file() { forsake(); }
+
+void tier_file::forsake() noexcept {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  descriptor_ = -1;
+}
 
 int tier_file::grow(std::uint64_t from, std::uint64_t to) noexcept {
   int result = 0;

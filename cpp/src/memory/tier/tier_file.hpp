@@ -25,6 +25,8 @@ class tier_file {
   /// Makes the file `to` bytes long, from `from`, with room on the disk for all of it. Returns 0 or a value
   /// of errno; the file is as long as before then. File systems that cannot reserve room only set the length.
   [[nodiscard]] int grow(std::uint64_t from, std::uint64_t to) noexcept;
+  /// Closes the file, in a forked child: it belongs to the parent.
+  void forsake() noexcept;
 
  private:
   std::filesystem::path folder_;

@@ -50,11 +50,27 @@ std::uint64_t transfer_board::busy_ns(bool write) const {
   return direction.busy_ns + (direction.transfers == 0 ? 0 : now_ns() - direction.since_ns);
 }
 
+transfer_board::outcome transfer_board::look_at(const io_request& request, std::size_t moved,
+                                                int error) const noexcept {
+  outcome result{moved, error, request.offset + moved};
+  if (error != 0) return result;
+  if (request.write) {
+    checksums_.note(request.data, request.bytes, request.checksums);
+  } else if (const auto wrong = checksums_.first_wrong(request.data, request.bytes, request.checksums)) {
+    result = {moved, wrong_bytes, request.offset + *wrong};
+  }
+  return result;
+}
+
 void transfer_board::ended(const io_request& request, std::size_t moved, int error) noexcept {
+  const outcome seen = look_at(request, moved, error);
   const std::lock_guard lock(mutex_);
   progress& transfer = transfers_.find(request.tag)->second;
   transfer.so_far.moved += moved;
-  if (transfer.so_far.error == 0) transfer.so_far.error = error;
+  if (transfer.so_far.error == 0) {
+    transfer.so_far.error = seen.error;
+    transfer.so_far.at = seen.at;
+  }
   if (--transfer.requests_left > 0) return;
   leave(transfer.write);
   ended_.notify_all();

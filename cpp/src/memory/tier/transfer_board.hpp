@@ -10,17 +10,23 @@
 
 #include "halocline/memory/tier/io_queue.hpp"
 #include "halocline/memory/tier/store.hpp"
+#include "memory/tier/page_checksums.hpp"
 
 namespace halocline::memory {
 
+/// The `error` of a read whose bytes are not those that were written.
+inline constexpr int wrong_bytes = -2;
+
 /// Where the threads of an I/O queue note which requests have ended, and a store looks which of its transfers
-/// have: a transfer is a number of requests that carry its id as their tag. Thread-safe.
+/// have: a transfer is a number of requests that carry its id as their tag. These threads also note the
+/// checksums of what was written, and compare those of what was read, beside the computation. Thread-safe.
 class transfer_board final : public io_listener {
  public:
   /// How a transfer ended: bytes moved, and the first error or 0.
   struct outcome {
     std::size_t moved = 0;
     int error = 0;
+    std::uint64_t at = 0;  ///< where in the file the error is
   };
 
   /// A transfer of `requests` requests is about to be submitted.
@@ -49,7 +55,9 @@ class transfer_board final : public io_listener {
   };
 
   void leave(bool write) noexcept;
+  [[nodiscard]] outcome look_at(const io_request& request, std::size_t moved, int error) const noexcept;
 
+  page_checksums checksums_;
   mutable std::mutex mutex_;
   std::condition_variable ended_;
   std::unordered_map<transfer_id, progress> transfers_;

@@ -31,6 +31,8 @@ struct fault_script {
   fault_window read_error;   ///< reads whose `wait` throws
   fault_window short_read;   ///< reads that end after about half of the bytes; `wait` throws
   fault_window write_error;  ///< writes whose `wait` throws
+  fault_window
+      damaged_read;  ///< reads whose `wait` throws corrupt_data, as a store does that finds wrong bytes
   /// Every transfer ends at least this much later than its link would let it.
   std::chrono::microseconds delay{0};
   /// Speed of the link, of each direction; 0: as fast as the inner store.
@@ -46,6 +48,7 @@ struct fault_counts {
   std::uint64_t read_errors = 0;
   std::uint64_t short_reads = 0;
   std::uint64_t write_errors = 0;
+  std::uint64_t damaged_reads = 0;
 };
 
 /// A store that fails and is slow as a script says, always in the same way. A failed transfer moves about
@@ -77,7 +80,7 @@ class faulty_store final : public store {
 
  private:
   using clock = std::chrono::steady_clock;
-  enum class fault : std::uint8_t { none, read_error, short_read, write_error };
+  enum class fault : std::uint8_t { none, read_error, short_read, write_error, damaged_read };
   struct transfer {
     std::optional<transfer_id> inner;  // none: nothing is moved
     clock::time_point ready;

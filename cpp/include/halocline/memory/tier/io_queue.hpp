@@ -7,6 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "halocline/core/process.hpp"
+
 namespace halocline::memory {
 
 /// How transfers of a file run beside the computation.
@@ -23,10 +25,12 @@ struct io_request {
   std::uint64_t offset = 0;   ///< in the file, bytes
   std::byte* data = nullptr;  ///< only read from when `write`
   std::size_t bytes = 0;
-  std::uint64_t tag = 0;  ///< the caller's
+  std::uint64_t tag = 0;               ///< the caller's
+  std::uint64_t* checksums = nullptr;  ///< the caller's: of the pages of `data`
 };
 
-/// The `error` of a read that met the end of the file. Other errors are values of errno, 0 is none.
+/// The `error` of a read that met the end of the file, also where the file ends within a page. Other errors
+/// are values of errno, 0 is none.
 inline constexpr int io_end_of_file = -1;
 
 /// Hears of ended requests.
@@ -34,7 +38,7 @@ class io_listener {
  public:
   virtual ~io_listener() = default;
   /// `moved` bytes of the request were transferred, all of them when `error` is 0. Called from threads of the
-  /// queue, several at a time; must be short and must not call the queue.
+  /// queue, several at a time; must take no longer than the transfer did and must not call the queue.
   virtual void ended(const io_request& request, std::size_t moved, int error) noexcept = 0;
 };
 
@@ -50,6 +54,12 @@ class io_queue {
   virtual void submit(std::span<const io_request> requests) = 0;
   /// Lets requests with this tag that have not begun yet overtake all others.
   virtual void prioritize(std::uint64_t tag) = 0;
+  /// Begins no more requests, and waits until those under way have ended; false when that took longer. Direct
+  /// I/O must not run while a process forks: the pages that it reads into may become the child's (open(2)).
+  /// A forked child has no queue: it must neither use nor destroy its copy.
+  [[nodiscard]] virtual bool pause(fork_deadline until) = 0;
+  /// Ends a pause, also one that did not succeed.
+  virtual void resume() = 0;
 };
 
 /// A queue that has up to `depth` (1 to 4096) requests under way at once; with threads: one per thread. The

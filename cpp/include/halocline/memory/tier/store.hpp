@@ -62,8 +62,10 @@ class store {
   /// Whether the transfer has ended, well or not. Never blocks. `wait` must still be called.
   [[nodiscard]] virtual bool poll(transfer_id transfer) = 0;
   /// Blocks until the transfer has ended and forgets it.
-  /// @throws io_error when it failed (read or write error, end of file, disk full); the contents of the frame
-  ///   (read) or slot (write) are then undefined.
+  /// @throws io_error when it failed (read or write error, disk full); the contents of the frame (read) or
+  ///   slot (write) are then undefined.
+  /// @throws corrupt_data when the place no longer has the bytes that were written there; reading them again
+  ///   does not help.
   virtual void wait(transfer_id transfer) = 0;
   /// Whether transfers are queued in order on an accelerator: then `wait` makes its lanes wait and not the
   /// host (as a rule), contents of a slot may be read as soon as its write has been started, and `detach`

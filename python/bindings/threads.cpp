@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "threads.hpp"
+
+#include <unistd.h>
+
+#include "halocline/core/expects.hpp"
+
+namespace halocline::python {
+namespace {
+
+namespace nb = nanobind;
+
+bool is_finalizing() noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
+/// Threads that never end hold objects that are never freed, which nanobind would report as leaks.
+void at_exit() {
+  PyThreadState* const first = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+  if (first != nullptr && PyThreadState_Next(first) != nullptr) nb::set_leak_warnings(false);
+}
+
+}  // namespace
+
+void sleep_forever() noexcept {
+  for (;;) ::pause();
+}
+
+released::~released() {
+  inside_.reset();
+  if (is_finalizing()) sleep_forever();
+  try {
+    PyEval_RestoreThread(state_);
+  } catch (...) {  // the interpreter has ended while this thread waited for the lock
+    sleep_forever();
+  }
+}
+
+domain::domain(std::shared_ptr<ckks::context> c)
+    : ctx(std::move(c)),
+      hook(fork_order::context,
+           {[this](fork_deadline until) { return try_lock_until(mutex, until); }, [this] { mutex.unlock(); },
+            [this](bool held) {
+              renew_in_child(mutex);
+              if (held || lost) return;
+              lost = true;
+              ctx->runtime().abandon();
+              static_cast<void>(new std::shared_ptr<ckks::context>(ctx));  // it is half changed
+            }}) {}
+
+void domain::check() const {
+  HALOCLINE_EXPECTS(!lost, device_error,
+                    "this client or engine was made before this process was forked, and another thread was "
+                    "computing with it at the fork; make one in the child, fork when no thread computes, or "
+                    "start worker processes with 'spawn'");
+}
+
+void expect_threads_at_exit() {
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(at_exit));
+}
+
+}  // namespace halocline::python
