@@ -88,11 +88,16 @@ void bind_parameters(nb::module_& module) {
           nb::arg("path"));
   module.def(
       "params_from_bytes",
-      [](const nb::bytes& data) { return io::load_parameters(io::input(bytes_of(data))); }, nb::arg("data"));
+      [](const nb::bytes& data, bool allow_insecure) {
+        return io::load_parameters(io::input(bytes_of(data)), allow_insecure);
+      },
+      nb::arg("data"), nb::arg("allow_insecure"));
   module.def(
       "params_from_file",
-      [](const std::string& path) { return io::load_parameters(io::input(std::filesystem::path(path))); },
-      nb::arg("path"));
+      [](const std::string& path, bool allow_insecure) {
+        return io::load_parameters(io::input(std::filesystem::path(path)), allow_insecure);
+      },
+      nb::arg("path"), nb::arg("allow_insecure"));
 }
 
 bound_client load_client(const std::string& path, const params::parameters& p, unsigned threads,

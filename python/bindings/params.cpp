@@ -4,6 +4,7 @@
 #include "bindings.hpp"
 #include "halocline/core/format.hpp"
 #include "halocline/params/footprint.hpp"
+#include "halocline/params/insecure.hpp"
 #include "halocline/params/presets.hpp"
 #include "halocline/params/raise_range.hpp"
 
@@ -75,6 +76,7 @@ void bind_values(nb::class_<parameters>& type) {
       .def_prop_ro("log2_pq", &parameters::log2_pq)
       .def_prop_ro("target_scale", &parameters::target_scale)
       .def_prop_ro("security_bits", &parameters::security_bits)
+      .def_prop_ro("main_security_bits", [](const parameters& p) { return p.security().bits; })
       .def_prop_ro("security_source", [](const parameters& p) { return p.security().source; })
       .def_prop_ro("max_log2_pq", [](const parameters& p) { return p.security().max_log2_pq; })
       .def_prop_ro("primes", [](const parameters& p) {
@@ -125,8 +127,12 @@ void bind_params(nb::module_& module) {
   type.def_static(
           "preset", [](const std::string& name) { return params::preset(name); }, nb::arg("name"))
       .def_static(
-          "from_json", [](const std::string& text) { return parameters::from_json(text); }, nb::arg("text"),
-          nb::call_guard<released>())
+          "from_json",
+          [](const std::string& text, bool allow_insecure) {
+            const params::literal source = params::literal::from_json(text);
+            return allow_insecure ? params::accept_insecure(source) : parameters::from_literal(source);
+          },
+          nb::arg("text"), nb::arg("allow_insecure"), nb::call_guard<released>())
       .def("to_json", &parameters::to_json, nb::arg("indent") = 2)
       .def_prop_ro("fingerprint", fingerprint_of)
       .def("level_row", level_row, nb::arg("level"))

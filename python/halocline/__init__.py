@@ -45,6 +45,7 @@ from .planning import Plan, PlanSummary, plan_trace
 from .polynomial import Polynomial
 from .program import ProgramTrace, key_plan, trace_program
 from .replaying import DeviceModel, PhaseTime, ReplayReport, decide, device_models, replay
+from .sharing import Flooding, SharedResult, fresh_error_bound, measure_error_bound, plan_flooding
 from .trace import ClassStats, Lifetimes, Trace
 from .transforms import LinearTransform, TransformGrid
 
@@ -70,6 +71,7 @@ __all__ = [
     "Engine",
     "Error",
     "EvaluationKeys",
+    "Flooding",
     "ImageLayout",
     "InsecureParameters",
     "InvalidArgument",
@@ -97,12 +99,16 @@ __all__ = [
     "ReplayReport",
     "RunReport",
     "ScaleMismatch",
+    "SharedResult",
     "Trace",
     "TransformGrid",
     "WrongType",
     "decide",
     "device_models",
+    "fresh_error_bound",
     "key_plan",
+    "measure_error_bound",
+    "plan_flooding",
     "plan_trace",
     "preset_description",
     "preset_names",

@@ -17,6 +17,7 @@ from .ciphertext import Ciphertext
 from .errors import InvalidArgument, NotPicklable, WrongType
 from .keys import RELINEARIZATION, EvaluationKeys, KeyPlan, PublicKey
 from .params import ENCAPSULATION, Params, carried_params, expect_same
+from .sharing import STATISTICAL_BITS, Ledger, SharedResult, decrypt_for_sharing
 
 Progress = Callable[[int, int], None]
 """Called with (keys done, keys in all)."""
@@ -75,6 +76,7 @@ class Client:
         place = _place(threads, device, memory, policy, memory_options)
         self._core = _core.Client.make(params._core, place[0], seed, *place[1:])
         self._device = device
+        self._shared = Ledger()
 
     @property
     def params(self) -> Params:
@@ -145,9 +147,10 @@ class Client:
         They are float64 when only real numbers went into the ciphertext and complex128 otherwise; `real=True`
         and `real=False` choose. Values carry the noise of encryption and of all operations.
 
-        `flooding_bits` adds Gaussian noise of standard deviation 2^flooding_bits to the encoded integers. Use
-        it when decrypted values are shown to somebody who knows the ciphertext, because exact noise reveals
-        the secret key little by little (IND-CPA-D); SECURITY.md says how much is needed.
+        Keep them on the client: what others get to see comes from `decrypt_for_sharing`, because the exact
+        noise reveals the secret key little by little (IND-CPA-D; SECURITY.md). `flooding_bits` adds Gaussian
+        noise of standard deviation 2^flooding_bits to the encoded integers, for those who compute the width
+        themselves.
 
         Raises KeyMismatch for a ciphertext of another client, which would decrypt to noise.
         """
@@ -159,6 +162,44 @@ class Client:
         values = self._core.decrypt(ciphertext._core, bits)
         wanted = ciphertext.is_real if real is None else real
         return np.ascontiguousarray(values.real) if wanted else values
+
+    def decrypt_for_sharing(
+        self,
+        ciphertext: Ciphertext,
+        *,
+        error_bound: float | None = None,
+        queries: int = 1,
+        statistical_bits: float = STATISTICAL_BITS,
+        magnitude: float = 1.0,
+        real: bool | None = None,
+    ) -> SharedResult:
+        """The values of a ciphertext with noise that hides the error: for results that leave the client.
+
+        error_bound: bound on the magnitude of the complex error of each slot, in units of the values. It must
+        hold for the program and all inputs, and may not come from the result at hand. It can be left out only
+        for ciphertexts straight from `encrypt` with the secret key; for computed ones
+        `halocline.measure_error_bound` measures one, docs/concepts/error_budget.md computes one.
+        queries: how many results will ever be shared under this secret key. This object counts its own, and
+        refuses one more.
+        statistical_bits: security of all of them together; each bit costs half a bit of precision.
+        magnitude: the largest value that is expected; more noise than half of it is refused.
+        real: as for `decrypt`.
+
+        `result.values` are the slots, `result.flooding` says how much noise they have. Each call draws its
+        own. Raises InvalidArgument for a computed ciphertext without a bound, a bound that cannot hold, noise
+        that exceeds the values or the modulus, and more results than `queries`. The theory is in
+        docs/concepts/sharing_results.md.
+        """
+        return decrypt_for_sharing(
+            self,
+            self._shared,
+            ciphertext,
+            error_bound=error_bound,
+            queries=queries,
+            statistical_bits=statistical_bits,
+            magnitude=magnitude,
+            real=real,
+        )
 
     def evaluation_keys(
         self,
@@ -255,6 +296,7 @@ class Client:
         place = _place(threads, device, memory, policy, memory_options)
         made._core = _core.Client.load(name, made._params._core, *place)
         made._device = device
+        made._shared = Ledger()
         return made
 
     def __reduce__(self) -> NoReturn:

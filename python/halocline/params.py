@@ -112,7 +112,7 @@ class Params:
 
     def __init__(self, *, allow_insecure: bool = False, **fields: Any) -> None:
         text = json.dumps({"schema": 1, "log_n": 14} | fields | {"allow_insecure": bool(allow_insecure)})
-        self._core = _core.Params.from_json(text)
+        self._core = _core.Params.from_json(text, False)
         _allowed.add(self._core.fingerprint)
 
     @classmethod
@@ -120,7 +120,8 @@ class Params:
         if not allow_insecure and core.security_bits < REQUIRED_SECURITY:
             raise InsecureParameters(
                 f"parameters '{core.name}': {core.security_bits:.0f} bits of security, at least "
-                f"{REQUIRED_SECURITY} required; for tests say allow_insecure=True"
+                f"{REQUIRED_SECURITY} required ({core.security_source}); for tests, and for files of sets "
+                "that were secure by an older table, say allow_insecure=True"
             )
         _allowed.add(core.fingerprint)
         made = cls.__new__(cls)
@@ -134,10 +135,14 @@ class Params:
 
     @classmethod
     def from_json(cls, text: str | bytes, *, allow_insecure: bool = False) -> Params:
-        """Parameters from what `to_json` wrote. Raises CorruptData when the text is no JSON."""
+        """Parameters from what `to_json` wrote. Raises CorruptData when the text is no JSON.
+
+        `allow_insecure` accepts any below 128 bits, also such as were secure by an older table.
+        """
         if isinstance(text, bytes):
             text = text.decode(errors="replace")  # the parser says what is wrong, and where
-        return cls._wrap(_core.Params.from_json(expect(text, str, "Params.from_json")), allow_insecure)
+        core = _core.Params.from_json(expect(text, str, "Params.from_json"), bool(allow_insecure))
+        return cls._wrap(core, allow_insecure)
 
     def to_json(self, indent: int = 2) -> str:
         """All fields as a JSON object; numbers round-trip exactly."""
@@ -146,7 +151,8 @@ class Params:
     @classmethod
     def from_bytes(cls, data: bytes, *, allow_insecure: bool = False) -> Params:
         """Parameters from `to_bytes`, or from the bytes of any other object, all of which carry theirs."""
-        return cls._wrap(_core.params_from_bytes(byte_string(data, "Params.from_bytes")), allow_insecure)
+        core = _core.params_from_bytes(byte_string(data, "Params.from_bytes"), True)
+        return cls._wrap(core, allow_insecure)
 
     @classmethod
     def _carried(cls, core: _core.Params) -> Params:
@@ -160,7 +166,7 @@ class Params:
     @classmethod
     def load(cls, path: str | Path, *, allow_insecure: bool = False) -> Params:
         """Parameters from a file of `save`, or from any other container file."""
-        return cls._wrap(_core.params_from_file(path_text(path, "Params.load")), allow_insecure)
+        return cls._wrap(_core.params_from_file(path_text(path, "Params.load"), True), allow_insecure)
 
     def save(self, path: str | Path) -> None:
         """Writes a container file: as a whole or not at all."""
@@ -219,6 +225,11 @@ class Params:
         Of the weaker secret, where bootstrapping has a sparse one.
         """
         return self._core.security_bits
+
+    @property
+    def main_security_bits(self) -> float:
+        """Estimated security of the main secret alone, in bits."""
+        return self._core.main_security_bits
 
     @property
     def security_source(self) -> str:
@@ -339,7 +350,7 @@ class Params:
 
 
 def _unpickle(text: str) -> Params:
-    return Params._wrap(_core.Params.from_json(text))
+    return Params._wrap(_core.Params.from_json(text, False))
 
 
 def preset_names() -> list[str]:
@@ -357,8 +368,8 @@ def carried_params(source: bytes | str, params: Params | None) -> Params:
     if params is not None:
         return expect(params, Params, "params")
     if isinstance(source, bytes):
-        return Params._carried(_core.params_from_bytes(source))
-    return Params._carried(_core.params_from_file(source))
+        return Params._carried(_core.params_from_bytes(source, True))
+    return Params._carried(_core.params_from_file(source, True))
 
 
 def expect_same(params: Params, objects: Iterable[tuple[str, Params]], what: str) -> None:

@@ -151,6 +151,28 @@ def test_scripts(call, tmp_path):
     assert "either" in call(*evaluate, status=1).stderr
 
 
+def test_results_for_others_get_noise(call, tmp_path):
+    call("keygen", "k", *PARAMS)
+    (tmp_path / "v.csv").write_text("0.25, -0.5")
+    call("encrypt", "v.csv", "-k", "k/secret.hlc", "-o", "v.hlc", "--allow-insecure")
+    call("eval", "-k", "k/keys.hlc", "-i", "v.hlc", "-o", "w.hlc", "--expr", "x*x", "--allow-insecure")
+    decrypt = ("decrypt", "-k", "k/secret.hlc", "--allow-insecure", "-o")
+    shared = call(*decrypt, "v.npy", "v.hlc", "--for-sharing", "--queries", 4)
+    assert "30 bits of security for 4 results" in " ".join(shared.output.split())
+    error = np.abs(np.load("v.npy") - [0.25, -0.5]).max()
+    assert 2.0**-30 < error < 2.0**-8
+    call(*decrypt, "w.npy", "w.hlc", "--for-sharing", "--error-bound", 1e-8, "--magnitude", 2)
+    assert np.abs(np.load("w.npy") - [0.0625, 0.25]).max() < 0.1
+    for options, message in [
+        (("w.hlc", "--for-sharing"), "error_bound"),
+        (("w.hlc", "--error-bound", 1e-8), "--for-sharing"),
+        (("v.hlc", "--for-sharing", "--flooding-bits", 3), "leave --flooding-bits out"),
+        (("v.hlc", "--for-sharing", "--queries", 10**15), "would leave nothing"),
+    ]:
+        assert message in " ".join(call(*decrypt, "no.npy", *options, status=1).stderr.split())
+    assert not (tmp_path / "no.npy").exists()
+
+
 def test_errors_are_one_message_and_no_file(call, tmp_path):
     call("keygen", "k", *PARAMS, "--rotations", "1,-2")
     (tmp_path / "v.csv").write_text("1, 2")

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "halocline/core/expects.hpp"
+#include "halocline/params/insecure.hpp"
 #include "halocline/params/parameters.hpp"
 #include "halocline/ring/uniform_stream.hpp"
 
@@ -73,8 +74,10 @@ void add_parameters(container_writer& writer, const params::parameters& paramete
   writer.add_section(parameters_section, std::as_bytes(std::span(json)));
 }
 
-params::parameters read_parameters(const container_reader& reader) {
-  params::parameters out = params::parameters::from_json(read_json(reader));
+params::parameters read_parameters(const container_reader& reader, bool allow_insecure) {
+  const params::literal source = params::literal::from_json(read_json(reader));
+  params::parameters out =
+      allow_insecure ? params::accept_insecure(source) : params::parameters::from_literal(source);
   HALOCLINE_EXPECTS(out.fingerprint() == reader.parameters(), corrupt_data, reader.name(),
                     " is not valid: its parameters have fingerprint ", to_string(out.fingerprint()),
                     ", its header says ", to_string(reader.parameters()));

@@ -25,8 +25,9 @@ void require_contents(const ckks::context& ctx);
 
 void add_parameters(container_writer& writer, const params::parameters& parameters);
 /// The parameters of a container of any kind.
+/// @param allow_insecure accepts what is below 128 bits, even when its literal does not ask for that
 /// @throws corrupt_data unless they match the fingerprint in the header; what `parameters::from_json` throws.
-[[nodiscard]] params::parameters read_parameters(const container_reader& reader);
+[[nodiscard]] params::parameters read_parameters(const container_reader& reader, bool allow_insecure);
 
 /// Checks kind and parameters of a container that was just opened.
 void expect_object(const container_reader& reader, object_kind kind, const params::parameters& parameters);

@@ -125,10 +125,10 @@ void save(const output& to, const params::parameters& parameters) {
   writer.finish();
 }
 
-params::parameters load_parameters(const input& from) {
+params::parameters load_parameters(const input& from, bool allow_insecure) {
   const container_reader reader = from.open();
   if (reader.kind() == object_kind::parameters) detail::expect_sections(reader, 1);
-  return detail::read_parameters(reader);
+  return detail::read_parameters(reader, allow_insecure);
 }
 
 void save(const output& to, ckks::context& ctx, const ckks::plaintext& value) {

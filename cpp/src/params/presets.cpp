@@ -56,12 +56,14 @@ literal insecure(literal base) {
   return base;
 }
 
-/// At N = 2^13 a 40-bit scale misses the bound by two bits: everything is 1.25 % smaller.
+/// At N = 2^13 a 40-bit scale misses the bound by six bits: everything is 2.5 % smaller, which is as far as
+/// terminal primes go, and the special prime a little more.
 literal make_n13_d3() {
-  literal result = narrow("n13-d3", 13, 3, 49.375, 1, 1);
-  result.scale_bits = 39.5;
-  result.main_bits = 29.625;
-  result.terminal_bits = 19.75;
+  literal result = narrow("n13-d3", 13, 3, 48.75, 1, 1);
+  result.scale_bits = 39;
+  result.main_bits = 29.25;
+  result.terminal_bits = 19.5;
+  result.special_bits = 28.6;
   return result;
 }
 
@@ -101,7 +103,8 @@ literal table_one_boot(std::string name, unsigned log_n, double log_q, unsigned 
 std::vector<entry> build_bootstrap_entries() {
   const bootstrap_literal large{{58, 8}, {50, 3}, 3, 32, 1};
   // At ring degree 2^15 there is no published bound for weight 32, so the sparse secret has weight 128,
-  // EvalMod a wider range and one level more; all levels are as small as 771 bits need.
+  // EvalMod a wider range and one level more; all levels are as small as 771 bits need. The bound leaves 91
+  // bits for P, less than two primes of EvalMod have, so each prime is a digit of its own.
   const bootstrap_literal small{{52, 9}, {42, 2}, 2, 128, 1};
   return {
       {insecure(narrow_boot("test-n11-boot", 11, 5, 6)),
@@ -124,9 +127,9 @@ std::vector<entry> build_bootstrap_entries() {
        "FGa bootstrappable: N 2^16, log Q 1555, 20 levels"},
       {with_special(table_one_boot("FGb-boot", 16, 1555, 21, 10, large), 3, 58.5, 3),
        "FGb bootstrappable: N 2^16, log Q 1555, 21 levels"},
-      {with_special(table_one_boot("FTa-boot", 15, 777, 6, 8, small), 2, 51.6, 2),
+      {with_special(table_one_boot("FTa-boot", 15, 777, 6, 8, small), 1, 60, 1),
        "FTa bootstrappable: N 2^15, log Q 777, 6 levels of 31 bits"},
-      {with_special(table_one_boot("FTb-boot", 15, 771, 6, 8, small), 2, 52.3, 2),
+      {with_special(table_one_boot("FTb-boot", 15, 771, 6, 8, small), 1, 60, 1),
        "FTb bootstrappable: N 2^15, log Q 771, 6 levels of 30 bits"},
   };
 }
@@ -141,11 +144,11 @@ std::vector<entry> build_entries() {
        "insecure, for tests: N 2^11, 8 levels, 32-bit words"},
       {insecure(narrow("test-n12-d14", 12, 14, 60, 4, 4)),
        "insecure, for tests: N 2^12, 14 levels, 32-bit words"},
-      {make_n13_d3(), "smallest useful set: 4096 slots, 3 levels, 39.5-bit scale"},
+      {make_n13_d3(), "smallest useful set: 4096 slots, 3 levels, 39-bit scale"},
       {narrow("n14-d6", 14, 6, 70, 4, 4), "8192 slots, 6 levels, 3 key-switching digits"},
       {narrow("n14-d7", 14, 7, 60, 3, 3), "8192 slots, 7 levels, 4 key-switching digits"},
       {narrow("n15-d14", 15, 14, 60, 6, 6), "16384 slots, 14 levels, 4 key-switching digits"},
-      {narrow("n15-d16", 15, 16, 60, 6, 6), "16384 slots, 16 levels, 4 key-switching digits"},
+      {narrow("n15-d16", 15, 16, 60, 5, 5), "16384 slots, 16 levels, 5 key-switching digits"},
       {narrow("n16-d25", 16, 25, 60, 18, 18), "32768 slots, 25 levels, 2 key-switching digits"},
       {with_special(table_one("FVa", 17, 2070, 40, 60), 18, 58, 20),
        "HEaaN-size FVa: N 2^17, log Q 2070, 40 primes"},
@@ -159,7 +162,7 @@ std::vector<entry> build_entries() {
        "HEaaN-size FGb: N 2^16, log Q 1555, 30 primes"},
       {with_special(table_one("FTa", 15, 777, 22, 55), 2, 44.7, 2),
        "HEaaN-size FTa: N 2^15, log Q 777, 22 primes"},
-      {with_special(table_one("FTb", 15, 771, 17, 60), 2, 52.3, 2),
+      {with_special(table_one("FTb", 15, 771, 17, 52), 2, 48.3, 2),
        "HEaaN-size FTb: N 2^15, log Q 771, 17 primes"},
   };
   for (entry& each : build_bootstrap_entries()) result.push_back(std::move(each));

@@ -55,7 +55,7 @@ TEST(Parameters, GettersOfA32BitSet) {
   EXPECT_NEAR(p.log2_p(), 90, 0.1);
   EXPECT_NEAR(p.log2_pq(), 430, 0.5);
   EXPECT_GE(p.security_bits(), 128);
-  EXPECT_EQ(p.security().max_log2_pq, 438);
+  EXPECT_EQ(p.security().max_log2_pq, 430);
 }
 
 TEST(Parameters, GettersOfA64BitSet) {
@@ -168,8 +168,8 @@ TEST(Parameters, RefusesWhatDoesNotFitTogether) {
 TEST(Parameters, RefusesInsecureSets) {
   expect_refused<insecure_parameters>(
       [](literal& s) { s.log_n = 13; },
-      "at ring degree 2^13, about 64 bits of security; expected log2(PQ) <= 218");
-  expect_refused<insecure_parameters>([](literal& s) { s.depth = 8; }, "HomomorphicEncryption.org");
+      "at ring degree 2^13, about 63 bits of security; expected log2(PQ) <= 214");
+  expect_refused<insecure_parameters>([](literal& s) { s.depth = 8; }, "ePrint 2024/463");
   expect_refused<insecure_parameters>(
       [](literal& s) {
         s.secret = {secret_kind::sparse, 192};

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iomanip>
 #include <iterator>
+#include <map>
 #include <sstream>
 
 #include "halocline/core/error.hpp"
@@ -46,11 +47,10 @@ TEST(Presets, NamesOfTheNarrowSetsSayDegreeAndDepth) {
     EXPECT_EQ(name, "n" + std::to_string(p.log_n()) +
                         (p.bootstrapping() ? "-boot" : "-d" + std::to_string(p.max_level())));
     EXPECT_EQ(p.word_bits(), 32U) << name;
-    EXPECT_NEAR(std::log2(p.target_scale()), 40, 0.5) << name;
+    EXPECT_NEAR(std::log2(p.target_scale()), 40, 1.0) << name;
     EXPECT_GE(p.level(0).log2_modulus - std::log2(p.level(0).scale), 9.5) << name;
     for (const std::uint64_t q : p.primes()) EXPECT_LT(q, std::uint64_t{1} << 30U) << name;
   }
-  EXPECT_LE(preset("n15-d16").log2_pq(), 880);
   EXPECT_NEAR(preset("n15-d16").log2_q(), 700, 1);
   EXPECT_GE(preset("n14-d6").log2_q(), 300);
 }
@@ -72,6 +72,29 @@ TEST(Presets, TableOne) {
     EXPECT_EQ(p.level(p.max_level()).q.count, r.primes) << r.name;
     EXPECT_EQ(p.word_bits(), 64U) << r.name;
   }
+}
+
+// Table 5.2 of "Security Guidelines for Implementing Homomorphic Encryption" (ePrint 2024/463), classical
+// attacks, ternary secret, 128 bits. Written here again so that a change of the library's table is seen.
+TEST(Presets, SecureSetsHoldTheGuidelines) {
+  const std::map<unsigned, double> bound = {{13, 214}, {14, 430}, {15, 868}, {16, 1747}, {17, 3523}};
+  for (const std::string& name : preset_names()) {
+    const parameters p = preset(name);
+    if (p.source().allow_insecure) continue;
+    ASSERT_EQ(p.secret().kind, secret_kind::ternary) << name;
+    EXPECT_LE(p.log2_pq(), bound.at(p.log_n())) << name;
+  }
+}
+
+// The sets as they were before the bounds of ePrint 2024/463 are refused, unless asked for.
+TEST(Presets, FormerSetsAreRefused) {
+  literal former = preset_literal("n15-d16");
+  former.special_primes = former.digit_size = 6;
+  EXPECT_THAT([&] { (void)parameters::from_literal(former); },
+              ThrowsMessage<insecure_parameters>(
+                  AllOf(HasSubstr("expected log2(PQ) <= 868"), HasSubstr("ePrint 2024/463"))));
+  former.allow_insecure = true;
+  EXPECT_NEAR(parameters::from_literal(former).log2_pq(), 879.4, 0.1);
 }
 
 // The issue of bootstrapping asks for this set: full slots, ternary secret below the 128-bit bound, and after

@@ -283,6 +283,21 @@ TEST_P(Serialize, DamagedParametersAreRefused) {
   EXPECT_THROW((void)load_parameters(replace_section(bytes, parm, byte_vector(10))), corrupt_data);
 }
 
+// Files of sets that were secure by an older table: their literal does not ask for insecurity.
+TEST_P(Serialize, InsecureParametersNeedPermission) {
+  const byte_vector bytes = to_bytes(ctx().parameters());
+  auto source = ctx().parameters().source();
+  ASSERT_TRUE(source.allow_insecure);
+  source.allow_insecure = false;
+  const std::string json = source.to_json();
+  const auto* const first = reinterpret_cast<const std::byte*>(json.data());
+  const section_id parm{section_tag("PARM"), 0, 0};
+  const byte_vector old = replace_section(bytes, parm, {first, first + json.size()});
+  EXPECT_THROW((void)load_parameters(old), insecure_parameters);
+  EXPECT_EQ(load_parameters(old, true), ctx().parameters());
+  EXPECT_TRUE(load_parameters(old, true).source().allow_insecure);
+}
+
 TEST_P(Serialize, GhostObjectsHaveNoContents) {
   const auto ghost = ckks::make_context(ctx().parameters(), backend::make_backend("ghost"));
   const ckks::ciphertext shape = test::sample_ciphertext(*ghost, 0, 2, false);

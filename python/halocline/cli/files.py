@@ -30,6 +30,7 @@ from ..expression import Expression
 from ..keys import EvaluationKeys, KeyPlan, PublicKey
 from ..params import Params
 from ..program import key_plan
+from ..sharing import Flooding
 from ..trace import write_atomically
 from .common import (
     AllowInsecureOption,
@@ -323,6 +324,20 @@ def _named_inputs(inputs: list[str], names: list[str]) -> dict[str, Path]:
     return chosen
 
 
+def _check_sharing(for_sharing: bool, has_options: bool, flooding_bits: float) -> None:
+    if has_options and not for_sharing:
+        raise InvalidArgument("decrypt: --error-bound, --queries, --magnitude need --for-sharing; add it")
+    if for_sharing and flooding_bits:
+        raise InvalidArgument("decrypt: --for-sharing computes the noise; leave --flooding-bits out")
+
+
+def _noise_text(found: Flooding) -> str:
+    return (
+        f", noise of deviation {found.slot_stddev:.3g}: {found.precision_bits:.1f} bits are left; "
+        f"{found.statistical_bits:g} bits of security for {found.queries} results under this key"
+    )
+
+
 @command
 def decrypt(
     ciphertext: Annotated[Path, typer.Argument(help="Ciphertext file.")],
@@ -330,17 +345,35 @@ def decrypt(
     key: Annotated[Path, typer.Option("--key", "-k", help="secret.hlc.")],
     count: Annotated[int | None, typer.Option("--count", min=1, help="Write the first values only.")] = None,
     flooding_bits: Annotated[
-        float, typer.Option("--flooding-bits", help="Noise for published results.")
+        float, typer.Option("--flooding-bits", help="Noise of a width of your own; see --for-sharing.")
     ] = 0.0,
+    for_sharing: Annotated[
+        bool, typer.Option("--for-sharing", help="With the noise that results for others need.")
+    ] = False,
+    error_bound: Annotated[
+        float | None, typer.Option("--error-bound", help="Largest error of a slot, for computed results.")
+    ] = None,
+    queries: Annotated[
+        int, typer.Option("--queries", min=1, help="Results ever shared under this secret key.")
+    ] = 1,
+    magnitude: Annotated[float, typer.Option("--magnitude", help="Largest value that is expected.")] = 1.0,
     device: DeviceOption = "cpu",
     memory: ClientMemoryOption = None,
     allow_insecure: AllowInsecureOption = False,
 ) -> None:
     """Decrypt a ciphertext file with the secret key."""
+    _check_sharing(for_sharing, error_bound is not None or queries != 1 or magnitude != 1.0, flooding_bits)
     params = _object_params(key, allow_insecure)
     check_device(device)
     _expect_one_key("decrypt", [key, ciphertext])
     client = Client.load(key, params, device=device, memory=memory)
-    values = client.decrypt(Ciphertext.load(ciphertext, params), flooding_bits=flooding_bits)[:count]
+    loaded = Ciphertext.load(ciphertext, params)
+    if for_sharing:
+        shared = client.decrypt_for_sharing(
+            loaded, error_bound=error_bound, queries=queries, magnitude=magnitude
+        )
+        values, noise = shared.values[:count], _noise_text(shared.flooding)
+    else:
+        values, noise = client.decrypt(loaded, flooding_bits=flooding_bits)[:count], ""
     _write_values(output, values)
-    results_console(None).print(f"{output}: {len(values)} values", markup=False, soft_wrap=True)
+    results_console(None).print(f"{output}: {len(values)} values{noise}", markup=False, soft_wrap=True)

@@ -24,7 +24,8 @@ class decryptor {
   /// back to all when a guard prime contradicts; the result does not depend on which happened.
   /// @param flooding_bits adds Gaussian noise of standard deviation 2^flooding_bits to the coefficients
   ///   before decoding, against key recovery from shared results (IND-CPA-D; Li and Micciancio 2021; Li,
-  ///   Micciancio, Schultz, Sorrell 2022). 0: none. See SECURITY.md for when it is needed.
+  ///   Micciancio, Schultz, Sorrell 2022). 0: none. docs/concepts/sharing_results.md has the width that is
+  ///   needed.
   [[nodiscard]] std::vector<std::complex<double>> decrypt_values(const ciphertext& source,
                                                                  const secret_key& secret, encoder& decode,
                                                                  double flooding_bits = 0.0);

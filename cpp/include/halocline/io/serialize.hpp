@@ -59,8 +59,11 @@ class input {
 /// Writes the JSON of a parameter set.
 void save(const output& to, const params::parameters& parameters);
 /// The parameters in a container of any kind. A set that its author allowed to be insecure is accepted.
+/// @param allow_insecure accepts any other below 128 bits as well, for instance one that was secure by an
+/// older
+///   table when the file was made
 /// @throws besides the above: what `params::parameters::from_json` throws for refused parameters.
-[[nodiscard]] params::parameters load_parameters(const input& from);
+[[nodiscard]] params::parameters load_parameters(const input& from, bool allow_insecure = false);
 
 /// Writes residues: (special and) chain limbs in order.
 void save(const output& to, ckks::context& ctx, const ckks::plaintext& value);
