@@ -3,6 +3,7 @@ Lower half of the package halocline; use the classes of halocline itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+import enum
 from typing import Annotated, overload
 
 import numpy
@@ -499,12 +500,12 @@ class Trace:
     def __init__(self) -> None: ...
 
     @staticmethod
-    def from_csv(text: str) -> Trace: ...
+    def from_csv(text: bytes) -> Trace: ...
 
     def to_csv(self) -> str: ...
 
     @staticmethod
-    def from_rmm(text: str, cls: str) -> Trace: ...
+    def from_rmm(text: bytes, cls: str) -> Trace: ...
 
     def to_rmm(self) -> str: ...
 
@@ -688,6 +689,17 @@ def plan_trace(trace: Trace, device: DeviceModel, capacity: int, kernel_scale: f
 def timed_operations() -> list[str]: ...
 
 def report_device(device: str, measure_links: bool) -> dict | None: ...
+
+class FilePrivacy(enum.Enum):
+    SHARED = 0
+
+    OWNER = 1
+
+    SECRET = 2
+
+def read_file(path: str, limit: int, count: int | None) -> bytes: ...
+
+def write_file(path: str, content: bytes, privacy: FilePrivacy) -> None: ...
 
 def params_from_bytes(data: bytes) -> Params: ...
 

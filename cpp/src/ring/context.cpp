@@ -20,20 +20,25 @@ constexpr std::uint64_t permutation_identity = 0x3e96d05bf7a18c42;  ///< plus th
 }  // namespace
 
 template <typename WordT>
-void context::upload_tables() {
+void context::upload_moduli() {
   std::vector<modulus<WordT>> moduli;
-  std::vector<WordT> roots(4 * tables_.n());
-  for (std::size_t i = 0; i < tables_.primes.size(); ++i) {
-    moduli.push_back(make_modulus(static_cast<WordT>(tables_.primes[i])));
-    if (runtime().is_ghost()) continue;
-    fill_roots<WordT>(moduli.back(), tables_.log_n, roots);
-    imaginary_units_[i] = roots[1];  // psi^bitrev(1) = psi^(N/2)
-    device_->upload(tables_.roots, i * roots.size() * sizeof(WordT), std::as_bytes(std::span(roots)));
-  }
+  for (const std::uint64_t prime : tables_.primes) moduli.push_back(make_modulus(static_cast<WordT>(prime)));
   device_->upload(tables_.moduli, 0, std::as_bytes(std::span(moduli)));
 }
 
-context::context(params::parameters parameters, std::shared_ptr<backend::backend> device)
+template <typename WordT>
+void context::upload_roots() {
+  if (runtime().is_ghost()) return;
+  std::vector<WordT> roots(4 * tables_.n());
+  for (std::size_t i = 0; i < tables_.primes.size(); ++i) {
+    fill_roots<WordT>(make_modulus(static_cast<WordT>(tables_.primes[i])), tables_.log_n, roots);
+    imaginary_units_[i] = roots[1];  // psi^bitrev(1) = psi^(N/2)
+    device_->upload(tables_.roots, i * roots.size() * sizeof(WordT), std::as_bytes(std::span(roots)));
+  }
+}
+
+context::context(params::parameters parameters, std::shared_ptr<backend::backend> device,
+                 transform_tables transforms)
     : parameters_(std::move(parameters)), device_(std::move(device)) {
   tables_.log_n = parameters_.log_n();
   tables_.word_bits = parameters_.word_bits();
@@ -44,16 +49,19 @@ context::context(params::parameters parameters, std::shared_ptr<backend::backend
   imaginary_units_.resize(primes.size());
   memory::runtime& memory = runtime();
   tables_.moduli = memory.allocate(primes.size() * entry, memory::object_class::table, "ring.moduli");
-  tables_.roots =
-      memory.allocate(primes.size() * 4 * tables_.limb_bytes(), memory::object_class::table, "ring.roots");
-  // A plan of the next program finds them in memory by these names.
+  // A plan of the next program finds the tables in memory by these names.
   memory.set_identity(tables_.moduli, moduli_identity);
-  memory.set_identity(tables_.roots, roots_identity);
-  if (narrow) {
-    upload_tables<std::uint32_t>();
-  } else {
-    upload_tables<std::uint64_t>();
-  }
+  narrow ? upload_moduli<std::uint32_t>() : upload_moduli<std::uint64_t>();
+  if (transforms == transform_tables::now) prepare_transforms();
+}
+
+void context::prepare_transforms() {
+  if (tables_.roots) return;
+  memory::buffer roots = runtime().allocate(tables_.primes.size() * 4 * tables_.limb_bytes(),
+                                            memory::object_class::table, "ring.roots");
+  runtime().set_identity(roots, roots_identity);
+  tables_.roots = std::move(roots);
+  tables_.word_bits == 32 ? upload_roots<std::uint32_t>() : upload_roots<std::uint64_t>();
 }
 
 const memory::buffer& context::permutation(std::uint64_t galois_element) {

@@ -7,7 +7,6 @@ The client runs keygen, encrypt and decrypt; the server runs eval and sees neith
 from __future__ import annotations
 
 import inspect
-import io
 import runpy
 import time
 from collections.abc import Callable
@@ -15,22 +14,21 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 import typer
 from rich.console import Console
 
 from .. import _core
 from .._values import integer
+from ..base.files import is_standard
 from ..budget import MemoryOptions
 from ..ciphertext import Ciphertext
 from ..client import Client
 from ..engine import Engine, RunReport
-from ..errors import CorruptData, InvalidArgument, IoError
+from ..errors import InvalidArgument, IoError
 from ..expression import Expression
 from ..keys import EvaluationKeys, KeyPlan, PublicKey
 from ..params import Params
 from ..program import key_plan
-from ..trace import write_atomically
 from .common import (
     AllowInsecureOption,
     DeviceOption,
@@ -40,12 +38,14 @@ from .common import (
     check_device,
     command,
     load_params,
+    no_standard_output,
     origin,
     progress_bar,
     results_console,
     size,
     write_json,
 )
+from .value_files import read_values, write_values
 
 SECRET_FILE = "secret.hlc"
 PUBLIC_FILE = "public.hlc"
@@ -81,35 +81,6 @@ def program_of(expr: str | None, script: Path | None, function: str) -> tuple[Ca
     if not callable(found):
         raise InvalidArgument(f"program: '{script}' has no function '{function}'; name one with --function")
     return found, list(inspect.signature(found).parameters)
-
-
-def _read_values(path: Path) -> npt.NDArray[Any]:
-    """Numbers of a .npy file, or of a text file with numbers separated by commas, spaces or line ends."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise IoError(f"encrypt: cannot read '{path}': {error.strerror}") from None
-    try:
-        if data.startswith(b"\x93NUMPY"):
-            values = np.load(io.BytesIO(data), allow_pickle=False)
-        else:
-            words = data.decode().replace(",", " ").split()
-            values = np.array([complex(word.replace("i", "j")) for word in words])
-            values = values.real if not values.imag.any() else values
-    except (ValueError, UnicodeDecodeError, EOFError) as error:
-        raise CorruptData(f"encrypt: '{path}' holds no numbers in .npy or text form ({error})") from None
-    return np.asarray(values).ravel()
-
-
-def _write_values(path: Path, values: npt.NDArray[Any]) -> None:
-    """Values as .npy, or as text with one number a line."""
-    if path.suffix == ".npy":
-        buffer = io.BytesIO()
-        np.save(buffer, values, allow_pickle=False)
-        write_atomically(path, buffer.getvalue())
-        return
-    lines = (repr(each).strip("()") for each in values.tolist())
-    write_atomically(path, ("\n".join(lines) + "\n").encode())
 
 
 def _steps(text: str) -> list[int]:
@@ -149,6 +120,7 @@ def keygen(
     Evaluation keys are those of --rotations, or exactly those that a program needs (--expr, --script). They
     are made one by one: --memory must hold tables, the secret key, one key and three polynomials.
     """
+    no_standard_output(folder, "keygen: folder")
     check_device(device)
     chosen = load_params(params, allow_insecure)
     plan = _keygen_plan(chosen, expr, script, function, slots)
@@ -209,8 +181,12 @@ def _keygen_plan(
 
 @command
 def encrypt(
-    values: Annotated[Path, typer.Argument(help="Numbers: .npy, or text separated by commas or lines.")],
-    output: Annotated[Path, typer.Option("--out", "-o", help="Ciphertext file to write.")],
+    values: Annotated[
+        Path, typer.Argument(help="Numbers: .npy, or text separated by commas or lines; - is standard input.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--out", "-o", help="Ciphertext file to write; - is standard output.")
+    ],
     key: Annotated[Path, typer.Option("--key", "-k", help="secret.hlc, or public.hlc.")],
     slots: Annotated[
         int | None, typer.Option("--slots", help="Power of two; as many as needed by default.")
@@ -221,9 +197,10 @@ def encrypt(
     allow_insecure: AllowInsecureOption = False,
 ) -> None:
     """Encrypt numbers with the secret key (smaller, more precise) or the public key."""
+    console = results_console(output)
     params = _object_params(key, allow_insecure)
     check_device(device)
-    array = _read_values(values)
+    array = read_values(values)
     public = _core.inspect_file(str(key))["kind"] == "public key"
     if public and (device != "cpu" or memory is not None):
         raise InvalidArgument(
@@ -232,9 +209,8 @@ def encrypt(
     owner = PublicKey.load(key, params) if public else Client.load(key, params, device=device, memory=memory)
     ct = owner.encrypt(array, level=level, slots=slots)
     ct.save(output)
-    results_console(None).print(
-        f"{output}: {ct}, {size(output.stat().st_size)}", markup=False, soft_wrap=True
-    )
+    written = "" if is_standard(output) else f", {size(output.stat().st_size)}"
+    console.print(f"{output}: {ct}{written}", markup=False, soft_wrap=True)
 
 
 @command
@@ -243,7 +219,9 @@ def evaluate(
     inputs: Annotated[
         list[str], typer.Option("--input", "-i", help="NAME=FILE, or FILE for a single input.")
     ],
-    output: Annotated[Path, typer.Option("--out", "-o", help="Ciphertext file to write.")],
+    output: Annotated[
+        Path, typer.Option("--out", "-o", help="Ciphertext file to write; - is standard output.")
+    ],
     expr: ExprOption = None,
     script: ScriptOption = None,
     function: FunctionOption = "program",
@@ -256,6 +234,7 @@ def evaluate(
     json: JsonOption = None,
 ) -> None:
     """Evaluate a program on ciphertext files, without any secret."""
+    console = results_console(json, output)
     check_device(device)
     params = _object_params(keys, allow_insecure)
     program, names = program_of(expr, script, function)
@@ -274,7 +253,7 @@ def evaluate(
     report = engine.last_run
     assert report is not None
     seconds = f"{report.seconds:.3f} s, peak {size(report.peak_bytes)}"
-    results_console(json).print(f"{output}: {result}, {seconds}", markup=False, soft_wrap=True)
+    console.print(f"{output}: {result}, {seconds}", markup=False, soft_wrap=True)
     write_json(json, origin() | _measured(engine, report) | {"level": result.level})
 
 
@@ -307,8 +286,10 @@ def _named_inputs(inputs: list[str], names: list[str]) -> dict[str, Path]:
 
 @command
 def decrypt(
-    ciphertext: Annotated[Path, typer.Argument(help="Ciphertext file.")],
-    output: Annotated[Path, typer.Option("--out", "-o", help="File to write: .npy, or text.")],
+    ciphertext: Annotated[Path, typer.Argument(help="Ciphertext file; - is standard input.")],
+    output: Annotated[
+        Path, typer.Option("--out", "-o", help="File to write: .npy, or text; - is standard output, as text.")
+    ],
     key: Annotated[Path, typer.Option("--key", "-k", help="secret.hlc.")],
     count: Annotated[int | None, typer.Option("--count", min=1, help="Write the first values only.")] = None,
     flooding_bits: Annotated[
@@ -318,10 +299,11 @@ def decrypt(
     memory: ClientMemoryOption = None,
     allow_insecure: AllowInsecureOption = False,
 ) -> None:
-    """Decrypt a ciphertext file with the secret key."""
+    """Decrypt a ciphertext file with the secret key. A new output can be read by its owner only."""
+    console = results_console(output)
     params = _object_params(key, allow_insecure)
     check_device(device)
     client = Client.load(key, params, device=device, memory=memory)
     values = client.decrypt(Ciphertext.load(ciphertext, params), flooding_bits=flooding_bits)[:count]
-    _write_values(output, values)
-    results_console(None).print(f"{output}: {len(values)} values", markup=False, soft_wrap=True)
+    write_values(output, values)
+    console.print(f"{output}: {len(values)} values", markup=False, soft_wrap=True)

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from ..base.files import is_standard
 from ..errors import InvalidArgument
 from ..trace import COMPRESSED, FORMATS, Trace
 from . import trace_plot, trace_replay
@@ -17,7 +18,6 @@ from .common import (
     AllowInsecureOption,
     JsonOption,
     command,
-    out,
     results_console,
     size,
     write_json,
@@ -54,6 +54,7 @@ def record(
     Of resnet20 it is one image, of helr one period with its bootstrap, of sorting the last merge.
     `halocline run WORKLOAD --trace FILE` records a whole real run, with its times.
     """
+    console = results_console(output)
     if workload is not None and (expr is not None or script is not None):
         raise InvalidArgument("trace record: give a workload or a program, not both")
     if workload is not None:
@@ -75,7 +76,9 @@ def record(
             "other workloads with `halocline run WORKLOAD --trace FILE`"
         )
     trace.save(output)
-    out().print(f"{output}: {len(trace)} events, peak {size(trace.peak_bytes)}", markup=False, soft_wrap=True)
+    console.print(
+        f"{output}: {len(trace)} events, peak {size(trace.peak_bytes)}", markup=False, soft_wrap=True
+    )
 
 
 @app.command("stats")
@@ -122,7 +125,8 @@ def convert(
     A log of RMM knows allocations and frees only: from one, buffers are taken to be written when they are
     allocated and read when they are freed; to one, reads and writes are left out.
     """
-    name = output.name.removesuffix(COMPRESSED)
+    console = results_console(output)
+    name = "trace.csv" if is_standard(output) else output.name.removesuffix(COMPRESSED)
     if not name.endswith(tuple(FORMATS)):
         raise InvalidArgument(
             f"trace convert: '{output}' ends in none of {', '.join(FORMATS)}, so its format is unknown"
@@ -130,7 +134,7 @@ def convert(
     trace = Trace.load(path)
     trace.save(output)
     kind = next(what for ending, what in FORMATS.items() if name.endswith(ending))
-    out().print(f"{output}: {kind}, {len(trace)} events", markup=False, soft_wrap=True)
+    console.print(f"{output}: {kind}, {len(trace)} events", markup=False, soft_wrap=True)
 
 
 app.command("plot")(trace_plot.plot)
