@@ -88,8 +88,9 @@ atomic_file::atomic_file(const fs::path& path, file_privacy privacy) : path_(res
 void atomic_file::create(file_privacy privacy) {
   struct stat old {};
   const bool replaces = ::stat(path_.c_str(), &old) == 0;
-  HALOCLINE_EXPECTS(!replaces || S_ISREG(old.st_mode), io_error, "cannot write '", path_.string(),
-                    "': it exists and is not a regular file (device, pipe, socket or folder); name another file");
+  HALOCLINE_EXPECTS(
+      !replaces || S_ISREG(old.st_mode), io_error, "cannot write '", path_.string(),
+      "': it exists and is not a regular file (device, pipe, socket or folder); name another file");
   // A file with narrow permissions is replaced by one that never had wider ones.
   const bool keeps = replaces && privacy != file_privacy::secret;
   open_temporary(keeps ? old.st_mode & 0777U : privacy == file_privacy::shared ? 0666U : 0600U);
@@ -109,8 +110,8 @@ void atomic_file::open_temporary(unsigned mode) {
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
     if (descriptor_ < 0 && (errno != EEXIST || attempt == attempts)) {
       const int code = errno;
-      throw io_error(text("cannot create a temporary file for '", path_.string(), "' in '",
-                          folder_of(path_).string(), "': ", reason(code)));
+      throw io_error(text("cannot write '", path_.string(), "': making a temporary file in '",
+                          folder_of(path_).string(), "' failed: ", reason(code)));
     }
   }
 }

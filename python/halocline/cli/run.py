@@ -153,9 +153,7 @@ def run(
 ) -> None:
     """Run a workload: the client encrypts, an engine without secret key evaluates, the client decrypts."""
     arguments = dict(locals())
-    console = results_console(json, trace, plot)
-    no_standard_output(profile, "run: --profile")
-    no_standard_output(checkpoint, "run: --checkpoint")
+    console = _console(arguments)
     chosen = params_of(workload, params, presets, allow_insecure)
     own = own_options(workload, {name: arguments[name] for name in OWN_OPTIONS})
     check_device(device)
@@ -164,6 +162,13 @@ def run(
         made = WORKLOADS[workload].make(chosen, vars(common), own, steps.update)
         report = made.run()
     _finish(console, made, report, trace, json)
+
+
+def _console(given: dict[str, Any]) -> Console:
+    """Where results are shown; refuses "-" for outputs that cannot be standard output."""
+    for name in ("profile", "checkpoint"):
+        no_standard_output(given[name], f"run: --{name}")
+    return results_console(given["json"], given["trace"], given["plot"])
 
 
 def _common(given: dict[str, Any]) -> RunOptions:

@@ -54,7 +54,6 @@ def record(
     Of resnet20 it is one image, of helr one period with its bootstrap, of sorting the last merge.
     `halocline run WORKLOAD --trace FILE` records a whole real run, with its times.
     """
-    console = results_console(output)
     if workload is not None and (expr is not None or script is not None):
         raise InvalidArgument("trace record: give a workload or a program, not both")
     if workload is not None:
@@ -76,9 +75,7 @@ def record(
             "other workloads with `halocline run WORKLOAD --trace FILE`"
         )
     trace.save(output)
-    console.print(
-        f"{output}: {len(trace)} events, peak {size(trace.peak_bytes)}", markup=False, soft_wrap=True
-    )
+    _say(output, f"{len(trace)} events, peak {size(trace.peak_bytes)}")
 
 
 @app.command("stats")
@@ -125,7 +122,6 @@ def convert(
     A log of RMM knows allocations and frees only: from one, buffers are taken to be written when they are
     allocated and read when they are freed; to one, reads and writes are left out.
     """
-    console = results_console(output)
     name = "trace.csv" if is_standard(output) else output.name.removesuffix(COMPRESSED)
     if not name.endswith(tuple(FORMATS)):
         raise InvalidArgument(
@@ -134,7 +130,12 @@ def convert(
     trace = Trace.load(path)
     trace.save(output)
     kind = next(what for ending, what in FORMATS.items() if name.endswith(ending))
-    console.print(f"{output}: {kind}, {len(trace)} events", markup=False, soft_wrap=True)
+    _say(output, f"{kind}, {len(trace)} events")
+
+
+def _say(output: Path, text: str) -> None:
+    """What was written, where it does not disturb it."""
+    results_console(output).print(f"{output}: {text}", markup=False, soft_wrap=True)
 
 
 app.command("plot")(trace_plot.plot)

@@ -61,10 +61,9 @@ using key_sink = std::function<void(evaluation_key key)>;
 /// secret key that is yet to be read, because `io::load_secret_key` builds them once the file is checked.
 /// @throws invalid_argument for an unknown device or the ghost, which has no contents; device_error where
 ///   there is no such GPU; out_of_memory when the tables exceed the budget
-[[nodiscard]] std::shared_ptr<context> make_client_context(params::parameters parameters,
-                                                           const client_options& options = {},
-                                                           ring::transform_tables transforms =
-                                                               ring::transform_tables::now);
+[[nodiscard]] std::shared_ptr<context> make_client_context(
+    params::parameters parameters, const client_options& options = {},
+    ring::transform_tables transforms = ring::transform_tables::now);
 
 /// The party that owns the secret key: encodes, encrypts, decrypts and generates the keys that an engine
 /// needs. Works on one device in a context of its own, where its results live until they are loaded into an

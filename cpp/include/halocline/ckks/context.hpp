@@ -48,10 +48,9 @@ class context {
 /// A context of `parameters` on `device`, which no other context should share. Objects can be read, written,
 /// copied and expanded from seeds before `context::ring().prepare_transforms()`, and nothing else.
 /// @throws out_of_memory when the tables exceed the budget
-[[nodiscard]] inline std::shared_ptr<context> make_context(params::parameters parameters,
-                                                           std::shared_ptr<backend::backend> device,
-                                                           ring::transform_tables transforms =
-                                                               ring::transform_tables::now) {
+[[nodiscard]] inline std::shared_ptr<context> make_context(
+    params::parameters parameters, std::shared_ptr<backend::backend> device,
+    ring::transform_tables transforms = ring::transform_tables::now) {
   return std::make_shared<context>(std::move(parameters), std::move(device), transforms);
 }
 

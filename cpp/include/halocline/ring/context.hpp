@@ -14,7 +14,8 @@ namespace halocline::ring {
 /// When a context builds its NTT tables: 4 N words for each prime, by far most of its bytes.
 enum class transform_tables : std::uint8_t {
   now,
-  later,  ///< with `prepare_transforms`: for contexts that hold objects, and while untrusted bytes are checked
+  later,  ///< with `prepare_transforms`: for contexts that hold objects, and while untrusted bytes are
+          ///< checked
 };
 
 /// Parameters bound to a backend: builds and owns the tables that kernels need (moduli, powers of roots,
@@ -22,7 +23,8 @@ enum class transform_tables : std::uint8_t {
 /// Not thread-safe, like the backend.
 class context {
  public:
-  /// Builds moduli and, unless `transforms` says later, NTT tables for all primes of `parameters` on `device`.
+  /// Builds moduli and, unless `transforms` says later, NTT tables for all primes of `parameters` on
+  /// `device`.
   /// @throws out_of_memory when the tables exceed the budget.
   context(params::parameters parameters, std::shared_ptr<backend::backend> device,
           transform_tables transforms = transform_tables::now);
