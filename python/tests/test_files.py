@@ -181,6 +181,10 @@ def test_pipelines(tmp_path, params, client, keys, x):
     assert status == 0
     assert np.abs(np.array([float(line) for line in text.split()]) - x * x).max() < 2.0**-14
     assert halocline(*program, "--json", "-", data=encrypted)[0] == 1  # two outputs, one standard output
+    two = ("--expr", "x*y", "-i", "x=-", "-i", "y=-", "-o", tmp_path / "y.hlc", "--allow-insecure")
+    for arguments in (("-k", tmp_path / "keys.hlc", *two), ("-k", "-", *two)):
+        status, _, message = halocline("eval", *arguments, data=encrypted)
+        assert status == 1 and "standard" in message
 
 
 def test_traces_and_plans_through_pipes(tmp_path):

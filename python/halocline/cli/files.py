@@ -19,7 +19,7 @@ from rich.console import Console
 
 from .. import _core
 from .._values import integer
-from ..base.files import is_standard
+from ..base.files import file_only, is_standard
 from ..budget import MemoryOptions
 from ..ciphertext import Ciphertext
 from ..client import Client
@@ -92,7 +92,7 @@ def _steps(text: str) -> list[int]:
 
 
 def _object_params(path: Path, allow_insecure: bool) -> Params:
-    return Params.load(path, allow_insecure=allow_insecure)
+    return Params.load(file_only(path, "keys"), allow_insecure=allow_insecure)
 
 
 @command
@@ -278,6 +278,8 @@ def _named_inputs(inputs: list[str], names: list[str]) -> dict[str, Path]:
         return {names[0]: Path(inputs[0])}
     pairs = [each.partition("=") for each in inputs]
     chosen = {name: Path(file) for name, equals, file in pairs if equals}
+    if sum(is_standard(each) for each in chosen.values()) > 1:
+        raise InvalidArgument("eval: '-' is given for several inputs; standard input has one of them")
     if len(chosen) != len(inputs) or set(chosen) != set(names):
         wanted = " ".join(f"--input {name}=FILE" for name in names)
         raise InvalidArgument(f"eval: inputs {', '.join(inputs)}; the program needs {wanted}")
