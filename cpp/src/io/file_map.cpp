@@ -28,7 +28,7 @@ file_map::file_map(const std::filesystem::path& path, std::uint64_t limit) {
   // Without O_NONBLOCK, opening a named pipe would wait for a writer for ever.
   opening.descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat status {};
-  if (opening.descriptor_ < 0) fail(path, "open", errno);
+  if (opening.descriptor_ < 0) fail(path, "read", errno);
   if (::fstat(opening.descriptor_, &status) != 0) fail(path, "read", errno);
   HALOCLINE_EXPECTS(S_ISREG(status.st_mode), io_error, "cannot read '", path.string(),
                     "': it is not a regular file");
