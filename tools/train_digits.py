@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from safetensors.numpy import save_file
+from halocline.base.files import write_file
+from safetensors.numpy import save
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
@@ -302,7 +303,7 @@ def main() -> None:
         "sha256": digest(tensors),
     }
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    save_file(tensors, arguments.output, metadata)
+    write_file(arguments.output, save(tensors, metadata))
     for key, value in metadata.items():
         print(f"{key}: {value if len(value) < 300 else value[:60] + ' ...'}")
     print(f"wrote {arguments.output} ({arguments.output.stat().st_size} bytes)")

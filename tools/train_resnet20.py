@@ -25,8 +25,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from halocline.base.files import write_file
 from halocline.workloads.digits_pictures import digit_pictures
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 from sklearn.datasets import load_digits
 from torch import nn
 from torch.nn import functional
@@ -216,7 +217,7 @@ def main() -> None:
         if name == "training":
             metadata["ranges"] = json.dumps({each: round(MARGIN * value, 4) for each, value in found.items()})
             metadata["ranges_margin"] = str(MARGIN)
-    save_file(tensors, arguments.output, metadata)
+    write_file(arguments.output, save(tensors, metadata))
     for key, value in metadata.items():
         print(f"{key}: {value if len(value) < 900 else value[:60] + ' ...'}")
     print(f"wrote {arguments.output} ({arguments.output.stat().st_size} bytes)")

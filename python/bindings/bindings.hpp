@@ -138,6 +138,7 @@ void bind_timing(nb::module_& module);
 void bind_plaintext(nb::module_& module);
 void bind_trace(nb::module_& module);
 void bind_sim(nb::module_& module);
+void bind_files(nb::module_& module);
 void bind_io(nb::module_& module);
 void bind_circuits(nb::module_& module);
 void bind_bootstrap(nb::module_& module);

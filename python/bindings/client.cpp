@@ -69,6 +69,7 @@ bound_ciphertext encrypt_with(const bound_public_key& key, const complex_array& 
                               std::optional<double> scale, std::uint32_t slots) {
   return locked(*key.where, [&] {
     ckks::context& ctx = *key.where->ctx;
+    ctx.ring().prepare_transforms();
     ring::random_source random;
     ckks::encoder encoder(ctx);
     ckks::encryptor encryptor(ctx, random);

@@ -105,7 +105,7 @@ bound_client load_client(const std::string& path, const params::parameters& p, u
                          const memory::runtime_options& memory) {
   const released meanwhile;
   const ckks::client_options options{threads, std::nullopt, device, budget_bytes, policy, memory};
-  std::shared_ptr<ckks::context> ctx = ckks::make_client_context(p, options);
+  std::shared_ptr<ckks::context> ctx = ckks::make_client_context(p, options, ring::transform_tables::later);
   ckks::secret_key secret = io::load_secret_key(path, *ctx);
   auto where = std::make_shared<domain>(ctx);
   return {where, own(where, std::make_unique<ckks::client>(ctx, std::move(secret), options)),

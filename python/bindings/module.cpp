@@ -58,7 +58,9 @@ std::shared_ptr<domain> shared_domain(const params::parameters& parameters) {
   std::weak_ptr<domain>& entry = known[parameters.fingerprint()];
   std::shared_ptr<domain> found = entry.lock();
   if (!found || found->lost) {
-    found = std::make_shared<domain>(ckks::make_context(parameters, backend::make_backend("cpu")));
+    // Without NTT tables: a container that names large parameters costs little more than its own bytes.
+    found = std::make_shared<domain>(
+        ckks::make_context(parameters, backend::make_backend("cpu"), ring::transform_tables::later));
     entry = found;
   }
   return found;
@@ -83,6 +85,7 @@ NB_MODULE(_core, module) {
   python::bind_plan(module);
   python::bind_memory(module);
   python::bind_timing(module);
+  python::bind_files(module);
   python::bind_io(module);
   python::bind_circuits(module);
   python::bind_bootstrap(module);

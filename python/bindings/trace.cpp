@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <istream>
 #include <sstream>
+#include <streambuf>
+#include <string_view>
 
 #include "bindings.hpp"
 #include "halocline/core/expects.hpp"
@@ -64,9 +68,21 @@ std::string to_csv(const trace& t) {
   return std::move(out).str();
 }
 
-trace from_csv(const std::string& text) {
-  std::istringstream in(text);
-  return trace::read_csv(in);
+/// A stream over a text that stays where it is: traces are too large to be copied for it.
+class text_stream : private std::streambuf, public std::istream {
+ public:
+  explicit text_stream(const nb::bytes& text) : std::istream(static_cast<std::streambuf*>(this)) {
+    auto* const begin = const_cast<char*>(text.c_str());  // never written to: there is no put area
+    setg(begin, begin, begin + text.size());
+  }
+};
+
+trace from_csv(const nb::bytes& text) {
+  text_stream in(text);
+  const released meanwhile;
+  const std::string_view all(text.c_str(), text.size());
+  const auto lines = static_cast<std::size_t>(std::count(all.begin(), all.end(), '\n'));
+  return trace::read_csv(in, std::min(lines, all.size() / trace::least_row_bytes));
 }
 
 std::string to_rmm(const trace& t) {
@@ -75,8 +91,9 @@ std::string to_rmm(const trace& t) {
   return std::move(out).str();
 }
 
-trace from_rmm(const std::string& text, const std::string& cls) {
-  std::istringstream in(text);
+trace from_rmm(const nb::bytes& text, const std::string& cls) {
+  text_stream in(text);
+  const released meanwhile;
   for (std::size_t i = 0; i < memory::object_class_count; ++i) {
     const auto each = static_cast<memory::object_class>(i);
     if (to_string(each) == cls) return memory::read_rmm_log(in, each);
@@ -95,10 +112,9 @@ std::string to_perfetto(const trace& t) {
 void bind_trace(nb::module_& module) {
   nb::class_<trace>(module, "Trace")
       .def(nb::init<>())
-      .def_static("from_csv", from_csv, nb::arg("text"), nb::call_guard<released>())
+      .def_static("from_csv", from_csv, nb::arg("text"))
       .def("to_csv", to_csv, nb::call_guard<released>())
-      .def_static("from_rmm", from_rmm, nb::arg("text"), nb::arg("cls"),
-                  nb::call_guard<released>())
+      .def_static("from_rmm", from_rmm, nb::arg("text"), nb::arg("cls"))
       .def("to_rmm", to_rmm, nb::call_guard<released>())
       .def("to_perfetto", to_perfetto, nb::call_guard<released>())
       .def("columns", columns)

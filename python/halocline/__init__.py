@@ -40,7 +40,14 @@ from .errors import (
 )
 from .keys import EvaluationKeys, KeyPlan, PublicKey
 from .layers import BlockMatmul, Convolution2d, ImageLayout, MatrixVector
-from .params import Bootstrapping, LevelInfo, Params, preset_description, preset_names
+from .params import (
+    Bootstrapping,
+    LevelInfo,
+    Params,
+    allow_insecure_unpickling,
+    preset_description,
+    preset_names,
+)
 from .planning import Plan, PlanSummary, plan_trace
 from .polynomial import Polynomial
 from .program import ProgramTrace, key_plan, trace_program
@@ -103,6 +110,7 @@ __all__ = [
     "Trace",
     "TransformGrid",
     "WrongType",
+    "allow_insecure_unpickling",
     "decide",
     "device_models",
     "fresh_error_bound",

@@ -113,9 +113,16 @@ def byte_count(value: Any, what: str) -> int:
 def path_text(path: Any, what: str) -> str:
     """A file name as text."""
     try:
-        return os.fsdecode(path)
+        name = os.fsdecode(path)
     except TypeError:
         raise WrongType(f"{what}: got {kind_of(path)}, expected a path") from None
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise InvalidArgument(f"{what}: file name {name!r} is not UTF-8; rename the file") from None
+    if not name or "\0" in name:
+        raise InvalidArgument(f"{what}: {name!r} is no file name; expected one without zero bytes")
+    return name
 
 
 def byte_string(data: Any, what: str) -> bytes:

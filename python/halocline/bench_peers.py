@@ -24,6 +24,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from . import _core
 from ._values import integer
+from .base.files import write_file
 from .errors import Error
 from .peers import machine, reference, report
 from .peers import sets as peer_sets
@@ -32,7 +33,6 @@ from .peers.openfhe_side import OpenfheSide, import_openfhe, openfhe_version
 from .peers.seal_side import SealSide, import_seal, seal_version
 from .peers.side import Side, Values, expected_values, operands, verify
 from .peers.timing import MIN_REPETITIONS, Timing, time_interleaved
-from .trace import write_atomically
 
 Json = dict[str, Any]
 Step = Callable[[str], None]
@@ -93,7 +93,7 @@ def run_peers(
     if console is not None:
         report.print_report(console, content)
     if json_path is not None:
-        write_atomically(json_path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
+        write_file(json_path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
     return content
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
-from .trace import write_atomically
+from .base.files import write_file
 
 if TYPE_CHECKING:
     from .workloads.bootstrap_run import CallFacts
@@ -93,4 +93,4 @@ def save_bm_bootstrap(report: dict[str, Any], path: str | Path) -> None:
 def _save(figure: Figure, path: str | Path) -> None:
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=130)
-    write_atomically(Path(path), picture.getvalue())
+    write_file(Path(path), picture.getvalue())

@@ -11,7 +11,9 @@ from typing import Any
 
 from . import _core
 from ._values import byte_count, integer, path_text
-from .errors import InvalidArgument, IoError
+from .base import limits
+from .base.files import read_text
+from .errors import InvalidArgument
 
 
 class MemoryBudget:
@@ -103,10 +105,7 @@ class MemoryOptions:
     def _decisions_text(path: str | Path | bytes) -> str:
         if isinstance(path, bytes):
             return _core.decisions_to_text(path)
-        try:
-            return Path(path_text(path, "MemoryOptions: decisions")).read_text(errors="replace")
-        except OSError as error:
-            raise IoError(f"MemoryOptions: cannot read '{path}': {error.strerror}") from None
+        return read_text(path, "MemoryOptions: decisions", limits.DECISIONS)
 
 
 def engine_budget(memory: int | str | MemoryBudget | None, what: str) -> tuple[int, MemoryBudget | None]:

@@ -14,8 +14,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from .base.files import write_file
 from .replay_plots import POLICY_STYLES
-from .trace import write_atomically
 
 Json = dict[str, Any]
 
@@ -132,5 +132,5 @@ def save_plots(content: Json, folder: Path) -> list[Path]:
     name, draw = FIGURES[content["suite"]]
     data = io.BytesIO()
     draw(content).savefig(data, format="png", dpi=110)
-    write_atomically(folder / name, data.getvalue())
+    write_file(folder / name, data.getvalue())
     return [folder / name]

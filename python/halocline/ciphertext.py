@@ -22,6 +22,8 @@ from ._values import (
     scalar,
     vector,
 )
+from .base import limits
+from .base.files import is_standard, read_file, save_object
 from .errors import InvalidArgument, WrongType
 from .params import Params, carried_params
 
@@ -121,26 +123,33 @@ class Ciphertext:
         return self._core.to_bytes(self._real)
 
     @classmethod
-    def from_bytes(cls, data: bytes, params: Params | None = None) -> Ciphertext:
+    def from_bytes(
+        cls, data: bytes, params: Params | None = None, *, allow_insecure: bool = False
+    ) -> Ciphertext:
         """An unbound ciphertext from `to_bytes`. Everything is checked before it comes out.
 
         With `params` it must belong to them; otherwise the parameters that the bytes carry are taken, which
-        must be secure or already in use in this process. Raises CorruptData, InvalidArgument (another kind of
+        must be secure unless `allow_insecure=True`. Raises CorruptData, InvalidArgument (another kind of
         object, other parameters), InsecureParameters.
         """
         data = byte_string(data, "Ciphertext.from_bytes")
-        core, real = _core.ciphertext_from_bytes(data, carried_params(data, params)._core)
+        core, real = _core.ciphertext_from_bytes(data, carried_params(data, params, allow_insecure)._core)
         return cls(core, None, real)
 
     def save(self, path: str | Path) -> None:
         """Writes a container file: as a whole or not at all. Raises IoError."""
-        self._core.save(path_text(path, "Ciphertext.save"), self._real)
+        save_object(path, "Ciphertext.save", lambda name: self._core.save(name, self._real), self.to_bytes)
 
     @classmethod
-    def load(cls, path: str | Path, params: Params | None = None) -> Ciphertext:
+    def load(
+        cls, path: str | Path, params: Params | None = None, *, allow_insecure: bool = False
+    ) -> Ciphertext:
         """An unbound ciphertext from a file of `save`; see `from_bytes`. Raises IoError."""
         name = path_text(path, "Ciphertext.load")
-        core, real = _core.ciphertext_from_file(name, carried_params(name, params)._core)
+        if is_standard(name):
+            data = read_file(name, "Ciphertext.load", limits.CONTAINER_STREAM)
+            return cls.from_bytes(data, params, allow_insecure=allow_insecure)
+        core, real = _core.ciphertext_from_file(name, carried_params(name, params, allow_insecure)._core)
         return cls(core, None, real)
 
     def __reduce__(self) -> tuple[Any, ...]:

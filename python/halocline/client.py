@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._values import expect, integer, kind_of, path_text, positive, vector
+from ._values import expect, integer, kind_of, positive, vector
+from .base.files import file_only
 from .budget import MemoryBudget, MemoryOptions, engine_budget
 from .ciphertext import Ciphertext
 from .errors import InvalidArgument, NotPicklable, WrongType
@@ -270,7 +271,7 @@ class Client:
 
     def save_secret_key(self, path: str | Path) -> None:
         """Writes the secret key to a file that only its owner may read. The file is not encrypted."""
-        self._core.save_secret_key(path_text(path, "save_secret_key"))
+        self._core.save_secret_key(file_only(path, "save_secret_key"))
 
     @classmethod
     def load(
@@ -283,16 +284,17 @@ class Client:
         memory: int | str | MemoryBudget | None = None,
         policy: str = "resident",
         memory_options: MemoryOptions | None = None,
+        allow_insecure: bool = False,
     ) -> Client:
         """The client of a secret key file, on a device as in `Client(...)`.
 
         With `params` the file must belong to them; otherwise the parameters that it carries are taken, which
-        must be secure or already in use in this process. Raises IoError, CorruptData, InvalidArgument (a
+        must be secure unless `allow_insecure=True`. Raises IoError, CorruptData, InvalidArgument (a
         public file, other parameters), InsecureParameters.
         """
-        name = path_text(path, "Client.load")
+        name = file_only(path, "Client.load")
         made = cls.__new__(cls)
-        made._params = carried_params(name, params)
+        made._params = carried_params(name, params, allow_insecure)
         place = _place(threads, device, memory, policy, memory_options)
         made._core = _core.Client.load(name, made._params._core, *place)
         made._device = device

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .ciphertext import Ciphertext
-from .errors import InvalidArgument
+from .errors import Error, InvalidArgument
 
 MAX_LENGTH = 20_000
 """Characters of an expression."""
@@ -134,7 +134,7 @@ def _value(node: ast.expr, names: dict[str, Ciphertext]) -> Any:
     if isinstance(node, ast.List | ast.Tuple):
         return [_value(each, names) for each in node.elts]
     if isinstance(node, ast.UnaryOp):
-        return _UNARY[type(node.op)](_value(node.operand, names))
+        return _negated(node, _value(node.operand, names))
     if isinstance(node, ast.BinOp):
         return _combine(node, _value(node.left, names), _value(node.right, names))
     assert isinstance(node, ast.Call)
@@ -149,6 +149,17 @@ def _value(node: ast.expr, names: dict[str, Ciphertext]) -> Any:
         called = FUNCTIONS[node.func.id]
     try:
         return called(*arguments, **named)
+    except Error:
+        raise
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise _refuse(node, str(error)) from None
+
+
+def _negated(node: ast.UnaryOp, value: Any) -> Any:
+    try:
+        return _UNARY[type(node.op)](value)
+    except Error:
+        raise
     except TypeError as error:
         raise _refuse(node, str(error)) from None
 
@@ -164,16 +175,19 @@ def _combine(node: ast.BinOp, left: Any, right: Any) -> Any:
     if isinstance(node.op, ast.Pow):
         if isinstance(right, Ciphertext | list):
             raise _refuse(node, "an exponent must be a number")
-        if abs(right) > MAX_EXPONENT:
-            raise _refuse(node, f"exponent {right}, expected at most {MAX_EXPONENT}")
-        left = left if isinstance(left, Ciphertext | complex) else float(left)
+        if not abs(right) <= MAX_EXPONENT:
+            raise _refuse(node, f"exponent {right!r:.40}, expected at most {MAX_EXPONENT}")
+        left = left if isinstance(left, Ciphertext | complex | list) else _float(node, left)
     if isinstance(left, list) and isinstance(right, list):
         raise _refuse(node, "operators on two lists are not defined; one operand must be a ciphertext")
     if isinstance(left, list | int | float | complex) and isinstance(right, list | int | float | complex):
         left, right = _bounded(node, left), _bounded(node, right)
     try:
         return _BINARY[type(node.op)](left, right)
-    except (ZeroDivisionError, OverflowError) as error:
+    except Error:
+        raise
+    except (TypeError, ValueError, ArithmeticError) as error:
+        # Python's own: an operand has no such operation (1 / ciphertext, list + number), or no such value.
         raise _refuse(node, str(error)) from None
 
 
@@ -184,5 +198,13 @@ def _bounded(node: ast.AST, value: Any) -> Any:
             node, "operators on a list and a number are not defined; one operand must be a ciphertext"
         )
     if isinstance(value, int) and abs(value) >= 1 << 64:
-        return float(value)
+        return _float(node, value)
     return value
+
+
+def _float(node: ast.AST, value: Any) -> float:
+    """A number as a float; refused where it has no place among them."""
+    try:
+        return float(value)
+    except OverflowError:
+        raise _refuse(node, f"a number of {value.bit_length()} bits, expected less than 2^1024") from None

@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 from . import _core
 from ._values import byte_string, expect, integer, path_text, positive, vector
+from .base import limits
+from .base.files import is_standard, parse_json, read_file, save_object
 from .ciphertext import Ciphertext
 from .errors import CorruptData, InvalidArgument
 from .params import ENCAPSULATION, Params, carried_params
@@ -124,10 +126,12 @@ class KeyPlan(_KeyNames):
     def from_json(cls, text: str, params: Params) -> KeyPlan:
         """A plan from `to_json`, made for equal parameters."""
         try:
-            content = json.loads(text)
+            content = parse_json(text, "key plan")
             schema, fingerprint = content["schema"], content["parameters"]
             pairs = [(element, level) for element, level in content["keys"]]
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except CorruptData:
+            raise
+        except (ValueError, KeyError, TypeError) as error:
             raise CorruptData(f"key plan: not the JSON of a key plan ({error})") from None
         if schema != 1:
             raise InvalidArgument(
@@ -182,25 +186,32 @@ class EvaluationKeys(_KeyNames):
         return self._core.to_bytes()
 
     @classmethod
-    def from_bytes(cls, data: bytes, params: Params | None = None) -> EvaluationKeys:
+    def from_bytes(
+        cls, data: bytes, params: Params | None = None, *, allow_insecure: bool = False
+    ) -> EvaluationKeys:
         """Keys from `to_bytes`. Everything is checked before a key comes out.
 
         With `params` the keys must belong to them; otherwise the parameters that the bytes carry are taken,
-        which must be secure or already in use in this process. Raises CorruptData, InvalidArgument (another
-        kind of object, other parameters), InsecureParameters.
+        which must be secure unless `allow_insecure=True`. Raises CorruptData, InvalidArgument (another kind
+        of object, other parameters), InsecureParameters.
         """
         data = byte_string(data, "EvaluationKeys.from_bytes")
-        return cls(_core.keys_from_bytes(data, carried_params(data, params)._core))
+        return cls(_core.keys_from_bytes(data, carried_params(data, params, allow_insecure)._core))
 
     def save(self, path: str | Path) -> None:
         """Writes a container file: as a whole or not at all. Raises IoError."""
-        self._core.save(path_text(path, "EvaluationKeys.save"))
+        save_object(path, "EvaluationKeys.save", self._core.save, self.to_bytes)
 
     @classmethod
-    def load(cls, path: str | Path, params: Params | None = None) -> EvaluationKeys:
+    def load(
+        cls, path: str | Path, params: Params | None = None, *, allow_insecure: bool = False
+    ) -> EvaluationKeys:
         """Keys from a file of `save`; see `from_bytes`. Raises IoError when it cannot be read."""
         name = path_text(path, "EvaluationKeys.load")
-        return cls(_core.keys_from_file(name, carried_params(name, params)._core))
+        if is_standard(name):
+            data = read_file(name, "EvaluationKeys.load", limits.CONTAINER_STREAM)
+            return cls.from_bytes(data, params, allow_insecure=allow_insecure)
+        return cls(_core.keys_from_file(name, carried_params(name, params, allow_insecure)._core))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return EvaluationKeys.from_bytes, (self.to_bytes(), self.params)
@@ -249,20 +260,27 @@ class PublicKey:
         return self._core.to_bytes()
 
     @classmethod
-    def from_bytes(cls, data: bytes, params: Params | None = None) -> PublicKey:
+    def from_bytes(
+        cls, data: bytes, params: Params | None = None, *, allow_insecure: bool = False
+    ) -> PublicKey:
         """A key from `to_bytes`; see `EvaluationKeys.from_bytes`."""
         data = byte_string(data, "PublicKey.from_bytes")
-        return cls(_core.public_key_from_bytes(data, carried_params(data, params)._core))
+        return cls(_core.public_key_from_bytes(data, carried_params(data, params, allow_insecure)._core))
 
     def save(self, path: str | Path) -> None:
         """Writes a container file: as a whole or not at all. Raises IoError."""
-        self._core.save(path_text(path, "PublicKey.save"))
+        save_object(path, "PublicKey.save", self._core.save, self.to_bytes)
 
     @classmethod
-    def load(cls, path: str | Path, params: Params | None = None) -> PublicKey:
+    def load(
+        cls, path: str | Path, params: Params | None = None, *, allow_insecure: bool = False
+    ) -> PublicKey:
         """A key from a file of `save`; see `EvaluationKeys.from_bytes`."""
         name = path_text(path, "PublicKey.load")
-        return cls(_core.public_key_from_file(name, carried_params(name, params)._core))
+        if is_standard(name):
+            data = read_file(name, "PublicKey.load", limits.CONTAINER_STREAM)
+            return cls.from_bytes(data, params, allow_insecure=allow_insecure)
+        return cls(_core.public_key_from_file(name, carried_params(name, params, allow_insecure)._core))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PublicKey.from_bytes, (self.to_bytes(), self.params)

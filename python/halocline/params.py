@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 from collections.abc import Callable, Iterable
@@ -12,6 +13,8 @@ from typing import Any
 
 from . import _core
 from ._values import byte_string, expect, integer, kind_of, path_text, positive
+from .base import limits
+from .base.files import check_utf8, is_standard, read_file, save_object
 from .errors import InsecureParameters, InvalidArgument, WrongType
 
 ENCAPSULATION = 2
@@ -95,8 +98,32 @@ class Bootstrapping:
         return _core.overflow_range(self.raise_weight, float(log2_probability), 2 * count)
 
 
-_allowed: set[bytes] = set()
-"""Fingerprints of all parameters that this process has accepted."""
+_permissions: list[_Permission] = []
+"""What `allow_insecure_unpickling` has made and is in force."""
+
+
+class _Permission:
+    """In force from its making to the end of the `with` block, or of the process where there is none."""
+
+    def __init__(self) -> None:
+        _permissions.append(self)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        _permissions.remove(self)
+
+
+def allow_insecure_unpickling() -> contextlib.AbstractContextManager[None]:
+    """Lets this process unpickle insecure parameters, and objects that belong to such, for tests.
+
+    Pickles carry no permission: without this, unpickling parameters below 128 bits of security raises
+    InsecureParameters, even where they were allowed when they were pickled. As a `with` block the permission
+    ends with the block; as `initializer=` of a pool of processes it lasts as long as the worker. It is for
+    all threads, because pools receive results in a thread of their own, and for nothing but pickles.
+    """
+    return _Permission()
 
 
 class Params:
@@ -113,7 +140,6 @@ class Params:
     def __init__(self, *, allow_insecure: bool = False, **fields: Any) -> None:
         text = json.dumps({"schema": 1, "log_n": 14} | fields | {"allow_insecure": bool(allow_insecure)})
         self._core = _core.Params.from_json(text, False)
-        _allowed.add(self._core.fingerprint)
 
     @classmethod
     def _wrap(cls, core: _core.Params, allow_insecure: bool = True) -> Params:
@@ -123,7 +149,6 @@ class Params:
                 f"{REQUIRED_SECURITY} required ({core.security_source}); for tests, and for files of sets "
                 "that were secure by an older table, say allow_insecure=True"
             )
-        _allowed.add(core.fingerprint)
         made = cls.__new__(cls)
         made._core = core
         return made
@@ -140,7 +165,8 @@ class Params:
         `allow_insecure` accepts any below 128 bits, also such as were secure by an older table.
         """
         if isinstance(text, bytes):
-            text = text.decode(errors="replace")  # the parser says what is wrong, and where
+            check_utf8(text, "Params.from_json: the text")
+            text = text.decode()
         core = _core.Params.from_json(expect(text, str, "Params.from_json"), bool(allow_insecure))
         return cls._wrap(core, allow_insecure)
 
@@ -154,11 +180,6 @@ class Params:
         core = _core.params_from_bytes(byte_string(data, "Params.from_bytes"), True)
         return cls._wrap(core, allow_insecure)
 
-    @classmethod
-    def _carried(cls, core: _core.Params) -> Params:
-        """Parameters that came with an object: secure ones, or such as this process has already allowed."""
-        return cls._wrap(core, core.fingerprint in _allowed)
-
     def to_bytes(self) -> bytes:
         """The container form."""
         return self._core.to_bytes()
@@ -166,11 +187,16 @@ class Params:
     @classmethod
     def load(cls, path: str | Path, *, allow_insecure: bool = False) -> Params:
         """Parameters from a file of `save`, or from any other container file."""
-        return cls._wrap(_core.params_from_file(path_text(path, "Params.load"), True), allow_insecure)
+        name = path_text(path, "Params.load")
+        if is_standard(name):
+            return cls.from_bytes(
+                read_file(name, "Params.load", limits.CONTAINER_STREAM), allow_insecure=allow_insecure
+            )
+        return cls._wrap(_core.params_from_file(name, True), allow_insecure)
 
     def save(self, path: str | Path) -> None:
         """Writes a container file: as a whole or not at all."""
-        self._core.save(path_text(path, "Params.save"))
+        save_object(path, "Params.save", self._core.save, self._core.to_bytes)
 
     @property
     def name(self) -> str:
@@ -342,6 +368,12 @@ class Params:
     def __reduce__(self) -> tuple[Callable[[str], Params], tuple[str]]:
         return _unpickle, (self.to_json(0),)
 
+    def __copy__(self) -> Params:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Params:
+        return self
+
     def __repr__(self) -> str:
         return (
             f"Params({self.name!r}: N = 2^{self.log_n}, {self.max_level} levels, "
@@ -350,7 +382,14 @@ class Params:
 
 
 def _unpickle(text: str) -> Params:
-    return Params._wrap(_core.Params.from_json(text, False))
+    """Parameters of a pickle, checked anew: nothing in it can allow what this process does not."""
+    core = _core.Params.from_json(expect(text, str, "unpickling parameters"), bool(_permissions))
+    if core.security_bits < REQUIRED_SECURITY and not _permissions:
+        raise InsecureParameters(
+            f"parameters '{core.name}' of a pickle: {core.security_bits:.0f} bits of security, at least "
+            f"{REQUIRED_SECURITY} required; for tests, unpickle them within allow_insecure_unpickling()"
+        )
+    return Params._wrap(core)
 
 
 def preset_names() -> list[str]:
@@ -363,13 +402,16 @@ def preset_description(name: str) -> str:
     return _core.preset_description(expect(name, str, "preset_description"))
 
 
-def carried_params(source: bytes | str, params: Params | None) -> Params:
-    """`params`, or those that a container carries: bytes, or a file by name."""
+def carried_params(source: bytes | str, params: Params | None, allow_insecure: bool = False) -> Params:
+    """`params`, or those that a container carries: bytes, or a file by name.
+
+    Carried ones must be secure unless this call allows others: what was loaded or made before plays no part.
+    """
     if params is not None:
         return expect(params, Params, "params")
     if isinstance(source, bytes):
-        return Params._carried(_core.params_from_bytes(source, True))
-    return Params._carried(_core.params_from_file(source, True))
+        return Params._wrap(_core.params_from_bytes(source, True), allow_insecure)
+    return Params._wrap(_core.params_from_file(source, True), allow_insecure)
 
 
 def expect_same(params: Params, objects: Iterable[tuple[str, Params]], what: str) -> None:

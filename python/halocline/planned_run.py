@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core
+from .base import limits
+from .base.files import read_file
 from .ciphertext import Ciphertext, bind_all
 from .errors import CorruptData, Error, InvalidArgument, PlanDivergence
 from .trace import Trace
@@ -253,10 +255,7 @@ def load_plan(source: Any, context: str) -> _core.Plan:
     Raises CorruptData for a damaged file and InvalidArgument for a plan of other parameters.
     """
     if isinstance(source, str | Path):
-        try:
-            plan = _core.Plan.from_bytes(Path(source).read_bytes())
-        except OSError as error:
-            raise InvalidArgument(f"run: cannot read the plan '{source}': {error.strerror}") from None
+        plan = _core.Plan.from_bytes(read_file(source, "run: plan", limits.PLAN))
     else:
         plan = getattr(source, "_core", source)
         if not isinstance(plan, _core.Plan):

@@ -12,10 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._values import byte_string, expect, path_text, positive
-from .errors import InvalidArgument, IoError
+from ._values import byte_string, expect, positive
+from .base import limits
+from .base.files import read_file, write_file
+from .errors import InvalidArgument
 from .replaying import DeviceModel, budget_bytes, device_model
-from .trace import Trace, write_atomically
+from .trace import Trace
 
 VERBS = ("load", "expand", "encode", "drop", "write_back", "shrink")
 """What directives of a plan do, by number."""
@@ -76,15 +78,11 @@ class Plan:
     @classmethod
     def load(cls, path: str | Path) -> Plan:
         """A plan from a file."""
-        try:
-            data = Path(path_text(path, "Plan.load")).read_bytes()
-        except OSError as error:
-            raise IoError(f"Plan.load: cannot read '{path}': {error.strerror}") from None
-        return cls.from_bytes(data)
+        return cls.from_bytes(read_file(path, "Plan.load", limits.PLAN))
 
     def save(self, path: str | Path) -> None:
         """Writes a file: as a whole or not at all."""
-        write_atomically(path, self.to_bytes())
+        write_file(path, self.to_bytes())
 
     @property
     def parameters(self) -> str:

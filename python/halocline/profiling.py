@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from .errors import InvalidArgument, IoError
+from .base.files import write_file
+from .errors import InvalidArgument
 from .planned_run import Arguments, _is_hashable, _shape_of
 
 if TYPE_CHECKING:
@@ -215,10 +216,7 @@ def _join(by: str, name: str, rows: list[ProfileRow]) -> ProfileRow:
 
 
 def _write(path: str | Path, text: str) -> None:
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise IoError(f"profile: cannot write '{path}': {error.strerror}") from None
+    write_file(path, text.encode())
 
 
 @contextlib.contextmanager

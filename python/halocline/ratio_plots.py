@@ -9,7 +9,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from .trace import write_atomically
+from .base.files import write_file
 
 PHASES = ("allocate", "copy", "addition", "butterfly")
 
@@ -64,6 +64,6 @@ def save_plots(content: dict[str, Any], folder: Path) -> list[Path]:
     ):
         data = io.BytesIO()
         figure.savefig(data, format="png", dpi=110)
-        write_atomically(folder / f"{name}.png", data.getvalue())
+        write_file(folder / f"{name}.png", data.getvalue())
         written.append(folder / f"{name}.png")
     return written

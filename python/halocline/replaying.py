@@ -13,10 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._values import byte_count, expect, integer, path_text, positive
+from ._values import byte_count, expect, integer, positive
+from .base import limits
+from .base.files import read_text, write_file
 from .budget import budget_of
-from .errors import InvalidArgument, IoError
-from .trace import Trace, write_atomically
+from .errors import InvalidArgument
+from .trace import Trace
 
 POLICIES = ("resident", "async", "cached", "managed", "static", "profiled", "dynamic", "lru", "planned")
 """Memory policies in the order of reports: everything in fast memory, unified memory, explicit copies."""
@@ -45,15 +47,11 @@ class DeviceModel:
     @classmethod
     def load(cls, path: str | Path) -> DeviceModel:
         """A model from the JSON file that `save` writes. Raises CorruptData naming what is wrong with it."""
-        try:
-            text = Path(path_text(path, "DeviceModel.load")).read_text(errors="replace")
-        except OSError as error:
-            raise IoError(f"DeviceModel.load: cannot read '{path}': {error.strerror}") from None
-        return cls(_core.DeviceModel.from_json(text))
+        return cls(_core.DeviceModel.from_json(read_text(path, "DeviceModel.load", limits.DEVICE_MODEL)))
 
     def save(self, path: str | Path) -> None:
         """Writes the model as JSON, to be changed and loaded again."""
-        write_atomically(path, self._core.to_json().encode())
+        write_file(path, self._core.to_json().encode())
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .trace import write_atomically
+from .base.files import write_file
 
 WORDS = (32, 64)
 
@@ -57,5 +57,5 @@ def save_plots(content: dict[str, Any], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     data = io.BytesIO()
     roofline_figure(content).savefig(data, format="png", dpi=110)
-    write_atomically(folder / "ntt_roofline.png", data.getvalue())
+    write_file(folder / "ntt_roofline.png", data.getvalue())
     return [folder / "ntt_roofline.png"]

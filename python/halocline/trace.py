@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import lzma
-import os
 import re
-import tempfile
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -17,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._values import expect, path_text
-from .errors import CorruptData, InvalidArgument, IoError
+from ._values import byte_string, expect, path_text
+from .base import limits
+from .base.files import check_utf8, read_file, write_file
+from .errors import CorruptData, InvalidArgument
 
 CLASSES = ("evaluation_key", "plaintext", "ciphertext", "scratch", "table")
 """Object classes in the order of reports."""
@@ -90,13 +90,12 @@ class Lifetimes:
 
 _ACTIONS = ("allocate", "free", "read", "write", "exists")
 _XZ_MAGIC = b"\xfd7zXZ\0"
+_PIECE = 1 << 20
 _IDENTITY = re.compile("@[0-9a-f]+$")
 
 FORMATS = {".rmm.csv": "a log of RMM", ".perfetto.json": "a timeline for Perfetto", ".csv": "a trace"}
 """What `Trace.save` writes, by the ending of the file's name; with COMPRESSED behind it, as an xz file."""
 COMPRESSED = ".xz"
-MAX_TRACE_BYTES = 1 << 31
-"""Bytes that a compressed trace may become."""
 
 
 class Trace:
@@ -124,12 +123,12 @@ class Trace:
         return self._core.to_csv()
 
     @classmethod
-    def from_csv(cls, text: str) -> Trace:
+    def from_csv(cls, text: str | bytes) -> Trace:
         """A trace from `to_csv`. Raises CorruptData naming the line that is malformed."""
-        return cls(_core.Trace.from_csv(expect(text, str, "Trace.from_csv")))
+        return cls(_core.Trace.from_csv(_utf8(text, "Trace.from_csv")))
 
     @classmethod
-    def from_rmm(cls, text: str, object_class: str = "ciphertext") -> Trace:
+    def from_rmm(cls, text: str | bytes, object_class: str = "ciphertext") -> Trace:
         """A trace from a log of RMM, the RAPIDS memory manager, which any CUDA program can write.
 
         Such a log knows neither what buffers hold nor when they are used. They all get `object_class`; the
@@ -140,7 +139,7 @@ class Trace:
             raise InvalidArgument(
                 f"Trace.from_rmm: unknown class {object_class!r}; expected one of: {', '.join(CLASSES)}"
             )
-        return cls(_core.Trace.from_rmm(expect(text, str, "Trace.from_rmm"), object_class))
+        return cls(_core.Trace.from_rmm(_utf8(text, "Trace.from_rmm"), object_class))
 
     def to_rmm(self) -> str:
         """The allocations and frees as a log of RMM; reads and writes have no place in it."""
@@ -161,22 +160,19 @@ class Trace:
         else:
             text = self.to_csv()
         content = text.encode()
-        write_atomically(path, content if name == full else lzma.compress(content, preset=9))
+        write_file(path, content if name == full else lzma.compress(content, preset=9))
 
     @classmethod
     def load(cls, path: str | Path) -> Trace:
         """A trace from a CSV file: ours, or a log of RMM (see `from_rmm`); the first line tells.
 
-        Files that xz has compressed are unpacked, up to MAX_TRACE_BYTES.
+        Files that xz has compressed are unpacked. `halocline.base.limits` says how large file and text may
+        be; memory follows the text: at most 32 times its bytes.
         """
-        try:
-            content = Path(path_text(path, "Trace.load")).read_bytes()
-        except OSError as error:
-            raise IoError(f"Trace.load: cannot read '{path}': {error.strerror}") from None
+        content = read_file(path, "Trace.load", limits.TRACE)
         if content.startswith(_XZ_MAGIC):
             content = _unpacked(content, path)
-        text = content.decode(errors="replace")
-        return cls.from_rmm(text) if text.startswith("Thread,") else cls.from_csv(text)
+        return cls.from_rmm(content) if content.startswith(b"Thread,") else cls.from_csv(content)
 
     @cached_property
     def _raw(self) -> dict[str, Any]:
@@ -276,40 +272,33 @@ class Trace:
         return f"Trace({len(self)} events, peak {_core.format_bytes(self.peak_bytes)})"
 
 
+def _utf8(text: str | bytes, what: str) -> bytes:
+    """A text as UTF-8 bytes, checked to be that."""
+    if isinstance(text, str):
+        return text.encode(errors="replace")
+    data = byte_string(text, what)
+    check_utf8(data, f"{what}: the trace")
+    return data
+
+
 def _unpacked(content: bytes, path: str | Path) -> bytes:
-    """What an xz file holds. Raises CorruptData where it is damaged, cut off or too large."""
-    unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+    """What an xz file holds. Raises CorruptData where it is damaged, cut off or too large.
+
+    Refused as soon as the text exceeds its limit, which follows the size of the file.
+    """
+    limit = min(limits.TRACE, limits.TRACE_UNPACKED_BASE + limits.TRACE_UNPACKED_FACTOR * len(content))
     try:
-        made = unpacker.decompress(content, max_length=MAX_TRACE_BYTES)
+        unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=limits.XZ_MEMORY)
+        made = bytearray(unpacker.decompress(content, max_length=_PIECE))
+        while not unpacker.eof and not unpacker.needs_input and len(made) <= limit:
+            made += unpacker.decompress(b"", max_length=_PIECE)
     except lzma.LZMAError as error:
         raise CorruptData(f"Trace.load: '{path}' is a damaged xz file: {error}") from None
-    if not unpacker.eof:
-        limit = _core.format_bytes(MAX_TRACE_BYTES)
-        raise CorruptData(f"Trace.load: '{path}' is cut off, or holds more than {limit}")
-    return made
-
-
-def write_atomically(path: str | Path, content: bytes, mode: int | None = None) -> None:
-    """Writes a file so that its name shows the old content or the whole new content, never a part.
-
-    `mode` sets the permission bits. Raises IoError and keeps the old file when the disk is full.
-    """
-    target = Path(path_text(path, "write"))
-    temporary = None
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
-        with os.fdopen(handle, "wb") as file:
-            if mode is None:
-                mask = os.umask(0)
-                os.umask(mask)
-                mode = 0o666 & ~mask
-            os.fchmod(file.fileno(), mode)
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except OSError as error:
-        raise IoError(f"cannot write '{target}': {error.strerror}; an old file was kept") from None
-    finally:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
+    if len(made) > limit:
+        raise CorruptData(
+            f"Trace.load: '{path}' holds more than {_core.format_bytes(limit)}, the most for an xz file of "
+            f"{len(content)} bytes; unpack it with xz -d first if you trust it"
+        )
+    if not unpacker.eof or unpacker.unused_data:
+        raise CorruptData(f"Trace.load: '{path}' is cut off, or has bytes after its end")
+    return bytes(made)

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small parameters, a reproducible client and an engine, made once for all tests."""
 
+import os
+import socket
+from pathlib import Path
+
 import halocline as hc
 import numpy as np
 import pytest
@@ -66,3 +70,22 @@ def x(rng, params):
 def z(rng, params):
     """Complex values in the unit square, one for each slot."""
     return rng.uniform(-1, 1, params.slots) + 1j * rng.uniform(-1, 1, params.slots)
+
+
+@pytest.fixture
+def specials(tmp_path):
+    """Things with names that are no regular files."""
+    folder = tmp_path / "special"
+    folder.mkdir()
+    os.mkfifo(folder / "pipe")
+    (folder / "folder").mkdir()
+    (folder / "link").symlink_to("pipe")
+    server = socket.socket(socket.AF_UNIX)
+    here = Path.cwd()
+    os.chdir(folder)  # names of sockets are short
+    try:
+        server.bind("socket")
+    finally:
+        os.chdir(here)
+    yield [*folder.iterdir(), Path("/dev/null"), Path("/dev/zero")]
+    server.close()

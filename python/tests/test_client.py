@@ -133,7 +133,9 @@ def test_secret_key_file(client, params, x, tmp_path):
     assert path.stat().st_mode & 0o777 == 0o600
     again = hc.Client.load(path, params, threads=1)
     assert np.abs(again.decrypt(client.encrypt(x)) - x).max() < TOLERANCE
-    assert hc.Client.load(path, threads=1).params == params
+    assert hc.Client.load(path, threads=1, allow_insecure=True).params == params
+    with pytest.raises(hc.InsecureParameters):  # whatever was allowed before
+        hc.Client.load(path, threads=1)
     with pytest.raises(hc.InvalidArgument, match="secret key"):
         hc.EvaluationKeys.load(path, params)
     with pytest.raises(hc.InvalidArgument, match="secret key"):

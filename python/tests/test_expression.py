@@ -128,3 +128,43 @@ def test_no_text_does_anything_but_parse_or_fail(client, engine, text):
             engine.run(expression, *cts[: len(expression.names)])
     except hc.Error:
         pass
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1/x",
+        "[1]/x",
+        "x/[1, [2]]",
+        "-[1] + x",
+        "x/0",
+        "x/(1-1)",
+        "x*(1e308*10)",
+        "x*(2**4096)",
+        "x**0.5",
+        "x**1j",
+        "x**(1e999)",
+        "x*" + "9" * 4000,
+        "x.rotate(" + "9" * 400 + ")",
+        "x.rotate(1.5)",
+        "x.rotate([1])",
+        "x.rotate(y=1)",
+        "x.drop_level(-1)",
+        "x.adjust(1e999)",
+        "inner_sum(x, [1])",
+        "inner_sum(x, 1e999)",
+        "polynomial(x, x)",
+        "polynomial(x, [[1]])",
+        "polynomial(x, [1e999])",
+        "sign(x, 1e999)",
+        "compare(x, 1)",
+        "[x]*2",
+        "x*[x]",
+        "0**-1*x",
+        "(-8)**0.5*x/[1]",
+    ],
+)
+def test_errors_of_evaluation_are_ours(params, text):
+    """Whatever an expression does with its operands, Python's own errors do not come out."""
+    with pytest.raises(hc.Error):
+        hc.key_plan(params, Expression(text), np.zeros(params.slots))

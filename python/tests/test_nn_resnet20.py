@@ -90,7 +90,7 @@ def test_wrong_weights(weights, tmp_path):
     ):
         with pytest.raises(hc.CorruptData, match=match):
             nn.resnet20(tensors)
-    with pytest.raises(hc.IoError, match="no such file"):
+    with pytest.raises(hc.IoError, match="No such file"):
         nn.resnet20(tmp_path / "nothing.safetensors")
     (tmp_path / "text.safetensors").write_text("no weights")
     with pytest.raises(hc.CorruptData, match=r"text\.safetensors"):

@@ -142,7 +142,7 @@ def test_plan_files(rig: dict[str, Any], tmp_path: Path) -> None:
         engine_of(rig, 0.4).run(program, rig["x"], plan=path)
     with pytest.raises(hc.InvalidArgument, match="'planned'"):
         engine_of(rig, 0.5, "lru").run(program, rig["x"], plan=path)
-    with pytest.raises(hc.InvalidArgument, match="cannot read"):
+    with pytest.raises(hc.IoError, match="cannot read"):
         again.run(program, rig["x"], plan=tmp_path / "none.plan")
 
 

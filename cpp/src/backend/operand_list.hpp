@@ -49,6 +49,8 @@ class operand_list {
 
   /// Adds the NTT tables of `primes` to the reads.
   void read_roots(window primes) {
+    HALOCLINE_EXPECTS(static_cast<bool>(ring_.roots), invalid_argument, op_,
+                      ": the context has no NTT tables yet; call prepare_transforms first");
     const std::size_t entry = 4 * ring_.limb_bytes();
     reads_.push_back({&ring_.roots, primes.first * entry, primes.count * entry});
   }

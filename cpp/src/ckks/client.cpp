@@ -49,7 +49,8 @@ std::vector<key_request> make_requests(const params::parameters& parameters, con
   return requests;
 }
 
-std::shared_ptr<context> make_client_context(params::parameters parameters, const client_options& options) {
+std::shared_ptr<context> make_client_context(params::parameters parameters, const client_options& options,
+                                             ring::transform_tables transforms) {
   HALOCLINE_EXPECTS(
       options.device != "ghost", invalid_argument,
       "client: device 'ghost' holds no contents, so it can keep no secret key; expected 'cpu' or "
@@ -59,7 +60,7 @@ std::shared_ptr<context> make_client_context(params::parameters parameters, cons
   backend.memory = options.memory;
   backend.memory.budget_bytes = options.budget_bytes;
   backend.memory.policy = options.policy;
-  return make_context(std::move(parameters), backend::make_backend(options.device, backend));
+  return make_context(std::move(parameters), backend::make_backend(options.device, backend), transforms);
 }
 
 client::client(params::parameters parameters, const client_options& options)

@@ -32,18 +32,36 @@ constexpr std::size_t random_letters = 6;
   return parent.empty() ? fs::path(".") : parent;
 }
 
-/// The absolute path (a later change of the working folder must not matter), or what it points to when it is
-/// a symbolic link: renaming onto the link would replace the link.
+/// Links that are followed before a loop is suspected, as many as Linux follows.
+constexpr int most_links = 40;
+
+/// Throws io_error for entries of /proc/<process>/fd: they look like links to files, but they are open
+/// descriptors, whose readers and writers would not see a file that is renamed to the same name.
+void refuse_descriptor(const fs::path& link, const fs::path& asked) {
+  std::error_code failed;
+  const fs::path folder = fs::canonical(folder_of(link), failed);
+  HALOCLINE_EXPECTS(failed || folder.native().rfind("/proc/", 0) != 0, io_error, "cannot write '",
+                    asked.string(),
+                    "': it names an open descriptor, not a file; name a file (commands take - for standard "
+                    "output)");
+}
+
+/// The absolute path (a later change of the working folder must not matter) of what a chain of symbolic links
+/// leads to, there or not: renaming onto a link would replace the link.
 [[nodiscard]] fs::path resolve(const fs::path& path) {
   std::error_code failed;
-  if (fs::is_symlink(fs::symlink_status(path, failed))) {
-    fs::path target = fs::canonical(path, failed);
-    if (!failed) {
-      return target;
-    }
+  fs::path at = fs::absolute(path, failed);
+  if (failed) return path;
+  for (int links = 0; fs::is_symlink(fs::symlink_status(at, failed)); ++links) {
+    HALOCLINE_EXPECTS(links < most_links, io_error, "cannot write '", path.string(),
+                      "': its symbolic links form a loop");
+    refuse_descriptor(at, path);
+    const fs::path target = fs::read_symlink(at, failed);
+    HALOCLINE_EXPECTS(!failed, io_error, "cannot write '", path.string(), "': cannot follow the link '",
+                      at.string(), "': ", failed.message());
+    at = target.is_absolute() ? target : folder_of(at) / target;
   }
-  fs::path absolute = fs::absolute(path, failed);
-  return failed ? path : absolute;
+  return at;
 }
 
 /// `.<name>.partial-XXXXXX` with random letters, shortened to what a file system accepts.
@@ -70,22 +88,31 @@ atomic_file::atomic_file(const fs::path& path, file_privacy privacy) : path_(res
 void atomic_file::create(file_privacy privacy) {
   struct stat old {};
   const bool replaces = ::stat(path_.c_str(), &old) == 0;
-  HALOCLINE_EXPECTS(!replaces || S_ISREG(old.st_mode), io_error, "cannot write '", path_.string(),
-                    "': it exists and is not a regular file");
+  HALOCLINE_EXPECTS(
+      !replaces || S_ISREG(old.st_mode), io_error, "cannot write '", path_.string(),
+      "': it exists and is not a regular file (device, pipe, socket or folder); name another file");
+  // A file with narrow permissions is replaced by one that never had wider ones.
+  const bool keeps = replaces && privacy != file_privacy::secret;
+  open_temporary(keeps ? old.st_mode & 0777U : privacy == file_privacy::shared ? 0666U : 0600U);
+  if (keeps) {
+    // Only root may give a file away, and a file system without permission bits refuses the second call:
+    // neither is a reason to lose the data. Changing the owner clears bits, so it comes first.
+    const bool moved = old.st_uid != ::geteuid() || old.st_gid != ::getegid();
+    if (moved) (void)!::fchown(descriptor_, old.st_uid, old.st_gid);
+    (void)::fchmod(descriptor_, old.st_mode & 07777);
+  }
+}
+
+void atomic_file::open_temporary(unsigned mode) {
   constexpr int attempts = 100;
-  const mode_t mode = privacy == file_privacy::secret ? 0600 : 0666;
   for (int attempt = 0; descriptor_ < 0; ++attempt) {
     temporary_ = temporary_name(path_);
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
     if (descriptor_ < 0 && (errno != EEXIST || attempt == attempts)) {
       const int code = errno;
-      throw io_error(text("cannot create a temporary file for '", path_.string(), "' in '",
-                          folder_of(path_).string(), "': ", reason(code)));
+      throw io_error(text("cannot write '", path_.string(), "': making a temporary file in '",
+                          folder_of(path_).string(), "' failed: ", reason(code)));
     }
-  }
-  if (replaces && privacy == file_privacy::shared) {
-    // Losing permission bits is no reason to lose the data: a file system without them refuses this call.
-    (void)::fchmod(descriptor_, old.st_mode & 07777);
   }
 }
 

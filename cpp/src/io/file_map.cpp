@@ -22,16 +22,18 @@ namespace {
 
 }  // namespace
 
-file_map::file_map(const std::filesystem::path& path) {
+file_map::file_map(const std::filesystem::path& path, std::uint64_t limit) {
   file_map opening;  // closes and unmaps when a check below throws
   opening.path_ = path;
   // Without O_NONBLOCK, opening a named pipe would wait for a writer for ever.
   opening.descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat status {};
-  if (opening.descriptor_ < 0) fail(path, "open", errno);
+  if (opening.descriptor_ < 0) fail(path, "read", errno);
   if (::fstat(opening.descriptor_, &status) != 0) fail(path, "read", errno);
   HALOCLINE_EXPECTS(S_ISREG(status.st_mode), io_error, "cannot read '", path.string(),
                     "': it is not a regular file");
+  HALOCLINE_EXPECTS(static_cast<std::uint64_t>(status.st_size) <= limit, corrupt_data, "'", path.string(),
+                    "' has ", status.st_size, " bytes, expected at most ", limit, " for a file of its kind");
   if (const auto size = static_cast<std::size_t>(status.st_size); size != 0) {
     void* const data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, opening.descriptor_, 0);
     if (data == MAP_FAILED) fail(path, "map", errno);

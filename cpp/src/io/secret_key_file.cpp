@@ -93,6 +93,7 @@ ckks::secret_key load_secret_key(const std::filesystem::path& path, ckks::contex
   wiped<std::int8_t> narrow(parameters.n());
   reader.read(section, 0, std::as_writable_bytes(std::span(narrow.values)));
   check_coefficients(reader, parameters, narrow.values);
+  ctx.ring().prepare_transforms();
   wiped<std::int64_t> wide(parameters.n());
   std::copy(narrow.values.begin(), narrow.values.end(), wide.values.begin());
   ckks::secret_key key;

@@ -84,11 +84,12 @@ void trace::write_csv(std::ostream& out) const {
   }
 }
 
-trace trace::read_csv(std::istream& in) {
+trace trace::read_csv(std::istream& in, std::size_t rows) {
   std::string line;
   HALOCLINE_EXPECTS(static_cast<bool>(std::getline(in, line)) && line == header, corrupt_data,
                     "not a Halocline trace: the first line must be '", header, "'");
   trace result;
+  result.events.reserve(rows);
   for (std::size_t number = 2; std::getline(in, line); ++number) {
     const std::vector<std::string_view> f = split(line);
     HALOCLINE_EXPECTS(f.size() == column_count, corrupt_data, "trace line ", number, ": ", f.size(),
@@ -104,6 +105,8 @@ trace trace::read_csv(std::istream& in) {
     e.stream = parse_stream(f[7], number);
     e.time_ns = parse_number(f[8], number);
     e.tag = result.intern(f[9]);
+    HALOCLINE_EXPECTS(result.names.size() <= max_names, corrupt_data, "trace line ", number, ": more than ",
+                      max_names, " different texts in columns op and tag");
     result.events.push_back(e);
   }
   return result;

@@ -43,24 +43,28 @@ std::vector<std::uint64_t> write_roots(backend::backend& device, const memory::b
 }  // namespace
 
 template <typename WordT>
-void context::upload_tables() {
+void context::upload_moduli() {
+  write_moduli<WordT>(*device_, tables_.moduli, tables_.primes);
+  const auto write = [device = device_.get(), primes = tables_.primes](const memory::buffer& to) {
+    write_moduli<WordT>(*device, to, primes);
+  };
+  runtime().set_recipe(tables_.moduli, std::make_shared<backend::table_recipe>(write));
+}
+
+template <typename WordT>
+void context::upload_roots() {
   if (!runtime().is_ghost()) {
     imaginary_units_ = write_roots<WordT>(*device_, tables_.roots, tables_.primes, tables_.log_n);
   }
-  write_moduli<WordT>(*device_, tables_.moduli, tables_.primes);
-  const auto recover = [&](const memory::buffer& table, backend::table_recipe::writer write) {
-    runtime().set_recipe(table, std::make_shared<backend::table_recipe>(std::move(write)));
-  };
-  backend::backend* const device = device_.get();
-  recover(tables_.moduli, [device, primes = tables_.primes](const memory::buffer& to) {
-    write_moduli<WordT>(*device, to, primes);
-  });
-  recover(tables_.roots, [device, primes = tables_.primes, log_n = tables_.log_n](const memory::buffer& to) {
+  const auto write = [device = device_.get(), primes = tables_.primes,
+                      log_n = tables_.log_n](const memory::buffer& to) {
     (void)write_roots<WordT>(*device, to, primes, log_n);
-  });
+  };
+  runtime().set_recipe(tables_.roots, std::make_shared<backend::table_recipe>(write));
 }
 
-context::context(params::parameters parameters, std::shared_ptr<backend::backend> device)
+context::context(params::parameters parameters, std::shared_ptr<backend::backend> device,
+                 transform_tables transforms)
     : parameters_(std::move(parameters)), device_(std::move(device)) {
   tables_.log_n = parameters_.log_n();
   tables_.word_bits = parameters_.word_bits();
@@ -71,16 +75,19 @@ context::context(params::parameters parameters, std::shared_ptr<backend::backend
   imaginary_units_.resize(primes.size());
   memory::runtime& memory = runtime();
   tables_.moduli = memory.allocate(primes.size() * entry, memory::object_class::table, "ring.moduli");
-  tables_.roots =
-      memory.allocate(primes.size() * 4 * tables_.limb_bytes(), memory::object_class::table, "ring.roots");
-  // A plan of the next program finds them in memory by these names.
+  // A plan of the next program finds the tables in memory by these names.
   memory.set_identity(tables_.moduli, moduli_identity);
-  memory.set_identity(tables_.roots, roots_identity);
-  if (narrow) {
-    upload_tables<std::uint32_t>();
-  } else {
-    upload_tables<std::uint64_t>();
-  }
+  narrow ? upload_moduli<std::uint32_t>() : upload_moduli<std::uint64_t>();
+  if (transforms == transform_tables::now) prepare_transforms();
+}
+
+void context::prepare_transforms() {
+  if (tables_.roots) return;
+  memory::buffer roots = runtime().allocate(tables_.primes.size() * 4 * tables_.limb_bytes(),
+                                            memory::object_class::table, "ring.roots");
+  runtime().set_identity(roots, roots_identity);
+  tables_.roots = std::move(roots);
+  tables_.word_bits == 32 ? upload_roots<std::uint32_t>() : upload_roots<std::uint64_t>();
 }
 
 const memory::buffer& context::permutation(std::uint64_t galois_element) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "halocline/io/atomic_file.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -121,6 +122,54 @@ TEST(AtomicFile, FollowsSymbolicLinks) {
   file.commit();
   EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
   EXPECT_EQ(read_file(folder / "real/x"), "new");
+}
+
+TEST(AtomicFile, FollowsChainsOfLinksToFilesThatAreNotThereYet) {
+  const temporary_folder folder;
+  std::filesystem::create_directory(folder / "real");
+  std::filesystem::create_symlink("second", folder / "first");
+  std::filesystem::create_symlink("real/x", folder / "second");
+  atomic_file file(folder / "first");
+  file.append(bytes_of("new"));
+  file.commit();
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "first"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "second"));
+  EXPECT_EQ(read_file(folder / "real/x"), "new");
+}
+
+TEST(AtomicFile, RefusesLoopsOfLinksAndOpenDescriptors) {
+  const temporary_folder folder;
+  std::filesystem::create_symlink("b", folder / "a");
+  std::filesystem::create_symlink("a", folder / "b");
+  write_file(folder / "open", "old");
+  const int descriptor = ::open((folder / "open").c_str(), O_WRONLY | O_CLOEXEC);
+  const auto writes_to = [](const std::filesystem::path& path) { return [path] { atomic_file file(path); }; };
+  EXPECT_THAT(writes_to(folder / "a"), ThrowsMessage<io_error>(HasSubstr("loop")));
+  EXPECT_THAT(writes_to("/dev/fd/" + std::to_string(descriptor)),
+              ThrowsMessage<io_error>(HasSubstr("open descriptor")));
+  ::close(descriptor);
+  EXPECT_EQ(folder.entries(), 3U);
+}
+
+TEST(AtomicFile, OwnerFilesAreNarrowWhenNewAndKeepThePermissionsOfOldOnes) {
+  const temporary_folder folder;
+  atomic_file fresh(folder / "x", file_privacy::owner);
+  fresh.commit();
+  EXPECT_EQ(permissions(folder / "x"), 0600U);
+  ASSERT_EQ(::chmod((folder / "x").c_str(), 0644), 0);
+  atomic_file again(folder / "x", file_privacy::owner);
+  again.commit();
+  EXPECT_EQ(permissions(folder / "x"), 0644U);
+}
+
+TEST(AtomicFile, ReplacesNarrowFilesByOnesThatWereNeverWider) {
+  const temporary_folder folder;
+  write_file(folder / "x", "old");
+  ASSERT_EQ(::chmod((folder / "x").c_str(), 0600), 0);
+  atomic_file file(folder / "x");
+  EXPECT_EQ(permissions(file.temporary_path()), 0600U);
+  file.commit();
+  EXPECT_EQ(permissions(folder / "x"), 0600U);
 }
 
 TEST(AtomicFile, SurvivesAChangeOfTheWorkingFolder) {

@@ -109,4 +109,20 @@ TEST(RingContext, ImaginaryUnitsSquareToMinusOne) {
   }
 }
 
+TEST(RingContext, TransformTablesMayComeLater) {
+  const auto parameters = params::preset("test-n10-d3");
+  ring::context early(parameters, backend::make_backend("cpu"));
+  ring::context late(parameters, backend::make_backend("cpu"), ring::transform_tables::later);
+  EXPECT_LT(16 * late.runtime().statistics().live_bytes, early.runtime().statistics().live_bytes);
+  ring::poly value(late, late.parameters().special_window(), {}, memory::object_class::scratch, "test");
+  std::vector<backend::unary_job> jobs;
+  for (const backend::limb_view& view : value.views()) jobs.push_back({view, view});
+  EXPECT_THROW(late.device().ntt(late.tables(), jobs), invalid_argument);
+  late.prepare_transforms();
+  late.prepare_transforms();
+  EXPECT_EQ(late.imaginary_units(), early.imaginary_units());
+  EXPECT_EQ(late.tables().roots.size(), early.tables().roots.size());
+  EXPECT_NO_THROW(late.device().ntt(late.tables(), jobs));
+}
+
 }  // namespace

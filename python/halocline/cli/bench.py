@@ -23,6 +23,7 @@ from .common import (
     OversubscribeOption,
     command,
     err,
+    no_standard_output,
     origin,
     results_console,
     write_json,
@@ -131,6 +132,8 @@ def bench(
     bm-operations and bm-bootstrap (by policy); hybrid-paper replays on simulated devices. On GPUs: operations
     times single operations, ratio compares ways to allocate memory, ntt-family compares transforms.
     """
+    no_standard_output(profile, "bench: --profile")
+    no_standard_output(plot, "bench: --plot")
     where = (quick, binary, sets, threads, repetitions, device, log_n, plot, source, oversubscribe_managed)
     what = (params, policies, budgets, batches, kinds, seeded, allow_insecure, weights, image)
     options = BenchOptions(*where, *what)

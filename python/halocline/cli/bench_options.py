@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from ..errors import CorruptData, InvalidArgument
+from ..base import limits
+from ..base.files import parse_json, read_file
+from ..errors import CorruptData, InvalidArgument, IoError
 from ..params import Params
 from .common import load_params, size
 
@@ -66,12 +67,12 @@ def stored(suite: str, path: Path, known: dict[str, str]) -> dict[str, Any]:
     if suite not in known:
         raise InvalidArgument(f"bench {suite}: --from is for suites with pictures: {', '.join(known)}")
     try:
-        content: dict[str, Any] = json.loads(path.read_text())
+        content: dict[str, Any] = parse_json(read_file(path, f"bench {suite}", limits.RESULT), str(path))
         if content["suite"] == known[suite]:
             return content
         found = f"a result of '{content['suite']}'"
-    except OSError as error:
-        raise InvalidArgument(f"bench {suite}: cannot read '{path}': {error.strerror}") from None
+    except IoError:
+        raise
     except (ValueError, KeyError, TypeError):
         found = "no result of a suite"
     raise CorruptData(f"bench {suite}: '{path}' holds {found}; expected what --json of {suite} writes")

@@ -7,7 +7,6 @@ import contextlib
 import functools
 import json
 import platform
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar
@@ -24,9 +23,10 @@ from rich.progress import (
 )
 
 from .. import _core
+from ..base import limits
+from ..base.files import NO_LIMIT, is_standard, read_file, write_file
 from ..errors import Error, InvalidArgument
 from ..params import Params, preset_names
-from ..trace import write_atomically
 
 ArgumentsT = ParamSpec("ArgumentsT")
 ResultT = TypeVar("ResultT")
@@ -48,9 +48,21 @@ def err() -> Console:
     return Console(stderr=True, highlight=False)
 
 
-def results_console(json_path: Path | None) -> Console:
-    """Where tables go: standard output, unless `--json -` wants it for itself."""
-    return err() if json_path is not None and str(json_path) == "-" else out()
+def results_console(*outputs: Path | None) -> Console:
+    """Where tables go: standard output, unless one of the output files is "-" and wants it for itself.
+
+    Raises InvalidArgument where several do.
+    """
+    standard = sum(is_standard(each) for each in outputs)
+    if standard > 1:
+        raise InvalidArgument("'-' is given for several outputs; standard output can take one of them")
+    return err() if standard else out()
+
+
+def no_standard_output(path: Path | None, option: str) -> None:
+    """Raises InvalidArgument where "-" is given for an output of several files, or for a folder."""
+    if is_standard(path):
+        raise InvalidArgument(f"{option}: '-' is standard output, which cannot take this; give a name")
 
 
 def command(function: Callable[ArgumentsT, ResultT]) -> Callable[ArgumentsT, ResultT]:
@@ -109,11 +121,7 @@ def write_json(path: Path | None, content: dict[str, Any]) -> None:
     """Writes a result file as a whole or not at all; "-" is standard output, None nowhere."""
     if path is None:
         return
-    text = json.dumps(content, indent=2, allow_nan=False) + "\n"
-    if str(path) == "-":
-        sys.stdout.write(text)
-    else:
-        write_atomically(path, text.encode())
+    write_file(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
 
 
 def origin() -> dict[str, Any]:
@@ -131,12 +139,17 @@ def load_params(name: str, allow_insecure: bool = False) -> Params:
     if name in preset_names():
         return Params.preset(name, allow_insecure=allow_insecure)
     path = Path(name)
-    if not path.is_file():
+    if not is_standard(name) and not path.exists():
         raise InvalidArgument(
             f"parameters '{name}': neither a preset nor a file; presets: {', '.join(preset_names())}"
         )
-    if path.read_bytes()[:1] == b"{":
-        return Params.from_json(path.read_bytes(), allow_insecure=allow_insecure)
+    if is_standard(name):
+        data = read_file(name, "parameters", limits.CONTAINER_STREAM)
+        is_json = data[:1] == b"{"
+        return (Params.from_json if is_json else Params.from_bytes)(data, allow_insecure=allow_insecure)
+    if read_file(path, "parameters", NO_LIMIT, 1) == b"{":
+        text = read_file(path, "parameters", limits.PARAMETERS)
+        return Params.from_json(text, allow_insecure=allow_insecure)
     return Params.load(path, allow_insecure=allow_insecure)
 
 

@@ -7,7 +7,6 @@ The client runs keygen, encrypt and decrypt; the server runs eval and sees neith
 from __future__ import annotations
 
 import inspect
-import io
 import runpy
 import time
 from collections.abc import Callable
@@ -15,23 +14,22 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 import typer
 from rich.console import Console
 
 from .. import _core
 from .._values import integer
+from ..base.files import file_only, is_standard
 from ..budget import MemoryOptions
 from ..ciphertext import Ciphertext
 from ..client import Client
 from ..engine import Engine, RunReport
-from ..errors import CorruptData, InvalidArgument, IoError, KeyMismatch
+from ..errors import InvalidArgument, IoError, KeyMismatch
 from ..expression import Expression
 from ..keys import EvaluationKeys, KeyPlan, PublicKey
 from ..params import Params
 from ..program import key_plan
 from ..sharing import Flooding
-from ..trace import write_atomically
 from .common import (
     AllowInsecureOption,
     DeviceOption,
@@ -42,6 +40,7 @@ from .common import (
     command,
     err,
     load_params,
+    no_standard_output,
     origin,
     progress_bar,
     results_console,
@@ -49,6 +48,7 @@ from .common import (
     write_json,
 )
 from .key_files import KEYS_FILE, PUBLIC_FILE, SECRET_FILE, open_folder, write_key_files
+from .value_files import read_values, write_values
 
 ClientMemoryOption = Annotated[
     str | None, typer.Option("--memory", help="Budget of the device's memory, e.g. 300MiB.")
@@ -82,35 +82,6 @@ def program_of(expr: str | None, script: Path | None, function: str) -> tuple[Ca
     return found, list(inspect.signature(found).parameters)
 
 
-def _read_values(path: Path) -> npt.NDArray[Any]:
-    """Numbers of a .npy file, or of a text file with numbers separated by commas, spaces or line ends."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise IoError(f"encrypt: cannot read '{path}': {error.strerror}") from None
-    try:
-        if data.startswith(b"\x93NUMPY"):
-            values = np.load(io.BytesIO(data), allow_pickle=False)
-        else:
-            words = data.decode().replace(",", " ").split()
-            values = np.array([complex(word.replace("i", "j")) for word in words])
-            values = values.real if not values.imag.any() else values
-    except (ValueError, UnicodeDecodeError, EOFError) as error:
-        raise CorruptData(f"encrypt: '{path}' holds no numbers in .npy or text form ({error})") from None
-    return np.asarray(values).ravel()
-
-
-def _write_values(path: Path, values: npt.NDArray[Any]) -> None:
-    """Values as .npy, or as text with one number a line."""
-    if path.suffix == ".npy":
-        buffer = io.BytesIO()
-        np.save(buffer, values, allow_pickle=False)
-        write_atomically(path, buffer.getvalue())
-        return
-    lines = (repr(each).strip("()") for each in values.tolist())
-    write_atomically(path, ("\n".join(lines) + "\n").encode())
-
-
 def _steps(text: str) -> list[int]:
     """Rotation steps from "1,2,-4"."""
     try:
@@ -120,7 +91,7 @@ def _steps(text: str) -> list[int]:
 
 
 def _object_params(path: Path, allow_insecure: bool) -> Params:
-    return Params.load(path, allow_insecure=allow_insecure)
+    return Params.load(file_only(path, "keys"), allow_insecure=allow_insecure)
 
 
 @command
@@ -148,6 +119,7 @@ def keygen(
     Evaluation keys are those of --rotations, or exactly those that a program needs (--expr, --script). They
     are made one by one: --memory must hold tables, the secret key, one key and three polynomials.
     """
+    no_standard_output(folder, "keygen: folder")
     check_device(device)
     chosen = load_params(params, allow_insecure)
     plan = _keygen_plan(chosen, expr, script, function, slots)
@@ -214,6 +186,8 @@ def _expect_one_key(operation: str, paths: list[Path]) -> None:
     """
     known: dict[str, Path] = {}
     for path in paths:
+        if is_standard(path):
+            continue  # it can be read only once; what it is loaded for compares its key
         key_id = _core.inspect_file(str(path))["key_id"]
         if key_id is not None:
             known.setdefault(key_id, path)
@@ -227,8 +201,12 @@ def _expect_one_key(operation: str, paths: list[Path]) -> None:
 
 @command
 def encrypt(
-    values: Annotated[Path, typer.Argument(help="Numbers: .npy, or text separated by commas or lines.")],
-    output: Annotated[Path, typer.Option("--out", "-o", help="Ciphertext file to write.")],
+    values: Annotated[
+        Path, typer.Argument(help="Numbers: .npy, or text separated by commas or lines; - is standard input.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--out", "-o", help="Ciphertext file to write; - is standard output.")
+    ],
     key: Annotated[Path, typer.Option("--key", "-k", help="secret.hlc, or public.hlc.")],
     slots: Annotated[
         int | None, typer.Option("--slots", help="Power of two; as many as needed by default.")
@@ -239,9 +217,10 @@ def encrypt(
     allow_insecure: AllowInsecureOption = False,
 ) -> None:
     """Encrypt numbers with the secret key (smaller, more precise) or the public key."""
+    console = results_console(output)
     params = _object_params(key, allow_insecure)
     check_device(device)
-    array = _read_values(values)
+    array = read_values(values)
     public = _core.inspect_file(str(key))["kind"] == "public key"
     if public and (device != "cpu" or memory is not None):
         raise InvalidArgument(
@@ -250,9 +229,8 @@ def encrypt(
     owner = PublicKey.load(key, params) if public else Client.load(key, params, device=device, memory=memory)
     ct = owner.encrypt(array, level=level, slots=slots)
     ct.save(output)
-    results_console(None).print(
-        f"{output}: {ct}, {size(output.stat().st_size)}", markup=False, soft_wrap=True
-    )
+    written = "" if is_standard(output) else f", {size(output.stat().st_size)}"
+    console.print(f"{output}: {ct}{written}", markup=False, soft_wrap=True)
 
 
 @command
@@ -261,7 +239,9 @@ def evaluate(
     inputs: Annotated[
         list[str], typer.Option("--input", "-i", help="NAME=FILE, or FILE for a single input.")
     ],
-    output: Annotated[Path, typer.Option("--out", "-o", help="Ciphertext file to write.")],
+    output: Annotated[
+        Path, typer.Option("--out", "-o", help="Ciphertext file to write; - is standard output.")
+    ],
     expr: ExprOption = None,
     script: ScriptOption = None,
     function: FunctionOption = "program",
@@ -274,6 +254,7 @@ def evaluate(
     json: JsonOption = None,
 ) -> None:
     """Evaluate a program on ciphertext files, without any secret."""
+    console = results_console(json, output)
     check_device(device)
     params = _object_params(keys, allow_insecure)
     program, names = program_of(expr, script, function)
@@ -293,7 +274,7 @@ def evaluate(
     report = engine.last_run
     assert report is not None
     seconds = f"{report.seconds:.3f} s, peak {size(report.peak_bytes)}"
-    results_console(json).print(f"{output}: {result}, {seconds}", markup=False, soft_wrap=True)
+    console.print(f"{output}: {result}, {seconds}", markup=False, soft_wrap=True)
     write_json(json, origin() | _measured(engine, report) | {"level": result.level})
 
 
@@ -318,6 +299,8 @@ def _named_inputs(inputs: list[str], names: list[str]) -> dict[str, Path]:
         return {names[0]: Path(inputs[0])}
     pairs = [each.partition("=") for each in inputs]
     chosen = {name: Path(file) for name, equals, file in pairs if equals}
+    if sum(is_standard(each) for each in chosen.values()) > 1:
+        raise InvalidArgument("eval: '-' is given for several inputs; standard input has one of them")
     if len(chosen) != len(inputs) or set(chosen) != set(names):
         wanted = " ".join(f"--input {name}=FILE" for name in names)
         raise InvalidArgument(f"eval: inputs {', '.join(inputs)}; the program needs {wanted}")
@@ -340,8 +323,10 @@ def _noise_text(found: Flooding) -> str:
 
 @command
 def decrypt(
-    ciphertext: Annotated[Path, typer.Argument(help="Ciphertext file.")],
-    output: Annotated[Path, typer.Option("--out", "-o", help="File to write: .npy, or text.")],
+    ciphertext: Annotated[Path, typer.Argument(help="Ciphertext file; - is standard input.")],
+    output: Annotated[
+        Path, typer.Option("--out", "-o", help="File to write: .npy, or text; - is standard output, as text.")
+    ],
     key: Annotated[Path, typer.Option("--key", "-k", help="secret.hlc.")],
     count: Annotated[int | None, typer.Option("--count", min=1, help="Write the first values only.")] = None,
     flooding_bits: Annotated[
@@ -361,8 +346,9 @@ def decrypt(
     memory: ClientMemoryOption = None,
     allow_insecure: AllowInsecureOption = False,
 ) -> None:
-    """Decrypt a ciphertext file with the secret key."""
+    """Decrypt a ciphertext file with the secret key. A new output can be read by its owner only."""
     _check_sharing(for_sharing, error_bound is not None or queries != 1 or magnitude != 1.0, flooding_bits)
+    console = results_console(output)
     params = _object_params(key, allow_insecure)
     check_device(device)
     _expect_one_key("decrypt", [key, ciphertext])
@@ -375,5 +361,5 @@ def decrypt(
         values, noise = shared.values[:count], _noise_text(shared.flooding)
     else:
         values, noise = client.decrypt(loaded, flooding_bits=flooding_bits)[:count], ""
-    _write_values(output, values)
-    results_console(None).print(f"{output}: {len(values)} values{noise}", markup=False, soft_wrap=True)
+    write_values(output, values)
+    console.print(f"{output}: {len(values)} values{noise}", markup=False, soft_wrap=True)

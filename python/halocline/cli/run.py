@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -28,6 +29,7 @@ from .common import (
     check_device,
     command,
     err,
+    no_standard_output,
     origin,
     results_console,
     write_json,
@@ -151,6 +153,7 @@ def run(
 ) -> None:
     """Run a workload: the client encrypts, an engine without secret key evaluates, the client decrypts."""
     arguments = dict(locals())
+    console = _console(arguments)
     chosen = params_of(workload, params, presets, allow_insecure)
     own = own_options(workload, {name: arguments[name] for name in OWN_OPTIONS})
     check_device(device)
@@ -158,7 +161,14 @@ def run(
     with profiling(profile, json), _Steps() as steps:
         made = WORKLOADS[workload].make(chosen, vars(common), own, steps.update)
         report = made.run()
-    _finish(made, report, trace, json)
+    _finish(console, made, report, trace, json)
+
+
+def _console(given: dict[str, Any]) -> Console:
+    """Where results are shown; refuses "-" for outputs that cannot be standard output."""
+    for name in ("profile", "checkpoint"):
+        no_standard_output(given[name], f"run: --{name}")
+    return results_console(given["json"], given["trace"], given["plot"])
 
 
 def _common(given: dict[str, Any]) -> RunOptions:
@@ -167,11 +177,13 @@ def _common(given: dict[str, Any]) -> RunOptions:
     return RunOptions(record_trace=given["trace"] is not None, **{name: given[name] for name in names})
 
 
-def _finish(made: WorkloadRun, report: dict[str, Any], trace: Path | None, json: Path | None) -> None:
+def _finish(
+    console: Console, made: WorkloadRun, report: dict[str, Any], trace: Path | None, json: Path | None
+) -> None:
     """Shows and writes what came out; raises OutOfMemory where the run says that it stopped."""
     if trace is not None and made.trace is not None:
         made.trace.save(trace)
-    print_report(results_console(json), report)
+    print_report(console, report)
     write_json(json, report | origin())
     if report.get("failed") is not None:
         raise OutOfMemory("{params}: {message}".format(**report["failed"]))

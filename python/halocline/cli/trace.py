@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from ..base.files import is_standard
 from ..errors import InvalidArgument
 from ..trace import COMPRESSED, FORMATS, Trace
 from . import trace_plot, trace_replay
@@ -17,7 +18,6 @@ from .common import (
     AllowInsecureOption,
     JsonOption,
     command,
-    out,
     results_console,
     size,
     write_json,
@@ -75,7 +75,7 @@ def record(
             "other workloads with `halocline run WORKLOAD --trace FILE`"
         )
     trace.save(output)
-    out().print(f"{output}: {len(trace)} events, peak {size(trace.peak_bytes)}", markup=False, soft_wrap=True)
+    _say(output, f"{len(trace)} events, peak {size(trace.peak_bytes)}")
 
 
 @app.command("stats")
@@ -122,7 +122,7 @@ def convert(
     A log of RMM knows allocations and frees only: from one, buffers are taken to be written when they are
     allocated and read when they are freed; to one, reads and writes are left out.
     """
-    name = output.name.removesuffix(COMPRESSED)
+    name = "trace.csv" if is_standard(output) else output.name.removesuffix(COMPRESSED)
     if not name.endswith(tuple(FORMATS)):
         raise InvalidArgument(
             f"trace convert: '{output}' ends in none of {', '.join(FORMATS)}, so its format is unknown"
@@ -130,7 +130,12 @@ def convert(
     trace = Trace.load(path)
     trace.save(output)
     kind = next(what for ending, what in FORMATS.items() if name.endswith(ending))
-    out().print(f"{output}: {kind}, {len(trace)} events", markup=False, soft_wrap=True)
+    _say(output, f"{kind}, {len(trace)} events")
+
+
+def _say(output: Path, text: str) -> None:
+    """What was written, where it does not disturb it."""
+    results_console(output).print(f"{output}: {text}", markup=False, soft_wrap=True)
 
 
 app.command("plot")(trace_plot.plot)

@@ -7,14 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
 from .. import _core
 from .._values import byte_count
+from ..base.files import write_file
 from ..budget import budget_of
 from ..errors import InvalidArgument
 from ..replaying import budget_bytes, device_model
-from ..trace import Trace, write_atomically
-from .common import command, out, progress_bar, size
+from ..trace import Trace
+from .common import (
+    command,
+    no_standard_output,
+    progress_bar,
+    results_console,
+    size,
+)
 from .trace_common import (
     KernelScaleOption,
     PoliciesOption,
@@ -108,6 +116,9 @@ def plot(
     """
     if output is None and html is None:
         raise InvalidArgument("trace plot: nothing to write; give --out FILE, --html FILE, or both")
+    if output is not None:
+        no_standard_output(output, "trace plot: --out")  # its name tells the format
+    console = results_console(html)
     from ..replay_plots import SHARES, Setup
     from .trace_pictures import Pictures
 
@@ -123,9 +134,9 @@ def plot(
         policies=chosen_policies(policies),
     )
     if output is not None:
-        _write_files(pictures, _chosen(plots, ["live"]), output)
+        _write_files(console, pictures, _chosen(plots, ["live"]), output)
     if html is not None:
-        _write_page(pictures, _chosen(plots, list(PLOTS if device else TRACE_PLOTS)), html)
+        _write_page(console, pictures, _chosen(plots, list(PLOTS if device else TRACE_PLOTS)), html)
 
 
 def _chosen(names: list[str] | None, default: list[str]) -> list[str]:
@@ -137,7 +148,7 @@ def _chosen(names: list[str] | None, default: list[str]) -> list[str]:
     return chosen
 
 
-def _write_files(pictures: Pictures, names: list[str], output: Path) -> None:
+def _write_files(console: Console, pictures: Pictures, names: list[str], output: Path) -> None:
     from ..trace_plots import render
 
     kind = output.suffix.removeprefix(".").lower()
@@ -149,8 +160,8 @@ def _write_files(pictures: Pictures, names: list[str], output: Path) -> None:
         for done, name in enumerate(names):
             progress(done, len(names))
             target = output if len(names) == 1 else output.with_name(f"{output.stem}-{name}{output.suffix}")
-            write_atomically(target, render(pictures.draw(name), kind))
-            out().print(f"{target}: {PLOTS[name][0].lower()}", markup=False, soft_wrap=True)
+            write_file(target, render(pictures.draw(name), kind))
+            console.print(f"{target}: {PLOTS[name][0].lower()}", markup=False, soft_wrap=True)
 
 
 def _summary(trace: Trace) -> str:
@@ -158,7 +169,7 @@ def _summary(trace: Trace) -> str:
     return f"{len(trace)} events over {seconds(trace.seconds)}; at most {peak} were live at once."
 
 
-def _write_page(pictures: Pictures, names: list[str], html: Path) -> None:
+def _write_page(console: Console, pictures: Pictures, names: list[str], html: Path) -> None:
     from ..trace_report import HtmlTable, Section, page
 
     trace = pictures.setup.trace
@@ -170,5 +181,5 @@ def _write_page(pictures: Pictures, names: list[str], html: Path) -> None:
                 sections.append(pictures.replay_section())
             sections.append(Section(*PLOTS[name], [pictures.draw(name)]))
     footer = f"Written by halocline {_core.version} ({_core.commit})."
-    write_atomically(html, page(f"Trace {pictures.setup.name}", sections, footer).encode())
-    out().print(f"{html}: {len(names)} plots", markup=False, soft_wrap=True)
+    write_file(html, page(f"Trace {pictures.setup.name}", sections, footer).encode())
+    console.print(f"{html}: {len(names)} plots", markup=False, soft_wrap=True)

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from ..base.files import write_file
 from ..errors import InvalidArgument, OutOfMemory
 from ..planning import Plan, plan_trace
 from ..replaying import (
@@ -25,8 +26,17 @@ from ..replaying import (
     replay_timeline,
     resident_seconds,
 )
-from ..trace import Trace, write_atomically
-from .common import JsonOption, command, origin, out, progress_bar, results_console, size, write_json
+from ..trace import Trace
+from .common import (
+    JsonOption,
+    command,
+    no_standard_output,
+    origin,
+    progress_bar,
+    results_console,
+    size,
+    write_json,
+)
 from .trace_common import (
     REPLAY_HEADER,
     AsyncRatioOption,
@@ -70,15 +80,16 @@ def plan(
     json: JsonOption = None,
 ) -> None:
     """Plan what to keep, load and drop when, so that the program of a trace runs within a budget."""
+    console = results_console(json, output)
     trace = load(path, "trace plan")
     model = device_model(device)
     made = plan_trace(
         trace, memory, model, kernel_scale=kernel_scale, recorded_times=recorded_times, parameters=parameters
     )
-    _print_plan(results_console(json), path.name, trace, model, made)
+    _print_plan(console, path.name, trace, model, made)
     if output is not None:
         made.save(output)
-        results_console(json).print(f"{output}: {len(made.to_bytes())} bytes", markup=False, soft_wrap=True)
+        console.print(f"{output}: {len(made.to_bytes())} bytes", markup=False, soft_wrap=True)
     about = {"trace": path.name, "device": model.name, "live_peak_bytes": trace.peak_bytes}
     counts = {"steps": made.steps, "directives": made.directives(), "parameters": parameters}
     write_json(json, about | counts | made.summary.to_dict() | origin())
@@ -127,6 +138,10 @@ def replay_command(
         return
     if path is None:
         raise InvalidArgument("trace replay: give a trace, or --list")
+    chosen = chosen_policies(policies)
+    if len(chosen) > 1:
+        no_standard_output(perfetto, "trace replay: --perfetto of several policies")
+    console = results_console(json, perfetto)
     trace = load(path, "trace replay")
     constants: dict[str, Any] = {"kernel_scale": kernel_scale, "recorded_times": recorded_times}
     profile: dict[str, Any] = {
@@ -134,13 +149,12 @@ def replay_command(
         "lifetime": math.inf if lifetime is None else lifetime,
     }
     study = _Study(trace, device_model(device), memory, constants, profile)
-    chosen = chosen_policies(policies)
     rows = []
     with progress_bar("replaying") as progress:
         for done, name in enumerate(chosen):
             progress(done, len(chosen))
             rows.append((name, study.run(name)))
-    study.show(results_console(json), path.name, rows)
+    study.show(console, path.name, rows)
     if perfetto is not None:
         study.write_timelines([name for name, found in rows if isinstance(found, ReplayReport)], perfetto)
     write_json(json, study.to_dict(path.name, rows) | origin())
@@ -190,7 +204,7 @@ class _Study:
             text = replay_timeline(
                 self.trace, self.model, name, self.budget, **self.constants, **self.profile
             )
-            write_atomically(target, text.encode())
+            write_file(target, text.encode())
 
     def to_dict(self, name: str, rows: list[tuple[str, ReplayReport | OutOfMemory]]) -> dict[str, Any]:
         """For JSON."""
@@ -231,11 +245,12 @@ def decide_command(
     """Decide which allocations go to the pool and which are managed: a file for policy `profiled`."""
     from .. import _core
 
+    console = results_console(output)
     trace = load(path, "trace decide")
     room = budget_bytes(trace, pool) if pool is not None else None
     made = decide(trace, lifetime=math.inf if lifetime is None else lifetime, pool_bytes=room)
-    write_atomically(output, _core.decisions_to_text(made).encode())
+    write_file(output, _core.decisions_to_text(made).encode())
     share = sum(made) / len(made) if made else 0.0
-    out().print(
+    console.print(
         f"{output}: {len(made)} allocations, {share:.1%} of them to the pool", markup=False, soft_wrap=True
     )

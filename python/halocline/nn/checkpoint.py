@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._values import path_text
+from .._values import expect, integer
+from ..base import limits
+from ..base.files import OWNER, file_only, parse_json, read_file, write_file
 from ..ciphertext import Ciphertext
-from ..errors import CorruptData, InvalidArgument, IoError, KeyMismatch
-from ..trace import write_atomically
+from ..errors import CorruptData, InvalidArgument, KeyMismatch
 from .layers import Layer
 from .steps import Values
 
@@ -40,7 +41,7 @@ class Checkpoint:
 
     def __init__(self, path: str | Path, compiled: CompiledModel, key_id: str | None = None) -> None:
         """key_id: the secret key of the run's engine, where it is known."""
-        self.path = path_text(path, "checkpoint")
+        self.path = file_only(path, "checkpoint")
         self._key_id = key_id
         self._compiled, self._fingerprint = compiled, compiled.fingerprint
         self._input: str | None = None
@@ -62,7 +63,7 @@ class Checkpoint:
         }
         text = json.dumps(header).encode()
         parts = [MAGIC, len(text).to_bytes(4, "little"), hashlib.blake2b(text, digest_size=32).digest(), text]
-        write_atomically(self.path, b"".join([*parts, *blobs.values()]), mode=0o600)
+        write_file(self.path, b"".join([*parts, *blobs.values()]), OWNER)
 
     def load(self) -> tuple[int, Values] | None:
         """Segments done and values after them; None where there is no file.
@@ -70,13 +71,9 @@ class Checkpoint:
         @throws InvalidArgument for a checkpoint of another network or input; KeyMismatch for one of another
             secret key; CorruptData, IoError
         """
-        try:
-            data = Path(self.path).read_bytes()
-        except FileNotFoundError:
+        if not _exists(self.path):
             return None
-        except OSError as error:
-            raise IoError(f"checkpoint '{self.path}': cannot be read ({error.strerror})") from None
-        header, rest = self._header(data)
+        header, rest = self._header(read_file(self.path, "checkpoint", limits.CHECKPOINT))
         self._check_owner(header)
         position, rows = header["position"], header["values"]
         if {name for name, _, _ in rows} != self._compiled.live_values(position) or not rows:
@@ -111,16 +108,19 @@ class Checkpoint:
         if hashlib.blake2b(text, digest_size=_HASH_BYTES).digest() != digest:
             raise self._corrupt("its description was changed")
         try:
-            header = json.loads(text)
-            rows = [(str(name), int(count), str(digest)) for name, count, digest in header["values"]]
+            header = parse_json(text, "description")
+            rows = [
+                (expect(name, str, "name"), integer(count, "bytes", 1), expect(digest, str, "hash"))
+                for name, count, digest in header["values"]
+            ]
             made = {
-                "fingerprint": str(header["fingerprint"]),
+                "fingerprint": expect(header["fingerprint"], str, "fingerprint"),
                 "input": header["input"],
-                "key": None if header.get("key") is None else str(header["key"]),
-                "position": int(header["position"]),
+                "key": _key_of(header),
+                "position": integer(header["position"], "position", 0),
                 "values": rows,
             }
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise self._corrupt(f"its description cannot be read ({error})") from None
         return made, data[start + size :]
 
@@ -154,6 +154,23 @@ def _same_key(key_id: str | None, other: str | None, what: str, first: str, seco
             "with that client's keys, or remove the file to begin anew"
         )
     return other if key_id is None else key_id
+
+
+def _key_of(header: dict[str, Any]) -> str | None:
+    """The secret key that a description names; those of earlier versions name none."""
+    key = header.get("key")
+    return None if key is None else expect(key, str, "key")
+
+
+def _exists(path: str) -> bool:
+    """Whether there is something at a path; also where it cannot be looked at, which reading it will say."""
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _hash(data: bytes) -> str:

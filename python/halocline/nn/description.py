@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from .._values import expect, kind_of, path_text
+from ..base import limits
+from ..base.files import parse_json, read_file, write_file
 from ..errors import CorruptData, Error, InvalidArgument
 from ..polynomial import Polynomial as PolynomialFunction
-from ..trace import write_atomically
 from . import tensors as files
 from .layers import (
     Add,
@@ -244,38 +245,14 @@ def _described(layer: Layer) -> tuple[dict[str, Any], dict[str, Any]]:
     return {"type": {Add: "add", Flatten: "flatten"}[type(layer)]}, {}
 
 
-def parse_json(text: str | bytes, what: str) -> Any:
-    """JSON as Python objects; CorruptData for what is none, for keys that occur twice, NaN and infinities."""
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) != len(pairs):
-            names = [key for key, _ in pairs]
-            raise ValueError(f"key {next(key for key in names if names.count(key) > 1)!r} occurs twice")
-        return made
-
-    def refuse(name: str) -> None:
-        raise ValueError(f"{name} is no finite number")
-
-    try:
-        return json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
-    except (ValueError, RecursionError) as error:
-        raise CorruptData(f"{what}: no valid JSON ({str(error)[:200]})") from None
-
-
 def read_json(path: str | os.PathLike[str], what: str) -> Any:
-    """Parsed contents of a JSON file of at most `MAX_BYTES`."""
-    name = path_text(path, what)
-    with files.file_errors(name, "read"), Path(name).open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise CorruptData(f"{name}: more than {MAX_BYTES} bytes, too many for a {what}")
-    return parse_json(data, name)
+    """Parsed contents of a JSON file of at most `limits.MODEL` bytes."""
+    return parse_json(read_file(path, what, limits.MODEL), path_text(path, what))
 
 
 def write_json(value: object, path: str | os.PathLike[str], what: str) -> None:
     """A JSON file."""
-    write_atomically(path_text(path, what), (json.dumps(value, indent=1, allow_nan=False) + "\n").encode())
+    write_file(path_text(path, what), (json.dumps(value, indent=1, allow_nan=False) + "\n").encode())
 
 
 def _weights_path(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None) -> Path:

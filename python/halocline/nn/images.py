@@ -6,6 +6,7 @@ Files come from users: formats and sizes are limited, and what is done to an ima
 
 from __future__ import annotations
 
+import io
 import os
 import warnings
 from collections.abc import Sequence
@@ -16,7 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .._values import path_text
-from ..errors import CorruptData, InvalidArgument, IoError
+from ..base import limits
+from ..base.files import read_file
+from ..errors import CorruptData, Error, InvalidArgument, IoError
 from .layers import Array
 from .model import checked_shape
 
@@ -27,7 +30,7 @@ SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".webp")
 """Files that are taken from a folder; others are left out with a notice."""
 MAX_IMAGES = 20_000
 """Images of one call."""
-MAX_PIXELS = 1 << 26
+MAX_PIXELS = limits.IMAGE_PIXELS
 """Pixels of a file before it is resized."""
 
 _FORMATS = ("JPEG", "PNG", "BMP", "PPM", "WEBP")
@@ -79,10 +82,10 @@ def load_images(
 
 def _files(root: Path, notices: list[str]) -> list[Path]:
     """Image files of a folder and its direct subfolders, or the one file."""
-    if root.is_file():
-        return [root]
-    if not root.is_dir():
+    if not root.exists():
         raise IoError(f"{root}: no such file or folder of images")
+    if not root.is_dir():
+        return [root]
     try:
         files = [file for file in sorted((*root.glob("*"), *root.glob("*/*"))) if file.is_file()]
     except OSError as error:
@@ -106,15 +109,12 @@ def _read(file: Path, name: str, shape: Sequence[int], notices: list[str]) -> Ar
         with warnings.catch_warnings():
             # Its own limit on pixels is looser than the one below, and a warning would not name the file.
             warnings.simplefilter("ignore")
-            with Image.open(file, formats=_FORMATS) as opened:
+            content = io.BytesIO(read_file(file, "images", limits.IMAGE))
+            with Image.open(content, formats=_FORMATS) as opened:
                 _check(opened, file)
                 fitted = _fitted(opened, shape, notices, name)
-    except CorruptData:
+    except Error:
         raise
-    except OSError as error:
-        if error.errno is not None:
-            raise IoError(f"{file}: cannot read ({error.strerror})") from None
-        raise CorruptData(f"{file}: no image that can be read ({error})") from None
     except Exception as error:  # decoders raise SyntaxError, struct.error, ... for damaged files
         raise CorruptData(f"{file}: no image that can be read ({error})") from None
     values = np.asarray(fitted, dtype=np.float64).reshape(*shape[1:], shape[0]) / 255

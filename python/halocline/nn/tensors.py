@@ -6,18 +6,19 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from .._values import path_text
-from ..errors import CorruptData, IoError
+from ..base import limits
+from ..base.files import file_only, open_regular, write_file
+from ..errors import CorruptData, Error, IoError
 from .layers import Array
 
-MAX_VALUES = 1 << 28
+MAX_VALUES = limits.WEIGHT_COUNT
 """Numbers in the weights of a model."""
 
 _TYPES = ("F16", "F32", "F64", "I8", "I16", "I32", "I64", "U8")
@@ -29,6 +30,8 @@ def file_errors(path: str, doing: str) -> Iterator[None]:
     """Turns what the operating system and safetensors raise into errors of this package."""
     try:
         yield
+    except Error:
+        raise
     except OSError as error:
         raise IoError(f"{path}: cannot {doing} ({error.strerror or error})") from None
     except SafetensorError as error:
@@ -39,9 +42,7 @@ def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[s
     """Tensors of a safetensors file as float64 arrays, by name, and the metadata of the file."""
     name = path_text(path, "weights")
     with file_errors(name, "read"):
-        # Asked for here because safetensors does not say which file it is that it cannot open.
-        if not Path(name).is_file():
-            raise IoError(f"{name}: no such file; give a safetensors file of weights")
+        _check_file(name)
         with safe_open(name, framework="numpy") as file:
             tensors, values = {}, 0
             for key in file.keys():  # noqa: SIM118 (the file is no dictionary)
@@ -60,13 +61,26 @@ def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[s
             return tensors, dict(file.metadata() or {})
 
 
+def _check_file(name: str) -> None:
+    """What safetensors does not check: that it is a regular file, and how large file and header are."""
+    with open_regular(name, "weights") as file:
+        size = os.fstat(file.fileno()).st_size
+        header = int.from_bytes(file.read(8), "little")
+    if size > limits.WEIGHTS or header > limits.WEIGHTS_HEADER:
+        raise CorruptData(
+            f"{name}: {size} bytes with a header of {header}, expected at most {limits.WEIGHTS} and "
+            f"{limits.WEIGHTS_HEADER} for a safetensors file"
+        )
+
+
 def write_tensors(
     tensors: Mapping[str, Any], path: str | os.PathLike[str], metadata: Mapping[str, str]
 ) -> None:
     """A safetensors file of these arrays."""
-    name = path_text(path, "weights")
+    name = file_only(path, "weights")
     with file_errors(name, "write"):
-        save_file({key: np.ascontiguousarray(value) for key, value in tensors.items()}, name, dict(metadata))
+        arrays = {key: np.ascontiguousarray(value) for key, value in tensors.items()}
+        write_file(name, save(arrays, dict(metadata)))
 
 
 def names_text(names: Iterable[str]) -> str:

@@ -20,7 +20,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import safe_open
+
+from ..errors import CorruptData
+from ..nn.tensors import check_names, read_tensors
 
 Array = npt.NDArray[Any]
 
@@ -93,19 +95,15 @@ class DigitsModel:
 def load_model(path: str | Path | None = None) -> DigitsModel:
     """The model in `path`, or the shipped one; ValueError when the file is not a digits model."""
     path = path or SHIPPED_FILE
-    with safe_open(str(path), framework="numpy") as file:
-        metadata = file.metadata() or {}
-        if metadata.get("format") != _FORMAT:
-            raise ValueError(
-                f"{path}: format is {metadata.get('format')!r}, expected {_FORMAT!r}; "
-                "write the file with tools/train_digits.py"
-            )
-        names = ("conv", "hidden", "output")
-        tensors = {
-            f"{name}_{part}": file.get_tensor(f"{name}.{part}").astype(np.float64)
-            for name in names
-            for part in ("weight", "bias")
-        }
+    found, metadata = read_tensors(path)
+    if metadata.get("format") != _FORMAT:
+        raise CorruptData(
+            f"{path}: format is {metadata.get('format')!r}, expected {_FORMAT!r}; "
+            "write the file with tools/train_digits.py"
+        )
+    names = [f"{name}.{part}" for name in ("conv", "hidden", "output") for part in ("weight", "bias")]
+    check_names(found, names, (), str(path))
+    tensors = {name.replace(".", "_"): found[name] for name in names}
     return DigitsModel(metadata=metadata, **tensors)
 
 

@@ -14,6 +14,8 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from ..base import limits
+from ..base.files import open_regular
 from ..errors import CorruptData, InvalidArgument, IoError
 
 Array = npt.NDArray[np.float64]
@@ -25,7 +27,7 @@ SIDE = 28
 """Rows and columns of an MNIST image."""
 
 _MNIST_NAMES = ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
-_LARGEST_FILE = 1 << 28
+_LARGEST_FILE = limits.IDX
 """Bytes of pixels that are accepted: five times all of MNIST."""
 
 
@@ -117,7 +119,7 @@ def read_idx(path: str | Path, dimensions: int) -> Bytes:
     but an array of that many dimensions and exactly as many bytes.
     """
     try:
-        with open(path, "rb") as file:
+        with open_regular(path, "helr") as file:
             packed = file.read(2) == b"\x1f\x8b"
             file.seek(0)
             if not packed:
@@ -126,6 +128,8 @@ def read_idx(path: str | Path, dimensions: int) -> Bytes:
                 return _read_idx(unpacked, path, dimensions)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise CorruptData(f"'{path}': damaged gzip data ({error})") from None
+    except IoError:
+        raise
     except OSError as error:
         raise IoError(f"cannot read '{path}': {error.strerror or error}") from None
 

@@ -13,19 +13,18 @@ import hashlib
 import json
 from pathlib import Path
 
+from ..base import limits
+from ..base.files import file_only, parse_json, read_file, write_file
 from ..ciphertext import Ciphertext
 from ..client import Client
 from ..errors import CorruptData, InvalidArgument, IoError, KeyMismatch
 from ..nn.layers import Array
 from ..params import Params
-from ..trace import write_atomically
 
 ABOUT_FILE = "run.json"
 KEY_FILE = "client.key"
 FORMAT = "halocline-run"
 VERSION = 1
-
-_MAX_ABOUT = 1 << 16  # bytes
 
 
 class RunFolder:
@@ -37,7 +36,7 @@ class RunFolder:
         @throws InvalidArgument where it belongs to a run of another network, or of other inputs; CorruptData,
             IoError
         """
-        self.path = Path(path)
+        self.path = Path(file_only(path, "checkpoint"))
         digests = [hashlib.blake2b(each.tobytes(), digest_size=32).hexdigest() for each in inputs]
         joined = hashlib.blake2b("".join(digests).encode(), digest_size=32).hexdigest()
         about = {"format": FORMAT, "version": VERSION, "network": network, "inputs": joined}
@@ -46,20 +45,20 @@ class RunFolder:
         try:
             # Nobody else is to put a key of his own here.
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            found = self._file(ABOUT_FILE).read_bytes() if self._file(ABOUT_FILE).exists() else None
+            there = self._file(ABOUT_FILE).exists()
         except OSError as error:
             raise IoError(
                 f"checkpoint '{self.path}': no folder that can be used ({error.strerror})"
             ) from None
-        if found is not None:
-            self._check(found, about)
+        if there:
+            self._check(read_file(self._file(ABOUT_FILE), "checkpoint", limits.RUN), about)
         elif others := [each.name for each in self._files() if each.exists()]:
             raise InvalidArgument(
                 f"checkpoint '{self.path}': has {others[0]}, but no {ABOUT_FILE} that says of which run; "
                 "name another folder"
             )
         else:
-            write_atomically(self._file(ABOUT_FILE), (json.dumps(about, indent=2) + "\n").encode())
+            write_file(self._file(ABOUT_FILE), (json.dumps(about, indent=2) + "\n").encode())
 
     def client(self, params: Params, threads: int | None = None) -> Client:
         """The client of the run: that of the key here, else a new one whose key is kept here."""
@@ -127,8 +126,8 @@ class RunFolder:
     def _check(self, data: bytes, about: dict[str, object]) -> None:
         """Compares the description of the run in the folder with that of this one."""
         try:
-            found = json.loads(data) if len(data) <= _MAX_ABOUT else None
-        except (ValueError, RecursionError):
+            found = parse_json(data, ABOUT_FILE)
+        except CorruptData:
             found = None
         if not isinstance(found, dict) or found.keys() != about.keys() or found["format"] != FORMAT:
             raise CorruptData(

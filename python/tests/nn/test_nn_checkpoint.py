@@ -157,7 +157,7 @@ def test_files_that_are_not_there(network, engine, ct, tmp_path):
         network.compiled.run(engine, None)
     with pytest.raises(hc.IoError, match="cannot write"):
         network.compiled.run(engine, ct, checkpoint=tmp_path / "folder" / "run")
-    with pytest.raises(hc.IoError, match="cannot be read"):
+    with pytest.raises(hc.IoError, match="cannot read"):
         network.compiled.run(engine, ct, checkpoint=tmp_path)
 
 

@@ -57,11 +57,13 @@ using key_sink = std::function<void(evaluation_key key)>;
 [[nodiscard]] std::vector<key_request> make_requests(const params::parameters& parameters,
                                                      const key_selection& selection);
 
-/// A context for a client of these parameters.
+/// A context for a client of these parameters. `transforms` says when NTT tables are built: later for a
+/// secret key that is yet to be read, because `io::load_secret_key` builds them once the file is checked.
 /// @throws invalid_argument for an unknown device or the ghost, which has no contents; device_error where
 ///   there is no such GPU; out_of_memory when the tables exceed the budget
-[[nodiscard]] std::shared_ptr<context> make_client_context(params::parameters parameters,
-                                                           const client_options& options = {});
+[[nodiscard]] std::shared_ptr<context> make_client_context(
+    params::parameters parameters, const client_options& options = {},
+    ring::transform_tables transforms = ring::transform_tables::now);
 
 /// The party that owns the secret key: encodes, encrypts, decrypts and generates the keys that an engine
 /// needs. Works on one device in a context of its own, where its results live until they are loaded into an

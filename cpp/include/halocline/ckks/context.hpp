@@ -14,8 +14,9 @@ class client_tables;
 /// engine or client with `make_context`; objects made with it must be used with it. Not thread-safe.
 class context {
  public:
-  context(params::parameters parameters, std::shared_ptr<backend::backend> device)
-      : ring_(std::move(parameters), std::move(device)),
+  context(params::parameters parameters, std::shared_ptr<backend::backend> device,
+          ring::transform_tables transforms = ring::transform_tables::now)
+      : ring_(std::move(parameters), std::move(device), transforms),
         converter_(ring_),
         cache_bytes_(ring_.device().describe().cache_bytes) {}
   context(const context&) = delete;
@@ -44,11 +45,13 @@ class context {
   std::size_t cache_bytes_;
 };
 
-/// A context of `parameters` on `device`, which no other context should share.
+/// A context of `parameters` on `device`, which no other context should share. Objects can be read, written,
+/// copied and expanded from seeds before `context::ring().prepare_transforms()`, and nothing else.
 /// @throws out_of_memory when the tables exceed the budget
-[[nodiscard]] inline std::shared_ptr<context> make_context(params::parameters parameters,
-                                                           std::shared_ptr<backend::backend> device) {
-  return std::make_shared<context>(std::move(parameters), std::move(device));
+[[nodiscard]] inline std::shared_ptr<context> make_context(
+    params::parameters parameters, std::shared_ptr<backend::backend> device,
+    ring::transform_tables transforms = ring::transform_tables::now) {
+  return std::make_shared<context>(std::move(parameters), std::move(device), transforms);
 }
 
 }  // namespace halocline::ckks

@@ -11,6 +11,7 @@ namespace halocline::io {
 /// Who may read a new file.
 enum class file_privacy : std::uint8_t {
   shared,  ///< as the umask says; a file that is replaced keeps its permission bits
+  owner,   ///< 0600; a file that is replaced keeps its permission bits
   secret,  ///< 0600 from the first byte on, also when it replaces a file with wider permissions
 };
 
@@ -19,10 +20,16 @@ enum class file_privacy : std::uint8_t {
 /// renames and synchronizes the folder. Destruction without `commit` removes the temporary file and leaves
 /// the old file as it was. A process that is killed leaves at most a temporary file, recognisable by its
 /// name, never a half file. Not thread-safe; two writers of the same path are safe, the last to commit wins.
+///
+/// The file gets a new inode: other hard links keep the old content, and its folder must be writable, even
+/// where the file itself is. A file that is replaced keeps its permission bits from the first byte on
+/// (`secret` aside) and, where the process may give files away, its owner.
 class atomic_file {
  public:
-  /// Creates the temporary file. A path that is a symbolic link is followed, so that the link survives.
-  /// @throws io_error when the folder is missing or not writable, or the path is not a regular file.
+  /// Creates the temporary file. A path that is a symbolic link is followed, so that the link survives; the
+  /// target of a dangling link is created.
+  /// @throws io_error when the folder is missing or not writable; the path exists and is not a regular file
+  /// (device, pipe, socket, folder); it names an open descriptor, such as /dev/stdout; links form a loop.
   explicit atomic_file(const std::filesystem::path& path, file_privacy privacy = file_privacy::shared);
   ~atomic_file();
   atomic_file(const atomic_file&) = delete;
@@ -48,6 +55,7 @@ class atomic_file {
 
  private:
   void create(file_privacy privacy);
+  void open_temporary(unsigned mode);
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes);
   void sync_folder() const;
   [[noreturn]] void fail(const char* action, int code) const;

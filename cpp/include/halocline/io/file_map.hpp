@@ -14,10 +14,15 @@ namespace halocline::io {
 /// as with any memory map.
 class file_map {
  public:
+  /// For files that are mapped only, and read piece by piece.
+  static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
+
   /// Holds no file.
   file_map() noexcept = default;
-  /// @throws io_error when the file is missing, not readable or not a regular file.
-  explicit file_map(const std::filesystem::path& path);
+  /// Opens a regular file; anything else (device, pipe, socket, folder) is refused at once, without waiting.
+  /// @throws io_error when the file is missing, not readable or not a regular file; corrupt_data when it has
+  /// more than `limit` bytes, before anything is allocated or mapped for it.
+  explicit file_map(const std::filesystem::path& path, std::uint64_t limit = no_limit);
   file_map(file_map&& other) noexcept;
   file_map& operator=(file_map&& other) noexcept;
   file_map(const file_map&) = delete;

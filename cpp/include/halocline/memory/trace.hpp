@@ -59,9 +59,14 @@ struct trace {
   /// Writes the header line and one CSV row per event.
   void write_csv(std::ostream& out) const;
 
-  /// Parses what `write_csv` wrote.
-  /// @throws corrupt_data naming the line when a row is malformed.
-  [[nodiscard]] static trace read_csv(std::istream& in);
+  /// Bytes of the shortest row of a CSV file: "0,,free,0,table,0,0,0,0,".
+  static constexpr std::size_t least_row_bytes = 24;
+  /// Most different texts of a file: each takes up to 200 bytes more than its letters.
+  static constexpr std::size_t max_names = std::size_t{1} << 20;
+
+  /// Parses what `write_csv` wrote. `rows` is the expected number, so that growing takes no second copy.
+  /// @throws corrupt_data naming the line when a row is malformed, or there are more than `max_names` texts.
+  [[nodiscard]] static trace read_csv(std::istream& in, std::size_t rows = 0);
 
  private:
   std::map<std::string, std::uint32_t, std::less<>> numbers_;

@@ -11,14 +11,27 @@
 
 namespace halocline::ring {
 
+/// When a context builds its NTT tables: 4 N words for each prime, by far most of its bytes.
+enum class transform_tables : std::uint8_t {
+  now,
+  later,  ///< with `prepare_transforms`: for contexts that hold objects, and while untrusted bytes are
+          ///< checked
+};
+
 /// Parameters bound to a backend: builds and owns the tables that kernels need (moduli, powers of roots,
 /// permutations). One context per engine or client; everything made with it lives in its runtime.
 /// Not thread-safe, like the backend.
 class context {
  public:
-  /// Builds moduli and NTT tables for all primes of `parameters` on `device`.
+  /// Builds moduli and, unless `transforms` says later, NTT tables for all primes of `parameters` on
+  /// `device`.
   /// @throws out_of_memory when the tables exceed the budget.
-  context(params::parameters parameters, std::shared_ptr<backend::backend> device);
+  context(params::parameters parameters, std::shared_ptr<backend::backend> device,
+          transform_tables transforms = transform_tables::now);
+
+  /// Builds the NTT tables unless they are there. Without them nothing can be transformed.
+  /// @throws out_of_memory when they exceed the budget.
+  void prepare_transforms();
 
   [[nodiscard]] const params::parameters& parameters() const noexcept { return parameters_; }
   [[nodiscard]] backend::backend& device() const noexcept { return *device_; }
@@ -40,7 +53,9 @@ class context {
 
  private:
   template <typename WordT>
-  void upload_tables();
+  void upload_moduli();
+  template <typename WordT>
+  void upload_roots();
 
   params::parameters parameters_;
   std::shared_ptr<backend::backend> device_;

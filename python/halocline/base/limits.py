@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Largest sizes of what is read from outside, in bytes. SECURITY.md lists them; a test compares the two."""
+
+from __future__ import annotations
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+PARAMETERS = 64 * KIB
+"""JSON of a parameter set, in a file or in a container."""
+CONTAINER_STREAM = GIB
+"""A container on standard input. Container files are mapped: they have no limit, and no copy is made."""
+PLAN = 256 * MIB
+"""A plan file."""
+TRACE = 2 * GIB
+"""The text of a trace or of a log of RMM, unpacked."""
+TRACE_UNPACKED_BASE = 16 * MIB
+TRACE_UNPACKED_FACTOR = 128
+"""A trace in an xz file of n bytes may become TRACE_UNPACKED_BASE + TRACE_UNPACKED_FACTOR n bytes."""
+XZ_MEMORY = 96 * MIB
+"""What the decoder of an xz file may allocate: presets of xz up to -9 need 65 MiB."""
+DEVICE_MODEL = MIB
+"""JSON of a device model."""
+DECISIONS = 256 * MIB
+"""A decision file."""
+VALUES = 16 * MIB
+"""Numbers to encrypt, as .npy or text."""
+VALUE_COUNT = 1 << 16
+"""How many numbers those may be: the slots of the largest ring."""
+MODEL = 16 * MIB
+"""JSON of a network or of ranges of activations."""
+WEIGHTS = 4 * GIB
+"""A safetensors file of weights."""
+WEIGHT_COUNT = 1 << 28
+"""Numbers in the weights of a model."""
+WEIGHTS_HEADER = 16 * MIB
+"""The header of a safetensors file."""
+IMAGE = 64 * MIB
+"""An image file."""
+IMAGE_PIXELS = 1 << 26
+"""Its pixels before it is resized."""
+CHECKPOINT = 8 * GIB
+"""A checkpoint of a network."""
+IDX = 256 * MIB
+"""An array in an IDX file (MNIST), unpacked."""
+RUN = 64 * KIB
+"""The description of a run in its folder."""
+RESULT = 64 * MIB
+"""A result that `halocline bench --json` wrote."""

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of numbers for `halocline encrypt` and of results of `halocline decrypt`: .npy, or text."""
+
+from __future__ import annotations
+
+import io
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..base import limits
+from ..base.files import OWNER, read_file, write_file
+from ..errors import CorruptData
+
+_NPY_MAGIC = b"\x93NUMPY"
+_NUMBERS = "biufc"
+
+
+def read_values(path: Path) -> npt.NDArray[Any]:
+    """Numbers of a .npy file, or of a text file with numbers separated by commas, spaces or line ends.
+
+    At most `limits.VALUE_COUNT`. Raises IoError, CorruptData.
+    """
+    data = read_file(path, "encrypt", limits.VALUES)
+    try:
+        values = _from_npy(data) if data.startswith(_NPY_MAGIC) else _from_text(data)
+    except ValueError as error:
+        raise CorruptData(f"encrypt: '{path}' holds no numbers in .npy or text form ({error})") from None
+    if values.size > limits.VALUE_COUNT:
+        raise CorruptData(f"encrypt: '{path}' holds more than {limits.VALUE_COUNT} numbers")
+    return values
+
+
+def _from_text(data: bytes) -> npt.NDArray[Any]:
+    words = data.decode().replace(",", " ").split(None, limits.VALUE_COUNT + 1)[: limits.VALUE_COUNT + 1]
+    values = np.array([complex(word.replace("i", "j")) for word in words])
+    return values.real if not values.imag.any() else values
+
+
+def _from_npy(data: bytes) -> npt.NDArray[Any]:
+    """The array of a .npy file, whose header must agree with the number of bytes behind it.
+
+    numpy's own reader allocates what the header says before it looks at the bytes.
+    """
+    file = io.BytesIO(data)
+    try:
+        version = np.lib.format.read_magic(file)  # type: ignore[no-untyped-call]
+        if version not in ((1, 0), (2, 0)):
+            raise ValueError(f"format version {version}, expected (1, 0) or (2, 0)")
+        first = version == (1, 0)
+        read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
+        shape, by_columns, kind = read(file)  # type: ignore[no-untyped-call]
+    except Exception as error:  # what Python's tokenizer and parser raise: TokenError, MemoryError, ...
+        raise ValueError(f"damaged header: {type(error).__name__}: {str(error)[:200]}") from None
+    if kind.kind not in _NUMBERS:
+        raise ValueError(f"values of type {str(kind)[:40]}, expected real or complex numbers")
+    left = len(data) - file.tell()
+    if math.prod(shape) * kind.itemsize != left:
+        raise ValueError(f"shape {str(shape)[:80]} of {kind.itemsize} bytes each, but {left} bytes of values")
+    values = np.frombuffer(data, kind, offset=file.tell())
+    return values.reshape(shape, order="F" if by_columns else "C").ravel()
+
+
+def write_values(path: Path, values: npt.NDArray[Any]) -> None:
+    """Values as .npy, or as text with one number a line; a new file can be read by its owner only."""
+    if path.suffix == ".npy":
+        buffer = io.BytesIO()
+        np.save(buffer, values, allow_pickle=False)
+        content = buffer.getvalue()
+    else:
+        content = ("\n".join(repr(each).strip("()") for each in values.tolist()) + "\n").encode()
+    write_file(path, content, OWNER)
