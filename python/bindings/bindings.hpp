@@ -12,7 +12,9 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -34,6 +36,12 @@ struct domain {
 
   std::shared_ptr<ckks::context> ctx;
   std::mutex mutex;
+
+  // What one thread has asked for must not reach the operations of another one. Under the mutex.
+  std::set<std::thread::id> manual;  ///< threads whose products are not maintained
+  std::thread::id routed{};          ///< the thread whose rotations follow routes
+  std::thread::id watched{};         ///< the thread whose operations are counted
+  std::uint64_t watched_operations = 0;
 };
 
 /// The domain of objects that were read from bytes and belong to no client or engine yet. One per parameter
@@ -103,12 +111,21 @@ auto locked(domain& a, domain& b, BodyT body) {
   return body();
 }
 
+/// The evaluator as this thread has set it up. The caller holds the engine's domain.
+[[nodiscard]] inline ckks::evaluator& evaluator_here(bound_engine& engine) {
+  domain& where = *engine.where;
+  ckks::evaluator& result = engine.value->evaluate();
+  const std::thread::id here = std::this_thread::get_id();
+  result.set_mode(where.manual.contains(here) ? ckks::maintenance::manual : ckks::maintenance::automatic);
+  result.follow_routes(where.routed == here);
+  if (where.watched == here) ++where.watched_operations;
+  return result;
+}
+
 /// Runs `body(evaluator)` on an engine and binds its result to the engine's domain.
 template <typename BodyT>
 bound_ciphertext evaluate(bound_engine& engine, BodyT body) {
-  return locked(*engine.where, [&] {
-    return bound_ciphertext{engine.where, body(engine.value->evaluate())};
-  });
+  return locked(*engine.where, [&] { return bound_ciphertext{engine.where, body(evaluator_here(engine))}; });
 }
 
 /// The same for a vector of results.
@@ -116,7 +133,7 @@ template <typename BodyT>
 std::vector<bound_ciphertext> evaluate_many(bound_engine& engine, BodyT body) {
   return locked(*engine.where, [&] {
     std::vector<bound_ciphertext> results;
-    for (ckks::ciphertext& each : body(engine.value->evaluate()))
+    for (ckks::ciphertext& each : body(evaluator_here(engine)))
       results.push_back({engine.where, std::move(each)});
     return results;
   });

@@ -190,9 +190,18 @@ void bind_maintenance(nb::class_<bound_engine>& type) {
           },
           nb::arg("a"), nb::arg("slots"))
       .def_prop_rw(
-          "manual", [](engine e) { return e.value->evaluate().mode() == ckks::maintenance::manual; },
+          "manual",
+          [](engine e) {
+            return locked(*e.where, [&] { return e.where->manual.contains(std::this_thread::get_id()); });
+          },
           [](engine e, bool manual) {
-            e.value->evaluate().set_mode(manual ? ckks::maintenance::manual : ckks::maintenance::automatic);
+            locked(*e.where, [&] {
+              if (manual) {
+                e.where->manual.insert(std::this_thread::get_id());
+              } else {
+                e.where->manual.erase(std::this_thread::get_id());
+              }
+            });
           });
 }
 
@@ -236,8 +245,14 @@ void bind_engine(nb::module_& module) {
           [](const bound_engine& self, std::size_t bytes) { self.value->ctx().set_cache_bytes(bytes); })
       .def("keep_seeds_of", keep_seeds_of, nb::arg("galois_elements"))
       .def("add_key", add_key, nb::arg("keys"), nb::arg("galois_element"))
-      .def("list_keys", [](bound_engine& self) { return rows_of(self.value->keys().list()); })
-      .def("needed_keys", [](const bound_engine& self) { return rows_of(self.value->needed_keys()); })
+      .def("list_keys",
+           [](bound_engine& self) {
+             return rows_of(locked(*self.where, [&] { return self.value->keys().list(); }));
+           })
+      .def("needed_keys",
+           [](const bound_engine& self) {
+             return rows_of(locked(*self.where, [&] { return self.value->needed_keys(); }));
+           })
       .def("prepare_keys", prepare_keys, nb::arg("requests"))
       .def("load", load, nb::arg("ciphertext"))
       .def(

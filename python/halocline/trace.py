@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._values import expect, path_text
+from ._values import expect, path_text, utf8_text
 from .errors import CorruptData, InvalidArgument, IoError
 
 CLASSES = ("evaluation_key", "plaintext", "ciphertext", "scratch", "table")
@@ -125,8 +125,11 @@ class Trace:
 
     @classmethod
     def from_csv(cls, text: str) -> Trace:
-        """A trace from `to_csv`. Raises CorruptData naming the line that is malformed."""
-        return cls(_core.Trace.from_csv(expect(text, str, "Trace.from_csv")))
+        """A trace from `to_csv`. Raises CorruptData naming the line that is malformed.
+
+        A row may end at most 8 TiB into its buffer, and the ends of all rows add up to at most 2^62 bytes.
+        """
+        return cls(_core.Trace.from_csv(utf8_text(text, "Trace.from_csv")))
 
     @classmethod
     def from_rmm(cls, text: str, object_class: str = "ciphertext") -> Trace:
@@ -140,7 +143,7 @@ class Trace:
             raise InvalidArgument(
                 f"Trace.from_rmm: unknown class {object_class!r}; expected one of: {', '.join(CLASSES)}"
             )
-        return cls(_core.Trace.from_rmm(expect(text, str, "Trace.from_rmm"), object_class))
+        return cls(_core.Trace.from_rmm(utf8_text(text, "Trace.from_rmm"), object_class))
 
     def to_rmm(self) -> str:
         """The allocations and frees as a log of RMM; reads and writes have no place in it."""
@@ -241,7 +244,8 @@ class Trace:
     @property
     def peak_bytes(self) -> int:
         """Largest sum of live bytes."""
-        return int(sum(self.live_bytes().values()).max()) if len(self) else 0  # type: ignore[union-attr]
+        # Rows that contradict each other, such as a free before its allocation, can make sums negative.
+        return max(0, int(sum(self.live_bytes().values()).max())) if len(self) else 0  # type: ignore[union-attr]
 
     def stats(self) -> dict[str, ClassStats]:
         """Counts, bytes, peaks and lifetimes per object class."""
