@@ -13,7 +13,6 @@ from . import _core
 from ._values import byte_count, integer, kind_of, path_text, utf8_text
 from .errors import InvalidArgument, IoError, WrongType
 
-
 MAX_WAIT = 86_400
 """Most seconds that allocations may wait for others."""
 
@@ -24,7 +23,8 @@ class MemoryBudget:
     An engine that needs room takes free frames first, then those of engines that have been idle, evicts its
     own next, and at last asks the others for frames that none of their steps is using.
 
-    wait: seconds that an allocation or step which finds no room waits for others to give bytes back; then, and at
+    wait: seconds that an allocation or step which finds no room waits for others to give bytes back; then,
+    and at
         once without it, OutOfMemory names what they hold. Ctrl-C and `Engine.cancel` end the waiting. Engines
         that wait for each other wait in vain for so long.
     """
@@ -74,8 +74,9 @@ class MemoryOptions:
         be there before the pool is used, and X, the range below which it is.
     decisions: of policy `profiled`: the file that `halocline trace decide` wrote, or the bytes that
         `halocline.decide` returned.
-    name: what messages of other engines that share its budget call the engine; None: its parameters and device.
-    blocking_copies: of policy `lru` on a GPU: the host waits for the operations before each copy or eviction,
+    name: what messages of other engines that share its budget call the engine; None: its parameters and
+    device. blocking_copies: of policy `lru` on a GPU: the host waits for the operations before each copy or
+    eviction,
         and for each copy, as programs do that swap objects by hand. On the CPU `lru` waits anyway.
     pinned: host memory that the slow tier of a GPU may take; None: half of the machine's.
     managed_cap: unified memory of a GPU that may be allocated; None: half of what the card has free at the

@@ -90,9 +90,9 @@ class Engine(Circuits):
     Ciphertexts keep the engine alive that they are bound to; objects may be dropped in any order.
 
     Calls from several threads are safe and take turns: runs as a whole, all other operations one by one, also
-    between the operations of a run in another thread. They do not disturb its plan. What `manual` sets and what a
-    plan says is about the operations of its own thread only. A program must not wait for another thread that calls
-    `run` of the same engine.
+    between the operations of a run in another thread. They do not disturb its plan. What `manual` sets and
+    what a plan says is about the operations of its own thread only. A program must not wait for another
+    thread that calls `run` of the same engine.
     """
 
     def __init__(
@@ -186,9 +186,9 @@ class Engine(Circuits):
     def set_budget(self, memory: int | str) -> None:
         """Changes the budget now; what no step needs leaves the memory until it is met.
 
-        May be called during a run, also from another thread: it applies between two steps. A plan that is being
-        followed and needs more is given up: the program goes on under `lru`. Raises OutOfMemory, and keeps the
-        old budget, when what is in use does not fit.
+        May be called during a run, also from another thread: it applies between two steps. A plan that is
+        being followed and needs more is given up: the program goes on under `lru`. Raises OutOfMemory, and
+        keeps the old budget, when what is in use does not fit.
         """
         self._core.set_budget(byte_count(memory, "set_budget"))
 
@@ -242,8 +242,8 @@ class Engine(Circuits):
         plan or the path of one, instead.
         Raises OutOfMemory that states the minimum when the budget is too small for the largest step.
 
-        Runs of several threads take turns. A run inside a run of the same engine and thread is a part of it: it has
-        no plan and no report of its own.
+        Runs of several threads take turns. A run inside a run of the same engine and thread is a part of it:
+        it has no plan and no report of its own.
         """
         if not callable(program):
             raise WrongType(f"run: got {kind_of(program)}, expected a function of ciphertexts")
@@ -376,7 +376,8 @@ class Engine(Circuits):
     def manual(self) -> Iterator[Engine]:
         """`with engine.manual():` products are neither relinearized nor rescaled, and nothing is aligned.
 
-        It is about the operations of this thread. Levels of operands must then agree, and scales to 2^-30: InvalidArgument or ScaleMismatch otherwise.
+        It is about the operations of this thread. Levels of operands must then agree, and scales to 2^-30:
+        InvalidArgument or ScaleMismatch otherwise.
         """
         before = self._core.manual
         self._core.manual = True

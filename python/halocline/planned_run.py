@@ -286,7 +286,7 @@ def load_plan(source: Any, context: str, composes: bool) -> _core.Plan:
     """A plan object or file, checked to be made for these parameters and keys.
 
     composes: whether the plan may compose rotations, which is the only thing that changes integers.
-    Raises CorruptData for a damaged file, InvalidArgument for a plan of other parameters or with compositions.
+    Raises CorruptData for a damaged file, InvalidArgument for one of other parameters or with compositions.
     """
     if isinstance(source, str | Path):
         try:
@@ -304,7 +304,7 @@ def load_plan(source: Any, context: str, composes: bool) -> _core.Plan:
         )
     if plan.compositions and not composes:
         raise InvalidArgument(
-            f"run: the plan composes {len(plan.compositions)} rotations of others, which changes the noise of "
-            "results; plan again, or allow it: Engine(..., compose_rotations=True)"
+            f"run: the plan composes {len(plan.compositions)} rotations of others, which changes the noise "
+            "of results; plan again, or allow it: Engine(..., compose_rotations=True)"
         )
     return plan

@@ -146,7 +146,6 @@ class runtime : public std::enable_shared_from_this<runtime> {
   [[nodiscard]] decision decide(std::size_t bytes, object_class cls, const char* tag, bool wipe);
   using lock = std::unique_lock<std::recursive_mutex>;
   void place(buffer_state& state, lock& held, budget_wait& patience);
-  /// Lets others that share the budget work for a moment. False: that does not help, or took long enough.
   [[nodiscard]] bool wait_for_others(lock& held, budget_wait& patience, std::size_t bytes);
   void count(const buffer_state& state) noexcept;
   void free(buffer_state& state) noexcept;
@@ -187,9 +186,8 @@ class runtime : public std::enable_shared_from_this<runtime> {
   unsigned recipe_depth_ = 0;  ///< inside a recipe: steps are not counted
   std::atomic<bool> cancelled_ = false;
   std::vector<buffer_state*> live_;
-  std::uint64_t next_id_ = 1;
   bool tracing_ = false;
-  std::uint64_t recording_ = 0, trace_start_ns_ = 0, trace_start_step_ = 0;
+  std::uint64_t recording_ = 0, trace_start_ns_ = 0, trace_start_step_ = 0, next_id_ = 1;
   std::string phase_;
   trace trace_;
   struct text_numbers {  ///< of the trace, by address: a row then needs no comparison of texts

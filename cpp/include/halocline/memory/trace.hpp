@@ -60,7 +60,9 @@ struct trace {
   void write_csv(std::ostream& out) const;
 
   /// Parses what `write_csv` wrote.
-  /// @throws corrupt_data naming the line when a row is malformed.
+  /// @throws corrupt_data naming the line when a row is malformed, a step or time is above 2^62, a row ends
+  /// more
+  ///   than 2^43 bytes into its buffer, or the ends of all rows add up to more than 2^62.
   [[nodiscard]] static trace read_csv(std::istream& in);
 
  private:

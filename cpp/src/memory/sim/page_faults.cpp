@@ -9,8 +9,8 @@ namespace halocline::memory::sim {
 namespace {
 
 constexpr double mib = 1 << 20;
-/// Blocks that may live at once: 8 TiB in blocks of 2 MiB, some 200 MiB of state.
-constexpr std::uint64_t max_blocks = std::uint64_t{1} << 22;
+/// Blocks that may live at once: 2 TiB in blocks of 2 MiB, some 50 MiB of state.
+constexpr std::uint64_t max_blocks = std::uint64_t{1} << 20;
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
