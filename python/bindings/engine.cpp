@@ -160,6 +160,20 @@ void bind_products(nb::class_<bound_engine>& type) {
           nb::arg("a"), nb::arg("b"));
 }
 
+bool is_manual(bound_engine& self) {
+  return locked(*self.where, [&] { return self.where->manual.contains(std::this_thread::get_id()); });
+}
+
+void set_manual(bound_engine& self, bool manual) {
+  locked(*self.where, [&] {
+    if (manual) {
+      self.where->manual.insert(std::this_thread::get_id());
+    } else {
+      self.where->manual.erase(std::this_thread::get_id());
+    }
+  });
+}
+
 void bind_maintenance(nb::class_<bound_engine>& type) {
   using ct = const bound_ciphertext&;
   using engine = bound_engine&;
@@ -189,20 +203,7 @@ void bind_maintenance(nb::class_<bound_engine>& type) {
             return evaluate(e, [&](evaluator& v) { return ckks::with_slots(v.ctx(), a.value, slots); });
           },
           nb::arg("a"), nb::arg("slots"))
-      .def_prop_rw(
-          "manual",
-          [](engine e) {
-            return locked(*e.where, [&] { return e.where->manual.contains(std::this_thread::get_id()); });
-          },
-          [](engine e, bool manual) {
-            locked(*e.where, [&] {
-              if (manual) {
-                e.where->manual.insert(std::this_thread::get_id());
-              } else {
-                e.where->manual.erase(std::this_thread::get_id());
-              }
-            });
-          });
+      .def_prop_rw("manual", is_manual, set_manual);
 }
 
 void bind_rotations(nb::class_<bound_engine>& type) {

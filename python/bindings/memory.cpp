@@ -154,7 +154,7 @@ void check_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-void bind_options(nb::module_& module) {
+void bind_budget(nb::module_& module) {
   memory::memory_budget::set_interruption(check_signals);
   nb::class_<memory::memory_budget>(module, "MemoryBudget")
       .def(
@@ -174,6 +174,10 @@ void bind_options(nb::module_& module) {
       .def_prop_ro("capacity", &memory::memory_budget::capacity)
       .def_prop_ro("used", &memory::memory_budget::used)
       .def_prop_ro("peak", &memory::memory_budget::peak);
+}
+
+void bind_options(nb::module_& module) {
+  bind_budget(module);
   nb::class_<runtime_options>(module, "MemoryOptions")
       .def(nb::init<>())
       .def_rw("owner", &runtime_options::owner)

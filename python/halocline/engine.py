@@ -116,9 +116,8 @@ class Engine(Circuits):
         self._policy = expect(policy, str, "Engine: policy")
         budget, shared = engine_budget(memory, "Engine: memory")
         self._composes = bool(compose_rotations)
-        self._turns = threading.RLock()  # held by the thread whose run it is
+        self._turns, self._depth = threading.RLock(), 0  # held during a run, and how deep it is
         self._recording = threading.Lock()
-        self._depth = 0  # of runs within runs in that thread
         self._keep_seeds, seeded = _seed_choice(keep_seeds)
         options = expect(memory_options or MemoryOptions(), MemoryOptions, "Engine: memory_options")
         workers = 0 if threads is None else integer(threads, "Engine: threads", 1, 1024)
