@@ -13,8 +13,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -77,12 +79,21 @@ struct bound_engine {
                                                    const params::parameters& p,
                                                    const ckks::client_options& options);
 
+/// The evaluator as this thread has set it up. The caller holds the engine's domain.
+[[nodiscard]] inline ckks::evaluator& evaluator_here(bound_engine& engine) {
+  domain& where = *engine.where;
+  ckks::evaluator& result = engine.value->evaluate();
+  const std::thread::id here = std::this_thread::get_id();
+  result.set_mode(where.manual.contains(here) ? ckks::maintenance::manual : ckks::maintenance::automatic);
+  result.follow_routes(where.routed == here);
+  if (where.watched == here) ++where.watched_operations;
+  return result;
+}
+
 /// Runs `body(evaluator)` on an engine and binds its result to the engine's domain.
 template <typename BodyT>
 bound_ciphertext evaluate(bound_engine& engine, BodyT body) {
-  return locked(*engine.where, [&] {
-    return bound_ciphertext{engine.where, body(engine.value->evaluate())};
-  });
+  return locked(*engine.where, [&] { return bound_ciphertext{engine.where, body(evaluator_here(engine))}; });
 }
 
 /// The same for a vector of results.
@@ -90,7 +101,7 @@ template <typename BodyT>
 std::vector<bound_ciphertext> evaluate_many(bound_engine& engine, BodyT body) {
   return locked(*engine.where, [&] {
     std::vector<bound_ciphertext> results;
-    for (ckks::ciphertext& each : body(engine.value->evaluate()))
+    for (ckks::ciphertext& each : body(evaluator_here(engine)))
       results.push_back({engine.where, std::move(each)});
     return results;
   });

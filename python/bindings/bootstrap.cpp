@@ -22,7 +22,7 @@ struct bound_bootstrapper {
 bound_bootstrapper make(bound_engine& engine, const bootstrap_options& options) {
   return locked(*engine.where, [&] {
     return bound_bootstrapper{engine.where,
-                              std::make_shared<const bootstrapper>(engine.value->evaluate(), options)};
+                              std::make_shared<const bootstrapper>(evaluator_here(engine), options)};
   });
 }
 

@@ -68,16 +68,17 @@ struct encoding {
 template <typename MakeT, typename GridT>
 bound_circuit encode(bound_engine& engine, MakeT make, GridT grid_of) {
   return locked(*engine.where, [&] {
-    auto circuit = std::make_shared<decltype(make(engine.value->evaluate()))>(make(engine.value->evaluate()));
-    const auto apply = [circuit](ckks::evaluator& eval, std::span<const ckks::ciphertext* const> inputs) {
-      if constexpr (requires { circuit->apply(eval, *inputs.front()); }) {
+    ckks::evaluator& eval = evaluator_here(engine);
+    auto circuit = std::make_shared<decltype(make(eval))>(make(eval));
+    const auto apply = [circuit](ckks::evaluator& on, std::span<const ckks::ciphertext* const> inputs) {
+      if constexpr (requires { circuit->apply(on, *inputs.front()); }) {
         HALOCLINE_EXPECTS(inputs.size() == 1, invalid_argument, "circuit: ", inputs.size(),
                           " inputs, expected 1");
         std::vector<ckks::ciphertext> one;
-        one.push_back(circuit->apply(eval, *inputs.front()));
+        one.push_back(circuit->apply(on, *inputs.front()));
         return one;
       } else {
-        return circuit->apply(eval, inputs);
+        return circuit->apply(on, inputs);
       }
     };
     const auto& grid = grid_of(*circuit);

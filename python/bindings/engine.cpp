@@ -169,6 +169,20 @@ void bind_products(nb::class_<bound_engine>& type) {
           nb::arg("a"), nb::arg("b"));
 }
 
+bool is_manual(bound_engine& self) {
+  return locked(*self.where, [&] { return self.where->manual.contains(std::this_thread::get_id()); });
+}
+
+void set_manual(bound_engine& self, bool manual) {
+  locked(*self.where, [&] {
+    if (manual) {
+      self.where->manual.insert(std::this_thread::get_id());
+    } else {
+      self.where->manual.erase(std::this_thread::get_id());
+    }
+  });
+}
+
 void bind_maintenance(nb::class_<bound_engine>& type) {
   using ct = const bound_ciphertext&;
   using engine = bound_engine&;
@@ -198,11 +212,7 @@ void bind_maintenance(nb::class_<bound_engine>& type) {
             return evaluate(e, [&](evaluator& v) { return ckks::with_slots(v.ctx(), a.value, slots); });
           },
           nb::arg("a"), nb::arg("slots"))
-      .def_prop_rw(
-          "manual", [](engine e) { return e.value->evaluate().mode() == ckks::maintenance::manual; },
-          [](engine e, bool manual) {
-            e.value->evaluate().set_mode(manual ? ckks::maintenance::manual : ckks::maintenance::automatic);
-          });
+      .def_prop_rw("manual", is_manual, set_manual);
 }
 
 void bind_rotations(nb::class_<bound_engine>& type) {
@@ -247,8 +257,14 @@ void bind_engine(nb::module_& module) {
       .def_prop_ro("key_id", [](const bound_engine& self) { return known(self.value->id()); })
       .def("bind_key", bind_key, nb::arg("keys"))
       .def("add_key", add_key, nb::arg("keys"), nb::arg("galois_element"))
-      .def("list_keys", [](bound_engine& self) { return rows_of(self.value->keys().list()); })
-      .def("needed_keys", [](const bound_engine& self) { return rows_of(self.value->needed_keys()); })
+      .def("list_keys",
+           [](bound_engine& self) {
+             return rows_of(locked(*self.where, [&] { return self.value->keys().list(); }));
+           })
+      .def("needed_keys",
+           [](const bound_engine& self) {
+             return rows_of(locked(*self.where, [&] { return self.value->needed_keys(); }));
+           })
       .def("prepare_keys", prepare_keys, nb::arg("requests"))
       .def("load", load, nb::arg("ciphertext"))
       .def(

@@ -51,13 +51,37 @@ memory::plan::plan make_plan(const bound_engine& engine, const memory::trace& re
   return memory::plan::make_plan(memory::plan::make_program(recorded, options.costs), options);
 }
 
+/// Rotations of this thread follow routes from now on; without routes, they no longer do.
+void set_routes(bound_engine& engine, const ckks::key_routes& routes) {
+  locked(*engine.where, [&] {
+    engine.value->evaluate().set_routes(routes);
+    engine.where->routed = routes.empty() ? std::thread::id{} : std::this_thread::get_id();
+  });
+}
+
+/// Counts the operations of this thread from now on; ends that and says how many there were.
+void watch(bound_engine& engine) {
+  locked(*engine.where, [&] {
+    engine.where->watched = std::this_thread::get_id();
+    engine.where->watched_operations = 0;
+  });
+}
+
+std::uint64_t end_watch(bound_engine& engine) {
+  return locked(*engine.where, [&] {
+    engine.where->watched = {};
+    return engine.where->watched_operations;
+  });
+}
+
 void begin_plan(bound_engine& engine, const memory::plan::plan& plan) {
   locked(*engine.where,
          [&] { engine.where->ctx->runtime().begin_plan(std::make_shared<const memory::plan::plan>(plan)); });
 }
 
 std::tuple<std::size_t, bool, std::string> end_plan(bound_engine& engine) {
-  const memory::plan_outcome outcome = engine.where->ctx->runtime().end_plan();
+  const memory::plan_outcome outcome =
+      locked(*engine.where, [&] { return engine.where->ctx->runtime().end_plan(); });
   return {outcome.steps_followed, outcome.diverged, outcome.reason};
 }
 
@@ -66,7 +90,7 @@ using use_rows = std::map<std::uint64_t, std::tuple<std::uint64_t, std::uint64_t
 
 use_rows take_key_uses(bound_engine& ghost) {
   use_rows rows;
-  for (const auto& [element, use] : ghost.value->take_key_uses()) {
+  for (const auto& [element, use] : locked(*ghost.where, [&] { return ghost.value->take_key_uses(); })) {
     rows.emplace(element, std::make_tuple(use.switches, use.rotations));
   }
   return rows;
@@ -76,7 +100,7 @@ use_rows take_key_uses(bound_engine& ghost) {
 ckks::key_routes suggest_routes(bound_engine& engine, const use_rows& uses, double switch_ns,
                                 double load_ns) {
   std::map<std::uint64_t, ckks::key_use> counted;
-  for (const ckks::key_request& key : engine.value->keys().list()) {
+  for (const ckks::key_request& key : locked(*engine.where, [&] { return engine.value->keys().list(); })) {
     const auto row = uses.find(key.galois_element);
     if (row == uses.end()) continue;
     counted[key.galois_element] = {std::get<0>(row->second), std::get<1>(row->second), key.level};
@@ -125,14 +149,41 @@ nb::dict measure_file_tier(const std::string& folder) {
   return out;
 }
 
-void bind_options(nb::module_& module) {
+/// Lets the main thread handle signals, such as Ctrl-C, while it waits for memory.
+void check_signals() {
+  call_python([] {
+    const nb::gil_scoped_acquire held;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  });
+}
+
+void bind_budget(nb::module_& module) {
+  memory::memory_budget::set_interruption(check_signals);
   nb::class_<memory::memory_budget>(module, "MemoryBudget")
-      .def(nb::init<std::size_t>(), nb::arg("capacity"))
+      .def(
+          "__init__",
+          [](memory::memory_budget* self, std::size_t capacity, double wait_seconds) {
+            new (self) memory::memory_budget(
+                capacity, std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * wait_seconds)));
+          },
+          nb::arg("capacity"), nb::arg("wait_seconds") = 0.0)
+      .def("holders",
+           [](const memory::memory_budget& self) {
+             std::vector<std::tuple<std::string, std::size_t>> rows;
+             for (const memory::memory_budget::holding& each : self.others())
+               rows.emplace_back(each.name, each.bytes);
+             return rows;
+           })
       .def_prop_ro("capacity", &memory::memory_budget::capacity)
       .def_prop_ro("used", &memory::memory_budget::used)
       .def_prop_ro("peak", &memory::memory_budget::peak);
+}
+
+void bind_options(nb::module_& module) {
+  bind_budget(module);
   nb::class_<runtime_options>(module, "MemoryOptions")
       .def(nb::init<>())
+      .def_rw("owner", &runtime_options::owner)
       .def_rw("shared_budget", &runtime_options::shared_budget, nb::arg("value").none())
       .def_rw("tier_folder", &runtime_options::tier_folder)
       .def_rw("tier_limit_bytes", &runtime_options::tier_limit_bytes)
@@ -166,13 +217,12 @@ void bind_memory(nb::module_& module) {
       .def("calibrate", [](bound_engine& self) { locked(*self.where, [&] { self.value->calibrate(); }); })
       .def("take_key_uses", take_key_uses)
       .def("suggest_routes", suggest_routes, nb::arg("uses"), nb::arg("switch_ns"), nb::arg("load_ns"))
-      .def(
-          "set_routes",
-          [](bound_engine& self, const ckks::key_routes& routes) {
-            locked(*self.where, [&] { self.value->evaluate().set_routes(routes); });
-          },
-          nb::arg("routes"))
+      .def("set_routes", set_routes, nb::arg("routes"))
+      .def("watch", watch)
+      .def("end_watch", end_watch)
       .def("movement", movement)
+      .def_prop_ro("budget_bytes",
+                   [](const bound_engine& self) { return self.where->ctx->runtime().budget_bytes(); })
       .def_prop_ro("moves", [](const bound_engine& self) { return self.where->ctx->runtime().moves(); })
       .def(
           "set_budget",

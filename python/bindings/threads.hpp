@@ -3,9 +3,12 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <thread>
 #include <utility>
 
 #include "halocline/ckks/context.hpp"
@@ -57,6 +60,13 @@ struct domain {
   /// In a forked child: another thread, which the child does not have, was at work here at the fork. Nothing
   /// here is touched any more, nor destroyed.
   bool lost = false;
+
+  // What one thread has asked for must not reach the operations of another one. Under the mutex.
+  std::set<std::thread::id> manual;  ///< threads whose products are not maintained
+  std::thread::id routed{};          ///< the thread whose rotations follow routes
+  std::thread::id watched{};         ///< the thread whose operations are counted
+  std::uint64_t watched_operations = 0;
+
   fork_hook hook;
 };
 

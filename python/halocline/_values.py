@@ -107,7 +107,7 @@ def byte_count(value: Any, what: str) -> int:
         return 0
     if isinstance(value, str):
         return int(_core.parse_bytes(value))
-    return integer(value, what, low=1)
+    return integer(value, what, low=1, high=(1 << 63) - 1)
 
 
 def path_text(path: Any, what: str) -> str:
@@ -123,6 +123,15 @@ def path_text(path: Any, what: str) -> str:
     if not name or "\0" in name:
         raise InvalidArgument(f"{what}: {name!r} is no file name; expected one without zero bytes")
     return name
+
+
+def utf8_text(text: Any, what: str) -> str:
+    """A str that has a spelling in UTF-8, which halves of surrogate pairs have not."""
+    try:
+        expect(text, str, what).encode()
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(f"{what}: {error.reason} at character {error.start}; expected text") from None
+    return str(text)
 
 
 def byte_string(data: Any, what: str) -> bytes:

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from . import _core
-from ._values import byte_count, integer, path_text
+from ._values import byte_count, integer, kind_of, path_text, utf8_text
 from .base import limits
 from .base.files import read_text
-from .errors import InvalidArgument
+from .errors import InvalidArgument, WrongType
+
+MAX_WAIT = 86_400
+"""Most seconds that allocations may wait for others."""
 
 
 class MemoryBudget:
@@ -21,13 +24,22 @@ class MemoryBudget:
 
     An engine that needs room takes free frames first, then those of engines that have been idle, evicts its
     own next, and at last asks the others for frames that none of their steps is using.
+
+    wait: seconds that an allocation or step which finds no room waits for others to give bytes back; then,
+    and at
+        once without it, OutOfMemory names what they hold. Ctrl-C and `Engine.cancel` end the waiting. Engines
+        that wait for each other wait in vain for so long.
     """
 
-    def __init__(self, memory: int | str) -> None:
+    def __init__(self, memory: int | str, *, wait: float = 0.0) -> None:
         size = byte_count(memory, "MemoryBudget")
         if size == 0:
             raise InvalidArgument('MemoryBudget: 0 bytes; give a size such as "2GiB"')
-        self._core = _core.MemoryBudget(size)
+        if isinstance(wait, bool) or not isinstance(wait, int | float):
+            raise WrongType(f"MemoryBudget: wait is {kind_of(wait)}; expected seconds")
+        if not 0 <= wait <= MAX_WAIT:
+            raise InvalidArgument(f"MemoryBudget: wait is {wait} s; expected 0 to {MAX_WAIT}")
+        self._core = _core.MemoryBudget(size, float(wait))
 
     @property
     def capacity(self) -> int:
@@ -43,6 +55,10 @@ class MemoryBudget:
     def peak(self) -> int:
         """Most bytes that engines ever held at once."""
         return self._core.peak
+
+    def holders(self) -> list[tuple[str, int]]:
+        """(name, bytes) of every engine or client that holds bytes now, the largest first."""
+        return self._core.holders()
 
     def __repr__(self) -> str:
         used, all_ = (_core.format_bytes(each) for each in (self.used, self.capacity))
@@ -60,7 +76,9 @@ class MemoryOptions:
         be there before the pool is used, and X, the range below which it is.
     decisions: of policy `profiled`: the file that `halocline trace decide` wrote, or the bytes that
         `halocline.decide` returned.
-    blocking_copies: of policy `lru` on a GPU: the host waits for the operations before each copy or eviction,
+    name: what messages of other engines that share its budget call the engine; None: its parameters and
+    device. blocking_copies: of policy `lru` on a GPU: the host waits for the operations before each copy or
+    eviction,
         and for each copy, as programs do that swap objects by hand. On the CPU `lru` waits anyway.
     pinned: host memory that the slow tier of a GPU may take; None: half of the machine's.
     managed_cap: unified memory of a GPU that may be allocated; None: half of what the card has free at the
@@ -80,10 +98,12 @@ class MemoryOptions:
     managed_pool: bool = False
     oversubscribe_managed: bool = False
     blocking_copies: bool = False
+    name: str | None = None
 
-    def _bind(self, keep_sources: bool, shared: MemoryBudget | None) -> _core.MemoryOptions:
-        """The same for the extension module."""
+    def _bind(self, keep_sources: bool, shared: MemoryBudget | None, owner: str) -> _core.MemoryOptions:
+        """The same for the extension module. `owner` is the name unless there is another one."""
         made: Any = _core.MemoryOptions()
+        made.owner = owner if self.name is None else utf8_text(self.name, "MemoryOptions: name")
         made.keep_sources = keep_sources
         made.shared_budget = None if shared is None else shared._core
         if self.tier_folder is not None:

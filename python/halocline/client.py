@@ -37,7 +37,7 @@ def _place(
     expect(policy, str, "Client: policy")
     budget, shared = engine_budget(memory, "Client: memory")
     chosen = expect(options or MemoryOptions(), MemoryOptions, "Client: memory_options")
-    return workers, device, budget, policy, chosen._bind(False, shared)
+    return workers, device, budget, policy, chosen._bind(False, shared, f"client on {device}")
 
 
 class Client:

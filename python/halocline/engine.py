@@ -6,12 +6,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from . import _core
 from ._values import byte_count, expect, integer, kind_of, positive
+from .base.forks import renew_in_children
 from .bootstrapping import Bootstrapper
 from .budget import MemoryBudget, MemoryOptions, engine_budget
 from .ciphertext import Ciphertext, bind_all
@@ -82,9 +84,16 @@ class Engine(Circuits):
     memory_options: the slow tier and constants of policies.
     graphs: on a GPU where nothing moves, let `run` launch programs that it knows as graphs. The environment
         variable HALOCLINE_GRAPHS=0 says no for all engines.
+    compose_rotations: let plans make rarely used rotations of others (5 of 4 and 1) where that is forecast to
+        be faster than loading their keys. It adds the noise of a key switch, so results are other integers
+        than under other policies; without it they are the same under every policy and plan.
 
-    Ciphertexts keep the engine alive that they are bound to; objects may be dropped in any order. Calls from
-    several threads are safe and take turns.
+    Ciphertexts keep the engine alive that they are bound to; objects may be dropped in any order.
+
+    Calls from several threads are safe and take turns: runs as a whole, all other operations one by one, also
+    between the operations of a run in another thread. They do not disturb its plan. What `manual` sets and
+    what a plan says is about the operations of its own thread only. A program must not wait for another
+    thread that calls `run` of the same engine.
     """
 
     def __init__(
@@ -99,19 +108,24 @@ class Engine(Circuits):
         keep_seeds: bool | Collection[int] = False,
         memory_options: MemoryOptions | None = None,
         graphs: bool = True,
+        compose_rotations: bool = False,
         progress: Progress | None = None,
     ) -> None:
         self._params = expect(params, Params, "Engine", "use Engine(params, keys)")
         self._check_keys(keys)
         self._device = expect(device, str, "Engine: device")
         self._policy = expect(policy, str, "Engine: policy")
-        self._budget, shared = engine_budget(memory, "Engine: memory")
+        budget, shared = engine_budget(memory, "Engine: memory")
+        self._composes = bool(compose_rotations)
+        self._turns, self._depth = threading.RLock(), 0  # held during a run, and how deep it is
+        self._recording = threading.Lock()
+        renew_in_children(self)
         self._keep_seeds, seeded = _seed_choice(keep_seeds)
         options = expect(memory_options or MemoryOptions(), MemoryOptions, "Engine: memory_options")
         workers = 0 if threads is None else integer(threads, "Engine: threads", 1, 1024)
-        moving = options._bind(policy == "planned", shared)
+        moving = options._bind(policy == "planned", shared, f"engine {params.name} on {device}")
         self._core = _core.Engine.make(
-            params._core, device, self._budget, policy, workers, self._keep_seeds is True, moving
+            params._core, device, budget, policy, workers, self._keep_seeds is True, moving
         )
         self._core.keep_seeds_of(seeded)
         if not graphs:
@@ -123,6 +137,12 @@ class Engine(Circuits):
         self._planner = ProgramPlanner(self) if policy == "planned" and self._core.moves else None
         if keys is not None:
             self.add_keys(keys, progress)
+
+    def _renew_locks(self) -> None:
+        """In a forked child: a run of another thread does not go on here, one of this thread does."""
+        if not self._turns._is_owned():  # type: ignore[attr-defined]
+            self._turns, self._depth = threading.RLock(), 0
+        self._recording = threading.Lock()
 
     def _check_keys(self, keys: EvaluationKeys | None) -> None:
         if isinstance(keys, Client):
@@ -150,7 +170,7 @@ class Engine(Circuits):
             self._core.add_key(keys._core, element)
             if progress is not None:
                 progress(done, len(requests))
-        if self._planner is not None and self._budget != 0:  # without a budget no plan will be made
+        if self._planner is not None and self.budget_bytes != 0:  # without a budget no plan will be made
             self._core.calibrate()
 
     @property
@@ -179,17 +199,16 @@ class Engine(Circuits):
     @property
     def budget_bytes(self) -> int:
         """Bytes of the device's memory that may be used; 0 is unlimited."""
-        return self._budget
+        return int(self._core.budget_bytes)
 
     def set_budget(self, memory: int | str) -> None:
         """Changes the budget now; what no step needs leaves the memory until it is met.
 
-        A plan that is being followed and needs more is given up: the program goes on under `lru`. Raises
-        OutOfMemory, and keeps the old budget, when what is in use does not fit.
+        May be called during a run, also from another thread: it applies between two steps. A plan that is
+        being followed and needs more is given up: the program goes on under `lru`. Raises OutOfMemory, and
+        keeps the old budget, when what is in use does not fit.
         """
-        size = byte_count(memory, "set_budget")
-        self._core.set_budget(size)
-        self._budget = size
+        self._core.set_budget(byte_count(memory, "set_budget"))
 
     def synchronize(self) -> None:
         """Waits until a GPU has done everything that was asked for; elsewhere that is so at any time."""
@@ -245,9 +264,43 @@ class Engine(Circuits):
         planned, or does something else than its plan, runs under "lru" and warns (PlanDivergence). `plan`: a
         plan or the path of one, instead.
         Raises OutOfMemory that states the minimum when the budget is too small for the largest step.
+
+        Runs of several threads take turns. A run inside a run of the same engine and thread is a part of it:
+        it has no plan and no report of its own.
         """
         if not callable(program):
             raise WrongType(f"run: got {kind_of(program)}, expected a function of ciphertexts")
+        with self._turns:
+            if self._depth != 0:
+                return self._run_within(program, args, kwargs, plan)
+            self._depth = 1
+            try:
+                return self._run(program, args, kwargs, plan)
+            finally:
+                self._depth = 0
+
+    def _run_within(
+        self,
+        program: Callable[..., ResultT],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        plan: PlanLike | None,
+    ) -> ResultT:
+        """A part of a run, on the twin while that is planned."""
+        if plan is not None:
+            raise InvalidArgument("run: a plan for a part of a run; give it to the outermost run")
+        shaping = None if self._planner is None else self._planner.shaping
+        bind = self._bind if shaping is None else shaping._bind
+        bound = tuple(bind_all(each, bind) for each in args)
+        return program(*bound, **{name: bind_all(each, bind) for name, each in kwargs.items()})
+
+    def _run(
+        self,
+        program: Callable[..., ResultT],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        plan: PlanLike | None,
+    ) -> ResultT:
         bound = tuple(bind_all(each, self._bind) for each in args)
         named = {name: bind_all(each, self._bind) for name, each in kwargs.items()}
         prepared, plan_seconds = self._prepare(program, (bound, named), plan)
@@ -288,8 +341,9 @@ class Engine(Circuits):
                 )
             return None, 0.0
         if plan is not None:
-            prepared: Prepared | None = Prepared(load_plan(plan, self._plan_context()))
-        elif self._budget == 0:
+            checked = load_plan(plan, self._plan_context(), self._composes)
+            prepared: Prepared | None = Prepared(checked, is_given=True)
+        elif self.budget_bytes == 0:
             return None, 0.0
         else:
             prepared = self._planner.plan_for(program, arguments)
@@ -345,7 +399,8 @@ class Engine(Circuits):
     def manual(self) -> Iterator[Engine]:
         """`with engine.manual():` products are neither relinearized nor rescaled, and nothing is aligned.
 
-        Levels of operands must then agree, and scales to 2^-30: InvalidArgument or ScaleMismatch otherwise.
+        It is about the operations of this thread. Levels of operands must then agree, and scales to 2^-30:
+        InvalidArgument or ScaleMismatch otherwise.
         """
         before = self._core.manual
         self._core.manual = True
@@ -375,13 +430,21 @@ class Engine(Circuits):
 
     @contextlib.contextmanager
     def record(self) -> Iterator[Trace]:
-        """`with engine.record() as trace:` fills `trace` with what happens to every buffer until the end."""
-        trace = Trace.empty()
-        _core.start_trace(self._core)
+        """`with engine.record() as trace:` fills `trace` with what happens to every buffer until the end.
+
+        One at a time: raises InvalidArgument inside another recording. What other threads do is recorded too.
+        """
+        if not self._recording.acquire(blocking=False):
+            raise InvalidArgument("record: a recording of this engine is being made already; end it first")
         try:
-            yield trace
+            trace = Trace.empty()
+            _core.start_trace(self._core)
+            try:
+                yield trace
+            finally:
+                trace._fill(_core.stop_trace(self._core))
         finally:
-            trace._fill(_core.stop_trace(self._core))
+            self._recording.release()
 
     @contextlib.contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -451,5 +514,5 @@ class Engine(Circuits):
         )
 
     def __repr__(self) -> str:
-        budget = _core.format_bytes(self._budget) if self._budget else "unlimited"
+        budget = _core.format_bytes(self.budget_bytes) if self.budget_bytes else "unlimited"
         return f"Engine({self._params.name!r} on {self._device}, memory {budget}, policy {self._policy!r})"

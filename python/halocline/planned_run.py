@@ -36,6 +36,9 @@ _STALL_WORTH_COMPOSING = 0.02
 _GAIN_WORTH_COMPOSING = 0.99
 """Composed rotations must bring the forecast below this share of what it was."""
 
+_PLAN_ATTEMPTS = 3
+"""How often a program is planned anew because the budget changed before its plan began."""
+
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
@@ -48,10 +51,12 @@ class Prepared:
     """Circuits, and levels, that the program encodes at first use."""
     is_final: bool = False
     """Made after a first run: the program begins with what it leaves in memory."""
+    is_given: bool = False
+    """The caller's; otherwise it may be made anew."""
 
 
 class ProgramPlanner:
-    """Makes, keeps and follows the plans of one engine."""
+    """Makes, keeps and follows the plans of one engine. Used by one run at a time."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -59,6 +64,8 @@ class ProgramPlanner:
         self._twin_keys: list[tuple[int, int]] = []
         self._plans: OrderedDict[Hashable, Prepared] = OrderedDict()
         self.plan_seconds = 0.0
+        self.shaping: Engine | None = None
+        """The twin while a program runs on it."""
 
     # Plans
 
@@ -68,6 +75,7 @@ class ProgramPlanner:
             program if _is_hashable(program) else id(program),
             _shape_of(arguments),
             self._engine.budget_bytes,
+            self._engine._core.manual,
         )
         found = self._plans.get(key)
         first = found is None
@@ -107,7 +115,7 @@ class ProgramPlanner:
             # The first pass encoded weights, which the engine will have done before it begins.
             trace = self._ghost_pass(twin, program, arguments)
         plan = self._plan(trace, steady)
-        if plan.stall_ns > _STALL_WORTH_COMPOSING * plan.total_ns:
+        if self._engine._composes and plan.stall_ns > _STALL_WORTH_COMPOSING * plan.total_ns:
             plan = self._composed(twin, program, arguments, plan, steady)
         return Prepared(plan, encoded, is_final=steady)
 
@@ -151,15 +159,22 @@ class ProgramPlanner:
         return self._twin
 
     def _ghost_pass(self, twin: Engine, program: Callable[..., Any], arguments: Arguments) -> Trace:
+        core = self._engine._core
         twin._core.take_key_uses()
-        twin._core.manual = self._engine._core.manual
+        twin._core.manual = core.manual
         shaped = shape_arguments(arguments, twin)
         name_inputs(twin, shaped)
-        steps = self._engine.stats()["steps"]
-        with twin.record() as trace:
-            result = program(*shaped[0], **shaped[1])
-        del result
-        if self._engine.stats()["steps"] != steps:
+        core.watch()
+        self.shaping = twin
+        try:
+            with twin.record() as trace:
+                result = program(*shaped[0], **shaped[1])
+            del result
+        finally:
+            self.shaping = None
+            twin._core.manual = False
+            used = core.end_watch()
+        if used:
             raise InvalidArgument(
                 "it uses ciphertexts of this engine that are not among its arguments; pass them to run()"
             )
@@ -170,16 +185,18 @@ class ProgramPlanner:
     def call(self, prepared: Prepared | None, program: Callable[..., Any], arguments: Arguments) -> Any:
         """The program under its plan; warns, and forgets the plan, when it does something else."""
         args, kwargs = arguments
+        core = self._engine._core
+        core.end_plan()  # of a run that was interrupted while it ended
         if prepared is None:
             return program(*args, **kwargs)
-        core = self._engine._core
         for circuit, level in prepared.encoded:
             circuit._on(self._engine, level)
         name_inputs(self._engine, arguments)
-        core.set_routes(prepared.plan.compositions)
-        core.begin_plan(prepared.plan)
         finished = False
         try:
+            core.set_routes(prepared.plan.compositions)
+            if not self._begin(prepared, program, arguments):
+                _warn("the budget changed while the program was planned; it runs under 'lru'")
             result = program(*args, **kwargs)
             finished = True
             return result
@@ -191,9 +208,27 @@ class ProgramPlanner:
                 if finished:
                     _warn(f"the program left its plan and went on under 'lru': {reason}")
 
+    def _begin(self, prepared: Prepared, program: Callable[..., Any], arguments: Arguments) -> bool:
+        """Begins to follow a plan, or one made anew when the budget has become too small for it meanwhile."""
+        core = self._engine._core
+        for _ in range(_PLAN_ATTEMPTS):
+            try:
+                core.begin_plan(prepared.plan)
+                return True
+            except InvalidArgument:
+                if prepared.is_given or not 0 < self._engine.budget_bytes < prepared.plan.capacity_bytes:
+                    raise
+            core.set_routes({})
+            made = self._try_to_plan(program, arguments, steady=False)
+            if made is None:
+                return False
+            prepared.plan, prepared.encoded, prepared.is_final = made.plan, made.encoded, False
+            core.set_routes(prepared.plan.compositions)
+        return False
+
 
 def _warn(message: str) -> None:
-    warnings.warn(message, PlanDivergence, stacklevel=5)
+    warnings.warn(message, PlanDivergence, stacklevel=6)
 
 
 def _is_hashable(value: Any) -> bool:
@@ -249,10 +284,11 @@ def name_inputs(engine: Engine, arguments: Arguments) -> None:
         bind_all(each, name)
 
 
-def load_plan(source: Any, context: str) -> _core.Plan:
+def load_plan(source: Any, context: str, composes: bool) -> _core.Plan:
     """A plan object or file, checked to be made for these parameters and keys.
 
-    Raises CorruptData for a damaged file and InvalidArgument for a plan of other parameters.
+    composes: whether the plan may compose rotations, which is the only thing that changes integers.
+    Raises CorruptData for a damaged file, InvalidArgument for one of other parameters or with compositions.
     """
     if isinstance(source, str | Path):
         plan = _core.Plan.from_bytes(read_file(source, "run: plan", limits.PLAN))
@@ -263,6 +299,11 @@ def load_plan(source: Any, context: str) -> _core.Plan:
     if plan.parameters != context:
         raise InvalidArgument(
             "run: the plan was made for other parameters or another way of keeping keys; "
-            f"it names '{plan.parameters}', this engine is '{context}'. Plan again with this engine"
+            f"it names {plan.parameters[:200]!r}, this engine is '{context}'. Plan again with this engine"
+        )
+    if plan.compositions and not composes:
+        raise InvalidArgument(
+            f"run: the plan composes {len(plan.compositions)} rotations of others, which changes the noise "
+            "of results; plan again, or allow it: Engine(..., compose_rotations=True)"
         )
     return plan

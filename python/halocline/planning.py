@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._values import byte_string, expect, positive
+from ._values import byte_string, expect, positive, utf8_text
 from .base import limits
 from .base.files import read_file, write_file
 from .errors import InvalidArgument
@@ -121,6 +121,19 @@ class Plan:
         )
 
 
+MAX_PARAMETERS_BYTES = 1 << 20
+"""Longest `parameters` of a plan, in UTF-8."""
+
+
+def _parameters_text(text: str) -> str:
+    size = len(utf8_text(text, "plan_trace: parameters").encode())
+    if size > MAX_PARAMETERS_BYTES:
+        raise InvalidArgument(
+            f"plan_trace: parameters of {size} bytes; expected at most {MAX_PARAMETERS_BYTES}"
+        )
+    return text
+
+
 _SIZES = (
     "capacity_bytes",
     "footprint_bytes",
@@ -162,6 +175,6 @@ def plan_trace(
         capacity,
         positive(kernel_scale, "plan_trace: kernel_scale"),
         bool(recorded_times),
-        expect(parameters, str, "plan_trace: parameters"),
+        _parameters_text(parameters),
     )
     return Plan(made)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import os
 import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -207,17 +208,23 @@ def _spread(results: list[npt.NDArray[Any]]) -> float:
 
 
 class Ledger:
-    """What the shared results of one client have cost so far. Safe for threads."""
+    """What the shared results of one client have cost so far. Safe for threads; not for forked children."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._spent = 0.0
+        self._process = os.getpid()
 
     def charge(self, flooding: Flooding) -> None:
         """Takes the share of one result; InvalidArgument when that breaks the guarantee of `flooding`.
 
         Divergences add up: each result costs 2^-statistical_bits / queries (times 1/24).
         """
+        if os.getpid() != self._process:  # before the lock, which a thread of the parent may hold for good
+            raise InvalidArgument(
+                "decrypt_for_sharing: this client was made before a fork, and its parent counts the results that "
+                "are shared; share results in the process that made the client"
+            )
         cost = 2.0**-flooding.statistical_bits / flooding.queries
         with self._lock:
             after = self._spent + cost

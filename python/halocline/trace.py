@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._values import byte_string, expect, path_text
+from ._values import byte_string, expect, path_text, utf8_text
 from .base import limits
 from .base.files import check_utf8, read_file, write_file
 from .errors import CorruptData, InvalidArgument
@@ -124,7 +124,10 @@ class Trace:
 
     @classmethod
     def from_csv(cls, text: str | bytes) -> Trace:
-        """A trace from `to_csv`. Raises CorruptData naming the line that is malformed."""
+        """A trace from `to_csv`. Raises CorruptData naming the line that is malformed.
+
+        A row may end at most 8 TiB into its buffer, and the ends of all rows add up to at most 2^62 bytes.
+        """
         return cls(_core.Trace.from_csv(_utf8(text, "Trace.from_csv")))
 
     @classmethod
@@ -237,7 +240,8 @@ class Trace:
     @property
     def peak_bytes(self) -> int:
         """Largest sum of live bytes."""
-        return int(sum(self.live_bytes().values()).max()) if len(self) else 0  # type: ignore[union-attr]
+        # Rows that contradict each other, such as a free before its allocation, can make sums negative.
+        return max(0, int(sum(self.live_bytes().values()).max())) if len(self) else 0  # type: ignore[union-attr]
 
     def stats(self) -> dict[str, ClassStats]:
         """Counts, bytes, peaks and lifetimes per object class."""
@@ -275,7 +279,7 @@ class Trace:
 def _utf8(text: str | bytes, what: str) -> bytes:
     """A text as UTF-8 bytes, checked to be that."""
     if isinstance(text, str):
-        return text.encode(errors="replace")
+        return utf8_text(text, what).encode()
     data = byte_string(text, what)
     check_utf8(data, f"{what}: the trace")
     return data

@@ -246,7 +246,7 @@ def test_rare_rotations_are_composed_when_the_forecast_is_faster(
             y = y + x.rotate(step)
         return y * 0.05
 
-    engine = engine_of(rig, 0.5)
+    engine = engine_of(rig, 0.5, compose_rotations=True)
     planner = engine._planner
     assert planner is not None
 
@@ -275,3 +275,11 @@ def test_rare_rotations_are_composed_when_the_forecast_is_faster(
     assert engine.last_run is not None and engine.last_run.followed_plan
     assert engine._last_plan is prepared.plan
     np.testing.assert_allclose(got, expected, atol=2**-18)
+
+    # A plan with compositions gives other integers, so it is followed only where that is allowed.
+    data = hc.Plan(prepared.plan).to_bytes()
+    with pytest.raises(hc.InvalidArgument, match="compose_rotations=True"):
+        engine_of(rig, 0.5).run(sums, rig["x"], plan=hc.Plan.from_bytes(data))
+    again = engine_of(rig, 0.5, compose_rotations=True)
+    same = rig["client"].decrypt(again.run(sums, rig["x"], plan=hc.Plan.from_bytes(data)))
+    np.testing.assert_array_equal(same, got)

@@ -204,3 +204,68 @@ def test_phases_mark_events(engine, client, x):
     assert any(marked)
     assert not all(marked)
     assert marked == sorted(marked, reverse=True) or marked.count(True) > 10
+
+
+LARGEST = 1 << 43
+"""Where a row may end within its buffer."""
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (f"0,-,allocate,1,ciphertext,{1 << 63},0,0,0,x", "line 3: .* at most 2"),
+        (f"0,-,allocate,1,ciphertext,{(1 << 64) - 1},0,0,0,x", "line 3: .* at most 2"),
+        (f"0,-,allocate,1,ciphertext,{LARGEST + 1},0,0,0,x", "line 3: .* at most 2"),
+        (f"0,add,read,1,ciphertext,2,{(1 << 64) - 1},0,0,x", "line 3: .* at most 2"),
+        (f"0,add,read,1,ciphertext,1,{LARGEST},0,0,x", "line 3: .* at most 2"),
+        (f"{1 << 63},add,read,1,ciphertext,1,0,0,0,x", "line 3: step"),
+        (f"0,add,read,1,ciphertext,1,0,0,{1 << 63},x", "line 3: time"),
+    ],
+)
+def test_sizes_that_wrap_are_refused(row, message):
+    with pytest.raises(hc.CorruptData, match=message):
+        hc.Trace.from_csv(HEADER + "0,-,allocate,9,ciphertext,8,0,0,0,x\n" + row + "\n")
+
+
+def test_sums_that_wrap_are_refused():
+    rows = "".join(f"0,-,allocate,{i},ciphertext,{LARGEST},0,0,0,x\n" for i in range(1 << 19))
+    trace = hc.Trace.from_csv(HEADER + rows)
+    assert trace.peak_bytes == 1 << 62
+    assert "4194304 TiB" in repr(trace) or "TiB" in repr(trace)
+    assert trace.stats()["ciphertext"].allocated_bytes == 1 << 62
+    with pytest.raises(hc.CorruptData, match=r"line 524290: .* add up to more than 2\^62"):
+        hc.Trace.from_csv(HEADER + rows + "0,-,allocate,0,ciphertext,1,0,0,0,x\n")
+
+
+def test_logs_of_rmm_have_the_same_limits():
+    log = "Thread,Time,Action,Pointer,Size,Stream\n1,10:00:00.000000,allocate,0x100,{},0\n"
+    assert hc.Trace.from_rmm(log.format(LARGEST)).peak_bytes == LARGEST
+    for size in (LARGEST + 1, (1 << 64) - 1):
+        with pytest.raises(hc.CorruptData, match="line 2"):
+            hc.Trace.from_rmm(log.format(size))
+
+
+def test_the_text_of_a_trace_that_contradicts_itself_is_shown():
+    rows = "0,-,free,1,ciphertext,50,0,0,0,x\n0,-,allocate,1,ciphertext,50,0,0,0,x\n"
+    trace = hc.Trace.from_csv(HEADER + rows)
+    assert "2 events" in repr(trace)
+    assert trace.peak_bytes >= 0
+
+
+def test_text_that_is_no_text_is_refused():
+    for load in (hc.Trace.from_csv, hc.Trace.from_rmm):
+        with pytest.raises(hc.InvalidArgument, match="surrogates"):
+            load(HEADER + "\ud800")
+
+
+@pytest.mark.parametrize("policy", ["managed", "static", "lru", "planned", "resident", "async", "cached"])
+def test_absurd_sizes_end_at_once(policy):
+    """A buffer of 8 TiB, the most that a trace may have: a refusal or a result, in little memory."""
+    rows = (
+        f"0,-,allocate,1,ciphertext,{LARGEST},0,0,0,x\n"
+        f"0,add,write,1,ciphertext,{LARGEST},0,0,10,x\n"
+        f"0,-,allocate,2,ciphertext,{LARGEST},0,0,20,x\n"
+    )
+    trace = hc.Trace.from_csv(HEADER + rows)
+    with pytest.raises(hc.Error, match=r"blocks|budget|bytes"):
+        hc.replay(trace, "h200", policy=policy, memory="1GiB")

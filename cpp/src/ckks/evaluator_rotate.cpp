@@ -53,7 +53,7 @@ ciphertext evaluator::rotate(const ciphertext& a, std::int64_t steps) {
   const backend::scoped_operation named("rotate");
   const std::uint64_t element = ctx_.parameters().galois_element(steps);
   ++lone_rotations_[element];
-  const auto route = routes_.find(element);
+  const auto route = follows_routes_ ? routes_.find(element) : routes_.end();
   if (route == routes_.end()) return std::move(rotate_hoisted(a, {&steps, 1}).front());
   check(ctx_, a, "rotate");
   require_rotatable(a, "rotate");
@@ -67,6 +67,17 @@ ciphertext evaluator::rotate(const ciphertext& a, std::int64_t steps) {
 
 void evaluator::set_routes(key_routes routes) {
   check_routes(ctx_.parameters(), routes);
+  std::map<std::uint64_t, unsigned> levels;
+  for (const key_request& each : keys_.list()) levels[each.galois_element] = each.level;
+  for (const auto& [element, parts] : routes) {
+    const auto replaced = levels.find(element);
+    const unsigned level = replaced == levels.end() ? 0 : replaced->second;
+    for (const std::uint64_t part_element : parts) {
+      HALOCLINE_EXPECTS(keys_.contains(part_element, level), invalid_argument, "routes: the ",
+                        describe_key(ctx_.parameters(), part_element), " for level ", level, ", a part of ",
+                        element, ", is missing; add it or leave the route out");
+    }
+  }
   routes_ = std::move(routes);
 }
 

@@ -2,6 +2,8 @@
 #include "halocline/ckks/key_routes.hpp"
 
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "halocline/ckks/key_set.hpp"
 #include "halocline/core/expects.hpp"
@@ -35,6 +37,18 @@ std::optional<std::vector<std::uint64_t>> split(const hot_keys& hot, std::uint64
   return std::nullopt;
 }
 
+/// Which numbers below 2N are rotations by something; found once, because routes may be many.
+std::vector<bool> rotations_of(const params::parameters& parameters) {
+  const std::uint64_t order = 2 * static_cast<std::uint64_t>(parameters.n());
+  std::vector<bool> result(order);
+  std::uint64_t power = parameters.galois_generator();
+  for (std::uint32_t step = 1; step < parameters.slots(); ++step) {
+    result[power] = true;
+    power = power * parameters.galois_generator() % order;
+  }
+  return result;
+}
+
 }  // namespace
 
 key_routes suggest_routes(const params::parameters& parameters, const std::map<std::uint64_t, key_use>& uses,
@@ -57,16 +71,27 @@ key_routes suggest_routes(const params::parameters& parameters, const std::map<s
 }
 
 void check_routes(const params::parameters& parameters, const key_routes& routes) {
+  if (routes.empty()) return;
   const std::uint64_t order = 2 * static_cast<std::uint64_t>(parameters.n());
+  const std::vector<bool> rotations = rotations_of(parameters);
+  const auto expect_rotation = [&](std::uint64_t element, std::uint64_t of) {
+    HALOCLINE_EXPECTS(element < order && rotations[element], invalid_argument, "routes: ", element,
+                      " in the route of ", of, " is no rotation; expected a power of ",
+                      parameters.galois_generator(), " modulo ", order, ", reduced and not 1");
+  };
   for (const auto& [element, parts] : routes) {
+    expect_rotation(element, element);
+    HALOCLINE_EXPECTS(!parts.empty() && parts.size() <= max_route_parts, invalid_argument,
+                      "routes: ", parts.size(), " parts of ", element, ", expected 1 to ", max_route_parts);
     std::uint64_t product = 1;
     for (const std::uint64_t part : parts) {
+      expect_rotation(part, element);
       HALOCLINE_EXPECTS(!routes.contains(part), invalid_argument, "routes: the part ", part, " of ", element,
                         " is routed itself");
-      product = product * (part % order) % order;
+      product = product * part % order;
     }
-    HALOCLINE_EXPECTS(!parts.empty() && product == element, invalid_argument, "routes: the parts of ",
-                      element, " multiply to ", product, " modulo ", order);
+    HALOCLINE_EXPECTS(product == element, invalid_argument, "routes: the parts of ", element, " multiply to ",
+                      product, " modulo ", order);
   }
 }
 

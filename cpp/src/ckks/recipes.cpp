@@ -26,6 +26,7 @@ class seed_recipe final : public memory::recipe {
   seed_recipe(context& ctx, const key_digit_layout& layout, const backend::uniform_source& source)
       : ctx_(ctx), layout_(layout), source_(source) {}
   [[nodiscard]] memory::recovery kind() const noexcept override { return memory::recovery::expand; }
+  [[nodiscard]] std::size_t unit_bytes() const noexcept override { return ctx_.tables().limb_bytes(); }
   void regenerate(const memory::buffer& target, std::size_t bytes) const override {
     std::vector<backend::uniform_job> jobs;
     const std::uint32_t limbs = limbs_in(ctx_, bytes);
@@ -49,6 +50,7 @@ class coefficient_recipe final : public memory::recipe {
   coefficient_recipe(context& ctx, std::vector<window> primes, std::shared_ptr<const compact_plaintext> from)
       : ctx_(ctx), primes_(std::move(primes)), from_(std::move(from)) {}
   [[nodiscard]] memory::recovery kind() const noexcept override { return memory::recovery::encode; }
+  [[nodiscard]] std::size_t unit_bytes() const noexcept override { return ctx_.tables().limb_bytes(); }
   void regenerate(const memory::buffer& target, std::size_t bytes) const override {
     std::vector<backend::encode_job> residues;
     std::vector<backend::unary_job> transforms;

@@ -48,6 +48,18 @@ bool builds_tables(std::span<const step_use> uses) {
   return writes;
 }
 
+/// Steps that run while it lives belong to another one.
+class nested_steps {
+ public:
+  explicit nested_steps(unsigned& depth) : depth_(depth) { ++depth_; }
+  ~nested_steps() { --depth_; }
+  nested_steps(const nested_steps&) = delete;
+  nested_steps& operator=(const nested_steps&) = delete;
+
+ private:
+  unsigned& depth_;
+};
+
 /// Ranges of the same buffer that overlap or touch become one, at the place of the first. A batch names
 /// tables and neighbouring limbs again for every job.
 std::vector<operand> coalesce(std::span<const operand> list) {
@@ -91,7 +103,7 @@ runtime::runtime(const runtime_options& options)
     : options_(options),
       policy_(make_policy(options.policy, options.constants)),
       looks_back_(policy_->traits().looks_back),
-      budget_(options.shared_budget != nullptr ? options.shared_budget
+      budget_(options.shared_budget != nullptr ? options.shared_budget->open_account(options.owner)
                                                : std::make_shared<memory_budget>(options.budget_bytes)) {
   options_.budget_bytes = budget_->capacity();
   HALOCLINE_EXPECTS(!options_.blocking_copies || policy_->traits().order == eviction::least_recent_use,
@@ -170,23 +182,26 @@ decision runtime::decide(std::size_t bytes, object_class cls, const char* tag, b
 buffer runtime::allocate(std::size_t bytes, object_class cls, const char* tag, bool wipe) {
   HALOCLINE_EXPECTS(bytes > 0, invalid_argument, "cannot allocate 0 bytes for '", tag, "'");
   auto state = std::make_unique<buffer_state>();
-  const std::lock_guard lock(mutex_);
-  const decision chosen = decide(bytes, cls, tag, wipe);
-  if (chosen.where == placement::refuse) throw_out_of_memory(bytes, cls, tag);
-  live_.reserve(live_.size() + 1);
   state->bytes = bytes;
   state->cls = cls;
   state->tag = tag;
   state->wipe = wipe;
+  lock held(mutex_);
+  budget_wait patience(*budget_);
+  decision chosen = decide(bytes, cls, tag, wipe);
+  for (; chosen.where == placement::refuse; chosen = decide(bytes, cls, tag, wipe)) {
+    if (!wait_for_others(held, patience, bytes)) throw_out_of_memory(*state, patience);
+  }
   state->where = chosen.where;
   state->hint = chosen.hint;
+  place(*state, held, patience);
+  live_.reserve(live_.size() + 1);
   state->live_index = live_.size();
-  place(*state);
   state->owner = shared_from_this();
   state->id = next_id_++;
   live_.push_back(state.get());
   count(*state);
-  if (executor_ && recipe_depth_ == 0 && !executor_->allocated(*state)) {
+  if (executor_ && executor_->is_here() && recipe_depth_ == 0 && !executor_->allocated(*state)) {
     give_up_plan(
         text("the program allocates ", bytes, " bytes for ", tag, " where the plan has another object"));
   }
@@ -194,18 +209,32 @@ buffer runtime::allocate(std::size_t bytes, object_class cls, const char* tag, b
   return buffer(std::move(state));
 }
 
-void runtime::place(buffer_state& state) {
+/// Lets others that share the budget work for a moment. False: that does not help, or took long enough.
+bool runtime::wait_for_others(lock& held, budget_wait& patience, std::size_t bytes) {
+  // In the middle of a step others could see half of it: only its begin waits.
+  const std::size_t capacity = budget_->capacity();
+  if (recipe_depth_ != 0 || (capacity != 0 && bytes > capacity)) return false;
+  if (cancelled_.exchange(false)) throw cancelled("cancelled while waiting for memory of a shared budget");
+  held.unlock();  // buffers of this runtime may be freed meanwhile, and its frames be taken
+  const bool goes_on = patience.next(pager_.get(), bytes);
+  held.lock();
+  return goes_on;
+}
+
+void runtime::place(buffer_state& state, lock& held, budget_wait& patience) {
   if (options_.ghost) return;
   if (pager_) {
     const std::size_t capacity = budget_->capacity();
-    if (capacity != 0 && state.full_bytes() > capacity)
-      throw_out_of_memory(state.bytes, state.cls, state.tag);
+    if (capacity != 0 && state.full_bytes() > capacity) throw_out_of_memory(state, patience);
     return;  // the frame comes with the first touch
   }
   if (state.where == placement::managed) return accelerator_->managed->allocate(state);
   if (accelerator_) accelerator_->managed->make_room(state.bytes);
-  if (!budget_->take(state.bytes)) throw_out_of_memory(state.bytes, state.cls, state.tag);
+  while (!budget_->take(state.bytes)) {
+    if (!wait_for_others(held, patience, state.bytes)) throw_out_of_memory(state, patience);
+  }
   state.data = static_cast<std::byte*>(device_->allocate(state.bytes));
+  const bool is_refused = state.data == nullptr;
   // Cached blocks, and what blocks have beyond what was asked for, are bytes of the tier too. Asking for them
   // takes calls of a driver, so not without a budget.
   const bool limited = budget_->capacity() != 0;
@@ -220,7 +249,8 @@ void runtime::place(buffer_state& state) {
   }
   if (state.data != nullptr) return;
   budget_->give(state.bytes);
-  throw_out_of_memory(state.bytes, state.cls, state.tag);
+  if (is_refused) throw_refused_by_system(state.bytes, text(state.tag, " (", to_string(state.cls), ")"));
+  throw_out_of_memory(state, patience);
 }
 
 void runtime::count(const buffer_state& state) noexcept {
@@ -305,7 +335,7 @@ std::vector<step_use> runtime::check_operands(std::span<const operand> reads, st
 
 access runtime::acquire(std::span<const operand> reads, std::span<const operand> writes, std::string_view op,
                         stream_view stream) {
-  const std::lock_guard lock(mutex_);
+  lock held(mutex_);
   const std::vector<step_use> uses = check_operands(reads, writes, op);
   if (recipe_depth_ != 0) return make_resident(uses, op, 0);
   if (cancelled_.exchange(false)) throw cancelled(text(op, ": cancelled; objects made before are unharmed"));
@@ -322,26 +352,26 @@ access runtime::acquire(std::span<const operand> reads, std::span<const operand>
   for (const step_use& use : uses) step_bytes += use.state->bytes;
   stats_.largest_step_bytes = std::max(stats_.largest_step_bytes, step_bytes);
   ++stats_.steps;
-  if (!pager_) {
-    if (accelerator_ && !accelerator_->bring(uses)) throw_step_out_of_memory(uses, op);
-    if (accelerator_) accelerator_->note_peak(pool_bytes_);
-    return {};
-  }
-  ++recipe_depth_;  // what a plan regenerates runs steps of its own
-  try {
-    if (executor_ && !builds_tables(uses)) follow_plan(uses, op);
-    access result = make_resident(uses, op, touched);
-    --recipe_depth_;
-    return result;
-  } catch (...) {
-    --recipe_depth_;
-    throw;
+  bool is_planned = executor_ && executor_->is_here() && !builds_tables(uses);
+  for (budget_wait patience(*budget_);;) {
+    try {
+      const nested_steps inside(recipe_depth_);  // what is regenerated runs steps of its own
+      if (std::exchange(is_planned, false)) follow_plan(uses, op);
+      return make_resident(uses, op, touched);
+    } catch (const out_of_memory& refusal) {
+      if (!wait_for_others(held, patience, step_bytes))
+        throw out_of_memory(refusal.what() + patience.outcome());
+    }
   }
 }
 
 access runtime::make_resident(std::span<const step_use> uses, std::string_view op, std::size_t touched) {
   access result;
-  if (!pager_) return result;
+  if (!pager_) {
+    if (accelerator_ && !accelerator_->bring(uses)) throw_step_out_of_memory(uses, op);
+    if (accelerator_) accelerator_->note_peak(pool_bytes_);
+    return result;
+  }
   result.pinned_ =
       std::make_unique<pinned_step>(pinned_step{*this, {}, meter_->number_of(op), touched, 0, 0});
   result.pinned_->states.reserve(uses.size());
@@ -349,8 +379,8 @@ access runtime::make_resident(std::span<const step_use> uses, std::string_view o
     result.pinned_->states.push_back(use.state);
     ++use.state->pins;
   }
-  // Without a plan nobody knows which prefix the next use needs.
-  const bool whole = executor_ == nullptr;
+  // Without a plan it is unknown which prefix the next use needs.
+  const bool whole = executor_ == nullptr || !executor_->is_here();
   for (const step_use& use : uses) {
     try {
       pager_->touch(use, whole);

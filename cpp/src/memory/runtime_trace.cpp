@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recording, statistics and messages of the runtime.
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -34,6 +36,64 @@ std::string identity_suffix(const buffer_state& state) {
   std::snprintf(digits.data(), digits.size(), "@%016llx", static_cast<unsigned long long>(state.identity));
   return digits.data();
 }
+
+/// The largest groups of live buffers, for people.
+std::string largest_objects(const std::vector<buffer_state*>& live) {
+  std::map<std::pair<std::string, object_class>, std::pair<std::size_t, std::size_t>> groups;
+  for (const buffer_state* each : live) {
+    auto& [count, total] = groups[{each->tag, each->cls}];
+    ++count;
+    total += each->bytes;
+  }
+  std::vector<std::pair<std::size_t, std::string>> largest;
+  for (const auto& [key, value] : groups) {
+    largest.emplace_back(value.second, text(format_bytes(value.second), " in ", value.first, " ", key.first,
+                                            " (", to_string(key.second), ")"));
+  }
+  std::sort(largest.rbegin(), largest.rend());
+  std::string list;
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, largest.size()); ++i) {
+    list += (i == 0 ? "; largest: " : ", ") + largest[i].second;
+  }
+  return list;
+}
+
+/// Who else holds bytes of a budget, for people.
+class competition {
+ public:
+  explicit competition(const memory_budget& budget) : own_(budget.own()), others_(budget.others()) {}
+
+  [[nodiscard]] std::size_t bytes() const {
+    std::size_t total = 0;
+    for (const memory_budget::holding& each : others_) total += each.bytes;
+    return total;
+  }
+
+  [[nodiscard]] std::string description() const {
+    if (others_.empty()) return {};
+    constexpr std::size_t named = 4;
+    std::string names;
+    for (std::size_t i = 0; i < std::min(named, others_.size()); ++i) {
+      const std::string& name = others_[i].name;
+      names +=
+          text(i == 0 ? "" : ", ", name.empty() ? "unnamed" : name, ": ", format_bytes(others_[i].bytes));
+    }
+    if (others_.size() > named) names += ", ...";
+    return text(", of which this one holds ", format_bytes(own_), " and ", others_.size(),
+                others_.size() == 1 ? " other that shares it holds " : " others that share it hold ",
+                format_bytes(bytes()), " (", names, ")");
+  }
+
+  [[nodiscard]] std::string advice() const {
+    if (others_.empty()) return {};
+    return " while the others hold that much; free objects of theirs, or let allocations wait for them: "
+           "MemoryBudget(..., wait=seconds)";
+  }
+
+ private:
+  std::size_t own_;
+  std::vector<memory_budget::holding> others_;
+};
 
 }  // namespace
 
@@ -164,58 +224,57 @@ void runtime::trim() {
   }
 }
 
-std::string runtime::largest_objects() const {
-  std::map<std::pair<std::string, object_class>, std::pair<std::size_t, std::size_t>> groups;
-  for (const buffer_state* each : live_) {
-    auto& [count, total] = groups[{each->tag, each->cls}];
-    ++count;
-    total += each->bytes;
-  }
-  std::vector<std::pair<std::size_t, std::string>> largest;
-  for (const auto& [key, value] : groups) {
-    largest.emplace_back(value.second, text(format_bytes(value.second), " in ", value.first, " ", key.first,
-                                            " (", to_string(key.second), ")"));
-  }
-  std::sort(largest.rbegin(), largest.rend());
-  std::string list;
-  for (std::size_t i = 0; i < std::min<std::size_t>(3, largest.size()); ++i) {
-    list += (i == 0 ? "; largest: " : ", ") + largest[i].second;
-  }
-  return list;
+void runtime::throw_out_of_memory(const buffer_state& wanted, const budget_wait& patience) const {
+  const std::size_t budget = budget_->capacity();
+  const std::string limit = budget == 0 ? "no budget set" : "budget " + format_bytes(budget);
+  const competition others(*budget_);
+  const std::size_t needed =
+      (policy_->traits().moves() ? pool_bytes_ : stats_.live_bytes) + wanted.bytes + others.bytes();
+  throw out_of_memory(
+      text("policy '", policy_->name(), "': cannot place ", format_bytes(wanted.bytes), " for ", wanted.tag,
+           " (", to_string(wanted.cls), "); ", format_bytes(stats_.live_bytes), " live, ", limit,
+           others.description(), patience.outcome(), largest_objects(live_), ". A budget of at least ",
+           format_bytes(needed), " (", needed, " bytes) is needed to get past this point", others.advice()));
 }
 
-void runtime::throw_out_of_memory(std::size_t bytes, object_class cls, const char* tag) const {
-  const std::size_t budget = budget_->capacity();
-  const std::string limit =
-      budget == 0 ? std::string("no budget set; the machine gave no more") : "budget " + format_bytes(budget);
-  const std::size_t others =
-      budget_->used() - std::min(budget_->used(), pager_ ? pager_->held().held_bytes() : stats_.live_bytes);
-  const std::string shared =
-      others == 0 ? std::string() : ", of which others that share it hold " + format_bytes(others);
-  const std::size_t needed = (policy_->traits().moves() ? pool_bytes_ : stats_.live_bytes) + bytes + others;
-  throw out_of_memory(text("policy '", policy_->name(), "': cannot place ", format_bytes(bytes), " for ", tag,
-                           " (", to_string(cls), "); ", format_bytes(stats_.live_bytes), " live, ", limit,
-                           shared, largest_objects(), ". A budget of at least ", format_bytes(needed), " (",
-                           needed, " bytes) is needed to get past this point"));
+void runtime::throw_refused_by_system(std::size_t bytes, std::string_view what) const {
+  const std::string giver = options_.device ? "the device" : "the operating system";
+  rlimit space{};
+  const bool is_limited =
+      !options_.device && getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY;
+  const std::string limit = is_limited ? text("; the address space of the process is limited to ",
+                                              format_bytes(space.rlim_cur), " (RLIMIT_AS)")
+                                       : std::string();
+  throw out_of_memory(
+      text(giver, " gives no more memory: it refused ", format_bytes(bytes), " for ", what, limit, "; ",
+           format_bytes(stats_.live_bytes),
+           " are live here. The budget is not the reason: ", is_limited ? "raise that limit, " : "",
+           "free objects or other programs' memory, or set "
+           "a smaller budget with a policy that moves bytes ('planned', 'lru')"));
 }
 
 void runtime::throw_step_out_of_memory(std::span<const step_use> uses, std::string_view op) const {
   std::size_t operands = 0;
   for (const step_use& use : uses) operands += use.state->full_bytes();
+  if (pager_ && pager_->held().is_refused_by_place()) {
+    throw_refused_by_system(operands, text("the operands of step '", op, "'"));
+  }
   std::size_t scratch = 0;
   for (const buffer_state* each : live_) {
     const bool used =
         std::any_of(uses.begin(), uses.end(), [&](const step_use& use) { return use.state == each; });
     if (!used && each->where == placement::pool) scratch += pager_ ? each->frame_bytes : each->bytes;
   }
-  const std::size_t needed = operands + scratch;
+  const competition others(*budget_);
+  const std::size_t needed = operands + scratch + others.bytes();
   const std::size_t budget = budget_->capacity();
   const std::string limit = budget == 0 ? std::string("no budget is set; the device gave no more")
-                                        : "the budget is " + format_bytes(budget);
-  throw out_of_memory(text("policy '", policy_->name(), "': step '", op, "' needs ", format_bytes(needed),
-                           " of the fast tier at once (", format_bytes(operands), " of operands, ",
-                           format_bytes(scratch), " of scratch); ", limit, ". A budget of at least ",
-                           format_bytes(needed), " (", needed, " bytes) is needed to get past this point"));
+                                        : "the budget is " + format_bytes(budget) + others.description();
+  throw out_of_memory(text("policy '", policy_->name(), "': step '", op, "' needs ",
+                           format_bytes(operands + scratch), " of the fast tier at once (",
+                           format_bytes(operands), " of operands, ", format_bytes(scratch), " of scratch); ",
+                           limit, ". A budget of at least ", format_bytes(needed), " (", needed,
+                           " bytes) is needed to get past this point", others.advice()));
 }
 
 }  // namespace halocline::memory

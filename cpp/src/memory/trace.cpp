@@ -8,6 +8,7 @@
 #include <string>
 
 #include "halocline/core/expects.hpp"
+#include "memory/trace_limits.hpp"
 
 namespace halocline::memory {
 namespace {
@@ -16,6 +17,8 @@ constexpr std::string_view header = "step,op,action,object,class,bytes,offset,st
 constexpr std::array<std::string_view, 5> action_names{"allocate", "free", "read", "write", "exists"};
 constexpr std::array<std::string_view, 3> recovery_names{"-", "expand", "encode"};
 constexpr std::size_t column_count = 10;
+/// Largest step and time. Differences and sums of what a trace says are taken in 64 bits with a sign.
+constexpr std::uint64_t max_count = std::uint64_t{1} << 62;
 
 std::vector<std::string_view> split(std::string_view line) {
   std::vector<std::string_view> fields;
@@ -35,6 +38,13 @@ std::uint64_t parse_number(std::string_view field, std::size_t line) {
   const auto [end, status] = std::from_chars(field.data(), field.data() + field.size(), value);
   HALOCLINE_EXPECTS(status == std::errc{} && end == field.data() + field.size(), corrupt_data, "trace line ",
                     line, ": '", field, "' is not a non-negative integer");
+  return value;
+}
+
+std::uint64_t parse_count(std::string_view field, std::size_t line, std::string_view what) {
+  const std::uint64_t value = parse_number(field, line);
+  HALOCLINE_EXPECTS(value <= max_count, corrupt_data, "trace line ", line, ": ", what, " ", value,
+                    " is above 2^62");
   return value;
 }
 
@@ -90,20 +100,22 @@ trace trace::read_csv(std::istream& in, std::size_t rows) {
                     "not a Halocline trace: the first line must be '", header, "'");
   trace result;
   result.events.reserve(rows);
+  trace_limits limits;
   for (std::size_t number = 2; std::getline(in, line); ++number) {
     const std::vector<std::string_view> f = split(line);
     HALOCLINE_EXPECTS(f.size() == column_count, corrupt_data, "trace line ", number, ": ", f.size(),
                       " columns, expected ", column_count);
     trace_event e;
-    e.step = parse_number(f[0], number);
+    e.step = parse_count(f[0], number, "step");
     e.op = result.intern(f[1]);
     e.action = parse_action(f[2], number);
     e.object = parse_number(f[3], number);
     e.cls = parse_class(f[4], number);
     e.bytes = parse_number(f[5], number);
     e.offset = parse_number(f[6], number);
+    limits.add("trace", number, e.offset, e.bytes);
     e.stream = parse_stream(f[7], number);
-    e.time_ns = parse_number(f[8], number);
+    e.time_ns = parse_count(f[8], number, "time");
     e.tag = result.intern(f[9]);
     HALOCLINE_EXPECTS(result.names.size() <= max_names, corrupt_data, "trace line ", number, ": more than ",
                       max_names, " different texts in columns op and tag");

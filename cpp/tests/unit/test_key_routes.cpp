@@ -48,6 +48,34 @@ TEST(key_routes, are_refused_when_they_lead_elsewhere) {
                invalid_argument);
 }
 
+TEST(key_routes, are_made_of_reduced_rotations_only) {
+  const params::parameters parameters = params::preset("test-n10-d3");
+  const auto element = [&](int step) { return parameters.galois_element(step); };
+  const std::uint64_t order = 2 * parameters.n();
+  const auto refused = [&](const key_routes& routes) {
+    EXPECT_THROW(check_routes(parameters, routes), invalid_argument);
+  };
+  EXPECT_NO_THROW(check_routes(parameters, {{element(2), {element(1), element(1)}}}));
+  EXPECT_NO_THROW(check_routes(parameters, {{element(1), {element(-4), element(5)}}}));
+  refused({{element(2), {element(1), element(1), relinearization_element}}});
+  refused({{element(2), {encapsulation_element, element(1)}}});
+  refused({{element(2), {element(1), element(1) + order}}});
+  refused({{element(2) + order, {element(1), element(1)}}});
+  refused({{element(2), {parameters.conjugation_element(), order - element(2)}}});
+  refused({{element(2), {order - element(1), order - element(1)}}});
+  refused({{1, {element(3), element(-3)}}});
+  refused({{parameters.conjugation_element(), {element(1)}}});
+  refused({{element(2), {element(2)}}});
+  refused({{element(17), std::vector<std::uint64_t>(17, element(1))}});
+  refused({{element(2), {0, element(2)}}});
+}
+
+TEST(key_routes, need_the_keys_of_their_parts) {
+  test::ckks_rig rig("test-n10-d3", {1, 4});
+  const auto element = [&](int step) { return rig.parameters().galois_element(step); };
+  EXPECT_THROW(rig.eval.set_routes({{element(3), {element(1), element(2)}}}), invalid_argument);
+}
+
 TEST(key_routes, rotate_without_the_key) {
   test::ckks_rig rig("test-n10-d3", {1, 4});
   const auto values = rig.random_values(rig.slots(), 1);

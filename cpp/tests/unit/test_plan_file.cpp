@@ -35,7 +35,7 @@ TEST(plan_file, numbers_of_any_size_come_back) {
   original.capacity_bytes = std::numeric_limits<std::uint64_t>::max();
   original.objects[0].id = 1ULL << 63;
   original.objects[0].identity = (1ULL << 35) - 1;
-  original.compositions = {{~0ULL, {1, 127, 128, 1ULL << 56}}, {0, {}}};
+  original.compositions = {{2, {2, 127, 128, 1ULL << 32}}, {1ULL << 32, {3}}};
   EXPECT_EQ(plan_from_bytes(to_bytes(original)), original);
 }
 
@@ -116,6 +116,36 @@ TEST(plan_file, checks_every_index) {
   EXPECT_THAT(refusal_after([](plan& p) { p.expected.total_ns = -1; }), HasSubstr("is no time"));
   EXPECT_THAT(refusal_after([](plan& p) { p.expected.stall_ns = std::numeric_limits<double>::quiet_NaN(); }),
               HasSubstr("is no time"));
+}
+
+TEST(plan_file, checks_compositions) {
+  using list = std::vector<composition>;
+  const auto refused = [](const list& forged) {
+    return refusal_after([&](plan& p) { p.compositions = forged; });
+  };
+  EXPECT_THAT(refused({{1, {5}}}), HasSubstr("element of a composition is 1"));
+  EXPECT_THAT(refused({{25, {5, 5}}, {25, {125, 5}}}), HasSubstr("element of a composition"));
+  EXPECT_THAT(refused({{625, {25, 25}}, {25, {5, 5}}}), HasSubstr("element of a composition"));
+  EXPECT_THAT(refused({{(1ULL << 32) + 1, {5}}}), HasSubstr("element of a composition"));
+  EXPECT_THAT(refused({{25, {}}}), HasSubstr("number of parts is 0"));
+  EXPECT_THAT(refused({{25, std::vector<std::uint64_t>(17, 5)}}), HasSubstr("number of parts is 17"));
+  EXPECT_THAT(refused({{25, {5, 5, 1}}}), HasSubstr("part of a composition is 1"));
+  EXPECT_THAT(refused({{25, {5, 0}}}), HasSubstr("part of a composition is 0"));
+}
+
+TEST(plan_file, checks_that_the_parameters_are_text) {
+  for (const char* const bad : {"\xFF", "\xC0\x80", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF",
+                                "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xE2\x82", "a\x80"}) {
+    EXPECT_THAT(refusal_after([&](plan& p) { p.parameters = bad; }), HasSubstr("UTF-8"));
+  }
+  for (const char* const good : {"", "a", "\xC2\x80", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80",
+                                 "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
+    plan each = sample_plan();
+    each.parameters = good;
+    EXPECT_EQ(plan_from_bytes(to_bytes(each)), each);
+  }
+  EXPECT_THAT(refusal_after([](plan& p) { p.parameters.assign((1 << 20) + 1, 'a'); }),
+              HasSubstr("length of the parameters"));
 }
 
 TEST(plan_file, the_summary_is_json) {

@@ -100,8 +100,12 @@ class evaluator {
   [[nodiscard]] ciphertext inner_sum(const ciphertext& a, std::int64_t stride, std::uint32_t count);
 
   /// Makes lone rotations by some keys of others from now on; see `key_routes`.
-  /// @throws invalid_argument as `check_routes`
+  /// @throws invalid_argument as `check_routes`, and when the key of a part is not there, or does not reach
+  /// the
+  ///   level of the key that it replaces
   void set_routes(key_routes routes);
+  /// Whether routes are followed from now on.
+  void follow_routes(bool follow) noexcept { follows_routes_ = follow; }
   /// Lone rotations so far by Galois element, routed or not.
   [[nodiscard]] const std::map<std::uint64_t, std::uint64_t>& lone_rotations() const noexcept {
     return lone_rotations_;
@@ -111,6 +115,7 @@ class evaluator {
 
  private:
   key_routes routes_;
+  bool follows_routes_ = true;
   std::map<std::uint64_t, std::uint64_t> lone_rotations_;
   context& ctx_;
   key_set& keys_;

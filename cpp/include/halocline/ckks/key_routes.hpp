@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -34,8 +35,15 @@ struct route_costs {
                                         const std::map<std::uint64_t, key_use>& uses,
                                         const route_costs& costs, std::uint64_t hot_switches = 8);
 
-/// @throws invalid_argument when a route has no parts, names a key that is routed itself, or its parts do not
-///   multiply to its element
+/// Most parts of one route. The planner makes two; each further one costs a key switch.
+inline constexpr std::size_t max_route_parts = 16;
+
+/// Checks routes that may come from a file. The element and every part must be a rotation: reduced modulo 2N,
+/// in the group that the generator spans, and not 1, which is the relinearization key's number and turns
+/// nothing.
+/// @throws invalid_argument when one is not, when a route has no or more than `max_route_parts` parts, names
+/// a
+///   key that is routed itself, or its parts do not multiply to its element
 void check_routes(const params::parameters& parameters, const key_routes& routes);
 
 }  // namespace halocline::ckks

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
 #include <vector>
-
-#include "halocline/core/process.hpp"
 
 namespace halocline::memory {
 
@@ -22,11 +24,19 @@ class budget_member {
   std::uint64_t last_need_ = 0;  ///< when it needed room last, by the budget's count
 };
 
-/// Bytes of the fast tier that one or several runtimes may use together. Thread-safe.
+/// Bytes of the fast tier that one or several runtimes may use together. Each runtime has an account: another
+/// view of the same budget, which counts what was taken through it. Thread-safe.
 class memory_budget {
  public:
   /// @param bytes capacity; 0 means unlimited
-  explicit memory_budget(std::size_t bytes) : capacity_(bytes) {}
+  /// @param wait how long an allocation that does not fit waits for other accounts to give bytes back
+  explicit memory_budget(std::size_t bytes, std::chrono::milliseconds wait = {});
+  ~memory_budget();
+  memory_budget(const memory_budget&) = delete;
+  memory_budget& operator=(const memory_budget&) = delete;
+  /// The same budget for one more runtime.
+  /// @param name for messages to the others
+  [[nodiscard]] std::shared_ptr<memory_budget> open_account(std::string name);
 
   /// Takes bytes if they are free.
   [[nodiscard]] bool take(std::size_t bytes) noexcept;
@@ -42,25 +52,63 @@ class memory_budget {
   /// Changes the capacity if it is not below what is used now; returns whether it did.
   [[nodiscard]] bool set_capacity(std::size_t bytes) noexcept;
 
+  /// What another account holds.
+  struct holding {
+    std::string name;
+    std::size_t bytes = 0;
+    bool waits = false;  ///< for bytes of others, at this moment
+  };
+  /// Bytes that this account holds.
+  [[nodiscard]] std::size_t own() const noexcept;
+  /// The other accounts that hold bytes, the largest first.
+  [[nodiscard]] std::vector<holding> others() const;
+  [[nodiscard]] std::chrono::milliseconds wait_limit() const noexcept;
+
   /// Members may be asked to hand bytes back; they leave before they die.
   void join(budget_member& member);
   void leave(budget_member& member) noexcept;
   /// Asks the members other than `asking` for bytes; returns how many they handed back.
-  std::size_t reclaim(const budget_member& asking, std::size_t bytes) noexcept;
+  std::size_t reclaim(const budget_member* asking, std::size_t bytes) noexcept;
+  std::size_t reclaim(const budget_member& asking, std::size_t bytes) noexcept {
+    return reclaim(&asking, bytes);
+  }
   /// The same of members that have not needed room while others did so `idle_needs` times. What they hold is
   /// likely to be older than anything that the asking member could evict itself.
   std::size_t reclaim_idle(budget_member& asking, std::size_t bytes) noexcept;
 
- private:
-  static constexpr std::uint64_t idle_needs = 16;
+  /// Called again and again, without locks, by threads that wait for bytes; may throw to end the waiting.
+  /// For all budgets of the process; set before there are any.
+  static void set_interruption(std::function<void()> check);
 
-  mutable fork_mutex mutex_{fork_order::budget};
-  fork_mutex members_mutex_{fork_order::budget};
-  std::vector<budget_member*> members_;
-  std::uint64_t needs_ = 0;
-  std::size_t capacity_ = 0;
-  std::size_t used_ = 0;
-  std::size_t peak_ = 0;
+ private:
+  friend class budget_wait;
+  static constexpr std::uint64_t idle_needs = 16;
+  struct common;
+  memory_budget(std::shared_ptr<common> all, std::string name);
+
+  std::shared_ptr<common> all_;
+  holding mine_;  ///< under the mutex of `all_`
+};
+
+/// The patience of one allocation: waits for other accounts to give bytes back, until the budget's limit is
+/// over.
+class budget_wait {
+ public:
+  explicit budget_wait(memory_budget& budget);
+  ~budget_wait();
+  budget_wait(const budget_wait&) = delete;
+  budget_wait& operator=(const budget_wait&) = delete;
+
+  /// Asks the others for `bytes` bytes and waits until some were given back, at most a few hundredths of a
+  /// second. False, at once: others hold nothing, or the time is over. The caller holds no lock.
+  [[nodiscard]] bool next(const budget_member* asking, std::size_t bytes);
+  /// What was waited for in vain, for messages; empty when nothing was.
+  [[nodiscard]] std::string outcome() const;
+
+ private:
+  memory_budget& budget_;
+  std::chrono::steady_clock::time_point begin_{};
+  bool waited_ = false;
 };
 
 }  // namespace halocline::memory

@@ -64,7 +64,7 @@ class access {
 struct plan_outcome {
   std::size_t steps_followed = 0;
   bool diverged = false;
-  std::string reason;  ///< why the plan was given up, for people; empty when it was followed to the end
+  std::string reason;  ///< why the plan was given up, for people; else empty
 };
 
 /// Owns every byte that kernels touch. Buffers must not outlive it (they keep it alive: see `create`).
@@ -98,7 +98,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   /// Says how a read-only buffer can be made again instead of being copied from the slow tier.
   void set_recipe(const buffer& data, std::shared_ptr<const recipe> how);
 
-  /// Follows a plan from the next step on.
+  /// Follows a plan from this thread's next step on; other threads' steps are served in between, unplanned.
   /// @throws invalid_argument unless the policy is `planned`, no plan is active and the budget holds the plan
   void begin_plan(std::shared_ptr<const plan::plan> source);
   /// Ends following the plan. A program that did something else was finished under `lru`: see the outcome.
@@ -115,7 +115,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   /// @throws out_of_memory when what is in use does not fit; the budget stays as it was
   void set_budget(std::size_t bytes);
   [[nodiscard]] std::size_t budget_bytes() const noexcept { return budget_->capacity(); }
-  /// Makes the next step throw `cancelled`, once. May be called from any thread.
+  /// Makes the next step, or allocation that waits, throw `cancelled`, once. May be called from any thread.
   void cancel() noexcept { cancelled_ = true; }
 
   /// The counters at this moment.
@@ -146,7 +146,9 @@ class runtime : public std::enable_shared_from_this<runtime> {
   explicit runtime(const runtime_options& options);
   void make_pager();
   [[nodiscard]] decision decide(std::size_t bytes, object_class cls, const char* tag, bool wipe);
-  void place(buffer_state& state);
+  using lock = std::unique_lock<std::recursive_mutex>;
+  void place(buffer_state& state, lock& held, budget_wait& patience);
+  [[nodiscard]] bool wait_for_others(lock& held, budget_wait& patience, std::size_t bytes);
   void count(const buffer_state& state) noexcept;
   void free(buffer_state& state) noexcept;
   void forsake(buffer_state& state) const noexcept;
@@ -165,9 +167,9 @@ class runtime : public std::enable_shared_from_this<runtime> {
   [[nodiscard]] std::uint32_t number_of_tag(const char* tag);
   void record_step(std::span<const operand> reads, std::span<const operand> writes, std::string_view op,
                    std::uint64_t stream);
-  [[noreturn]] void throw_out_of_memory(std::size_t bytes, object_class cls, const char* tag) const;
+  [[noreturn]] void throw_out_of_memory(const buffer_state& wanted, const budget_wait& patience) const;
+  [[noreturn]] void throw_refused_by_system(std::size_t bytes, std::string_view what) const;
   [[noreturn]] void throw_step_out_of_memory(std::span<const step_use> uses, std::string_view op) const;
-  [[nodiscard]] std::string largest_objects() const;
 
   runtime_options options_;
   std::unique_ptr<policy> policy_;
@@ -187,7 +189,8 @@ class runtime : public std::enable_shared_from_this<runtime> {
   unsigned recipe_depth_ = 0;  ///< inside a recipe: steps are not counted
   std::atomic<bool> cancelled_ = false;
   std::vector<buffer_state*> live_;
-  std::uint64_t next_id_ = 1, recording_ = 0, trace_start_ns_ = 0, trace_start_step_ = 0;
+  bool tracing_ = false;
+  std::uint64_t recording_ = 0, trace_start_ns_ = 0, trace_start_step_ = 0, next_id_ = 1;
   std::string phase_;
   trace trace_;
   struct text_numbers {  ///< of the trace, by address: a row then needs no comparison of texts

@@ -28,6 +28,8 @@ struct runtime_options {
   /// Keep small forms (coefficients) from which plaintexts can be made again, for plans that prefer that to a
   /// copy. A ghost must be set as the runtime that it plans for.
   bool keep_sources = false;
+  /// What messages call the runtime where it shares a budget.
+  std::string owner{};
   /// A budget that several runtimes share; its capacity then replaces `budget_bytes`.
   std::shared_ptr<memory_budget> shared_budget{};
   /// Accelerator whose memory is the fast tier; none: host memory.

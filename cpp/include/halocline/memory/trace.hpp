@@ -65,7 +65,9 @@ struct trace {
   static constexpr std::size_t max_names = std::size_t{1} << 20;
 
   /// Parses what `write_csv` wrote. `rows` is the expected number, so that growing takes no second copy.
-  /// @throws corrupt_data naming the line when a row is malformed, or there are more than `max_names` texts.
+  /// @throws corrupt_data naming the line when a row is malformed, a step or time is above 2^62, a row ends
+  ///   more than 2^43 bytes into its buffer, the ends of all rows add up to more than 2^62, or there are more
+  ///   than `max_names` texts.
   [[nodiscard]] static trace read_csv(std::istream& in, std::size_t rows = 0);
 
  private:

@@ -8,9 +8,11 @@ namespace halocline::memory {
 frame_pool::~frame_pool() { trim_to(0); }
 
 std::byte* frame_pool::take(std::size_t bytes, object_class cls) {
+  is_refused_ = false;
   if (!charge(bytes)) return nullptr;
   void* frame = place_->allocate_for(cls, bytes);
   if (frame == nullptr && trim_to(0) != 0 && charge(bytes)) frame = place_->allocate_for(cls, bytes);
+  is_refused_ = frame == nullptr;
   if (frame != nullptr) used_ += bytes;
   settle();
   return static_cast<std::byte*>(frame);

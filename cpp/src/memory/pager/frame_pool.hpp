@@ -35,6 +35,8 @@ class frame_pool {
   [[nodiscard]] std::size_t used_bytes() const noexcept { return used_; }
   [[nodiscard]] std::size_t free_bytes() const noexcept { return place_->cached_bytes(); }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return used_ + free_bytes(); }
+  /// Whether the place, not the budget, refused the last frame.
+  [[nodiscard]] bool is_refused_by_place() const noexcept { return is_refused_; }
   [[nodiscard]] memory_budget& budget() const noexcept { return *budget_; }
 
  private:
@@ -45,6 +47,7 @@ class frame_pool {
 
   std::unique_ptr<tier> place_;
   std::shared_ptr<memory_budget> budget_;
+  bool is_refused_ = false;
   std::size_t used_ = 0;
   std::size_t charged_ = 0;  ///< of the budget; `held_bytes` between calls
 };

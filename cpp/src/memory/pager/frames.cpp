@@ -26,6 +26,7 @@ class host_frames final : public frames {
   std::size_t trim_to(std::size_t keep) noexcept override { return pool_.trim_to(keep); }
   [[nodiscard]] std::size_t used_bytes() const noexcept override { return pool_.used_bytes(); }
   [[nodiscard]] std::size_t free_bytes() const noexcept override { return pool_.free_bytes(); }
+  [[nodiscard]] bool is_refused_by_place() const noexcept override { return pool_.is_refused_by_place(); }
   [[nodiscard]] memory_budget& budget() const noexcept override { return pool_.budget(); }
 
  private:

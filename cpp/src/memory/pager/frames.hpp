@@ -42,6 +42,8 @@ class frames {
   virtual std::size_t trim_to(std::size_t keep) noexcept = 0;
   [[nodiscard]] virtual std::size_t used_bytes() const noexcept = 0;
   [[nodiscard]] virtual std::size_t free_bytes() const noexcept = 0;
+  /// Whether it was the system, not the budget, that had no room for the last frame.
+  [[nodiscard]] virtual bool is_refused_by_place() const noexcept { return false; }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return used_bytes() + free_bytes(); }
   [[nodiscard]] virtual memory_budget& budget() const noexcept = 0;
 };

@@ -168,10 +168,13 @@ std::byte* pager::take_frame(std::size_t bytes, lane user, object_class cls, boo
 }
 
 std::byte* pager::take_shared_frame(std::size_t bytes, lane user, object_class cls) {
-  for (int attempt = 0; attempt < share_attempts; ++attempt) {
+  // With patience of its own the step waits as a whole, without the lock under which this runs.
+  const int attempts = frames_->budget().wait_limit().count() != 0 ? 1 : share_attempts;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
     // Without others, or when they hold nothing, waiting does not help.
-    if (frames_->budget().used() <= frames_->held_bytes()) return nullptr;
-    if (frames_->budget().reclaim(*this, bytes) == 0) std::this_thread::sleep_for(share_pause);
+    if (frames_->budget().used() <= frames_->budget().own()) return nullptr;
+    if (frames_->budget().reclaim(*this, bytes) == 0 && attempts != 1)
+      std::this_thread::sleep_for(share_pause);
     if (std::byte* const frame = find_frame(bytes, user, cls)) return frame;
   }
   return nullptr;

@@ -45,7 +45,10 @@ bool pager::start_load(buffer_state& state, std::size_t bytes) {
 }
 
 bool pager::regenerate(buffer_state& state, std::size_t bytes) {
-  bytes = state.needs_saving() ? state.full_bytes() : std::min(bytes, state.full_bytes());
+  // A plan may ask for any number of pages, but half a limb cannot be made.
+  const std::size_t unit = state.source == nullptr ? 1 : state.source->unit_bytes();
+  const std::size_t asked = std::min((bytes + unit - 1) / unit * unit, state.full_bytes());
+  bytes = state.needs_saving() ? state.full_bytes() : asked;
   if (state.moving == motion::storing) finish_save(state);
   const bool here = state.resident() && state.frame_bytes >= bytes;
   if (here || state.pins != 0 || state.moving != motion::none || !state.has_contents) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -17,13 +18,15 @@
 
 namespace halocline::memory {
 
-/// Follows one plan: knows which buffer is which object, checks every step against the plan's fingerprint and
-/// carries out its directives. All calls under the runtime's mutex.
+/// Follows one plan in the thread that made the executor: knows which buffer is which object, checks every
+/// step against the plan's fingerprint and carries out its directives. All calls under the runtime's mutex.
 class plan_executor {
  public:
   /// @param live all live buffers; those with an identity are bound to the plan's objects
   plan_executor(std::shared_ptr<const plan::plan> source, pager& pages, std::span<buffer_state* const> live);
 
+  /// Whether this thread runs the program. What others do is no part of the plan.
+  [[nodiscard]] bool is_here() const noexcept { return thread_ == std::this_thread::get_id(); }
   /// A buffer that the program has allocated. False: the plan expects another one.
   [[nodiscard]] bool allocated(buffer_state& state);
   /// A buffer that is being freed.
@@ -49,6 +52,7 @@ class plan_executor {
   [[nodiscard]] bool carry_out(const plan::directive& each);
   void make_ready(plan::step_index step, std::span<const step_use> uses);
 
+  const std::thread::id thread_ = std::this_thread::get_id();
   std::shared_ptr<const plan::plan> plan_;
   pager& pager_;
   std::vector<buffer_state*> bound_;             ///< per object; nullptr: not seen yet, or dead

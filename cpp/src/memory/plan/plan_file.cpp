@@ -19,6 +19,10 @@ constexpr std::size_t checksum_bytes = 8;
 /// allocated for them.
 constexpr std::size_t least_object = 6, least_hash = 4, least_directive = 3, least_composition = 2;
 
+/// Longest text of the parameters, and what a composition may say: 2N of no parameters is above 2^32.
+constexpr std::uint64_t max_text = std::uint64_t{1} << 20, max_element = std::uint64_t{1} << 32,
+                        max_parts = 16;
+
 /// FNV-1a, 64 bits (Fowler, Noll, Vo).
 std::uint64_t checksum(std::span<const std::byte> bytes) noexcept {
   std::uint64_t state = 0xCBF29CE484222325U;
@@ -180,20 +184,51 @@ void write_compositions(writer& out, const std::vector<composition>& list) {
   }
 }
 
+/// Whether they suit the parameters is found out before they are used (`ckks::check_routes`): a plan does not
+/// know the ring.
 std::vector<composition> read_compositions(reader& in) {
   std::vector<composition> list(in.count("number of compositions", least_composition));
+  std::uint64_t last = 1;  // the identity: no rotation
   for (composition& each : list) {
-    each.element = in.number("element", 0, any);
-    each.parts.resize(in.count("number of parts", 1));
-    for (std::uint64_t& part : each.parts) part = in.number("part", 0, any);
+    each.element = in.number("element of a composition", last + 1, max_element);
+    last = each.element;
+    const std::uint64_t parts = in.number("number of parts", 1, max_parts);
+    for (std::uint64_t i = 0; i < parts; ++i)
+      each.parts.push_back(in.number("part of a composition", 2, max_element));
   }
   return list;
+}
+
+/// Length of the UTF-8 sequence that begins with these bytes, 0 when there is none: shortest form, no
+/// surrogates, at most U+10FFFF (Unicode 15, table 3-7).
+std::size_t sequence_length(std::string_view text) {
+  const auto at = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const auto follows = [&](std::size_t i) { return (at(i) & 0xC0U) == 0x80U; };
+  const unsigned lead = at(0), second = at(1);
+  if (lead < 0x80) return 1;
+  if (lead < 0xC2 || lead > 0xF4 || !follows(1)) return 0;
+  if (lead < 0xE0) return 2;
+  if (!follows(2) || (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second >= 0xA0)) return 0;
+  if (lead < 0xF0) return 3;
+  if (!follows(3) || (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second >= 0x90)) return 0;
+  return 4;
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = sequence_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
 }
 
 plan read_plan(reader& in) {
   plan result;
   result.capacity_bytes = in.number("capacity", 0, any);
-  result.parameters = in.characters(in.count("length of the parameters", 1));
+  result.parameters = in.characters(static_cast<std::size_t>(
+      in.number("length of the parameters", 0, std::min<std::uint64_t>(in.left(), max_text))));
+  HALOCLINE_EXPECTS(is_utf8(result.parameters), corrupt_data, "plan: the parameters are no text in UTF-8");
   result.hashes.resize(in.count("number of steps", least_hash));
   for (std::uint32_t& each : result.hashes) each = static_cast<std::uint32_t>(in.fixed(4));
   result.objects.resize(in.count("number of objects", least_object));

@@ -9,6 +9,8 @@ namespace halocline::memory::sim {
 namespace {
 
 constexpr double mib = 1 << 20;
+/// Blocks that may live at once: 2 TiB in blocks of 2 MiB, some 50 MiB of state.
+constexpr std::uint64_t max_blocks = std::uint64_t{1} << 20;
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -51,6 +53,14 @@ unified_memory::unified_memory(std::uint64_t capacity_bytes, std::uint64_t block
 void unified_memory::add(std::uint64_t object, std::uint64_t bytes, advice hint, bool on_host) {
   const auto [at, fresh] = objects_.try_emplace(object);
   HALOCLINE_EXPECTS(fresh, invalid_argument, "managed memory: object ", object, " is there already");
+  const std::uint64_t blocks = bytes / block_bytes_ + (bytes % block_bytes_ != 0 ? 1 : 0);
+  if (blocks > max_blocks - std::min(max_blocks, live_blocks_)) {
+    objects_.erase(at);
+    throw invalid_argument(text("managed memory: object ", object, " of ", bytes, " bytes brings more than ",
+                                max_blocks, " blocks of ", block_bytes_,
+                                " bytes to life; simulate another policy, or a device of larger blocks"));
+  }
+  live_blocks_ += blocks;
   entry& added = at->second;
   added.hint = hint;
   added.bytes = bytes;
@@ -68,6 +78,7 @@ void unified_memory::remove(std::uint64_t object) {
     if (on_device(each)) leave(each);
   }
   live_ -= gone.bytes;
+  live_blocks_ -= gone.blocks.size();
   objects_.erase(object);
 }
 

@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "halocline/core/expects.hpp"
+#include "memory/trace_limits.hpp"
 
 namespace halocline::memory {
 namespace {
@@ -100,6 +101,7 @@ class importer {
     advance(row.time());
     const std::uint64_t pointer = row.pointer();
     const std::uint64_t bytes = row.size();
+    limits_.add("RMM log", line, 0, bytes);
     const std::string_view stream_name = row.stream();
     tag_ = result_.intern("thread " + std::string(row.thread()));
     if (row.action() == "allocate") {
@@ -171,6 +173,7 @@ class importer {
   }
 
   trace result_;
+  trace_limits limits_;
   object_class cls_;
   std::uint32_t none_;
   std::uint32_t op_;

@@ -51,7 +51,7 @@ class unified_memory {
                  std::uint64_t fault_batch);
 
   /// Adds an object; its contents are on the host, or nowhere until it is touched.
-  /// @throws invalid_argument when the object is there already.
+  /// @throws invalid_argument when the object is there already, or more than 2^20 blocks would live.
   void add(std::uint64_t object, std::uint64_t bytes, advice hint, bool on_host);
   /// Removes an object; what it holds is lost.
   /// @throws invalid_argument when there is no such object.
@@ -109,6 +109,7 @@ class unified_memory {
   std::uint64_t fault_batch_;
   std::uint64_t resident_ = 0;
   std::uint64_t live_ = 0;
+  std::uint64_t live_blocks_ = 0;
   std::unordered_map<std::uint64_t, entry> objects_;
   std::list<position> migrated_;   ///< oldest migration first
   std::list<position> preferred_;  ///< likewise, of objects advised to stay

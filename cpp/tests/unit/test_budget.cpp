@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/memory/budget.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <thread>
+
+namespace halocline::memory {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(budget, accounts_count_what_was_taken_through_them) {
+  const auto whole = std::make_shared<memory_budget>(100);
+  const auto a = whole->open_account("a"), b = whole->open_account("b");
+  EXPECT_TRUE(a->take(30));
+  EXPECT_TRUE(b->take(60));
+  EXPECT_FALSE(a->take(11));
+  EXPECT_EQ(a->own(), 30U);
+  EXPECT_EQ(a->used(), 90U);
+  ASSERT_EQ(a->others().size(), 1U);
+  EXPECT_EQ(a->others()[0].name, "b");
+  EXPECT_EQ(a->others()[0].bytes, 60U);
+  ASSERT_EQ(whole->others().size(), 2U);
+  EXPECT_EQ(whole->others()[0].name, "b");
+  b->give(60);
+  EXPECT_TRUE(a->others().empty());
+  EXPECT_EQ(whole->peak(), 90U);
+}
+
+TEST(budget, accounts_keep_the_budget_alive) {
+  auto whole = std::make_shared<memory_budget>(100);
+  const auto a = whole->open_account("a");
+  whole.reset();
+  EXPECT_TRUE(a->take(100));
+  EXPECT_FALSE(a->take(1));
+}
+
+TEST(budget, without_patience_nothing_waits) {
+  const auto whole = std::make_shared<memory_budget>(100);
+  const auto a = whole->open_account("a"), b = whole->open_account("b");
+  ASSERT_TRUE(b->take(100));
+  budget_wait patience(*a);
+  EXPECT_FALSE(patience.next(nullptr, 1));
+  EXPECT_EQ(patience.outcome(), "");
+}
+
+TEST(budget, waits_until_others_give_back) {
+  const auto whole = std::make_shared<memory_budget>(100, std::chrono::minutes(1));
+  const auto a = whole->open_account("a"), b = whole->open_account("b");
+  ASSERT_TRUE(b->take(100));
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    b->give(100);
+  });
+  budget_wait patience(*a);
+  while (!a->take(50)) ASSERT_TRUE(patience.next(nullptr, 50));
+  other.join();
+  EXPECT_EQ(a->own(), 50U);
+}
+
+TEST(budget, does_not_wait_for_itself) {
+  const auto whole = std::make_shared<memory_budget>(100, std::chrono::minutes(1));
+  const auto a = whole->open_account("a");
+  ASSERT_TRUE(a->take(100));
+  budget_wait patience(*a);
+  EXPECT_FALSE(patience.next(nullptr, 1));
+}
+
+TEST(budget, two_that_wait_for_each_other_give_up) {
+  const auto whole = std::make_shared<memory_budget>(100, std::chrono::milliseconds(100));
+  const auto a = whole->open_account("a"), b = whole->open_account("b");
+  ASSERT_TRUE(a->take(50));
+  ASSERT_TRUE(b->take(50));
+  std::thread other([&] {
+    budget_wait patience(*b);
+    while (patience.next(nullptr, 1)) {
+    }
+  });
+  budget_wait patience(*a);
+  while (patience.next(nullptr, 1)) {
+  }
+  EXPECT_THAT(patience.outcome(), HasSubstr("s for them"));
+  other.join();
+}
+
+TEST(budget, waiting_can_be_interrupted) {
+  const auto whole = std::make_shared<memory_budget>(100, std::chrono::minutes(1));
+  const auto a = whole->open_account("a"), b = whole->open_account("b");
+  ASSERT_TRUE(b->take(100));
+  memory_budget::set_interruption([] { throw std::runtime_error("stop"); });
+  budget_wait patience(*a);
+  EXPECT_THROW((void)patience.next(nullptr, 1), std::runtime_error);
+  memory_budget::set_interruption({});
+}
+
+}  // namespace
+}  // namespace halocline::memory
