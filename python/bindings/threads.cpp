@@ -59,8 +59,6 @@ void domain::check() const {
                     "start worker processes with 'spawn'");
 }
 
-void expect_threads_at_exit() {
-  nb::module_::import_("atexit").attr("register")(nb::cpp_function(at_exit));
-}
+void expect_threads_at_exit() { nb::module_::import_("atexit").attr("register")(nb::cpp_function(at_exit)); }
 
 }  // namespace halocline::python

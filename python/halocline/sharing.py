@@ -222,8 +222,8 @@ class Ledger:
         """
         if os.getpid() != self._process:  # before the lock, which a thread of the parent may hold for good
             raise InvalidArgument(
-                "decrypt_for_sharing: this client was made before a fork, and its parent counts the results that "
-                "are shared; share results in the process that made the client"
+                "decrypt_for_sharing: this client was made before a fork, and its parent counts what is "
+                "shared; share results in the process that made the client"
             )
         cost = 2.0**-flooding.statistical_bits / flooding.queries
         with self._lock:

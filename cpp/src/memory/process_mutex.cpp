@@ -7,13 +7,12 @@ namespace halocline::memory {
 
 process_mutex::process_mutex()
     : process_(process_generation()),
-      hook_(fork_order::runtime,
-            {[this](fork_deadline until) { return try_lock_until(mutex_, until); },
-             [this] { mutex_.unlock(); },
-             [this](bool held) {
-               renew_in_child(mutex_);
-               lost_ = lost_ || !held;
-             }}) {}
+      hook_(fork_order::runtime, {[this](fork_deadline until) { return try_lock_until(mutex_, until); },
+                                  [this] { mutex_.unlock(); },
+                                  [this](bool held) {
+                                    renew_in_child(mutex_);
+                                    lost_ = lost_ || !held;
+                                  }}) {}
 
 bool process_mutex::is_foreign() const noexcept {
   return lost_ || (why_ != nullptr && process_generation() != process_);

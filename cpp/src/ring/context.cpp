@@ -56,10 +56,8 @@ void context::upload_roots() {
   if (!runtime().is_ghost()) {
     imaginary_units_ = write_roots<WordT>(*device_, tables_.roots, tables_.primes, tables_.log_n);
   }
-  const auto write = [device = device_.get(), primes = tables_.primes,
-                      log_n = tables_.log_n](const memory::buffer& to) {
-    (void)write_roots<WordT>(*device, to, primes, log_n);
-  };
+  const auto write = [device = device_.get(), primes = tables_.primes, log_n = tables_.log_n](
+                         const memory::buffer& to) { (void)write_roots<WordT>(*device, to, primes, log_n); };
   runtime().set_recipe(tables_.roots, std::make_shared<backend::table_recipe>(write));
 }
 

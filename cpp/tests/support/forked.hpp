@@ -15,8 +15,8 @@ namespace halocline::test {
 /// Seconds after which a child that hangs is ended by SIGALRM.
 inline constexpr unsigned child_seconds = 60;
 
-/// Runs `body` in a forked child and returns the exit code: what `body` returned, or 255 when it threw; -1 when
-/// the child was ended by a signal, SIGALRM where it hung.
+/// Runs `body` in a forked child and returns the exit code: what `body` returned, or 255 when it threw; -1
+/// when the child was ended by a signal, SIGALRM where it hung.
 template <typename BodyT>
 int exit_code_of_child(BodyT body) {
   const pid_t child = ::fork();

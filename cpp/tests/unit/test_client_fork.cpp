@@ -52,8 +52,8 @@ class client_fork : public ::testing::Test {
   [[nodiscard]] view encryption_by_child(double value, bool use_public_key = false) {
     return value_of_child<view>([&] { return encryption(value, use_public_key); });
   }
-  /// Coefficients at which what is left when the difference of the messages is taken from the difference of two
-  /// bodies is 0: all of them where randomness repeats, one in 2^30 where it does not.
+  /// Coefficients at which what is left when the difference of the messages is taken from the difference of
+  /// two bodies is 0: all of them where randomness repeats, one in 2^30 where it does not.
   [[nodiscard]] std::size_t readable(const view& one, double first, const view& two, double second) {
     const plaintext p = encoded(first), q = encoded(second);
     const limb m = first_limb(p.value), n = first_limb(q.value);
@@ -85,7 +85,8 @@ TEST_F(client_fork, encryptions_through_the_public_key_differ) {
 }
 
 TEST_F(client_fork, rotation_keys_differ) {
-  using halves = std::array<std::array<std::byte, 4 * degree>, 2>;  // of the first digit, the first limb of each
+  using halves =
+      std::array<std::array<std::byte, 4 * degree>, 2>;  // of the first digit, the first limb of each
   const std::uint64_t element = alice.parameters().galois_element(1);
   const auto make = [&] {
     const evaluation_key key = alice.make_key({element, alice.parameters().max_level()}, false);
@@ -121,7 +122,8 @@ TEST_F(client_fork, flooding_noise_differs) {
 
 TEST_F(client_fork, a_client_with_a_seed_refuses_to_encrypt_in_a_child) {
   client seeded(params::preset("test-n10-d3"), {.threads = 1, .seed = backend::seed_bytes{1}});
-  const ciphertext made = seeded.encrypt_plain(seeded.encode().encode(std::vector<std::complex<double>>{0.5}, 1, 1e9));
+  const ciphertext made =
+      seeded.encrypt_plain(seeded.encode().encode(std::vector<std::complex<double>>{0.5}, 1, 1e9));
   const int code = test::exit_code_of_child([&] {
     const auto encrypt = [&] { (void)seeded.encrypt(std::vector<std::complex<double>>{0.5}); };
     if (test::message_of<invalid_argument>(encrypt).find("forked") == std::string::npos) return 1;

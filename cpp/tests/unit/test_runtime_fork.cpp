@@ -23,9 +23,9 @@
 namespace halocline::memory {
 namespace {
 
-using ::testing::HasSubstr;
 using test::exit_code_of_child;
 using test::message_of;
+using ::testing::HasSubstr;
 
 constexpr std::size_t size = std::size_t{1} << 20;
 
@@ -192,7 +192,9 @@ TEST(RuntimeFork, AnAcceleratorIsRefusedInAChild) {
     const operand all{buffers.data(), 0, size};
     (void)memory->acquire({}, {&all, 1}, "write");
     const int code = exit_code_of_child([&] {
-      const std::string text = message_of<device_error>([&] { (void)memory->acquire({}, {&all, 1}, "write"); });
+      const std::string text = message_of<device_error>([&] {
+        (void)memory->acquire({}, {&all, 1}, "write");
+      });
       if (text.find("GPU") == std::string::npos || text.find("fork") == std::string::npos) return 1;
       buffers.clear();
       memory.reset();

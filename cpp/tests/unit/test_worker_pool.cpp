@@ -76,7 +76,8 @@ TEST(WorkerPool, ForkedChildHasWorkersOfItsOwn) {
   EXPECT_TRUE(each_item_once(pool, 50));
 }
 
-/// The child's copy counts sleepers that it does not have; its own pools have threads in the places of theirs.
+/// The child's copy counts sleepers that it does not have; its own pools have threads in the places of
+/// theirs.
 TEST(WorkerPool, ForkedChildMayDestroyAPoolWhoseWorkersSlept) {
   auto pool = std::make_unique<worker_pool>(3);
   ASSERT_TRUE(each_item_once(*pool, 50));

@@ -18,8 +18,8 @@ namespace halocline::io {
 
 /// First bytes of every container. The control characters make a transfer in text mode show.
 inline constexpr std::array<std::uint8_t, 8> container_magic{0x89, 'H', 'L', 'C', '\r', '\n', 0x1a, '\n'};
-/// Version that this library writes, and the newest it reads. In version 1 no header names a key, and all seeds are
-/// of rule 0.
+/// Version that this library writes, and the newest it reads. In version 1 no header names a key, and all
+/// seeds are of rule 0.
 inline constexpr std::uint32_t container_version = 2;
 /// First version whose header names a secret key.
 inline constexpr std::uint32_t key_id_version = 2;

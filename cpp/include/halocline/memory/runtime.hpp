@@ -146,7 +146,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   explicit runtime(const runtime_options& options);
   void make_pager();
   [[nodiscard]] decision decide(std::size_t bytes, object_class cls, const char* tag, bool wipe);
-  using lock = std::unique_lock<std::recursive_mutex>;
+  using lock = std::unique_lock<process_mutex>;
   void place(buffer_state& state, lock& held, budget_wait& patience);
   [[nodiscard]] bool wait_for_others(lock& held, budget_wait& patience, std::size_t bytes);
   void count(const buffer_state& state) noexcept;
@@ -189,7 +189,6 @@ class runtime : public std::enable_shared_from_this<runtime> {
   unsigned recipe_depth_ = 0;  ///< inside a recipe: steps are not counted
   std::atomic<bool> cancelled_ = false;
   std::vector<buffer_state*> live_;
-  bool tracing_ = false;
   std::uint64_t recording_ = 0, trace_start_ns_ = 0, trace_start_step_ = 0, next_id_ = 1;
   std::string phase_;
   trace trace_;

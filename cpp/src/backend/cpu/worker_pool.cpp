@@ -43,9 +43,9 @@ worker_pool::~worker_pool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-/// In a forked child, which has copies of the handles and not the threads. Other threads of the child may have
-/// the same identifiers by now, so handles are neither joined nor detached; and to destroy a condition variable
-/// is to wait for the threads that its state counts.
+/// In a forked child, which has copies of the handles and not the threads. Other threads of the child may
+/// have the same identifiers by now, so handles are neither joined nor detached; and to destroy a condition
+/// variable is to wait for the threads that its state counts.
 void worker_pool::forget_workers() noexcept {
   for (std::thread& each : workers_) std::construct_at(&each);
   workers_.clear();

@@ -21,10 +21,11 @@ void claim_driver() {
   const std::uint64_t process = process_generation();
   std::uint64_t owner = 0;
   if (driver_owner.compare_exchange_strong(owner, process)) return;
-  HALOCLINE_EXPECTS(owner == process, device_error,
-                    "cuda: this process was forked after its parent had opened a device, and a driver cannot be "
-                    "opened again then; start worker processes with 'spawn', or open devices after the fork "
-                    "only");
+  HALOCLINE_EXPECTS(
+      owner == process, device_error,
+      "cuda: this process was forked after its parent had opened a device, and a driver cannot be "
+      "opened again then; start worker processes with 'spawn', or open devices after the fork "
+      "only");
 }
 
 /// Selects the card before members that need a current one are made.
