@@ -281,7 +281,7 @@ def test_decide_command(call, tmp_path, trace):
     count = len(trace.lifetimes.allocations())
     assert text.splitlines()[0] == f"halocline decisions 1,{count}"
     options = hc.MemoryOptions(decisions="d.txt")
-    assert options._bind(False, None) is not None
+    assert options._bind(False, None, "tests") is not None
     assert "0.0% of them" in call("decide", "run.csv", "-o", "d.txt", "--lifetime", "0").stdout
 
 
