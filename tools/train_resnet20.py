@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import torch
 from halocline.base.files import write_file
-from halocline.workloads.digits_pictures import digit_pictures
+from halocline.workloads.digits.pictures import digit_pictures
 from safetensors.numpy import save
 from sklearn.datasets import load_digits
 from torch import nn

@@ -10,7 +10,7 @@ namespace halocline::python {
 namespace {
 
 void raise(const char* name, const char* message) {
-  const nb::object type = nb::module_::import_("halocline.errors").attr(name);
+  const nb::object type = nb::module_::import_("halocline.base.errors").attr(name);
   PyErr_SetString(type.ptr(), message);
 }
 

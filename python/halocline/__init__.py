@@ -14,13 +14,7 @@ print(client.decrypt(y)[:4], y.level, y.nbytes)
 """
 
 from . import _core as _core  # re-exported for the modules of the package
-from .bootstrapping import BootstrapOptions, Bootstrapper
-from .budget import MemoryBudget, MemoryOptions
-from .ciphertext import Ciphertext
-from .circuits import sign_epsilon, sign_levels
-from .client import Client
-from .engine import Engine, RunReport
-from .errors import (
+from .base.errors import (
     ActivationRange,
     Cancelled,
     CorruptData,
@@ -38,9 +32,15 @@ from .errors import (
     ScaleMismatch,
     WrongType,
 )
-from .keys import EvaluationKeys, KeyPlan, PublicKey
-from .layers import BlockMatmul, Convolution2d, ImageLayout, MatrixVector
-from .params import (
+from .circuits.bootstrapping import BootstrapOptions, Bootstrapper
+from .circuits.layers import BlockMatmul, Convolution2d, ImageLayout, MatrixVector
+from .circuits.methods import sign_epsilon, sign_levels
+from .circuits.polynomial import Polynomial
+from .circuits.transforms import LinearTransform, TransformGrid
+from .ckks.ciphertext import Ciphertext
+from .ckks.client import Client
+from .ckks.keys import EvaluationKeys, KeyPlan, PublicKey
+from .ckks.params import (
     Bootstrapping,
     LevelInfo,
     Params,
@@ -48,13 +48,14 @@ from .params import (
     preset_description,
     preset_names,
 )
-from .planning import Plan, PlanSummary, plan_trace
-from .polynomial import Polynomial
-from .program import ProgramTrace, key_plan, trace_program
-from .replaying import DeviceModel, PhaseTime, ReplayReport, decide, device_models, replay
-from .sharing import Flooding, SharedResult, fresh_error_bound, measure_error_bound, plan_flooding
-from .trace import ClassStats, Lifetimes, Trace
-from .transforms import LinearTransform, TransformGrid
+from .ckks.sharing import Flooding, SharedResult, fresh_error_bound, measure_error_bound, plan_flooding
+from .engine.engine import Engine, RunReport
+from .engine.program import ProgramTrace, key_plan, trace_program
+from .memory.budget import MemoryBudget, MemoryOptions
+from .memory.plan import Plan, PlanSummary
+from .memory.trace import ClassStats, Lifetimes, Trace
+from .tracing.plan_trace import plan_trace
+from .tracing.replay import DeviceModel, PhaseTime, ReplayReport, decide, device_models, replay
 
 __version__: str = _core.version
 """Version of the library, "major.minor.patch"."""

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import halocline as hc
 import pytest
-from halocline import bench_ntt_family, bench_programs
+from halocline.bench import ntt_family as bench_ntt_family
+from halocline.bench import programs as bench_programs
 from halocline.cli.app import app
 from typer.testing import CliRunner
 

@@ -5,8 +5,8 @@ import json
 
 import halocline as hc
 import pytest
-from halocline import bench_operations as bench
-from halocline import gpu_floors as floors
+from halocline.bench import floors
+from halocline.bench import operations as bench
 from halocline.cli.app import app
 from typer.testing import CliRunner
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import halocline as hc
 import numpy as np
 import pytest
-from halocline import bench_peers
-from halocline.peers import machine, openfhe_side, reference, report, seal_side, sets
-from halocline.peers import side as peer_side
-from halocline.peers.halocline_side import HaloclineSide
-from halocline.peers.timing import Timing, time_interleaved
+from halocline.bench.peers import machine, openfhe_side, reference, report, seal_side, sets
+from halocline.bench.peers import run as bench_peers
+from halocline.bench.peers import side as peer_side
+from halocline.bench.peers.halocline_side import HaloclineSide
+from halocline.bench.peers.timing import Timing, time_interleaved
 from rich.console import Console
 
 SMALL = "n14-d6"

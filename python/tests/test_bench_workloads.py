@@ -7,15 +7,15 @@ import math
 import halocline as hc
 import numpy as np
 import pytest
+from halocline.bench.budgets.bootstrap import run_bootstrap_budget
+from halocline.bench.budgets.curve import POLICIES, CurveOptions, Kind
+from halocline.bench.budgets.rig import PolicyRig, Shape
+from halocline.bench.budgets.wide_rotations import kinds_of, run_wide_bench
 from halocline.cli.app import app
-from halocline.workloads.bm_bootstrap_bench import run_bm_bench
-from halocline.workloads.bm_operations import OperationsOptions, run_bm_operations
-from halocline.workloads.bootstrap_budget import run_bootstrap_budget
-from halocline.workloads.budget_curve import POLICIES, CurveOptions, Kind
-from halocline.workloads.hybrid_paper import OPERATIONS
-from halocline.workloads.policy_rig import PolicyRig, Shape
+from halocline.papers.hybrid.bootstrap_bench import run_bm_bench
+from halocline.papers.hybrid.operations import OperationsOptions, run_bm_operations
+from halocline.papers.hybrid.traces import OPERATIONS
 from halocline.workloads.running import RunOptions
-from halocline.workloads.wide_rotations_bench import kinds_of, run_wide_bench
 from typer.testing import CliRunner
 
 NAME = "test-n11-boot"

@@ -7,9 +7,9 @@ import halocline as hc
 import numpy as np
 import pytest
 from halocline.cli.app import app
-from halocline.replaying import POLICIES
-from halocline.workloads.bm_bootstrap import KINDS, PRESETS, Stage, decide_for_all, footprint_of
-from halocline.workloads.bm_bootstrap_run import BmBootstrapRun, BmOptions
+from halocline.papers.hybrid.bootstrap import KINDS, PRESETS, Stage, decide_for_all, footprint_of
+from halocline.papers.hybrid.bootstrap_run import BmBootstrapRun, BmOptions
+from halocline.tracing.replay import POLICIES
 from typer.testing import CliRunner
 
 NAMES = ("test-n11-boot", "test-n11-boot64")

@@ -6,8 +6,9 @@ from collections import Counter
 import halocline as hc
 import numpy as np
 import pytest
-from halocline.workloads.bootstrap_shape import BootstrapShape, fourier_factors
-from halocline.workloads.hybrid_paper import (
+from halocline.papers.hybrid.bootstrap_shape import BootstrapShape, fourier_factors
+from halocline.papers.hybrid.resnet20_keys import resnet20_key_sequence
+from halocline.papers.hybrid.traces import (
     OPERATIONS,
     PRESETS,
     bm_bootstrap_trace,
@@ -16,7 +17,6 @@ from halocline.workloads.hybrid_paper import (
     oversubscribed_trace,
     resnet_trace,
 )
-from halocline.workloads.resnet20_keys import resnet20_key_sequence
 
 
 def phases(trace):

@@ -7,7 +7,8 @@ import halocline as hc
 import numpy as np
 import pytest
 from halocline.cli.app import app
-from halocline.workloads.bootstrap_run import BootstrapRun, BootstrapRunOptions, disc, parse_settings
+from halocline.workloads.bootstrap.messages import disc, parse_settings
+from halocline.workloads.bootstrap.run import BootstrapRun, BootstrapRunOptions
 from typer.testing import CliRunner
 
 

@@ -4,7 +4,7 @@
 import halocline as hc
 import numpy as np
 import pytest
-from halocline.encoded import MODES
+from halocline.circuits.encoded import MODES
 
 TOLERANCE = 2.0**-18
 

@@ -8,9 +8,10 @@ import json
 
 import numpy as np
 import pytest
-from halocline.workloads import digits_model, digits_packed
-from halocline.workloads.digits_model import forward_plain, pack_images, unpack_logits
-from halocline.workloads.digits_packed import BlockMatrices, PackedDigits
+from halocline.workloads.digits import model as digits_model
+from halocline.workloads.digits import packed as digits_packed
+from halocline.workloads.digits.model import forward_plain, pack_images, unpack_logits
+from halocline.workloads.digits.packed import BlockMatrices, PackedDigits
 
 
 class MockCiphertext:

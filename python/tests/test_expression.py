@@ -4,7 +4,7 @@ import time
 import halocline as hc
 import numpy as np
 import pytest
-from halocline.expression import Expression
+from halocline.cli.expression import Expression
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

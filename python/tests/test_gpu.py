@@ -210,7 +210,7 @@ def test_a_lack_of_memory_loses_nothing():
 
 @pytest.mark.parametrize("policy", ["resident", "planned"])
 def test_digits_workload(policy):
-    from halocline.workloads.digits_run import DigitsOptions, DigitsRun
+    from halocline.workloads.digits.run import DigitsOptions, DigitsRun
 
     params = hc.Params.preset("n14-d7")
     memory = "50%" if policy == "planned" else None

@@ -8,8 +8,8 @@ from pathlib import Path
 import halocline as hc
 import numpy as np
 import pytest
-from halocline.workloads.helr_data import load_data, read_idx
-from halocline.workloads.helr_model import exact_sigmoid, fit_sigmoid, train
+from halocline.workloads.helr.data import load_data, read_idx
+from halocline.workloads.helr.model import exact_sigmoid, fit_sigmoid, train
 from hypothesis import given
 from hypothesis import strategies as st
 

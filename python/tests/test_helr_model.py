@@ -3,8 +3,8 @@
 import halocline as hc
 import numpy as np
 import pytest
-from halocline.workloads.helr_circuit import HelrLayout
-from halocline.workloads.helr_model import (
+from halocline.workloads.helr.circuit import HelrLayout
+from halocline.workloads.helr.model import (
     exact_sigmoid,
     fit_sigmoid,
     make_constants,

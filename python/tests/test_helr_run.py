@@ -7,15 +7,15 @@ import warnings
 import halocline as hc
 import numpy as np
 import pytest
-from halocline.workloads.helr_circuit import (
+from halocline.workloads.helr.circuit import (
     HelrCircuit,
     HelrLayout,
     OperationCounts,
     iterations_per_bootstrap,
 )
-from halocline.workloads.helr_model import make_constants, rehearse
+from halocline.workloads.helr.model import make_constants, rehearse
+from halocline.workloads.helr.run import HelrOptions, HelrRun
 from halocline.workloads.helr_report import rows
-from halocline.workloads.helr_run import HelrOptions, HelrRun
 
 SMALL = {"batch": 32, "iterations": 10, "threads": 1}
 """32 digits of 65 columns: two ciphertexts each way, 4 + 4 + 2 iterations with two bootstraps between."""

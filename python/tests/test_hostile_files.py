@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damaged and hostile content: every error is one of halocline.errors."""
+"""Damaged and hostile content: every error is one of halocline.base.errors."""
 
 import hashlib
 

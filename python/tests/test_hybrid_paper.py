@@ -3,8 +3,7 @@
 
 import numpy as np
 import pytest
-from halocline.workloads.hybrid_paper import OPERATIONS
-from halocline.workloads.hybrid_paper_run import (
+from halocline.papers.hybrid.replay import (
     POLICIES,
     RATIOS,
     bm_bootstrap,
@@ -12,6 +11,7 @@ from halocline.workloads.hybrid_paper_run import (
     oversubscribed,
     sessions,
 )
+from halocline.papers.hybrid.traces import OPERATIONS
 
 
 def test_managed_multiplication_is_several_times_slower():

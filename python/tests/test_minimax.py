@@ -6,7 +6,7 @@ from __future__ import annotations
 import halocline as hc
 import numpy as np
 import pytest
-from halocline.minimax import minimax_relu, minimax_sign, relu_error
+from halocline.circuits.minimax import minimax_relu, minimax_sign, relu_error
 
 
 def test_is_what_an_engine_computes():

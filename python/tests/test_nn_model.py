@@ -5,7 +5,7 @@ import halocline as hc
 import halocline.nn as nn
 import numpy as np
 import pytest
-from halocline.workloads import digits_model
+from halocline.workloads.digits import model as digits_model
 
 
 def loop_convolution(x, layer):

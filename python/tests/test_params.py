@@ -63,7 +63,7 @@ def test_insecure_parameters_are_refused_unless_asked_for():
 
 def test_sets_of_older_tables_are_read_with_permission_only(tmp_path, monkeypatch):
     """n15-d16 as it was under the standard of 2018: log2 PQ 879.4, insecurity not asked for."""
-    from halocline import params as module
+    from halocline.ckks import params as module
 
     old = json.loads(hc.Params.preset("n15-d16").to_json()) | {"special_primes": 6, "digit_size": 6}
     assert not old["allow_insecure"]

@@ -260,8 +260,8 @@ def test_rare_rotations_are_composed_when_the_forecast_is_faster(
 
     core = engine._core
     monkeypatch.setattr(engine, "_core", SlowLink())
-    monkeypatch.setattr("halocline.planned_run._STALL_WORTH_COMPOSING", -1.0)
-    monkeypatch.setattr("halocline.planned_run._GAIN_WORTH_COMPOSING", 10.0)
+    monkeypatch.setattr("halocline.engine.planned_run._STALL_WORTH_COMPOSING", -1.0)
+    monkeypatch.setattr("halocline.engine.planned_run._GAIN_WORTH_COMPOSING", 10.0)
     for _ in range(2):  # programs are planned once more before their second run
         prepared = planner.plan_for(sums, ((rig["x"].to(engine),), {}))
     monkeypatch.undo()

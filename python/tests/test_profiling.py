@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from halocline import _core
 from halocline.cli.profile_option import profiling
-from halocline.profiling import Profile, profile_runs, program_key, save_profiles
+from halocline.engine.profiling import Profile, profile_runs, save_profiles
+from halocline.engine.run_scope import program_key
 
 
 def square_and_rotate(x):

@@ -6,10 +6,10 @@ import json
 import halocline as hc
 import numpy as np
 import pytest
-from halocline import replay_plots
 from halocline.cli.app import app
-from halocline.replaying import POLICIES, budget_bytes, resident_seconds
-from halocline.trace_plots import render
+from halocline.plots import replays as replay_plots
+from halocline.plots.traces import render
+from halocline.tracing.replay import POLICIES, budget_bytes, resident_seconds
 from typer.testing import CliRunner
 
 MIB = 1 << 20
@@ -198,7 +198,7 @@ def test_pictures(setup):
 
 
 def test_timelines(trace):
-    text = hc.replaying.replay_timeline(trace, "h200", "lru", "50%")
+    text = hc.tracing.replay.replay_timeline(trace, "h200", "lru", "50%")
     events = json.loads(text)["traceEvents"]
     tracks = {each["tid"]: each["args"]["name"] for each in events if each["name"] == "thread_name"}
     assert list(tracks.values()) == ["compute", "page faults", "load", "write-back", "stall"]
@@ -213,7 +213,7 @@ def test_timelines(trace):
     names = {each["name"] for each in events if each["ph"] == "C"}
     assert names == {"resident bytes", "pool bytes", "live managed bytes"}
     with pytest.raises(TypeError):
-        hc.replaying.replay_timeline(trace, speed=2)
+        hc.tracing.replay.replay_timeline(trace, speed=2)
 
 
 @pytest.fixture

@@ -7,11 +7,8 @@ import halocline as hc
 import halocline.nn as nn
 import numpy as np
 import pytest
-from halocline.cli.app import app
-from halocline.nn import INPUT, AvgPool, Conv2d, Flatten, Linear, Model, Node, ReLU
-from halocline.workloads.budget_curve import BLOCKING, CurveOptions, Kind
-from halocline.workloads.policy_rig import PolicyRig
-from halocline.workloads.resnet20_budget import (
+from halocline.bench.budgets.curve import BLOCKING, CurveOptions, Kind
+from halocline.bench.budgets.resnet20 import (
     BUDGETS,
     PEAKS,
     POLICIES,
@@ -19,6 +16,9 @@ from halocline.workloads.resnet20_budget import (
     NetworkCurve,
     run_resnet20_budget,
 )
+from halocline.bench.budgets.rig import PolicyRig
+from halocline.cli.app import app
+from halocline.nn import INPUT, AvgPool, Conv2d, Flatten, Linear, Model, Node, ReLU
 from typer.testing import CliRunner
 
 SHAPE = (1, 8, 8)

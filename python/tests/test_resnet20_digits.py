@@ -10,8 +10,8 @@ from pathlib import Path
 import halocline.nn as nn
 import numpy as np
 import pytest
-from halocline.minimax import minimax_relu
-from halocline.workloads.digits_pictures import bilinear_matrix, digit_pictures
+from halocline.circuits.minimax import minimax_relu
+from halocline.workloads.digits.pictures import bilinear_matrix, digit_pictures
 from safetensors import safe_open
 from sklearn.datasets import load_digits
 

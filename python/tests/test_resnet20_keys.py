@@ -7,8 +7,7 @@ from collections import Counter
 import halocline as hc
 import numpy as np
 import pytest
-from halocline.workloads.key_loads import belady_loads, fifo_loads, lru_loads
-from halocline.workloads.resnet20_keys import (
+from halocline.papers.hybrid.resnet20_keys import (
     CONJUGATION,
     SLOTS,
     Packing,
@@ -18,6 +17,7 @@ from halocline.workloads.resnet20_keys import (
     resnet20_key_sequence,
     resnet20_phases,
 )
+from halocline.workloads.key_loads import belady_loads, fifo_loads, lru_loads
 
 # Key loads of one inference, counted elsewhere by replaying the reference implementation's index arithmetic.
 REFERENCE = {

@@ -7,15 +7,15 @@ import halocline as hc
 import numpy as np
 import pytest
 from halocline.cli.app import app
-from halocline.workloads.digits_circuit import DEPTH, DigitsCircuit
-from halocline.workloads.digits_model import (
+from halocline.workloads.digits.circuit import DEPTH, DigitsCircuit
+from halocline.workloads.digits.model import (
     forward_plain,
     held_out_digits,
     pack_images,
     unpack_logits,
 )
-from halocline.workloads.digits_packed import PackedDigits
-from halocline.workloads.digits_run import DigitsOptions, DigitsRun
+from halocline.workloads.digits.packed import PackedDigits
+from halocline.workloads.digits.run import DigitsOptions, DigitsRun
 from typer.testing import CliRunner
 
 

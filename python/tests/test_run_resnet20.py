@@ -13,9 +13,9 @@ import pytest
 from halocline.cli.app import app
 from halocline.nn import INPUT, Add, AvgPool, Conv2d, Flatten, Linear, Model, Node, ReLU, Shortcut
 from halocline.nn.images import Images
-from halocline.workloads import resnet20_run
+from halocline.workloads.resnet20 import run as resnet20_run
+from halocline.workloads.resnet20.run import Resnet20Options, Resnet20Run
 from halocline.workloads.resnet20_report import rows
-from halocline.workloads.resnet20_run import Resnet20Options, Resnet20Run
 from PIL import Image
 from safetensors.numpy import load_file, save_file
 from typer.testing import CliRunner
@@ -339,7 +339,7 @@ def interrupted(small, call, monkeypatch):
                 if now == after:
                     raise KeyboardInterrupt
 
-        monkeypatch.setattr("halocline.cli.run._Steps.update", update)
+        monkeypatch.setattr("halocline.cli.run.commands._Steps.update", update)
         status = (0 if after is None else 130) if status is None else status
         return call("--checkpoint", "kept", "--images", 2, *args, status=status), done
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import halocline as hc
 import numpy as np
 import pytest
-from halocline.minimax import relu_error
-from halocline.workloads import sorting_network as network
-from halocline.workloads.sorting_circuit import SortingCircuit
+from halocline.circuits.minimax import relu_error
+from halocline.workloads.sorting import network
+from halocline.workloads.sorting.circuit import SortingCircuit
+from halocline.workloads.sorting.run import SortingOptions, SortingRun
 from halocline.workloads.sorting_report import rows
-from halocline.workloads.sorting_run import SortingOptions, SortingRun
 
 
 @pytest.fixture(scope="module")

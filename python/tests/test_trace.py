@@ -105,7 +105,7 @@ def test_buffers_that_existed_before():
 def test_lifetimes(trace):
     lives = trace.lifetimes
     assert len(lives) == 3
-    assert [hc.trace.CLASSES[each] for each in lives.cls] == ["table", "ciphertext", "scratch"]
+    assert [hc.memory.trace.CLASSES[each] for each in lives.cls] == ["table", "ciphertext", "scratch"]
     assert lives.begin * 1e9 == pytest.approx([0, 10, 30])
     assert lives.end * 1e9 == pytest.approx([70, 60, 50])
     made = lives.allocations()
@@ -163,7 +163,7 @@ def test_perfetto_timelines(trace, tmp_path):
     assert [each["name"] for each in spans] == ["copy", "add", "add", "copy"]
     assert spans[0]["args"]["bytes"] == 100
     assert {each["name"] for each in content["traceEvents"] if each["ph"] == "C"} == {
-        f"live bytes: {name}" for name in hc.trace.CLASSES
+        f"live bytes: {name}" for name in hc.memory.trace.CLASSES
     }
 
 

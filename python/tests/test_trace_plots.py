@@ -6,9 +6,9 @@ import re
 import halocline as hc
 import numpy as np
 import pytest
-from halocline import trace_plots
 from halocline.cli.app import app
-from halocline.trace_report import HtmlTable, Section, page
+from halocline.plots import traces as trace_plots
+from halocline.plots.report import HtmlTable, Section, page
 from typer.testing import CliRunner
 
 HEADER = "step,op,action,object,class,bytes,offset,stream,time_ns,tag\n"

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from typing import IO, Any
 
 from .. import _core
-from .._values import byte_string, path_text
-from ..errors import CorruptData, InvalidArgument, IoError
+from .errors import CorruptData, InvalidArgument, IoError
+from .values import byte_string, path_text
 
 STANDARD = "-"
 """Standard output, or standard input."""

@@ -8,7 +8,10 @@ from typing import Annotated
 import typer
 
 from .. import _core
-from . import bench, files, info, params, run, trace
+from . import files, info, params
+from .bench import commands as bench
+from .run import commands as run
+from .trace import commands as trace
 
 app = typer.Typer(
     name="halocline",

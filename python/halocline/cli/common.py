@@ -24,9 +24,9 @@ from rich.progress import (
 
 from .. import _core
 from ..base import limits
+from ..base.errors import Error, InvalidArgument
 from ..base.files import NO_LIMIT, is_standard, read_file, write_file
-from ..errors import Error, InvalidArgument
-from ..params import Params, preset_names
+from ..ckks.params import Params, preset_names
 
 ArgumentsT = ParamSpec("ArgumentsT")
 ResultT = TypeVar("ResultT")

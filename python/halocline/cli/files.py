@@ -18,18 +18,17 @@ import typer
 from rich.console import Console
 
 from .. import _core
-from .._values import integer
+from ..base.errors import InvalidArgument, IoError, KeyMismatch
 from ..base.files import file_only, is_standard
-from ..budget import MemoryOptions
-from ..ciphertext import Ciphertext
-from ..client import Client
-from ..engine import Engine, RunReport
-from ..errors import InvalidArgument, IoError, KeyMismatch
-from ..expression import Expression
-from ..keys import EvaluationKeys, KeyPlan, PublicKey
-from ..params import Params
-from ..program import key_plan
-from ..sharing import Flooding
+from ..base.values import integer
+from ..ckks.ciphertext import Ciphertext
+from ..ckks.client import Client
+from ..ckks.keys import EvaluationKeys, KeyPlan, PublicKey
+from ..ckks.params import Params
+from ..ckks.sharing import Flooding
+from ..engine.engine import Engine, RunReport
+from ..engine.program import key_plan
+from ..memory.budget import MemoryOptions
 from .common import (
     AllowInsecureOption,
     DeviceOption,
@@ -47,6 +46,7 @@ from .common import (
     size,
     write_json,
 )
+from .expression import Expression
 from .key_files import KEYS_FILE, PUBLIC_FILE, SECRET_FILE, open_folder, write_key_files
 from .value_files import read_values, write_values
 

@@ -13,8 +13,8 @@ import typer
 from rich.table import Table
 
 from .. import _core
-from ..engine import Engine
-from ..params import Params
+from ..ckks.params import Params
+from ..engine.engine import Engine
 from .common import JsonOption, command, origin, results_console, size, write_json
 
 FilesArgument = Annotated[

@@ -24,7 +24,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from ..errors import InvalidArgument, IoError
+from ..base.errors import InvalidArgument, IoError
 
 SECRET_FILE = "secret.hlc"
 PUBLIC_FILE = "public.hlc"

@@ -12,8 +12,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ..errors import InvalidArgument, LevelExhausted
-from ..params import REQUIRED_SECURITY, Bootstrapping, Params, preset_description, preset_names
+from ..base.errors import InvalidArgument, LevelExhausted
+from ..ckks.params import REQUIRED_SECURITY, Bootstrapping, Params, preset_description, preset_names
 from .common import JsonOption, command, load_params, results_console, size, write_json
 
 FAILURE_BITS = (32, 128)
@@ -100,7 +100,7 @@ def _forecast(params: Params) -> dict[str, float] | None:
     """Bits that random messages in the unit disc keep in full slots; None where they cannot be had."""
     if params.bootstrapping is None:
         return None
-    from ..workloads.bootstrap_run import make_bootstrapper
+    from ..workloads.bootstrap.messages import make_bootstrapper
 
     try:
         facts = make_bootstrapper(params, {}).describe()

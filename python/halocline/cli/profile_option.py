@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import InvalidArgument
+from ..base.errors import InvalidArgument
 from .common import err, results_console
 
 SUFFIXES = (".json", ".csv", ".pftrace")
@@ -29,7 +29,7 @@ def profiling(path: Path | None, json: Path | None) -> Iterator[None]:
     if path is None:
         yield
         return
-    from ..profiling import profile_runs, save_profiles
+    from ..engine.profiling import profile_runs, save_profiles
 
     if not path.name.endswith(SUFFIXES):
         raise InvalidArgument(

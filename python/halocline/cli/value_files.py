@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base import limits
+from ..base.errors import CorruptData
 from ..base.files import OWNER, read_file, write_file
-from ..errors import CorruptData
 
 _NPY_MAGIC = b"\x93NUMPY"
 _NUMBERS = "biufc"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks: description, import, ranges, and compilation to encrypted programs."""
 
-from .compiled import CompiledModel, compile
+from .compiled import CompiledModel
+from .compiler import compile
 from .description import from_description, load, save, to_description
 from .forecast import Forecast
 from .from_torch import from_torch

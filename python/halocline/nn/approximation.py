@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..ciphertext import Ciphertext
-from ..circuits import sign_levels
-from ..errors import ActivationRange, InvalidArgument
-from ..minimax import minimax_relu
-from ..polynomial import Polynomial as PolynomialFunction
+from ..base.errors import ActivationRange, InvalidArgument
+from ..circuits.methods import sign_levels
+from ..circuits.minimax import minimax_relu
+from ..circuits.polynomial import Polynomial as PolynomialFunction
+from ..ckks.ciphertext import Ciphertext
 from .layers import Activation, Array, Polynomial, ReLU
 
 _GRID = 4097  # points at which the range of a polynomial is looked for

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._values import expect, integer
 from ..base import limits
+from ..base.errors import CorruptData, InvalidArgument, KeyMismatch
 from ..base.files import OWNER, file_only, parse_json, read_file, write_file
-from ..ciphertext import Ciphertext
-from ..errors import CorruptData, InvalidArgument, KeyMismatch
+from ..base.values import expect, integer
+from ..ckks.ciphertext import Ciphertext
 from .layers import Layer
 from .steps import Values
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from .._values import expect, kind_of, path_text
 from ..base import limits
+from ..base.errors import CorruptData, Error, InvalidArgument
 from ..base.files import parse_json, read_file, write_file
-from ..errors import CorruptData, Error, InvalidArgument
-from ..polynomial import Polynomial as PolynomialFunction
+from ..base.values import expect, kind_of, path_text
+from ..circuits.polynomial import Polynomial as PolynomialFunction
 from . import tensors as files
 from .layers import (
     Add,

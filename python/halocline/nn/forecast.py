@@ -6,9 +6,9 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from ..engine import Engine
-from ..footprint import encoder_bytes
-from ..keys import KeyPlan
+from ..ckks.keys import KeyPlan
+from ..engine.engine import Engine
+from ..engine.footprint import encoder_bytes
 from .steps import Activate, AddUp, Refresh
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .._values import expect, integer, kind_of
-from ..errors import Error, InvalidArgument, WrongType
-from ..polynomial import Polynomial as PolynomialFunction
+from ..base.errors import Error, InvalidArgument, WrongType
+from ..base.values import expect, integer, kind_of
+from ..circuits.polynomial import Polynomial as PolynomialFunction
 from .layers import (
     Add,
     AvgPool,

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .._values import path_text
 from ..base import limits
+from ..base.errors import CorruptData, Error, InvalidArgument, IoError
 from ..base.files import read_file
-from ..errors import CorruptData, Error, InvalidArgument, IoError
+from ..base.values import path_text
 from .layers import Array
 from .model import checked_shape
 

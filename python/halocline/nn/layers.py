@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from .._values import expect, integer, positive
-from ..errors import InvalidArgument, WrongType
-from ..polynomial import Polynomial as PolynomialFunction
+from ..base.errors import InvalidArgument, WrongType
+from ..base.values import expect, integer, positive
+from ..circuits.polynomial import Polynomial as PolynomialFunction
 
 Array = npt.NDArray[np.float64]
 Shape = tuple[int, ...]

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._values import integer, power_of_two
-from ..errors import InvalidArgument
+from ..base.errors import InvalidArgument
+from ..base.values import integer, power_of_two
 from .layers import Array, Shape
 
 Slots = npt.NDArray[np.int64]

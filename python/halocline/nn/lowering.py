@@ -25,15 +25,15 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from .._values import expect
-from ..ciphertext import Ciphertext
-from ..encoded import EncodedCircuit
-from ..errors import InvalidArgument
+from ..base.errors import InvalidArgument
+from ..base.values import expect
+from ..circuits.encoded import EncodedCircuit
+from ..ckks.ciphertext import Ciphertext
 from .layers import Array, AvgPool, Conv2d, Flatten, Layer, Linear, Shape, Shortcut
 from .layout import Layout, Slots
 
 if TYPE_CHECKING:
-    from ..engine import Engine
+    from ..engine.engine import Engine
 
 MAX_ENTRIES = 1 << 23
 """Entries of a matrix that a chain of layers may become; longer chains are computed layer by layer."""

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .._values import expect, integer, kind_of
-from ..errors import Error, InvalidArgument, WrongType
+from ..base.errors import Error, InvalidArgument, WrongType
+from ..base.values import expect, integer, kind_of
 from .layers import Activation, Array, Layer, Shape, real_values
 
 INPUT = "input"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from ..engine import Engine
+from ..engine.engine import Engine
 
 Phase = Callable[[str], AbstractContextManager[None]]
 """Called with the name of a layer, which is evaluated inside the context."""

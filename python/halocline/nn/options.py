@@ -7,9 +7,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from .._values import expect, integer
-from ..bootstrapping import BootstrapOptions
-from ..errors import InvalidArgument
+from ..base.errors import InvalidArgument
+from ..base.values import expect, integer
+from ..circuits.bootstrapping import BootstrapOptions
 
 
 @dataclasses.dataclass(frozen=True)

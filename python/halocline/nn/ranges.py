@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._values import expect, kind_of, path_text, positive
+from ..base.errors import ActivationRange, CorruptData, Error, InvalidArgument, WrongType
 from ..base.files import parse_json
-from ..errors import ActivationRange, CorruptData, Error, InvalidArgument, WrongType
+from ..base.values import expect, kind_of, path_text, positive
 from .description import read_json, write_json
 from .layers import Array
 from .model import MAX_NODES, Model, Node

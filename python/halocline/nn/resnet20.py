@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import CorruptData, Error
+from ..base.errors import CorruptData, Error
 from .layers import Add, AvgPool, Conv2d, Flatten, Linear, ReLU, Shortcut, fold_batch_norm
 from .model import INPUT, Model, Node
 from .tensors import check_names, read_tensors

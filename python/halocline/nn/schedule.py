@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from ..errors import LevelExhausted
+from ..base.errors import LevelExhausted
 from .model import INPUT
 
 LINEAR_LEVELS = 1

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..errors import InvalidArgument
+from ..base.errors import InvalidArgument
 from .layers import Activation, Add, Array, AvgPool, Conv2d, Flatten, Layer, Linear, Shape, Shortcut
 from .layout import Layout
 from .lowering import MAX_ENTRIES, SparseMatrix, matrix_of

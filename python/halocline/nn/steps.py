@@ -7,8 +7,8 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
-from ..bootstrapping import Bootstrapper
-from ..ciphertext import Ciphertext
+from ..circuits.bootstrapping import Bootstrapper
+from ..ckks.ciphertext import Ciphertext
 from .approximation import Approximation
 from .lowering import EncodedMap, EncodedVector
 from .schedule import Placement

@@ -12,10 +12,10 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from .._values import path_text
 from ..base import limits
+from ..base.errors import CorruptData, Error, IoError
 from ..base.files import file_only, open_regular, write_file
-from ..errors import CorruptData, Error, IoError
+from ..base.values import path_text
 from .layers import Array
 
 MAX_VALUES = limits.WEIGHT_COUNT

@@ -10,17 +10,17 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import nn
-from ..ciphertext import Ciphertext
-from ..engine import Engine
-from ..params import Params
-from ..trace import Trace
-from .helr_circuit import HelrCircuit, HelrLayout, iterations_per_bootstrap
-from .helr_model import make_constants
-from .helr_run import HelrOptions, helr_bootstrapper
-from .resnet20_digits import digits_model
-from .sorting_circuit import SortingCircuit
-from .sorting_network import stages
-from .sorting_run import DEFAULT_ALPHA, DEFAULT_COUNT
+from ..ckks.ciphertext import Ciphertext
+from ..ckks.params import Params
+from ..engine.engine import Engine
+from ..memory.trace import Trace
+from .helr.circuit import HelrCircuit, HelrLayout, iterations_per_bootstrap
+from .helr.model import make_constants
+from .helr.run import HelrOptions, helr_bootstrapper
+from .resnet20.digits import digits_model
+from .sorting.circuit import SortingCircuit
+from .sorting.network import stages
+from .sorting.run import DEFAULT_ALPHA, DEFAULT_COUNT
 
 HELR_SAMPLES, HELR_FEATURES = 1024, 196
 """What the papers train: MNIST's threes and eights in 14 by 14 pixels."""

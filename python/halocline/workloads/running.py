@@ -10,14 +10,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .._values import byte_count
-from ..budget import MemoryBudget, MemoryOptions, budget_of
-from ..client import Client
-from ..engine import Engine, RunReport
-from ..errors import InvalidArgument
-from ..keys import KeyPlan
-from ..params import Params
-from ..trace import Trace
+from ..base.errors import InvalidArgument
+from ..base.values import byte_count
+from ..ckks.client import Client
+from ..ckks.keys import KeyPlan
+from ..ckks.params import Params
+from ..engine.engine import Engine, RunReport
+from ..memory.budget import MemoryBudget, MemoryOptions, budget_of
+from ..memory.trace import Trace
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is done now, how much is done, how much there is)."""

@@ -27,13 +27,13 @@ def loaders(path):
     import halocline as hc
     import halocline.nn as nn
     from halocline.base.files import open_regular, read_text
-    from halocline.cli.bench_options import stored
+    from halocline.cli.bench.options import stored
     from halocline.cli.common import load_params
     from halocline.cli.value_files import read_values
+    from halocline.engine.planned_run import load_plan
     from halocline.nn.tensors import read_tensors
-    from halocline.planned_run import load_plan
-    from halocline.workloads.digits_model import load_model
-    from halocline.workloads.helr_data import read_idx
+    from halocline.workloads.digits.model import load_model
+    from halocline.workloads.helr.data import read_idx
 
     public = hc.Client(hc.Params.preset("test-n10-d3", allow_insecure=True), threads=1).public_key()
     return {

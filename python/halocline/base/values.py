@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks and conversions of what callers pass: numbers, vectors, sizes, paths."""
+
+from __future__ import annotations
+
+import cmath
+import numbers
+import operator
+import os
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from .errors import InvalidArgument, WrongType
+
+ComplexVector = npt.NDArray[np.complex128]
+T = TypeVar("T")
+
+
+def kind_of(value: object) -> str:
+    """Name of a value's class, for messages."""
+    return type(value).__name__
+
+
+def expect(value: object, kind: type[T], what: str, hint: str = "") -> T:
+    """`value` if it is a `kind`; WrongType saying what was expected otherwise."""
+    if isinstance(value, kind):
+        return value
+    raise WrongType(f"{what}: got {kind_of(value)}, expected {kind.__name__}" + (f"; {hint}" if hint else ""))
+
+
+def integer(value: Any, what: str, low: int | None = None, high: int | None = None) -> int:
+    """`value` as an int in [low, high]."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise WrongType(f"{what}: got {value!r} ({kind_of(value)}), expected an integer") from None
+    if (low is not None and number < low) or (high is not None and number > high):
+        bounds = (
+            f"at least {low}" if high is None else f"at most {high}" if low is None else f"{low} to {high}"
+        )
+        raise InvalidArgument(f"{what}: got {number}, expected {bounds}")
+    return number
+
+
+def positive(value: Any, what: str) -> float:
+    """`value` as a positive finite float."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise WrongType(f"{what}: got {value!r} ({kind_of(value)}), expected a number") from None
+    if not 0 < number < float("inf"):
+        raise InvalidArgument(f"{what}: got {number}, expected a positive finite number")
+    return number
+
+
+def is_scalar(value: object) -> bool:
+    """Whether a value is one number, also as a numpy scalar or array without dimensions."""
+    return isinstance(value, numbers.Number | np.number | np.bool_) or (
+        isinstance(value, np.ndarray) and value.ndim == 0
+    )
+
+
+def scalar(value: Any, what: str) -> complex:
+    """A finite number as complex."""
+    try:
+        number = complex(value)
+    except (TypeError, ValueError, OverflowError):
+        raise WrongType(f"{what}: got {value!r} ({kind_of(value)}), expected a number") from None
+    if not cmath.isfinite(number):
+        raise InvalidArgument(f"{what}: got {number}, expected a finite number")
+    return number
+
+
+def vector(values: Any, what: str) -> tuple[ComplexVector, bool]:
+    """Values as a contiguous complex vector, and whether they were real.
+
+    Accepts anything numpy makes a one-dimensional array of numbers from, or a single number.
+    """
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise WrongType(f"{what}: {kind_of(values)} is no array of numbers ({error})") from None
+    if array.dtype.kind not in "biufc":
+        raise WrongType(f"{what}: values of type {array.dtype}, expected real or complex numbers")
+    if array.ndim > 1:
+        raise InvalidArgument(
+            f"{what}: an array of shape {array.shape}, expected one dimension; flatten it with .ravel()"
+        )
+    array = np.atleast_1d(array)
+    if array.size == 0:
+        raise InvalidArgument(f"{what}: no values; expected at least one")
+    real = array.dtype.kind != "c"
+    converted = np.ascontiguousarray(array, dtype=np.complex128)
+    finite = np.isfinite(converted)
+    if not finite.all():
+        slot = int(np.argmin(finite))
+        raise InvalidArgument(f"{what}: value {array[slot]} in slot {slot}; expected finite numbers")
+    return converted, real
+
+
+def byte_count(value: Any, what: str) -> int:
+    """Bytes as a number or as text such as "2GiB"; None is 0, which means unlimited."""
+    if value is None:
+        return 0
+    if isinstance(value, str):
+        return int(_core.parse_bytes(value))
+    return integer(value, what, low=1, high=(1 << 63) - 1)
+
+
+def path_text(path: Any, what: str) -> str:
+    """A file name as text."""
+    try:
+        name = os.fsdecode(path)
+    except TypeError:
+        raise WrongType(f"{what}: got {kind_of(path)}, expected a path") from None
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise InvalidArgument(f"{what}: file name {name!r} is not UTF-8; rename the file") from None
+    if not name or "\0" in name:
+        raise InvalidArgument(f"{what}: {name!r} is no file name; expected one without zero bytes")
+    return name
+
+
+def utf8_text(text: Any, what: str) -> str:
+    """A str that has a spelling in UTF-8, which halves of surrogate pairs have not."""
+    try:
+        expect(text, str, what).encode()
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(f"{what}: {error.reason} at character {error.start}; expected text") from None
+    return str(text)
+
+
+def byte_string(data: Any, what: str) -> bytes:
+    """Bytes, a bytearray or a memoryview as bytes."""
+    if isinstance(data, bytes):
+        return data
+    if isinstance(data, bytearray | memoryview):
+        return bytes(data)
+    raise WrongType(f"{what}: got {kind_of(data)}, expected bytes")
+
+
+def power_of_two(count: int) -> int:
+    """The least power of two that is at least `count`, which is positive."""
+    return 1 << (count - 1).bit_length()

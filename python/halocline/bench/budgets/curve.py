@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program costs when memory is short: its slowdown against `resident` by policy and budget.
+
+From everything that the program touches down to the least that a plan can do with. Measured on an engine, or
+replayed on a device model. Subclasses of `BudgetCurve` say which program.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from ...base.errors import InvalidArgument, OutOfMemory
+from ...base.values import byte_count
+from ...ckks.ciphertext import Ciphertext
+from ...engine.engine import Engine
+from ...memory.budget import budget_of
+from ...memory.trace import Trace
+from ...tracing.plan_trace import plan_trace
+from ...tracing.replay import (
+    DEFAULT_ASYNC_RATIO,
+    DeviceModel,
+    decide,
+    device_models,
+    replay,
+)
+from ...workloads.running import Progress, RunOptions
+from .rig import PolicyRig, Program, Rehearsal, Shape, Timed, timed
+
+POLICIES = ("planned", "lru", "profiled", "dynamic", "managed")
+MINIMUM = "minimum"
+BUDGETS = ("100%", "75%", "50%", "35%", "25%", "15%", "10%", MINIMUM)
+RUNS = 3
+"""Timed runs of each kind, after those that are not timed."""
+SLOW_SECONDS = 2.0
+"""Of a kind whose first run takes longer, one more is enough."""
+ENDLESS_SECONDS = 5.0
+"""A later run that takes longer is the last one, and counts by itself."""
+BLOCKING = "lru@blocking"
+"""`lru` with blocking copies, as objects are swapped by hand; on device models its loads block anyway."""
+PLACING = ("static", "profiled", "dynamic", "managed")
+"""Policies that decide once for each buffer, keys as well, where it lies."""
+
+Row = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What one row is about."""
+
+    policy: str
+    """As it was given: "profiled@65%" is `profiled` with a pool of at most 65% of the budget, or BLOCKING."""
+    batch: int
+    memory: str
+    """As it was given."""
+    budget_bytes: int
+    """0: unlimited."""
+
+    @property
+    def manner(self) -> str:
+        """Name of the policy."""
+        return self.policy.partition("@")[0]
+
+    @property
+    def async_peak(self) -> float:
+        """Share of the budget that the pool of `profiled` may take."""
+        name, _, share = self.policy.partition("@")
+        if not share or self.policy == BLOCKING:
+            return DEFAULT_ASYNC_RATIO
+        try:
+            found = float(share.removesuffix("%")) / 100
+        except ValueError:
+            found = 0.0
+        if name != "profiled" or not 0 < found <= 1 or not share.endswith("%"):
+            raise InvalidArgument(
+                f"policy '{self.policy}'; expected a policy, {BLOCKING}, or profiled@65% with a share of up "
+                "to 100%"
+            )
+        return found
+
+
+@dataclasses.dataclass(frozen=True)
+class CurveOptions:
+    """What is measured.
+
+    device: cpu, cuda:0, or the name of a device model, on which everything is simulated.
+    policies: names; profiled@40% has another share of the budget for its pool, lru@blocking blocking copies.
+    budgets: sizes, shares of what one call touches, or "minimum", the least that a plan can do with.
+    batches: ciphertexts in one call.
+    """
+
+    device: str = "cpu"
+    policies: Sequence[str] = POLICIES
+    budgets: Sequence[str] = BUDGETS
+    batches: Sequence[int] = (1,)
+    runs: int = RUNS
+    threads: int | None = None
+    seeded: bool = False
+
+
+class BudgetCurve(ABC):
+    """One run of such a benchmark."""
+
+    def __init__(self, suite: str, call: str, options: CurveOptions, progress: Progress) -> None:
+        """suite: name of the benchmark; call: of the program in traces."""
+        self.suite, self.call, self.options, self._progress = suite, call, options, progress
+        self._model = device_models().get(options.device)
+        for policy in options.policies:
+            _ = Kind(policy, 1, "all", 0).async_peak  # raises for what is no share
+        self._rig: PolicyRig
+        self._program: Program
+        self._rehearsals: dict[int, Rehearsal] = {}
+        self._placed: dict[tuple[int, int], Trace] = {}
+        self._minimum: dict[int, int] = {}
+        self._engine: Engine | None = None
+        self._engine_policy = ""
+
+    # What subclasses say
+
+    @abstractmethod
+    def shapes(self, batch: int) -> list[Shape]:
+        """The inputs of a call."""
+
+    @abstractmethod
+    def inputs(self, engine: Engine, batch: int) -> list[Ciphertext]:
+        """Inputs on an engine."""
+
+    @abstractmethod
+    def quality(self, results: Any, batch: int) -> Row:
+        """What a row says of the results of the last call."""
+
+    @abstractmethod
+    def facts(self) -> Row:
+        """What the report says of the program."""
+
+    def _begin(self, rig: PolicyRig, program: Program) -> None:
+        """Rehearses the program for every batch."""
+        self._rig, self._program = rig, program
+        self._rehearsals = {batch: self._rehearse(batch) for batch in self.options.batches}
+        self._minimum = {batch: self._least(each) for batch, each in self._rehearsals.items()}
+
+    def _run_options(self) -> RunOptions:
+        device = "ghost" if self._model else self.options.device
+        return RunOptions(device=device, threads=self.options.threads)
+
+    def run(self) -> Row:
+        """Measures everything."""
+        o = self.options
+        total = len(list(self._kinds())) + len(o.batches)
+        rows: list[Row] = []
+        for row in self._measure() if self._model is None else self._replay(self._model):
+            rows.append(row)
+            self._progress("measuring", len(rows), total)
+        about = {"suite": self.suite, "device": o.device, "simulated": self._model is not None}
+        batches = [
+            {"batch": batch, "footprint_bytes": each.peak_bytes, "minimum_bytes": self._minimum[batch]}
+            for batch, each in self._rehearsals.items()
+        ]
+        how = {"seeded": o.seeded, "threads": o.threads, "runs": o.runs, "async_peak": DEFAULT_ASYNC_RATIO}
+        return about | self.facts() | how | {"batches": batches, "rows": rows}
+
+    # Before
+
+    def _rehearse(self, batch: int, *, setup: bool = False, calls: int = 2) -> Rehearsal:
+        names = [(f"{self.call} {number + 1}", self._program) for number in range(calls)]
+        return self._rig.rehearse(self.shapes(batch), names, setup=setup)
+
+    def _least(self, rehearsal: Rehearsal) -> int:
+        return plan_trace(rehearsal.trace, rehearsal.peak_bytes).summary.minimum_bytes
+
+    def _budget(self, batch: int, text: str) -> int:
+        if text == MINIMUM:
+            return self._minimum[batch]
+        found = byte_count(budget_of(text, self._rehearsals[batch].peak_bytes), f"{self.suite}: budget")
+        return min(found, self._model.usable_bytes) if self._model else found
+
+    def _kinds(self) -> Iterator[Kind]:
+        for policy in self.options.policies:
+            for batch in self.options.batches:
+                for text in self.options.budgets:
+                    yield Kind(policy, batch, text, self._budget(batch, text))
+
+    def _row(self, kind: Kind, found: Row, base: float | None) -> Row:
+        budget = kind.budget_bytes
+        share = budget / self._rehearsals[kind.batch].peak_bytes if budget else None
+        if "seconds" in found:
+            found = found | {"slowdown": None if base is None else found["seconds"] / base}
+        return dataclasses.asdict(kind) | {"share": share} | found
+
+    # On a device
+
+    def _measure(self) -> Iterator[Row]:
+        base: dict[int, float | None] = {}
+        for batch in self.options.batches:
+            kind = Kind("resident", batch, "all", 0)
+            found = self._times(kind)
+            base[batch] = found.get("seconds")
+            yield self._row(kind, found, base[batch])
+        for kind in self._kinds():
+            yield self._row(kind, self._times(kind), base[kind.batch])
+        self._engine = None
+
+    def _times(self, kind: Kind) -> Row:
+        """Runs a batch several times; or why it could not."""
+        try:
+            return self._timed(self._engine_for(kind), kind.batch)
+        except OutOfMemory as refused:
+            return {"out_of_memory": str(refused)}
+
+    def _engine_for(self, kind: Kind) -> Engine:
+        """An engine within a budget: the one that is there, where its policy is asked for again.
+
+        Decisions of `profiled` count allocations from an engine's beginning, and depend on the budget.
+        """
+        policy, budget = kind.manner, kind.budget_bytes
+        if policy == "profiled" or self._engine is None or self._engine_policy != kind.policy:
+            self._engine = None  # its keys go before those of the next one come
+            decisions, room = None, None
+            if policy == "profiled":
+                decisions, room = self._decisions(kind), budget
+            elif policy != "resident":
+                room = max(each.peak_bytes for each in self._rehearsals.values())
+            self._engine = self._rig.engine(policy, room, decisions, blocking=kind.policy == BLOCKING)
+            self._engine_policy = kind.policy
+        if budget != self._engine.budget_bytes:
+            self._engine.set_budget(budget)
+        return self._engine
+
+    def _decisions(self, kind: Kind) -> bytes:
+        trace = self._placing(kind.batch, self._uncounted + self.options.runs)
+        pool = max(1, int(kind.async_peak * kind.budget_bytes))
+        return bytes(self._rig.tables) + decide(trace, pool_bytes=pool)
+
+    def _timed(self, engine: Engine, batch: int) -> Row:
+        inputs = self.inputs(engine, batch)
+        runs: list[Timed] = []
+        for number in range(self._uncounted + self.options.runs):
+            if number > self._uncounted and runs[0].report.seconds > SLOW_SECONDS:
+                break
+            made, results = timed(engine, self._program, inputs)
+            runs.append(made)
+            if number > 0 and made.report.seconds > ENDLESS_SECONDS:
+                break
+        return _summary(runs, min(self._uncounted, len(runs) - 1)) | self.quality(results, batch)
+
+    @property
+    def _uncounted(self) -> int:
+        """Runs before those that count. On a GPU the third one makes the graph that the later ones launch."""
+        return 3 if self.options.device.startswith("cuda") else 1
+
+    # On a model
+
+    def _replay(self, model: DeviceModel) -> Iterator[Row]:
+        base: dict[int, float | None] = {}
+        for batch in self.options.batches:
+            trace = self._rehearsals[batch].trace
+            roomy = model.with_memory(max(model.usable_bytes, 2 * trace.peak_bytes))
+            kind = Kind("resident", batch, "all", 0)
+            found = self._replayed(roomy, kind)
+            base[batch] = found.get("seconds")
+            yield self._row(kind, found, base[batch])
+        for kind in self._kinds():
+            yield self._row(kind, self._replayed(model, kind), base[kind.batch])
+
+    def _replayed(self, model: DeviceModel, kind: Kind) -> Row:
+        policy, budget = kind.manner, kind.budget_bytes or None
+        trace = self._placing(kind.batch) if policy in PLACING else self._rehearsals[kind.batch].trace
+        try:
+            found = replay(trace, model, policy, budget, async_ratio=kind.async_peak)
+        except OutOfMemory as refused:
+            return {"out_of_memory": str(refused)}
+        first, last = (float(found.operations()[self.call][at]) for at in (0, -1))
+        numbers = ("stall_seconds", "loaded_bytes", "stored_bytes")
+        both = {f"both_{name}": getattr(found, name) for name in numbers}
+        return {"seconds": last, "first_seconds": first} | both
+
+    def _placing(self, batch: int, calls: int = 2) -> Trace:
+        """Calls with the allocation of keys and constants before them."""
+        if (batch, calls) not in self._placed:
+            self._placed[batch, calls] = self._rehearse(batch, setup=True, calls=calls).trace
+        return self._placed[batch, calls]
+
+
+def _summary(runs: Sequence[Timed], uncounted: int) -> Row:
+    """Medians of all runs but the first ones."""
+    counted = runs[uncounted:]
+
+    def median(values: Iterable[float]) -> float:
+        return float(statistics.median(values))
+
+    last = counted[-1].report
+    return {
+        "seconds": median(each.report.seconds for each in counted),
+        "first_seconds": runs[0].report.seconds,
+        "runs": len(counted),
+        "cpu_seconds": median(each.cpu_seconds for each in counted),
+        "stall_seconds": median(each.report.stall_seconds for each in counted),
+        "plan_seconds": sum(each.report.plan_seconds for each in runs),
+        "loaded_bytes": last.bytes_moved.get("loaded", 0),
+        "written_bytes": last.bytes_moved.get("written", 0),
+        "regenerated_bytes": sum(last.bytes_moved.get(kind, 0) for kind in ("expanded", "encoded")),
+        "peak_bytes": last.peak_fast_bytes if last.bytes_moved else last.peak_bytes,
+        "followed_plan": last.followed_plan,
+    }

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Circuits on engines, which they know by a protocol only."""

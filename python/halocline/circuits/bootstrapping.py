@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bootstrapping: levels for ciphertexts that have none left."""
+
+from __future__ import annotations
+
+import dataclasses
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..base.errors import InvalidArgument
+from ..base.values import ComplexVector, byte_count, expect, integer, positive, vector
+from ..ckks.ciphertext import Ciphertext
+from ..ckks.keys import KeyPlan
+from ..ckks.params import Params, expect_same
+from .encoded import MODES
+
+if TYPE_CHECKING:
+    from ..engine.engine import Engine
+
+ORDERS = ("cts_first", "stc_first")
+"""CoeffToSlot first takes ciphertexts of level 0; SlotToCoeff first takes those of a few levels more."""
+
+
+@dataclasses.dataclass(frozen=True)
+class BootstrapOptions:
+    """How ciphertexts are bootstrapped."""
+
+    slots: int | None = None
+    """A power of two; all slots of the parameters unless given."""
+    order: str = "cts_first"
+    """One of ORDERS."""
+    real: bool = False
+    """Messages have real slots: imaginary parts are lost, and with full slots half of the work."""
+    cts_levels: int = 0
+    """Levels of CoeffToSlot; 0: what the parameters are made for, fewer where few slots need no more."""
+    stc_levels: int = 0
+    """Levels of SlotToCoeff; 0: likewise."""
+    cts_mode: str = "double_hoisted"
+    """How the rotations of CoeffToSlot are organised; "small_key" needs three keys for each level."""
+    stc_mode: str = "double_hoisted"
+    """The same for SlotToCoeff."""
+    compact: bool = False
+    """Keep the diagonals of both as integer coefficients, and expand them at each use. Those whose values
+    repeat themselves are small as they are."""
+    baby_count: int = 0
+    """Baby steps of each giant step in both, unless 0 lets a cost model choose: fewer need fewer keys."""
+    memory: int | str = 0
+    """What keys, diagonals and workspace of both may take, bytes or "2GiB": modes, `compact` and `baby_count`
+    are then chosen, for the least work among what fits; what takes least where nothing does. 0: as given."""
+    range: float = 0
+    """Bound of EvalMod; 0: the least that `log2_failure` allows."""
+    log2_failure: float = -32
+    """log2 of the probability with which a bootstrap may fail, whatever the message."""
+    allow_failure: bool = False
+    """Accept what fails more often."""
+    message_bound: float = 1
+    """Coefficients of messages are at most this: 1 for slots of magnitude 1; those of random messages are
+    about 1 / (2 sqrt(slots)). A smaller bound gives precision; a message that exceeds it loses much."""
+    fraction: float = 2.0**-10
+    """What such a coefficient may be of the modulus: results are off by a relative (2 pi fraction)^2 / 6."""
+    arcsine_degree: int = 0
+    """Degree of a correction of that error, odd, which takes levels of EvalMod."""
+    tolerance: float = 2.0**-41
+    """Error that the polynomial of EvalMod may have."""
+    iterations: int = 1
+    """Two give about twice the bits (Meta-BTS), for twice the time and one level."""
+
+    def __post_init__(self) -> None:
+        if self.order not in ORDERS:
+            raise InvalidArgument(f"bootstrap: order {self.order!r}; expected one of: {', '.join(ORDERS)}")
+        for mode in (self.cts_mode, self.stc_mode):
+            if mode not in MODES:
+                raise InvalidArgument(
+                    f"bootstrap: unknown mode {mode!r}; expected one of: {', '.join(MODES)}"
+                )
+        if self.slots is not None:
+            integer(self.slots, "bootstrap: slots", 1)
+        for name in ("cts_levels", "stc_levels", "arcsine_degree", "baby_count"):
+            integer(getattr(self, name), f"bootstrap: {name}", 0)
+        integer(self.iterations, "bootstrap: iterations", 1)
+        for name in ("message_bound", "fraction", "tolerance"):
+            positive(getattr(self, name), f"bootstrap: {name}")
+
+    def _core_options(self) -> _core.BootstrapOptions:
+        made = _core.BootstrapOptions()
+        made.slots = self.slots or 0
+        made.stc_first = self.order == "stc_first"
+        made.real_only = bool(self.real)
+        made.memory_bytes = byte_count(self.memory, "bootstrap: memory") if self.memory else 0
+        for name in (
+            "cts_levels", "stc_levels", "cts_mode", "stc_mode", "compact", "baby_count", "range",
+            "log2_failure", "allow_failure", "message_bound", "fraction", "arcsine_degree", "tolerance",
+            "iterations",
+        ):  # fmt: skip
+            setattr(made, name, getattr(self, name))
+        return made
+
+
+class Bootstrapper:
+    """Bootstraps ciphertexts: `y = bootstrapper(x)`, or a list of them in one pass over the keys.
+
+    params: parameters with levels for bootstrapping, such as the preset n16-boot.
+    options: fields of `BootstrapOptions`, by name.
+
+    Both transforms are encoded at the first use on an engine, and kept there as long as both live. A result
+    has level `output_level`. The keys are those of `key_plan`; programs that bootstrap and are given to
+    `halocline.key_plan` find them as well.
+    """
+
+    def __init__(self, params: Params, **options: Any) -> None:
+        self._params = expect(params, Params, "Bootstrapper")
+        if unknown := options.keys() - {field.name for field in dataclasses.fields(BootstrapOptions)}:
+            raise InvalidArgument(f"Bootstrapper: unknown options {', '.join(sorted(unknown))}")
+        self._options = BootstrapOptions(**options)
+        self._slots = self._options.slots or params.slots
+        self._encoded: weakref.WeakKeyDictionary[Engine, _core.Bootstrapper] = weakref.WeakKeyDictionary()
+        self._ghost: Engine | None = None
+        self._facts: dict[str, Any] | None = None
+
+    @property
+    def params(self) -> Params:
+        """Parameters that it is for."""
+        return self._params
+
+    @property
+    def options(self) -> BootstrapOptions:
+        """How it bootstraps."""
+        return self._options
+
+    @property
+    def slots(self) -> int:
+        """Slots that inputs must have."""
+        return self._slots
+
+    def describe(self) -> dict[str, Any]:
+        """Levels, degree and range of EvalMod, failure probability, forecast of precision, bytes."""
+        if self._facts is None:
+            self._facts = dict(self._any().describe())
+        return dict(self._facts)
+
+    @property
+    def input_level(self) -> int:
+        """Least level of an input."""
+        return int(self.describe()["input_level"])
+
+    @property
+    def output_level(self) -> int:
+        """Level of results."""
+        return int(self.describe()["output_level"])
+
+    @property
+    def log2_failure_probability(self) -> float:
+        """log2 of the probability that a bootstrap fails, whatever the message."""
+        return float(self.describe()["log2_failure_probability"])
+
+    @property
+    def key_plan(self) -> KeyPlan:
+        """The keys that it uses, each with its level: `client.evaluation_keys(plan=...)` makes them."""
+        return KeyPlan(self._params, self._any().requests)
+
+    def largest_coefficient(self, values: npt.ArrayLike) -> float:
+        """The largest magnitude among the numbers that EvalMod will see of a message with these slots.
+
+        For the client, before it encrypts: nothing encrypted can be checked. Coefficients w_j + i w_(j+n) =
+        (1 / n) sum_k values_k zeta^(-j 5^k), zeta = exp(2 pi i / 4n); with SlotToCoeff first, the slots.
+        """
+        array, _ = vector(values, "bootstrap")
+        slots: ComplexVector = np.zeros(self._slots, dtype=np.complex128)
+        if len(array) > self._slots:
+            raise InvalidArgument(f"bootstrap: {len(array)} values; expected at most {self._slots} slots")
+        slots[: len(array)] = array
+        if self._options.order == "cts_first":
+            order = 4 * self._slots
+            exponents = np.empty(self._slots, dtype=np.int64)
+            power = 1
+            for k in range(self._slots):
+                exponents[k] = power
+                power = power * 5 % order
+            at_exponents = np.zeros(order, dtype=np.complex128)
+            at_exponents[exponents] = slots
+            slots = np.fft.fft(at_exponents)[: self._slots] / self._slots
+        return float(np.maximum(np.abs(slots.real), np.abs(slots.imag)).max())
+
+    def check_message(self, values: npt.ArrayLike) -> None:
+        """Raises InvalidArgument for a message beyond `message_bound`, which would lose precision or more."""
+        largest = self.largest_coefficient(values)
+        if largest > self._options.message_bound:
+            raise InvalidArgument(
+                f"bootstrap: a coefficient of the message is {largest:.4g}; expected at most "
+                f"{self._options.message_bound:.4g}: scale the message down, or raise message_bound"
+            )
+
+    def encode(self, engine: Engine, level: int | None = None) -> None:
+        """Encodes both transforms for an engine now instead of at the first use."""
+        self._on(engine)
+
+    def _any(self) -> _core.Bootstrapper:
+        """Encoded for some engine: what does not depend on which."""
+        for core in self._encoded.values():
+            return core
+        from ..engine.engine import Engine
+
+        self._ghost = Engine(self._params, device="ghost")
+        return self._on(self._ghost)
+
+    def _on(self, engine: Engine, level: int = 0) -> _core.Bootstrapper:
+        if engine not in self._encoded:
+            expect_same(self._params, [("the engine", engine.params)], "bootstrap")
+            self._encoded[engine] = _core.Bootstrapper.make(engine._core, self._options._core_options())
+            if engine._encoded_log is not None:
+                engine._encoded_log.append((self, 0))
+        return self._encoded[engine]
+
+    @overload
+    def __call__(self, cts: Ciphertext) -> Ciphertext: ...
+    @overload
+    def __call__(self, cts: Sequence[Ciphertext]) -> list[Ciphertext]: ...
+    def __call__(self, cts: Ciphertext | Sequence[Ciphertext]) -> Ciphertext | list[Ciphertext]:
+        """The same messages at `output_level`; one ciphertext, or several of one engine."""
+        many = [cts] if isinstance(cts, Ciphertext) else list(cts)
+        if not many:
+            return []
+        engine = expect(many[0], Ciphertext, "bootstrap")._on("bootstrap")
+        sources = [engine._own(expect(each, Ciphertext, "bootstrap"), "bootstrap") for each in many]
+        cores = engine._core.bootstrap(self._on(engine), sources)
+        results = [
+            Ciphertext(core, engine, each.is_real or self._options.real)
+            for core, each in zip(cores, many, strict=True)
+        ]
+        return results[0] if isinstance(cts, Ciphertext) else results
+
+    def __repr__(self) -> str:
+        changed = [
+            f"{field.name}={value!r}"
+            for field in dataclasses.fields(BootstrapOptions)
+            if (value := getattr(self._options, field.name)) != field.default
+        ]
+        return f"Bootstrapper({', '.join([repr(self._params.name), *changed])})"

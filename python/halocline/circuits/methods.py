@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The circuits of an engine: programs made of many operations, organised to need few key switches."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from .._core import Ciphertext as NativeCiphertext
+from .._core import Engine as NativeEngine
+from ..base.errors import InvalidArgument, WrongType
+from ..base.values import integer, positive
+from ..ckks.ciphertext import Ciphertext
+from .bootstrapping import Bootstrapper
+from .layers import Convolution2d, ImageLayout
+from .polynomial import Polynomial
+from .transforms import LinearTransform, Map
+
+if TYPE_CHECKING:
+    from ..engine.engine import Engine
+
+
+class Circuits(ABC):
+    """Part of `Engine`: all methods take ciphertexts bound to it and return new ones."""
+
+    _core: NativeEngine
+    _bootstrappers: dict[Any, Bootstrapper]
+
+    @abstractmethod
+    def _own(self, ciphertext: Ciphertext, operation: str) -> NativeCiphertext:
+        """The native ciphertext, checked to belong to this engine."""
+
+    def _result(self, core: NativeCiphertext, real: bool) -> Ciphertext:
+        engine: Engine = self  # type: ignore[assignment]
+        return Ciphertext(core, engine, real)
+
+    # Linear maps
+
+    def linear_transform(
+        self, ct: Ciphertext, linear_map: Map, *, mode: str = "double_hoisted"
+    ) -> Ciphertext:
+        """A plain linear map applied to all slots: a square matrix, or {d: vector} of diagonals.
+
+        y[i] = sum_d diagonals[d][i] * x[(i + d) mod slots]. Costs one level. Each call encodes the
+        map anew: make a `LinearTransform` once where it is used often. Needs the keys that
+        `LinearTransform.rotations` names.
+        """
+        self._own(ct, "linear transform")
+        return LinearTransform(linear_map, mode=mode)(ct)
+
+    def matvec(self, matrix: npt.ArrayLike, ct: Ciphertext, *, mode: str = "double_hoisted") -> Ciphertext:
+        """`matrix @ x` for the first `columns` slots; the result is in the first `rows` slots.
+
+        The matrix may have any shape up to slots x slots. Slots beyond the columns do not matter; those
+        beyond the rows come out as zero. Costs one level.
+        """
+        self._own(ct, "matrix product")
+        array = np.asarray(matrix)
+        if array.ndim != 2 or array.dtype.kind not in "biufc" or array.size == 0:
+            raise InvalidArgument(
+                f"matrix product: an array of shape {array.shape} and type {array.dtype}, expected a matrix"
+            )
+        if max(array.shape) > ct.slots:
+            raise InvalidArgument(f"matrix product: a matrix {array.shape} and a vector of {ct.slots} slots")
+        return LinearTransform(_rectangle(array, ct.slots), mode=mode)(ct)
+
+    def conv2d(
+        self,
+        cts: Sequence[Ciphertext],
+        weights: npt.ArrayLike,
+        layout: ImageLayout,
+        *,
+        bias: npt.ArrayLike | None = None,
+        stride: int = 1,
+    ) -> list[Ciphertext]:
+        """A plain convolution of packed images, one ciphertext per channel; see `Convolution2d`.
+
+        Costs one level. Each call encodes the weights anew: make a `Convolution2d` once where that matters.
+        """
+        if isinstance(cts, Ciphertext) or not cts:
+            raise WrongType("convolution: expected a list of ciphertexts, one for each channel")
+        self._own(cts[0], "convolution")
+        return Convolution2d(weights, layout, cts[0].slots, bias=bias, stride=stride)(cts)
+
+    # Polynomials
+
+    def polynomial(
+        self,
+        ct: Ciphertext,
+        polynomial: Polynomial | npt.ArrayLike,
+        basis: str = "monomial",
+        domain: Sequence[float] = (-1.0, 1.0),
+        *,
+        level: int | None = None,
+    ) -> Ciphertext:
+        """p(x) in every slot, for a `Polynomial` or its coefficients (constant first), basis and domain.
+
+        Costs ceil(log2(degree + 1)) levels, one more when a Chebyshev domain must be scaled. `level` asks for
+        a lower result, which is cheaper. Needs the relinearization key.
+        """
+        x = self._own(ct, "polynomial")
+        p = polynomial if isinstance(polynomial, Polynomial) else Polynomial(polynomial, basis, domain)
+        wanted = None if level is None else integer(level, "polynomial: level", 0, ct.level)
+        result = self._core.polynomial(x, p.coefficients, p.basis == "chebyshev", *p.domain, wanted)
+        return self._result(result, ct.is_real and p.is_real)
+
+    def chebyshev(
+        self,
+        ct: Ciphertext,
+        function: Callable[[float], float],
+        domain: Sequence[float] = (-1.0, 1.0),
+        degree: int = 15,
+    ) -> Ciphertext:
+        """function(x) in every slot, replaced by its Chebyshev interpolation on the domain.
+
+        Values outside the domain give results without meaning. See `Polynomial.fit` for the error.
+        """
+        self._own(ct, "chebyshev")
+        return self.polynomial(ct, Polynomial.fit(function, domain, degree))
+
+    # Bootstrapping
+
+    def bootstrap(self, ct: Ciphertext, **options: Any) -> Ciphertext:
+        """The same message with levels again; options are those of `BootstrapOptions`.
+
+        Makes a `Bootstrapper` for the ciphertext's slots at the first call and keeps it. Needs the keys that
+        its `key_plan` names; parameters must have levels for bootstrapping.
+        """
+        self._own(ct, "bootstrap")
+        engine: Engine = self  # type: ignore[assignment]
+        kept = self._bootstrappers
+        key = (ct.slots, *sorted(options.items()))
+        if key not in kept:
+            kept[key] = Bootstrapper(engine.params, **{"slots": ct.slots, **options})
+        return kept[key](ct)
+
+    # Comparisons
+
+    def _compared(self, name: str, cts: Sequence[Ciphertext], alpha: int, bound: float) -> Ciphertext:
+        known = _core.sign_alphas()
+        alpha = integer(alpha, f"{name}: alpha", min(known), max(known))
+        operands = [self._own(each, name) for each in cts]
+        result = getattr(self._core, name)(*operands, alpha, positive(bound, f"{name}: bound"))
+        return self._result(result, all(each.is_real for each in cts))
+
+    def sign(self, ct: Ciphertext, *, alpha: int = 8, bound: float = 1.0) -> Ciphertext:
+        """About -1, 0 or 1: the sign of real slots with |x| <= bound.
+
+        Right to 2^-alpha where |x| exceeds `sign_epsilon(alpha) * bound`. alpha: 6 to 13, which costs 5,
+        6, 7, 8, 10, 11, 12, 13 levels; a bound that is not 1 / m for an integer m costs one more. Values
+        beyond the bound give results without meaning. Needs the relinearization key.
+        """
+        return self._compared("sign", [ct], alpha, bound)
+
+    def step(self, ct: Ciphertext, *, alpha: int = 8, bound: float = 1.0) -> Ciphertext:
+        """About 1 where x > 0, 1/2 where x = 0, 0 where x < 0; arguments and levels as for `sign`."""
+        return self._compared("step", [ct], alpha, bound)
+
+    def relu(self, ct: Ciphertext, *, alpha: int = 8, bound: float = 1.0) -> Ciphertext:
+        """About max(x, 0), off by at most about bound * 2^-alpha; one level more than `sign`."""
+        return self._compared("relu", [ct], alpha, bound)
+
+    def compare(self, a: Ciphertext, b: Ciphertext, *, alpha: int = 8, bound: float = 1.0) -> Ciphertext:
+        """About 1 where a > b, 1/2 where a = b, 0 where a < b, for |a - b| <= bound; levels as for `sign`."""
+        return self._compared("compare", [a, b], alpha, bound)
+
+    def maximum(self, a: Ciphertext, b: Ciphertext, *, alpha: int = 8, bound: float = 1.0) -> Ciphertext:
+        """About the larger of a and b, for |a - b| <= bound; one level more than `sign`."""
+        return self._compared("maximum", [a, b], alpha, bound)
+
+    def minimum(self, a: Ciphertext, b: Ciphertext, *, alpha: int = 8, bound: float = 1.0) -> Ciphertext:
+        """About the smaller of a and b, for |a - b| <= bound; one level more than `sign`."""
+        return self._compared("minimum", [a, b], alpha, bound)
+
+
+def sign_levels(alpha: int = 8, bound: float = 1.0) -> int:
+    """Levels that `Engine.sign` costs."""
+    return _core.sign_levels(integer(alpha, "sign_levels: alpha"), positive(bound, "sign_levels: bound"))
+
+
+def sign_epsilon(alpha: int = 8) -> float:
+    """Smallest |x| / bound whose sign `Engine.sign` gets right to 2^-alpha."""
+    return _core.sign_epsilon(integer(alpha, "sign_epsilon: alpha"))
+
+
+def _rectangle(matrix: npt.NDArray[np.generic], slots: int) -> dict[int, npt.NDArray[np.generic]]:
+    """Non-zero diagonals of a matrix in the top left corner of a square of zeros."""
+    rows, columns = matrix.shape
+    diagonals = {}
+    for d in range(1 - rows, columns):
+        inside = np.arange(max(0, -d), min(rows, columns - d))
+        values = np.zeros(slots, dtype=matrix.dtype)
+        values[inside] = matrix[inside, inside + d]
+        if values.any():
+            diagonals[d] = values
+    return diagonals

@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ciphertexts: plain data until bound to an engine, then values with operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..base import limits
+from ..base.errors import InvalidArgument, WrongType
+from ..base.files import is_standard, read_file, save_object
+from ..base.values import (
+    ComplexVector,
+    byte_string,
+    expect,
+    integer,
+    is_scalar,
+    path_text,
+    positive,
+    scalar,
+    vector,
+)
+from .params import Params, carried_params
+
+if TYPE_CHECKING:
+    from ..engine.engine import Engine
+
+Operand = Any
+"""What stands beside a ciphertext: another one, a number, or a vector of at most `slots` numbers."""
+
+
+class Ciphertext:
+    """An encrypted vector of `slots` complex numbers.
+
+    A ciphertext is plain data, with `to_bytes`, `save` and pickle, until `ct.to(engine)` binds it. Then it
+    computes with `+ - * / **`, `rotate`, `conj`; `ct @` is not defined, but `matrix @ ct` is. Operands may be
+    ciphertexts of the same engine, numbers, and vectors: shorter ones count as padded with zeros, and a
+    single number in a vector is refused because it could mean both that and all slots. Ciphertexts are
+    immutable: `ct += 1` makes a new one.
+
+    In automatic mode (the default) a product is relinearized and rescaled and costs one level; operands of
+    different levels and scales are brought together exactly. `with engine.manual():` leaves all that to
+    the caller.
+
+    Operations raise InvalidArgument (not bound, another engine, bad operand), KeyMismatch (operands or
+    evaluation keys of two clients), LevelExhausted, MissingKey, ScaleMismatch (manual mode) and OutOfMemory.
+    """
+
+    __array_ufunc__ = None  # numpy leaves `array * ct` to this class
+    __slots__ = ("_core", "_engine", "_real")
+
+    def __init__(self, core: _core.Ciphertext, engine: Engine | None, real: bool) -> None:
+        self._core = expect(core, _core.Ciphertext, "Ciphertext", "use client.encrypt(values)")
+        self._engine = engine
+        self._real = real
+
+    @property
+    def params(self) -> Params:
+        """Parameters that it belongs to."""
+        return Params._wrap(self._core.params)
+
+    @property
+    def level(self) -> int:
+        """Multiplications left."""
+        return self._core.level
+
+    @property
+    def scale(self) -> float:
+        """Factor between the message and the encrypted integers; a little above 2^40 in most presets."""
+        return self._core.scale
+
+    @property
+    def slots(self) -> int:
+        """Number of values, a power of two."""
+        return self._core.slots
+
+    @property
+    def components(self) -> int:
+        """2, or 3 after a product in manual mode that was not relinearized."""
+        return self._core.parts
+
+    @property
+    def key_id(self) -> str | None:
+        """The secret key that it is encrypted under, as `Client.key_id`; None where that is unknown."""
+        return self._core.key_id
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it occupies in memory."""
+        return self._core.nbytes
+
+    @property
+    def is_real(self) -> bool:
+        """Whether only real numbers went into it, so that `decrypt` returns real numbers."""
+        return self._real
+
+    @property
+    def engine(self) -> Engine | None:
+        """Engine that it is bound to."""
+        return self._engine
+
+    @property
+    def device(self) -> str | None:
+        """Device of its engine, such as "cpu"; None while it is unbound."""
+        return self._engine.device if self._engine is not None else None
+
+    def to(self, engine: Engine) -> Ciphertext:
+        """This ciphertext bound to an engine of equal parameters: its bytes are copied there.
+
+        Raises KeyMismatch when the engine's keys are those of another client.
+        """
+        return engine._bind(self)
+
+    # Plain data
+
+    def to_bytes(self) -> bytes:
+        """The container form. Straight from symmetric encryption it has half the bytes of `nbytes`."""
+        return self._core.to_bytes(self._real)
+
+    @classmethod
+    def from_bytes(
+        cls, data: bytes, params: Params | None = None, *, allow_insecure: bool = False
+    ) -> Ciphertext:
+        """An unbound ciphertext from `to_bytes`. Everything is checked before it comes out.
+
+        With `params` it must belong to them; otherwise the parameters that the bytes carry are taken, which
+        must be secure unless `allow_insecure=True`. Raises CorruptData, InvalidArgument (another kind of
+        object, other parameters), InsecureParameters.
+        """
+        data = byte_string(data, "Ciphertext.from_bytes")
+        core, real = _core.ciphertext_from_bytes(data, carried_params(data, params, allow_insecure)._core)
+        return cls(core, None, real)
+
+    def save(self, path: str | Path) -> None:
+        """Writes a container file: as a whole or not at all. Raises IoError."""
+        save_object(path, "Ciphertext.save", lambda name: self._core.save(name, self._real), self.to_bytes)
+
+    @classmethod
+    def load(
+        cls, path: str | Path, params: Params | None = None, *, allow_insecure: bool = False
+    ) -> Ciphertext:
+        """An unbound ciphertext from a file of `save`; see `from_bytes`. Raises IoError."""
+        name = path_text(path, "Ciphertext.load")
+        if is_standard(name):
+            data = read_file(name, "Ciphertext.load", limits.CONTAINER_STREAM)
+            return cls.from_bytes(data, params, allow_insecure=allow_insecure)
+        core, real = _core.ciphertext_from_file(name, carried_params(name, params, allow_insecure)._core)
+        return cls(core, None, real)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Ciphertext.from_bytes, (self.to_bytes(), self.params)
+
+    # Arithmetic
+
+    def _on(self, operation: str) -> Engine:
+        """The engine that computes `operation`."""
+        if self._engine is None:
+            raise InvalidArgument(
+                f"{operation}: this ciphertext is plain data, not bound to an engine; bind it with "
+                "ct.to(engine), or run the program with engine.run(fn, ct)"
+            )
+        return self._engine
+
+    def _made(self, core: _core.Ciphertext, real: bool = True) -> Ciphertext:
+        return Ciphertext(core, self._engine, self._real and real)
+
+    def _partner(self, other: Ciphertext, operation: str) -> Ciphertext:
+        engine = self._on(operation)
+        if other._on(operation) is not engine:
+            raise InvalidArgument(
+                f"{operation}: the operands are bound to two engines ({self.device} and {other.device}); "
+                "bind both to one with ct.to(engine)"
+            )
+        return other
+
+    def _values(self, values: Operand, operation: str) -> tuple[ComplexVector, bool]:
+        """A plain operand as a vector that fits this ciphertext."""
+        array, real = vector(values, operation)
+        if len(array) > self.slots:
+            raise InvalidArgument(
+                f"{operation}: {len(array)} values, but the ciphertext has {self.slots} slots; "
+                "encrypt it with more slots, or split the values"
+            )
+        if len(array) == 1 < self.slots:
+            raise InvalidArgument(
+                f"{operation}: a vector of one value could mean slot 0 or all {self.slots} slots; pass a "
+                "number for all slots, or a vector padded with zeros"
+            )
+        return array, real
+
+    def __add__(self, other: Operand) -> Ciphertext:
+        engine = self._on("add")._core
+        if isinstance(other, Ciphertext):
+            self._partner(other, "add")
+            return self._made(engine.add(self._core, other._core), other._real)
+        if is_scalar(other):
+            number = scalar(other, "add")
+            return self._made(engine.add_constant(self._core, number), not number.imag)
+        array, real = self._values(other, "add")
+        return self._made(engine.add_values(self._core, array), real)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Operand) -> Ciphertext:
+        engine = self._on("subtract")._core
+        if isinstance(other, Ciphertext):
+            self._partner(other, "subtract")
+            return self._made(engine.sub(self._core, other._core), other._real)
+        if is_scalar(other):
+            return self + -scalar(other, "subtract")
+        array, _ = self._values(other, "subtract")
+        return self + (-array.real if not array.imag.any() else -array)
+
+    def __rsub__(self, other: Operand) -> Ciphertext:
+        return -self + other
+
+    def __neg__(self) -> Ciphertext:
+        return self._made(self._on("negate")._core.negate(self._core))
+
+    def __pos__(self) -> Ciphertext:
+        return self
+
+    def __mul__(self, other: Operand) -> Ciphertext:
+        engine = self._on("multiply")._core
+        if other is self:
+            return self._made(engine.square(self._core))
+        if isinstance(other, Ciphertext):
+            self._partner(other, "multiply")
+            return self._made(engine.multiply(self._core, other._core), other._real)
+        if is_scalar(other):
+            number = scalar(other, "multiply")
+            return self._made(engine.multiply_constant(self._core, number), not number.imag)
+        array, real = self._values(other, "multiply")
+        return self._made(engine.multiply_values(self._core, array), real)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Operand) -> Ciphertext:
+        """Product with the reciprocal of a number or vector. Ciphertexts cannot be divided by."""
+        self._on("divide")
+        if isinstance(other, Ciphertext):
+            raise WrongType(
+                "divide: the divisor is encrypted; multiply by an approximation of its reciprocal"
+            )
+        if is_scalar(other):
+            number = scalar(other, "divide")
+            if number == 0:
+                raise InvalidArgument("divide: the divisor is zero")
+            return self * (1.0 / (number if number.imag else number.real))
+        array, real = self._values(other, "divide")
+        if len(array) < self.slots or not array.all():
+            raise InvalidArgument(f"divide: the divisor must have {self.slots} values, none of them zero")
+        return self * (1.0 / (array.real if real else array))
+
+    def __pow__(self, exponent: int) -> Ciphertext:
+        """Integer power by squaring and multiplying; costs ceil(log2(exponent)) levels."""
+        self._on("power")
+        rest = integer(exponent, "power: exponent", 1)
+        square: Ciphertext = self
+        result: Ciphertext | None = None
+        while True:
+            if rest & 1:
+                result = square if result is None else result * square
+            rest >>= 1
+            if not rest:
+                assert result is not None  # the highest bit is set
+                return result
+            square = square * square
+
+    def __rmatmul__(self, matrix: npt.ArrayLike) -> Ciphertext:
+        """Product of a plain matrix (rows, columns) with this vector; see `Engine.matvec`."""
+        return self._on("matrix product").matvec(matrix, self)
+
+    def rotate(self, steps: int) -> Ciphertext:
+        """Slots moved to the left by `steps` (negative: to the right), cyclically. Needs a rotation key."""
+        engine = self._on("rotate")
+        steps = integer(steps, "rotate: steps")
+        if steps % self.slots == 0:
+            return self
+        return self._made(engine._core.rotate(self._core, steps))
+
+    def conj(self) -> Ciphertext:
+        """Complex conjugate of every slot. Needs the conjugation key."""
+        return self._made(self._on("conjugate")._core.conjugate(self._core))
+
+    def mul_i(self) -> Ciphertext:
+        """Product with the imaginary unit. Exact, costs no level."""
+        return self._made(self._on("multiply by i")._core.multiply_by_i(self._core), False)
+
+    # Maintenance, mostly for manual mode
+
+    def relinearize(self) -> Ciphertext:
+        """Three components brought back to two. Needs the relinearization key."""
+        return self._made(self._on("relinearize")._core.relinearize(self._core))
+
+    def rescale(self) -> Ciphertext:
+        """One level lower, with the scale divided by about the scale of the parameters."""
+        return self._made(self._on("rescale")._core.rescale(self._core))
+
+    def drop_level(self, level: int) -> Ciphertext:
+        """The same values at a lower level: less to compute with. One division with rounding."""
+        engine = self._on("drop_level")
+        return self._made(
+            engine._core.drop_level(self._core, integer(level, "drop_level: level", 0, self.level))
+        )
+
+    def adjust(self, level: int, scale: float) -> Ciphertext:
+        """The same values at exactly `level` and `scale`; needs a level more unless the scale fits."""
+        engine = self._on("adjust")
+        level = integer(level, "adjust: level", 0, self.level)
+        return self._made(engine._core.adjust(self._core, level, positive(scale, "adjust: scale")))
+
+    def with_slots(self, slots: int) -> Ciphertext:
+        """The same ciphertext read as one of `slots` slots; costs a copy.
+
+        More slots: the values repeat themselves. Fewer: of values that repeat themselves after `slots` slots,
+        which the caller must know, one repetition; differences between them become noise.
+        """
+        engine = self._on("with_slots")
+        return self._made(engine._core.with_slots(self._core, integer(slots, "with_slots: slots", 1)))
+
+    def __bool__(self) -> bool:
+        raise WrongType("a ciphertext has no truth value: what it holds is encrypted")
+
+    def __float__(self) -> float:
+        raise WrongType("a ciphertext cannot become a number: what it holds is encrypted; use client.decrypt")
+
+    def __repr__(self) -> str:
+        place = f"on {self.device}" if self._engine is not None else "unbound"
+        return (
+            f"Ciphertext({self.slots} slots, level {self.level}, scale 2^{np.log2(self.scale):.2f}, "
+            f"{_core.format_bytes(self.nbytes)}, {place})"
+        )
+
+
+def bind_all(value: Any, bind: Callable[[Ciphertext], Ciphertext]) -> Any:
+    """`value` with every ciphertext in it bound, inside lists, tuples and dictionaries too."""
+    if isinstance(value, Ciphertext):
+        return bind(value)
+    if isinstance(value, list | tuple) and type(value) in (list, tuple):
+        return type(value)(bind_all(each, bind) for each in value)
+    if type(value) is dict:
+        return {key: bind_all(each, bind) for key, each in value.items()}
+    return value

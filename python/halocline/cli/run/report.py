@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports of `halocline run` for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ...workloads import helr_report, resnet20_report, sorting_report
+from ..common import size
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"
+
+
+def print_report(console: Console, report: dict[str, Any]) -> None:
+    """The report for people."""
+    r = report
+    table = Table(
+        show_header=False, title=f"{r['workload']} on {r['device']}, {r['params']}, {r['threads']} threads"
+    )
+    if r["workload"] == "bm-bootstrap":
+        _print_bm(console, r)
+    rows = {
+        "digits": _digits_rows,
+        "wide-rotations": _wide_rows,
+        "bootstrap": _bootstrap_rows,
+        "bm-bootstrap": _bm_rows,
+        "resnet20": resnet20_report.rows,
+        "helr": helr_report.rows,
+        "sorting": sorting_report.rows,
+    }
+    for row in rows[r["workload"]](r):
+        table.add_row(*row)
+    phases = ", ".join(f"{name} {value:.2f}" for name, value in r["seconds"].items() if name != "total")
+    table.add_row("seconds", f"{r['seconds']['total']:.2f}: {phases}")
+    budget = size(r["budget_bytes"]) if r["budget_bytes"] else "unlimited"
+    table.add_row("engine memory", f"peak {size(r['peak_bytes'])}, budget {budget}, policy {r['policy']}")
+    moved = ", ".join(f"{link} {size(count)}" for link, count in r["bytes_moved"].items()) or "nothing"
+    stalls = f"{r['stall_seconds']:.2f} s waiting, {r['plan_seconds']:.2f} s planning"
+    table.add_row("bytes moved", f"{moved}; {stalls}")
+    table.add_row("process memory", f"peak {size(r['peak_rss_bytes'])}")
+    console.print(table)
+
+
+def _precision(r: dict[str, Any]) -> tuple[str, str]:
+    bits = f"{r['precision_bits']:.1f} bits (mean), {r['precision_worst_bits']:.1f} (worst)"
+    return "precision", bits
+
+
+def _digits_rows(r: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "images, all held out", str(r["images"])
+    yield "accuracy", f"{_percent(r['accuracy'])} encrypted, {_percent(r['accuracy_plain'])} plain"
+    yield "agreement", f"{_percent(r['agreement'])} of the images get the same digit"
+    yield _precision(r)
+    yield "time per image", f"{r['ms_per_image']:.2f} ms on the server"
+    yield "evaluation keys", f"{size(r['key_bytes'])}, {size(r['key_sent_bytes'])} on the way"
+    yield "ciphertext", f"{size(r['ciphertext_bytes'])}, {size(r['ciphertext_sent_bytes'])} on the way"
+    share = r["peak_rss_bytes"] / r["footprint_bytes"]
+    yield "calculated footprint", f"{size(r['footprint_bytes'])}; the process took {share:.2f} of it"
+
+
+def _wide_rows(r: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    shape = f"{r['batches']} batches of {r['layers']} layers, seed {r['seed']}"
+    yield "network", f"{shape}: {r['key_switches']} key switches with {r['distinct_keys']} rotation keys"
+    yield _precision(r)
+    yield "time per key switch", f"{r['ms_per_key_switch']:.2f} ms, everything included"
+    yield "evaluation keys", size(r["key_bytes"])
+    yield "footprint", f"{size(r['footprint_bytes'])} that the program touches"
+
+
+def _bootstrap_rows(r: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    b = r["bootstrap"]
+    calls = f"{r['batches']} ciphertexts at once, {r['repeat']} times"
+    yield "bootstrap", f"{b['slots']} slots, {b['order']}, {calls}"
+    levels = f"CoeffToSlot {b['cts_levels']}, EvalMod {b['mod1_levels']}, SlotToCoeff {b['stc_levels']}"
+    yield "levels", f"{levels}; result at {b['output_level']}, {r['log2_modulus_left']:.0f} bits left"
+    yield _precision(r)
+    forecast = f"{b['mean_bits']:.1f} bits (mean), {b['worst_bits']:.1f} (worst)"
+    yield "forecast", f"{forecast}; fails with 2^{b['log2_failure_probability']:.1f}"
+    if r["repeat"] > 1:
+        mean, worst = r["precision_bits_by_call"][-1], r["precision_worst_bits_by_call"][-1]
+        yield "after the last call", f"{mean:.1f} bits (mean), {worst:.1f} (worst)"
+    yield "time per bootstrap", f"{r['ms_per_bootstrap']:.0f} ms, the fastest call"
+    yield "evaluation keys", f"{r['distinct_keys']}, {size(r['key_bytes'])}"
+    yield "diagonals", size(b["nbytes"])
+    yield "footprint", f"{size(r['footprint_bytes'])} that the program touches"
+
+
+def _bm_rows(r: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    kinds = len({row["kind"] for row in r["rows"]})
+    yield (
+        "bootstraps",
+        f"{len(r['rows'])}: up to {kinds} kinds with {len(r['presets'])} sets, {r['repeat']} times",
+    )
+    keys = sum(each["key_bytes"] for each in r["presets"])
+    yield "evaluation keys", f"{sum(each['keys'] for each in r['presets'])}, {size(keys)}"
+    yield "footprint", f"{size(r['footprint_bytes'])} if everything stays"
+    for each in r["presets"]:
+        if each["skipped"]:
+            yield f"left out with {each['params']}", ", ".join(each["skipped"])
+    if r["failed"] is not None:
+        yield "stopped", f"out of memory with {r['failed']['params']}"
+
+
+def _print_bm(console: Console, r: dict[str, Any]) -> None:
+    """A row for each bootstrap."""
+    columns = (
+        "round",
+        "parameters",
+        "kind",
+        "ms",
+        "bits, mean",
+        "worst",
+        "keys",
+        "moved",
+        "waiting, ms",
+        "peak",
+    )
+    table = Table(*columns)
+    for row in r["rows"]:
+        table.add_row(
+            str(row["round"]),
+            row["params"],
+            row["kind"],
+            f"{1e3 * row['seconds']:.1f}",
+            f"{row['precision_bits']:.1f}",
+            f"{row['precision_worst_bits']:.1f}",
+            f"{row['keys']}, {size(row['key_bytes'])}",
+            size(sum(row["bytes_moved"].values())),
+            f"{1e3 * row['stall_seconds']:.1f}",
+            size(row["peak_bytes"]),
+        )
+    console.print(table)

@@ -1,0 +1,521 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine: evaluates ciphertexts on one device, within a memory budget, without any secret."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, NoReturn, TypeVar
+
+from .. import _core
+from ..base.errors import InvalidArgument, NotPicklable, WrongType
+from ..base.forks import renew_in_children
+from ..base.progress import Progress
+from ..base.values import byte_count, expect, integer, kind_of, positive
+from ..circuits.bootstrapping import Bootstrapper
+from ..circuits.methods import Circuits
+from ..ckks.ciphertext import Ciphertext, bind_all
+from ..ckks.client import Client
+from ..ckks.keys import EvaluationKeys, KeyPlan
+from ..ckks.params import Params, expect_same
+from ..memory.budget import MemoryBudget, MemoryOptions, engine_budget
+from ..memory.plan import Plan
+from ..memory.trace import Trace
+from .planned_run import Prepared, ProgramPlanner, load_plan
+from .profiling import Profile, profiled
+from .program_identity import Arguments
+from .run_scope import run_scope
+
+ResultT = TypeVar("ResultT")
+
+PlanLike = Any
+"""A plan that `plan_trace` made or `last_plan` gave, or the path of a file with one."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RunReport:
+    """What the last `Engine.run` did."""
+
+    seconds: float
+    """From the bound arguments to the result."""
+    plan_seconds: float
+    """Ghost pass and planning; 0 where the policy makes no plan."""
+    stall_seconds: float
+    """Waiting for bytes; 0 where nothing moves."""
+    bytes_moved: dict[str, int]
+    """Bytes per way of moving during the run; empty where nothing moves. loaded: from the slow tier;
+    written: ciphertexts written back; populated: first copies of keys and plaintexts on the slow tier;
+    expanded, encoded: made again from seeds and coefficients."""
+    peak_bytes: int
+    """Largest sum of live bytes during the run, on whatever tier, with what was there before it."""
+    steps: int
+    """Backend operations."""
+    peak_fast_bytes: int = 0
+    """Most bytes of the fast tier in use or kept for re-use during the run; never above the budget."""
+    followed_plan: bool = False
+    """Whether the run followed a plan to its end."""
+
+
+def _seed_choice(keep: bool | Collection[int]) -> tuple[bool | frozenset[int], list[int]]:
+    """Whether all keys stay seeded, or which, and the list for the core."""
+    if isinstance(keep, bool):
+        return keep, []
+    if isinstance(keep, (str, bytes)) or not isinstance(keep, Collection):
+        raise WrongType(f"Engine: keep_seeds is {kind_of(keep)}; expected a bool or Galois elements")
+    elements = sorted({integer(each, "Engine: keep_seeds", 0) for each in keep})
+    return frozenset(elements), elements
+
+
+class Engine(Circuits):
+    """Evaluates ciphertexts on one device. It never sees a secret key.
+
+    params: parameters of everything that it computes with.
+    keys: what `client.evaluation_keys(...)` returned, or None for programs that need none.
+    device: "cpu", or "ghost", which executes shapes, levels, scales and allocations but no arithmetic.
+    memory: budget of the device's memory: bytes, or text such as "2GiB", or a `MemoryBudget` that several
+        engines share. None is unlimited.
+    policy: how memory is managed. "resident" keeps everything in the device's memory; "planned" moves keys,
+        plaintexts and ciphertexts between memory and a file ahead of need, as a ghost pass of each program
+        tells; "lru" does so without looking ahead. docs/concepts/policies.md has all of them.
+    threads: worker threads; all processors unless given.
+    keep_seeds: keep seeded keys seeded, with half the bytes, and expand them at each use: all of them, or
+        those of the given Galois elements, such as `key_plan.seeded_within(...)` names.
+    memory_options: the slow tier and constants of policies.
+    graphs: on a GPU where nothing moves, let `run` launch programs that it knows as graphs. The environment
+        variable HALOCLINE_GRAPHS=0 says no for all engines.
+    compose_rotations: let plans make rarely used rotations of others (5 of 4 and 1) where that is forecast to
+        be faster than loading their keys. It adds the noise of a key switch, so results are other integers
+        than under other policies; without it they are the same under every policy and plan.
+
+    Ciphertexts keep the engine alive that they are bound to; objects may be dropped in any order.
+
+    Calls from several threads are safe and take turns: runs as a whole, all other operations one by one, also
+    between the operations of a run in another thread. They do not disturb its plan. What `manual` sets and
+    what a plan says is about the operations of its own thread only. A program must not wait for another
+    thread that calls `run` of the same engine.
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        keys: EvaluationKeys | None = None,
+        device: str = "cpu",
+        memory: int | str | MemoryBudget | None = None,
+        policy: str = "resident",
+        *,
+        threads: int | None = None,
+        keep_seeds: bool | Collection[int] = False,
+        memory_options: MemoryOptions | None = None,
+        graphs: bool = True,
+        compose_rotations: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
+        self._params = expect(params, Params, "Engine", "use Engine(params, keys)")
+        self._check_keys(keys)
+        self._device = expect(device, str, "Engine: device")
+        self._policy = expect(policy, str, "Engine: policy")
+        budget, shared = engine_budget(memory, "Engine: memory")
+        self._composes = bool(compose_rotations)
+        self._turns, self._depth = threading.RLock(), 0  # held during a run, and how deep it is
+        self._recording = threading.Lock()
+        renew_in_children(self)
+        self._keep_seeds, seeded = _seed_choice(keep_seeds)
+        options = expect(memory_options or MemoryOptions(), MemoryOptions, "Engine: memory_options")
+        workers = 0 if threads is None else integer(threads, "Engine: threads", 1, 1024)
+        moving = options._bind(policy == "planned", shared, f"engine {params.name} on {device}")
+        self._core = _core.Engine.make(
+            params._core, device, budget, policy, workers, self._keep_seeds is True, moving
+        )
+        self._core.keep_seeds_of(seeded)
+        if not graphs:
+            _core.use_graphs(self._core, False)
+        self._last_run: RunReport | None = None
+        self._last_plan: _core.Plan | None = None
+        self._encoded_log: list[tuple[Any, int]] | None = None  # only twins of other engines keep one
+        self._bootstrappers: dict[Any, Bootstrapper] = {}
+        self._planner = ProgramPlanner(self) if policy == "planned" and self._core.moves else None
+        if keys is not None:
+            self.add_keys(keys, progress)
+
+    def _renew_locks(self) -> None:
+        """In a forked child: a run of another thread does not go on here, one of this thread does."""
+        if not self._turns._is_owned():  # type: ignore[attr-defined]
+            self._turns, self._depth = threading.RLock(), 0
+        self._recording = threading.Lock()
+
+    def _check_keys(self, keys: EvaluationKeys | None) -> None:
+        if isinstance(keys, Client):
+            raise WrongType(
+                "Engine: got a Client, which owns the secret key; an engine must not see it. "
+                "Expected EvaluationKeys: client.evaluation_keys(rotations=[...])"
+            )
+        if keys is not None:
+            expect(keys, EvaluationKeys, "Engine: keys", "use client.evaluation_keys(rotations=[...])")
+            expect_same(self._params, [("the key bundle", keys.params)], "Engine")
+
+    def add_keys(self, keys: EvaluationKeys, progress: Progress | None = None) -> None:
+        """Adds keys of the same parameters to those that it has; keys that it has already are replaced.
+
+        All must be of one client: raises KeyMismatch, and adds nothing, when the engine has keys of another.
+
+        Many keys need not exist at once: generate, add and drop one bundle after another.
+        progress: called after each key with the number of keys done and in all.
+        """
+        expect(keys, EvaluationKeys, "add_keys", "use client.evaluation_keys(rotations=[...])")
+        expect_same(self._params, [("the key bundle", keys.params)], "add_keys")
+        self._core.bind_key(keys._core)  # before any key is copied, and also when there is none
+        requests = keys.requests()
+        for done, (element, _) in enumerate(requests, start=1):
+            self._core.add_key(keys._core, element)
+            if progress is not None:
+                progress(done, len(requests))
+        if self._planner is not None and self.budget_bytes != 0:  # without a budget no plan will be made
+            self._core.calibrate()
+
+    @property
+    def params(self) -> Params:
+        """Parameters of everything that this engine computes with."""
+        return self._params
+
+    @property
+    def key_id(self) -> str | None:
+        """The secret key that its keys are for, as `Client.key_id`; None where that is unknown.
+
+        Ciphertexts of other clients are refused (KeyMismatch).
+        """
+        return self._core.key_id
+
+    @property
+    def device(self) -> str:
+        """Name of the device, as given."""
+        return self._device
+
+    @property
+    def policy(self) -> str:
+        """Name of the memory policy."""
+        return self._policy
+
+    @property
+    def budget_bytes(self) -> int:
+        """Bytes of the device's memory that may be used; 0 is unlimited."""
+        return int(self._core.budget_bytes)
+
+    def set_budget(self, memory: int | str) -> None:
+        """Changes the budget now; what no step needs leaves the memory until it is met.
+
+        May be called during a run, also from another thread: it applies between two steps. A plan that is
+        being followed and needs more is given up: the program goes on under `lru`. Raises OutOfMemory, and
+        keeps the old budget, when what is in use does not fit.
+        """
+        self._core.set_budget(byte_count(memory, "set_budget"))
+
+    def synchronize(self) -> None:
+        """Waits until a GPU has done everything that was asked for; elsewhere that is so at any time."""
+        _core.wait(self._core)
+
+    def cancel(self) -> None:
+        """Makes the engine's next step, in whatever thread, raise Cancelled. Its objects are unharmed."""
+        self._core.cancel()
+
+    @property
+    def is_ghost(self) -> bool:
+        """Whether it executes shapes only."""
+        return self._core.is_ghost
+
+    def describe(self) -> dict[str, Any]:
+        """What it runs on: device (for people), simd, threads, memory_bytes."""
+        return self._core.describe()
+
+    def stats(self) -> dict[str, Any]:
+        """Counters of its memory runtime: live_bytes, peak_bytes, steps, and per object class.
+
+        repairs and repaired_bytes: buffers whose copies in the file of the slow tier were harmed and that
+        were made again from their sources; losses and lost_bytes: those that could not be, every use of
+        which is a CorruptData.
+        """
+        return self._core.statistics()
+
+    def reset_peak(self) -> None:
+        """Sets the peak counters back to what is live now."""
+        self._core.reset_peak()
+
+    # Programs
+
+    def _bind(self, ciphertext: Ciphertext) -> Ciphertext:
+        expect(ciphertext, Ciphertext, "to(engine)")
+        if ciphertext._engine is self:
+            return ciphertext
+        expect_same(self._params, [("the ciphertext", ciphertext.params)], "to(engine)")
+        return Ciphertext(self._core.load(ciphertext._core), self, ciphertext.is_real)
+
+    def run(
+        self, program: Callable[..., ResultT], *args: Any, plan: PlanLike | None = None, **kwargs: Any
+    ) -> ResultT:
+        """`program(*args, **kwargs)` with every ciphertext in the arguments bound to this engine.
+
+        Ciphertexts inside lists, tuples and dictionaries are bound too; other arguments are passed on as they
+        are. Returns when the device has done it all; `last_run` says what the run took.
+
+        Under policy "planned" with a budget, the program is first called with ciphertexts without contents on
+        a ghost of this engine, a plan is made from what it touches, and the run follows it. Plans are kept
+        per program and shapes of the arguments; one is made anew before the second run. Ciphertexts must be
+        arguments: a program that uses others, bound to this engine, cannot be planned. What cannot be
+        planned, or does something else than its plan, runs under "lru" and warns (PlanDivergence). `plan`: a
+        plan or the path of one, instead.
+        Raises OutOfMemory that states the minimum when the budget is too small for the largest step.
+
+        Runs of several threads take turns. A run inside a run of the same engine and thread is a part of it:
+        it has no plan and no report of its own.
+        """
+        if not callable(program):
+            raise WrongType(f"run: got {kind_of(program)}, expected a function of ciphertexts")
+        with self._turns:
+            if self._depth != 0:
+                return self._run_within(program, args, kwargs, plan)
+            self._depth = 1
+            try:
+                return self._run(program, args, kwargs, plan)
+            finally:
+                self._depth = 0
+
+    def _run_within(
+        self,
+        program: Callable[..., ResultT],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        plan: PlanLike | None,
+    ) -> ResultT:
+        """A part of a run, on the twin while that is planned."""
+        if plan is not None:
+            raise InvalidArgument("run: a plan for a part of a run; give it to the outermost run")
+        shaping = None if self._planner is None else self._planner.shaping
+        bind = self._bind if shaping is None else shaping._bind
+        bound = tuple(bind_all(each, bind) for each in args)
+        return program(*bound, **{name: bind_all(each, bind) for name, each in kwargs.items()})
+
+    def _run(
+        self,
+        program: Callable[..., ResultT],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        plan: PlanLike | None,
+    ) -> ResultT:
+        bound = tuple(bind_all(each, self._bind) for each in args)
+        named = {name: bind_all(each, self._bind) for name, each in kwargs.items()}
+        prepared, plan_seconds = self._prepare(program, (bound, named), plan)
+        self.reset_peak()
+        steps_before, moved_before = self.stats()["steps"], self._core.movement()
+        begin = time.perf_counter()
+        with run_scope(self, program, (bound, named)):
+            if self._planner is not None:
+                result = self._planner.call(prepared, program, (bound, named))
+            else:
+                result = program(*bound, **named)
+        self.synchronize()
+        seconds = time.perf_counter() - begin
+        after, moved = self.stats(), self._core.movement()
+        change = {name: moved[name] - moved_before[name] for name in moved}
+        kinds = ("loaded", "written", "populated", "expanded", "encoded")
+        self._last_run = RunReport(
+            seconds=seconds,
+            plan_seconds=plan_seconds,
+            stall_seconds=change["stall_seconds"] + change["regenerate_seconds"],
+            bytes_moved={kind: change[f"{kind}_bytes"] for kind in kinds} if self._core.moves else {},
+            peak_bytes=after["peak_bytes"],
+            steps=after["steps"] - steps_before,
+            peak_fast_bytes=after["peak_fast_bytes"],
+            followed_plan=prepared is not None and change["divergences"] == 0,
+        )
+        return result
+
+    def _prepare(
+        self, program: Callable[..., Any], arguments: Arguments, plan: PlanLike | None
+    ) -> tuple[Prepared | None, float]:
+        """The plan to follow, and the seconds that it took to have it."""
+        begin = time.perf_counter()
+        if self._planner is None:
+            if plan is not None:
+                raise InvalidArgument(
+                    f"run: the engine's policy is '{self._policy}'; plans are followed under 'planned'"
+                )
+            return None, 0.0
+        if plan is not None:
+            checked = load_plan(plan, self._plan_context(), self._composes)
+            prepared: Prepared | None = Prepared(checked, is_given=True)
+        elif self.budget_bytes == 0:
+            return None, 0.0
+        else:
+            prepared = self._planner.plan_for(program, arguments)
+        self._last_plan = None if prepared is None else prepared.plan
+        return prepared, time.perf_counter() - begin
+
+    def program(self, function: Callable[..., ResultT]) -> Callable[..., ResultT]:
+        """Decorator: calls of the function become `engine.run(function, ...)`; its plans are kept.
+
+        @engine.program
+        def score(x):
+            return x * x + x.rotate(1)
+        """
+
+        @functools.wraps(function)
+        def planned(*args: Any, **kwargs: Any) -> ResultT:
+            return self.run(function, *args, **kwargs)
+
+        return planned
+
+    def _plan_context(self) -> str:
+        """What a plan's program ran with; a plan is refused by engines with another one."""
+        seeds = "seeded keys" if self._keep_seeds is True else "expanded keys"
+        if isinstance(self._keep_seeds, frozenset):
+            seeds += f" but {sorted(self._keep_seeds)}"
+        return f"{self._params.fingerprint} {self._device} {seeds}"
+
+    def _ghost_twin(self, keys: list[tuple[int, int]]) -> Engine:
+        """A ghost engine with keys of the same sizes, which keeps what this one keeps."""
+        twin = Engine(self._params, device="ghost", policy="planned", keep_seeds=self._keep_seeds)
+        twin._core.cache_bytes = self._core.cache_bytes
+        twin._core.prepare_keys(keys)
+        twin._encoded_log = []
+        twin._bootstrappers = self._bootstrappers  # what the twin encodes is what this engine will use
+        return twin
+
+    def _take_encoded(self) -> list[tuple[Any, int]]:
+        """Circuits and levels that were encoded for this engine since the last call."""
+        taken, self._encoded_log = self._encoded_log, []
+        return taken or []
+
+    @property
+    def last_run(self) -> RunReport | None:
+        """What the last `run` did."""
+        return self._last_run
+
+    @property
+    def last_plan(self) -> Plan | None:
+        """The plan of the last `run`: its `summary`, and `save` for another process; None if it had none."""
+        return None if self._last_plan is None else Plan(self._last_plan)
+
+    @contextlib.contextmanager
+    def manual(self) -> Iterator[Engine]:
+        """`with engine.manual():` products are neither relinearized nor rescaled, and nothing is aligned.
+
+        It is about the operations of this thread. Levels of operands must then agree, and scales to 2^-30:
+        InvalidArgument or ScaleMismatch otherwise.
+        """
+        before = self._core.manual
+        self._core.manual = True
+        try:
+            yield self
+        finally:
+            self._core.manual = before
+
+    def ghost_input(
+        self,
+        *,
+        level: int | None = None,
+        scale: float | None = None,
+        slots: int | None = None,
+        real: bool = True,
+    ) -> Ciphertext:
+        """On a ghost engine, a ciphertext without contents; fresh and of all slots unless said otherwise."""
+        level = self._params._level(level)
+        scale = self._params.level(level).scale if scale is None else positive(scale, "ghost_input: scale")
+        slots = self._params.slots if slots is None else integer(slots, "ghost_input: slots", 1)
+        return Ciphertext(self._core.ghost_input(level, scale, slots), self, real)
+
+    @property
+    def key_plan(self) -> KeyPlan:
+        """The keys that programs have asked a ghost engine for so far, each with the highest level."""
+        return KeyPlan(self._params, self._core.needed_keys())
+
+    @contextlib.contextmanager
+    def record(self) -> Iterator[Trace]:
+        """`with engine.record() as trace:` fills `trace` with what happens to every buffer until the end.
+
+        One at a time: raises InvalidArgument inside another recording. What other threads do is recorded too.
+        """
+        if not self._recording.acquire(blocking=False):
+            raise InvalidArgument("record: a recording of this engine is being made already; end it first")
+        try:
+            trace = Trace.empty()
+            _core.start_trace(self._core)
+            try:
+                yield trace
+            finally:
+                trace._fill(_core.stop_trace(self._core))
+        finally:
+            self._recording.release()
+
+    @contextlib.contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """`with engine.phase("conv1"):` names events of traces and rows of profiles."""
+        _core.set_phase(self._core, expect(name, str, "phase"))
+        _core.enter_operation(name)
+        try:
+            yield
+        finally:
+            _core.leave_operation()
+            _core.set_phase(self._core, "")
+
+    def profile(self) -> contextlib.AbstractContextManager[Profile]:
+        """`with engine.profile() as p:` fills `p` with the times of everything until the end of the block.
+
+        `print(p.table())`, `p.save("times.json")`, `p.save_perfetto("times.pftrace")`. One at a time. On a
+        GPU kernels are launched one by one meanwhile.
+        """
+        return profiled(self)
+
+    def graph_statistics(self) -> dict[str, int]:
+        """Counters of the graphs of programs on a GPU; zeros elsewhere. docs/concepts/cuda_backend.md."""
+        return _core.graph_statistics(self._core)
+
+    def driver_calls(self) -> dict[str, int]:
+        """Calls of this process to the device's driver that wait or may wait, so far."""
+        return _core.driver_calls(self._core)
+
+    # What needs several ciphertexts or steps at once
+
+    def _own(self, ciphertext: Ciphertext, operation: str) -> _core.Ciphertext:
+        if expect(ciphertext, Ciphertext, operation)._on(operation) is not self:
+            raise InvalidArgument(
+                f"{operation}: the ciphertext is bound to another engine; use ct.to(engine)"
+            )
+        return ciphertext._core
+
+    def rotate_many(self, ct: Ciphertext, steps: Sequence[int]) -> list[Ciphertext]:
+        """`[ct.rotate(k) for k in steps]` with the common part of the work done once (hoisting)."""
+        source = self._own(ct, "rotate_many")
+        checked = [integer(step, "rotate_many: step") for step in steps]
+        return [Ciphertext(each, self, ct.is_real) for each in self._core.rotate_many(source, checked)]
+
+    def dot(self, a: Sequence[Ciphertext], b: Sequence[Ciphertext]) -> Ciphertext:
+        """sum_i a[i] * b[i] with one relinearization and one rescale for the whole sum. Costs one level."""
+        if len(a) != len(b) or not a:
+            raise InvalidArgument(
+                f"dot: {len(a)} and {len(b)} ciphertexts, expected equally many, at least one"
+            )
+        left = [self._own(each, "dot") for each in a]
+        right = [self._own(each, "dot") for each in b]
+        return Ciphertext(self._core.dot(left, right), self, all(each.is_real for each in (*a, *b)))
+
+    def inner_sum(self, ct: Ciphertext, count: int | None = None, stride: int = 1) -> Ciphertext:
+        """sum_{i < count} ct.rotate(i * stride), with about log2(count) rotations; all slots unless given.
+
+        For a power of two `count` it needs the keys of stride, 2 stride, 4 stride, ... below count * stride.
+        """
+        source = self._own(ct, "inner_sum")
+        count = ct.slots if count is None else integer(count, "inner_sum: count", 1, ct.slots)
+        stride = integer(stride, "inner_sum: stride")
+        return Ciphertext(self._core.inner_sum(source, stride, count), self, ct.is_real)
+
+    def __reduce__(self) -> NoReturn:
+        raise NotPicklable(
+            "an Engine lives on its device and cannot be pickled; pickle its parameters and keys"
+        )
+
+    def __repr__(self) -> str:
+        budget = _core.format_bytes(self.budget_bytes) if self.budget_bytes else "unlimited"
+        return f"Engine({self._params.name!r} on {self._device}, memory {budget}, policy {self._policy!r})"

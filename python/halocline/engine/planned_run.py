@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs under a plan: a ghost pass says what the program will touch, a plan says what to move when.
+
+The ghost pass runs the program on the engine's *twin*: a ghost engine with the same keys. Plans are kept per
+program and shapes of its arguments. The first run uses what is in memory when the program begins. Before the
+second one the program is planned once more, for runs that follow each other: it begins with what it leaves.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from ..base import limits
+from ..base.errors import CorruptData, Error, InvalidArgument, PlanDivergence
+from ..base.files import read_file
+from ..ckks.ciphertext import Ciphertext, bind_all
+from ..memory.trace import Trace
+from .program_identity import Arguments, _is_hashable, _shape_of
+
+if TYPE_CHECKING:
+    from .engine import Engine
+
+PLANS_KEPT = 32
+"""Plans that an engine remembers; the least recently used one goes first."""
+
+_STALL_WORTH_COMPOSING = 0.02
+"""Share of a plan's time that it must lose to stalls before composing rotations is tried."""
+_GAIN_WORTH_COMPOSING = 0.99
+"""Composed rotations must bring the forecast below this share of what it was."""
+
+_PLAN_ATTEMPTS = 3
+"""How often a program is planned anew because the budget changed before its plan began."""
+
+
+@dataclasses.dataclass
+class Prepared:
+    """A plan, ready to be followed."""
+
+    plan: _core.Plan
+    encoded: list[tuple[Any, int]] = dataclasses.field(default_factory=list)
+    """Circuits, and levels, that the program encodes at first use."""
+    is_final: bool = False
+    """Made after a first run: the program begins with what it leaves in memory."""
+    is_given: bool = False
+    """The caller's; otherwise it may be made anew."""
+
+
+class ProgramPlanner:
+    """Makes, keeps and follows the plans of one engine. Used by one run at a time."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._twin: Engine | None = None
+        self._twin_keys: list[tuple[int, int]] = []
+        self._plans: OrderedDict[Hashable, Prepared] = OrderedDict()
+        self.plan_seconds = 0.0
+        self.shaping: Engine | None = None
+        """The twin while a program runs on it."""
+
+    # Plans
+
+    def plan_for(self, program: Callable[..., Any], arguments: Arguments) -> Prepared | None:
+        """The plan of a program for arguments of these shapes; None where it cannot be planned (warns)."""
+        key = (
+            program if _is_hashable(program) else id(program),
+            _shape_of(arguments),
+            self._engine.budget_bytes,
+            self._engine._core.manual,
+        )
+        found = self._plans.get(key)
+        first = found is None
+        if found is None or (not found.is_final and found.plan.loaded_bytes > 0):
+            begin = time.perf_counter()
+            found = self._try_to_plan(program, arguments, steady=not first)
+            self.plan_seconds = time.perf_counter() - begin
+            if found is None:
+                return None
+            self._plans[key] = found
+        self._plans.move_to_end(key)
+        while len(self._plans) > PLANS_KEPT:
+            self._plans.popitem(last=False)
+        return found
+
+    def forget(self, prepared: Prepared) -> None:
+        """Drops a plan that did not fit its program."""
+        for key in [key for key, each in self._plans.items() if each is prepared]:
+            del self._plans[key]
+
+    def _try_to_plan(
+        self, program: Callable[..., Any], arguments: Arguments, *, steady: bool
+    ) -> Prepared | None:
+        try:
+            return self._make_plan(program, arguments, steady)
+        except Error as error:
+            if isinstance(error, MemoryError):
+                raise  # the budget is below the minimum: the message states it
+            _warn(f"the program could not be planned and runs under 'lru': {error}")
+            return None
+
+    def _make_plan(self, program: Callable[..., Any], arguments: Arguments, steady: bool) -> Prepared:
+        twin = self._make_twin()
+        trace = self._ghost_pass(twin, program, arguments)
+        encoded = twin._take_encoded()
+        if encoded:
+            # The first pass encoded weights, which the engine will have done before it begins.
+            trace = self._ghost_pass(twin, program, arguments)
+        plan = self._plan(trace, steady)
+        if self._engine._composes and plan.stall_ns > _STALL_WORTH_COMPOSING * plan.total_ns:
+            plan = self._composed(twin, program, arguments, plan, steady)
+        return Prepared(plan, encoded, is_final=steady)
+
+    def _plan(self, trace: Trace, steady: bool) -> _core.Plan:
+        return self._engine._core.make_plan(
+            trace._core, self._engine.budget_bytes, self._engine._plan_context(), steady
+        )
+
+    def _composed(
+        self,
+        twin: Engine,
+        program: Callable[..., Any],
+        arguments: Arguments,
+        plan: _core.Plan,
+        steady: bool,
+    ) -> _core.Plan:
+        """A plan with rarely used rotations made of others, where that is faster; else the plan given."""
+        uses = twin._core.take_key_uses()
+        switches = sum(count for count, _ in uses.values())
+        keys = max(1, len(uses))
+        switch_ns = plan.resident_ns / max(1, switches)
+        load_ns = plan.load_busy_ns / max(1.0, plan.loaded_bytes) * plan.footprint_bytes / keys
+        routes = self._engine._core.suggest_routes(uses, switch_ns, load_ns)
+        if not routes:
+            return plan
+        twin._core.set_routes(routes)
+        try:
+            other = self._plan(self._ghost_pass(twin, program, arguments), steady)
+        finally:
+            twin._core.set_routes({})
+        if other.total_ns >= _GAIN_WORTH_COMPOSING * plan.total_ns:
+            return plan
+        other.set_compositions(routes)
+        return other
+
+    def _make_twin(self) -> Engine:
+        keys = self._engine._core.list_keys()
+        if self._twin is None or keys != self._twin_keys:
+            self._twin = self._engine._ghost_twin(keys)
+            self._twin_keys = keys
+        return self._twin
+
+    def _ghost_pass(self, twin: Engine, program: Callable[..., Any], arguments: Arguments) -> Trace:
+        core = self._engine._core
+        twin._core.take_key_uses()
+        twin._core.manual = core.manual
+        shaped = shape_arguments(arguments, twin)
+        name_inputs(twin, shaped)
+        core.watch()
+        self.shaping = twin
+        try:
+            with twin.record() as trace:
+                result = program(*shaped[0], **shaped[1])
+            del result
+        finally:
+            self.shaping = None
+            twin._core.manual = False
+            used = core.end_watch()
+        if used:
+            raise InvalidArgument(
+                "it uses ciphertexts of this engine that are not among its arguments; pass them to run()"
+            )
+        return trace
+
+    # Runs
+
+    def call(self, prepared: Prepared | None, program: Callable[..., Any], arguments: Arguments) -> Any:
+        """The program under its plan; warns, and forgets the plan, when it does something else."""
+        args, kwargs = arguments
+        core = self._engine._core
+        core.end_plan()  # of a run that was interrupted while it ended
+        if prepared is None:
+            return program(*args, **kwargs)
+        for circuit, level in prepared.encoded:
+            circuit._on(self._engine, level)
+        name_inputs(self._engine, arguments)
+        finished = False
+        try:
+            core.set_routes(prepared.plan.compositions)
+            if not self._begin(prepared, program, arguments):
+                _warn("the budget changed while the program was planned; it runs under 'lru'")
+            result = program(*args, **kwargs)
+            finished = True
+            return result
+        finally:
+            _, diverged, reason = core.end_plan()
+            core.set_routes({})
+            if diverged:
+                self.forget(prepared)
+                if finished:
+                    _warn(f"the program left its plan and went on under 'lru': {reason}")
+
+    def _begin(self, prepared: Prepared, program: Callable[..., Any], arguments: Arguments) -> bool:
+        """Begins to follow a plan, or one made anew when the budget has become too small for it meanwhile."""
+        core = self._engine._core
+        for _ in range(_PLAN_ATTEMPTS):
+            try:
+                core.begin_plan(prepared.plan)
+                return True
+            except InvalidArgument:
+                if prepared.is_given or not 0 < self._engine.budget_bytes < prepared.plan.capacity_bytes:
+                    raise
+            core.set_routes({})
+            made = self._try_to_plan(program, arguments, steady=False)
+            if made is None:
+                return False
+            prepared.plan, prepared.encoded, prepared.is_final = made.plan, made.encoded, False
+            core.set_routes(prepared.plan.compositions)
+        return False
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, PlanDivergence, stacklevel=6)
+
+
+def shape_arguments(arguments: Arguments, ghost: Engine) -> Arguments:
+    """Arguments with every ciphertext replaced by one without contents, the same for the same."""
+    made: dict[int, Ciphertext] = {}
+
+    def bind(ct: Ciphertext) -> Ciphertext:
+        if id(ct) not in made:
+            made[id(ct)] = ghost.ghost_input(level=ct.level, scale=ct.scale, slots=ct.slots, real=ct.is_real)
+        return made[id(ct)]
+
+    args, kwargs = arguments
+    return tuple(bind_all(each, bind) for each in args), {
+        k: bind_all(each, bind) for k, each in kwargs.items()
+    }
+
+
+def name_inputs(engine: Engine, arguments: Arguments) -> None:
+    """Numbers the ciphertexts among the arguments in their order."""
+    seen: dict[int, int] = {}
+
+    def name(ct: Ciphertext) -> Ciphertext:
+        if id(ct) not in seen:
+            seen[id(ct)] = len(seen)
+            engine._core.name_input(ct._core, seen[id(ct)])
+        return ct
+
+    args, kwargs = arguments
+    for each in (*args, *kwargs.values()):
+        bind_all(each, name)
+
+
+def load_plan(source: Any, context: str, composes: bool) -> _core.Plan:
+    """A plan object or file, checked to be made for these parameters and keys.
+
+    composes: whether the plan may compose rotations, which is the only thing that changes integers.
+    Raises CorruptData for a damaged file, InvalidArgument for one of other parameters or with compositions.
+    """
+    if isinstance(source, str | Path):
+        plan = _core.Plan.from_bytes(read_file(source, "run: plan", limits.PLAN))
+    else:
+        plan = getattr(source, "_core", source)
+        if not isinstance(plan, _core.Plan):
+            raise CorruptData(f"run: expected a plan or the path of one, got {type(source).__name__}")
+    if plan.parameters != context:
+        raise InvalidArgument(
+            "run: the plan was made for other parameters or another way of keeping keys; "
+            f"it names {plan.parameters[:200]!r}, this engine is '{context}'. Plan again with this engine"
+        )
+    if plan.compositions and not composes:
+        raise InvalidArgument(
+            f"run: the plan composes {len(plan.compositions)} rotations of others, which changes the noise "
+            "of results; plan again, or allow it: Engine(..., compose_rotations=True)"
+        )
+    return plan

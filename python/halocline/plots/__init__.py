@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures from plain data; the only room that draws."""

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`halocline run bootstrap`: bootstraps of random messages, several at once or one after another."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...ckks.ciphertext import Ciphertext
+from ...ckks.client import Client
+from ...ckks.params import Params
+from ...engine.engine import Engine, RunReport
+from ...engine.program import ProgramTrace, trace_program
+from ...memory.trace import Trace
+from ..resident import peak_resident_bytes, resident_bytes
+from ..running import (
+    Progress,
+    RunOptions,
+    Stopwatch,
+    engine_report,
+    key_bytes,
+    make_engine,
+    recording,
+    refuse_ghost,
+    seeded_keys,
+    send_keys,
+)
+from .messages import bits, largest_part, make_bootstrapper, random_message
+
+
+@dataclasses.dataclass(frozen=True)
+class BootstrapRunOptions(RunOptions):
+    """What is bootstrapped, and how: see `halocline.BootstrapOptions`."""
+
+    seed: int = 0
+    """Of the messages: random complex slots in the unit disc."""
+    batches: int = 1
+    """Ciphertexts in one call."""
+    repeat: int = 1
+    """Calls, each of the results of the one before times numbers of magnitude 1."""
+    seeded: bool = False
+    """Keys stay seeded in the engine: half the bytes, expanded at each use."""
+    key_memory: int | str | None = None
+    """What the keys may take, "2.5GiB" or "80%" of all of them expanded: those used least stay seeded."""
+    plot: str | Path | None = None
+    """Picture of the errors by slot and by call."""
+    bootstrap: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """Fields of `BootstrapOptions`; see `make_bootstrapper`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class CallFacts:
+    """One call of a chain: how precise its results are, and what the engine held."""
+
+    mean_bits: float
+    worst_bits: float
+    seconds: float
+    live_bytes: int
+    """After the call, on whatever tier."""
+    peak_bytes: int
+    """Most that was in fast memory during the call."""
+    loaded_bytes: int
+    resident_bytes: int
+    """Of the process, after the call."""
+
+
+class BootstrapRun:
+    """One run of the workload. `report` is complete after `run`."""
+
+    def __init__(
+        self,
+        params: Params,
+        options: BootstrapRunOptions | None = None,
+        progress: Progress = lambda what, done, total: None,
+    ) -> None:
+        self.params, self.options, self._progress = params, options or BootstrapRunOptions(), progress
+        refuse_ghost("bootstrap", self.options.device)
+        self._phases = Stopwatch()
+        self.bootstrapper = make_bootstrapper(params, self.options.bootstrap)
+        seeds = range(self.options.seed, self.options.seed + self.options.batches)
+        self.messages = [random_message(self.bootstrapper, seed) for seed in seeds]
+        self.turn = np.exp(2j * np.pi * np.random.default_rng(1).uniform(0, 1, self.bootstrapper.slots))
+        if self.bootstrapper.options.real:
+            self.turn = np.sign(self.turn.real).astype(np.complex128)
+        self.trace: Trace | None = None
+        """What happened in the first call, when that was asked for."""
+        self.first_errors: npt.NDArray[np.float64] = np.zeros(0)
+        """Of all slots, after the first call."""
+        self.calls: list[CallFacts] = []
+        self.runs: list[RunReport] = []
+        self.report: dict[str, Any] = {}
+        """What `--json` writes."""
+
+    def run(self) -> dict[str, Any]:
+        """Executes all phases and returns the report."""
+        baseline = resident_bytes()
+        with self._phases("keygen"):
+            client = Client(self.params, threads=self.options.threads)
+        with self._phases("encrypt"):
+            level = self.bootstrapper.input_level
+            cts = [client.encrypt(each, level=level) for each in self.messages]
+        with self._phases("ghost"):
+            traced = trace_program(self.params, self.program, cts)
+        with self._phases("engine"):
+            seeds = seeded_keys(
+                traced.key_plan, traced.key_uses, self.options.seeded, self.options.key_memory
+            )
+            engine = make_engine(self.params, self.options, traced.peak_bytes, keep_seeds=seeds)
+        with self._phases("keygen"):
+            send_keys(client, engine, traced.key_plan, self._progress)
+        with self._phases("encode"):
+            self.bootstrapper.encode(engine)
+        self._evaluate(client, engine, cts)
+        if self.options.plot is not None:
+            from ...plots.bootstraps import save_errors
+
+            save_errors(self.first_errors, self.calls, self.options.plot)
+        self.report = self._head(engine, traced, seeds) | self._quality()
+        self.report |= {"peak_rss_bytes": peak_resident_bytes(), "baseline_rss_bytes": baseline}
+        return self.report
+
+    def program(self, cts: list[Ciphertext]) -> list[Ciphertext]:
+        """What the engine runs."""
+        return self.bootstrapper(cts)
+
+    def _evaluate(self, client: Client, engine: Engine, cts: list[Ciphertext]) -> None:
+        expected = self.messages
+        for call in range(self.options.repeat):
+            self._progress("bootstrapping", call, self.options.repeat)
+            records = self.options.record_trace and call == 0
+            with self._phases("evaluate"), recording(engine, records) as trace:
+                cts = engine.run(self.program, cts)
+            self.trace = trace if records else self.trace
+            assert engine.last_run is not None  # it just ran
+            self.runs.append(engine.last_run)
+            with self._phases("decrypt"):
+                found = [client.decrypt(each) - wanted for each, wanted in zip(cts, expected, strict=True)]
+            errors = np.concatenate([largest_part(each) for each in found])
+            if call == 0:
+                self.first_errors = errors
+            self.calls.append(self._facts(engine, errors))
+            if call + 1 < self.options.repeat:
+                expected = [each * self.turn for each in expected]
+                cts = [each * self.turn for each in cts]
+        self._progress("bootstrapping", self.options.repeat, self.options.repeat)
+
+    def _facts(self, engine: Engine, errors: npt.NDArray[np.float64]) -> CallFacts:
+        """What is kept of a call: errors of all slots of a thousand would be a quarter of a gigabyte."""
+        ran = self.runs[-1]
+        return CallFacts(
+            mean_bits=bits(float(errors.mean())),
+            worst_bits=bits(float(errors.max())),
+            seconds=ran.seconds,
+            live_bytes=int(engine.stats()["live_bytes"]),
+            peak_bytes=ran.peak_fast_bytes if ran.bytes_moved else ran.peak_bytes,
+            loaded_bytes=ran.bytes_moved.get("loaded", 0),
+            resident_bytes=resident_bytes(),
+        )
+
+    def _head(self, engine: Engine, traced: ProgramTrace, seeds: bool | frozenset[int]) -> dict[str, Any]:
+        """What every workload reports, and what is special about this one."""
+        fastest = min(each.seconds for each in self.runs)
+        facts = self.bootstrapper.describe()
+        return {
+            "workload": "bootstrap",
+            **engine_report(engine, self.runs, self._phases),
+            "footprint_bytes": traced.peak_bytes,
+            "program_seconds": [each.seconds for each in self.runs],
+            "ms_per_bootstrap": 1e3 * fastest / self.options.batches,
+            "memory_by_call": {
+                name: [getattr(each, name) for each in self.calls]
+                for name in ("live_bytes", "peak_bytes", "loaded_bytes", "resident_bytes")
+            },
+            "batches": self.options.batches,
+            "repeat": self.options.repeat,
+            "seeded": self.options.seeded,
+            "bootstrap": dataclasses.asdict(self.bootstrapper.options) | facts,
+            "log2_modulus_left": self.params.level(facts["output_level"]).log2_modulus,
+            "distinct_keys": len(traced.key_plan),
+            "seeded_keys": len(seeds) if isinstance(seeds, frozenset) else len(traced.key_plan) * seeds,
+            "key_bytes": key_bytes(self.params, traced.key_plan, seeds),
+        }
+
+    def _quality(self) -> dict[str, Any]:
+        """Precision in bits after the first call, and how it develops."""
+        first = self.calls[0]
+        return {
+            "precision_bits": first.mean_bits,
+            "precision_worst_bits": first.worst_bits,
+            "precision_bits_by_call": [each.mean_bits for each in self.calls],
+            "precision_worst_bits_by_call": [each.worst_bits for each in self.calls],
+        }

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`halocline run resnet20`: encrypted images through ResNet-20, compared with the network in the clear."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import statistics
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...base.errors import ActivationRange, InvalidArgument
+from ...ckks.ciphertext import Ciphertext
+from ...ckks.client import Client
+from ...ckks.params import Params
+from ...engine.engine import Engine, RunReport
+from ...memory.trace import Trace
+from ...nn.compiled import CompiledModel
+from ...nn.compiler import compile
+from ...nn.images import Images, load_images
+from ...nn.model import Model
+from ...nn.observers import Phase
+from ...nn.ranges import Ranges, calibrate, check
+from ...nn.resnet20 import CIFAR10_CLASSES, resnet20
+from ..resident import peak_resident_bytes, resident_bytes
+from ..running import (
+    Progress,
+    RunOptions,
+    Stopwatch,
+    engine_report,
+    key_bytes,
+    make_engine,
+    recording,
+    refuse_ghost,
+    seeded_keys,
+    send_keys,
+)
+from .digits import DIGITS, digits_model, held_out_pictures
+from .run_folder import RunFolder
+
+Array = npt.NDArray[np.float64]
+
+MARGIN = 1.5
+"""Bounds of activations are so many times what they are on the images of a calibration."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Resnet20Options(RunOptions):
+    """Which network, which images, and how they are run."""
+
+    image: str | Path | None = None
+    """An image, or a folder of them, whose subfolders may name classes; held-out digits unless given."""
+    weights: str | Path | None = None
+    """safetensors with the names of the usual state dictionary; else the shipped network for digits."""
+    calibration: str | Path | None = None
+    """Images that tell the ranges of the activations, or a JSON file with them; see `_ranges`."""
+    images: int | None = None
+    """At most so many of the images; all of a folder, one digit."""
+    margin: float | None = None
+    """Bounds of activations are so many times what they are on the images of the calibration; MARGIN unless
+    given. Ranges from a file or from the weights have theirs."""
+    checkpoint: str | Path | None = None
+    """Folder for the state of a run at its bootstraps, from which an interrupted run goes on. It holds the
+    client's secret key too, until the run is done: see `RunFolder`."""
+    seeded: bool = False
+    """Keys stay seeded in the engine: half the bytes, expanded at each use."""
+    key_memory: int | str | None = None
+    """What the keys may take, "2.5GiB" or "80%" of all of them expanded: those used least stay seeded."""
+    bootstrap: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """Fields of `BootstrapOptions` for all bootstraps."""
+    encode: str = "keep"
+    """"keep": encoded weights stay with the engine; "fly": they are encoded at each use."""
+    alpha: int = 13
+    """Precision of ReLU: see `Engine.relu`."""
+
+
+def steady_seconds(seconds: Sequence[float]) -> float | None:
+    """Median of all images but the first three, during which weights are encoded and plans made; of fewer
+    images, of all but the first."""
+    steady = seconds[3:] or seconds[1:] or seconds
+    return statistics.median(steady) if steady else None
+
+
+class Resnet20Run:
+    """One run of the workload. `report` is complete after `run`."""
+
+    def __init__(
+        self,
+        params: Params,
+        options: Resnet20Options | None = None,
+        progress: Progress = lambda what, done, total: None,
+    ) -> None:
+        self.params, self.options, self._progress = params, options or Resnet20Options(), progress
+        refuse_ghost("resnet20", self.options.device)
+        if self.options.image is None and self.options.weights is not None:
+            raise InvalidArgument("resnet20: weights of your own need images: --image FILE or FOLDER")
+        self._phases, self._layers = Stopwatch(), Stopwatch()
+        with self._phases("load"):
+            self.model = self._load_model()
+            self.images = self._load_images()
+            self.inputs = self.model.prepare(self.images.images)
+            self.ranges = self._ranges()
+        self.trace: Trace | None = None
+        """What happened with the first image, when that was asked for."""
+        self.runs: list[RunReport] = []
+        self._image_seconds: list[float] = []
+        self.report: dict[str, Any] = {}
+        """What `--json` writes."""
+
+    def _load_model(self) -> Model:
+        if self.options.weights is None:
+            return digits_model(self.options.alpha)
+        return resnet20(self.options.weights, alpha=self.options.alpha)
+
+    def _load_images(self) -> Images:
+        options, shape = self.options, self.model.input_shape
+        if options.image is None:
+            found = held_out_pictures(self.model)
+            default = 1
+        else:
+            found = load_images(options.image, shape, DIGITS if options.weights is None else CIFAR10_CLASSES)
+            default = len(found.names)
+        wanted = default if options.images is None else options.images
+        if not 1 <= wanted <= len(found.names):
+            raise InvalidArgument(f"resnet20: {wanted} images, expected 1 to {len(found.names)}")
+        labels = None if found.labels is None else found.labels[:wanted]
+        return found._replace(images=found.images[:wanted], names=found.names[:wanted], labels=labels)
+
+    def _ranges(self) -> Ranges:
+        """Bounds of the activations: from `calibration`, a JSON file or images; else those that the weights
+        carry; else from the images themselves, which their owner can do, and nobody else.
+        """
+        options, given = self.options, self.options.calibration
+        known: Ranges | None = None
+        if given is not None and Path(given).suffix == ".json":
+            known = Ranges.load(given).expect_for(self.model)
+        elif given is None:
+            known = Ranges.stored_in(self.model)
+        if known is not None:
+            if options.margin is not None:
+                source = known.provenance.get("source", str(given))
+                raise InvalidArgument(
+                    f"resnet20: margin {options.margin:g}, but ranges come from {source} and have theirs; "
+                    "leave it out, or calibrate with images"
+                )
+            return known
+        images = self.images.images if given is None else load_images(given, self.model.input_shape).images
+        source = "the images to classify" if given is None else str(given)
+        margin = MARGIN if options.margin is None else options.margin
+        return calibrate(self.model, self.model.prepare(images), margin, {"source": source})
+
+    def run(self) -> dict[str, Any]:
+        """Executes all phases and returns the report.
+
+        @throws InvalidArgument where the folder of checkpoints is one of another network or of other images
+        """
+        baseline = resident_bytes()
+        with self._phases("plain"), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ActivationRange)
+            check(self.model, self.ranges, self.inputs)
+            exact = self.model.forward(self.inputs)
+        with self._phases("compile"):
+            chosen = {"bootstrap": self.options.bootstrap, "encode": self.options.encode}
+            compiled = compile(self.model, self.params, self.ranges, **chosen)
+            forecast = compiled.report()
+            kept = self._folder(compiled)
+        with self._phases("keygen"):
+            client = self._client(kept)
+        with self._phases("engine"):
+            keep = seeded_keys(
+                forecast.key_plan, forecast.key_uses, self.options.seeded, self.options.key_memory
+            )
+            engine = self._make_engine(forecast.peak_bytes, keep)
+        with self._phases("keygen"):
+            send_keys(client, engine, forecast.key_plan, self._progress)
+        logits = self._evaluate(client, engine, compiled, kept)
+        self.report = {
+            "workload": "resnet20",
+            **forecast.to_dict(),
+            **engine_report(engine, self.runs, self._phases),
+            **self._quality(logits, exact, compiled),
+            "footprint_bytes": forecast.peak_bytes,
+            "key_bytes": key_bytes(self.params, forecast.key_plan, keep),
+            "program_seconds": [each.seconds for each in self.runs],
+            "layer_seconds": self._layers.seconds,
+            "notices": [*self.images.notices, *(str(each.message) for each in caught)],
+            "ranges": {"bounds": dict(self.ranges), **dict(self.ranges.provenance)},
+            "peak_rss_bytes": peak_resident_bytes(),
+            "baseline_rss_bytes": baseline,
+        }
+        if kept is not None:
+            kept.finish()
+        return self.report
+
+    def _folder(self, compiled: CompiledModel) -> RunFolder | None:
+        """Where the state of the run is kept."""
+        if self.options.checkpoint is None:
+            return None
+        return RunFolder(self.options.checkpoint, compiled.fingerprint, self.images.images)
+
+    def _client(self, kept: RunFolder | None) -> Client:
+        """A new client, or that of the run that goes on."""
+        if kept is not None:
+            return kept.client(self.params, self.options.threads)
+        return Client(self.params, threads=self.options.threads)
+
+    def _evaluate(
+        self, client: Client, engine: Engine, compiled: CompiledModel, kept: RunFolder | None
+    ) -> Array:
+        """Decrypted logits of all images, one after the other."""
+        logits = []
+        for index in range(len(self.images.images)):
+            result = None if kept is None else kept.result(index, self.params)
+            if result is None:
+                result = self._result(index, client, engine, compiled, kept)
+            with self._phases("decrypt"):
+                logits.append(compiled.decrypt(client, result))
+        return np.array(logits)
+
+    def _result(
+        self, index: int, client: Client, engine: Engine, compiled: CompiledModel, kept: RunFolder | None
+    ) -> Ciphertext:
+        """The encrypted result of one image, which may have been begun before an interruption."""
+        path = None if kept is None else kept.checkpoint(index)
+        goes_on = path is not None and path.exists()
+        ct = None if goes_on else self._encrypt(index, client, compiled)
+        recorded = recording(engine, self.options.record_trace and index == 0)
+        with self._phases("evaluate"), recorded as trace:
+            result = compiled.run(
+                engine, ct, checkpoint=path, progress=self._tell(index), phase=self._layer(engine)
+            )
+        self.trace = trace if index == 0 else self.trace
+        assert compiled.last_run is not None  # it just ran
+        self.runs.append(compiled.last_run)
+        if not goes_on:
+            self._image_seconds.append(compiled.last_run.seconds)
+        if kept is not None:
+            kept.keep_result(index, result)
+        return result
+
+    def _encrypt(self, index: int, client: Client, compiled: CompiledModel) -> Ciphertext:
+        with self._phases("encrypt"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ActivationRange)  # all images were checked before
+            return compiled.encrypt(client, self.images.images[index])
+
+    def _make_engine(self, footprint: int, seeds: bool | frozenset[int]) -> Engine:
+        """A graph of 27,000 kernels saves nothing: on an H200 an image took 0.37 s without, and 0.46 s in the
+        median with one, whose addresses have to be changed for each input.
+        """
+        return make_engine(self.params, self.options, footprint, keep_seeds=seeds, graphs=False)
+
+    def _layer(self, engine: Engine) -> Phase:
+        """Names the layers in the trace; times them on the CPU, where operations end before they return."""
+
+        @contextlib.contextmanager
+        def layer(name: str) -> Iterator[None]:
+            timed = self._layers(name) if engine.device == "cpu" else contextlib.nullcontext()
+            with engine.phase(name), timed:
+                yield
+
+        return layer
+
+    def _tell(self, index: int) -> Callable[[int, int], None]:
+        count = len(self.images.names)
+        return lambda done, total: self._progress("evaluating", index * total + done, count * total)
+
+    def _quality(self, logits: Array, exact: Array, compiled: CompiledModel) -> dict[str, Any]:
+        """Encrypted results beside those of the network in the clear, with its exact ReLU and without."""
+        error = np.abs(logits - exact)
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # far outside of its range a polynomial is infinite
+            simulated = float(np.abs(compiled.simulate(self.images.images) - exact).max())
+        found, plain = logits.argmax(axis=1), exact.argmax(axis=1)
+        labels = self.images.labels
+        return {
+            "images": len(logits),
+            "agreement": float((found == plain).mean()),
+            "accuracy": None if labels is None else float((found == labels).mean()),
+            "accuracy_plain": None if labels is None else float((plain == labels).mean()),
+            "logit_error": float(error.max()),
+            "logit_error_mean": float(error.mean()),
+            "logit_error_simulated": simulated if np.isfinite(simulated) else None,
+            "seconds_per_image": steady_seconds(self._image_seconds),
+            "seconds_fastest": min(self._image_seconds, default=None),
+            "resumed_images": len(logits) - len(self._image_seconds),
+            "predictions": [
+                {
+                    "image": name,
+                    "class": self._class_names()[number],
+                    "plain": self._class_names()[wanted],
+                    "logits": [float(value) for value in row],
+                }
+                for name, number, wanted, row in zip(self.images.names, found, plain, logits, strict=True)
+            ],
+        }
+
+    def _class_names(self) -> tuple[str, ...]:
+        names = DIGITS if self.options.weights is None else CIFAR10_CLASSES
+        count = self.model.output_shape[0]
+        return names if len(names) == count else tuple(str(each) for each in range(count))
