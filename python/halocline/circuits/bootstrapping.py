@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +15,11 @@ from .. import _core
 from ..base.errors import InvalidArgument
 from ..base.values import ComplexVector, byte_count, expect, integer, positive, vector
 from ..ckks.ciphertext import Ciphertext
+from ..ckks.host import Host
 from ..ckks.keys import KeyPlan
 from ..ckks.params import Params, expect_same
+from ..memory.budget import MemoryOptions
 from .encoded import MODES
-
-if TYPE_CHECKING:
-    from ..engine.engine import Engine
 
 ORDERS = ("cts_first", "stc_first")
 """CoeffToSlot first takes ciphertexts of level 0; SlotToCoeff first takes those of a few levels more."""
@@ -118,8 +117,8 @@ class Bootstrapper:
             raise InvalidArgument(f"Bootstrapper: unknown options {', '.join(sorted(unknown))}")
         self._options = BootstrapOptions(**options)
         self._slots = self._options.slots or params.slots
-        self._encoded: weakref.WeakKeyDictionary[Engine, _core.Bootstrapper] = weakref.WeakKeyDictionary()
-        self._ghost: Engine | None = None
+        self._encoded: weakref.WeakKeyDictionary[Host, _core.Bootstrapper] = weakref.WeakKeyDictionary()
+        self._ghost: _core.Bootstrapper | None = None
         self._facts: dict[str, Any] | None = None
 
     @property
@@ -195,20 +194,21 @@ class Bootstrapper:
                 f"{self._options.message_bound:.4g}: scale the message down, or raise message_bound"
             )
 
-    def encode(self, engine: Engine, level: int | None = None) -> None:
+    def encode(self, engine: Host, level: int | None = None) -> None:
         """Encodes both transforms for an engine now instead of at the first use."""
         self._on(engine)
 
     def _any(self) -> _core.Bootstrapper:
-        """Encoded for some engine: what does not depend on which."""
+        """Encoded for some engine, or a ghost: what does not depend on which."""
         for core in self._encoded.values():
             return core
-        from ..engine.engine import Engine
+        if self._ghost is None:
+            options = MemoryOptions()._bind(False, None)
+            engine = _core.Engine.make(self._params._core, "ghost", 0, "resident", 0, False, options)
+            self._ghost = _core.Bootstrapper.make(engine, self._options._core_options())
+        return self._ghost
 
-        self._ghost = Engine(self._params, device="ghost")
-        return self._on(self._ghost)
-
-    def _on(self, engine: Engine, level: int = 0) -> _core.Bootstrapper:
+    def _on(self, engine: Host, level: int = 0) -> _core.Bootstrapper:
         if engine not in self._encoded:
             expect_same(self._params, [("the engine", engine.params)], "bootstrap")
             self._encoded[engine] = _core.Bootstrapper.make(engine._core, self._options._core_options())

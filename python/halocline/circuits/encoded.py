@@ -6,7 +6,6 @@ from __future__ import annotations
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +13,8 @@ from .. import _core
 from ..base.errors import InvalidArgument, WrongType
 from ..base.values import expect, integer, kind_of
 from ..ckks.ciphertext import Ciphertext
+from ..ckks.host import Host
 from ..ckks.keys import RELINEARIZATION
-
-if TYPE_CHECKING:
-    from ..engine.engine import Engine
 
 MODES = ("naive", "bsgs", "double_hoisted", "small_key")
 """How the rotations of a linear map are organised: a key for each diagonal; least memory; fastest; two or
@@ -43,7 +40,7 @@ class EncodedCircuit(ABC):
         self._slots, self._inputs, self._outputs, self._real = slots, inputs, outputs, real
         self._mode, self._compact = mode, bool(compact)
         self._baby_count = integer(baby_count, f"{self._what}: baby_count", 0)
-        self._encoded: weakref.WeakKeyDictionary[Engine, dict[int, _core.Circuit]]
+        self._encoded: weakref.WeakKeyDictionary[Host, dict[int, _core.Circuit]]
         self._encoded = weakref.WeakKeyDictionary()
 
     _what = "circuit"
@@ -67,26 +64,26 @@ class EncodedCircuit(ABC):
         """Number of output ciphertexts."""
         return self._outputs
 
-    def encode(self, engine: Engine, level: int | None = None) -> None:
+    def encode(self, engine: Host, level: int | None = None) -> None:
         """Encodes the weights for an engine and input level now instead of at the first use."""
         self._on(engine, engine.params._level(level))
 
-    def rotations(self, engine: Engine, level: int | None = None) -> list[int]:
+    def rotations(self, engine: Host, level: int | None = None) -> list[int]:
         """Rotation steps whose keys an evaluation at this input level needs."""
         params = engine.params
         elements = [element for element, _ in self._on(engine, params._level(level)).requests]
         steps = (params._core.rotation_of(element) for element in elements if element != RELINEARIZATION)
         return sorted(step for step in steps if step is not None)
 
-    def cost(self, engine: Engine, level: int | None = None) -> dict[str, int]:
+    def cost(self, engine: Host, level: int | None = None) -> dict[str, int]:
         """Key switches, decompositions, divisions, plaintext products and keys of the diagonals."""
         return self._on(engine, engine.params._level(level)).cost
 
-    def nbytes(self, engine: Engine, level: int | None = None) -> int:
+    def nbytes(self, engine: Host, level: int | None = None) -> int:
         """Bytes of the encoded weights."""
         return self._on(engine, engine.params._level(level)).nbytes
 
-    def plain_bytes(self, engine: Engine, level: int | None = None) -> int:
+    def plain_bytes(self, engine: Host, level: int | None = None) -> int:
         """Bytes of the weights in the clear, needed while they are encoded: a complex number a slot."""
         return self.cost(engine, level)["plaintext_products"] * self._slots * np.dtype(np.complex128).itemsize
 
@@ -94,7 +91,7 @@ class EncodedCircuit(ABC):
         """Drops the encoded weights of all engines."""
         self._encoded.clear()
 
-    def _on(self, engine: Engine, level: int) -> _core.Circuit:
+    def _on(self, engine: Host, level: int) -> _core.Circuit:
         kept = self._encoded.setdefault(engine, {})
         if level not in kept:
             how = _core.Encoding(self._mode, level, self._slots, self._baby_count, self._compact)

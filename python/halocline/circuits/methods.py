@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,11 @@ from .._core import Engine as NativeEngine
 from ..base.errors import InvalidArgument, WrongType
 from ..base.values import integer, positive
 from ..ckks.ciphertext import Ciphertext
+from ..ckks.host import Host
 from .bootstrapping import Bootstrapper
 from .layers import Convolution2d, ImageLayout
 from .polynomial import Polynomial
 from .transforms import LinearTransform, Map
-
-if TYPE_CHECKING:
-    from ..engine.engine import Engine
 
 
 class Circuits(ABC):
@@ -36,7 +34,7 @@ class Circuits(ABC):
         """The native ciphertext, checked to belong to this engine."""
 
     def _result(self, core: NativeCiphertext, real: bool) -> Ciphertext:
-        engine: Engine = self  # type: ignore[assignment]
+        engine: Host = self  # type: ignore[assignment]
         return Ciphertext(core, engine, real)
 
     # Linear maps
@@ -132,7 +130,7 @@ class Circuits(ABC):
         its `key_plan` names; parameters must have levels for bootstrapping.
         """
         self._own(ct, "bootstrap")
-        engine: Engine = self  # type: ignore[assignment]
+        engine: Host = self  # type: ignore[assignment]
         kept = self._bootstrappers
         key = (ct.slots, *sorted(options.items()))
         if key not in kept:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,10 +25,8 @@ from ..base.values import (
     scalar,
     vector,
 )
+from .host import Host
 from .params import Params, carried_params
-
-if TYPE_CHECKING:
-    from ..engine.engine import Engine
 
 Operand = Any
 """What stands beside a ciphertext: another one, a number, or a vector of at most `slots` numbers."""
@@ -54,7 +52,7 @@ class Ciphertext:
     __array_ufunc__ = None  # numpy leaves `array * ct` to this class
     __slots__ = ("_core", "_engine", "_real")
 
-    def __init__(self, core: _core.Ciphertext, engine: Engine | None, real: bool) -> None:
+    def __init__(self, core: _core.Ciphertext, engine: Host | None, real: bool) -> None:
         self._core = expect(core, _core.Ciphertext, "Ciphertext", "use client.encrypt(values)")
         self._engine = engine
         self._real = real
@@ -100,8 +98,8 @@ class Ciphertext:
         return self._real
 
     @property
-    def engine(self) -> Engine | None:
-        """Engine that it is bound to."""
+    def engine(self) -> Any:
+        """The `Engine` that it is bound to, or None."""
         return self._engine
 
     @property
@@ -109,7 +107,7 @@ class Ciphertext:
         """Device of its engine, such as "cpu"; None while it is unbound."""
         return self._engine.device if self._engine is not None else None
 
-    def to(self, engine: Engine) -> Ciphertext:
+    def to(self, engine: Host) -> Ciphertext:
         """This ciphertext bound to an engine of equal parameters: its bytes are copied there.
 
         Raises KeyMismatch when the engine's keys are those of another client.
@@ -157,7 +155,7 @@ class Ciphertext:
 
     # Arithmetic
 
-    def _on(self, operation: str) -> Engine:
+    def _on(self, operation: str) -> Host:
         """The engine that computes `operation`."""
         if self._engine is None:
             raise InvalidArgument(

@@ -14,7 +14,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import _core
 from ..base import limits
@@ -22,10 +22,8 @@ from ..base.errors import CorruptData, Error, InvalidArgument, PlanDivergence
 from ..base.files import read_file
 from ..ckks.ciphertext import Ciphertext, bind_all
 from ..memory.trace import Trace
+from .host import PlannedHost
 from .program_identity import Arguments, _is_hashable, _shape_of
-
-if TYPE_CHECKING:
-    from .engine import Engine
 
 PLANS_KEPT = 32
 """Plans that an engine remembers; the least recently used one goes first."""
@@ -55,13 +53,13 @@ class Prepared:
 class ProgramPlanner:
     """Makes, keeps and follows the plans of one engine. Used by one run at a time."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: PlannedHost) -> None:
         self._engine = engine
-        self._twin: Engine | None = None
+        self._twin: PlannedHost | None = None
         self._twin_keys: list[tuple[int, int]] = []
         self._plans: OrderedDict[Hashable, Prepared] = OrderedDict()
         self.plan_seconds = 0.0
-        self.shaping: Engine | None = None
+        self.shaping: PlannedHost | None = None
         """The twin while a program runs on it."""
 
     # Plans
@@ -123,7 +121,7 @@ class ProgramPlanner:
 
     def _composed(
         self,
-        twin: Engine,
+        twin: PlannedHost,
         program: Callable[..., Any],
         arguments: Arguments,
         plan: _core.Plan,
@@ -148,14 +146,14 @@ class ProgramPlanner:
         other.set_compositions(routes)
         return other
 
-    def _make_twin(self) -> Engine:
+    def _make_twin(self) -> PlannedHost:
         keys = self._engine._core.list_keys()
         if self._twin is None or keys != self._twin_keys:
             self._twin = self._engine._ghost_twin(keys)
             self._twin_keys = keys
         return self._twin
 
-    def _ghost_pass(self, twin: Engine, program: Callable[..., Any], arguments: Arguments) -> Trace:
+    def _ghost_pass(self, twin: PlannedHost, program: Callable[..., Any], arguments: Arguments) -> Trace:
         core = self._engine._core
         twin._core.take_key_uses()
         twin._core.manual = core.manual
@@ -228,7 +226,7 @@ def _warn(message: str) -> None:
     warnings.warn(message, PlanDivergence, stacklevel=6)
 
 
-def shape_arguments(arguments: Arguments, ghost: Engine) -> Arguments:
+def shape_arguments(arguments: Arguments, ghost: PlannedHost) -> Arguments:
     """Arguments with every ciphertext replaced by one without contents, the same for the same."""
     made: dict[int, Ciphertext] = {}
 
@@ -243,7 +241,7 @@ def shape_arguments(arguments: Arguments, ghost: Engine) -> Arguments:
     }
 
 
-def name_inputs(engine: Engine, arguments: Arguments) -> None:
+def name_inputs(engine: PlannedHost, arguments: Arguments) -> None:
     """Numbers the ciphertexts among the arguments in their order."""
     seen: dict[int, int] = {}
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..base.errors import InvalidArgument
 from ..base.files import write_file
+from ..ckks.host import Host
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from .engine import Engine
 
 PERFETTO_SUFFIXES = (".pftrace", ".perfetto.json")
 """Ends of file names that ask for a timeline instead of a table."""
@@ -219,7 +219,7 @@ def _write(path: str | Path, text: str) -> None:
 
 
 @contextlib.contextmanager
-def profiled(engine: Engine) -> Iterator[Profile]:
+def profiled(engine: Host) -> Iterator[Profile]:
     """`Engine.profile`."""
     profile = Profile()
     _core.start_profile(engine._core)
@@ -234,10 +234,10 @@ class _Collector:
 
     def __init__(self) -> None:
         self.stack = contextlib.ExitStack()
-        self.engines: list[Engine] = []
+        self.engines: list[Host] = []
         self.profiles: list[Profile] = []
 
-    def note(self, engine: Engine) -> None:
+    def note(self, engine: Host) -> None:
         if any(each is engine for each in self.engines):
             return
         self.profiles.append(self.stack.enter_context(profiled(engine)))
@@ -265,7 +265,7 @@ def profile_runs() -> Iterator[list[Profile]]:
         _open_collector.clear()
 
 
-def note_engine(engine: Engine) -> None:
+def note_engine(engine: Host) -> None:
     """Profiles an engine from now on if `profile_runs` is open: for what runs no program."""
     if _open_collector:
         _open_collector[0].note(engine)

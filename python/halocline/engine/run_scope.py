@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Hashable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import _core
+from ..ckks.host import Host
 from .profiling import note_engine
 from .program_identity import Arguments, _is_hashable, _shape_of
-
-if TYPE_CHECKING:
-    from .engine import Engine
 
 
 def program_key(program: Callable[..., Any], arguments: Arguments) -> int:
@@ -27,7 +25,7 @@ def program_key(program: Callable[..., Any], arguments: Arguments) -> int:
 
 
 @contextlib.contextmanager
-def run_scope(engine: Engine, program: Callable[..., Any], arguments: Arguments) -> Iterator[None]:
+def run_scope(engine: Host, program: Callable[..., Any], arguments: Arguments) -> Iterator[None]:
     """What surrounds every run of a program: graphs, and profiles that somebody asked for."""
     note_engine(engine)
     if not _core.makes_graphs(engine._core):

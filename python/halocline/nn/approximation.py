@@ -10,10 +10,12 @@ from collections.abc import Callable
 import numpy as np
 
 from ..base.errors import ActivationRange, InvalidArgument
+from ..base.values import expect
 from ..circuits.methods import sign_levels
 from ..circuits.minimax import minimax_relu
 from ..circuits.polynomial import Polynomial as PolynomialFunction
 from ..ckks.ciphertext import Ciphertext
+from ..engine.engine import Engine
 from .layers import Activation, Array, Polynomial, ReLU
 
 _GRID = 4097  # points at which the range of a polynomial is looked for
@@ -51,7 +53,7 @@ def approximate(layer: Activation, bound: float, name: str, margin: float = 1.0)
             half=bound,
             scale=bound,
             levels=sign_levels(alpha) + 1,
-            evaluate=lambda u: u._on("relu").relu(u, alpha=alpha),
+            evaluate=lambda u: expect(u._on("relu"), Engine, "relu").relu(u, alpha=alpha),
             function=lambda u: minimax_relu(u, alpha),
         )
     if isinstance(layer, Polynomial):
@@ -94,6 +96,6 @@ def _polynomial(given: PolynomialFunction, bound: float) -> Approximation:
         half=half,
         scale=scale,
         levels=of_u.levels,
-        evaluate=lambda u: u._on("polynomial").polynomial(u, of_u),
+        evaluate=lambda u: expect(u._on("polynomial"), Engine, "polynomial").polynomial(u, of_u),
         function=lambda u: np.asarray(of_u(u), dtype=np.float64),
     )

@@ -15,7 +15,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,10 +25,8 @@ from ..base.files import OWNER, file_only, parse_json, read_file, write_file
 from ..base.values import expect, integer
 from ..ckks.ciphertext import Ciphertext
 from .layers import Layer
+from .network import Network
 from .steps import Values
-
-if TYPE_CHECKING:
-    from .compiled import CompiledModel
 
 MAGIC = b"halocline-checkpoint-1\n"
 MAX_HEADER = 1 << 20
@@ -39,7 +37,7 @@ _HASH_BYTES = 32
 class Checkpoint:
     """The file of one run."""
 
-    def __init__(self, path: str | Path, compiled: CompiledModel, key_id: str | None = None) -> None:
+    def __init__(self, path: str | Path, compiled: Network, key_id: str | None = None) -> None:
         """key_id: the secret key of the run's engine, where it is known."""
         self.path = file_only(path, "checkpoint")
         self._key_id = key_id
@@ -177,7 +175,7 @@ def _hash(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=_HASH_BYTES).hexdigest()
 
 
-def fingerprint_of(compiled: CompiledModel) -> str:
+def fingerprint_of(compiled: Network) -> str:
     """Hash of everything that a run's intermediate values depend on."""
     digest = hashlib.blake2b(digest_size=_HASH_BYTES)
 

@@ -7,9 +7,8 @@ it does, so that it costs nothing and every ciphertext that is bootstrapped hold
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ import numpy as np
 
 from ..base.errors import ActivationRange, InvalidArgument
 from ..base.values import expect
-from ..circuits.bootstrapping import Bootstrapper
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.client import Client
 from ..ckks.keys import KeyPlan
@@ -26,15 +24,14 @@ from ..engine.engine import Engine, RunReport
 from .checkpoint import Checkpoint, fingerprint_of
 from .forecast import Forecast, forecast
 from .layers import Array
-from .layout import Layout
 from .model import INPUT, Model
+from .network import Program
 from .observers import Observers, OnBootstrap, Phase, Progress, no_phase
 from .options import CompileOptions
 from .ranges import Ranges
 from .ranges import check as check_ranges
-from .schedule import Schedule
-from .steps import Placed, Step, Values, steps_of
 from .steps import Refresh as RefreshStep
+from .steps import Step, Values, steps_of
 
 
 class Segment:
@@ -60,22 +57,6 @@ def _on_ghost(values: Values) -> bool:
     """Whether this is the pass that a plan is made from."""
     engine = next(iter(values.values())).engine
     return engine is not None and engine.is_ghost
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Program:
-    """What a model becomes."""
-
-    schedule: Schedule
-    placed: Sequence[Placed]
-    """Stages in order."""
-    bootstrappers: Mapping[int, Bootstrapper]
-    """By slots."""
-    input_layout: Layout
-    output_scale: float
-    """Results are this times the encrypted ones."""
-    output_limit: float
-    """Larger results wrap around; infinite where ranges exclude that."""
 
 
 class CompiledModel:

@@ -14,9 +14,10 @@ from ..base.values import expect
 from ..circuits.bootstrapping import Bootstrapper
 from ..ckks.params import Params
 from .approximation import approximate
-from .compiled import CompiledModel, Program
+from .compiled import CompiledModel
 from .lowering import EncodedMap, EncodedVector, SlotMap, SparseMatrix
 from .model import INPUT, Model
+from .network import Program
 from .options import CompileOptions
 from .ranges import Ranges
 from .schedule import Demand, Refresh, Schedule, make_schedule

@@ -4,22 +4,20 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..ckks.keys import KeyPlan
 from ..engine.engine import Engine
 from ..engine.footprint import encoder_bytes
+from .network import Network
 from .steps import Activate, AddUp, Refresh
-
-if TYPE_CHECKING:
-    from .compiled import CompiledModel
 
 
 @dataclasses.dataclass(frozen=True)
 class Forecast:
     """One evaluation on an engine that computes nothing."""
 
-    compiled: CompiledModel
+    compiled: Network
     key_plan: KeyPlan
     key_uses: dict[int, int]
     """Galois element -> how often the network uses that key."""
@@ -79,7 +77,7 @@ class Forecast:
         }
 
 
-def forecast(compiled: CompiledModel) -> Forecast:
+def forecast(compiled: Network) -> Forecast:
     """Runs a network twice on a ghost: to learn its keys and encode its weights, and with those in place."""
     engine = Engine(compiled.params, device="ghost")
     layout, level = compiled.program.input_layout, compiled.program.schedule.fresh_level

@@ -19,7 +19,6 @@ from __future__ import annotations
 import dataclasses
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -29,11 +28,9 @@ from ..base.errors import InvalidArgument
 from ..base.values import expect
 from ..circuits.encoded import EncodedCircuit
 from ..ckks.ciphertext import Ciphertext
+from ..ckks.host import Host
 from .layers import Array, AvgPool, Conv2d, Flatten, Layer, Linear, Shape, Shortcut
 from .layout import Layout, Slots
-
-if TYPE_CHECKING:
-    from ..engine.engine import Engine
 
 MAX_ENTRIES = 1 << 23
 """Entries of a matrix that a chain of layers may become; longer chains are computed layer by layer."""
@@ -203,10 +200,10 @@ class EncodedVector:
 
     def __init__(self, values: Callable[[], Array], slots: int, *, keep: bool = True) -> None:
         self._values, self._slots, self._keep = values, slots, keep
-        self._encoded: weakref.WeakKeyDictionary[Engine, dict[int, _core.Plaintext]]
+        self._encoded: weakref.WeakKeyDictionary[Host, dict[int, _core.Plaintext]]
         self._encoded = weakref.WeakKeyDictionary()
 
-    def _on(self, engine: Engine, level: int) -> _core.Plaintext:
+    def _on(self, engine: Host, level: int) -> _core.Plaintext:
         kept = self._encoded.setdefault(engine, {}) if self._keep else {}
         if level not in kept:
             scale = engine.params.level(level).scale
@@ -253,7 +250,7 @@ class EncodedMap(EncodedCircuit):
         cell = {d: np.asarray(each, dtype=np.complex128) for d, each in diagonals.items()}
         return _core.Circuit.grid(engine, how, [[cell]])
 
-    def _on(self, engine: Engine, level: int) -> _core.Circuit:
+    def _on(self, engine: Host, level: int) -> _core.Circuit:
         if self._keep:
             return super()._on(engine, level)
         how = _core.Encoding(self._mode, level, self._slots, self._baby_count, self._compact)

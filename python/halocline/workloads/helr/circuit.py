@@ -25,11 +25,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.errors import InvalidArgument
-from ...base.values import power_of_two
+from ...base.values import expect, power_of_two
 from ...circuits.bootstrapping import Bootstrapper
 from ...circuits.transforms import LinearTransform
 from ...ckks.ciphertext import Ciphertext
 from ...ckks.params import Params
+from ...engine.engine import Engine
 from .model import Constants
 
 Array = npt.NDArray[np.float64]
@@ -151,7 +152,7 @@ class HelrCircuit:
     ) -> Ciphertext:
         """Iterations and the bootstrap behind them. state: V + i X, halved; steps: `Constants.steps`."""
         packed = self.last_period(state, forward, backward, mean, steps)
-        with packed._on("helr").phase("bootstrap"):
+        with _engine_of(packed).phase("bootstrap"):
             return self.bootstrapper(packed)
 
     def last_period(
@@ -179,7 +180,7 @@ class HelrCircuit:
         row: Array,
     ) -> tuple[Ciphertext, Ciphertext]:
         """One iteration: V and X of the next one, four levels lower. Formulas: `Constants`."""
-        engine = v._on("helr")
+        engine = _engine_of(v)
         shift, v_by_v, v_by_x, v_by_mean, x_by_v, x_by_x = (float(each) for each in row)
         layout = self.layout
         with engine.phase("forward"):
@@ -197,7 +198,7 @@ class HelrCircuit:
     def _turned(self, ct: Ciphertext) -> list[Ciphertext]:
         """Rotated by W k for each ciphertext k of the data."""
         steps = [self.layout.width * k for k in range(1, self.layout.ciphertexts)]
-        return [ct, *ct._on("helr").rotate_many(ct, steps)] if steps else [ct]
+        return [ct, *_engine_of(ct).rotate_many(ct, steps)] if steps else [ct]
 
 
 def iterations_per_bootstrap(bootstrapper: Bootstrapper) -> int:
@@ -221,9 +222,13 @@ def _sum(ct: Ciphertext, stride: int, end: int) -> Ciphertext:
     return ct
 
 
+def _engine_of(ct: Ciphertext) -> Engine:
+    return expect(ct._on("helr"), Engine, "helr")
+
+
 def _combine(terms: Sequence[tuple[Ciphertext, float]]) -> Ciphertext:
     """Sum of products with numbers, rescaled once."""
-    with terms[0][0]._on("helr").manual():
+    with _engine_of(terms[0][0]).manual():
         first, *others = (ct * factor for ct, factor in terms)
         for each in others:
             first = first + each

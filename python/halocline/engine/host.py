@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What planned runs ask of the engine that they belong to."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from ..ckks.ciphertext import Ciphertext
+from ..ckks.host import Host
+from ..memory.trace import Trace
+
+
+class PlannedHost(Host, Protocol):
+    """An engine that can say what a program will touch: `halocline.Engine` is one."""
+
+    @property
+    def budget_bytes(self) -> int:
+        """Bytes of the device's memory that may be used."""
+
+    def stats(self) -> dict[str, Any]:
+        """Counters of its memory runtime."""
+
+    def record(self) -> AbstractContextManager[Trace]:
+        """Fills a trace with what happens until the end of the block."""
+
+    def ghost_input(
+        self,
+        *,
+        level: int | None = None,
+        scale: float | None = None,
+        slots: int | None = None,
+        real: bool = True,
+    ) -> Ciphertext:
+        """On a ghost engine, a ciphertext without contents."""
+
+    def _plan_context(self) -> str:
+        """What a plan's program ran with."""
+
+    def _ghost_twin(self, keys: list[tuple[int, int]]) -> PlannedHost:
+        """A ghost engine with keys of the same sizes."""
+
+    def _take_encoded(self) -> list[tuple[Any, int]]:
+        """Circuits and levels that were encoded since the last call."""

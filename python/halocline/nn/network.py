@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A compiled network as a value: the parts that it is made of, and what others ask of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from ..circuits.bootstrapping import Bootstrapper
+from ..ckks.ciphertext import Ciphertext
+from ..ckks.params import Params
+from .layout import Layout
+from .model import Model
+from .options import CompileOptions
+from .ranges import Ranges
+from .schedule import Schedule
+from .steps import Placed, Step
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Program:
+    """What a model becomes."""
+
+    schedule: Schedule
+    placed: Sequence[Placed]
+    """Stages in order."""
+    bootstrappers: Mapping[int, Bootstrapper]
+    """By slots."""
+    input_layout: Layout
+    output_scale: float
+    """Results are this times the encrypted ones."""
+    output_limit: float
+    """Larger results wrap around; infinite where ranges exclude that."""
+
+
+class Network(Protocol):
+    """A compiled network as its checkpoints and forecasts see it: `CompiledModel` is one."""
+
+    model: Model
+    params: Params
+    ranges: Ranges
+    options: CompileOptions
+    program: Program
+    steps: tuple[Step, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the network, its weights, ranges, parameters and schedule."""
+
+    def live_values(self, position: int) -> set[str]:
+        """Names of the values after that many segments."""
+
+    def __call__(self, ct: Ciphertext) -> Ciphertext:
+        """The encrypted result."""
