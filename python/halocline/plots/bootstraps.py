@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of bootstraps. Nothing else imports this: matplotlib takes its time to load."""
+"""Pictures of bootstraps."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +14,14 @@ from matplotlib.figure import Figure
 
 from ..base.files import write_file
 
-if TYPE_CHECKING:
-    from ..workloads.bootstrap.run import CallFacts
+Calls = Sequence[Mapping[str, float]]
+"""One call after another: mean_bits, worst_bits, live_bytes, peak_bytes, loaded_bytes, resident_bytes."""
 
 _MANY_SLOTS = 4096
 """More than this many are drawn as single pixels."""
 
 
-def error_figure(errors: npt.NDArray[np.float64], calls: Sequence[CallFacts]) -> Figure:
+def error_figure(errors: npt.NDArray[np.float64], calls: Calls) -> Figure:
     """Bits of each slot after the first call, how often they occur; precision and memory of all calls."""
     found = -np.log2(np.maximum(errors, np.finfo(np.float64).tiny))
     figure = Figure(figsize=(12, 6.6), layout="constrained")
@@ -33,14 +33,14 @@ def error_figure(errors: npt.NDArray[np.float64], calls: Sequence[CallFacts]) ->
     histogram.set_xlabel("precision, bits")
     histogram.set_ylabel("slots")
     numbers = np.arange(1, len(calls) + 1)
-    precision.plot(numbers, [each.mean_bits for each in calls], marker=".", label="mean")
-    precision.plot(numbers, [each.worst_bits for each in calls], marker=".", label="worst slot")
+    precision.plot(numbers, [each["mean_bits"] for each in calls], marker=".", label="mean")
+    precision.plot(numbers, [each["worst_bits"] for each in calls], marker=".", label="worst slot")
     precision.set_ylabel("precision, bits")
     series = {
-        "live": [each.live_bytes for each in calls],
-        "peak in fast memory": [each.peak_bytes for each in calls],
-        "loaded": [each.loaded_bytes for each in calls],
-        "process": [each.resident_bytes for each in calls],
+        "live": [each["live_bytes"] for each in calls],
+        "peak in fast memory": [each["peak_bytes"] for each in calls],
+        "loaded": [each["loaded_bytes"] for each in calls],
+        "process": [each["resident_bytes"] for each in calls],
     }
     for label, values in series.items():
         memory.plot(numbers, np.array(values) / 2**20, marker=".", label=label)
@@ -54,7 +54,7 @@ def error_figure(errors: npt.NDArray[np.float64], calls: Sequence[CallFacts]) ->
     return figure
 
 
-def save_errors(errors: npt.NDArray[np.float64], calls: Sequence[CallFacts], path: str | Path) -> None:
+def save_errors(errors: npt.NDArray[np.float64], calls: Calls, path: str | Path) -> None:
     """Writes the picture as PNG."""
     _save(error_figure(errors, calls), path)
 

@@ -38,7 +38,7 @@ class Workload:
     """In `halocline`: has the classes of the options and of the run."""
     classes: tuple[str, str]
     takes: tuple[str, ...]
-    """Its own options: fields of the first class, or what `prepare` makes fields of."""
+    """Its own options: fields of the first class, what `prepare` makes fields of, and "plot"."""
     prepare: Callable[[dict[str, Any]], dict[str, Any]] = dict
     """Turns options of the command line that are given into fields."""
 
@@ -53,7 +53,8 @@ class Workload:
         """A run. shared: fields of `RunOptions`; given: its own options, without those that are None."""
         module = import_module(f"...{self.module}", __package__)
         options_class, run_class = (getattr(module, name) for name in self.classes)
-        options = options_class(**shared, **self.prepare(given))
+        fields = {name: value for name, value in given.items() if name != "plot"}
+        options = options_class(**shared, **self.prepare(fields))
         made: WorkloadRun = run_class(list(params) if self.several else params[0], options, update)
         return made
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from ... import _core
@@ -59,8 +58,6 @@ class BmOptions(RunOptions):
     """Keys stay seeded in the engines: half the bytes, expanded at each use."""
     async_peak: float = DEFAULT_ASYNC_RATIO
     """Policy profiled without a decision file: share of the budget that its pool may take."""
-    plot: str | Path | None = None
-    """Picture of times, bytes and precision."""
     bootstrap: dict[str, Any] = dataclasses.field(default_factory=dict)
     """Fields of `BootstrapOptions` for all kinds, such as compact=False."""
 
@@ -134,10 +131,6 @@ class BmBootstrapRun:
         self.report = self._head(footprint, budget) | {"failed": failed, "rows": self.rows}
         self.report |= {"presets": self._presets(rehearsals)}
         self.report |= {"peak_rss_bytes": peak_resident_bytes(), "baseline_rss_bytes": baseline}
-        if self.options.plot is not None:
-            from ...plots.bootstraps import save_bm_bootstrap
-
-            save_bm_bootstrap(self.report, self.options.plot)
         return self.report
 
     # Before the run

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,8 +45,6 @@ class BootstrapRunOptions(RunOptions):
     """Keys stay seeded in the engine: half the bytes, expanded at each use."""
     key_memory: int | str | None = None
     """What the keys may take, "2.5GiB" or "80%" of all of them expanded: those used least stay seeded."""
-    plot: str | Path | None = None
-    """Picture of the errors by slot and by call."""
     bootstrap: dict[str, Any] = dataclasses.field(default_factory=dict)
     """Fields of `BootstrapOptions`; see `make_bootstrapper`."""
 
@@ -115,10 +112,6 @@ class BootstrapRun:
         with self._phases("encode"):
             self.bootstrapper.encode(engine)
         self._evaluate(client, engine, cts)
-        if self.options.plot is not None:
-            from ...plots.bootstraps import save_errors
-
-            save_errors(self.first_errors, self.calls, self.options.plot)
         self.report = self._head(engine, traced, seeds) | self._quality()
         self.report |= {"peak_rss_bytes": peak_resident_bytes(), "baseline_rss_bytes": baseline}
         return self.report
