@@ -7,6 +7,7 @@ import warnings
 import halocline as hc
 import numpy as np
 import pytest
+from halocline.cli.run.report import helr_rows
 from halocline.workloads.helr.circuit import (
     HelrCircuit,
     HelrLayout,
@@ -15,7 +16,6 @@ from halocline.workloads.helr.circuit import (
 )
 from halocline.workloads.helr.model import make_constants, rehearse
 from halocline.workloads.helr.run import HelrOptions, HelrRun
-from halocline.workloads.helr_report import rows
 
 SMALL = {"batch": 32, "iterations": 10, "threads": 1}
 """32 digits of 65 columns: two ciphertexts each way, 4 + 4 + 2 iterations with two bootstraps between."""
@@ -64,7 +64,7 @@ def test_report(small):
     assert {"total", "keygen", "encrypt", "ghost", "evaluate", "decrypt"} <= set(report["seconds"])
     assert {"peak_bytes", "bytes_moved", "stall_seconds", "plan_seconds", "peak_rss_bytes"} <= set(report)
     assert sum(report["footprint"].values()) >= report["footprint_bytes"]
-    names = [name for name, _ in rows(report)]
+    names = [name for name, _ in helr_rows(report)]
     assert {"accuracy", "time per iteration", "evaluation keys", "footprint"} <= set(names)
     assert len(run.trace) > 100
 

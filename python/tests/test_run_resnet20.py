@@ -11,11 +11,11 @@ import halocline.nn as nn
 import numpy as np
 import pytest
 from halocline.cli.app import app
+from halocline.cli.run.report import resnet20_rows
 from halocline.nn import INPUT, Add, AvgPool, Conv2d, Flatten, Linear, Model, Node, ReLU, Shortcut
 from halocline.nn.images import Images
 from halocline.workloads.resnet20 import run as resnet20_run
 from halocline.workloads.resnet20.run import Resnet20Options, Resnet20Run
-from halocline.workloads.resnet20_report import rows
 from PIL import Image
 from safetensors.numpy import load_file, save_file
 from typer.testing import CliRunner
@@ -274,7 +274,7 @@ def test_inputs_outside_of_ranges_are_told(small, boot_params):
     report = run.run()
     json.dumps(report, allow_nan=False)
     assert report["logit_error_simulated"] is None
-    assert "infinitely" in dict(rows(report))["logits"]
+    assert "infinitely" in dict(resnet20_rows(report))["logits"]
     assert len(report["notices"]) == 1
     assert "outside their calibrated range" in report["notices"][0] and "relu1" in report["notices"][0]
 
@@ -305,7 +305,7 @@ CANNED = {
 
 
 def test_rows_of_the_report():
-    found = list(rows(CANNED))
+    found = list(resnet20_rows(CANNED))
     text = dict(found)
     assert text["i0"] == "cat (in the clear: dog)"
     assert text["i1"] == "cat (in the clear: the same)"
@@ -318,7 +318,7 @@ def test_rows_of_the_report():
     assert text["ranges"] == "bounds from a folder"
     assert sum(name == "notice" for name, _ in found) == 5
     assert "interrupted before" not in text
-    bare = dict(rows(CANNED | {"accuracy": None, "seconds_per_image": None, "resumed_images": 7}))
+    bare = dict(resnet20_rows(CANNED | {"accuracy": None, "seconds_per_image": None, "resumed_images": 7}))
     assert "accuracy" not in bare and "time per image" not in bare
     assert bare["interrupted before"].startswith("7 images")
 

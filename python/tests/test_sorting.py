@@ -10,10 +10,10 @@ import halocline as hc
 import numpy as np
 import pytest
 from halocline.circuits.minimax import relu_error
+from halocline.cli.run.report import sorting_rows
 from halocline.workloads.sorting import network
 from halocline.workloads.sorting.circuit import SortingCircuit
 from halocline.workloads.sorting.run import SortingOptions, SortingRun
-from halocline.workloads.sorting_report import rows
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_encrypted(params):
     assert report["footprint"]["engine keys"] == report["key_bytes"]
     assert len(run.trace) > 0
     assert ("sorting", 9, 10) in told
-    printed = dict(rows(report))
+    printed = dict(sorting_rows(report))
     assert "16 numbers in 10 stages" in printed["sorted"]
     assert "9 bootstraps" in printed["operations"]
 

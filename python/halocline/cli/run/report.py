@@ -9,8 +9,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from ...workloads import helr_report, resnet20_report, sorting_report
 from ..common import size
+
+_SHOWN = 5
+"""Images whose class is printed; the file of `--json` has all."""
 
 
 def _percent(share: float) -> str:
@@ -30,9 +32,9 @@ def print_report(console: Console, report: dict[str, Any]) -> None:
         "wide-rotations": _wide_rows,
         "bootstrap": _bootstrap_rows,
         "bm-bootstrap": _bm_rows,
-        "resnet20": resnet20_report.rows,
-        "helr": helr_report.rows,
-        "sorting": sorting_report.rows,
+        "resnet20": resnet20_rows,
+        "helr": helr_rows,
+        "sorting": sorting_rows,
     }
     for row in rows[r["workload"]](r):
         table.add_row(*row)
@@ -105,6 +107,109 @@ def _bm_rows(r: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield f"left out with {each['params']}", ", ".join(each["skipped"])
     if r["failed"] is not None:
         yield "stopped", f"out of memory with {r['failed']['params']}"
+
+
+def resnet20_rows(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """(name, text) of each row of `halocline run resnet20`."""
+    r = report
+    for each in r["predictions"][:_SHOWN]:
+        same = "the same" if each["class"] == each["plain"] else each["plain"]
+        yield each["image"], f"{each['class']} (in the clear: {same})"
+    yield "images", f"{r['images']}; {_percent(r['agreement'])} get the class that they get in the clear"
+    if r["accuracy"] is not None:
+        yield "accuracy", f"{_percent(r['accuracy'])} encrypted, {_percent(r['accuracy_plain'])} plain"
+    simulated = r["logit_error_simulated"]
+    forecast = "infinitely" if simulated is None else f"{simulated:.4f}"
+    yield (
+        "logits",
+        f"off by at most {r['logit_error']:.4f} from exact ReLU; {forecast} by the polynomials alone",
+    )
+    if r["seconds_per_image"] is not None:
+        yield "time per image", f"{r['seconds_per_image']:.3f} s on the server"
+    if r["resumed_images"]:
+        yield "interrupted before", f"{r['resumed_images']} images begun or done by an earlier run"
+    counts = r["operations"]
+    yield (
+        "operations",
+        f"{counts['bootstraps']} bootstraps, {counts['activations']} ReLUs, {counts['linear_maps']} linear "
+        f"maps of {counts['diagonals']} diagonals, {counts['key_switches']} key switches",
+    )
+    yield "input", f"encrypted at level {r['levels']['fresh']}"
+    yield "evaluation keys", f"{r['distinct_keys']}, {size(r['key_bytes'])}"
+    parts = ", ".join(f"{name} {size(count)}" for name, count in r["footprint"].items())
+    yield "footprint", f"{size(r['footprint_bytes'])} that the program touches; {parts}"
+    yield "ranges", f"bounds from {r['ranges'].get('source', 'the caller')}"
+    for notice in r["notices"][:_SHOWN]:
+        yield "notice", notice
+
+
+def helr_rows(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """(name, text) of each row of `halocline run helr`."""
+    r = report
+    yield "data", f"{r['data']}: {r['samples']} samples of {r['features']} features, {r['held_out']} held out"
+    levels = r["levels"]
+    yield (
+        "training",
+        f"{r['iterations']} iterations of {levels['iteration']} levels, {r['bootstraps']} bootstraps with "
+        f"{levels['per_bootstrap']} between two of them",
+    )
+    yield (
+        "accuracy",
+        f"{_percent(r['accuracy'])} encrypted, {_percent(r['accuracy_plain'])} plain, "
+        f"{_percent(r['accuracy_exact'])} plain with the exact sigmoid",
+    )
+    yield "agreement", f"{_percent(r['agreement'])} of the held-out samples get the same class"
+    yield (
+        "precision",
+        f"{r['precision_bits']:.1f} bits (mean), {r['precision_worst_bits']:.1f} (worst) of weights",
+    )
+    yield (
+        "time per iteration",
+        f"{r['ms_per_iteration']:.2f} ms: {r['ms_per_iteration_bootstrap']:.2f} bootstraps, "
+        f"{r['ms_per_iteration_rest']:.2f} the rest; "
+        f"{r['ms_per_iteration_fastest']:.2f} in the fastest period",
+    )
+    counts = ", ".join(
+        f"{count} {kind.replace('_', ' ')}" for kind, count in r["operations_per_iteration"].items()
+    )
+    yield "an iteration's operations", counts
+    switches = f"{r['key_switches_per_iteration']} an iteration"
+    yield "key switches", f"{switches}, {r['key_switches_per_period']} a period with its bootstrap"
+    yield "evaluation keys", f"{r['distinct_keys']}, {size(r['key_bytes'])}"
+    yield "ciphertexts sent", size(r["data_bytes"])
+    parts = ", ".join(f"{name} {size(count)}" for name, count in r["footprint"].items())
+    yield "footprint", f"{size(r['footprint_bytes'])} that the program touches: {parts}"
+
+
+def sorting_rows(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """(name, text) of each row of `halocline run sorting`."""
+    r = report
+    levels = r["levels"]
+    yield "sorted", f"{r['count']} numbers in {r['stages']} stages, seed {r['seed']}, alpha {r['alpha']}"
+    yield (
+        "levels",
+        f"bootstraps {levels['bootstrap_from']} to {levels['bootstrap_to']}, "
+        f"stages {levels['stage_from']} to {levels['stage_to']}",
+    )
+    yield (
+        "time",
+        f"{r['sort_seconds']:.2f} s, of which bootstraps {r['bootstrap_seconds']:.2f}; "
+        f"{r['ms_per_stage']:.1f} ms a stage (median)",
+    )
+    yield (
+        "error",
+        f"{r['max_error']:.2g} at most, {r['mean_error']:.2g} on average; without noise "
+        f"{r['max_error_simulated']:.2g} and {r['mean_error_simulated']:.2g}",
+    )
+    yield (
+        "order",
+        f"{r['neighbours_out_of_order']} neighbours out of order, at most {r['largest_disorder']:.2g} apart",
+    )
+    counts = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in r["operations"].items())
+    yield "operations", f"{counts}; {r['key_switches']} key switches"
+    yield "evaluation keys", f"{r['distinct_keys']}, {size(r['key_bytes'])}"
+    parts = ", ".join(f"{name} {size(count)}" for name, count in r["footprint"].items())
+    yield "footprint", f"{size(r['footprint_bytes'])} that the program touches: {parts}"
 
 
 def _print_bm(console: Console, r: dict[str, Any]) -> None:
