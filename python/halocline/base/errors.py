@@ -73,5 +73,9 @@ class ActivationRange(UserWarning):
     """An input drives activations of a network out of the ranges that it was calibrated for."""
 
 
+class MissingExtra(Error, ImportError):
+    """A part of the package needs an optional package; the message names the extra that installs it."""
+
+
 class NotPicklable(Error, TypeError):
     """An object that must not leave its process, such as a client with its secret key, was pickled."""

@@ -5,13 +5,21 @@ from __future__ import annotations
 
 import sys
 
+from ..base.errors import MissingExtra
+from ..base.extras import require
+
 
 def main() -> None:
     """Runs the command line of this process. Exits with 0, 1 (error), 2 (usage) or 130 (Ctrl-C)."""
     try:
+        for module in ("typer", "rich"):
+            require(module, "cli", "the command line")
         from .app import app
 
         app()
+    except MissingExtra as error:
+        print(f"halocline: {error}", file=sys.stderr)
+        sys.exit(1)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(130)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import Error, InvalidArgument, WrongType
+from ..base.errors import Error, InvalidArgument, MissingExtra, WrongType
 from ..base.values import expect, integer, kind_of
 from ..circuits.polynomial import Polynomial as PolynomialFunction
 from .layers import (
@@ -38,7 +38,7 @@ SUPPORTED = (
 MakeLayer = Callable[[Any], Layer]
 
 
-class TorchNotInstalled(Error, ImportError):
+class TorchNotInstalled(MissingExtra):
     """PyTorch is needed for an import and is not installed."""
 
 

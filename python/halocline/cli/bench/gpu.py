@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ...base.errors import InvalidArgument
+from ...base.extras import require
 from ..common import check_device, err, progress_bar, size
 from .options import BenchOptions, stored
 
@@ -28,6 +29,8 @@ class GpuSuite:
     def run(self, suite: str) -> dict[str, Any]:
         """The result of a suite: measured, or read from a file (then without a GPU)."""
         o = self._options
+        if o.plot is not None:  # before the measurement, not after it
+            require("matplotlib", "lab", f"bench {suite}: --plot")
         if o.source is not None:
             content = stored(suite, o.source, _STORED)
         else:

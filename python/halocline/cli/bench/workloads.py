@@ -11,6 +11,7 @@ from rich.console import Console
 
 from ... import _core
 from ...base.errors import InvalidArgument
+from ...base.extras import require
 from ...tracing.replay import device_models
 from ..common import check_device, progress_bar, size
 from .options import BenchOptions, numbers, print_rows, several, stored
@@ -28,6 +29,8 @@ Progress = Callable[[int, int], None]
 
 def run_workload_suite(suite: str, options: BenchOptions) -> Json:
     """The result of a suite: measured, or read from a file."""
+    if options.plot is not None or suite in CURVES:  # before the measurement, not after it
+        require("matplotlib", "lab", f"bench {suite}")
     if options.source is not None:
         content = stored(suite, options.source, WITH_PICTURES)
     else:

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from ...base.errors import InvalidArgument
+from ...base.extras import require
 from ...ckks.params import Params
 from ...memory.trace import Trace
 from ..common import load_params
@@ -142,13 +143,15 @@ def workload_named(name: str, command: str) -> Workload:
 
 
 def own_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the workload that are given. Raises InvalidArgument for those of other workloads."""
+    """Those of the workload that are given. Raises InvalidArgument, MissingExtra."""
     takes = WORKLOADS[name].takes
     given = {key: value for key, value in options.items() if value is not None and value is not False}
     wrong = [f"--{key.replace('_', '-')}" for key in given if key not in takes]
     if wrong:
         known = ", ".join(f"--{each.replace('_', '-')}" for each in takes)
         raise InvalidArgument(f"run: {name} does not take {', '.join(wrong)}; its own options are {known}")
+    if "plot" in given:  # before the run, not after it
+        require("matplotlib", "lab", "run: --plot")
     return given
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from ...plots import replays as replay_plots
 from ...plots import traces as trace_plots
@@ -14,6 +13,9 @@ from ...plots.report import HtmlTable, Section
 from ...tracing.plan_trace import plan_trace
 from ..common import size
 from .common import REPLAY_HEADER, replay_row
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclasses.dataclass(frozen=True)
