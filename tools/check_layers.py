@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the C++ layers form a strict chain, and that device code stays in its backend.
+"""Checks the order of the C++ layers and of the Python rooms, and that device code stays in its backend.
 
 A file under cpp/include or cpp/src belongs to the layer named by its first folder. It may include its own
 layer and those to its left in CHAIN; `io` and `storage` have their own lists in BESIDE. The few exceptions
-are in EXCEPTIONS, each with its reason. Prints `file:line: message`; the exit status is 1 if there is one.
+are in EXCEPTIONS, each with its reason. `python_rooms.py` has the rooms of the Python package. Prints
+`file:line: message`; the exit status is 1 if there is one.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cpp_scan import ROOT, blank, source_files
+from python_rooms import check_rooms
 
 CHAIN = ("core", "memory", "backend", "params", "ring", "rns", "ckks", "circuits", "pir", "apps")
 
@@ -126,7 +128,7 @@ def check_tree(root: Path) -> list[str]:
             relative = path.relative_to(root / folder).as_posix()
             for line, message in check_text(place, relative, path.read_text()):
                 found.append(f"{path.relative_to(root)}:{line}: {message}")
-    return found
+    return found + check_rooms(root)
 
 
 def main() -> int:

@@ -56,6 +56,86 @@ def test_device_code_is_found_outside_kernels_only() -> None:
     assert messages("src/", "ckks/encoder.cpp", "// _mm256_add_epi64, #pragma omp\n") == []
 
 
+def python_tree(root: Path, files: dict[str, str]) -> list[str]:
+    """What is found in a checkout with these files below python/halocline."""
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    for name, text in files.items():
+        path = root / "python/halocline" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return check_layers.check_tree(root)
+
+
+HIGHER = {"engine/engine.py": "class Engine: ...\n", "engine/__init__.py": ""}
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("from ..engine.engine import Engine\n", 1),
+        ("from ..engine import engine\n", 1),
+        ("from .. import _core, engine\n", 1),
+        ("import halocline.engine.engine as e\n", 1),
+        ("from halocline.engine.engine import Engine\n", 1),
+        ("def f():\n    from ..engine.engine import Engine\n", 2),
+        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..engine.engine import Engine\n", 3),
+        ("import importlib\nimportlib.import_module('halocline.engine.engine')\n", 2),
+        ("from importlib import import_module\nimport_module('..engine.engine', __package__)\n", 2),
+    ],
+)
+def test_an_upward_import_is_found(tmp_path: Path, code: str, line: int) -> None:
+    found = python_tree(tmp_path, {**HIGHER, "ckks/params.py": code})
+    assert len(found) == 1
+    assert found[0].startswith(f"python/halocline/ckks/params.py:{line}: room 'ckks' must not import")
+    assert "'engine' does not stand below it" in found[0]
+
+
+def test_rooms_of_one_floor_do_not_know_each_other(tmp_path: Path) -> None:
+    found = python_tree(tmp_path, {"plots/a.py": "from ..circuits import b\n", "circuits/b.py": ""})
+    assert len(found) == 1 and "room 'plots' must not import halocline.circuits.b" in found[0]
+
+
+def test_the_public_names_stand_above_what_they_are_made_of(tmp_path: Path) -> None:
+    files = {"__init__.py": "", "nn/a.py": "from .. import Params\n", "cli/b.py": "import halocline\n"}
+    assert [each.partition(": ")[0] for each in python_tree(tmp_path, files)] == [
+        "python/halocline/nn/a.py:1"
+    ]
+
+
+def test_downward_imports_are_allowed(tmp_path: Path) -> None:
+    files = {
+        "cli/run/commands.py": "from ...workloads.digits.run import Run\nfrom ..common import x",
+        "cli/common.py": "from .. import _core\nfrom ..base.errors import Error\n",
+        "workloads/digits/run.py": "from ... import nn\nfrom .._core import Engine\n",
+        "nn/__init__.py": "from .model import Model\n",
+        "nn/model.py": "",
+        "base/errors.py": "",
+    }
+    assert python_tree(tmp_path, files) == []
+
+
+def test_a_circle_is_found_also_within_a_room(tmp_path: Path) -> None:
+    files = {
+        "nn/a.py": "from .b import f\n",
+        "nn/b.py": "def f():\n    from . import c\n",
+        "nn/c.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .a import A\n",
+        "nn/d.py": "from . import a\n",
+    }
+    found = python_tree(tmp_path, files)
+    assert found == ["python/halocline/nn/a.py:1: circle of imports: nn.a -> nn.b -> nn.c -> nn.a"]
+
+
+def test_an_unknown_room_is_found(tmp_path: Path) -> None:
+    files = {"misc/a.py": "", "helpers.py": "", "cli/b.py": "from ..misc import a\n", "base/errors.py": ""}
+    found = python_tree(tmp_path, files)
+    assert [each.split(": ")[0] for each in found] == [
+        "python/halocline/cli/b.py:1",
+        "python/halocline/helpers.py:1",
+        "python/halocline/misc/a.py:1",
+    ]
+    assert all("is not in the table of tools/python_rooms.py" in each for each in found)
+
+
 def test_tree_reports_file_and_line(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     header = tmp_path / "cpp/include/halocline/core/bad.hpp"
