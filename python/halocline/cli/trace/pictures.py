@@ -31,7 +31,7 @@ class Pictures:
     policies: list[str]
 
     def draw(self, name: str) -> Figure:
-        """The figure of one name in `trace_plot.PLOTS`."""
+        """The figure of one name in `plot.PLOTS`."""
         return getattr(self, "_" + name.replace("-", "_"))()
 
     def _live(self) -> Figure:
