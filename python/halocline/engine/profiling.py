@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..base.errors import InvalidArgument
+from ..base.extras import needs
 from ..base.files import write_file
 from ..ckks.host import Host
 
@@ -117,7 +118,8 @@ class Profile:
 
     def rich_table(self, by: str | None = None, limit: int = 40) -> Table:
         """The rows for a rich console, or those of `grouped(by)`; the shortest beyond `limit` in one line."""
-        from rich.table import Table
+        with needs("cli", "profile: tables"):
+            from rich.table import Table
 
         rows = self.rows if by is None else self.grouped(by)
         title = f"{self.device}: {1e3 * self.busy_seconds:.2f} ms busy of {1e3 * self.seconds:.2f} ms"
@@ -144,7 +146,8 @@ class Profile:
 
     def table(self, by: str | None = None, limit: int = 40) -> str:
         """`rich_table` as text."""
-        from rich.console import Console
+        with needs("cli", "profile: tables"):
+            from rich.console import Console
 
         out = io.StringIO()
         Console(file=out, width=120).print(self.rich_table(by, limit))

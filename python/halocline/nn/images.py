@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from ..base import limits
 from ..base.errors import CorruptData, Error, InvalidArgument, IoError
+from ..base.extras import needs
 from ..base.files import read_file
 from ..base.values import path_text
 from .layers import Array
@@ -103,7 +104,8 @@ def _files(root: Path, notices: list[str]) -> list[Path]:
 
 def _read(file: Path, name: str, shape: Sequence[int], notices: list[str]) -> Array:
     """One image as (channels, rows, columns)."""
-    from PIL import Image
+    with needs("nn", "images"):
+        from PIL import Image
 
     try:
         with warnings.catch_warnings():
@@ -135,7 +137,8 @@ def _check(image: Image.Image, file: Path) -> None:
 
 def _fitted(image: Image.Image, shape: Sequence[int], notices: list[str], name: str) -> Image.Image:
     """An image in the mode and of the size that is expected."""
-    from PIL import Image, ImageOps
+    with needs("nn", "images"):
+        from PIL import Image, ImageOps
 
     mode = _CHANNELS[shape[0]]
     done = []

@@ -6,14 +6,14 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
 from ..base import limits
 from ..base.errors import CorruptData, Error, IoError
+from ..base.extras import needs
 from ..base.files import file_only, open_regular, write_file
 from ..base.values import path_text
 from .layers import Array
@@ -25,6 +25,15 @@ _TYPES = ("F16", "F32", "F64", "I8", "I16", "I32", "I64", "U8")
 _LISTED = 8
 
 
+def _damage() -> tuple[type[Exception], ...]:
+    """What safetensors raises for a file that it cannot read; nothing where it is not installed."""
+    if find_spec("safetensors") is None:
+        return ()
+    from safetensors import SafetensorError
+
+    return (SafetensorError,)
+
+
 @contextlib.contextmanager
 def file_errors(path: str, doing: str) -> Iterator[None]:
     """Turns what the operating system and safetensors raise into errors of this package."""
@@ -34,12 +43,14 @@ def file_errors(path: str, doing: str) -> Iterator[None]:
         raise
     except OSError as error:
         raise IoError(f"{path}: cannot {doing} ({error.strerror or error})") from None
-    except SafetensorError as error:
+    except _damage() as error:
         raise CorruptData(f"{path}: no safetensors file, or a damaged one ({error})") from None
 
 
 def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[str, str]]:
     """Tensors of a safetensors file as float64 arrays, by name, and the metadata of the file."""
+    with needs("nn", "weights"):
+        from safetensors import safe_open
     name = path_text(path, "weights")
     with file_errors(name, "read"):
         _check_file(name)
@@ -77,6 +88,8 @@ def write_tensors(
     tensors: Mapping[str, Any], path: str | os.PathLike[str], metadata: Mapping[str, str]
 ) -> None:
     """A safetensors file of these arrays."""
+    with needs("nn", "weights"):
+        from safetensors.numpy import save
     name = file_only(path, "weights")
     with file_errors(name, "write"):
         arrays = {key: np.ascontiguousarray(value) for key, value in tensors.items()}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -161,6 +162,7 @@ def run(
     with profiling(profile, json), _Steps() as steps:
         made = WORKLOADS[workload].make(chosen, vars(common), own, steps.update)
         report = made.run()
+    _save_picture(made, report, plot)
     _finish(console, made, report, trace, json)
 
 
@@ -169,6 +171,18 @@ def _console(given: dict[str, Any]) -> Console:
     for name in ("profile", "checkpoint"):
         no_standard_output(given[name], f"run: --{name}")
     return results_console(given["json"], given["trace"], given["plot"])
+
+
+def _save_picture(made: Any, report: dict[str, Any], path: Path | None) -> None:
+    """The picture of `--plot`, from what a run found."""
+    if path is None:
+        return
+    from ...plots.bootstraps import save_bm_bootstrap, save_errors
+
+    if report["workload"] == "bm-bootstrap":
+        save_bm_bootstrap(report, path)
+    else:
+        save_errors(made.first_errors, [dataclasses.asdict(each) for each in made.calls], path)
 
 
 def _common(given: dict[str, Any]) -> RunOptions:

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.errors import CorruptData
+from ...base.extras import needs
 from ...nn.tensors import check_names, read_tensors
 
 Array = npt.NDArray[Any]
@@ -172,7 +173,8 @@ def unpack_logits(values: Array, count: int) -> Array:
 
 def held_out_digits(model: DigitsModel | None = None) -> tuple[Array, Array]:
     """Held-out images (n, 8, 8) with pixels in [0, 1] and their labels (n,)."""
-    from sklearn.datasets import load_digits  # takes a second to import; only this function needs it
+    with needs("lab", "digits: images"):
+        from sklearn.datasets import load_digits  # takes a second to import; only this function needs it
 
     model = model or default_model()
     pixels, labels = load_digits(return_X_y=True)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ...base import limits
 from ...base.errors import CorruptData, InvalidArgument, IoError
+from ...base.extras import needs
 from ...base.files import open_regular
 
 Array = npt.NDArray[np.float64]
@@ -80,7 +81,8 @@ def _split(name: str, pixels: Array, digits: Bytes, batch: int, seed: int) -> He
 
 
 def _digits() -> tuple[Array, Bytes]:
-    from sklearn.datasets import load_digits  # takes a second to import; only this function needs it
+    with needs("lab", "helr: images"):
+        from sklearn.datasets import load_digits  # takes a second to import; only this function needs it
 
     pixels, labels = load_digits(return_X_y=True)
     return pixels / 16.0, labels.astype(np.uint8)

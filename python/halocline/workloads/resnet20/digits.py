@@ -8,6 +8,7 @@ import json
 
 import numpy as np
 
+from ...base.extras import needs
 from ...nn.images import Images
 from ...nn.model import Model
 from ...nn.resnet20 import resnet20
@@ -27,7 +28,8 @@ def digits_model(alpha: int = 13) -> Model:
 
 def held_out_pictures(model: Model) -> Images:
     """All digits of scikit-learn's set that training left out."""
-    from sklearn.datasets import load_digits
+    with needs("lab", "resnet20: images"):
+        from sklearn.datasets import load_digits
 
     pixels, labels = load_digits(return_X_y=True)
     chosen = json.loads(model.metadata["held_out_indices"])
