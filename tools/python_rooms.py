@@ -27,7 +27,7 @@ FLOORS = (
     ("bench",),
     ("workloads",),
     ("__init__", "errors"),
-    ("nn",),
+    ("nn", "sharing"),
     ("engine",),
     ("circuits", "plots"),
     ("ckks",),

@@ -242,18 +242,8 @@ void bind_rotations(nb::class_<bound_engine>& type) {
           nb::arg("a"), nb::arg("stride"), nb::arg("count"));
 }
 
-}  // namespace
-
-void bind_engine(nb::module_& module) {
-  nb::class_<bound_engine> type(module, "Engine");
-  type.def_static("make", make_engine, nb::arg("params"), nb::arg("device"), nb::arg("budget_bytes"),
-                  nb::arg("policy"), nb::arg("threads"), nb::arg("keep_seeds"), nb::arg("memory"))
-      .def_prop_ro("params", [](const bound_engine& self) { return self.value->parameters(); })
-      .def_prop_ro("is_ghost", [](const bound_engine& self) { return self.value->is_ghost(); })
-      .def_prop_rw(
-          "cache_bytes", [](const bound_engine& self) { return self.value->ctx().cache_bytes(); },
-          [](const bound_engine& self, std::size_t bytes) { self.value->ctx().set_cache_bytes(bytes); })
-      .def("keep_seeds_of", keep_seeds_of, nb::arg("galois_elements"))
+void bind_keys(nb::class_<bound_engine>& type) {
+  type.def("keep_seeds_of", keep_seeds_of, nb::arg("galois_elements"))
       .def_prop_ro("key_id", [](const bound_engine& self) { return known(self.value->id()); })
       .def("bind_key", bind_key, nb::arg("keys"))
       .def("add_key", add_key, nb::arg("keys"), nb::arg("galois_element"))
@@ -265,7 +255,20 @@ void bind_engine(nb::module_& module) {
            [](const bound_engine& self) {
              return rows_of(locked(*self.where, [&] { return self.value->needed_keys(); }));
            })
-      .def("prepare_keys", prepare_keys, nb::arg("requests"))
+      .def("prepare_keys", prepare_keys, nb::arg("requests"));
+}
+
+}  // namespace
+
+void bind_engine(nb::module_& module) {
+  nb::class_<bound_engine> type(module, "Engine");
+  type.def_static("make", make_engine, nb::arg("params"), nb::arg("device"), nb::arg("budget_bytes"),
+                  nb::arg("policy"), nb::arg("threads"), nb::arg("keep_seeds"), nb::arg("memory"))
+      .def_prop_ro("params", [](const bound_engine& self) { return self.value->parameters(); })
+      .def_prop_ro("is_ghost", [](const bound_engine& self) { return self.value->is_ghost(); })
+      .def_prop_rw(
+          "cache_bytes", [](const bound_engine& self) { return self.value->ctx().cache_bytes(); },
+          [](const bound_engine& self, std::size_t bytes) { self.value->ctx().set_cache_bytes(bytes); })
       .def("load", load, nb::arg("ciphertext"))
       .def(
           "ghost_input",
@@ -279,6 +282,7 @@ void bind_engine(nb::module_& module) {
       .def("reset_peak", [](bound_engine& self) { self.where->ctx->runtime().reset_peak(); })
       .def("trim", [](bound_engine& self) { self.where->ctx->runtime().trim(); })
       .def("describe", describe);
+  bind_keys(type);
   bind_additions(type);
   bind_products(type);
   bind_maintenance(type);

@@ -49,12 +49,13 @@ from .ckks.params import (
     preset_description,
     preset_names,
 )
-from .ckks.sharing import Flooding, SharedResult, fresh_error_bound, measure_error_bound, plan_flooding
+from .ckks.sharing import Flooding, SharedResult, fresh_error_bound, plan_flooding
 from .engine.engine import Engine, RunReport
 from .engine.program import ProgramTrace, key_plan, trace_program
 from .memory.budget import MemoryBudget, MemoryOptions
 from .memory.plan import Plan, PlanSummary
 from .memory.trace import ClassStats, Lifetimes, Trace
+from .sharing.error_bound import measure_error_bound
 from .tracing.plan_trace import plan_trace
 from .tracing.replay import DeviceModel, PhaseTime, ReplayReport, decide, device_models, replay
 

@@ -203,7 +203,7 @@ class Bootstrapper:
         for core in self._encoded.values():
             return core
         if self._ghost is None:
-            options = MemoryOptions()._bind(False, None)
+            options = MemoryOptions()._bind(False, None, "bootstrapper")
             engine = _core.Engine.make(self._params._core, "ghost", 0, "resident", 0, False, options)
             self._ghost = _core.Bootstrapper.make(engine, self._options._core_options())
         return self._ghost

@@ -18,6 +18,9 @@ class PlannedHost(Host, Protocol):
     def budget_bytes(self) -> int:
         """Bytes of the device's memory that may be used."""
 
+    _composes: bool
+    """Whether plans may make rotations of others."""
+
     def stats(self) -> dict[str, Any]:
         """Counters of its memory runtime."""
 
