@@ -210,9 +210,12 @@ class ProgramPlanner:
             try:
                 core.begin_plan(prepared.plan)
                 return True
-            except InvalidArgument:
-                if prepared.is_given or not 0 < self._engine.budget_bytes < prepared.plan.capacity_bytes:
+            except InvalidArgument as error:
+                # The budget may have grown again since the refusal, which then speaks of it all the same.
+                if prepared.is_given or "plan again for this budget" not in str(error):
                     raise
+                if not 0 < self._engine.budget_bytes < prepared.plan.capacity_bytes:
+                    continue
             core.set_routes({})
             made = self._try_to_plan(program, arguments, steady=False)
             if made is None:
