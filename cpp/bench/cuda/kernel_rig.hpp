@@ -15,6 +15,7 @@
 #include "backend/cuda/device_context.hpp"
 #include "halocline/params/primes.hpp"
 #include "halocline/ring/modulus.hpp"
+#include "halocline/ring/ntt_tables.hpp"
 
 namespace halocline::bench {
 
@@ -29,10 +30,14 @@ class kernel_rig {
     tables_.word_bits = 32;
     tables_.primes = params::primes_below(30, prime_count, std::uint64_t{2} << log_n);
     std::vector<ring::modulus<word>> moduli;
+    std::vector<word> roots(prime_count * 4 * tables_.n());
     for (const std::uint64_t prime : tables_.primes) {
+      const auto of_prime = std::span(roots).subspan(moduli.size() * 4 * tables_.n(), 4 * tables_.n());
       moduli.push_back(ring::make_modulus(static_cast<word>(prime)));
+      ring::fill_roots<word>(moduli.back(), log_n, of_prime);
     }
     tables_.moduli = upload(moduli);
+    tables_.roots = upload(roots);
   }
 
   [[nodiscard]] backend::cuda::device_context& device() const noexcept { return *device_; }
