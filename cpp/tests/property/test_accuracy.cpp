@@ -212,13 +212,19 @@ TEST_F(Accuracy, AddingAcrossLevelsCostsAtMostHalfABit) {
     value = rig->eval.add(value, encrypt(c, value.level));
     return error_of(value, sum(rotated(product(a, b)), c));
   });
-  const double polynomial = loss_of_crossing(*rig, [&](auto encrypt) {
-    const unsigned top = rig->top();
-    const ciphertext square = rig->eval.square(encrypt(a, top));
-    const ciphertext cube = rig->eval.multiply(square, encrypt(a, square.level));
-    const ciphertext sum_of_two = rig->eval.add(cube, encrypt(a, cube.level));
-    return error_of(sum_of_two, sum(product(product(a, a), a), a));
-  });
+  // The expected loss is 0.49 bits, and one sample deviates from it by 0.01: the mean of several is tested.
+  constexpr std::uint64_t samples = 8;
+  double polynomial = 0;
+  for (std::uint64_t i = 0; i < samples; ++i) {
+    const complex_vector x = random_phases(100 + i);
+    polynomial += loss_of_crossing(*rig, [&](auto encrypt) {
+      const ciphertext square = rig->eval.square(encrypt(x, rig->top()));
+      const ciphertext cube = rig->eval.multiply(square, encrypt(x, square.level));
+      const ciphertext sum_of_two = rig->eval.add(cube, encrypt(x, cube.level));
+      return error_of(sum_of_two, sum(product(product(x, x), x), x));
+    });
+  }
+  polynomial /= samples;
   const double far = loss_of_crossing(*rig, [&](auto encrypt) {
     complex_vector expected = a;
     ciphertext value = encrypt(a, rig->top());
