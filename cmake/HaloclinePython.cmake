@@ -23,7 +23,7 @@ target_include_directories(_core PRIVATE "${PROJECT_SOURCE_DIR}/python/bindings"
 target_link_libraries(_core PRIVATE halocline halocline_options)
 set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/python")
 # The module exports its initialisation and nothing else. Without the list it would export what it links
-# statically, libstdc++ among it where that is static (CUDA hosts, wheels): the dynamic linker then mixes two copies
+# statically, libstdc++ among it where a compiler finds only libstdc++.a: the dynamic linker then mixes two copies
 # of libstdc++ in one process, and streams of this module, of numpy or of torch crash.
 set(halocline_export_list "${PROJECT_SOURCE_DIR}/cmake/python_exports.map")
 function(halocline_limit_exports target)

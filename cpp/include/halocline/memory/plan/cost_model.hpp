@@ -48,9 +48,9 @@ struct cost_model {
 };
 
 /// What regenerating takes on an accelerator until it has been measured there. One H200, N = 2^16, 32-bit
-/// words, 23 and 47 limbs of 256 KiB (cpp/bench/results/h200): seeds 13.8 and 23.8 us (kernels.json,
+/// words, 23 and 47 limbs of 256 KiB (cpp/bench/results/h200): seeds 7.3 and 11.9 us (kernels.json,
 /// sample_uniform); coefficients 16.3 and 27.1 us (encode_expand there, ntt in operations.json).
-inline constexpr linear_cost accelerator_expand{4'300, 0.0016};
+inline constexpr linear_cost accelerator_expand{2'900, 0.00073};
 inline constexpr linear_cost accelerator_encode{6'000, 0.0017};
 
 }  // namespace halocline::memory::plan
