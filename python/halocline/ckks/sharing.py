@@ -174,8 +174,8 @@ class Ledger:
                     f"decrypt_for_sharing: with the results that this client has shared already, "
                     f"{-math.log2(limit):g} bits of security cannot be kept by noise of "
                     f"{flooding.statistical_bits:g} bits for {flooding.queries} results in all; give from "
-                    "the first call on the number of results that will ever be shared under this secret key as "
-                    "queries, and the same statistical_bits, or make a new key"
+                    "the first call on the number of results that will ever be shared under this secret key "
+                    "as queries, and the same statistical_bits, or make a new key"
                 )
             self._spent, self._limit = after, limit
 
