@@ -3,6 +3,7 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <map>
@@ -10,6 +11,7 @@
 
 #include "bindings.hpp"
 #include "halocline/ckks/recipes.hpp"
+#include "halocline/core/expects.hpp"
 #include "halocline/memory/budget.hpp"
 #include "halocline/memory/plan/planner.hpp"
 #include "halocline/memory/policy/decision_file.hpp"
@@ -149,8 +151,15 @@ nb::dict measure_file_tier(const std::string& folder) {
   return out;
 }
 
-/// Lets the main thread handle signals, such as Ctrl-C, while it waits for memory.
+/// Lets the main thread handle signals, such as Ctrl-C, while it waits for memory. Others handle none, so
+/// they never ask for the interpreter lock here: they hold the lock of a domain, for which a thread with the
+/// interpreter lock may wait, and Python ends them where they ask for it after the interpreter has ended.
 void check_signals() {
+  if (::gettid() != ::getpid()) {
+    // Their stack unwinds as after any error, so that the objects of the domain can be freed.
+    HALOCLINE_EXPECTS(!is_finalizing(), cancelled, "waiting for memory: the interpreter has ended");
+    return;
+  }
   call_python([] {
     const nb::gil_scoped_acquire held;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();

@@ -10,14 +10,6 @@ namespace {
 
 namespace nb = nanobind;
 
-bool is_finalizing() noexcept {
-#if PY_VERSION_HEX >= 0x030D0000
-  return Py_IsFinalizing() != 0;
-#else
-  return _Py_IsFinalizing() != 0;
-#endif
-}
-
 /// Threads that never end hold objects that are never freed, which nanobind would report as leaks.
 void at_exit() {
   PyThreadState* const first = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
@@ -25,6 +17,14 @@ void at_exit() {
 }
 
 }  // namespace
+
+bool is_finalizing() noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
 
 void sleep_forever() noexcept {
   for (;;) ::pause();

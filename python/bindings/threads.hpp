@@ -22,6 +22,10 @@ namespace halocline::python {
 /// 3.14 on Python does the same as this.
 [[noreturn]] void sleep_forever() noexcept;
 
+/// Whether the interpreter is ending: only its main thread may still take the interpreter lock. Needs no
+/// lock.
+[[nodiscard]] bool is_finalizing() noexcept;
+
 /// Releases the interpreter lock while it lives; the process does not fork meanwhile.
 class released {
  public:

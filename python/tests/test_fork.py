@@ -440,5 +440,26 @@ def test_daemon_threads_at_work_when_the_interpreter_ends(at_work: str) -> None:
         run_script(PREPARE + AT_WORK[at_work] + DAEMON)
 
 
+WAITING = """
+budget = hc.MemoryBudget(int(0.6 * footprint), wait=3600)
+engines = [hc.Engine(params, keys, threads=1, memory=budget, policy="lru") for _ in range(3)]
+held = [each.run(lambda x: (x * x, x.rotate(1)), sent) for each in engines[:1]]
+def wait(engine):
+    while True:
+        try:
+            engine.run(program, sent)
+        except hc.OutOfMemory:
+            pass
+for each in engines:
+    threading.Thread(target=wait, args=(each,), daemon=True).start()
+time.sleep(0.5)
+"""
+
+
+def test_daemon_threads_that_wait_for_memory_when_the_interpreter_ends() -> None:
+    for _ in range(3):
+        run_script(PREPARE + WAITING)
+
+
 def test_a_child_that_ends_as_programs_do_harms_nobody() -> None:
     run_script(PREPARE + FORKED)

@@ -130,6 +130,14 @@ def test_a_weaker_result_breaks_the_guarantee_of_later_ones(sharer, x):
         sharer.decrypt_for_sharing(ct, queries=100)
 
 
+def test_a_weaker_result_cannot_break_the_guarantee_of_an_earlier_one(sharer, x):
+    ct = sharer.encrypt(x)
+    sharer.decrypt_for_sharing(ct, queries=2)
+    with pytest.raises(hc.InvalidArgument, match="30 bits of security cannot be kept by noise of 20 bits"):
+        sharer.decrypt_for_sharing(ct, statistical_bits=20, queries=2)
+    sharer.decrypt_for_sharing(ct, queries=2)  # the refused one cost nothing
+
+
 def test_loaded_clients_count_too(sharer, params, x, tmp_path):
     sharer.save_secret_key(tmp_path / "secret.hlc")
     loaded = hc.Client.load(tmp_path / "secret.hlc", params, threads=1)
@@ -147,6 +155,7 @@ def test_loaded_clients_count_too(sharer, params, x, tmp_path):
         ({"error_bound": math.inf}, "positive"),
         ({"queries": 0}, "at least 1"),
         ({"statistical_bits": -1}, "positive"),
+        ({"statistical_bits": 1e6, "magnitude": 1e300}, "at most 256"),
         ({"magnitude": 0}, "positive"),
         ({"error_bound": 1e-3}, "would leave nothing"),
         ({"statistical_bits": 128}, "would leave nothing"),

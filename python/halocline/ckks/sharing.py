@@ -26,6 +26,9 @@ from .params import Params, expect_same
 STATISTICAL_BITS = 30.0
 """Default statistical security: the least that the literature uses for flooding."""
 
+MAX_STATISTICAL_BITS = 256.0
+"""Far beyond what the sampler and the modulus have room for."""
+
 TAIL_BITS = 128
 """Error norms are bounded but for a probability of 2^-128."""
 
@@ -82,6 +85,10 @@ def plan_flooding(
     bound = positive(error_bound, "plan_flooding: error_bound")
     count = integer(queries, "plan_flooding: queries", 1)
     bits = positive(statistical_bits, "plan_flooding: statistical_bits")
+    if bits > MAX_STATISTICAL_BITS:
+        raise InvalidArgument(
+            f"plan_flooding: statistical_bits is {bits:g}, expected at most {MAX_STATISTICAL_BITS:g}"
+        )
     rounding = math.sqrt(2 * slots / 12) / scale
     if bound < rounding:
         raise InvalidArgument(
@@ -144,12 +151,14 @@ class Ledger:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._spent = 0.0
+        self._limit = math.inf
         self._process = os.getpid()
 
     def charge(self, flooding: Flooding) -> None:
-        """Takes the share of one result; InvalidArgument when that breaks the guarantee of `flooding`.
+        """Takes the share of one result; InvalidArgument when that breaks a guarantee.
 
-        Divergences add up: each result costs 2^-statistical_bits / queries (times 1/24).
+        Divergences add up: each result costs 2^-statistical_bits / queries (times 1/24). The strictest
+        guarantee counts, of this result or of an earlier one: what was promised for that holds for all.
         """
         if os.getpid() != self._process:  # before the lock, which a thread of the parent may hold for good
             raise InvalidArgument(
@@ -159,14 +168,16 @@ class Ledger:
         cost = 2.0**-flooding.statistical_bits / flooding.queries
         with self._lock:
             after = self._spent + cost
-            if after > 2.0**-flooding.statistical_bits * (1 + 1e-9):
+            limit = min(self._limit, 2.0**-flooding.statistical_bits)
+            if after > limit * (1 + 1e-9):
                 raise InvalidArgument(
                     f"decrypt_for_sharing: with the results that this client has shared already, "
-                    f"{flooding.statistical_bits:g} bits of security cannot be kept by noise for "
-                    f"{flooding.queries} results in all; give from the first call on the number of results "
-                    "that will ever be shared under this secret key as queries, or make a new key"
+                    f"{-math.log2(limit):g} bits of security cannot be kept by noise of "
+                    f"{flooding.statistical_bits:g} bits for {flooding.queries} results in all; give from "
+                    "the first call on the number of results that will ever be shared under this secret key "
+                    "as queries, and the same statistical_bits, or make a new key"
                 )
-            self._spent = after
+            self._spent, self._limit = after, limit
 
 
 def decrypt_for_sharing(
