@@ -218,6 +218,9 @@ def test_bad_operands(cx, params):
             _ = cx**exponent
     with pytest.raises(hc.WrongType, match="divisor is encrypted"):
         _ = cx / cx
+    for number in (1, 1j, np.ones(2)):
+        with pytest.raises(hc.WrongType, match="divisor is encrypted"):
+            _ = number / cx
     with pytest.raises(hc.InvalidArgument, match="zero"):
         _ = cx / 0
     with pytest.raises(hc.WrongType, match="integer"):

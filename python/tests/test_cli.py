@@ -151,6 +151,49 @@ def test_scripts(call, tmp_path):
     assert "either" in call(*evaluate, status=1).stderr
 
 
+def test_faults_of_a_script_are_told_by_their_line(call, tmp_path):
+    call("keygen", "k", *PARAMS)
+    (tmp_path / "v.txt").write_text("1 2")
+    call("encrypt", "v.txt", "-o", "x.hlc", "-k", "k/secret.hlc", "--allow-insecure")
+    for text, message in (
+        ("def program(x) return x", "line 1: SyntaxError: expected ':'"),
+        ("import no_such_module", "line 1: ModuleNotFoundError: No module named 'no_such_module'"),
+        ("open('no_such_file')", "line 1: FileNotFoundError"),
+        ("def program(x):\n    return x.turn(1)", "line 2: AttributeError: 'Ciphertext' object has no"),
+    ):
+        (tmp_path / "p.py").write_text(text)
+        for command in (
+            ("eval", "-k", "k/keys.hlc", "-i", "x.hlc", "-o", "y.hlc", "--allow-insecure"),
+            ("keygen", "other", *PARAMS),
+            ("trace", "record", "-o", "t.csv", *PARAMS),
+        ):
+            result = call(*command, "--script", "p.py", status=1)
+            assert f"program: 'p.py', {message}" in result.stderr
+            assert result.stderr.startswith("error: ")  # no empty line of a progress bar, no traceback
+    assert not list(tmp_path.glob("[yt].*"))
+
+
+def test_errors_name_options_of_the_command_line(call, tmp_path):
+    assert "say --allow-insecure" in call("keygen", "k", "--params", "test-n10-d3", status=1).stderr
+    call("keygen", "k", *PARAMS)
+    (tmp_path / "v.txt").write_text("1 2")
+    message = call("encrypt", "v.txt", "-o", "x.hlc", "-k", "k/keys.hlc", "--allow-insecure", status=1).stderr
+    assert "'k/keys.hlc' is of kind 'evaluation keys'; give secret.hlc or public.hlc" in message
+    call("encrypt", "v.txt", "-o", "x.hlc", "-k", "k/secret.hlc", "--allow-insecure")
+    on_server = ("eval", "-k", "k/keys.hlc", "-o", "y.hlc", "--allow-insecure")
+    message = call(*on_server, "-i", "x.hlc", "--expr", "x.rotate(3)", status=1).stderr
+    assert "rotation key for step 3 missing" in message
+    assert "`halocline keygen FOLDER`" in message
+    message = call(*on_server, "-i", "y=x.hlc", "--expr", "x*x", status=1).stderr
+    assert "the program needs --input x=FILE" in message
+    message = call("keygen", "other", *PARAMS, "--expr", "x )", status=1).stderr
+    assert "cannot be parsed: column 3: unmatched ')'" in message
+    call(*on_server, "-i", "x.hlc", "--expr", "x * x")
+    sharing = ("decrypt", "y.hlc", "-o", "y.txt", "-k", "k/secret.hlc", "--allow-insecure", "--for-sharing")
+    assert "give --error-bound, the" in call(*sharing, status=1).stderr
+    assert "or say --magnitude if" in call(*sharing, "--error-bound", "1e-2", status=1).stderr
+
+
 def test_results_for_others_get_noise(call, tmp_path):
     call("keygen", "k", *PARAMS)
     (tmp_path / "v.csv").write_text("0.25, -0.5")
@@ -164,7 +207,7 @@ def test_results_for_others_get_noise(call, tmp_path):
     call(*decrypt, "w.npy", "w.hlc", "--for-sharing", "--error-bound", 1e-8, "--magnitude", 2)
     assert np.abs(np.load("w.npy") - [0.0625, 0.25]).max() < 0.1
     for options, message in [
-        (("w.hlc", "--for-sharing"), "error_bound"),
+        (("w.hlc", "--for-sharing"), "--error-bound"),
         (("w.hlc", "--error-bound", 1e-8), "--for-sharing"),
         (("v.hlc", "--for-sharing", "--flooding-bits", 3), "leave --flooding-bits out"),
         (("v.hlc", "--for-sharing", "--queries", 10**15), "would leave nothing"),
@@ -181,14 +224,14 @@ def test_errors_are_one_message_and_no_file(call, tmp_path):
     evaluate = ("eval", "-i", "v.hlc", "-o", "w.hlc", "--allow-insecure")
     for args, message in [
         (("keygen", "k", *PARAMS), "--force"),
-        (("keygen", "j", "--params", "test-n10-d3"), "allow_insecure"),
+        (("keygen", "j", "--params", "test-n10-d3"), "--allow-insecure"),
         (("keygen", "j", *PARAMS, "--rotations", "one"), "integers"),
         (("keygen", "j", *PARAMS, "--rotations", "9999"), "9999"),
         (("keygen", "j", *PARAMS, "--rotations", "1", "--expr", "x"), "not both"),
         (("encrypt", "no.csv", "-k", "k/secret.hlc", "-o", "w.hlc", "--allow-insecure"), "no.csv"),
         (("encrypt", "v.hlc", "-k", "k/secret.hlc", "-o", "w.hlc", "--allow-insecure"), "no numbers"),
-        (("encrypt", "v.csv", "-k", "k/keys.hlc", "-o", "w.hlc", "--allow-insecure"), "secret key"),
-        (("encrypt", "v.csv", "-k", "k/secret.hlc", "-o", "w.hlc"), "allow_insecure"),
+        (("encrypt", "v.csv", "-k", "k/keys.hlc", "-o", "w.hlc", "--allow-insecure"), "secret.hlc"),
+        (("encrypt", "v.csv", "-k", "k/secret.hlc", "-o", "w.hlc"), "--allow-insecure"),
         (("decrypt", "v.hlc", "-k", "k/public.hlc", "-o", "w.npy", "--allow-insecure"), "secret key"),
         (("decrypt", "k/keys.hlc", "-k", "k/secret.hlc", "-o", "w.npy", "--allow-insecure"), "ciphertext"),
         ((*evaluate, "-k", "k/secret.hlc", "--expr", "x*x"), "evaluation keys"),

@@ -43,6 +43,17 @@ def test_processes_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (tmp_path / "secret.hlc").exists()
 
 
+def test_sharing_page(capsys: pytest.CaptureFixture[str]) -> None:
+    run_page("docs/concepts/sharing_results.md")
+    assert float(capsys.readouterr().out.split()[-1]) > 23  # bits; the page says 24
+
+
+def test_profiling_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_page("docs/guides/profiling.md")
+    assert (tmp_path / "profile.pftrace").exists()
+
+
 def test_memory_guide(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from halocline.base import extras
+from halocline.errors import MissingExtra
 
 OPTIONAL = ("typer", "rich", "matplotlib", "safetensors", "sklearn", "PIL", "scipy", "torch")
 PACKAGE = Path(__file__).resolve().parents[1] / "halocline"
@@ -68,6 +70,14 @@ def test_what_is_missing_is_named(code: str, extra: str, tmp_path: Path) -> None
     image.write_bytes(b"never read")
     message = raised(code.replace("IMAGE", repr(str(image))))
     assert f"pip install 'halocline[{extra}]'" in message
+
+
+def test_the_extra_is_that_of_the_wheel_that_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "packages_distributions", lambda: {"halocline": ["halocline-cu13"]})
+    with pytest.raises(MissingExtra, match=r"pip install 'halocline-cu13\[nn\]'"):
+        extras.require("no_such_module", "nn", "weights")
+    monkeypatch.setattr(extras, "packages_distributions", dict)  # run from a source tree
+    assert extras.install("nn") == "pip install 'halocline[nn]'"
 
 
 def test_the_command_line_names_its_extra() -> None:

@@ -31,7 +31,7 @@ def test_progress_counts_keys(client):
 def test_bad_rotations(client, rotations, error):
     with pytest.raises(error, match="rotation"):
         client.evaluation_keys(rotations)
-    with pytest.raises(hc.WrongType, match="rotations"):
+    with pytest.raises(hc.WrongType, match=r"rotations: got int, expected a list of steps"):
         client.evaluation_keys(5)
     with pytest.raises(hc.InvalidArgument, match="level"):
         client.evaluation_keys([1], level=4)

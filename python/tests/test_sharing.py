@@ -113,6 +113,13 @@ def test_measuring_takes_programs_of_several_results(params):
         hc.measure_error_bound(params, program, np.ones(4), np.ones(4), runs=1)
 
 
+def test_measuring_takes_values_that_are_made_up(sharer, params, x):
+    with pytest.raises(hc.WrongType, match="measure_error_bound: got a Ciphertext; give values"):
+        hc.measure_error_bound(params, lambda x: x * x, sharer.encrypt(x))
+    with pytest.raises(hc.WrongType, match="measure_error_bound: got str, expected a function"):
+        hc.measure_error_bound(params, "x*x", [1.0])
+
+
 def test_no_more_results_than_queries(sharer, x):
     ct = sharer.encrypt(x)
     for _ in range(3):

@@ -109,7 +109,8 @@ encoder::integers encoder::round(std::span<const std::complex<double>> values, d
   // size decides; a ghost run takes the same way, so that its allocations are those of the real run.
   double largest = total_magnitude(values) * factor;
   const bool surely_small = largest < std::min(limit, std::exp2(one_word_bits));
-  HALOCLINE_EXPECTS(std::isfinite(largest), invalid_argument, "encode: values too large for scale ", scale);
+  HALOCLINE_EXPECTS(std::isfinite(largest), invalid_argument, "encode: values too large: times the scale ",
+                    scale, " their sum exceeds a double; give smaller values, or a smaller scale");
   const memory::buffer coefficients = to_coefficients(values, slots);
   if (!surely_small) {
     const double found = largest_magnitude(coefficients, 2 * slots) * factor;

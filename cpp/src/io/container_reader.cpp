@@ -68,9 +68,9 @@ void container_reader::read_header() {
   const auto present = std::span(page).first(std::min(bytes_.size(), page.size()));
   fetch(0, present);
   const std::size_t shown = std::min(present.size(), container_magic.size());
-  HALOCLINE_EXPECTS(shown > 0 && std::memcmp(page.data(), container_magic.data(), shown) == 0, corrupt_data,
-                    name_,
-                    " is not a Halocline file: ", shown == 0 ? "it is empty" : "its first bytes are foreign");
+  HALOCLINE_EXPECTS(
+      shown > 0 && std::memcmp(page.data(), container_magic.data(), shown) == 0, corrupt_data, name_,
+      " is not a Halocline file: ", shown == 0 ? "it is empty" : "it does not begin as those do");
   HALOCLINE_EXPECTS(bytes_.size() >= section_alignment, corrupt_data, name_, " is truncated: ", bytes_.size(),
                     " bytes, the header alone has ", section_alignment);
   const auto version = field<std::uint32_t>(page, layout::version);

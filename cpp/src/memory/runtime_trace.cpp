@@ -86,8 +86,8 @@ class competition {
 
   [[nodiscard]] std::string advice() const {
     if (others_.empty()) return {};
-    return " while the others hold that much; free objects of theirs, or let allocations wait for them: "
-           "MemoryBudget(..., wait=seconds)";
+    return " while the others hold that much; free objects of theirs, or let allocations wait for them "
+           "(longer): MemoryBudget(..., wait=seconds)";
   }
 
  private:

@@ -242,9 +242,7 @@ class Ciphertext:
         """Product with the reciprocal of a number or vector. Ciphertexts cannot be divided by."""
         self._on("divide")
         if isinstance(other, Ciphertext):
-            raise WrongType(
-                "divide: the divisor is encrypted; multiply by an approximation of its reciprocal"
-            )
+            raise _divisor_encrypted()
         if is_scalar(other):
             number = scalar(other, "divide")
             if number == 0:
@@ -254,6 +252,10 @@ class Ciphertext:
         if len(array) < self.slots or not array.all():
             raise InvalidArgument(f"divide: the divisor must have {self.slots} values, none of them zero")
         return self * (1.0 / (array.real if real else array))
+
+    def __rtruediv__(self, other: Operand) -> Ciphertext:
+        """Raises WrongType: ciphertexts cannot be divided by."""
+        raise _divisor_encrypted()
 
     def __pow__(self, exponent: int) -> Ciphertext:
         """Integer power by squaring and multiplying; costs ceil(log2(exponent)) levels."""
@@ -334,6 +336,10 @@ class Ciphertext:
             f"Ciphertext({self.slots} slots, level {self.level}, scale 2^{np.log2(self.scale):.2f}, "
             f"{_core.format_bytes(self.nbytes)}, {place})"
         )
+
+
+def _divisor_encrypted() -> WrongType:
+    return WrongType("divide: the divisor is encrypted; multiply by an approximation of its reciprocal")
 
 
 def bind_all(value: Any, bind: Callable[[Ciphertext], Ciphertext]) -> Any:

@@ -254,10 +254,11 @@ class Client:
     ) -> list[tuple[int, int]]:
         core, slots = self._params._core, self._params.slots
         highest = self._params._level(level)
-        try:
-            steps = [integer(step, "evaluation_keys: rotation", 1 - slots, slots - 1) for step in rotations]
-        except TypeError as error:
-            raise WrongType(f"evaluation_keys: rotations: {error}") from None
+        if not isinstance(rotations, Iterable):
+            raise WrongType(
+                f"evaluation_keys: rotations: got {kind_of(rotations)}, expected a list of steps, as [1, 2]"
+            )
+        steps = [integer(step, "evaluation_keys: rotation", 1 - slots, slots - 1) for step in rotations]
         elements = {core.galois_element(step) for step in steps if step}
         elements |= {core.conjugation_element} if conjugation else set()
         elements |= {RELINEARIZATION} if relinearization else set()

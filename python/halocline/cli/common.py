@@ -73,13 +73,35 @@ def command(function: Callable[ArgumentsT, ResultT]) -> Callable[ArgumentsT, Res
         try:
             return function(*args, **kwargs)
         except Error as error:
-            err().print(f"[bold red]error:[/] {_plain(str(error))}", soft_wrap=True)
+            err().print(f"[bold red]error:[/] {_plain(in_options(str(error)))}", soft_wrap=True)
             raise typer.Exit(1) from None
         except KeyboardInterrupt:
             err().print("interrupted; files that were not finished were not written")
             raise typer.Exit(130) from None
 
+    guarded.__doc__ = _joined(function.__doc__ or "")
     return guarded
+
+
+_OPTIONS = {
+    "allow_insecure=True": "--allow-insecure",
+    "error_bound=": "--error-bound",
+    "magnitude=": "--magnitude",
+    "as queries,": "with --queries,",
+    "decrypt_for_sharing:": "decrypt --for-sharing:",
+}
+
+
+def in_options(message: str) -> str:
+    """A message of the library, which names arguments of Python, with the options of the command line."""
+    for argument, option in _OPTIONS.items():
+        message = message.replace(argument, option)
+    return message
+
+
+def _joined(text: str) -> str:
+    """A docstring with one line for each paragraph: Typer keeps the line ends of all but the first."""
+    return "\n\n".join(" ".join(each.split()) for each in text.split("\n\n"))
 
 
 def _plain(text: str) -> str:
@@ -101,6 +123,13 @@ ThreadsOption = Annotated[
 
 DeviceOption = Annotated[
     str, typer.Option("--device", help="Where to compute: cpu, cuda:0, ... (`halocline info` lists them).")
+]
+PolicyOption = Annotated[
+    str,
+    typer.Option(
+        "--policy",
+        help="How the engine manages memory: resident, planned, lru, ... (`halocline info` lists them).",
+    ),
 ]
 OversubscribeOption = Annotated[
     bool,
@@ -163,7 +192,9 @@ def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=err(), transient=True) as progress:
+    console = err()
+    hidden = not console.is_terminal  # where Rich would leave an empty line
+    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
         task = progress.add_task(description, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
 

@@ -52,7 +52,10 @@ class Expression:
             raise InvalidArgument(f"expression: {len(text)} characters, expected at most {MAX_LENGTH}")
         try:
             tree = ast.parse(text.strip(), mode="eval")
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        except SyntaxError as error:
+            place = f"column {error.offset}: " if error.offset else ""
+            raise InvalidArgument(f"expression: cannot be parsed: {place}{error.msg}") from None
+        except (ValueError, RecursionError, MemoryError) as error:
             raise InvalidArgument(f"expression: cannot be parsed: {error}") from None
         self.text = text
         self._body = tree.body

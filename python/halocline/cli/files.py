@@ -6,10 +6,10 @@ The client runs keygen, encrypt and decrypt; the server runs eval and sees neith
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-import runpy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ import typer
 from rich.console import Console
 
 from .. import _core
-from ..base.errors import InvalidArgument, IoError, KeyMismatch
+from ..base.errors import InvalidArgument, KeyMismatch, MissingKey
 from ..base.files import file_only, is_standard
 from ..base.values import integer
 from ..ckks.ciphertext import Ciphertext
@@ -34,6 +34,7 @@ from .common import (
     DeviceOption,
     JsonOption,
     OversubscribeOption,
+    PolicyOption,
     ThreadsOption,
     check_device,
     command,
@@ -48,6 +49,7 @@ from .common import (
 )
 from .expression import Expression
 from .key_files import KEYS_FILE, PUBLIC_FILE, SECRET_FILE, open_folder, write_key_files
+from .script import script_errors, script_function
 from .value_files import read_values, write_values
 
 ClientMemoryOption = Annotated[
@@ -73,12 +75,8 @@ def program_of(expr: str | None, script: Path | None, function: str) -> tuple[Ca
     if expr is not None:
         parsed = Expression(expr)
         return parsed, parsed.names
-    try:
-        found = runpy.run_path(str(script)).get(function)
-    except OSError as error:
-        raise IoError(f"program: cannot read '{script}': {error.strerror}") from None
-    if not callable(found):
-        raise InvalidArgument(f"program: '{script}' has no function '{function}'; name one with --function")
+    assert script is not None
+    found = script_function(script, function)
     return found, list(inspect.signature(found).parameters)
 
 
@@ -144,7 +142,7 @@ def _tell(note: str) -> None:
 
 def _print_keys(console: Console, client: Client, keys: EvaluationKeys) -> None:
     names = ", ".join(keys) or "no evaluation keys"
-    console.print(f"{client.params.name}: {names}", markup=False)
+    console.print(f"{client.params.name or 'own parameters'}: {names}", markup=False)
     console.print(f"  key identifier {client.key_id}", markup=False)
 
 
@@ -176,7 +174,8 @@ def _keygen_plan(
         return None
     program, names = program_of(expr, script, function)
     count = params.slots if slots is None else integer(slots, "keygen: slots", 1, params.slots)
-    return key_plan(params, program, *(np.zeros(count) for _ in names))
+    with script_errors(script):
+        return key_plan(params, program, *(np.zeros(count) for _ in names))
 
 
 def _expect_one_key(operation: str, paths: list[Path]) -> None:
@@ -221,7 +220,12 @@ def encrypt(
     params = _object_params(key, allow_insecure)
     check_device(device)
     array = read_values(values)
-    public = _core.inspect_file(str(key))["kind"] == "public key"
+    kind = _core.inspect_file(str(key))["kind"]
+    if kind not in ("public key", "secret key"):
+        raise InvalidArgument(
+            f"encrypt: --key: '{key}' is of kind '{kind}'; give {SECRET_FILE} or {PUBLIC_FILE}"
+        )
+    public = kind == "public key"
     if public and (device != "cpu" or memory is not None):
         raise InvalidArgument(
             "encrypt: --device and --memory go with the secret key; public keys use the CPU"
@@ -247,7 +251,7 @@ def evaluate(
     function: FunctionOption = "program",
     device: DeviceOption = "cpu",
     memory: Annotated[str | None, typer.Option("--memory", help="Budget, e.g. 2GiB.")] = None,
-    policy: Annotated[str, typer.Option("--policy", help="How memory is managed.")] = "resident",
+    policy: PolicyOption = "resident",
     oversubscribe_managed: OversubscribeOption = False,
     allow_insecure: AllowInsecureOption = False,
     threads: ThreadsOption = None,
@@ -267,7 +271,8 @@ def evaluate(
         engine = Engine(
             params, bundle, device, memory, policy, threads=threads, memory_options=options, progress=progress
         )
-    result = engine.run(program, *ciphertexts)
+    with script_errors(script), _key_advice():
+        result = engine.run(program, *ciphertexts)
     if not isinstance(result, Ciphertext):
         raise InvalidArgument(f"eval: the program returned {type(result).__name__}, expected a ciphertext")
     result.save(output)
@@ -276,6 +281,18 @@ def evaluate(
     seconds = f"{report.seconds:.3f} s, peak {size(report.peak_bytes)}"
     console.print(f"{output}: {result}, {seconds}", markup=False, soft_wrap=True)
     write_json(json, origin() | _measured(engine, report) | {"level": result.level})
+
+
+@contextlib.contextmanager
+def _key_advice() -> Iterator[None]:
+    """Adds to MissingKey how the command line makes the keys of a program."""
+    try:
+        yield
+    except MissingKey as error:
+        raise MissingKey(
+            f"{error}. `halocline keygen FOLDER` makes a new client with the keys of a program: give it the "
+            "same --expr or --script"
+        ) from None
 
 
 def _measured(engine: Engine, report: RunReport) -> dict[str, Any]:
@@ -295,7 +312,8 @@ def _measured(engine: Engine, report: RunReport) -> dict[str, Any]:
 
 def _named_inputs(inputs: list[str], names: list[str]) -> dict[str, Path]:
     """Name -> file from NAME=FILE arguments."""
-    if len(inputs) == len(names) == 1 and not inputs[0].startswith(f"{names[0]}="):
+    alone = len(inputs) == len(names) == 1 and not inputs[0].startswith(f"{names[0]}=")
+    if alone and ("=" not in inputs[0] or Path(inputs[0]).exists()):
         return {names[0]: Path(inputs[0])}
     pairs = [each.partition("=") for each in inputs]
     chosen = {name: Path(file) for name, equals, file in pairs if equals}

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import Error, InvalidArgument, MissingExtra, WrongType
+from ..base.extras import install
 from ..base.values import expect, integer, kind_of
 from ..circuits.polynomial import Polynomial as PolynomialFunction
 from .layers import (
@@ -76,7 +77,7 @@ def from_torch(
         import torch.fx
     except ImportError as error:
         raise TorchNotInstalled(
-            f"from_torch: PyTorch cannot be imported ({error}); pip install 'halocline[torch]'"
+            f"from_torch: PyTorch cannot be imported ({error}); {install('torch')}"
         ) from None
     expect(module, torch.nn.Module, "from_torch")
     shape = checked_shape(input_shape)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base.errors import InvalidArgument, WrongType
-from ..base.values import expect, integer, positive
+from ..base.values import expect, integer, kind_of, positive
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.client import Client
 from ..ckks.params import Params
@@ -51,6 +51,13 @@ def measure_error_bound(
     if not inputs:
         raise InvalidArgument(
             "measure_error_bound: no inputs; give one vector for each argument of the program"
+        )
+    if not callable(program):
+        raise WrongType(f"measure_error_bound: got {kind_of(program)}, expected a function of ciphertexts")
+    if any(isinstance(each, Ciphertext) for each in inputs):
+        raise WrongType(
+            "measure_error_bound: got a Ciphertext; give values that you make up: they are encrypted with "
+            "keys of the measurement"
         )
     vectors = [np.atleast_1d(np.asarray(each)) for each in inputs]
     plan = key_plan(params, program, *vectors)

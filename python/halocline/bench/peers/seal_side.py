@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import Error
+from ...base.extras import install
 from . import sets
 from .side import Values
 
@@ -29,13 +30,13 @@ def import_seal() -> Any:
     except ImportError as error:
         raise PeerNotInstalled(
             f"bench peers: {DISTRIBUTION} cannot be imported ({error}); install the extra 'peers' into this "
-            "Python: pip install 'halocline[peers]', or in a checkout "
+            f"Python: {install('peers')}, or in a checkout "
             ".venv/bin/pip install -r tools/requirements/peers.txt"
         ) from None
     if not hasattr(module, "CKKSEncoder"):
         raise PeerNotInstalled(
             f"bench peers: the module 'seal' is not that of {DISTRIBUTION}; remove what installed it and run "
-            "pip install 'halocline[peers]'"
+            f"{install('peers')}"
         )
     return module
 

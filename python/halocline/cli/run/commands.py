@@ -26,6 +26,7 @@ from ..common import (
     DeviceOption,
     JsonOption,
     OversubscribeOption,
+    PolicyOption,
     ThreadsOption,
     check_device,
     command,
@@ -47,7 +48,6 @@ WorkloadArgument = Annotated[str, typer.Argument(help=f"One of: {', '.join(WORKL
 ParamsOption = Annotated[
     str | None, typer.Option("--params", help="A preset, or a file; the workload's own by default.")
 ]
-PolicyOption = Annotated[str, typer.Option("--policy", help="How the engine manages memory.")]
 DecisionsOption = Annotated[
     Path | None, typer.Option("--decisions", help="Policy profiled: file of `halocline trace decide`.")
 ]
@@ -215,6 +215,7 @@ class _Steps:
             TimeRemainingColumn(),
             console=err(),
             transient=True,
+            disable=not err().is_terminal,
         )
         self._tasks: dict[str, Any] = {}
 

@@ -14,6 +14,7 @@ from ...ckks.params import Params
 from ...engine.program import trace_program
 from ...memory.trace import Trace
 from ..files import program_of
+from ..script import script_errors
 
 
 def ghost_trace(
@@ -23,7 +24,8 @@ def ghost_trace(
     params = several[0]
     if workload is None:
         program, names = program_of(expr, script, function)
-        return trace_program(params, program, *(np.zeros(params.slots) for _ in names)).trace
+        with script_errors(script):
+            return trace_program(params, program, *(np.zeros(params.slots) for _ in names)).trace
     if workload in ("bootstrap", "bm-bootstrap"):
         return _bootstraps(several, workload)
     if workload == "wide-rotations":
