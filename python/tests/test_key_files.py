@@ -277,3 +277,15 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
         open_folder(tmp_path / "file" / "k", force=False, tell=print),
     ):
         pass
+
+
+def test_links_of_such_names_are_left_alone(call, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    folder = tmp_path / "keys"
+    folder.mkdir()
+    for name in (".keygen-staged-x", ".keygen-change-x"):
+        (folder / name).symlink_to(other)
+    done = call("keygen", folder, "--params", "test-n10-d3", "--allow-insecure")
+    assert done.exit_code == 0, done.output
+    assert other.is_dir()

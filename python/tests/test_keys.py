@@ -158,3 +158,9 @@ def test_sets_without_a_sparse_secret_have_no_encapsulation_key(client):
         client.evaluation_keys(encapsulation=True)
     with pytest.raises(hc.InvalidArgument, match="n16-boot"):
         client.evaluation_keys(plan=hc.KeyPlan(client.params, [(2, 1)]))
+
+
+def test_plans_name_each_key_once(params):
+    text = hc.KeyPlan(params, [(5, 1), (25, 2)]).to_json().replace("25", "5")
+    with pytest.raises(hc.CorruptData, match="twice"):
+        hc.KeyPlan.from_json(text, params)

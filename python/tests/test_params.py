@@ -211,3 +211,9 @@ def test_bootstrapping_from_fields():
     extra["eval_mod"]["levels"] = 0
     with pytest.raises(hc.InvalidArgument, match="eval_mod levels is 0"):
         hc.Params(**fields, allow_insecure=True)
+
+
+@pytest.mark.parametrize("value", [object(), {1}, lambda: 1])
+def test_fields_that_are_no_json_are_refused(value):
+    with pytest.raises(hc.InvalidArgument, match="no value of JSON"):
+        hc.Params(depth=value)

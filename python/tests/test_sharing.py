@@ -160,7 +160,7 @@ def test_loaded_clients_count_too(sharer, params, x, tmp_path):
         ({"error_bound": 0.0}, "positive"),
         ({"error_bound": math.nan}, "positive"),
         ({"error_bound": math.inf}, "positive"),
-        ({"queries": 0}, "at least 1"),
+        ({"queries": 0}, "got 0, expected 1 to"),
         ({"statistical_bits": -1}, "positive"),
         ({"statistical_bits": 1e6, "magnitude": 1e300}, "at most 256"),
         ({"magnitude": 0}, "positive"),
@@ -184,3 +184,22 @@ def test_other_objects_are_refused(sharer, keys, deep_client):
         sharer.decrypt_for_sharing(sharer.encrypt([1.0]), error_bound="small")
     with pytest.raises(hc.InvalidArgument, match="one parameter set"):
         sharer.decrypt_for_sharing(deep_client.encrypt([1.0]))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (2.0**40, 10**400, 1.0),
+        (1e308, 1, 1e308),
+        (2.0**40, 1, 1.0, {"queries": 10**400}),
+    ],
+)
+def test_widths_that_are_no_numbers_are_refused(arguments):
+    *numbers, options = arguments if isinstance(arguments[-1], dict) else (*arguments, {})
+    with pytest.raises(hc.InvalidArgument):
+        hc.plan_flooding(*numbers, **options)
+
+
+def test_bounds_that_are_no_numbers_are_refused(params):
+    with pytest.raises(hc.InvalidArgument, match="finite"):
+        hc.fresh_error_bound(params, scale=1e-308)

@@ -142,7 +142,10 @@ class KeyPlan(_KeyNames):
                 f"key plan: made for parameters {fingerprint!r:.40}, expected {params.fingerprint} "
                 f"('{params.name}')"
             )
-        return cls(params, pairs)
+        made = cls(params, pairs)
+        if len(made.levels) != len(pairs):
+            raise CorruptData("key plan: it names a key twice; expected each Galois element once")
+        return made
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, KeyPlan):

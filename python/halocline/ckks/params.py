@@ -138,7 +138,12 @@ class Params:
     """
 
     def __init__(self, *, allow_insecure: bool = False, **fields: Any) -> None:
-        text = json.dumps({"schema": 1, "log_n": 14} | fields | {"allow_insecure": bool(allow_insecure)})
+        try:
+            text = json.dumps({"schema": 1, "log_n": 14} | fields | {"allow_insecure": bool(allow_insecure)})
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidArgument(
+                f"Params: a field is no value of JSON ({error}); see Params.to_json()"
+            ) from None
         self._core = _core.Params.from_json(text, False)
 
     @classmethod

@@ -29,6 +29,11 @@ STATISTICAL_BITS = 30.0
 MAX_STATISTICAL_BITS = 256.0
 """Far beyond what the sampler and the modulus have room for."""
 
+MAX_SLOTS = 1 << 16
+"""Slots of the largest ring."""
+MAX_QUERIES = 1 << 62
+"""Results that one secret key can be asked for."""
+
 TAIL_BITS = 128
 """Error norms are bounded but for a probability of 2^-128."""
 
@@ -81,13 +86,17 @@ def plan_flooding(
     ciphertext of this scale keeps.
     """
     scale = positive(scale, "plan_flooding: scale")
-    slots = integer(slots, "plan_flooding: slots", 1)
+    slots = integer(slots, "plan_flooding: slots", 1, MAX_SLOTS)
     bound = positive(error_bound, "plan_flooding: error_bound")
-    count = integer(queries, "plan_flooding: queries", 1)
+    count = integer(queries, "plan_flooding: queries", 1, MAX_QUERIES)
     bits = positive(statistical_bits, "plan_flooding: statistical_bits")
     if bits > MAX_STATISTICAL_BITS:
         raise InvalidArgument(
             f"plan_flooding: statistical_bits is {bits:g}, expected at most {MAX_STATISTICAL_BITS:g}"
+        )
+    if not math.isfinite(scale * bound):
+        raise InvalidArgument(
+            f"plan_flooding: scale {scale:g} times error_bound {bound:g} is no finite number"
         )
     rounding = math.sqrt(2 * slots / 12) / scale
     if bound < rounding:
@@ -129,7 +138,10 @@ def fresh_error_bound(
         # independent over the coefficients; twice the norm allows for that.
         variance *= 1 + 2 * params.n
         widening = 2.0
-    return (widening * math.sqrt(variance) * (root + tail) + root / 2) / used
+    found = (widening * math.sqrt(variance) * (root + tail) + root / 2) / used
+    if not math.isfinite(found):
+        raise InvalidArgument(f"fresh_error_bound: scale {used:g} is too small for a finite bound")
+    return found
 
 
 class Decrypts(Protocol):

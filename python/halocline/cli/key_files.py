@@ -105,9 +105,9 @@ def _keep_old(folder: Path, staged: Path) -> None:
 
 def _recover(folder: Path, tell: Callable[[str], None]) -> None:
     """Finishes or undoes the changes that were interrupted; says so."""
-    for staged in sorted(folder.glob(_STAGED + "*")):
+    for staged in _folders(folder, _STAGED):
         shutil.rmtree(staged)  # nothing was touched yet, and nothing promised
-    for change in sorted(folder.glob(_CHANGE + "*")):
+    for change in _folders(folder, _CHANGE):
         if _names_in(change / _NEW):
             _undo(folder, change)
             kept = folder / change.name.replace(_CHANGE, "keygen-interrupted-")
@@ -140,6 +140,12 @@ def _discard(change: Path) -> None:
     with contextlib.suppress(OSError):  # the next keygen will
         os.rename(change, done)
         shutil.rmtree(done)
+
+
+def _folders(folder: Path, prefix: str) -> list[Path]:
+    """Folders that a keygen made; links and files of such names are of others and stay as they are."""
+    found = sorted(folder.glob(prefix + "*"))
+    return [each for each in found if each.is_dir() and not each.is_symlink()]
 
 
 def _names_in(folder: Path) -> list[str]:
