@@ -173,6 +173,19 @@ def test_faults_of_a_script_are_told_by_their_line(call, tmp_path):
     assert not list(tmp_path.glob("[yt].*"))
 
 
+def test_folders_of_outputs_are_looked_for_before_the_work(call, tmp_path):
+    for command in (
+        ("run", "digits", "--json", "none/x.json"),
+        ("run", "digits", "--trace", "none/x.csv"),
+        ("run", "digits", "--profile", "none/x.json"),
+        ("keygen", "k", *PARAMS, "--json", "none/x.json"),
+        ("trace", "record", "digits", "-o", "none/x.csv"),
+    ):
+        result = call(*command, status=1)
+        assert f"cannot write '{command[-1]}': there is no folder 'none'; make it first" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_errors_name_options_of_the_command_line(call, tmp_path):
     assert "say --allow-insecure" in call("keygen", "k", "--params", "test-n10-d3", status=1).stderr
     call("keygen", "k", *PARAMS)

@@ -24,7 +24,7 @@ from rich.progress import (
 
 from .. import _core
 from ..base import limits
-from ..base.errors import Error, InvalidArgument
+from ..base.errors import Error, InvalidArgument, IoError
 from ..base.files import NO_LIMIT, is_standard, read_file, write_file
 from ..ckks.params import Params, preset_names
 
@@ -71,6 +71,8 @@ def command(function: Callable[ArgumentsT, ResultT]) -> Callable[ArgumentsT, Res
     @functools.wraps(function)
     def guarded(*args: ArgumentsT.args, **kwargs: ArgumentsT.kwargs) -> ResultT:
         try:
+            for option in _OUTPUTS:
+                _expect_folder(kwargs.get(option))
             return function(*args, **kwargs)
         except Error as error:
             err().print(f"[bold red]error:[/] {_plain(in_options(str(error)))}", soft_wrap=True)
@@ -81,6 +83,16 @@ def command(function: Callable[ArgumentsT, ResultT]) -> Callable[ArgumentsT, Res
 
     guarded.__doc__ = _joined(function.__doc__ or "")
     return guarded
+
+
+_OUTPUTS = ("json", "output", "trace", "profile")
+"""Arguments of commands that are files to write."""
+
+
+def _expect_folder(path: object) -> None:
+    """Raises IoError where a file cannot be written because its folder is missing: before the work."""
+    if isinstance(path, Path) and not is_standard(path) and not path.parent.is_dir():
+        raise IoError(f"cannot write '{path}': there is no folder '{path.parent}'; make it first")
 
 
 _OPTIONS = {
