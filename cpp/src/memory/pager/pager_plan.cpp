@@ -55,7 +55,10 @@ bool pager::regenerate(buffer_state& state, std::size_t bytes) {
     set_planned(state, state.resident());
     return true;
   }
-  if (state.source == nullptr && state.home_valid) return start_load(state, bytes);
+  // What is made again only when its copy is lost, such as a table, comes whole: a frame for a part, which a
+  // plan may ask for, would be too small for it.
+  const bool is_made = state.source != nullptr && state.source->kind() != recovery::copy;
+  if (!is_made && state.home_valid) return start_load(state, bytes);
   if (state.resident()) release_frame(state);
   std::byte* const frame = take_frame(bytes, lane::compute, state.cls, false);
   if (frame == nullptr) return false;
