@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <set>
 
@@ -100,6 +101,29 @@ TEST(recipes, encode_diagonals_of_transforms_again) {
     for (const std::size_t bytes : {data.size(), parameters.limb_bytes()}) {
       expect_made_again(server, data, identity, bytes, verb::encode);
     }
+  }
+}
+
+// A forged plan may say so. Tables are made again as a whole, for which a frame of a page would be too small.
+TEST(recipes, plans_cannot_have_a_part_of_a_table_made_again) {
+  constexpr std::uint64_t roots_identity = 0xc2b7e4950d38f61a;  // of ring/context.cpp
+  constexpr std::size_t page = 4096;
+  engine server(params::preset("test-n10-d3"), moving());
+  memory::runtime& runtime = server.ctx().runtime();
+  const memory::buffer& roots = server.ctx().tables().roots;
+  ASSERT_GT(roots.size(), page);
+  const std::vector<std::byte> all = contents(server, roots, roots.size());
+  for (const verb how : {verb::expand, verb::encode, verb::load}) {
+    const std::size_t budget = runtime.budget_bytes();
+    runtime.set_budget(page);
+    runtime.set_budget(budget);
+    const memory::movement moved = runtime.statistics().moved;
+    runtime.begin_plan(plan_of(roots, roots_identity, page, how));
+    const std::vector<std::byte> first = contents(server, roots, page);
+    EXPECT_FALSE(runtime.end_plan().diverged);
+    EXPECT_TRUE(std::equal(first.begin(), first.end(), all.begin()));
+    EXPECT_EQ(runtime.statistics().moved.loaded_bytes - moved.loaded_bytes, page);
+    EXPECT_EQ(contents(server, roots, roots.size()), all);
   }
 }
 
