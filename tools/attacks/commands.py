@@ -52,6 +52,9 @@ class Commands:
                 "files": (resource.RLIMIT_NOFILE, rng.randint(6, 40)),
             }[how]
             self._limited(name, how, limit)
+        if name == "keygen":
+            # A kill between its renames is repaired by the next keygen, also by one that refuses to replace keys.
+            self._run("keygen without --force")
         self._check(f"{name} disturbed by {how}")
 
     def _command(self, name: str) -> list[str]:
@@ -59,6 +62,7 @@ class Commands:
         insecure = "--allow-insecure"
         return [sys.executable, "-m", "halocline"] + {
             "keygen": ["keygen", f, "--params", PRESET, "--rotations", "1", "--force", insecure],
+            "keygen without --force": ["keygen", f, "--params", PRESET, insecure],
             "encrypt": ["encrypt", f"{f}/values.txt", "-o", f"{f}/x.hlc", "-k", f"{f}/secret.hlc", insecure],
             "eval": ["eval", "-k", f"{f}/keys.hlc", "-i", f"x={f}/x.hlc", "-o", f"{f}/y.hlc", "--expr", "x*x",
                      insecure],
