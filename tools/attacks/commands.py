@@ -53,7 +53,7 @@ class Commands:
             }[how]
             self._limited(name, how, limit)
         if name == "keygen":
-            # A kill between its renames is repaired by the next keygen, also by one that refuses to replace keys.
+            # The next keygen repairs a kill between renames, also one that refuses to replace keys.
             self._run("keygen without --force")
         self._check(f"{name} disturbed by {how}")
 
