@@ -31,9 +31,6 @@ function(halocline_limit_exports target)
   set_target_properties(${target} PROPERTIES LINK_DEPENDS "${halocline_export_list}")
 endfunction()
 halocline_limit_exports(_core)
-if(HALOCLINE_STATIC_RUNTIME)
-  target_link_options(_core PRIVATE -static-libstdc++ -static-libgcc)
-endif()
 
 # The same objects with static runtime libraries, for python/tests/test_module.py.
 if(HALOCLINE_TESTS)
