@@ -45,7 +45,8 @@ test-examples: ## Numbered Python examples
 wheel: build ## Wheel and source archive in dist/ (GPU wheel: make cuda, then tools/build_wheel.sh cuda)
 	tools/build_wheel.sh cpu
 
-test-wheel: wheel ## The wheel in a clean environment, with its least dependencies and with the command line
+test-wheel: ## The wheel in a clean environment, with numpy alone and with the command line (after `make test` once)
+	tools/build_wheel.sh cpu
 	tools/test_wheel.sh
 
 test-attack: ## Two minutes of attacks on the whole product: forged files and plans, threads, forks, kills
