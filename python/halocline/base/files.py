@@ -14,9 +14,10 @@ import os
 import stat
 import sys
 from collections.abc import Callable
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from .. import _core
+from . import limits
 from .errors import CorruptData, InvalidArgument, IoError
 from .values import byte_string, path_text
 
@@ -24,6 +25,7 @@ STANDARD = "-"
 """Standard output, or standard input."""
 
 Path = str | os.PathLike[str]
+LoadedT = TypeVar("LoadedT")
 
 SHARED = _core.FilePrivacy.SHARED
 """A new file follows the umask."""
@@ -65,6 +67,16 @@ def save_object(path: Path, what: str, save: Callable[[str], None], to_bytes: Ca
         _write_standard(to_bytes())
     else:
         save(name)
+
+
+def load_object(
+    path: Path, what: str, from_file: Callable[[str], LoadedT], from_bytes: Callable[[bytes], LoadedT]
+) -> LoadedT:
+    """What `from_file` makes of a container file, or `from_bytes` of a container on standard input."""
+    name = path_text(path, what)
+    if is_standard(name):
+        return from_bytes(read_file(name, what, limits.CONTAINER_STREAM))
+    return from_file(name)
 
 
 def file_only(path: Path, what: str) -> str:

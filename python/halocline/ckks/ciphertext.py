@@ -11,16 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..base import limits
 from ..base.errors import InvalidArgument, WrongType
-from ..base.files import is_standard, read_file, save_object
+from ..base.files import load_object, save_object
 from ..base.values import (
     ComplexVector,
     byte_string,
     expect,
     integer,
     is_scalar,
-    path_text,
     positive,
     scalar,
     vector,
@@ -143,12 +141,17 @@ class Ciphertext:
         cls, path: str | Path, params: Params | None = None, *, allow_insecure: bool = False
     ) -> Ciphertext:
         """An unbound ciphertext from a file of `save`; see `from_bytes`. Raises IoError."""
-        name = path_text(path, "Ciphertext.load")
-        if is_standard(name):
-            data = read_file(name, "Ciphertext.load", limits.CONTAINER_STREAM)
-            return cls.from_bytes(data, params, allow_insecure=allow_insecure)
-        core, real = _core.ciphertext_from_file(name, carried_params(name, params, allow_insecure)._core)
-        return cls(core, None, real)
+
+        def from_file(name: str) -> Ciphertext:
+            core, real = _core.ciphertext_from_file(name, carried_params(name, params, allow_insecure)._core)
+            return cls(core, None, real)
+
+        return load_object(
+            path,
+            "Ciphertext.load",
+            from_file,
+            lambda data: cls.from_bytes(data, params, allow_insecure=allow_insecure),
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Ciphertext.from_bytes, (self.to_bytes(), self.params)

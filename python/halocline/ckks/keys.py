@@ -12,10 +12,9 @@ from typing import Any
 import numpy.typing as npt
 
 from .. import _core
-from ..base import limits
 from ..base.errors import CorruptData, InvalidArgument
-from ..base.files import is_standard, parse_json, read_file, save_object
-from ..base.values import byte_string, expect, integer, path_text, positive, vector
+from ..base.files import load_object, parse_json, save_object
+from ..base.values import byte_string, expect, integer, positive, vector
 from .ciphertext import Ciphertext
 from .params import ENCAPSULATION, Params, carried_params
 
@@ -210,11 +209,12 @@ class EvaluationKeys(_KeyNames):
         cls, path: str | Path, params: Params | None = None, *, allow_insecure: bool = False
     ) -> EvaluationKeys:
         """Keys from a file of `save`; see `from_bytes`. Raises IoError when it cannot be read."""
-        name = path_text(path, "EvaluationKeys.load")
-        if is_standard(name):
-            data = read_file(name, "EvaluationKeys.load", limits.CONTAINER_STREAM)
-            return cls.from_bytes(data, params, allow_insecure=allow_insecure)
-        return cls(_core.keys_from_file(name, carried_params(name, params, allow_insecure)._core))
+        return load_object(
+            path,
+            "EvaluationKeys.load",
+            lambda name: cls(_core.keys_from_file(name, carried_params(name, params, allow_insecure)._core)),
+            lambda data: cls.from_bytes(data, params, allow_insecure=allow_insecure),
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return EvaluationKeys.from_bytes, (self.to_bytes(), self.params)
@@ -279,11 +279,14 @@ class PublicKey:
         cls, path: str | Path, params: Params | None = None, *, allow_insecure: bool = False
     ) -> PublicKey:
         """A key from a file of `save`; see `EvaluationKeys.from_bytes`."""
-        name = path_text(path, "PublicKey.load")
-        if is_standard(name):
-            data = read_file(name, "PublicKey.load", limits.CONTAINER_STREAM)
-            return cls.from_bytes(data, params, allow_insecure=allow_insecure)
-        return cls(_core.public_key_from_file(name, carried_params(name, params, allow_insecure)._core))
+        return load_object(
+            path,
+            "PublicKey.load",
+            lambda name: cls(
+                _core.public_key_from_file(name, carried_params(name, params, allow_insecure)._core)
+            ),
+            lambda data: cls.from_bytes(data, params, allow_insecure=allow_insecure),
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PublicKey.from_bytes, (self.to_bytes(), self.params)

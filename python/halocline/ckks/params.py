@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
-from ..base import limits
 from ..base.errors import InsecureParameters, InvalidArgument, WrongType
-from ..base.files import check_utf8, is_standard, read_file, save_object
-from ..base.values import byte_string, expect, integer, kind_of, path_text, positive
+from ..base.files import check_utf8, load_object, save_object
+from ..base.values import byte_string, expect, integer, kind_of, positive
 
 ENCAPSULATION = 2
 """Element that names the encapsulation key among the Galois elements of keys."""
@@ -192,12 +191,12 @@ class Params:
     @classmethod
     def load(cls, path: str | Path, *, allow_insecure: bool = False) -> Params:
         """Parameters from a file of `save`, or from any other container file."""
-        name = path_text(path, "Params.load")
-        if is_standard(name):
-            return cls.from_bytes(
-                read_file(name, "Params.load", limits.CONTAINER_STREAM), allow_insecure=allow_insecure
-            )
-        return cls._wrap(_core.params_from_file(name, True), allow_insecure)
+        return load_object(
+            path,
+            "Params.load",
+            lambda name: cls._wrap(_core.params_from_file(name, True), allow_insecure),
+            lambda data: cls.from_bytes(data, allow_insecure=allow_insecure),
+        )
 
     def save(self, path: str | Path) -> None:
         """Writes a container file: as a whole or not at all."""
