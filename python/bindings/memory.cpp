@@ -76,9 +76,16 @@ std::uint64_t end_watch(bound_engine& engine) {
   });
 }
 
-void begin_plan(bound_engine& engine, const memory::plan::plan& plan) {
-  locked(*engine.where,
-         [&] { engine.where->ctx->runtime().begin_plan(std::make_shared<const memory::plan::plan>(plan)); });
+/// False when the budget, which other threads may change at any time, is too small for the plan by now.
+bool begin_plan(bound_engine& engine, const memory::plan::plan& plan) {
+  return locked(*engine.where, [&] {
+    try {
+      engine.where->ctx->runtime().begin_plan(std::make_shared<const memory::plan::plan>(plan));
+      return true;
+    } catch (const memory::plan::exceeds_budget&) {
+      return false;
+    }
+  });
 }
 
 std::tuple<std::size_t, bool, std::string> end_plan(bound_engine& engine) {

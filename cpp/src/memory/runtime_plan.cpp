@@ -29,7 +29,7 @@ void runtime::begin_plan(std::shared_ptr<const plan::plan> source) {
                     "begin_plan: the policy is '", policy_->name(), "'; plans are followed under 'planned'");
   HALOCLINE_EXPECTS(!executor_, invalid_argument, "begin_plan: a plan is active already; end it first");
   const std::size_t budget = budget_->capacity();
-  HALOCLINE_EXPECTS(budget == 0 || source->capacity_bytes <= budget, invalid_argument,
+  HALOCLINE_EXPECTS(budget == 0 || source->capacity_bytes <= budget, memory::plan::exceeds_budget,
                     "begin_plan: the plan was made for ", format_bytes(source->capacity_bytes),
                     ", the budget is ", format_bytes(budget), "; plan again for this budget");
   outcome_ = {};

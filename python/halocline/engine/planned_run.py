@@ -207,15 +207,14 @@ class ProgramPlanner:
         """Begins to follow a plan, or one made anew when the budget has become too small for it meanwhile."""
         core = self._engine._core
         for _ in range(_PLAN_ATTEMPTS):
-            try:
-                core.begin_plan(prepared.plan)
+            if core.begin_plan(prepared.plan):
                 return True
-            except InvalidArgument as error:
-                # The budget may have grown again since the refusal, which then speaks of it all the same.
-                if prepared.is_given or "plan again for this budget" not in str(error):
-                    raise
-                if not 0 < self._engine.budget_bytes < prepared.plan.capacity_bytes:
-                    continue
+            if prepared.is_given:
+                size = _core.format_bytes
+                raise InvalidArgument(
+                    f"run: the plan was made for {size(prepared.plan.capacity_bytes)}, the budget is "
+                    f"{size(self._engine.budget_bytes)}; plan again for this budget"
+                )
             core.set_routes({})
             made = self._try_to_plan(program, arguments, steady=False)
             if made is None:

@@ -99,7 +99,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void set_recipe(const buffer& data, std::shared_ptr<const recipe> how);
 
   /// Follows a plan from this thread's next step on; other threads' steps are served in between, unplanned.
-  /// @throws invalid_argument unless the policy is `planned`, no plan is active and the budget holds the plan
+  /// @throws invalid_argument unless the policy is `planned` and no plan is active; plan::exceeds_budget
   void begin_plan(std::shared_ptr<const plan::plan> source);
   /// Ends following the plan. A program that did something else was finished under `lru`: see the outcome.
   plan_outcome end_plan();

@@ -31,8 +31,8 @@ struct fault_script {
   fault_window read_error;   ///< reads whose `wait` throws
   fault_window short_read;   ///< reads that end after about half of the bytes; `wait` throws
   fault_window write_error;  ///< writes whose `wait` throws
-  fault_window
-      damaged_read;  ///< reads whose `wait` throws corrupt_data, as a store does that finds wrong bytes
+  /// Reads whose `wait` throws corrupt_data, as a store does that finds wrong bytes.
+  fault_window damaged_read;
   /// Every transfer ends at least this much later than its link would let it.
   std::chrono::microseconds delay{0};
   /// Speed of the link, of each direction; 0: as fast as the inner store.

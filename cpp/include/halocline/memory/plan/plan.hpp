@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "halocline/core/error.hpp"
 #include "halocline/memory/plan/program.hpp"
 
 namespace halocline::memory::plan {
@@ -79,6 +80,12 @@ struct plan {
   /// Number of steps of the program.
   [[nodiscard]] std::size_t steps() const noexcept { return hashes.size(); }
   bool operator==(const plan&) const = default;
+};
+
+/// A plan that the budget of the moment cannot hold. Budgets change while programs run: plan again.
+class exceeds_budget : public invalid_argument {
+ public:
+  using invalid_argument::invalid_argument;
 };
 
 /// Plan as bytes: magic, format version, lengths, tables, checksum (docs/reference/plan_format.md).
