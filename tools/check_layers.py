@@ -2,9 +2,8 @@
 """Checks the order of the C++ layers and of the Python rooms, and that device code stays in its backend.
 
 A file under cpp/include or cpp/src belongs to the layer named by its first folder. It may include its own
-layer and those to its left in CHAIN; `io` and `storage` have their own lists in BESIDE. The few exceptions
-are in EXCEPTIONS, each with its reason. `python_rooms.py` has the rooms of the Python package. Prints
-`file:line: message`; the exit status is 1 if there is one.
+layer and those to its left in CHAIN; `io` and `storage` have their own lists in BESIDE. `python_rooms.py`
+has the rooms of the Python package. Prints `file:line: message`; the exit status is 1 if there is one.
 """
 
 from __future__ import annotations
@@ -17,33 +16,16 @@ from pathlib import Path
 from cpp_scan import ROOT, blank, source_files
 from python_rooms import check_rooms
 
-CHAIN = ("core", "memory", "backend", "params", "ring", "rns", "ckks", "circuits", "pir", "apps")
+CHAIN = ("core", "arith", "memory", "backend", "params", "ring", "rns", "ckks", "circuits", "pir", "apps")
 
 # Layers beside the chain: what each of them may include.
 BESIDE = {
-    "io": ("core", "memory", "params", "ring", "rns", "ckks", "io"),
+    "io": ("core", "arith", "memory", "params", "ring", "rns", "ckks", "io"),
     "storage": ("core", "memory", "io", "storage"),
 }
 
 # Who may include a layer that stands beside the chain.
 USERS_OF_BESIDE = {"io": ("storage", "pir", "apps"), "storage": ("pir", "apps")}
-
-# Headers that files of a folder may include against the chain.
-EXCEPTIONS = {
-    # Element arithmetic and the seeded uniform stream: header-only specifications that kernels must equal.
-    "src/backend/": (
-        "ring/modulus.hpp",
-        "ring/arith.hpp",
-        "ring/uniform_stream.hpp",
-        "ring/gaussian_inversion.hpp",
-        "ring/small_stream.hpp",
-        "ring/slot_fft.hpp",
-        "ring/coefficient_math.hpp",
-    ),
-}
-
-# What EXCEPTIONS hands to the left must itself depend on nothing but core.
-EXCEPTION_HEADERS = tuple(header for headers in EXCEPTIONS.values() for header in headers)
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 DEVICE_HEADER = re.compile(
@@ -63,7 +45,7 @@ def layer_of(relative: str) -> str | None:
 
 
 def target_of(include: str) -> str | None:
-    """Path below the tree that an include names (`ring/arith.hpp`), or None when it is not one of ours."""
+    """Path below the tree that an include names (`arith/arith.hpp`), or None when it is not one of ours."""
     if include.startswith("halocline/"):
         return include.removeprefix("halocline/")
     return include if layer_of(include) in (*CHAIN, *BESIDE) else None
@@ -80,17 +62,18 @@ def allowed(layer: str, target: str) -> bool:
     return target in CHAIN and CHAIN.index(target) <= CHAIN.index(layer)
 
 
-def check_include(place: str, relative: str, target: str) -> str | None:
-    """Message for an include against the chain, or None. `place` is "include/" or "src/"."""
+def check_include(relative: str, include: str) -> str | None:
+    """Message for an include against the chain, or of another layer's internal header; or None."""
+    target = target_of(include)
+    if target is None:
+        return None
     layer, other = layer_of(relative), layer_of(target)
     if layer is None:  # the umbrella header stands right of everything
         return None
-    if relative in EXCEPTION_HEADERS and other != "core" and target not in EXCEPTION_HEADERS:
-        return f"{relative} is open to kernels, so it may include core only, not {target}"
     if other is None or not allowed(layer, other):
-        folder = next((name for name in EXCEPTIONS if (place + relative).startswith(name)), None)
-        if folder is None or target not in EXCEPTIONS[folder]:
-            return f"layer '{layer}' must not include '{target}' of layer '{other}'"
+        return f"layer '{layer}' must not include '{target}' of layer '{other}'"
+    if layer != other and not include.startswith("halocline/"):
+        return f"'{target}' is internal to layer '{other}'; layer '{layer}' includes its public headers only"
     return None
 
 
@@ -105,8 +88,7 @@ def check_text(place: str, relative: str, text: str) -> Iterator[tuple[int, str]
     in_kernels = place == "src/" and re.match(r"backend/[^/]+/", relative) is not None
     for match in INCLUDE.finditer(code):
         line, name = line_of(code, match.start(2)), match[2]
-        target = target_of(name)
-        message = check_include(place, relative, target) if target else None
+        message = check_include(relative, name)
         if message:
             yield line, message
         if DEVICE_HEADER.match(name) and not in_kernels:

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "backend/cuda/kernel_tuning.hpp"
+#include "backend/cuda/elementwise/kernel_tuning.hpp"
 #include "cuda/kernel_rig.hpp"
 #include "cuda/timing.hpp"
 #include "halocline/core/version.hpp"
@@ -23,8 +23,8 @@ namespace {
 
 using namespace halocline;
 using namespace halocline::bench;
+using arith::window;
 using backend::limb_view;
-using backend::window;
 using backend::cuda::cache_hint;
 using backend::cuda::kernel_tuning;
 using backend::cuda::map_hints;

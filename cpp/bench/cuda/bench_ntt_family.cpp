@@ -11,7 +11,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "backend/cuda/ntt_family.hpp"
+#include "backend/cuda/ntt/ntt_family.hpp"
 #include "halocline/core/error.hpp"
 
 namespace halocline::bench {
@@ -53,7 +53,7 @@ bool run_batch(cuda::device_context& device, void* pool, const ntt_bench_tables<
   std::cout << std::setw(4) << 8 * sizeof(WordT) << std::setw(4) << tables.log_n << std::setw(6) << batch;
   for (const cuda::ntt_variant variant : cuda::ntt_variants) {
     const cuda::launcher launch(device, "ntt");
-    cuda::ntt_family_batch<WordT> each{tables.moduli.template as<ring::modulus<WordT>>(),
+    cuda::ntt_family_batch<WordT> each{tables.moduli.template as<arith::modulus<WordT>>(),
                                        tables.roots.template as<WordT>(),
                                        data,
                                        tables.log_n,

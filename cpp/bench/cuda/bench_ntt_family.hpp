@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "backend/cuda/launcher.hpp"
-#include "halocline/ring/modulus.hpp"
+#include "backend/cuda/device/launcher.hpp"
+#include "halocline/arith/modulus.hpp"
 
 /// Parts of `halocline_ntt_bench`.
 namespace halocline::bench {

@@ -5,8 +5,8 @@
 #include <span>
 
 #include "backend/cpu/scalar_ntt.hpp"
-#include "backend/cuda/cuda_api.hpp"
-#include "backend/cuda/ntt_rounds.cuh"
+#include "backend/cuda/device/cuda_api.hpp"
+#include "backend/cuda/ntt/ntt_rounds.cuh"
 #include "bench_ntt_family.hpp"
 #include "halocline/params/primes.hpp"
 #include "halocline/ring/ntt_tables.hpp"
@@ -69,13 +69,13 @@ void launched(const char* what) { cuda::check(cudaGetLastError(), what); }
 
 template <typename WordT>
 double butterfly_peak(const cuda::device_context& device, void* pool) {
-  const auto q = ring::make_modulus(
+  const auto q = arith::make_modulus(
       static_cast<WordT>(params::primes_below(sizeof(WordT) == 4 ? 30 : 61, 1, 1 << 17)[0]));
   const WordT w = q.value / 3;
   const unsigned blocks = static_cast<unsigned>(device.multiprocessors()) * 32;
   const double seconds = median_seconds(device, [&](std::size_t) {
     butterfly_kernel<WordT><<<blocks, 256, 0, device.compute()>>>(static_cast<WordT*>(pool), w,
-                                                                  ring::shoup_quotient(w, q), q.value);
+                                                                  arith::shoup_quotient(w, q), q.value);
   });
   launched("measure the butterfly rate");
   return 256.0 * blocks * peak_rounds * peak_butterflies / seconds;
@@ -84,12 +84,12 @@ double butterfly_peak(const cuda::device_context& device, void* pool) {
 template <typename WordT>
 void fill(const ntt_bench_tables<WordT>& of) {
   const std::size_t n = std::size_t{1} << of.log_n;
-  std::vector<ring::modulus<WordT>> moduli;
+  std::vector<arith::modulus<WordT>> moduli;
   std::vector<WordT> roots(4 * n * of.primes), values(n * of.primes), transformed(n * of.primes);
   std::mt19937_64 random(std::random_device{}());
   for (const std::uint64_t prime : params::primes_below(sizeof(WordT) == 4 ? 30 : 61, of.primes, 2 * n)) {
     const std::size_t i = moduli.size();
-    const ring::modulus<WordT>& q = moduli.emplace_back(ring::make_modulus(static_cast<WordT>(prime)));
+    const arith::modulus<WordT>& q = moduli.emplace_back(arith::make_modulus(static_cast<WordT>(prime)));
     WordT* const at = roots.data() + 4 * n * i;
     ring::fill_roots<WordT>(q, of.log_n, std::span(at, 4 * n));
     for (std::size_t j = 0; j < n; ++j) values[n * i + j] = static_cast<WordT>(random() % prime);
@@ -115,7 +115,7 @@ template <typename WordT>
 ntt_bench_tables<WordT>::ntt_bench_tables(unsigned log_n, unsigned primes)
     : log_n(log_n),
       primes(primes),
-      moduli(primes * sizeof(ring::modulus<WordT>)),
+      moduli(primes * sizeof(arith::modulus<WordT>)),
       roots((std::size_t{4} * primes * sizeof(WordT)) << log_n),
       values((primes * sizeof(WordT)) << log_n),
       transformed((primes * sizeof(WordT)) << log_n) {

@@ -7,9 +7,9 @@
 
 #include <cuda_runtime_api.h>
 
-#include "backend/cuda/cuda_api.hpp"
-#include "backend/cuda/ntt_groups.hpp"
-#include "backend/cuda/ntt_launch.hpp"
+#include "backend/cuda/device/cuda_api.hpp"
+#include "backend/cuda/ntt/ntt_groups.hpp"
+#include "backend/cuda/ntt/ntt_launch.hpp"
 #include "bench_ntt_family.hpp"
 
 namespace halocline::bench {
@@ -54,7 +54,7 @@ class tuner {
   void transform(const cuda::ntt_choice& choice, std::size_t first, unsigned batch, bool inverse,
                  std::size_t distance = 0) const {
     cuda::plain_ntt_params<WordT> params;
-    params.moduli = tables_.moduli.template as<ring::modulus<WordT>>();
+    params.moduli = tables_.moduli.template as<arith::modulus<WordT>>();
     params.roots = tables_.roots.template as<WordT>();
     params.log_n = tuned_log_n;
     const std::vector<window> windows(batch, window{0, tables_.primes});

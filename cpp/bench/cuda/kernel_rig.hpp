@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "backend/cuda/cuda_backend.hpp"
-#include "backend/cuda/device_context.hpp"
+#include "backend/cuda/device/device_context.hpp"
+#include "halocline/arith/modulus.hpp"
 #include "halocline/params/primes.hpp"
-#include "halocline/ring/modulus.hpp"
 #include "halocline/ring/ntt_tables.hpp"
 
 namespace halocline::bench {
@@ -29,11 +29,11 @@ class kernel_rig {
     tables_.log_n = log_n;
     tables_.word_bits = 32;
     tables_.primes = params::primes_below(30, prime_count, std::uint64_t{2} << log_n);
-    std::vector<ring::modulus<word>> moduli;
+    std::vector<arith::modulus<word>> moduli;
     std::vector<word> roots(prime_count * 4 * tables_.n());
     for (const std::uint64_t prime : tables_.primes) {
       const auto of_prime = std::span(roots).subspan(moduli.size() * 4 * tables_.n(), 4 * tables_.n());
-      moduli.push_back(ring::make_modulus(static_cast<word>(prime)));
+      moduli.push_back(arith::make_modulus(static_cast<word>(prime)));
       ring::fill_roots<word>(moduli.back(), log_n, of_prime);
     }
     tables_.moduli = upload(moduli);
@@ -45,7 +45,7 @@ class kernel_rig {
   [[nodiscard]] const backend::ring_tables& tables() const noexcept { return tables_; }
 
   /// Random residues of `primes`, in a buffer of their own.
-  [[nodiscard]] backend::limb_view limbs(backend::window primes) {
+  [[nodiscard]] backend::limb_view limbs(arith::window primes) {
     std::vector<word> words;
     words.reserve(primes.count * tables_.n());
     for (std::uint32_t p = primes.first; p < primes.end(); ++p) {
@@ -66,11 +66,11 @@ class kernel_rig {
   }
 
   /// A conversion table with random constants, which take as long as real ones.
-  [[nodiscard]] const backend::conversion_table& conversion(const std::vector<backend::window>& from,
-                                                            const std::vector<backend::window>& to) {
+  [[nodiscard]] const backend::conversion_table& conversion(const std::vector<arith::window>& from,
+                                                            const std::vector<arith::window>& to) {
     auto& made = conversions_.emplace_back();
     std::vector<word> inverses, quotients, reciprocals, factors;
-    for (const backend::window& w : from) {
+    for (const arith::window& w : from) {
       for (std::uint32_t p = w.first; p < w.end(); ++p) {
         const std::uint64_t d = tables_.primes[p];
         made.sources.push_back(p);
@@ -79,7 +79,7 @@ class kernel_rig {
         reciprocals.push_back(static_cast<word>((std::uint64_t{1} << backend::reciprocal_shift(32)) / d));
       }
     }
-    for (const backend::window& w : to) {
+    for (const arith::window& w : to) {
       for (std::uint32_t p = w.first; p < w.end(); ++p) {
         made.targets.push_back(p);
         for (std::size_t i = 0; i <= made.sources.size(); ++i) factors.push_back(residue(p));

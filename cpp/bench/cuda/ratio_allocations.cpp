@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "backend/cuda/cuda_api.hpp"
-#include "backend/cuda/cuda_memory.hpp"
-#include "backend/cuda/device_context.hpp"
+#include "backend/cuda/device/cuda_api.hpp"
+#include "backend/cuda/device/device_context.hpp"
+#include "backend/cuda/memory/cuda_memory.hpp"
 #include "cuda/ratio_blocks.hpp"
 #include "cuda/ratio_kernels.hpp"
 #include "cuda/ratio_sweep.hpp"

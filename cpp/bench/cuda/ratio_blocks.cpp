@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "backend/cuda/cuda_api.hpp"
+#include "backend/cuda/device/cuda_api.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::bench {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "backend/cuda/cuda_api.hpp"
+#include "backend/cuda/device/cuda_api.hpp"
 #include "cuda/ratio_blocks.hpp"
 #include "cuda/ratio_kernels.hpp"
 

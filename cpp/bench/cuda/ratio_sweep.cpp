@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/cuda/cuda_api.hpp"
+#include "backend/cuda/device/cuda_api.hpp"
 #include "cuda/ratio_blocks.hpp"
 #include "cuda/ratio_kernels.hpp"
 

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "backend/cuda/cuda_api.hpp"
-#include "backend/cuda/device_context.hpp"
+#include "backend/cuda/device/cuda_api.hpp"
+#include "backend/cuda/device/device_context.hpp"
 
 /// Times work on the compute stream of a card with events.
 namespace halocline::bench {

@@ -9,7 +9,7 @@ using namespace halocline;
 using bench::ring_bench_rig;
 
 constexpr std::uint32_t limbs = 24;
-constexpr backend::window all{0, limbs};
+constexpr arith::window all{0, limbs};
 
 using binary_op = void (backend::backend::*)(const backend::ring_tables&,
                                              std::span<const backend::binary_job>, stream_view);

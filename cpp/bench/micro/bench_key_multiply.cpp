@@ -20,7 +20,7 @@ using half = std::optional<stream_rule>;
 
 void multiply(benchmark::State& state, unsigned word_bits, unsigned log_n, unsigned threads, half seeded) {
   ring_bench_rig rig(word_bits, log_n, limbs, threads);
-  const backend::window all{0, limbs};
+  const arith::window all{0, limbs};
   backend::key_job job{rig.random_limbs(all), rig.random_limbs(all), {}, false};
   for (std::uint32_t i = 0; i < digits; ++i) {
     job.digits.push_back({rig.random_limbs(all),

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "halocline/arith/modulus.hpp"
 #include "halocline/backend/registry.hpp"
 #include "halocline/params/primes.hpp"
-#include "halocline/ring/modulus.hpp"
 #include "halocline/ring/ntt_tables.hpp"
 
 namespace halocline::bench {
@@ -38,7 +38,7 @@ class ring_bench_rig {
   [[nodiscard]] const backend::ring_tables& tables() const { return tables_; }
 
   /// A polynomial of random residues over `primes`.
-  [[nodiscard]] backend::limb_view random_limbs(backend::window primes) {
+  [[nodiscard]] backend::limb_view random_limbs(arith::window primes) {
     const memory::buffer& data = keep(std::vector<std::uint8_t>(primes.count * tables_.limb_bytes()));
     const backend::limb_view view{&data, 0, primes};
     for (std::uint32_t i = 0; i < primes.count; ++i) {
@@ -73,10 +73,10 @@ class ring_bench_rig {
 
   template <typename WordT>
   void upload_tables() {
-    std::vector<ring::modulus<WordT>> moduli;
+    std::vector<arith::modulus<WordT>> moduli;
     std::vector<WordT> roots(4 * tables_.n() * tables_.primes.size());
     for (std::size_t i = 0; i < tables_.primes.size(); ++i) {
-      moduli.push_back(ring::make_modulus(static_cast<WordT>(tables_.primes[i])));
+      moduli.push_back(arith::make_modulus(static_cast<WordT>(tables_.primes[i])));
       ring::fill_roots<WordT>(moduli.back(), tables_.log_n,
                               std::span(roots).subspan(4 * tables_.n() * i, 4 * tables_.n()));
     }

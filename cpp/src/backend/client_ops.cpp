@@ -4,8 +4,8 @@
 
 #include "backend/operand_list.hpp"
 #include "backend/profiler.hpp"
+#include "halocline/arith/coefficient_math.hpp"
 #include "halocline/backend/backend.hpp"
-#include "halocline/ring/coefficient_math.hpp"
 
 namespace halocline::backend {
 namespace {
@@ -20,8 +20,8 @@ void collect(operand_list& list, const ring_tables& ring, const slot_job& job) {
   const std::size_t slots = std::size_t{1} << job.log_slots;
   HALOCLINE_EXPECTS(2 * slots <= ring.n() && job.count <= slots, invalid_argument,
                     "slot_transform: ", job.count, " of ", slots, " slots; expected at most ", ring.n() / 2);
-  list.read_bytes(job.table, 0, ring::slot_table_bytes(job.log_slots));
-  const std::size_t values = job.count * sizeof(ring::fft_point);
+  list.read_bytes(job.table, 0, arith::slot_table_bytes(job.log_slots));
+  const std::size_t values = job.count * sizeof(arith::fft_point);
   const std::size_t coefficients = 2 * slots * sizeof(double);
   if (job.direction == slot_direction::to_coefficients) {
     if (job.count > 0) list.read_bytes(job.slots, 0, values);
@@ -50,7 +50,7 @@ void collect(operand_list& list, const ring_tables& ring, const lift_job& job) {
   HALOCLINE_EXPECTS(job.count > 0 && std::size_t{job.count} * job.stride <= ring.n(), invalid_argument,
                     "lift: ", job.count, " coefficients in steps of ", job.stride, " of a ring of degree ",
                     ring.n());
-  const std::size_t entries = ring::elimination_offset(job.src.primes.count);
+  const std::size_t entries = arith::elimination_offset(job.src.primes.count);
   HALOCLINE_EXPECTS((job.table != nullptr ? job.table->size() : 0) == 3 * entries * ring.word_bytes(),
                     invalid_argument, "lift: the table does not have ", entries, " entries for ",
                     job.src.primes.count, " primes");

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "backend/operation_stack.hpp"
-#include "memory/clock.hpp"
+#include "halocline/core/clock.hpp"
 
 namespace halocline::backend {
 namespace {
@@ -19,10 +19,10 @@ class host_profiler final : public profiler {
  public:
   void begin_step(op_kind op) override {
     at_ = builder_.begin_step(op);
-    step_begin_ = memory::now_ns();
+    step_begin_ = now_ns();
   }
   void end_step() noexcept override {
-    const std::uint64_t end = memory::now_ns();
+    const std::uint64_t end = now_ns();
     try {
       builder_.add(at_, step_begin_ - begin_, end - begin_);
     } catch (...) {
@@ -31,7 +31,7 @@ class host_profiler final : public profiler {
   }
   [[nodiscard]] profile finish() override {
     profile result = builder_.finish();
-    result.wall_ns = memory::now_ns() - begin_;
+    result.wall_ns = now_ns() - begin_;
     result.spans_left_out += lost_;
     return result;
   }
@@ -39,7 +39,7 @@ class host_profiler final : public profiler {
  private:
   profile_builder builder_{false};
   sample_place at_;
-  std::uint64_t begin_ = memory::now_ns();
+  std::uint64_t begin_ = now_ns();
   std::uint64_t step_begin_ = 0;
   std::uint64_t lost_ = 0;
 };

@@ -9,7 +9,7 @@
 #include "backend/ghost/ghost_backend.hpp"
 #if defined(HALOCLINE_HAS_CUDA)
 #include "backend/cuda/cuda_backend.hpp"
-#include "backend/cuda/device_report.hpp"
+#include "backend/cuda/device/device_report.hpp"
 #endif
 #include "halocline/backend/device_report.hpp"
 #include "halocline/core/expects.hpp"

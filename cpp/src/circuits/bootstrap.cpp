@@ -10,8 +10,8 @@
 #include "circuits/bootstrap_choice.hpp"
 #include "circuits/key_union.hpp"
 #include "circuits/mode_scope.hpp"
-#include "ckks/evaluator_detail.hpp"
 #include "halocline/backend/scoped_operation.hpp"
+#include "halocline/ckks/scales.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/params/raise_range.hpp"
 
@@ -68,7 +68,7 @@ double message_ratio(const params::parameters& parameters) {
 double entry_bits(const params::parameters& parameters, const dft_options& made, dft_direction direction,
                   unsigned matrix) {
   const unsigned level = *made.level - matrix;
-  const double scale = ckks::detail::matching_plain_scale(parameters, level, parameters.level(level).scale);
+  const double scale = ckks::matching_plain_scale(parameters, level, parameters.level(level).scale);
   // Towards the slots every stage halves.
   const unsigned halvings = direction == dft_direction::coeff_to_slot
                                 ? dft_stages(direction, made.slots, made.matrices)[matrix]
@@ -391,7 +391,7 @@ void bootstrapper::refine(ckks::evaluator& eval, const ciphertexts& inputs, ciph
     results = once(eval, enlarged);
     for (std::size_t j = 0; j < inputs.size(); ++j) {
       const double scale = canonical / results[j].scale *
-                           static_cast<double>(ckks::detail::rescale_ratio(parameters_, results[j].level));
+                           static_cast<double>(ckks::rescale_ratio(parameters_, results[j].level));
       const double part = std::pow(step, -static_cast<double>(i));
       sums[j] = eval.add(sums[j], eval.rescale(eval.multiply_constant_raw(results[j], part, scale)));
       results[j].scale /= part;

@@ -8,8 +8,8 @@
 
 #include "circuits/mode_scope.hpp"
 #include "circuits/polynomial_plan.hpp"
-#include "ckks/evaluator_detail.hpp"
 #include "halocline/backend/scoped_operation.hpp"
+#include "halocline/ckks/scales.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::circuits {
@@ -166,8 +166,7 @@ ciphertext mod1::evaluate(ckks::evaluator& eval, const ciphertext& x, double fac
   const auto arriving = [&](unsigned depth) {
     polynomial_options options;
     const double above = parameters.level(x.level - depth + 1).scale;
-    options.scale =
-        static_cast<double>(above * above / ckks::detail::rescale_ratio(parameters, x.level - depth + 1));
+    options.scale = static_cast<double>(above * above / ckks::rescale_ratio(parameters, x.level - depth + 1));
     return options;
   };
   unsigned depth = detail::degree_levels(cosine_.degree());

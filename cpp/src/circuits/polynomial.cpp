@@ -7,9 +7,9 @@
 #include "circuits/mode_scope.hpp"
 #include "circuits/polynomial_plan.hpp"
 #include "circuits/power_basis.hpp"
-#include "ckks/evaluator_detail.hpp"
 #include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/key_switch.hpp"
+#include "halocline/ckks/scales.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/rns/mod_up.hpp"
 
@@ -30,11 +30,11 @@ ciphertext finish_product(ckks::evaluator& eval, const ciphertext& a) {
   const rns::raised_digits digits = rns::mod_up(ctx.ring(), ctx.converter(), a.parts[2].chain());
   const ckks::poly_pair extended =
       ckks::key_product(ctx, digits, key, a.parts[0].chain(), a.parts[1].chain());
-  result.parts = ckks::detail::finish_switch(ctx, extended, a.level, a.level - 1);
+  result.parts = ckks::finish_switch(ctx, extended, a.level, a.level - 1);
   result.level = a.level - 1;
   result.slots = a.slots;
-  const long double scale = a.scale / ckks::detail::rescale_ratio(ctx.parameters(), a.level);
-  result.scale = ckks::detail::snap_scale(ctx.parameters(), a.level - 1, static_cast<double>(scale));
+  const long double scale = a.scale / ckks::rescale_ratio(ctx.parameters(), a.level);
+  result.scale = ckks::snap_scale(ctx.parameters(), a.level - 1, static_cast<double>(scale));
   return result;
 }
 
@@ -46,7 +46,7 @@ class tree_evaluator {
 
   [[nodiscard]] ciphertext run(const sum_node& node, unsigned level, double scale) {
     const double raw_scale =
-        static_cast<double>(scale * ckks::detail::rescale_ratio(eval_.ctx().parameters(), level + 1));
+        static_cast<double>(scale * ckks::rescale_ratio(eval_.ctx().parameters(), level + 1));
     ciphertext result;
     if (!node.products.empty()) {
       ciphertext sum = products(node, level + 1, raw_scale);
@@ -116,7 +116,7 @@ ciphertext make_variable(ckks::evaluator& eval, const polynomial& p, const ciphe
   } else {
     const ciphertext lowered =
         x.level == level + 1 ? ckks::clone(eval.ctx(), x) : eval.drop_level(x, level + 1);
-    const double factor = ckks::detail::matching_plain_scale(parameters, level + 1, lowered.scale);
+    const double factor = ckks::matching_plain_scale(parameters, level + 1, lowered.scale);
     mapped = eval.rescale(eval.multiply_constant_raw(lowered, slope, factor));
   }
   return offset == 0.0 ? std::move(mapped) : eval.add_constant(mapped, offset);

@@ -7,7 +7,7 @@
 #include <limits>
 #include <optional>
 
-#include "ckks/evaluator_detail.hpp"
+#include "halocline/ckks/scales.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::circuits::detail {
@@ -146,7 +146,7 @@ unsigned interval_levels(const polynomial& p) noexcept {
 unsigned variable_levels(const params::parameters& parameters, const polynomial& p,
                          const ckks::ciphertext& x) {
   const double canonical = parameters.level(x.level).scale;
-  return ckks::detail::same_scale(x.scale, canonical, ckks::detail::scale_tolerance) ? interval_levels(p) : 1;
+  return ckks::same_scale(x.scale, canonical, ckks::scale_tolerance) ? interval_levels(p) : 1;
 }
 
 }  // namespace halocline::circuits::detail

@@ -7,9 +7,9 @@
 #include <optional>
 #include <utility>
 
-#include "ckks/evaluator_detail.hpp"
 #include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/key_switch.hpp"
+#include "halocline/ckks/scales.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/rns/mod_down.hpp"
 #include "halocline/rns/mod_up.hpp"
@@ -216,8 +216,8 @@ pair_map executor::make_babies(const ciphertext& input, std::span<const int> bab
                     ", the input is at level ", input.level, "; make the transform for that level");
   const double scale = ctx_.parameters().level(level).scale;
   if (input.level > level) return rotated_babies(eval_.adjust(input, level, scale), babies);
-  HALOCLINE_EXPECTS(ckks::detail::same_scale(input.scale, scale, ckks::detail::manual_tolerance),
-                    scale_mismatch, "linear transform: the input has scale 2^", std::log2(input.scale),
+  HALOCLINE_EXPECTS(ckks::same_scale(input.scale, scale, ckks::manual_tolerance), scale_mismatch,
+                    "linear transform: the input has scale 2^", std::log2(input.scale),
                     ", the canonical one is 2^", std::log2(scale), "; adjust it first");
   return rotated_babies(input, babies);
 }
@@ -276,8 +276,8 @@ pair_map executor::walked_babies(const ciphertext& input, std::span<const int> b
 
 poly_pair executor::make_pair(const char* tag) const {
   const params::parameters& parameters = ctx_.parameters();
-  const backend::window special = extended_ ? parameters.special_window() : backend::window{};
-  const backend::window chain = parameters.level(plan_.level()).q;
+  const arith::window special = extended_ ? parameters.special_window() : arith::window{};
+  const arith::window chain = parameters.level(plan_.level()).q;
   const object_class cls = extended_ ? object_class::scratch : object_class::ciphertext;
   return {{ctx_.ring(), special, chain, cls, tag}, {ctx_.ring(), special, chain, cls, tag}};
 }
@@ -327,7 +327,7 @@ void executor::add_products(sum_map& sums, std::span<const int> giants, const li
 poly_pair executor::extended_giant(poly_pair&& sum, std::uint64_t element) {
   constexpr const char* tag = "linear_transform.giant";
   const params::parameters& parameters = ctx_.parameters();
-  const backend::window chain = parameters.level(plan_.level()).q;
+  const arith::window chain = parameters.level(plan_.level()).q;
   const rns::division step{parameters.special_window(), chain, chain, {}};
   const ring::poly* const source[] = {&sum.second};
   const std::vector<ring::poly> divided =
@@ -372,12 +372,12 @@ ciphertext executor::finish(poly_pair&& total) {
   if (!extended_) return eval_.rescale(to_ciphertext(std::move(total)));
   const unsigned level = plan_.level();
   ciphertext result;
-  result.parts = ckks::detail::finish_switch(ctx_, total, level, level - 1);
+  result.parts = ckks::finish_switch(ctx_, total, level, level - 1);
   result.level = level - 1;
   result.slots = plan_.slots();
   result.key = key_;
-  const long double scale = product_scale_ / ckks::detail::rescale_ratio(ctx_.parameters(), level);
-  result.scale = ckks::detail::snap_scale(ctx_.parameters(), level - 1, static_cast<double>(scale));
+  const long double scale = product_scale_ / ckks::rescale_ratio(ctx_.parameters(), level);
+  result.scale = ckks::snap_scale(ctx_.parameters(), level - 1, static_cast<double>(scale));
   return result;
 }
 
@@ -422,7 +422,7 @@ std::vector<ring::poly> expand_diagonals(ckks::context& ctx,
                                          const transform_plan& plan, memory::object_class cls) {
   const params::parameters& parameters = ctx.parameters();
   const bool extended = plan.mode() == transform_mode::double_hoisted;
-  const backend::window special = extended ? parameters.special_window() : backend::window{};
+  const arith::window special = extended ? parameters.special_window() : arith::window{};
   std::vector<ring::poly> results;
   results.reserve(sources.size());  // views point to polynomials
   std::vector<backend::encode_job> encodings;

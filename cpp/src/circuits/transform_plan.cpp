@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-#include "ckks/evaluator_detail.hpp"
+#include "halocline/ckks/scales.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::circuits {
@@ -66,7 +66,7 @@ struct switch_work {
 };
 
 switch_work work_at(const params::parameters& parameters, unsigned level) {
-  const backend::window chain = parameters.level(level).q;
+  const arith::window chain = parameters.level(level).q;
   switch_work w{};
   w.pass = 2.0 / parameters.log_n();
   w.limbs = chain.count;
@@ -74,7 +74,7 @@ switch_work work_at(const params::parameters& parameters, unsigned level) {
   const double extended = w.limbs + w.special;
   double digits = 0;
   for (unsigned j = 0; j < parameters.digit_count(); ++j) {
-    const backend::window digit = parameters.digit(j);
+    const arith::window digit = parameters.digit(j);
     const double own = std::max(0, static_cast<int>(std::min(digit.end(), chain.end())) -
                                        static_cast<int>(std::max(digit.first, chain.first)));
     if (own == 0) continue;
@@ -174,7 +174,7 @@ const transform_term& transform_plan::term(int diagonal) const {
 }
 
 double transform_plan::weight_scale() const {
-  return ckks::detail::matching_plain_scale(parameters_, level(), parameters_.level(level()).scale);
+  return ckks::matching_plain_scale(parameters_, level(), parameters_.level(level()).scale);
 }
 
 std::int64_t transform_plan::rotation(int count, int step) const noexcept {

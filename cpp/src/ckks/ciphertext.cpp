@@ -71,13 +71,13 @@ void check(const context& ctx, const ciphertext& value, const char* operation) {
   HALOCLINE_EXPECTS(value.level <= parameters.top_level(), invalid_argument, operation,
                     ": a ciphertext of level ", value.level, "; the highest level of parameters '",
                     parameters.name(), "' is ", parameters.top_level());
-  const backend::window q = parameters.level(value.level).q;
+  const arith::window q = parameters.level(value.level).q;
   for (const ring::poly& part : value.parts) {
     HALOCLINE_EXPECTS(part, invalid_argument, operation,
                       ": a component of the ciphertext is empty (moved from?)");
     HALOCLINE_EXPECTS(part.data().owner() == &ctx.runtime(), invalid_argument, operation,
                       ": the ciphertext belongs to another engine or client; transfer it to this one first");
-    const backend::window primes = part.chain().primes;
+    const arith::window primes = part.chain().primes;
     HALOCLINE_EXPECTS(part.special().primes.count == 0 && primes == q &&
                           part.data().size() == q.count * ctx.tables().limb_bytes(),
                       invalid_argument, operation, ": a component has the primes [", primes.first, ", ",

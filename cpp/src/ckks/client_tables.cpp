@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "backend/table_recipe.hpp"
 #include "ckks/encoder_fft.hpp"
-#include "halocline/ring/coefficient_math.hpp"
+#include "halocline/arith/coefficient_math.hpp"
+#include "halocline/backend/table_recipe.hpp"
 #include "halocline/ring/sampler.hpp"
 
 namespace halocline::ckks {
@@ -16,15 +16,15 @@ namespace {
 
 /// Constants of mixed radix digits, primes from the last to the first.
 template <typename WordT>
-std::vector<ring::elimination<WordT>> make_eliminations(std::span<const std::uint64_t> primes) {
-  std::vector<ring::elimination<WordT>> table;
+std::vector<arith::elimination<WordT>> make_eliminations(std::span<const std::uint64_t> primes) {
+  std::vector<arith::elimination<WordT>> table;
   for (std::size_t i = 0; i < primes.size(); ++i) {
-    const auto q = ring::make_modulus(static_cast<WordT>(primes[primes.size() - 1 - i]));
+    const auto q = arith::make_modulus(static_cast<WordT>(primes[primes.size() - 1 - i]));
     for (std::size_t j = 0; j < i; ++j) {
       const auto other = static_cast<WordT>(primes[primes.size() - 1 - j]);
-      const WordT inverse = ring::inverse_mod(static_cast<WordT>(other % q.value), q);
+      const WordT inverse = arith::inverse_mod(static_cast<WordT>(other % q.value), q);
       const auto offset = static_cast<WordT>((other / 2 + q.value - 1) / q.value * q.value);
-      table.push_back({offset, inverse, ring::shoup_quotient(inverse, q)});
+      table.push_back({offset, inverse, arith::shoup_quotient(inverse, q)});
     }
   }
   return table;
@@ -65,7 +65,7 @@ const memory::buffer& client_tables::slots(std::uint32_t slots) {
   return table;
 }
 
-const memory::buffer* client_tables::lift(backend::window primes) {
+const memory::buffer* client_tables::lift(arith::window primes) {
   if (primes.count < 2) return nullptr;
   memory::buffer& table = lifts_[std::uint64_t{primes.first} << 32 | primes.count];
   if (!table) {

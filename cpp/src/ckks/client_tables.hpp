@@ -20,7 +20,7 @@ class client_tables {
   /// For transforms of so many slots (`backend::slot_job::table`).
   [[nodiscard]] const memory::buffer& slots(std::uint32_t slots);
   /// For lifts of residues modulo `primes` (`backend::lift_job::table`); nullptr for a single prime.
-  [[nodiscard]] const memory::buffer* lift(backend::window primes);
+  [[nodiscard]] const memory::buffer* lift(arith::window primes);
   /// The parameters' error distribution (`backend::small_job::table`).
   [[nodiscard]] const memory::buffer& error();
 

@@ -8,7 +8,7 @@
 
 namespace halocline::ckks {
 
-lift_plan plan_lift(const params::parameters& parameters, backend::window available, double magnitude_bits) {
+lift_plan plan_lift(const params::parameters& parameters, arith::window available, double magnitude_bits) {
   const std::span<const std::uint64_t> primes = parameters.primes();
   double bits = 0.0;
   std::uint32_t count = 0;

@@ -13,14 +13,14 @@ inline constexpr double lift_headroom_bits = 20.0;
 
 /// Primes that a lift from residues to numbers looks at.
 struct lift_plan {
-  backend::window primes;
+  arith::window primes;
   /// The last prime is not needed for the magnitude: it tells whether the magnitude was enough.
   bool guarded = false;
 };
 
 /// The fewest last primes of `available` whose product exceeds 2^(magnitude_bits + 1), and one more before
 /// them as guard; all of `available`, unguarded, when that would not be fewer.
-[[nodiscard]] lift_plan plan_lift(const params::parameters& parameters, backend::window available,
+[[nodiscard]] lift_plan plan_lift(const params::parameters& parameters, arith::window available,
                                   double magnitude_bits);
 
 /// Lifts coefficients 0, stride, 2 stride, ... of `source` (coefficient form, destroyed) to the integers of

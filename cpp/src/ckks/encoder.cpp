@@ -191,7 +191,7 @@ plaintext encoder::expand(const compact_plaintext& source, unsigned level) {
 
 std::vector<std::complex<double>> encoder::decode(const plaintext& source) {
   const params::parameters& parameters = ctx_.parameters();
-  const backend::window q = parameters.level(source.level).q;
+  const arith::window q = parameters.level(source.level).q;
   const std::uint32_t slots = check_slots("decode", 0, source.slots, parameters);
   check_scale("decode", source.scale);
   HALOCLINE_EXPECTS(source.value.chain().primes == q, invalid_argument, "decode: the plaintext has ",

@@ -7,22 +7,22 @@
 #include <cstring>
 #include <numbers>
 
+#include "halocline/arith/slot_fft.hpp"
 #include "halocline/ring/ntt_tables.hpp"
-#include "halocline/ring/slot_fft.hpp"
 
 namespace halocline::ckks {
 namespace {
 
 /// exp(2 pi i numerator / 2^log_denominator), rounded.
-ring::fft_point unit(std::uint64_t numerator, unsigned log_denominator) {
+arith::fft_point unit(std::uint64_t numerator, unsigned log_denominator) {
   const long double turns =
       std::ldexp(static_cast<long double>(numerator), -static_cast<int>(log_denominator));
   const long double angle = 2.0L * std::numbers::pi_v<long double> * turns;
   return {static_cast<double>(std::cos(angle)), static_cast<double>(std::sin(angle))};
 }
 
-std::vector<ring::fft_factors> make_factors(unsigned log_slots) {
-  std::vector<ring::fft_factors> factors;
+std::vector<arith::fft_factors> make_factors(unsigned log_slots) {
+  std::vector<arith::fft_factors> factors;
   // Block p at depth d splits x^m - exp(2 pi i r), r = (1 + 4 bitrev_d(p)) / 2^(d+2), with s = exp(2 pi i r /
   // 2). Its left half splits with w, w^2 = s, and its right half with i w.
   for (unsigned depth = log_slots % 2; depth < log_slots; depth += 2) {
@@ -52,10 +52,10 @@ std::vector<std::uint32_t> make_places(unsigned log_slots, unsigned generator) {
 
 std::vector<std::byte> make_slot_table(std::uint32_t slots, unsigned generator) {
   const auto log_slots = static_cast<unsigned>(std::countr_zero(slots));
-  const std::vector<ring::fft_factors> factors = make_factors(log_slots);
+  const std::vector<arith::fft_factors> factors = make_factors(log_slots);
   const std::vector<std::uint32_t> places = make_places(log_slots, generator);
-  const std::size_t factor_bytes = factors.size() * sizeof(ring::fft_factors);
-  std::vector<std::byte> table(ring::slot_table_bytes(log_slots));
+  const std::size_t factor_bytes = factors.size() * sizeof(arith::fft_factors);
+  std::vector<std::byte> table(arith::slot_table_bytes(log_slots));
   if (factor_bytes > 0) std::memcpy(table.data(), factors.data(), factor_bytes);
   std::memcpy(table.data() + factor_bytes, places.data(), places.size() * sizeof(std::uint32_t));
   return table;

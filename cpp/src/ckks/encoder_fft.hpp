@@ -9,7 +9,7 @@ namespace halocline::ckks {
 
 /// Table with which the backend operation `slot_transform` goes between the n complex slots and the 2n real
 /// coefficients a_0 .. a_{2n-1} of a polynomial in Y, Y^(2n) = -1. Slot k is the value at zeta^(g^k), zeta =
-/// exp(2 pi i / 4n), g the Galois generator. Its bytes are those of `ring/slot_fft.hpp`.
+/// exp(2 pi i / 4n), g the Galois generator. Its bytes are those of `arith/slot_fft.hpp`.
 ///
 /// At every point x = zeta^e with e = 1 mod 4, x^n = i, so the real polynomial has the value of the complex
 /// polynomial C(x) = sum_{j<n} (a_j + i a_{j+n}) x^j modulo x^n - i. That modulus splits like in a

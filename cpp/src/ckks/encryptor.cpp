@@ -15,7 +15,7 @@ ciphertext make_result(context& ctx, const plaintext& message) {
   HALOCLINE_EXPECTS(message.value, invalid_argument, "encrypt: the plaintext is empty");
   HALOCLINE_EXPECTS(message.value.data().owner() == &ctx.runtime(), invalid_argument,
                     "encrypt: the plaintext belongs to another engine or client; encode it with this one");
-  const backend::window q = parameters.level(message.level).q;
+  const arith::window q = parameters.level(message.level).q;
   HALOCLINE_EXPECTS(message.value.chain().primes == q, invalid_argument, "encrypt: the plaintext has ",
                     message.value.chain().primes.count, " primes; level ", message.level, " has ", q.count);
   ciphertext result;

@@ -74,7 +74,7 @@ ciphertext engine::ghost_input(unsigned level, double scale, std::uint32_t slots
       "', where a ciphertext needs contents; encrypt one, or use an engine on the ghost device");
   HALOCLINE_EXPECTS(std::has_single_bit(slots) && slots <= parameters().slots(), invalid_argument,
                     "ghost_input: ", slots, " slots; expected a power of two up to ", parameters().slots());
-  const backend::window primes = parameters().level(level).q;
+  const arith::window primes = parameters().level(level).q;
   ciphertext shape;
   shape.level = level;
   shape.scale = scale;

@@ -1,35 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ckks/evaluator_detail.hpp"
 
-#include <algorithm>
 #include <cmath>
 
+#include "halocline/arith/arith.hpp"
 #include "halocline/core/expects.hpp"
-#include "halocline/ring/arith.hpp"
-#include "halocline/rns/mod_down.hpp"
 
 namespace halocline::ckks::detail {
-
-bool same_scale(double a, double b, double tolerance) {
-  return std::abs(a - b) <= tolerance * std::max(a, b);
-}
-
-long double rescale_ratio(const params::parameters& parameters, unsigned level) {
-  const params::level_info& info = parameters.level(level);
-  long double ratio = 1.0L;
-  for (const std::uint32_t i : info.dropped) ratio *= static_cast<long double>(parameters.primes()[i]);
-  for (const std::uint32_t i : info.added) ratio /= static_cast<long double>(parameters.primes()[i]);
-  return ratio;
-}
-
-double snap_scale(const params::parameters& parameters, unsigned level, double scale) {
-  const double canonical = parameters.level(level).scale;
-  return same_scale(canonical, scale, scale_tolerance) ? canonical : scale;
-}
-
-double matching_plain_scale(const params::parameters& parameters, unsigned level, double scale) {
-  return static_cast<double>(parameters.level(level - 1).scale * rescale_ratio(parameters, level) / scale);
-}
 
 void require_level(const ciphertext& a, const char* operation) {
   HALOCLINE_EXPECTS(
@@ -55,7 +32,7 @@ namespace {
 
 /// Residue of the integer nearest to x. A long double holds 64 significant bits, so larger integers are m
 /// 2^e.
-std::uint64_t rounded_residue(long double x, const ring::modulus<std::uint64_t>& q) {
+std::uint64_t rounded_residue(long double x, const arith::modulus<std::uint64_t>& q) {
   int exponent = 0;
   long double magnitude = std::round(std::abs(x));
   if (magnitude >= 0x1p63L) {
@@ -65,14 +42,15 @@ std::uint64_t rounded_residue(long double x, const ring::modulus<std::uint64_t>&
   const auto mantissa = static_cast<std::uint64_t>(magnitude);
   std::uint64_t residue = mantissa % q.value;
   if (exponent > 0) {
-    residue = ring::mul_mod(residue, ring::pow_mod<std::uint64_t>(2, static_cast<unsigned>(exponent), q), q);
+    residue =
+        arith::mul_mod(residue, arith::pow_mod<std::uint64_t>(2, static_cast<unsigned>(exponent), q), q);
   }
-  return x < 0 ? ring::negate_mod(residue, q) : residue;
+  return x < 0 ? arith::negate_mod(residue, q) : residue;
 }
 
 }  // namespace
 
-std::vector<backend::scalar_pair> constant_residues(context& ctx, backend::window primes,
+std::vector<backend::scalar_pair> constant_residues(context& ctx, arith::window primes,
                                                     std::complex<long double> value) {
   const bool usable =
       std::isfinite(value.real()) && std::isfinite(value.imag()) && std::abs(value) < 0x1p120L;
@@ -81,23 +59,13 @@ std::vector<backend::scalar_pair> constant_residues(context& ctx, backend::windo
                     "i is not finite or exceeds 2^120; scale it down");
   std::vector<backend::scalar_pair> result;
   for (std::uint32_t i = primes.first; i < primes.end(); ++i) {
-    const auto q = ring::make_modulus(ctx.tables().primes[i]);
+    const auto q = arith::make_modulus(ctx.tables().primes[i]);
     const std::uint64_t real = rounded_residue(value.real(), q);
     const std::uint64_t imaginary =
-        ring::mul_mod(rounded_residue(value.imag(), q), ctx.ring().imaginary_units()[i], q);
-    result.push_back({ring::add_mod(real, imaginary, q), ring::sub_mod(real, imaginary, q)});
+        arith::mul_mod(rounded_residue(value.imag(), q), ctx.ring().imaginary_units()[i], q);
+    result.push_back({arith::add_mod(real, imaginary, q), arith::sub_mod(real, imaginary, q)});
   }
   return result;
-}
-
-std::vector<ring::poly> finish_switch(context& ctx, const poly_pair& extended, unsigned level,
-                                      unsigned target) {
-  const params::parameters& parameters = ctx.parameters();
-  const rns::division step{
-      parameters.special_window(), parameters.level(level).q, parameters.level(target).q, {}};
-  const std::vector<const ring::poly*> sources{&extended.first, &extended.second};
-  return rns::divide(ctx.ring(), ctx.converter(), step, sources, memory::object_class::ciphertext,
-                     ciphertext_tag);
 }
 
 }  // namespace halocline::ckks::detail

@@ -8,6 +8,8 @@
 #include "ckks/evaluator_detail.hpp"
 #include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/evaluator.hpp"
+#include "halocline/ckks/key_switch.hpp"
+#include "halocline/ckks/scales.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/rns/mod_up.hpp"
 
@@ -31,7 +33,7 @@ struct tensor_product {
 };
 
 tensor_product make_tensor(context& ctx, unsigned level) {
-  const backend::window chain = ctx.parameters().level(level).q;
+  const arith::window chain = ctx.parameters().level(level).q;
   const auto limbs = [&] {
     return ring::make_poly(ctx.ring(), chain, object_class::scratch, "multiply.tensor");
   };

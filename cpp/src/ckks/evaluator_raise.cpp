@@ -15,8 +15,8 @@ namespace halocline::ckks {
 namespace {
 
 using namespace detail;
+using arith::window;
 using backend::limb_view;
-using backend::window;
 using memory::object_class;
 
 void check_target(const params::parameters& parameters, unsigned level) {

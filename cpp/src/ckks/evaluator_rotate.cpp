@@ -6,6 +6,7 @@
 #include "ckks/evaluator_detail.hpp"
 #include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/evaluator.hpp"
+#include "halocline/ckks/key_switch.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/rns/mod_up.hpp"
 

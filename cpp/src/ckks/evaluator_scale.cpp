@@ -4,16 +4,17 @@
 #include <utility>
 
 #include "ckks/evaluator_detail.hpp"
+#include "halocline/arith/arith.hpp"
 #include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/evaluator.hpp"
+#include "halocline/ckks/scales.hpp"
 #include "halocline/core/expects.hpp"
-#include "halocline/ring/arith.hpp"
 #include "halocline/rns/mod_down.hpp"
 
 namespace halocline::ckks {
 namespace {
 
-using backend::window;
+using arith::window;
 using namespace detail;
 
 // An adjustment multiplies by an integer factor of at least this many bits, so that rounding the factor costs

@@ -8,7 +8,7 @@
 namespace halocline::ckks {
 namespace {
 
-using backend::window;
+using arith::window;
 
 std::vector<key_digit_layout> encapsulation_layout(const params::parameters& parameters, unsigned level) {
   HALOCLINE_EXPECTS(parameters.encapsulation().has_value(), invalid_argument,

@@ -26,7 +26,7 @@ backend::key_job make_job(const limb_view& first, const limb_view& second, const
 }
 
 /// P modulo every prime of `primes`.
-std::vector<std::uint64_t> special_products(context& ctx, backend::window primes) {
+std::vector<std::uint64_t> special_products(context& ctx, arith::window primes) {
   const std::span<const std::uint64_t> kept = ctx.converter().special_product(primes);
   return {kept.begin(), kept.end()};
 }
@@ -37,11 +37,11 @@ void add_as_it_is(backend::key_job& job, const limb_view& addend) {
   job.factors.assign(addend.primes.count, 1);
 }
 
-void check_addends(const product_options& options, backend::window special, backend::window chain) {
+void check_addends(const product_options& options, arith::window special, arith::window chain) {
   if (options.extended0 == nullptr) return;
   HALOCLINE_EXPECTS(options.plus0.data == nullptr && options.plus1.data == nullptr, invalid_argument,
                     "key_product: plus views beside extended0; add them to it first");
-  const backend::window has = options.extended0->chain().primes;
+  const arith::window has = options.extended0->chain().primes;
   HALOCLINE_EXPECTS(options.extended0->special().primes == special && has == chain, invalid_argument,
                     "key_product: extended0 spans ", options.extended0->special().primes.count,
                     " special primes and the chain [", has.first, ", ", has.end(), "), the product ",
@@ -55,7 +55,7 @@ poly_pair key_product(context& ctx, const rns::raised_digits& digits, const eval
   HALOCLINE_EXPECTS(!digits.digits.empty() && digits.numbers.back() < key.digits.size(), invalid_argument,
                     "key_product: the key has ", key.digits.size(), " digits, the polynomial needs digit ",
                     digits.numbers.empty() ? 0 : digits.numbers.back());
-  const backend::window special = ctx.parameters().special_window();
+  const arith::window special = ctx.parameters().special_window();
   check_addends(options, special, digits.chain);
   poly_pair result{{ctx.ring(), special, digits.chain, object_class::scratch, options.tag},
                    {ctx.ring(), special, digits.chain, object_class::scratch, options.tag}};
@@ -64,7 +64,7 @@ poly_pair key_product(context& ctx, const rns::raised_digits& digits, const eval
                           [&](std::size_t i) { return digits.digits[i].special(); }));
   if (options.extended0 != nullptr) add_as_it_is(jobs.back(), options.extended0->special());
   for (std::size_t run = 0; run < digits.runs.size(); ++run) {
-    const backend::window part = digits.runs[run];
+    const arith::window part = digits.runs[run];
     jobs.push_back(make_job(result.first.chain().slice(part), result.second.chain().slice(part), digits, key,
                             [&](std::size_t i) { return digits.at(i, run); }));
     if (options.extended0 != nullptr) {
@@ -93,7 +93,7 @@ poly_pair key_product(context& ctx, const rns::raised_digits& digits, const eval
 
 poly_pair divide_by_special(context& ctx, const poly_pair& extended, unsigned level, memory::object_class cls,
                             const char* tag) {
-  const backend::window chain = ctx.parameters().level(level).q;
+  const arith::window chain = ctx.parameters().level(level).q;
   const rns::division step{ctx.parameters().special_window(), chain, chain, {}};
   const std::vector<const ring::poly*> sources{&extended.first, &extended.second};
   std::vector<ring::poly> quotients = rns::divide(ctx.ring(), ctx.converter(), step, sources, cls, tag);
@@ -118,6 +118,16 @@ ring::poly apply_automorphism(context& ctx, const ring::poly& source, std::uint6
   for (std::size_t i = 0; i < from.size(); ++i) jobs.push_back({to[i], from[i], &permutation});
   ctx.device().automorphism(ctx.tables(), jobs);
   return result;
+}
+
+std::vector<ring::poly> finish_switch(context& ctx, const poly_pair& extended, unsigned level,
+                                      unsigned target) {
+  const params::parameters& parameters = ctx.parameters();
+  const rns::division step{
+      parameters.special_window(), parameters.level(level).q, parameters.level(target).q, {}};
+  const std::vector<const ring::poly*> sources{&extended.first, &extended.second};
+  return rns::divide(ctx.ring(), ctx.converter(), step, sources, memory::object_class::ciphertext,
+                     "ciphertext");
 }
 
 }  // namespace halocline::ckks

@@ -5,15 +5,15 @@
 #include <utility>
 
 #include "ckks/small_poly.hpp"
+#include "halocline/arith/arith.hpp"
 #include "halocline/core/expects.hpp"
-#include "halocline/ring/arith.hpp"
 #include "halocline/ring/automorphism.hpp"
 
 namespace halocline::ckks {
 namespace {
 
+using arith::window;
 using backend::limb_view;
-using backend::window;
 using memory::object_class;
 
 window chain_window(const params::parameters& parameters) {
@@ -32,7 +32,7 @@ gadget_factors make_factors(const params::parameters& parameters, const key_digi
                             bool montgomery) {
   gadget_factors result;
   const auto primes = parameters.primes();
-  const auto modulus = [&](std::uint32_t i) { return ring::make_modulus(static_cast<WordT>(primes[i])); };
+  const auto modulus = [&](std::uint32_t i) { return arith::make_modulus(static_cast<WordT>(primes[i])); };
   for (const window part : {layout.special, layout.chain}) {
     for (std::uint32_t i = part.first; montgomery && i < part.end(); ++i) result.one.push_back(modulus(i).r);
   }
@@ -40,7 +40,7 @@ gadget_factors make_factors(const params::parameters& parameters, const key_digi
     const auto q = modulus(i);
     WordT product = montgomery ? q.r : WordT{1};
     for (std::uint32_t k = layout.special.first; k < layout.special.end(); ++k) {
-      product = ring::mul_mod(product, static_cast<WordT>(primes[k] % primes[i]), q);
+      product = arith::mul_mod(product, static_cast<WordT>(primes[k] % primes[i]), q);
     }
     result.special.push_back(product);
   }

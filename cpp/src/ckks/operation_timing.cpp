@@ -63,7 +63,7 @@ class operands {
   }
 
   engine& on_;
-  backend::window primes_;
+  arith::window primes_;
   std::uint32_t next_stream_ = 0;
 };
 

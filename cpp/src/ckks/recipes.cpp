@@ -12,8 +12,8 @@
 namespace halocline::ckks {
 namespace {
 
+using arith::window;
 using backend::limb_view;
-using backend::window;
 
 /// Whole limbs within the first `bytes` bytes.
 std::uint32_t limbs_in(context& ctx, std::size_t bytes) {

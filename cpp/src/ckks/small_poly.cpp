@@ -90,7 +90,7 @@ void draw_mask(context& ctx, ring::random_source& random, const backend::limb_vi
   expand_small(ctx, draw_ternary(ctx, random, "ephemeral.coefficients"), {&dst, 1});
 }
 
-backend::limb_view secret_limbs(const secret_key& secret, backend::window primes) {
+backend::limb_view secret_limbs(const secret_key& secret, arith::window primes) {
   // Special and chain limbs lie one behind the other: limb i belongs to prime i.
   return {&secret.value.data(), primes.first, primes};
 }

@@ -43,7 +43,7 @@ void draw_error(context& ctx, ring::random_source& random, const backend::limb_v
 void draw_mask(context& ctx, ring::random_source& random, const backend::limb_view& dst);
 
 /// The NTT form of s modulo `primes`.
-[[nodiscard]] backend::limb_view secret_limbs(const secret_key& secret, backend::window primes);
+[[nodiscard]] backend::limb_view secret_limbs(const secret_key& secret, arith::window primes);
 
 /// Checks that a secret key was made for the parameters and the runtime of `ctx`.
 /// @throws invalid_argument naming `operation`

@@ -12,8 +12,8 @@
 namespace halocline::ckks {
 namespace {
 
+using arith::window;
 using backend::limb_view;
-using backend::window;
 using memory::object_class;
 
 /// Share of the cache that the limbs of a group may take: keys stream through the rest.

@@ -167,7 +167,7 @@ ckks::evaluation_key key_bundle_reader::load(std::uint64_t galois_element, unsig
   const auto layouts = ckks::key_layout(parameters, {galois_element, level});
   const auto read_half = [&](const section_id& id, const ckks::key_digit_layout& layout) {
     std::vector<std::uint64_t> moduli;
-    for (const backend::window part : {layout.special, layout.chain}) {
+    for (const arith::window part : {layout.special, layout.chain}) {
       const auto primes = detail::moduli_of(ctx_, part);
       moduli.insert(moduli.end(), primes.begin(), primes.end());
     }

@@ -6,10 +6,10 @@
 #include <string>
 #include <type_traits>
 
+#include "halocline/arith/uniform_stream.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/params/insecure.hpp"
 #include "halocline/params/parameters.hpp"
-#include "halocline/ring/uniform_stream.hpp"
 
 namespace halocline::io::detail {
 namespace {
@@ -126,7 +126,7 @@ backend::uniform_source get_source(byte_reader& in, const container_reader& read
   return source;
 }
 
-std::span<const std::uint64_t> moduli_of(const ckks::context& ctx, backend::window primes) {
+std::span<const std::uint64_t> moduli_of(const ckks::context& ctx, arith::window primes) {
   return std::span(ctx.tables().primes).subspan(primes.first, primes.count);
 }
 
@@ -139,7 +139,7 @@ std::vector<std::uint64_t> moduli_of(const ckks::context& ctx, const ring::poly&
   return moduli;
 }
 
-backend::window chain_window(const params::parameters& parameters) {
+arith::window chain_window(const params::parameters& parameters) {
   const unsigned special = parameters.special_count();
   return {special, parameters.prime_count() - special};
 }
@@ -181,15 +181,15 @@ void read_limbs(const container_reader& reader, const section& from, ckks::conte
 
 void expect_expansion(ckks::context& ctx, const ring::poly& value, const backend::uniform_source& source) {
   const auto matches = [&]<typename WordT>(WordT) {
-    constexpr std::size_t words = ring::words_per_block<WordT>;
+    constexpr std::size_t words = arith::words_per_block<WordT>;
     std::array<WordT, words> held{};
     ctx.device().download(std::as_writable_bytes(std::span(held)), value.data(), 0);
     const std::uint32_t prime = value.chain().primes.first;
-    const auto q = ring::make_modulus(static_cast<WordT>(ctx.tables().primes[prime]));
-    const ring::uniform_limb limb{ring::make_chacha_key(source.seed.data()), source.stream, prime,
-                                  source.rule};
+    const auto q = arith::make_modulus(static_cast<WordT>(ctx.tables().primes[prime]));
+    const arith::uniform_limb limb{arith::make_chacha_key(source.seed.data()), source.stream, prime,
+                                   source.rule};
     for (std::size_t i = 0; i < words; ++i) {
-      if (held[i] != ring::uniform_word<WordT>(limb, i, q)) return false;
+      if (held[i] != arith::uniform_word<WordT>(limb, i, q)) return false;
     }
     return true;
   };

@@ -48,10 +48,10 @@ void put_source(byte_writer& out, const backend::uniform_source& source);
 /// Moduli of the limbs of a polynomial, in the order of its buffer.
 [[nodiscard]] std::vector<std::uint64_t> moduli_of(const ckks::context& ctx, const ring::poly& value);
 /// Moduli of a window of primes.
-[[nodiscard]] std::span<const std::uint64_t> moduli_of(const ckks::context& ctx, backend::window primes);
+[[nodiscard]] std::span<const std::uint64_t> moduli_of(const ckks::context& ctx, arith::window primes);
 
 /// All chain primes: the window of a public key.
-[[nodiscard]] backend::window chain_window(const params::parameters& parameters);
+[[nodiscard]] arith::window chain_window(const params::parameters& parameters);
 
 /// Adds a section with the first `bytes` bytes of a buffer, a piece at a time.
 void add_buffer(container_writer& writer, const section_id& id, ckks::context& ctx,

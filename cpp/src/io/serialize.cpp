@@ -95,7 +95,7 @@ void add_poly(container_writer& writer, const section_id& id, ckks::context& ctx
 
 /// Reads all limbs of a polynomial; allocates once the section is known to have them.
 [[nodiscard]] ring::poly read_poly(const container_reader& reader, const section_id& id, ckks::context& ctx,
-                                   backend::window special, backend::window chain, memory::object_class cls,
+                                   arith::window special, arith::window chain, memory::object_class cls,
                                    const char* tag) {
   const section& from = detail::limb_section(reader, id, ctx, special.count + chain.count);
   ring::poly value(ctx.ring(), special, chain, cls, tag);
@@ -154,7 +154,7 @@ ckks::plaintext load_plaintext(const input& from, ckks::context& ctx) {
                     " holds a compact plaintext, expected one of residues; load it as compact");
   check_metadata(reader, meta, special_flag, parameters);
   detail::expect_sections(reader, 3);
-  const auto special = (meta.flags & special_flag) != 0 ? parameters.special_window() : backend::window{};
+  const auto special = (meta.flags & special_flag) != 0 ? parameters.special_window() : arith::window{};
   ckks::plaintext out;
   out.value = read_poly(reader, component_section(0), ctx, special, parameters.level(meta.level).q,
                         memory::object_class::plaintext, "plaintext");
@@ -224,7 +224,7 @@ ckks::ciphertext load_ciphertext(const input& from, ckks::context& ctx) {
   const bool seeded = (meta.flags & seeded_flag) != 0;
   const std::uint32_t stored = seeded ? 1 : meta.components;
   detail::expect_sections(reader, 2 + stored);
-  const backend::window primes = parameters.level(meta.level).q;
+  const arith::window primes = parameters.level(meta.level).q;
   constexpr auto cls = memory::object_class::ciphertext;
   ckks::ciphertext out;
   for (std::uint32_t i = 0; i < stored; ++i) {
@@ -271,7 +271,7 @@ ckks::public_key load_public_key(const input& from, ckks::context& ctx) {
   out.id = reader.key();
   out.seed = detail::get_source(in, reader);
   in.expect_end();
-  const backend::window primes = detail::chain_window(parameters);
+  const arith::window primes = detail::chain_window(parameters);
   constexpr auto cls = memory::object_class::evaluation_key;
   out.b = read_poly(reader, component_section(0), ctx, {}, primes, cls, "public_key.b");
   out.a = ring::make_poly(ctx.ring(), primes, cls, "public_key.a");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "halocline/core/clock.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/memory/device_memory.hpp"
 #include "halocline/memory/policy/size_history.hpp"
@@ -14,7 +15,6 @@
 #include "halocline/memory/tier/file_store.hpp"
 #include "halocline/memory/tier/frame_tier.hpp"
 #include "memory/buffer_state.hpp"
-#include "memory/clock.hpp"
 #include "memory/device/device_side.hpp"
 #include "memory/pager/cost_meter.hpp"
 #include "memory/pager/pager.hpp"

@@ -8,12 +8,12 @@
 #include <map>
 #include <utility>
 
+#include "halocline/core/clock.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/core/format.hpp"
 #include "halocline/memory/runtime.hpp"
 #include "halocline/memory/tier.hpp"
 #include "memory/buffer_state.hpp"
-#include "memory/clock.hpp"
 #include "memory/device/device_side.hpp"
 #include "memory/pager/cost_meter.hpp"
 #include "memory/pager/pager.hpp"

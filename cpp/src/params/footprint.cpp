@@ -3,16 +3,18 @@
 
 #include <set>
 
+#include "halocline/arith/seed_bytes.hpp"
+
 namespace halocline::params {
 
 namespace {
 
-/// Bytes of a public seed (backend::seed_bytes).
-constexpr std::size_t seed = sizeof(backend::seed_bytes);
-/// Constants of one modulus, in words (ring::modulus: value, barrett, neg_inv, r, r2, bits).
+/// Bytes of a public seed (arith::seed_bytes).
+constexpr std::size_t seed = sizeof(arith::seed_bytes);
+/// Constants of one modulus, in words (arith::modulus: value, barrett, neg_inv, r, r2, bits).
 constexpr std::size_t modulus_words = 6;
 
-constexpr bool overlap(backend::window a, backend::window b) noexcept {
+constexpr bool overlap(arith::window a, arith::window b) noexcept {
   return a.first < b.end() && b.first < a.end();
 }
 
@@ -77,7 +79,7 @@ std::size_t footprint::ring_tables() const {
 std::size_t footprint::permutation() const { return 4 * params_.n(); }
 
 unsigned footprint::active_digits(unsigned level) const {
-  const backend::window q = params_.level(level).q;
+  const arith::window q = params_.level(level).q;
   unsigned count = 0;
   for (unsigned j = 0; j < params_.digit_count(); ++j) count += overlap(params_.digit(j), q) ? 1 : 0;
   return count;

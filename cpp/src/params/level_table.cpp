@@ -50,7 +50,7 @@ std::string suggest(const literal& source) {
 }
 
 /// Indices in `a` that are not in `b`, ascending.
-std::vector<std::uint32_t> difference(backend::window a, backend::window b) {
+std::vector<std::uint32_t> difference(arith::window a, arith::window b) {
   std::vector<std::uint32_t> result;
   for (std::uint32_t i = a.first; i < a.end(); ++i) {
     if (!b.contains(i)) result.push_back(i);

@@ -100,7 +100,7 @@ unsigned max_of(const std::vector<level_shape>& shapes, unsigned level_shape::*f
 /// How much smaller the digits must be, or P larger, for key switching to add little noise.
 void check_digits(const parameters& p) {
   for (unsigned j = 0; j < p.digit_count(); ++j) {
-    const backend::window w = p.digit(j);
+    const arith::window w = p.digit(j);
     const double bits = log2_product(p.primes().subspan(w.first, w.count));
     HALOCLINE_EXPECTS(
         bits <= p.log2_p() + 1, invalid_argument, "key-switching digit ", j, " has ", bits,
@@ -126,9 +126,9 @@ void check_scales(const parameters& p) {
 /// Refuses keys to the sparse secret whose noise would drown the message.
 void check_encapsulation(const parameters& p) {
   if (!p.encapsulation()) return;
-  const backend::window special = p.encapsulation()->to_sparse;
+  const arith::window special = p.encapsulation()->to_sparse;
   const double bits = log2_product(p.primes().subspan(special.first, special.count));
-  const backend::window base = p.level(0).q;
+  const arith::window base = p.level(0).q;
   for (std::uint32_t i = base.first; i < base.end(); ++i) {
     const double prime = std::log2(static_cast<double>(p.primes()[i]));
     HALOCLINE_EXPECTS(bits >= prime - 1, invalid_argument, "a prime of level 0 has ", prime,
@@ -193,7 +193,7 @@ std::optional<encapsulation_info> make_encapsulation(const literal& source,
   return result;
 }
 
-double window_product(const std::vector<std::uint64_t>& primes, backend::window w) {
+double window_product(const std::vector<std::uint64_t>& primes, arith::window w) {
   long double product = 1;
   for (std::uint32_t i = w.first; i < w.end(); ++i) product *= static_cast<long double>(primes[i]);
   return static_cast<double>(product);
@@ -253,8 +253,8 @@ unsigned parameters::prime_count() const noexcept { return static_cast<unsigned>
 unsigned parameters::special_count() const noexcept { return data_->special; }
 unsigned parameters::terminal_count() const noexcept { return data_->terminals; }
 unsigned parameters::main_count() const noexcept { return data_->mains; }
-backend::window parameters::special_window() const noexcept { return {0, data_->special}; }
-backend::window parameters::all_window() const noexcept { return {0, prime_count()}; }
+arith::window parameters::special_window() const noexcept { return {0, data_->special}; }
+arith::window parameters::all_window() const noexcept { return {0, prime_count()}; }
 
 unsigned parameters::max_level() const noexcept { return data_->source.depth; }
 
@@ -284,7 +284,7 @@ unsigned parameters::digit_count() const noexcept {
   return (chain + digit_size() - 1) / digit_size();
 }
 
-backend::window parameters::digit(unsigned j) const {
+arith::window parameters::digit(unsigned j) const {
   HALOCLINE_EXPECTS(j < digit_count(), invalid_argument, "digit ", j, " asked for; parameters \"", name(),
                     "\" have digits 0..", digit_count() - 1);
   const unsigned first = special_count() + j * digit_size();

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "backend/table_recipe.hpp"
+#include "halocline/arith/modulus.hpp"
+#include "halocline/backend/table_recipe.hpp"
 #include "halocline/ring/automorphism.hpp"
-#include "halocline/ring/modulus.hpp"
 #include "halocline/ring/ntt_tables.hpp"
 
 namespace halocline::ring {
@@ -21,8 +21,8 @@ constexpr std::uint64_t permutation_identity = 0x3e96d05bf7a18c42;  ///< plus th
 
 template <typename WordT>
 void write_moduli(backend::backend& device, const memory::buffer& to, std::span<const std::uint64_t> primes) {
-  std::vector<modulus<WordT>> moduli;
-  for (const std::uint64_t prime : primes) moduli.push_back(make_modulus(static_cast<WordT>(prime)));
+  std::vector<arith::modulus<WordT>> moduli;
+  for (const std::uint64_t prime : primes) moduli.push_back(arith::make_modulus(static_cast<WordT>(prime)));
   device.upload(to, 0, std::as_bytes(std::span(moduli)));
 }
 
@@ -33,7 +33,7 @@ std::vector<std::uint64_t> write_roots(backend::backend& device, const memory::b
   std::vector<std::uint64_t> imaginary_units;
   std::vector<WordT> roots(std::size_t{4} << log_n);
   for (std::size_t i = 0; i < primes.size(); ++i) {
-    fill_roots<WordT>(make_modulus(static_cast<WordT>(primes[i])), log_n, roots);
+    fill_roots<WordT>(arith::make_modulus(static_cast<WordT>(primes[i])), log_n, roots);
     imaginary_units.push_back(roots[1]);  // psi^bitrev(1) = psi^(N/2)
     device.upload(to, i * roots.size() * sizeof(WordT), std::as_bytes(std::span(roots)));
   }
@@ -69,7 +69,8 @@ context::context(params::parameters parameters, std::shared_ptr<backend::backend
   const auto primes = parameters_.primes();
   tables_.primes.assign(primes.begin(), primes.end());
   const bool narrow = tables_.word_bits == 32;
-  const std::size_t entry = narrow ? sizeof(modulus<std::uint32_t>) : sizeof(modulus<std::uint64_t>);
+  const std::size_t entry =
+      narrow ? sizeof(arith::modulus<std::uint32_t>) : sizeof(arith::modulus<std::uint64_t>);
   imaginary_units_.resize(primes.size());
   memory::runtime& memory = runtime();
   tables_.moduli = memory.allocate(primes.size() * entry, memory::object_class::table, "ring.moduli");

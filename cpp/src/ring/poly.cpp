@@ -3,7 +3,7 @@
 
 namespace halocline::ring {
 
-poly::poly(context& ring, backend::window special, backend::window chain, memory::object_class cls,
+poly::poly(context& ring, arith::window special, arith::window chain, memory::object_class cls,
            const char* tag, bool wipe, unsigned log_repeat)
     : data_(ring.runtime().allocate(
           (special.count + chain.count) * (ring.tables().limb_bytes() >> log_repeat), cls, tag, wipe)),
@@ -18,7 +18,7 @@ std::vector<backend::limb_view> poly::views() const {
   return result;
 }
 
-poly make_poly(context& ring, backend::window chain, memory::object_class cls, const char* tag) {
+poly make_poly(context& ring, arith::window chain, memory::object_class cls, const char* tag) {
   return {ring, {}, chain, cls, tag};
 }
 

@@ -10,9 +10,9 @@
 #include <numeric>
 #include <vector>
 
+#include "halocline/arith/gaussian_inversion.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/core/process.hpp"
-#include "halocline/ring/gaussian_inversion.hpp"
 
 namespace halocline::ring {
 namespace {
@@ -38,7 +38,7 @@ void sample_narrow(random_source& random, double stddev, std::span<std::int64_t>
   for (std::size_t first = 0; first < out.size(); first += batch) {
     const std::span<std::uint64_t> used(words.data(), std::min(batch, out.size() - first));
     random.fill(std::as_writable_bytes(used));
-    gaussian_values(table, used, out.data() + first);
+    arith::gaussian_values(table, used, out.data() + first);
   }
   sodium_memzero(words.data(), sizeof(words));
 }
@@ -170,7 +170,7 @@ void sample_gaussian(random_source& random, double stddev, std::span<std::int64_
   for (std::size_t first = 0; first < out.size(); first += batch) {
     const std::span<std::uint64_t> used(words.data(), std::min(batch, out.size() - first));
     random.fill(std::as_writable_bytes(used));
-    gaussian_values(table, used, fine.data());
+    arith::gaussian_values(table, used, fine.data());
     for (std::size_t i = 0; i < used.size(); ++i) out[first + i] = coarse_step * out[first + i] + fine[i];
   }
   sodium_memzero(words.data(), words.size() * sizeof(std::uint64_t));

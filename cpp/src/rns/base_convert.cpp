@@ -5,20 +5,20 @@
 #include <span>
 #include <utility>
 
-#include "backend/table_recipe.hpp"
+#include "halocline/backend/table_recipe.hpp"
 #include "halocline/core/expects.hpp"
 #include "rns/constants.hpp"
 
 namespace halocline::rns {
 namespace {
 
-using backend::window;
+using arith::window;
 
 /// Product of all primes of D but the i-th, modulo q.
 std::uint64_t cofactor_mod(std::span<const std::uint64_t> primes, std::size_t skip, const wide_modulus& q) {
   std::uint64_t product = 1;
   for (std::size_t i = 0; i < primes.size(); ++i) {
-    if (i != skip) product = ring::mul_mod(product, primes[i] % q.value, q);
+    if (i != skip) product = arith::mul_mod(product, primes[i] % q.value, q);
   }
   return product;
 }
@@ -43,9 +43,9 @@ std::vector<std::uint64_t> table_words(const backend::ring_tables& ring,
                                        std::span<const std::uint64_t> scale) {
   std::vector<std::uint64_t> words;
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    const wide_modulus q = ring::make_modulus(sources[i]);
-    const std::uint64_t inverse = ring::inverse_mod(cofactor_mod(sources, i, q), q);
-    words.push_back(scale.empty() ? inverse : ring::mul_mod(inverse, scale[i], q));
+    const wide_modulus q = arith::make_modulus(sources[i]);
+    const std::uint64_t inverse = arith::inverse_mod(cofactor_mod(sources, i, q), q);
+    words.push_back(scale.empty() ? inverse : arith::mul_mod(inverse, scale[i], q));
   }
   __extension__ using wide = unsigned __int128;
   for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -53,12 +53,12 @@ std::vector<std::uint64_t> table_words(const backend::ring_tables& ring,
   }
   for (const std::uint64_t prime : sources) words.push_back(fixed_point_reciprocal(prime, ring.word_bits));
   for (const std::uint32_t target : targets) {
-    const wide_modulus p = ring::make_modulus(ring.primes[target]);
+    const wide_modulus p = arith::make_modulus(ring.primes[target]);
     const std::uint64_t one = montgomery_one(ring.word_bits, p);
     for (std::size_t i = 0; i < sources.size(); ++i) {
-      words.push_back(ring::mul_mod(cofactor_mod(sources, i, p), one, p));
+      words.push_back(arith::mul_mod(cofactor_mod(sources, i, p), one, p));
     }
-    words.push_back(ring::mul_mod(ring::negate_mod(product_mod(sources, p), p), one, p));
+    words.push_back(arith::mul_mod(arith::negate_mod(product_mod(sources, p), p), one, p));
   }
   return words;
 }
@@ -123,7 +123,7 @@ std::span<const std::uint64_t> base_converter::special_product(window primes) {
   if (special_products_.empty()) {
     const std::span<const std::uint64_t> special(all.data(), ring_.parameters().special_count());
     for (const std::uint64_t prime : all) {
-      special_products_.push_back(product_mod(special, ring::make_modulus(prime)));
+      special_products_.push_back(product_mod(special, arith::make_modulus(prime)));
     }
   }
   return std::span(special_products_).subspan(primes.first, primes.count);

@@ -11,9 +11,9 @@ namespace halocline::rns {
 
 /// Everything about a division that does not depend on the polynomials.
 struct division_plan {
-  std::vector<backend::window> dropped;  ///< special primes, then chain primes that go
-  std::vector<backend::window> kept;     ///< target primes that the source has
-  std::vector<backend::window> added;    ///< target primes that the source lacks
+  std::vector<arith::window> dropped;  ///< special primes, then chain primes that go
+  std::vector<arith::window> kept;     ///< target primes that the source has
+  std::vector<arith::window> added;    ///< target primes that the source lacks
   /// factor * added on every dropped limb; empty where the conversion multiplies by it.
   std::vector<backend::scalar_pair> before;
   std::vector<std::uint64_t>

@@ -11,8 +11,8 @@
 namespace halocline::rns {
 namespace {
 
+using arith::window;
 using backend::limb_view;
-using backend::window;
 
 void push_non_empty(std::vector<window>& list, window each) {
   if (each.count != 0) list.push_back(each);
@@ -55,8 +55,8 @@ std::vector<std::uint64_t> dropped_scale(const backend::ring_tables& ring, const
   std::vector<std::uint64_t> scale;
   for (const window& each : p.dropped) {
     for (std::uint32_t i = each.first; i < each.end(); ++i) {
-      const wide_modulus q = ring::make_modulus(ring.primes[i]);
-      scale.push_back(ring::mul_mod(product_mod(added, q), factor_at(step, i), q));
+      const wide_modulus q = arith::make_modulus(ring.primes[i]);
+      scale.push_back(arith::mul_mod(product_mod(added, q), factor_at(step, i), q));
     }
   }
   return scale;
@@ -66,12 +66,12 @@ void fill_target_factors(const backend::ring_tables& ring, const division& step,
   const std::vector<std::uint64_t> dropped = primes_of(ring, p.dropped);
   const std::vector<std::uint64_t> added = primes_of(ring, p.added);
   for (std::uint32_t i = step.target.first; i < step.target.end(); ++i) {
-    const wide_modulus q = ring::make_modulus(ring.primes[i]);
-    const std::uint64_t inverse = ring::inverse_mod(product_mod(dropped, q), q);
+    const wide_modulus q = arith::make_modulus(ring.primes[i]);
+    const std::uint64_t inverse = arith::inverse_mod(product_mod(dropped, q), q);
     const bool kept = step.source_chain.contains(i);
-    const std::uint64_t scale = kept ? ring::mul_mod(product_mod(added, q), factor_at(step, i), q) : 0;
-    p.source_factor.push_back(ring::mul_mod(scale, inverse, q));
-    p.carry_factor.push_back(ring::negate_mod(inverse, q));
+    const std::uint64_t scale = kept ? arith::mul_mod(product_mod(added, q), factor_at(step, i), q) : 0;
+    p.source_factor.push_back(arith::mul_mod(scale, inverse, q));
+    p.carry_factor.push_back(arith::negate_mod(inverse, q));
   }
 }
 

@@ -8,8 +8,8 @@
 namespace halocline::rns {
 namespace {
 
+using arith::window;
 using backend::limb_view;
-using backend::window;
 
 /// The non-empty ones of the given windows.
 std::vector<window> non_empty(std::initializer_list<window> windows) {

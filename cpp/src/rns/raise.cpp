@@ -8,8 +8,8 @@
 namespace halocline::rns {
 namespace {
 
+using arith::window;
 using backend::limb_view;
-using backend::window;
 
 /// The part of `target` that is also in `source`, and the parts before and behind it.
 struct split {
@@ -82,7 +82,7 @@ std::vector<std::uint64_t> product_of(const ring::context& ring, window factors,
   std::vector<std::uint64_t> result;
   for (std::uint32_t i = primes.first; i < primes.end(); ++i) {
     result.push_back(
-        product_mod(std::span(all).subspan(factors.first, factors.count), ring::make_modulus(all[i])));
+        product_mod(std::span(all).subspan(factors.first, factors.count), arith::make_modulus(all[i])));
   }
   return result;
 }

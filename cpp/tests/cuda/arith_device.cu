@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiles every function of ring/arith.hpp for the device, for both words. Host and device kernels share
+// Compiles every function of arith/arith.hpp for the device, for both words. Host and device kernels share
 // that header, so a change that only the host compiler accepts must fail here, on machines without a GPU too.
 
 #include <cstdint>
 
-#include "halocline/ring/arith.hpp"
+#include "halocline/arith/arith.hpp"
 
-namespace halocline::ring {
+namespace halocline::arith {
 namespace {
 
 /// Writes one result per function and element; `x` and `y` hold residues below q.value.
@@ -39,4 +39,4 @@ template __global__ void apply_all(const std::uint64_t*, const std::uint64_t*, s
                                    modulus<std::uint64_t>);
 
 }  // namespace
-}  // namespace halocline::ring
+}  // namespace halocline::arith

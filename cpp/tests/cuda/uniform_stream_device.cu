@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiles ring/uniform_stream.hpp for the device, for both words: seeded keys are expanded inside kernels,
+// Compiles arith/uniform_stream.hpp for the device, for both words: seeded keys are expanded inside kernels,
 // from the same definition as on the host.
 
 #include <cstddef>
 #include <cstdint>
 
-#include "halocline/ring/uniform_stream.hpp"
+#include "halocline/arith/uniform_stream.hpp"
 
-namespace halocline::ring {
+namespace halocline::arith {
 namespace {
 
 /// Fills one limb with its seeded uniform residues.
@@ -22,4 +22,4 @@ template __global__ void fill_limb(uniform_limb, modulus<std::uint32_t>, std::ui
 template __global__ void fill_limb(uniform_limb, modulus<std::uint64_t>, std::uint64_t*, std::size_t);
 
 }  // namespace
-}  // namespace halocline::ring
+}  // namespace halocline::arith

@@ -9,7 +9,7 @@
 #include <random>
 #include <string>
 
-#include "backend/cuda/open_memory.hpp"
+#include "backend/cuda/memory/open_memory.hpp"
 #include "halocline/backend/registry.hpp"
 #include "halocline/core/error.hpp"
 #include "halocline/memory/plan/planner.hpp"

@@ -37,10 +37,10 @@ class error_budget {
   [[nodiscard]] double rounding() const { return (1.0 + weight_) / 12.0; }
   /// Of the inner product of digits and key, after the division by P.
   [[nodiscard]] double key_product(unsigned level) const {
-    const backend::window chain = p_.level(level).q;
+    const arith::window chain = p_.level(level).q;
     double sum = 0.0;
     for (unsigned j = 0; j < p_.digit_count(); ++j) {
-      const backend::window digit = p_.digit(j);
+      const arith::window digit = p_.digit(j);
       double bits = -p_.log2_p();
       bool used = false;
       for (std::uint32_t i = std::max(digit.first, chain.first); i < std::min(digit.end(), chain.end());

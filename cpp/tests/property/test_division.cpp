@@ -17,7 +17,7 @@
 namespace {
 
 using namespace halocline;
-using backend::window;
+using arith::window;
 using boost::multiprecision::cpp_int;
 
 constexpr std::uint32_t seed = 20261120;

@@ -123,7 +123,7 @@ void check_encapsulation(const parameters& p) {
   ASSERT_EQ(p.encapsulation().has_value(), wanted);
   if (!wanted) return;
   const encapsulation_info& e = *p.encapsulation();
-  EXPECT_EQ(e.to_sparse, (backend::window{0, p.bootstrapping()->ephemeral_special_primes}));
+  EXPECT_EQ(e.to_sparse, (arith::window{0, p.bootstrapping()->ephemeral_special_primes}));
   EXPECT_EQ(e.to_dense.first, 0U);
   EXPECT_GE(e.to_dense.count, 1U);
   EXPECT_LE(e.to_dense.count, p.special_count());
@@ -134,7 +134,7 @@ void check_encapsulation(const parameters& p) {
 void check_digits(const parameters& p) {
   std::uint32_t next = p.special_count();
   for (unsigned j = 0; j < p.digit_count(); ++j) {
-    const backend::window w = p.digit(j);
+    const arith::window w = p.digit(j);
     EXPECT_EQ(w.first, next);
     EXPECT_GE(w.count, 1U);
     EXPECT_LE(w.count, p.digit_size());

@@ -52,8 +52,8 @@ namespace halocline::test {
 }
 
 /// Uniform residues of a seeded stream.
-[[nodiscard]] inline ring::poly sample_poly(ckks::context& ctx, backend::window special,
-                                            backend::window chain, std::uint32_t stream) {
+[[nodiscard]] inline ring::poly sample_poly(ckks::context& ctx, arith::window special, arith::window chain,
+                                            std::uint32_t stream) {
   ring::poly out(ctx.ring(), special, chain, memory::object_class::ciphertext, "sample");
   std::vector<backend::uniform_job> jobs;
   for (const backend::limb_view& view : out.views()) jobs.push_back({view, sample_source(stream)});
@@ -65,8 +65,8 @@ namespace halocline::test {
                                                       bool special = false) {
   ckks::plaintext out;
   const auto& parameters = ctx.parameters();
-  out.value = sample_poly(ctx, special ? parameters.special_window() : backend::window{},
-                          parameters.level(level).q, 1);
+  out.value =
+      sample_poly(ctx, special ? parameters.special_window() : arith::window{}, parameters.level(level).q, 1);
   out.level = level;
   out.scale = parameters.level(level).scale;
   out.slots = 16;
@@ -102,7 +102,7 @@ namespace halocline::test {
 
 [[nodiscard]] inline ckks::public_key sample_public_key(ckks::context& ctx) {
   const unsigned special = ctx.parameters().special_count();
-  const backend::window primes{special, ctx.parameters().prime_count() - special};
+  const arith::window primes{special, ctx.parameters().prime_count() - special};
   return {sample_poly(ctx, {}, primes, 0), sample_poly(ctx, {}, primes, 1), sample_source(1),
           sample_key_id()};
 }

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "backend/cuda/convert_plan.hpp"
-#include "backend/cuda/dot_plan.hpp"
-#include "backend/cuda/elementwise_run.hpp"
-#include "backend/cuda/key_plan.hpp"
-#include "backend/cuda/sample_plan.hpp"
+#include "backend/cuda/convert/convert_plan.hpp"
+#include "backend/cuda/elementwise/dot_plan.hpp"
+#include "backend/cuda/elementwise/elementwise_run.hpp"
+#include "backend/cuda/key/key_plan.hpp"
+#include "backend/cuda/stream/sample_plan.hpp"
 #include "cuda_key_emulation.hpp"
 #include "cuda_mma_emulation.hpp"
 #include "halocline/backend/backend.hpp"
@@ -93,7 +93,7 @@ class emulated_executor {
               fill_stream_tile(*tile, [&](std::uint32_t j) { return sample_source(p, at_of(0), j); });
               for (std::uint32_t t = 0; t < stream_blocks; ++t) sample_store(p, at_of(t), *tile);
             },
-            ring::words_per_block<WordT>);
+            arith::words_per_block<WordT>);
       };
       for_rule(p.rule, with_rule);
     });

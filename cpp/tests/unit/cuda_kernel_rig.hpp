@@ -14,8 +14,8 @@
 
 namespace halocline::test {
 
+using arith::window;
 using backend::limb_view;
-using backend::window;
 
 /// A scalar CPU backend whose buffers the emulated kernels use as well. Every operation is run by both into
 /// destinations that began with the same contents.

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "backend/cuda/key_seeded.cuh"
+#include "backend/cuda/key/key_seeded.cuh"
 
 /// Kernels of which the threads of a block meet at barriers, run on the host: all threads up to a barrier,
 /// then all of them up to the next.
@@ -33,7 +33,7 @@ void fill_stream_tile(backend::cuda::retry_tile<WordT>& tile, const SourceT& sou
 template <typename WordT, typename SourceT>
 void fill_stream_tile(backend::cuda::spare_tile<WordT>& tile, const SourceT& source) {
   using namespace backend::cuda;
-  constexpr auto blocks = static_cast<std::uint32_t>(ring::blocks_per_group);
+  constexpr auto blocks = static_cast<std::uint32_t>(arith::blocks_per_group);
   const std::uint32_t attempts = stream_attempts(source(0));
   ASSERT_TRUE(attempts >= 2 && attempts <= blocks && 32 % attempts == 0);
   for (std::uint32_t group = 0; group < stream_groups; ++group) {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "backend/cuda/convert_plan.hpp"
+#include "backend/cuda/convert/convert_plan.hpp"
 
 /// The conversion kernel with matrix instructions, a warp at a time on the host.
 namespace halocline::test {

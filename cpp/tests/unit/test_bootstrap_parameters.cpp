@@ -127,8 +127,8 @@ TEST(BootstrapParameters, ScalesStayWithinAQuarterOfABitAndStartAnewAtBorders) {
 TEST(BootstrapParameters, EncapsulationTakesFewSpecialPrimes) {
   const parameters narrow = preset("n16-boot");
   const encapsulation_info& e = *narrow.encapsulation();
-  EXPECT_EQ(e.to_sparse, (backend::window{0, 2}));
-  EXPECT_EQ(e.to_dense, (backend::window{0, 3}));  // 50 + 20 bits
+  EXPECT_EQ(e.to_sparse, (arith::window{0, 2}));
+  EXPECT_EQ(e.to_dense, (arith::window{0, 3}));  // 50 + 20 bits
   EXPECT_NEAR(e.log2_pq, 110, 0.5);
   EXPECT_EQ(e.security.bits, 128);
   EXPECT_EQ(narrow.security_bits(), 128);  // of the weaker one; the table has no row above 128 bits for it

@@ -14,7 +14,7 @@ namespace {
 
 using boost::multiprecision::cpp_int;
 
-cpp_int product(const context& ctx, backend::window primes) {
+cpp_int product(const context& ctx, arith::window primes) {
   cpp_int result = 1;
   for (std::uint32_t i = primes.first; i < primes.end(); ++i) result *= ctx.parameters().primes()[i];
   return result;
@@ -22,7 +22,7 @@ cpp_int product(const context& ctx, backend::window primes) {
 
 /// Coefficients with residues modulo `primes`, made by big integers.
 template <typename WordT>
-ring::poly from_integers(context& ctx, backend::window primes, const std::vector<cpp_int>& values) {
+ring::poly from_integers(context& ctx, arith::window primes, const std::vector<cpp_int>& values) {
   ring::poly result = ring::make_poly(ctx.ring(), primes, memory::object_class::scratch, "test");
   std::vector<WordT> words;
   for (std::uint32_t i = primes.first; i < primes.end(); ++i) {
@@ -33,7 +33,7 @@ ring::poly from_integers(context& ctx, backend::window primes, const std::vector
   return result;
 }
 
-ring::poly from_integers(context& ctx, backend::window primes, const std::vector<cpp_int>& values) {
+ring::poly from_integers(context& ctx, arith::window primes, const std::vector<cpp_int>& values) {
   return ctx.tables().word_bits == 32 ? from_integers<std::uint32_t>(ctx, primes, values)
                                       : from_integers<std::uint64_t>(ctx, primes, values);
 }
@@ -42,7 +42,7 @@ class lift_on_words : public ::testing::TestWithParam<const char*> {
  protected:
   std::shared_ptr<context> ctx = test::make_test_context(params::preset(GetParam()));
   std::size_t n = ctx->parameters().n();
-  backend::window q = ctx->parameters().level(ctx->parameters().max_level()).q;
+  arith::window q = ctx->parameters().level(ctx->parameters().max_level()).q;
 };
 
 TEST_P(lift_on_words, gives_the_integers_of_least_magnitude) {
@@ -88,7 +88,7 @@ TEST_P(lift_on_words, guard_accepts_exactly_what_the_other_primes_hold) {
   ASSERT_TRUE(plan.guarded);
   EXPECT_EQ(plan.primes.end(), q.end());
   EXPECT_LT(plan.primes.count, q.count);
-  const backend::window held{plan.primes.first + 1, plan.primes.count - 1};
+  const arith::window held{plan.primes.first + 1, plan.primes.count - 1};
   const cpp_int most = (product(*ctx, held) - 1) / 2;
   EXPECT_GE(most, cpp_int(1) << 50);
   const auto lift = [&](const std::vector<cpp_int>& values, bool guarded) {

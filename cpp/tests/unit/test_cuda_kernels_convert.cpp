@@ -30,7 +30,8 @@ class CudaConversion : public cuda_kernel_rig<WordT> {
         const std::uint64_t d = this->host_->primes[p];
         made.sources.push_back(p);
         inverses.push_back(static_cast<WordT>(this->random_() % d));
-        quotients.push_back(ring::shoup_quotient(inverses.back(), ring::make_modulus(static_cast<WordT>(d))));
+        quotients.push_back(
+            arith::shoup_quotient(inverses.back(), arith::make_modulus(static_cast<WordT>(d))));
         reciprocals.push_back(
             static_cast<WordT>((u128{1} << backend::reciprocal_shift(8 * sizeof(WordT))) / d));
       }

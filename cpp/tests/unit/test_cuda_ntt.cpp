@@ -12,11 +12,11 @@
 
 #include "backend/cpu/scalar_ntt.hpp"
 #include "backend/cpu/scalar_rns.hpp"
-#include "backend/cuda/ntt_converted.cuh"
-#include "backend/cuda/ntt_groups.hpp"
-#include "backend/cuda/ntt_items.hpp"
-#include "backend/cuda/ntt_kernels.cuh"
-#include "backend/cuda/ntt_tuning.hpp"
+#include "backend/cuda/ntt/ntt_converted.cuh"
+#include "backend/cuda/ntt/ntt_groups.hpp"
+#include "backend/cuda/ntt/ntt_items.hpp"
+#include "backend/cuda/ntt/ntt_kernels.cuh"
+#include "backend/cuda/ntt/ntt_tuning.hpp"
 #include "halocline/params/primes.hpp"
 #include "halocline/ring/ntt_tables.hpp"
 
@@ -31,7 +31,7 @@ struct machine {
   explicit machine(unsigned log_n, unsigned primes = 2, unsigned polys = 3) : log_n(log_n), polys(polys) {
     const std::size_t n = std::size_t{1} << log_n;
     for (const std::uint64_t q : params::primes_below(sizeof(WordT) == 4 ? 30 : 61, primes, 2 * n))
-      moduli.push_back(ring::make_modulus(static_cast<WordT>(q)));
+      moduli.push_back(arith::make_modulus(static_cast<WordT>(q)));
     roots.resize(4 * n * primes);
     for (std::size_t i = 0; i < primes; ++i)
       ring::fill_roots<WordT>(moduli[i], log_n, std::span(roots).subspan(4 * n * i, 4 * n));
@@ -86,7 +86,7 @@ struct machine {
 
   unsigned log_n;
   unsigned polys;
-  std::vector<ring::modulus<WordT>> moduli;
+  std::vector<arith::modulus<WordT>> moduli;
   std::vector<WordT> roots;
   std::vector<std::vector<WordT>> data, results;
 };
@@ -247,29 +247,30 @@ TEST(CudaNtt, LargestRings) {
 
 /// Constants of a conversion, as `conversion_table` has them.
 template <typename WordT>
-std::vector<WordT> conversion_words(const std::vector<const ring::modulus<WordT>*>& from,
-                                    const std::vector<const ring::modulus<WordT>*>& to) {
-  using wide = ring::double_word<WordT>;
+std::vector<WordT> conversion_words(const std::vector<const arith::modulus<WordT>*>& from,
+                                    const std::vector<const arith::modulus<WordT>*>& to) {
+  using wide = arith::double_word<WordT>;
   constexpr unsigned w = 8 * sizeof(WordT);
   const std::size_t sources = from.size();
-  const auto others = [&](std::size_t s, const ring::modulus<WordT>& q) {  // D / d_s mod q; D for s = sources
+  const auto others = [&](std::size_t s,
+                          const arith::modulus<WordT>& q) {  // D / d_s mod q; D for s = sources
     WordT product = 1;
     for (std::size_t i = 0; i < sources; ++i)
-      if (i != s) product = ring::mul_mod(product, static_cast<WordT>(from[i]->value % q.value), q);
+      if (i != s) product = arith::mul_mod(product, static_cast<WordT>(from[i]->value % q.value), q);
     return product;
   };
   std::vector<WordT> table(3 * sources + to.size() * (sources + 1));
   for (std::size_t s = 0; s < sources; ++s) {
     const auto& d = *from[s];
-    table[s] = ring::pow_mod(others(s, d), d.value - 2, d);
-    table[sources + s] = ring::shoup_quotient(table[s], d);
+    table[s] = arith::pow_mod(others(s, d), d.value - 2, d);
+    table[sources + s] = arith::shoup_quotient(table[s], d);
     table[2 * sources + s] = static_cast<WordT>((wide{1} << backend::reciprocal_shift(w)) / d.value);
   }
   for (std::size_t t = 0; t < to.size(); ++t) {
     WordT* const factors = table.data() + 3 * sources + t * (sources + 1);
     for (std::size_t s = 0; s <= sources; ++s)
-      factors[s] = ring::mul_mod(others(s, *to[t]), to[t]->r, *to[t]);
-    factors[sources] = ring::negate_mod(factors[sources], *to[t]);
+      factors[s] = arith::mul_mod(others(s, *to[t]), to[t]->r, *to[t]);
+    factors[sources] = arith::negate_mod(factors[sources], *to[t]);
   }
   return table;
 }
@@ -280,7 +281,7 @@ template <typename WordT, unsigned e, unsigned sources>
 void expect_converted_integers(unsigned log_n, const ntt_choice& choice) {
   machine<WordT> on(log_n, 2 + sources, 2);
   const std::size_t n = std::size_t{1} << log_n;
-  std::vector<const ring::modulus<WordT>*> from, to{&on.moduli[1], &on.moduli[0], &on.moduli[1]};
+  std::vector<const arith::modulus<WordT>*> from, to{&on.moduli[1], &on.moduli[0], &on.moduli[1]};
   for (unsigned s = 0; s < sources; ++s) from.push_back(&on.moduli[2 + s]);
   const std::vector<WordT> table = conversion_words(from, to);
   const backend::cpu::conversion<WordT> constants{sources,
@@ -403,14 +404,15 @@ TEST(CudaNtt, InPlace) {
 }
 
 TEST(CudaNtt, CombinationIsFullyReduced) {
-  const auto q = ring::make_modulus(params::primes_below(61, 1, 1 << 14)[0]);
+  const auto q = arith::make_modulus(params::primes_below(61, 1, 1 << 14)[0]);
   const std::uint64_t a = q.value - 1, b = q.value - 2;
-  const combine_factors<std::uint64_t> factors{a, ring::shoup_quotient(a, q), b, ring::shoup_quotient(b, q)};
+  const combine_factors<std::uint64_t> factors{a, arith::shoup_quotient(a, q), b,
+                                               arith::shoup_quotient(b, q)};
   const chunk<std::uint64_t> left{{q.value - 1, 0}}, lazy{{8 * q.value - 1, 3}};
   const auto got = combine_chunk(left, lazy, factors, {nullptr, nullptr, q.value, lazy_bound(q.value)});
   for (unsigned i = 0; i < 2; ++i) {
-    EXPECT_EQ(got.word[i], ring::add_mod(ring::mul_mod(left.word[i], a, q),
-                                         ring::mul_mod(lazy.word[i] % q.value, b, q), q));
+    EXPECT_EQ(got.word[i], arith::add_mod(arith::mul_mod(left.word[i], a, q),
+                                          arith::mul_mod(lazy.word[i] % q.value, b, q), q));
   }
 }
 
@@ -430,7 +432,7 @@ TEST(CudaNtt, ShapesFitOneBlock) {
 }
 
 TEST(CudaNtt, GroupsVisitEveryLimbOnce) {
-  using backend::window;
+  using arith::window;
   std::mt19937 random(1);
   for (unsigned most = 1; most <= 4; ++most) {
     std::vector<window> windows{{0, 0}};

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backend/cpu/client_kernels.hpp"
-#include "backend/cuda/slot_tile.hpp"
+#include "backend/cuda/client/slot_tile.hpp"
 #include "ckks/encoder_fft.hpp"
 
 namespace halocline::backend::cuda {
@@ -17,7 +17,7 @@ class cuda_slot_tile : public ::testing::TestWithParam<unsigned> {
   unsigned log_slots = GetParam();
   std::size_t n = std::size_t{1} << log_slots;
   std::vector<std::byte> table = ckks::make_slot_table(static_cast<std::uint32_t>(n), 5);
-  const ring::fft_factors* factors = reinterpret_cast<const ring::fft_factors*>(table.data());
+  const arith::fft_factors* factors = reinterpret_cast<const arith::fft_factors*>(table.data());
 
   [[nodiscard]] std::vector<slot_group> groups() const {
     std::vector<slot_group> result;

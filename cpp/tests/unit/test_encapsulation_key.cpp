@@ -20,8 +20,8 @@
 namespace halocline::ckks {
 namespace {
 
+using arith::window;
 using backend::limb_view;
-using backend::window;
 using test::contents;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
+#include "halocline/arith/arith.hpp"
 #include "halocline/core/error.hpp"
 #include "halocline/params/footprint.hpp"
-#include "halocline/ring/arith.hpp"
 #include "halocline/ring/automorphism.hpp"
 #include "support/message_of.hpp"
 #include "support/residues.hpp"
@@ -16,8 +16,8 @@
 namespace halocline::ckks {
 namespace {
 
+using arith::window;
 using backend::limb_view;
-using backend::window;
 using ::testing::HasSubstr;
 
 /// A client's view of one preset.
@@ -93,8 +93,8 @@ template <typename WordT>
 std::vector<std::uint64_t> inverse_radix(const params::parameters& parameters, window primes) {
   std::vector<std::uint64_t> out;
   for (std::uint32_t i = primes.first; i < primes.end(); ++i) {
-    const auto q = ring::make_modulus(static_cast<WordT>(parameters.primes()[i]));
-    out.push_back(ring::inverse_mod(q.r, q));
+    const auto q = arith::make_modulus(static_cast<WordT>(parameters.primes()[i]));
+    out.push_back(arith::inverse_mod(q.r, q));
   }
   return out;
 }

@@ -60,9 +60,9 @@ TEST(LevelTable, WindowsScalesAndSteps) {
   const std::vector<level_target> targets(3, {level_use::message, std::log2(10.0), 0});
   const auto table = make_level_table(primes, 1, 2, shapes, targets);
   ASSERT_EQ(table.size(), 3U);
-  EXPECT_EQ(table[0].q, (backend::window{3, 2}));
-  EXPECT_EQ(table[1].q, (backend::window{1, 4}));
-  EXPECT_EQ(table[2].q, (backend::window{2, 5}));
+  EXPECT_EQ(table[0].q, (arith::window{3, 2}));
+  EXPECT_EQ(table[1].q, (arith::window{1, 4}));
+  EXPECT_EQ(table[2].q, (arith::window{2, 5}));
   EXPECT_TRUE(table[0].dropped.empty() && table[0].added.empty());
   EXPECT_EQ(table[1].dropped, (std::vector<std::uint32_t>{1, 2}));
   EXPECT_TRUE(table[1].added.empty());

@@ -8,11 +8,11 @@
 #include <cmath>
 
 #include "ckks/small_poly.hpp"
+#include "halocline/arith/arith.hpp"
 #include "halocline/ckks/engine.hpp"
 #include "halocline/core/error.hpp"
 #include "halocline/params/footprint.hpp"
 #include "halocline/params/raise_range.hpp"
-#include "halocline/ring/arith.hpp"
 #include "support/ckks_fixture.hpp"
 #include "support/residues.hpp"
 
@@ -35,7 +35,7 @@ params::parameters without_encapsulation(const std::string& preset) {
 
 /// c_0 + c_1 s in coefficients: for each prime of the level N residues.
 std::vector<std::uint64_t> decrypted_words(ckks_rig& rig, const ciphertext& value) {
-  const backend::window primes = value.parts[0].chain().primes;
+  const arith::window primes = value.parts[0].chain().primes;
   const ring::poly sum = ring::make_poly(rig.ctx->ring(), primes, memory::object_class::scratch, "test");
   const backend::unary_job copy{sum.chain(), value.parts[0].chain()};
   rig.ctx->device().copy(rig.ctx->tables(), {&copy, 1});
@@ -49,17 +49,17 @@ std::vector<std::uint64_t> decrypted_words(ckks_rig& rig, const ciphertext& valu
 /// The integers of least magnitude with those residues: exact, by the Chinese remainder theorem.
 std::vector<integer> decrypted_integers(ckks_rig& rig, const ciphertext& value) {
   const std::vector<std::uint64_t> words = decrypted_words(rig, value);
-  const backend::window primes = value.parts[0].chain().primes;
+  const arith::window primes = value.parts[0].chain().primes;
   const std::size_t n = rig.parameters().n();
   integer modulus = 1;
   for (std::uint32_t i = primes.first; i < primes.end(); ++i) modulus *= rig.parameters().primes()[i];
   std::vector<integer> result(n);
   for (std::uint32_t i = 0; i < primes.count; ++i) {
-    const auto q = ring::make_modulus(rig.parameters().primes()[primes.first + i]);
+    const auto q = arith::make_modulus(rig.parameters().primes()[primes.first + i]);
     const integer cofactor = modulus / q.value;
     const auto rest = (cofactor % q.value).convert_to<std::uint64_t>();
-    const std::uint64_t inverse = ring::inverse_mod(rest, q);
-    for (std::size_t k = 0; k < n; ++k) result[k] += cofactor * ring::mul_mod(words[i * n + k], inverse, q);
+    const std::uint64_t inverse = arith::inverse_mod(rest, q);
+    for (std::size_t k = 0; k < n; ++k) result[k] += cofactor * arith::mul_mod(words[i * n + k], inverse, q);
   }
   for (integer& each : result) {
     each %= modulus;

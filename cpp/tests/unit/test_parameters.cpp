@@ -41,14 +41,14 @@ TEST(Parameters, GettersOfA32BitSet) {
   EXPECT_EQ(p.main_count(), 10U);
   EXPECT_EQ(p.prime_count(), 15U);
   EXPECT_EQ(p.primes().size(), 15U);
-  EXPECT_EQ(p.special_window(), (backend::window{0, 3}));
-  EXPECT_EQ(p.all_window(), (backend::window{0, 15}));
+  EXPECT_EQ(p.special_window(), (arith::window{0, 3}));
+  EXPECT_EQ(p.all_window(), (arith::window{0, 15}));
   EXPECT_EQ(p.max_level(), 7U);
   EXPECT_EQ(p.target_scale(), std::exp2(40));
   EXPECT_EQ(p.level(0).scale, std::exp2(40));
-  EXPECT_EQ(p.level(7).q, (backend::window{3, 12}));
-  EXPECT_EQ(p.level(6).q, (backend::window{5, 10}));
-  EXPECT_EQ(p.level(5).q, (backend::window{4, 9}));
+  EXPECT_EQ(p.level(7).q, (arith::window{3, 12}));
+  EXPECT_EQ(p.level(6).q, (arith::window{5, 10}));
+  EXPECT_EQ(p.level(5).q, (arith::window{4, 9}));
   EXPECT_EQ(p.secret(), secret_distribution{});
   EXPECT_EQ(p.error_stddev(), 3.2);
   EXPECT_NEAR(p.log2_q(), 340, 0.5);
@@ -64,16 +64,16 @@ TEST(Parameters, GettersOfA64BitSet) {
   EXPECT_EQ(p.limb_bytes(), 8192U);
   EXPECT_EQ(p.terminal_count(), 0U);
   EXPECT_EQ(p.main_count(), 4U);
-  for (unsigned l = 0; l <= 3; ++l) EXPECT_EQ(p.level(l).q, (backend::window{2, l + 1}));
+  for (unsigned l = 0; l <= 3; ++l) EXPECT_EQ(p.level(l).q, (arith::window{2, l + 1}));
   EXPECT_EQ(p.level(2).dropped, std::vector<std::uint32_t>{4});
 }
 
 TEST(Parameters, DigitsPartitionTheChain) {
   const parameters p = preset("test-n11-d8");  // K 3, A 2, B 12, alpha 3
   ASSERT_EQ(p.digit_count(), 5U);
-  EXPECT_EQ(p.digit(0), (backend::window{3, 3}));
-  EXPECT_EQ(p.digit(3), (backend::window{12, 3}));
-  EXPECT_EQ(p.digit(4), (backend::window{15, 2}));
+  EXPECT_EQ(p.digit(0), (arith::window{3, 3}));
+  EXPECT_EQ(p.digit(3), (arith::window{12, 3}));
+  EXPECT_EQ(p.digit(4), (arith::window{15, 2}));
   EXPECT_THROW((void)p.digit(5), invalid_argument);
 }
 

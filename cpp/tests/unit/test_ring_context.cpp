@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "halocline/arith/arith.hpp"
 #include "halocline/backend/registry.hpp"
 #include "halocline/core/error.hpp"
 #include "halocline/params/presets.hpp"
-#include "halocline/ring/arith.hpp"
 #include "halocline/ring/automorphism.hpp"
 #include "halocline/ring/context.hpp"
 #include "halocline/ring/ntt_tables.hpp"
@@ -19,24 +19,24 @@ namespace {
 using namespace halocline;
 
 TEST(NttTables, RootIsTheSmallestPrimitiveOne) {
-  const auto q = ring::make_modulus<std::uint32_t>(97);  // 96 = 2^5 * 3, so 2N = 32 divides it
+  const auto q = arith::make_modulus<std::uint32_t>(97);  // 96 = 2^5 * 3, so 2N = 32 divides it
   const std::uint32_t root = ring::smallest_primitive_root(q, 4);
-  EXPECT_EQ(ring::pow_mod(root, 16, q), 96U);
-  for (std::uint32_t x = 2; x < root; ++x) EXPECT_NE(ring::pow_mod(x, 16, q), 96U) << x;
+  EXPECT_EQ(arith::pow_mod(root, 16, q), 96U);
+  for (std::uint32_t x = 2; x < root; ++x) EXPECT_NE(arith::pow_mod(x, 16, q), 96U) << x;
   EXPECT_THROW((void)ring::smallest_primitive_root(q, 5), invalid_argument);
 }
 
 TEST(NttTables, PowersStandInBitReversedOrder) {
-  const auto q = ring::make_modulus<std::uint64_t>(97);
+  const auto q = arith::make_modulus<std::uint64_t>(97);
   std::vector<std::uint64_t> words(4 * 8);
   ring::fill_roots<std::uint64_t>(q, 3, words);
   const std::uint64_t psi = ring::smallest_primitive_root(q, 3);
   for (std::uint32_t i = 0; i < 8; ++i) {
     const std::uint32_t at = ring::bit_reverse(i, 3);
-    EXPECT_EQ(words[at], ring::pow_mod(psi, i, q));
-    EXPECT_EQ(words[8 + at], ring::shoup_quotient(words[at], q));
+    EXPECT_EQ(words[at], arith::pow_mod(psi, i, q));
+    EXPECT_EQ(words[8 + at], arith::shoup_quotient(words[at], q));
     if (at != 0) {
-      EXPECT_EQ(ring::mul_mod(words[at], words[16 + at], q), 1U);
+      EXPECT_EQ(arith::mul_mod(words[at], words[16 + at], q), 1U);
     }
   }
   EXPECT_EQ(words[16] * 8 % 97, 1U);
@@ -67,7 +67,7 @@ std::vector<WordT> read_limb(ring::context& ring, const backend::limb_view& view
 
 TEST(RingContext, PermutationAppliesTheAutomorphismToCoefficients) {
   ring::context ring(params::preset("test-n10-d3"), backend::make_backend("cpu"));
-  const backend::window window{0, ring.parameters().prime_count()};
+  const arith::window window{0, ring.parameters().prime_count()};
   const auto poly = [&] { return ring::make_poly(ring, window, memory::object_class::scratch, "test"); };
   const ring::poly source = poly();
   const ring::poly image = poly();
@@ -87,12 +87,12 @@ TEST(RingContext, PermutationAppliesTheAutomorphismToCoefficients) {
   const backend::unary_job back{image.chain(), image.chain()};
   ring.device().intt(ring.tables(), {&back, 1});
   for (std::uint32_t i = 0; i < window.count; ++i) {
-    const auto q = ring::make_modulus(static_cast<std::uint32_t>(ring.tables().primes[i]));
+    const auto q = arith::make_modulus(static_cast<std::uint32_t>(ring.tables().primes[i]));
     std::vector<std::uint32_t> expected(n);
     for (std::size_t k = 0; k < n; ++k) {
       const std::size_t exponent = element * k % (2 * n);
       const std::uint32_t c = coefficients[i][k];
-      expected[exponent % n] = exponent < n ? c : ring::negate_mod(c, q);
+      expected[exponent % n] = exponent < n ? c : arith::negate_mod(c, q);
     }
     EXPECT_EQ(read_limb<std::uint32_t>(ring, image.chain(), i), expected) << "limb " << i;
   }
@@ -102,9 +102,9 @@ TEST(RingContext, ImaginaryUnitsSquareToMinusOne) {
   for (const char* preset : {"test-n10-d3", "test-n10-d3-w64"}) {
     ring::context ring(params::preset(preset), backend::make_backend("cpu"));
     for (std::size_t i = 0; i < ring.tables().primes.size(); ++i) {
-      const auto q = ring::make_modulus<std::uint64_t>(ring.tables().primes[i]);
+      const auto q = arith::make_modulus<std::uint64_t>(ring.tables().primes[i]);
       const std::uint64_t unit = ring.imaginary_units()[i];
-      EXPECT_EQ(ring::mul_mod(unit, unit, q), q.value - 1);
+      EXPECT_EQ(arith::mul_mod(unit, unit, q), q.value - 1);
     }
   }
 }

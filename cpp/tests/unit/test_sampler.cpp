@@ -17,8 +17,8 @@
 #include <thread>
 #include <vector>
 
+#include "halocline/arith/uniform_stream.hpp"
 #include "halocline/core/error.hpp"
-#include "halocline/ring/uniform_stream.hpp"
 #include "support/forked.hpp"
 #include "support/message_of.hpp"
 
@@ -43,8 +43,8 @@ TEST(random_source, is_the_chacha20_stream_of_its_key_with_a_nonce_for_each_call
     std::vector<std::uint8_t> got(150);
     random.fill(std::as_writable_bytes(std::span(got)));
     for (std::size_t i = 0; i < got.size(); ++i) {
-      const chacha_block block =
-          chacha20(make_chacha_key(seed.data()), static_cast<std::uint32_t>(i / 64), {call, 0, 0});
+      const arith::chacha_block block = arith::chacha20(arith::make_chacha_key(seed.data()),
+                                                        static_cast<std::uint32_t>(i / 64), {call, 0, 0});
       ASSERT_EQ(got[i], block.words[i % 64 / 4] >> (8 * (i % 4)) & 0xff) << "call " << call << " byte " << i;
     }
   }

@@ -236,7 +236,7 @@ TEST_P(Serialize, ForgedMetadataIsRefused) {
 TEST_P(Serialize, ResiduesMustBeBelowTheirModulus) {
   const byte_vector bytes = to_bytes(ctx(), test::sample_ciphertext(ctx(), 1, 2, false));
   const auto& parameters = ctx().parameters();
-  const backend::window primes = parameters.level(1).q;
+  const arith::window primes = parameters.level(1).q;
   for (std::uint32_t i = 0; i < primes.count; ++i) {
     const std::uint64_t q = parameters.primes()[primes.first + i];
     const std::size_t at = i * parameters.limb_bytes() + 17 * parameters.word_bytes();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "halocline/ring/small_stream.hpp"
+#include "halocline/arith/small_stream.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "halocline/ring/sampler.hpp"
 
-namespace halocline::ring {
+namespace halocline::arith {
 namespace {
 
 // Statistics below are of a fixed stream, so they pass or fail for good; bounds are five standard deviations.
@@ -58,7 +58,7 @@ class small_gaussian : public ::testing::TestWithParam<double> {};
 
 TEST_P(small_gaussian, has_the_exact_probabilities) {
   const double stddev = GetParam();
-  const std::vector<std::uint64_t> table = gaussian_table(stddev);
+  const std::vector<std::uint64_t> table = ring::gaussian_table(stddev);
   std::map<std::int64_t, double> observed;
   for (std::size_t i = 0; i < 40000; ++i) {
     observed[gaussian_coefficient(key, 2, i, table.data(), table.size())] += 1.0;
@@ -90,4 +90,4 @@ TEST(small_stream, ends_of_the_gaussian_table_count) {
 }
 
 }  // namespace
-}  // namespace halocline::ring
+}  // namespace halocline::arith

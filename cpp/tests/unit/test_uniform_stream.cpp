@@ -8,11 +8,11 @@
 #include <numeric>
 #include <vector>
 
-#include "halocline/ring/uniform_stream.hpp"
+#include "halocline/arith/uniform_stream.hpp"
 
 namespace {
 
-using namespace halocline::ring;
+using namespace halocline::arith;
 using halocline::stream_rule;
 
 TEST(UniformStream, BlockMatchesRfc8439) {

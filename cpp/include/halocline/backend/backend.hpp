@@ -42,7 +42,6 @@ class backend {
   /// What it runs on.
   [[nodiscard]] virtual capability describe() const = 0;
   [[nodiscard]] memory::runtime& runtime() const noexcept { return *runtime_; }
-  [[nodiscard]] const std::shared_ptr<memory::runtime>& runtime_handle() const noexcept { return runtime_; }
 
   /// Begins a program: operations that are likely to come again in the same order. A backend may put kernels
   /// off until the program ends or something needs them, and launch those that it knows as one graph; results

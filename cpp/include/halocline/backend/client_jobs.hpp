@@ -9,7 +9,7 @@
 /// Batch descriptors of the operations that messages and secrets need before they are residues, and after.
 namespace halocline::backend {
 
-/// dst = N small signed 64-bit integers of a private stream (see `ring/small_stream.hpp`).
+/// dst = N small signed 64-bit integers of a private stream (see `arith/small_stream.hpp`).
 struct small_job {
   const memory::buffer* dst = nullptr;
   /// 32 bytes. In a buffer, and one that is wiped when freed: job descriptions may be recorded.
@@ -22,7 +22,7 @@ struct small_job {
 /// Which way a slot transform goes.
 enum class slot_direction : std::uint8_t { to_coefficients, to_slots };
 
-/// The special FFT between n = 2^log_slots complex slots and 2n real coefficients (see `ring/slot_fft.hpp`).
+/// The special FFT between n = 2^log_slots complex slots and 2n real coefficients (see `arith/slot_fft.hpp`).
 struct slot_job {
   slot_direction direction = slot_direction::to_coefficients;
   const memory::buffer* slots = nullptr;         ///< complex doubles; the missing ones are 0
@@ -47,14 +47,14 @@ struct round_job {
 };
 
 /// dst[c] = the integer of least magnitude with the residues of coefficient c * stride, divided by `scale`
-/// (see `ring/coefficient_math.hpp`).
+/// (see `arith/coefficient_math.hpp`).
 struct lift_job {
   limb_view src;                        ///< coefficient form; destroyed
   const memory::buffer* dst = nullptr;  ///< doubles
   std::uint32_t count = 0;
   std::uint32_t stride = 1;
   double scale = 1.0;
-  const memory::buffer* table = nullptr;  ///< `ring::elimination` for the primes of `src`, last one first;
+  const memory::buffer* table = nullptr;  ///< `arith::elimination` for the primes of `src`, last one first;
                                           ///< nullptr for a single prime
   /// One 64-bit word: not 0 when a mixed radix digit of the first prime of `src` is not 0, and `dst` is then
   /// unspecified. nullptr: not wanted.

@@ -6,25 +6,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "halocline/arith/seed_bytes.hpp"
+#include "halocline/arith/window.hpp"
 #include "halocline/core/stream_rule.hpp"
 #include "halocline/memory/buffer.hpp"
 
 /// Batch descriptors of the ring-level operations. They are small values that name buffers, never pointers.
 namespace halocline::backend {
 
-/// Contiguous range [first, first + count) of the prime list of a ring.
-struct window {
-  std::uint32_t first = 0;
-  std::uint32_t count = 0;
-
-  /// First prime behind the range.
-  [[nodiscard]] constexpr std::uint32_t end() const noexcept { return first + count; }
-  /// Whether a prime index lies in the range.
-  [[nodiscard]] constexpr bool contains(std::uint32_t prime) const noexcept {
-    return prime >= first && prime < end();
-  }
-  bool operator==(const window&) const = default;
-};
+using arith::seed_bytes;
+using arith::window;
 
 /// Limbs of one polynomial inside a buffer: limb i is modulo prime `primes.first + i` and occupies the N
 /// words from word (limb + i) * N on. All residues are fully reduced.
@@ -52,7 +43,7 @@ struct ring_tables {
   unsigned log_n = 0;
   unsigned word_bits = 32;  ///< 32 or 64
   std::vector<std::uint64_t> primes;
-  /// `ring::modulus<word>` for every prime, in order.
+  /// `arith::modulus<word>` for every prime, in order.
   memory::buffer moduli;
   /// For every prime 4 N words: powers of the smallest primitive 2N-th root psi in bit-reversed order
   /// (entry i is psi^bitrev(i)), their Shoup quotients, the powers of psi^-1 in the same order (entry 0,
@@ -167,10 +158,7 @@ struct convert_job {
   const conversion_table* table = nullptr;
 };
 
-/// 32-byte public seed of a uniform stream.
-using seed_bytes = std::array<std::uint8_t, 32>;
-
-/// Names one polynomial of a seeded uniform stream (see `ring/uniform_stream.hpp` for the exact words).
+/// Names one polynomial of a seeded uniform stream (see `arith/uniform_stream.hpp` for the exact words).
 struct uniform_source {
   seed_bytes seed{};
   std::uint32_t stream = 0;  ///< number of the polynomial under this seed

@@ -65,4 +65,9 @@ void add_times_special(context& ctx, const ring::poly& extended, const backend::
                                             std::uint64_t galois_element, memory::object_class cls,
                                             const char* tag);
 
+/// Divides extended components (special + chain of `level`) by P and, when `target` is below `level`,
+/// rescales in the same division.
+[[nodiscard]] std::vector<ring::poly> finish_switch(context& ctx, const poly_pair& extended, unsigned level,
+                                                    unsigned target);
+
 }  // namespace halocline::ckks

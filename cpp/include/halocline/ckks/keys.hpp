@@ -87,9 +87,9 @@ struct key_request {
 
 /// Limbs of one digit of a key: those modulo `special` come first in its buffers, then those modulo `chain`.
 struct key_digit_layout {
-  backend::window special;
-  backend::window chain;
-  backend::window gadget;  ///< chain primes on whose limbs the digit encrypts P s', and not 0
+  arith::window special;
+  arith::window chain;
+  arith::window gadget;  ///< chain primes on whose limbs the digit encrypts P s', and not 0
 
   /// Limbs of either half.
   [[nodiscard]] unsigned limbs() const noexcept { return special.count + chain.count; }

@@ -5,7 +5,7 @@
 
 namespace halocline {
 
-/// How a seed becomes uniform residues: generator and sampling rule (`ring/uniform_stream.hpp` has the
+/// How a seed becomes uniform residues: generator and sampling rule (`arith/uniform_stream.hpp` has the
 /// words). The numbers are part of the container format. Seeds of every rule stay readable; new ones use the
 /// last.
 enum class stream_rule : std::uint32_t {

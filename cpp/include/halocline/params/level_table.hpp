@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "halocline/backend/descriptors.hpp"
+#include "halocline/arith/window.hpp"
 #include "halocline/params/literal.hpp"
 
 /// Which primes make up the modulus of each level, and the scale that belongs to it.
@@ -62,7 +62,7 @@ struct level_target {
 
 /// One row of the level table.
 struct level_info {
-  backend::window q;  ///< primes of the level's modulus Q_l
+  arith::window q;  ///< primes of the level's modulus Q_l
   level_use use = level_use::message;
   double scale = 0;          ///< canonical scale, see `make_level_table`
   double arrival_scale = 0;  ///< scale of a rescaled product of two canonical ciphertexts of level l + 1:

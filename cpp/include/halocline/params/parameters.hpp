@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "halocline/backend/descriptors.hpp"
+#include "halocline/arith/window.hpp"
 #include "halocline/params/level_table.hpp"
 #include "halocline/params/literal.hpp"
 #include "halocline/params/security.hpp"
@@ -24,8 +24,8 @@ using fingerprint_bytes = std::array<std::uint8_t, 16>;
 /// Moduli of sparse-secret encapsulation, see `bootstrap_literal`. Both keys take only as many of the special
 /// primes as their noise needs.
 struct encapsulation_info {
-  backend::window to_sparse;   ///< special primes of the switch to the sparse secret, which is at level 0
-  backend::window to_dense;    ///< special primes of the switch back, which is of polynomials below Q_0
+  arith::window to_sparse;     ///< special primes of the switch to the sparse secret, which is at level 0
+  arith::window to_dense;      ///< special primes of the switch back, which is of polynomials below Q_0
   double log2_pq = 0;          ///< of all that is ever encrypted under the sparse secret: Q_0 and `to_sparse`
   security_estimate security;  ///< of the sparse secret with that modulus
 };
@@ -59,12 +59,12 @@ class parameters {
 
   /// All primes in global order: special P_0..P_{K-1}, terminal T_{A-1}..T_0, main Q_0..Q_{B-1}.
   [[nodiscard]] std::span<const std::uint64_t> primes() const noexcept;
-  [[nodiscard]] unsigned prime_count() const noexcept;            ///< K + A + B
-  [[nodiscard]] unsigned special_count() const noexcept;          ///< K
-  [[nodiscard]] unsigned terminal_count() const noexcept;         ///< A
-  [[nodiscard]] unsigned main_count() const noexcept;             ///< B
-  [[nodiscard]] backend::window special_window() const noexcept;  ///< [0, K)
-  [[nodiscard]] backend::window all_window() const noexcept;      ///< [0, K + A + B)
+  [[nodiscard]] unsigned prime_count() const noexcept;          ///< K + A + B
+  [[nodiscard]] unsigned special_count() const noexcept;        ///< K
+  [[nodiscard]] unsigned terminal_count() const noexcept;       ///< A
+  [[nodiscard]] unsigned main_count() const noexcept;           ///< B
+  [[nodiscard]] arith::window special_window() const noexcept;  ///< [0, K)
+  [[nodiscard]] arith::window all_window() const noexcept;      ///< [0, K + A + B)
 
   [[nodiscard]] unsigned max_level() const noexcept;  ///< number of multiplications of a fresh ciphertext
   /// Highest level of all: max_level() and the levels that only bootstrapping uses.
@@ -87,7 +87,7 @@ class parameters {
   /// Primes of digit j: the j-th run of alpha primes (the last may be shorter) of [K, K + A + B). At a level
   /// only the part inside its window is nonzero; a digit may miss the window altogether.
   /// @throws invalid_argument when j >= digit_count()
-  [[nodiscard]] backend::window digit(unsigned j) const;
+  [[nodiscard]] arith::window digit(unsigned j) const;
   /// Length of the prefix of the primes that a key usable at all levels up to l has: the window of no level
   /// up to l ends later.
   /// @throws invalid_argument when l > top_level()

@@ -35,7 +35,6 @@ class context {
 
   [[nodiscard]] const params::parameters& parameters() const noexcept { return parameters_; }
   [[nodiscard]] backend::backend& device() const noexcept { return *device_; }
-  [[nodiscard]] const std::shared_ptr<backend::backend>& device_handle() const noexcept { return device_; }
   /// Runtime of the backend: owner of all buffers made with this context.
   [[nodiscard]] memory::runtime& runtime() const noexcept { return device_->runtime(); }
   [[nodiscard]] const backend::ring_tables& tables() const noexcept { return tables_; }

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "halocline/ring/modulus.hpp"
+#include "halocline/arith/modulus.hpp"
 
 namespace halocline::ring {
 
@@ -19,15 +19,15 @@ namespace halocline::ring {
 /// Smallest primitive 2N-th root of unity modulo q, N = 2^log_n (the convention of SEAL).
 /// @throws invalid_argument unless q = 1 mod 2N.
 template <typename WordT>
-[[nodiscard]] WordT smallest_primitive_root(const modulus<WordT>& q, unsigned log_n);
+[[nodiscard]] WordT smallest_primitive_root(const arith::modulus<WordT>& q, unsigned log_n);
 
 /// Writes the 4 N words of one prime as `backend::ring_tables::roots` documents them.
 template <typename WordT>
-void fill_roots(const modulus<WordT>& q, unsigned log_n, std::span<WordT> out);
+void fill_roots(const arith::modulus<WordT>& q, unsigned log_n, std::span<WordT> out);
 
-extern template std::uint32_t smallest_primitive_root(const modulus<std::uint32_t>&, unsigned);
-extern template std::uint64_t smallest_primitive_root(const modulus<std::uint64_t>&, unsigned);
-extern template void fill_roots(const modulus<std::uint32_t>&, unsigned, std::span<std::uint32_t>);
-extern template void fill_roots(const modulus<std::uint64_t>&, unsigned, std::span<std::uint64_t>);
+extern template std::uint32_t smallest_primitive_root(const arith::modulus<std::uint32_t>&, unsigned);
+extern template std::uint64_t smallest_primitive_root(const arith::modulus<std::uint64_t>&, unsigned);
+extern template void fill_roots(const arith::modulus<std::uint32_t>&, unsigned, std::span<std::uint32_t>);
+extern template void fill_roots(const arith::modulus<std::uint64_t>&, unsigned, std::span<std::uint64_t>);
 
 }  // namespace halocline::ring

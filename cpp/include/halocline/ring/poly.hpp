@@ -16,8 +16,8 @@ class poly {
   poly() = default;
   /// Allocates limbs for both windows, uninitialised. With `log_repeat` its views are repeated ones
   /// (`limb_view`) and so much smaller.
-  poly(context& ring, backend::window special, backend::window chain, memory::object_class cls,
-       const char* tag, bool wipe = false, unsigned log_repeat = 0);
+  poly(context& ring, arith::window special, arith::window chain, memory::object_class cls, const char* tag,
+       bool wipe = false, unsigned log_repeat = 0);
 
   /// Limbs modulo special primes; count 0 when there are none.
   [[nodiscard]] backend::limb_view special() const noexcept { return {&data_, 0, special_, log_repeat_}; }
@@ -33,12 +33,12 @@ class poly {
 
  private:
   memory::buffer data_;
-  backend::window special_;
-  backend::window chain_;
+  arith::window special_;
+  arith::window chain_;
   unsigned log_repeat_ = 0;
 };
 
 /// A polynomial over the chain primes of one level.
-[[nodiscard]] poly make_poly(context& ring, backend::window chain, memory::object_class cls, const char* tag);
+[[nodiscard]] poly make_poly(context& ring, arith::window chain, memory::object_class cls, const char* tag);
 
 }  // namespace halocline::ring

@@ -26,14 +26,14 @@ class base_converter {
   /// most 64 source primes). The reference stays valid for the life of this object.
   /// @param scale integer by which the source is multiplied first: its residues modulo every source prime, in
   ///   order; empty means 1. It costs nothing, because the conversion multiplies by constants anyway.
-  [[nodiscard]] const backend::conversion_table& table(const std::vector<backend::window>& sources,
-                                                       const std::vector<backend::window>& targets,
+  [[nodiscard]] const backend::conversion_table& table(const std::vector<arith::window>& sources,
+                                                       const std::vector<arith::window>& targets,
                                                        std::span<const std::uint64_t> scale = {});
   /// Constants of a division, kept like the tables unless it has a factor of its own (those differ from
   /// ciphertext to ciphertext).
   [[nodiscard]] std::shared_ptr<const division_plan> plan(const division& step);
   /// The product of all special primes modulo every prime of `primes`, in order.
-  [[nodiscard]] std::span<const std::uint64_t> special_product(backend::window primes);
+  [[nodiscard]] std::span<const std::uint64_t> special_product(arith::window primes);
 
  private:
   ring::context& ring_;

@@ -15,9 +15,9 @@ namespace halocline::rns {
 /// those of `target` that are not in `source`. ModDown, rescale, rational rescale and level adjustment are
 /// all of this form.
 struct division {
-  backend::window source_special;  ///< special primes of the source (all dropped); may be empty
-  backend::window source_chain;    ///< chain primes of the source
-  backend::window target;          ///< chain primes of the result
+  arith::window source_special;  ///< special primes of the source (all dropped); may be empty
+  arith::window source_chain;    ///< chain primes of the source
+  arith::window target;          ///< chain primes of the result
   /// Residues of an integer factor modulo every prime of special + chain source, in order; empty means 1.
   std::vector<std::uint64_t> factor;
 };

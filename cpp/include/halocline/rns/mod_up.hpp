@@ -12,10 +12,10 @@ namespace halocline::rns {
 /// digit's own limbs are those of the polynomial itself and are not copied, so the polynomial must outlive
 /// this.
 struct raised_digits {
-  backend::window chain;               ///< window of the decomposed polynomial
+  arith::window chain;                 ///< window of the decomposed polynomial
   backend::limb_view source;           ///< the decomposed polynomial
   std::vector<std::uint32_t> numbers;  ///< key digit that each entry belongs to
-  std::vector<backend::window> runs;   ///< own primes of each entry; together they are `chain`
+  std::vector<arith::window> runs;     ///< own primes of each entry; together they are `chain`
   std::vector<ring::poly> digits;      ///< special window + chain, without meaning on the own primes
 
   /// Limbs of entry i modulo the primes of `runs[run]`.
@@ -26,12 +26,12 @@ struct raised_digits {
 
 /// A key-switching digit that has primes in a chain window.
 struct digit_run {
-  std::uint32_t number;    ///< of the digit
-  backend::window primes;  ///< its primes that are in the window
+  std::uint32_t number;  ///< of the digit
+  arith::window primes;  ///< its primes that are in the window
 };
 
 /// The digits of a chain window, in order.
-[[nodiscard]] std::vector<digit_run> digits_of(const ring::context& ring, backend::window chain);
+[[nodiscard]] std::vector<digit_run> digits_of(const ring::context& ring, arith::window chain);
 
 /// Coefficients of a polynomial in NTT form.
 [[nodiscard]] ring::poly to_coefficients(ring::context& ring, const backend::limb_view& source);

@@ -12,8 +12,8 @@ namespace halocline::rns {
 
 /// Where a polynomial is raised to.
 struct raise_target {
-  backend::window special;  ///< special primes; may be empty
-  backend::window chain;    ///< chain primes
+  arith::window special;  ///< special primes; may be empty
+  arith::window chain;    ///< chain primes
 };
 
 /// Reads every source modulo the product D of its primes as the integers in [-D/2, D/2], and gives these
@@ -27,7 +27,7 @@ struct raise_target {
                                             const char* tag);
 
 /// Product of the primes of `factors` modulo every prime of `primes`, in order.
-[[nodiscard]] std::vector<std::uint64_t> product_of(const ring::context& ring, backend::window factors,
-                                                    backend::window primes);
+[[nodiscard]] std::vector<std::uint64_t> product_of(const ring::context& ring, arith::window factors,
+                                                    arith::window primes);
 
 }  // namespace halocline::rns

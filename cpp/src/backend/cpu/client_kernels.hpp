@@ -6,9 +6,9 @@
 #include <span>
 
 #include "backend/cpu/worker_pool.hpp"
+#include "halocline/arith/coefficient_math.hpp"
 #include "halocline/backend/client_jobs.hpp"
 #include "halocline/memory/runtime.hpp"
-#include "halocline/ring/coefficient_math.hpp"
 
 /// Kernels and batches of the client's operations. Except for lifts they do not depend on the word.
 namespace halocline::backend::cpu {
@@ -28,7 +28,7 @@ template <typename WordT>
 void run_lift(const client_site& on, std::span<const lift_job> jobs);
 
 /// Passes of the slot transform in place, on 2^log_slots points.
-void slots_forward(double* re, double* im, const ring::fft_factors* factors, unsigned log_slots);
-void slots_inverse(double* re, double* im, const ring::fft_factors* factors, unsigned log_slots);
+void slots_forward(double* re, double* im, const arith::fft_factors* factors, unsigned log_slots);
+void slots_inverse(double* re, double* im, const arith::fft_factors* factors, unsigned log_slots);
 
 }  // namespace halocline::backend::cpu

@@ -18,9 +18,9 @@ struct lifting {
   const lift_job* job;
   WordT* limbs;
   std::size_t n;
-  std::size_t count;                   ///< limbs
-  const ring::modulus<WordT>* moduli;  ///< of the first limb on
-  const ring::elimination<WordT>* table;
+  std::size_t count;                    ///< limbs
+  const arith::modulus<WordT>* moduli;  ///< of the first limb on
+  const arith::elimination<WordT>* table;
   double* out;
 };
 
@@ -34,16 +34,16 @@ void gather(WordT* limb, std::size_t count, std::size_t stride) {
 /// first.
 template <typename WordT>
 void make_digits(const lifting<WordT>& of, std::size_t first, std::size_t count) {
-  const ring::elimination<WordT>* step = of.table;
+  const arith::elimination<WordT>* step = of.table;
   for (std::size_t i = 0; i < of.count; ++i) {
-    const ring::modulus<WordT> q = of.moduli[of.count - 1 - i];
+    const arith::modulus<WordT> q = of.moduli[of.count - 1 - i];
     WordT* const __restrict row = of.limbs + (of.count - 1 - i) * of.n + first;
     for (std::size_t j = 0; j < i; ++j, ++step) {
-      const ring::elimination<WordT> by = *step;
+      const arith::elimination<WordT> by = *step;
       const WordT* const __restrict digit = of.limbs + (of.count - 1 - j) * of.n + first;
-      for (std::size_t c = 0; c < count; ++c) row[c] = ring::eliminate(row[c], digit[c], by, q);
+      for (std::size_t c = 0; c < count; ++c) row[c] = arith::eliminate(row[c], digit[c], by, q);
     }
-    for (std::size_t c = 0; c < count; ++c) row[c] = ring::balanced_digit(row[c], q);
+    for (std::size_t c = 0; c < count; ++c) row[c] = arith::balanced_digit(row[c], q);
   }
 }
 
@@ -55,7 +55,7 @@ void add_up(const lifting<WordT>& of, std::size_t first, std::size_t count) {
   for (std::size_t i = of.count; i-- > 0;) {
     const WordT q = of.moduli[of.count - 1 - i].value;
     const WordT* const __restrict row = of.limbs + (of.count - 1 - i) * of.n + first;
-    for (std::size_t c = 0; c < count; ++c) out[c] = ring::append_digit(out[c], row[c], q);
+    for (std::size_t c = 0; c < count; ++c) out[c] = arith::append_digit(out[c], row[c], q);
   }
   for (std::size_t c = 0; c < count; ++c) out[c] /= of.job->scale;
 }
@@ -75,8 +75,8 @@ bool lift_each(const lifting<WordT>& of, std::size_t first, std::size_t count) {
   bool fits = true;
   for (std::size_t c = first; c < first + count; ++c) {
     WordT top = 0;
-    of.out[c] = ring::lifted_coefficient(of.limbs + c * of.job->stride, of.n, of.count, of.moduli, of.table,
-                                         of.job->scale, top);
+    of.out[c] = arith::lifted_coefficient(of.limbs + c * of.job->stride, of.n, of.count, of.moduli, of.table,
+                                          of.job->scale, top);
     fits = fits && top == 0;
   }
   return fits;
@@ -94,7 +94,7 @@ void run_lift(const client_site& on, std::span<const lift_job> jobs) {
         on.ring.n(),
         job.src.primes.count,
         &resolve.modulus(job.src.primes.first),
-        job.table != nullptr ? resolve.template raw<ring::elimination<WordT>>(*job.table) : nullptr,
+        job.table != nullptr ? resolve.template raw<arith::elimination<WordT>>(*job.table) : nullptr,
         reinterpret_cast<double*>(on.at.pointer(*job.dst))};
     if (!on.scalar && job.stride > 1) {
       parallel_for(on.pool, of.count, of.count * job.count,

@@ -7,8 +7,8 @@
 
 #include "backend/cpu/client_kernels.hpp"
 #include "backend/cpu/parallel.hpp"
-#include "halocline/ring/gaussian_inversion.hpp"
-#include "halocline/ring/small_stream.hpp"
+#include "halocline/arith/gaussian_inversion.hpp"
+#include "halocline/arith/small_stream.hpp"
 
 namespace halocline::backend::cpu {
 namespace {
@@ -39,16 +39,16 @@ void key_stream(const small_stream& from, std::uint32_t domain, std::size_t firs
 
 void sample_ternary(const small_stream& from, std::size_t first, std::span<std::int64_t> out) {
   std::array<std::uint32_t, batch> words;
-  key_stream(from, ring::ternary_domain, first, std::span(words.data(), out.size()));
+  key_stream(from, arith::ternary_domain, first, std::span(words.data(), out.size()));
   std::uint32_t all = 1;
   for (std::size_t i = 0; i < out.size(); ++i) {
-    const std::uint32_t accepted = ring::ternary_accepted(words[i]);
+    const std::uint32_t accepted = arith::ternary_accepted(words[i]);
     all &= accepted != 0 ? 1U : 0U;
-    out[i] = ring::ternary_value(words[i], accepted);
+    out[i] = arith::ternary_value(words[i], accepted);
   }
   for (std::size_t i = 0; all == 0 && i < out.size(); ++i) {  // once in 2^32 coefficients
-    if (ring::ternary_accepted(words[i]) != 0) continue;
-    out[i] = ring::ternary_coefficient(ring::make_chacha_key(from.seed), from.stream, first + i, 1);
+    if (arith::ternary_accepted(words[i]) != 0) continue;
+    out[i] = arith::ternary_coefficient(arith::make_chacha_key(from.seed), from.stream, first + i, 1);
   }
   sodium_memzero(words.data(), sizeof(words));
 }
@@ -56,18 +56,18 @@ void sample_ternary(const small_stream& from, std::size_t first, std::span<std::
 void sample_gaussian(const small_stream& from, std::size_t first, std::span<std::int64_t> out) {
   std::array<std::uint64_t, batch> words;
   const std::span<std::uint64_t> used(words.data(), out.size());
-  key_stream(from, ring::gaussian_domain, first, used);
-  ring::gaussian_values(from.table, used, out.data());
+  key_stream(from, arith::gaussian_domain, first, used);
+  arith::gaussian_values(from.table, used, out.data());
   sodium_memzero(words.data(), sizeof(words));
 }
 
 /// The definition.
 void sample_each(const small_stream& from, std::size_t first, std::span<std::int64_t> out) {
-  ring::chacha_key key = ring::make_chacha_key(from.seed);
+  arith::chacha_key key = arith::make_chacha_key(from.seed);
   for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = from.table.empty() ? ring::ternary_coefficient(key, from.stream, first + i)
-                                : ring::gaussian_coefficient(key, from.stream, first + i, from.table.data(),
-                                                             from.table.size());
+    out[i] = from.table.empty() ? arith::ternary_coefficient(key, from.stream, first + i)
+                                : arith::gaussian_coefficient(key, from.stream, first + i, from.table.data(),
+                                                              from.table.size());
   }
   sodium_memzero(&key, sizeof(key));
 }

@@ -10,8 +10,8 @@
 namespace halocline::backend::cpu {
 namespace {
 
-using ring::fft_factors;
-using ring::fft_point;
+using arith::fft_factors;
+using arith::fft_point;
 
 /// A run of complex numbers, real and imaginary parts apart. Runs that a loop uses never overlap.
 struct fft_run {
@@ -33,7 +33,7 @@ void for_each_quad(double* re, double* im, std::size_t quarter, const StepT& ste
   const fft_run c2{re + 2 * quarter, im + 2 * quarter};
   const fft_run c3{re + 3 * quarter, im + 3 * quarter};
   for (std::size_t j = 0; j < quarter; ++j) {
-    const ring::fft_quad out = step(ring::fft_quad{c0[j], c1[j], c2[j], c3[j]});
+    const arith::fft_quad out = step(arith::fft_quad{c0[j], c1[j], c2[j], c3[j]});
     c0.set(j, out.c0);
     c1.set(j, out.c1);
     c2.set(j, out.c2);
@@ -47,7 +47,7 @@ void for_each_pair(double* re, double* im, std::size_t half, const StepT& step) 
   const fft_run low{re, im};
   const fft_run high{re + half, im + half};
   for (std::size_t j = 0; j < half; ++j) {
-    const ring::fft_pair out = step(ring::fft_pair{low[j], high[j]});
+    const arith::fft_pair out = step(arith::fft_pair{low[j], high[j]});
     low.set(j, out.low);
     high.set(j, out.high);
   }
@@ -55,7 +55,7 @@ void for_each_pair(double* re, double* im, std::size_t half, const StepT& step) 
 
 void to_coefficients(const slot_job& job, const fft_factors* factors, const fft_point* slots, double* re) {
   const std::size_t n = std::size_t{1} << job.log_slots;
-  const std::uint32_t* const places = ring::slot_places(factors, job.log_slots);
+  const std::uint32_t* const places = arith::slot_places(factors, job.log_slots);
   double* const im = re + n;
   for (std::size_t k = 0; k < job.count; ++k) {
     const std::size_t p = places[k] / 2;
@@ -68,7 +68,7 @@ void to_coefficients(const slot_job& job, const fft_factors* factors, const fft_
 
 void to_slots(const slot_job& job, const fft_factors* factors, double* re, fft_point* slots) {
   const std::size_t n = std::size_t{1} << job.log_slots;
-  const std::uint32_t* const places = ring::slot_places(factors, job.log_slots);
+  const std::uint32_t* const places = arith::slot_places(factors, job.log_slots);
   double* const im = re + n;
   slots_forward(re, im, factors, job.log_slots);
   for (std::size_t k = 0; k < n; ++k) {
@@ -92,7 +92,7 @@ void round_any(const double* in, const round_job& job, std::size_t n, std::uint6
   std::fill(out, out + n * job.words, 0);
   const std::size_t stride = n / job.count;
   for (std::size_t j = 0; j < job.count; ++j) {
-    const ring::wide_coefficient whole = ring::to_wide(ring::rounded_coefficient(in[j], job.factor));
+    const arith::wide_coefficient whole = arith::to_wide(arith::rounded_coefficient(in[j], job.factor));
     std::uint64_t* const target = out + j * stride * job.words;
     target[0] = whole.low;
     if (job.words == 2) target[1] = whole.high;
@@ -119,14 +119,14 @@ void for_each_job(const client_site& on, std::size_t jobs, const BodyT& body) {
 
 void slots_forward(double* re, double* im, const fft_factors* factors, unsigned log_slots) {
   const std::size_t n = std::size_t{1} << log_slots;
-  if (log_slots % 2 == 1) for_each_pair(re, im, n / 2, ring::fft_split_first);
+  if (log_slots % 2 == 1) for_each_pair(re, im, n / 2, arith::fft_split_first);
   for (unsigned depth = log_slots % 2; depth < log_slots; depth += 2) {
-    const fft_factors* const own = factors + ring::fft_factor_offset(log_slots, depth);
+    const fft_factors* const own = factors + arith::fft_factor_offset(log_slots, depth);
     const std::size_t block = n >> depth;
     for (std::size_t p = 0; p < std::size_t{1} << depth; ++p) {
       const fft_factors w = own[p];
       for_each_quad(re + p * block, im + p * block, block / 4,
-                    [&](const ring::fft_quad& in) { return ring::fft_split(in, w); });
+                    [&](const arith::fft_quad& in) { return arith::fft_split(in, w); });
     }
   }
 }
@@ -135,15 +135,15 @@ void slots_inverse(double* re, double* im, const fft_factors* factors, unsigned 
   const std::size_t n = std::size_t{1} << log_slots;
   for (unsigned depth = log_slots; depth > log_slots % 2;) {
     depth -= 2;
-    const fft_factors* const own = factors + ring::fft_factor_offset(log_slots, depth);
+    const fft_factors* const own = factors + arith::fft_factor_offset(log_slots, depth);
     const std::size_t block = n >> depth;
     for (std::size_t p = 0; p < std::size_t{1} << depth; ++p) {
       const fft_factors w = own[p];
       for_each_quad(re + p * block, im + p * block, block / 4,
-                    [&](const ring::fft_quad& in) { return ring::fft_join(in, w); });
+                    [&](const arith::fft_quad& in) { return arith::fft_join(in, w); });
     }
   }
-  if (log_slots % 2 == 1) for_each_pair(re, im, n / 2, ring::fft_join_first);
+  if (log_slots % 2 == 1) for_each_pair(re, im, n / 2, arith::fft_join_first);
 }
 
 void run_slot_transform(const client_site& on, std::span<const slot_job> jobs) {

@@ -8,8 +8,8 @@
 namespace halocline::backend::cpu {
 namespace {
 
-[[nodiscard]] ring::uniform_limb limb_of(const uniform_source& source, std::uint32_t prime) {
-  return {ring::make_chacha_key(source.seed.data()), source.stream, prime, source.rule};
+[[nodiscard]] arith::uniform_limb limb_of(const uniform_source& source, std::uint32_t prime) {
+  return {arith::make_chacha_key(source.seed.data()), source.stream, prime, source.rule};
 }
 
 }  // namespace
@@ -254,8 +254,8 @@ key_addend<WordT> executor<WordT>::addend_of(const key_job& job, std::uint32_t l
   if (job.factors.empty()) return plus;
   if (job.plus0.data != nullptr) plus.first = resolve_.limb(job.plus0, limb);
   if (job.plus1.data != nullptr) plus.second = resolve_.limb(job.plus1, limb);
-  const ring::modulus<WordT>& q = resolve_.modulus(prime);
-  plus.factor = ring::mul_mod(static_cast<WordT>(job.factors[limb]), q.r, q);
+  const arith::modulus<WordT>& q = resolve_.modulus(prime);
+  plus.factor = arith::mul_mod(static_cast<WordT>(job.factors[limb]), q.r, q);
   return plus;
 }
 
@@ -293,7 +293,7 @@ void executor<WordT>::run_key_multiply_accumulate(std::span<const key_job> jobs)
 /// Coefficients between those that are there are 0: residues are made in pieces and spread.
 template <typename WordT>
 void executor<WordT>::encode_range(WordT* limb, const encode_job& job, word_range range,
-                                   const ring::modulus<WordT>& q) const {
+                                   const arith::modulus<WordT>& q) const {
   const auto* const integers = resolve_.template raw<std::uint64_t>(*job.coefficients);
   WordT* const out = limb + range.begin;
   if (job.log_stride == 0) {

@@ -27,8 +27,8 @@ class executor {
       : kernels_(kernels), pool_(pool), resolve_(ring, at) {}
 
   using transform = void (*)(WordT*, const WordT*, const prime_tables<WordT>&);
-  using binary = void (*)(WordT*, const WordT*, const WordT*, std::size_t, const ring::modulus<WordT>&);
-  using scalar = void (*)(WordT*, const WordT*, WordT, std::size_t, const ring::modulus<WordT>&);
+  using binary = void (*)(WordT*, const WordT*, const WordT*, std::size_t, const arith::modulus<WordT>&);
+  using scalar = void (*)(WordT*, const WordT*, WordT, std::size_t, const arith::modulus<WordT>&);
 
   void run_transform(transform kernel, std::span<const unary_job> jobs) const;
   void run_binary(binary kernel, std::span<const binary_job> jobs) const;
@@ -48,14 +48,14 @@ class executor {
                                             std::uint32_t prime) const;
   void run_encode_expand(std::span<const encode_job> jobs) const;
   void encode_range(WordT* limb, const encode_job& job, word_range range,
-                    const ring::modulus<WordT>& q) const;
+                    const arith::modulus<WordT>& q) const;
   void run_sample_uniform(std::span<const uniform_job> jobs) const;
 
  private:
   /// A conversion of limbs, with pointers.
   struct resolved_conversion {
     conversion<WordT> constants;
-    std::vector<const ring::modulus<WordT>*> moduli;  // of the sources, then of the targets
+    std::vector<const arith::modulus<WordT>*> moduli;  // of the sources, then of the targets
     std::vector<const WordT*> src;
     std::vector<WordT*> dst;
   };

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "halocline/ring/modulus.hpp"
-#include "halocline/ring/uniform_stream.hpp"
+#include "halocline/arith/modulus.hpp"
+#include "halocline/arith/uniform_stream.hpp"
 
 /// Kernels of the CPU backend: plain functions on pointers to one limb, or a range of one, that know nothing
 /// of buffers, jobs or threads. There is one table of them per instruction set and word.
@@ -14,7 +14,7 @@ namespace halocline::backend::cpu {
 /// A prime with its NTT tables of N words each (layout: `ring_tables::roots`).
 template <typename WordT>
 struct prime_tables {
-  const ring::modulus<WordT>* q = nullptr;
+  const arith::modulus<WordT>* q = nullptr;
   const WordT* roots = nullptr;
   const WordT* root_quotients = nullptr;
   const WordT* inverse_roots = nullptr;  ///< entry 0 is N^-1
@@ -27,8 +27,8 @@ template <typename WordT>
 struct conversion {
   std::size_t sources = 0;  ///< k
   std::size_t targets = 0;
-  const ring::modulus<WordT>* const* source_moduli = nullptr;
-  const ring::modulus<WordT>* const* target_moduli = nullptr;
+  const arith::modulus<WordT>* const* source_moduli = nullptr;
+  const arith::modulus<WordT>* const* target_moduli = nullptr;
   const WordT* inverses = nullptr;           ///< k: (D / d_i)^-1 mod d_i
   const WordT* inverse_quotients = nullptr;  ///< k: their Shoup quotients
   const WordT* reciprocals = nullptr;        ///< k: floor(2^s / d_i)
@@ -40,8 +40,8 @@ template <typename WordT>
 struct key_operand {
   const WordT* digit = nullptr;
   const WordT* b = nullptr;
-  const WordT* a = nullptr;     ///< nullptr: expand `source`
-  ring::uniform_limb source{};  ///< of this prime
+  const WordT* a = nullptr;      ///< nullptr: expand `source`
+  arith::uniform_limb source{};  ///< of this prime
 };
 
 /// What a key multiplication adds to its two sums, on the limb of one prime.
@@ -58,13 +58,13 @@ struct word_range {
   std::size_t begin = 0;
   std::size_t count = 0;
 };
-inline constexpr std::size_t range_alignment = ring::words_per_group<std::uint32_t>;
+inline constexpr std::size_t range_alignment = arith::words_per_group<std::uint32_t>;
 
 /// The functions of one instruction set. All residues are reduced. `dst` may be a source where the
 /// descriptors allow it. Counts are powers of two or multiples of `range_alignment`.
 template <typename WordT>
 struct kernel_set {
-  using mod = ring::modulus<WordT>;
+  using mod = arith::modulus<WordT>;
 
   const char* target = "";  ///< instruction set, for people
 
@@ -104,10 +104,10 @@ struct kernel_set {
   void (*encode_expand)(WordT* dst, const std::uint64_t* coefficients, unsigned words, std::size_t count,
                         const mod& q);
   /// dst points to the first word of the limb.
-  void (*sample_uniform)(WordT* dst, const ring::uniform_limb& source, word_range range, const mod& q);
+  void (*sample_uniform)(WordT* dst, const arith::uniform_limb& source, word_range range, const mod& q);
 };
 
-/// The specification: plain C++ from ring/arith.hpp.
+/// The specification: plain C++ from arith/arith.hpp.
 template <typename WordT>
 [[nodiscard]] const kernel_set<WordT>& scalar_kernels();
 

@@ -19,7 +19,7 @@ class resolver {
       : at_(at),
         n_(ring.n()),
         log_n_(ring.log_n),
-        moduli_(reinterpret_cast<const ring::modulus<WordT>*>(at.pointer(ring.moduli))),
+        moduli_(reinterpret_cast<const arith::modulus<WordT>*>(at.pointer(ring.moduli))),
         roots_(ring.roots ? reinterpret_cast<const WordT*>(at.pointer(ring.roots)) : nullptr) {}
 
   [[nodiscard]] std::size_t n() const noexcept { return n_; }
@@ -36,7 +36,7 @@ class resolver {
   [[nodiscard]] const T* raw(const memory::buffer& data) const noexcept {
     return reinterpret_cast<const T*>(at_.pointer(data));
   }
-  [[nodiscard]] const ring::modulus<WordT>& modulus(std::uint32_t prime) const noexcept {
+  [[nodiscard]] const arith::modulus<WordT>& modulus(std::uint32_t prime) const noexcept {
     return moduli_[prime];
   }
   [[nodiscard]] prime_tables<WordT> tables(std::uint32_t prime) const noexcept {
@@ -48,7 +48,7 @@ class resolver {
   const memory::access& at_;
   std::size_t n_;
   unsigned log_n_;
-  const ring::modulus<WordT>* moduli_;
+  const arith::modulus<WordT>* moduli_;
   const WordT* roots_;
 };
 

@@ -6,53 +6,53 @@
 
 #include "backend/cpu/kernel_set.hpp"
 #include "backend/cpu/scalar_ntt.hpp"
-#include "halocline/ring/arith.hpp"
+#include "halocline/arith/arith.hpp"
 
 /// Specification of the operations that treat every coefficient or evaluation on its own.
 namespace halocline::backend::cpu::scalar {
 
-using ring::modulus;
+using arith::modulus;
 
 template <typename WordT>
 void add(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const modulus<WordT>& q) {
-  for (std::size_t i = 0; i < count; ++i) dst[i] = ring::add_mod(a[i], b[i], q);
+  for (std::size_t i = 0; i < count; ++i) dst[i] = arith::add_mod(a[i], b[i], q);
 }
 
 template <typename WordT>
 void sub(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const modulus<WordT>& q) {
-  for (std::size_t i = 0; i < count; ++i) dst[i] = ring::sub_mod(a[i], b[i], q);
+  for (std::size_t i = 0; i < count; ++i) dst[i] = arith::sub_mod(a[i], b[i], q);
 }
 
 template <typename WordT>
 void negate(WordT* dst, const WordT* src, std::size_t count, const modulus<WordT>& q) {
-  for (std::size_t i = 0; i < count; ++i) dst[i] = ring::negate_mod(src[i], q);
+  for (std::size_t i = 0; i < count; ++i) dst[i] = arith::negate_mod(src[i], q);
 }
 
 template <typename WordT>
 void multiply(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const modulus<WordT>& q) {
-  for (std::size_t i = 0; i < count; ++i) dst[i] = ring::mul_mod(a[i], b[i], q);
+  for (std::size_t i = 0; i < count; ++i) dst[i] = arith::mul_mod(a[i], b[i], q);
 }
 
 template <typename WordT>
 void multiply_add(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const modulus<WordT>& q) {
-  for (std::size_t i = 0; i < count; ++i) dst[i] = ring::add_mod(dst[i], ring::mul_mod(a[i], b[i], q), q);
+  for (std::size_t i = 0; i < count; ++i) dst[i] = arith::add_mod(dst[i], arith::mul_mod(a[i], b[i], q), q);
 }
 
 template <typename WordT>
 void scalar_multiply(WordT* dst, const WordT* src, WordT factor, std::size_t count, const modulus<WordT>& q) {
-  for (std::size_t i = 0; i < count; ++i) dst[i] = ring::mul_mod(src[i], factor, q);
+  for (std::size_t i = 0; i < count; ++i) dst[i] = arith::mul_mod(src[i], factor, q);
 }
 
 template <typename WordT>
 void scalar_add(WordT* dst, const WordT* src, WordT summand, std::size_t count, const modulus<WordT>& q) {
-  for (std::size_t i = 0; i < count; ++i) dst[i] = ring::add_mod(src[i], summand, q);
+  for (std::size_t i = 0; i < count; ++i) dst[i] = arith::add_mod(src[i], summand, q);
 }
 
 template <typename WordT>
 void linear_combine(WordT* dst, const WordT* a, const WordT* b, WordT factor_a, WordT factor_b,
                     std::size_t count, const modulus<WordT>& q) {
   for (std::size_t i = 0; i < count; ++i) {
-    dst[i] = ring::add_mod(ring::mul_mod(a[i], factor_a, q), ring::mul_mod(b[i], factor_b, q), q);
+    dst[i] = arith::add_mod(arith::mul_mod(a[i], factor_a, q), arith::mul_mod(b[i], factor_b, q), q);
   }
 }
 
@@ -70,7 +70,7 @@ void dot(WordT* dst, const WordT* const* a, const WordT* const* b, const std::ui
   for (std::size_t i = offset; i < offset + count; ++i) {
     WordT sum = accumulate ? dst[i] : WordT{0};
     for (std::size_t t = 0; t < terms; ++t) {
-      sum = ring::add_mod(sum, ring::mul_mod(a[t][i], b[t][i >> repeats[t]], q), q);
+      sum = arith::add_mod(sum, arith::mul_mod(a[t][i], b[t][i >> repeats[t]], q), q);
     }
     dst[i] = sum;
   }
@@ -81,9 +81,9 @@ void tensor(WordT* const* d, const WordT* const* a, const WordT* const* b, std::
             std::size_t count, const modulus<WordT>& q) {
   for (std::size_t i = offset; i < offset + count; ++i) {
     const WordT a0 = a[0][i], a1 = a[1][i], b0 = b[0][i], b1 = b[1][i];
-    d[0][i] = ring::mul_mod(a0, b0, q);
-    d[1][i] = ring::add_mod(ring::mul_mod(a0, b1, q), ring::mul_mod(a1, b0, q), q);
-    d[2][i] = ring::mul_mod(a1, b1, q);
+    d[0][i] = arith::mul_mod(a0, b0, q);
+    d[1][i] = arith::add_mod(arith::mul_mod(a0, b1, q), arith::mul_mod(a1, b0, q), q);
+    d[2][i] = arith::mul_mod(a1, b1, q);
   }
 }
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "backend/cpu/kernel_set.hpp"
-#include "halocline/ring/arith.hpp"
+#include "halocline/arith/arith.hpp"
 
 /// Specification of the negacyclic NTT: radix-2 with merged powers of psi (Longa and Naehrig, "Speeding up
 /// the number theoretic transform for faster ideal lattice-based cryptography", 2016, algorithms 1 and 2).
@@ -25,9 +25,9 @@ void ntt(WordT* dst, const WordT* src, const prime_tables<WordT>& tables) {
       WordT* const high = low + half;
       for (std::size_t i = 0; i < half; ++i) {
         const WordT x = low[i];
-        const WordT y = ring::mul_shoup(high[i], w, w_quotient, q);
-        low[i] = ring::add_mod(x, y, q);
-        high[i] = ring::sub_mod(x, y, q);
+        const WordT y = arith::mul_shoup(high[i], w, w_quotient, q);
+        low[i] = arith::add_mod(x, y, q);
+        high[i] = arith::sub_mod(x, y, q);
       }
     }
   }
@@ -49,13 +49,13 @@ void intt(WordT* dst, const WordT* src, const prime_tables<WordT>& tables) {
       for (std::size_t i = 0; i < half; ++i) {
         const WordT x = low[i];
         const WordT y = high[i];
-        low[i] = ring::add_mod(x, y, q);
-        high[i] = ring::mul_shoup(ring::sub_mod(x, y, q), w, w_quotient, q);
+        low[i] = arith::add_mod(x, y, q);
+        high[i] = arith::mul_shoup(arith::sub_mod(x, y, q), w, w_quotient, q);
       }
     }
   }
   for (std::size_t i = 0; i < n; ++i) {
-    dst[i] = ring::mul_shoup(dst[i], tables.inverse_roots[0], tables.inverse_root_quotients[0], q);
+    dst[i] = arith::mul_shoup(dst[i], tables.inverse_roots[0], tables.inverse_root_quotients[0], q);
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector forms of ring/arith.hpp. Compiled once per instruction set through foreach_target.h, hence the
+// Vector forms of arith/arith.hpp. Compiled once per instruction set through foreach_target.h, hence the
 // toggling guard instead of `#pragma once`.
 #if defined(HALOCLINE_SIMD_ARITH_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef HALOCLINE_SIMD_ARITH_INL
@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "halocline/ring/modulus.hpp"
+#include "halocline/arith/modulus.hpp"
 #include "hwy/highway.h"
 
 /// Whether the instruction set being compiled gets vector kernels.
@@ -110,7 +110,7 @@ template <>
 struct lazy_prime<std::uint32_t> {
   vec32 q, bound;
 
-  HWY_INLINE explicit lazy_prime(const ring::modulus<std::uint32_t>& m)
+  HWY_INLINE explicit lazy_prime(const arith::modulus<std::uint32_t>& m)
       : q(broadcast(m.value)), bound(broadcast(2 * m.value)) {}
 
   /// x * w in [0, B) for any x; w_quotient is the Shoup quotient of w, equal in both lanes of each pair.
@@ -133,7 +133,7 @@ template <>
 struct lazy_prime<std::uint64_t> {
   vec64 q, q2, bound;
 
-  HWY_INLINE explicit lazy_prime(const ring::modulus<std::uint64_t>& m)
+  HWY_INLINE explicit lazy_prime(const arith::modulus<std::uint64_t>& m)
       : q(broadcast(m.value)), q2(broadcast(2 * m.value)), bound(broadcast(4 * m.value)) {}
 
   HWY_INLINE vec64 mul(vec64 x, vec64 w, vec64 w_quotient) const {

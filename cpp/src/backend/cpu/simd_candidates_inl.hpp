@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// First candidates of seeded uniform residues (definition: ring/uniform_stream.hpp). Compiled once per
+// First candidates of seeded uniform residues (definition: arith/uniform_stream.hpp). Compiled once per
 // instruction set (see simd_arith_inl.hpp).
 #if defined(HALOCLINE_SIMD_CANDIDATES_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef HALOCLINE_SIMD_CANDIDATES_INL
@@ -9,7 +9,7 @@
 #endif
 
 #include "backend/cpu/simd_chacha_inl.hpp"
-#include "halocline/ring/uniform_stream.hpp"
+#include "halocline/arith/uniform_stream.hpp"
 
 #if HALOCLINE_SIMD
 HWY_BEFORE_NAMESPACE();
@@ -27,13 +27,13 @@ HWY_INLINE std::size_t store_selected(vec<WordT> v, hn::Mask<tag<WordT>> selecte
 /// result: whether any of the `batch_blocks` blocks of set s is rejected, which for primes just below a power
 /// of two hardly ever happens, for others nearly always.
 template <int Rounds, typename WordT>
-HWY_INLINE std::uint32_t sample_batch(WordT* out, const ring::uniform_limb& limb, std::uint32_t counter,
-                                      const ring::modulus<WordT>& m) {
+HWY_INLINE std::uint32_t sample_batch(WordT* out, const arith::uniform_limb& limb, std::uint32_t counter,
+                                      const arith::modulus<WordT>& m) {
   const tag<WordT> d;
   constexpr std::size_t part_words = hn::MaxLanes(tag<WordT>());
   constexpr std::size_t parts = 16 / batch_blocks;  // vectors of a block
   const vec<WordT> largest = broadcast(static_cast<WordT>(m.value - 1));
-  const vec<WordT> mask = broadcast(ring::candidate_mask(m));
+  const vec<WordT> mask = broadcast(arith::candidate_mask(m));
   std::uint32_t rejected = 0;
   vec32 v[16 * batch_sets];
   chacha_blocks<Rounds, batch_sets>(limb_start{limb, counter, 0}, v);

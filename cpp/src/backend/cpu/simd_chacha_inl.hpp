@@ -10,7 +10,7 @@
 #include "backend/cpu/kernel_set.hpp"
 #include "backend/cpu/simd_arith_inl.hpp"
 #include "backend/cpu/simd_exchange_inl.hpp"
-#include "halocline/ring/uniform_stream.hpp"
+#include "halocline/arith/uniform_stream.hpp"
 
 #if HALOCLINE_SIMD
 HWY_BEFORE_NAMESPACE();
@@ -24,7 +24,7 @@ constexpr std::size_t batch_blocks = hn::MaxLanes(tag<std::uint32_t>());
 constexpr std::size_t batch_sets = HALOCLINE_SIMD_AVX512 ? 2 : 1;
 /// Words of all sets.
 template <typename WordT>
-constexpr std::size_t batch_words = batch_sets* batch_blocks* ring::words_per_block<WordT>;
+constexpr std::size_t batch_words = batch_sets* batch_blocks* arith::words_per_block<WordT>;
 
 HWY_INLINE void quarter_round(vec32& a, vec32& b, vec32& c, vec32& d) {
   a = hn::Add(a, b);
@@ -39,7 +39,7 @@ HWY_INLINE void quarter_round(vec32& a, vec32& b, vec32& c, vec32& d) {
 
 /// The 16 words from which blocks of one limb with consecutive counters start.
 struct limb_start {
-  const ring::uniform_limb& limb;
+  const arith::uniform_limb& limb;
   std::uint32_t counter;  ///< of the first block
   std::uint32_t attempt;
 
@@ -59,7 +59,7 @@ struct lane_start {
   HWY_ALIGN std::uint32_t words[16][batch_blocks];
 
   HWY_INLINE vec32 operator()(std::size_t, std::size_t w) const { return load(words[w]); }
-  HWY_INLINE void set(std::size_t lane, const ring::uniform_limb& limb, std::uint32_t counter,
+  HWY_INLINE void set(std::size_t lane, const arith::uniform_limb& limb, std::uint32_t counter,
                       std::uint32_t attempt) {
     constexpr std::uint32_t constants[4] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};
     for (std::size_t w = 0; w < 4; ++w) words[w][lane] = constants[w];

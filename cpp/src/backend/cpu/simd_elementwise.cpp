@@ -33,7 +33,7 @@ HWY_INLINE vec<WordT> add_residues(vec<WordT> a, vec<WordT> b, vec<WordT> q) {
 }
 
 template <typename WordT>
-void add(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const ring::modulus<WordT>& m) {
+void add(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const arith::modulus<WordT>& m) {
   if (is_small<WordT>(count)) return scalar::add(dst, a, b, count, m);
   const vec<WordT> q = broadcast(m.value);
   for (std::size_t i = 0; i < count; i += lanes<WordT>) {
@@ -42,7 +42,7 @@ void add(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const ri
 }
 
 template <typename WordT>
-void sub(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const ring::modulus<WordT>& m) {
+void sub(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const arith::modulus<WordT>& m) {
   if (is_small<WordT>(count)) return scalar::sub(dst, a, b, count, m);
   const vec<WordT> q = broadcast(m.value);
   for (std::size_t i = 0; i < count; i += lanes<WordT>) {
@@ -51,7 +51,7 @@ void sub(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const ri
 }
 
 template <typename WordT>
-void negate(WordT* dst, const WordT* src, std::size_t count, const ring::modulus<WordT>& m) {
+void negate(WordT* dst, const WordT* src, std::size_t count, const arith::modulus<WordT>& m) {
   if (is_small<WordT>(count)) return scalar::negate(dst, src, count, m);
   const vec<WordT> q = broadcast(m.value);
   for (std::size_t i = 0; i < count; i += lanes<WordT>) {
@@ -60,7 +60,7 @@ void negate(WordT* dst, const WordT* src, std::size_t count, const ring::modulus
 }
 
 template <typename WordT>
-void multiply(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const ring::modulus<WordT>& m) {
+void multiply(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const arith::modulus<WordT>& m) {
   if (is_small<WordT>(count)) return scalar::multiply(dst, a, b, count, m);
   const barrett_prime<WordT> p(m);
   for (std::size_t i = 0; i < count; i += lanes<WordT>) {
@@ -72,7 +72,7 @@ void multiply(WordT* dst, const WordT* a, const WordT* b, std::size_t count, con
 
 template <typename WordT>
 void multiply_add(WordT* dst, const WordT* a, const WordT* b, std::size_t count,
-                  const ring::modulus<WordT>& m) {
+                  const arith::modulus<WordT>& m) {
   if (is_small<WordT>(count)) return scalar::multiply_add(dst, a, b, count, m);
   const barrett_prime<WordT> p(m);
   for (std::size_t i = 0; i < count; i += lanes<WordT>) {
@@ -84,11 +84,11 @@ void multiply_add(WordT* dst, const WordT* a, const WordT* b, std::size_t count,
 
 template <typename WordT>
 void scalar_multiply(WordT* dst, const WordT* src, WordT factor, std::size_t count,
-                     const ring::modulus<WordT>& m) {
+                     const arith::modulus<WordT>& m) {
   if (is_small<WordT>(count)) return scalar::scalar_multiply(dst, src, factor, count, m);
   const lazy_prime<WordT> f(m);
   const vec<WordT> w = broadcast(factor);
-  const vec<WordT> w_quotient = broadcast(ring::shoup_quotient(factor, m));
+  const vec<WordT> w_quotient = broadcast(arith::shoup_quotient(factor, m));
   for (std::size_t i = 0; i < count; i += lanes<WordT>) {
     store<WordT>(f.finish_product(f.mul_paired(load(src + i), w, w_quotient)), dst + i);
   }
@@ -96,7 +96,7 @@ void scalar_multiply(WordT* dst, const WordT* src, WordT factor, std::size_t cou
 
 template <typename WordT>
 void scalar_add(WordT* dst, const WordT* src, WordT summand, std::size_t count,
-                const ring::modulus<WordT>& m) {
+                const arith::modulus<WordT>& m) {
   if (is_small<WordT>(count)) return scalar::scalar_add(dst, src, summand, count, m);
   const vec<WordT> q = broadcast(m.value);
   const vec<WordT> s = broadcast(summand);
@@ -107,12 +107,12 @@ void scalar_add(WordT* dst, const WordT* src, WordT summand, std::size_t count,
 
 template <typename WordT>
 void linear_combine(WordT* dst, const WordT* a, const WordT* b, WordT factor_a, WordT factor_b,
-                    std::size_t count, const ring::modulus<WordT>& m) {
+                    std::size_t count, const arith::modulus<WordT>& m) {
   if (is_small<WordT>(count)) return scalar::linear_combine(dst, a, b, factor_a, factor_b, count, m);
   const lazy_prime<WordT> f(m);
   const vec<WordT> wa = broadcast(factor_a), wb = broadcast(factor_b);
-  const vec<WordT> wa_quotient = broadcast(ring::shoup_quotient(factor_a, m));
-  const vec<WordT> wb_quotient = broadcast(ring::shoup_quotient(factor_b, m));
+  const vec<WordT> wa_quotient = broadcast(arith::shoup_quotient(factor_a, m));
+  const vec<WordT> wb_quotient = broadcast(arith::shoup_quotient(factor_b, m));
   for (std::size_t i = 0; i < count; i += lanes<WordT>) {
     const vec<WordT> left = f.mul_paired(load(a + i), wa, wa_quotient);
     const vec<WordT> right = f.mul_paired(load(b + i), wb, wb_quotient);
@@ -138,7 +138,7 @@ HWY_INLINE vec<WordT> load_repeated(const WordT* from, std::size_t i, unsigned r
 template <typename WordT>
 void dot(WordT* dst, const WordT* const* a, const WordT* const* b, const std::uint8_t* repeats,
          std::size_t terms, bool accumulate, std::size_t offset, std::size_t count,
-         const ring::modulus<WordT>& m) {
+         const arith::modulus<WordT>& m) {
   if (is_small<WordT>(count)) {
     return scalar::dot(dst, a, b, repeats, terms, accumulate, offset, count, m);
   }
@@ -160,7 +160,7 @@ void dot(WordT* dst, const WordT* const* a, const WordT* const* b, const std::ui
 
 template <typename WordT>
 void tensor(WordT* const* d, const WordT* const* a, const WordT* const* b, std::size_t offset,
-            std::size_t count, const ring::modulus<WordT>& m) {
+            std::size_t count, const arith::modulus<WordT>& m) {
   if (is_small<WordT>(count)) return scalar::tensor(d, a, b, offset, count, m);
   const barrett_prime<WordT> p(m);
   for (std::size_t i = offset; i < offset + count; i += lanes<WordT>) {

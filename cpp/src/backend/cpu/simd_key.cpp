@@ -23,7 +23,7 @@ constexpr std::size_t lanes = hn::MaxLanes(tag<WordT>());
 
 /// Words that are expanded together: whole batches and whole groups.
 template <typename WordT>
-constexpr std::size_t expansion_step = HWY_MAX(batch_words<WordT>, ring::words_per_group<WordT>);
+constexpr std::size_t expansion_step = HWY_MAX(batch_words<WordT>, arith::words_per_group<WordT>);
 
 /// Words for the expanded uniform halves of the seeded digits of a block: a third of a first-level data
 /// cache, and a step for each of `max_products` digits.
@@ -34,8 +34,8 @@ constexpr std::size_t expanded_words = HWY_MAX((std::size_t{1} << 14) / sizeof(W
 /// Words [begin, begin + count) of a limb into `out`. Under the newer rule they are complete when `spares` is
 /// finished.
 template <typename WordT>
-void expand_uniform(WordT* out, const ring::uniform_limb& source, std::size_t begin, std::size_t count,
-                    spare_queue<WordT>& spares, const ring::modulus<WordT>& m) {
+void expand_uniform(WordT* out, const arith::uniform_limb& source, std::size_t begin, std::size_t count,
+                    spare_queue<WordT>& spares, const arith::modulus<WordT>& m) {
   if (source.rule == stream_rule::chacha8_spare) return spares.expand(out, source, begin, count);
   expand_retry(out, source, begin, count, m);
 }
@@ -87,7 +87,7 @@ struct key_limb {
   const key_operand<WordT>* digits;
   std::size_t terms;
   const key_addend<WordT>& plus;
-  const ring::modulus<WordT>& m;
+  const arith::modulus<WordT>& m;
 };
 
 /// Sums of the words of `range`; dst0 and dst1 point to the first of them.
@@ -135,7 +135,7 @@ void multiply_range(WordT* dst0, WordT* dst1, const key_limb<WordT>& limb, bool 
 /// dst[i] = (+=) sums[permutation[i] mod count] for i < count.
 template <typename WordT>
 void store_permuted(WordT* dst, const WordT* sums, const std::uint32_t* permutation, std::size_t count,
-                    bool accumulate, const ring::modulus<WordT>& m) {
+                    bool accumulate, const arith::modulus<WordT>& m) {
   const vec<WordT> q = broadcast(m.value);
   for (std::size_t i = 0; i < count; i += lanes<WordT>) {
     vec<WordT> value = load_permuted(sums, permutation + i, count);
@@ -167,7 +167,7 @@ void multiply_permuted(WordT* dst0, WordT* dst1, const key_limb<WordT>& limb, bo
 template <typename WordT>
 void key_multiply_accumulate(WordT* dst0, WordT* dst1, const key_operand<WordT>* digits, std::size_t terms,
                              const key_addend<WordT>& plus, bool accumulate, const std::uint32_t* permutation,
-                             word_range range, const ring::modulus<WordT>& m) {
+                             word_range range, const arith::modulus<WordT>& m) {
   if (range.count % lanes<WordT> != 0 || terms == 0) {
     return scalar::key_multiply_accumulate(dst0, dst1, digits, terms, plus, accumulate, permutation, range,
                                            m);
@@ -178,8 +178,8 @@ void key_multiply_accumulate(WordT* dst0, WordT* dst1, const key_operand<WordT>*
 }
 
 template <typename WordT>
-void sample_uniform(WordT* dst, const ring::uniform_limb& source, word_range range,
-                    const ring::modulus<WordT>& m) {
+void sample_uniform(WordT* dst, const arith::uniform_limb& source, word_range range,
+                    const arith::modulus<WordT>& m) {
   spare_queue<WordT> spares(m);
   expand_uniform(dst + range.begin, source, range.begin, range.count, spares, m);
   spares.finish();

@@ -309,10 +309,10 @@ class inverse_transform {
   /// 1/N, and 1/N times the factor of the last butterfly.
   HWY_INLINE final_pair final_factors() const {
     const auto& q = *tables_.q;
-    const WordT root = ring::mul_shoup(tables_.inverse_roots[1], tables_.inverse_roots[0],
-                                       tables_.inverse_root_quotients[0], q);
+    const WordT root = arith::mul_shoup(tables_.inverse_roots[1], tables_.inverse_roots[0],
+                                        tables_.inverse_root_quotients[0], q);
     return {broadcast_factor(tables_.inverse_roots[0], tables_.inverse_root_quotients[0]),
-            broadcast_factor(root, ring::shoup_quotient(root, q))};
+            broadcast_factor(root, arith::shoup_quotient(root, q))};
   }
 
   static HWY_INLINE void final_butterfly(const lazy_prime<WordT>& f, vec<WordT>& x, vec<WordT>& y,
@@ -376,8 +376,8 @@ void ntt_linear_combine(WordT* dst, const WordT* a, WordT* b, WordT factor_a, Wo
                         const prime_tables<WordT>& tables) {
   if (is_small(tables)) return scalar::ntt_linear_combine(dst, a, b, factor_a, factor_b, tables);
   const auto& q = *tables.q;
-  const store_combined<WordT> out{dst, a, broadcast_factor(factor_a, ring::shoup_quotient(factor_a, q)),
-                                  broadcast_factor(factor_b, ring::shoup_quotient(factor_b, q))};
+  const store_combined<WordT> out{dst, a, broadcast_factor(factor_a, arith::shoup_quotient(factor_a, q)),
+                                  broadcast_factor(factor_b, arith::shoup_quotient(factor_b, q))};
   forward_transform<WordT, store_combined<WordT>>(tables, out).run(b, b);
 }
 

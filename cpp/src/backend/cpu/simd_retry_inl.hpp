@@ -9,7 +9,7 @@
 #endif
 
 #include "backend/cpu/simd_candidates_inl.hpp"
-#include "halocline/ring/uniform_stream.hpp"
+#include "halocline/arith/uniform_stream.hpp"
 
 #if HALOCLINE_SIMD
 HWY_BEFORE_NAMESPACE();
@@ -42,10 +42,10 @@ struct rejected_list {
 /// Keeps those that are rejected again at the front of the list from `kept` on and returns the new end of
 /// that front.
 template <typename WordT>
-std::size_t retry_batch(WordT* region, const ring::uniform_limb& limb, std::uint32_t attempt,
+std::size_t retry_batch(WordT* region, const arith::uniform_limb& limb, std::uint32_t attempt,
                         const std::uint32_t* counters, WordT* positions, std::size_t begin, std::size_t end,
-                        std::size_t kept, const ring::modulus<WordT>& m) {
-  constexpr std::size_t per_block = ring::words_per_block<WordT>;
+                        std::size_t kept, const arith::modulus<WordT>& m) {
+  constexpr std::size_t per_block = arith::words_per_block<WordT>;
   HWY_ALIGN std::uint32_t words[16 * batch_blocks];
   vec32 v[16];
   lane_start start;
@@ -60,7 +60,7 @@ std::size_t retry_batch(WordT* region, const ring::uniform_limb& limb, std::uint
     if constexpr (sizeof(WordT) == 8) {
       candidate |= static_cast<WordT>(words[(word + 1) * batch_blocks + lane]) << 32;
     }
-    candidate &= ring::candidate_mask(m);
+    candidate &= arith::candidate_mask(m);
     if (candidate < m.value) {
       region[position] = candidate;
     } else {
@@ -72,9 +72,9 @@ std::size_t retry_batch(WordT* region, const ring::uniform_limb& limb, std::uint
 
 /// Further attempts for the rejected words of a region whose first block is `first_counter`.
 template <typename WordT>
-HWY_NOINLINE void retry_rejected(WordT* region, const ring::uniform_limb& limb, std::uint32_t first_counter,
-                                 const ring::modulus<WordT>& m, rejected_list<WordT>& rejected) {
-  constexpr std::size_t per_block = ring::words_per_block<WordT>;
+HWY_NOINLINE void retry_rejected(WordT* region, const arith::uniform_limb& limb, std::uint32_t first_counter,
+                                 const arith::modulus<WordT>& m, rejected_list<WordT>& rejected) {
+  constexpr std::size_t per_block = arith::words_per_block<WordT>;
   WordT* const positions = rejected.positions;
   for (std::uint32_t attempt = 1; rejected.count != 0; ++attempt) {
     std::size_t kept = 0;
@@ -97,17 +97,17 @@ HWY_NOINLINE void retry_rejected(WordT* region, const ring::uniform_limb& limb, 
 
 /// Words [begin, begin + count) of a limb into `out`; begin is a multiple of the words of a block.
 template <typename WordT>
-void expand_retry(WordT* out, const ring::uniform_limb& limb, std::size_t begin, std::size_t count,
-                  const ring::modulus<WordT>& m) {
+void expand_retry(WordT* out, const arith::uniform_limb& limb, std::size_t begin, std::size_t count,
+                  const arith::modulus<WordT>& m) {
   constexpr std::size_t batch = batch_words<WordT>;
   rejected_list<WordT> rejected;
   for (std::size_t done = 0; done < count; done += region_words) {
     const std::size_t size = HWY_MIN(region_words, count - done);
-    const auto counter = static_cast<std::uint32_t>((begin + done) / ring::words_per_block<WordT>);
+    const auto counter = static_cast<std::uint32_t>((begin + done) / arith::words_per_block<WordT>);
     HWY_ALIGN WordT tail[batch];
     rejected.count = 0;
     for (std::size_t at = 0; at < size; at += batch) {
-      const auto block = static_cast<std::uint32_t>(counter + at / ring::words_per_block<WordT>);
+      const auto block = static_cast<std::uint32_t>(counter + at / arith::words_per_block<WordT>);
       const bool whole = size - at >= batch;
       WordT* const to = whole ? out + done + at : tail;
       const std::uint32_t some = sample_batch<20>(to, limb, block, m);

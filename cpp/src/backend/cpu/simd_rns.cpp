@@ -122,13 +122,13 @@ struct encoding {
   vec<WordT> r[4];     ///< 2^(w (i + 1)) mod q
   vec<WordT> flipped;  ///< q - 2^(64 words - 1) mod q
 
-  HWY_INLINE encoding(const ring::modulus<WordT>& m, unsigned words) : p(m) {
+  HWY_INLINE encoding(const arith::modulus<WordT>& m, unsigned words) : p(m) {
     WordT power = m.r;
     for (auto& each : r) {
       each = broadcast(power);
-      power = ring::mul_mod(power, m.r, m);
+      power = arith::mul_mod(power, m.r, m);
     }
-    flipped = broadcast(ring::negate_mod(ring::pow_mod<WordT>(2, 64 * words - 1, m), m));
+    flipped = broadcast(arith::negate_mod(arith::pow_mod<WordT>(2, 64 * words - 1, m), m));
   }
 
   /// Residue of x_low + x_high 2^w, times 2^(w first).
@@ -166,7 +166,7 @@ HWY_INLINE vec64 encode_vector(const encoding<std::uint64_t>& e, const std::uint
 
 template <typename WordT>
 void encode_expand(WordT* dst, const std::uint64_t* coefficients, unsigned words, std::size_t count,
-                   const ring::modulus<WordT>& m) {
+                   const arith::modulus<WordT>& m) {
   if (count % lanes<WordT> != 0) return scalar::encode_expand(dst, coefficients, words, count, m);
   const encoding<WordT> e(m, words);
   for (std::size_t i = 0; i < count; i += lanes<WordT>) {

@@ -9,7 +9,7 @@
 #endif
 
 #include "backend/cpu/simd_candidates_inl.hpp"
-#include "halocline/ring/uniform_stream.hpp"
+#include "halocline/arith/uniform_stream.hpp"
 
 #if HALOCLINE_SIMD
 HWY_BEFORE_NAMESPACE();
@@ -46,7 +46,7 @@ HWY_INLINE void replace_rejected(WordT* words, std::size_t count, vec<WordT> lar
 template <typename WordT>
 class spare_queue {
  public:
-  explicit spare_queue(const ring::modulus<WordT>& m)
+  explicit spare_queue(const arith::modulus<WordT>& m)
       : m_(m), largest_(broadcast(static_cast<WordT>(m.value - 1))) {
     for (std::size_t i = 0; i < batch_blocks; ++i) waiting_[i].slot = i;
   }
@@ -54,7 +54,7 @@ class spare_queue {
   /// Words [begin, begin + count) of a limb into `out`, complete after `finish`. `begin` is a multiple of the
   /// words of a group, and so is `count` unless they are all words of the limb, and at least a vector. `out`
   /// and `limb` must stay until then.
-  void expand(WordT* out, const ring::uniform_limb& limb, std::size_t begin, std::size_t count) {
+  void expand(WordT* out, const arith::uniform_limb& limb, std::size_t begin, std::size_t count) {
     constexpr std::size_t batch = batch_words<WordT>, set_words = batch / batch_sets;
     std::size_t group = 0;
     bool pending = false;
@@ -80,20 +80,20 @@ class spare_queue {
   }
 
  private:
-  static constexpr int rounds = ring::stream_rounds(stream_rule::chacha8_spare);
-  static constexpr std::size_t per_block = ring::words_per_block<WordT>;
-  static constexpr std::size_t per_group = ring::words_per_group<WordT>;
+  static constexpr int rounds = arith::stream_rounds(stream_rule::chacha8_spare);
+  static constexpr std::size_t per_block = arith::words_per_block<WordT>;
+  static constexpr std::size_t per_group = arith::words_per_group<WordT>;
 
   struct waiting_group {
     std::size_t slot = 0;  ///< of its spare words
-    const ring::uniform_limb* limb = nullptr;
+    const arith::uniform_limb* limb = nullptr;
     WordT* words = nullptr;
     std::size_t count = 0;
     std::uint32_t number = 0, attempts = 0;
     std::size_t rejected = 0, spare = 0;
   };
 
-  void add(WordT* words, std::size_t count, const ring::uniform_limb& limb, std::size_t number) {
+  void add(WordT* words, std::size_t count, const arith::uniform_limb& limb, std::size_t number) {
     const tag<WordT> d;
     std::size_t rejected = 0;
     for (std::size_t i = 0; i < count; i += hn::MaxLanes(tag<WordT>())) {
@@ -125,7 +125,7 @@ class spare_queue {
     chacha_blocks<rounds, 1>(start, v);
     constexpr std::size_t parts = 16 / batch_blocks;
     for (std::size_t part = 0; part < parts; ++part) transpose(v + part * batch_blocks);
-    const vec<WordT> mask = broadcast(ring::candidate_mask(m_));
+    const vec<WordT> mask = broadcast(arith::candidate_mask(m_));
     for (std::size_t i = 0; i < used * parts; ++i) {
       waiting_group& group = waiting_[owner[i / parts]];
       if (group.spare >= group.rejected) continue;
@@ -146,7 +146,7 @@ class spare_queue {
     }
   }
 
-  const ring::modulus<WordT>& m_;
+  const arith::modulus<WordT>& m_;
   vec<WordT> largest_;
   std::size_t groups_ = 0;
   waiting_group waiting_[batch_blocks];

@@ -62,7 +62,7 @@ struct wide_sum<std::uint64_t> {
   HWY_INLINE void add_scaled(vec64 a, vec64 b) { add_product(a, b); }
 };
 
-/// z mod q for z < 2 q 2^bits, like `ring::reduce`; the quotient estimate is at most three too small.
+/// z mod q for z < 2 q 2^bits, like `arith::reduce`; the quotient estimate is at most three too small.
 template <typename WordT>
 struct barrett_prime;
 
@@ -71,7 +71,7 @@ struct barrett_prime<std::uint32_t> {
   vec32 q, q2, reciprocal;
   int shift;
 
-  HWY_INLINE explicit barrett_prime(const ring::modulus<std::uint32_t>& m)
+  HWY_INLINE explicit barrett_prime(const arith::modulus<std::uint32_t>& m)
       : q(broadcast(m.value)),
         q2(broadcast(2 * m.value)),
         reciprocal(broadcast(m.barrett << (31 - m.bits))),  // so that the quotient is the high word
@@ -91,7 +91,7 @@ struct barrett_prime<std::uint64_t> {
   vec64 q, q2, reciprocal;
   int shift;
 
-  HWY_INLINE explicit barrett_prime(const ring::modulus<std::uint64_t>& m)
+  HWY_INLINE explicit barrett_prime(const arith::modulus<std::uint64_t>& m)
       : q(broadcast(m.value)),
         q2(broadcast(2 * m.value)),
         reciprocal(broadcast(m.barrett << (63 - m.bits))),
@@ -104,7 +104,7 @@ struct barrett_prime<std::uint64_t> {
   }
 };
 
-/// z 2^-w mod q for sums of up to `max_products` products, like `ring::montgomery_reduce`.
+/// z 2^-w mod q for sums of up to `max_products` products, like `arith::montgomery_reduce`.
 template <typename WordT>
 struct montgomery_prime;
 
@@ -112,7 +112,7 @@ template <>
 struct montgomery_prime<std::uint32_t> {
   vec32 q, q2, neg_inv;
 
-  HWY_INLINE explicit montgomery_prime(const ring::modulus<std::uint32_t>& m)
+  HWY_INLINE explicit montgomery_prime(const arith::modulus<std::uint32_t>& m)
       : q(broadcast(m.value)), q2(broadcast(2 * m.value)), neg_inv(broadcast(m.neg_inv)) {}
 
   /// Result in [0, 4q).
@@ -131,7 +131,7 @@ template <>
 struct montgomery_prime<std::uint64_t> {
   vec64 q, q2, neg_inv;
 
-  HWY_INLINE explicit montgomery_prime(const ring::modulus<std::uint64_t>& m)
+  HWY_INLINE explicit montgomery_prime(const arith::modulus<std::uint64_t>& m)
       : q(broadcast(m.value)), q2(broadcast(2 * m.value)), neg_inv(broadcast(m.neg_inv)) {}
 
   HWY_INLINE vec64 reduce_lazy(const wide_sum<std::uint64_t>& z) const {

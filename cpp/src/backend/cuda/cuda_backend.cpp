@@ -3,13 +3,13 @@
 
 #include <utility>
 
-#include "backend/cuda/cuda_memory.hpp"
-#include "backend/cuda/device_context.hpp"
-#include "backend/cuda/driver_calls.hpp"
+#include "backend/cuda/device/device_context.hpp"
+#include "backend/cuda/device/driver_calls.hpp"
+#include "backend/cuda/device/kernel_profiler.hpp"
+#include "backend/cuda/device/nvtx_ranges.hpp"
 #include "backend/cuda/executor.hpp"
-#include "backend/cuda/kernel_profiler.hpp"
-#include "backend/cuda/launch_recorder.hpp"
-#include "backend/cuda/nvtx_ranges.hpp"
+#include "backend/cuda/graph/launch_recorder.hpp"
+#include "backend/cuda/memory/cuda_memory.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::backend {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <span>
 
-#include "backend/cuda/elementwise_kind.hpp"
-#include "backend/cuda/launcher.hpp"
-#include "backend/cuda/resolve.hpp"
+#include "backend/cuda/device/launcher.hpp"
+#include "backend/cuda/device/resolve.hpp"
+#include "backend/cuda/elementwise/elementwise_kind.hpp"
 #include "halocline/backend/capability.hpp"
 #include "halocline/backend/client_jobs.hpp"
 #include "halocline/backend/key_jobs.hpp"

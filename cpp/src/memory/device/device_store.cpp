@@ -5,9 +5,9 @@
 #include <exception>
 #include <utility>
 
+#include "halocline/core/clock.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/core/format.hpp"
-#include "memory/clock.hpp"
 
 namespace halocline::memory {
 namespace {

@@ -8,10 +8,10 @@
 #include <optional>
 #include <utility>
 
+#include "halocline/core/clock.hpp"
 #include "halocline/memory/device_memory.hpp"
 #include "halocline/memory/plan/cost_model.hpp"
 #include "halocline/memory/trace.hpp"
-#include "memory/clock.hpp"
 #include "memory/device/lane_clock.hpp"
 
 namespace halocline::memory {

@@ -8,7 +8,7 @@
 /// Base conversions on the host, with big integers.
 namespace halocline::test {
 
-using backend::window;
+using arith::window;
 using boost::multiprecision::cpp_int;
 
 struct basis {

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "halocline/arith/modulus.hpp"
 #include "halocline/backend/backend.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/params/primes.hpp"
-#include "halocline/ring/modulus.hpp"
 #include "halocline/ring/ntt_tables.hpp"
 
 /// Rings, buffers and random data for the conformance suite of the backend operations.
@@ -64,7 +64,7 @@ struct host_ring {
       primes.push_back(786433);  // 3 * 2^18 + 1: far above a power of two, so candidates fail
   }
   [[nodiscard]] std::size_t n() const { return std::size_t{1} << log_n; }
-  [[nodiscard]] backend::window all() const { return {0, static_cast<std::uint32_t>(primes.size())}; }
+  [[nodiscard]] arith::window all() const { return {0, static_cast<std::uint32_t>(primes.size())}; }
 };
 
 /// Limbs on the host, in the order of a window.
@@ -81,10 +81,10 @@ class device_ring {
     tables_.log_n = host.log_n;
     tables_.word_bits = 8 * sizeof(WordT);
     tables_.primes = host.primes;
-    std::vector<ring::modulus<WordT>> moduli;
+    std::vector<arith::modulus<WordT>> moduli;
     std::vector<WordT> roots;
     for (const std::uint64_t prime : host.primes) {
-      moduli.push_back(ring::make_modulus(static_cast<WordT>(prime)));
+      moduli.push_back(arith::make_modulus(static_cast<WordT>(prime)));
       roots.resize(roots.size() + 4 * host.n());
       ring::fill_roots<WordT>(moduli.back(), host.log_n, std::span(roots).last(4 * host.n()));
     }
@@ -108,11 +108,11 @@ class device_ring {
   }
 
   /// Poisoned limbs of `primes`, with a poisoned limb before and one behind.
-  [[nodiscard]] backend::limb_view poisoned(backend::window primes, unsigned log_repeat = 0) {
+  [[nodiscard]] backend::limb_view poisoned(arith::window primes, unsigned log_repeat = 0) {
     const std::size_t limb = tables_.limb_bytes() >> log_repeat;
     return {&keep(std::vector<unsigned char>((primes.count + 2) * limb, poison)), 1, primes, log_repeat};
   }
-  [[nodiscard]] backend::limb_view filled(backend::window primes, const limbs<WordT>& values,
+  [[nodiscard]] backend::limb_view filled(arith::window primes, const limbs<WordT>& values,
                                           unsigned log_repeat = 0) {
     const backend::limb_view view = poisoned(primes, log_repeat);
     write(view, values);
@@ -152,7 +152,7 @@ class device_ring {
 
 /// Reduced residues: random, with 0, 1 and q - 1 sprinkled in.
 template <typename WordT>
-[[nodiscard]] limbs<WordT> random_limbs(const host_ring<WordT>& ring, backend::window primes,
+[[nodiscard]] limbs<WordT> random_limbs(const host_ring<WordT>& ring, arith::window primes,
                                         std::mt19937_64& random) {
   limbs<WordT> values;
   for (std::uint32_t p = primes.first; p < primes.end(); ++p) {
@@ -169,7 +169,7 @@ template <typename WordT>
 
 /// Applies `f(q, word of each source...)` word by word: the reference of elementwise operations.
 template <typename WordT, typename F, typename... SourceT>
-[[nodiscard]] limbs<WordT> map_limbs(const host_ring<WordT>& ring, backend::window primes, const F& f,
+[[nodiscard]] limbs<WordT> map_limbs(const host_ring<WordT>& ring, arith::window primes, const F& f,
                                      const SourceT&... sources) {
   limbs<WordT> result(primes.count, std::vector<WordT>(ring.n()));
   for (std::size_t i = 0; i < primes.count; ++i) {

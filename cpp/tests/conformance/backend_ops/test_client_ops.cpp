@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "ckks/encoder_fft.hpp"
-#include "halocline/ring/coefficient_math.hpp"
+#include "halocline/arith/coefficient_math.hpp"
 #include "halocline/ring/sampler.hpp"
 #include "ops_fixture.hpp"
 
@@ -15,8 +15,8 @@ namespace {
 
 using namespace halocline;
 using namespace halocline::test;
+using arith::window;
 using backend::limb_view;
-using backend::window;
 using boost::multiprecision::cpp_int;
 
 template <typename WordT>
@@ -110,16 +110,16 @@ TYPED_TEST(ClientOp, SmallSamplesAreThoseOfTheirStreams) {
 }
 
 /// The slot transform by complex long doubles would not have the same bits, so the reference is the plain
-/// loop of ring/slot_fft.hpp; that it is the embedding is tested in tests/unit/test_encoder_fft.cpp.
-void reference_passes(bool forward, unsigned log_slots, const ring::fft_factors* factors,
+/// loop of arith/slot_fft.hpp; that it is the embedding is tested in tests/unit/test_encoder_fft.cpp.
+void reference_passes(bool forward, unsigned log_slots, const arith::fft_factors* factors,
                       std::vector<double>& values) {
   const std::size_t n = std::size_t{1} << log_slots;
-  const auto point = [&](std::size_t i) { return ring::fft_point{values[i], values[n + i]}; };
-  const auto set = [&](std::size_t i, ring::fft_point z) { values[i] = z.re, values[n + i] = z.im; };
+  const auto point = [&](std::size_t i) { return arith::fft_point{values[i], values[n + i]}; };
+  const auto set = [&](std::size_t i, arith::fft_point z) { values[i] = z.re, values[n + i] = z.im; };
   const auto radix2 = [&] {
     for (std::size_t j = 0; log_slots % 2 == 1 && j < n / 2; ++j) {
-      const ring::fft_pair in{point(j), point(j + n / 2)};
-      const ring::fft_pair out = forward ? ring::fft_split_first(in) : ring::fft_join_first(in);
+      const arith::fft_pair in{point(j), point(j + n / 2)};
+      const arith::fft_pair out = forward ? arith::fft_split_first(in) : arith::fft_join_first(in);
       set(j, out.low), set(j + n / 2, out.high);
     }
   };
@@ -127,10 +127,10 @@ void reference_passes(bool forward, unsigned log_slots, const ring::fft_factors*
     const std::size_t quarter = n >> (depth + 2);
     for (std::size_t j = 0; j < n / 4; ++j) {
       const std::size_t block = j / quarter, at = 4 * quarter * block + j % quarter;
-      const auto& w = factors[ring::fft_factor_offset(log_slots, depth) + block];
-      const ring::fft_quad in{point(at), point(at + quarter), point(at + 2 * quarter),
-                              point(at + 3 * quarter)};
-      const ring::fft_quad out = forward ? ring::fft_split(in, w) : ring::fft_join(in, w);
+      const auto& w = factors[arith::fft_factor_offset(log_slots, depth) + block];
+      const arith::fft_quad in{point(at), point(at + quarter), point(at + 2 * quarter),
+                               point(at + 3 * quarter)};
+      const arith::fft_quad out = forward ? arith::fft_split(in, w) : arith::fft_join(in, w);
       set(at, out.c0), set(at + quarter, out.c1), set(at + 2 * quarter, out.c2);
       set(at + 3 * quarter, out.c3);
     }
@@ -149,8 +149,8 @@ TYPED_TEST(ClientOp, SlotTransformsHaveTheSameBits) {
     std::mt19937_64 random(test_seed() + log_slots);
     const std::size_t count = log_slots > 3 ? n - random() % (n / 2) : n;
     const std::vector<std::byte> table = ckks::make_slot_table(static_cast<std::uint32_t>(n), 3);
-    const auto* const factors = reinterpret_cast<const ring::fft_factors*>(table.data());
-    const std::uint32_t* const places = ring::slot_places(factors, log_slots);
+    const auto* const factors = reinterpret_cast<const arith::fft_factors*>(table.data());
+    const std::uint32_t* const places = arith::slot_places(factors, log_slots);
     const std::vector<double> slots = random_doubles(2 * count, 8, random);
     const std::vector<double> coefficients = random_doubles(2 * n, 30, random);
     std::vector<double> inverse(2 * n, 0.0), forward = coefficients, gathered(2 * n);

@@ -10,10 +10,10 @@ namespace {
 
 using namespace halocline;
 using namespace halocline::test;
+using arith::window;
 using backend::binary_job;
 using backend::limb_view;
 using backend::unary_job;
-using backend::window;
 
 template <typename WordT>
 class ElementwiseOps : public testing::Test {

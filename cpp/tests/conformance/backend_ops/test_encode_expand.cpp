@@ -9,8 +9,8 @@ namespace {
 
 using namespace halocline;
 using namespace halocline::test;
+using arith::window;
 using backend::limb_view;
-using backend::window;
 __extension__ using i128 = __int128;
 
 template <typename WordT>

@@ -2,18 +2,18 @@
 #include <gtest/gtest.h>
 #include <sodium.h>
 
+#include "halocline/arith/uniform_stream.hpp"
 #include "halocline/ring/automorphism.hpp"
-#include "halocline/ring/uniform_stream.hpp"
 #include "ops_fixture.hpp"
 
 namespace {
 
 using namespace halocline;
 using namespace halocline::test;
+using arith::window;
 using backend::limb_view;
-using backend::window;
 
-/// Word i of a seeded limb from its definition in ring/uniform_stream.hpp, with libsodium's ChaCha20.
+/// Word i of a seeded limb from its definition in arith/uniform_stream.hpp, with libsodium's ChaCha20.
 template <typename WordT>
 std::vector<WordT> sodium_limb(const backend::uniform_source& source, std::uint32_t prime, std::uint64_t q,
                                std::size_t n) {
@@ -48,8 +48,8 @@ std::vector<WordT> listed_limb(const backend::uniform_source& source, std::uint3
   while (q >> bits != 0) ++bits;
   constexpr std::size_t per_block = 64 / sizeof(WordT);
   const auto append = [&](std::vector<WordT>& to, std::size_t counter, std::uint32_t attempt, bool accepted) {
-    const auto block = ring::chacha<8>(ring::make_chacha_key(source.seed.data()),
-                                       static_cast<std::uint32_t>(counter), {source.stream, prime, attempt});
+    const auto block = arith::chacha<8>(arith::make_chacha_key(source.seed.data()),
+                                        static_cast<std::uint32_t>(counter), {source.stream, prime, attempt});
     WordT drawn[per_block];
     std::memcpy(drawn, block.words, sizeof drawn);
     for (const WordT word : drawn) {

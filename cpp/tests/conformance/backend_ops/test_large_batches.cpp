@@ -8,8 +8,8 @@ namespace {
 
 using namespace halocline;
 using namespace halocline::test;
+using arith::window;
 using backend::limb_view;
-using backend::window;
 
 /// Batches that devices have to cut: more jobs, limbs, terms and digits than one launch takes, mixed windows,
 /// and the largest rings. The scalar kernels, which other tests compare with the definitions, are the

@@ -9,9 +9,9 @@ namespace {
 
 using namespace halocline;
 using namespace halocline::test;
+using arith::window;
 using backend::limb_view;
 using backend::unary_job;
-using backend::window;
 
 /// Value of the polynomial at psi^(2 bitrev(j) + 1), by Horner's rule.
 template <typename WordT>
@@ -34,7 +34,7 @@ class NttOps : public testing::Test {
     for (std::size_t i = 0; i < w.count; ++i) {
       const std::uint64_t q = host.primes[w.first + i];
       const std::uint64_t psi =
-          ring::smallest_primitive_root(ring::make_modulus(static_cast<WordT>(q)), host.log_n);
+          ring::smallest_primitive_root(arith::make_modulus(static_cast<WordT>(q)), host.log_n);
       ASSERT_EQ(naive_pow(psi, host.n(), q), q - 1);
       const std::size_t points = std::min<std::size_t>(host.n(), 128 * 128 / host.n() + 2);
       for (std::size_t k = 0; k < points; ++k) {

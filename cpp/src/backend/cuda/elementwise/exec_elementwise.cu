@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/device/grid_order.cuh"
+#include "backend/cuda/elementwise/dot_plan.hpp"
+#include "backend/cuda/elementwise/elementwise_run.hpp"
+#include "backend/cuda/elementwise/kernel_tuning.hpp"
+#include "backend/cuda/executor.hpp"
+
+namespace halocline::backend::cuda {
+namespace {
+
+/// Lets kernels begin by reading parameters and tables, which no kernel writes.
+struct previous_kernel {
+  __device__ void operator()() const { wait_for_previous(); }
+};
+
+template <typename OpT, typename ParamsT>
+__global__ void __launch_bounds__(256) map_kernel(const __grid_constant__ ParamsT p) {
+  let_next_begin();
+  map_body<OpT>(p, here(), previous_kernel{});
+}
+
+template <typename WordT>
+__global__ void __launch_bounds__(256) dot_kernel(const __grid_constant__ dot_params<WordT> p) {
+  begin_kernel();
+  dot_body(p, here());
+}
+
+template <typename WordT>
+__global__ void __launch_bounds__(256) pair_kernel(const __grid_constant__ pair_params<WordT> p) {
+  begin_kernel();
+  pair_body(p, here());
+}
+
+template <typename WordT>
+__global__ void __launch_bounds__(256) tensor_kernel(const __grid_constant__ tensor_params<WordT> p) {
+  let_next_begin();
+  tensor_body(p, here(), previous_kernel{});
+}
+
+template <typename WordT>
+__global__ void __launch_bounds__(256) keep_kernel(const __grid_constant__ keep_params<WordT> p) {
+  begin_kernel();
+  keep_body(p, here());
+}
+
+template <typename WordT>
+__global__ void __launch_bounds__(256)
+    automorphism_kernel(const __grid_constant__ automorphism_params<WordT> p) {
+  begin_kernel();
+  automorphism_body(p, here());
+}
+
+/// Launches `kernel` for `units` units per row, `per_thread` of them per thread.
+template <typename ParamsT>
+void launch_rows(const launcher& launch, const char* name, void (*kernel)(ParamsT), std::uint32_t units,
+                 std::uint32_t per_thread, const ParamsT& params, std::uint32_t rows) {
+  const std::uint32_t threads = tuning_of(launch.device().architecture()).threads;
+  const launch_shape shape = shape_of(units, per_thread, threads);
+  launch(name, kernel, dim3(shape.blocks, rows), dim3(shape.threads), 0, params);
+}
+
+/// What `run_binary` and its like emit to.
+struct map_launch {
+  const launcher& launch;
+
+  template <typename OpT, typename ParamsT>
+  void operator()(OpT, const char* name, const ParamsT& params, std::uint32_t limbs) const {
+    launch_rows(launch, name, map_kernel<OpT, ParamsT>, params.words / pack<typename ParamsT::word>::size, 1,
+                params, limbs);
+  }
+};
+
+/// Hints for jobs that move `limbs` limbs of `limb_bytes`.
+map_hints hints_of(const launcher& launch, std::uint64_t limbs, std::size_t limb_bytes) {
+  const kernel_tuning& tuning = tuning_of(launch.device().architecture());
+  return limbs * limb_bytes <= tuning.cached_bytes ? tuning.small : tuning.large;
+}
+
+/// Limbs of all destinations.
+template <typename JobT>
+std::uint64_t limbs_of(std::span<const JobT> jobs) {
+  std::uint64_t limbs = 0;
+  for (const JobT& each : jobs) limbs += each.dst.primes.count;
+  return limbs;
+}
+
+}  // namespace
+
+template <typename WordT>
+void executor<WordT>::binary(binary_kind kind, std::span<const binary_job> jobs) const {
+  const unsigned passes = kind == binary_kind::multiply_add ? 4 : 3;
+  const map_hints hints = hints_of(launch_, passes * limbs_of(jobs), resolve_.ring().limb_bytes());
+  run_binary(kind, resolve_, hints, jobs, map_launch{launch_});
+}
+
+template <typename WordT>
+void executor<WordT>::negate(std::span<const unary_job> jobs) const {
+  run_unary<negate_op>(resolve_, hints_of(launch_, 2 * limbs_of(jobs), resolve_.ring().limb_bytes()),
+                       "negate", jobs, map_launch{launch_});
+}
+
+template <typename WordT>
+void executor<WordT>::copy(std::span<const unary_job> jobs) const {
+  std::vector<unary_job> whole;
+  for (const unary_job& each : jobs) {
+    if (each.dst.log_repeat == 0) whole.push_back(each);
+  }
+  run_unary<copy_op>(resolve_, hints_of(launch_, 2 * limbs_of(jobs), resolve_.ring().limb_bytes()), "copy",
+                     whole, map_launch{launch_});
+  plan_keep(resolve_, jobs, [&](const keep_params<WordT>& params, std::uint32_t limbs) {
+    launch_rows(launch_, "keep_repeated", keep_kernel<WordT>, params.words >> least_log_repeat, 1, params,
+                limbs);
+  });
+}
+
+template <typename WordT>
+void executor<WordT>::set_zero(std::span<const limb_view> views) const {
+  run_zero(resolve_, {}, views, map_launch{launch_});
+}
+
+template <typename WordT>
+void executor<WordT>::scalar(scalar_kind kind, std::span<const scalar_job> jobs) const {
+  const map_hints hints = hints_of(launch_, 2 * limbs_of(jobs), resolve_.ring().limb_bytes());
+  run_scalar(kind, resolve_, hints, jobs, map_launch{launch_});
+}
+
+template <typename WordT>
+void executor<WordT>::linear_combine(std::span<const linear_job> jobs) const {
+  const map_hints hints = hints_of(launch_, 3 * limbs_of(jobs), resolve_.ring().limb_bytes());
+  run_linear(resolve_, hints, jobs, map_launch{launch_});
+}
+
+template <typename WordT>
+void executor<WordT>::dot(std::span<const dot_job> jobs) const {
+  const auto pairs = [&](const pair_params<WordT>& params, std::uint32_t limbs) {
+    launch_rows(launch_, "dot_pairs", pair_kernel<WordT>, params.words / half_pack<WordT>::size, 1, params,
+                limbs);
+  };
+  const std::vector<dot_job> rest = plan_pairs(resolve_, jobs, pairs);
+  const auto single = [&](const dot_params<WordT>& params, std::uint32_t limbs) {
+    launch_rows(launch_, "dot", dot_kernel<WordT>, params.words / pack<WordT>::size, 1, params, limbs);
+  };
+  plan_dot<WordT>(resolve_, {}, rest, single);
+}
+
+template <typename WordT>
+void executor<WordT>::tensor(std::span<const tensor_job> jobs) const {
+  std::uint64_t limbs = 0;
+  for (const tensor_job& each : jobs) limbs += 7 * each.d0.primes.count;
+  const map_hints hints = hints_of(launch_, limbs, resolve_.ring().limb_bytes());
+  plan_tensor(resolve_, hints, jobs, [&](const tensor_params<WordT>& params, std::uint32_t limbs) {
+    launch_rows(launch_, "tensor", tensor_kernel<WordT>, params.words / pack<WordT>::size, 1, params, limbs);
+  });
+}
+
+template <typename WordT>
+void executor<WordT>::automorphism(std::span<const automorphism_job> jobs) const {
+  plan_automorphism(resolve_, {}, jobs, [&](const automorphism_params<WordT>& params, std::uint32_t rows) {
+    launch_rows(launch_, "automorphism", automorphism_kernel<WordT>, params.words, 1, params, rows);
+  });
+}
+
+#define HALOCLINE_INSTANTIATE(WORD)                                                     \
+  template void executor<WORD>::binary(binary_kind, std::span<const binary_job>) const; \
+  template void executor<WORD>::negate(std::span<const unary_job>) const;               \
+  template void executor<WORD>::copy(std::span<const unary_job>) const;                 \
+  template void executor<WORD>::set_zero(std::span<const limb_view>) const;             \
+  template void executor<WORD>::scalar(scalar_kind, std::span<const scalar_job>) const; \
+  template void executor<WORD>::linear_combine(std::span<const linear_job>) const;      \
+  template void executor<WORD>::dot(std::span<const dot_job>) const;                    \
+  template void executor<WORD>::tensor(std::span<const tensor_job>) const;              \
+  template void executor<WORD>::automorphism(std::span<const automorphism_job>) const;
+HALOCLINE_INSTANTIATE(std::uint32_t)
+HALOCLINE_INSTANTIATE(std::uint64_t)
+#undef HALOCLINE_INSTANTIATE
+
+}  // namespace halocline::backend::cuda

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/device/grid_order.cuh"
+#include "backend/cuda/elementwise/kernel_tuning.hpp"
+#include "backend/cuda/executor.hpp"
+#include "backend/cuda/key/key_plan.hpp"
+
+namespace halocline::backend::cuda {
+namespace {
+
+constexpr std::uint32_t key_threads = 128;
+
+template <typename WordT>
+__global__ void __launch_bounds__(key_threads) key_kernel(const __grid_constant__ key_params<WordT> p) {
+  begin_kernel();
+  key_body(p, here());
+}
+
+template <typename WordT>
+__global__ void __launch_bounds__(key_threads)
+    key_turned_kernel(const __grid_constant__ key_params<WordT> p) {
+  begin_kernel();
+  __shared__ pack<WordT> exchange[2 * key_threads];
+  key_turned_body(p, key_source(p, here()), exchange);
+  __syncthreads();
+  key_turn(p, here(), exchange);
+}
+
+/// `single`: no job has more than one group of digits, so that no sums are kept while keys are expanded.
+/// `turned`: jobs may have permutations.
+template <typename WordT, stream_rule Rule, bool single, bool turned>
+__global__ void __launch_bounds__(stream_blocks, single ? 5 : 4)
+    key_seeded_kernel(const __grid_constant__ key_params<WordT> p) {
+  wait_for_previous();
+  __shared__ key_shared<WordT, Rule> shared;
+  key_sums<WordT> sums{};
+  const std::uint32_t block = turned ? key_source(p, here()).block_x : blockIdx.x;
+  const auto source = [&] { return coordinates{block, blockIdx.y, threadIdx.x, stream_blocks}; };
+  const std::uint32_t digits = single ? 1 : p.jobs.items[p.jobs.find(blockIdx.y)].digits;
+#pragma unroll 1
+  for (std::uint32_t first = 0; first < digits; first += key_group) {
+    if (first != 0) __syncthreads();  // the tile is free again
+    key_fetch(p, source(), first, shared);
+    stream_fill(shared.a, [&](std::uint32_t j) { return key_stream(p, source(), first, j); });
+    wait_async();
+    if (first == 0) let_next_begin();
+    key_add_group(p, source(), first, shared, sums);
+  }
+  if constexpr (turned) {
+    const pack<WordT>* const exchange = key_seeded_keep(p, source(), sums, shared);
+    __syncthreads();
+    key_turn(p, here(), exchange);
+  } else {
+    key_seeded_finish(p, source(), sums);
+  }
+}
+
+/// Whether every job of a launch has at most one group of digits.
+template <typename WordT>
+bool single_groups(const key_params<WordT>& p) {
+  bool single = true;
+  for (std::uint32_t j = 0; j < p.jobs.jobs; ++j) single &= p.jobs.items[j].digits <= key_group;
+  return single;
+}
+
+template <typename WordT, stream_rule Rule>
+auto seeded_kernel_of(const key_params<WordT>& p) {
+  if (p.turned) {
+    return single_groups(p) ? key_seeded_kernel<WordT, Rule, true, true>
+                            : key_seeded_kernel<WordT, Rule, false, true>;
+  }
+  return single_groups(p) ? key_seeded_kernel<WordT, Rule, true, false>
+                          : key_seeded_kernel<WordT, Rule, false, false>;
+}
+
+template <typename WordT>
+auto seeded_kernel(const key_params<WordT>& p) {
+  return p.rule == stream_rule::chacha8_spare ? seeded_kernel_of<WordT, stream_rule::chacha8_spare>(p)
+                                              : seeded_kernel_of<WordT, stream_rule::chacha20_retry>(p);
+}
+
+}  // namespace
+
+template <typename WordT>
+void executor<WordT>::key_multiply_accumulate(std::span<const key_job> jobs) const {
+  const kernel_tuning& tuning = tuning_of(launch_.device().architecture());
+  plan_key(resolve_, tuning.keys, cache_hint::normal, jobs,
+           [&](const key_params<WordT>& params, std::uint32_t limbs) {
+             const std::uint32_t packs = params.words / pack<WordT>::size;
+             if (params.seeded) {
+               const std::uint32_t blocks = (packs + stream_blocks - 1) / stream_blocks;
+               return launch_(params.turned ? "key_multiply_seeded_turned" : "key_multiply_seeded",
+                              seeded_kernel(params), dim3(blocks, limbs), dim3(stream_blocks), 0, params);
+             }
+             const launch_shape shape = shape_of(packs, 1, key_threads);
+             launch_(params.turned ? "key_multiply_turned" : "key_multiply",
+                     params.turned ? key_turned_kernel<WordT> : key_kernel<WordT>, dim3(shape.blocks, limbs),
+                     dim3(shape.threads), 0, params);
+           });
+}
+
+template void executor<std::uint32_t>::key_multiply_accumulate(std::span<const key_job>) const;
+template void executor<std::uint64_t>::key_multiply_accumulate(std::span<const key_job>) const;
+
+}  // namespace halocline::backend::cuda

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backend/cuda/key/key.cuh"
+
+/// Products with keys of which an automorphism is wanted: a block of threads computes the block of sums that
+/// becomes its block of the result, and reorders it in shared memory. Automorphisms map aligned blocks onto
+/// aligned blocks (`automorphism_job`).
+namespace halocline::backend::cuda {
+
+/// The lowest `bits` bits of x in opposite order; 0 < bits <= 32.
+[[nodiscard]] HALOCLINE_HOST_DEVICE inline std::uint32_t mirrored(std::uint32_t x, std::uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+  return __brev(x << (32 - bits));
+#else
+  std::uint32_t result = 0;
+  for (std::uint32_t i = 0; i < bits; ++i) result = result << 1 | (x >> i & 1);
+  return result;
+#endif
+}
+
+/// Table of an automorphism X -> X^g, computed from its first entry instead of read once per limb: entry j is
+/// the index of exponent g (2 mirrored(j) + 1), that of entry 0 is g.
+class galois_map {
+ public:
+  HALOCLINE_HOST_DEVICE galois_map(std::uint32_t first_entry, std::uint32_t log_n)
+      : log_n_(log_n), element_(2 * mirrored(first_entry, log_n) + 1) {}
+  [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t operator()(std::uint32_t j) const {
+    return mirrored(element_ * (2 * mirrored(j, log_n_) + 1) >> 1, log_n_);
+  }
+
+ private:
+  std::uint32_t log_n_;
+  std::uint32_t element_;
+};
+
+/// That of a job; one without a permutation maps every entry to itself.
+template <typename WordT>
+[[nodiscard]] HALOCLINE_HOST_DEVICE inline galois_map key_map(const key_params<WordT>& p,
+                                                              const coordinates& at) {
+  const std::uint32_t* const permutation = p.jobs.items[p.jobs.find(at.block_y)].permutation;
+  return {permutation != nullptr ? *permutation : 0, p.log_words};
+}
+
+/// Words that a block of threads computes.
+template <typename WordT>
+[[nodiscard]] HALOCLINE_HOST_DEVICE inline std::uint32_t key_span(const coordinates& at) {
+  return at.threads * pack<WordT>::size;
+}
+
+/// Where a thread computes: in the block that becomes the one at `at`.
+template <typename WordT>
+[[nodiscard]] HALOCLINE_HOST_DEVICE inline coordinates key_source(const key_params<WordT>& p,
+                                                                  const coordinates& at) {
+  const std::uint32_t span = key_span<WordT>(at);
+  return {key_map(p, at)(at.block_x * span) / span, at.block_y, at.thread, at.threads};
+}
+
+/// Puts the results of a thread where `key_turn` finds them: 2 * at.threads packs.
+template <typename WordT>
+HALOCLINE_HOST_DEVICE inline void key_keep(const key_params<WordT>& p, const coordinates& source,
+                                           const key_place& place, const key_sums<WordT>& sums,
+                                           const modulus<WordT>& q, pack<WordT>* exchange) {
+  for (unsigned h = 0; h < 2; ++h) {
+    exchange[h * source.threads + source.thread] = key_result(p, place, h, sums, q);
+  }
+}
+
+/// Keys in memory: results of the pack of a thread.
+template <typename WordT>
+HALOCLINE_HOST_DEVICE inline void key_turned_body(const key_params<WordT>& p, const coordinates& source,
+                                                  pack<WordT>* exchange) {
+  key_products(p, source, [&](const key_place& place, const key_sums<WordT>& sums, const modulus<WordT>& q) {
+    key_keep(p, source, place, sums, q, exchange);
+  });
+}
+
+/// Writes a block of both outputs, after all threads have put theirs there. A warp writes consecutive words,
+/// which are those of one aligned block in another order: no bank is asked twice.
+template <typename WordT>
+HALOCLINE_HOST_DEVICE inline void key_turn(const key_params<WordT>& p, const coordinates& at,
+                                           const pack<WordT>* exchange) {
+  const galois_map map = key_map(p, at);
+  const std::uint32_t span = key_span<WordT>(at);
+  const key_place place = place_of(p, at);
+  const auto& job = p.jobs.items[place.number];
+  const WordT q = p.moduli[job.first_prime + place.local].value;
+  HALOCLINE_UNROLL
+  for (unsigned r = 0; r < pack<WordT>::size; ++r) {
+    const std::uint32_t index = at.block_x * span + r * at.threads + at.thread;
+    if (index >= p.words) return;
+    const std::uint32_t from = map(index) % span;
+    for (unsigned h = 0; h < 2; ++h) {
+      WordT& dst = job.dst[h][static_cast<std::size_t>(place.local) * p.words + index];
+      const WordT sum = reinterpret_cast<const WordT*>(exchange + h * at.threads)[from];
+      dst = job.accumulate ? subtract_once<WordT>(sum + dst, q) : sum;
+    }
+  }
+}
+
+}  // namespace halocline::backend::cuda

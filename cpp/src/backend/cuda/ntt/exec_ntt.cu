@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "backend/conversion_targets.hpp"
+#include "backend/cuda/executor.hpp"
+#include "backend/cuda/ntt/ntt_groups.hpp"
+#include "backend/cuda/ntt/ntt_launch.hpp"
+
+namespace halocline::backend::cuda {
+namespace {
+
+[[nodiscard]] const limb_view& dst_of(const unary_job& job) { return job.dst; }
+[[nodiscard]] const limb_view& dst_of(const linear_job* job) { return job->dst; }
+
+template <typename JobsT>
+std::vector<window> windows_of(const JobsT& jobs) {
+  std::vector<window> windows;
+  windows.reserve(jobs.size());
+  for (const auto& job : jobs) windows.push_back(dst_of(job).primes);
+  return windows;
+}
+
+std::size_t limbs_of(std::span<const window> windows) {
+  std::size_t limbs = 0;
+  for (const window& each : windows) limbs += each.count;
+  return limbs;
+}
+
+template <typename ParamsT, typename WordT>
+void begin(ParamsT& params, const resolver<WordT>& resolve) {
+  params.moduli = resolve.moduli();
+  params.roots = resolve.roots();
+  params.log_n = resolve.log_n();
+  params.groups.jobs = params.groups.limbs = 0;
+}
+
+/// Groups the jobs of a batch and calls `launch(choice, params)` whenever a parameter block is full.
+template <typename WordT, typename LaunchT>
+void transform(const launcher& on, const resolver<WordT>& resolve, std::span<const unary_job> jobs,
+               const LaunchT& launch) {
+  const std::vector<window> windows = windows_of(jobs);
+  const ntt_choice choice =
+      choose_ntt(on.device().architecture(), 8 * sizeof(WordT), resolve.log_n(), limbs_of(windows));
+  plain_ntt_params<WordT> params;
+  begin(params, resolve);
+  for_each_prime_group(windows, choice.polys, [&](window primes, std::span<const std::uint32_t> members) {
+    ntt_group<WordT> group;
+    group.prime = primes.first;
+    for (const std::uint32_t member : members) {
+      group.src[group.polys] = resolve.limb(jobs[member].src.slice(primes));
+      group.dst[group.polys++] = resolve.limb(jobs[member].dst.slice(primes));
+    }
+    if (params.groups.add(group, primes.count)) return;
+    launch(choice, params);
+    begin(params, resolve);
+    params.groups.add(group, primes.count);
+  });
+  if (params.groups.jobs != 0) launch(choice, params);
+}
+
+}  // namespace
+
+template <typename WordT>
+void executor<WordT>::ntt(std::span<const unary_job> jobs) const {
+  transform<WordT>(launch_, resolve_, jobs, [&](const ntt_choice& choice, plain_ntt_params<WordT>& params) {
+    launch_ntt(launch_, choice, params);
+  });
+}
+
+template <typename WordT>
+void executor<WordT>::intt(std::span<const unary_job> jobs) const {
+  transform<WordT>(launch_, resolve_, jobs, [&](const ntt_choice& choice, plain_ntt_params<WordT>& params) {
+    launch_intt(launch_, choice, params);
+  });
+}
+
+namespace {
+
+/// Collects the groups of jobs of `ntt_linear_combine` with one conversion, or without one.
+template <typename WordT>
+class combine_batch {
+ public:
+  combine_batch(const launcher& on, const resolver<WordT>& resolve, std::vector<const linear_job*> jobs)
+      : on_(on),
+        resolve_(resolve),
+        jobs_(std::move(jobs)),
+        conversion_(jobs_.front()->conversion),
+        params_(std::make_unique<combine_params<WordT>>()) {
+    begin(*params_, resolve_);
+    if (conversion_ == nullptr) return;
+    params_->sources = static_cast<std::uint32_t>(conversion_->sources.size());
+    std::copy(conversion_->sources.begin(), conversion_->sources.end(), params_->source_primes);
+    params_->table = resolve_.template raw<WordT>(conversion_->data);
+  }
+
+  void run() {
+    const std::vector<window> windows = windows_of(jobs_);
+    choice_ = choose_ntt(on_.device().architecture(), 8 * sizeof(WordT), resolve_.log_n(), limbs_of(windows));
+    for_each_prime_group(windows, choice_.polys, [&](window primes, std::span<const std::uint32_t> members) {
+      // A group must find room for its factors; one group always does in an empty block of this many limbs.
+      const std::uint32_t most = combine_params<WordT>::max_factors / max_ntt_polys;
+      for (std::uint32_t first = primes.first; first < primes.end(); first += most)
+        add({first, std::min(most, primes.end() - first)}, members);
+    });
+    flush();
+  }
+
+ private:
+  void add(window primes, std::span<const std::uint32_t> members) {
+    const std::size_t factors = members.size() * primes.count;
+    if (params_->groups.jobs == combine_group<WordT>::capacity ||
+        used_ + factors > combine_params<WordT>::max_factors)
+      flush();
+    combine_group<WordT> group;
+    group.prime = primes.first;
+    if (conversion_ != nullptr) group.target = first_target(*conversion_, primes);
+    for (const std::uint32_t member : members) {
+      const linear_job& job = *jobs_[member];
+      group.dst[group.polys] = resolve_.limb(job.dst.slice(primes));
+      group.src[group.polys] =
+          conversion_ != nullptr ? group.dst[group.polys] : resolve_.limb(job.b.slice(primes));
+      add_sources(job, group.from[group.polys]);
+      group.a[group.polys] = resolve_.limb(job.a.slice(primes));
+      group.factors[group.polys++] = used_;
+      for (std::uint32_t i = 0; i < primes.count; ++i)
+        params_->factors[used_++] = factors_of(job, primes.first + i);
+    }
+    params_->groups.add(group, primes.count);
+  }
+  void add_sources(const linear_job& job, const WordT** from) const {
+    if (conversion_ == nullptr) return;
+    for (const limb_view& view : job.from) {
+      for (std::uint32_t s = 0; s < view.primes.count; ++s) *from++ = resolve_.limb(view, s);
+    }
+  }
+  [[nodiscard]] combine_factors<WordT> factors_of(const linear_job& job, std::uint32_t prime) const {
+    const auto q = static_cast<double_word>(resolve_.ring().primes[prime]);
+    const std::uint32_t limb = prime - job.dst.primes.first;
+    const auto a = static_cast<WordT>(job.factor_a[limb]), b = static_cast<WordT>(job.factor_b[limb]);
+    constexpr unsigned bits = 8 * sizeof(WordT);
+    return {a, static_cast<WordT>((static_cast<double_word>(a) << bits) / q), b,
+            static_cast<WordT>((static_cast<double_word>(b) << bits) / q)};
+  }
+  void flush() {
+    if (params_->groups.jobs != 0) launch_ntt_combine(on_, choice_, *params_);
+    begin(*params_, resolve_);
+    used_ = 0;
+  }
+
+  using double_word = arith::double_word<WordT>;
+  const launcher& on_;
+  const resolver<WordT>& resolve_;
+  std::vector<const linear_job*> jobs_;
+  const conversion_table* conversion_;
+  std::unique_ptr<combine_params<WordT>> params_;
+  ntt_choice choice_{};
+  std::uint32_t used_ = 0;
+};
+
+}  // namespace
+
+template <typename WordT>
+void executor<WordT>::ntt_linear_combine(std::span<const linear_job> jobs) const {
+  std::vector<const conversion_table*> conversions;
+  for (const linear_job& job : jobs) {
+    if (std::find(conversions.begin(), conversions.end(), job.conversion) == conversions.end())
+      conversions.push_back(job.conversion);
+  }
+  for (const conversion_table* conversion : conversions) {
+    std::vector<const linear_job*> members;
+    for (const linear_job& job : jobs) {
+      if (job.conversion == conversion) members.push_back(&job);
+    }
+    combine_batch<WordT>(launch_, resolve_, std::move(members)).run();
+  }
+}
+
+template void executor<std::uint32_t>::ntt(std::span<const unary_job>) const;
+template void executor<std::uint64_t>::ntt(std::span<const unary_job>) const;
+template void executor<std::uint32_t>::intt(std::span<const unary_job>) const;
+template void executor<std::uint64_t>::intt(std::span<const unary_job>) const;
+template void executor<std::uint32_t>::ntt_linear_combine(std::span<const linear_job>) const;
+template void executor<std::uint64_t>::ntt_linear_combine(std::span<const linear_job>) const;
+
+}  // namespace halocline::backend::cuda
