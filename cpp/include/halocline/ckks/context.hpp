@@ -16,14 +16,15 @@ class context {
  public:
   context(params::parameters parameters, std::shared_ptr<backend::backend> device,
           ring::transform_tables transforms = ring::transform_tables::now)
-      : ring_(std::move(parameters), std::move(device), transforms),
+      : parameters_(std::move(parameters)),
+        ring_(ring::shape_of(parameters_), std::move(device), transforms),
         converter_(ring_),
         cache_bytes_(ring_.device().describe().cache_bytes) {}
   context(const context&) = delete;
   context& operator=(const context&) = delete;
 
   /// What operations work with: parameters, ring, base conversions; the backend, its runtime and tables.
-  [[nodiscard]] const params::parameters& parameters() const noexcept { return ring_.parameters(); }
+  [[nodiscard]] const params::parameters& parameters() const noexcept { return parameters_; }
   [[nodiscard]] ring::context& ring() noexcept { return ring_; }
   [[nodiscard]] rns::base_converter& converter() noexcept { return converter_; }
   [[nodiscard]] backend::backend& device() const noexcept { return ring_.device(); }
@@ -39,6 +40,7 @@ class context {
   void set_cache_bytes(std::size_t bytes) noexcept { cache_bytes_ = bytes; }
 
  private:
+  params::parameters parameters_;
   ring::context ring_;
   rns::base_converter converter_;
   std::shared_ptr<client_tables> client_;  ///< made at first use
