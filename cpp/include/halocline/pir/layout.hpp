@@ -55,6 +55,7 @@ struct layout_sizes {
   std::size_t database = 0;  ///< transformed, in memory: 4 bytes for each residue
   std::size_t expanded = 0;  ///< expanded query of one client
 };
+/// Sizes of a layout.
 [[nodiscard]] layout_sizes sizes(const parameters& of, const layout& at);
 
 /// Work of one query.
@@ -62,6 +63,7 @@ struct layout_work {
   double transforms = 0;  ///< number-theoretic transforms of one limb
   double products = 0;    ///< 32 x 32 + 64 bit products with the database
 };
+/// Work of one query with a layout.
 [[nodiscard]] layout_work work(const parameters& of, const layout& at);
 
 /// Speed of a device, for the choice between layouts.

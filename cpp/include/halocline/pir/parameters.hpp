@@ -49,6 +49,7 @@ class parameters {
   /// @throws invalid_argument for a field out of its range, insecure_parameters below 128 bits unless allowed
   [[nodiscard]] static parameters from_literal(const literal& source);
 
+  /// What it was made of, ring degree, primes, log2 of their product.
   [[nodiscard]] const literal& source() const noexcept { return source_; }
   [[nodiscard]] std::size_t n() const noexcept { return std::size_t{1} << source_.log_n; }
   [[nodiscard]] std::span<const std::uint64_t> primes() const noexcept { return primes_; }
