@@ -3,10 +3,18 @@
 
 from __future__ import annotations
 
+import abc
+import collections
 import dataclasses
+import datetime
+import decimal
 import enum
 import functools
+import logging
+import pathlib
 import random
+import re
+import threading
 import types
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,6 +23,8 @@ from typing import Any
 import halocline as hc
 import numpy as np
 import pytest
+from halocline.engine.captured import Tokens
+from halocline.engine.captured import Walk as ValueWalk
 from halocline.engine.program_identity import ProgramIdentities
 from planned_programs import (
     STEPS,
@@ -292,6 +302,66 @@ def test_enumerations_and_cached_functions(engine, rig):
     settled(engine, rig, made(Step.ONE))
     assert passes_of(engine, rig, made(Step.ONE)) == 0
     assert passes_of(engine, rig, made(Step.TWO)) == 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.roll, np.linalg.norm, np.random.uniform, random.randrange, len, "a".upper, np.add, np.dtype("f8"),
+        np, list[int], int | str, hc.Params, hc.key_plan, threading.Lock(), logging.getLogger("a"),
+        pathlib.Path("a"), re.compile("a"), decimal.Decimal("0.1"), datetime.timedelta(1), object(),
+        collections.Counter("ab"), collections.deque([1]), collections.OrderedDict(a=1),
+        collections.defaultdict(list, {1: [2]}), collections.namedtuple("Pair", "a b")(1, 2), range(3),
+        slice(1, 2), bytearray(b"a"), memoryview(b"a"), types.MappingProxyType({1: 2}), np.float32(1.5),
+        np.ma.array([1, 2], mask=[0, 1]), np.array([]), np.array(["2020-01-01"], dtype="M8[D]"),
+        hc.Polynomial([1, 2]), hc.MemoryOptions(), functools.singledispatch(len), abc.ABC,
+    ],
+    ids=lambda value: f"{type(value).__name__} {getattr(value, '__name__', '')}",
+)  # fmt: skip
+@pytest.mark.parametrize("everything", [False, True])
+def test_common_values_can_be_compared(value, everything):
+    tokens = Tokens()
+    found = {ValueWalk(tokens, everything=everything).digest(lambda x: value) for _ in range(2)}
+    assert len(found) == 1
+    assert found != {ValueWalk(tokens, everything=everything).digest(lambda x: x)}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda last: {1: last},
+        lambda last: collections.deque([last]),
+        lambda last: collections.OrderedDict([(last, 1), (9, 1)]),
+        lambda last: {last, 10},
+        range,
+        slice,
+        lambda last: bytearray([last]),
+        lambda last: memoryview(bytes([last])),
+        np.float32,
+        lambda last: np.full(3, last)[::2],
+        lambda last: np.ma.array([1, 2], mask=[0, last - 1]),
+        lambda last: np.array([(1, [last])], dtype=[("a", "i4"), ("b", "O")]),
+        lambda last: types.MappingProxyType({1: last}),
+        lambda last: types.SimpleNamespace(last=last),
+        lambda last: pathlib.Path(str(last)),
+        lambda last: re.compile("a" * last),
+        decimal.Decimal,
+        lambda last: hc.Polynomial([1, last]),
+        lambda last: hc.MemoryOptions(tier_limit=last << 20),
+        lambda last: functools.partial(np.roll, shift=last),
+        lambda last: np.full(3, last).sum,
+        lambda last: Record(Record(last)),
+        lambda last: type("Named", (), {"run": lambda self: last})(),
+        lambda last: -0.0 if last == 1 else 0.0,
+    ],
+)
+def test_contents_of_common_values_count(made):
+    tokens = Tokens()
+
+    def digest(value: Any) -> bytes:
+        return ValueWalk(tokens, everything=True).digest(lambda x: value)
+
+    assert digest(made(1)) == digest(made(1)) != digest(made(2))
 
 
 def test_decorated_functions_and_programs_of_the_engine(engine, rig):

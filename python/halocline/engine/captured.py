@@ -22,6 +22,7 @@ import logging
 import pathlib
 import re
 import struct
+import sys
 import threading
 import types
 import weakref
@@ -47,8 +48,11 @@ _BY_REPR = (
     datetime.timedelta,
     datetime.tzinfo,
     pathlib.PurePath,
+    np.dtype,
+    types.GenericAlias,
+    types.UnionType,
 )
-_BY_REPR_EXACTLY = (range, slice, np.dtype, type(Ellipsis), type(NotImplemented), type(None))
+_BY_REPR_EXACTLY = (range, slice, type(Ellipsis), type(NotImplemented), type(None))
 _WITHOUT_VALUE = (type(threading.Lock()), type(threading.RLock()), logging.Logger, object)
 """Of these, nothing but their being there can matter."""
 _BY_NAME = (
@@ -194,7 +198,9 @@ class Walk:
 
     def _code(self, place: Place, value: Any) -> bool:
         """Functions and what stands for them; whether it was one."""
-        if isinstance(value, types.FunctionType):
+        if _is_public(value):
+            self._put("public", value.__module__, value.__name__)
+        elif isinstance(value, types.FunctionType):
             self._function(place, value)
         elif isinstance(value, types.MethodType):
             self._put("method")
@@ -312,6 +318,9 @@ class Walk:
         if not installed or "." in value.__qualname__:  # a method, of an object that was met
             self._read |= facts.attributes
         self._defaults(place, value)
+        if installed and hasattr(value, "registry"):  # functools.singledispatch
+            self._walk(place, dict(value.registry))
+            return
         for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
             try:
                 each = cell.cell_contents
@@ -411,9 +420,25 @@ class Walk:
             return
         if opened.functions_only and not isinstance(value, _CALLED):
             return
-        if isinstance(value, types.GetSetDescriptorType | types.MemberDescriptorType):
-            return  # a slot: its value is among the object's
+        if of_class and (_is_native_descriptor(value) or name == "_abc_impl"):
+            return  # a slot, whose value is among the object's; a cache of `abc`
         self._walk(opened.place.inside("attribute", name), value)
+
+
+def _is_public(value: Any) -> bool:
+    """Whether a value is what an installed module has under the value's name."""
+    module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
+    if not isinstance(module, str) or not isinstance(name, str) or isinstance(value, types.ModuleType | type):
+        return False
+    return getattr(sys.modules.get(module), name, None) is value and is_installed(module)
+
+
+def _is_native_descriptor(value: Any) -> bool:
+    return (
+        hasattr(type(value), "__get__")
+        and not type(value).__flags__ & _HEAP_TYPE
+        and type(value) not in _CALLED
+    )
 
 
 _CALLED = (types.FunctionType, staticmethod, classmethod, property, functools.cached_property)
