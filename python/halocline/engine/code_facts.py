@@ -94,20 +94,24 @@ def _constant(value: object) -> object:
     return (type(value).__name__, value)
 
 
+_PACKAGES = {"site-packages", "dist-packages"}
+"""Names of folders of installed packages, wherever they are."""
+
+
+@functools.cache
 def _installed_folders() -> tuple[Path, ...]:
-    """Where code lies that does not change while a process runs: Python, its packages, this library."""
-    names = ("stdlib", "platstdlib", "purelib", "platlib")
-    found = {Path(path).resolve() for name in names if (path := sysconfig.get_path(name))}
+    """Folders of Python's own modules and of this library. Found at first use, which takes a while."""
+    found = {Path(path).resolve() for name in ("stdlib", "platstdlib") if (path := sysconfig.get_path(name))}
     return (Path(__file__).resolve().parents[1], *sorted(found))
-
-
-_INSTALLED = _installed_folders()
 
 
 @functools.lru_cache(maxsize=CODES_KEPT)
 def _is_installed_file(path: str) -> bool:
+    """Whether code of this file does not change while a process runs."""
     resolved = Path(path).resolve()
-    return any(resolved.is_relative_to(folder) for folder in _INSTALLED)
+    if not _PACKAGES.isdisjoint(resolved.parts):
+        return True
+    return any(resolved.is_relative_to(folder) for folder in _installed_folders())
 
 
 def is_installed(name: str | None) -> bool:
