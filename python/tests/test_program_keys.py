@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of which plans cannot be kept, keys that stand for programs, runs that leave their plan, and what
-plans keep alive."""
+"""Plans: what of arguments counts, what is refused, keys that stand for programs, runs that leave their plan,
+and what is kept alive."""
 
 from __future__ import annotations
 
@@ -50,6 +50,34 @@ def no_divergence() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("error", hc.PlanDivergence)
         yield
+
+
+# Arguments
+
+
+def test_arguments_count_by_shape_and_plain_values(engine, rig):
+    program = lambda x, weights, last=0: spread(x, last) * weights  # noqa: E731
+    assert passes_of(engine, rig, program, np.array([1.0, 2.0])) == 1
+    assert passes_of(engine, rig, program, np.array([3.0, 4.0])) == 1
+    assert passes_of(engine, rig, program, np.array([5.0, 6.0])) == 0
+    assert passes_of(engine, rig, program, np.array([5.0, 6.0, 7.0])) == 1
+    assert passes_of(engine, rig, program, np.array([5.0, 6.0]), last=1) == 1
+    assert passes_of(engine, rig, program, np.array([5.0, 6.0]), last=np.int64(2)) == 1
+    assert passes_of(engine, rig, program, np.array([5.0, 6.0]), last=np.int64(2)) == 1
+    assert passes_of(engine, rig, program, np.array([5.0, 6.0]), last=np.int64(2)) == 0
+
+
+def test_functions_as_arguments_count_by_what_they_do(engine, rig):
+    program = lambda x, function: function(x)  # noqa: E731
+    assert [passes_of(engine, rig, program, make(1)) for _ in range(3)] == [1, 1, 0]
+    assert passes_of(engine, rig, program, make(2)) == 1
+
+
+def test_arguments_that_cannot_be_compared_count_by_themselves(engine, rig):
+    program = lambda x, rng: spread(x)  # noqa: E731
+    one, other = random.Random(1), random.Random(1)
+    assert [passes_of(engine, rig, program, one) for _ in range(3)] == [1, 1, 0]
+    assert passes_of(engine, rig, program, other) == 1
 
 
 # Refusals
@@ -173,10 +201,11 @@ def test_a_key_that_names_two_programs_is_noticed(engine, rig):
     assert engine.last_run is not None and not engine.last_run.followed_plan
 
 
-def test_keys_that_cannot_be_compared(engine, rig):
+@pytest.mark.parametrize("which", ["planned", "resident"])
+def test_keys_that_cannot_be_compared(engine, rig, which):
     one = iter([1])  # allows no weak reference
     with pytest.raises(hc.InvalidArgument, match="key is a list_iterator"):
-        engine.run(spread, rig["x"], key=one)
+        (engine if which == "planned" else rig["resident"]).run(spread, rig["x"], key=one)
     assert [passes_of(engine, rig, spread, key=GLOBAL_RANDOM) for _ in range(3)] == [1, 1, 0]
 
 

@@ -304,7 +304,8 @@ class Walk:
             self._put(each)
 
     def _apart(self, place: Place, value: Any) -> bytes:
-        other = Walk(self._tokens, everything=self._everything)
+        """The digest of a value by itself, of which all counts: the code that reads it is not known here."""
+        other = Walk(self._tokens, everything=True)
         other._walk(place, value)
         other._close()
         return other._hash.digest()

@@ -266,6 +266,7 @@ class Engine(Circuits):
         """
         if not callable(program):
             raise WrongType(f"run: got {kind_of(program)}, expected a function of ciphertexts")
+        self._identities.check_key(key)
         with self._turns:
             if self._depth != 0:
                 return self._run_within(program, args, kwargs, plan)

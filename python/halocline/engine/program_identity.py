@@ -50,6 +50,11 @@ class ProgramIdentities:
         head = self._structure(program) if key is None else self._key(key)
         return int.from_bytes(_digest(head, self._arguments(arguments, named=True))[:8], "little")
 
+    def check_key(self, key: Any) -> None:
+        """Raises InvalidArgument for a key that cannot be compared between runs."""
+        if key is not None:
+            self._key(key)
+
     # Programs
 
     def _program(self, program: Callable[..., Any]) -> bytes:
