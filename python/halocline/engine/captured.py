@@ -263,7 +263,7 @@ class Walk:
         self._put("array", value.dtype.str, repr(value.dtype), repr(value.shape))
         if value.dtype.hasobject:
             self._walk(place, value.tolist())
-        else:
+        elif value.nbytes:
             self._hash.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
         if type(value) is not np.ndarray:
             self._instance(place, value)

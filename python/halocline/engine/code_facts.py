@@ -24,7 +24,7 @@ _GLOBAL_READS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 READS_ANY_NAME = frozenset(
     {
         "getattr", "vars", "dir", "eval", "exec", "__dict__", "__getattribute__", "asdict", "astuple",
-        "attrgetter", "methodcaller", "copy", "deepcopy", "dumps",
+        "attrgetter", "methodcaller",
     }
 )  # fmt: skip
 """Code that uses one of these may read attributes whose names it does not say."""
