@@ -38,7 +38,7 @@ class Forged:
     def of(cls, data: bytes) -> Forged:
         read = Reader(data)
         assert read.take(8) == b"HALOPLAN"
-        assert read.number() == 1
+        assert read.number() == 2  # format version
         capacity = read.number()
         parameters = read.take(read.number())
         hashes = [int.from_bytes(read.take(4), "little") for _ in range(read.number())]
@@ -59,7 +59,7 @@ class Forged:
 
     def to_bytes(self) -> bytes:
         out = bytearray(b"HALOPLAN")
-        out += leb(1) + leb(self.capacity) + leb(len(self.parameters)) + self.parameters
+        out += leb(2) + leb(self.capacity) + leb(len(self.parameters)) + self.parameters
         out += leb(len(self.hashes)) + b"".join(struct.pack("<I", each) for each in self.hashes)
         out += leb(len(self.objects))
         for *named, kind, born, dead in self.objects:

@@ -84,9 +84,9 @@ TEST(plan_file, says_what_is_wrong) {
   bytes[0] = std::byte{'h'};
   EXPECT_THAT(refusal(bytes), HasSubstr("must begin with HALOPLAN"));
   bytes = to_bytes(sample_plan());
-  bytes[8] = std::byte{2};
+  bytes[8] = std::byte{1};
   test::reseal_plan(bytes);
-  EXPECT_THAT(refusal(bytes), HasSubstr("format version 2, this library reads version 1"));
+  EXPECT_THAT(refusal(bytes), HasSubstr("format version 1, this library reads version 2"));
 }
 
 /// What `plan_from_bytes` says of a plan that was changed before it was written.

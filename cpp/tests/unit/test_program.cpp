@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <utility>
+
 #include "halocline/core/error.hpp"
 #include "support/message_of.hpp"
 #include "support/random_program.hpp"
@@ -143,24 +146,51 @@ TEST(program, the_end_of_the_last_recorded_step_may_be_unknown) {
   EXPECT_THAT(make_program(made.result(), costs, time_source::recorded).duration_ns, ElementsAre(5));
 }
 
-TEST(program, a_step_hash_tells_operations_sizes_classes_and_writes_apart) {
-  const auto hash = [](std::string_view op, object_class cls, std::uint64_t bytes, bool writes) {
+TEST(program, a_step_hash_tells_operations_sizes_classes_writes_and_objects_apart) {
+  const auto hash = [](std::string_view op, object_class cls, std::uint64_t bytes, bool writes,
+                       std::uint64_t which) {
     step_hash state(op);
-    state.add(cls, bytes, writes);
+    state.add(cls, bytes, writes, which);
     return state.value();
   };
-  const std::uint32_t base = hash("ntt", key, 4096, false);
-  EXPECT_EQ(base, hash("ntt", key, 4096, false));
-  EXPECT_NE(base, hash("intt", key, 4096, false));
-  EXPECT_NE(base, hash("ntt", ciphertext, 4096, false));
-  EXPECT_NE(base, hash("ntt", key, 4097, false));
-  EXPECT_NE(base, hash("ntt", key, 4096, true));
+  const std::uint32_t base = hash("ntt", key, 4096, false, 7);
+  EXPECT_EQ(base, hash("ntt", key, 4096, false, 7));
+  EXPECT_NE(base, hash("intt", key, 4096, false, 7));
+  EXPECT_NE(base, hash("ntt", ciphertext, 4096, false, 7));
+  EXPECT_NE(base, hash("ntt", key, 4097, false, 7));
+  EXPECT_NE(base, hash("ntt", key, 4096, true, 7));
+  EXPECT_NE(base, hash("ntt", key, 4096, false, 8));
   trace_maker made;
-  const auto a = made.exists(key, 4096);
+  const auto a = made.exists(key, 4096, 7);
   made.set_op("ntt");
   made.read(a);
   made.end_step();
   EXPECT_THAT(make_program(made.result(), {}).hashes, ElementsAre(base));
+}
+
+/// The fingerprint of a step that reads the second of two equal objects, and of one that reads the first.
+std::pair<std::uint32_t, std::uint32_t> hashes_of_twins(
+    const std::function<std::uint64_t(trace_maker&, std::uint64_t number)>& add) {
+  trace_maker made;
+  const auto first = add(made, 1), second = add(made, 2);
+  made.read(second);
+  made.end_step();
+  made.read(first);
+  made.end_step();
+  const program result = make_program(made.result(), {});
+  return {result.hashes.at(0), result.hashes.at(1)};
+}
+
+TEST(program, fingerprints_tell_equal_keys_and_intermediate_results_apart_but_no_tables) {
+  const auto keys =
+      hashes_of_twins([](trace_maker& made, std::uint64_t number) { return made.exists(key, 100, number); });
+  EXPECT_NE(keys.first, keys.second);
+  const auto results =
+      hashes_of_twins([](trace_maker& made, std::uint64_t) { return made.allocate(ciphertext, 100); });
+  EXPECT_NE(results.first, results.second);
+  const auto tables = hashes_of_twins(
+      [](trace_maker& made, std::uint64_t number) { return made.exists(table, 100, number); });
+  EXPECT_EQ(tables.first, tables.second);
 }
 
 TEST(program, an_empty_trace_is_an_empty_program) {

@@ -46,7 +46,7 @@ std::shared_ptr<memory::plan::plan> plan_of(const memory::buffer& data, std::uin
   object.preexisting = true;
   plan->objects.push_back(object);
   memory::plan::step_hash hash("download");
-  hash.add(data.cls(), data.size(), false);
+  hash.add(data.cls(), data.size(), false, memory::plan::which_object(object, 0));
   plan->hashes.push_back(hash.value());
   plan->directives.push_back({0, 0, memory::plan::pages_of(bytes), how});
   return plan;

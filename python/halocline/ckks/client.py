@@ -300,6 +300,9 @@ class Client:
         made._shared = Ledger()
         return made
 
+    def __program_identity__(self) -> Client:
+        return self
+
     def __reduce__(self) -> NoReturn:
         raise NotPicklable(
             "a Client owns a secret key and cannot be pickled or copied; send ciphertexts, public keys and "

@@ -216,6 +216,9 @@ class EvaluationKeys(_KeyNames):
             lambda data: cls.from_bytes(data, params, allow_insecure=allow_insecure),
         )
 
+    def __program_identity__(self) -> EvaluationKeys:
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
         return EvaluationKeys.from_bytes, (self.to_bytes(), self.params)
 
@@ -287,6 +290,9 @@ class PublicKey:
             ),
             lambda data: cls.from_bytes(data, params, allow_insecure=allow_insecure),
         )
+
+    def __program_identity__(self) -> PublicKey:
+        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PublicKey.from_bytes, (self.to_bytes(), self.params)

@@ -269,6 +269,9 @@ class Trace:
     def __len__(self) -> int:
         return len(self._core)
 
+    def __program_identity__(self) -> Trace:
+        return self
+
     def __reduce__(self) -> tuple[Callable[[str], Trace], tuple[str]]:
         return Trace.from_csv, (self.to_csv(),)
 

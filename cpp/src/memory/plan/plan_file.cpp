@@ -12,7 +12,7 @@ namespace halocline::memory::plan {
 namespace {
 
 constexpr std::string_view magic = "HALOPLAN";
-constexpr std::uint64_t version = 1;
+constexpr std::uint64_t version = 2;  // 1: fingerprints of steps did not tell objects apart
 constexpr std::uint64_t max_object_bytes = std::uint64_t{1} << 43;
 constexpr std::size_t checksum_bytes = 8;
 /// Least bytes of one entry of each table: lengths that the file cannot hold are refused before anything is

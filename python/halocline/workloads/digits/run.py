@@ -143,7 +143,7 @@ class DigitsRun:
         with self._phases("evaluate"), recording(engine, self.options.record_trace) as self.trace:
             for done, ct in enumerate(cts):
                 self._progress("evaluating", done, len(cts))
-                results.append(engine.run(circuit, ct, phase=layer))
+                results.append(engine.run(circuit, ct, phase=layer, key=circuit))
                 assert engine.last_run is not None
                 reports.append(engine.last_run)
         self._progress("evaluating", len(cts), len(cts))
