@@ -18,7 +18,7 @@ struct device_report {
   std::size_t cache_bytes = 0;          ///< shared cache
   unsigned clock_khz = 0;               ///< highest clock of its units, and
   unsigned memory_clock_khz = 0;        ///< of its memory
-  unsigned driver_version = 0;          ///< CUDA version that the driver knows: 13000 for 13.0
+  unsigned driver_version = 0;          ///< CUDA version that the driver supports: 13000 for 13.0
   unsigned runtime_version = 0;         ///< CUDA version that this build uses
   double to_device_per_second = 0;      ///< bytes per second: copies from pinned host memory,
   double from_device_per_second = 0;    ///< copies to it,

@@ -66,7 +66,7 @@ template <typename WordT>
 struct kernel_set {
   using mod = arith::modulus<WordT>;
 
-  const char* target = "";  ///< instruction set, for people
+  const char* target = "";  ///< instruction set, readable
 
   void (*ntt)(WordT* dst, const WordT* src, const prime_tables<WordT>& tables);
   void (*intt)(WordT* dst, const WordT* src, const prime_tables<WordT>& tables);

@@ -12,10 +12,9 @@
 #include "backend/cpu/simd_ntt_stages_inl.hpp"
 
 // Negacyclic NTT on vectors. Stages whose butterflies span whole vectors go several at a time through
-// registers
-// ("pass"); the last ones of them are fused with the stages inside a vector ("core"). Passes over a limb
-// larger than the first-level cache recurse into blocks, so that a limb is read from the second level about
-// twice.
+// registers ("pass"); the last ones of them are fused with the stages inside a vector ("core"). Passes over a
+// limb larger than the first-level cache recurse into blocks, so that a limb is read from the second level
+// about twice.
 
 HWY_BEFORE_NAMESPACE();
 namespace halocline::backend::cpu {

@@ -38,7 +38,7 @@ class deferred_blocks {
   /// Bytes kept.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
-  /// Calls `free(data, bytes)` for every block and forgets it. Only after a flush.
+  /// Calls `free(data, bytes)` for every block and removes it from the list. Only after a flush.
   template <typename FreeT>
   void release(const FreeT& free) noexcept {
     for (const auto& [size, blocks] : blocks_) {

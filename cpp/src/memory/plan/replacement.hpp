@@ -28,7 +28,7 @@ struct stay {
   stay_index below = no_stay;     ///< of the segment below it, at step `first`
   bool loads = false;             ///< has contents to bring in; otherwise it begins with a write
   bool stores = false;            ///< its contents must be written back at its end
-  bool drops = false;             ///< ends before its object dies: the executor has to be told
+  bool drops = false;             ///< ends before its object is freed: needs a directive
   bool is_gone = false;           ///< joined with the stay before it
 
   [[nodiscard]] std::uint32_t end() const noexcept { return begin + pages; }
@@ -44,7 +44,7 @@ struct victim_rules {
   /// What regenerating counts at least, `by_time`, as a share of loading: a link that has time to spare loads
   /// for nothing, while regenerating keeps the compute units busy.
   double least_share = 0;
-  /// What a write-back counts against a load of as many bytes: nobody waits for it.
+  /// What a write-back counts against a load of as many bytes: no step waits for it.
   double write_weight = 0.1;
 };
 

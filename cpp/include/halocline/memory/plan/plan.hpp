@@ -94,7 +94,7 @@ class exceeds_budget : public invalid_argument {
 ///   version, sizes, checksum, and every index within its table.
 [[nodiscard]] plan plan_from_bytes(std::span<const std::byte> bytes);
 
-/// Summary for people: sizes, number of directives by kind, compositions and forecast; not the lists.
+/// Readable summary: sizes, number of directives by kind, compositions and forecast; not the lists.
 [[nodiscard]] std::string to_json(const plan& source);
 
 }  // namespace halocline::memory::plan

@@ -61,7 +61,7 @@ class device_context {
   /// Whether this is the first call for a kernel on this card: what holds for all its launches is set then.
   [[nodiscard]] bool is_new(const void* kernel) { return known_.insert(kernel).second; }
 
-  /// Sees every kernel launch from now on; nullptr: nobody does.
+  /// Sets the observer of every later kernel launch; nullptr: none.
   void observe(launch_observer* observer) noexcept { observer_ = observer; }
   [[nodiscard]] launch_observer* observer() const noexcept { return observer_; }
 
