@@ -62,7 +62,7 @@ class DeviceError(Error, RuntimeError):
 
 
 class Cancelled(Error):
-    """The work was given up because somebody asked for it (`engine.cancel()`)."""
+    """The work was cancelled by the caller (`engine.cancel()`)."""
 
 
 class PlanDivergence(UserWarning):

@@ -95,9 +95,9 @@ class Client:
     def assign_key_id(self) -> str:
         """Draws an identifier for a secret key that has none, and returns it.
 
-        Save the key afterwards (`save_secret_key`): another client loaded from the old file knows nothing of
-        it. Older ciphertexts and keys stay usable with this client.
-        Raises InvalidArgument when the key has an identifier, which is never changed.
+        Save the key afterwards (`save_secret_key`): the old file does not contain it. Older ciphertexts and
+        keys stay usable with this client. Raises InvalidArgument when the key has an identifier, which is
+        never changed.
         """
         self._core.assign_key_id()
         assert self.key_id is not None

@@ -82,7 +82,8 @@ class Checkpoint:
             if len(blob) != size or _hash(blob) != digest:
                 raise self._corrupt(f"the ciphertext of {name!r} is truncated or changed")
             values[name] = Ciphertext.from_bytes(blob, self._compiled.params)
-            # The description names the key for people; what counts is what each ciphertext says.
+            # The description names the key for readers only; the check uses the identifier in each
+            # ciphertext.
             self._expect_key(values[name].key_id)
         if rest:
             raise self._corrupt(f"{len(rest)} bytes too many")

@@ -61,7 +61,7 @@ class _Fields:
         return _typed(self._left.pop(key), kind, f"{self._what}: {key!r}")
 
     def done(self) -> None:
-        """CorruptData if there are keys that nobody took."""
+        """CorruptData if there are keys that were not used."""
         if self._left:
             raise CorruptData(f"{self._what}: unknown keys {files.names_text(map(str, self._left))}")
 

@@ -41,7 +41,7 @@ class Forecast:
         return made
 
     def to_dict(self) -> dict[str, Any]:
-        """For people and files."""
+        """Plain values, for reports and files."""
         footprint = self.footprint
         schedule = self.compiled.program.schedule
         return {

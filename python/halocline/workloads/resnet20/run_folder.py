@@ -43,7 +43,7 @@ class RunFolder:
         self._count = len(inputs)
         self._key_id: str | None = None
         try:
-            # Nobody else is to put a key of his own here.
+            # No other user may put a key here.
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             there = self._file(ABOUT_FILE).exists()
         except OSError as error:
