@@ -8,7 +8,7 @@
 
 namespace halocline::backend {
 
-/// What is known of an accelerator beyond `capability`.
+/// Properties of an accelerator beyond `capability`.
 struct device_report {
   std::string model;                    ///< "NVIDIA H200"
   unsigned architecture = 0;            ///< 90 for compute capability 9.0

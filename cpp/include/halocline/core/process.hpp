@@ -12,8 +12,8 @@
 
 /// What a library with threads, locks and keys has to do when a program forks.
 ///
-/// A child of `fork` has a copy of all memory and only the thread that forked. Whatever another thread was
-/// changing is half changed there, and locks that it held stay locked. So the library quiesces before a fork
+/// A child of `fork` has a copy of all memory and only the thread that forked. State that another thread was
+/// changing is inconsistent there, and locks that it held stay locked. So the library quiesces before a fork
 /// (`fork_gate`, `fork_hook`), and objects record the process that made them (`process_generation`).
 namespace halocline {
 

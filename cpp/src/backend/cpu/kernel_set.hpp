@@ -7,8 +7,8 @@
 #include "halocline/arith/modulus.hpp"
 #include "halocline/arith/uniform_stream.hpp"
 
-/// Kernels of the CPU backend: plain functions on pointers to one limb, or a range of one, that know nothing
-/// of buffers, jobs or threads. There is one table of them per instruction set and word.
+/// Kernels of the CPU backend: plain functions on pointers to one limb, or a range of one, that do not depend
+/// on buffers, jobs or threads. There is one table of them per instruction set and word.
 namespace halocline::backend::cpu {
 
 /// A prime with its NTT tables of N words each (layout: `ring_tables::roots`).

@@ -20,8 +20,8 @@ namespace halocline::backend::cpu {
 ///
 /// A process may fork between batches, and both go on using the pool: the child starts workers of its own.
 ///
-/// Workers start with the first batch, look for more work for a while after a batch, and then sleep. One
-/// caller at a time.
+/// Workers start with the first batch, poll for work for a while after a batch, and then sleep. One caller at
+/// a time.
 class worker_pool {
  public:
   /// @param threads  the caller included; 1 starts none

@@ -15,7 +15,7 @@ namespace halocline::backend::graph {
 
 /// Limits of what is kept for later runs.
 struct cache_limits {
-  std::size_t nodes = 16384;                    ///< kernels in graphs; the oldest graph goes first
+  std::size_t nodes = 16384;                    ///< kernels in graphs; the oldest graph is destroyed first
   std::size_t bytes = std::size_t{256} << 20U;  ///< copies of their parameters
   std::size_t shortest = 4;                     ///< launches below which a graph gains nothing
   std::size_t sightings = 4096;                 ///< shapes seen once that are recorded

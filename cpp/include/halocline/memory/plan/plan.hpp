@@ -69,7 +69,7 @@ struct forecast {
 /// How to run one program within a capacity. Deterministic: equal inputs give equal plans.
 struct plan {
   std::uint64_t capacity_bytes = 0;
-  /// What the program ran with: any text; a run with another one refuses the plan.
+  /// Settings that the program ran with: any text; a run with another one refuses the plan.
   std::string parameters;
   std::vector<object> objects;
   std::vector<std::uint32_t> hashes;  ///< per step, see `program::hashes`

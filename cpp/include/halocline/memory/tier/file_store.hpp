@@ -34,9 +34,9 @@ struct file_store_options {
 /// overtake others that have not begun. `allocate` reserves the room on the disk, so a full disk shows there
 /// and not when writing (on file systems that cannot reserve: in `wait`). The file never shrinks; room of
 /// freed slots is used again. Each page of 4096 bytes has a checksum in the memory of the process (8 bytes),
-/// which is noted when it is written and compared after each read, by the threads of the queue: what
-/// something else has changed, cut off or never written is a corrupt_data, and no frame with such bytes is
-/// ever handed out. A forked child must not use the store, and may only destroy it. `read` and `write` throw
+/// which is noted when it is written and compared after each read, by the threads of the queue: a page that
+/// was changed, cut off or never written raises corrupt_data, and no frame with such bytes is ever handed
+/// out. A forked child must not use the store, and may only destroy it. `read` and `write` throw
 /// invalid_argument for an unknown slot, a frame that is not aligned to 4096 bytes, and sizes that are 0, no
 /// multiple of 4096 or larger than the slot; `allocate` for such sizes; `wait` for an unknown transfer.
 /// @throws io_error when no file can be made in the folder or the engine is not to be had.

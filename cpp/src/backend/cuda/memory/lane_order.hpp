@@ -18,7 +18,7 @@
 namespace halocline::backend::cuda {
 
 /// Order and times of the three streams of a card: tickets are events that are made once and used again.
-/// Thread-safe, because engines that share a budget ask each other for memory.
+/// Thread-safe, because engines that share a budget request memory from each other.
 class lane_order {
  public:
   explicit lane_order(std::shared_ptr<device_context> device);
