@@ -66,7 +66,7 @@ class Cancelled(Error):
 
 
 class PlanDivergence(UserWarning):
-    """A program did something else than its plan, or could not be planned: it was finished under `lru`."""
+    """A program diverged from its plan, or could not be planned: it was finished under `lru`."""
 
 
 class ActivationRange(UserWarning):

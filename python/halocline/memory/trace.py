@@ -68,7 +68,7 @@ class Lifetimes:
     begin: npt.NDArray[np.float64]
     end: npt.NDArray[np.float64]
     tag: npt.NDArray[Any]
-    """Who asked, as text; without the identity that keys and plaintexts carry in the file."""
+    """Tag of the allocating operation; without the identity that keys and plaintexts carry in the file."""
 
     def __len__(self) -> int:
         return len(self.object)

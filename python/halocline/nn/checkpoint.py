@@ -162,7 +162,7 @@ def _key_of(header: dict[str, Any]) -> str | None:
 
 
 def _exists(path: str) -> bool:
-    """Whether there is something at a path; also where it cannot be looked at, which reading it will say."""
+    """Whether a path exists; True where that cannot be determined, so that reading it raises the error."""
     try:
         os.stat(path)
     except FileNotFoundError:

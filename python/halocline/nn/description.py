@@ -46,7 +46,7 @@ _REQUIRED = object()
 
 
 class _Fields:
-    """One object of a description: takes its keys one by one, and complains about those left over."""
+    """One object of a description: its keys are taken one by one, and `done` refuses those left over."""
 
     def __init__(self, value: object, what: str) -> None:
         self._left = dict(_typed(value, dict, what))

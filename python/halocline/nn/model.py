@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks in the clear: layers by name, who feeds whom, and the exact forward pass."""
+"""Networks in the clear: layers by name, their connections, and the exact forward pass."""
 
 from __future__ import annotations
 
