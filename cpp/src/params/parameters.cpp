@@ -123,7 +123,7 @@ void check_scales(const parameters& p) {
   }
 }
 
-/// Refuses keys to the sparse secret whose noise would drown the message.
+/// Refuses keys to the sparse secret whose noise would exceed the message.
 void check_encapsulation(const parameters& p) {
   if (!p.encapsulation()) return;
   const arith::window special = p.encapsulation()->to_sparse;
@@ -168,8 +168,7 @@ void check_security(const parameters& p) {
            "); lower depth, special_primes or scale_bits, raise log_n, or set allow_insecure for tests"));
 }
 
-/// A key switch of polynomials below Q_0 adds no noise worth the name when P is this many bits larger than
-/// Q_0.
+/// A key switch of polynomials below Q_0 adds negligible noise when P is this many bits larger than Q_0.
 constexpr double quiet_bits = 20;
 
 /// The least number of special primes with a product of that many bits; all of them when they are too few.

@@ -38,7 +38,7 @@ namespace {
 /// The kernel moves at most 2 GiB less a page per request.
 constexpr std::size_t largest_request = std::size_t{1} << 30;
 
-/// A ring and the event descriptor that wakes who sleeps in it.
+/// A ring and the event descriptor that wakes the thread that sleeps in it.
 class ring_pair {
  public:
   ring_pair() = default;
