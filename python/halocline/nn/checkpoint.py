@@ -133,7 +133,7 @@ class Checkpoint:
             raise InvalidArgument(
                 f"checkpoint '{self.path}': made by another network, or with other weights, ranges, options "
                 f"or parameters (fingerprint {header['fingerprint']:.16}, expected "
-                f"{self._fingerprint:.16}); go on with those, or remove the file"
+                f"{self._fingerprint:.16}); continue with those, or remove the file"
             )
         if self._input is not None and header["input"] != self._input:
             raise InvalidArgument(
@@ -149,8 +149,8 @@ def _same_key(key_id: str | None, other: str | None, what: str, first: str, seco
     """The key of both, where one of them is known. @throws KeyMismatch that names both"""
     if key_id is not None and other is not None and key_id != other:
         raise KeyMismatch(
-            f"{what}: {first} belongs to the secret key {key_id}, {second} to the secret key {other}; go on "
-            "with that client's keys, or remove the file to begin anew"
+            f"{what}: {first} belongs to the secret key {key_id}, {second} to the secret key {other}; "
+            "continue with that client's keys, or remove the file to begin anew"
         )
     return other if key_id is None else key_id
 

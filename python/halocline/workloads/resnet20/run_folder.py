@@ -137,5 +137,5 @@ class RunFolder:
         if wrong := [text for name, text in names.items() if found[name] != about[name]]:
             raise InvalidArgument(
                 f"checkpoint '{self.path}': holds a run with {' and '.join(wrong)} (weights, "
-                "ranges, parameters and options count); go on with the same ones, or name another folder"
+                "ranges, parameters and options count); continue with the same ones, or name another folder"
             )
