@@ -88,7 +88,7 @@ ciphertext engine::ghost_input(unsigned level, double scale, std::uint32_t slots
 
 void engine::calibrate() {
   if (calibrated_ || !ctx_->runtime().moves()) return;
-  constexpr int repetitions = 3;  // the first one loads the key and builds tables, and is discarded
+  constexpr int repetitions = 3;  // the first one loads the key and builds tables, and is forgotten
   const params::parameters& p = parameters();
   for (const key_request& key : keys_->list()) {
     if (key.level == 0 || key.galois_element == encapsulation_element) continue;

@@ -44,7 +44,7 @@ class RunOptions:
     """Policy `lru` on a GPU: wait for each copy; see `MemoryOptions`."""
 
     def memory_options(self) -> MemoryOptions:
-        """Options of the engine besides budget and policy."""
+        """What the engine is told besides budget and policy."""
         return MemoryOptions(
             oversubscribe_managed=self.oversubscribe_managed,
             decisions=self.decisions,

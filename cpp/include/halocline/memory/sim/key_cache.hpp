@@ -22,7 +22,8 @@ inline constexpr std::size_t whole_sequence = ~std::size_t{0};
 /// @param keys numbers of the keys in the order of their use
 /// @param capacity keys that the cache holds; at least 1
 /// @param look_ahead for `min`: how many uses after the present one are known. Of the keys without a known
-///   use the one that was used the longest ago leaves.
+/// use
+///   the one that was used the longest ago leaves.
 /// @throws invalid_argument when the capacity is 0.
 [[nodiscard]] std::uint64_t key_loads(std::span<const std::uint64_t> keys, std::size_t capacity,
                                       key_replacement rule, std::size_t look_ahead = whole_sequence);
