@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Third-party libraries, all from the distribution's packages; tools/bootstrap.sh knows their names.
+# Third-party libraries, all from the distribution's packages; tools/bootstrap.sh has their names.
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)

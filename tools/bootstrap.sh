@@ -142,7 +142,7 @@ build_package() {
     --config-settings=build-dir="$folder" --editable .
 }
 
-# The same with the CUDA backend; the package in .venv then knows both.
+# The same with the CUDA backend; the package in .venv then has both.
 build_cuda_package() {
   cmake --preset cuda -DHALOCLINE_PYTHON=ON -DPython_EXECUTABLE="$PWD/.venv/bin/python" \
     -DCMAKE_CUDA_COMPILER="$nvcc" >/dev/null

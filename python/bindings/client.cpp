@@ -64,7 +64,7 @@ bound_public_key public_key(bound_client& self) {
   return locked(*self.where, [&] { return bound_public_key{self.where, self.value->encryption_key()}; });
 }
 
-/// Encryption by somebody who has the public key only.
+/// Encryption by a party that has the public key only.
 bound_ciphertext encrypt_with(const bound_public_key& key, const complex_array& values, unsigned level,
                               std::optional<double> scale, std::uint32_t slots) {
   return locked(*key.where, [&] {

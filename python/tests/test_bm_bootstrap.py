@@ -83,7 +83,7 @@ def test_keys_of_a_set_stay_until_others_need_the_room(sets):
 
 @pytest.mark.parametrize("policy", ["lru", "managed", "planned"])
 def test_sets_take_turns_with_the_memory(sets, policy):
-    """Whoever is bootstrapping has most of the budget, whoever had his turn gives way."""
+    """The set that is bootstrapping has most of the budget; the memory of the others is reclaimed."""
     report = play(sets, policy=policy, memory="50%", kinds=("full",), repeat=2).report
     assert all(row["peak_bytes"] > 0.6 * report["budget_bytes"] for row in report["rows"])
 

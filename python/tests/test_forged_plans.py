@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan files that somebody has changed on purpose: they may cost time, never another integer."""
+"""Plan files that were changed on purpose: they may cost time, never another integer."""
 
 from __future__ import annotations
 

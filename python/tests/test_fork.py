@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes and threads: randomness never repeats, children never hang, and nobody's results change."""
+"""Processes and threads: randomness never repeats, children never hang, and results do not change."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ using test::value_of_child;
 constexpr std::size_t degree = 1024;
 using limb = std::array<std::uint64_t, degree>;
 
-/// What anybody sees of an encryption: both components modulo the first prime of its level.
+/// The public part of an encryption: both components modulo the first prime of its level.
 struct view {
   limb b;
   limb a;

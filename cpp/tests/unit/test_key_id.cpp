@@ -259,7 +259,7 @@ TEST(key_id, an_engine_serves_one_key) {
   }
 }
 
-// Shapes belong to nobody, so that plans made on a ghost serve every client.
+// Shapes belong to no secret key, so that plans made on a ghost serve every client.
 TEST(key_id, ghosts_have_none) {
   const params::parameters p = params::preset("test-n10-d3");
   engine ghost(p, engine_on("ghost"));

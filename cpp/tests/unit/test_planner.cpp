@@ -96,7 +96,7 @@ TEST(planner, steady_plans_begin_with_what_they_leave) {
   EXPECT_EQ(once.expected.loaded_bytes, 7 * 100 * page_bytes);
   EXPECT_EQ(again.expected.loaded_bytes, 4 * 100 * page_bytes);
   EXPECT_EQ(again.expected.lower_bound_bytes, 4 * 100 * page_bytes);
-  // Whoever runs it for the first time loads what the forecast takes to be there.
+  // The first run loads what the forecast assumes to be resident.
   for (const object_index target : {0U, 1U, 2U}) {
     EXPECT_THAT(again.directives, testing::Contains(directive{0, target, 100, verb::load}));
   }
@@ -199,7 +199,7 @@ TEST(planner, anonymous_objects_are_loaded_when_they_are_first_seen) {
   EXPECT_THAT(result.directives, testing::Contains(directive{5, 1, 100, verb::load}));
 }
 
-// Nobody reads `dying` again, but the run cannot know that for certain: it is written back, never dropped.
+// `dying` is not read again, but the run cannot rely on that: it is written back, never dropped.
 TEST(planner, writes_back_whatever_is_alive_and_changed) {
   trace_maker made;
   const auto kept = made.allocate(ciphertext, 100 * page_bytes);

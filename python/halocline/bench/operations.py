@@ -136,7 +136,7 @@ def small_fields(name: str, log_n: int) -> dict[str, Any]:
 
 
 def clocks() -> dict[str, Any]:
-    """Driver and clocks as the driver's own tool tells them; empty where it is missing."""
+    """Driver and clocks as the driver's own tool reports them; empty where it is missing."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return {}
@@ -247,7 +247,7 @@ def _row(
 
 
 def _references(name: str, level: int, operation: str, full_size: bool) -> dict[str, float | None]:
-    """What others took, and what is aimed at; None where there is no such figure."""
+    """Times of other libraries, and targets; None where there is no such figure."""
     tables = {"peer_us": PEERS, "target_us": TARGETS}
     return {
         key: table.get((name, level), {}).get(operation) if full_size else None

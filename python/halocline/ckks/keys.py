@@ -230,7 +230,7 @@ class EvaluationKeys(_KeyNames):
 
 
 class PublicKey:
-    """Key with which anybody can encrypt for the client. Made by `Client.public_key`."""
+    """Key with which any party can encrypt for the client. Made by `Client.public_key`."""
 
     def __init__(self, core: _core.PublicKey) -> None:
         self._core = expect(core, _core.PublicKey, "PublicKey", "use client.public_key()")

@@ -198,7 +198,7 @@ class CompiledModel:
         if checkpoint is not None:
             return self._run_segments(watch, ct, Checkpoint(checkpoint, self, engine.key_id), tell)
         if ct is None:
-            raise InvalidArgument("run: no input, and no checkpoint to go on from; pass checkpoint=")
+            raise InvalidArgument("run: no input, and no checkpoint to continue from; pass checkpoint=")
         tell(0, total)
         result, self._last_runs = watch(self, ct)
         tell(total, total)
@@ -227,7 +227,7 @@ class CompiledModel:
         if (found := kept.load()) is not None:
             return found
         if ct is None:
-            raise InvalidArgument(f"run: no input, and no checkpoint to go on from at '{kept.path}'")
+            raise InvalidArgument(f"run: no input, and no checkpoint to continue from at '{kept.path}'")
         return 0, {INPUT: ct}
 
     @property

@@ -33,9 +33,9 @@ class context {
   /// Tables for encoding, sampling and decoding.
   [[nodiscard]] client_tables& client();
 
-  /// Cache that large operations should be cut to fit; 0: they are not cut. Taken from the backend's
-  /// capability. Changes the sequence of steps, never the integers; a ghost that stands for a device needs
-  /// that device's.
+  /// Bytes of cache to which large operations are blocked; 0: no blocking. The default is that of the
+  /// backend's capability. It changes the sequence of steps, never the integers; a ghost of a device must
+  /// have that device's value.
   [[nodiscard]] std::size_t cache_bytes() const noexcept { return cache_bytes_; }
   void set_cache_bytes(std::size_t bytes) noexcept { cache_bytes_ = bytes; }
 
@@ -47,7 +47,7 @@ class context {
   std::size_t cache_bytes_;
 };
 
-/// A context of `parameters` on `device`, which no other context should share. Objects can be read, written,
+/// A context of `parameters` on `device`, which belongs to this context alone. Objects can be read, written,
 /// copied and expanded from seeds before `context::ring().prepare_transforms()`, and nothing else.
 /// @throws out_of_memory when the tables exceed the budget
 [[nodiscard]] inline std::shared_ptr<context> make_context(

@@ -27,7 +27,7 @@ struct timing_result {
   std::uint64_t replays = 0;    ///< graphs that the device launched for the samples
 };
 
-/// Names that `time_operation` knows: "multiply" (with relinearization and rescale), "rotate" (by 1),
+/// Names that `time_operation` accepts: "multiply" (with relinearization and rescale), "rotate" (by 1),
 /// "rescale" (both components), "multiply_plain" (an encoded plaintext, no rescale), "add", "ntt" and "intt"
 /// of one polynomial, "ntt_batch" (eight polynomials in one call; its time is that of one of them).
 [[nodiscard]] const std::vector<std::string>& timed_operations();

@@ -184,8 +184,8 @@ void write_compositions(writer& out, const std::vector<composition>& list) {
   }
 }
 
-/// Whether they suit the parameters is found out before they are used (`ckks::check_routes`): a plan does not
-/// know the ring.
+/// `ckks::check_routes` checks them against the parameters before they are used: a plan does not contain the
+/// ring.
 std::vector<composition> read_compositions(reader& in) {
   std::vector<composition> list(in.count("number of compositions", least_composition));
   std::uint64_t last = 1;  // the identity: no rotation

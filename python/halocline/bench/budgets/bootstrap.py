@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bootstrapping costs when memory is short: `halocline bench bootstrap-budget`."""
+"""Bootstrapping within memory budgets: `halocline bench bootstrap-budget`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program costs when memory is short: its slowdown against `resident` by policy and budget.
+"""Slowdown of a program against `resident`, by policy and budget.
 
-From everything that the program touches down to the least that a plan can do with. Measured on an engine, or
-replayed on a device model. Subclasses of `BudgetCurve` say which program.
+Budgets range from all bytes that the program touches down to the smallest for which a plan exists. Measured
+on an engine, or replayed on a device model. Subclasses of `BudgetCurve` define the program.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one image through ResNet-20 costs when memory is short: `halocline bench resnet20-budget`."""
+"""One image through ResNet-20 within memory budgets: `halocline bench resnet20-budget`."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class PolicyRig:
 
     @functools.cached_property
     def client(self) -> Client:
-        """Whose keys they are."""
+        """Owner of the keys."""
         return Client(self.params, threads=self.options.threads)
 
     @functools.cached_property

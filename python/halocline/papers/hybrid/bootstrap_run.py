@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`halocline run bm-bootstrap`: every kind of bootstrapping on one parameter set after another.
 
-Each set has a client and an engine of its own; the engines share one budget. The keys and constants of a set
-that has had its turn stay where they are until the policy pushes them out for those of the next.
+Each set has a client and an engine of its own; the engines share one budget. The keys and constants of a
+finished set stay where they are until the policy evicts them for those of the next.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ class _Sessions:
 
 
 def _programs(bootstrapper: Bootstrapper) -> dict[str, Program]:
-    """Operations on two fresh ciphertexts of all slots and one that wants bootstrapping."""
+    """Operations on two fresh ciphertexts of all slots and one that needs bootstrapping."""
 
     def of_first(apply: Any) -> Program:
         return lambda inputs: apply(inputs[0], inputs[1])

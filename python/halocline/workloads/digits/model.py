@@ -166,7 +166,7 @@ def unpack_logits(values: Array, count: int) -> Array:
     slots = np.real(np.asarray(values))
     capacity = images_per_ciphertext(len(slots))
     if not 0 <= count <= capacity:
-        raise ValueError(f"asked for {count} images, but {len(slots)} slots hold {capacity}")
+        raise ValueError(f"{count} images requested, but {len(slots)} slots hold {capacity}")
     logits: Array = slots.reshape(capacity, PIXELS)[:count, :CLASSES].copy()
     return logits
 

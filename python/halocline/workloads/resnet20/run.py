@@ -132,7 +132,7 @@ class Resnet20Run:
 
     def _ranges(self) -> Ranges:
         """Bounds of the activations: from `calibration`, a JSON file or images; else those that the weights
-        carry; else from the images themselves, which their owner can do, and nobody else.
+        carry; else from the images themselves, which only their owner can do.
         """
         options, given = self.options, self.options.calibration
         known: Ranges | None = None
