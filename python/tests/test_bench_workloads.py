@@ -54,9 +54,16 @@ def test_curve_has_all_policies_down_to_the_minimum(curve):
                 row["budget_bytes"] / curve["batches"][batch - 1]["footprint_bytes"]
             )
         assert row["followed_plan"] == (policy == "planned")
-    loads = [rows["planned", 1, memory]["loaded_bytes"] for memory in ("100%", "50%", "minimum")]
-    assert loads == sorted(loads)
-    assert rows["planned", 1, "50%"]["loaded_bytes"] < rows["lru", 1, "50%"]["loaded_bytes"]
+
+    # Whether a plan loads bytes or makes them again depends on the speeds that its engine has measured; how
+    # many have to come back does not.
+    def brought(policy, memory):
+        row = rows[policy, 1, memory]
+        return row["loaded_bytes"] + row["regenerated_bytes"]
+
+    planned = [brought("planned", memory) for memory in ("100%", "50%", "minimum")]
+    assert planned == sorted(planned)
+    assert brought("planned", "50%") < brought("lru", "50%")
 
 
 def test_curve_on_a_device_model(params):

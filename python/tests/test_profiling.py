@@ -30,6 +30,7 @@ def test_rows_are_grouped_by_operation(profile):
     assert 0 < profile.busy_seconds <= profile.seconds
     assert 0 < profile.ntt_share < 1
     assert profile.timer_us == 0  # the host times
+    assert profile.spans_left_out == 0
     assert set(profile.driver_calls.values()) == {0}
     assert {row.operation.split("/")[0] for row in profile.rows} == {"layer 1", "multiply", "rotate"}
     inside = {"/".join(row.operation.split("/")[:2]) for row in profile.rows}

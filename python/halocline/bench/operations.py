@@ -228,10 +228,12 @@ def _row(
     row: dict[str, Any] = {"set": name, "level": level, "operation": operation}
     row["limbs"] = params.level(level).primes
     for mode, graph, operand_sets in MODES:
-        if graph and not engine._core.makes_graphs:
+        if graph and not _core.makes_graphs(engine._core):
             row[f"{mode}_us"] = None
             continue
-        taken = engine._core.time_operation(operation, level, samples, 0, operand_sets, graph, sample_seconds)
+        taken = _core.time_operation(
+            engine._core, operation, level, samples, 0, operand_sets, graph, sample_seconds
+        )
         times = sorted(1e6 * each for each in taken["seconds"])
         row[f"{mode}_us"] = statistics.median(times)
         row[f"{mode}_min_us"], row[f"{mode}_max_us"] = times[0], times[-1]

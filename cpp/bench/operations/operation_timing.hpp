@@ -7,7 +7,7 @@
 
 #include "halocline/ckks/engine.hpp"
 
-namespace halocline::ckks {
+namespace halocline::bench {
 
 /// One operation to time, on ciphertexts with uniform residues.
 struct timing_request {
@@ -36,6 +36,6 @@ struct timing_result {
 /// operations between two moments of the device's compute queue (on the CPU: of the host's clock).
 /// @throws invalid_argument for an unknown operation, a level that it cannot have, or no samples
 /// @throws missing_key when it needs a key that the engine lacks
-[[nodiscard]] timing_result time_operation(engine& on, const timing_request& request);
+[[nodiscard]] timing_result time_operation(ckks::engine& on, const timing_request& request);
 
-}  // namespace halocline::ckks
+}  // namespace halocline::bench

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The digits network on packed ciphertexts, written against ciphertext operators only.
+"""The digits network written a second time, against ciphertext operators only, to compare the circuit with.
 
 A ciphertext needs `ct + ct`, `ct * ct`, `ct * array`, `ct + array`, `ct + float` and
 `ct.rotate(k)` (left for positive k, right for negative k); the engine handles scales, levels and
@@ -25,8 +25,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from .model import (
+from halocline.workloads.digits.model import (
     CLASSES,
     PIXELS,
     SIDE,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "halocline/ckks/operation_timing.hpp"
+#include "operations/operation_timing.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -14,8 +14,10 @@
 #include "halocline/core/expects.hpp"
 #include "halocline/memory/device_memory.hpp"
 
-namespace halocline::ckks {
+namespace halocline::bench {
 namespace {
+
+using namespace ckks;
 
 using memory::lane;
 using clock = std::chrono::steady_clock;
@@ -221,4 +223,4 @@ timing_result time_operation(engine& on, const timing_request& request) {
   return session(on, request, found->second).run();
 }
 
-}  // namespace halocline::ckks
+}  // namespace halocline::bench
