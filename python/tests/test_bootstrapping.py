@@ -7,8 +7,9 @@ import halocline as hc
 import numpy as np
 import pytest
 from halocline.cli.app import app
-from halocline.workloads.bootstrap.messages import disc, parse_settings
+from halocline.workloads.bootstrap.messages import disc
 from halocline.workloads.bootstrap.run import BootstrapRun, BootstrapRunOptions
+from halocline.workloads.settings import parse_settings
 from typer.testing import CliRunner
 
 
@@ -221,7 +222,7 @@ def test_command(tmp_path):
 def test_settings_of_the_command():
     parsed = parse_settings(["slots=8", "cts_mode=small_key", "compact=true", "fraction=0.5", "range=12"])
     assert parsed == {"slots": 8, "cts_mode": "small_key", "compact": True, "fraction": 0.5, "range": 12.0}
-    with pytest.raises(hc.InvalidArgument, match="unknown option 'slot'"):
+    with pytest.raises(hc.InvalidArgument, match="unknown name 'slot'"):
         parse_settings(["slot=8"])
-    with pytest.raises(hc.InvalidArgument, match="expected a number"):
+    with pytest.raises(hc.InvalidArgument, match="expected an integer behind slots="):
         parse_settings(["slots=many"])

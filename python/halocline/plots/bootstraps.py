@@ -21,17 +21,17 @@ _MANY_SLOTS = 4096
 """More than this many are drawn as single pixels."""
 
 
-def error_figure(errors: npt.NDArray[np.float64], calls: Calls) -> Figure:
-    """Bits of each slot after the first call, how often they occur; precision and memory of all calls."""
+def error_figure(report: dict[str, Any], errors: npt.NDArray[np.float64], calls: Calls) -> Figure:
+    """Of a report of `run bootstrap`: bits of each slot and their histogram; precision and memory by call."""
     found = -np.log2(np.maximum(errors, np.finfo(np.float64).tiny))
     figure = Figure(figsize=(12, 6.6), layout="constrained")
     (slots, histogram), (precision, memory) = figure.subplots(2, 2)
     slots.plot(found, "," if len(found) > _MANY_SLOTS else ".")
-    slots.set_xlabel("slot")
+    slots.set_xlabel("slot, number")
     slots.set_ylabel("precision, bits")
     histogram.hist(found, bins=60)
     histogram.set_xlabel("precision, bits")
-    histogram.set_ylabel("slots")
+    histogram.set_ylabel("slots, count")
     numbers = np.arange(1, len(calls) + 1)
     precision.plot(numbers, [each["mean_bits"] for each in calls], marker=".", label="mean")
     precision.plot(numbers, [each["worst_bits"] for each in calls], marker=".", label="worst slot")
@@ -44,19 +44,30 @@ def error_figure(errors: npt.NDArray[np.float64], calls: Calls) -> Figure:
     }
     for label, values in series.items():
         memory.plot(numbers, np.array(values) / 2**20, marker=".", label=label)
-    memory.set_ylabel("MiB")
+    memory.set_ylabel("memory, MiB")
     memory.set_ylim(bottom=0)
     for panel in (precision, memory):
-        panel.set_xlabel("bootstraps, one after another")
+        panel.set_xlabel("call, number")
         panel.legend(loc="center right")
     for panel in (slots, histogram, precision, memory):
         panel.grid(alpha=0.3)
+    slots.set_title("Precision of each slot, first call", fontsize="medium")
+    histogram.set_title("How often it occurs, first call", fontsize="medium")
+    precision.set_title("Precision by call", fontsize="medium")
+    memory.set_title("Memory by call", fontsize="medium")
+    boot = report["bootstrap"]
+    figure.suptitle(
+        f"Bootstraps of {boot['slots']} slots with {report['params']} on {report['device']}, policy "
+        f"{report['policy']}: {report['batches']} at once, {report['repeat']} times"
+    )
     return figure
 
 
-def save_errors(errors: npt.NDArray[np.float64], calls: Calls, path: str | Path) -> None:
+def save_errors(
+    report: dict[str, Any], errors: npt.NDArray[np.float64], calls: Calls, path: str | Path
+) -> None:
     """Writes the picture as PNG."""
-    _save(error_figure(errors, calls), path)
+    _save(error_figure(report, errors, calls), path)
 
 
 def bm_bootstrap_figure(report: dict[str, Any]) -> Figure:
@@ -66,8 +77,8 @@ def bm_bootstrap_figure(report: dict[str, Any]) -> Figure:
     names = [each["params"] for each in report["presets"]]
     kinds = list(dict.fromkeys(row["kind"] for row in report["rows"]))
     values: dict[str, Callable[[dict[str, Any]], float]] = {
-        "seconds": lambda row: row["seconds"],
-        "GiB moved": lambda row: sum(row["bytes_moved"].values()) / 2**30,
+        "time, s": lambda row: row["seconds"],
+        "moved, GiB": lambda row: sum(row["bytes_moved"].values()) / 2**30,
         "worst slot, bits": lambda row: row["precision_worst_bits"],
     }
     width = 0.8 / max(1, len(kinds))
