@@ -168,9 +168,9 @@ def test_other_bad_options(boot_params, call):
         made(boot_params, device="ghost")
     with pytest.raises(hc.InvalidArgument, match="alpha"):
         made(boot_params, alpha=30)
-    assert "encode 'never'" in call("--encode", "never", status=1).stderr
-    assert "does not take --iterations" in call("--iterations", 3, status=1).stderr
-    assert "fastest" in call("--set", "fastest=true", status=1).stderr
+    assert "'--encode': got 'never'" in call("--encode", "never", status=2).stderr
+    assert "resnet20 has no option --iterations" in call("--iterations", 3, status=2).stderr
+    assert "fastest" in call("--set", "fastest=true", status=2).stderr
     assert "secret key" in " ".join(call("--help").stdout.replace("│", " ").split())
 
 

@@ -65,14 +65,16 @@ def watch(
         subprocess.Popen(list(command), stdout=subprocess.DEVNULL, stderr=said, text=True) as process,
     ):
         try:
-            while process.poll() is None:
+            ended = False
+            while not ended:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(_POLL_SECONDS)
+                ended = process.poll() is not None
                 size = result.stat().st_size if result.exists() else 0
                 if size > seen:
                     seen = size
                     grown(result.read_text())
-                if timeout_seconds is not None and time.monotonic() - begin > timeout_seconds:
+                if not ended and timeout_seconds is not None and time.monotonic() - begin > timeout_seconds:
                     raise DeviceError(
                         f"bench {suite}: '{command[0]}' took more than {timeout_seconds:g} s and was ended"
                     )

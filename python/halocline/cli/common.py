@@ -87,7 +87,7 @@ def command(function: Callable[ArgumentsT, ResultT]) -> Callable[ArgumentsT, Res
     return guarded
 
 
-_OUTPUTS = ("json", "output", "trace", "profile", "plot")
+_OUTPUTS = ("json", "output", "trace", "profile", "html")
 """Arguments of commands that are files to write."""
 
 

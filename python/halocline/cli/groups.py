@@ -16,6 +16,8 @@ _WORDS = {
     "device": "DEVICE",
     "policy": "POLICY",
     "memory": "SIZE",
+    "budget": "SIZE",
+    "capacity": "SIZE",
     "threads": "COUNT",
     "slots": "COUNT",
     "rotations": "STEPS",
@@ -40,9 +42,11 @@ def _word(param: Any) -> str:
 
 
 def humane(params: Sequence[Any]) -> None:
-    """Gives options without a word of their own one, instead of the name of a Python type."""
+    """Gives options without a word of their own one, instead of the name of a Python type; arguments none."""
     for each in params:
-        if each.metavar is None and each.param_type_name == "option":
+        if each.param_type_name != "option":
+            each.display_type_rich = lambda ctx: ""  # their names say what they are
+        elif each.metavar is None:
             each.metavar = _word(each)
 
 

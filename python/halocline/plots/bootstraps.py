@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from ..base.files import write_file
 
@@ -48,7 +49,9 @@ def error_figure(report: dict[str, Any], errors: npt.NDArray[np.float64], calls:
     memory.set_ylim(bottom=0)
     for panel in (precision, memory):
         panel.set_xlabel("call, number")
-        panel.legend(loc="center right")
+        panel.legend(loc="best")
+    for axis in (slots.xaxis, histogram.yaxis, precision.xaxis, memory.xaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
     for panel in (slots, histogram, precision, memory):
         panel.grid(alpha=0.3)
     slots.set_title("Precision of each slot, first call", fontsize="medium")
@@ -79,7 +82,7 @@ def bm_bootstrap_figure(report: dict[str, Any]) -> Figure:
     values: dict[str, Callable[[dict[str, Any]], float]] = {
         "time, s": lambda row: row["seconds"],
         "moved, GiB": lambda row: sum(row["bytes_moved"].values()) / 2**30,
-        "worst slot, bits": lambda row: row["precision_worst_bits"],
+        "precision of the\nworst slot, bits": lambda row: row["precision_worst_bits"],
     }
     width = 0.8 / max(1, len(kinds))
     for panel, (label, value) in zip(panels, values.items(), strict=True):
@@ -88,8 +91,10 @@ def bm_bootstrap_figure(report: dict[str, Any]) -> Figure:
             places = [names.index(row["params"]) + (number - (len(kinds) - 1) / 2) * width for row in rows]
             panel.plot(places, [value(row) for row in rows], "o", label=kind)
         panel.set_ylabel(label)
-        panel.set_ylim(bottom=0)
+        most = max((value(row) for row in report["rows"]), default=0)
+        panel.set_ylim(-0.05 * (most or 1), 1.1 * (most or 1))
         panel.grid(alpha=0.3)
+    panels[-1].set_xlabel("parameter set")
     panels[-1].set_xticks(range(len(names)), names)
     panels[0].legend(ncols=len(kinds) or 1, fontsize="small")
     figure.suptitle(f"bm-bootstrap on {report['device']}, policy {report['policy']}")
