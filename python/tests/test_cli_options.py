@@ -149,7 +149,7 @@ def sample(each, folder):
 
 class _Inner:
     def __init__(self, value, default):
-        self.value, self.default = value, None if default is None else tuple(default)[0]
+        self.value, self.default = value, None if default is None else next(iter(default))
 
 
 NEEDS = {
@@ -273,6 +273,33 @@ def test_unknown_devices_and_parameters_are_refused_first(call):
     assert "neither a preset" in call("bench", "bm-operations", "--params", "n99", status=1).stderr
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("replay t.csv --policy magic", "'--policy': got 'magic', expected one of: resident"),
+        ("replay t.csv --memory much", "'--memory': got 'much', expected a size"),
+        ("replay t.csv --async-ratio 2", "'--async-ratio': got 2.0, expected 0 to 1"),
+        ("replay t.csv --kernel-scale 0", "'--kernel-scale': got 0.0, expected a number above 0"),
+        ("replay t.csv --device-model abacus", "'--device-model': "),
+        ("replay t.csv --device-model none.json", "'--device-model': "),
+        ("plan t.csv --memory -5%", "'--memory': got '-5%'"),
+        ("decide t.csv -o d --pool x", "'--pool': got 'x'"),
+        ("plot t.csv -o t.png --capacity x", "'--capacity': got 'x'"),
+        ("plot t.csv -o t.png --budget 25% --budget x", "'--budget': got 'x'"),
+        ("plot t.csv -o t.png --plot faces", "'--plot': got 'faces', expected one of: live"),
+    ],
+)
+def test_values_of_trace_commands_are_checked_before_a_trace_is_read(call, line, message):
+    """There is no trace."""
+    assert message in words(call("trace", *line.split(), status=2).stderr)
+
+
+def test_paths_of_trace_commands_are_looked_at_first(call):
+    for line in ("replay t.csv --perfetto none/x.json", "plot t.csv --html none/x.html"):
+        assert "there is no folder 'none'" in call("trace", *line.split(), status=1).stderr
+    assert "expected .png, .svg or .pdf" in call("trace", "plot", "t.csv", "-o", "x.txt", status=1).stderr
+
+
 def every_command():
     """Arguments of the help text of each command."""
     top = ("info", "params", "keygen", "encrypt", "eval", "decrypt", "run", "bench", "trace")
@@ -297,8 +324,9 @@ def test_help_loads_no_workload():
     code = (
         "import sys\nfrom halocline.cli import main\nsys.argv = ['halocline', '--help']\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "print([each for each in sys.modules if each.startswith(('matplotlib', 'sklearn', 'safetensors', 'PIL', "
-        "'halocline.workloads.', 'halocline.papers', 'halocline.bench.budgets', 'halocline.bench.peers'))])"
+        "print([each for each in sys.modules if each.startswith(('matplotlib', 'sklearn', 'safetensors', "
+        "'PIL', 'halocline.workloads.', 'halocline.papers', 'halocline.bench.budgets', "
+        "'halocline.bench.peers'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"

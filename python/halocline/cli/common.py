@@ -26,6 +26,7 @@ from rich.progress import (
 from .. import _core
 from ..base.errors import Error, InvalidArgument, IoError
 from ..base.files import is_standard, write_file
+from ..base.option_values import Value
 from ..ckks.named_params import named_params
 
 ArgumentsT = ParamSpec("ArgumentsT")
@@ -87,7 +88,7 @@ def command(function: Callable[ArgumentsT, ResultT]) -> Callable[ArgumentsT, Res
     return guarded
 
 
-_OUTPUTS = ("json", "output", "trace", "profile", "html")
+_OUTPUTS = ("json", "output", "trace", "profile", "html", "perfetto")
 """Arguments of commands that are files to write."""
 
 
@@ -107,6 +108,22 @@ def expect_writable(path: Path, *, folder: bool = False) -> None:
             raise IoError(f"cannot write '{path}': there is no folder '{parent}'; make it first")
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise IoError(f"cannot write '{path}': no permission to make files in '{parent}'")
+
+
+def checked(value: Value) -> Callable[[Any], Any]:
+    """A callback for `typer.Option` that refuses what a kind of values refuses, with the option's name."""
+
+    def check(given: Any) -> Any:
+        for each in given if isinstance(given, list) else [given]:
+            try:
+                problem = None if each is None else value.problem(each)
+            except Error as error:  # of a file that cannot be read
+                problem = str(error)
+            if problem is not None:
+                raise typer.BadParameter(problem)
+        return given
+
+    return check
 
 
 _OPTIONS = {
