@@ -2,8 +2,10 @@
 """Commands that are made from dataclasses: each shows and takes its own options, and checks them first."""
 
 import re
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import halocline as hc
 import pytest
@@ -369,3 +371,38 @@ def test_settings_cover_every_field():
         "order": "stc_first",
         "iterations": 2,
     }
+
+
+# Pages
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def commands_in_pages():
+    """Every `halocline run` and `halocline bench` in code of pages, as words."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "Makefile"]
+    pages += sorted((ROOT / "cpp").rglob("README.md"))
+    for page in pages:
+        text = page.read_text()
+        inline = re.findall(r"`(halocline (?:run|bench) [^`]+)`", text.replace("\n", " "))
+        lines = re.findall(r"^\s*(?:\S+/)?(halocline (?:run|bench) .*)$", text, re.M)
+        for line in [*inline, *lines]:
+            yield pytest.param(line, id=f"{page.name}: {line[:60]}")
+
+
+@pytest.mark.parametrize("line", commands_in_pages())
+def test_commands_of_pages_are_valid(call, begun, line):
+    """They begin, or miss only files and folders that they name: there is no checkout here."""
+    arguments = shlex.split(line.partition(" #")[0].partition("...")[0])[1:]
+    if len(arguments) < 2 or arguments[1].isupper() or arguments[-1] == "--memory":
+        return
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 1 or "--help" in arguments, result.output
+    missing = re.search("cannot (read|write) '[^']+': (there is no|No such)", words(result.stderr))
+    assert begun or missing or "--help" in arguments
+
+
+def test_the_reference_lists_the_options_of_now():
+    script = ROOT / "tools" / "command_line_reference.py"
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -257,6 +257,8 @@ class PathName(Value):
         """See `Value`."""
         if isinstance(value, bytes) and self._or_bytes:
             return None
+        if self.made and value is not None and str(value) == "-":
+            return "'-' is standard output, which cannot take this; give a name"
         if isinstance(value, str | os.PathLike) and os.fspath(value):
             return None
         return f"got {value!r}, expected the name of a file"

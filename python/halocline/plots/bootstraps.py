@@ -54,16 +54,24 @@ def error_figure(report: dict[str, Any], errors: npt.NDArray[np.float64], calls:
         axis.set_major_locator(MaxNLocator(integer=True))
     for panel in (slots, histogram, precision, memory):
         panel.grid(alpha=0.3)
-    slots.set_title("Precision of each slot, first call", fontsize="medium")
-    histogram.set_title("How often it occurs, first call", fontsize="medium")
-    precision.set_title("Precision by call", fontsize="medium")
-    memory.set_title("Memory by call", fontsize="medium")
-    boot = report["bootstrap"]
-    figure.suptitle(
-        f"Bootstraps of {boot['slots']} slots with {report['params']} on {report['device']}, policy "
-        f"{report['policy']}: {report['batches']} at once, {report['repeat']} times"
+    titles = (
+        "Precision of each slot, first call",
+        "How often it occurs",
+        "Precision by call",
+        "Memory by call",
     )
+    for panel, title in zip((slots, histogram, precision, memory), titles, strict=True):
+        panel.set_title(title, fontsize="medium")
+    figure.suptitle(_title(report))
     return figure
+
+
+def _title(report: dict[str, Any]) -> str:
+    """What was bootstrapped, where, how often."""
+    return (
+        f"Bootstraps of {report['bootstrap']['slots']} slots with {report['params']} on {report['device']}, "
+        f"policy {report['policy']}: {report['batches']} at once, {report['repeat']} times"
+    )
 
 
 def save_errors(
