@@ -2,7 +2,8 @@
 """Writes the tables of docs/reference/command_line.md from the option dataclasses of workloads and suites.
 
 Replaces what stands between the lines `<!-- options:begin -->` and `<!-- options:end -->`. With `--check`
-nothing is written: the exit status is 1 when the page is not what the dataclasses say. Needs the built package.
+nothing is written: the exit status is 1 when the page is not what the dataclasses say. Needs the built
+package.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of `halocline bench`: rows are kept when a run stops, and files are shown again."""
 
+import copy
+import io
 import json
 import os
 import signal
@@ -8,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import halocline as hc
 import pytest
@@ -16,11 +19,16 @@ from halocline.bench import operations as bench_operations
 from halocline.bench.budgets import wide_rotations
 from halocline.bench.budgets.curve import BudgetCurve
 from halocline.bench.keeping import Watcher
+from halocline.bench.peers import run as peers
+from halocline.bench.peers import sets as peer_sets
+from halocline.bench.peers.timing import Timing
 from halocline.cli.app import app
 from halocline.cli.bench.results import suite_of
 from halocline.cli.bench.table import SUITES
+from halocline.cli.bench.tables import print_result
 from halocline.papers.hybrid import bootstrap_bench, replay
 from halocline.papers.hybrid.operations import _Sessions
+from rich.console import Console
 from typer.testing import CliRunner
 
 RESULTS = Path(__file__).parents[2] / "cpp" / "bench" / "results"
@@ -192,6 +200,51 @@ def test_multiplications_are_kept(monkeypatch):
             "cpu", ("resident", "async", "static"), kept=lambda rows: kept.append(len(rows))
         )
     assert kept == [1, 2]
+
+
+def test_the_sweep_is_kept(tmp_path, monkeypatch):
+    """The program's result is there before the first multiplication."""
+    monkeypatch.setattr(
+        ratio, "_core", SimpleNamespace(report_device=lambda device, needed: {"name": "card"})
+    )
+    monkeypatch.setattr(ratio, "Client", lambda params: 1 / 0)
+    text = '#!/bin/sh\necho \'{"budget_bytes": 1, "sweep": [1], "allocations": []}\' > $2\n'
+    kept = []
+    watcher = Watcher(keep=lambda content, done, total: kept.append((content["sweep"], done, total)))
+    with pytest.raises(ZeroDivisionError):
+        ratio.run_ratio(binary=program(tmp_path / "p", text), watcher=watcher)
+    assert kept == [([1], 1, 1 + len(ratio.POLICIES))]
+
+
+def test_comparisons_are_kept(monkeypatch):
+    """Rows of a parameter set, whose libraries need not be installed."""
+    own = SimpleNamespace(log_q=300.0, log_pq=360.0, calls=dict.fromkeys(peer_names(), lambda: None))
+    seal = SimpleNamespace(log_q=299.0, log_pq=360.0, label="SEAL", calls=own.calls)
+    monkeypatch.setattr(peers, "_make_sides", lambda *arguments: {"halocline": own, "seal": seal})
+    monkeypatch.setattr(peers, "verify", lambda side, expected: 0.0)
+    monkeypatch.setattr(peers, "import_seal", lambda: None)
+    monkeypatch.setattr(peers, "seal_version", lambda: "4.4.0")
+    monkeypatch.setattr(peers, "import_openfhe", lambda: (None, "not there"))
+    calls, kept = [], []
+
+    def timer(contenders, repetitions, own_caches=False):
+        calls.append(None)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return {name: Timing(2.0, 1.0, 3.0) for name in contenders}
+
+    with pytest.raises(KeyboardInterrupt):
+        peers.run_peers(["n14-d6"], timer=timer, keep=lambda *what: kept.append(copy.deepcopy(what)))
+    content, done, total = kept[-1]
+    assert (done, total) == (3, len(peer_names()))
+    assert [row["operation"] for row in content["sets"][0]["rows"]] == peer_names()[:3]
+    console = Console(file=io.StringIO(), width=200)
+    print_result(console, "peers", content | {"partial": {"done": done, "total": total}})
+    assert peer_names()[2] in console.file.getvalue() and "partial: 3 of 13" in console.file.getvalue()
+
+
+def peer_names():
+    return [each.name for each in peer_sets.OPERATIONS]
 
 
 GOOGLE = """#!{python}

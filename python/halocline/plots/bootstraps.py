@@ -54,12 +54,7 @@ def error_figure(report: dict[str, Any], errors: npt.NDArray[np.float64], calls:
         axis.set_major_locator(MaxNLocator(integer=True))
     for panel in (slots, histogram, precision, memory):
         panel.grid(alpha=0.3)
-    titles = (
-        "Precision of each slot, first call",
-        "How often it occurs",
-        "Precision by call",
-        "Memory by call",
-    )
+    titles = ("Precision, first call", "How often it occurs", "Precision by call", "Memory by call")
     for panel, title in zip((slots, histogram, precision, memory), titles, strict=True):
         panel.set_title(title, fontsize="medium")
     figure.suptitle(_title(report))

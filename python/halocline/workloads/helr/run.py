@@ -68,7 +68,7 @@ class HelrRun:
         signed = self.data.signed
         self.layout = HelrLayout.of(params.slots, *signed.shape)
         self.bootstrapper = helr_bootstrapper(params, self.layout, o.bootstrap)
-        per_period = min(_per_bootstrap(self.bootstrapper, o.per_bootstrap), o.iterations)
+        per_period = min(_per_bootstrap(self.bootstrapper, o), o.iterations)
         self.constants = make_constants(len(signed), o.iterations, o.rate, o.interval, max(1, per_period))
         self.circuit = HelrCircuit(params, self.layout, self.constants, self.bootstrapper)
         self._rehearse()
@@ -285,7 +285,7 @@ def helr_bootstrapper(params: Params, layout: HelrLayout, chosen: dict[str, Any]
     return Bootstrapper(params, **({"slots": layout.columns} | defaults | chosen))
 
 
-def _per_bootstrap(bootstrapper: Bootstrapper, wanted: int | None) -> int:
+def _per_bootstrap(bootstrapper: Bootstrapper, options: HelrOptions) -> int:
     """Iterations between two bootstraps."""
     most = iterations_per_bootstrap(bootstrapper)
     if most < 1:
@@ -294,8 +294,11 @@ def _per_bootstrap(bootstrapper: Bootstrapper, wanted: int | None) -> int:
             f"{bootstrapper.output_level}, an iteration takes {ITERATION_LEVELS}; expected parameters with "
             "more levels, such as n16-boot"
         )
-    if wanted is not None and not 1 <= wanted <= most:
-        raise InvalidArgument(f"helr: {wanted} iterations between bootstraps, expected 1 to {most}")
+    wanted = options.per_bootstrap
+    if wanted is not None and wanted > most:
+        raise options.refuse(
+            f"{{per_bootstrap}}: {wanted} iterations between bootstraps, expected 1 to {most}"
+        )
     return wanted or most
 
 
