@@ -142,7 +142,7 @@ def sample(each, folder):
     if isinstance(value, values.PathName):
         (folder / "there").write_text("{}")
         return "there", "there"
-    if isinstance(value, values.Checked):
+    if isinstance(value, values.Checked) and value.metavar == "POLICY":
         return "profiled@65%", "profiled@65%"
     if isinstance(value, ParamsName) or "PRESET" in value.metavar:
         return "n13-d3", "n13-d3"
@@ -228,6 +228,7 @@ BAD = [
     ("bench wide-rotations --policies lru@blocking", "'--policies': got 'lru@blocking'"),
     ("bench wide-rotations --budgets minimum", "'--budgets': got 'minimum'"),
     ("bench wide-rotations --device h200", "'h200' is a device model"),
+    ("bench bm-operations --device ghost", "'--device': the ghost device computes nothing"),
     ("bench bm-bootstrap --async-peaks 0.5,2", "'--async-peaks': got 2.0"),
     ("bench operations --set w128", "'--set': got 'w128', expected one of: w32-47"),
     ("bench operations --log-n 9", "'--log-n': got 9, expected 10 to 16"),

@@ -66,6 +66,10 @@ def no_standard_output(path: Path | None, option: str) -> None:
         raise InvalidArgument(f"{option}: '-' is standard output, which cannot take this; give a name")
 
 
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells give it."""
+
+
 def command(function: Callable[ArgumentsT, ResultT]) -> Callable[ArgumentsT, ResultT]:
     """Turns errors of the library into a short message and exit status 1, and Ctrl-C into 130."""
 
@@ -82,7 +86,7 @@ def command(function: Callable[ArgumentsT, ResultT]) -> Callable[ArgumentsT, Res
             raise typer.Exit(1) from None
         except KeyboardInterrupt:
             err().print("interrupted; files that were not finished were not written")
-            raise typer.Exit(130) from None
+            raise typer.Exit(INTERRUPTED) from None
 
     guarded.__doc__ = _joined(function.__doc__ or "")
     return guarded

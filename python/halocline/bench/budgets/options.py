@@ -58,7 +58,12 @@ def device_option(models: bool = False) -> Any:
     """The field for a device. models: it may be a device model as well."""
     text = "Where to compute: cpu, cuda:0, ... (`halocline info` lists them)"
     more = ", or a device model (`halocline trace replay --list`), on which everything is replayed"
-    return option("cpu", f"{text}{more * models}.", Value("DEVICE"))
+    return option("cpu", f"{text}{more * models}.", Checked("DEVICE", _refuse_ghost))
+
+
+def _refuse_ghost(device: str) -> None:
+    if device == "ghost":
+        raise InvalidArgument("the ghost device computes nothing, so there is nothing to time")
 
 
 def policies_option(default: Sequence[str]) -> Any:

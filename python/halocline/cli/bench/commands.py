@@ -15,7 +15,16 @@ from ...base.files import is_standard
 from ...base.options import Options
 from ...bench.keeping import Json, Watcher
 from ...tracing.replay import device_models
-from ..common import JsonOption, check_device, command, err, expect_writable, results_console, write_json
+from ..common import (
+    INTERRUPTED,
+    JsonOption,
+    check_device,
+    command,
+    err,
+    expect_writable,
+    results_console,
+    write_json,
+)
 from ..generated import given_options, make_command
 from ..groups import Listed, table_app
 from ..outputs import BenchOutputs, PictureBenchOutputs, ProfileBenchOutputs
@@ -69,6 +78,9 @@ def _measure(name: str, options: Any, json: Path | None) -> Json:
         if isinstance(stopped, Terminated):
             err().print("terminated")
             raise typer.Exit(TERMINATED) from None
+        if isinstance(stopped, KeyboardInterrupt):
+            err().print("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
         raise
     whole = result.finish(content, getattr(options, "device", "cpu"))
     print_result(console, _tables(name), whole)
