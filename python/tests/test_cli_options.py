@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands that are made from dataclasses: each shows and takes its own options, and checks them first."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -301,6 +302,14 @@ def test_paths_of_trace_commands_are_looked_at_first(call):
     for line in ("replay t.csv --perfetto none/x.json", "plot t.csv --html none/x.html"):
         assert "there is no folder 'none'" in call("trace", *line.split(), status=1).stderr
     assert "expected .png, .svg or .pdf" in call("trace", "plot", "t.csv", "-o", "x.txt", status=1).stderr
+
+
+def test_devices_and_pipes_are_no_files_to_write(call, begun, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("pipe", "/dev/full"):
+        said = call("bench", "wide-rotations", "--json", path, status=1).stderr
+        assert f"cannot write '{path}': it is no regular file" in words(said)
+    assert not begun
 
 
 def every_command():

@@ -22,9 +22,6 @@ from ..base.option_values import OutputName, PathName
 from ..base.options import Described, OptionError, described
 from .common import command, expect_writable
 
-UsageError: Any = typer.BadParameter.__mro__[1]
-"""Wrong usage, exit status 2: the class of which `typer.BadParameter` is one kind."""
-
 Act = Callable[..., None]
 """Called with one object of each dataclass, and the context as `ctx`."""
 
@@ -43,9 +40,9 @@ class _Command(TyperCommand):
             said: Any = error
         known = [each.opts[0] for each in self.get_params(ctx) if each.param_type_name == "option"]
         close = "".join(f" Did you mean {each}?" for each in (said.possibilities or ())[:1])
-        raise UsageError(
-            f"{ctx.info_name} has no option {said.option_name}.{close} It has {', '.join(known)}.", ctx
-        )
+        return ctx.fail(
+            f"{ctx.info_name} has no option {said.option_name}.{close} It has {', '.join(known)}."
+        )  # which raises
 
 
 def make_command(name: str, text: str, kinds: Sequence[type[Any]], act: Act) -> TyperCommand:
