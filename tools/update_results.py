@@ -69,6 +69,8 @@ def load(path: Path) -> Json:
         raise ResultError(f"{path}: {error}") from error
     if not isinstance(data, dict):
         raise ResultError(f"{path}: expected a JSON object")
+    if "partial" in data:
+        raise ResultError(f"{path}: its run was stopped ({data['partial']}); expected a whole result")
     return data
 
 

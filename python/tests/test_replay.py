@@ -278,12 +278,12 @@ def test_list_of_devices(call):
 
 def test_replay_command_errors(call):
     assert "give a trace" in call("replay", status=1).stderr
-    assert "unknown policy 'best'" in call("replay", "run.csv", "--policy", "best", status=1).stderr
-    assert "h200" in call("replay", "run.csv", "--device-model", "h900", status=1).stderr
-    assert "share" in call("replay", "run.csv", "--memory", "x%", status=1).stderr
+    assert "'--policy': got 'best'" in call("replay", "run.csv", "--policy", "best", status=2).stderr
+    assert "h200" in call("replay", "run.csv", "--device-model", "h900", status=2).stderr
+    assert "share" in call("replay", "run.csv", "--memory", "x%", status=2).stderr
     call("replay", "none.csv", status=1)
-    call("replay", "run.csv", "--kernel-scale", "0", status=1)
-    call("replay", "run.csv", "--async-ratio", "2", "--policy", "profiled", status=1)
+    call("replay", "run.csv", "--kernel-scale", "0", status=2)
+    call("replay", "run.csv", "--async-ratio", "2", "--policy", "profiled", status=2)
 
 
 def test_decide_command(call, tmp_path, trace):

@@ -142,5 +142,5 @@ def test_budget_that_is_too_small_is_told_the_right_one():
 
 def test_unknown_workload():
     result = CliRunner().invoke(app, ["run", "mnist"])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "digits" in result.stderr

@@ -35,7 +35,8 @@ void write_row(const family_point& at, const peaks& ceiling, std::ostream& out) 
       << ",\"butterflies\":" << butterflies << ",\"bytes_moved\":" << moved
       << ",\"percent_of_butterfly_peak\":"
       << 100 * butterflies / at.seconds / ceiling.butterflies[at.word_bits / 64]
-      << ",\"percent_of_copy_bandwidth\":" << 100 * moved / at.seconds / ceiling.copy_bytes << "}\n";
+      << ",\"percent_of_copy_bandwidth\":" << 100 * moved / at.seconds / ceiling.copy_bytes << "}\n"
+      << std::flush;  // what reads the file while this runs sees whole rows
 }
 
 /// One line of the printed table: microseconds of all variants.
