@@ -51,6 +51,7 @@ from .ckks.params import (
 )
 from .ckks.sharing import Flooding, SharedResult, fresh_error_bound, plan_flooding
 from .engine.engine import Engine, RunReport
+from .engine.minimum import MinimumBudget
 from .engine.program import ProgramTrace, key_plan, trace_program
 from .memory.budget import MemoryBudget, MemoryOptions
 from .memory.plan import Plan, PlanSummary
@@ -95,6 +96,7 @@ __all__ = [
     "MatrixVector",
     "MemoryBudget",
     "MemoryOptions",
+    "MinimumBudget",
     "MissingExtra",
     "MissingKey",
     "NotPicklable",

@@ -47,6 +47,7 @@ from .common import (
     size,
     write_json,
 )
+from .eval_budget import EvalBudget, memory_text
 from .expression import Expression
 from .key_files import KEYS_FILE, PUBLIC_FILE, SECRET_FILE, open_folder, write_key_files
 from .script import script_errors, script_function
@@ -250,7 +251,9 @@ def evaluate(
     script: ScriptOption = None,
     function: FunctionOption = "program",
     device: DeviceOption = "cpu",
-    memory: Annotated[str | None, typer.Option("--memory", help="Budget, e.g. 2GiB.")] = None,
+    memory: Annotated[
+        str | None, typer.Option("--memory", help="Budget, e.g. 2GiB, or 50% of what the program holds.")
+    ] = None,
     policy: PolicyOption = "resident",
     oversubscribe_managed: OversubscribeOption = False,
     allow_insecure: AllowInsecureOption = False,
@@ -266,20 +269,19 @@ def evaluate(
     _expect_one_key("eval", [keys, *(chosen[name] for name in names)])
     bundle = EvaluationKeys.load(keys, params)
     ciphertexts = [Ciphertext.load(chosen[name], params) for name in names]
-    with progress_bar("loading keys") as progress:
-        options = MemoryOptions(oversubscribe_managed=oversubscribe_managed)
-        engine = Engine(
-            params, bundle, device, memory, policy, threads=threads, memory_options=options, progress=progress
-        )
     with script_errors(script), _key_advice():
+        budget = EvalBudget(memory, policy, program, ciphertexts, bundle)
+        with progress_bar("loading keys") as progress:
+            options = MemoryOptions(oversubscribe_managed=oversubscribe_managed)
+            engine = budget.make_engine(device, threads, options, progress)
         result = engine.run(program, *ciphertexts)
     if not isinstance(result, Ciphertext):
         raise InvalidArgument(f"eval: the program returned {type(result).__name__}, expected a ciphertext")
     result.save(output)
     report = engine.last_run
     assert report is not None
-    seconds = f"{report.seconds:.3f} s, peak {size(report.peak_bytes)}"
-    console.print(f"{output}: {result}, {seconds}", markup=False, soft_wrap=True)
+    spent = f"{report.seconds:.3f} s, {memory_text(report, engine.budget_bytes)}"
+    console.print(f"{output}: {result}, {spent}", markup=False, soft_wrap=True)
     write_json(json, origin() | _measured(engine, report) | {"level": result.level})
 
 
@@ -302,7 +304,8 @@ def _measured(engine: Engine, report: RunReport) -> dict[str, Any]:
         "params": engine.params.name,
         "policy": engine.policy,
         "budget_bytes": engine.budget_bytes,
-        "peak_bytes": report.peak_bytes,
+        "peak_bytes": report.peak_fast_bytes,
+        "live_peak_bytes": report.peak_bytes,
         "seconds": {"total": report.seconds},
         "bytes_moved": report.bytes_moved,
         "stall_seconds": report.stall_seconds,
