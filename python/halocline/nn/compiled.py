@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ActivationRange, InvalidArgument
+from ..base.locks import FileLock
 from ..base.values import expect
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.client import Client
@@ -165,8 +166,9 @@ class CompiledModel:
             the engine, each with a plan of its own. Where there is such a file of this network and input,
             the run goes on from it; it is removed at the end. `ct` may be None then.
         progress: called at the beginning and after each segment: from one bootstrap to the next.
-        @throws InvalidArgument when the checkpoint is of something else; KeyMismatch when it, or the input,
-            is of another client than the engine's keys; CorruptData, IoError
+        @throws InvalidArgument when the checkpoint is of something else, or in use by another process;
+            KeyMismatch when it, or the input, is of another client than the engine's keys; CorruptData,
+            IoError
         """
         engine = expect(engine, Engine, "run: engine")
         tell = progress or (lambda done, total: None)
@@ -180,7 +182,9 @@ class CompiledModel:
 
         self._observers.name_phase, self._observers.tell = phase, bootstrapped
         if checkpoint is not None:
-            return self._run_segments(engine, ct, Checkpoint(checkpoint, self, engine.key_id), tell)
+            kept = Checkpoint(checkpoint, self, engine.key_id)
+            with FileLock(f"{kept.path}.lock", f"checkpoint '{kept.path}'"):
+                return self._run_segments(engine, ct, kept, tell)
         if ct is None:
             raise InvalidArgument("run: no input, and no checkpoint to go on from; pass checkpoint=")
         tell(0, total)
