@@ -30,6 +30,7 @@ from .base.errors import (
     NotPicklable,
     OutOfMemory,
     PlanDivergence,
+    PoorFit,
     ScaleMismatch,
     WrongType,
 )
@@ -107,6 +108,7 @@ __all__ = [
     "PlanDivergence",
     "PlanSummary",
     "Polynomial",
+    "PoorFit",
     "ProgramTrace",
     "PublicKey",
     "ReplayReport",

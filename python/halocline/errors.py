@@ -17,6 +17,7 @@ from .base.errors import (
     NotPicklable,
     OutOfMemory,
     PlanDivergence,
+    PoorFit,
     ScaleMismatch,
     WrongType,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "NotPicklable",
     "OutOfMemory",
     "PlanDivergence",
+    "PoorFit",
     "ScaleMismatch",
     "WrongType",
 ]

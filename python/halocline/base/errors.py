@@ -69,6 +69,10 @@ class PlanDivergence(UserWarning):
     """A program did something else than its plan, or could not be planned: it was finished under `lru`."""
 
 
+class PoorFit(UserWarning):
+    """A polynomial is far from the function that it was fitted to, on some part of the domain."""
+
+
 class ActivationRange(UserWarning):
     """An input drives activations of a network out of the ranges that it was calibrated for."""
 

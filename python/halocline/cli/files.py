@@ -48,7 +48,7 @@ from .common import (
     write_json,
 )
 from .eval_budget import EvalBudget, memory_text
-from .expression import Expression
+from .expression import FUNCTIONS, METHODS, Expression
 from .key_files import KEYS_FILE, PUBLIC_FILE, SECRET_FILE, open_folder, write_key_files
 from .script import script_errors, script_function
 from .value_files import read_values, write_values
@@ -58,7 +58,11 @@ ClientMemoryOption = Annotated[
 ]
 ExprOption = Annotated[
     str | None,
-    typer.Option("--expr", help="Program as an expression, e.g. '(x*x + 0.5).rotate(1)'. Names are inputs."),
+    typer.Option(
+        "--expr",
+        help="Program as an expression, e.g. '(x*x + 0.5).rotate(1)'. Names are inputs; "
+        f"functions: {', '.join(FUNCTIONS)}; methods of names: {', '.join(METHODS)}.",
+    ),
 ]
 ScriptOption = Annotated[
     Path | None,
