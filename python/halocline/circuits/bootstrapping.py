@@ -234,6 +234,10 @@ class Bootstrapper:
         ]
         return results[0] if isinstance(cts, Ciphertext) else results
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Parameters and options: what is encoded for an engine stays with it."""
+        return _bootstrapper, (self._params, dataclasses.asdict(self._options))
+
     def __repr__(self) -> str:
         changed = [
             f"{field.name}={value!r}"
@@ -241,3 +245,8 @@ class Bootstrapper:
             if (value := getattr(self._options, field.name)) != field.default
         ]
         return f"Bootstrapper({', '.join([repr(self._params.name), *changed])})"
+
+
+def _bootstrapper(params: Params, options: dict[str, Any]) -> Bootstrapper:
+    """What a pickle calls."""
+    return Bootstrapper(params, **options)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -115,6 +116,14 @@ class EncodedCircuit(ABC):
         circuit = self._on(engine, min(each.level for each in cts))
         real = self._real and all(each.is_real for each in cts)
         return [Ciphertext(each, engine, real) for each in engine._core.apply_circuit(circuit, sources)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The weights in the clear: what is encoded for an engine stays with it."""
+        return {name: value for name, value in vars(self).items() if name != "_encoded"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._encoded = weakref.WeakKeyDictionary()
 
     def __call__(self, inputs: Sequence[Ciphertext]) -> list[Ciphertext]:
         """The outputs, one level below the lowest input."""

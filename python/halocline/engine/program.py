@@ -11,11 +11,11 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from ..base.errors import MissingKey, WrongType
+from ..base.errors import MissingKey, NotPicklable, WrongType
 from ..base.values import byte_count, expect, kind_of, power_of_two, vector
 from ..ckks.ciphertext import Ciphertext, bind_all
 from ..ckks.keys import EvaluationKeys, KeyPlan
@@ -58,6 +58,12 @@ class ProgramTrace:
         again, on ghosts, when this is first asked for.
         """
         return self._find_minimum()
+
+    def __reduce__(self) -> NoReturn:
+        raise NotPicklable(
+            "a ProgramTrace knows its program and cannot be pickled or copied; pickle what it says: trace, "
+            "key_plan, stats, key_uses, minimum_budget"
+        )
 
     def budget(self, memory: int | str) -> int:
         """Bytes of a budget for this program: a number, "2GiB", or "50%" of `peak_bytes`, rounded up."""

@@ -8,9 +8,9 @@ it does, so that it costs nothing and every ciphertext that is bootstrapped hold
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -67,6 +67,9 @@ class CompiledModel:
     evaluates, the client decrypts. Weights are encoded for an engine at their first use.
     """
 
+    _compile: ClassVar[Callable[..., CompiledModel]]
+    """Makes one of a model, parameters, ranges and options: `compiler.py`, which builds on this module."""
+
     def __init__(
         self, model: Model, params: Params, ranges: Ranges, options: CompileOptions, program: Program
     ) -> None:
@@ -78,6 +81,13 @@ class CompiledModel:
         self._last_runs: list[RunReport] = []
         self._observers = Observers()
         self._fingerprint: str | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What it was compiled from: loading a pickle, or copying, compiles again, to the same program.
+
+        What is encoded for an engine, and reports of runs, stay here.
+        """
+        return self._compile, (self.model, self.params, self.ranges, self.options)
 
     # The client
 

@@ -53,6 +53,9 @@ class DeviceModel:
         """Writes the model as JSON, to be changed and loaded again."""
         write_file(path, self._core.to_json().encode())
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _model_from_json, (self._core.to_json(),)
+
     @property
     def name(self) -> str:
         """Such as "h200"."""
@@ -79,6 +82,11 @@ class DeviceModel:
 
     def __repr__(self) -> str:
         return f"DeviceModel({self.name!r}, {_core.format_bytes(self.capacity_bytes)})"
+
+
+def _model_from_json(text: str) -> DeviceModel:
+    """What a pickle calls."""
+    return DeviceModel(_core.DeviceModel.from_json(text))
 
 
 def device_models() -> dict[str, DeviceModel]:
