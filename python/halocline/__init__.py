@@ -34,6 +34,7 @@ from .base.errors import (
     ScaleMismatch,
     WrongType,
 )
+from .base.names import Basis, Device, Mode, Order, Policy, device_name, policy_name
 from .circuits.bootstrapping import BootstrapOptions, Bootstrapper
 from .circuits.layers import BlockMatmul, Convolution2d, ImageLayout, MatrixVector
 from .circuits.methods import sign_epsilon, sign_levels
@@ -68,6 +69,7 @@ __commit__: str = _core.commit
 
 __all__ = [
     "ActivationRange",
+    "Basis",
     "BlockMatmul",
     "BootstrapOptions",
     "Bootstrapper",
@@ -78,6 +80,7 @@ __all__ = [
     "Client",
     "Convolution2d",
     "CorruptData",
+    "Device",
     "DeviceError",
     "DeviceModel",
     "Engine",
@@ -100,13 +103,16 @@ __all__ = [
     "MinimumBudget",
     "MissingExtra",
     "MissingKey",
+    "Mode",
     "NotPicklable",
+    "Order",
     "OutOfMemory",
     "Params",
     "PhaseTime",
     "Plan",
     "PlanDivergence",
     "PlanSummary",
+    "Policy",
     "Polynomial",
     "PoorFit",
     "ProgramTrace",
@@ -121,11 +127,13 @@ __all__ = [
     "allow_insecure_unpickling",
     "decide",
     "device_models",
+    "device_name",
     "fresh_error_bound",
     "key_plan",
     "measure_error_bound",
     "plan_flooding",
     "plan_trace",
+    "policy_name",
     "preset_description",
     "preset_names",
     "replay",

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..base.errors import InvalidArgument, PoorFit, WrongType
+from ..base.names import Basis
 from ..base.values import integer, kind_of, positive, vector
 
 Interval = tuple[float, float]
@@ -47,7 +48,7 @@ class Polynomial:
     """
 
     def __init__(
-        self, coefficients: npt.ArrayLike, basis: str = "monomial", domain: Sequence[float] = (-1.0, 1.0)
+        self, coefficients: npt.ArrayLike, basis: Basis = "monomial", domain: Sequence[float] = (-1.0, 1.0)
     ) -> None:
         self.coefficients, self.is_real = vector(coefficients, "polynomial")
         if basis not in ("monomial", "chebyshev"):

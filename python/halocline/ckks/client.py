@@ -13,6 +13,7 @@ import numpy.typing as npt
 from .. import _core
 from ..base.errors import InvalidArgument, NotPicklable, WrongType
 from ..base.files import file_only
+from ..base.names import Device, Policy
 from ..base.progress import Progress
 from ..base.values import expect, integer, kind_of, positive, vector
 from ..memory.budget import MemoryBudget, MemoryOptions, engine_budget
@@ -59,9 +60,9 @@ class Client:
         *,
         seed: bytes | None = None,
         threads: int | None = None,
-        device: str = "cpu",
+        device: Device = "cpu",
         memory: int | str | MemoryBudget | None = None,
-        policy: str = "resident",
+        policy: Policy = "resident",
         memory_options: MemoryOptions | None = None,
     ) -> None:
         if isinstance(params, EvaluationKeys | PublicKey):
@@ -279,9 +280,9 @@ class Client:
         params: Params | None = None,
         *,
         threads: int | None = None,
-        device: str = "cpu",
+        device: Device = "cpu",
         memory: int | str | MemoryBudget | None = None,
-        policy: str = "resident",
+        policy: Policy = "resident",
         memory_options: MemoryOptions | None = None,
         allow_insecure: bool = False,
     ) -> Client:

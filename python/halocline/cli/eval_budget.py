@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.errors import OutOfMemory
+from ..base.names import Device, Policy
 from ..base.progress import Progress
 from ..base.values import byte_count
 from ..ckks.ciphertext import Ciphertext
@@ -25,7 +26,7 @@ class EvalBudget:
     def __init__(
         self,
         memory: str | None,
-        policy: str,
+        policy: Policy,
         program: Callable[..., Any],
         inputs: Sequence[Ciphertext],
         keys: EvaluationKeys,
@@ -43,7 +44,7 @@ class EvalBudget:
         return trace_program(self._params, self._program, *self._inputs, keys=self._keys)
 
     def make_engine(
-        self, device: str, threads: int | None, options: MemoryOptions, progress: Progress
+        self, device: Device, threads: int | None, options: MemoryOptions, progress: Progress
     ) -> Engine:
         """The engine with its keys. A budget that is too small for them says what the program needs too."""
         try:

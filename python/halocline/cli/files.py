@@ -20,6 +20,7 @@ from rich.console import Console
 from .. import _core
 from ..base.errors import InvalidArgument, KeyMismatch, MissingKey
 from ..base.files import file_only, is_standard
+from ..base.names import device_name, policy_name
 from ..base.values import integer
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.client import Client
@@ -131,7 +132,7 @@ def keygen(
     steps = _steps(rotations)
     with open_folder(folder, force, _tell):
         begin = time.perf_counter()
-        client = Client(chosen, threads=threads, device=device, memory=memory)
+        client = Client(chosen, threads=threads, device=device_name(device), memory=memory)
         keys, files = _make_keys(folder, client, plan, steps, conjugation, level)
     _print_keys(results_console(json), client, keys)
     _print_files(results_console(json), folder, files)
@@ -235,7 +236,11 @@ def encrypt(
         raise InvalidArgument(
             "encrypt: --device and --memory go with the secret key; public keys use the CPU"
         )
-    owner = PublicKey.load(key, params) if public else Client.load(key, params, device=device, memory=memory)
+    owner: PublicKey | Client
+    if public:
+        owner = PublicKey.load(key, params)
+    else:
+        owner = Client.load(key, params, device=device_name(device), memory=memory)
     ct = owner.encrypt(array, level=level, slots=slots)
     ct.save(output)
     written = "" if is_standard(output) else f", {size(output.stat().st_size)}"
@@ -274,10 +279,10 @@ def evaluate(
     bundle = EvaluationKeys.load(keys, params)
     ciphertexts = [Ciphertext.load(chosen[name], params) for name in names]
     with script_errors(script), _key_advice():
-        budget = EvalBudget(memory, policy, program, ciphertexts, bundle)
+        budget = EvalBudget(memory, policy_name(policy), program, ciphertexts, bundle)
         with progress_bar("loading keys") as progress:
             options = MemoryOptions(oversubscribe_managed=oversubscribe_managed)
-            engine = budget.make_engine(device, threads, options, progress)
+            engine = budget.make_engine(device_name(device), threads, options, progress)
         result = engine.run(program, *ciphertexts)
     if not isinstance(result, Ciphertext):
         raise InvalidArgument(f"eval: the program returned {type(result).__name__}, expected a ciphertext")
@@ -377,7 +382,7 @@ def decrypt(
     params = _object_params(key, allow_insecure)
     check_device(device)
     _expect_one_key("decrypt", [key, ciphertext])
-    client = Client.load(key, params, device=device, memory=memory)
+    client = Client.load(key, params, device=device_name(device), memory=memory)
     loaded = Ciphertext.load(ciphertext, params)
     if for_sharing:
         shared = client.decrypt_for_sharing(

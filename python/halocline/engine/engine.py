@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeVar
 from .. import _core
 from ..base.errors import InvalidArgument, NotPicklable, WrongType
 from ..base.forks import renew_in_children
+from ..base.names import Device, Policy
 from ..base.progress import Progress
 from ..base.values import byte_count, expect, integer, kind_of, positive
 from ..circuits.bootstrapping import Bootstrapper
@@ -91,16 +92,15 @@ class Engine(Circuits):
     thread that calls `run` of the same engine.
     """
 
-    _explaining: PlannedHost | None = None
-    """A ghost, while a program that was refused runs on it to say what it needs."""
+    _explaining: PlannedHost | None = None  # a ghost, on which a refused program runs to say what it needs
 
     def __init__(
         self,
         params: Params,
         keys: EvaluationKeys | None = None,
-        device: str = "cpu",
+        device: Device = "cpu",
         memory: int | str | MemoryBudget | None = None,
-        policy: str = "resident",
+        policy: Policy = "resident",
         *,
         threads: int | None = None,
         keep_seeds: bool | Collection[int] = False,

@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..base.errors import InvalidArgument
+from ..base.names import Mode
 from ..base.values import expect
 from ..circuits.encoded import EncodedCircuit
 from ..ckks.ciphertext import Ciphertext
@@ -235,7 +236,7 @@ class EncodedMap(EncodedCircuit):
         slot_map: SlotMap,
         *,
         keep: bool = True,
-        mode: str = "double_hoisted",
+        mode: Mode = "double_hoisted",
         baby_count: int = 0,
         compact: bool = True,
     ) -> None:

@@ -16,6 +16,7 @@ from .. import _core
 from ..base import limits
 from ..base.errors import InvalidArgument
 from ..base.files import read_text, write_file
+from ..base.names import Policy
 from ..base.values import byte_count, expect, integer, positive
 from ..memory.budget import budget_of
 from ..memory.trace import Trace
@@ -208,7 +209,7 @@ def decide(trace: Trace, *, lifetime: float = math.inf, pool_bytes: int | str | 
 def replay(
     trace: Trace,
     device: str | DeviceModel = "h200",
-    policy: str = "planned",
+    policy: Policy = "planned",
     memory: int | str | None = None,
     *,
     kernel_scale: float = 1.0,
@@ -239,7 +240,7 @@ def replay(
 def replay_timeline(
     trace: Trace,
     device: str | DeviceModel = "h200",
-    policy: str = "planned",
+    policy: Policy = "planned",
     memory: int | str | None = None,
     **constants: Any,
 ) -> str:

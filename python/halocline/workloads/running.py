@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import InvalidArgument
+from ..base.names import device_name, policy_name
 from ..base.values import byte_count
 from ..ckks.client import Client
 from ..ckks.keys import KeyPlan
@@ -98,9 +99,9 @@ def make_engine(
     """
     return Engine(
         params,
-        device=options.device,
+        device=device_name(options.device),
         memory=budget_of(options.memory, footprint) if memory is None else memory,
-        policy=options.policy,
+        policy=policy_name(options.policy),
         threads=options.threads,
         keep_seeds=keep_seeds,
         memory_options=options.memory_options(),
@@ -114,7 +115,7 @@ def probe_device(device: str) -> tuple[int, int]:
 
     Ghosts that stand for the device need the first, lists of decisions begin with the second.
     """
-    probe = Engine(Params.preset("test-n10-d3", allow_insecure=True), device=device)
+    probe = Engine(Params.preset("test-n10-d3", allow_insecure=True), device=device_name(device))
     return int(probe._core.cache_bytes), int(probe.stats()["allocations"])
 
 
