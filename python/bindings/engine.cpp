@@ -2,40 +2,16 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/tuple.h>
 
-#include <algorithm>
-#include <cmath>
-#include <complex>
-#include <span>
 #include <tuple>
 
 #include "bindings.hpp"
 #include "halocline/backend/registry.hpp"
-#include "halocline/core/expects.hpp"
 #include "halocline/memory/policy/policy.hpp"
 
 namespace halocline::python {
 namespace {
 
 using ckks::evaluator;
-
-/// Refuses factors of which nothing is left at the scale that they are encoded with: the product would be 0.
-void expect_factor(const evaluator& v, const ckks::ciphertext& a,
-                   std::span<const std::complex<double>> values) {
-  double total = 0.0, largest = 0.0;
-  for (const std::complex<double>& each : values) {
-    total += std::abs(each.real()) + std::abs(each.imag());
-    largest = std::max({largest, std::abs(each.real()), std::abs(each.imag())});
-  }
-  if (largest == 0.0) return;
-  // Coefficients of a vector are at most the sum of its values over the number of slots.
-  const double scale = v.plain_scale(a);
-  const double bound = values.size() == 1 ? largest : total / a.slots;
-  HALOCLINE_EXPECTS(bound * scale >= 0.5, invalid_argument, "multiply: the factor ", largest,
-                    " times scale 2^", std::log2(scale), " rounds to 0, and so would the product; expected ",
-                    0.5 / scale,
-                    " or more in magnitude, or 0. Results so small are below the precision of "
-                    "the parameters: scale the values up, or take parameters of a larger scale");
-}
 
 bound_engine make_engine(const params::parameters& p, const std::string& device, std::size_t budget_bytes,
                          const std::string& policy, unsigned threads, bool keep_seeds,
@@ -155,21 +131,6 @@ void bind_additions(nb::class_<bound_engine>& type) {
           nb::arg("a"), nb::arg("constant"));
 }
 
-bound_ciphertext multiply_values(bound_engine& engine, const bound_ciphertext& a,
-                                 std::span<const std::complex<double>> values) {
-  return evaluate(engine, [&](evaluator& v) {
-    expect_factor(v, a.value, values);
-    return v.multiply_values(a.value, values);
-  });
-}
-
-bound_ciphertext multiply_constant(bound_engine& engine, const bound_ciphertext& a, std::complex<double> c) {
-  return evaluate(engine, [&](evaluator& v) {
-    expect_factor(v, a.value, {&c, 1});
-    return v.multiply_constant(a.value, c);
-  });
-}
-
 void bind_products(nb::class_<bound_engine>& type) {
   using ct = const bound_ciphertext&;
   using cts = const std::vector<const bound_ciphertext*>&;
@@ -186,12 +147,16 @@ void bind_products(nb::class_<bound_engine>& type) {
           nb::arg("a"))
       .def(
           "multiply_values",
-          [](engine e, ct a, const complex_array& b) { return multiply_values(e, a, span_of(b)); },
+          [](engine e, ct a, const complex_array& b) {
+            return evaluate(e, [&](evaluator& v) { return v.multiply_values(a.value, span_of(b)); });
+          },
           nb::arg("a"), nb::arg("values"))
       .def(
           "multiply_constant",
-          [](engine e, ct a, std::complex<double> c) { return multiply_constant(e, a, c); }, nb::arg("a"),
-          nb::arg("constant"))
+          [](engine e, ct a, std::complex<double> c) {
+            return evaluate(e, [&](evaluator& v) { return v.multiply_constant(a.value, c); });
+          },
+          nb::arg("a"), nb::arg("constant"))
       .def(
           "multiply_by_i",
           [](engine e, ct a) { return evaluate(e, [&](evaluator& v) { return v.multiply_by_i(a.value); }); },
@@ -202,6 +167,11 @@ void bind_products(nb::class_<bound_engine>& type) {
             return evaluate(e, [&](evaluator& v) { return v.dot(pointers_to(a), pointers_to(b)); });
           },
           nb::arg("a"), nb::arg("b"));
+}
+
+/// The scale at which a number is encoded that a ciphertext is multiplied by.
+double plain_scale(bound_engine& self, const bound_ciphertext& a) {
+  return locked(*self.where, [&] { return evaluator_here(self).plain_scale(a.value); });
 }
 
 bool is_manual(bound_engine& self) {
@@ -247,6 +217,7 @@ void bind_maintenance(nb::class_<bound_engine>& type) {
             return evaluate(e, [&](evaluator& v) { return ckks::with_slots(v.ctx(), a.value, slots); });
           },
           nb::arg("a"), nb::arg("slots"))
+      .def("plain_scale", plain_scale, nb::arg("a"))
       .def_prop_rw("manual", is_manual, set_manual);
 }
 

@@ -31,6 +31,7 @@ from .base.errors import (
     OutOfMemory,
     PlanDivergence,
     PoorFit,
+    PrecisionLoss,
     ScaleMismatch,
     WrongType,
 )
@@ -115,6 +116,7 @@ __all__ = [
     "Policy",
     "Polynomial",
     "PoorFit",
+    "PrecisionLoss",
     "ProgramTrace",
     "PublicKey",
     "ReplayReport",

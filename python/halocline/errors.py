@@ -18,6 +18,7 @@ from .base.errors import (
     OutOfMemory,
     PlanDivergence,
     PoorFit,
+    PrecisionLoss,
     ScaleMismatch,
     WrongType,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "OutOfMemory",
     "PlanDivergence",
     "PoorFit",
+    "PrecisionLoss",
     "ScaleMismatch",
     "WrongType",
 ]

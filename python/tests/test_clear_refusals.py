@@ -70,24 +70,31 @@ def test_arrays_and_numpy_scalars_beside_ciphertexts_are_operators(client, engin
 
 
 @pytest.mark.parametrize("factor", [1e-14, -1e-14, 1e-14j, np.float64(3e-14)])
-def test_factors_that_round_to_zero_are_refused(client, engine, factor):
+def test_factors_that_round_to_zero_warn(client, engine, factor):
     x = client.encrypt(np.ones(4)).to(engine)
-    with pytest.raises(hc.InvalidArgument, match=r"rounds to 0.*expected 4\.\d*e-13 or more"):
-        x * factor
-    with pytest.raises(hc.InvalidArgument, match="rounds to 0"):
-        x * np.full(4, factor)
-    with pytest.raises(hc.InvalidArgument, match="rounds to 0"):
+    with pytest.warns(
+        hc.PrecisionLoss, match=r"factor .e-14 times .* rounds to 0.* takes 4\.\d*e-13"
+    ) as found:
+        product = x * factor
+    assert np.abs(client.decrypt(product)).max() < 1e-9
+    assert found[0].filename == __file__
+    with pytest.warns(hc.PrecisionLoss):
+        factor * x
+    with pytest.warns(hc.PrecisionLoss):
         x / 1e14
+    with engine.manual(), pytest.warns(hc.PrecisionLoss):
+        x * factor
+    with pytest.raises(hc.LevelExhausted):
+        x.drop_level(0) * factor
+
+
+@pytest.mark.filterwarnings("error")
+def test_factors_of_which_something_is_left_do_not_warn(client, engine):
+    x = client.encrypt(np.ones(4)).to(engine)
     assert np.abs(client.decrypt(x * 0.0)).max() < 1e-6
-    assert np.abs(client.decrypt(x * np.zeros(4))).max() < 1e-6
-    # One value beside others is what it is.
     assert client.decrypt(x * np.array([1e-14, 1, 1, 1]))[1] == pytest.approx(1, abs=1e-6)
     assert client.decrypt(x * 1e-9)[0] == pytest.approx(1e-9, rel=0.5)
-    with engine.manual(), pytest.raises(hc.InvalidArgument, match="rounds to 0"):
-        x * factor
-    low = x.drop_level(0)
-    with pytest.raises(hc.LevelExhausted):
-        low * factor
+    x * 5e-13
 
 
 def test_numbers_that_would_wrap_are_refused(client, engine):

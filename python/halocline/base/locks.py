@@ -36,7 +36,7 @@ class FileLock:
         except OSError as error:
             if isinstance(error, IoError):
                 raise
-            raise IoError(f"{what}: cannot lock '{self._path}': {error.strerror}") from None
+            raise IoError(f"{what}: cannot write '{self._path}', its lock: {error.strerror}") from None
         renew_in_children(self)
 
     def _take(self) -> bool:

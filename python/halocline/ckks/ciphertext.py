@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..base.errors import InvalidArgument, WrongType
+from ..base.errors import InvalidArgument, PrecisionLoss, WrongType
 from ..base.files import load_object, save_object
 from ..base.values import (
     ComplexVector,
@@ -25,6 +26,9 @@ from ..base.values import (
 )
 from .host import Host
 from .params import Params, carried_params
+
+_SURELY_KEPT = 2.0**-16
+"""Factors from here on are not 0 at any scale that parameters have."""
 
 Operand = Any
 """What stands beside a ciphertext: another one, a number, or a vector of at most `slots` numbers."""
@@ -234,11 +238,27 @@ class Ciphertext:
             return self._made(engine.multiply(self._core, other._core), other._real)
         if is_scalar(other):
             number = scalar(other, "multiply")
+            self._warn_if_lost(number)
             return self._made(engine.multiply_constant(self._core, number), not number.imag)
         array, real = self._values(other, "multiply")
         return self._made(engine.multiply_values(self._core, array), real)
 
     __rmul__ = __mul__
+
+    def _warn_if_lost(self, number: complex) -> None:
+        """Warns of a factor that rounds to 0 at the scale with which it is encoded."""
+        largest = max(abs(number.real), abs(number.imag))
+        if largest == 0.0 or largest >= _SURELY_KEPT:
+            return
+        scale = self._on("multiply")._core.plain_scale(self._core)
+        if largest * scale < 0.5:
+            warnings.warn(
+                f"multiply: the factor {largest:.3g} times the scale 2^{np.log2(scale):.2f} rounds to 0, and "
+                f"so does the product; it takes {0.5 / scale:.3g} or more. Results so small are below the "
+                "precision of the parameters: scale the values up, or take parameters of a larger scale",
+                PrecisionLoss,
+                stacklevel=3,
+            )
 
     def __truediv__(self, other: Operand) -> Ciphertext:
         """Product with the reciprocal of a number or vector. Ciphertexts cannot be divided by."""

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .. import _core
-from . import files, info, params
+from . import error_bound, files, info, params
 from .bench import commands as bench
 from .run import commands as run
 from .trace import commands as trace
@@ -43,6 +43,7 @@ app.command("keygen")(files.keygen)
 app.command("encrypt")(files.encrypt)
 app.command("eval")(files.evaluate)
 app.command("decrypt")(files.decrypt)
+app.command("error-bound")(error_bound.error_bound)
 app.command("run")(run.run)
 app.command("bench")(bench.bench)
 app.add_typer(trace.app, name="trace")
