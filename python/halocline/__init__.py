@@ -14,6 +14,7 @@ print(client.decrypt(y)[:4], y.level, y.nbytes)
 """
 
 from . import _core as _core  # re-exported for the modules of the package
+from . import errors as errors  # so that `halocline.errors.Error` needs no import of its own
 from .base.errors import (
     ActivationRange,
     Cancelled,

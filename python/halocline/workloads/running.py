@@ -17,6 +17,9 @@ from ..ckks.client import Client
 from ..ckks.keys import KeyPlan
 from ..ckks.params import Params
 from ..engine.engine import Engine, RunReport
+from ..engine.minimum import MinimumBudget
+from ..engine.program import ProgramTrace
+from ..engine.refusals import refusal
 from ..memory.budget import MemoryBudget, MemoryOptions, budget_of
 from ..memory.trace import Trace
 
@@ -90,17 +93,23 @@ def make_engine(
     memory: int | str | MemoryBudget | None = None,
     keep_seeds: bool | Collection[int] = False,
     graphs: bool = True,
+    traced: ProgramTrace | None = None,
 ) -> Engine:
     """An engine without keys, as the options say.
 
     footprint: what 100% of a budget is.
+    traced: the program, by which a budget that is too small is refused before keys are generated.
     memory: the budget instead of that of the options.
     graphs: see `Engine`; programs of very many kernels are as fast without.
     """
+    size = budget_of(options.memory, footprint) if memory is None else memory
+    limited = size is not None and not isinstance(size, MemoryBudget)
+    if traced is not None and limited and keep_seeds is False:
+        _expect_room_for(traced, byte_count(size, "memory"), options.policy)
     return Engine(
         params,
         device=device_name(options.device),
-        memory=budget_of(options.memory, footprint) if memory is None else memory,
+        memory=size,
         policy=policy_name(options.policy),
         threads=options.threads,
         keep_seeds=keep_seeds,
@@ -108,6 +117,20 @@ def make_engine(
         graphs=graphs,
         compose_rotations=True,  # where the forecast is faster; results are compared within their precision
     )
+
+
+def _expect_room_for(traced: ProgramTrace, budget: int, policy: str) -> None:
+    """`expect_room` without ghost passes where the trace at hand says that there is enough."""
+    moves = policy not in ("resident", "async", "cached")
+    if budget < (max(traced.trace._core.minimum_budget()) if moves else traced.peak_bytes):
+        expect_room(traced.minimum_budget, budget, policy)
+
+
+def expect_room(found: MinimumBudget, budget: int, policy: str) -> None:
+    """Raises OutOfMemory that states what a program needs where a budget is less; 0 is none."""
+    needed = found.bytes(policy)
+    if budget and needed is not None and needed > budget:
+        raise refusal(found, budget, policy)
 
 
 def probe_device(device: str) -> tuple[int, int]:
