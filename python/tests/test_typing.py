@@ -27,7 +27,7 @@ hc.LinearTransform(np.eye(4), mode="small_key")
 hc.Polynomial([0, 1], "chebyshev")
 hc.BootstrapOptions(order="stc_first", cts_mode="bsgs")
 hc.replay(hc.trace_program(params, lambda x: x).trace, "h200", "managed")
-hc.Engine(params, policy="planed")  # wrong
+hc.Engine(params, policy="plannd")  # wrong
 hc.Engine(params, device="gpu")  # wrong
 hc.Engine(params, policy=input())  # wrong
 hc.Client(params, device="cuda")  # wrong
@@ -36,7 +36,7 @@ hc.LinearTransform(np.eye(4), mode="hoisted")  # wrong
 hc.Polynomial([0, 1], "chebychev")  # wrong
 hc.BootstrapOptions(order="cts")  # wrong
 hc.BootstrapOptions(stc_mode="fast")  # wrong
-hc.replay(hc.trace_program(params, lambda x: x).trace, "h200", "manged")  # wrong
+hc.replay(hc.trace_program(params, lambda x: x).trace, "h200", "mangd")  # wrong
 """
 
 
@@ -60,8 +60,8 @@ def test_types_are_what_the_library_has():
 
 def test_text_becomes_a_name():
     assert hc.policy_name("lru") == "lru"
-    with pytest.raises(hc.InvalidArgument, match=r"unknown name 'planed'; expected one of: .*planned"):
-        hc.policy_name("planed")
+    with pytest.raises(hc.InvalidArgument, match=r"unknown name 'plannd'; expected one of: .*planned"):
+        hc.policy_name("plannd")
     with pytest.raises(hc.WrongType):
         hc.policy_name(3)
     assert hc.device_name("cuda:12") == "cuda:12"

@@ -113,9 +113,7 @@ def test_budget_as_a_share_of_the_footprint(params, small_run):
     again = WideRun(params, WideOptions(threads=1, memory="100%", **SMALL))
     assert again.run()["budget_bytes"] == footprint
     run = WideRun(params, WideOptions(threads=1, memory="50%", **SMALL))
-    with pytest.raises(
-        hc.OutOfMemory, match=r"the whole program needs .*'resident'.*policy='planned'"
-    ):
+    with pytest.raises(hc.OutOfMemory, match=r"the whole program needs .*'resident'.*policy='planned'"):
         run.run()
     assert run.trace is None  # before keys were generated
 
