@@ -5,7 +5,8 @@
   comment may serve a group of declarations on consecutive lines. Data members, constructors, and accessors
   that only return a member, may leave it to the comment of their class.
 * Every folder below cpp/ and python/, and some others, has a README.md.
-* Relative links in Markdown pages lead to files that exist.
+* Relative links in Markdown pages lead to files that exist, and docs/README.md leads to every page in docs.
+* Python code in Markdown pages parses and imports what is there (`doc_code.py`).
 
 Prints `file:line: message`; the exit status is 1 if there is a violation.
 """
@@ -17,6 +18,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import doc_code
 from cpp_scan import ROOT, Declaration, declarations, source_files
 
 # Declarations that need no comment of their own: the language, or another place, says all there is.
@@ -118,9 +120,32 @@ def check_links(root: Path) -> Iterator[str]:
                 yield f"{path.relative_to(root)}:{line}: link to '{target}' leads nowhere"
 
 
+def check_index(root: Path) -> Iterator[str]:
+    """Messages for pages below docs that docs/README.md, and the READMEs that it links, do not link."""
+    found, waiting = set(), [(root / "docs" / "README.md").resolve()]
+    while waiting:
+        page = waiting.pop()
+        if page in found or not page.is_file():
+            continue
+        found.add(page)
+        if page.name == "README.md":
+            targets = (match[1] for match in LINK.finditer(page.read_text()) if match[1])
+            waiting += [(page.parent / each.split("#")[0]).resolve() for each in targets]
+    for path in source_files("docs/*.md", root=root):
+        if path.name != "README.md" and path.resolve() not in found:
+            yield f"{path.relative_to(root)}:1: docs/README.md does not lead to this page; link it there"
+
+
+def check_code(root: Path) -> Iterator[str]:
+    """Messages for Python code in Markdown pages."""
+    for path in source_files("*.md", root=root):
+        yield from doc_code.check_page(root, path)
+
+
 def check_tree(root: Path) -> list[str]:
     """`file:line: message` for each violation in a checkout."""
-    return [*check_headers(root), *check_readmes(root), *check_links(root)]
+    checks = (check_headers, check_readmes, check_links, check_index, check_code)
+    return [message for check in checks for message in check(root)]
 
 
 def main() -> int:

@@ -2,7 +2,8 @@
 """Checks the order of the C++ layers and of the Python rooms, and that device code stays in its backend.
 
 A file under cpp/include or cpp/src belongs to the layer named by its first folder. It may include its own
-layer and those to its left in CHAIN; `io`, `storage` and `pir` have their own lists in BESIDE. `python_rooms.py`
+layer and those to its left in CHAIN; `io`, `storage` and `pir` have their own lists in BESIDE.
+`python_rooms.py`
 has the rooms of the Python package. Prints `file:line: message`; the exit status is 1 if there is one.
 """
 

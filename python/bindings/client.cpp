@@ -60,6 +60,16 @@ void generate_key(bound_client& self, bound_keys& into, std::uint64_t galois_ele
   });
 }
 
+/// Copies the keys of another bundle into one of the client.
+void adopt_keys(bound_client& self, bound_keys& into, const bound_keys& from) {
+  HALOCLINE_EXPECTS(self.home == into.where, invalid_argument, "adopt_keys: the bundle is another client's");
+  locked(*from.where, *self.home, [&] {
+    for (const auto& [element, key] : from.value.keys()) {
+      into.value.add(ckks::transfer(*from.where->ctx, key, *self.home->ctx));
+    }
+  });
+}
+
 bound_public_key public_key(bound_client& self) {
   return locked(*self.where, [&] { return bound_public_key{self.where, self.value->encryption_key()}; });
 }
@@ -129,6 +139,7 @@ void bind_client(nb::module_& module) {
       .def("trim", [](const bound_client& self) { self.where->ctx->runtime().trim(); })
       .def("generate_key", generate_key, nb::arg("into"), nb::arg("galois_element"), nb::arg("level"),
            nb::arg("seeded"))
+      .def("adopt_keys", adopt_keys, nb::arg("into"), nb::arg("source"))
       .def("public_key", public_key);
   module.def("encrypt_with", encrypt_with, nb::arg("key"), nb::arg("values"), nb::arg("level"),
              nb::arg("scale").none(), nb::arg("slots"));

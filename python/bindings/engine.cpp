@@ -169,6 +169,11 @@ void bind_products(nb::class_<bound_engine>& type) {
           nb::arg("a"), nb::arg("b"));
 }
 
+/// The scale at which a number is encoded that a ciphertext is multiplied by.
+double plain_scale(bound_engine& self, const bound_ciphertext& a) {
+  return locked(*self.where, [&] { return evaluator_here(self).plain_scale(a.value); });
+}
+
 bool is_manual(bound_engine& self) {
   return locked(*self.where, [&] { return self.where->manual.contains(std::this_thread::get_id()); });
 }
@@ -212,6 +217,7 @@ void bind_maintenance(nb::class_<bound_engine>& type) {
             return evaluate(e, [&](evaluator& v) { return ckks::with_slots(v.ctx(), a.value, slots); });
           },
           nb::arg("a"), nb::arg("slots"))
+      .def("plain_scale", plain_scale, nb::arg("a"))
       .def_prop_rw("manual", is_manual, set_manual);
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/tuple.h>
+
 #include <algorithm>
 #include <istream>
 #include <sstream>
@@ -7,6 +9,7 @@
 
 #include "bindings.hpp"
 #include "halocline/core/expects.hpp"
+#include "halocline/memory/plan/minimum.hpp"
 #include "halocline/memory/trace.hpp"
 #include "halocline/memory/trace_formats/perfetto.hpp"
 #include "halocline/memory/trace_formats/rmm_log.hpp"
@@ -107,6 +110,12 @@ std::string to_perfetto(const trace& t) {
   return std::move(out).str();
 }
 
+/// (under 'lru', under 'planned', under 'managed')
+std::tuple<std::uint64_t, std::uint64_t, std::uint64_t> minimum_budget(const trace& t) {
+  const memory::plan::minimum_budget found = memory::plan::find_minimum(t);
+  return {found.lru_bytes, found.planned_bytes, found.managed_bytes};
+}
+
 }  // namespace
 
 void bind_trace(nb::module_& module) {
@@ -118,6 +127,7 @@ void bind_trace(nb::module_& module) {
       .def("to_rmm", to_rmm, nb::call_guard<released>())
       .def("to_perfetto", to_perfetto, nb::call_guard<released>())
       .def("columns", columns)
+      .def("minimum_budget", minimum_budget, nb::call_guard<released>())
       .def("__len__", [](const trace& t) { return t.events.size(); });
   module.def(
       "start_trace", [](bound_engine& e) { e.where->ctx->runtime().start_trace(); }, nb::arg("engine"));

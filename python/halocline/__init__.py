@@ -14,6 +14,7 @@ print(client.decrypt(y)[:4], y.level, y.nbytes)
 """
 
 from . import _core as _core  # re-exported for the modules of the package
+from . import errors as errors  # so that `halocline.errors.Error` needs no import of its own
 from .base.errors import (
     ActivationRange,
     Cancelled,
@@ -30,9 +31,12 @@ from .base.errors import (
     NotPicklable,
     OutOfMemory,
     PlanDivergence,
+    PoorFit,
+    PrecisionLoss,
     ScaleMismatch,
     WrongType,
 )
+from .base.names import Basis, Device, Mode, Order, Policy, device_name, policy_name
 from .circuits.bootstrapping import BootstrapOptions, Bootstrapper
 from .circuits.layers import BlockMatmul, Convolution2d, ImageLayout, MatrixVector
 from .circuits.methods import sign_epsilon, sign_levels
@@ -51,6 +55,7 @@ from .ckks.params import (
 )
 from .ckks.sharing import Flooding, SharedResult, fresh_error_bound, plan_flooding
 from .engine.engine import Engine, RunReport
+from .engine.minimum import MinimumBudget
 from .engine.program import ProgramTrace, key_plan, trace_program
 from .memory.budget import MemoryBudget, MemoryOptions
 from .memory.plan import Plan, PlanSummary
@@ -66,6 +71,7 @@ __commit__: str = _core.commit
 
 __all__ = [
     "ActivationRange",
+    "Basis",
     "BlockMatmul",
     "BootstrapOptions",
     "Bootstrapper",
@@ -76,6 +82,7 @@ __all__ = [
     "Client",
     "Convolution2d",
     "CorruptData",
+    "Device",
     "DeviceError",
     "DeviceModel",
     "Engine",
@@ -95,16 +102,22 @@ __all__ = [
     "MatrixVector",
     "MemoryBudget",
     "MemoryOptions",
+    "MinimumBudget",
     "MissingExtra",
     "MissingKey",
+    "Mode",
     "NotPicklable",
+    "Order",
     "OutOfMemory",
     "Params",
     "PhaseTime",
     "Plan",
     "PlanDivergence",
     "PlanSummary",
+    "Policy",
     "Polynomial",
+    "PoorFit",
+    "PrecisionLoss",
     "ProgramTrace",
     "PublicKey",
     "ReplayReport",
@@ -117,11 +130,13 @@ __all__ = [
     "allow_insecure_unpickling",
     "decide",
     "device_models",
+    "device_name",
     "fresh_error_bound",
     "key_plan",
     "measure_error_bound",
     "plan_flooding",
     "plan_trace",
+    "policy_name",
     "preset_description",
     "preset_names",
     "replay",

@@ -17,6 +17,8 @@ from .base.errors import (
     NotPicklable,
     OutOfMemory,
     PlanDivergence,
+    PoorFit,
+    PrecisionLoss,
     ScaleMismatch,
     WrongType,
 )
@@ -37,6 +39,8 @@ __all__ = [
     "NotPicklable",
     "OutOfMemory",
     "PlanDivergence",
+    "PoorFit",
+    "PrecisionLoss",
     "ScaleMismatch",
     "WrongType",
 ]

@@ -196,7 +196,7 @@ def test_errors_name_options_of_the_command_line(call, tmp_path):
     on_server = ("eval", "-k", "k/keys.hlc", "-o", "y.hlc", "--allow-insecure")
     message = call(*on_server, "-i", "x.hlc", "--expr", "x.rotate(3)", status=1).stderr
     assert "rotation key for step 3 missing" in message
-    assert "`halocline keygen FOLDER`" in message
+    assert "`halocline keygen FOLDER --add`" in message
     message = call(*on_server, "-i", "y=x.hlc", "--expr", "x*x", status=1).stderr
     assert "the program needs --input x=FILE" in message
     message = call("keygen", "other", *PARAMS, "--expr", "x )", status=1).stderr

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 import ast
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import halocline as hc
 import numpy as np
 import pytest
 from halocline.cli import expression as expressions
-from halocline.cli.expression import Expression
+from halocline.cli.expression import FUNCTIONS, MAX_DEPTH, MAX_EXPONENT, MAX_LENGTH, METHODS, Expression
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -186,3 +188,29 @@ def test_errors_of_evaluation_are_ours(params, text):
     """Whatever an expression does with its operands, Python's own errors do not come out."""
     with pytest.raises(hc.Error):
         hc.key_plan(params, Expression(text), np.zeros(params.slots))
+
+
+PAGE = Path(__file__).resolve().parents[2] / "docs/reference/expressions.md"
+
+
+def test_the_page_documents_every_function_and_method():
+    text = PAGE.read_text()
+    assert set(re.findall(r"^\| `(\w+)\(", text, re.M)) == set(FUNCTIONS)
+    assert set(re.findall(r"^\| `x\.(\w+)\(", text, re.M)) == set(METHODS)
+    for limit in (MAX_LENGTH, MAX_DEPTH, MAX_EXPONENT):
+        assert f"{limit:,}" in text or str(limit) in text
+
+
+def test_what_the_page_says_of_functions_is_so(deep_client, deep_engine):
+    x = deep_client.encrypt([0.5, -0.25, 0.75, 1.0]).to(deep_engine)
+    values = np.array([0.5, -0.25, 0.75, 1.0])
+    cases = {
+        "inner_sum(x, 2, 1)": values + np.roll(values, -1),
+        "polynomial(x, [1, 2, 3])": 1 + 2 * values + 3 * values**2,
+        "sign(x, 6)": np.sign(values),
+        "relu(x, 6)": np.maximum(values, 0),
+        "compare(x, x*0, 6)": values > 0,
+        "x / [1, 2, 4, 1]": values / [1, 2, 4, 1],
+    }
+    for text, expected in cases.items():
+        assert np.allclose(deep_client.decrypt(Expression(text)(x)), expected, atol=2.0**-5), text

@@ -185,20 +185,20 @@ def test_an_old_secret_key_gets_an_identifier_on_request(params, client, x, tmp_
     assert np.abs(old.decrypt(ct) - x).max() < 2.0**-14
     with pytest.raises(hc.InvalidArgument, match=given):
         old.assign_key_id()
-    old.save_secret_key(path)
+    old.save_secret_key(path, overwrite=True)
     assert hc.Client.load(path, params, threads=1).key_id == given
 
 
 def test_a_run_folder_holds_results_of_its_own_key(params, stranger, x, tmp_path):
-    folder = RunFolder(tmp_path / "run", "network", np.zeros((2, 3)))
-    own = folder.client(params, threads=1)
-    folder.keep_result(0, own.encrypt(x))
-    folder.keep_result(1, stranger.encrypt(x))
-    again = RunFolder(tmp_path / "run", "network", np.zeros((2, 3)))
-    assert again.client(params, threads=1).key_id == own.key_id
-    assert again.result(0, params).key_id == own.key_id
-    with names_both(own, stranger):
-        again.result(1, params)
+    with RunFolder(tmp_path / "run", "network", np.zeros((2, 3))) as folder:
+        own = folder.client(params, threads=1)
+        folder.keep_result(0, own.encrypt(x))
+        folder.keep_result(1, stranger.encrypt(x))
+    with RunFolder(tmp_path / "run", "network", np.zeros((2, 3))) as again:
+        assert again.client(params, threads=1).key_id == own.key_id
+        assert again.result(0, params).key_id == own.key_id
+        with names_both(own, stranger):
+            again.result(1, params)
 
 
 def test_committed_files_of_version_1_load():

@@ -2,6 +2,8 @@
 """What users import by name."""
 
 import inspect
+import subprocess
+import sys
 
 import halocline as hc
 import halocline.errors
@@ -15,6 +17,12 @@ def test_every_error_is_public() -> None:
     for name, each in defined.items():
         assert getattr(hc.errors, name) is each
         assert getattr(hc, name) is each, f"halocline.{name}"
+
+
+def test_errors_need_no_import_of_their_own() -> None:
+    code = "import halocline; print(halocline.errors.InvalidArgument.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "InvalidArgument\n"
 
 
 def test_the_module_raises_the_same_errors() -> None:

@@ -2,6 +2,7 @@
 """The digits workload, from the command line and in parts."""
 
 import json
+import re
 
 import halocline as hc
 import numpy as np
@@ -130,9 +131,9 @@ def test_bad_options():
 
 def test_budget_that_is_too_small_is_told_the_right_one():
     params = hc.Params.preset("n14-d7")
-    with pytest.raises(hc.OutOfMemory, match="evaluation_key") as refused:
+    with pytest.raises(hc.OutOfMemory, match="under 'planned', which moves") as refused:
         DigitsRun(params, DigitsOptions(images=129, memory="32MiB")).run()
-    needed = int(str(refused.value).split()[-2])
+    needed = int(re.search(r"\((\d+) bytes\) under 'resident'", str(refused.value))[1])
     run = DigitsRun(params, DigitsOptions(images=129, memory=needed))
     assert run.run()["agreement"] == 1.0
     assert 0.9 * needed < run.report["peak_bytes"] <= needed

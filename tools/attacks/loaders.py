@@ -71,7 +71,7 @@ class Loaders:
     def _containers(self) -> dict[str, Target]:
         world, params = self.world, self.world.params
         secret = world.folder / "secret.hlc"
-        world.client.save_secret_key(secret)
+        world.client.save_secret_key(secret, overwrite=True)
 
         def ciphertext(data: bytes) -> None:
             taken = hc.Ciphertext.from_bytes(data, params)

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <optional>
+#include <string>
 
 #include "ckks/client_tables.hpp"
 #include "ckks/coefficient_lift.hpp"
@@ -61,10 +62,23 @@ double total_magnitude(std::span<const std::complex<double>> values) {
   return total;
 }
 
-[[noreturn]] void refuse(double coefficient, double scale, double limit_bits) {
-  throw invalid_argument(text("encode: a coefficient of 2^", std::log2(coefficient),
-                              " (values times scale 2^", std::log2(scale), ") does not fit; the limit is 2^",
-                              limit_bits, ". Values of magnitude up to ", std::exp2(limit_bits) / scale,
+/// "value (3,4) in slot 5 makes ", of the largest one.
+std::string largest_value(std::span<const std::complex<double>> values) {
+  const auto smaller = [](const auto& a, const auto& b) {
+    return std::max(std::abs(a.real()), std::abs(a.imag())) <
+           std::max(std::abs(b.real()), std::abs(b.imag()));
+  };
+  const auto found = std::max_element(values.begin(), values.end(), smaller);
+  const std::string value = found->imag() == 0.0 ? text(found->real()) : text(*found);
+  return text("value ", value, " in slot ", found - values.begin(), " makes ");
+}
+
+/// `whose`: what is known of the values, such as the largest one.
+[[noreturn]] void refuse(const std::string& whose, double coefficient, double scale, double limit_bits) {
+  throw invalid_argument(text("encode: values too large: ", whose, "a coefficient of 2^",
+                              std::log2(coefficient), " (values times scale 2^", std::log2(scale),
+                              ") does not fit; the limit is 2^", limit_bits, ". Values of magnitude up to ",
+                              std::exp2(limit_bits) / scale,
                               " always fit; use smaller values, a smaller scale or a higher level"));
 }
 
@@ -109,14 +123,13 @@ encoder::integers encoder::round(std::span<const std::complex<double>> values, d
   // size decides; a ghost run takes the same branch, so that its allocations are those of the real run.
   double largest = total_magnitude(values) * factor;
   const bool surely_small = largest < std::min(limit, std::exp2(one_word_bits));
-  HALOCLINE_EXPECTS(std::isfinite(largest), invalid_argument, "encode: values too large: times the scale ",
-                    scale, " their sum exceeds a double; give smaller values, or a smaller scale");
+  if (!std::isfinite(largest)) refuse(largest_value(values), largest, scale, limit_bits);
   const memory::buffer coefficients = to_coefficients(values, slots);
   if (!surely_small) {
     const double found = largest_magnitude(coefficients, 2 * slots) * factor;
     if (!ctx_.runtime().is_ghost()) largest = found;
   }
-  if (largest >= limit) refuse(largest, scale, limit_bits);
+  if (largest >= limit) refuse(largest_value(values), largest, scale, limit_bits);
   integers result;
   result.words = largest < std::exp2(one_word_bits) ? 1 : 2;
   result.data = ctx_.runtime().allocate(2 * slots * result.words * sizeof(std::uint64_t), cls, tag);
@@ -180,7 +193,7 @@ plaintext encoder::expand(const compact_plaintext& source, unsigned level) {
     ctx_.device().download(std::as_writable_bytes(std::span(host)), source.coefficients, 0);
     const auto [least, most] = std::minmax_element(host.begin(), host.end());
     const double largest = std::max(-static_cast<double>(*least), static_cast<double>(*most));
-    if (largest >= std::exp2(limit_bits) * (1.0 - 0x1p-40)) refuse(largest, source.scale, limit_bits);
+    if (largest >= std::exp2(limit_bits) * (1.0 - 0x1p-40)) refuse("", largest, source.scale, limit_bits);
   }
   const unsigned apart = source.log_stride(ctx_.parameters().log_n());
   plaintext result = to_plaintext({{}, &source.coefficients, 1, apart}, level);

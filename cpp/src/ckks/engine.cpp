@@ -88,6 +88,15 @@ ciphertext engine::ghost_input(unsigned level, double scale, std::uint32_t slots
 
 void engine::calibrate() {
   if (calibrated_ || !ctx_->runtime().moves()) return;
+  try {
+    measure_costs();
+  } catch (const out_of_memory&) {
+    // A key of the highest level can need more than the programs at hand. Plans then use the costs that are
+    // assumed, and the planner says what a program needs.
+  }
+}
+
+void engine::measure_costs() {
   constexpr int repetitions = 3;  // the first one loads the key and builds tables, and is forgotten
   const params::parameters& p = parameters();
   for (const key_request& key : keys_->list()) {

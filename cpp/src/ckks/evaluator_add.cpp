@@ -162,6 +162,7 @@ ciphertext evaluator::add_values(const ciphertext& a, std::span<const std::compl
 ciphertext evaluator::add_constant(const ciphertext& a, std::complex<double> c) {
   const backend::scoped_operation named("add_constant");
   check(ctx_, a, "add_constant");
+  require_room(ctx_.parameters(), a, c, a.scale, "add");
   if (c.imag() != 0.0 && ctx_.parameters().galois_generator() % 4 != 1) {
     return add_values(a, std::vector<std::complex<double>>(a.slots, c));
   }

@@ -7,12 +7,28 @@
 #include "halocline/core/expects.hpp"
 
 namespace halocline::ckks::detail {
+namespace {
+
+/// Scaled constants are rounded as long doubles.
+constexpr double constant_bits = 120.0;
+
+}  // namespace
 
 void require_level(const ciphertext& a, const char* operation) {
   HALOCLINE_EXPECTS(
       a.level > 0, level_exhausted, operation,
       ": the ciphertext is at level 0 and has no multiplication left; choose parameters with more "
       "levels or multiply less deeply");
+}
+
+void require_room(const params::parameters& parameters, const ciphertext& a, std::complex<double> constant,
+                  double scale, const char* operation) {
+  const double largest = std::max(std::abs(constant.real()), std::abs(constant.imag()));
+  const double bits = std::min(constant_bits, parameters.level(a.level).log2_modulus - 1.0);
+  const double limit = std::exp2(bits) / scale;
+  HALOCLINE_EXPECTS(largest < limit, invalid_argument, operation, ": ", largest,
+                    " is too large for a ciphertext of level ", a.level, " at scale 2^", std::log2(scale),
+                    "; expected less than ", limit, ". Use a smaller number, or a higher level");
 }
 
 ciphertext make_like(context& ctx, const ciphertext& like, std::size_t parts) {

@@ -15,6 +15,9 @@ inline constexpr const char* ciphertext_tag = "ciphertext";
 
 /// Throws level_exhausted naming `operation` at level 0.
 void require_level(const ciphertext& a, const char* operation);
+/// @throws invalid_argument where a constant times its scale exceeds half of the modulus, and would wrap
+void require_room(const params::parameters& parameters, const ciphertext& a, std::complex<double> constant,
+                  double scale, const char* operation);
 
 /// The key of a result of two operands. @throws key_mismatch naming `operation`
 [[nodiscard]] inline key_id common_key_of(const ciphertext& a, const ciphertext& b, const char* operation) {

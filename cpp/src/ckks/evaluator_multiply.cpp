@@ -215,6 +215,13 @@ ciphertext evaluator::multiply_values(const ciphertext& a, std::span<const std::
   return rescale(multiply_plain(a, encoder_.encode(values, a.level, scale, a.slots)));
 }
 
+double evaluator::plain_scale(const ciphertext& a) const {
+  check(ctx_, a, "plain_scale");
+  if (mode_ == maintenance::manual) return ctx_.parameters().level(a.level).scale;
+  require_level(a, "multiply by values");
+  return matching_plain_scale(ctx_.parameters(), a.level, a.scale);
+}
+
 ciphertext evaluator::multiply_constant(const ciphertext& a, std::complex<double> c) {
   const backend::scoped_operation named("multiply_constant");
   check(ctx_, a, "multiply_constant");
@@ -230,6 +237,7 @@ ciphertext evaluator::multiply_constant(const ciphertext& a, std::complex<double
 ciphertext evaluator::multiply_constant_raw(const ciphertext& a, std::complex<double> c, double scale) {
   const backend::scoped_operation named("multiply_constant");
   check(ctx_, a, "multiply_constant");
+  require_room(ctx_.parameters(), a, c, scale, "multiply");
   if (c.imag() != 0.0 && ctx_.parameters().galois_generator() % 4 != 1) {
     // With generator 3 X^(N/2) is i in every other slot and -i between them: the constant needs a full
     // encoding.

@@ -228,13 +228,13 @@ void runtime::throw_out_of_memory(const buffer_state& wanted, const budget_wait&
   const std::size_t budget = budget_->capacity();
   const std::string limit = budget == 0 ? "no budget set" : "budget " + format_bytes(budget);
   const competition others(*budget_);
-  const std::size_t needed =
-      (policy_->traits().moves() ? pool_bytes_ : stats_.live_bytes) + wanted.bytes + others.bytes();
-  throw out_of_memory(
-      text("policy '", policy_->name(), "': cannot place ", format_bytes(wanted.bytes), " for ", wanted.tag,
-           " (", to_string(wanted.cls), "); ", format_bytes(stats_.live_bytes), " live, ", limit,
-           others.description(), patience.outcome(), largest_objects(live_), ". A budget of at least ",
-           format_bytes(needed), " (", needed, " bytes) is needed to get past this point", others.advice()));
+  const std::size_t needed = (policy_->traits().moves() ? pool_bytes_ : stats_.live_bytes) +
+                             (pager_ ? wanted.full_bytes() : wanted.bytes) + others.bytes();
+  throw out_of_memory(text(
+      "policy '", policy_->name(), "': cannot place ", format_bytes(wanted.bytes), " for ", wanted.tag, " (",
+      to_string(wanted.cls), "); ", format_bytes(stats_.live_bytes), " live, ", limit, others.description(),
+      patience.outcome(), largest_objects(live_), ". A budget of at least ", format_bytes(needed), " (",
+      needed, " bytes) is needed to get past this point, perhaps more after it", others.advice()));
 }
 
 void runtime::throw_refused_by_system(std::size_t bytes, std::string_view what) const {
@@ -270,11 +270,11 @@ void runtime::throw_step_out_of_memory(std::span<const step_use> uses, std::stri
   const std::size_t budget = budget_->capacity();
   const std::string limit = budget == 0 ? std::string("no budget is set; the device gave no more")
                                         : "the budget is " + format_bytes(budget) + others.description();
-  throw out_of_memory(text("policy '", policy_->name(), "': step '", op, "' needs ",
-                           format_bytes(operands + scratch), " of the fast tier at once (",
-                           format_bytes(operands), " of operands, ", format_bytes(scratch), " of scratch); ",
-                           limit, ". A budget of at least ", format_bytes(needed), " (", needed,
-                           " bytes) is needed to get past this point", others.advice()));
+  throw out_of_memory(
+      text("policy '", policy_->name(), "': step '", op, "' needs ", format_bytes(operands + scratch),
+           " of the fast tier at once (", format_bytes(operands), " of operands, ", format_bytes(scratch),
+           " of scratch); ", limit, ". A budget of at least ", format_bytes(needed), " (", needed,
+           " bytes) is needed to get past this point, perhaps more after it", others.advice()));
 }
 
 }  // namespace halocline::memory

@@ -216,8 +216,19 @@ TEST(Replay, PoliciesThatMoveNothingNameTheBudgetThatTheyNeed) {
 TEST(Replay, PoliciesThatMoveNameTheStepThatDoesNotFit) {
   const memory::trace program = keys_in_order(2, {0, 1});
   EXPECT_THAT(message_of<out_of_memory>([&] { (void)run(program, "lru", mib); }),
-              testing::HasSubstr("add needs"));
+              testing::AllOf(testing::HasSubstr("add needs"),
+                             testing::HasSubstr("The whole program needs at least 1.0 MiB (1052672 bytes)")));
   EXPECT_THROW((void)run(program, "planned", mib), out_of_memory);
+}
+
+TEST(Replay, ManagedPoliciesRefuseWhatCannotHoldAStep) {
+  const memory::trace program = keys_in_order(2, {0, 1});
+  for (const char* policy : {"managed", "static", "dynamic"}) {
+    EXPECT_NO_THROW((void)run(program, policy, mib + 4096)) << policy;
+    EXPECT_THAT(message_of<out_of_memory>([&] { (void)run(program, policy, mib + 4095); }),
+                testing::HasSubstr("needs at least 1.0 MiB (1052672 bytes) at once"))
+        << policy;
+  }
 }
 
 TEST(Replay, DynamicAndProfiledUseThePoolAsToldByTheirPast) {

@@ -69,6 +69,14 @@ class PlanDivergence(UserWarning):
     """A program diverged from its plan, or could not be planned: it was finished under `lru`."""
 
 
+class PrecisionLoss(UserWarning):
+    """A number is so small beside the scale of a ciphertext that nothing of it is left: the product is 0."""
+
+
+class PoorFit(UserWarning):
+    """A polynomial is far from the function that it was fitted to, on some part of the domain."""
+
+
 class ActivationRange(UserWarning):
     """An input drives activations of a network out of the ranges that it was calibrated for."""
 

@@ -111,9 +111,31 @@ def byte_count(value: Any, what: str) -> int:
     """Bytes as a number or as text such as "2GiB"; None is 0, which means unlimited."""
     if value is None:
         return 0
+    if isinstance(value, str) and value.rstrip().endswith("%"):
+        raise InvalidArgument(
+            f"{what}: {value!r} is a share of what a program holds, and no program is known here; give a "
+            f"size such as '2GiB', or trace_program(params, program).budget({value.strip()!r})"
+        )
     if isinstance(value, str):
         return int(_core.parse_bytes(value))
     return integer(value, what, low=1, high=(1 << 63) - 1)
+
+
+_UNITS = ("KiB", "MiB", "GiB", "TiB")
+
+
+def size_to_type(count: int) -> str:
+    """Bytes as text that one types for a budget, such as "17.3MiB": three digits, rounded up."""
+    if count < 1024:
+        return str(count)
+    power = min((count.bit_length() - 1) // 10, len(_UNITS))
+    unit = 1 << (10 * power)
+    digits = 2 if count < 10 * unit else 1 if count < 100 * unit else 0
+    step = 10**digits
+    steps = -(-count * step // unit)
+    while byte_count(text := f"{steps / step:.{digits}f}{_UNITS[power - 1]}", "size") < count:
+        steps += 1  # the text is read as a float, which may be a byte short
+    return text.replace(".00", "") if digits == 2 else text.replace(".0", "")
 
 
 def path_text(path: Any, what: str) -> str:

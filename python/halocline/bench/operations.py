@@ -22,6 +22,7 @@ from typing import Any
 
 from .. import _core
 from ..base.errors import InvalidArgument
+from ..base.names import device_name
 from ..ckks.client import Client
 from ..ckks.params import Params
 from ..engine.engine import Engine
@@ -194,7 +195,7 @@ def _chosen(sets: list[str] | None) -> list[str]:
 def _engine(params: Params, device: str) -> Engine:
     """An engine with the keys that are timed; generated one after the other, the client's copies go."""
     client = Client(params)
-    engine = Engine(params, client.evaluation_keys([1]), device)
+    engine = Engine(params, client.evaluation_keys([1]), device_name(device))
     note_engine(engine)  # `--profile`
     return engine
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from .. import _core
 from ..base.errors import CorruptData, InvalidArgument
+from ..base.names import device_name, policy_name
 from ..ckks.client import Client
 from ..engine.engine import Engine
 from ..memory.budget import MemoryOptions
@@ -117,7 +118,7 @@ def time_multiplications(
     rows = []
     for label in labels:
         policy, options = POLICIES[label]
-        engine = Engine(params, keys, device, policy=policy, memory_options=options)
+        engine = Engine(params, keys, device_name(device), policy=policy_name(policy), memory_options=options)
         taken = _core.time_operation(
             engine._core, "multiply", params.max_level, DEFAULT_SAMPLES, 0, 1, False, 0.02
         )

@@ -6,13 +6,14 @@ from __future__ import annotations
 import dataclasses
 import weakref
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import Any, get_args, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
 from ..base.errors import InvalidArgument
+from ..base.names import Mode, Order
 from ..base.values import ComplexVector, byte_count, expect, integer, positive, vector
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.host import Host
@@ -21,7 +22,7 @@ from ..ckks.params import Params, expect_same
 from ..memory.budget import MemoryOptions
 from .encoded import MODES
 
-ORDERS = ("cts_first", "stc_first")
+ORDERS = get_args(Order)
 """CoeffToSlot first takes ciphertexts of level 0; SlotToCoeff first takes those of a few levels more."""
 
 
@@ -31,7 +32,7 @@ class BootstrapOptions:
 
     slots: int | None = None
     """A power of two; all slots of the parameters unless given."""
-    order: str = "cts_first"
+    order: Order = "cts_first"
     """One of ORDERS."""
     real: bool = False
     """Messages have real slots: imaginary parts are lost, and with full slots half of the work."""
@@ -39,9 +40,9 @@ class BootstrapOptions:
     """Levels of CoeffToSlot; 0: what the parameters are made for, fewer where few slots need no more."""
     stc_levels: int = 0
     """Levels of SlotToCoeff; 0: likewise."""
-    cts_mode: str = "double_hoisted"
+    cts_mode: Mode = "double_hoisted"
     """How the rotations of CoeffToSlot are organised; "small_key" needs three keys for each level."""
-    stc_mode: str = "double_hoisted"
+    stc_mode: Mode = "double_hoisted"
     """The same for SlotToCoeff."""
     compact: bool = False
     """Keep the diagonals of both as integer coefficients, and expand them at each use. Those whose values
@@ -237,6 +238,10 @@ class Bootstrapper:
     def __program_identity__(self) -> Bootstrapper:
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Parameters and options: what is encoded for an engine stays with it."""
+        return _bootstrapper, (self._params, dataclasses.asdict(self._options))
+
     def __repr__(self) -> str:
         changed = [
             f"{field.name}={value!r}"
@@ -244,3 +249,8 @@ class Bootstrapper:
             if (value := getattr(self._options, field.name)) != field.default
         ]
         return f"Bootstrapper({', '.join([repr(self._params.name), *changed])})"
+
+
+def _bootstrapper(params: Params, options: dict[str, Any]) -> Bootstrapper:
+    """What a pickle calls."""
+    return Bootstrapper(params, **options)

@@ -6,17 +6,19 @@ from __future__ import annotations
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any, get_args
 
 import numpy as np
 
 from .. import _core
 from ..base.errors import InvalidArgument, WrongType
+from ..base.names import Mode
 from ..base.values import expect, integer, kind_of
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.host import Host
 from ..ckks.keys import RELINEARIZATION
 
-MODES = ("naive", "bsgs", "double_hoisted", "small_key")
+MODES = get_args(Mode)
 """How the rotations of a linear map are organised: a key for each diagonal; least memory; fastest; two or
 three rotation keys for any number of diagonals at the price of more key switches."""
 
@@ -34,7 +36,7 @@ class EncodedCircuit(ABC):
     """
 
     def __init__(
-        self, slots: int, inputs: int, outputs: int, real: bool, mode: str, baby_count: int, compact: bool
+        self, slots: int, inputs: int, outputs: int, real: bool, mode: Mode, baby_count: int, compact: bool
     ) -> None:
         if mode not in MODES:
             raise InvalidArgument(f"{self._what}: unknown mode {mode!r}; expected one of: {', '.join(MODES)}")
@@ -116,6 +118,14 @@ class EncodedCircuit(ABC):
         circuit = self._on(engine, min(each.level for each in cts))
         real = self._real and all(each.is_real for each in cts)
         return [Ciphertext(each, engine, real) for each in engine._core.apply_circuit(circuit, sources)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The weights in the clear: what is encoded for an engine stays with it."""
+        return {name: value for name, value in vars(self).items() if name != "_encoded"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._encoded = weakref.WeakKeyDictionary()
 
     def __call__(self, inputs: Sequence[Ciphertext]) -> list[Ciphertext]:
         """The outputs, one level below the lowest input."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..base.errors import InvalidArgument
+from ..base.names import Mode
 from ..base.values import expect, integer, power_of_two, unshared
 from ..ckks.ciphertext import Ciphertext
 from .encoded import EncodedCircuit
@@ -94,7 +95,7 @@ class Convolution2d(EncodedCircuit):
         *,
         bias: npt.ArrayLike | None = None,
         stride: int = 1,
-        mode: str = "naive",
+        mode: Mode = "naive",
         baby_count: int = 0,
         compact: bool = False,
     ) -> None:
@@ -137,7 +138,7 @@ class MatrixVector(EncodedCircuit):
         matrix: npt.ArrayLike,
         slots: int | None = None,
         *,
-        mode: str = "double_hoisted",
+        mode: Mode = "double_hoisted",
         baby_count: int = 0,
         compact: bool = False,
     ) -> None:
@@ -192,7 +193,7 @@ class BlockMatmul(EncodedCircuit):
         slots: int,
         *,
         fold: bool = True,
-        mode: str = "double_hoisted",
+        mode: Mode = "double_hoisted",
         baby_count: int = 0,
         compact: bool = False,
     ) -> None:

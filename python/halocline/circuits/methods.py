@@ -14,6 +14,7 @@ from .. import _core
 from .._core import Ciphertext as NativeCiphertext
 from .._core import Engine as NativeEngine
 from ..base.errors import InvalidArgument, WrongType
+from ..base.names import Basis, Mode
 from ..base.values import integer, positive
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.host import Host
@@ -40,7 +41,7 @@ class Circuits(ABC):
     # Linear maps
 
     def linear_transform(
-        self, ct: Ciphertext, linear_map: Map, *, mode: str = "double_hoisted"
+        self, ct: Ciphertext, linear_map: Map, *, mode: Mode = "double_hoisted"
     ) -> Ciphertext:
         """A plain linear map applied to all slots: a square matrix, or {d: vector} of diagonals.
 
@@ -51,7 +52,7 @@ class Circuits(ABC):
         self._own(ct, "linear transform")
         return LinearTransform(linear_map, mode=mode)(ct)
 
-    def matvec(self, matrix: npt.ArrayLike, ct: Ciphertext, *, mode: str = "double_hoisted") -> Ciphertext:
+    def matvec(self, matrix: npt.ArrayLike, ct: Ciphertext, *, mode: Mode = "double_hoisted") -> Ciphertext:
         """`matrix @ x` for the first `columns` slots; the result is in the first `rows` slots.
 
         The matrix may have any shape up to slots x slots. Slots beyond the columns do not matter; those
@@ -91,7 +92,7 @@ class Circuits(ABC):
         self,
         ct: Ciphertext,
         polynomial: Polynomial | npt.ArrayLike,
-        basis: str = "monomial",
+        basis: Basis = "monomial",
         domain: Sequence[float] = (-1.0, 1.0),
         *,
         level: int | None = None,

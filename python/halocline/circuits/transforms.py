@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..base.errors import InvalidArgument
+from ..base.names import Mode
 from ..base.values import ComplexVector, expect, integer, unshared, vector
 from ..ckks.ciphertext import Ciphertext
 from .encoded import EncodedCircuit
@@ -73,7 +74,7 @@ class TransformGrid(EncodedCircuit):
         cells: Sequence[Sequence[Map]],
         *,
         slots: int | None = None,
-        mode: str = "double_hoisted",
+        mode: Mode = "double_hoisted",
         baby_count: int = 0,
         compact: bool = False,
     ) -> None:
@@ -103,7 +104,7 @@ class LinearTransform(TransformGrid):
         linear_map: Map,
         *,
         slots: int | None = None,
-        mode: str = "double_hoisted",
+        mode: Mode = "double_hoisted",
         baby_count: int = 0,
         compact: bool = False,
     ) -> None:

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..base.errors import InvalidArgument, WrongType
+from ..base.errors import InvalidArgument, PrecisionLoss, WrongType
 from ..base.files import load_object, save_object
 from ..base.values import (
     ComplexVector,
@@ -25,6 +26,9 @@ from ..base.values import (
 )
 from .host import Host
 from .params import Params, carried_params
+
+_SURELY_KEPT = 2.0**-16
+"""Factors from here on are not 0 at any scale that parameters have."""
 
 Operand = Any
 """What stands beside a ciphertext: another one, a number, or a vector of at most `slots` numbers."""
@@ -47,7 +51,6 @@ class Ciphertext:
     evaluation keys of two clients), LevelExhausted, MissingKey, ScaleMismatch (manual mode) and OutOfMemory.
     """
 
-    __array_ufunc__ = None  # numpy leaves `array * ct` to this class
     __slots__ = ("_core", "_engine", "_real")
 
     def __init__(self, core: _core.Ciphertext, engine: Host | None, real: bool) -> None:
@@ -235,11 +238,27 @@ class Ciphertext:
             return self._made(engine.multiply(self._core, other._core), other._real)
         if is_scalar(other):
             number = scalar(other, "multiply")
+            self._warn_if_lost(number)
             return self._made(engine.multiply_constant(self._core, number), not number.imag)
         array, real = self._values(other, "multiply")
         return self._made(engine.multiply_values(self._core, array), real)
 
     __rmul__ = __mul__
+
+    def _warn_if_lost(self, number: complex) -> None:
+        """Warns of a factor that rounds to 0 at the scale with which it is encoded."""
+        largest = max(abs(number.real), abs(number.imag))
+        if largest == 0.0 or largest >= _SURELY_KEPT:
+            return
+        scale = self._on("multiply")._core.plain_scale(self._core)
+        if largest * scale < 0.5:
+            warnings.warn(
+                f"multiply: the factor {largest:.3g} times the scale 2^{np.log2(scale):.2f} rounds to 0, and "
+                f"so does the product; it takes {0.5 / scale:.3g} or more. Results so small are below the "
+                "precision of the parameters: scale the values up, or take parameters of a larger scale",
+                PrecisionLoss,
+                stacklevel=3,
+            )
 
     def __truediv__(self, other: Operand) -> Ciphertext:
         """Product with the reciprocal of a number or vector. Ciphertexts cannot be divided by."""
@@ -327,11 +346,74 @@ class Ciphertext:
         engine = self._on("with_slots")
         return self._made(engine._core.with_slots(self._core, integer(slots, "with_slots: slots", 1)))
 
+    # What encrypted values cannot do, and what to do instead
+
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Ciphertext:
+        """`array * ct` and `np.multiply(array, ct)` are operators of this class; no other function is."""
+        name = _OPERATORS.get(function.__name__)
+        if method == "__call__" and name is not None and not options and len(inputs) <= 2:
+            if inputs[0] is self or isinstance(inputs[0], Ciphertext):
+                return getattr(inputs[0], f"__{name}__")(*inputs[1:])
+            return getattr(self, f"__r{name}__")(inputs[0])
+        raise unsupported(f"np.{function.__name__}" + ("" if method == "__call__" else f".{method}"))
+
+    def __matmul__(self, other: object) -> NoReturn:
+        raise WrongType(
+            "matrix product: a ciphertext stands on the right, as in `matrix @ x`, so write `matrix.T @ x` "
+            "for `x @ matrix`; the inner product of two ciphertexts is engine.inner_sum(x * y)"
+        )
+
+    def __getitem__(self, index: object) -> NoReturn:
+        raise WrongType(
+            f"ciphertext[{index!r}]: slots cannot be taken out of a ciphertext. client.decrypt(ct)[...] has "
+            "them; to compute with some, multiply by a vector of ones and zeros, and move them with "
+            "ct.rotate(k)"
+        )
+
+    def __len__(self) -> int:
+        raise WrongType("a ciphertext has no length; ct.slots is the number of its values")
+
     def __bool__(self) -> bool:
-        raise WrongType("a ciphertext has no truth value: what it holds is encrypted")
+        raise WrongType(
+            "a ciphertext has no truth value: what it holds is encrypted, so no `if` can depend on it. "
+            "Compute both ways and choose: c = engine.compare(a, b); c * yes + (1 - c) * no"
+        )
+
+    def _number(self, kind: str) -> NoReturn:
+        raise WrongType(
+            f"{kind}: a ciphertext cannot become a number: what it holds is encrypted; use client.decrypt"
+        )
 
     def __float__(self) -> float:
-        raise WrongType("a ciphertext cannot become a number: what it holds is encrypted; use client.decrypt")
+        self._number("float")
+
+    def __int__(self) -> int:
+        self._number("int")
+
+    def __complex__(self) -> complex:
+        self._number("complex")
+
+    def _ordered(self, other: object) -> NoReturn:
+        raise WrongType(
+            "compare: an encrypted order cannot be seen; engine.compare(a, b) is an encrypted 1 or 0, and "
+            "engine.maximum(a, b), engine.minimum(a, b) choose"
+        )
+
+    __lt__ = __le__ = __gt__ = __ge__ = _ordered
+
+    def __abs__(self) -> NoReturn:
+        raise unsupported("abs")
+
+    def __round__(self, digits: int | None = None) -> NoReturn:
+        raise unsupported("round")
+
+    def __mod__(self, other: object) -> NoReturn:
+        raise unsupported("%")
+
+    def __floordiv__(self, other: object) -> NoReturn:
+        raise unsupported("//")
+
+    __rmod__, __rfloordiv__ = __mod__, __floordiv__
 
     def __repr__(self) -> str:
         place = f"on {self.device}" if self._engine is not None else "unbound"
@@ -339,6 +421,43 @@ class Ciphertext:
             f"Ciphertext({self.slots} slots, level {self.level}, scale 2^{np.log2(self.scale):.2f}, "
             f"{_core.format_bytes(self.nbytes)}, {place})"
         )
+
+
+_OPERATORS = {
+    "add": "add",
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "truediv",
+    "true_divide": "truediv",
+    "matmul": "matmul",
+    "negative": "neg",
+    "positive": "pos",
+    "power": "pow",
+}
+"""Functions of numpy that are operators of ciphertexts, by the names of their methods."""
+
+_INSTEAD = {
+    "abs": "x * engine.sign(x)",
+    "np.absolute": "x * engine.sign(x)",
+    "np.sign": "engine.sign(x)",
+    "np.maximum": "engine.maximum(a, b)",
+    "np.minimum": "engine.minimum(a, b)",
+    "np.greater": "engine.compare(a, b)",
+    "np.less": "engine.compare(b, a)",
+    "np.square": "x * x",
+    "np.conjugate": "x.conj()",
+    "np.add.reduce": "engine.inner_sum(x)",
+}
+
+
+def unsupported(what: str) -> WrongType:
+    """The error of a function that only numbers have, with what ciphertexts have instead."""
+    name = what if what.startswith("np.") else "f"
+    general = (
+        "engine.polynomial(x, coefficients) evaluates polynomials, and "
+        f"engine.chebyshev(x, {name}, (low, high), degree) approximates a function on an interval"
+    )
+    return WrongType(f"{what}: not defined on encrypted values; use {_INSTEAD.get(what, general)}")
 
 
 def _divisor_encrypted() -> WrongType:

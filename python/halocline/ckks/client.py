@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -11,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..base.errors import InvalidArgument, NotPicklable, WrongType
+from ..base.errors import InvalidArgument, KeyMismatch, NotPicklable, WrongType
 from ..base.files import file_only
+from ..base.names import Device, Policy
 from ..base.progress import Progress
 from ..base.values import expect, integer, kind_of, positive, vector
 from ..memory.budget import MemoryBudget, MemoryOptions, engine_budget
@@ -60,9 +62,9 @@ class Client:
         *,
         seed: bytes | None = None,
         threads: int | None = None,
-        device: str = "cpu",
+        device: Device = "cpu",
         memory: int | str | MemoryBudget | None = None,
-        policy: str = "resident",
+        policy: Policy = "resident",
         memory_options: MemoryOptions | None = None,
     ) -> None:
         if isinstance(params, EvaluationKeys | PublicKey):
@@ -96,9 +98,9 @@ class Client:
     def assign_key_id(self) -> str:
         """Draws an identifier for a secret key that has none, and returns it.
 
-        Save the key afterwards (`save_secret_key`): the old file does not contain it. Older ciphertexts and
-        keys stay usable with this client. Raises InvalidArgument when the key has an identifier, which is
-        never changed.
+        Save the key afterwards (`save_secret_key(path, overwrite=True)`): the old file does not contain the
+        identifier. Older ciphertexts and keys stay usable with this client.
+        Raises InvalidArgument when the key has an identifier, which is never changed.
         """
         self._core.assign_key_id()
         assert self.key_id is not None
@@ -210,6 +212,7 @@ class Client:
         encapsulation: bool = False,
         level: int | None = None,
         plan: KeyPlan | None = None,
+        extend: EvaluationKeys | None = None,
         progress: Progress | None = None,
     ) -> EvaluationKeys:
         """The keys that an engine needs; they hold no secret.
@@ -220,6 +223,8 @@ class Client:
         level: highest level at which the keys are used; keys for low levels are smaller. All up to
         `params.max_level` unless given. The encapsulation key is for `params.top_level`.
         plan: exactly the keys of a plan (`halocline.key_plan`) instead of the above.
+        extend: keys of this client that the result has as well; those among them that reach the level wanted
+            are not generated again. Raises KeyMismatch for keys of another client.
         progress: called after each key with the number of keys done and in all.
         """
         requests = self._plan_requests(plan) if plan is not None else None
@@ -230,11 +235,28 @@ class Client:
         elif tuple(rotations) or conjugation or encapsulation or level is not None:
             raise InvalidArgument("evaluation_keys: give a plan or a selection of keys, not both")
         bundle = self._core.new_keys()
+        if extend is not None:
+            requests = self._adopt(bundle, extend, requests)
         for done, (element, highest) in enumerate(requests, start=1):
             self._core.generate_key(bundle, element, highest, True)
             if progress is not None:
                 progress(done, len(requests))
         return EvaluationKeys(bundle)
+
+    def _adopt(
+        self, bundle: _core.EvaluationKeys, extend: EvaluationKeys, requests: list[tuple[int, int]]
+    ) -> list[tuple[int, int]]:
+        """Puts keys that are there into a bundle; the requests that are left."""
+        expect(extend, EvaluationKeys, "evaluation_keys: extend")
+        expect_same(self._params, [("the key bundle", extend.params)], "evaluation_keys")
+        if None not in (self.key_id, extend.key_id) and self.key_id != extend.key_id:
+            raise KeyMismatch(
+                f"evaluation_keys: the keys to extend belong to the secret key {extend.key_id}, this client "
+                f"is {self.key_id}; extend keys of this client"
+            )
+        self._core.adopt_keys(bundle, extend._core)
+        there = dict(extend.requests())
+        return [each for each in requests if there.get(each[0], -1) < each[1]]
 
     def _plan_requests(self, plan: KeyPlan) -> list[tuple[int, int]]:
         expect(plan, KeyPlan, "evaluation_keys: plan", "use halocline.key_plan(...)")
@@ -269,9 +291,19 @@ class Client:
         """The key with which others can encrypt for this client; made at first use."""
         return PublicKey(self._core.public_key())
 
-    def save_secret_key(self, path: str | Path) -> None:
-        """Writes the secret key to a file that only its owner may read. The file is not encrypted."""
-        self._core.save_secret_key(file_only(path, "save_secret_key"))
+    def save_secret_key(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Writes the secret key to a file that only its owner may read. The file is not encrypted.
+
+        Raises InvalidArgument where there is such a file, unless `overwrite`: a secret key that is replaced
+        is lost, and with it all that was encrypted for it.
+        """
+        name = file_only(path, "save_secret_key")
+        if not overwrite and os.path.lexists(name):
+            raise InvalidArgument(
+                f"save_secret_key: '{name}' exists; name another file, or say overwrite=True if nothing that "
+                "was encrypted for the key in it will be needed"
+            )
+        self._core.save_secret_key(name)
 
     @classmethod
     def load(
@@ -280,9 +312,9 @@ class Client:
         params: Params | None = None,
         *,
         threads: int | None = None,
-        device: str = "cpu",
+        device: Device = "cpu",
         memory: int | str | MemoryBudget | None = None,
-        policy: str = "resident",
+        policy: Policy = "resident",
         memory_options: MemoryOptions | None = None,
         allow_insecure: bool = False,
     ) -> Client:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .. import _core
-from . import files, info, params
+from . import error_bound, files, info, params
 from .bench import commands as bench
 from .groups import Group
 from .run import commands as run
@@ -45,6 +45,7 @@ app.command("keygen")(files.keygen)
 app.command("encrypt")(files.encrypt)
 app.command("eval")(files.evaluate)
 app.command("decrypt")(files.decrypt)
+app.command("error-bound")(error_bound.error_bound)
 app.add_typer(run.app, name="run")
 app.add_typer(bench.app, name="bench")
 app.add_typer(trace.app, name="trace")

@@ -8,6 +8,7 @@ import functools
 import json
 import os
 import platform
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar
@@ -141,11 +142,14 @@ _OPTIONS = {
 }
 
 
+_QUOTED = re.compile(r"\b(memory|policy)='([^']+)'")
+
+
 def in_options(message: str) -> str:
     """A message of the library, which names arguments of Python, with the options of the command line."""
     for argument, option in _OPTIONS.items():
         message = message.replace(argument, option)
-    return message
+    return _QUOTED.sub(r"--\1 \2", message)
 
 
 def _joined(text: str) -> str:

@@ -20,6 +20,7 @@ from rich.console import Console
 from .. import _core
 from ..base.errors import InvalidArgument, KeyMismatch, MissingKey
 from ..base.files import file_only, is_standard
+from ..base.names import device_name, policy_name
 from ..base.values import integer
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.client import Client
@@ -47,7 +48,8 @@ from .common import (
     size,
     write_json,
 )
-from .expression import Expression
+from .eval_budget import EvalBudget, memory_text
+from .expression import FUNCTIONS, METHODS, Expression
 from .key_files import KEYS_FILE, PUBLIC_FILE, SECRET_FILE, open_folder, write_key_files
 from .script import script_errors, script_function
 from .value_files import read_values, write_values
@@ -57,7 +59,11 @@ ClientMemoryOption = Annotated[
 ]
 ExprOption = Annotated[
     str | None,
-    typer.Option("--expr", help="Program as an expression, e.g. '(x*x + 0.5).rotate(1)'. Names are inputs."),
+    typer.Option(
+        "--expr",
+        help="Program as an expression, e.g. '(x*x + 0.5).rotate(1)'. Names are inputs; "
+        f"functions: {', '.join(FUNCTIONS)}; methods of names: {', '.join(METHODS)}.",
+    ),
 ]
 ScriptOption = Annotated[
     Path | None,
@@ -95,7 +101,12 @@ def _object_params(path: Path, allow_insecure: bool) -> Params:
 @command
 def keygen(
     folder: Annotated[Path, typer.Argument(help="Folder for the key files; made when missing.")],
-    params: Annotated[str, typer.Option("--params", help="A preset, or a file with parameters.")] = "n14-d7",
+    params: Annotated[
+        str | None, typer.Option("--params", help="A preset, or a file with parameters; n14-d7 by default.")
+    ] = None,
+    add: Annotated[
+        bool, typer.Option("--add", help="Add evaluation keys to those of the secret key in the folder.")
+    ] = False,
     rotations: Annotated[str, typer.Option("--rotations", help="Steps, e.g. 1,2,-4.")] = "",
     conjugation: Annotated[bool, typer.Option("--conjugation", help="Add the conjugation key.")] = False,
     level: Annotated[
@@ -115,25 +126,48 @@ def keygen(
     """Generate keys: secret.hlc for the client alone, public.hlc and keys.hlc for others; all or none.
 
     Evaluation keys are those of --rotations, or exactly those that a program needs (--expr, --script). They
-    are made one by one: --memory must hold tables, the secret key, one key and three polynomials.
+    are made one by one: --memory must hold tables, the secret key, one key and three polynomials. With --add
+    keys.hlc gets more keys, for another program, and the rest of the folder stays.
     """
     no_standard_output(folder, "keygen: folder")
     check_device(device)
-    chosen = load_params(params, allow_insecure)
+    _check_add(folder, add, params, force)
+    chosen = _keygen_params(folder, params, add, allow_insecure)
     plan = _keygen_plan(chosen, expr, script, function, slots)
     if plan is not None and (rotations or conjugation or level is not None):
         raise InvalidArgument("keygen: give a program or a selection of keys, not both")
-    steps = _steps(rotations)
-    with open_folder(folder, force, _tell):
+    wanted: dict[str, Any] = {"plan": plan}
+    if plan is None:
+        wanted = {"rotations": _steps(rotations), "conjugation": conjugation, "level": level}
+    with open_folder(folder, force or add, _tell):
         begin = time.perf_counter()
-        client = Client(chosen, threads=threads, device=device, memory=memory)
-        keys, files = _make_keys(folder, client, plan, steps, conjugation, level)
+        place: dict[str, Any] = {"threads": threads, "device": device_name(device), "memory": memory}
+        client = Client.load(folder / SECRET_FILE, chosen, **place) if add else Client(chosen, **place)
+        keys, files = _make_keys(folder, client, wanted, add)
+    _report_keygen(json, folder, client, keys, files, time.perf_counter() - begin)
+
+
+def _keygen_params(folder: Path, params: str | None, add: bool, allow_insecure: bool) -> Params:
+    """Those of the secret key to add to, or those asked for."""
+    if add:
+        return _object_params(folder / SECRET_FILE, allow_insecure)
+    return load_params(params or "n14-d7", allow_insecure)
+
+
+def _report_keygen(
+    json: Path | None,
+    folder: Path,
+    client: Client,
+    keys: EvaluationKeys,
+    files: dict[str, int],
+    seconds: float,
+) -> None:
     _print_keys(results_console(json), client, keys)
     _print_files(results_console(json), folder, files)
-    content: dict[str, Any] = {"params": chosen.name, "files": files, "key_id": client.key_id}
+    content: dict[str, Any] = {"params": client.params.name, "files": files, "key_id": client.key_id}
     content |= {"rotations": keys.rotations, "keys": list(keys)}
-    content |= {"device": device, "peak_bytes": client.stats()["peak_bytes"]}
-    write_json(json, origin() | content | {"seconds": {"total": time.perf_counter() - begin}})
+    content |= {"device": client.device, "peak_bytes": client.stats()["peak_bytes"]}
+    write_json(json, origin() | content | {"seconds": {"total": seconds}})
 
 
 def _tell(note: str) -> None:
@@ -154,17 +188,36 @@ def _print_files(console: Console, folder: Path, files: dict[str, int]) -> None:
 
 
 def _make_keys(
-    folder: Path, client: Client, plan: KeyPlan | None, steps: list[int], conjugation: bool, level: int | None
+    folder: Path, client: Client, wanted: dict[str, Any], add: bool
 ) -> tuple[EvaluationKeys, dict[str, int]]:
-    """The evaluation keys, and the sizes of the three files, which are written all or none."""
+    """The evaluation keys, and the sizes of the files that were written, all or none.
+
+    wanted: arguments of `Client.evaluation_keys`. add: to the keys in the folder, and write their file only.
+    """
+    there = EvaluationKeys.load(folder / KEYS_FILE, client.params) if add else None
     with progress_bar("generating keys") as progress:
-        if plan is not None:
-            keys = client.evaluation_keys(plan=plan, progress=progress)
-        else:
-            keys = client.evaluation_keys(steps, conjugation=conjugation, level=level, progress=progress)
+        keys = client.evaluation_keys(**wanted, extend=there, progress=progress)
+    if add:
+        keys.save(folder / KEYS_FILE)
+        return keys, {KEYS_FILE: (folder / KEYS_FILE).stat().st_size}
     public = client.public_key()
     writers = {SECRET_FILE: client.save_secret_key, PUBLIC_FILE: public.save, KEYS_FILE: keys.save}
     return keys, write_key_files(folder, writers)
+
+
+def _check_add(folder: Path, add: bool, params: str | None, force: bool) -> None:
+    """Raises InvalidArgument where --add has nothing to add to, or stands beside what it excludes."""
+    if not add:
+        return
+    if params is not None or force:
+        raise InvalidArgument(
+            "keygen: --add keeps the secret key and its parameters; leave --params and --force out"
+        )
+    missing = [name for name in (SECRET_FILE, KEYS_FILE) if not (folder / name).is_file()]
+    if missing:
+        raise InvalidArgument(
+            f"keygen: --add: '{folder}' has no {' and no '.join(missing)}; make a client without --add first"
+        )
 
 
 def _keygen_plan(
@@ -230,7 +283,11 @@ def encrypt(
         raise InvalidArgument(
             "encrypt: --device and --memory go with the secret key; public keys use the CPU"
         )
-    owner = PublicKey.load(key, params) if public else Client.load(key, params, device=device, memory=memory)
+    owner: PublicKey | Client
+    if public:
+        owner = PublicKey.load(key, params)
+    else:
+        owner = Client.load(key, params, device=device_name(device), memory=memory)
     ct = owner.encrypt(array, level=level, slots=slots)
     ct.save(output)
     written = "" if is_standard(output) else f", {size(output.stat().st_size)}"
@@ -250,7 +307,9 @@ def evaluate(
     script: ScriptOption = None,
     function: FunctionOption = "program",
     device: DeviceOption = "cpu",
-    memory: Annotated[str | None, typer.Option("--memory", help="Budget, e.g. 2GiB.")] = None,
+    memory: Annotated[
+        str | None, typer.Option("--memory", help="Budget, e.g. 2GiB, or 50% of what the program holds.")
+    ] = None,
     policy: PolicyOption = "resident",
     oversubscribe_managed: OversubscribeOption = False,
     allow_insecure: AllowInsecureOption = False,
@@ -262,24 +321,23 @@ def evaluate(
     check_device(device)
     params = _object_params(keys, allow_insecure)
     program, names = program_of(expr, script, function)
-    chosen = _named_inputs(inputs, names)
+    chosen = named_inputs(inputs, names, "eval")
     _expect_one_key("eval", [keys, *(chosen[name] for name in names)])
     bundle = EvaluationKeys.load(keys, params)
     ciphertexts = [Ciphertext.load(chosen[name], params) for name in names]
-    with progress_bar("loading keys") as progress:
-        options = MemoryOptions(oversubscribe_managed=oversubscribe_managed)
-        engine = Engine(
-            params, bundle, device, memory, policy, threads=threads, memory_options=options, progress=progress
-        )
     with script_errors(script), _key_advice():
+        budget = EvalBudget(memory, policy_name(policy), program, ciphertexts, bundle)
+        with progress_bar("loading keys") as progress:
+            options = MemoryOptions(oversubscribe_managed=oversubscribe_managed)
+            engine = budget.make_engine(device_name(device), threads, options, progress)
         result = engine.run(program, *ciphertexts)
     if not isinstance(result, Ciphertext):
         raise InvalidArgument(f"eval: the program returned {type(result).__name__}, expected a ciphertext")
     result.save(output)
     report = engine.last_run
     assert report is not None
-    seconds = f"{report.seconds:.3f} s, peak {size(report.peak_bytes)}"
-    console.print(f"{output}: {result}, {seconds}", markup=False, soft_wrap=True)
+    spent = f"{report.seconds:.3f} s, {memory_text(report, engine.budget_bytes)}"
+    console.print(f"{output}: {result}, {spent}", markup=False, soft_wrap=True)
     write_json(json, origin() | _measured(engine, report) | {"level": result.level})
 
 
@@ -290,8 +348,8 @@ def _key_advice() -> Iterator[None]:
         yield
     except MissingKey as error:
         raise MissingKey(
-            f"{error}. `halocline keygen FOLDER` makes a new client with the keys of a program: give it the "
-            "same --expr or --script"
+            f"{error}. `halocline keygen FOLDER --add` adds the keys of a program to those of a client: give "
+            "it the same --expr or --script"
         ) from None
 
 
@@ -302,7 +360,8 @@ def _measured(engine: Engine, report: RunReport) -> dict[str, Any]:
         "params": engine.params.name,
         "policy": engine.policy,
         "budget_bytes": engine.budget_bytes,
-        "peak_bytes": report.peak_bytes,
+        "peak_bytes": report.peak_fast_bytes,
+        "live_peak_bytes": report.peak_bytes,
         "seconds": {"total": report.seconds},
         "bytes_moved": report.bytes_moved,
         "stall_seconds": report.stall_seconds,
@@ -310,7 +369,7 @@ def _measured(engine: Engine, report: RunReport) -> dict[str, Any]:
     }
 
 
-def _named_inputs(inputs: list[str], names: list[str]) -> dict[str, Path]:
+def named_inputs(inputs: list[str], names: list[str], what: str) -> dict[str, Path]:
     """Name -> file from NAME=FILE arguments."""
     alone = len(inputs) == len(names) == 1 and not inputs[0].startswith(f"{names[0]}=")
     if alone and ("=" not in inputs[0] or Path(inputs[0]).exists()):
@@ -318,10 +377,10 @@ def _named_inputs(inputs: list[str], names: list[str]) -> dict[str, Path]:
     pairs = [each.partition("=") for each in inputs]
     chosen = {name: Path(file) for name, equals, file in pairs if equals}
     if sum(is_standard(each) for each in chosen.values()) > 1:
-        raise InvalidArgument("eval: '-' is given for several inputs; standard input has one of them")
+        raise InvalidArgument(f"{what}: '-' is given for several inputs; standard input has one of them")
     if len(chosen) != len(inputs) or set(chosen) != set(names):
         wanted = " ".join(f"--input {name}=FILE" for name in names)
-        raise InvalidArgument(f"eval: inputs {', '.join(inputs)}; the program needs {wanted}")
+        raise InvalidArgument(f"{what}: inputs {', '.join(inputs)}; the program needs {wanted}")
     return chosen
 
 
@@ -370,7 +429,7 @@ def decrypt(
     params = _object_params(key, allow_insecure)
     check_device(device)
     _expect_one_key("decrypt", [key, ciphertext])
-    client = Client.load(key, params, device=device, memory=memory)
+    client = Client.load(key, params, device=device_name(device), memory=memory)
     loaded = Ciphertext.load(ciphertext, params)
     if for_sharing:
         shared = client.decrypt_for_sharing(

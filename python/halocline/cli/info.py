@@ -13,6 +13,7 @@ import typer
 from rich.table import Table
 
 from .. import _core
+from ..base.names import device_name
 from ..ckks.params import Params
 from ..engine.engine import Engine
 from .common import JsonOption, command, origin, results_console, size, write_json
@@ -45,7 +46,7 @@ def _devices() -> list[dict[str, Any]]:
     smallest = Params.preset("n13-d3")
     devices = []
     for name in _core.available_devices():
-        found = {"name": name} | Engine(smallest, device=name).describe()
+        found = {"name": name} | Engine(smallest, device=device_name(name)).describe()
         report = _core.report_device(name, True)
         devices.append(found if report is None else found | {"report": report})
     return devices

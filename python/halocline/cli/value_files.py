@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import cmath
 import io
 import math
 from pathlib import Path
@@ -35,9 +36,24 @@ def read_values(path: Path) -> npt.NDArray[Any]:
 
 
 def _from_text(data: bytes) -> npt.NDArray[Any]:
-    words = data.decode().replace(",", " ").split(None, limits.VALUE_COUNT + 1)[: limits.VALUE_COUNT + 1]
-    values = np.array([complex(word.replace("i", "j")) for word in words])
-    return values.real if not values.imag.any() else values
+    """Numbers separated by commas, spaces or line ends; faults are told by number and line."""
+    values: list[complex] = []
+    for line, text in enumerate(data.decode().split("\n"), start=1):
+        left = limits.VALUE_COUNT + 1 - len(values)
+        for word in text.replace(",", " ").split(None, left)[:left]:
+            values.append(_number(word, f"number {len(values) + 1}, in line {line}"))
+    array = np.array(values)
+    return array.real if not array.imag.any() else array
+
+
+def _number(word: str, where: str) -> complex:
+    try:
+        value = complex(word if "n" in word.lower() else word.replace("i", "j"))  # inf and nan have an i or n
+    except ValueError:
+        raise ValueError(f"{where}: {word[:40]!r} is no number") from None
+    if not cmath.isfinite(value):
+        raise ValueError(f"{where}: {word[:40]!r} is not finite; expected finite numbers")
+    return value
 
 
 def _from_npy(data: bytes) -> npt.NDArray[Any]:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, TypeVar, overload
 from .. import _core
 from ..base.errors import InvalidArgument, NotPicklable, WrongType
 from ..base.forks import renew_in_children
+from ..base.names import Device, Policy
 from ..base.progress import Progress
 from ..base.values import byte_count, expect, integer, kind_of, positive
 from ..circuits.bootstrapping import Bootstrapper
@@ -23,27 +24,20 @@ from ..ckks.params import Params, expect_same
 from ..memory.budget import MemoryBudget, MemoryOptions, engine_budget
 from ..memory.plan import Plan
 from ..memory.trace import Trace
+from .host import PlannedHost
 from .planned_run import Prepared, ProgramPlanner, load_plan
 from .profiling import Profile, profiled
 from .program_identity import Arguments, ProgramIdentities
+from .refusals import stating_engine_minimum, stating_run_minimum
 from .run_report import RunMeter
 from .run_report import RunReport as RunReport
 from .run_scope import run_scope
+from .seed_choice import seed_choice
 
 ResultT = TypeVar("ResultT")
 
 PlanLike = Any
 """A plan that `plan_trace` made or `last_plan` gave, or the path of a file with one."""
-
-
-def _seed_choice(keep: bool | Collection[int]) -> tuple[bool | frozenset[int], list[int]]:
-    """Whether all keys stay seeded, or which, and the list for the core."""
-    if isinstance(keep, bool):
-        return keep, []
-    if isinstance(keep, (str, bytes)) or not isinstance(keep, Collection):
-        raise WrongType(f"Engine: keep_seeds is {kind_of(keep)}; expected a bool or Galois elements")
-    elements = sorted({integer(each, "Engine: keep_seeds", 0) for each in keep})
-    return frozenset(elements), elements
 
 
 class Engine(Circuits):
@@ -75,13 +69,15 @@ class Engine(Circuits):
     thread that calls `run` of the same engine.
     """
 
+    _explaining: PlannedHost | None = None  # a ghost, on which a refused program runs to say what it needs
+
     def __init__(
         self,
         params: Params,
         keys: EvaluationKeys | None = None,
-        device: str = "cpu",
+        device: Device = "cpu",
         memory: int | str | MemoryBudget | None = None,
-        policy: str = "resident",
+        policy: Policy = "resident",
         *,
         threads: int | None = None,
         keep_seeds: bool | Collection[int] = False,
@@ -95,17 +91,19 @@ class Engine(Circuits):
         self._device = expect(device, str, "Engine: device")
         self._policy = expect(policy, str, "Engine: policy")
         budget, shared = engine_budget(memory, "Engine: memory")
+        self._shared = shared
         self._composes = bool(compose_rotations)
         self._turns, self._depth = threading.RLock(), 0  # held during a run, and how deep it is
         self._recording = threading.Lock()
         renew_in_children(self)
-        self._keep_seeds, seeded = _seed_choice(keep_seeds)
+        self._keep_seeds, seeded = seed_choice(keep_seeds)
         options = expect(memory_options or MemoryOptions(), MemoryOptions, "Engine: memory_options")
         workers = 0 if threads is None else integer(threads, "Engine: threads", 1, 1024)
         moving = options._bind(policy == "planned", shared, f"engine {params.name} on {device}")
-        self._core = _core.Engine.make(
-            params._core, device, budget, policy, workers, self._keep_seeds is True, moving
-        )
+        with stating_engine_minimum(self, budget, keys):
+            self._core = _core.Engine.make(
+                params._core, device, budget, policy, workers, self._keep_seeds is True, moving
+            )
         self._core.keep_seeds_of(seeded)
         if not graphs:
             _core.use_graphs(self._core, False)
@@ -114,16 +112,20 @@ class Engine(Circuits):
         self._encoded_log: list[tuple[Any, int]] | None = None  # only twins of other engines keep one
         self._bootstrappers: dict[Any, Bootstrapper] = {}
         self._identities = ProgramIdentities()
-        planned = policy == "planned" and self._core.moves
-        self._planner = ProgramPlanner(self, self._identities) if planned else None
+        self._planner = ProgramPlanner.of(self, self._identities, policy)
         if keys is not None:
-            self.add_keys(keys, progress)
+            with stating_engine_minimum(self, budget, keys):
+                self.add_keys(keys, progress)
 
     def _renew_locks(self) -> None:
         """In a forked child: a run of another thread does not go on here, one of this thread does."""
         if not self._turns._is_owned():  # type: ignore[attr-defined]
             self._turns, self._depth = threading.RLock(), 0
         self._recording = threading.Lock()
+
+    def _bare_ghost(self) -> Engine:
+        """A ghost engine without keys that keeps keys as this one does."""
+        return Engine(self._params, device="ghost", keep_seeds=self._keep_seeds)
 
     def _check_keys(self, keys: EvaluationKeys | None) -> None:
         if kind_of(keys) == "Client":  # engines do not know the class
@@ -258,8 +260,9 @@ class Engine(Circuits):
         that never changes. Runs with equal keys and arguments of equal shapes share plans and graphs. To pass
         `plan` or `key` to the program itself, bind them with functools.partial.
 
-        Raises OutOfMemory that states the minimum when the budget is too small for the largest step;
-        InvalidArgument for a captured value or key that cannot be compared.
+        Raises OutOfMemory that states what the whole run needs, under this policy and `planned`, when the
+        budget is too small (to say that, the program is called once more, on ghosts); InvalidArgument for a
+        captured value or key that cannot be compared.
 
         Runs of several threads take turns. A run inside a run of the same engine and thread is a part of it:
         it has no plan and no report of its own.
@@ -272,7 +275,8 @@ class Engine(Circuits):
                 return self._run_within(program, args, kwargs, plan)
             self._depth = 1
             try:
-                return self._run(program, args, kwargs, plan, key)
+                with stating_run_minimum(self, program, (args, kwargs)):
+                    return self._run(program, args, kwargs, plan, key)
             finally:
                 self._depth = 0
 
@@ -286,7 +290,7 @@ class Engine(Circuits):
         """A part of a run, on the twin while that is planned."""
         if plan is not None:
             raise InvalidArgument("run: a plan for a part of a run; give it to the outermost run")
-        shaping = None if self._planner is None else self._planner.shaping
+        shaping = self._explaining or (None if self._planner is None else self._planner.shaping)
         bind = self._bind if shaping is None else shaping._bind
         bound = tuple(bind_all(each, bind) for each in args)
         return program(*bound, **{name: bind_all(each, bind) for name, each in kwargs.items()})

@@ -68,6 +68,11 @@ class ProgramPlanner:
         self.shaping: PlannedHost | None = None
         """The twin while a program runs on it."""
 
+    @classmethod
+    def of(cls, engine: PlannedHost, identities: ProgramIdentities, policy: str) -> ProgramPlanner | None:
+        """The planner of an engine; None where no plan is followed."""
+        return cls(engine, identities) if policy == "planned" and engine._core.moves else None
+
     # Plans
 
     def plan_for(

@@ -10,10 +10,10 @@ import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import _core
-from ..base.errors import InvalidArgument
+from ..base.errors import InvalidArgument, NotPicklable
 from ..base.extras import needs
 from ..base.files import write_file
 from ..ckks.host import Host
@@ -59,6 +59,12 @@ class Profile:
         if self._core is None:
             raise InvalidArgument("profile: it is filled when its `with` block ends; read it after that")
         return self._core
+
+    def __reduce__(self) -> NoReturn:
+        raise NotPicklable(
+            "a Profile holds the marks of this process's clock and cannot be pickled or copied; pickle "
+            "profile.rows, or keep it in a file with profile.save(path)"
+        )
 
     @property
     def device(self) -> str:

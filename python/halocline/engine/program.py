@@ -8,19 +8,24 @@ device, which computes nothing, therefore tells exactly what it will need.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, NoReturn
 
 import numpy as np
 
-from ..base.errors import WrongType
-from ..base.values import expect, kind_of, power_of_two, vector
+from ..base.errors import MissingKey, NotPicklable, WrongType
+from ..base.values import byte_count, expect, kind_of, power_of_two, vector
 from ..ckks.ciphertext import Ciphertext, bind_all
-from ..ckks.keys import KeyPlan
-from ..ckks.params import Params
+from ..ckks.keys import EvaluationKeys, KeyPlan
+from ..ckks.params import Params, expect_same
+from ..memory.budget import budget_of
 from ..memory.trace import Trace
 from .engine import Engine
+from .host import PlannedHost
+from .minimum import MinimumBudget, find_minimum
+from .program_identity import Arguments
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,14 +42,41 @@ class ProgramTrace:
     """Galois element -> how often the program uses that key."""
     result: Any
     """What the program returned; its ciphertexts have shapes without contents."""
+    _find_minimum: Callable[[], MinimumBudget] = dataclasses.field(repr=False, compare=False)
 
     @property
     def peak_bytes(self) -> int:
         """Largest sum of live bytes on the engine: tables, keys, ciphertexts, plaintexts, scratch."""
         return int(self.stats["peak_bytes"])
 
+    @functools.cached_property
+    def minimum_budget(self) -> MinimumBudget:
+        """The smallest budgets in which a whole run fits, under `resident`, `planned` and `lru`.
 
-def trace_program(params: Params, program: Callable[..., Any], *args: Any) -> ProgramTrace:
+        `Engine(params, keys, memory=traced.minimum_budget.planned, policy="planned")` runs the program, with
+        a page less it does not: on the CPU, where the program is alone on its engine. The program is called
+        again, on ghosts, when this is first asked for.
+        """
+        return self._find_minimum()
+
+    def __reduce__(self) -> NoReturn:
+        raise NotPicklable(
+            "a ProgramTrace knows its program and cannot be pickled or copied; pickle what it says: trace, "
+            "key_plan, stats, key_uses, minimum_budget"
+        )
+
+    def budget(self, memory: int | str) -> int:
+        """Bytes of a budget for this program: a number, "2GiB", or "50%" of `peak_bytes`, rounded up."""
+        return byte_count(budget_of(memory, self.peak_bytes), "budget")
+
+
+def trace_program(
+    params: Params,
+    program: Callable[..., Any],
+    *args: Any,
+    keys: EvaluationKeys | None = None,
+    keep_seeds: bool | Collection[int] = False,
+) -> ProgramTrace:
     """Executes `program(*args)` on ghost engines and says what it touches and which keys it needs.
 
     The program is called twice: first to learn its keys, then with keys of the right size from the start.
@@ -53,16 +85,48 @@ def trace_program(params: Params, program: Callable[..., Any], *args: Any) -> Pr
     `client.encrypt` makes of them; lists, tuples and dictionaries of these; anything else is passed on as it
     is. Without arguments every required positional parameter of the program becomes a fresh ciphertext of all
     slots.
+
+    keys: what the engine will have, when that is not just the keys that the program needs; all of them occupy
+        memory. keep_seeds: as for `Engine`.
+    Raises MissingKey when the program needs others than those.
     """
     plan = key_plan(params, program, *args)
-    engine = Engine(params, device="ghost")
-    engine._core.prepare_keys(plan.requests())
+    requests = _requests(plan, keys)
+
+    def make_ghost() -> Engine:
+        return Engine(params, device="ghost", keep_seeds=keep_seeds)
+
+    engine = make_ghost()
+    engine._core.prepare_keys(requests)
     shapes = _shapes(program, args, engine)
     engine._core.take_key_uses()
     with engine.record() as trace:
         result = program(*shapes)
     uses = {element: switches for element, (switches, _) in engine._core.take_key_uses().items()}
-    return ProgramTrace(trace, plan, engine.stats(), uses, result)
+
+    def minimum() -> MinimumBudget:
+        def shape(ghost: PlannedHost) -> Arguments:
+            return tuple(_shapes(program, args, ghost)), {}
+
+        return find_minimum(make_ghost, requests, program, shape)
+
+    return ProgramTrace(trace, plan, engine.stats(), uses, result, minimum)
+
+
+def _requests(plan: KeyPlan, keys: EvaluationKeys | None) -> list[tuple[int, int]]:
+    """The keys of the ghost: those given, which must hold those of the plan."""
+    if keys is None:
+        return plan.requests()
+    expect(keys, EvaluationKeys, "trace_program: keys", "use client.evaluation_keys(plan=...)")
+    expect_same(plan.params, [("the key bundle", keys.params)], "trace_program")
+    given = dict(keys.requests())
+    missing = [each for each in plan.requests() if given.get(each[0], -1) < each[1]]
+    if missing:
+        raise MissingKey(
+            f"trace_program: the keys lack {len(missing)} of the {len(plan)} that the program needs: "
+            f"{KeyPlan(plan.params, missing)!r}; make them with client.evaluation_keys(plan=...)"
+        )
+    return keys.requests()
 
 
 def key_plan(params: Params, program: Callable[..., Any], *args: Any) -> KeyPlan:
@@ -78,11 +142,11 @@ def key_plan(params: Params, program: Callable[..., Any], *args: Any) -> KeyPlan
     return engine.key_plan
 
 
-def _shapes(program: Callable[..., Any], args: tuple[Any, ...], engine: Engine) -> list[Any]:
+def _shapes(program: Callable[..., Any], args: tuple[Any, ...], engine: PlannedHost) -> list[Any]:
     return [_shaped(each, engine) for each in args] if args else _fresh(program, engine)
 
 
-def _fresh(program: Callable[..., Any], engine: Engine) -> list[Ciphertext]:
+def _fresh(program: Callable[..., Any], engine: PlannedHost) -> list[Ciphertext]:
     """One fresh ciphertext for each parameter that must be given."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = inspect.signature(program).parameters.values()
@@ -90,7 +154,7 @@ def _fresh(program: Callable[..., Any], engine: Engine) -> list[Ciphertext]:
     return [engine.ghost_input() for _ in needed]
 
 
-def _shaped(value: Any, engine: Engine) -> Any:
+def _shaped(value: Any, engine: PlannedHost) -> Any:
     """`value` with ciphertexts and arrays replaced by ciphertexts without contents."""
 
     def bind(ct: Ciphertext) -> Ciphertext:

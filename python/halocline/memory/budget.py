@@ -7,11 +7,11 @@ import dataclasses
 import math
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from .. import _core
 from ..base import limits
-from ..base.errors import InvalidArgument, WrongType
+from ..base.errors import InvalidArgument, NotPicklable, WrongType
 from ..base.files import read_text
 from ..base.values import byte_count, integer, kind_of, path_text, utf8_text
 
@@ -58,6 +58,12 @@ class MemoryBudget:
     def holders(self) -> list[tuple[str, int]]:
         """(name, bytes) of every engine or client that holds bytes now, the largest first."""
         return self._core.holders()
+
+    def __reduce__(self) -> NoReturn:
+        raise NotPicklable(
+            "a MemoryBudget counts bytes of this process and cannot be pickled or copied; make one "
+            "in each process: MemoryBudget(budget.capacity)"
+        )
 
     def __repr__(self) -> str:
         used, all_ = (_core.format_bytes(each) for each in (self.used, self.capacity))

@@ -110,6 +110,9 @@ class Plan:
         """
         return self._core.columns()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Plan.from_bytes, (self.to_bytes(),)
+
     def __repr__(self) -> str:
         s = self.summary
         size = _core.format_bytes

@@ -13,11 +13,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..base.errors import ActivationRange, InvalidArgument
+from ..base.locks import FileLock
 from ..base.values import expect
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.client import Client
@@ -83,6 +84,9 @@ class CompiledModel:
     evaluates, the client decrypts. Weights are encoded for an engine at their first use.
     """
 
+    _compile: ClassVar[Callable[..., CompiledModel]]
+    """Makes one of a model, parameters, ranges and options: `compiler.py`, which builds on this module."""
+
     def __init__(
         self, model: Model, params: Params, ranges: Ranges, options: CompileOptions, program: Program
     ) -> None:
@@ -93,6 +97,13 @@ class CompiledModel:
         self._forecast: Forecast | None = None
         self._last_runs: list[RunReport] = []
         self._fingerprint: str | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What it was compiled from: loading a pickle, or copying, compiles again, to the same program.
+
+        What is encoded for an engine, and reports of runs, stay here.
+        """
+        return self._compile, (self.model, self.params, self.ranges, self.options)
 
     # The client
 
@@ -181,8 +192,9 @@ class CompiledModel:
             the engine, each with a plan of its own. Where there is such a file of this network and input,
             the run goes on from it; it is removed at the end. `ct` may be None then.
         progress: called at the beginning and after each segment: from one bootstrap to the next.
-        @throws InvalidArgument when the checkpoint is of something else; KeyMismatch when it, or the input,
-            is of another client than the engine's keys; CorruptData, IoError
+        @throws InvalidArgument when the checkpoint is of something else, or in use by another process;
+            KeyMismatch when it, or the input, is of another client than the engine's keys; CorruptData,
+            IoError
         """
         engine = expect(engine, Engine, "run: engine")
         tell = progress or (lambda done, total: None)
@@ -196,7 +208,9 @@ class CompiledModel:
 
         watch = functools.partial(_watched, engine, phase, bootstrapped)
         if checkpoint is not None:
-            return self._run_segments(watch, ct, Checkpoint(checkpoint, self, engine.key_id), tell)
+            kept = Checkpoint(checkpoint, self, engine.key_id)
+            with FileLock(f"{kept.path}.lock", f"checkpoint '{kept.path}'"):
+                return self._run_segments(watch, ct, kept, tell)
         if ct is None:
             raise InvalidArgument("run: no input, and no checkpoint to continue from; pass checkpoint=")
         tell(0, total)

@@ -46,8 +46,15 @@ def compile(model: Model, params: Params, ranges: Ranges, **options: Any) -> Com
     if unknown := options.keys() - {field.name for field in dataclasses.fields(CompileOptions)}:
         known = ", ".join(field.name for field in dataclasses.fields(CompileOptions))
         raise InvalidArgument(f"compile: unknown options {', '.join(sorted(unknown))}; expected {known}")
-    chosen = CompileOptions(**options)
-    return CompiledModel(model, params, ranges, chosen, _Compiler(model, params, ranges, chosen).program())
+    return _compiled(model, params, ranges, CompileOptions(**options))
+
+
+def _compiled(model: Model, params: Params, ranges: Ranges, options: CompileOptions) -> CompiledModel:
+    """The same of what was checked; pickles of compiled models call it."""
+    return CompiledModel(model, params, ranges, options, _Compiler(model, params, ranges, options).program())
+
+
+CompiledModel._compile = staticmethod(_compiled)
 
 
 def _nonzero(expression: Expression, name: str) -> SparseMatrix:

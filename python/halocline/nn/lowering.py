@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..base.errors import InvalidArgument
+from ..base.names import Mode
 from ..base.values import expect
 from ..circuits.encoded import EncodedCircuit
 from ..ckks.ciphertext import Ciphertext
@@ -235,18 +236,24 @@ class EncodedMap(EncodedCircuit):
         slot_map: SlotMap,
         *,
         keep: bool = True,
-        mode: str = "double_hoisted",
+        mode: Mode = "double_hoisted",
         baby_count: int = 0,
         compact: bool = True,
     ) -> None:
         super().__init__(slot_map.slots, 1, 1, True, mode, baby_count, compact)
         self.slot_map, self._keep = slot_map, keep
-        self.products = 0
-        """Diagonals that it multiplies with, once it has been encoded."""
+        self._products: int | None = None
+
+    @property
+    def products(self) -> int:
+        """Diagonals that it multiplies with."""
+        if self._products is None:  # encoding it counts them
+            self._products = len(self.slot_map.diagonals())
+        return self._products
 
     def _make(self, engine: _core.Engine, how: _core.Encoding) -> _core.Circuit:
         diagonals = self.slot_map.diagonals()
-        self.products = len(diagonals)
+        self._products = len(diagonals)
         cell = {d: np.asarray(each, dtype=np.complex128) for d, each in diagonals.items()}
         return _core.Circuit.grid(engine, how, [[cell]])
 

@@ -93,6 +93,9 @@ class Model:
         _check_use(nodes, output)
         object.__setattr__(self, "_normalization", _normalization(self.metadata, shape[0]))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Model, (self.input_shape, self.nodes, self.output, dict(self.metadata))
+
     @property
     def output_shape(self) -> Shape:
         """Shape of the result."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..base.errors import InvalidArgument
+from ..base.names import Mode
 from ..base.values import expect, integer
 from ..circuits.bootstrapping import BootstrapOptions
 
@@ -16,7 +17,7 @@ from ..circuits.bootstrapping import BootstrapOptions
 class CompileOptions:
     """How a network is compiled."""
 
-    mode: str = "bsgs"
+    mode: Mode = "bsgs"
     """How rotations of linear maps are organised: see `halocline.LinearTransform`. Layers have hundreds of
     diagonals, whose expansion costs more than rotations do; double hoisting needs more primes for each."""
     baby_count: int = 0

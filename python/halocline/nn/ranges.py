@@ -56,6 +56,9 @@ class Ranges(Mapping[str, float]):
         object.__setattr__(self, "margin", positive(self.margin, "ranges: margin"))
         object.__setattr__(self, "provenance", types.MappingProxyType(dict(self.provenance)))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Ranges, (dict(self.bounds), self.margin, dict(self.provenance))
+
     def __getitem__(self, name: str) -> float:
         return self.bounds[name]
 

@@ -16,6 +16,7 @@ from .. import _core
 from ..base import limits
 from ..base.errors import InvalidArgument
 from ..base.files import read_text, write_file
+from ..base.names import Policy
 from ..base.values import byte_count, expect, integer, positive
 from ..memory.budget import budget_of
 from ..memory.trace import Trace
@@ -53,6 +54,9 @@ class DeviceModel:
         """Writes the model as JSON, to be changed and loaded again."""
         write_file(path, self._core.to_json().encode())
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _model_from_json, (self._core.to_json(),)
+
     @property
     def name(self) -> str:
         """Such as "h200"."""
@@ -79,6 +83,11 @@ class DeviceModel:
 
     def __repr__(self) -> str:
         return f"DeviceModel({self.name!r}, {_core.format_bytes(self.capacity_bytes)})"
+
+
+def _model_from_json(text: str) -> DeviceModel:
+    """What a pickle calls."""
+    return DeviceModel(_core.DeviceModel.from_json(text))
 
 
 def device_models() -> dict[str, DeviceModel]:
@@ -200,7 +209,7 @@ def decide(trace: Trace, *, lifetime: float = math.inf, pool_bytes: int | str | 
 def replay(
     trace: Trace,
     device: str | DeviceModel = "h200",
-    policy: str = "planned",
+    policy: Policy = "planned",
     memory: int | str | None = None,
     *,
     kernel_scale: float = 1.0,
@@ -231,7 +240,7 @@ def replay(
 def replay_timeline(
     trace: Trace,
     device: str | DeviceModel = "h200",
-    policy: str = "planned",
+    policy: Policy = "planned",
     memory: int | str | None = None,
     **constants: Any,
 ) -> str:

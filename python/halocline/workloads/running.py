@@ -8,11 +8,15 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..base.names import device_name, policy_name
 from ..base.values import byte_count
 from ..ckks.client import Client
 from ..ckks.keys import KeyPlan
 from ..ckks.params import Params
 from ..engine.engine import Engine, RunReport
+from ..engine.minimum import MinimumBudget
+from ..engine.program import ProgramTrace
+from ..engine.refusals import refusal
 from ..memory.budget import MemoryBudget, budget_of
 from ..memory.trace import Trace
 from .options import RunOptions
@@ -53,19 +57,25 @@ def make_engine(
     graphs: bool = True,
     managed_cap: int | None = None,
     decisions: bytes | None = None,
+    traced: ProgramTrace | None = None,
 ) -> Engine:
     """An engine without keys, as the options say.
 
     footprint: what 100% of a budget is.
+    traced: the program, by which a budget that is too small is refused before keys are generated.
     memory: the budget instead of that of the options.
     graphs: see `Engine`; programs of very many kernels are as fast without.
     managed_cap, decisions: see `MemoryOptions`.
     """
+    size = budget_of(options.memory, footprint) if memory is None else memory
+    limited = size is not None and not isinstance(size, MemoryBudget)
+    if traced is not None and limited and keep_seeds is False:
+        _expect_room_for(traced, byte_count(size, "memory"), options.policy)
     return Engine(
         params,
-        device=options.device,
-        memory=budget_of(options.memory, footprint) if memory is None else memory,
-        policy=options.policy,
+        device=device_name(options.device),
+        memory=size,
+        policy=policy_name(options.policy),
         threads=options.threads,
         keep_seeds=keep_seeds,
         memory_options=options.memory_options(managed_cap, decisions),
@@ -74,12 +84,26 @@ def make_engine(
     )
 
 
+def _expect_room_for(traced: ProgramTrace, budget: int, policy: str) -> None:
+    """`expect_room` without ghost passes where the trace at hand says that there is enough."""
+    moves = policy not in ("resident", "async", "cached")
+    if budget < (max(traced.trace._core.minimum_budget()) if moves else traced.peak_bytes):
+        expect_room(traced.minimum_budget, budget, policy)
+
+
+def expect_room(found: MinimumBudget, budget: int, policy: str) -> None:
+    """Raises OutOfMemory that states what a program needs where a budget is less; 0 is none."""
+    needed = found.bytes(policy)
+    if budget and needed is not None and needed > budget:
+        raise refusal(found, budget, policy)
+
+
 def probe_device(device: str) -> tuple[int, int]:
     """Cache of a device, on which the order of some steps depends, and how many tables a new engine has.
 
     Ghosts that stand for the device need the first, lists of decisions begin with the second.
     """
-    probe = Engine(Params.preset("test-n10-d3", allow_insecure=True), device=device)
+    probe = Engine(Params.preset("test-n10-d3", allow_insecure=True), device=device_name(device))
     return int(probe._core.cache_bytes), int(probe.stats()["allocations"])
 
 

@@ -78,7 +78,7 @@ class engine {
 
   /// Times a few operations on zeros, so that plans know how long things take before the first program has
   /// run. Some hundred milliseconds; only the first call after there is a rotation key does anything, and
-  /// only where buffers move.
+  /// only where buffers move. Measures nothing where the budget has no room for it.
   void calibrate();
 
   /// Makes keys as shapes: see `recording_key_set::prepare`.
@@ -92,6 +92,7 @@ class engine {
   [[nodiscard]] std::map<std::uint64_t, key_use> take_key_uses();
 
  private:
+  void measure_costs();
   [[nodiscard]] bool keeps_seeds(std::uint64_t element) const {
     return options_.keep_seeds || seeded_.contains(element);
   }

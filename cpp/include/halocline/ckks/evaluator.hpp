@@ -61,6 +61,9 @@ class evaluator {
   /// a * c in every slot. No NTT for the constant. A Gaussian integer c of modulus at most 2^20 costs no
   /// level.
   [[nodiscard]] ciphertext multiply_constant(const ciphertext& a, std::complex<double> c);
+  /// Scale at which `multiply_values` and `multiply_constant` encode; a factor below half of its reciprocal
+  /// becomes 0.
+  [[nodiscard]] double plain_scale(const ciphertext& a) const;
   /// a * c with the constant encoded at `scale`, not rescaled; the result has scale a.scale * scale.
   [[nodiscard]] ciphertext multiply_constant_raw(const ciphertext& a, std::complex<double> c, double scale);
   /// i * a. Exact, costs no level.

@@ -5,6 +5,7 @@
 
 #include "halocline/core/expects.hpp"
 #include "halocline/core/format.hpp"
+#include "halocline/memory/plan/minimum.hpp"
 
 namespace halocline::memory::sim {
 namespace {
@@ -17,9 +18,11 @@ std::uint64_t frame_bytes(std::uint64_t bytes) {
 
 }  // namespace
 
-lru_simulation::lru_simulation(const device_model& device, const replay_options& options,
-                               std::uint64_t budget_bytes, machine& clocks, replay_report& report)
-    : device_(device),
+lru_simulation::lru_simulation(const trace& recorded, const device_model& device,
+                               const replay_options& options, std::uint64_t budget_bytes, machine& clocks,
+                               replay_report& report)
+    : recorded_(recorded),
+      device_(device),
       clocks_(clocks),
       report_(report),
       policy_(make_policy(options.policy, options.constants)),
@@ -99,12 +102,17 @@ void lru_simulation::make_room(std::uint64_t bytes, const sim_step* step) {
   };
   while (used_ + bytes > budget_) {
     const auto victim = std::find_if_not(turns_.begin(), turns_.end(), is_pinned);
-    HALOCLINE_EXPECTS(victim != turns_.end(), out_of_memory, "policy '", policy_->name(), "' on '",
-                      device_.name, "': ", step == nullptr ? "an allocation" : step->op, " needs ",
-                      format_bytes(used_ + bytes), " (", used_ + bytes, " bytes) at once, budget ",
-                      format_bytes(budget_));
+    if (victim == turns_.end()) refuse(step == nullptr ? "an allocation" : step->op, used_ + bytes);
     evict(*victim);
   }
+}
+
+void lru_simulation::refuse(std::string_view what, std::uint64_t bytes) const {
+  const std::uint64_t needed = std::max(bytes, plan::find_minimum(recorded_).lru_bytes);
+  throw out_of_memory(text("policy '", policy_->name(), "' on '", device_.name, "': ", what, " needs ",
+                           format_bytes(bytes), " at once, budget ", format_bytes(budget_),
+                           ". The whole program needs at least ", format_bytes(needed), " (", needed,
+                           " bytes)"));
 }
 
 void lru_simulation::evict(std::uint64_t number) {

@@ -16,8 +16,9 @@ namespace halocline::memory::sim {
 /// used frame is evicted first. Contents that the program made are written back before; others are dropped.
 class lru_simulation final : public simulation {
  public:
-  lru_simulation(const device_model& device, const replay_options& options, std::uint64_t budget_bytes,
-                 machine& clocks, replay_report& report);
+  /// `recorded` is read when something is refused, to say what the whole program needs.
+  lru_simulation(const trace& recorded, const device_model& device, const replay_options& options,
+                 std::uint64_t budget_bytes, machine& clocks, replay_report& report);
 
   void exists(std::uint64_t number, const sim_object& object) override;
   void allocate(std::uint64_t number, const sim_object& object) override;
@@ -41,7 +42,9 @@ class lru_simulation final : public simulation {
   void bring_in(const sim_use& use);
   /// Waits for the device and for copies that are under way.
   void block_until(double us);
+  [[noreturn]] void refuse(std::string_view what, std::uint64_t bytes) const;
 
+  const trace& recorded_;
   const device_model& device_;
   machine& clocks_;
   replay_report& report_;

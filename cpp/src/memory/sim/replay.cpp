@@ -5,8 +5,10 @@
 #include <cmath>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 
 #include "halocline/core/expects.hpp"
+#include "halocline/core/format.hpp"
 #include "memory/sim/lru_simulation.hpp"
 #include "memory/sim/machine.hpp"
 #include "memory/sim/placed_simulation.hpp"
@@ -68,6 +70,38 @@ std::uint64_t peak_live_bytes(const trace& recorded) {
   return std::max(peak, live);
 }
 
+/// Most bytes that one step touches.
+std::uint64_t largest_step_bytes(const trace& recorded) {
+  std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> touched;  // begin and end
+  std::uint64_t most = 0;
+  const auto close_step = [&] {
+    std::uint64_t bytes = 0;
+    for (const auto& [object, range] : touched) bytes += range.second - range.first;
+    most = std::max(most, bytes);
+    touched.clear();
+  };
+  std::uint64_t step = 0;
+  for (const trace_event& event : recorded.events) {
+    if (event.action != trace_action::read && event.action != trace_action::write) continue;
+    if (event.step != step) close_step();
+    step = event.step;
+    const std::uint64_t end = event.offset + event.bytes;
+    const auto [at, fresh] = touched.try_emplace(event.object, event.offset, end);
+    at->second = {std::min(at->second.first, event.offset), std::max(at->second.second, end)};
+  }
+  close_step();
+  return most;
+}
+
+/// Refuses budgets that cannot hold one step as a whole. A driver would serve them from the host, page after
+/// page, or not at all; the runtime refuses them too.
+void expect_room(std::uint64_t budget_bytes, std::uint64_t needed, const device_model& device,
+                 const replay_options& options) {
+  HALOCLINE_EXPECTS(budget_bytes >= needed, out_of_memory, "policy '", options.policy, "' on '", device.name,
+                    "': the largest step of the program needs at least ", format_bytes(needed), " (", needed,
+                    " bytes) at once, budget ", format_bytes(budget_bytes));
+}
+
 std::uint64_t budget_of(const device_model& device, const replay_options& options) {
   const auto usable = static_cast<std::uint64_t>(device.usable_bytes());
   HALOCLINE_EXPECTS(options.budget_bytes <= usable, invalid_argument, "replay: budget of ",
@@ -87,11 +121,13 @@ std::unique_ptr<simulation> make_simulation(const trace& recorded, const device_
                                             machine& clocks, replay_report& report) {
   switch (make_policy(options.policy, options.constants)->traits().order) {
     case eviction::least_recent_use:
-      return std::make_unique<lru_simulation>(device, options, budget_bytes, clocks, report);
+      return std::make_unique<lru_simulation>(recorded, device, options, budget_bytes, clocks, report);
     case eviction::planned:
       return std::make_unique<planned_simulation>(recorded, device, options, budget_bytes, clocks, report);
-    case eviction::none:
     case eviction::least_recent_migration:
+      expect_room(budget_bytes, largest_step_bytes(recorded), device, options);
+      break;
+    case eviction::none:
       break;
   }
   return std::make_unique<placed_simulation>(device, options, budget_bytes, peak_live_bytes(recorded), clocks,

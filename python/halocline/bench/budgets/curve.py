@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ...base.errors import OutOfMemory
+from ...base.names import policy_name
 from ...base.values import byte_count
 from ...ckks.ciphertext import Ciphertext
 from ...engine.engine import Engine
@@ -236,7 +237,7 @@ class BudgetCurve(ABC):
         policy, budget = kind.manner, kind.budget_bytes or None
         trace = self._placing(kind.batch) if policy in PLACING else self._rehearsals[kind.batch].trace
         try:
-            found = replay(trace, model, policy, budget, async_ratio=kind.async_peak)
+            found = replay(trace, model, policy_name(policy), budget, async_ratio=kind.async_peak)
         except OutOfMemory as refused:
             return {"out_of_memory": str(refused)}
         first, last = (float(found.operations()[self.call][at]) for at in (0, -1))

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from ...base.errors import InvalidArgument, OutOfMemory
 from ...base.files import write_file
+from ...base.names import policy_name
 from ...base.option_values import Size
 from ...memory.plan import Plan
 from ...memory.trace import Trace
@@ -192,7 +193,9 @@ class _Study:
     def run(self, policy: str) -> ReplayReport | OutOfMemory:
         """The report, or why the policy cannot run in the budget."""
         try:
-            return replay(self.trace, self.model, policy, self.budget, **self.constants, **self.profile)
+            return replay(
+                self.trace, self.model, policy_name(policy), self.budget, **self.constants, **self.profile
+            )
         except OutOfMemory as refused:
             return refused
 
@@ -215,7 +218,7 @@ class _Study:
         for name in policies:
             target = path if len(policies) == 1 else path.with_name(f"{path.stem}-{name}{path.suffix}")
             text = replay_timeline(
-                self.trace, self.model, name, self.budget, **self.constants, **self.profile
+                self.trace, self.model, policy_name(name), self.budget, **self.constants, **self.profile
             )
             write_file(target, text.encode())
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.names import policy_name
 from ...bench.keeping import SILENT, Watcher
 from ...memory.trace import Trace
 from ...tracing.replay import DeviceModel, ReplayReport, device_models, replay
@@ -76,7 +77,7 @@ def run(options: HybridOptions | None = None, watcher: Watcher = SILENT) -> dict
 
 
 def _run(trace: Trace, device: str | DeviceModel, policy: str, ratio: float = SESSION_RATIO) -> ReplayReport:
-    return replay(trace, device, policy, async_ratio=ratio, range_limit=RANGE_LIMIT)
+    return replay(trace, device, policy_name(policy), async_ratio=ratio, range_limit=RANGE_LIMIT)
 
 
 def multiplication() -> Row:

@@ -87,7 +87,9 @@ class BootstrapRun:
             seeds = seeded_keys(
                 traced.key_plan, traced.key_uses, self.options.seeded, self.options.key_memory
             )
-            engine = make_engine(self.params, self.options, traced.peak_bytes, keep_seeds=seeds)
+            engine = make_engine(
+                self.params, self.options, traced.peak_bytes, keep_seeds=seeds, traced=traced
+            )
         with self._phases("keygen"):
             send_keys(client, engine, traced.key_plan, self._progress)
         with self._phases("encode"):

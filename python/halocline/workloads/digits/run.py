@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...base.errors import InvalidArgument, OutOfMemory
+from ...base.values import byte_count
 from ...ckks.ciphertext import Ciphertext
 from ...ckks.client import Client
 from ...ckks.named_params import named_params
@@ -18,9 +20,10 @@ from ...ckks.params import Params
 from ...engine.engine import Engine, RunReport
 from ...engine.footprint import Footprint, client_footprint, engine_footprint
 from ...engine.program import ProgramTrace, trace_program
+from ...memory.budget import budget_of
 from ...memory.trace import Trace
 from ..resident import peak_resident_bytes, resident_bytes
-from ..running import Progress, Stopwatch, engine_report, make_engine, recording
+from ..running import Progress, Stopwatch, engine_report, expect_room, make_engine, recording
 from .circuit import DEPTH, DigitsCircuit
 from .model import (
     default_model,
@@ -78,7 +81,8 @@ class DigitsRun:
             engine, sent = self._server(client, traced, needed)
             results, reports = self._evaluate(engine, circuit, cts)
         except OutOfMemory as refused:
-            raise OutOfMemory(f"digits: {refused}. The whole run needs {needed} bytes") from None
+            self._expect_room(traced, needed)
+            raise OutOfMemory(f"digits: {refused}") from None
         logits = self._decrypt(client, results)
         footprint = Footprint({"interpreter and libraries (measured)": baseline})
         for part in (
@@ -108,6 +112,13 @@ class DigitsRun:
         with self._phases("encrypt"):
             packed = [pack_images(self.images[k : k + size], self.params.slots) for k in starts]
             return [client.encrypt(each, level=DEPTH) for each in packed]
+
+    def _expect_room(self, traced: ProgramTrace, needed: int) -> None:
+        """Raises OutOfMemory that states what all batches need, of which `needed` under `resident`."""
+        budget = byte_count(budget_of(self.options.memory, needed), "memory")
+        found = traced.minimum_budget
+        found = dataclasses.replace(found, resident=max(needed, found.resident))
+        expect_room(found, budget, self.options.policy)
 
     def _server(self, client: Client, traced: ProgramTrace, needed: int) -> tuple[Engine, int]:
         """The engine with exactly the keys of the plan, and the bytes of the keys on their way to it."""

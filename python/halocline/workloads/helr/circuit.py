@@ -18,13 +18,14 @@ column, which is cyclic and needs no mask.
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...base.errors import InvalidArgument
+from ...base.errors import InvalidArgument, PrecisionLoss
 from ...base.values import expect, power_of_two
 from ...circuits.bootstrapping import Bootstrapper
 from ...circuits.transforms import LinearTransform
@@ -227,8 +228,9 @@ def _engine_of(ct: Ciphertext) -> Engine:
 
 
 def _combine(terms: Sequence[tuple[Ciphertext, float]]) -> Ciphertext:
-    """Sum of products with numbers, rescaled once."""
-    with _engine_of(terms[0][0]).manual():
+    """Sum of products with numbers, rescaled once. Coefficients that are 0 but for rounding do not warn."""
+    with _engine_of(terms[0][0]).manual(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrecisionLoss)
         first, *others = (ct * factor for ct, factor in terms)
         for each in others:
             first = first + each

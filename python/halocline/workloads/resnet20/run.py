@@ -122,8 +122,14 @@ class Resnet20Run:
     def run(self) -> dict[str, Any]:
         """Executes all phases and returns the report.
 
-        @throws InvalidArgument where the folder of checkpoints is one of another network or of other images
+        @throws InvalidArgument where the folder of checkpoints is one of another network or of other images,
+            or in use by another process
         """
+        with contextlib.ExitStack() as held:
+            return self._run(held)
+
+    def _run(self, held: contextlib.ExitStack) -> dict[str, Any]:
+        """The same. held: what is given back when the run is over, however it ends."""
         baseline = resident_bytes()
         with self._phases("plain"), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ActivationRange)
@@ -134,6 +140,8 @@ class Resnet20Run:
             compiled = compile(self.model, self.params, self.ranges, **chosen)
             forecast = compiled.report()
             kept = self._folder(compiled)
+            if kept is not None:
+                held.enter_context(kept)
         with self._phases("keygen"):
             client = self._client(kept)
         with self._phases("engine"):

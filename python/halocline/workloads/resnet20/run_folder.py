@@ -16,25 +16,30 @@ from pathlib import Path
 from ...base import limits
 from ...base.errors import CorruptData, InvalidArgument, IoError, KeyMismatch
 from ...base.files import file_only, parse_json, read_file, write_file
+from ...base.locks import FileLock
 from ...ckks.ciphertext import Ciphertext
 from ...ckks.client import Client
 from ...ckks.params import Params
 from ...nn.layers import Array
 
 ABOUT_FILE = "run.json"
+LOCK_FILE = "run.lock"
 KEY_FILE = "client.key"
 FORMAT = "halocline-run"
 VERSION = 1
 
 
 class RunFolder:
-    """State of one run: key of the client, results of finished inputs, checkpoint of the one that is on."""
+    """State of one run: key of the client, results of finished inputs, checkpoint of the one that is on.
+
+    One process at a time uses a folder, from `with RunFolder(...)` to the end of the block.
+    """
 
     def __init__(self, path: str | Path, network: str, inputs: Array) -> None:
         """Makes the folder, or finds the run in it. network: fingerprint of the compiled network.
 
-        @throws InvalidArgument where it belongs to a run of another network, or of other inputs; CorruptData,
-            IoError
+        @throws InvalidArgument where it belongs to a run of another network, or of other inputs, or another
+            process uses it; CorruptData, IoError
         """
         self.path = Path(file_only(path, "checkpoint"))
         digests = [hashlib.blake2b(each.tobytes(), digest_size=32).hexdigest() for each in inputs]
@@ -45,12 +50,26 @@ class RunFolder:
         try:
             # No other user may put a key here.
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            there = self._file(ABOUT_FILE).exists()
         except OSError as error:
             raise IoError(
                 f"checkpoint '{self.path}': no folder that can be used ({error.strerror})"
             ) from None
-        if there:
+        self._lock = FileLock(self._file(LOCK_FILE), f"checkpoint '{self.path}'")
+        try:
+            self._begin(about)
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def __enter__(self) -> RunFolder:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._lock.close()
+
+    def _begin(self, about: dict[str, object]) -> None:
+        """Checks the run that is here, or begins one."""
+        if self._file(ABOUT_FILE).exists():
             self._check(read_file(self._file(ABOUT_FILE), "checkpoint", limits.RUN), about)
         elif others := [each.name for each in self._files() if each.exists()]:
             raise InvalidArgument(
@@ -107,6 +126,7 @@ class RunFolder:
         for path in self._files():
             with contextlib.suppress(FileNotFoundError):
                 path.unlink()
+        self._lock.close()
         with contextlib.suppress(OSError):
             self.path.rmdir()
 

@@ -70,7 +70,7 @@ class WideRun:
         with self._phases("ghost"):
             traced = trace_program(self.params, self.network.program, *cts)
         with self._phases("engine"):
-            engine = make_engine(self.params, self.options, traced.peak_bytes)
+            engine = make_engine(self.params, self.options, traced.peak_bytes, traced=traced)
         with self._phases("keygen"):
             send_keys(client, engine, traced.key_plan, self._progress)
         results = self._evaluate(engine, cts)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names that arguments choose from, as types: a misspelt one is an error for type checkers too.
+
+Text from elsewhere, such as a command line, becomes one of them by `policy_name` and so on.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, cast, get_args
+
+from .errors import InvalidArgument
+from .values import expect
+
+Policy = Literal["resident", "async", "managed", "static", "profiled", "dynamic", "cached", "lru", "planned"]
+"""How an engine or client manages memory: docs/concepts/policies.md."""
+
+Device = Literal[
+    "cpu", "ghost", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7"
+]  # fmt: skip
+"""Where an engine or client computes; `device_name` takes numbers of GPUs beyond these."""
+
+Mode = Literal["naive", "bsgs", "double_hoisted", "small_key"]
+"""How the rotations of a linear map are organised."""
+
+Order = Literal["cts_first", "stc_first"]
+"""The first step of a bootstrap."""
+
+Basis = Literal["monomial", "chebyshev"]
+"""What the coefficients of a polynomial belong to."""
+
+
+def _one_of(kind: Any, text: object, what: str) -> str:
+    known = get_args(kind)
+    name = expect(text, str, what)
+    if name not in known:
+        raise InvalidArgument(f"{what}: unknown name {name!r}; expected one of: {', '.join(known)}")
+    return name
+
+
+def policy_name(text: str, what: str = "policy") -> Policy:
+    """A text as the name of a policy. Raises InvalidArgument for others."""
+    return cast(Policy, _one_of(Policy, text, what))
+
+
+def device_name(text: str, what: str = "device") -> Device:
+    """A text as the name of a device. Whether the machine has it is found out when it is used."""
+    return cast(Device, expect(text, str, what))

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which keys of an engine stay seeded."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ..base.errors import WrongType
+from ..base.values import integer, kind_of
+
+
+def seed_choice(keep: bool | Collection[int]) -> tuple[bool | frozenset[int], list[int]]:
+    """Whether all keys stay seeded, or which, and the list for the core."""
+    if isinstance(keep, bool):
+        return keep, []
+    if isinstance(keep, (str, bytes)) or not isinstance(keep, Collection):
+        raise WrongType(f"Engine: keep_seeds is {kind_of(keep)}; expected a bool or Galois elements")
+    elements = sorted({integer(each, "Engine: keep_seeds", 0) for each in keep})
+    return frozenset(elements), elements
