@@ -65,6 +65,11 @@ void match_primes(const std::vector<limb_view>& views, const std::vector<std::ui
                     " limbs for a table of ", primes.size());
 }
 
+/// Whether two views share no limb.
+bool apart(const limb_view& a, const limb_view& b) {
+  return a.data != b.data || a.limb >= b.limb + b.primes.count || b.limb >= a.limb + a.primes.count;
+}
+
 /// What b is made of in a job with a conversion.
 void conversion_of(operand_list& list, const linear_job& job) {
   const conversion_table& table = *job.conversion;
@@ -74,10 +79,8 @@ void conversion_of(operand_list& list, const linear_job& job) {
                     ", use base_convert first");
   match_primes(job.from, table.sources, "source");
   (void)first_target(table, job.dst.primes);
-  const bool apart = job.a.data != job.dst.data || job.a.limb >= job.dst.limb + job.dst.primes.count ||
-                     job.dst.limb >= job.a.limb + job.a.primes.count;
-  HALOCLINE_EXPECTS(apart || std::count(job.factor_a.begin(), job.factor_a.end(), 0U) ==
-                                 static_cast<std::ptrdiff_t>(job.factor_a.size()),
+  HALOCLINE_EXPECTS(apart(job.a, job.dst) || std::count(job.factor_a.begin(), job.factor_a.end(), 0U) ==
+                                                 static_cast<std::ptrdiff_t>(job.factor_a.size()),
                     invalid_argument,
                     "ntt_linear_combine: with a conversion, dst is a; expected another one");
   list.read_bytes(&table.data, 0, table.data.size());
@@ -154,6 +157,17 @@ void automorphism(operand_list& list, const automorphism_job& job) {
   list.read(job.src);
   permutation_of(list, job.permutation);
   list.write(job.dst);
+}
+
+void negacyclic_shift(operand_list& list, const shift_job& job) {
+  HALOCLINE_EXPECTS(job.exponent < 2 * list.ring().n(), invalid_argument, "negacyclic_shift: exponent ",
+                    job.exponent, "; expected less than ", 2 * list.ring().n(), ", twice the ring degree");
+  HALOCLINE_EXPECTS(apart(job.src, job.dst), invalid_argument,
+                    "negacyclic_shift: dst shares limbs with src; expected others");
+  list.same_primes(job.src, job.dst);
+  list.read(job.src);
+  list.write(job.dst);
+  list.read_moduli(job.dst.primes);
 }
 
 void base_convert(operand_list& list, const convert_job& job) {

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "backend/cpu/executor.hpp"
+#include "backend/cpu/scalar_elementwise.hpp"
 
 namespace halocline::backend::cpu {
 namespace {
@@ -56,7 +57,7 @@ void zero(const executor<WordT>& on, std::span<const limb_view> views) {
 
 /// The kernel runs once per half of each limb with that half's constant.
 template <typename WordT, auto Kernel>
-void scalar(const executor<WordT>& on, std::span<const scalar_job> jobs) {
+void scalar_by_halves(const executor<WordT>& on, std::span<const scalar_job> jobs) {
   on.for_each_limb(jobs, &scalar_job::dst, 2,
                    [&](const scalar_job& job, std::uint32_t limb, std::uint32_t prime) {
                      const std::size_t half = on.resolve.n() / 2;
@@ -129,6 +130,36 @@ void automorphism(const executor<WordT>& on, std::span<const automorphism_job> j
       });
 }
 
+/// What scalar::negacyclic_shift says, in runs of words that keep their order and have one sign.
+template <typename WordT>
+void shift_runs(const executor<WordT>& on, WordT* dst, const WordT* src, std::size_t exponent,
+                word_range range, const arith::modulus<WordT>& q) {
+  const std::size_t n = on.resolve.n(), end = range.begin + range.count;
+  for (std::size_t i = range.begin, count = 0; i < end; i += count) {
+    const std::size_t from = (i + 2 * n - exponent) % (2 * n), first = from % n;
+    count = std::min(end - i, n - first);
+    if (from < n) {
+      std::memcpy(dst + i, src + first, count * sizeof(WordT));
+      continue;
+    }
+    const std::size_t whole = count / range_alignment * range_alignment;
+    on.kernels.negate(dst + i, src + first, whole, q);
+    scalar::negate(dst + i + whole, src + first + whole, count - whole, q);
+  }
+}
+
+template <typename WordT>
+void negacyclic_shift(const executor<WordT>& on, std::span<const shift_job> jobs) {
+  on.for_each_chunk(jobs, &shift_job::dst, 2,
+                    [&](const shift_job& job, std::uint32_t limb, std::uint32_t prime, word_range range) {
+                      WordT* const dst = on.resolve.limb(job.dst, limb);
+                      const WordT* const src = on.resolve.limb(job.src, limb);
+                      const auto& q = on.resolve.modulus(prime);
+                      if (!on.client.scalar) return shift_runs(on, dst, src, job.exponent, range, q);
+                      scalar::negacyclic_shift(dst, src, job.exponent, on.resolve.n(), range, q);
+                    });
+}
+
 }  // namespace
 
 template <typename WordT>
@@ -142,10 +173,11 @@ op_table<executor<WordT>> elementwise_operations() {
       row<binary<WordT, &set::multiply_add>>(ops::multiply_add),
       row<dot<WordT>>(ops::dot),
       row<tensor<WordT>>(ops::tensor),
-      row<scalar<WordT, &set::scalar_multiply>>(ops::scalar_multiply),
-      row<scalar<WordT, &set::scalar_add>>(ops::scalar_add),
+      row<scalar_by_halves<WordT, &set::scalar_multiply>>(ops::scalar_multiply),
+      row<scalar_by_halves<WordT, &set::scalar_add>>(ops::scalar_add),
       row<linear_combine<WordT>>(ops::linear_combine),
       row<automorphism<WordT>>(ops::automorphism),
+      row<negacyclic_shift<WordT>>(ops::negacyclic_shift),
       row<copy<WordT>>(ops::copy),
       row<zero<WordT>>(ops::set_zero),
   };

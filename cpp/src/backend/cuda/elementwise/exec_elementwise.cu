@@ -50,6 +50,12 @@ __global__ void __launch_bounds__(256)
   automorphism_body(p, here());
 }
 
+template <typename WordT>
+__global__ void __launch_bounds__(256) shift_kernel(const __grid_constant__ shift_params<WordT> p) {
+  begin_kernel();
+  shift_body(p, here());
+}
+
 /// Launches `kernel` for `units` units per row, `per_thread` of them per thread.
 template <typename ParamsT>
 void launch_rows(const launcher& launch, const char* name, void (*kernel)(ParamsT), std::uint32_t units,
@@ -159,6 +165,13 @@ void automorphism(const executor<WordT>& on, std::span<const automorphism_job> j
   });
 }
 
+template <typename WordT>
+void negacyclic_shift(const executor<WordT>& on, std::span<const shift_job> jobs) {
+  plan_shift(on.resolve, jobs, [&](const shift_params<WordT>& params, std::uint32_t rows) {
+    launch_rows(on.launch, "negacyclic_shift", shift_kernel<WordT>, params.words, 1, params, rows);
+  });
+}
+
 }  // namespace
 
 template <typename WordT>
@@ -175,6 +188,7 @@ op_table<executor<WordT>> elementwise_operations() {
       row<scalar<WordT, scalar_kind::add>>(ops::scalar_add),
       row<linear_combine<WordT>>(ops::linear_combine),
       row<automorphism<WordT>>(ops::automorphism),
+      row<negacyclic_shift<WordT>>(ops::negacyclic_shift),
       row<copy<WordT>>(ops::copy),
       row<set_zero<WordT>>(ops::set_zero),
   };
