@@ -15,10 +15,7 @@ namespace halocline::backend {
 
 /// Names an operation together with the type of its jobs.
 template <op_kind Kind, typename JobT>
-struct operation {
-  static constexpr op_kind kind = Kind;
-  using job = JobT;
-};
+struct operation {};
 
 /// `ops::ntt` and all others of operations.inc.
 namespace ops {
