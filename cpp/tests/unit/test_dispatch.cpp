@@ -115,12 +115,10 @@ TEST(Dispatch, TakesEachBatchToItsRowAndRefusesTheOthers) {
   partial_backend device;
   const small_ring<std::uint32_t> narrow(device);
   const small_ring<std::uint64_t> wide(device);
-  const auto jobs = [](const auto& ring) {
-    return std::pair{std::vector<binary_job>(3, {ring.limb(0), ring.limb(0), ring.limb(1)}),
-                     std::vector<unary_job>{{ring.limb(0), ring.limb(1)}}};
-  };
-  const auto [additions, copies] = jobs(narrow);
-  const auto [wide_additions, wide_copies] = jobs(wide);
+  const std::vector<binary_job> additions(3, {narrow.limb(0), narrow.limb(0), narrow.limb(1)});
+  const std::vector<binary_job> wide_additions(3, {wide.limb(0), wide.limb(0), wide.limb(1)});
+  const std::vector<unary_job> copies{{narrow.limb(0), narrow.limb(1)}};
+  const std::vector<unary_job> wide_copies{{wide.limb(0), wide.limb(1)}};
   device.add(narrow.tables, additions);
   device.copy(narrow.tables, copies);
   device.copy(narrow.tables, {});
