@@ -78,11 +78,12 @@ test-gpu: ## GPU tests (after `make cuda`; they skip themselves where there is n
 docs: ## Check doc comments, folder READMEs and links
 	python3 tools/check_docs.py
 
-lint: ## Layers, sizes, docs, formatting, Python types, spelling
+lint: ## Layers, sizes, docs, language, formatting, Python types, spelling
 	tools/bootstrap.sh tools
 	$(bin)/python tools/check_layers.py
 	$(bin)/python tools/check_sizes.py
 	$(bin)/python tools/check_docs.py
+	$(bin)/python tools/check_language.py
 	$(bin)/python tools/update_results.py --check
 	$(cxx_files) | xargs -0 $(bin)/clang-format --dry-run -Werror
 	$(bin)/ruff check
@@ -93,6 +94,7 @@ lint: ## Layers, sizes, docs, formatting, Python types, spelling
 format: ## Apply the C++ and Python formatters
 	tools/bootstrap.sh tools
 	$(cxx_files) | xargs -0 $(bin)/clang-format -i
+	$(bin)/python tools/check_language.py --fix
 	$(bin)/ruff check --fix-only
 	$(bin)/ruff format
 

@@ -17,8 +17,9 @@ if(HALOCLINE_CUDA)
   file(GLOB ntt_bench_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/bench/cuda/bench_ntt_family*.cpp"
     "${PROJECT_SOURCE_DIR}/cpp/bench/cuda/bench_ntt_family*.cu")
   add_executable(halocline_ntt_bench ${ntt_bench_sources})
-  target_include_directories(halocline_ntt_bench PRIVATE "${PROJECT_SOURCE_DIR}/cpp/src")
+  target_include_directories(halocline_ntt_bench PRIVATE
+    "${PROJECT_SOURCE_DIR}/cpp/src" "${PROJECT_SOURCE_DIR}/cpp/bench")
   target_compile_options(halocline_ntt_bench PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>")
-  target_link_libraries(halocline_ntt_bench PRIVATE halocline halocline_options CUDA::cudart_static)
+  target_link_libraries(halocline_ntt_bench PRIVATE halocline halocline_options halocline_cli11 CUDA::cudart_static)
   target_link_options(halocline_ntt_bench PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed)
 endif()

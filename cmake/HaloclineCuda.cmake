@@ -42,19 +42,18 @@ add_library(halocline_cuda_tests OBJECT ${cuda_test_sources})
 target_include_directories(halocline_cuda_tests PRIVATE "${PROJECT_SOURCE_DIR}/cpp/include")
 target_compile_options(halocline_cuda_tests PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>")
 
-# `halocline bench ratio` runs this program.
-file(GLOB ratio_sources CONFIGURE_DEPENDS
-  "${PROJECT_SOURCE_DIR}/cpp/bench/cuda/ratio*.cpp" "${PROJECT_SOURCE_DIR}/cpp/bench/cuda/ratio*.cu")
-add_executable(halocline_bench_ratio ${ratio_sources})
-target_include_directories(halocline_bench_ratio PRIVATE
-  "${PROJECT_SOURCE_DIR}/cpp/src" "${PROJECT_SOURCE_DIR}/cpp/bench")
-target_link_libraries(halocline_bench_ratio PRIVATE halocline CUDA::cudart_static)
-
-# Times of single operations on a GPU.
+# Programs for GPUs: `halocline bench ratio` runs the first one, the other one times single operations.
 if(HALOCLINE_BENCH)
+  file(GLOB ratio_sources CONFIGURE_DEPENDS
+    "${PROJECT_SOURCE_DIR}/cpp/bench/cuda/ratio*.cpp" "${PROJECT_SOURCE_DIR}/cpp/bench/cuda/ratio*.cu")
+  add_executable(halocline_bench_ratio ${ratio_sources})
+  target_include_directories(halocline_bench_ratio PRIVATE
+    "${PROJECT_SOURCE_DIR}/cpp/src" "${PROJECT_SOURCE_DIR}/cpp/bench")
+  target_link_libraries(halocline_bench_ratio PRIVATE halocline halocline_cli11 CUDA::cudart_static)
+
   add_executable(halocline_kernel_bench "${PROJECT_SOURCE_DIR}/cpp/bench/cuda/bench_kernels.cpp")
   target_include_directories(halocline_kernel_bench PRIVATE
     "${PROJECT_SOURCE_DIR}/cpp/src" "${PROJECT_SOURCE_DIR}/cpp/bench")
-  target_link_libraries(halocline_kernel_bench PRIVATE halocline halocline_options CUDA::cudart_static)
+  target_link_libraries(halocline_kernel_bench PRIVATE halocline halocline_options halocline_cli11 CUDA::cudart_static)
   target_link_options(halocline_kernel_bench PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed)
 endif()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Third-party libraries, all from the distribution's packages; tools/bootstrap.sh knows their names.
+# Third-party libraries, all from the distribution's packages; tools/bootstrap.sh has their names.
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -15,6 +15,19 @@ endif()
 
 # io_uring of the file tier. liburing is taken under its MIT licence. Without it the tier uses threads.
 pkg_check_modules(uring IMPORTED_TARGET liburing>=2.0)
+
+# Command lines of the programs in cpp/bench. Headers only; looked up as Boost is.
+if(HALOCLINE_TESTS OR HALOCLINE_BENCH)
+  find_path(HALOCLINE_CLI11_INCLUDE CLI/CLI.hpp DOC "Folder with CLI11's headers")
+  mark_as_advanced(HALOCLINE_CLI11_INCLUDE)
+  if(NOT HALOCLINE_CLI11_INCLUDE)
+    message(FATAL_ERROR "CLI11 2.1 or later not found (CLI/CLI.hpp). Run 'tools/bootstrap.sh test', or install libcli11-dev "
+      "(Debian, Ubuntu), cli11-devel (Fedora), cli11 (Arch, Homebrew).")
+  endif()
+  add_library(halocline_cli11 INTERFACE)
+  target_include_directories(halocline_cli11 SYSTEM INTERFACE
+    "$<$<NOT:$<STREQUAL:${HALOCLINE_CLI11_INCLUDE},/usr/include>>:${HALOCLINE_CLI11_INCLUDE}>")
+endif()
 
 # Headers only (Boost.Multiprecision): looked up by header, because the CMake package differs between releases.
 find_path(HALOCLINE_BOOST_INCLUDE boost/multiprecision/cpp_int.hpp REQUIRED DOC "Folder with the Boost headers")

@@ -20,7 +20,7 @@ find_package(nanobind CONFIG REQUIRED)
 
 nanobind_add_module(_core NB_STATIC NOMINSIZE ${binding_sources})
 target_include_directories(_core PRIVATE "${PROJECT_SOURCE_DIR}/python/bindings")
-target_link_libraries(_core PRIVATE halocline halocline_options)
+target_link_libraries(_core PRIVATE halocline halocline_operation_timing halocline_options)
 set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/python")
 # The module exports its initialisation and nothing else. Without the list it would export what it links
 # statically, libstdc++ among it where a compiler finds only libstdc++.a: the dynamic linker then mixes two copies
@@ -35,7 +35,7 @@ halocline_limit_exports(_core)
 # The same objects with static runtime libraries, for python/tests/test_module.py.
 if(HALOCLINE_TESTS)
   add_library(halocline_static_runtime MODULE "$<TARGET_OBJECTS:_core>")
-  target_link_libraries(halocline_static_runtime PRIVATE nanobind-static halocline)
+  target_link_libraries(halocline_static_runtime PRIVATE nanobind-static halocline halocline_operation_timing)
   target_link_options(halocline_static_runtime PRIVATE -static-libstdc++ -static-libgcc)
   halocline_limit_exports(halocline_static_runtime)
   set_target_properties(halocline_static_runtime PROPERTIES

@@ -25,7 +25,7 @@ function(halocline_add_tests folder)
   else()
     target_compile_options(${target} PRIVATE -O1)
   endif()
-  target_link_libraries(${target} PRIVATE halocline halocline_options PkgConfig::sodium
+  target_link_libraries(${target} PRIVATE halocline halocline_options halocline_operation_timing halocline_cli11 PkgConfig::sodium
     GTest::gmock GTest::gtest GTest::gtest_main)
   add_test(NAME ${folder} COMMAND ${target} WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
   set_tests_properties(${folder} PROPERTIES LABELS ${folder} TIMEOUT 900)

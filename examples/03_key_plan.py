@@ -14,7 +14,7 @@ def moving_average(x):
     return mean * mean
 
 
-# The server knows the program, not the data, and not the client. It finds out which keys it needs ...
+# The server has the program, but neither the data nor the client. It finds out which keys it needs ...
 plan = hc.key_plan(params, moving_average)
 print(plan, f"{plan.nbytes() / 2**20:.1f} MiB on the server")
 message = plan.to_json()

@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Server:
-    """Knows a linear model and no secret. Scores what it cannot read."""
+    """Has a linear model and no secret. Scores data that it cannot read."""
 
     def __init__(self, public_keys: bytes, weights: np.ndarray, bias: float) -> None:
         keys = hc.EvaluationKeys.from_bytes(public_keys)  # validated completely, parameters included
@@ -58,7 +58,7 @@ for message in (bytes(damaged), request[:-1], b"not a ciphertext", keys):
     else:
         raise AssertionError("damaged bytes were accepted")
 
-# Someone else encrypts for the client, with the public key only.
+# Another party encrypts for the client, with the public key only.
 sender = hc.PublicKey.from_bytes(client.public_key().to_bytes(), params)
 answer = server.score(sender.encrypt(patient).to_bytes())
 assert abs(client.decrypt(hc.Ciphertext.from_bytes(answer, params))[0] - expected) < 1e-2

@@ -24,7 +24,7 @@ budget = traced.peak_bytes // 3
 print(f"the program touches {traced.peak_bytes >> 20} MiB, the engine gets {budget >> 20}")
 
 engine = hc.Engine(params, memory=budget, policy="planned")
-for request in traced.key_plan.requests():  # one key at a time: nobody ever holds them all
+for request in traced.key_plan.requests():  # one key at a time: they are never all in memory
     engine.add_keys(client.evaluation_keys(plan=hc.KeyPlan(params, [request])))
 
 y = engine.run(smooth, x)

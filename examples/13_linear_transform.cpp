@@ -47,7 +47,7 @@ void run() {
   how.mode = circuits::transform_mode::double_hoisted;
   const circuits::matrix_vector layer(engine.evaluate(), matrix, how);
 
-  // Every circuit knows the keys that it needs.
+  // Every circuit states the keys that it needs.
   auto requests = layer.key_requests();
   for (const auto& each : circuits::key_requests(activation, layer.transform().level() - 1)) {
     requests.push_back(each);

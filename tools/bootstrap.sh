@@ -7,7 +7,8 @@
 #   tools/bootstrap.sh system   system packages to compile the library, nothing else
 #   tools/bootstrap.sh demo     what the demo needs: library and Python package, installed into .venv
 #   tools/bootstrap.sh test     the same, plus test libraries, clang with its sanitizers, development packages
-#   tools/bootstrap.sh cuda     library and Python package with the CUDA backend, in build/cuda, and test libraries
+#   tools/bootstrap.sh cuda     library and Python package with the CUDA backend, in build/cuda, and libraries for tests
+#                               and benchmarks
 #
 # The C++ library is compiled once, in build/cpu: the Python package is installed from that build tree (editable),
 # and the tests are configured in it. PYTHON=/path/to/python3 chooses the interpreter of .venv.
@@ -59,8 +60,9 @@ sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Pyth
   [ "$mode" = test ] || [ "$mode" = cuda ] || return 0
   header gtest/gtest.h || echo libgtest-dev
   header gmock/gmock.h || echo libgmock-dev
-  [ "$mode" = test ] || return 0
   header benchmark/benchmark.h || echo libbenchmark-dev
+  header CLI/CLI.hpp || echo libcli11-dev
+  [ "$mode" = test ] || return 0
   have clang++ || echo clang
   clang_links -fsanitize=fuzzer,address,undefined || clang_runtime_package
 }
@@ -142,7 +144,7 @@ build_package() {
     --config-settings=build-dir="$folder" --editable .
 }
 
-# The same with the CUDA backend; the package in .venv then knows both.
+# The same with the CUDA backend; the package in .venv then has both.
 build_cuda_package() {
   cmake --preset cuda -DHALOCLINE_PYTHON=ON -DPython_EXECUTABLE="$PWD/.venv/bin/python" \
     -DCMAKE_CUDA_COMPILER="$nvcc" >/dev/null

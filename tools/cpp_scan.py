@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the declarations of a C++ file without a compiler, for the checks next to this file.
 
-The scanner knows comments, literals, brackets and the shape of a declaration, and nothing about types. That
-is enough for code in the house style; it keeps the checks fast and free of dependencies.
+The scanner recognises comments, literals, brackets and the shape of a declaration, but no types. That is
+enough for code in the house style; it keeps the checks fast and free of dependencies.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Replaces what stands between the lines `<!-- results:begin -->` and `<!-- result
 bench wide-rotations --json FILE`). docs/papers/hybrid_unified_memory.md: `hybrid_paper*.json` (`halocline
 bench hybrid-paper --json FILE`) and, between markers with the name `ratio`, `ratio*.json` (`halocline bench
 ratio --json FILE`). docs/guides/gpu.md: `operations*.json` (`halocline bench operations --json FILE`).
-docs/concepts/cuda_backend.md: `kernels*.json` (`halocline_kernel_bench FILE DRIVER`). README.md and guides to
+docs/concepts/cuda_backend.md: `kernels*.json` (`halocline_kernel_bench --out FILE`). README.md and guides to
 networks, training and sorting: `run_resnet20*.json`, `run_helr*.json`, `run_sorting*.json` (`halocline run`).
 Other files are not read. With `--check` nothing is written: the exit status is 1 when a block is not what the
 files say, or when a file does not follow its schema.
@@ -69,6 +69,8 @@ def load(path: Path) -> Json:
         raise ResultError(f"{path}: {error}") from error
     if not isinstance(data, dict):
         raise ResultError(f"{path}: expected a JSON object")
+    if "partial" in data:
+        raise ResultError(f"{path}: its run was stopped ({data['partial']}); expected a whole result")
     return data
 
 

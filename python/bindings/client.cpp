@@ -64,7 +64,7 @@ bound_public_key public_key(bound_client& self) {
   return locked(*self.where, [&] { return bound_public_key{self.where, self.value->encryption_key()}; });
 }
 
-/// Encryption by somebody who has the public key only.
+/// Encryption by a party that has the public key only.
 bound_ciphertext encrypt_with(const bound_public_key& key, const complex_array& values, unsigned level,
                               std::optional<double> scale, std::uint32_t slots) {
   return locked(*key.where, [&] {
@@ -102,12 +102,7 @@ void bind_ciphertext(nb::module_& module) {
       .def_prop_ro("parts", [](const bound_ciphertext& ct) { return ct.value.parts.size(); })
       .def_prop_ro("seeded", [](const bound_ciphertext& ct) { return ct.value.seed.has_value(); })
       .def_prop_ro("nbytes", [](const bound_ciphertext& ct) { return ct.value.bytes(); })
-      .def_prop_ro("key_id", [](const bound_ciphertext& ct) { return known(ct.value.key); })
-      .def("clone", [](const bound_ciphertext& ct) {
-        return locked(*ct.where, [&] {
-          return bound_ciphertext{ct.where, ckks::clone(*ct.where->ctx, ct.value)};
-        });
-      });
+      .def_prop_ro("key_id", [](const bound_ciphertext& ct) { return known(ct.value.key); });
 }
 
 }  // namespace

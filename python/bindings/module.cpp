@@ -84,7 +84,8 @@ NB_MODULE(_core, module) {
   python::bind_sim(module);
   python::bind_plan(module);
   python::bind_memory(module);
-  python::bind_timing(module);
+  python::bind_bench(module);
+  python::bind_device(module);
   python::bind_files(module);
   python::bind_io(module);
   python::bind_circuits(module);

@@ -66,15 +66,10 @@ void bind_values(nb::class_<parameters>& type) {
       .def_prop_ro("max_level", &parameters::max_level)
       .def_prop_ro("top_level", &parameters::top_level)
       .def_prop_ro("base_modulus", &parameters::base_modulus)
-      .def_prop_ro("digit_size", &parameters::digit_size)
       .def_prop_ro("digit_count", &parameters::digit_count)
-      .def_prop_ro("special_count", &parameters::special_count)
-      .def_prop_ro("terminal_count", &parameters::terminal_count)
-      .def_prop_ro("main_count", &parameters::main_count)
       .def_prop_ro("log2_q", &parameters::log2_q)
       .def_prop_ro("log2_p", &parameters::log2_p)
       .def_prop_ro("log2_pq", &parameters::log2_pq)
-      .def_prop_ro("target_scale", &parameters::target_scale)
       .def_prop_ro("security_bits", &parameters::security_bits)
       .def_prop_ro("main_security_bits", [](const parameters& p) { return p.security().bits; })
       .def_prop_ro("security_source", [](const parameters& p) { return p.security().source; })
@@ -91,10 +86,6 @@ void bind_footprint(nb::class_<parameters>& type) {
             return footprint(p).ciphertext(level, components);
           },
           nb::arg("level"), nb::arg("components") = 2)
-      .def(
-          "ciphertext_seeded_bytes",
-          [](const parameters& p, unsigned level) { return footprint(p).ciphertext_seeded(level); },
-          nb::arg("level"))
       .def(
           "plaintext_bytes",
           [](const parameters& p, unsigned level) { return footprint(p).plaintext(level); }, nb::arg("level"))
@@ -153,9 +144,6 @@ void bind_params(nb::module_& module) {
   module.def("preset_names", [] { return params::preset_names(); });
   module.def(
       "preset_description", [](const std::string& name) { return params::preset_description(name); },
-      nb::arg("name"));
-  module.def(
-      "preset_json", [](const std::string& name) { return params::preset_literal(name).to_json(); },
       nb::arg("name"));
   module.def("format_bytes", &format_bytes, nb::arg("bytes"));
   module.def(

@@ -70,4 +70,4 @@ def test_recorded_results_are_drawn_without_a_gpu(suite, file, pictures, tmp_pat
 def test_other_results_are_refused():
     done = CliRunner().invoke(app, ["bench", "ratio", "--from", str(STORED / "ntt_family.json")])
     assert done.exit_code != 0
-    assert isinstance(done.exception, hc.CorruptData) or "holds a result of 'ntt'" in done.output
+    assert isinstance(done.exception, hc.CorruptData) or "holds a result of 'ntt-family'" in done.output

@@ -8,14 +8,16 @@ import halocline as hc
 import numpy as np
 import pytest
 from halocline.bench.budgets.bootstrap import run_bootstrap_budget
-from halocline.bench.budgets.curve import POLICIES, CurveOptions, Kind
+from halocline.bench.budgets.curve import Kind
+from halocline.bench.budgets.options import POLICIES, CurveOptions
 from halocline.bench.budgets.rig import PolicyRig, Shape
 from halocline.bench.budgets.wide_rotations import kinds_of, run_wide_bench
 from halocline.cli.app import app
 from halocline.papers.hybrid.bootstrap_bench import run_bm_bench
-from halocline.papers.hybrid.operations import OperationsOptions, run_bm_operations
+from halocline.papers.hybrid.operations import run_bm_operations
+from halocline.papers.hybrid.options import OperationsOptions
 from halocline.papers.hybrid.traces import OPERATIONS
-from halocline.workloads.running import RunOptions
+from halocline.workloads.options import RunOptions
 from typer.testing import CliRunner
 
 NAME = "test-n11-boot"
@@ -54,9 +56,16 @@ def test_curve_has_all_policies_down_to_the_minimum(curve):
                 row["budget_bytes"] / curve["batches"][batch - 1]["footprint_bytes"]
             )
         assert row["followed_plan"] == (policy == "planned")
-    loads = [rows["planned", 1, memory]["loaded_bytes"] for memory in ("100%", "50%", "minimum")]
-    assert loads == sorted(loads)
-    assert rows["planned", 1, "50%"]["loaded_bytes"] < rows["lru", 1, "50%"]["loaded_bytes"]
+
+    # Whether a plan loads bytes or makes them again depends on the speeds that its engine has measured; how
+    # many have to come back does not.
+    def brought(policy, memory):
+        row = rows[policy, 1, memory]
+        return row["loaded_bytes"] + row["regenerated_bytes"]
+
+    planned = [brought("planned", memory) for memory in ("100%", "50%", "minimum")]
+    assert planned == sorted(planned)
+    assert brought("planned", "50%") < brought("lru", "50%")
 
 
 def test_curve_on_a_device_model(params):
@@ -162,14 +171,14 @@ def test_commands(tmp_path, suite):
 
 
 def test_commands_refuse_what_they_cannot_do(tmp_path):
-    for arguments, said in (
-        (["wide-rotations", "--device", "h200"], "device model"),
-        (["hybrid-paper", "--plot", tmp_path], "with pictures"),
-        (["hybrid-paper", "--from", tmp_path / "none"], "with pictures"),
-        (["bootstrap-budget", "--from", tmp_path / "none"], "cannot read"),
-        (["bootstrap-budget", *INSECURE, "--batches", "many"], "positive numbers"),
-        (["bootstrap-budget", *INSECURE, "--batches", "0"], "positive numbers"),
+    for status, arguments, said in (
+        (2, ["wide-rotations", "--device", "h200"], "device model"),
+        (2, ["hybrid-paper", "--plot", tmp_path], "has no option --plot"),
+        (1, ["hybrid-paper", "--from", tmp_path / "none"], "cannot read"),
+        (1, ["bootstrap-budget", "--from", tmp_path / "none"], "cannot read"),
+        (2, ["bootstrap-budget", *INSECURE, "--batches", "many"], "'--batches': got 'many'"),
+        (2, ["bootstrap-budget", *INSECURE, "--batches", "0"], "'--batches': got 0"),
     ):
         done = CliRunner().invoke(app, ["bench", *map(str, arguments)])
-        assert done.exit_code == 1
+        assert done.exit_code == status, done.output
         assert said in done.output

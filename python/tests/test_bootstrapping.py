@@ -7,8 +7,10 @@ import halocline as hc
 import numpy as np
 import pytest
 from halocline.cli.app import app
-from halocline.workloads.bootstrap.messages import disc, parse_settings
+from halocline.plots.bootstraps import error_figure
+from halocline.workloads.bootstrap.messages import disc
 from halocline.workloads.bootstrap.run import BootstrapRun, BootstrapRunOptions
+from halocline.workloads.settings import parse_settings
 from typer.testing import CliRunner
 
 
@@ -221,7 +223,21 @@ def test_command(tmp_path):
 def test_settings_of_the_command():
     parsed = parse_settings(["slots=8", "cts_mode=small_key", "compact=true", "fraction=0.5", "range=12"])
     assert parsed == {"slots": 8, "cts_mode": "small_key", "compact": True, "fraction": 0.5, "range": 12.0}
-    with pytest.raises(hc.InvalidArgument, match="unknown option 'slot'"):
+    with pytest.raises(hc.InvalidArgument, match="unknown name 'slot'"):
         parse_settings(["slot=8"])
-    with pytest.raises(hc.InvalidArgument, match="expected a number"):
+    with pytest.raises(hc.InvalidArgument, match="expected an integer behind slots="):
         parse_settings(["slots=many"])
+
+
+def test_the_picture_says_what_it_shows():
+    """A title with parameters, device and policy, and units on every axis."""
+    report = {"bootstrap": {"slots": 8}, "params": "n16-boot", "device": "cpu", "policy": "lru"}
+    call = dict.fromkeys(
+        ("mean_bits", "worst_bits", "live_bytes", "peak_bytes", "loaded_bytes", "resident_bytes"), 1.0
+    )
+    figure = error_figure(report | {"batches": 2, "repeat": 3}, np.full(8, 2.0**-20), [call] * 3)
+    title = figure.get_suptitle()
+    assert title == "Bootstraps of 8 slots with n16-boot on cpu, policy lru: 2 at once, 3 times"
+    for panel in figure.axes:
+        assert panel.get_title()
+        assert panel.get_xlabel() and "," in panel.get_ylabel()

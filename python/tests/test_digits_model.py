@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The digits network: shipped file, plain forward pass, packed program on a mock ciphertext."""
+"""The digits network: shipped file, plain forward pass, a packed program on a mock ciphertext."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import json
 
 import numpy as np
 import pytest
+from digits_packed import BlockMatrices, PackedDigits
 from halocline.workloads.digits import model as digits_model
-from halocline.workloads.digits import packed as digits_packed
 from halocline.workloads.digits.model import forward_plain, pack_images, unpack_logits
-from halocline.workloads.digits.packed import BlockMatrices, PackedDigits
 
 
 class MockCiphertext:
@@ -203,7 +202,7 @@ def test_packed_values_stay_moderate(packed: PackedDigits) -> None:
         lambda: pack_images(np.zeros((1, 8, 8)), slots=100),
         lambda: unpack_logits(np.zeros(8192), 129),
         lambda: PackedDigits(slots=32),
-        lambda: digits_packed.BlockMatrices([np.zeros((64, 64))], 64),
+        lambda: BlockMatrices([np.zeros((64, 64))], 64),
     ],
 )
 def test_wrong_input_is_refused(call) -> None:

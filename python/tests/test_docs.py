@@ -59,7 +59,9 @@ def test_memory_guide(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     run_page("docs/guides/memory.md")
-    assert "True True" in capsys.readouterr().out  # followed its plan, within the budget
+    printed = capsys.readouterr().out
+    assert "\n1\n1\n0\n0\n" in printed  # ghost passes of a lambda that is made anew
+    assert "True True\nNone " in printed  # followed its plan, within the budget
 
 
 def test_quickstart_command_line(tmp_path: Path) -> None:
@@ -73,3 +75,7 @@ def test_quickstart_command_line(tmp_path: Path) -> None:
             assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
     values = [float(word) for word in (tmp_path / "y.txt").read_text().split()]
     assert values == pytest.approx([1.5, 0.5625, 1.5, 0.75], abs=1e-4)
+
+
+def test_command_line_page() -> None:
+    run_page("docs/reference/command_line.md")

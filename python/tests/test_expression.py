@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-import time
+import ast
+from collections.abc import Callable
+from typing import Any
 
 import halocline as hc
 import numpy as np
 import pytest
+from halocline.cli import expression as expressions
 from halocline.cli.expression import Expression
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -83,6 +86,21 @@ def test_everything_else_is_refused_before_it_runs(text):
         Expression(text)
 
 
+def watched(kind: type[ast.operator]) -> Callable[[Any, Any], Any]:
+    """The operator, but no arithmetic of Python whose work grows with its operands."""
+    compute = expressions._BINARY[kind]
+
+    def checked(left: Any, right: Any) -> Any:
+        numbers = [each for each in (left, right) if isinstance(each, int)]
+        plain = not any(isinstance(each, hc.Ciphertext | list) for each in (left, right))
+        assert all(abs(each) < 1 << 64 for each in numbers), f"{kind.__name__} of whole numbers without bound"
+        assert not (plain and kind is ast.Pow and isinstance(left, int)), "an exact power"
+        assert not any(isinstance(each, list) for each in (left, right)) or not plain, "a list times a number"
+        return compute(left, right)
+
+    return checked
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -106,11 +124,11 @@ def test_everything_else_is_refused_before_it_runs(text):
         "[x, x]",
     ],
 )
-def test_bad_operands_get_an_error_of_the_package(client, engine, text):
-    begin = time.perf_counter()
+def test_bad_operands_get_an_error_of_the_package_before_any_long_work(client, engine, text, monkeypatch):
+    for kind in list(expressions._BINARY):
+        monkeypatch.setitem(expressions._BINARY, kind, watched(kind))
     with pytest.raises(hc.Error):
         engine.run(Expression(text), client.encrypt([1.0, 2.0]))
-    assert time.perf_counter() - begin < 5
 
 
 def test_number_of_inputs_is_checked(client, engine):

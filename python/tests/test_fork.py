@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes and threads: randomness never repeats, children never hang, and nobody's results change."""
+"""Processes and threads: randomness never repeats, children never hang, and results do not change."""
 
 from __future__ import annotations
 
@@ -311,12 +311,12 @@ def test_a_fork_does_not_wait_for_good(params: hc.Params, owner: hc.Client, x: A
     sent = owner.encrypt(x).to(engine)
     held = [engine, sent]
     begun = threading.Event()
-    tried = engine._core.time_operation("multiply", params.max_level, 5, 50, 1, False, 1.0)
+    tried = hc._core.time_operation(engine._core, "multiply", params.max_level, 5, 50, 1, False, 1.0)
     products = int(8.0 / min(tried["seconds"]))  # longer than a fork waits, on a busy machine all the more
 
     def work() -> None:
         begun.set()
-        engine._core.time_operation("multiply", params.max_level, 1, products, 1, False, 8.0)
+        hc._core.time_operation(engine._core, "multiply", params.max_level, 1, products, 1, False, 8.0)
 
     thread = threading.Thread(target=work)
     thread.start()

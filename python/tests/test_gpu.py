@@ -12,6 +12,7 @@ import sys
 import halocline as hc
 import numpy as np
 import pytest
+from halocline.bench.operations import ALL
 
 DEVICE = os.environ.get("HALOCLINE_GPU_TEST_DEVICE", "cuda:0")
 SEED = bytes(range(1, 33))
@@ -222,9 +223,9 @@ def test_digits_workload(policy):
 
 def test_timed_operations_use_the_device_clock():
     pair = make_pair("n13-d3")
-    for operation in hc._core.timed_operations():
+    for operation in (*ALL, "intt"):
         for graph in (False, True):
-            taken = pair.gpu._core.time_operation(operation, 3, 3, 8, 2, graph, 0.0)
+            taken = hc._core.time_operation(pair.gpu._core, operation, 3, 3, 8, 2, graph, 0.0)
             assert len(taken["seconds"]) == 3
             # A kernel takes more than a tenth of a microsecond, and these less than a second.
             assert all(1e-7 < each < 1 for each in taken["seconds"])

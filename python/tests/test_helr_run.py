@@ -103,11 +103,11 @@ def test_slots_first(boot_params):
     ("options", "message"),
     [
         ({"device": "ghost"}, "computes nothing"),
-        ({"repeat": 0}, "0 trainings"),
-        ({"iterations": 0}, "0 iterations"),
+        ({"repeat": 0}, "repeat: got 0, expected an integer of at least 1"),
+        ({"iterations": 0}, "iterations: got 0, expected"),
         ({"per_bootstrap": 5}, "5 iterations between bootstraps, expected 1 to 4"),
         ({"rate": 10.0}, "smaller rate than 10"),
-        ({"bootstrap": {"slots": 8}}, "slots of the bootstrap follow from the data"),
+        ({"bootstrap": {"slots": 8}}, "bootstrap: slots follow from the workload"),
         ({"batch": 400}, "expected 1 to 356"),
     ],
 )

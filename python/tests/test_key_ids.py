@@ -111,14 +111,14 @@ def test_operands_of_two_clients_are_refused_without_keys_too(params, client, st
     for program in (lambda: a + b, lambda: b - a, lambda: a * b):
         with names_both(client, stranger):
             program()
-    engine.add_keys(strange_keys)  # keys that come after a ciphertext of somebody else
+    engine.add_keys(strange_keys)  # keys that come after a ciphertext of another client
     with names_both(client, stranger):
         a.rotate(1)
     assert (b.rotate(1) * b).key_id == stranger.key_id
 
 
 def test_planned_runs_and_plans_do_not_depend_on_the_key(params, client, stranger, tmp_path, x):
-    """A plan made for one client serves another; ghosts belong to nobody."""
+    """A plan made for one client serves another; ghosts belong to no client."""
 
     def program(a, b):
         return (a * b).rotate(1) + a

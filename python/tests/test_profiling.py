@@ -8,7 +8,7 @@ import pytest
 from halocline import _core
 from halocline.cli.profile_option import profiling
 from halocline.engine.profiling import Profile, profile_runs, save_profiles
-from halocline.engine.run_scope import program_key
+from halocline.engine.program_identity import ProgramIdentities
 
 
 def square_and_rotate(x):
@@ -30,6 +30,7 @@ def test_rows_are_grouped_by_operation(profile):
     assert 0 < profile.busy_seconds <= profile.seconds
     assert 0 < profile.ntt_share < 1
     assert profile.timer_us == 0  # the host times
+    assert profile.spans_left_out == 0
     assert set(profile.driver_calls.values()) == {0}
     assert {row.operation.split("/")[0] for row in profile.rows} == {"layer 1", "multiply", "rotate"}
     inside = {"/".join(row.operation.split("/")[:2]) for row in profile.rows}
@@ -93,7 +94,8 @@ def test_one_at_a_time_and_only_when_it_ended(engine):
     assert p.rows == []
     assert p.ntt_share == 0
     assert "0 rows" in repr(p)
-    assert isinstance(Profile(), Profile)
+    with pytest.raises(hc.InvalidArgument, match="with"):
+        _ = Profile().device  # no block at all
 
 
 def test_an_exception_ends_the_profile(client, engine, x):
@@ -102,19 +104,25 @@ def test_an_exception_ends_the_profile(client, engine, x):
         _ = ct + ct
         raise RuntimeError("stop")
     assert [row.operation for row in p.rows] == ["add"]
-    with engine.profile():
-        pass
+    with engine.profile() as p:
+        _ = ct + ct + ct
+    assert [(row.operation, row.calls) for row in p.rows] == [("add", 2)]
 
 
 def test_runs_of_any_engine_can_be_profiled(client, engine, params, keys, x, tmp_path):
     other = hc.Engine(params, keys, threads=1)
+    for each in (engine, other):
+        each.run(square_and_rotate, client.encrypt(x))  # makes tables, which happens once
     with profile_runs() as profiles:
         for each in (engine, engine, other):
             each.run(square_and_rotate, client.encrypt(x))
         with pytest.raises(hc.InvalidArgument, match="already"), profile_runs():
             pass
     assert len(profiles) == 2
-    assert profiles[0].grouped("op")[0].calls > profiles[1].grouped("op")[0].calls / 2
+    twice, once = ({row.op: row.calls for row in each.grouped("op")} for each in profiles)
+    assert once["tensor"] == 1
+    assert twice.pop("upload") == 2  # the second input of `engine`; the first one came before its first run
+    assert twice == {op: 2 * calls for op, calls in once.items()}
     saved = save_profiles(profiles, tmp_path / "run.json")
     assert [each.name for each in saved] == ["run.json", "run-2.json"]
     assert all(each.exists() for each in saved)
@@ -122,12 +130,13 @@ def test_runs_of_any_engine_can_be_profiled(client, engine, params, keys, x, tmp
     assert len(profiles) == 2
 
 
-def test_programs_with_the_same_code_and_shapes_share_a_key(client, engine, x):
+def test_programs_with_the_same_code_and_shapes_share_a_number(client, engine, x):
     ct = client.encrypt(x).to(engine)
     lower = ct.drop_level(ct.level - 1)
-    keys = [program_key(lambda a: a + 1, ((each,), {})) for each in (ct, ct, lower)]
-    assert keys[0] == keys[1] != keys[2]
-    assert program_key(square_and_rotate, ((ct,), {})) != keys[0]
+    number = ProgramIdentities().graph_number
+    numbers = [number(lambda a: a + 1, ((each,), {})) for each in (ct, ct, lower)]
+    assert numbers[0] == numbers[1] != numbers[2]
+    assert number(square_and_rotate, ((ct,), {})) != numbers[0]
 
     class Program:
         __hash__ = None
@@ -135,18 +144,50 @@ def test_programs_with_the_same_code_and_shapes_share_a_key(client, engine, x):
         def __call__(self, a):
             return a
 
-    assert 0 <= program_key(Program(), ((ct,), {})) < 2**64
+    one, other = Program(), Program()
+    numbers = [number(each, ((ct,), {})) for each in (one, one, other)]
+    assert numbers[0] == numbers[1] != numbers[2]
+    assert all(0 <= each < 2**64 for each in numbers)
+
+
+def test_numbers_of_programs_reach_the_device_where_there_are_graphs(params, keys, client, x, monkeypatch):
+    """The CPU makes no graphs, so the calls to it are watched."""
+    engine = hc.Engine(params, keys, threads=1)
+    calls = []
+    monkeypatch.setattr(_core, "begin_program", lambda core, number: calls.append(number))
+    monkeypatch.setattr(_core, "end_program", lambda core: calls.append("end"))
+    engine.run(square_and_rotate, client.encrypt(x))
+    assert calls == []
+    monkeypatch.setattr(_core, "makes_graphs", lambda core: True)
+    for _ in range(2):
+        engine.run(lambda a: square_and_rotate(a), client.encrypt(x))  # noqa: PLW0108
+    first, second = calls[0], calls[2]
+    assert calls == [first, "end", second, "end"] and first == second
+    with pytest.raises(ZeroDivisionError):
+        engine.run(lambda a: a * (1 / 0), client.encrypt(x))
+    assert calls[4] != first and calls[5:] == ["end"]
+    engine.run(square_and_rotate, client.encrypt(x), key="square")
+    engine.run(lambda a: a + a, client.encrypt(x), key="square")
+    assert calls[6] == calls[8] not in (first, calls[4])
 
 
 def test_there_are_no_graphs_on_the_cpu(params, keys, client, x):
-    engine = hc.Engine(params, keys, threads=1, graphs=False)
-    engine.run(square_and_rotate, client.encrypt(x))
-    assert set(engine.graph_statistics().values()) == {0}
+    engine = hc.Engine(params, keys, threads=1)  # with graphs allowed
+    assert not _core.makes_graphs(engine._core)
+    for _ in range(4):
+        engine.run(square_and_rotate, client.encrypt(x))
+    counters = engine.graph_statistics()
+    assert {"graphs_built", "replays", "failed_builds"} <= counters.keys()
+    assert set(counters.values()) == {0}
     assert set(engine.driver_calls().values()) == {0}
+
+
+def test_ghosts_can_be_profiled(params):
     ghost = hc.Engine(params, device="ghost")
     with ghost.profile() as p:
         square_and_rotate(ghost.ghost_input())
     assert {row.operation for row in p.grouped()} == {"multiply", "rotate"}
+    assert next(row for row in p.grouped("op") if row.op == "tensor").calls == 1
 
 
 def test_option_of_commands(client, engine, x, tmp_path, capsys):

@@ -2,6 +2,7 @@
 """Replays of traces on simulated devices, and what is made of them."""
 
 import json
+from pathlib import Path
 
 import halocline as hc
 import numpy as np
@@ -32,6 +33,16 @@ def trace():
     with engine.record() as recorded:
         program(engine.ghost_input())
     return recorded
+
+
+def test_the_rate_of_seeds_is_the_measured_one():
+    """The model of the H200 and the file of measurements in this repository."""
+    file = Path(__file__).resolve().parents[2] / "cpp/bench/results/h200/kernels.json"
+    rows = json.loads(file.read_text())["rows"]
+    row = next(r for r in rows if (r["op"], r["variant"], r["limbs"]) == ("sample_uniform", "", 47))
+    rate = hc.device_models()["h200"].constants["expand_bytes_per_s"]
+    assert rate.value == pytest.approx(row["bytes"] / (1e-6 * row["median_us"]), rel=0.005)
+    assert "kernels.json" in rate.source
 
 
 def test_device_models():
@@ -267,12 +278,12 @@ def test_list_of_devices(call):
 
 def test_replay_command_errors(call):
     assert "give a trace" in call("replay", status=1).stderr
-    assert "unknown policy 'best'" in call("replay", "run.csv", "--policy", "best", status=1).stderr
-    assert "h200" in call("replay", "run.csv", "--device-model", "h900", status=1).stderr
-    assert "share" in call("replay", "run.csv", "--memory", "x%", status=1).stderr
+    assert "'--policy': got 'best'" in call("replay", "run.csv", "--policy", "best", status=2).stderr
+    assert "h200" in call("replay", "run.csv", "--device-model", "h900", status=2).stderr
+    assert "share" in call("replay", "run.csv", "--memory", "x%", status=2).stderr
     call("replay", "none.csv", status=1)
-    call("replay", "run.csv", "--kernel-scale", "0", status=1)
-    call("replay", "run.csv", "--async-ratio", "2", "--policy", "profiled", status=1)
+    call("replay", "run.csv", "--kernel-scale", "0", status=2)
+    call("replay", "run.csv", "--async-ratio", "2", "--policy", "profiled", status=2)
 
 
 def test_decide_command(call, tmp_path, trace):

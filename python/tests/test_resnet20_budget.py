@@ -7,16 +7,13 @@ import halocline as hc
 import halocline.nn as nn
 import numpy as np
 import pytest
-from halocline.bench.budgets.curve import BLOCKING, CurveOptions, Kind
-from halocline.bench.budgets.resnet20 import (
-    BUDGETS,
-    PEAKS,
-    POLICIES,
-    Network,
-    NetworkCurve,
-    run_resnet20_budget,
-)
+from halocline.bench.budgets.curve import Kind
+from halocline.bench.budgets.options import BLOCKING, PEAKS, CurveOptions
+from halocline.bench.budgets.options import RESNET_BUDGETS as BUDGETS
+from halocline.bench.budgets.options import RESNET_POLICIES as POLICIES
+from halocline.bench.budgets.resnet20 import Network, NetworkCurve, run_resnet20_budget
 from halocline.bench.budgets.rig import PolicyRig
+from halocline.bench.keeping import SILENT
 from halocline.cli.app import app
 from halocline.nn import INPUT, AvgPool, Conv2d, Flatten, Linear, Model, Node, ReLU
 from typer.testing import CliRunner
@@ -48,7 +45,7 @@ def make_curve():
 
     def make(**options):
         chosen = CurveOptions(runs=1, threads=1, **options)
-        return NetworkCurve(params, chosen, model, ranges, images[0], Network(), lambda *_: None)
+        return NetworkCurve(params, chosen, model, ranges, images[0], Network(), SILENT)
 
     return make
 
@@ -130,8 +127,8 @@ def test_command_line(measured, tmp_path):
     shown = bench("--from", str(stored), "--plot", str(tmp_path / "plots")).stdout
     assert "ResNet-20 with test-n12-boot on cpu" in shown
     assert (tmp_path / "plots" / "resnet20_budget.png").stat().st_size > 1000
-    assert "images" in bench("--weights", "w.safetensors", status=1).stderr
-    assert "one image" in bench("--batches", "8", status=1).stderr
+    assert "need images: give --image" in bench("--weights", str(stored), status=2).stderr
+    assert "has no option --batches" in bench("--batches", "8", status=2).stderr
 
 
 @pytest.mark.slow

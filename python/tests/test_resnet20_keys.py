@@ -17,7 +17,7 @@ from halocline.papers.hybrid.resnet20_keys import (
     resnet20_key_sequence,
     resnet20_phases,
 )
-from halocline.workloads.key_loads import belady_loads, fifo_loads, lru_loads
+from key_loads import belady_loads, fifo_loads, lru_loads
 
 # Key loads of one inference, counted elsewhere by replaying the reference implementation's index arithmetic.
 REFERENCE = {
@@ -111,3 +111,31 @@ def test_small_sequences_by_hand():
     for count in (fifo_loads, lru_loads, belady_loads):
         with pytest.raises(hc.InvalidArgument, match="at least one"):
             count("ab", 0)
+
+
+# Belady's anomaly (Belady, Nelson, Shedler 1969): FIFO loads more with four places than with three.
+ANOMALY = (1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("count", "three", "four"), [(fifo_loads, 9, 10), (lru_loads, 10, 8), (belady_loads, 7, 6)]
+)
+def test_anomaly_by_hand(count, three, four):
+    assert [count(ANOMALY, capacity) for capacity in (3, 4)] == [three, four]
+    assert count(ANOMALY, 100) == 5
+
+
+def test_cycles_are_the_worst_case_of_lru():
+    cycle = [i % 5 for i in range(40)]
+    assert lru_loads(cycle, 4) == fifo_loads(cycle, 4) == 40
+    # Five loads to begin with; from then on one place changes: a load per four uses.
+    assert belady_loads(cycle, 4) == 13
+    assert lru_loads(cycle, 5) == 5
+
+
+def test_look_ahead_reaches_from_lru_to_the_optimum():
+    keys = np.random.default_rng(12345).integers(0, 40, 600).tolist()
+    least_recent, best = lru_loads(keys, 12), belady_loads(keys, 12)
+    assert belady_loads(keys, 12, 0) == least_recent
+    assert belady_loads(keys, 12, len(keys)) == best
+    assert best < belady_loads(keys, 12, 20) < least_recent

@@ -6,6 +6,7 @@ import json
 import halocline as hc
 import numpy as np
 import pytest
+from digits_packed import PackedDigits
 from halocline.cli.app import app
 from halocline.workloads.digits.circuit import DEPTH, DigitsCircuit
 from halocline.workloads.digits.model import (
@@ -14,7 +15,6 @@ from halocline.workloads.digits.model import (
     pack_images,
     unpack_logits,
 )
-from halocline.workloads.digits.packed import PackedDigits
 from halocline.workloads.digits.run import DigitsOptions, DigitsRun
 from typer.testing import CliRunner
 
@@ -142,5 +142,5 @@ def test_budget_that_is_too_small_is_told_the_right_one():
 
 def test_unknown_workload():
     result = CliRunner().invoke(app, ["run", "mnist"])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "digits" in result.stderr

@@ -143,13 +143,13 @@ def test_bad_input(params):
     for count in (0, 1, 12, 100, 1 << 21):
         with pytest.raises(hc.InvalidArgument, match="power of two"):
             made(count=count)
-    with pytest.raises(hc.WrongType, match="expected an integer"):
+    with pytest.raises(hc.InvalidArgument, match="expected a power of two"):
         made(count=16.0)
     with pytest.raises(hc.InvalidArgument, match="has 2048 slots"):
         made(count=4096, alpha=13)
     with pytest.raises(hc.InvalidArgument, match="ghost"):
         made(count=16, device="ghost")
-    with pytest.raises(hc.InvalidArgument, match="slots of the bootstrap follow from the network"):
+    with pytest.raises(hc.InvalidArgument, match="bootstrap: slots follow from the workload"):
         made(count=16, bootstrap={"slots": 32})
     with pytest.raises(hc.InvalidArgument, match="alpha"):
         made(count=16, alpha=14)

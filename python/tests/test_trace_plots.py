@@ -186,10 +186,10 @@ def test_html_report(call, tmp_path):
 
 def test_plot_errors(call, tmp_path):
     assert "nothing to write" in call("plot", "run.csv", status=1).stderr
-    assert "unknown plot 'pie'" in call("plot", "run.csv", "-o", "a.png", "--plot", "pie", status=1).stderr
+    assert "'--plot': got 'pie'" in call("plot", "run.csv", "-o", "a.png", "--plot", "pie", status=2).stderr
     assert ".pdf" in call("plot", "run.csv", "-o", "a.jpg", status=1).stderr
     call("plot", "run.csv", "-o", "a.png", "--plot", "lifetimes", "--split", "-1", status=1)
-    call("plot", "run.csv", "-o", "a.png", "--capacity", "x%", status=1)
+    call("plot", "run.csv", "-o", "a.png", "--capacity", "x%", status=2)
     call("plot", "none.csv", "-o", "a.png", status=1)
     (tmp_path / "empty.csv").write_text(HEADER)
     assert "no events" in call("plot", "empty.csv", "-o", "a.png", status=1).stderr

@@ -8,6 +8,7 @@ import warnings
 import halocline as hc
 import numpy as np
 from attacks.case import Case, Finding, outcome
+from attacks.forgeries import forge
 from attacks.samples import PROGRAMS, World
 from attacks.seals import mutate, seal_plan
 
@@ -38,7 +39,7 @@ class Plans:
         number, share, data = rng.choice(self.made)
         if rng.random() < 0.1:
             number = rng.randrange(len(PROGRAMS))
-        forged = self._composed(case, data) if rng.random() < 0.3 else seal_plan(mutate(rng, data))
+        forged = self._forged(case, data)
         (case.folder / "forged.plan").write_bytes(forged)
         plan = outcome(lambda: hc.Plan.from_bytes(forged), "Plan.from_bytes")
         if isinstance(plan, hc.Error):
@@ -52,6 +53,19 @@ class Plans:
         error = np.abs(world.client.decrypt(result) - self.values[number]).max()
         if not error < BOUND:
             raise Finding(f"a forged plan changed the result of program {number} by {error}")
+
+    def _forged(self, case: Case, data: bytes) -> bytes:
+        """Other compositions, any other bytes, or what a forger who knows the format writes."""
+        kind = case.rng.choice((self._composed, self._mutated, self._rewritten))
+        return kind(case, data)
+
+    @staticmethod
+    def _mutated(case: Case, data: bytes) -> bytes:
+        return seal_plan(mutate(case.rng, data))
+
+    @staticmethod
+    def _rewritten(case: Case, data: bytes) -> bytes:
+        return forge(case.rng, data)[0]
 
     def _composed(self, case: Case, data: bytes) -> bytes:
         """The plan with rotations made of others, most of them not the ones that they are said to be."""

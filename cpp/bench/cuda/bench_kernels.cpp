@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// halocline_kernel_bench [FILE.json [DRIVER]]: every operation of the reference configuration except
+// halocline_kernel_bench: every operation of the reference configuration except
 // transforms, at 47 and 23 limbs, in each variant that the tuning offers, with its two floors.
 #include <algorithm>
 #include <array>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backend/cuda/elementwise/kernel_tuning.hpp"
+#include "cuda/arguments.hpp"
 #include "cuda/kernel_rig.hpp"
 #include "cuda/timing.hpp"
 #include "halocline/core/version.hpp"
@@ -320,10 +321,9 @@ class bench_run {
   std::vector<row> rows_;
 };
 
-/// `driver`: version, which the CUDA runtime does not know.
-void write_json(const bench_run& run, const char* path, const char* driver) {
-  std::ofstream out(path);
-  out << "{\n  \"schema\": 1,\n  \"suite\": \"kernels\",\n  \"driver\": \"" << driver
+void write_json(const bench_run& run, const kernel_arguments& given) {
+  std::ofstream out(given.out);
+  out << "{\n  \"schema\": 1,\n  \"suite\": \"kernels\",\n  \"driver\": \"" << given.driver
       << "\",\n  \"device\": \"" << run.device() << "\",\n  \"commit\": \"" << commit()
       << "\",\n  \"bandwidth_bytes_per_s\": " << run.bandwidth() << ",\n  \"mads_per_s\": " << mad_rate
       << ",\n  \"log_n\": " << log_n << ",\n  \"rows\": [";
@@ -344,11 +344,15 @@ void write_json(const bench_run& run, const char* path, const char* driver) {
 }  // namespace
 
 int main(int count, char** values) {
+  kernel_arguments given;
+  CLI::App program;
+  declare(program, given);
+  CLI11_PARSE(program, count, values);
   try {
     bench_run run;
     std::printf("copy bandwidth %.2f TB/s\n", run.bandwidth() * 1e-12);
     for (const std::uint32_t limbs : {chain, 23U}) run.all(limbs);
-    if (count > 1) write_json(run, values[1], count > 2 ? values[2] : "unknown");
+    if (!given.out.empty()) write_json(run, given);
   } catch (const std::exception& failure) {
     std::cerr << "halocline_kernel_bench: " << failure.what() << "\n";
     return EXIT_FAILURE;

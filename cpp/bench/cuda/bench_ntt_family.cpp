@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // halocline_ntt_bench: transforms of the XeHE family and shapes of the production kernel on one card.
-//   halocline_ntt_bench [--device K] [--family | --tune] [--quick] [--out FILE.json]
 #include "bench_ntt_family.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
+#include <exception>
 #include <fstream>
 #include <iomanip>
 #include <iostream>
 #include <sstream>
 
 #include "bench_ntt_family_variants.hpp"
-#include "halocline/core/error.hpp"
+#include "cuda/arguments.hpp"
 
 namespace halocline::bench {
 namespace {
@@ -37,7 +35,8 @@ void write_row(const family_point& at, const peaks& ceiling, std::ostream& out) 
       << ",\"butterflies\":" << butterflies << ",\"bytes_moved\":" << moved
       << ",\"percent_of_butterfly_peak\":"
       << 100 * butterflies / at.seconds / ceiling.butterflies[at.word_bits / 64]
-      << ",\"percent_of_copy_bandwidth\":" << 100 * moved / at.seconds / ceiling.copy_bytes << "}\n";
+      << ",\"percent_of_copy_bandwidth\":" << 100 * moved / at.seconds / ceiling.copy_bytes << "}\n"
+      << std::flush;  // what reads the file while this runs sees whole rows
 }
 
 /// One line of the printed table: microseconds of all variants.
@@ -87,36 +86,7 @@ bool run_word(cuda::device_context& device, void* pool, const peaks& ceiling, bo
   return correct;
 }
 
-struct options {
-  int device = 0;
-  bool family = true, tune = true, quick = false;
-  std::string out = "ntt_bench.json";
-};
-
-options parse(int count, char** words) {
-  options read;
-  for (int i = 1; i < count; ++i) {
-    const std::string word = words[i];
-    const bool more = i + 1 < count;
-    if (word == "--family") {
-      read.tune = false;
-    } else if (word == "--tune") {
-      read.family = false;
-    } else if (word == "--quick") {
-      read.quick = true;
-    } else if (word == "--device" && more) {
-      read.device = std::atoi(words[++i]);
-    } else if (word == "--out" && more) {
-      read.out = words[++i];
-    } else {
-      throw invalid_argument("halocline_ntt_bench: unknown argument '" + word +
-                             "'; known: --device K, --family, --tune, --quick, --out FILE");
-    }
-  }
-  return read;
-}
-
-int run(const options& wanted) {
+int run(const family_arguments& wanted) {
   const auto device = cuda::device_context::open(wanted.device);
   const device_bytes pool(pool_bytes);
   std::ofstream out(wanted.out);
@@ -129,8 +99,8 @@ int run(const options& wanted) {
       << ",\"butterflies_per_second_64\":" << ceiling.butterflies[1] << ",\"rotated_bytes\":" << rotated_bytes
       << "}\n";
   bool correct = true;
-  if (wanted.family) correct = run_family(*device, pool.as<void>(), ceiling, wanted.quick, out) && correct;
-  if (wanted.tune) {
+  if (!wanted.tune) correct = run_family(*device, pool.as<void>(), ceiling, wanted.quick, out) && correct;
+  if (!wanted.family) {
     for (const unsigned limbs : {47U, 23U})
       correct = run_tuning(*device, pool.as<void>(), 32, limbs, out) && correct;
     if (!wanted.quick) correct = run_tuning(*device, pool.as<void>(), 64, 28, out) && correct;
@@ -154,10 +124,14 @@ bool run_family(cuda::device_context& device, void* pool, const peaks& ceiling, 
 }  // namespace halocline::bench
 
 int main(int count, char** words) {
+  halocline::bench::family_arguments given;
+  CLI::App program;
+  halocline::bench::declare(program, given);
+  CLI11_PARSE(program, count, words);
   try {
-    return halocline::bench::run(halocline::bench::parse(count, words));
+    return halocline::bench::run(given);
   } catch (const std::exception& failure) {
-    std::cerr << failure.what() << "\n";
+    std::cerr << "halocline_ntt_bench: " << failure.what() << "\n";
     return 2;
   }
 }

@@ -88,7 +88,7 @@ chebyshev_fit chebyshev_fit_to(const std::function<double(double)>& f, double lo
   }
   throw invalid_argument(text("chebyshev fit: error ", best, " is the best up to degree ", max_degree, ", ",
                               tolerance,
-                              " is wanted; allow a higher degree, a larger error or a smaller interval"));
+                              " is required; allow a higher degree, a larger error or a smaller interval"));
 }
 
 }  // namespace halocline::circuits

@@ -162,7 +162,7 @@ ciphertext mod1::evaluate(ckks::evaluator& eval, const ciphertext& x, double fac
   const bool corrects = options_.arcsine_degree != 0;
   const double last = corrects ? 1.0 / std::sin(two_pi * options_.fraction) : factor / two_pi;
   const std::vector<double> b = weights(last);
-  // The scale with which a product arrives; a polynomial is told, because it could have any.
+  // The scale of a product at its level; for a polynomial it is an option, because any scale is possible.
   const auto arriving = [&](unsigned depth) {
     polynomial_options options;
     const double above = parameters.level(x.level - depth + 1).scale;

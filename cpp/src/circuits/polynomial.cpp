@@ -38,8 +38,8 @@ ciphertext finish_product(ckks::evaluator& eval, const ciphertext& a) {
   return result;
 }
 
-/// Carries out a plan: every node is told the level and the scale of its result, and encodes its constants so
-/// that it gets there.
+/// Executes a plan: every node has the level and the scale of its result as input, and encodes its constants
+/// accordingly.
 class tree_evaluator {
  public:
   tree_evaluator(ckks::evaluator& eval, detail::power_basis& powers) : eval_(eval), powers_(powers) {}

@@ -94,7 +94,7 @@ class executor {
   [[nodiscard]] const ckks::evaluation_key& rotation_key(std::uint64_t element) {
     return ckks::matching_key(eval_.keys(), element, plan_.level(), key_, "linear transform");
   }
-  /// The components of a rotated ciphertext, which may know its key from the rotation key only.
+  /// The components of a rotated ciphertext, whose key identifier may come from the rotation key only.
   [[nodiscard]] poly_pair to_pair(ciphertext&& value) {
     key_ = ckks::common_key(key_, value.key, "linear transform", "an input", "another input");
     return {std::move(value.parts[0]), std::move(value.parts[1])};

@@ -26,7 +26,7 @@ class client_tables {
 
  private:
   using maker = std::function<std::vector<std::byte>()>;
-  /// A table with the bytes that `contents` returns, which may be asked again later.
+  /// A table with the bytes that `contents` returns; it may be called again later.
   [[nodiscard]] memory::buffer upload(maker contents, const char* tag) const;
 
   context& ctx_;

@@ -82,7 +82,7 @@ std::vector<std::complex<double>> decryptor::decrypt_values(const ciphertext& so
   check_secret(ctx_, secret, "decrypt");
   check_keys(source, secret);
   const params::level_info& level = ctx_.parameters().level(source.level);
-  // Drawn once: a second sum with other noise would give away more than the caller agreed to.
+  // Drawn once: a second sum with other noise would disclose more than the caller agreed to.
   const std::optional<memory::buffer> noise = draw_noise(ctx_, random_, flooding_bits, level.log2_modulus);
   const double message_bits = std::log2(source.scale) + lift_headroom_bits;
   const double noise_bits = noise ? flooding_bits + noise_tail_bits : 0.0;

@@ -106,7 +106,7 @@ encoder::integers encoder::round(std::span<const std::complex<double>> values, d
   const double factor = scale / slots;
   const double limit = std::exp2(limit_bits) * (1.0 - 0x1p-40);  // limit_bits is a rounded logarithm
   // Coefficients are averages of the values times roots of unity. Where this bound is not enough, their true
-  // size decides; a ghost run takes the same way, so that its allocations are those of the real run.
+  // size decides; a ghost run takes the same branch, so that its allocations are those of the real run.
   double largest = total_magnitude(values) * factor;
   const bool surely_small = largest < std::min(limit, std::exp2(one_word_bits));
   HALOCLINE_EXPECTS(std::isfinite(largest), invalid_argument, "encode: values too large: times the scale ",

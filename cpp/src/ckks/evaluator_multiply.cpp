@@ -62,7 +62,7 @@ std::vector<ring::poly> relinearized(context& ctx, const evaluation_key& key, co
   return finish_switch(ctx, extended, level, target);
 }
 
-/// Turns a tensor product into what the mode asks for.
+/// Finishes a tensor product as the mode requires.
 ciphertext finish_product(evaluator& eval, tensor_product t, unsigned level, double scale,
                           std::uint32_t slots, const key_id& secret) {
   context& ctx = eval.ctx();

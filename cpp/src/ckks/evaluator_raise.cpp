@@ -25,7 +25,7 @@ void check_target(const params::parameters& parameters, unsigned level) {
       "\" have no levels for bootstrapping; expected a set that has, such as the preset n16-boot");
   HALOCLINE_EXPECTS(level > parameters.max_level() && level <= parameters.top_level(), invalid_argument,
                     "mod_raise: level ", level,
-                    " asked for; expected one of the levels that only bootstrapping "
+                    " requested; expected one of the levels that only bootstrapping "
                     "uses, ",
                     parameters.max_level() + 1, "..", parameters.top_level());
 }

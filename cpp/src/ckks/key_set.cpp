@@ -22,7 +22,7 @@ std::string advice(const params::parameters& parameters, std::uint64_t galois_el
   return text("generate a key for Galois element ", galois_element);
 }
 
-/// Checks that a key has the shape that its element and level ask for.
+/// Checks that a key has the shape of its element and level.
 void check_key(const params::parameters& parameters, const evaluation_key& key) {
   HALOCLINE_EXPECTS(is_key_element(parameters, key.galois_element), invalid_argument,
                     "key set: Galois element ", key.galois_element,

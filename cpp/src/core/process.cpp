@@ -36,7 +36,7 @@ class generation_word {
     return renew(now);
   }
 
-  /// Where the page is not wiped, children of `fork` learn it here.
+  /// Where the page is not wiped, this handler sets the number in children of `fork`.
   void forked() noexcept {
     if (wiped_) return;
     pid_.store(::getpid(), std::memory_order_relaxed);
@@ -44,7 +44,7 @@ class generation_word {
   }
 
  private:
-  /// Threads of a new process may come here together: one of them wins, and all return its number.
+  /// Threads of a new process may race here: all return the number that the first of them stores.
   [[nodiscard]] std::uint64_t renew(std::uint64_t seen) noexcept {
     const std::uint64_t next = last_.load(std::memory_order_acquire) + 1;
     if (word_->compare_exchange_strong(seen, next, std::memory_order_acq_rel)) {

@@ -31,7 +31,7 @@ constexpr std::size_t piece_bytes = 8 * block_bytes;
 
 [[nodiscard]] bool is_zero(std::byte value) noexcept { return value == std::byte{0}; }
 
-/// Copy of a block of which the caller wants a part; wiped, because it may hold a part of a secret key.
+/// Copy of a block of which the caller needs a part; wiped, because it may hold a part of a secret key.
 struct block_copy {
   std::vector<std::byte> bytes;
 

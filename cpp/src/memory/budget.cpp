@@ -13,8 +13,8 @@
 namespace halocline::memory {
 namespace {
 
-/// How long a thread sleeps before it asks the others once more: frames that their steps no longer need are
-/// handed back only when they are asked for.
+/// How long a thread sleeps before it repeats its request: others release frames that their steps no longer
+/// need only on request.
 constexpr auto wait_slice = std::chrono::milliseconds(20);
 
 std::function<void()>& interruption() {
@@ -29,7 +29,7 @@ struct memory_budget::common {
   common(std::size_t bytes, std::chrono::milliseconds limit) : capacity(bytes), wait(limit) {}
 
   mutable fork_mutex mutex{fork_order::budget};
-  std::condition_variable_any changed;  ///< bytes were given back, or the capacity is another one
+  std::condition_variable_any changed;  ///< bytes were released, or the capacity has changed
   fork_mutex members_mutex{fork_order::budget};
   std::vector<budget_member*> members;
   std::vector<const holding*> accounts;
@@ -38,7 +38,7 @@ struct memory_budget::common {
   std::size_t used = 0;
   std::size_t peak = 0;
   const std::chrono::milliseconds wait;
-  /// Threads that wait are not there in a forked child.
+  /// A forked child does not have the waiting threads.
   fork_hook hook{fork_order::budget,
                  {[](fork_deadline) { return true; }, [] {}, [this](bool) { renew_in_child(changed); }}};
 };
@@ -143,7 +143,7 @@ void memory_budget::leave(budget_member& member) noexcept {
 }
 
 std::size_t memory_budget::reclaim(const budget_member* asking, std::size_t bytes) noexcept {
-  // Two members that ask each other at once must not wait for each other: one of them goes without.
+  // Two members that request bytes from each other must not deadlock: one of the requests fails.
   const std::unique_lock lock(all_->members_mutex, std::try_to_lock);
   if (!lock.owns_lock()) return 0;
   std::size_t got = 0;

@@ -18,7 +18,8 @@ namespace halocline::memory {
 /// What is under way with the frame of a buffer.
 enum class motion : unsigned char { none, loading, storing };
 
-/// What a runtime knows of one buffer. Holds the runtime alive, so that handles may die in any order.
+/// What a runtime records of one buffer. Keeps the runtime alive, so that handles may be destroyed in any
+/// order.
 struct buffer_state {
   std::shared_ptr<runtime> owner;
   std::uint64_t id = 0;

@@ -38,7 +38,9 @@ void runtime::begin_plan(std::shared_ptr<const plan::plan> source) {
 
 void runtime::follow_plan(std::span<const step_use> uses, std::string_view op) {
   plan::step_hash hash(op);
-  for (const step_use& use : uses) hash.add(use.state->cls, use.state->bytes, use.writes);
+  for (const step_use& use : uses) {
+    hash.add(use.state->cls, use.state->bytes, use.writes, executor_->which(*use.state));
+  }
   if (executor_->begin_step(hash.value(), uses)) return;
   const std::size_t step = executor_->steps_done();
   give_up_plan(step == executor_->source().steps()

@@ -9,8 +9,8 @@
 
 namespace halocline::memory {
 
-/// What a trace that is read may say, so that no sum of its sizes leaves 64 bits with a sign: rows end within
-/// 8 TiB of their buffer, and the ends of all rows add up to at most 2^62.
+/// Limits of a trace that is read, so that no sum of its sizes overflows a signed 64-bit integer: rows end
+/// within 8 TiB of their buffer, and the ends of all rows add up to at most 2^62.
 class trace_limits {
  public:
   static constexpr std::uint64_t max_buffer_bytes = std::uint64_t{1} << 43;

@@ -12,7 +12,7 @@ namespace halocline::params {
 
 namespace {
 
-/// Reads the members of one object and refuses those it does not know.
+/// Reads the members of one object and refuses unknown ones.
 class field_reader {
  public:
   using handler = std::pair<std::string_view, std::function<void(const json::value&, std::string_view)>>;

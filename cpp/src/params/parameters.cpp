@@ -123,7 +123,7 @@ void check_scales(const parameters& p) {
   }
 }
 
-/// Refuses keys to the sparse secret whose noise would drown the message.
+/// Refuses keys to the sparse secret whose noise would exceed the message.
 void check_encapsulation(const parameters& p) {
   if (!p.encapsulation()) return;
   const arith::window special = p.encapsulation()->to_sparse;
@@ -168,8 +168,7 @@ void check_security(const parameters& p) {
            "); lower depth, special_primes or scale_bits, raise log_n, or set allow_insecure for tests"));
 }
 
-/// A key switch of polynomials below Q_0 adds no noise worth the name when P is this many bits larger than
-/// Q_0.
+/// A key switch of polynomials below Q_0 adds negligible noise when P is this many bits larger than Q_0.
 constexpr double quiet_bits = 20;
 
 /// The least number of special primes with a product of that many bits; all of them when they are too few.
@@ -261,7 +260,7 @@ unsigned parameters::max_level() const noexcept { return data_->source.depth; }
 unsigned parameters::top_level() const noexcept { return static_cast<unsigned>(data_->levels.size()) - 1; }
 
 const level_info& parameters::level(unsigned l) const {
-  HALOCLINE_EXPECTS(l <= top_level(), invalid_argument, "level ", l, " asked for; parameters \"", name(),
+  HALOCLINE_EXPECTS(l <= top_level(), invalid_argument, "level ", l, " requested; parameters \"", name(),
                     "\" have levels 0..", top_level());
   return data_->levels[l];
 }
@@ -285,14 +284,14 @@ unsigned parameters::digit_count() const noexcept {
 }
 
 arith::window parameters::digit(unsigned j) const {
-  HALOCLINE_EXPECTS(j < digit_count(), invalid_argument, "digit ", j, " asked for; parameters \"", name(),
+  HALOCLINE_EXPECTS(j < digit_count(), invalid_argument, "digit ", j, " requested; parameters \"", name(),
                     "\" have digits 0..", digit_count() - 1);
   const unsigned first = special_count() + j * digit_size();
   return {first, std::min(digit_size(), prime_count() - first)};
 }
 
 unsigned parameters::key_limbs(unsigned l) const {
-  HALOCLINE_EXPECTS(l <= top_level(), invalid_argument, "key for level ", l, " asked for; parameters \"",
+  HALOCLINE_EXPECTS(l <= top_level(), invalid_argument, "key for level ", l, " requested; parameters \"",
                     name(), "\" have levels 0..", top_level());
   return data_->key_limbs[l];
 }

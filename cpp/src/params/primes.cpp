@@ -45,7 +45,7 @@ void check_request(double bits, std::uint64_t two_n) {
   HALOCLINE_EXPECTS(two_n >= 2 && (two_n & (two_n - 1)) == 0, invalid_argument, "two_n is ", two_n,
                     "; expected a power of two (twice the ring degree)");
   HALOCLINE_EXPECTS(bits > std::log2(static_cast<double>(two_n)) && bits <= 61, invalid_argument,
-                    "primes of ", bits, " bits asked for with 2N = ", two_n,
+                    "primes of ", bits, " bits requested with 2N = ", two_n,
                     "; expected more than log2(2N) and at most 61 bits");
 }
 

@@ -61,19 +61,17 @@ void context::upload_roots() {
   runtime().set_recipe(tables_.roots, std::make_shared<backend::table_recipe>(write));
 }
 
-context::context(params::parameters parameters, std::shared_ptr<backend::backend> device,
-                 transform_tables transforms)
-    : parameters_(std::move(parameters)), device_(std::move(device)) {
-  tables_.log_n = parameters_.log_n();
-  tables_.word_bits = parameters_.word_bits();
-  const auto primes = parameters_.primes();
-  tables_.primes.assign(primes.begin(), primes.end());
+context::context(ring::shape shape, std::shared_ptr<backend::backend> device, transform_tables transforms)
+    : shape_(std::move(shape)), device_(std::move(device)) {
+  tables_.log_n = shape_.log_n;
+  tables_.word_bits = shape_.word_bits;
+  tables_.primes = shape_.primes;
   const bool narrow = tables_.word_bits == 32;
   const std::size_t entry =
       narrow ? sizeof(arith::modulus<std::uint32_t>) : sizeof(arith::modulus<std::uint64_t>);
-  imaginary_units_.resize(primes.size());
+  imaginary_units_.resize(tables_.primes.size());
   memory::runtime& memory = runtime();
-  tables_.moduli = memory.allocate(primes.size() * entry, memory::object_class::table, "ring.moduli");
+  tables_.moduli = memory.allocate(tables_.primes.size() * entry, memory::object_class::table, "ring.moduli");
   // A plan of the next program finds the tables in memory by these names.
   memory.set_identity(tables_.moduli, moduli_identity);
   narrow ? upload_moduli<std::uint32_t>() : upload_moduli<std::uint64_t>();

@@ -121,7 +121,8 @@ const backend::conversion_table& base_converter::table(const std::vector<window>
 std::span<const std::uint64_t> base_converter::special_product(window primes) {
   const std::vector<std::uint64_t>& all = ring_.tables().primes;
   if (special_products_.empty()) {
-    const std::span<const std::uint64_t> special(all.data(), ring_.parameters().special_count());
+    const window in = ring_.shape().special;
+    const std::span<const std::uint64_t> special = std::span(all).subspan(in.first, in.count);
     for (const std::uint64_t prime : all) {
       special_products_.push_back(product_mod(special, arith::make_modulus(prime)));
     }

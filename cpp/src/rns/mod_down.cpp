@@ -34,7 +34,7 @@ std::uint64_t factor_at(const division& step, std::uint32_t prime) {
   return step.factor[position];
 }
 
-/// The windows of a plan: which primes go, stay and come.
+/// The windows of a plan: the primes that are dropped, kept and added.
 division_plan split_windows(const division& step) {
   division_plan p;
   const std::uint32_t first = std::clamp(step.source_chain.first, step.target.first, step.target.end());

@@ -28,7 +28,7 @@ window intersect(window a, window b) {
 
 /// Digits that have primes in `chain`, with room for their limbs.
 raised_digits allocate_digits(ring::context& ring, const limb_view& source) {
-  const window special = ring.parameters().special_window();
+  const window special = ring.shape().special;
   raised_digits result;
   result.chain = source.primes;
   result.source = source;
@@ -43,10 +43,10 @@ raised_digits allocate_digits(ring::context& ring, const limb_view& source) {
 }  // namespace
 
 std::vector<digit_run> digits_of(const ring::context& ring, window chain) {
-  const params::parameters& parameters = ring.parameters();
+  const std::vector<window>& digits = ring.shape().digits;
   std::vector<digit_run> result;
-  for (std::uint32_t j = 0; j < parameters.digit_count(); ++j) {
-    const window own = intersect(parameters.digit(j), chain);
+  for (std::uint32_t j = 0; j < digits.size(); ++j) {
+    const window own = intersect(digits[j], chain);
     if (own.count != 0) result.push_back({j, own});
   }
   return result;
@@ -62,7 +62,7 @@ ring::poly to_coefficients(ring::context& ring, const limb_view& source) {
 
 raised_digits mod_up(ring::context& ring, base_converter& converter, const limb_view& source) {
   const window chain = source.primes;
-  const window special = ring.parameters().special_window();
+  const window special = ring.shape().special;
   backend::backend& device = ring.device();
   const ring::poly coefficients = to_coefficients(ring, source);
   raised_digits result = allocate_digits(ring, source);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every loader on arbitrary bytes, as they are and as somebody would forge them: with
-// checksums and fingerprint made right. What a loader accepts must be stable: saved, loaded and saved again
-// it gives the same bytes.
+// Every loader on arbitrary bytes, as they are and as an attacker would forge them: with checksums and
+// fingerprint made right. What a loader accepts must be stable: saved, loaded and saved again it gives the
+// same bytes.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -26,11 +26,13 @@ constexpr std::uint32_t seed = 20261120;
 class exact_ring {
  public:
   explicit exact_ring(const std::string& preset)
-      : ring_(params::preset(preset), backend::make_backend("cpu")), converter_(ring_) {}
+      : parameters_(params::preset(preset)),
+        ring_(ring::shape_of(parameters_), backend::make_backend("cpu")),
+        converter_(ring_) {}
 
   [[nodiscard]] ring::context& ring() { return ring_; }
   [[nodiscard]] rns::base_converter& converter() { return converter_; }
-  [[nodiscard]] const params::parameters& parameters() const { return ring_.parameters(); }
+  [[nodiscard]] const params::parameters& parameters() const { return parameters_; }
   [[nodiscard]] std::uint64_t prime(std::uint32_t i) const { return ring_.tables().primes[i]; }
 
   [[nodiscard]] cpp_int product(const std::vector<window>& windows) const {
@@ -92,6 +94,7 @@ class exact_ring {
     }
   }
 
+  params::parameters parameters_;
   ring::context ring_;
   rns::base_converter converter_;
   std::mt19937_64 random_{seed};

@@ -53,14 +53,14 @@ struct encoding_case {
   std::string name;
 };
 
-class encoding_law : public ::testing::TestWithParam<std::tuple<const char*, unsigned>> {
+class EncodingLaw : public ::testing::TestWithParam<std::tuple<const char*, unsigned>> {
  protected:
   std::shared_ptr<context> ctx =
       test::make_test_context(test::with_generator(std::get<0>(GetParam()), std::get<1>(GetParam())));
   encoder encode{*ctx};
 };
 
-TEST_P(encoding_law, decode_inverts_encode) {
+TEST_P(EncodingLaw, DecodeInvertsEncode) {
   for (std::uint32_t seed = 0; seed < 150; ++seed) {
     encoding_case each(ctx->parameters(), seed);
     complex_vector values = each.values();
@@ -70,7 +70,7 @@ TEST_P(encoding_law, decode_inverts_encode) {
   }
 }
 
-TEST_P(encoding_law, sum_of_plaintexts_encodes_the_sum) {
+TEST_P(EncodingLaw, SumOfPlaintextsEncodesTheSum) {
   for (std::uint32_t seed = 200; seed < 260; ++seed) {
     encoding_case each(ctx->parameters(), seed);
     complex_vector a = each.values();
@@ -85,7 +85,7 @@ TEST_P(encoding_law, sum_of_plaintexts_encodes_the_sum) {
   }
 }
 
-TEST_P(encoding_law, compact_and_direct_forms_agree) {
+TEST_P(EncodingLaw, CompactAndDirectFormsAgree) {
   for (std::uint32_t seed = 300; seed < 360; ++seed) {
     encoding_case each(ctx->parameters(), seed);
     const complex_vector values = each.values();
@@ -97,7 +97,7 @@ TEST_P(encoding_law, compact_and_direct_forms_agree) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(encoder, encoding_law,
+INSTANTIATE_TEST_SUITE_P(encoder, EncodingLaw,
                          ::testing::Combine(::testing::Values("test-n10-d3", "test-n10-d3-w64",
                                                               "test-n11-d8"),
                                             ::testing::Values(3, 5)));

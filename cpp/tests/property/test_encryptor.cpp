@@ -15,7 +15,7 @@ namespace {
 using test::ckks_rig;
 using test::complex_vector;
 
-class encryption_law : public ::testing::TestWithParam<const char*> {
+class EncryptionLaw : public ::testing::TestWithParam<const char*> {
  protected:
   ckks_rig rig{GetParam()};
   public_key key = rig.generator.make_public_key(rig.secret);
@@ -33,7 +33,7 @@ class encryption_law : public ::testing::TestWithParam<const char*> {
   }
 };
 
-TEST_P(encryption_law, decryption_inverts_encryption_within_the_predicted_noise) {
+TEST_P(EncryptionLaw, DecryptionInvertsEncryptionWithinThePredictedNoise) {
   for (std::uint32_t seed = 0; seed < 60; ++seed) {
     std::mt19937_64 random(seed);
     const auto level = static_cast<unsigned>(random() % (rig.top() + 1));
@@ -50,7 +50,7 @@ TEST_P(encryption_law, decryption_inverts_encryption_within_the_predicted_noise)
   }
 }
 
-TEST_P(encryption_law, sum_of_ciphertexts_decrypts_to_the_sum) {
+TEST_P(EncryptionLaw, SumOfCiphertextsDecryptsToTheSum) {
   for (std::uint32_t seed = 100; seed < 130; ++seed) {
     const complex_vector a = rig.random_values(rig.slots(), seed);
     const complex_vector b = rig.random_values(rig.slots(), seed + 1000);
@@ -71,7 +71,7 @@ TEST_P(encryption_law, sum_of_ciphertexts_decrypts_to_the_sum) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(encryptor, encryption_law,
+INSTANTIATE_TEST_SUITE_P(encryptor, EncryptionLaw,
                          ::testing::Values("test-n10-d3", "test-n10-d3-w64", "test-n11-d8"));
 
 }  // namespace

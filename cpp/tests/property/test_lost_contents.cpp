@@ -165,7 +165,7 @@ TEST_P(DamagedReads, CostOneObjectEachOrARepair) {
     if (plan) (void)memory->end_plan();
     const memory::movement moved = memory->statistics().moved;
     EXPECT_EQ(slow->counts().damaged_reads, 2U);
-    EXPECT_LE(moved.losses + moved.repairs, 2U);  // a read that nobody needed any more costs nothing
+    EXPECT_LE(moved.losses + moved.repairs, 2U);  // a read whose bytes were no longer needed costs nothing
     machine.clear();
     slow->set_script({});
     expect_works(memory, program, plan, memory::recovery::copy);

@@ -39,7 +39,7 @@ planner_options sample_options(test::random_program& random, std::uint64_t minim
   return options;
 }
 
-TEST(planner, every_plan_is_correct) {
+TEST(Planner, EveryPlanIsCorrect) {
   for (std::uint32_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(seed);
     test::random_program random(seed);
@@ -59,7 +59,7 @@ TEST(planner, every_plan_is_correct) {
   }
 }
 
-TEST(planner, what_is_there_is_used) {
+TEST(Planner, WhatIsThereIsUsed) {
   for (std::uint32_t seed = 2000; seed < 2300; ++seed) {
     SCOPED_TRACE(seed);
     test::random_program random(seed);
@@ -80,7 +80,7 @@ TEST(planner, what_is_there_is_used) {
   }
 }
 
-TEST(planner, below_the_minimum_the_error_states_it) {
+TEST(Planner, BelowTheMinimumTheErrorStatesIt) {
   for (std::uint32_t seed = 1000; seed < 1050; ++seed) {
     SCOPED_TRACE(seed);
     const test::random_program random(seed);
@@ -116,7 +116,7 @@ std::uint64_t working_bytes(const test::key_switch_shape& shape) {
 // The bound moves single pages. Frames of segments cannot use room that is smaller than a segment, so plans
 // bring back a little more; with keys of 3 to 4 MiB and frames that can be resized it stays below 5 %, at any
 // budget of at least a tenth of the working set.
-TEST(planner, brings_back_little_more_than_the_bound) {
+TEST(Planner, BringsBackLittleMoreThanTheBound) {
   std::mt19937 random(11);
   double worst = 0;
   for (int i = 0; i < 40; ++i) {
@@ -141,7 +141,7 @@ TEST(planner, brings_back_little_more_than_the_bound) {
 
 // Frames that cannot be resized hold whole objects or prefixes of one length. Where all uses of a key have
 // one extent, and the budget holds a dozen frames beyond the largest step, that costs no more.
-TEST(planner, whole_objects_bring_back_little_more_than_the_bound) {
+TEST(Planner, WholeObjectsBringBackLittleMoreThanTheBound) {
   std::mt19937 random(12);
   for (int i = 0; i < 40; ++i) {
     test::key_switch_shape shape = sample_shape(random);

@@ -101,7 +101,7 @@ TEST_P(SerializeCorruption, IsNoticedOrHarmless) {
   }
 }
 
-// Somebody who forges checksums gets either an error or an object that is valid for the parameters.
+// Bytes with forged checksums give either an error or an object that is valid for the parameters.
 TEST_P(SerializeCorruption, ForgedObjectsAreRefusedOrValid) {
   const auto ctx = test::tiny_context(GetParam());
   const auto samples = one_of_each(*ctx);

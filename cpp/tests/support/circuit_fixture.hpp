@@ -39,7 +39,7 @@ class exact_keys {
   ckks::evaluator eval;
 };
 
-/// Context, keys and evaluator that execute shapes only, and remember which keys were asked for.
+/// Context, keys and evaluator that execute shapes only, and record which keys were requested.
 struct ghost_rig {
   explicit ghost_rig(const std::string& preset) : ghost_rig(params::preset(preset)) {}
   explicit ghost_rig(const params::parameters& parameters)

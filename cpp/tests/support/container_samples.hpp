@@ -43,7 +43,7 @@ using byte_vector = std::vector<std::byte>;
 }
 
 /// Makes digests and checksums of damaged bytes right again wherever the layout still allows it, so that
-/// tests reach what lies behind the checksums, as somebody who forges a file would.
+/// tests reach the code behind the checksums, as a forged file would.
 inline void reseal(std::span<std::byte> bytes) {
   namespace layout = io::layout;
   if (bytes.size() < io::section_alignment) return;

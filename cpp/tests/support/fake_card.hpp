@@ -20,14 +20,14 @@ namespace halocline::test {
 
 /// An accelerator in host memory. Work on its lanes is done later, in an order that only the lanes and their
 /// tickets restrict, as seldom as `laziness` says: bytes that are used too early or too late are wrong.
-/// Memory that nobody owns is poisoned.
+/// Free memory is poisoned.
 class fake_card final : public memory::device_memory {
  public:
   using lane = memory::lane;
   using ticket = memory::ticket;
   static constexpr std::size_t card_bytes = std::size_t{64} << 20;
 
-  /// @param laziness 0: work is done at once; 100: only when somebody waits
+  /// @param laziness 0: work is done at once; 100: only when a caller waits
   fake_card(std::uint64_t seed, unsigned laziness) : lanes_(seed, laziness) {}
   ~fake_card() override {
     finish();

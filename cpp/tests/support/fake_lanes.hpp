@@ -23,7 +23,7 @@ class fake_lanes {
   using lane = memory::lane;
   using ticket = memory::ticket;
 
-  /// @param laziness 0: work is done at once; 100: only when somebody waits
+  /// @param laziness 0: work is done at once; 100: only when a caller waits
   fake_lanes(std::uint64_t seed, unsigned laziness) : random_(seed), laziness_(laziness) {}
 
   void enqueue(lane on, std::function<void()> work) {

@@ -9,7 +9,7 @@
 
 namespace halocline::test {
 
-/// Memory as stores want it: aligned to 4096 bytes.
+/// Memory as stores require it: aligned to 4096 bytes.
 class page_frame {
  public:
   /// `bytes`: a multiple of 4096.

@@ -83,7 +83,7 @@ std::vector<bootstrap_case> cases() {
 
 class Bootstrap : public testing::TestWithParam<bootstrap_case> {};
 
-// With exactly the keys that it asks for. What the forecast knows of (`bootstrapper::forecast`): in EvalMod
+// With exactly the keys that it requests. What the forecast includes (`bootstrapper::forecast`): in EvalMod
 // the rescale of T_2, 2^8 / 2^58 times a slope of 2^7.4, in x, of which the message is the 2^-10th part, so
 // 2^-32.6 in a coefficient and sqrt(n) of that in a slot; the rounded entries of the matrices, about as much;
 // sin(e) for e, (2 pi)^2 e^3 / 6. Half a bit for the mean; three for the worst slot, since a quarter of the

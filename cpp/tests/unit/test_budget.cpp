@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(budget, accounts_count_what_was_taken_through_them) {
+TEST(Budget, AccountsCountWhatWasTakenThroughThem) {
   const auto whole = std::make_shared<memory_budget>(100);
   const auto a = whole->open_account("a"), b = whole->open_account("b");
   EXPECT_TRUE(a->take(30));
@@ -30,7 +30,7 @@ TEST(budget, accounts_count_what_was_taken_through_them) {
   EXPECT_EQ(whole->peak(), 90U);
 }
 
-TEST(budget, accounts_keep_the_budget_alive) {
+TEST(Budget, AccountsKeepTheBudgetAlive) {
   auto whole = std::make_shared<memory_budget>(100);
   const auto a = whole->open_account("a");
   whole.reset();
@@ -38,7 +38,7 @@ TEST(budget, accounts_keep_the_budget_alive) {
   EXPECT_FALSE(a->take(1));
 }
 
-TEST(budget, without_patience_nothing_waits) {
+TEST(Budget, WithoutPatienceNothingWaits) {
   const auto whole = std::make_shared<memory_budget>(100);
   const auto a = whole->open_account("a"), b = whole->open_account("b");
   ASSERT_TRUE(b->take(100));
@@ -47,7 +47,7 @@ TEST(budget, without_patience_nothing_waits) {
   EXPECT_EQ(patience.outcome(), "");
 }
 
-TEST(budget, waits_until_others_give_back) {
+TEST(Budget, WaitsUntilOthersGiveBack) {
   const auto whole = std::make_shared<memory_budget>(100, std::chrono::minutes(1));
   const auto a = whole->open_account("a"), b = whole->open_account("b");
   ASSERT_TRUE(b->take(100));
@@ -61,7 +61,7 @@ TEST(budget, waits_until_others_give_back) {
   EXPECT_EQ(a->own(), 50U);
 }
 
-TEST(budget, does_not_wait_for_itself) {
+TEST(Budget, DoesNotWaitForItself) {
   const auto whole = std::make_shared<memory_budget>(100, std::chrono::minutes(1));
   const auto a = whole->open_account("a");
   ASSERT_TRUE(a->take(100));
@@ -69,7 +69,7 @@ TEST(budget, does_not_wait_for_itself) {
   EXPECT_FALSE(patience.next(nullptr, 1));
 }
 
-TEST(budget, two_that_wait_for_each_other_give_up) {
+TEST(Budget, TwoThatWaitForEachOtherGiveUp) {
   const auto whole = std::make_shared<memory_budget>(100, std::chrono::milliseconds(100));
   const auto a = whole->open_account("a"), b = whole->open_account("b");
   ASSERT_TRUE(a->take(50));
@@ -86,7 +86,7 @@ TEST(budget, two_that_wait_for_each_other_give_up) {
   other.join();
 }
 
-TEST(budget, waiting_can_be_interrupted) {
+TEST(Budget, WaitingCanBeInterrupted) {
   const auto whole = std::make_shared<memory_budget>(100, std::chrono::minutes(1));
   const auto a = whole->open_account("a"), b = whole->open_account("b");
   ASSERT_TRUE(b->take(100));

@@ -50,14 +50,14 @@ void expect_equal(context& a_ctx, const ciphertext& a, context& b_ctx, const cip
   }
 }
 
-TEST(ciphertext, counts_its_bytes) {
+TEST(Ciphertext, CountsItsBytes) {
   const auto ctx = test::make_test_context(params::preset("test-n10-d3"));
   const std::size_t limbs = ctx->parameters().level(2).q.count;
   EXPECT_EQ(sample(*ctx).bytes(), 2 * limbs * 1024 * 4);
   EXPECT_EQ(sample(*ctx, 2, 3).bytes(), 3 * limbs * 1024 * 4);
 }
 
-TEST(ciphertext, clones_are_equal_and_independent) {
+TEST(Ciphertext, ClonesAreEqualAndIndependent) {
   const auto ctx = test::make_test_context(params::preset("test-n10-d3"));
   const ciphertext source = sample(*ctx, 2, 3);
   ciphertext copy = clone(*ctx, source);
@@ -68,7 +68,7 @@ TEST(ciphertext, clones_are_equal_and_independent) {
   EXPECT_EQ(test::words_of(*ctx, source.parts[0].chain()), before);
 }
 
-TEST(ciphertext, read_with_other_slots_is_the_same_polynomial) {
+TEST(Ciphertext, ReadWithOtherSlotsIsTheSamePolynomial) {
   const auto ctx = test::make_test_context(params::preset("test-n10-d3"));
   const ciphertext source = sample(*ctx);
   const ciphertext few = with_slots(*ctx, source, 16);
@@ -82,7 +82,7 @@ TEST(ciphertext, read_with_other_slots_is_the_same_polynomial) {
   }
 }
 
-TEST(ciphertext, transfers_between_contexts_of_equal_parameters) {
+TEST(Ciphertext, TransfersBetweenContextsOfEqualParameters) {
   for (const char* preset : {"test-n10-d3", "test-n10-d3-w64"}) {
     const auto from = test::make_test_context(params::preset(preset));
     const auto to = test::make_test_context(params::preset(preset));
@@ -95,7 +95,7 @@ TEST(ciphertext, transfers_between_contexts_of_equal_parameters) {
   }
 }
 
-TEST(ciphertext, transfer_refuses_other_parameters_and_empty_ghosts) {
+TEST(Ciphertext, TransferRefusesOtherParametersAndEmptyGhosts) {
   const auto ctx = test::make_test_context(params::preset("test-n10-d3"));
   const auto other = test::make_test_context(params::preset("test-n11-d8"));
   const auto ghost = test::make_test_context(params::preset("test-n10-d3"), "ghost");
@@ -109,9 +109,9 @@ TEST(ciphertext, transfer_refuses_other_parameters_and_empty_ghosts) {
               HasSubstr("ghost"));
 }
 
-class broken_ciphertext : public ::testing::TestWithParam<const char*> {};
+class BrokenCiphertext : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(broken_ciphertext, is_named_by_check) {
+TEST_P(BrokenCiphertext, IsNamedByCheck) {
   const auto ctx = test::make_test_context(params::preset("test-n10-d3"), GetParam());
   ciphertext value = sample(*ctx);
   const auto problem = [&] {
@@ -142,7 +142,7 @@ TEST_P(broken_ciphertext, is_named_by_check) {
   EXPECT_THAT(problem(), HasSubstr("made for other parameters"));
 }
 
-INSTANTIATE_TEST_SUITE_P(ciphertext, broken_ciphertext, ::testing::Values("cpu", "ghost"));
+INSTANTIATE_TEST_SUITE_P(ciphertext, BrokenCiphertext, ::testing::Values("cpu", "ghost"));
 
 }  // namespace
 }  // namespace halocline::ckks

@@ -21,13 +21,13 @@ using test::value_of_child;
 constexpr std::size_t degree = 1024;
 using limb = std::array<std::uint64_t, degree>;
 
-/// What anybody sees of an encryption: both components modulo the first prime of its level.
+/// The public part of an encryption: both components modulo the first prime of its level.
 struct view {
   limb b;
   limb a;
 };
 
-class client_fork : public ::testing::Test {
+class ClientFork : public ::testing::Test {
  protected:
   client alice{params::preset("test-n10-d3"), {.threads = 2}};
 
@@ -67,7 +67,7 @@ class client_fork : public ::testing::Test {
   }
 };
 
-TEST_F(client_fork, differences_of_bodies_tell_nothing_of_messages) {
+TEST_F(ClientFork, DifferencesOfBodiesTellNothingOfMessages) {
   (void)encryption(0.0, false);
   const view one = encryption_by_child(0.25), two = encryption_by_child(0.75), mine = encryption(0.5, false);
   EXPECT_NE(one.a, two.a);
@@ -77,14 +77,14 @@ TEST_F(client_fork, differences_of_bodies_tell_nothing_of_messages) {
   EXPECT_LT(readable(two, 0.75, mine, 0.5), 4U);
 }
 
-TEST_F(client_fork, encryptions_through_the_public_key_differ) {
+TEST_F(ClientFork, EncryptionsThroughThePublicKeyDiffer) {
   (void)encryption(0.0, true);  // the children inherit the key
   const view one = encryption_by_child(0.25, true), two = encryption_by_child(0.75, true);
   EXPECT_NE(one.a, two.a);
   EXPECT_LT(readable(one, 0.25, two, 0.75), 4U);
 }
 
-TEST_F(client_fork, rotation_keys_differ) {
+TEST_F(ClientFork, RotationKeysDiffer) {
   using halves =
       std::array<std::array<std::byte, 4 * degree>, 2>;  // of the first digit, the first limb of each
   const std::uint64_t element = alice.parameters().galois_element(1);
@@ -103,7 +103,7 @@ TEST_F(client_fork, rotation_keys_differ) {
   }
 }
 
-TEST_F(client_fork, flooding_noise_differs) {
+TEST_F(ClientFork, FloodingNoiseDiffers) {
   const ciphertext source = alice.encrypt_plain(encoded(0.5));
   using values = std::array<double, 512>;
   const auto decrypt = [&] {
@@ -120,7 +120,7 @@ TEST_F(client_fork, flooding_noise_differs) {
   EXPECT_NEAR(one[0], 0.5, 0.01);
 }
 
-TEST_F(client_fork, a_client_with_a_seed_refuses_to_encrypt_in_a_child) {
+TEST_F(ClientFork, AClientWithASeedRefusesToEncryptInAChild) {
   client seeded(params::preset("test-n10-d3"), {.threads = 1, .seed = backend::seed_bytes{1}});
   const ciphertext made =
       seeded.encrypt_plain(seeded.encode().encode(std::vector<std::complex<double>>{0.5}, 1, 1e9));

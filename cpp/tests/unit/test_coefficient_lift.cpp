@@ -38,14 +38,14 @@ ring::poly from_integers(context& ctx, arith::window primes, const std::vector<c
                                       : from_integers<std::uint64_t>(ctx, primes, values);
 }
 
-class lift_on_words : public ::testing::TestWithParam<const char*> {
+class LiftOnWords : public ::testing::TestWithParam<const char*> {
  protected:
   std::shared_ptr<context> ctx = test::make_test_context(params::preset(GetParam()));
   std::size_t n = ctx->parameters().n();
   arith::window q = ctx->parameters().level(ctx->parameters().max_level()).q;
 };
 
-TEST_P(lift_on_words, gives_the_integers_of_least_magnitude) {
+TEST_P(LiftOnWords, GivesTheIntegersOfLeastMagnitude) {
   const cpp_int modulus = product(*ctx, q);
   std::mt19937_64 random(5);
   std::vector<cpp_int> values;
@@ -71,7 +71,7 @@ TEST_P(lift_on_words, gives_the_integers_of_least_magnitude) {
   }
 }
 
-TEST_P(lift_on_words, takes_every_stride_and_length) {
+TEST_P(LiftOnWords, TakesEveryStrideAndLength) {
   std::vector<cpp_int> values;
   for (std::size_t j = 0; j < n; ++j) values.emplace_back(static_cast<std::int64_t>(j * j) - 1000);
   for (const std::size_t stride : {1, 2, 64, 512}) {
@@ -83,7 +83,7 @@ TEST_P(lift_on_words, takes_every_stride_and_length) {
   }
 }
 
-TEST_P(lift_on_words, guard_accepts_exactly_what_the_other_primes_hold) {
+TEST_P(LiftOnWords, GuardAcceptsExactlyWhatTheOtherPrimesHold) {
   const lift_plan plan = plan_lift(ctx->parameters(), q, 50.0);
   ASSERT_TRUE(plan.guarded);
   EXPECT_EQ(plan.primes.end(), q.end());
@@ -106,7 +106,7 @@ TEST_P(lift_on_words, guard_accepts_exactly_what_the_other_primes_hold) {
   }
 }
 
-TEST_P(lift_on_words, plans_all_primes_when_few_would_not_save_any) {
+TEST_P(LiftOnWords, PlansAllPrimesWhenFewWouldNotSaveAny) {
   const lift_plan plan = plan_lift(ctx->parameters(), q, ctx->parameters().log2_q());
   EXPECT_FALSE(plan.guarded);
   EXPECT_EQ(plan.primes, q);
@@ -115,10 +115,9 @@ TEST_P(lift_on_words, plans_all_primes_when_few_would_not_save_any) {
   EXPECT_EQ(tight.primes.count, 2U);
 }
 
-INSTANTIATE_TEST_SUITE_P(coefficient_lift, lift_on_words,
-                         ::testing::Values("test-n11-d8", "test-n10-d3-w64"));
+INSTANTIATE_TEST_SUITE_P(coefficient_lift, LiftOnWords, ::testing::Values("test-n11-d8", "test-n10-d3-w64"));
 
-TEST(coefficient_lift, gives_zeros_on_the_ghost) {
+TEST(CoefficientLift, GivesZerosOnTheGhost) {
   const auto ctx = test::make_test_context(params::preset("test-n10-d3"), "ghost");
   const ring::poly source =
       ring::make_poly(ctx->ring(), ctx->parameters().level(1).q, memory::object_class::scratch, "test");

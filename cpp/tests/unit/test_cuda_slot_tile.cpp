@@ -12,7 +12,7 @@
 namespace halocline::backend::cuda {
 namespace {
 
-class cuda_slot_tile : public ::testing::TestWithParam<unsigned> {
+class CudaSlotTile : public ::testing::TestWithParam<unsigned> {
  protected:
   unsigned log_slots = GetParam();
   std::size_t n = std::size_t{1} << log_slots;
@@ -72,7 +72,7 @@ class cuda_slot_tile : public ::testing::TestWithParam<unsigned> {
   }
 };
 
-TEST_P(cuda_slot_tile, tiles_of_a_group_cover_the_array_once) {
+TEST_P(CudaSlotTile, TilesOfAGroupCoverTheArrayOnce) {
   for (const slot_group& group : groups()) {
     EXPECT_LE(group.tile_points(), std::size_t{1} << slot_tile_log);
     std::vector<int> seen(n);
@@ -83,7 +83,7 @@ TEST_P(cuda_slot_tile, tiles_of_a_group_cover_the_array_once) {
   }
 }
 
-TEST_P(cuda_slot_tile, gives_the_bits_of_the_cpu_in_both_directions) {
+TEST_P(CudaSlotTile, GivesTheBitsOfTheCpuInBothDirections) {
   std::vector<double> tiled = random_values();
   std::vector<double> plain = tiled;
   run(true, tiled);
@@ -94,7 +94,7 @@ TEST_P(cuda_slot_tile, gives_the_bits_of_the_cpu_in_both_directions) {
   EXPECT_EQ(tiled, plain);
 }
 
-INSTANTIATE_TEST_SUITE_P(cuda, cuda_slot_tile, ::testing::Range(0U, 18U));
+INSTANTIATE_TEST_SUITE_P(cuda, CudaSlotTile, ::testing::Range(0U, 18U));
 
 }  // namespace
 }  // namespace halocline::backend::cuda

@@ -19,7 +19,7 @@ using test::ckks_rig;
 using test::complex_vector;
 using ::testing::HasSubstr;
 
-class decryptor_on : public ::testing::TestWithParam<const char*> {
+class DecryptorOn : public ::testing::TestWithParam<const char*> {
  protected:
   ckks_rig rig{GetParam()};
 
@@ -37,7 +37,7 @@ class decryptor_on : public ::testing::TestWithParam<const char*> {
   }
 };
 
-TEST_P(decryptor_on, values_are_those_of_the_decoded_plaintext_at_every_level_and_slot_count) {
+TEST_P(DecryptorOn, ValuesAreThoseOfTheDecodedPlaintextAtEveryLevelAndSlotCount) {
   for (unsigned level = 0; level <= rig.top(); ++level) {
     for (const std::uint32_t slots : {rig.slots(), rig.slots() / 16, 1U}) {
       const complex_vector values = rig.random_values(slots, level);
@@ -50,7 +50,7 @@ TEST_P(decryptor_on, values_are_those_of_the_decoded_plaintext_at_every_level_an
   }
 }
 
-TEST_P(decryptor_on, plaintext_has_the_level_scale_and_slots_of_the_ciphertext) {
+TEST_P(DecryptorOn, PlaintextHasTheLevelScaleAndSlotsOfTheCiphertext) {
   const ciphertext value = rig.encrypt(rig.random_values(8, 1), 2);
   const plaintext result = rig.decryptor.decrypt(value, rig.secret);
   EXPECT_EQ(result.level, 2U);
@@ -59,7 +59,7 @@ TEST_P(decryptor_on, plaintext_has_the_level_scale_and_slots_of_the_ciphertext) 
   EXPECT_EQ(result.value.chain().primes, rig.parameters().level(2).q);
 }
 
-TEST_P(decryptor_on, looks_at_few_primes_unless_the_message_is_large) {
+TEST_P(DecryptorOn, LooksAtFewPrimesUnlessTheMessageIsLarge) {
   const std::size_t all = rig.parameters().level(rig.top()).q.count;
   const complex_vector values = rig.random_values(rig.slots(), 1);
   const ciphertext small = rig.encrypt(values);
@@ -72,7 +72,7 @@ TEST_P(decryptor_on, looks_at_few_primes_unless_the_message_is_large) {
   EXPECT_LT(measure_precision(result, large).max_error, 0x1p60 * 0x1p-45);
 }
 
-TEST_P(decryptor_on, takes_three_components) {
+TEST_P(DecryptorOn, TakesThreeComponents) {
   const complex_vector a = rig.random_values(rig.slots(), 1);
   const complex_vector b = rig.random_values(rig.slots(), 2);
   rig.eval.set_mode(maintenance::manual);
@@ -84,7 +84,7 @@ TEST_P(decryptor_on, takes_three_components) {
   EXPECT_EQ(rig.decrypt(product), rig.encoder.decode(rig.decryptor.decrypt(product, rig.secret)));
 }
 
-TEST_P(decryptor_on, flooding_adds_noise_of_the_width_asked_for) {
+TEST_P(DecryptorOn, FloodingAddsNoiseOfTheWidthAskedFor) {
   const complex_vector values = rig.random_values(rig.slots(), 1);
   for (const unsigned level : {0U, rig.top()}) {
     const ciphertext value = rig.encrypt(values, level);
@@ -103,7 +103,7 @@ TEST_P(decryptor_on, flooding_adds_noise_of_the_width_asked_for) {
   }
 }
 
-TEST_P(decryptor_on, refuses_flooding_that_it_cannot_do) {
+TEST_P(DecryptorOn, RefusesFloodingThatItCannotDo) {
   const ciphertext value = rig.encrypt(rig.random_values(rig.slots(), 1), 0);
   for (const double bits : {-1.0, 51.0, 55.0, std::numeric_limits<double>::quiet_NaN()}) {
     EXPECT_THAT(test::message_of<invalid_argument>(
@@ -113,9 +113,9 @@ TEST_P(decryptor_on, refuses_flooding_that_it_cannot_do) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(decryptor, decryptor_on, ::testing::Values("test-n11-d8", "test-n10-d3-w64"));
+INSTANTIATE_TEST_SUITE_P(decryptor, DecryptorOn, ::testing::Values("test-n11-d8", "test-n10-d3-w64"));
 
-TEST(decryptor, wrong_secret_gives_noise) {
+TEST(Decryptor, WrongSecretGivesNoise) {
   ckks_rig rig("test-n10-d3");
   const complex_vector values = rig.random_values(rig.slots(), 1);
   const secret_key other = rig.generator.make_secret_key();
@@ -126,7 +126,7 @@ TEST(decryptor, wrong_secret_gives_noise) {
   EXPECT_GT(measure_precision(result, values).mean_error, 0x1p20);
 }
 
-TEST(decryptor, refuses_objects_of_other_contexts) {
+TEST(Decryptor, RefusesObjectsOfOtherContexts) {
   ckks_rig rig("test-n10-d3");
   ckks_rig other("test-n10-d3");
   const ciphertext own = rig.encrypt(rig.random_values(4, 1));
@@ -137,7 +137,7 @@ TEST(decryptor, refuses_objects_of_other_contexts) {
               HasSubstr("decrypt: the secret key belongs to another context"));
 }
 
-TEST(decryptor, runs_on_the_ghost) {
+TEST(Decryptor, RunsOnTheGhost) {
   const auto ctx = test::make_test_context(params::preset("test-n10-d3"), "ghost");
   ring::random_source random(backend::seed_bytes{3});
   key_generator generator(*ctx, random);

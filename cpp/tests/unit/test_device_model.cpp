@@ -72,7 +72,7 @@ TEST(DeviceModel, CostsAreThoseOfTheModel) {
     EXPECT_NEAR(costs.operation(op, 1e8), model.kernel_us(op, 1e8) * 1e3, 1e-6) << op;
   }
   EXPECT_NEAR(costs.load.at(55.5e9), 1e9 + 2600, 1);
-  EXPECT_NEAR(costs.expand.ns_per_byte, 1 / 1600.0, 1e-9);
+  EXPECT_NEAR(costs.expand.ns_per_byte, 1 / 1040.0, 1e-9);
   const memory::plan::cost_model doubled = model.costs(2);
   EXPECT_NEAR(doubled.operation("add", 1e8), 2 * costs.operation("add", 1e8), 1e-6);
   EXPECT_EQ(doubled.load, costs.load);

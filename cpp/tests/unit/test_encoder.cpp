@@ -49,7 +49,7 @@ std::vector<double> naive_coefficients(const complex_vector& values, unsigned ge
   return result;
 }
 
-TEST(encoder, equals_the_naive_inverse_embedding_for_all_slot_counts_and_both_generators) {
+TEST(Encoder, EqualsTheNaiveInverseEmbeddingForAllSlotCountsAndBothGenerators) {
   for (const unsigned generator : {3U, 5U}) {
     const auto ctx = test::make_test_context(test::with_generator("test-n10-d3", generator));
     encoder encode(*ctx);
@@ -71,7 +71,7 @@ TEST(encoder, equals_the_naive_inverse_embedding_for_all_slot_counts_and_both_ge
   }
 }
 
-class encoder_on : public ::testing::TestWithParam<const char*> {
+class EncoderOn : public ::testing::TestWithParam<const char*> {
  protected:
   std::shared_ptr<context> ctx = test::make_test_context(params::preset(GetParam()));
   encoder encode{*ctx};
@@ -79,7 +79,7 @@ class encoder_on : public ::testing::TestWithParam<const char*> {
   std::uint32_t slots = static_cast<std::uint32_t>(ctx->parameters().slots());
 };
 
-TEST_P(encoder_on, decodes_what_it_encoded_at_every_level_and_slot_count) {
+TEST_P(EncoderOn, DecodesWhatItEncodedAtEveryLevelAndSlotCount) {
   for (unsigned level = 0; level <= top; ++level) {
     const double scale = ctx->parameters().level(level).scale;
     for (std::uint32_t used = 1; used <= slots; used *= 4) {
@@ -93,7 +93,7 @@ TEST_P(encoder_on, decodes_what_it_encoded_at_every_level_and_slot_count) {
   }
 }
 
-TEST_P(encoder_on, takes_real_values_and_pads_with_zeros) {
+TEST_P(EncoderOn, TakesRealValuesAndPadsWithZeros) {
   const std::vector<double> reals{1.0, -2.5, 3.0};
   const plaintext encoded = encode.encode(reals, top, 0x1p40);
   EXPECT_EQ(encoded.slots, 4U);
@@ -106,7 +106,7 @@ TEST_P(encoder_on, takes_real_values_and_pads_with_zeros) {
   EXPECT_EQ(encode.decode(encode.encode(std::vector<double>{}, top, 0x1p40, 8)), complex_vector(8));
 }
 
-TEST_P(encoder_on, automorphism_of_the_generator_rotates_slots_to_the_left) {
+TEST_P(EncoderOn, AutomorphismOfTheGeneratorRotatesSlotsToTheLeft) {
   for (const std::uint32_t used : {slots, slots / 8}) {
     const complex_vector values = random_values(used);
     const plaintext encoded = encode.encode(values, top, 0x1p40);
@@ -131,7 +131,7 @@ TEST_P(encoder_on, automorphism_of_the_generator_rotates_slots_to_the_left) {
   }
 }
 
-TEST_P(encoder_on, product_of_polynomials_multiplies_slots) {
+TEST_P(EncoderOn, ProductOfPolynomialsMultipliesSlots) {
   const complex_vector a = random_values(slots);
   const complex_vector b(a.rbegin(), a.rend());
   const plaintext factor = encode.encode(b, top, 0x1p40);
@@ -144,7 +144,7 @@ TEST_P(encoder_on, product_of_polynomials_multiplies_slots) {
   EXPECT_LT(measure_precision(encode.decode(product), expected).max_error, 0x1p-30);
 }
 
-TEST_P(encoder_on, keeps_large_coefficients_exactly) {
+TEST_P(EncoderOn, KeepsLargeCoefficientsExactly) {
   const complex_vector values = random_values(slots);
   // Beyond 62 bits coefficients have two words; far above the scale, decoding needs more primes than usual.
   for (const auto& [magnitude, scale] :
@@ -157,7 +157,7 @@ TEST_P(encoder_on, keeps_large_coefficients_exactly) {
   }
 }
 
-TEST_P(encoder_on, compact_form_expands_to_the_same_residues) {
+TEST_P(EncoderOn, CompactFormExpandsToTheSameResidues) {
   const complex_vector values = random_values(slots / 2);
   const compact_plaintext compact = encode.encode_compact(values, 0x1p40);
   EXPECT_EQ(compact.bytes(), std::size_t{compact.slots} * 2 * 8);
@@ -172,7 +172,7 @@ TEST_P(encoder_on, compact_form_expands_to_the_same_residues) {
   }
 }
 
-TEST_P(encoder_on, refuses_what_does_not_fit_and_says_what_would) {
+TEST_P(EncoderOn, RefusesWhatDoesNotFitAndSaysWhatWould) {
   const complex_vector large{0x1p20};
   EXPECT_THAT(test::message_of<invalid_argument>([&] { (void)encode.encode(large, 0, 0x1p40); }),
               AllOf(HasSubstr("does not fit"), HasSubstr("a coefficient of 2^60"),
@@ -191,9 +191,9 @@ TEST_P(encoder_on, refuses_what_does_not_fit_and_says_what_would) {
   EXPECT_LT(measure_precision(encode.decode(encode.encode(peak, 0, 0x1p40)), peak).max_error, 0x1p-30);
 }
 
-INSTANTIATE_TEST_SUITE_P(encoder, encoder_on, ::testing::Values("test-n11-d8", "test-n10-d3-w64"));
+INSTANTIATE_TEST_SUITE_P(encoder, EncoderOn, ::testing::Values("test-n11-d8", "test-n10-d3-w64"));
 
-TEST(encoder, works_with_generator_three) {
+TEST(Encoder, WorksWithGeneratorThree) {
   const auto ctx = test::make_test_context(test::with_generator("test-n10-d3", 3));
   encoder encode(*ctx);
   const complex_vector values = random_values(512);
@@ -207,7 +207,7 @@ TEST(encoder, works_with_generator_three) {
   EXPECT_LT(measure_precision(encode.decode(rotated), expected).max_error, 0x1p-32);
 }
 
-TEST(encoder, refuses_bad_values_slots_and_scales) {
+TEST(Encoder, RefusesBadValuesSlotsAndScales) {
   const auto ctx = test::make_test_context(params::preset("test-n10-d3"));
   encoder encode(*ctx);
   const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -233,7 +233,7 @@ TEST(encoder, refuses_bad_values_slots_and_scales) {
   EXPECT_NE(attempt(complex_vector(4), 0x1p40, 0, 4), "no exception");  // there is no level 4
 }
 
-TEST(encoder, ghost_run_allocates_and_steps_like_a_real_one) {
+TEST(Encoder, GhostRunAllocatesAndStepsLikeARealOne) {
   std::vector<std::vector<std::string>> runs;
   for (const char* device : {"cpu", "ghost"}) {
     const auto ctx = test::make_test_context(params::preset("test-n10-d3"), device);

@@ -35,7 +35,7 @@ complex_vector naive_slots(const std::vector<double>& coefficients, unsigned gen
   return slots;
 }
 
-class slot_transform_of : public ::testing::TestWithParam<std::tuple<std::uint32_t, unsigned>> {
+class SlotTransformOf : public ::testing::TestWithParam<std::tuple<std::uint32_t, unsigned>> {
  protected:
   std::uint32_t n = std::get<0>(GetParam());
   unsigned generator = std::get<1>(GetParam());
@@ -50,7 +50,7 @@ class slot_transform_of : public ::testing::TestWithParam<std::tuple<std::uint32
   }
 };
 
-TEST_P(slot_transform_of, equals_the_naive_embedding) {
+TEST_P(SlotTransformOf, EqualsTheNaiveEmbedding) {
   const std::vector<double> coefficients = random_coefficients();
   std::vector<double> work = coefficients;
   complex_vector slots(n);
@@ -59,7 +59,7 @@ TEST_P(slot_transform_of, equals_the_naive_embedding) {
   for (std::uint32_t k = 0; k < n; ++k) ASSERT_LT(std::abs(slots[k] - expected[k]), 1e-15 * (8 + n)) << k;
 }
 
-TEST_P(slot_transform_of, inverts_itself_up_to_the_factor_n) {
+TEST_P(SlotTransformOf, InvertsItselfUpToTheFactorN) {
   const std::vector<double> coefficients = random_coefficients();
   std::vector<double> work = coefficients;
   complex_vector slots(n);
@@ -68,7 +68,7 @@ TEST_P(slot_transform_of, inverts_itself_up_to_the_factor_n) {
   for (std::size_t j = 0; j < work.size(); ++j) ASSERT_NEAR(work[j] / n, coefficients[j], 4e-15) << j;
 }
 
-TEST_P(slot_transform_of, pads_missing_values_with_zeros) {
+TEST_P(SlotTransformOf, PadsMissingValuesWithZeros) {
   const complex_vector few{{0.5, -0.25}};
   complex_vector all(n);
   all[0] = few[0];
@@ -79,11 +79,11 @@ TEST_P(slot_transform_of, pads_missing_values_with_zeros) {
   EXPECT_EQ(padded, full);
 }
 
-INSTANTIATE_TEST_SUITE_P(encoder_fft, slot_transform_of,
+INSTANTIATE_TEST_SUITE_P(encoder_fft, SlotTransformOf,
                          ::testing::Combine(::testing::Values(1, 2, 4, 8, 16, 32, 64, 128, 256, 512),
                                             ::testing::Values(3, 5)));
 
-TEST(slot_transform, is_accurate_at_full_size) {
+TEST(SlotTransform, IsAccurateAtFullSize) {
   test::slot_transform transform(32768, 5);
   std::mt19937_64 random(3);
   std::uniform_real_distribution<double> uniform(-1.0, 1.0);

@@ -31,13 +31,13 @@ plaintext sample_message(ckks_rig& rig, unsigned level) {
                             rig.parameters().level(level).scale);
 }
 
-class encryptor_on : public ::testing::TestWithParam<const char*> {
+class EncryptorOn : public ::testing::TestWithParam<const char*> {
  protected:
   ckks_rig rig{GetParam()};
   public_key key = rig.generator.make_public_key(rig.secret);
 };
 
-TEST_P(encryptor_on, symmetric_noise_is_the_error_distribution_at_every_level) {
+TEST_P(EncryptorOn, SymmetricNoiseIsTheErrorDistributionAtEveryLevel) {
   for (unsigned level = 0; level <= rig.top(); ++level) {
     const plaintext message = sample_message(rig, level);
     const ciphertext value = rig.encryptor.encrypt(message, rig.secret);
@@ -51,7 +51,7 @@ TEST_P(encryptor_on, symmetric_noise_is_the_error_distribution_at_every_level) {
   }
 }
 
-TEST_P(encryptor_on, second_component_comes_from_the_seed) {
+TEST_P(EncryptorOn, SecondComponentComesFromTheSeed) {
   const ciphertext value = rig.encryptor.encrypt(sample_message(rig, 2), rig.secret);
   ASSERT_TRUE(value.seed.has_value());
   const ring::poly again =
@@ -61,7 +61,7 @@ TEST_P(encryptor_on, second_component_comes_from_the_seed) {
   EXPECT_EQ(test::words_of(*rig.ctx, again.chain()), test::words_of(*rig.ctx, value.parts[1].chain()));
 }
 
-TEST_P(encryptor_on, public_key_noise_follows_its_formula_at_every_level) {
+TEST_P(EncryptorOn, PublicKeyNoiseFollowsItsFormulaAtEveryLevel) {
   // e_0 + u e + e_1 s: variance sigma^2 (1 + 2N/3 + 2N/3) with ternary u and s.
   const double n = static_cast<double>(rig.parameters().n());
   const double expected = rig.parameters().error_stddev() * std::sqrt(1 + 4 * n / 3);
@@ -76,7 +76,7 @@ TEST_P(encryptor_on, public_key_noise_follows_its_formula_at_every_level) {
   }
 }
 
-TEST_P(encryptor_on, two_encryptions_of_a_message_differ) {
+TEST_P(EncryptorOn, TwoEncryptionsOfAMessageDiffer) {
   const plaintext message = sample_message(rig, 1);
   for (const bool symmetric : {true, false}) {
     const auto make = [&] {
@@ -90,9 +90,9 @@ TEST_P(encryptor_on, two_encryptions_of_a_message_differ) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(encryptor, encryptor_on, ::testing::Values("test-n10-d3-w64", "test-n11-d8"));
+INSTANTIATE_TEST_SUITE_P(encryptor, EncryptorOn, ::testing::Values("test-n10-d3-w64", "test-n11-d8"));
 
-TEST(encryptor, same_seed_gives_the_same_ciphertext) {
+TEST(Encryptor, SameSeedGivesTheSameCiphertext) {
   std::vector<std::vector<std::uint64_t>> runs;
   for (int run = 0; run < 2; ++run) {
     ckks_rig rig("test-n10-d3");
@@ -102,7 +102,7 @@ TEST(encryptor, same_seed_gives_the_same_ciphertext) {
   EXPECT_EQ(runs[0], runs[1]);
 }
 
-TEST(encryptor, reaches_its_precision_at_full_size) {
+TEST(Encryptor, ReachesItsPrecisionAtFullSize) {
   // A slot part sums N/2 pairs of coefficients with weights cos and sin, so its error has variance N/2 times
   // that of a coefficient (rounding adds 1/12 to it). The larger of two normal parts has mean 2 / sqrt(pi)
   // standard deviations.
@@ -128,7 +128,7 @@ TEST(encryptor, reaches_its_precision_at_full_size) {
   EXPECT_LE(open.mean_bits - open.worst_bits, 3.0);
 }
 
-TEST(encryptor, refuses_objects_of_other_contexts) {
+TEST(Encryptor, RefusesObjectsOfOtherContexts) {
   ckks_rig rig("test-n10-d3");
   ckks_rig other("test-n10-d3");
   const plaintext message = sample_message(rig, 1);
@@ -149,7 +149,7 @@ TEST(encryptor, refuses_objects_of_other_contexts) {
   EXPECT_THAT(problem(wrong_level, rig.secret), HasSubstr("level 2 has"));
 }
 
-TEST(encryptor, ghost_makes_the_same_buffers_in_the_same_order) {
+TEST(Encryptor, GhostMakesTheSameBuffersInTheSameOrder) {
   std::vector<std::vector<std::string>> runs;
   for (const char* device : {"cpu", "ghost"}) {
     const auto ctx = test::make_test_context(params::preset("test-n10-d3"), device);

@@ -52,7 +52,7 @@ using ::testing::ThrowsMessage;
   return options;
 }
 
-TEST(key_id, prints_all_digits_or_unknown) {
+TEST(KeyId, PrintsAllDigitsOrUnknown) {
   EXPECT_EQ(to_string(key_id{}), "unknown");
   key_id id;
   id.bytes[0] = 0x0f;
@@ -61,7 +61,7 @@ TEST(key_id, prints_all_digits_or_unknown) {
   EXPECT_TRUE(id.is_known());
 }
 
-TEST(key_id, is_drawn_anew_for_each_key) {
+TEST(KeyId, IsDrawnAnewForEachKey) {
   const params::parameters p = params::preset("test-n10-d3");
   const client first(p, one_thread());
   const client second(p, one_thread());
@@ -74,7 +74,7 @@ TEST(key_id, is_drawn_anew_for_each_key) {
   EXPECT_NE(make_key_id(c, params::preset("test-n11-d8")), make_key_id(a, p));
 }
 
-TEST(key_id, the_known_one_of_two_wins_and_two_known_ones_must_agree) {
+TEST(KeyId, TheKnownOneOfTwoWinsAndTwoKnownOnesMustAgree) {
   const auto join = [](const key_id& a, const key_id& b) { return common_key(a, b, "op", "one", "other"); };
   EXPECT_EQ(join(id_of(1), {}), id_of(1));
   EXPECT_EQ(join({}, id_of(1)), id_of(1));
@@ -213,7 +213,7 @@ INSTANTIATE_TEST_SUITE_P(Presets, KeyOfResults, ::testing::Values("test-n10-d3",
                            return std::string(info.param).size() > 11 ? "w64" : "w32";
                          });
 
-TEST(key_id, keys_of_a_client_carry_it_through_transfers) {
+TEST(KeyId, KeysOfAClientCarryItThroughTransfers) {
   const params::parameters p = params::preset("test-n10-d3");
   client owner(p, one_thread());
   const std::vector<std::complex<double>> values{1.0};
@@ -236,7 +236,7 @@ TEST(key_id, keys_of_a_client_carry_it_through_transfers) {
       names_both(id_of(9), owner.id()));
 }
 
-TEST(key_id, an_engine_serves_one_key) {
+TEST(KeyId, AnEngineServesOneKey) {
   const params::parameters p = params::preset("test-n10-d3");
   client first(p, one_thread());
   client second(p, one_thread());
@@ -259,8 +259,8 @@ TEST(key_id, an_engine_serves_one_key) {
   }
 }
 
-// Shapes belong to nobody, so that plans made on a ghost serve every client.
-TEST(key_id, ghosts_have_none) {
+// Shapes belong to no secret key, so that plans made on a ghost serve every client.
+TEST(KeyId, GhostsHaveNone) {
   const params::parameters p = params::preset("test-n10-d3");
   engine ghost(p, engine_on("ghost"));
   const ciphertext a = ghost.ghost_input(2, p.level(2).scale, 512);

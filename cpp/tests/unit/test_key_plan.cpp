@@ -10,7 +10,7 @@
 namespace halocline::ckks {
 namespace {
 
-TEST(recording_key_set, remembers_each_key_with_the_highest_level) {
+TEST(RecordingKeySet, RemembersEachKeyWithTheHighestLevel) {
   const auto ghost = test::make_test_context(params::preset("test-n11-d8"), "ghost");
   recording_key_set keys(*ghost);
   EXPECT_TRUE(keys.requests().empty());
@@ -25,7 +25,7 @@ TEST(recording_key_set, remembers_each_key_with_the_highest_level) {
   EXPECT_EQ(keys.list(), expected);
 }
 
-TEST(recording_key_set, gives_keys_of_the_right_shape) {
+TEST(RecordingKeySet, GivesKeysOfTheRightShape) {
   const auto ghost = test::make_test_context(params::preset("test-n11-d8"), "ghost");
   recording_key_set keys(*ghost);
   const evaluation_key& key = keys.get(5, 1);
@@ -37,7 +37,7 @@ TEST(recording_key_set, gives_keys_of_the_right_shape) {
   }
 }
 
-TEST(recording_key_set, refuses_real_contexts_and_levels_that_do_not_exist) {
+TEST(RecordingKeySet, RefusesRealContextsAndLevelsThatDoNotExist) {
   const auto real = test::make_test_context(params::preset("test-n10-d3"));
   EXPECT_THROW(recording_key_set{*real}, invalid_argument);
   const auto ghost = test::make_test_context(params::preset("test-n10-d3"), "ghost");

@@ -21,7 +21,7 @@ std::map<std::uint64_t, key_use> uses_of(const params::parameters& parameters) {
   return uses;
 }
 
-TEST(key_routes, are_suggested_for_rare_lone_rotations_where_they_pay) {
+TEST(KeyRoutes, AreSuggestedForRareLoneRotationsWhereTheyPay) {
   const params::parameters parameters = params::preset("test-n10-d3");
   const key_routes routes = suggest_routes(parameters, uses_of(parameters), {1.0, 3.0});
   ASSERT_EQ(routes.size(), 2U);
@@ -31,14 +31,14 @@ TEST(key_routes, are_suggested_for_rare_lone_rotations_where_they_pay) {
   EXPECT_TRUE(suggest_routes(parameters, uses_of(parameters), {3.0, 1.0}).empty());
 }
 
-TEST(key_routes, use_only_keys_that_reach_the_level) {
+TEST(KeyRoutes, UseOnlyKeysThatReachTheLevel) {
   const params::parameters parameters = params::preset("test-n10-d3");
   std::map<std::uint64_t, key_use> uses = uses_of(parameters);
   uses[parameters.galois_element(5)].level = 3;
   EXPECT_FALSE(suggest_routes(parameters, uses, {1.0, 3.0}).contains(parameters.galois_element(5)));
 }
 
-TEST(key_routes, are_refused_when_they_lead_elsewhere) {
+TEST(KeyRoutes, AreRefusedWhenTheyLeadElsewhere) {
   const params::parameters parameters = params::preset("test-n10-d3");
   const auto element = [&](int step) { return parameters.galois_element(step); };
   EXPECT_THROW(check_routes(parameters, {{element(5), {}}}), invalid_argument);
@@ -48,7 +48,7 @@ TEST(key_routes, are_refused_when_they_lead_elsewhere) {
                invalid_argument);
 }
 
-TEST(key_routes, are_made_of_reduced_rotations_only) {
+TEST(KeyRoutes, AreMadeOfReducedRotationsOnly) {
   const params::parameters parameters = params::preset("test-n10-d3");
   const auto element = [&](int step) { return parameters.galois_element(step); };
   const std::uint64_t order = 2 * parameters.n();
@@ -70,13 +70,13 @@ TEST(key_routes, are_made_of_reduced_rotations_only) {
   refused({{element(2), {0, element(2)}}});
 }
 
-TEST(key_routes, need_the_keys_of_their_parts) {
+TEST(KeyRoutes, NeedTheKeysOfTheirParts) {
   test::ckks_rig rig("test-n10-d3", {1, 4});
   const auto element = [&](int step) { return rig.parameters().galois_element(step); };
   EXPECT_THROW(rig.eval.set_routes({{element(3), {element(1), element(2)}}}), invalid_argument);
 }
 
-TEST(key_routes, rotate_without_the_key) {
+TEST(KeyRoutes, RotateWithoutTheKey) {
   test::ckks_rig rig("test-n10-d3", {1, 4});
   const auto values = rig.random_values(rig.slots(), 1);
   const ciphertext x =

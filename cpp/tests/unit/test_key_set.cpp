@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(describe_key, names_relinearization_conjugation_and_the_shorter_way_round) {
+TEST(DescribeKey, NamesRelinearizationConjugationAndTheShorterWayRound) {
   for (const unsigned generator : {3U, 5U}) {
     const params::parameters parameters = test::with_generator("test-n10-d3", generator);
     EXPECT_EQ(describe_key(parameters, relinearization_element), "relinearization key");
@@ -28,7 +28,7 @@ TEST(describe_key, names_relinearization_conjugation_and_the_shorter_way_round) 
   EXPECT_EQ(describe_key(parameters, 2048 - 5), "Galois key for element 2043");
 }
 
-class memory_key_set_test : public ::testing::Test {
+class MemoryKeySetTest : public ::testing::Test {
  protected:
   std::shared_ptr<context> ctx = test::make_test_context(params::preset("test-n10-d3"));
   const params::parameters& parameters = ctx->parameters();
@@ -45,7 +45,7 @@ class memory_key_set_test : public ::testing::Test {
   }
 };
 
-TEST_F(memory_key_set_test, hands_out_what_was_added) {
+TEST_F(MemoryKeySetTest, HandsOutWhatWasAdded) {
   add(parameters.galois_element(1), 3);
   add(relinearization_element, 2);
   EXPECT_EQ(keys.get(relinearization_element, 2).level, 2U);
@@ -61,7 +61,7 @@ TEST_F(memory_key_set_test, hands_out_what_was_added) {
   EXPECT_EQ(keys.keys().size(), 2U);
 }
 
-TEST_F(memory_key_set_test, says_which_key_is_missing_and_how_to_add_it) {
+TEST_F(MemoryKeySetTest, SaysWhichKeyIsMissingAndHowToAddIt) {
   EXPECT_EQ(problem(parameters.galois_element(5), 1), "rotation key for step 5 missing; add 5 to rotations");
   EXPECT_EQ(problem(parameters.galois_element(-2), 1),
             "rotation key for step -2 missing; add -2 to rotations");
@@ -73,7 +73,7 @@ TEST_F(memory_key_set_test, says_which_key_is_missing_and_how_to_add_it) {
             "rotation key for step 5 is for levels up to 1, needed at level 3; generate it for level 3");
 }
 
-TEST_F(memory_key_set_test, refuses_keys_of_another_shape) {
+TEST_F(MemoryKeySetTest, RefusesKeysOfAnotherShape) {
   const auto refused = [&](evaluation_key key) {
     return test::message_of<invalid_argument>([&] { keys.add(std::move(key)); });
   };

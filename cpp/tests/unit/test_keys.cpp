@@ -45,7 +45,7 @@ params::parameters sparse_parameters() {
   return params::parameters::from_literal(source);
 }
 
-class keys_on : public ::testing::TestWithParam<const char*> {
+class KeysOn : public ::testing::TestWithParam<const char*> {
  protected:
   key_rig rig{params::preset(GetParam())};
   const params::parameters& parameters = rig.ctx->parameters();
@@ -56,7 +56,7 @@ class keys_on : public ::testing::TestWithParam<const char*> {
   std::vector<double> digit_error(const evaluation_key& key, std::size_t j);
 };
 
-TEST_P(keys_on, secret_is_ternary_and_the_same_in_both_forms) {
+TEST_P(KeysOn, SecretIsTernaryAndTheSameInBothForms) {
   const auto coefficients = rig.coefficients_of(secret);
   for (const std::int64_t value : {-1, 0, 1}) {
     EXPECT_NEAR(std::count(coefficients.begin(), coefficients.end(), value), parameters.n() / 3.0,
@@ -72,7 +72,7 @@ TEST_P(keys_on, secret_is_ternary_and_the_same_in_both_forms) {
             params::footprint(parameters).secret_key());
 }
 
-TEST_P(keys_on, public_key_is_an_encryption_of_zero_on_all_chain_primes) {
+TEST_P(KeysOn, PublicKeyIsAnEncryptionOfZeroOnAllChainPrimes) {
   const public_key key = rig.generator.make_public_key(secret);
   const window chain{parameters.special_count(), parameters.prime_count() - parameters.special_count()};
   EXPECT_EQ(key.b.chain().primes, chain);
@@ -99,7 +99,7 @@ std::vector<std::uint64_t> inverse_radix(const params::parameters& parameters, w
   return out;
 }
 
-std::vector<double> keys_on::digit_error(const evaluation_key& key, std::size_t j) {
+std::vector<double> KeysOn::digit_error(const evaluation_key& key, std::size_t j) {
   context& ctx = *rig.ctx;
   const window limbs{0, evaluation_key::limb_count(parameters, key.level)};
   const auto scratch = [&] {
@@ -149,7 +149,7 @@ std::vector<double> keys_on::digit_error(const evaluation_key& key, std::size_t 
   return test::integer_coefficients(ctx, sum.chain());
 }
 
-TEST_P(keys_on, every_digit_encrypts_its_part_of_the_source_secret_with_a_fresh_error) {
+TEST_P(KeysOn, EveryDigitEncryptsItsPartOfTheSourceSecretWithAFreshError) {
   for (const std::uint64_t element :
        {relinearization_element, parameters.galois_element(3), parameters.conjugation_element()}) {
     for (const unsigned level : {0U, 1U, parameters.max_level()}) {
@@ -169,7 +169,7 @@ TEST_P(keys_on, every_digit_encrypts_its_part_of_the_source_secret_with_a_fresh_
   }
 }
 
-TEST_P(keys_on, sizes_are_those_of_the_footprint) {
+TEST_P(KeysOn, SizesAreThoseOfTheFootprint) {
   const params::footprint sizes(parameters);
   for (unsigned level = 0; level <= parameters.max_level(); ++level) {
     const evaluation_key full =
@@ -186,7 +186,7 @@ TEST_P(keys_on, sizes_are_those_of_the_footprint) {
   }
 }
 
-TEST_P(keys_on, seeded_and_full_keys_of_one_random_stream_are_the_same) {
+TEST_P(KeysOn, SeededAndFullKeysOfOneRandomStreamAreTheSame) {
   const auto make = [&](bool seeded) {
     ring::random_source random{backend::seed_bytes{8}};
     key_generator generator(*rig.ctx, random);
@@ -207,7 +207,7 @@ TEST_P(keys_on, seeded_and_full_keys_of_one_random_stream_are_the_same) {
   }
 }
 
-TEST_P(keys_on, transfer_copies_both_forms) {
+TEST_P(KeysOn, TransferCopiesBothForms) {
   const auto to = test::make_test_context(parameters);
   const window limbs{0, evaluation_key::limb_count(parameters, 1)};
   for (const bool seeded : {false, true}) {
@@ -225,16 +225,16 @@ TEST_P(keys_on, transfer_copies_both_forms) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(keys, keys_on, ::testing::Values("test-n10-d3", "test-n10-d3-w64", "test-n11-d8"));
+INSTANTIATE_TEST_SUITE_P(keys, KeysOn, ::testing::Values("test-n10-d3", "test-n10-d3-w64", "test-n11-d8"));
 
-TEST(keys, sparse_secret_has_its_weight) {
+TEST(Keys, SparseSecretHasItsWeight) {
   key_rig rig(sparse_parameters());
   const auto coefficients = rig.coefficients_of(rig.generator.make_secret_key());
   EXPECT_EQ(std::count_if(coefficients.begin(), coefficients.end(), [](std::int64_t x) { return x != 0; }),
             32);
 }
 
-TEST(keys, come_out_the_same_from_the_same_seed) {
+TEST(Keys, ComeOutTheSameFromTheSameSeed) {
   key_rig first(params::preset("test-n10-d3"));
   key_rig second(params::preset("test-n10-d3"));
   const secret_key a = first.generator.make_secret_key();
@@ -264,7 +264,7 @@ testing::AssertionResult freed_blocks_are_zero(context& ctx, std::size_t bytes) 
   return testing::AssertionSuccess();
 }
 
-TEST(keys, secret_polynomials_are_zero_after_use) {
+TEST(Keys, SecretPolynomialsAreZeroAfterUse) {
   key_rig rig(params::preset("test-n10-d3"));
   const params::parameters& parameters = rig.ctx->parameters();
   const std::size_t coefficient_bytes = parameters.n() * sizeof(std::int64_t);
@@ -273,7 +273,7 @@ TEST(keys, secret_polynomials_are_zero_after_use) {
   EXPECT_TRUE(freed_blocks_are_zero(*rig.ctx, parameters.prime_count() * parameters.limb_bytes()));
 }
 
-TEST(keys, errors_and_derived_secrets_are_zero_after_use) {
+TEST(Keys, ErrorsAndDerivedSecretsAreZeroAfterUse) {
   key_rig rig(params::preset("test-n10-d3"));
   const params::parameters& parameters = rig.ctx->parameters();
   const std::size_t coefficient_bytes = parameters.n() * sizeof(std::int64_t);
@@ -290,7 +290,7 @@ TEST(keys, errors_and_derived_secrets_are_zero_after_use) {
   EXPECT_TRUE(freed_blocks_are_zero(*rig.ctx, coefficient_bytes));
 }
 
-TEST(keys, secret_of_another_context_is_refused) {
+TEST(Keys, SecretOfAnotherContextIsRefused) {
   key_rig rig(params::preset("test-n10-d3"));
   key_rig other(params::preset("test-n10-d3"));
   const secret_key foreign = other.generator.make_secret_key();
@@ -301,7 +301,7 @@ TEST(keys, secret_of_another_context_is_refused) {
       HasSubstr("the secret key is empty"));
 }
 
-TEST(keys, bad_requests_are_refused) {
+TEST(Keys, BadRequestsAreRefused) {
   key_rig rig(params::preset("test-n10-d3"));
   const secret_key secret = rig.generator.make_secret_key();
   for (const key_request& request : {key_request{2, 0}, key_request{2049, 0}, key_request{5, 4}}) {
@@ -310,7 +310,7 @@ TEST(keys, bad_requests_are_refused) {
   }
 }
 
-TEST(keys, ghost_makes_the_same_buffers_in_the_same_order) {
+TEST(Keys, GhostMakesTheSameBuffersInTheSameOrder) {
   std::vector<std::vector<std::string>> runs;
   for (const char* device : {"cpu", "ghost"}) {
     key_rig rig(params::preset("test-n10-d3"), device);

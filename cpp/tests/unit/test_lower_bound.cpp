@@ -38,7 +38,7 @@ unsigned least_loads(const std::vector<unsigned>& needed, unsigned capacity, uns
   return least;
 }
 
-TEST(lower_bound, is_the_optimum_on_pages) {
+TEST(LowerBound, IsTheOptimumOnPages) {
   std::mt19937 random(5);
   for (int round = 0; round < 60; ++round) {
     test::trace_maker made;
@@ -61,7 +61,7 @@ TEST(lower_bound, is_the_optimum_on_pages) {
   }
 }
 
-TEST(lower_bound, counts_neither_births_nor_overwriting) {
+TEST(LowerBound, CountsNeitherBirthsNorOverwriting) {
   test::trace_maker made;
   const auto a = made.allocate(object_class::ciphertext, 4 * page_bytes);
   const auto b = made.allocate(object_class::ciphertext, 4 * page_bytes);
@@ -76,7 +76,7 @@ TEST(lower_bound, counts_neither_births_nor_overwriting) {
   EXPECT_EQ(lower_bound_bytes(program_of(made), 8 * page_bytes), 0U);
 }
 
-TEST(lower_bound, scratch_takes_room_from_its_first_touch_to_its_death) {
+TEST(LowerBound, ScratchTakesRoomFromItsFirstTouchToItsDeath) {
   test::trace_maker made;
   const auto a = made.exists(key, 4 * page_bytes);
   made.read(a);

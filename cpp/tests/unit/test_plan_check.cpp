@@ -15,9 +15,9 @@ using testing::IsEmpty;
 
 /// A key of 4 pages (object 0), used in part at steps 0 and 2; a ciphertext of 2 pages (1), born at step 1
 /// and read at 3; scratch of 1 page (2) at step 1; an anonymous seeded key of 1 page (3) at step 3.
-class plan_check : public testing::Test {
+class PlanCheck : public testing::Test {
  protected:
-  plan_check() {
+  PlanCheck() {
     const auto first = made_.exists(object_class::evaluation_key, 4 * page_bytes, 7);
     made_.read(first, 2 * page_bytes);
     made_.end_step();
@@ -52,9 +52,9 @@ class plan_check : public testing::Test {
   plan checked_;
 };
 
-TEST_F(plan_check, accepts_a_correct_plan) { EXPECT_THAT(check_plan(source_, checked_), IsEmpty()); }
+TEST_F(PlanCheck, AcceptsACorrectPlan) { EXPECT_THAT(check_plan(source_, checked_), IsEmpty()); }
 
-TEST_F(plan_check, wants_the_plan_of_this_program) {
+TEST_F(PlanCheck, WantsThePlanOfThisProgram) {
   plan other = checked_;
   other.hashes[1] ^= 1;
   EXPECT_THAT(check_plan(source_, other), Contains(HasSubstr("steps")));
@@ -63,7 +63,7 @@ TEST_F(plan_check, wants_the_plan_of_this_program) {
   EXPECT_THAT(check_plan(source_, other), Contains(HasSubstr("objects")));
 }
 
-TEST_F(plan_check, sees_too_many_frames) {
+TEST_F(PlanCheck, SeesTooManyFrames) {
   checked_.capacity_bytes = 4 * page_bytes - 1;
   expect_violation("bytes of frames, capacity");
   checked_.capacity_bytes = 4 * page_bytes;
@@ -71,25 +71,25 @@ TEST_F(plan_check, sees_too_many_frames) {
   expect_violation("the forecast says");
 }
 
-TEST_F(plan_check, sees_missing_operands) {
+TEST_F(PlanCheck, SeesMissingOperands) {
   checked_.directives[0].pages = 1;
   expect_violation("object 0 has 1 pages, the step needs 2");
   checked_.directives.erase(checked_.directives.begin() + 5);
   expect_violation("object 1 has 0 pages, the step needs 2");
 }
 
-TEST_F(plan_check, sees_lost_contents) {
+TEST_F(PlanCheck, SeesLostContents) {
   checked_.directives[2].action = verb::drop;
   expect_violation("object 1 is dropped without a copy");
   expect_violation("load of object 1, which has no copy");
 }
 
-TEST_F(plan_check, sees_needless_writes) {
+TEST_F(PlanCheck, SeesNeedlessWrites) {
   checked_.directives[1].action = verb::write_back;
   expect_violation("object 0 is written back, but unchanged");
 }
 
-TEST_F(plan_check, sees_frames_that_are_there_or_not) {
+TEST_F(PlanCheck, SeesFramesThatAreThereOrNot) {
   checked_.directives[1] = {1, 0, 2, verb::load};
   expect_violation("load of object 0, which has a frame");
   checked_.directives[1] = {0, 0, 3, verb::shrink};
@@ -98,7 +98,7 @@ TEST_F(plan_check, sees_frames_that_are_there_or_not) {
   expect_violation("has no frame to give up");
 }
 
-TEST_F(plan_check, sees_what_the_executor_cannot_know) {
+TEST_F(PlanCheck, SeesWhatTheExecutorCannotKnow) {
   checked_.directives[6].before = 2;
   checked_.directives.insert(checked_.directives.begin() + 1, {0, 1, 2, verb::load});
   expect_violation("load of object 1, which the executor does not know yet");
@@ -106,21 +106,21 @@ TEST_F(plan_check, sees_what_the_executor_cannot_know) {
   expect_violation("load of object 3, which the executor does not know yet");
 }
 
-TEST_F(plan_check, sees_moved_scratch_and_dead_objects) {
+TEST_F(PlanCheck, SeesMovedScratchAndDeadObjects) {
   checked_.directives[1] = {1, 2, 1, verb::load};
   expect_violation("load of scratch object 2");
   checked_.directives[2] = {2, 2, 1, verb::drop};
   expect_violation("drop of object 2, which is dead");
 }
 
-TEST_F(plan_check, sees_impossible_recoveries_and_sizes) {
+TEST_F(PlanCheck, SeesImpossibleRecoveriesAndSizes) {
   checked_.directives[3].action = verb::expand;
   expect_violation("expand of object 0, which does not come back that way");
   checked_.directives[3] = {2, 0, 5, verb::load};
   expect_violation("load of 5 pages of object 0");
 }
 
-TEST_F(plan_check, sees_directives_out_of_place) {
+TEST_F(PlanCheck, SeesDirectivesOutOfPlace) {
   std::swap(checked_.directives[4].before, checked_.directives[1].before);
   expect_violation("not in the order of steps");
   checked_.directives.push_back({9, 0, 1, verb::drop});

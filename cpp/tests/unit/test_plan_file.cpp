@@ -21,7 +21,7 @@ std::string refusal(const std::vector<std::byte>& bytes) {
   return test::message_of<corrupt_data>([&] { (void)plan_from_bytes(bytes); });
 }
 
-TEST(plan_file, comes_back_equal) {
+TEST(PlanFile, ComesBackEqual) {
   const plan original = sample_plan();
   const std::vector<std::byte> bytes = to_bytes(original);
   const plan again = plan_from_bytes(bytes);
@@ -30,7 +30,7 @@ TEST(plan_file, comes_back_equal) {
   EXPECT_EQ(plan_from_bytes(to_bytes(plan{})), plan{});
 }
 
-TEST(plan_file, numbers_of_any_size_come_back) {
+TEST(PlanFile, NumbersOfAnySizeComeBack) {
   plan original = sample_plan();
   original.capacity_bytes = std::numeric_limits<std::uint64_t>::max();
   original.objects[0].id = 1ULL << 63;
@@ -39,7 +39,7 @@ TEST(plan_file, numbers_of_any_size_come_back) {
   EXPECT_EQ(plan_from_bytes(to_bytes(original)), original);
 }
 
-TEST(plan_file, refuses_every_truncation) {
+TEST(PlanFile, RefusesEveryTruncation) {
   const std::vector<std::byte> bytes = to_bytes(sample_plan());
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     const std::span<const std::byte> part(bytes.data(), size);
@@ -50,7 +50,7 @@ TEST(plan_file, refuses_every_truncation) {
   }
 }
 
-TEST(plan_file, refuses_flipped_bits) {
+TEST(PlanFile, RefusesFlippedBits) {
   const std::vector<std::byte> bytes = to_bytes(sample_plan());
   for (std::size_t i = 0; i < bytes.size() * 8; ++i) {
     std::vector<std::byte> damaged = bytes;
@@ -59,7 +59,7 @@ TEST(plan_file, refuses_flipped_bits) {
   }
 }
 
-TEST(plan_file, with_the_checksum_made_right_damage_is_refused_or_another_plan) {
+TEST(PlanFile, WithTheChecksumMadeRightDamageIsRefusedOrAnotherPlan) {
   const std::vector<std::byte> bytes = to_bytes(sample_plan());
   for (std::size_t i = 0; i < (bytes.size() - 8) * 8; ++i) {
     std::vector<std::byte> damaged = bytes;
@@ -73,7 +73,7 @@ TEST(plan_file, with_the_checksum_made_right_damage_is_refused_or_another_plan) 
   }
 }
 
-TEST(plan_file, says_what_is_wrong) {
+TEST(PlanFile, SaysWhatIsWrong) {
   std::vector<std::byte> bytes = to_bytes(sample_plan());
   EXPECT_THAT(refusal({}), HasSubstr("only 0 bytes"));
   bytes.push_back(std::byte{});
@@ -84,9 +84,9 @@ TEST(plan_file, says_what_is_wrong) {
   bytes[0] = std::byte{'h'};
   EXPECT_THAT(refusal(bytes), HasSubstr("must begin with HALOPLAN"));
   bytes = to_bytes(sample_plan());
-  bytes[8] = std::byte{2};
+  bytes[8] = std::byte{1};
   test::reseal_plan(bytes);
-  EXPECT_THAT(refusal(bytes), HasSubstr("format version 2, this library reads version 1"));
+  EXPECT_THAT(refusal(bytes), HasSubstr("format version 1, this library reads version 2"));
 }
 
 /// What `plan_from_bytes` says of a plan that was changed before it was written.
@@ -96,7 +96,7 @@ std::string refusal_after(const std::function<void(plan&)>& change) {
   return refusal(to_bytes(damaged));
 }
 
-TEST(plan_file, checks_every_index) {
+TEST(PlanFile, ChecksEveryIndex) {
   EXPECT_THAT(refusal_after([](plan& p) { p.directives[1].target = 99; }),
               HasSubstr("object of a directive"));
   EXPECT_THAT(refusal_after([](plan& p) { p.directives.back().before = 99; }), HasSubstr("names step 99"));
@@ -118,7 +118,7 @@ TEST(plan_file, checks_every_index) {
               HasSubstr("is no time"));
 }
 
-TEST(plan_file, checks_compositions) {
+TEST(PlanFile, ChecksCompositions) {
   using list = std::vector<composition>;
   const auto refused = [](const list& forged) {
     return refusal_after([&](plan& p) { p.compositions = forged; });
@@ -133,7 +133,7 @@ TEST(plan_file, checks_compositions) {
   EXPECT_THAT(refused({{25, {5, 0}}}), HasSubstr("part of a composition is 0"));
 }
 
-TEST(plan_file, checks_that_the_parameters_are_text) {
+TEST(PlanFile, ChecksThatTheParametersAreText) {
   for (const char* const bad : {"\xFF", "\xC0\x80", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF",
                                 "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xE2\x82", "a\x80"}) {
     EXPECT_THAT(refusal_after([&](plan& p) { p.parameters = bad; }), HasSubstr("UTF-8"));
@@ -148,7 +148,7 @@ TEST(plan_file, checks_that_the_parameters_are_text) {
               HasSubstr("length of the parameters"));
 }
 
-TEST(plan_file, the_summary_is_json) {
+TEST(PlanFile, TheSummaryIsJson) {
   const plan source = sample_plan();
   const json::value parsed = json::parse(to_json(source));
   const json::object& top = parsed.as_object("plan");

@@ -55,7 +55,7 @@ trace_maker read_in_order(const std::string& order, std::uint64_t pages, recover
   return made;
 }
 
-TEST(planner, keeps_what_is_there_for_as_long_as_it_pays) {
+TEST(Planner, KeepsWhatIsThereForAsLongAsItPays) {
   const program source = program_of(read_in_order("abcdcd", 100));
   planner_options options = options_for(250);
   EXPECT_EQ(checked_plan(source, options).expected.loaded_bytes, 4 * 100 * page_bytes);
@@ -76,7 +76,7 @@ std::size_t count_of(const plan& made, verb action, object_index target) {
                     [&](const directive& each) { return each.action == action && each.target == target; }));
 }
 
-TEST(planner, ends_with_what_the_next_run_begins_with) {
+TEST(Planner, EndsWithWhatTheNextRunBeginsWith) {
   const program source = program_of(read_in_order("abcd", 100));
   const plan made = checked_plan(source, options_for(300));
   // When d comes, a is needed next. Of b and c one has to go, and b has been idle for longer.
@@ -86,7 +86,7 @@ TEST(planner, ends_with_what_the_next_run_begins_with) {
   EXPECT_EQ(made.expected.lower_bound_bytes, 4 * 100 * page_bytes);
 }
 
-TEST(planner, steady_plans_begin_with_what_they_leave) {
+TEST(Planner, SteadyPlansBeginWithWhatTheyLeave) {
   // Keys in palindromic order: d, c and b are there when they are needed again, and so is a.
   const program source = program_of(read_in_order("abcdedcba", 100));
   planner_options options = options_for(300);
@@ -96,13 +96,13 @@ TEST(planner, steady_plans_begin_with_what_they_leave) {
   EXPECT_EQ(once.expected.loaded_bytes, 7 * 100 * page_bytes);
   EXPECT_EQ(again.expected.loaded_bytes, 4 * 100 * page_bytes);
   EXPECT_EQ(again.expected.lower_bound_bytes, 4 * 100 * page_bytes);
-  // Whoever runs it for the first time loads what the forecast takes to be there.
+  // The first run loads what the forecast assumes to be resident.
   for (const object_index target : {0U, 1U, 2U}) {
     EXPECT_THAT(again.directives, testing::Contains(directive{0, target, 100, verb::load}));
   }
 }
 
-TEST(planner, what_the_next_run_does_not_find_is_dropped) {
+TEST(Planner, WhatTheNextRunDoesNotFindIsDropped) {
   trace_maker made;
   const auto input = made.exists(ciphertext, 100 * page_bytes, 7);  // the next run has another one
   const auto a = made.exists(key, 100 * page_bytes, 8), b = made.exists(key, 100 * page_bytes, 9);
@@ -115,7 +115,7 @@ TEST(planner, what_the_next_run_does_not_find_is_dropped) {
   EXPECT_EQ(count_of(kept, verb::drop, 1), 0U);
 }
 
-TEST(planner, expands_seeds_first_where_that_takes_no_time) {
+TEST(Planner, ExpandsSeedsFirstWhereThatTakesNoTime) {
   // Pairs of halves; those with seeds come back at a twelfth of the time, as on a GPU.
   trace_maker made;
   std::vector<std::uint64_t> halves;
@@ -137,7 +137,7 @@ TEST(planner, expands_seeds_first_where_that_takes_no_time) {
   EXPECT_GT(expanding.expected.expanded_bytes, 0U);
 }
 
-TEST(planner, leaves_room_where_it_is_asked_to) {
+TEST(Planner, LeavesRoomWhereItIsAskedTo) {
   const program source = program_of(read_in_order("abcabc", 100));
   planner_options options = options_for(300);
   EXPECT_EQ(checked_plan(source, options).expected.loaded_bytes, 3 * 100 * page_bytes);
@@ -147,7 +147,7 @@ TEST(planner, leaves_room_where_it_is_asked_to) {
   EXPECT_EQ(checked_plan(source, options).expected.peak_bytes, 100 * page_bytes);
 }
 
-TEST(planner, evicts_what_is_needed_last) {
+TEST(Planner, EvictsWhatIsNeededLast) {
   // Belady's example: with room for 3 of 4, c goes when d comes, and d goes when c comes back.
   const program source = program_of(read_in_order("abcdabdc", 100));
   const plan made = checked_plan(source, options_for(300));
@@ -159,7 +159,7 @@ TEST(planner, evicts_what_is_needed_last) {
   EXPECT_THAT(made.directives, testing::Contains(directive{3, 2, 100, verb::drop}));
 }
 
-TEST(planner, loads_ahead_within_room_and_horizon) {
+TEST(Planner, LoadsAheadWithinRoomAndHorizon) {
   const program source = program_of(read_in_order("aaaaaaaab", 500));
   planner_options options = options_for(1000);
   const plan early = checked_plan(source, options);
@@ -171,7 +171,7 @@ TEST(planner, loads_ahead_within_room_and_horizon) {
   EXPECT_NEAR(late.expected.total_ns, early.expected.total_ns, 1);
 }
 
-TEST(planner, at_the_minimum_loads_wait_for_their_frames) {
+TEST(Planner, AtTheMinimumLoadsWaitForTheirFrames) {
   const program source = program_of(read_in_order("abab", 500));
   EXPECT_EQ(minimum_capacity(source), 500 * page_bytes);
   const plan made = checked_plan(source, options_for(500));
@@ -180,13 +180,13 @@ TEST(planner, at_the_minimum_loads_wait_for_their_frames) {
   EXPECT_NEAR(made.expected.total_ns, made.expected.resident_ns + 4 * 500'000, 1);
 }
 
-TEST(planner, below_the_minimum_says_so) {
+TEST(Planner, BelowTheMinimumSaysSo) {
   const program source = program_of(read_in_order("ab", 500));
   EXPECT_THAT(test::message_of<out_of_memory>([&] { (void)make_plan(source, options_for(499)); }),
               HasSubstr("needs at least 2.0 MiB (2048000 bytes)"));
 }
 
-TEST(planner, anonymous_objects_are_loaded_when_they_are_first_seen) {
+TEST(Planner, AnonymousObjectsAreLoadedWhenTheyAreFirstSeen) {
   trace_maker made;
   const auto named = made.exists(key, 100 * page_bytes, 5), unnamed = made.exists(key, 100 * page_bytes);
   for (int i = 0; i < 5; ++i) {
@@ -199,8 +199,8 @@ TEST(planner, anonymous_objects_are_loaded_when_they_are_first_seen) {
   EXPECT_THAT(result.directives, testing::Contains(directive{5, 1, 100, verb::load}));
 }
 
-// Nobody reads `dying` again, but the run cannot know that for certain: it is written back, never dropped.
-TEST(planner, writes_back_whatever_is_alive_and_changed) {
+// `dying` is not read again, but the run cannot rely on that: it is written back, never dropped.
+TEST(Planner, WritesBackWhateverIsAliveAndChanged) {
   trace_maker made;
   const auto kept = made.allocate(ciphertext, 100 * page_bytes);
   const auto dying = made.allocate(ciphertext, 100 * page_bytes);
@@ -223,7 +223,7 @@ TEST(planner, writes_back_whatever_is_alive_and_changed) {
                           directive{2, 0, 100, verb::load}));
 }
 
-TEST(planner, what_dies_soon_keeps_its_frame) {
+TEST(Planner, WhatDiesSoonKeepsItsFrame) {
   trace_maker made;
   const auto long_lived = made.allocate(ciphertext, 100 * page_bytes);
   const auto dying = made.allocate(ciphertext, 100 * page_bytes);
@@ -245,7 +245,7 @@ TEST(planner, what_dies_soon_keeps_its_frame) {
   EXPECT_THAT(result.directives, ElementsAre(directive{1, 0, 100, verb::write_back}));
 }
 
-TEST(planner, results_are_written_back_before_their_frames_are_reused) {
+TEST(Planner, ResultsAreWrittenBackBeforeTheirFramesAreReused) {
   trace_maker made;
   const auto result = made.allocate(ciphertext, 100 * page_bytes);
   made.write(result);
@@ -259,7 +259,7 @@ TEST(planner, results_are_written_back_before_their_frames_are_reused) {
   EXPECT_NEAR(planned.expected.stall_ns, 100'000, 1);
 }
 
-TEST(planner, clean_copies_are_dropped_without_a_second_write) {
+TEST(Planner, CleanCopiesAreDroppedWithoutASecondWrite) {
   trace_maker made;
   const auto a = made.allocate(ciphertext, 100 * page_bytes);
   made.write(a);
@@ -277,7 +277,7 @@ TEST(planner, clean_copies_are_dropped_without_a_second_write) {
   EXPECT_EQ(result.expected.loaded_bytes, 300 * page_bytes);
 }
 
-TEST(planner, expands_where_the_link_is_the_limit) {
+TEST(Planner, ExpandsWhereTheLinkIsTheLimit) {
   const program source = program_of(read_in_order("abcabcabc", 2000, recovery::expand));
   planner_options options = options_for(4000);
   const plan expanding = checked_plan(source, options);
@@ -293,7 +293,7 @@ TEST(planner, expands_where_the_link_is_the_limit) {
               10);
 }
 
-TEST(planner, encodes_plaintexts_where_that_pays) {
+TEST(Planner, EncodesPlaintextsWhereThatPays) {
   trace_maker made;
   std::vector<std::uint64_t> plaintexts;
   for (int i = 0; i < 3; ++i)
@@ -309,7 +309,7 @@ TEST(planner, encodes_plaintexts_where_that_pays) {
   EXPECT_EQ(checked_plan(program_of(made), options).expected.encoded_bytes, 0U);
 }
 
-TEST(planner, does_not_expand_when_loads_are_hidden) {
+TEST(Planner, DoesNotExpandWhenLoadsAreHidden) {
   const program source = program_of(read_in_order("aaaaaaaaaabbbbbbbbbbaaaaaaaaaa", 600, recovery::expand));
   const plan made = checked_plan(source, options_for(1300));
   EXPECT_LE(made.expected.expanded_bytes, 600 * page_bytes);  // at most the first one
@@ -328,7 +328,7 @@ trace_maker read_quarters(const std::vector<unsigned>& quarters) {
   return made;
 }
 
-TEST(planner, loads_the_prefix_that_is_needed) {
+TEST(Planner, LoadsThePrefixThatIsNeeded) {
   const program source = program_of(read_quarters({1, 1, 1}));
   planner_options options = options_for(1000);
   EXPECT_EQ(checked_plan(source, options).expected.loaded_bytes, 200 * page_bytes);
@@ -336,12 +336,12 @@ TEST(planner, loads_the_prefix_that_is_needed) {
   EXPECT_EQ(checked_plan(source, options).expected.loaded_bytes, 800 * page_bytes);
 }
 
-TEST(planner, loads_at_once_what_a_later_use_needs) {
+TEST(Planner, LoadsAtOnceWhatALaterUseNeeds) {
   const program source = program_of(read_quarters({1, 2, 4}));
   EXPECT_EQ(checked_plan(source, options_for(1000)).expected.loaded_bytes, 800 * page_bytes);
 }
 
-TEST(planner, prefixes_grow_and_shrink_where_frames_can) {
+TEST(Planner, PrefixesGrowAndShrinkWhereFramesCan) {
   const program source = program_of(read_quarters({4, 1, 1, 1, 4}));
   planner_options options = options_for(500);
   options.allow_resize = true;
@@ -356,7 +356,7 @@ TEST(planner, prefixes_grow_and_shrink_where_frames_can) {
   EXPECT_GT(fixed.expected.loaded_bytes, made.expected.loaded_bytes);
 }
 
-TEST(planner, an_empty_program_has_an_empty_plan) {
+TEST(Planner, AnEmptyProgramHasAnEmptyPlan) {
   const program none = make_program({}, {});
   EXPECT_EQ(minimum_capacity(none), 0U);
   const plan made = checked_plan(none, options_for(0));
@@ -364,7 +364,7 @@ TEST(planner, an_empty_program_has_an_empty_plan) {
   EXPECT_EQ(made.expected.gap(), 0);
 }
 
-TEST(planner, copies_what_identifies_the_program) {
+TEST(Planner, CopiesWhatIdentifiesTheProgram) {
   planner_options options = options_for(500);
   options.parameters = "n15-d14";
   const program source = program_of(read_in_order("ab", 100));
@@ -376,7 +376,7 @@ TEST(planner, copies_what_identifies_the_program) {
   EXPECT_EQ(made.expected.minimum_bytes, 100 * page_bytes);
 }
 
-TEST(planner, hides_most_loads_of_a_key_switch_workload) {
+TEST(Planner, HidesMostLoadsOfAKeySwitchWorkload) {
   test::key_switch_shape shape;
   shape.switches = 600;
   const program switches = make_program(test::key_switch_program(shape).trace(), {}, time_source::recorded);

@@ -14,7 +14,7 @@ namespace {
 
 using complex_vector = std::vector<std::complex<double>>;
 
-TEST(measure_precision, takes_the_larger_part_of_each_slot) {
+TEST(MeasurePrecision, TakesTheLargerPartOfEachSlot) {
   const complex_vector expected{{1, 1}, {0, 0}, {-2, 0.5}, {0, 0}};
   const complex_vector computed{{1.25, 1}, {0, 0}, {-2.125, 0.25}, {0, 0.5}};
   const precision_stats result = measure_precision(computed, expected);
@@ -25,14 +25,14 @@ TEST(measure_precision, takes_the_larger_part_of_each_slot) {
   EXPECT_EQ(result.worst_slot, 3U);
 }
 
-TEST(measure_precision, is_infinite_without_error) {
+TEST(MeasurePrecision, IsInfiniteWithoutError) {
   const complex_vector values{{1, 2}};
   const precision_stats result = measure_precision(values, values);
   EXPECT_EQ(result.mean_bits, std::numeric_limits<double>::infinity());
   EXPECT_EQ(result.worst_bits, std::numeric_limits<double>::infinity());
 }
 
-TEST(measure_precision, counts_not_a_number_as_the_worst) {
+TEST(MeasurePrecision, CountsNotANumberAsTheWorst) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const std::complex<double> broken : {std::complex<double>{nan, 0}, std::complex<double>{0, nan}}) {
     const complex_vector computed{{0, 0}, broken, {5, 0}};
@@ -43,7 +43,7 @@ TEST(measure_precision, counts_not_a_number_as_the_worst) {
   }
 }
 
-TEST(measure_precision, refuses_vectors_that_do_not_match) {
+TEST(MeasurePrecision, RefusesVectorsThatDoNotMatch) {
   EXPECT_THROW((void)measure_precision(complex_vector(2), complex_vector(3)), invalid_argument);
   EXPECT_THROW((void)measure_precision(complex_vector(), complex_vector()), invalid_argument);
 }

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <utility>
+
 #include "halocline/core/error.hpp"
 #include "support/message_of.hpp"
 #include "support/random_program.hpp"
@@ -20,7 +23,7 @@ constexpr auto ciphertext = object_class::ciphertext;
 constexpr auto scratch = object_class::scratch;
 constexpr auto table = object_class::table;
 
-TEST(program, merges_the_rows_of_a_step) {
+TEST(Program, MergesTheRowsOfAStep) {
   trace_maker made;
   const auto a = made.exists(key, 3 * page_bytes), b = made.exists(ciphertext, 5000);
   made.read(a, 10, page_bytes);
@@ -35,7 +38,7 @@ TEST(program, merges_the_rows_of_a_step) {
   EXPECT_EQ(result.footprint_bytes(), 5 * page_bytes);
 }
 
-TEST(program, a_write_of_everything_needs_no_earlier_contents) {
+TEST(Program, AWriteOfEverythingNeedsNoEarlierContents) {
   trace_maker made;
   const auto whole = made.allocate(ciphertext, 5000), parts = made.allocate(ciphertext, 5000);
   const auto gap = made.allocate(ciphertext, 5000), both = made.allocate(ciphertext, 5000);
@@ -52,7 +55,7 @@ TEST(program, a_write_of_everything_needs_no_earlier_contents) {
                                        use{3, 2, true, true}));
 }
 
-TEST(program, leaves_out_steps_that_only_build_tables) {
+TEST(Program, LeavesOutStepsThatOnlyBuildTables) {
   trace_maker made;
   const auto early = made.allocate(table, 100), late = made.allocate(table, 200);
   const auto a = made.allocate(ciphertext, 100);
@@ -75,7 +78,7 @@ TEST(program, leaves_out_steps_that_only_build_tables) {
   EXPECT_FALSE(result.objects[0].preexisting);
 }
 
-TEST(program, knows_names_recoveries_and_lives) {
+TEST(Program, KnowsNamesRecoveriesAndLives) {
   trace_maker made;
   const auto named = made.exists(key, 100, 77, recovery::expand);
   const auto plain = made.exists(object_class::plaintext, 100, 0, recovery::encode);
@@ -96,7 +99,7 @@ TEST(program, knows_names_recoveries_and_lives) {
   EXPECT_EQ(result.objects[2], (object{born, 0, 100, scratch, recovery::copy, false, 1, 2}));
 }
 
-TEST(program, an_identity_is_sixteen_digits_behind_an_at) {
+TEST(Program, AnIdentityIsSixteenDigitsBehindAnAt) {
   const std::vector<std::pair<std::string, std::uint64_t>> samples{{"a@ffffffffffffffff", ~std::uint64_t{0}},
                                                                    {"a@0@00000000000000a1", 0xA1},
                                                                    {"@0000000000000010", 16},
@@ -112,7 +115,7 @@ TEST(program, an_identity_is_sixteen_digits_behind_an_at) {
   }
 }
 
-TEST(program, times_come_from_costs_or_from_the_recording) {
+TEST(Program, TimesComeFromCostsOrFromTheRecording) {
   trace_maker made;
   const auto a = made.exists(key, 1000);
   made.set_op("slow");
@@ -133,7 +136,7 @@ TEST(program, times_come_from_costs_or_from_the_recording) {
   EXPECT_THAT(recorded.ops, ElementsAre(0, 1));
 }
 
-TEST(program, the_end_of_the_last_recorded_step_may_be_unknown) {
+TEST(Program, TheEndOfTheLastRecordedStepMayBeUnknown) {
   trace_maker made;
   const auto a = made.exists(key, 1000);
   made.read(a);
@@ -143,27 +146,54 @@ TEST(program, the_end_of_the_last_recorded_step_may_be_unknown) {
   EXPECT_THAT(make_program(made.result(), costs, time_source::recorded).duration_ns, ElementsAre(5));
 }
 
-TEST(program, a_step_hash_tells_operations_sizes_classes_and_writes_apart) {
-  const auto hash = [](std::string_view op, object_class cls, std::uint64_t bytes, bool writes) {
+TEST(Program, AStepHashTellsOperationsSizesClassesWritesAndObjectsApart) {
+  const auto hash = [](std::string_view op, object_class cls, std::uint64_t bytes, bool writes,
+                       std::uint64_t which) {
     step_hash state(op);
-    state.add(cls, bytes, writes);
+    state.add(cls, bytes, writes, which);
     return state.value();
   };
-  const std::uint32_t base = hash("ntt", key, 4096, false);
-  EXPECT_EQ(base, hash("ntt", key, 4096, false));
-  EXPECT_NE(base, hash("intt", key, 4096, false));
-  EXPECT_NE(base, hash("ntt", ciphertext, 4096, false));
-  EXPECT_NE(base, hash("ntt", key, 4097, false));
-  EXPECT_NE(base, hash("ntt", key, 4096, true));
+  const std::uint32_t base = hash("ntt", key, 4096, false, 7);
+  EXPECT_EQ(base, hash("ntt", key, 4096, false, 7));
+  EXPECT_NE(base, hash("intt", key, 4096, false, 7));
+  EXPECT_NE(base, hash("ntt", ciphertext, 4096, false, 7));
+  EXPECT_NE(base, hash("ntt", key, 4097, false, 7));
+  EXPECT_NE(base, hash("ntt", key, 4096, true, 7));
+  EXPECT_NE(base, hash("ntt", key, 4096, false, 8));
   trace_maker made;
-  const auto a = made.exists(key, 4096);
+  const auto a = made.exists(key, 4096, 7);
   made.set_op("ntt");
   made.read(a);
   made.end_step();
   EXPECT_THAT(make_program(made.result(), {}).hashes, ElementsAre(base));
 }
 
-TEST(program, an_empty_trace_is_an_empty_program) {
+/// The fingerprint of a step that reads the second of two equal objects, and of one that reads the first.
+std::pair<std::uint32_t, std::uint32_t> hashes_of_twins(
+    const std::function<std::uint64_t(trace_maker&, std::uint64_t number)>& add) {
+  trace_maker made;
+  const auto first = add(made, 1), second = add(made, 2);
+  made.read(second);
+  made.end_step();
+  made.read(first);
+  made.end_step();
+  const program result = make_program(made.result(), {});
+  return {result.hashes.at(0), result.hashes.at(1)};
+}
+
+TEST(Program, FingerprintsTellEqualKeysAndIntermediateResultsApartButNoTables) {
+  const auto keys =
+      hashes_of_twins([](trace_maker& made, std::uint64_t number) { return made.exists(key, 100, number); });
+  EXPECT_NE(keys.first, keys.second);
+  const auto results =
+      hashes_of_twins([](trace_maker& made, std::uint64_t) { return made.allocate(ciphertext, 100); });
+  EXPECT_NE(results.first, results.second);
+  const auto tables = hashes_of_twins(
+      [](trace_maker& made, std::uint64_t number) { return made.exists(table, 100, number); });
+  EXPECT_EQ(tables.first, tables.second);
+}
+
+TEST(Program, AnEmptyTraceIsAnEmptyProgram) {
   const program result = make_program({}, {});
   EXPECT_EQ(result.steps(), 0U);
   EXPECT_EQ(result.footprint_bytes(), 0U);
@@ -175,7 +205,7 @@ std::string refusal(const std::function<void(trace_maker&)>& fill) {
   return test::message_of<corrupt_data>([&] { (void)make_program(made.result(), {}); });
 }
 
-TEST(program, refuses_traces_that_contradict_themselves) {
+TEST(Program, RefusesTracesThatContradictThemselves) {
   EXPECT_THAT(refusal([](trace_maker& made) {
                 const auto a = made.allocate(scratch, 8);
                 made.free(a);
@@ -198,7 +228,7 @@ TEST(program, refuses_traces_that_contradict_themselves) {
               HasSubstr("size"));
 }
 
-TEST(program, refuses_rows_in_disorder) {
+TEST(Program, RefusesRowsInDisorder) {
   trace made;
   const std::uint32_t none = made.intern("-");
   const auto row = [&](std::uint64_t step, std::uint64_t id, trace_action action) {
@@ -216,7 +246,7 @@ TEST(program, refuses_rows_in_disorder) {
   EXPECT_THAT(message(), HasSubstr("texts are missing"));
 }
 
-TEST(program, many_buffers) {
+TEST(Program, ManyBuffers) {
   trace_maker made;
   for (int i = 0; i < 5000; ++i) {
     const auto a = made.allocate(scratch, 8);

@@ -46,7 +46,7 @@ std::shared_ptr<memory::plan::plan> plan_of(const memory::buffer& data, std::uin
   object.preexisting = true;
   plan->objects.push_back(object);
   memory::plan::step_hash hash("download");
-  hash.add(data.cls(), data.size(), false);
+  hash.add(data.cls(), data.size(), false, memory::plan::which_object(object, 0));
   plan->hashes.push_back(hash.value());
   plan->directives.push_back({0, 0, memory::plan::pages_of(bytes), how});
   return plan;
@@ -71,7 +71,7 @@ void expect_made_again(engine& server, const memory::buffer& data, std::uint64_t
   EXPECT_GE(now.encoded_bytes - moved.encoded_bytes, expands ? 0 : bytes);
 }
 
-TEST(recipes, expand_the_uniform_half_of_a_key_or_a_prefix_of_it) {
+TEST(Recipes, ExpandTheUniformHalfOfAKeyOrAPrefixOfIt) {
   const params::parameters parameters = params::preset("test-n10-d3");
   client owner(parameters, {});
   engine server(parameters, moving());
@@ -87,7 +87,7 @@ TEST(recipes, expand_the_uniform_half_of_a_key_or_a_prefix_of_it) {
   }
 }
 
-TEST(recipes, encode_diagonals_of_transforms_again) {
+TEST(Recipes, EncodeDiagonalsOfTransformsAgain) {
   const params::parameters parameters = params::preset("test-n10-d3");
   engine server(parameters, moving());
   std::vector<std::complex<double>> diagonal(parameters.slots(), {0.25, -0.5});
@@ -105,7 +105,7 @@ TEST(recipes, encode_diagonals_of_transforms_again) {
 }
 
 // A forged plan may say so. Tables are made again as a whole, for which a frame of a page would be too small.
-TEST(recipes, plans_cannot_have_a_part_of_a_table_made_again) {
+TEST(Recipes, PlansCannotHaveAPartOfATableMadeAgain) {
   constexpr std::uint64_t roots_identity = 0xc2b7e4950d38f61a;  // of ring/context.cpp
   constexpr std::size_t page = 4096;
   engine server(params::preset("test-n10-d3"), moving());
@@ -127,7 +127,7 @@ TEST(recipes, plans_cannot_have_a_part_of_a_table_made_again) {
   }
 }
 
-TEST(recipes, tables_and_compact_diagonals_have_identities) {
+TEST(Recipes, TablesAndCompactDiagonalsHaveIdentities) {
   engine server(params::preset("test-n10-d3"), moving());
   std::vector<std::complex<double>> diagonal(server.parameters().slots(), {0.25, -0.5});
   diagonal.front() = 0.125;
@@ -149,7 +149,7 @@ TEST(recipes, tables_and_compact_diagonals_have_identities) {
   EXPECT_EQ(named, (std::set<std::string>{"compact_plaintext", "ring.moduli", "ring.roots"}));
 }
 
-TEST(recipes, identities_tell_objects_apart) {
+TEST(Recipes, IdentitiesTellObjectsApart) {
   std::set<std::uint64_t> seen;
   for (const char* kind : {"evaluation_key.a", "evaluation_key.b", "input"}) {
     for (std::uint64_t i = 0; i < 50; ++i) {

@@ -66,8 +66,8 @@ std::vector<WordT> read_limb(ring::context& ring, const backend::limb_view& view
 }
 
 TEST(RingContext, PermutationAppliesTheAutomorphismToCoefficients) {
-  ring::context ring(params::preset("test-n10-d3"), backend::make_backend("cpu"));
-  const arith::window window{0, ring.parameters().prime_count()};
+  ring::context ring(ring::shape_of(params::preset("test-n10-d3")), backend::make_backend("cpu"));
+  const arith::window window{0, static_cast<std::uint32_t>(ring.tables().primes.size())};
   const auto poly = [&] { return ring::make_poly(ring, window, memory::object_class::scratch, "test"); };
   const ring::poly source = poly();
   const ring::poly image = poly();
@@ -100,7 +100,7 @@ TEST(RingContext, PermutationAppliesTheAutomorphismToCoefficients) {
 
 TEST(RingContext, ImaginaryUnitsSquareToMinusOne) {
   for (const char* preset : {"test-n10-d3", "test-n10-d3-w64"}) {
-    ring::context ring(params::preset(preset), backend::make_backend("cpu"));
+    ring::context ring(ring::shape_of(params::preset(preset)), backend::make_backend("cpu"));
     for (std::size_t i = 0; i < ring.tables().primes.size(); ++i) {
       const auto q = arith::make_modulus<std::uint64_t>(ring.tables().primes[i]);
       const std::uint64_t unit = ring.imaginary_units()[i];
@@ -111,10 +111,10 @@ TEST(RingContext, ImaginaryUnitsSquareToMinusOne) {
 
 TEST(RingContext, TransformTablesMayComeLater) {
   const auto parameters = params::preset("test-n10-d3");
-  ring::context early(parameters, backend::make_backend("cpu"));
-  ring::context late(parameters, backend::make_backend("cpu"), ring::transform_tables::later);
+  ring::context early(ring::shape_of(parameters), backend::make_backend("cpu"));
+  ring::context late(ring::shape_of(parameters), backend::make_backend("cpu"), ring::transform_tables::later);
   EXPECT_LT(16 * late.runtime().statistics().live_bytes, early.runtime().statistics().live_bytes);
-  ring::poly value(late, late.parameters().special_window(), {}, memory::object_class::scratch, "test");
+  ring::poly value(late, late.shape().special, {}, memory::object_class::scratch, "test");
   std::vector<backend::unary_job> jobs;
   for (const backend::limb_view& view : value.views()) jobs.push_back({view, view});
   EXPECT_THROW(late.device().ntt(late.tables(), jobs), invalid_argument);

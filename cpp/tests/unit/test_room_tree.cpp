@@ -9,7 +9,7 @@
 namespace halocline::memory::plan {
 namespace {
 
-TEST(room_tree, agrees_with_a_list) {
+TEST(RoomTree, AgreesWithAList) {
   std::mt19937 random(1);
   for (const step_index steps : {1U, 2U, 7U, 64U, 100U}) {
     std::vector<std::int64_t> list(steps);
@@ -35,7 +35,7 @@ TEST(room_tree, agrees_with_a_list) {
   }
 }
 
-TEST(room_tree, without_steps) {
+TEST(RoomTree, WithoutSteps) {
   room_tree none({});
   none.add(0, 0, 5);
   EXPECT_EQ(none.earliest(0, 0, 1), 0U);

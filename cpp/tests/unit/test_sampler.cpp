@@ -37,7 +37,7 @@ std::vector<std::int64_t> gaussian(double stddev, std::size_t count) {
   return out;
 }
 
-TEST(random_source, is_the_chacha20_stream_of_its_key_with_a_nonce_for_each_call) {
+TEST(RandomSource, IsTheChacha20StreamOfItsKeyWithANonceForEachCall) {
   random_source random(seed);
   for (std::uint32_t call = 0; call < 3; ++call) {
     std::vector<std::uint8_t> got(150);
@@ -50,7 +50,7 @@ TEST(random_source, is_the_chacha20_stream_of_its_key_with_a_nonce_for_each_call
   }
 }
 
-TEST(random_source, differs_from_object_to_object_unless_seeded) {
+TEST(RandomSource, DiffersFromObjectToObjectUnlessSeeded) {
   random_source a;
   random_source b;
   EXPECT_NE(a.next_seed(), b.next_seed());
@@ -60,7 +60,7 @@ TEST(random_source, differs_from_object_to_object_unless_seeded) {
   EXPECT_NE(c.next_u64(), c.next_u64());
 }
 
-TEST(random_source, children_of_a_fork_draw_other_bytes) {
+TEST(RandomSource, ChildrenOfAForkDrawOtherBytes) {
   random_source random;
   (void)random.next_seed();
   const auto draw = [&random] { return random.next_seed(); };
@@ -73,7 +73,7 @@ TEST(random_source, children_of_a_fork_draw_other_bytes) {
 }
 
 /// Longer outputs are expanded from a key, which must not be the parent's either.
-TEST(random_source, children_of_a_fork_sample_other_noise) {
+TEST(RandomSource, ChildrenOfAForkSampleOtherNoise) {
   using noise = std::array<std::int64_t, 256>;
   random_source random;
   const auto draw = [&random] {
@@ -88,7 +88,7 @@ TEST(random_source, children_of_a_fork_sample_other_noise) {
   EXPECT_NE(second, draw());
 }
 
-TEST(random_source, children_of_the_system_call_draw_other_bytes) {
+TEST(RandomSource, ChildrenOfTheSystemCallDrawOtherBytes) {
   random_source random;
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);
@@ -111,7 +111,7 @@ TEST(random_source, children_of_the_system_call_draw_other_bytes) {
   EXPECT_EQ(seeds.size(), 4U);
 }
 
-TEST(random_source, threads_draw_other_bytes) {
+TEST(RandomSource, ThreadsDrawOtherBytes) {
   random_source random;
   std::mutex guard;
   std::set<backend::seed_bytes> seeds;
@@ -129,7 +129,7 @@ TEST(random_source, threads_draw_other_bytes) {
   EXPECT_EQ(seeds.size(), 400U);
 }
 
-TEST(random_source, with_a_seed_it_refuses_to_draw_in_a_child) {
+TEST(RandomSource, WithASeedItRefusesToDrawInAChild) {
   random_source random(seed);
   random_source same(seed);
   EXPECT_EQ(random.next_seed(), same.next_seed());
@@ -144,12 +144,12 @@ TEST(random_source, with_a_seed_it_refuses_to_draw_in_a_child) {
 }
 
 /// Other generators of libsodium keep state of their own; a fork must find none.
-TEST(random_source, libsodium_draws_from_the_system) {
+TEST(RandomSource, LibsodiumDrawsFromTheSystem) {
   (void)random_source();
   EXPECT_STREQ(randombytes_implementation_name(), "sysrandom");
 }
 
-TEST(random_source, next_below_is_uniform) {
+TEST(RandomSource, NextBelowIsUniform) {
   random_source random(seed);
   std::map<std::uint64_t, int> counts;
   constexpr int draws = 12000;
@@ -165,7 +165,7 @@ TEST(random_source, next_below_is_uniform) {
   EXPECT_THROW((void)random.next_below(0), invalid_argument);
 }
 
-TEST(sample_ternary, fills_any_length_with_uniform_values) {
+TEST(SampleTernary, FillsAnyLengthWithUniformValues) {
   random_source random(seed);
   for (const std::size_t length : {0, 1, 22, 23, 24, 31, 32, 33, 64, 1000}) {
     std::vector<std::int64_t> out(length, 77);
@@ -180,7 +180,7 @@ TEST(sample_ternary, fills_any_length_with_uniform_values) {
   }
 }
 
-TEST(sample_sparse_ternary, has_the_weight_asked_for) {
+TEST(SampleSparseTernary, HasTheWeightAskedFor) {
   random_source random(seed);
   for (const std::size_t weight : {0, 1, 64, 512}) {
     std::vector<std::int64_t> out(512, 77);
@@ -195,7 +195,7 @@ TEST(sample_sparse_ternary, has_the_weight_asked_for) {
               HasSubstr("Hamming weight 9 exceeds the number of coefficients, 8"));
 }
 
-TEST(sample_sparse_ternary, reaches_every_place_with_both_signs) {
+TEST(SampleSparseTernary, ReachesEveryPlaceWithBothSigns) {
   random_source random(seed);
   std::vector<std::int64_t> out(16);
   std::vector<int> plus(16);
@@ -213,9 +213,9 @@ TEST(sample_sparse_ternary, reaches_every_place_with_both_signs) {
   }
 }
 
-class gaussian_width : public ::testing::TestWithParam<double> {};
+class GaussianWidth : public ::testing::TestWithParam<double> {};
 
-TEST_P(gaussian_width, has_the_moments_of_its_deviation) {
+TEST_P(GaussianWidth, HasTheMomentsOfItsDeviation) {
   const double stddev = GetParam();
   const auto sample = gaussian(stddev, 40000);
   const auto n = static_cast<double>(sample.size());
@@ -235,12 +235,12 @@ TEST_P(gaussian_width, has_the_moments_of_its_deviation) {
 }
 
 // 16 is the widest with a table of its own; wider ones are sums of scaled parts.
-INSTANTIATE_TEST_SUITE_P(sample_gaussian, gaussian_width,
+INSTANTIATE_TEST_SUITE_P(sample_gaussian, GaussianWidth,
                          ::testing::Values(1.5, 3.2, 9.0, 16.0, 16.5, 40.0, 1000.0, 0x1p20, 0x1p35, 0x1p50));
 
-class gaussian_shape : public ::testing::TestWithParam<double> {};
+class GaussianShape : public ::testing::TestWithParam<double> {};
 
-TEST_P(gaussian_shape, has_the_exact_probabilities) {
+TEST_P(GaussianShape, HasTheExactProbabilities) {
   const double stddev = GetParam();
   const auto sample = gaussian(stddev, 40000);
   std::map<std::int64_t, double> observed;
@@ -260,10 +260,10 @@ TEST_P(gaussian_shape, has_the_exact_probabilities) {
   EXPECT_GT(chi_square, bins - 5 * std::sqrt(2.0 * bins));
 }
 
-INSTANTIATE_TEST_SUITE_P(sample_gaussian, gaussian_shape,
+INSTANTIATE_TEST_SUITE_P(sample_gaussian, GaussianShape,
                          ::testing::Values(0.6, 1.0, 3.2, 10.0, 16.0, 16.1, 33.0));
 
-TEST(sample_gaussian, works_for_every_length) {
+TEST(SampleGaussian, WorksForEveryLength) {
   for (const std::size_t length : {0, 1, 15, 16, 17, 511, 512, 513, 1025}) {
     random_source random(seed);
     std::vector<std::int64_t> out(length, 1000000);
@@ -273,7 +273,7 @@ TEST(sample_gaussian, works_for_every_length) {
   }
 }
 
-TEST(sample_gaussian, refuses_deviations_outside_its_range) {
+TEST(SampleGaussian, RefusesDeviationsOutsideItsRange) {
   for (const double stddev : {0.0, -1.0, 0x1.1p50, std::numeric_limits<double>::quiet_NaN(),
                               std::numeric_limits<double>::infinity()}) {
     EXPECT_THAT(test::message_of<invalid_argument>([&] { (void)gaussian(stddev, 4); }),

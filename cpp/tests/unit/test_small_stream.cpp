@@ -17,7 +17,7 @@ namespace {
 const std::array<std::uint8_t, 32> seed{5, 4, 3, 2, 1};
 const chacha_key key = make_chacha_key(seed.data());
 
-TEST(small_stream, takes_the_first_pair_that_is_not_three) {
+TEST(SmallStream, TakesTheFirstPairThatIsNotThree) {
   EXPECT_EQ(ternary_accepted(0xffffffff), 0U);
   for (int place = 0; place < 16; ++place) {
     for (std::uint32_t pair = 0; pair < 3; ++pair) {
@@ -31,7 +31,7 @@ TEST(small_stream, takes_the_first_pair_that_is_not_three) {
   }
 }
 
-TEST(small_stream, later_attempts_read_their_own_key_stream) {
+TEST(SmallStream, LaterAttemptsReadTheirOwnKeyStream) {
   for (std::size_t i = 0; i < 40; ++i) {
     const std::uint32_t word =
         chacha20(key, static_cast<std::uint32_t>(i / 16), {9, ternary_domain, 1}).words[i % 16];
@@ -39,7 +39,7 @@ TEST(small_stream, later_attempts_read_their_own_key_stream) {
   }
 }
 
-TEST(small_stream, ternary_is_uniform_and_streams_differ) {
+TEST(SmallStream, TernaryIsUniformAndStreamsDiffer) {
   std::map<std::int64_t, int> counts;
   int same = 0;
   for (std::size_t i = 0; i < 30000; ++i) {
@@ -54,9 +54,9 @@ TEST(small_stream, ternary_is_uniform_and_streams_differ) {
   EXPECT_NEAR(same, 10000, 5 * std::sqrt(20000.0 / 3));
 }
 
-class small_gaussian : public ::testing::TestWithParam<double> {};
+class SmallGaussian : public ::testing::TestWithParam<double> {};
 
-TEST_P(small_gaussian, has_the_exact_probabilities) {
+TEST_P(SmallGaussian, HasTheExactProbabilities) {
   const double stddev = GetParam();
   const std::vector<std::uint64_t> table = ring::gaussian_table(stddev);
   std::map<std::int64_t, double> observed;
@@ -77,9 +77,9 @@ TEST_P(small_gaussian, has_the_exact_probabilities) {
   EXPECT_GT(chi_square, bins - 5 * std::sqrt(2.0 * bins));
 }
 
-INSTANTIATE_TEST_SUITE_P(small_stream, small_gaussian, ::testing::Values(0.6, 1.0, 3.2, 10.0, 16.0));
+INSTANTIATE_TEST_SUITE_P(small_stream, SmallGaussian, ::testing::Values(0.6, 1.0, 3.2, 10.0, 16.0));
 
-TEST(small_stream, ends_of_the_gaussian_table_count) {
+TEST(SmallStream, EndsOfTheGaussianTableCount) {
   const std::vector<std::uint64_t> table{10, 20, 30};
   const auto value = [&](std::uint64_t word) { return gaussian_value(word, table.data(), table.size()); };
   EXPECT_EQ(value(9), 0);

@@ -9,7 +9,7 @@
 namespace halocline::memory::plan {
 namespace {
 
-TEST(use_set, agrees_with_a_sorted_set) {
+TEST(UseSet, AgreesWithASortedSet) {
   std::mt19937 random(1);
   for (const std::uint32_t limit : {1U, 63U, 64U, 65U, 4096U, 4097U, 300'000U}) {
     use_set tested(limit);
@@ -33,7 +33,7 @@ TEST(use_set, agrees_with_a_sorted_set) {
   }
 }
 
-TEST(use_set, without_members) {
+TEST(UseSet, WithoutMembers) {
   use_set none;
   EXPECT_TRUE(none.empty());
   EXPECT_EQ(none.last(), no_use);

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What everything else stands on: reading and writing files, and the limits of what is read."""
+"""Errors, checks of values, reading and writing of files with limits, progress, optional packages."""

@@ -62,11 +62,11 @@ class DeviceError(Error, RuntimeError):
 
 
 class Cancelled(Error):
-    """The work was given up because somebody asked for it (`engine.cancel()`)."""
+    """The work was cancelled by the caller (`engine.cancel()`)."""
 
 
 class PlanDivergence(UserWarning):
-    """A program did something else than its plan, or could not be planned: it was finished under `lru`."""
+    """A program diverged from its plan, or could not be planned: it was finished under `lru`."""
 
 
 class ActivationRange(UserWarning):

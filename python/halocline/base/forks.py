@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What objects with locks owe to forked children."""
+"""Renews locks of objects in forked children."""
 
 from __future__ import annotations
 

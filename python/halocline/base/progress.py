@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What long operations call to say how far they are."""
+"""Callbacks through which long operations report their progress."""
 
 from __future__ import annotations
 

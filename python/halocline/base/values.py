@@ -17,6 +17,7 @@ from .errors import InvalidArgument, WrongType
 
 ComplexVector = npt.NDArray[np.complex128]
 T = TypeVar("T")
+AnyT = TypeVar("AnyT", bound=np.generic)
 
 
 def kind_of(value: object) -> str:
@@ -99,6 +100,11 @@ def vector(values: Any, what: str) -> tuple[ComplexVector, bool]:
         slot = int(np.argmin(finite))
         raise InvalidArgument(f"{what}: value {array[slot]} in slot {slot}; expected finite numbers")
     return converted, real
+
+
+def unshared(array: npt.NDArray[AnyT], source: Any) -> npt.NDArray[AnyT]:
+    """`array`, made of `source`, or a copy of it where later changes of `source` would change it."""
+    return array.copy() if isinstance(source, np.ndarray) and np.may_share_memory(array, source) else array
 
 
 def byte_count(value: Any, what: str) -> int:

@@ -10,7 +10,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ..base.errors import CorruptData, Error, InvalidArgument
+from ..base.errors import CorruptData, InvalidArgument
+from .keeping import SILENT, Watcher
+from .options import MicroOptions
+from .programs import watch
 
 MICRO_SUITES = {
     "micro": "",
@@ -39,26 +42,57 @@ def find_micro_binary(given: Path | None = None) -> Path:
     )
 
 
-def run_micro(suite: str = "micro", quick: bool = False, binary: Path | None = None) -> dict[str, Any]:
+def run_micro(
+    suite: str = "micro", quick: bool = False, binary: Path | None = None, watcher: Watcher = SILENT
+) -> dict[str, Any]:
     """Runs one suite and returns Google Benchmark's JSON: context and benchmarks."""
     if suite not in MICRO_SUITES:
         raise InvalidArgument(f"bench: unknown suite '{suite}'; expected one of: {', '.join(MICRO_SUITES)}")
     program = find_micro_binary(binary)
+    chosen = [f"--benchmark_filter={MICRO_SUITES[suite]}"] if MICRO_SUITES[suite] else []
+    total = _count(program, chosen)
+
+    def grown(text: str) -> None:
+        content = _document(_closed(text))
+        if content is not None and content["benchmarks"]:
+            watcher.row(suite, {"suite": suite} | content, len(content["benchmarks"]), total)
+
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
-        command = [str(program), f"--benchmark_out={result}", "--benchmark_out_format=json"]
-        command += [f"--benchmark_filter={MICRO_SUITES[suite]}"] if MICRO_SUITES[suite] else []
+        command = [str(program), f"--benchmark_out={result}", "--benchmark_out_format=json", *chosen]
         command += [f"--benchmark_min_time={_QUICK_SECONDS}"] if quick else []
-        done = subprocess.run(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False
-        )
-        if done.returncode != 0:
-            raise Error(
-                f"bench: '{program}' failed with status {done.returncode}: {done.stderr.strip()[-500:]}"
-            )
-        try:
-            content: dict[str, Any] = json.loads(result.read_text() or "{}")
-        except ValueError as error:
-            raise CorruptData(f"bench: '{program}' wrote no JSON ({error})") from None
-    content.setdefault("benchmarks", [])
+        watch(suite, command, result, grown)
+        content = _document((result.read_text() if result.exists() else "") or "{}")
+    if content is None:
+        raise CorruptData(f"bench {suite}: '{program}' wrote no JSON")
+    return {"suite": suite} | content
+
+
+def run(
+    options: MicroOptions | None = None, watcher: Watcher = SILENT, suite: str = "micro"
+) -> dict[str, Any]:
+    """A suite with its options, as `--json` writes it."""
+    o = options or MicroOptions()
+    return run_micro(suite, o.quick, None if o.binary is None else Path(o.binary), watcher)
+
+
+def _count(program: Path, chosen: list[str]) -> int:
+    """How many benchmarks there are to run, as the program lists them; at least one."""
+    command = [str(program), "--benchmark_list_tests=true", *chosen]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return max(1, len(done.stdout.splitlines()))
+
+
+def _closed(text: str) -> str:
+    """What Google Benchmark has written so far, with the brackets that it writes at the end."""
+    return text.rstrip().removesuffix(",") + "]}"
+
+
+def _document(text: str) -> dict[str, Any] | None:
+    """Context and benchmarks; None for what is no JSON, or not yet."""
+    try:
+        content: dict[str, Any] = json.loads(text)
+        content.setdefault("benchmarks", [])
+    except (ValueError, AttributeError):
+        return None
     return content

@@ -9,13 +9,16 @@ other shapes of the library's kernels.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import CorruptData
+from .keeping import SILENT, Watcher
 from .operations import clocks
+from .options import NttFamilyOptions
 from .programs import find_program, run_program
 
 SCHEMA = 1
@@ -23,17 +26,32 @@ PROGRAM = "halocline_ntt_bench"
 _LEFT_OUT = ("kind", "integer_instructions")
 
 
-def run_ntt_family(binary: Path | None = None, *, quick: bool = False) -> dict[str, Any]:
+def run_ntt_family(
+    binary: Path | None = None, *, quick: bool = False, watcher: Watcher = SILENT
+) -> dict[str, Any]:
     """What `--json` writes: ceilings of the card, a row for each variant, word, size and batch, and shapes.
 
     quick: batches of 1, 32 and 1024 only, and no shapes.
     """
     program = find_program("ntt-family", PROGRAM, binary)
-    text = run_program("ntt-family", program, ["--family", "--quick"] if quick else [])
-    return document(text, str(program)) | {
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "clocks": {"after": clocks()},
-    }
+    date = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}
+
+    def grown(text: str) -> None:
+        whole = text[: text.rfind("\n") + 1]  # the last line may not be all there
+        with contextlib.suppress(CorruptData):
+            content = document(whole, str(program)) | date
+            count = len(content["family"]) + len(content["shapes"])
+            if count:
+                watcher.row("transforming", content, count, 0)
+
+    text = run_program("ntt-family", program, ["--family", "--quick"] if quick else [], grown)
+    return document(text, str(program)) | date | {"clocks": {"after": clocks()}}
+
+
+def run(options: NttFamilyOptions | None = None, watcher: Watcher = SILENT) -> dict[str, Any]:
+    """The suite with its options, as `--json` writes it."""
+    o = options or NttFamilyOptions()
+    return run_ntt_family(None if o.binary is None else Path(o.binary), quick=o.quick, watcher=watcher)
 
 
 def document(text: str, source: str) -> dict[str, Any]:

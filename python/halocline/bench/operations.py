@@ -27,41 +27,13 @@ from ..ckks.params import Params
 from ..engine.engine import Engine
 from ..engine.profiling import note_engine
 from .floors import H200_CEILINGS, work_of
+from .keeping import SILENT, Keep, Watcher, forget
+from .operation_sets import DEFAULT_SAMPLES, FIELDS
+from .options import OperationOptions
 
 SCHEMA = 1
-DEFAULT_SAMPLES = 21
 OPERAND_SETS = 4
 """Sets that take turns in the second kind of measurement: more than a cache holds."""
-
-_MAIN_BITS = 29.64
-
-FIELDS: dict[str, dict[str, Any]] = {
-    "w32-47": {
-        "log_n": 16,
-        "word_bits": 32,
-        "main_bits": _MAIN_BITS,
-        "terminal_bits": _MAIN_BITS * 2 / 3,
-        "scale_bits": _MAIN_BITS * 4 / 3,
-        "base_bits": _MAIN_BITS * 7 / 3,
-        "depth": 33,
-        "special_primes": 12,
-        "special_bits": 30,
-        "digit_size": 12,
-    },
-    "w64-28": {
-        "log_n": 16,
-        "word_bits": 64,
-        "main_bits": 0,
-        "terminal_bits": 0,
-        "scale_bits": 49,
-        "base_bits": 52,
-        "depth": 27,
-        "special_primes": 7,
-        "special_bits": 50,
-        "digit_size": 7,
-    },
-}
-"""Set -> fields of its parameters."""
 
 ALL = ("multiply", "rotate", "rescale", "multiply_plain", "add", "ntt", "ntt_batch")
 
@@ -136,7 +108,7 @@ def small_fields(name: str, log_n: int) -> dict[str, Any]:
 
 
 def clocks() -> dict[str, Any]:
-    """Driver and clocks as the driver's own tool tells them; empty where it is missing."""
+    """Driver and clocks as the driver's own tool reports them; empty where it is missing."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return {}
@@ -155,41 +127,60 @@ def run_operations(
     log_n: int | None = None,
     sample_seconds: float = 0.01,
     progress: Progress | None = None,
+    keep: Keep = forget,
 ) -> dict[str, Any]:
     """Times all operations of the sets, in all modes, and returns what `--json` writes.
 
     log_n: another ring degree than 2^16, without security; peers and targets are left out then.
     sample_seconds: how long one of the samples takes, at least.
+    keep: gets the result so far after each row.
     """
     chosen = _chosen(sets)
-    report = _core.report_device(device, True)
+    content = _about(device, samples) | {"sets": {}, "rows": []}
+    rows: list[dict[str, Any]] = content["rows"]
     total = sum(len(operations) for name in chosen for operations in MEASURED[name].values())
-    rows: list[dict[str, Any]] = []
-    described: dict[str, Any] = {}
-    before = clocks()
     for name in chosen:
         params = operation_params(name) if log_n is None else Params(**small_fields(name, log_n))
         engine = _engine(params, device)
-        described[name] = _describe(params)
+        content["sets"][name] = _describe(params)
         for level, operations in MEASURED[name].items():
             for operation in operations:
                 row = _row(engine, (name, level), operation, samples, sample_seconds)
                 rows.append(row | _references(name, level, operation, log_n is None))
+                keep(content, len(rows), total)
                 if progress is not None:
                     progress(len(rows), total)
         del engine
+    content["clocks"]["after"] = clocks()
+    return content
+
+
+def run(options: OperationOptions | None = None, watcher: Watcher = SILENT) -> dict[str, Any]:
+    """The suite with its options, as `--json` writes it."""
+    o = options or OperationOptions()
+    sets = None if o.sets is None else list(o.sets)
+    return run_operations(
+        o.device,
+        sets,
+        o.repetitions,
+        log_n=o.log_n,
+        progress=lambda done, total: watcher.progress("timing operations", done, total),
+        keep=watcher.keep,
+    )
+
+
+def _about(device: str, samples: int) -> dict[str, Any]:
+    """What is known before the first row."""
     return {
         "schema": SCHEMA,
         "suite": "operations",
         "device": device,
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "report": report,
-        "clocks": {"before": before, "after": clocks()},
+        "report": _core.report_device(device, True),
+        "clocks": {"before": clocks()},
         "samples": samples,
         "operand_sets": OPERAND_SETS,
         "ceilings": {str(bits): vars(each) for bits, each in H200_CEILINGS.items()},
-        "sets": described,
-        "rows": rows,
     }
 
 
@@ -228,10 +219,12 @@ def _row(
     row: dict[str, Any] = {"set": name, "level": level, "operation": operation}
     row["limbs"] = params.level(level).primes
     for mode, graph, operand_sets in MODES:
-        if graph and not engine._core.makes_graphs:
+        if graph and not _core.makes_graphs(engine._core):
             row[f"{mode}_us"] = None
             continue
-        taken = engine._core.time_operation(operation, level, samples, 0, operand_sets, graph, sample_seconds)
+        taken = _core.time_operation(
+            engine._core, operation, level, samples, 0, operand_sets, graph, sample_seconds
+        )
         times = sorted(1e6 * each for each in taken["seconds"])
         row[f"{mode}_us"] = statistics.median(times)
         row[f"{mode}_min_us"], row[f"{mode}_max_us"] = times[0], times[-1]
@@ -247,7 +240,7 @@ def _row(
 
 
 def _references(name: str, level: int, operation: str, full_size: bool) -> dict[str, float | None]:
-    """What others took, and what is aimed at; None where there is no such figure."""
+    """Times of other libraries, and targets; None where there is no such figure."""
     tables = {"peer_us": PEERS, "target_us": TARGETS}
     return {
         key: table.get((name, level), {}).get(operation) if full_size else None

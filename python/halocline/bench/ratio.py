@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,10 @@ from ..base.errors import CorruptData, InvalidArgument
 from ..ckks.client import Client
 from ..engine.engine import Engine
 from ..memory.budget import MemoryOptions
-from .operations import DEFAULT_SAMPLES, clocks, operation_params
+from .keeping import SILENT, Watcher
+from .operation_sets import DEFAULT_SAMPLES
+from .operations import clocks, operation_params
+from .options import RatioOptions
 from .programs import find_program, run_program
 
 SCHEMA = 1
@@ -46,6 +49,7 @@ def run_ratio(
     oversubscribe: bool = False,
     binary: Path | None = None,
     multiplications: bool = True,
+    watcher: Watcher = SILENT,
 ) -> dict[str, Any]:
     """Sweep, allocations and multiplications; what `--json` writes. Takes less than a minute.
 
@@ -53,19 +57,37 @@ def run_ratio(
     """
     if device not in ("cuda", "cuda:0"):
         raise InvalidArgument(f"bench ratio: device '{device}'; the experiment runs on 'cuda:0' only")
-    report = _core.report_device("cuda:0", True)
-    program = find_program("ratio", PROGRAM, binary)
-    measured = _measure(program, budget_mib, repetitions, oversubscribe)
-    return {
+    content = {
         "schema": SCHEMA,
         "suite": "ratio",
         "device": "cuda:0",
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "report": report,
-        "clocks": {"after": clocks()},
-        "multiplication": time_multiplications() if multiplications else [],
-        **measured,
+        "report": _core.report_device("cuda:0", True),
+        "multiplication": [],
     }
+    program = find_program("ratio", PROGRAM, binary)
+    labels = tuple(POLICIES) if multiplications else ()
+    content |= _measure(program, budget_mib, repetitions, oversubscribe)
+    watcher.row("timing multiplications", content, 1, 1 + len(labels))
+
+    def kept(rows: list[dict[str, Any]]) -> None:
+        content["multiplication"] = rows
+        watcher.row("timing multiplications", content, 1 + len(rows), 1 + len(labels))
+
+    content["multiplication"] = time_multiplications(labels=labels, kept=kept)
+    return content | {"clocks": {"after": clocks()}}
+
+
+def run(options: RatioOptions | None = None, watcher: Watcher = SILENT) -> dict[str, Any]:
+    """The suite with its options, as `--json` writes it."""
+    o = options or RatioOptions()
+    return run_ratio(
+        o.device,
+        repetitions=o.repetitions,
+        oversubscribe=o.oversubscribe_managed,
+        binary=None if o.binary is None else Path(o.binary),
+        watcher=watcher,
+    )
 
 
 def _measure(program: Path, budget_mib: int, repetitions: int, oversubscribe: bool) -> dict[str, Any]:
@@ -80,11 +102,15 @@ def _measure(program: Path, budget_mib: int, repetitions: int, oversubscribe: bo
 
 
 def time_multiplications(
-    device: str = "cuda:0", labels: Sequence[str] = tuple(POLICIES), name: str = "w64-28"
+    device: str = "cuda:0",
+    labels: Sequence[str] = tuple(POLICIES),
+    name: str = "w64-28",
+    kept: Callable[[list[dict[str, Any]]], None] = lambda rows: None,
 ) -> list[dict[str, Any]]:
     """Microseconds of a multiplication with relinearization and rescale at the highest level, per policy.
 
     The paper's library has 64-bit words. No budget: what is compared is how temporaries are allocated.
+    kept: called with the rows so far after each of them.
     """
     params = operation_params(name)
     keys = Client(params).evaluation_keys()
@@ -92,9 +118,12 @@ def time_multiplications(
     for label in labels:
         policy, options = POLICIES[label]
         engine = Engine(params, keys, device, policy=policy, memory_options=options)
-        taken = engine._core.time_operation("multiply", params.max_level, DEFAULT_SAMPLES, 0, 1, False, 0.02)
+        taken = _core.time_operation(
+            engine._core, "multiply", params.max_level, DEFAULT_SAMPLES, 0, 1, False, 0.02
+        )
         times = sorted(1e6 * each for each in taken["seconds"])
         row = {"policy": label, "params": name, "us": statistics.median(times)}
         rows.append(row | {"min_us": times[0], "max_us": times[-1]})
+        kept(rows)
         del engine
     return rows

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circuits on engines, which they know by a protocol only."""
+"""Circuits on engines, which they use through a protocol."""

@@ -234,6 +234,9 @@ class Bootstrapper:
         ]
         return results[0] if isinstance(cts, Ciphertext) else results
 
+    def __program_identity__(self) -> Bootstrapper:
+        return self
+
     def __repr__(self) -> str:
         changed = [
             f"{field.name}={value!r}"

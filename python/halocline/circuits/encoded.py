@@ -25,8 +25,9 @@ class EncodedCircuit(ABC):
     """Base of circuits with plain weights; all of them cost one level.
 
     Calling one with a list of ciphertexts, one per input and all of `slots` slots, gives the list of outputs.
-    Weights are encoded at the first use on an engine and level, and kept there as long as both live; they may
-    be used on any number of engines, a ghost among them.
+    Weights are copied, so that later changes of arrays that were given change nothing. They are encoded at
+    the first use on an engine and level, and kept there as long as both live; they may be used on any number
+    of engines, a ghost among them.
 
     mode: one of MODES. baby_count: baby steps of each giant step, 0 lets a cost model choose. compact: keep
     weights as integer coefficients, 8 bytes each at any level, and expand them at each use.
@@ -119,6 +120,10 @@ class EncodedCircuit(ABC):
     def __call__(self, inputs: Sequence[Ciphertext]) -> list[Ciphertext]:
         """The outputs, one level below the lowest input."""
         return self._apply(inputs)
+
+    def __program_identity__(self) -> EncodedCircuit:
+        """For plans of programs that use it: itself, as its weights never change."""
+        return self
 
     def __repr__(self) -> str:
         shape = f"{self._inputs} inputs, {self._outputs} outputs, {self._slots} slots"

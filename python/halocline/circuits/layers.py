@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..base.errors import InvalidArgument
-from ..base.values import expect, integer, power_of_two
+from ..base.values import expect, integer, power_of_two, unshared
 from ..ckks.ciphertext import Ciphertext
 from .encoded import EncodedCircuit
 
@@ -106,7 +106,7 @@ class Convolution2d(EncodedCircuit):
                 f"convolution: weights {array.shape} of type {array.dtype} and {len(added)} biases, expected "
                 "real (outputs, inputs, kernel, kernel) and one bias for each output"
             )
-        self._weights = np.ascontiguousarray(array, dtype=np.float64)
+        self._weights = unshared(np.ascontiguousarray(array, dtype=np.float64), array)
         self._bias, self._stride = added, integer(stride, "convolution: stride", 1)
         self._layout = expect(layout, ImageLayout, "convolution: layout")
         slots = integer(slots, "convolution: slots", 1)
@@ -142,7 +142,7 @@ class MatrixVector(EncodedCircuit):
         compact: bool = False,
     ) -> None:
         array = _array(matrix, 2, "matrix product")
-        self._matrix = np.ascontiguousarray(array, dtype=np.complex128)
+        self._matrix = unshared(np.ascontiguousarray(array, dtype=np.complex128), array)
         rows, columns = array.shape
         self._periods = power_of_two(columns), power_of_two(rows)
         slots = max(self._periods) if slots is None else integer(slots, "matrix product: slots", 1)
@@ -200,7 +200,9 @@ class BlockMatmul(EncodedCircuit):
         counts = [len(row) for row in rows]
         if len(set(counts)) != 1 or not counts[0]:
             raise InvalidArgument(f"block product: rows of {counts} matrices, expected equally many in each")
-        self._matrices = [[np.ascontiguousarray(each, dtype=np.complex128) for each in row] for row in rows]
+        self._matrices = [
+            [unshared(np.ascontiguousarray(each, dtype=np.complex128), each) for each in row] for row in rows
+        ]
         self._block, self._fold = integer(block, "block product: block", 1), bool(fold)
         real = all(each.dtype.kind != "c" for row in rows for each in row)
         slots = integer(slots, "block product: slots", 1)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..base.errors import InvalidArgument
-from ..base.values import ComplexVector, expect, integer, vector
+from ..base.values import ComplexVector, expect, integer, unshared, vector
 from ..ckks.ciphertext import Ciphertext
 from .encoded import EncodedCircuit
 
@@ -36,10 +36,13 @@ def _as_diagonals(linear_map: Map, slots: int | None) -> tuple[dict[int, Complex
     what = "linear transform"
     raw = linear_map if isinstance(linear_map, Mapping) else diagonals_of(linear_map)
     diagonals: dict[int, ComplexVector] = {}
+    kept: dict[int, ComplexVector] = {}  # one copy of an array that several diagonals are
     all_real = True
     for index, values in raw.items():
         array, real = vector(values, f"{what}: diagonal {index}")
-        diagonals[integer(index, f"{what}: number of a diagonal")] = array
+        if id(values) not in kept:
+            kept[id(values)] = unshared(array, values)
+        diagonals[integer(index, f"{what}: number of a diagonal")] = kept[id(values)]
         all_real = all_real and real
     if not isinstance(linear_map, Mapping):
         lengths = {len(np.asarray(linear_map))}

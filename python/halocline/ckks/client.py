@@ -45,8 +45,9 @@ class Client:
     pickled; `save_secret_key` and `Client.load` are the only way the key leaves the process.
 
     `threads` limits the worker threads. `seed` (32 bytes) makes every key and ciphertext reproducible: for
-    tests only, it gives the secret away. Such a client draws in the process that made it; a forked child gets
-    InvalidArgument. Without a seed no two processes or threads draw the same.
+    tests only, because the seed determines the secret key. Such a client draws randomness only in the process
+    that made it; a forked child gets InvalidArgument. Without a seed no two processes or threads draw the
+    same.
 
     `device`, `memory`, `policy` and `memory_options` are as those of an `Engine`: "cuda:0" does all the work
     on a GPU, with the same bytes as results. Evaluation keys are made one by one and moved to host memory: a
@@ -95,9 +96,9 @@ class Client:
     def assign_key_id(self) -> str:
         """Draws an identifier for a secret key that has none, and returns it.
 
-        Save the key afterwards (`save_secret_key`): another client loaded from the old file knows nothing of
-        it. Older ciphertexts and keys stay usable with this client.
-        Raises InvalidArgument when the key has an identifier, which is never changed.
+        Save the key afterwards (`save_secret_key`): the old file does not contain it. Older ciphertexts and
+        keys stay usable with this client. Raises InvalidArgument when the key has an identifier, which is
+        never changed.
         """
         self._core.assign_key_id()
         assert self.key_id is not None
@@ -146,8 +147,8 @@ class Client:
         They are float64 when only real numbers went into the ciphertext and complex128 otherwise; `real=True`
         and `real=False` choose. Values carry the noise of encryption and of all operations.
 
-        Keep them on the client: what others get to see comes from `decrypt_for_sharing`, because the exact
-        noise reveals the secret key little by little (IND-CPA-D; SECURITY.md). `flooding_bits` adds Gaussian
+        Keep them on the client, and use `decrypt_for_sharing` for results that other parties see, because
+        exact noise gradually reveals the secret key (IND-CPA-D; SECURITY.md). `flooding_bits` adds Gaussian
         noise of standard deviation 2^flooding_bits to the encoded integers, for those who compute the width
         themselves.
 
@@ -299,6 +300,9 @@ class Client:
         made._device = device
         made._shared = Ledger()
         return made
+
+    def __program_identity__(self) -> Client:
+        return self
 
     def __reduce__(self) -> NoReturn:
         raise NotPicklable(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a ciphertext, or a circuit, asks of the engine that holds it; engines are built on top of both."""
+"""The interface of an engine for ciphertexts and circuits, on which engines are built."""
 
 from __future__ import annotations
 

@@ -216,6 +216,9 @@ class EvaluationKeys(_KeyNames):
             lambda data: cls.from_bytes(data, params, allow_insecure=allow_insecure),
         )
 
+    def __program_identity__(self) -> EvaluationKeys:
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
         return EvaluationKeys.from_bytes, (self.to_bytes(), self.params)
 
@@ -227,7 +230,7 @@ class EvaluationKeys(_KeyNames):
 
 
 class PublicKey:
-    """Key with which anybody can encrypt for the client. Made by `Client.public_key`."""
+    """Key with which any party can encrypt for the client. Made by `Client.public_key`."""
 
     def __init__(self, core: _core.PublicKey) -> None:
         self._core = expect(core, _core.PublicKey, "PublicKey", "use client.public_key()")
@@ -287,6 +290,9 @@ class PublicKey:
             ),
             lambda data: cls.from_bytes(data, params, allow_insecure=allow_insecure),
         )
+
+    def __program_identity__(self) -> PublicKey:
+        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PublicKey.from_bytes, (self.to_bytes(), self.params)

@@ -369,6 +369,9 @@ class Params:
     def __hash__(self) -> int:
         return hash(self._core.fingerprint)
 
+    def __program_identity__(self) -> str:
+        return self.fingerprint
+
     def __reduce__(self) -> tuple[Callable[[str], Params], tuple[str]]:
         return _unpickle, (self.to_json(0),)
 

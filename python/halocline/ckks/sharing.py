@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decrypted results that leave the client: how much noise hides the error of the computation.
 
-A CKKS result is the message plus an error that depends on the secret key, so results that others see give
-the key away (Li and Micciancio, Eurocrypt 2021). Gaussian noise on the coefficients hides the error (Li,
-Micciancio, Schultz, Sorrell, Crypto 2022, ePrint 2022/816). The derivation is in
-docs/concepts/sharing_results.md.
+A CKKS result is the message plus an error that depends on the secret key, so published results can reveal the
+key (Li and Micciancio, Eurocrypt 2021). Gaussian noise on the coefficients hides the error (Li, Micciancio,
+Schultz, Sorrell, Crypto 2022, ePrint 2022/816). The derivation is in docs/concepts/sharing_results.md.
 """
 
 from __future__ import annotations
@@ -145,7 +144,7 @@ def fresh_error_bound(
 
 
 class Decrypts(Protocol):
-    """What a shared result asks of the client that owns the secret key."""
+    """The interface of a client for shared results."""
 
     @property
     def params(self) -> Params:

@@ -10,11 +10,13 @@ import typer
 from .. import _core
 from . import files, info, params
 from .bench import commands as bench
+from .groups import Group
 from .run import commands as run
 from .trace import commands as trace
 
 app = typer.Typer(
     name="halocline",
+    cls=Group,
     help="Homomorphic encryption whose working set is not limited by the memory it runs on.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -43,6 +45,6 @@ app.command("keygen")(files.keygen)
 app.command("encrypt")(files.encrypt)
 app.command("eval")(files.evaluate)
 app.command("decrypt")(files.decrypt)
-app.command("run")(run.run)
-app.command("bench")(bench.bench)
+app.add_typer(run.app, name="run")
+app.add_typer(bench.app, name="bench")
 app.add_typer(trace.app, name="trace")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import os
 import platform
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,10 +24,10 @@ from rich.progress import (
 )
 
 from .. import _core
-from ..base import limits
 from ..base.errors import Error, InvalidArgument, IoError
-from ..base.files import NO_LIMIT, is_standard, read_file, write_file
-from ..ckks.params import Params, preset_names
+from ..base.files import is_standard, write_file
+from ..base.option_values import Value
+from ..ckks.named_params import named_params
 
 ArgumentsT = ParamSpec("ArgumentsT")
 ResultT = TypeVar("ResultT")
@@ -65,6 +66,10 @@ def no_standard_output(path: Path | None, option: str) -> None:
         raise InvalidArgument(f"{option}: '-' is standard output, which cannot take this; give a name")
 
 
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells give it."""
+
+
 def command(function: Callable[ArgumentsT, ResultT]) -> Callable[ArgumentsT, ResultT]:
     """Turns errors of the library into a short message and exit status 1, and Ctrl-C into 130."""
 
@@ -72,27 +77,59 @@ def command(function: Callable[ArgumentsT, ResultT]) -> Callable[ArgumentsT, Res
     def guarded(*args: ArgumentsT.args, **kwargs: ArgumentsT.kwargs) -> ResultT:
         try:
             for option in _OUTPUTS:
-                _expect_folder(kwargs.get(option))
+                path = kwargs.get(option)
+                if isinstance(path, Path):
+                    expect_writable(path)
             return function(*args, **kwargs)
         except Error as error:
             err().print(f"[bold red]error:[/] {_plain(in_options(str(error)))}", soft_wrap=True)
             raise typer.Exit(1) from None
         except KeyboardInterrupt:
             err().print("interrupted; files that were not finished were not written")
-            raise typer.Exit(130) from None
+            raise typer.Exit(INTERRUPTED) from None
 
     guarded.__doc__ = _joined(function.__doc__ or "")
     return guarded
 
 
-_OUTPUTS = ("json", "output", "trace", "profile")
+_OUTPUTS = ("json", "output", "trace", "profile", "html", "perfetto")
 """Arguments of commands that are files to write."""
 
 
-def _expect_folder(path: object) -> None:
-    """Raises IoError where a file cannot be written because its folder is missing: before the work."""
-    if isinstance(path, Path) and not is_standard(path) and not path.parent.is_dir():
-        raise IoError(f"cannot write '{path}': there is no folder '{path.parent}'; make it first")
+def expect_writable(path: Path, *, folder: bool = False) -> None:
+    """Raises IoError where a file, or with `folder` a folder, cannot be written: before the work."""
+    if is_standard(path):
+        return
+    if folder:
+        if path.exists() and not path.is_dir():
+            raise IoError(f"cannot write into '{path}': it is no folder")
+        parent = next(each for each in (path, *path.absolute().parents) if each.exists())
+    else:
+        if path.is_dir():
+            raise IoError(f"cannot write '{path}': it is a folder; give the name of a file")
+        if path.exists() and not path.is_file():
+            raise IoError(f"cannot write '{path}': it is no regular file; - is standard output")
+        parent = path.parent
+        if not parent.is_dir():
+            raise IoError(f"cannot write '{path}': there is no folder '{parent}'; make it first")
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise IoError(f"cannot write '{path}': no permission to make files in '{parent}'")
+
+
+def checked(value: Value) -> Callable[[Any], Any]:
+    """A callback for `typer.Option` that refuses what a kind of values refuses, with the option's name."""
+
+    def check(given: Any) -> Any:
+        for each in given if isinstance(given, list) else [given]:
+            try:
+                problem = None if each is None else value.problem(each)
+            except Error as error:  # of a file that cannot be read
+                problem = str(error)
+            if problem is not None:
+                raise typer.BadParameter(problem)
+        return given
+
+    return check
 
 
 _OPTIONS = {
@@ -175,23 +212,8 @@ def origin() -> dict[str, Any]:
     }
 
 
-def load_params(name: str, allow_insecure: bool = False) -> Params:
-    """A preset by name, or the parameters in a file: JSON, or any container."""
-    if name in preset_names():
-        return Params.preset(name, allow_insecure=allow_insecure)
-    path = Path(name)
-    if not is_standard(name) and not path.exists():
-        raise InvalidArgument(
-            f"parameters '{name}': neither a preset nor a file; presets: {', '.join(preset_names())}"
-        )
-    if is_standard(name):
-        data = read_file(name, "parameters", limits.CONTAINER_STREAM)
-        is_json = data[:1] == b"{"
-        return (Params.from_json if is_json else Params.from_bytes)(data, allow_insecure=allow_insecure)
-    if read_file(path, "parameters", NO_LIMIT, 1) == b"{":
-        text = read_file(path, "parameters", limits.PARAMETERS)
-        return Params.from_json(text, allow_insecure=allow_insecure)
-    return Params.load(path, allow_insecure=allow_insecure)
+load_params = named_params
+"""A preset by name, or the parameters in a file."""
 
 
 @contextlib.contextmanager

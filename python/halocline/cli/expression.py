@@ -77,6 +77,9 @@ class Expression:
             raise InvalidArgument("expression: the result is no ciphertext")
         return value
 
+    def __program_identity__(self) -> str:
+        return self.text
+
 
 def _refuse(node: ast.AST, why: str) -> InvalidArgument:
     place = getattr(node, "col_offset", 0) + 1

@@ -15,11 +15,14 @@ from rich.table import Table
 from ..base.errors import InvalidArgument, LevelExhausted
 from ..ckks.params import REQUIRED_SECURITY, Bootstrapping, Params, preset_description, preset_names
 from .common import JsonOption, command, load_params, results_console, size, write_json
+from .groups import Group
 
 FAILURE_BITS = (32, 128)
 """Failure probabilities, as powers of 1/2, for which the range of EvalMod is shown."""
 
-app = typer.Typer(help="Presets: security, levels, bytes of keys and ciphertexts.", no_args_is_help=True)
+app = typer.Typer(
+    cls=Group, help="Presets: security, levels, bytes of keys and ciphertexts.", no_args_is_help=True
+)
 
 
 def _summary(params: Params) -> dict[str, Any]:

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, overload
 
 from .. import _core
 from ..base.errors import InvalidArgument, NotPicklable, WrongType
@@ -26,37 +25,15 @@ from ..memory.plan import Plan
 from ..memory.trace import Trace
 from .planned_run import Prepared, ProgramPlanner, load_plan
 from .profiling import Profile, profiled
-from .program_identity import Arguments
+from .program_identity import Arguments, ProgramIdentities
+from .run_report import RunMeter
+from .run_report import RunReport as RunReport
 from .run_scope import run_scope
 
 ResultT = TypeVar("ResultT")
 
 PlanLike = Any
 """A plan that `plan_trace` made or `last_plan` gave, or the path of a file with one."""
-
-
-@dataclasses.dataclass(frozen=True)
-class RunReport:
-    """What the last `Engine.run` did."""
-
-    seconds: float
-    """From the bound arguments to the result."""
-    plan_seconds: float
-    """Ghost pass and planning; 0 where the policy makes no plan."""
-    stall_seconds: float
-    """Waiting for bytes; 0 where nothing moves."""
-    bytes_moved: dict[str, int]
-    """Bytes per way of moving during the run; empty where nothing moves. loaded: from the slow tier;
-    written: ciphertexts written back; populated: first copies of keys and plaintexts on the slow tier;
-    expanded, encoded: made again from seeds and coefficients."""
-    peak_bytes: int
-    """Largest sum of live bytes during the run, on whatever tier, with what was there before it."""
-    steps: int
-    """Backend operations."""
-    peak_fast_bytes: int = 0
-    """Most bytes of the fast tier in use or kept for re-use during the run; never above the budget."""
-    followed_plan: bool = False
-    """Whether the run followed a plan to its end."""
 
 
 def _seed_choice(keep: bool | Collection[int]) -> tuple[bool | frozenset[int], list[int]]:
@@ -136,7 +113,9 @@ class Engine(Circuits):
         self._last_plan: _core.Plan | None = None
         self._encoded_log: list[tuple[Any, int]] | None = None  # only twins of other engines keep one
         self._bootstrappers: dict[Any, Bootstrapper] = {}
-        self._planner = ProgramPlanner(self) if policy == "planned" and self._core.moves else None
+        self._identities = ProgramIdentities()
+        planned = policy == "planned" and self._core.moves
+        self._planner = ProgramPlanner(self, self._identities) if planned else None
         if keys is not None:
             self.add_keys(keys, progress)
 
@@ -252,7 +231,12 @@ class Engine(Circuits):
         return Ciphertext(self._core.load(ciphertext._core), self, ciphertext.is_real)
 
     def run(
-        self, program: Callable[..., ResultT], *args: Any, plan: PlanLike | None = None, **kwargs: Any
+        self,
+        program: Callable[..., ResultT],
+        *args: Any,
+        plan: PlanLike | None = None,
+        key: Any = None,
+        **kwargs: Any,
     ) -> ResultT:
         """`program(*args, **kwargs)` with every ciphertext in the arguments bound to this engine.
 
@@ -263,21 +247,32 @@ class Engine(Circuits):
         a ghost of this engine, a plan is made from what it touches, and the run follows it. Plans are kept
         per program and shapes of the arguments; one is made anew before the second run. Ciphertexts must be
         arguments: a program that uses others, bound to this engine, cannot be planned. What cannot be
-        planned, or does something else than its plan, runs under "lru" and warns (PlanDivergence). `plan`: a
-        plan or the path of one, instead.
-        Raises OutOfMemory that states the minimum when the budget is too small for the largest step.
+        planned, or does something else than its plan, runs under "lru" and warns (PlanDivergence); its
+        results are right, and `last_run.divergence` says why. `plan`: a plan or the path of one, instead.
+
+        Two programs are the same if their code is, and the values that it reaches: closures, defaults,
+        globals, the object of a method, the attributes that it reads of them. So a lambda that is made anew
+        is planned once, and one with another captured number or array once more. A captured value that
+        cannot be compared (an iterator, a file, a random generator) is refused. `key`: what says which
+        program this is, instead of its code and these values: text, numbers, tuples of them, or an object
+        that never changes. Runs with equal keys and arguments of equal shapes share plans and graphs. To pass
+        `plan` or `key` to the program itself, bind them with functools.partial.
+
+        Raises OutOfMemory that states the minimum when the budget is too small for the largest step;
+        InvalidArgument for a captured value or key that cannot be compared.
 
         Runs of several threads take turns. A run inside a run of the same engine and thread is a part of it:
         it has no plan and no report of its own.
         """
         if not callable(program):
             raise WrongType(f"run: got {kind_of(program)}, expected a function of ciphertexts")
+        self._identities.check_key(key)
         with self._turns:
             if self._depth != 0:
                 return self._run_within(program, args, kwargs, plan)
             self._depth = 1
             try:
-                return self._run(program, args, kwargs, plan)
+                return self._run(program, args, kwargs, plan, key)
             finally:
                 self._depth = 0
 
@@ -302,37 +297,24 @@ class Engine(Circuits):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         plan: PlanLike | None,
+        key: Any,
     ) -> ResultT:
         bound = tuple(bind_all(each, self._bind) for each in args)
         named = {name: bind_all(each, self._bind) for name, each in kwargs.items()}
-        prepared, plan_seconds = self._prepare(program, (bound, named), plan)
-        self.reset_peak()
-        steps_before, moved_before = self.stats()["steps"], self._core.movement()
-        begin = time.perf_counter()
-        with run_scope(self, program, (bound, named)):
+        meter = RunMeter(self, self._planner)
+        prepared, plan_seconds = self._prepare(program, (bound, named), plan, key)
+        meter.begin()
+        with run_scope(self, lambda: self._identities.graph_number(program, (bound, named), key)):
             if self._planner is not None:
                 result = self._planner.call(prepared, program, (bound, named))
             else:
                 result = program(*bound, **named)
         self.synchronize()
-        seconds = time.perf_counter() - begin
-        after, moved = self.stats(), self._core.movement()
-        change = {name: moved[name] - moved_before[name] for name in moved}
-        kinds = ("loaded", "written", "populated", "expanded", "encoded")
-        self._last_run = RunReport(
-            seconds=seconds,
-            plan_seconds=plan_seconds,
-            stall_seconds=change["stall_seconds"] + change["regenerate_seconds"],
-            bytes_moved={kind: change[f"{kind}_bytes"] for kind in kinds} if self._core.moves else {},
-            peak_bytes=after["peak_bytes"],
-            steps=after["steps"] - steps_before,
-            peak_fast_bytes=after["peak_fast_bytes"],
-            followed_plan=prepared is not None and change["divergences"] == 0,
-        )
+        self._last_run = meter.report(plan_seconds, planned=prepared is not None)
         return result
 
     def _prepare(
-        self, program: Callable[..., Any], arguments: Arguments, plan: PlanLike | None
+        self, program: Callable[..., Any], arguments: Arguments, plan: PlanLike | None, key: Any
     ) -> tuple[Prepared | None, float]:
         """The plan to follow, and the seconds that it took to have it."""
         begin = time.perf_counter()
@@ -348,21 +330,29 @@ class Engine(Circuits):
         elif self.budget_bytes == 0:
             return None, 0.0
         else:
-            prepared = self._planner.plan_for(program, arguments)
+            prepared = self._planner.plan_for(program, arguments, key)
         self._last_plan = None if prepared is None else prepared.plan
         return prepared, time.perf_counter() - begin
 
-    def program(self, function: Callable[..., ResultT]) -> Callable[..., ResultT]:
+    @overload
+    def program(self, function: Callable[..., ResultT]) -> Callable[..., ResultT]: ...
+    @overload
+    def program(self, *, key: Any = None) -> Callable[[Callable[..., ResultT]], Callable[..., ResultT]]: ...
+    def program(self, function: Any = None, *, key: Any = None) -> Any:
         """Decorator: calls of the function become `engine.run(function, ...)`; its plans are kept.
 
         @engine.program
         def score(x):
             return x * x + x.rotate(1)
+
+        `@engine.program(key="score")` says by which key they are kept: see `run`.
         """
+        if function is None:
+            return functools.partial(self.program, key=key)
 
         @functools.wraps(function)
-        def planned(*args: Any, **kwargs: Any) -> ResultT:
-            return self.run(function, *args, **kwargs)
+        def planned(*args: Any, **kwargs: Any) -> Any:
+            return self.run(function, *args, **{"key": key, **kwargs})
 
         return planned
 
@@ -509,6 +499,9 @@ class Engine(Circuits):
         count = ct.slots if count is None else integer(count, "inner_sum: count", 1, ct.slots)
         stride = integer(stride, "inner_sum: stride")
         return Ciphertext(self._core.inner_sum(source, stride, count), self, ct.is_real)
+
+    def __program_identity__(self) -> Engine:
+        return self
 
     def __reduce__(self) -> NoReturn:
         raise NotPicklable(

@@ -2,15 +2,17 @@
 """Runs under a plan: a ghost pass says what the program will touch, a plan says what to move when.
 
 The ghost pass runs the program on the engine's *twin*: a ghost engine with the same keys. Plans are kept per
-program and shapes of its arguments. The first run uses what is in memory when the program begins. Before the
-second one the program is planned once more, for runs that follow each other: it begins with what it leaves.
+identity of the program (`program_identity.py`) and shapes of its arguments. The first run uses what is in
+memory when the program begins. Before the second one the program is planned once more, for runs that follow
+each other: it begins with what it leaves.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import time
+import sys
 import warnings
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from pathlib import Path
@@ -23,7 +25,7 @@ from ..base.files import read_file
 from ..ckks.ciphertext import Ciphertext, bind_all
 from ..memory.trace import Trace
 from .host import PlannedHost
-from .program_identity import Arguments, _is_hashable, _shape_of
+from .program_identity import Arguments, ProgramIdentities
 
 PLANS_KEPT = 32
 """Plans that an engine remembers; the least recently used one goes first."""
@@ -42,8 +44,8 @@ class Prepared:
     """A plan, ready to be followed."""
 
     plan: _core.Plan
-    encoded: list[tuple[Any, int]] = dataclasses.field(default_factory=list)
-    """Circuits, and levels, that the program encodes at first use."""
+    encoded: list[tuple[weakref.ref[Any], int]] = dataclasses.field(default_factory=list)
+    """Circuits, and levels, that the program encodes at first use. A plan keeps no circuit alive."""
     is_final: bool = False
     """Made after a first run: the program begins with what it leaves in memory."""
     is_given: bool = False
@@ -53,31 +55,39 @@ class Prepared:
 class ProgramPlanner:
     """Makes, keeps and follows the plans of one engine. Used by one run at a time."""
 
-    def __init__(self, engine: PlannedHost) -> None:
-        self._engine = engine
+    def __init__(self, engine: PlannedHost, identities: ProgramIdentities) -> None:
+        self._engine, self._identities = engine, identities
         self._twin: PlannedHost | None = None
         self._twin_keys: list[tuple[int, int]] = []
         self._plans: OrderedDict[Hashable, Prepared] = OrderedDict()
-        self.plan_seconds = 0.0
+        self.ghost_passes = 0
+        """How often programs were called on the twin so far."""
+        self.divergence: str | None = None
+        """Why the last run had no plan, or left it; None where it followed one or needed none."""
+        self._failure: str | None = None  # why the run that comes has no plan
         self.shaping: PlannedHost | None = None
         """The twin while a program runs on it."""
 
     # Plans
 
-    def plan_for(self, program: Callable[..., Any], arguments: Arguments) -> Prepared | None:
-        """The plan of a program for arguments of these shapes; None where it cannot be planned (warns)."""
+    def plan_for(
+        self, program: Callable[..., Any], arguments: Arguments, name: Hashable = None
+    ) -> Prepared | None:
+        """The plan of a program for arguments of these shapes; None where it cannot be planned (warns).
+
+        name: what stands for the program instead of its code and the values that it reaches.
+        Raises InvalidArgument where one of these cannot be compared between runs.
+        """
         key = (
-            program if _is_hashable(program) else id(program),
-            _shape_of(arguments),
+            self._identities.identify(program, arguments, name),
+            tuple(self._engine._core.list_keys()),
             self._engine.budget_bytes,
             self._engine._core.manual,
         )
         found = self._plans.get(key)
         first = found is None
         if found is None or (not found.is_final and found.plan.loaded_bytes > 0):
-            begin = time.perf_counter()
             found = self._try_to_plan(program, arguments, steady=not first)
-            self.plan_seconds = time.perf_counter() - begin
             if found is None:
                 return None
             self._plans[key] = found
@@ -99,13 +109,15 @@ class ProgramPlanner:
         except Error as error:
             if isinstance(error, MemoryError):
                 raise  # the budget is below the minimum: the message states it
+            self._failure = f"the program could not be planned: {error}"
             _warn(f"the program could not be planned and runs under 'lru': {error}")
             return None
 
     def _make_plan(self, program: Callable[..., Any], arguments: Arguments, steady: bool) -> Prepared:
         twin = self._make_twin()
+        twin._take_encoded()  # of a pass that failed
         trace = self._ghost_pass(twin, program, arguments)
-        encoded = twin._take_encoded()
+        encoded = [(weakref.ref(circuit), level) for circuit, level in twin._take_encoded()]
         if encoded:
             # The first pass encoded weights, which the engine will have done before it begins.
             trace = self._ghost_pass(twin, program, arguments)
@@ -160,6 +172,7 @@ class ProgramPlanner:
         shaped = shape_arguments(arguments, twin)
         name_inputs(twin, shaped)
         core.watch()
+        self.ghost_passes += 1
         self.shaping = twin
         try:
             with twin.record() as trace:
@@ -182,16 +195,17 @@ class ProgramPlanner:
         args, kwargs = arguments
         core = self._engine._core
         core.end_plan()  # of a run that was interrupted while it ended
+        self.divergence, self._failure = self._failure if prepared is None else None, None
         if prepared is None:
             return program(*args, **kwargs)
-        for circuit, level in prepared.encoded:
-            circuit._on(self._engine, level)
+        self._encode(prepared)
         name_inputs(self._engine, arguments)
         finished = False
         try:
             core.set_routes(prepared.plan.compositions)
             if not self._begin(prepared, program, arguments):
-                _warn("the budget changed while the program was planned; it runs under 'lru'")
+                self.divergence = "the budget changed while the program was planned"
+                _warn(f"{self.divergence}; it runs under 'lru'")
             result = program(*args, **kwargs)
             finished = True
             return result
@@ -199,9 +213,17 @@ class ProgramPlanner:
             _, diverged, reason = core.end_plan()
             core.set_routes({})
             if diverged:
+                self.divergence = reason
                 self.forget(prepared)
                 if finished:
                     _warn(f"the program left its plan and went on under 'lru': {reason}")
+
+    def _encode(self, prepared: Prepared) -> None:
+        """Encodes what the program would encode at its first use, before the plan begins."""
+        for kept, level in prepared.encoded:
+            circuit = kept()
+            if circuit is not None:
+                circuit._on(self._engine, level)
 
     def _begin(self, prepared: Prepared, program: Callable[..., Any], arguments: Arguments) -> bool:
         """Begins to follow a plan, or one made anew when the budget has become too small for it meanwhile."""
@@ -225,7 +247,12 @@ class ProgramPlanner:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, PlanDivergence, stacklevel=6)
+    """A warning that names the line which called this package."""
+    package = __name__.partition(".")[0]
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, PlanDivergence, stacklevel=level)
 
 
 def shape_arguments(arguments: Arguments, ghost: PlannedHost) -> Arguments:
@@ -233,9 +260,11 @@ def shape_arguments(arguments: Arguments, ghost: PlannedHost) -> Arguments:
     made: dict[int, Ciphertext] = {}
 
     def bind(ct: Ciphertext) -> Ciphertext:
-        if id(ct) not in made:
-            made[id(ct)] = ghost.ghost_input(level=ct.level, scale=ct.scale, slots=ct.slots, real=ct.is_real)
-        return made[id(ct)]
+        if id(ct._core) not in made:
+            made[id(ct._core)] = ghost.ghost_input(
+                level=ct.level, scale=ct.scale, slots=ct.slots, real=ct.is_real
+            )
+        return made[id(ct._core)]
 
     args, kwargs = arguments
     return tuple(bind_all(each, bind) for each in args), {
@@ -248,9 +277,9 @@ def name_inputs(engine: PlannedHost, arguments: Arguments) -> None:
     seen: dict[int, int] = {}
 
     def name(ct: Ciphertext) -> Ciphertext:
-        if id(ct) not in seen:
-            seen[id(ct)] = len(seen)
-            engine._core.name_input(ct._core, seen[id(ct)])
+        if id(ct._core) not in seen:
+            seen[id(ct._core)] = len(seen)
+            engine._core.name_input(ct._core, seen[id(ct._core)])
         return ct
 
     args, kwargs = arguments

@@ -92,6 +92,11 @@ class Profile:
         return dict(self._filled().driver)
 
     @property
+    def spans_left_out(self) -> int:
+        """Spans that the timeline lacks because it grew too long; `rows` count them all."""
+        return self._filled().spans_left_out
+
+    @property
     def rows(self) -> list[ProfileRow]:
         """Every kernel of every operation, the longest first."""
         core = self._filled()

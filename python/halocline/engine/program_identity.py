@@ -1,36 +1,143 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes two calls of a program the same: its arguments by shape."""
+"""What makes two calls of a program the same: its code, the values it reaches, its arguments by shape."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import functools
+import hashlib
+from collections.abc import Callable, Mapping
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
+from ..base.errors import InvalidArgument
 from ..ckks.ciphertext import Ciphertext
+from .captured import Refused, Tokens, Walk
+from .code_facts import facts_of
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
-
-def _is_hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
 
-def _shape_of(value: Any) -> Hashable:
-    """What of an argument can change what a program touches."""
-    if isinstance(value, Ciphertext):
-        return ("ciphertext", value.level, value.scale, value.slots, value.is_real)
-    if isinstance(value, list | tuple):
-        return (type(value).__name__, *(_shape_of(each) for each in value))
-    if isinstance(value, dict):
-        return ("dict", *((key, _shape_of(each)) for key, each in value.items()))
-    if isinstance(value, np.ndarray):
-        return ("array", value.shape, str(value.dtype))
-    if isinstance(value, int | float | complex | str | bytes | bool | None):
-        return value
-    return (type(value).__name__, id(value))
+class ProgramIdentities:
+    """Tells the programs of one engine apart.
+
+    Keeps no program and no value that one reaches: digests, and weak references to objects that are known by
+    themselves. Used by one run at a time.
+    """
+
+    def __init__(self) -> None:
+        self._tokens = Tokens()
+
+    def identify(self, program: Callable[..., Any], arguments: Arguments, key: Any = None) -> bytes:
+        """The same for calls that take the same course, as far as can be told before they run.
+
+        key: what the caller says the program is, instead of its code and the values that it reaches.
+        Raises InvalidArgument for a program that reaches a value which cannot be compared between runs.
+        """
+        named = key is not None
+        head = self._key(key) if named else self._program(program)
+        return _digest(head, self._arguments(arguments, named=named))
+
+    def graph_number(self, program: Callable[..., Any], arguments: Arguments, key: Any = None) -> int:
+        """Number for graphs of kernels: the same for equal code and arguments of the same shapes.
+
+        Captured values do not count: graphs are compared kernel by kernel, so that programs which share a
+        number only cost time. Raises InvalidArgument for a key that cannot be compared between runs.
+        """
+        head = self._structure(program) if key is None else self._key(key)
+        return int.from_bytes(_digest(head, self._arguments(arguments, named=True))[:8], "little")
+
+    def check_key(self, key: Any) -> None:
+        """Raises InvalidArgument for a key that cannot be compared between runs."""
+        if key is not None:
+            self._key(key)
+
+    # Programs
+
+    def _program(self, program: Callable[..., Any]) -> bytes:
+        try:
+            return Walk(self._tokens).digest(program)
+        except Refused as error:
+            raise InvalidArgument(
+                f"run: what the program does may depend on the {error.place}, of type {error.kind}, whose "
+                "value cannot be compared between runs, so that no plan can be kept for it. Pass it to run() "
+                "as an argument of the program, or say what the program is by a name of your choice: "
+                "run(program, ..., key='name'), another one whenever it does something else"
+            ) from None
+        except RecursionError:
+            raise InvalidArgument(
+                "run: values that the program reaches are nested too deeply to be compared between runs; say "
+                "what the program is by a name of your choice: run(program, ..., key='name')"
+            ) from None
+
+    def _key(self, key: Any) -> bytes:
+        try:
+            return b"key" + Walk(self._tokens, everything=True).digest(key)
+        except (Refused, RecursionError):
+            number = self._tokens.of(key)
+        if number is None:
+            raise InvalidArgument(
+                f"run: key is a {type(key).__name__}, which cannot be compared between runs; expected text, "
+                "a number, or a tuple of these"
+            )
+        return f"key {number}".encode()
+
+    def _structure(self, program: Any) -> bytes:
+        """Of the code alone."""
+        if isinstance(program, functools.partial):
+            return b"partial" + self._structure(program.func)
+        if isinstance(program, MethodType):
+            return b"method" + self._structure(program.__func__) + self._token(program.__self__)
+        wrapped = getattr(program, "__wrapped__", program)
+        if isinstance(wrapped, FunctionType):
+            return b"function" + facts_of(wrapped.__code__).digest
+        return self._token(program)
+
+    def _token(self, value: Any) -> bytes:
+        """An object by itself; by its class where it allows no weak reference."""
+        if isinstance(value, MethodType):
+            return _digest(b"method", value.__name__.encode(), self._token(value.__self__))
+        number = self._tokens.of(value)
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        return f"object {number} {kind}".encode()
+
+    # Arguments
+
+    def _arguments(self, arguments: Arguments, *, named: bool) -> bytes:
+        positional, keywords = arguments
+        return _digest(self._argument(positional, named), self._argument(keywords, named))
+
+    def _argument(self, value: Any, named: bool) -> bytes:
+        """What of an argument can change what a program touches.
+
+        named: objects count by their class, because the name of the program stands for them as well.
+        """
+        if isinstance(value, Ciphertext):
+            return f"ciphertext {value.level} {value.scale!r} {value.slots} {value.is_real}".encode()
+        if isinstance(value, np.ndarray):
+            return f"array {value.shape} {value.dtype!r}".encode()
+        if isinstance(value, list | tuple):
+            return _digest(type(value).__name__.encode(), *(self._argument(each, named) for each in value))
+        if isinstance(value, Mapping):
+            parts = ((self._other(key, named), self._argument(each, named)) for key, each in value.items())
+            return _digest(b"mapping", *(part for pair in parts for part in pair))
+        return self._other(value, named)
+
+    def _other(self, value: Any, named: bool) -> bytes:
+        if named and not isinstance(value, _PLAIN):
+            return f"object {type(value).__module__}.{type(value).__qualname__}".encode()
+        try:
+            return Walk(self._tokens, everything=not callable(value)).digest(value)
+        except (Refused, RecursionError):
+            return self._token(value)
+
+
+def _digest(*parts: bytes) -> bytes:
+    made = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        made.update(len(part).to_bytes(8, "little"))
+        made.update(part)
+    return made.digest()

@@ -16,19 +16,18 @@ from ..base.files import read_text
 from ..base.values import byte_count, integer, kind_of, path_text, utf8_text
 
 MAX_WAIT = 86_400
-"""Most seconds that allocations may wait for others."""
+"""Longest time in seconds that allocations may wait for others."""
 
 
 class MemoryBudget:
     """Bytes of the fast tier that several engines use together: `Engine(..., memory=budget)`.
 
-    An engine that needs room takes free frames first, then those of engines that have been idle, evicts its
-    own next, and at last asks the others for frames that none of their steps is using.
+    An engine that needs memory takes free frames first, then those of idle engines, then evicts its own, and
+    at last requests frames of the others that none of their steps is using.
 
-    wait: seconds that an allocation or step which finds no room waits for others to give bytes back; then,
-    and at
-        once without it, OutOfMemory names what they hold. Ctrl-C and `Engine.cancel` end the waiting. Engines
-        that wait for each other wait in vain for so long.
+    wait: seconds that an allocation or step which does not fit waits for others to release bytes; then, and
+        at once without it, OutOfMemory names what they hold. Ctrl-C and `Engine.cancel` end the wait. Engines
+        that wait for each other fail after that time.
     """
 
     def __init__(self, memory: int | str, *, wait: float = 0.0) -> None:

@@ -68,7 +68,7 @@ class Lifetimes:
     begin: npt.NDArray[np.float64]
     end: npt.NDArray[np.float64]
     tag: npt.NDArray[Any]
-    """Who asked, as text; without the identity that keys and plaintexts carry in the file."""
+    """Tag of the allocating operation; without the identity that keys and plaintexts carry in the file."""
 
     def __len__(self) -> int:
         return len(self.object)
@@ -134,9 +134,9 @@ class Trace:
     def from_rmm(cls, text: str | bytes, object_class: str = "ciphertext") -> Trace:
         """A trace from a log of RMM, the RAPIDS memory manager, which any CUDA program can write.
 
-        Such a log knows neither what buffers hold nor when they are used. They all get `object_class`; the
-        default is the class of bytes that must be written back. Each is written right after its allocation
-        and read right before its free, so that plans and replays are lower bounds.
+        Such a log has neither the contents of buffers nor the times of their use. They all get
+        `object_class`; the default is the class of bytes that must be written back. Each is written right
+        after its allocation and read right before its free, so that plans and replays are lower bounds.
         """
         if object_class not in CLASSES:
             raise InvalidArgument(
@@ -268,6 +268,9 @@ class Trace:
 
     def __len__(self) -> int:
         return len(self._core)
+
+    def __program_identity__(self) -> Trace:
+        return self
 
     def __reduce__(self) -> tuple[Callable[[str], Trace], tuple[str]]:
         return Trace.from_csv, (self.to_csv(),)

@@ -82,7 +82,8 @@ class Checkpoint:
             if len(blob) != size or _hash(blob) != digest:
                 raise self._corrupt(f"the ciphertext of {name!r} is truncated or changed")
             values[name] = Ciphertext.from_bytes(blob, self._compiled.params)
-            # The description names the key for people; what counts is what each ciphertext says.
+            # The description names the key for readers only; the check uses the identifier in each
+            # ciphertext.
             self._expect_key(values[name].key_id)
         if rest:
             raise self._corrupt(f"{len(rest)} bytes too many")
@@ -132,7 +133,7 @@ class Checkpoint:
             raise InvalidArgument(
                 f"checkpoint '{self.path}': made by another network, or with other weights, ranges, options "
                 f"or parameters (fingerprint {header['fingerprint']:.16}, expected "
-                f"{self._fingerprint:.16}); go on with those, or remove the file"
+                f"{self._fingerprint:.16}); continue with those, or remove the file"
             )
         if self._input is not None and header["input"] != self._input:
             raise InvalidArgument(
@@ -148,8 +149,8 @@ def _same_key(key_id: str | None, other: str | None, what: str, first: str, seco
     """The key of both, where one of them is known. @throws KeyMismatch that names both"""
     if key_id is not None and other is not None and key_id != other:
         raise KeyMismatch(
-            f"{what}: {first} belongs to the secret key {key_id}, {second} to the secret key {other}; go on "
-            "with that client's keys, or remove the file to begin anew"
+            f"{what}: {first} belongs to the secret key {key_id}, {second} to the secret key {other}; "
+            "continue with that client's keys, or remove the file to begin anew"
         )
     return other if key_id is None else key_id
 
@@ -161,7 +162,7 @@ def _key_of(header: dict[str, Any]) -> str | None:
 
 
 def _exists(path: str) -> bool:
-    """Whether there is something at a path; also where it cannot be looked at, which reading it will say."""
+    """Whether a path exists; True where that cannot be determined, so that reading it raises the error."""
     try:
         os.stat(path)
     except FileNotFoundError:

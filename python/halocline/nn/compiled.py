@@ -7,8 +7,11 @@ it does, so that it costs nothing and every ciphertext that is bootstrapped hold
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +29,23 @@ from .forecast import Forecast, forecast
 from .layers import Array
 from .model import INPUT, Model
 from .network import Program
-from .observers import Observers, OnBootstrap, Phase, Progress, no_phase
 from .options import CompileOptions
 from .ranges import Ranges
 from .ranges import check as check_ranges
 from .steps import Refresh as RefreshStep
 from .steps import Step, Values, steps_of
+
+Phase = Callable[[str], AbstractContextManager[None]]
+"""Called with the name of a layer, which is evaluated inside the context."""
+OnBootstrap = Callable[[str, int, int], None]
+"""Called after each bootstrap with the layer's name, how many are done, and how many there are."""
+Progress = Callable[[int, int], None]
+"""Called with the number of segments done and that of all."""
+
+
+def no_phase(_: str) -> AbstractContextManager[None]:
+    """Layers without names."""
+    return contextlib.nullcontext()
 
 
 class Segment:
@@ -51,6 +65,9 @@ class Segment:
             if on_bootstrap is not None and isinstance(step, RefreshStep) and not _on_ghost(values):
                 on_bootstrap(step.placed.name, self._done, self._total)
         return values
+
+    def __program_identity__(self) -> Segment:
+        return self
 
 
 def _on_ghost(values: Values) -> bool:
@@ -75,7 +92,6 @@ class CompiledModel:
         self.segments = tuple(_segments(self.steps))
         self._forecast: Forecast | None = None
         self._last_runs: list[RunReport] = []
-        self._observers = Observers()
         self._fingerprint: str | None = None
 
     # The client
@@ -178,27 +194,26 @@ class CompiledModel:
             if on_bootstrap is not None:
                 on_bootstrap(name, done, count)
 
-        self._observers.name_phase, self._observers.tell = phase, bootstrapped
+        watch = functools.partial(_watched, engine, phase, bootstrapped)
         if checkpoint is not None:
-            return self._run_segments(engine, ct, Checkpoint(checkpoint, self, engine.key_id), tell)
+            return self._run_segments(watch, ct, Checkpoint(checkpoint, self, engine.key_id), tell)
         if ct is None:
-            raise InvalidArgument("run: no input, and no checkpoint to go on from; pass checkpoint=")
+            raise InvalidArgument("run: no input, and no checkpoint to continue from; pass checkpoint=")
         tell(0, total)
-        result = self._observers.run(engine, self, ct)
+        result, self._last_runs = watch(self, ct)
         tell(total, total)
-        self._last_runs = _reports_of(engine)
         return result
 
     def _run_segments(
-        self, engine: Engine, ct: Ciphertext | None, kept: Checkpoint, tell: Progress
+        self, watch: Callable[..., Any], ct: Ciphertext | None, kept: Checkpoint, tell: Progress
     ) -> Ciphertext:
         """One run of the engine after the other, and a checkpoint after each but the last."""
         position, values = self._begin(kept, ct)
         self._last_runs, total = [], len(self.segments)
         tell(position, total)
         for done in range(position + 1, total + 1):
-            values = self._observers.run(engine, self.segments[done - 1], values)
-            self._last_runs += _reports_of(engine)
+            values, reports = watch(self.segments[done - 1], values)
+            self._last_runs += reports
             if done < total:
                 kept.save(done, values)
             tell(done, total)
@@ -212,7 +227,7 @@ class CompiledModel:
         if (found := kept.load()) is not None:
             return found
         if ct is None:
-            raise InvalidArgument(f"run: no input, and no checkpoint to go on from at '{kept.path}'")
+            raise InvalidArgument(f"run: no input, and no checkpoint to continue from at '{kept.path}'")
         return 0, {INPUT: ct}
 
     @property
@@ -253,6 +268,9 @@ class CompiledModel:
             self._forecast = forecast(self)
         return self._forecast
 
+    def __program_identity__(self) -> CompiledModel:
+        return self
+
     def __repr__(self) -> str:
         return (
             f"CompiledModel({len(self.model.nodes)} layers on {self.params.name!r}, "
@@ -261,8 +279,12 @@ class CompiledModel:
         )
 
 
-def _reports_of(engine: Engine) -> list[RunReport]:
-    return [] if engine.last_run is None else [engine.last_run]
+def _watched(
+    engine: Engine, phase: Phase, on_bootstrap: OnBootstrap, program: CompiledModel | Segment, value: Any
+) -> tuple[Any, list[RunReport]]:
+    """A run of a network or a part of it, and its report. Callbacks are no part of what is planned."""
+    result = engine.run(program, value, phase=phase, on_bootstrap=on_bootstrap, key=program)
+    return result, [] if engine.last_run is None else [engine.last_run]
 
 
 def _sum_of(runs: Sequence[RunReport]) -> RunReport:
@@ -279,6 +301,8 @@ def _sum_of(runs: Sequence[RunReport]) -> RunReport:
         steps=sum(each.steps for each in runs),
         peak_fast_bytes=max(each.peak_fast_bytes for each in runs),
         followed_plan=all(each.followed_plan for each in runs),
+        divergence=next((each.divergence for each in runs if each.divergence is not None), None),
+        ghost_passes=sum(each.ghost_passes for each in runs),
     )
 
 

@@ -134,7 +134,7 @@ class _Compiler:
         return Bootstrapper(self._params, slots=slots, **fitting)
 
     def _bootstrap_options(self) -> list[dict[str, Any]]:
-        """Choices to try; what the caller wants is in all of them."""
+        """Choices to try; all of them contain what the caller requested."""
         given = dict(self._options.bootstrap)
         if "slots" in given:
             raise InvalidArgument("compile: bootstrap options with slots; every layer has its own")

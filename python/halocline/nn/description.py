@@ -46,7 +46,7 @@ _REQUIRED = object()
 
 
 class _Fields:
-    """One object of a description: takes its keys one by one, and complains about those left over."""
+    """One object of a description: its keys are taken one by one, and `done` refuses those left over."""
 
     def __init__(self, value: object, what: str) -> None:
         self._left = dict(_typed(value, dict, what))
@@ -61,7 +61,7 @@ class _Fields:
         return _typed(self._left.pop(key), kind, f"{self._what}: {key!r}")
 
     def done(self) -> None:
-        """CorruptData if there are keys that nobody took."""
+        """CorruptData if there are keys that were not used."""
         if self._left:
             raise CorruptData(f"{self._what}: unknown keys {files.names_text(map(str, self._left))}")
 

@@ -41,7 +41,7 @@ class Forecast:
         return made
 
     def to_dict(self) -> dict[str, Any]:
-        """For people and files."""
+        """Plain values, for reports and files."""
         footprint = self.footprint
         schedule = self.compiled.program.schedule
         return {
@@ -78,7 +78,7 @@ class Forecast:
 
 
 def forecast(compiled: Network) -> Forecast:
-    """Runs a network twice on a ghost: to learn its keys and encode its weights, and with those in place."""
+    """Runs a network twice on a ghost: to find its keys and encode its weights, and with those in place."""
     engine = Engine(compiled.params, device="ghost")
     layout, level = compiled.program.input_layout, compiled.program.schedule.fresh_level
 

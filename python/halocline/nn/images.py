@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Image files as inputs of networks.
 
-Files come from users: formats and sizes are limited, and what is done to an image so that it fits is told.
+Files come from users: formats and sizes are limited, and the changes made to fit an image are reported.
 """
 
 from __future__ import annotations

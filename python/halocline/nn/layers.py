@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers of networks in the clear: weights, shapes, exact forward passes.
 
-A shape is (channels, rows, columns) or (features,). Arrays have the batch in front of that. Layers know
-nothing of encryption: `lowering` and `compiled` make encrypted programs of them.
+A shape is (channels, rows, columns) or (features,). Arrays have the batch in front of that. Layers do not
+depend on encryption: `lowering` and `compiled` make encrypted programs of them.
 """
 
 from __future__ import annotations

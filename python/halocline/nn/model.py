@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks in the clear: layers by name, who feeds whom, and the exact forward pass."""
+"""Networks in the clear: layers by name, their connections, and the exact forward pass."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class Model:
     def _pass(
         self, batch: Any, approximate: Approximation, keep: bool = False
     ) -> Iterator[tuple[str, Array]]:
-        """Name and values of one layer after the other; values that nobody needs any more are let go."""
+        """Name and values of one layer after the other; values that are no longer needed are released."""
         for name in approximate:
             if not isinstance(self.node(name).layer, Activation):
                 raise InvalidArgument(f"model: approximate has {name!r}, which is no activation")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A compiled network as a value: the parts that it is made of, and what others ask of it."""
+"""A compiled network as a value: its parts, and the interface for checkpoints and forecasts."""
 
 from __future__ import annotations
 

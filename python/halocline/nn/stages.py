@@ -163,7 +163,7 @@ def stages_of(model: Model, slots: int) -> list[Stage]:
 
 
 class _Builder:
-    """Goes through the layers and remembers each one as matrices of the values before it."""
+    """Goes through the layers and records each one as matrices of the values before it."""
 
     def __init__(self, model: Model, layouts: Mapping[str, Layout]) -> None:
         self._model, self._layouts = model, layouts

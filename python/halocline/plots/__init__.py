@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures from plain data; the only room that draws."""
+"""Pictures from plain data; only this package imports matplotlib."""
 
 from ..base.extras import require
 

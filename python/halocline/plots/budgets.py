@@ -14,6 +14,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from .. import _core
 from ..base.files import write_file
 from .replays import POLICY_STYLES
 
@@ -31,12 +32,14 @@ def _styled(policy: str) -> dict[str, Any]:
 
 CURVES = {"bootstrap-budget": "Bootstrapping", "resnet20-budget": "ResNet-20"}
 """What is run within budgets, by suite."""
+_MANY_BUDGETS = 16
+"""Of more, the first and the last are named."""
 
 
 def curve_figure(content: Json) -> Figure:
     """Slowdown by budget, a line for each policy and a panel for each batch."""
     batches = [each["batch"] for each in content["batches"]]
-    figure = Figure(figsize=(6 * len(batches), 4.2), layout="constrained")
+    figure = Figure(figsize=(6 * len(batches) + 1.8, 4.2), layout="constrained")
     panels = figure.subplots(1, len(batches), sharey=True, squeeze=False)[0]
     for panel, about in zip(panels, content["batches"], strict=True):
         chosen = [row for row in content["rows"] if row["batch"] == about["batch"] and row["share"]]
@@ -50,23 +53,32 @@ def curve_figure(content: Json) -> Figure:
                 panel.plot(*zip(*points, strict=True), **_styled(policy))
         least = 100 * about["minimum_bytes"] / about["footprint_bytes"]
         panel.axvline(least, color="#6c7a89", linestyle=":", label="least for a plan")
-        panel.set_title(f"{about['batch']} at once, {about['footprint_bytes'] / 2**30:.2f} GiB")
+        panel.set_title(f"{about['batch']} at once, touching {_core.format_bytes(about['footprint_bytes'])}")
         panel.set_xlabel("budget, % of what is touched")
         panel.set_xscale("log")
         panel.set_yscale("log")
-        slow = [row["slowdown"] for row in chosen if row.get("slowdown") is not None]
-        marks = [each for each in (0.5, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100) if each <= 2 * max(slow)]
-        panel.set_yticks(marks, [f"{each:g}" for each in marks])
-        panel.set_ylim(0.9 * min(slow), 1.1 * max(slow))
-        ticks = sorted({round(100 * row["share"], 3) for row in chosen if row["memory"].endswith("%")})
-        panel.set_xticks(ticks, [f"{each:g}" for each in ticks])
-        panel.minorticks_off()
+        _mark(panel, chosen)
         panel.grid(alpha=0.3, which="both")
-    panels[0].set_ylabel("slowdown against resident")
-    panels[0].legend()
+    panels[0].set_ylabel("time, multiple of resident")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center")
     where = f"simulated {content['device']}" if content["simulated"] else content["device"]
     figure.suptitle(f"{CURVES[content['suite']]} with {content['params']} on {where}")
     return figure
+
+
+def _mark(panel: Any, rows: list[Json]) -> None:
+    """Ticks at round slowdowns and at the budgets; of a run that was stopped there may be none."""
+    slow = [row["slowdown"] for row in rows if row.get("slowdown") is not None]
+    if slow:
+        marks = [each for each in (0.5, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100) if each <= 2 * max(slow)]
+        panel.set_yticks(marks, [f"{each:g}" for each in marks])
+        panel.set_ylim(0.9 * min(slow), 1.1 * max(slow))
+    ticks = sorted({round(100 * row["share"], 3) for row in rows if row["memory"].endswith("%")})
+    if len(ticks) > _MANY_BUDGETS:
+        ticks = [ticks[0], ticks[-1]]
+    if ticks:
+        panel.set_xticks(ticks, [f"{each:g}" for each in ticks])
+        panel.minorticks_off()
 
 
 def operations_figure(content: Json) -> Figure:
@@ -88,8 +100,10 @@ def operations_figure(content: Json) -> Figure:
             panel.set_xticks(range(len(chosen)), [each["policy"] for each in chosen], rotation=60)
             panel.set_title(name)
             panel.grid(alpha=0.3, axis="y")
-        line[0].set_ylabel(f"{params}, {memory}\nmilliseconds")
-    figure.suptitle(f"{content['repeats']} in a row on {content['device']}")
+        line[0].set_ylabel(f"{params}, {memory}\ntime, ms")
+    figure.suptitle(
+        f"Operations, {content['repeats']} in a row each, on {content['device']}: mean, least, largest"
+    )
     return figure
 
 
@@ -111,8 +125,9 @@ def async_peak_figure(content: Json) -> Figure:
         panel.set_xlabel("async peak threshold, % of the budget")
         panel.set_ylim(bottom=0)
         panel.grid(alpha=0.3)
-    panels[0].set_ylabel("seconds of all bootstraps")
-    panels[0].legend()
+    panels[0].set_ylabel("time of all bootstraps, s")
+    if panels[0].get_legend_handles_labels()[0]:
+        panels[0].legend()
     figure.suptitle(f"bm-bootstrap on {content['device']}")
     return figure
 

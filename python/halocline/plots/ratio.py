@@ -29,8 +29,10 @@ def sweep_figure(content: dict[str, Any]) -> Figure:
         panel.set_xlabel("asynchronous, % of the budget")
         panel.set_yscale("log")
         panel.grid(alpha=0.3)
-    panels[0].set_ylabel("milliseconds")
+    panels[0].set_ylabel("time, ms")
     panels[0].legend()
+    budget = content["budget_bytes"] >> 20
+    figure.suptitle(f"Asynchronous and managed memory on {content['device']}, budget {budget} MiB")
     return figure
 
 
@@ -47,8 +49,9 @@ def allocation_figure(content: dict[str, Any]) -> Figure:
         panel.plot(*zip(*points, strict=True), marker="o", label=name)
     panel.set_xscale("log", base=2)
     panel.set_yscale("log")
-    panel.set_xlabel("bytes")
-    panel.set_ylabel("allocate, touch and free, microseconds")
+    panel.set_xlabel("size of the allocation, bytes")
+    panel.set_ylabel("time to allocate, touch and free, us")
+    panel.set_title(f"Allocations on {content['device']}")
     panel.grid(alpha=0.3)
     panel.legend()
     return figure

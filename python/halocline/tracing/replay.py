@@ -36,7 +36,7 @@ class Constant:
 
 
 class DeviceModel:
-    """What a replay knows of a device: capacity, links, latencies, page faults, operations.
+    """A device as a replay models it: capacity, links, latencies, page faults, operations.
 
     `device_models()` has those that come with the library; a JSON file can hold another one.
     """

@@ -16,11 +16,12 @@ from ..engine.engine import Engine
 from ..memory.trace import Trace
 from .helr.circuit import HelrCircuit, HelrLayout, iterations_per_bootstrap
 from .helr.model import make_constants
-from .helr.run import HelrOptions, helr_bootstrapper
+from .helr.options import HelrOptions
+from .helr.run import helr_bootstrapper
 from .resnet20.digits import digits_model
 from .sorting.circuit import SortingCircuit
 from .sorting.network import stages
-from .sorting.run import DEFAULT_ALPHA, DEFAULT_COUNT
+from .sorting.options import DEFAULT_ALPHA, DEFAULT_COUNT
 
 HELR_SAMPLES, HELR_FEATURES = 1024, 196
 """What the papers train: MNIST's threes and eights in 14 by 14 pixels."""

@@ -26,6 +26,6 @@ def peak_resident_bytes() -> int:
 
 
 def resident_bytes() -> int:
-    """Present resident size; the largest so far where the system does not tell the present one."""
+    """Present resident size; the largest so far where the system does not report the present one."""
     found = _status_bytes("VmRSS")
     return peak_resident_bytes() if found is None else found

@@ -4,53 +4,21 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from ..base.errors import InvalidArgument
 from ..base.values import byte_count
 from ..ckks.client import Client
 from ..ckks.keys import KeyPlan
 from ..ckks.params import Params
 from ..engine.engine import Engine, RunReport
-from ..memory.budget import MemoryBudget, MemoryOptions, budget_of
+from ..memory.budget import MemoryBudget, budget_of
 from ..memory.trace import Trace
+from .options import RunOptions
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is done now, how much is done, how much there is)."""
-
-
-@dataclasses.dataclass(frozen=True)
-class RunOptions:
-    """Where and how a workload is run."""
-
-    device: str = "cpu"
-    memory: int | str | None = None
-    """Budget of the engine: bytes, "256MiB", or "25%" of what the engine touches; None is unlimited."""
-    policy: str = "resident"
-    threads: int | None = None
-    record_trace: bool = False
-    """Record what happens to every buffer of the engine while it evaluates."""
-    oversubscribe_managed: bool = False
-    """Let unified memory exceed what a GPU has, which can hang it."""
-    decisions: str | Path | bytes | None = None
-    """Of policy `profiled`: see `MemoryOptions`."""
-    managed_cap: int | None = None
-    """Bytes of unified memory on a GPU; see `MemoryOptions`."""
-    blocking_copies: bool = False
-    """Policy `lru` on a GPU: wait for each copy; see `MemoryOptions`."""
-
-    def memory_options(self) -> MemoryOptions:
-        """What the engine is told besides budget and policy."""
-        return MemoryOptions(
-            oversubscribe_managed=self.oversubscribe_managed,
-            decisions=self.decisions,
-            managed_cap=self.managed_cap,
-            blocking_copies=self.blocking_copies,
-        )
 
 
 class Stopwatch:
@@ -75,12 +43,6 @@ class Stopwatch:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin
 
 
-def refuse_ghost(workload: str, device: str) -> None:
-    """Raises InvalidArgument for the device that computes nothing: a run could not check its results."""
-    if device == "ghost":
-        raise InvalidArgument(f"{workload}: the ghost device computes nothing; use `halocline trace record`")
-
-
 def make_engine(
     params: Params,
     options: RunOptions,
@@ -89,12 +51,15 @@ def make_engine(
     memory: int | str | MemoryBudget | None = None,
     keep_seeds: bool | Collection[int] = False,
     graphs: bool = True,
+    managed_cap: int | None = None,
+    decisions: bytes | None = None,
 ) -> Engine:
     """An engine without keys, as the options say.
 
     footprint: what 100% of a budget is.
     memory: the budget instead of that of the options.
     graphs: see `Engine`; programs of very many kernels are as fast without.
+    managed_cap, decisions: see `MemoryOptions`.
     """
     return Engine(
         params,
@@ -103,7 +68,7 @@ def make_engine(
         policy=options.policy,
         threads=options.threads,
         keep_seeds=keep_seeds,
-        memory_options=options.memory_options(),
+        memory_options=options.memory_options(managed_cap, decisions),
         graphs=graphs,
         compose_rotations=True,  # where the forecast is faster; results are compared within their precision
     )

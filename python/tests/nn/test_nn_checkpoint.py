@@ -151,7 +151,7 @@ def test_damaged_files_are_refused(network, engine, saved, tmp_path):
 
 
 def test_files_that_are_not_there(network, engine, ct, tmp_path):
-    with pytest.raises(hc.InvalidArgument, match="no checkpoint to go on from at"):
+    with pytest.raises(hc.InvalidArgument, match="no checkpoint to continue from at"):
         network.compiled.run(engine, None, checkpoint=tmp_path / "none")
     with pytest.raises(hc.InvalidArgument, match="pass checkpoint="):
         network.compiled.run(engine, None)

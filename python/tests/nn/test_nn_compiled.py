@@ -179,6 +179,27 @@ def test_encrypted_network_with_bootstraps(network, images):
     assert network.compiled.last_run.peak_bytes <= sum(forecast.footprint.values())
 
 
+def test_callbacks_belong_to_their_run(network):
+    compiled = network.compiled
+    level, slots = compiled.program.schedule.fresh_level, compiled.program.input_layout.slots
+    seen = {"outer": [], "inner": []}
+
+    def run(name):
+        engine = hc.Engine(compiled.params, device="ghost")
+
+        def phase(layer):
+            seen[name].append(layer)
+            if name == "outer" and len(seen[name]) == 2:
+                run("inner")
+            return engine.phase(layer)
+
+        compiled.run(engine, engine.ghost_input(level=level, slots=slots), phase=phase)
+
+    run("outer")
+    assert seen["outer"] == seen["inner"]
+    assert len(seen["outer"]) > 8
+
+
 @pytest.mark.parametrize("encode", ["keep", "fly"])
 def test_encrypted_network_under_a_budget(network, images, encode):
     compiled = nn.compile(network.model, network.compiled.params, network.ranges, encode=encode)
@@ -189,8 +210,10 @@ def test_encrypted_network_under_a_budget(network, images, encode):
     check(network, compiled.decrypt(network.client, result), image)
     assert compiled.last_run.followed_plan
     assert compiled.last_run.peak_fast_bytes <= budget
-    compiled.run(engine, compiled.encrypt(network.client, image), progress=lambda done, total: None)
-    assert len(engine._planner._plans) == 1  # whoever watches
+    for passes in (1, 0):  # planned once more before the second run, whatever the callbacks are
+        compiled.run(engine, compiled.encrypt(network.client, image), progress=lambda done, total: None)
+        assert compiled.last_run.followed_plan and compiled.last_run.ghost_passes == passes
+    assert len(engine._planner._plans) == 1
     assert compiled.report().weight_bytes < network.compiled.report().weight_bytes or encode == "keep"
 
 

@@ -8,7 +8,7 @@
 
 /// Seeded small coefficients (ternary, Gaussian), one at a time: the definition that every backend's
 /// `sample_small` equals. Every coefficient is addressable on its own, so any thread can produce any of them.
-/// The seeds are private: whoever knows one knows the polynomial.
+/// The seeds are private: a seed determines its polynomial.
 ///
 /// Coefficient i of stream s under a 32-byte seed reads word i of a ChaCha20 key stream (RFC 8439: 20 rounds,
 /// 32-bit block counter from 0, 96-bit nonce) with the seed as key. The nonce words are s, a number that no

@@ -51,7 +51,7 @@ class op_set {
 
 /// What a backend runs on.
 struct capability {
-  std::string device;  ///< for people: "CPU (AVX3), 2 threads"
+  std::string device;  ///< readable: "CPU (AVX3), 2 threads"
   std::string simd;    ///< instruction set chosen at run time, empty where meaningless
   unsigned threads = 1;
   std::size_t memory_bytes = 0;  ///< physical size of the fast tier

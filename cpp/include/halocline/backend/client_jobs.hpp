@@ -6,7 +6,8 @@
 
 #include "halocline/backend/descriptors.hpp"
 
-/// Batch descriptors of the operations that messages and secrets need before they are residues, and after.
+/// Batch descriptors of the operations on messages and secrets outside the residue form: sampling, encoding,
+/// decoding.
 namespace halocline::backend {
 
 /// dst = N small signed 64-bit integers of a private stream (see `arith/small_stream.hpp`).

@@ -8,7 +8,7 @@
 
 namespace halocline::backend {
 
-/// What is known of an accelerator beyond `capability`.
+/// Properties of an accelerator beyond `capability`.
 struct device_report {
   std::string model;                    ///< "NVIDIA H200"
   unsigned architecture = 0;            ///< 90 for compute capability 9.0
@@ -18,7 +18,7 @@ struct device_report {
   std::size_t cache_bytes = 0;          ///< shared cache
   unsigned clock_khz = 0;               ///< highest clock of its units, and
   unsigned memory_clock_khz = 0;        ///< of its memory
-  unsigned driver_version = 0;          ///< CUDA version that the driver knows: 13000 for 13.0
+  unsigned driver_version = 0;          ///< CUDA version that the driver supports: 13000 for 13.0
   unsigned runtime_version = 0;         ///< CUDA version that this build uses
   double to_device_per_second = 0;      ///< bytes per second: copies from pinned host memory,
   double from_device_per_second = 0;    ///< copies to it,

@@ -5,8 +5,8 @@
 
 namespace halocline::backend {
 
-/// How often this process asked a device's driver for something that waits or that may make it wait. All
-/// zeros without a device. In steady state a program that moves nothing changes none of the first five.
+/// Counts calls of this process to a device's driver that block or may block. All zeros without a device. In
+/// steady state a program that moves no bytes changes none of the first five.
 struct driver_counters {
   std::uint64_t device_waits = 0;  ///< waits for everything on a device
   std::uint64_t stream_waits = 0;  ///< waits for one stream: downloads, ends of profiles

@@ -15,7 +15,7 @@ class program_scope {
   ~program_scope() {
     try {
       finish();
-    } catch (...) {  // there is nobody to tell
+    } catch (...) {  // a destructor cannot report it
     }
   }
   program_scope(const program_scope&) = delete;

@@ -5,7 +5,7 @@ namespace halocline::backend {
 
 /// Names what the calling thread is computing while the object lives: "multiply", "rotate". Profiles group
 /// the steps of backends under these names, one within the other, and profilers of devices show them as
-/// ranges. Costs some nanoseconds where nobody looks.
+/// ranges. Costs some nanoseconds when no profile is being made.
 class scoped_operation {
  public:
   /// @param name a string literal

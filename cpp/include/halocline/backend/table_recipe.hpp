@@ -10,8 +10,8 @@
 
 namespace halocline::backend {
 
-/// How a table comes back when its copy on the slow tier is lost: it is computed and uploaded again. Plans
-/// never prefer that to a copy.
+/// Recovery of a table whose copy on the slow tier is lost: it is computed and uploaded again. Plans always
+/// prefer the copy.
 class table_recipe final : public memory::recipe {
  public:
   /// Computes and uploads the whole table.
@@ -20,7 +20,7 @@ class table_recipe final : public memory::recipe {
 
   /// `copy`: plans prefer the copy.
   [[nodiscard]] memory::recovery kind() const noexcept override { return memory::recovery::copy; }
-  /// The frame is a full one: tables are not made again in part.
+  /// The frame has all bytes of the table: tables are not recomputed in part.
   void regenerate(const memory::buffer& target, std::size_t) const override { write_(target); }
 
  private:

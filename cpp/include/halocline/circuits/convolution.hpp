@@ -52,7 +52,7 @@ struct convolution_options {
 ///
 ///     out_o(y, x) = bias_o + sum_i sum_(dy, dx) w[o][i](dy, dx) in_i(stride y + dy, stride x + dx)
 ///
-/// with dy and dx around 0 and pixels outside the image 0. One ciphertext for each channel. A
+/// with dy and dx centred at 0, and 0 for pixels outside the image. One ciphertext for each channel. A
 /// `transform_grid` with one diagonal for each kernel entry: the weights are 0 where a neighbour lies outside
 /// the image, so images never mix, and in all slots that hold no pixel of the result. The rotations of an
 /// input serve all outputs. Uses one level. Bound to the context it was made with; immutable.

@@ -38,7 +38,7 @@ struct dft_options {
   unsigned baby_count = 0;                               ///< see `transform_options::baby_count`
 };
 
-/// A chain of linear transforms and what it asks for; what both directions share. Immutable.
+/// A chain of linear transforms and its options; base of both directions. Immutable.
 class dft_chain {
  public:
   /// Levels taken, one for each matrix.

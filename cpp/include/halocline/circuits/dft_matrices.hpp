@@ -15,8 +15,8 @@
 /// k is sum_j w_j zeta^(j 5^k), zeta = exp(2 pi i / 4n): a Cooley-Tukey butterfly for each of the log2(n)
 /// stages. A stage with half-length h has the diagonals 0, h and -h, the product of g neighbouring stages at
 /// most 2^(g+1) - 1 of them (Chen, Chillotti, Song, ePrint 2018/1043; Han, Hhan, Cheon, ePrint 2018/1073). w
-/// is in bit-reversed order: what happens between the two directions works slot by slot, so nobody has to
-/// permute.
+/// is in bit-reversed order: the operations between the two directions work slot by slot, so no permutation
+/// is needed.
 namespace halocline::circuits {
 
 /// Which way.

@@ -24,8 +24,7 @@ enum class transform_mode : unsigned char {
   /// share an input. A key for each diagonal.
   naive,
   /// Babies hoisted, a full key switch for each giant, whose sum is rotated by itself: the textbook way, with
-  /// a
-  /// key for each baby and each giant. Keeps everything over the primes of the level: least workspace.
+  /// a key for each baby and each giant. Keeps everything over the primes of the level: least workspace.
   bsgs,
   /// Babies stay multiplied by P over special + chain primes, so that a baby costs no division, a giant one
   /// division of one polynomial, and the whole sum one division that rescales as well (double hoisting;

@@ -16,14 +16,15 @@ class context {
  public:
   context(params::parameters parameters, std::shared_ptr<backend::backend> device,
           ring::transform_tables transforms = ring::transform_tables::now)
-      : ring_(std::move(parameters), std::move(device), transforms),
+      : parameters_(std::move(parameters)),
+        ring_(ring::shape_of(parameters_), std::move(device), transforms),
         converter_(ring_),
         cache_bytes_(ring_.device().describe().cache_bytes) {}
   context(const context&) = delete;
   context& operator=(const context&) = delete;
 
   /// What operations work with: parameters, ring, base conversions; the backend, its runtime and tables.
-  [[nodiscard]] const params::parameters& parameters() const noexcept { return ring_.parameters(); }
+  [[nodiscard]] const params::parameters& parameters() const noexcept { return parameters_; }
   [[nodiscard]] ring::context& ring() noexcept { return ring_; }
   [[nodiscard]] rns::base_converter& converter() noexcept { return converter_; }
   [[nodiscard]] backend::backend& device() const noexcept { return ring_.device(); }
@@ -32,20 +33,21 @@ class context {
   /// Tables for encoding, sampling and decoding.
   [[nodiscard]] client_tables& client();
 
-  /// Cache that large operations should be cut to fit; 0: they are not cut. Taken from the backend's
-  /// capability. Changes the sequence of steps, never the integers; a ghost that stands for a device needs
-  /// that device's.
+  /// Bytes of cache to which large operations are blocked; 0: no blocking. The default is that of the
+  /// backend's capability. It changes the sequence of steps, never the integers; a ghost of a device must
+  /// have that device's value.
   [[nodiscard]] std::size_t cache_bytes() const noexcept { return cache_bytes_; }
   void set_cache_bytes(std::size_t bytes) noexcept { cache_bytes_ = bytes; }
 
  private:
+  params::parameters parameters_;
   ring::context ring_;
   rns::base_converter converter_;
   std::shared_ptr<client_tables> client_;  ///< made at first use
   std::size_t cache_bytes_;
 };
 
-/// A context of `parameters` on `device`, which no other context should share. Objects can be read, written,
+/// A context of `parameters` on `device`, which belongs to this context alone. Objects can be read, written,
 /// copied and expanded from seeds before `context::ring().prepare_transforms()`, and nothing else.
 /// @throws out_of_memory when the tables exceed the budget
 [[nodiscard]] inline std::shared_ptr<context> make_context(

@@ -101,8 +101,7 @@ class evaluator {
 
   /// Makes lone rotations by some keys of others from now on; see `key_routes`.
   /// @throws invalid_argument as `check_routes`, and when the key of a part is not there, or does not reach
-  /// the
-  ///   level of the key that it replaces
+  ///   the level of the key that it replaces
   void set_routes(key_routes routes);
   /// Whether routes are followed from now on.
   void follow_routes(bool follow) noexcept { follows_routes_ = follow; }

@@ -20,7 +20,7 @@ namespace halocline::ckks {
 ///
 /// It is drawn together with the secret key, from fresh random bytes of its own (`make_key_id`), so it says
 /// nothing about the secret. It lets observers link the objects of one client, as their Galois keys would
-/// too. It is a name against mistakes and not a proof: anybody can write any identifier into a file.
+/// too. It protects against mistakes and proves nothing: a file can be given any identifier.
 ///
 /// All zero means unknown: objects of files of format version 1, and those that no key was used for. An
 /// unknown key is compatible with every other one.

@@ -10,8 +10,8 @@
 
 namespace halocline::ckks {
 
-/// Rotations made of others, so that their keys need not be there: Galois element -> elements whose product,
-/// modulo 2N, it is. Costs one more key switch, and its noise, for each further part.
+/// Rotations composed of others, so that their own keys are not needed: Galois element -> elements whose
+/// product, modulo 2N, it is. Costs one more key switch, and its noise, for each further part.
 using key_routes = std::map<std::uint64_t, std::vector<std::uint64_t>>;
 
 /// How often a program uses each key.
@@ -42,8 +42,7 @@ inline constexpr std::size_t max_route_parts = 16;
 /// in the group that the generator spans, and not 1, which is the relinearization key's number and turns
 /// nothing.
 /// @throws invalid_argument when one is not, when a route has no or more than `max_route_parts` parts, names
-/// a
-///   key that is routed itself, or its parts do not multiply to its element
+///   a key that is routed itself, or its parts do not multiply to its element
 void check_routes(const params::parameters& parameters, const key_routes& routes);
 
 }  // namespace halocline::ckks

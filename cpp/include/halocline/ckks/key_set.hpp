@@ -37,7 +37,7 @@ class memory_key_set final : public key_set {
   explicit memory_key_set(params::parameters parameters, const key_id& id = {})
       : parameters_(std::move(parameters)), id_(id) {}
 
-  /// The secret key that the keys are for: as given, or that of the first key that knows.
+  /// The secret key that the keys are for: as given, or that of the first key that has an identifier.
   [[nodiscard]] const key_id& id() const noexcept { return id_; }
   /// Adds a key; one for the same element is replaced.
   /// @throws invalid_argument when it was made for other parameters; key_mismatch when it is for another
@@ -62,7 +62,7 @@ class memory_key_set final : public key_set {
 [[nodiscard]] std::optional<std::int64_t> rotation_of(const params::parameters& parameters,
                                                       std::uint64_t galois_element);
 
-/// Names a key for people: "relinearization key", "rotation key for step 5", "conjugation key",
+/// Readable name of a key: "relinearization key", "rotation key for step 5", "conjugation key",
 /// "encapsulation key".
 [[nodiscard]] std::string describe_key(const params::parameters& parameters, std::uint64_t galois_element);
 

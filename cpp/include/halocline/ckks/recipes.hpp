@@ -10,8 +10,8 @@
 #include "halocline/ckks/keys.hpp"
 #include "halocline/ckks/plaintext.hpp"
 
-/// What the memory runtime should know of keys and plaintexts: names by which plans find them again, and ways
-/// to make them again instead of loading them.
+/// Describes keys and plaintexts to the memory runtime: identities by which plans find them, and recipes that
+/// regenerate them instead of loading them.
 namespace halocline::ckks {
 
 /// Number of an object that is the same in every process: a hash of what it is.
@@ -22,14 +22,15 @@ namespace halocline::ckks {
 /// Hash of the values of a message, for identities of what is encoded from them.
 [[nodiscard]] std::uint64_t hash_of(std::span<const std::complex<double>> values);
 
-/// Names the buffers of a key by its Galois element, and tells how each uniform half comes back from its
-/// seed.
+/// Names the buffers of a key by its Galois element, and sets the recipe that expands each uniform half from
+/// its seed.
 void register_key(context& ctx, const evaluation_key& key);
 
-/// Names an encoded plaintext and tells how it comes back from its coefficients, which are kept for that.
+/// Names an encoded plaintext and sets the recipe that encodes it again from its coefficients, which are kept
+/// for that.
 /// @param value plaintext residues, NTT form
 /// @param identity name of the plaintext, or 0 for none
-/// @param coefficients integer coefficients in the same context; nullptr: it comes back by copies only
+/// @param coefficients integer coefficients in the same context; nullptr: it is reloaded by copies only
 void register_plaintext(context& ctx, const ring::poly& value, std::uint64_t identity,
                         std::shared_ptr<const compact_plaintext> coefficients);
 

@@ -73,7 +73,7 @@ class device_error : public error {
   using error::error;
 };
 
-/// The work was given up because somebody asked for it (`memory::runtime::cancel`).
+/// The work was cancelled by the caller (`memory::runtime::cancel`).
 class cancelled : public error {
  public:
   using error::error;

@@ -7,7 +7,7 @@
 
 namespace halocline {
 
-/// Formats a byte count for people with binary units: 1536 is "1.5 KiB".
+/// Formats a byte count with binary units: 1536 is "1.5 KiB".
 [[nodiscard]] std::string format_bytes(std::size_t bytes);
 
 /// Parses "2GiB", "512 MiB", "1.5GB", "4096" (bytes) into bytes.

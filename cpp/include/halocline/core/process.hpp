@@ -10,11 +10,11 @@
 #include <thread>
 #include <utility>
 
-/// What a library with threads, locks and keys owes to programs that fork.
+/// What a library with threads, locks and keys has to do when a program forks.
 ///
-/// A child of `fork` has a copy of all memory and only the thread that forked. Whatever another thread was
-/// changing is half changed there, and locks that it held stay locked. So before a fork the library comes to
-/// rest (`fork_gate`, `fork_hook`), and objects know the process that made them (`process_generation`).
+/// A child of `fork` has a copy of all memory and only the thread that forked. State that another thread was
+/// changing is inconsistent there, and locks that it held stay locked. So the library quiesces before a fork
+/// (`fork_gate`, `fork_hook`), and objects record the process that made them (`process_generation`).
 namespace halocline {
 
 /// A number of this process that none of its ancestors had: it changes in every child. Costs one read of
@@ -22,15 +22,15 @@ namespace halocline {
 /// handler of `pthread_atfork` and a comparison of process identifiers tell. Thread-safe.
 [[nodiscard]] std::uint64_t process_generation() noexcept;
 
-/// Until when a fork waits for somebody.
+/// Until when a fork waits for other threads.
 using fork_deadline = std::chrono::steady_clock::time_point;
 
-/// In which order things come to rest; later ones are used by earlier ones.
+/// The order in which objects quiesce; later ones are used by earlier ones.
 enum class fork_order : std::uint8_t { context, runtime, budget, store, table };
 
 /// What to do with an object around a fork. None may throw.
 struct fork_actions {
-  /// Brings it to rest; false when that did not succeed until the deadline.
+  /// Quiesces the object; false when that did not succeed before the deadline.
   std::function<bool(fork_deadline)> hold;
   /// In the parent, if `hold` succeeded.
   std::function<void()> resume;
@@ -38,7 +38,7 @@ struct fork_actions {
   std::function<void(bool)> in_child;
 };
 
-/// Registers actions while it lives. Make it the last member of what it is about.
+/// Registers actions during its lifetime. Make it the last member of the object that it belongs to.
 class fork_hook {
  public:
   fork_hook(fork_order when, fork_actions actions);
@@ -46,7 +46,7 @@ class fork_hook {
   fork_hook(const fork_hook&) = delete;
   fork_hook& operator=(const fork_hook&) = delete;
 
-  /// What the library knows of a hook.
+  /// A registered hook.
   struct entry {
     fork_order when;
     fork_actions actions;
@@ -97,8 +97,9 @@ class fork_mutex {
   fork_hook hook_;
 };
 
-/// While a scope lives, its thread is at work in the library: a fork by another thread waits for its end, for
-/// up to `patience`, and scopes that would begin meanwhile wait for the fork. Scopes of one thread may nest.
+/// During the lifetime of a scope its thread is at work in the library: a fork by another thread waits for
+/// its end, for up to `patience`, and scopes that would begin meanwhile wait for the fork. Scopes of one
+/// thread may nest.
 class fork_gate {
  public:
   /// At work while it lives.

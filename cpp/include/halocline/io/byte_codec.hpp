@@ -19,7 +19,7 @@ namespace halocline::io {
 static_assert(std::endian::native == std::endian::little,
               "container files are little endian and read in place");
 
-/// Numbers that have one byte representation everywhere.
+/// Numbers with one byte representation on all platforms.
 template <typename ValueT>
 concept fixed_width = std::unsigned_integral<ValueT> || std::same_as<ValueT, double>;
 

@@ -13,7 +13,7 @@
 /// The one file format of the library (docs/reference/container_format.md): a header page, sections that
 /// start on 4-KiB boundaries, and a directory with a checksum for every 64 KiB, so that a part of a section
 /// can be mapped, read and verified alone. `container_writer` and `container_reader` are the only code that
-/// knows the layout.
+/// depends on the layout.
 namespace halocline::io {
 
 /// First bytes of every container. The control characters make a transfer in text mode show.

@@ -5,8 +5,7 @@
 
 #include "halocline/ckks/keys.hpp"
 
-/// The only way a secret key gets in and out of a file. There is no byte string form and no other function in
-/// the library that writes one.
+/// The only functions that write or read a file of a secret key. There is no byte string form.
 namespace halocline::io {
 
 /// Writes a secret key to a file that only its owner may read (0600, from the first byte on). The file is not

@@ -60,8 +60,7 @@ class input {
 void save(const output& to, const params::parameters& parameters);
 /// The parameters in a container of any kind. A set that its author allowed to be insecure is accepted.
 /// @param allow_insecure accepts any other below 128 bits as well, for instance one that was secure by an
-/// older
-///   table when the file was made
+///   older table when the file was made
 /// @throws besides the above: what `params::parameters::from_json` throws for refused parameters.
 [[nodiscard]] params::parameters load_parameters(const input& from, bool allow_insecure = false);
 

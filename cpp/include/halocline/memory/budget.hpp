@@ -11,12 +11,12 @@
 
 namespace halocline::memory {
 
-/// Somebody who holds bytes of a budget and can be asked to hand some back.
+/// Holder of bytes of a budget that can be requested to release some.
 class budget_member {
  public:
   virtual ~budget_member() = default;
-  /// Hands back up to `bytes` bytes that no step needs now; returns how many. Does nothing while the member
-  /// is busy in another thread.
+  /// Releases up to `bytes` bytes that no step needs now; returns how many. Does nothing while the member is
+  /// in use by another thread.
   virtual std::size_t reclaim(std::size_t bytes) noexcept = 0;
 
  private:
@@ -29,7 +29,7 @@ class budget_member {
 class memory_budget {
  public:
   /// @param bytes capacity; 0 means unlimited
-  /// @param wait how long an allocation that does not fit waits for other accounts to give bytes back
+  /// @param wait how long an allocation that does not fit waits for other accounts to release bytes
   explicit memory_budget(std::size_t bytes, std::chrono::milliseconds wait = {});
   ~memory_budget();
   memory_budget(const memory_budget&) = delete;
@@ -64,16 +64,16 @@ class memory_budget {
   [[nodiscard]] std::vector<holding> others() const;
   [[nodiscard]] std::chrono::milliseconds wait_limit() const noexcept;
 
-  /// Members may be asked to hand bytes back; they leave before they die.
+  /// Members may be requested to release bytes; they leave before they are destroyed.
   void join(budget_member& member);
   void leave(budget_member& member) noexcept;
-  /// Asks the members other than `asking` for bytes; returns how many they handed back.
+  /// Requests bytes from the members other than `asking`; returns how many they released.
   std::size_t reclaim(const budget_member* asking, std::size_t bytes) noexcept;
   std::size_t reclaim(const budget_member& asking, std::size_t bytes) noexcept {
     return reclaim(&asking, bytes);
   }
-  /// The same of members that have not needed room while others did so `idle_needs` times. What they hold is
-  /// likely to be older than anything that the asking member could evict itself.
+  /// The same of members that have not needed memory while others did so `idle_needs` times. Their bytes are
+  /// likely to be older than any that the requesting member could evict itself.
   std::size_t reclaim_idle(budget_member& asking, std::size_t bytes) noexcept;
 
   /// Called again and again, without locks, by threads that wait for bytes; may throw to end the waiting.
@@ -90,8 +90,7 @@ class memory_budget {
   holding mine_;  ///< under the mutex of `all_`
 };
 
-/// The patience of one allocation: waits for other accounts to give bytes back, until the budget's limit is
-/// over.
+/// The wait of one allocation: waits for other accounts to release bytes, up to the time limit of the budget.
 class budget_wait {
  public:
   explicit budget_wait(memory_budget& budget);
@@ -99,10 +98,11 @@ class budget_wait {
   budget_wait(const budget_wait&) = delete;
   budget_wait& operator=(const budget_wait&) = delete;
 
-  /// Asks the others for `bytes` bytes and waits until some were given back, at most a few hundredths of a
-  /// second. False, at once: others hold nothing, or the time is over. The caller holds no lock.
+  /// Requests `bytes` bytes from the others and waits until some are released, at most a few hundredths of a
+  /// second. Returns false at once when the others hold nothing or the time is over. The caller holds no
+  /// lock.
   [[nodiscard]] bool next(const budget_member* asking, std::size_t bytes);
-  /// What was waited for in vain, for messages; empty when nothing was.
+  /// What the wait was for, for messages; empty when there was none.
   [[nodiscard]] std::string outcome() const;
 
  private:

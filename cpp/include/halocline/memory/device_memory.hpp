@@ -50,7 +50,7 @@ class device_range {
 class device_memory {
  public:
   virtual ~device_memory() = default;
-  /// For people: "HBM of NVIDIA H200 (cuda:0)".
+  /// Readable: "HBM of NVIDIA H200 (cuda:0)".
   [[nodiscard]] virtual std::string describe() const = 0;
   [[nodiscard]] virtual std::size_t total_bytes() const = 0;
   [[nodiscard]] virtual std::size_t free_bytes() const = 0;
@@ -93,10 +93,10 @@ class device_memory {
   virtual void wait(lane of, ticket moment) = 0;
 
   // Time.
-  /// Takes the time when a lane gets here; 0 when that would disturb what is being queued.
+  /// Takes the time when a lane reaches this point; 0 when that would disturb work that is being queued.
   [[nodiscard]] virtual stamp take_time(lane of) = 0;
-  /// Nanoseconds between two stamps of one lane (0 when one is 0), which are forgotten then; nothing while
-  /// the lane has not come to `end`.
+  /// Nanoseconds between two stamps of one lane (0 when one is 0), which are released then; nothing while the
+  /// lane has not reached `end`.
   [[nodiscard]] virtual std::optional<std::uint64_t> nanoseconds(stamp begin, stamp end) = 0;
 };
 

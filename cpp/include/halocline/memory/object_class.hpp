@@ -9,8 +9,8 @@
 namespace halocline::memory {
 
 /// What a buffer holds. The class decides how a policy may treat it: keys, plaintexts and tables can be
-/// brought back from their source and are never written back; scratch is never spilled; only ciphertexts
-/// are ever dirty.
+/// reloaded from their source and are never written back; scratch is never evicted; only ciphertexts are ever
+/// dirty.
 enum class object_class : std::uint8_t { evaluation_key, plaintext, ciphertext, scratch, table };
 
 /// Number of values of `object_class`.

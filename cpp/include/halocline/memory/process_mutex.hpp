@@ -8,7 +8,7 @@
 
 namespace halocline::memory {
 
-/// The recursive mutex of a runtime, which knows in which processes the runtime can be used.
+/// The recursive mutex of a runtime, with a record of the processes in which the runtime can be used.
 ///
 /// A forked child has a copy of the parent's memory, and host memory that holds everything is as good there.
 /// It has no threads and no rings of its own behind a slow tier's file, which belongs to the parent, and no

@@ -9,9 +9,9 @@ namespace halocline::memory {
 
 class buffer;
 
-/// Another way to get the bytes of a read-only buffer back than copying them from a slower tier: the uniform
-/// half of a key from its seed, a plaintext from its coefficients, a table by computing it. Belongs to one
-/// buffer (`runtime::set_recipe`).
+/// An alternative to reloading the bytes of a read-only buffer from a slower tier: the uniform half of a key
+/// from its seed, a plaintext from its coefficients, a table by computing it. Belongs to one buffer
+/// (`runtime::set_recipe`).
 class recipe {
  public:
   virtual ~recipe() = default;

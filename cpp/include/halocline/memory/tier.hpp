@@ -18,12 +18,12 @@ class tier {
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
   /// Returns `bytes` bytes aligned to 64 or more, uninitialised; nullptr when the place cannot give them.
   [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
-  /// The same for an object of a class, from which a place may conclude how soon the bytes come back.
+  /// The same for an object of a class, from which a tier may predict how soon the bytes are freed.
   [[nodiscard]] virtual void* allocate_for(object_class cls, std::size_t bytes) {
     (void)cls;
     return allocate(bytes);
   }
-  /// Takes bytes back that `allocate(bytes)` gave. Never synchronizes a device.
+  /// Frees bytes that `allocate(bytes)` returned. Never synchronizes a device.
   virtual void free(void* data, std::size_t bytes) noexcept = 0;
   /// Makes a block smaller or larger, moving it if need be; what was in it stays. nullptr, and nothing has
   /// changed, when the place cannot do that.

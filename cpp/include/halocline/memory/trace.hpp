@@ -13,8 +13,8 @@
 
 namespace halocline::memory {
 
-/// What happened to a buffer at one step of a program. `exists` stands once for each buffer that was there
-/// before the recording began, before it is touched for the first time.
+/// An event of a buffer at one step of a program. `exists` stands once for each buffer that was there before
+/// the recording began, before it is touched for the first time.
 enum class trace_action : std::uint8_t { allocate, free, read, write, exists };
 
 /// Name of an action as traces spell it: "allocate".

@@ -47,7 +47,7 @@ struct bootstrap_literal {
   bool operator==(const bootstrap_literal&) const = default;
 };
 
-/// A parameter set as people write it: public, unchecked, serialisable. `parameters::from_literal` checks it.
+/// A parameter set as users write it: public, unchecked, serialisable. `parameters::from_literal` checks it.
 /// Sizes of moduli are base-2 logarithms and may be fractional where they are doubles.
 struct literal {
   /// Version of the JSON form; raised when a field changes its meaning.

@@ -39,8 +39,7 @@ class parameters {
  public:
   /// Checks `source`, generates the primes and builds all tables.
   /// @throws invalid_argument a field is out of range or fields do not fit together; the message says what,
-  /// got,
-  ///         expected and how to fix it
+  ///         got, expected and how to fix it
   /// @throws insecure_parameters less than 128 bits by the tables of security.hpp and not `allow_insecure`
   [[nodiscard]] static parameters from_literal(const literal& source);
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "halocline/backend/backend.hpp"
-#include "halocline/params/parameters.hpp"
+#include "halocline/ring/shape.hpp"
 
 namespace halocline::ring {
 
@@ -18,22 +18,21 @@ enum class transform_tables : std::uint8_t {
           ///< checked
 };
 
-/// Parameters bound to a backend: builds and owns the tables that kernels need (moduli, powers of roots,
+/// A ring bound to a backend: builds and owns the tables that kernels need (moduli, powers of roots,
 /// permutations). One context per engine or client; everything made with it lives in its runtime.
 /// Not thread-safe, like the backend.
 class context {
  public:
-  /// Builds moduli and, unless `transforms` says later, NTT tables for all primes of `parameters` on
-  /// `device`.
+  /// Builds moduli and, unless `transforms` says later, NTT tables for all primes of the ring on `device`.
   /// @throws out_of_memory when the tables exceed the budget.
-  context(params::parameters parameters, std::shared_ptr<backend::backend> device,
+  context(ring::shape shape, std::shared_ptr<backend::backend> device,
           transform_tables transforms = transform_tables::now);
 
   /// Builds the NTT tables unless they are there. Without them nothing can be transformed.
   /// @throws out_of_memory when they exceed the budget.
   void prepare_transforms();
 
-  [[nodiscard]] const params::parameters& parameters() const noexcept { return parameters_; }
+  [[nodiscard]] const ring::shape& shape() const noexcept { return shape_; }
   [[nodiscard]] backend::backend& device() const noexcept { return *device_; }
   /// Runtime of the backend: owner of all buffers made with this context.
   [[nodiscard]] memory::runtime& runtime() const noexcept { return device_->runtime(); }
@@ -56,7 +55,7 @@ class context {
   template <typename WordT>
   void upload_roots();
 
-  params::parameters parameters_;
+  ring::shape shape_;
   std::shared_ptr<backend::backend> device_;
   backend::ring_tables tables_;
   std::vector<std::uint64_t> imaginary_units_;

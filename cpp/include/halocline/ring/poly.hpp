@@ -9,8 +9,8 @@
 namespace halocline::ring {
 
 /// One polynomial in residue form: limbs modulo a window of special primes followed by limbs modulo a window
-/// of the chain, in one buffer. Either window may be empty. Move-only. Whether the limbs are coefficients or
-/// NTT points is the owner's knowledge; everything that outlives an operation is in NTT form.
+/// of the chain, in one buffer. Either window may be empty. Move-only. The type does not record whether the
+/// limbs are coefficients or NTT points; everything that outlives an operation is in NTT form.
 class poly {
  public:
   poly() = default;

@@ -7,8 +7,8 @@
 #include "halocline/arith/modulus.hpp"
 #include "halocline/arith/uniform_stream.hpp"
 
-/// Kernels of the CPU backend: plain functions on pointers to one limb, or a range of one, that know nothing
-/// of buffers, jobs or threads. There is one table of them per instruction set and word.
+/// Kernels of the CPU backend: plain functions on pointers to one limb, or a range of one, that do not depend
+/// on buffers, jobs or threads. There is one table of them per instruction set and word.
 namespace halocline::backend::cpu {
 
 /// A prime with its NTT tables of N words each (layout: `ring_tables::roots`).
@@ -66,7 +66,7 @@ template <typename WordT>
 struct kernel_set {
   using mod = arith::modulus<WordT>;
 
-  const char* target = "";  ///< instruction set, for people
+  const char* target = "";  ///< instruction set, readable
 
   void (*ntt)(WordT* dst, const WordT* src, const prime_tables<WordT>& tables);
   void (*intt)(WordT* dst, const WordT* src, const prime_tables<WordT>& tables);

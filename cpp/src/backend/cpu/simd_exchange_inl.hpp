@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shuffles between two vectors, from which transforms and transpositions are made, and of one, from which
-// automorphisms are made. Compiled once per
-// instruction set (see simd_arith_inl.hpp).
+// automorphisms are made. Compiled once per instruction set (see simd_arith_inl.hpp).
 #if defined(HALOCLINE_SIMD_EXCHANGE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef HALOCLINE_SIMD_EXCHANGE_INL
 #undef HALOCLINE_SIMD_EXCHANGE_INL

@@ -12,10 +12,9 @@
 #include "backend/cpu/simd_ntt_stages_inl.hpp"
 
 // Negacyclic NTT on vectors. Stages whose butterflies span whole vectors go several at a time through
-// registers
-// ("pass"); the last ones of them are fused with the stages inside a vector ("core"). Passes over a limb
-// larger than the first-level cache recurse into blocks, so that a limb is read from the second level about
-// twice.
+// registers ("pass"); the last ones of them are fused with the stages inside a vector ("core"). Passes over a
+// limb larger than the first-level cache recurse into blocks, so that a limb is read from the second level
+// about twice.
 
 HWY_BEFORE_NAMESPACE();
 namespace halocline::backend::cpu {
@@ -38,7 +37,7 @@ constexpr std::size_t lanes = hn::MaxLanes(tag<WordT>());
 template <typename WordT>
 constexpr std::size_t core_words = core_vectors* lanes<WordT>;
 
-/// How far ahead of their use words and twiddle factors are asked for: the factors of a prime are twice as
+/// How far ahead of their use words and twiddle factors are prefetched: the factors of a prime are twice as
 /// large as a limb, and in a program both come from beyond the second-level cache. Measured on Zen 5, N =
 /// 2^15, 32-bit words, forward and inverse: 20.5 and 22 us without and 18.5 us with prefetches when 30 primes
 /// take turns; 31 and 33 us against 23 and 25 us when everything comes from memory; no difference when all is
@@ -46,7 +45,7 @@ constexpr std::size_t core_words = core_vectors* lanes<WordT>;
 constexpr std::size_t cores_ahead = 2;
 constexpr std::size_t vectors_ahead = 4;
 
-/// Asks for `Vectors` vectors.
+/// Prefetches `Vectors` vectors.
 template <std::size_t Vectors, typename WordT>
 HWY_INLINE void prefetch_words(const WordT* from) {
   HWY_UNROLL(16)

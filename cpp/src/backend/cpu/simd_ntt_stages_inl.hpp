@@ -125,7 +125,7 @@ class vector_stages {
   HWY_INLINE vector_stages(const WordT* roots, const WordT* quotients, std::size_t n)
       : roots_(roots), quotients_(quotients), n_(n), by_2_(repeat(2)), by_4_(repeat(4)), by_8_(repeat(8)) {}
 
-  /// Asks for the factors that `forward` or `inverse` needs for `Vectors` vectors at word `first`.
+  /// Prefetches the factors that `forward` or `inverse` needs for `Vectors` vectors at word `first`.
   template <std::size_t Vectors>
   HWY_INLINE void prefetch(std::size_t first) const {
     constexpr std::size_t line = 64 / sizeof(WordT);

@@ -11,10 +11,10 @@
 namespace halocline::backend::cpu {
 namespace {
 
-/// How long a worker without work looks for more before it sleeps: longer than the pauses between the batches
-/// of one operation on ciphertexts, shorter than what another process would notice.
+/// How long a worker without work polls before it sleeps: longer than the pauses between the batches of one
+/// operation on ciphertexts, short enough not to take time from other processes.
 constexpr std::chrono::microseconds patience{200};
-/// Checks between two looks at the clock.
+/// Checks between two readings of the clock.
 constexpr int checks = 64;
 
 constexpr std::uint64_t items_mask = 0xffffffffU;

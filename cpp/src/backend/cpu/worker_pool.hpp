@@ -13,15 +13,15 @@ namespace halocline::backend::cpu {
 
 /// Threads that share the items of one batch at a time with the calling thread.
 ///
-/// The caller never waits for a worker that has not taken an item: whatever nobody has taken it does itself.
-/// A team that joins at a barrier, as OpenMP's, waits for every member instead, and on a machine with other
-/// work that is a time slice of the scheduler per batch: multiply + relinearize + rescale (N = 2^15, two
-/// threads, two processors, one other busy process) took 84 ms that way, against 9 ms on one thread.
+/// The caller never waits for a worker that has not taken an item: it executes the items that no worker has
+/// taken. A team that joins at a barrier, as OpenMP's, waits for every member instead, and on a machine with
+/// other work that is a time slice of the scheduler per batch: multiply + relinearize + rescale (N = 2^15,
+/// two threads, two processors, one other busy process) took 84 ms that way, against 9 ms on one thread.
 ///
 /// A process may fork between batches, and both go on using the pool: the child starts workers of its own.
 ///
-/// Workers start with the first batch, look for more work for a while after a batch, and then sleep. One
-/// caller at a time.
+/// Workers start with the first batch, poll for work for a while after a batch, and then sleep. One caller at
+/// a time.
 class worker_pool {
  public:
   /// @param threads  the caller included; 1 starts none

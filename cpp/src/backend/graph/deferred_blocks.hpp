@@ -8,10 +8,10 @@
 namespace halocline::backend::graph {
 
 /// Blocks of a tier that were freed while kernels which use them were recorded but not launched. They must
-/// not go back to the driver before those are, but may be handed out again at once: what uses them then is
-/// recorded behind. Later they are kept, as are others of sizes that programs free, so that a program that
-/// runs again finds the same blocks: of each exact size the lowest address goes first, whatever order they
-/// came back in, and kernels then have the parameters that their graph has. Not thread-safe.
+/// not be freed to the driver before these are launched, but may be reused at once: the kernels that use them
+/// then are recorded behind. Later they are kept, as are others of sizes that programs free, so that a
+/// repeated program gets the same blocks: of each exact size the lowest address is reused first, whatever the
+/// order of the frees, and kernels then have the parameters that their graph has. Not thread-safe.
 class deferred_blocks {
  public:
   /// A block of exactly that size, or nullptr.
@@ -38,7 +38,7 @@ class deferred_blocks {
   /// Bytes kept.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
-  /// Calls `free(data, bytes)` for every block and forgets it. Only after a flush.
+  /// Calls `free(data, bytes)` for every block and removes it from the list. Only after a flush.
   template <typename FreeT>
   void release(const FreeT& free) noexcept {
     for (const auto& [size, blocks] : blocks_) {

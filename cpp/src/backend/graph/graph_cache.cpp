@@ -33,7 +33,7 @@ void graph_cache::run(std::uint64_t key, launch_list& segment) {
   const std::uint64_t name = mix(key, segment.shape_hash());
   if (const auto found = by_key_.find(name); found != by_key_.end()) {
     graphs_.splice(graphs_.begin(), graphs_, found->second);
-    // Equal hashes of other kernels: rare enough to do without a graph.
+    // Equal hashes of different kernels: rare enough to launch them without a graph.
     if (!found->second->current.same_shape(segment)) return launch_eagerly(segment);
     return replay(*found->second, segment);
   }
@@ -72,7 +72,7 @@ bool graph_cache::patch(entry& found, const launch_list& segment) {
 }
 
 void graph_cache::replay(entry& found, launch_list& segment) {
-  if (!patch(found, segment)) {  // half patched: of no use any more
+  if (!patch(found, segment)) {  // partly patched: no longer usable
     ++counted_.failed_builds;
     drop(found.key);
     return launch_eagerly(segment);

@@ -15,10 +15,10 @@ namespace halocline::backend::graph {
 
 /// Limits of what is kept for later runs.
 struct cache_limits {
-  std::size_t nodes = 16384;                    ///< kernels in graphs; the oldest graph goes first
+  std::size_t nodes = 16384;                    ///< kernels in graphs; the oldest graph is destroyed first
   std::size_t bytes = std::size_t{256} << 20U;  ///< copies of their parameters
   std::size_t shortest = 4;                     ///< launches below which a graph gains nothing
-  std::size_t sightings = 4096;                 ///< shapes seen once that are remembered
+  std::size_t sightings = 4096;                 ///< shapes seen once that are recorded
 };
 
 /// Launches segments: one by one at first sight, from the second one on as a graph, of which only the nodes
@@ -33,7 +33,7 @@ class graph_cache {
   /// @param key which part of which program it is
   /// @throws device_error naming the operation whose launch fails; later launches are lost then
   void run(std::uint64_t key, launch_list& segment);
-  /// Forgets everything.
+  /// Destroys all graphs.
   void clear() noexcept;
 
  private:

@@ -37,7 +37,7 @@ void recorder::end() {
   try {
     run_segment();
   } catch (...) {
-    list_.clear();  // what an earlier failure left behind: nobody will launch it
+    list_.clear();  // left by an earlier failure; it will not be launched
     depth_ = 0;
     throw;
   }

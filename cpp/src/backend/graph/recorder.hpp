@@ -40,7 +40,7 @@ class recorder {
   void flush_quietly() noexcept;
 
   [[nodiscard]] graph_statistics statistics() const;
-  /// Forgets all graphs.
+  /// Destroys all graphs.
   void clear();
 
   /// Launches after which segment `position` of a program ends.

@@ -101,6 +101,13 @@ void plan_executor::bind_late(buffer_state& state) {
   found->second.pop_front();
 }
 
+std::uint64_t plan_executor::which(const buffer_state& state) const noexcept {
+  if (state.plan_object != no_object) {
+    return plan::which_object(plan_->objects[state.plan_object], state.plan_object);
+  }
+  return state.cls == object_class::table ? 0 : state.identity;
+}
+
 bool plan_executor::begin_step(std::uint32_t hash, std::span<const step_use> uses) {
   if (step_ == plan_->steps() || plan_->hashes[step_] != hash) return false;
   for (const step_use& use : uses) {

@@ -31,6 +31,8 @@ class plan_executor {
   [[nodiscard]] bool allocated(buffer_state& state);
   /// A buffer that is being freed.
   void freed(const buffer_state& state) noexcept;
+  /// What tells a buffer from others of its class and size in fingerprints of steps: `plan::which_object`.
+  [[nodiscard]] std::uint64_t which(const buffer_state& state) const noexcept;
   /// Begins the next step. False: the plan has another step here.
   [[nodiscard]] bool begin_step(std::uint32_t hash, std::span<const step_use> uses);
   /// Whether every step of the plan was seen.

@@ -14,8 +14,8 @@ namespace halocline::memory::plan {
                                                 std::uint64_t capacity_pages);
 
 /// Joins stays of the same object where the frame could have been kept in between, shortest gaps first: an
-/// idle frame is given up right after its last use, so there is room that replacement, which goes forward in
-/// time, could not know of. Saves loads and write-backs; `room` is kept up to date.
+/// idle frame is released right after its last use, so there is free room that replacement, which works
+/// forward in time, cannot foresee. Saves loads and write-backs; `room` is kept up to date.
 void bridge_gaps(std::vector<stay>& stays, room_tree& room);
 
 }  // namespace halocline::memory::plan

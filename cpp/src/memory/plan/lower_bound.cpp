@@ -88,7 +88,7 @@ class page_belady {
   }
 
   /// After a step: when is each page that it touched needed again? Pages whose contents are not needed again
-  /// are given up, except scratch, which stays until it dies.
+  /// are released, except scratch, which stays until it is freed.
   void look_ahead(use_index u) {
     const object_index target = source_.uses[u].target;
     if (source_.objects[target].cls == object_class::scratch) return;

@@ -12,7 +12,7 @@ namespace halocline::memory::plan {
 namespace {
 
 constexpr std::string_view magic = "HALOPLAN";
-constexpr std::uint64_t version = 1;
+constexpr std::uint64_t version = 2;  // 1: fingerprints of steps did not tell objects apart
 constexpr std::uint64_t max_object_bytes = std::uint64_t{1} << 43;
 constexpr std::size_t checksum_bytes = 8;
 /// Least bytes of one entry of each table: lengths that the file cannot hold are refused before anything is
@@ -184,8 +184,8 @@ void write_compositions(writer& out, const std::vector<composition>& list) {
   }
 }
 
-/// Whether they suit the parameters is found out before they are used (`ckks::check_routes`): a plan does not
-/// know the ring.
+/// `ckks::check_routes` checks them against the parameters before they are used: a plan does not contain the
+/// ring.
 std::vector<composition> read_compositions(reader& in) {
   std::vector<composition> list(in.count("number of compositions", least_composition));
   std::uint64_t last = 1;  // the identity: no rotation

@@ -17,7 +17,7 @@
 namespace halocline::memory::plan {
 namespace {
 
-/// One complete answer: who is there when, and when it is brought.
+/// One complete solution: which objects are resident when, and when they are loaded.
 struct solution {
   victim_rules rules;
   std::vector<std::uint32_t> held;  ///< pages of each object that are there when the program begins
@@ -113,12 +113,13 @@ std::vector<directive> write_directives(const program& source, const solution& f
   return result;
 }
 
-/// Whether regenerating takes hardly any time beside loading, as on accelerators.
+/// Whether regeneration is much cheaper than loading, as on accelerators.
 bool regenerates_cheaply(const cost_model& costs) {
   return costs.weight_of(costs.expand) < 1 || costs.weight_of(costs.encode) < 1;
 }
 
-/// Victims that need half as often again as the best one would do cost few bytes, but give loads time.
+/// Victims whose next use is at least a quarter as far away as that of the best one cost few more bytes, but
+/// leave time for loads.
 constexpr double usual_near_equal = 0.25;
 
 /// Ways to choose victims, the one that moves fewest bytes first.
@@ -169,20 +170,20 @@ segment_table cut_for(const program& source, const liveness& lives, const planne
                      1 + static_cast<std::uint64_t>(std::min(std::max(fair, cheap) / page_bytes, 1e9)));
 }
 
-/// Whether a run brings back hardly more than the least.
+/// Whether a run loads hardly more than the lower bound.
 bool is_lean(const forecast& from, std::uint64_t bound) {
   constexpr double most_bytes = 1.05;
   return static_cast<double>(brought_bytes(from)) <= most_bytes * static_cast<double>(bound);
 }
 
-/// Bytes that a program which begins with `held` brings back at least, if it needs `needed_pages` without.
+/// Least bytes that a program loads which begins with `held`, if it loads `needed_pages` without.
 std::uint64_t bound_of(std::span<const std::uint32_t> held, std::uint64_t needed_pages) {
   const std::uint64_t there = std::accumulate(held.begin(), held.end(), std::uint64_t{0});
   return (needed_pages - std::min(needed_pages, there)) * page_bytes;
 }
 
-/// Whether a run is better than another one: the faster one of two lean ones, or the leaner one. Where bytes
-/// are made again in no time their number says little, and the faster one is better.
+/// Whether a run is better than another one: the faster one of two lean ones, or the leaner one. Where
+/// regeneration is nearly free the number of bytes matters little, and the faster one is better.
 bool is_better(const solution& next, const solution& best, const cost_model& costs,
                std::uint64_t needed_pages) {
   const forecast &one = next.times.expected, &other = best.times.expected;

@@ -190,7 +190,7 @@ class program_builder {
       buffer& target = buffers_[each.buffer];
       if (target.number == none) give_number(target);
       target.slot = none;
-      hash.add(target.what.cls, target.what.bytes, each.writes);
+      hash.add(target.what.cls, target.what.bytes, each.writes, which_object(target.what, target.number));
       result_.uses.push_back({target.number, std::max(1U, pages_of(each.end)),
                               each.reads || (each.writes && !each.covers), each.writes});
     }
@@ -266,11 +266,13 @@ step_hash::step_hash(std::string_view op) noexcept : state_(fnv_basis) {
   for (const char c : op) state_ = (state_ ^ static_cast<unsigned char>(c)) * fnv_prime;
 }
 
-void step_hash::add(object_class cls, std::uint64_t object_bytes, bool writes) noexcept {
-  // One round per use instead of one per byte: the executor computes this at each step.
+void step_hash::add(object_class cls, std::uint64_t object_bytes, bool writes, std::uint64_t which) noexcept {
+  // Two rounds per use instead of one per byte: the executor computes this at each step.
   const std::uint64_t word = object_bytes * 16 + static_cast<std::uint64_t>(cls) * 2 + (writes ? 1 : 0);
-  state_ = (state_ ^ word) * fnv_prime;
-  state_ ^= state_ >> 29;
+  for (const std::uint64_t each : {word, which}) {
+    state_ = (state_ ^ each) * fnv_prime;
+    state_ ^= state_ >> 29;
+  }
 }
 
 std::uint32_t step_hash::value() const noexcept {

@@ -59,7 +59,7 @@ class belady {
 
  private:
   using segment = std::uint32_t;
-  /// Who may lose its frame.
+  /// Candidates for eviction.
   enum class standing : std::uint8_t {
     pinned,   ///< operand, scratch, or without a frame
     waiting,  ///< will be used again
@@ -232,8 +232,8 @@ class belady {
   }
 
   /// Evicts, of what is not used again, the one that lives longest, if that is worth less than `value`. Its
-  /// contents are written back, because a program that leaves its plan might read them after all; who dies
-  /// soon frees its frame without.
+  /// contents are written back, because a program that leaves its plan might read them after all; an object
+  /// that is freed soon releases its frame without a write-back.
   bool evict_idle(double value) {
     const std::uint32_t rank = idle_.last();
     if (rank == no_use) return false;
@@ -332,7 +332,7 @@ class belady {
     }
   }
 
-  /// After the step: what becomes of an operand.
+  /// After the step: updates the state of an operand.
   void settle(use_index u) {
     const bool begins = lives_.opens[u] != 0 && !has_home(object_of(u));
     use_index next = next_of(u);

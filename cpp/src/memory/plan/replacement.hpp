@@ -28,7 +28,7 @@ struct stay {
   stay_index below = no_stay;     ///< of the segment below it, at step `first`
   bool loads = false;             ///< has contents to bring in; otherwise it begins with a write
   bool stores = false;            ///< its contents must be written back at its end
-  bool drops = false;             ///< ends before its object dies: the executor has to be told
+  bool drops = false;             ///< ends before its object is freed: needs a directive
   bool is_gone = false;           ///< joined with the stay before it
 
   [[nodiscard]] std::uint32_t end() const noexcept { return begin + pages; }
@@ -41,10 +41,10 @@ struct victim_rules {
   /// Take a victim that has been idle for as long as its replacement takes to load, if its next use is at
   /// least this fraction of the furthest one away; 1: never.
   double near_equal = 1;
-  /// What regenerating counts at least, `by_time`, as a share of loading: a link that has time to spare loads
-  /// for nothing, while regenerating keeps the compute units busy.
+  /// What regenerating counts at least, `by_time`, as a share of loading: loads on an idle link cost nothing,
+  /// while regeneration occupies the compute units.
   double least_share = 0;
-  /// What a write-back counts against a load of as many bytes: nobody waits for it.
+  /// What a write-back counts against a load of as many bytes: no step waits for it.
   double write_weight = 0.1;
 };
 
@@ -58,9 +58,9 @@ struct victim_rules {
                                                     const std::vector<stay>& stays);
 
 /// Replacement: which objects are in the fast tier when. Belady's rule, weighted with costs: on overflow the
-/// frame goes whose recovery costs least per page and time until its next use. The sum of frames of a step
-/// never exceeds the capacity, which must be at least `minimum_capacity`. What comes again is used again when
-/// the program is run again, right after its end.
+/// victim is the frame whose recovery costs least per page and time until its next use. The sum of frames of
+/// a step never exceeds the capacity, which must be at least `minimum_capacity`. Objects that the next run
+/// finds count as used again right after the end of the program.
 /// @param cut segments; one per object without `allow_resize`
 /// @param held pages of each object that are there when the program begins
 /// @return stays in the order of `first`, those of one object at one step from the first page up

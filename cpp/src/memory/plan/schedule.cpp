@@ -80,7 +80,7 @@ timetable scheduler::run(room_tree room, std::vector<std::uint8_t> regenerates) 
   latest_issue_ = horizon_ = 0;
   period_ = 0;
   clock_ns_ = read_free_ns_ = write_free_ns_ = 0;
-  // What is there is kept before anything is brought early: that spares the link a load.
+  // Resident objects are kept before others are prefetched: that saves a load.
   is_kept_.assign(arrivals_.size(), 0);
   for (std::uint32_t i = 0; i < arrivals_.size(); ++i) is_kept_[i] = keep(i) ? 1 : 0;
   for (step_index s = 0; s < steps; ++s) {
@@ -100,8 +100,8 @@ timetable scheduler::run(room_tree room, std::vector<std::uint8_t> regenerates) 
   return std::move(result_);
 }
 
-/// Write-backs that are asked for before step `s`. Their frames stay taken until the link is done with them,
-/// as far as the program leaves room for that; where it does not, it waits.
+/// Write-backs that are issued before step `s`. Their frames stay in use until the transfer is done, as far
+/// as the program has room for that; otherwise it waits.
 void scheduler::begin_writes(step_index s) {
   for (; next_write_ < writes_.size() && stays_[writes_[next_write_]].until <= s; ++next_write_) {
     const stay& each = stays_[writes_[next_write_]];

@@ -25,9 +25,9 @@ struct arrival {
 /// Arrivals of all stays, in the order of need.
 [[nodiscard]] std::vector<arrival> find_arrivals(const program& source, const std::vector<stay>& stays);
 
-/// When each arrival is asked for, and what the run looks like then.
+/// When each arrival is issued, and the forecast of the run.
 struct timetable {
-  std::vector<step_index> issue;          ///< per arrival: step before which it is asked for
+  std::vector<step_index> issue;          ///< per arrival: step before which it is issued
   std::vector<std::uint8_t> regenerates;  ///< per arrival: 1 if its contents are expanded or encoded
   forecast expected;                      ///< times and bytes; not footprint, minimum and lower bound
 };
@@ -39,9 +39,9 @@ struct load_delay {
   double wait_ns = 0;        ///< how long the step that needs it stands still for it
 };
 
-/// Places all transfers on two calendars, one per direction, and carries the program out on paper: loads in
-/// the order in which they are needed, each one as early as room, horizon and link allow; write-backs right
-/// after the last use.
+/// Places all transfers on two calendars, one per direction, and simulates the program: loads in the order in
+/// which they are needed, each one as early as room, horizon and link allow; write-backs right after the last
+/// use.
 class scheduler {
  public:
   /// @param held_pages of each object, there when the program begins
@@ -83,7 +83,7 @@ class scheduler {
   std::vector<double> issue_ns_;           ///< per step: when its directives are carried out
   std::vector<double> room_ready_ns_;      ///< per step: when room that a write-back frees is there at last
   std::vector<double> home_ready_ns_;      ///< per object: end of its last write-back
-  std::vector<step_index> object_issue_;   ///< per object: where its last arrival was asked for
+  std::vector<step_index> object_issue_;   ///< per object: where its last arrival was issued
   std::vector<step_index> used_before_;    ///< per object: 1 + the last step that used it; with resizing
   std::uint32_t next_arrival_ = 0;
   std::size_t next_write_ = 0;
@@ -92,8 +92,8 @@ class scheduler {
   double clock_ns_ = 0, ready_ns_ = 0, read_free_ns_ = 0, write_free_ns_ = 0;
 };
 
-/// Marks arrivals that are better regenerated than loaded, judging by the delays of a timetable: regenerating
-/// takes time of the compute units but relieves the link. Returns whether any was added.
+/// Marks arrivals that are better regenerated than loaded, judging by the delays of a timetable: regeneration
+/// takes time of the compute units but reduces the load on the link. Returns whether any was added.
 [[nodiscard]] bool choose_regenerations(const scheduler& schedule, std::vector<std::uint8_t>& regenerates);
 
 }  // namespace halocline::memory::plan

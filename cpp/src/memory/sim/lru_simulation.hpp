@@ -13,7 +13,7 @@
 namespace halocline::memory::sim {
 
 /// Policy `lru`: whole objects, copied when a step needs them while host and device wait; the least recently
-/// used frame goes first. Contents that the program made are written back before they go; others are dropped.
+/// used frame is evicted first. Contents that the program made are written back before; others are dropped.
 class lru_simulation final : public simulation {
  public:
   lru_simulation(const device_model& device, const replay_options& options, std::uint64_t budget_bytes,

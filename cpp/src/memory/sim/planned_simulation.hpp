@@ -15,8 +15,8 @@
 namespace halocline::memory::sim {
 
 /// Policy `planned`: carries the directives of a plan out while the host runs ahead of the device. A load
-/// waits for room, and everything behind it waits too; a frame that was handed back is room when the last
-/// kernel, or copy, that uses it is done.
+/// waits for room, and everything behind it waits too; a released frame is free when the last kernel, or
+/// copy, that uses it is done.
 class planned_simulation final : public simulation {
  public:
   planned_simulation(const trace& recorded, const device_model& device, const replay_options& options,
@@ -41,9 +41,9 @@ class planned_simulation final : public simulation {
   void enlist(std::uint64_t number, const sim_object& object);
   void carry_out(const plan::directive& each);
   void regenerate(frame& target, std::uint64_t bytes, bool seed);
-  /// Takes the room that a frame lacks to have so many bytes; returns when it is there.
+  /// Allocates the missing bytes of a frame; returns the time at which they are free.
   double take(frame& target, std::uint64_t frame_bytes);
-  /// Hands a frame back but for its first bytes, from a moment on.
+  /// Frees a frame beyond its first bytes, from a moment on.
   void give_back(frame& from, std::uint64_t kept_bytes, double when);
   [[nodiscard]] double write_back(const frame& source);
 

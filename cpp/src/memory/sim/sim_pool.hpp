@@ -11,9 +11,8 @@ namespace halocline::memory::sim {
 
 /// The pool of a simulated device: what it costs to take blocks from it and how much of the device it holds.
 /// Stream-ordered, as `cudaMallocAsync` with an unlimited release threshold: blocks are cheap, never cause a
-/// synchronization, and what was once held stays held. Smallest fit: freed blocks of cudaMalloc wait in a
-/// list for a request that fits; before the budget would be exceeded, the list is given back, which waits for
-/// the device.
+/// synchronization, and the pool never shrinks. Smallest fit: freed blocks of cudaMalloc wait in a list for a
+/// request that fits; before the budget would be exceeded, the list is freed, which waits for the device.
 class sim_pool {
  public:
   sim_pool(const device_model& device, machine& clocks, block_reuse reuse, std::uint64_t budget_bytes);

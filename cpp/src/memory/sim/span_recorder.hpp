@@ -12,7 +12,7 @@
 
 namespace halocline::memory::sim {
 
-/// What a simulated device does at some time, as tracks of a timeline.
+/// Activities of a simulated device, as tracks of a timeline.
 enum class activity : std::uint8_t { compute, fault, load, write_back, stall };
 
 /// Writes down what a simulated device does, for viewers of timelines; does nothing without a timeline.

@@ -100,7 +100,7 @@ class frame_tier final : public tier {
     return bytes < small_bytes ? small_ : large_;
   }
 
-  /// Sees to it that there is a free range for a small frame, where one can be cut from a large range.
+  /// Makes a free range for a small frame, where one can be cut from a large range.
   void prepare_small(std::size_t bytes) noexcept {
     if (small_.largest() >= bytes) return;
     if (const auto chunk = large_.take(small_bytes)) give(small_, *chunk, small_bytes);
@@ -168,7 +168,8 @@ class frame_tier final : public tier {
     }
   }
 
-  /// Notes that a mapping begins at an address. Without the note moving it is slower, and nothing else.
+  /// Notes that a mapping begins at an address. Without the note a move is slower; nothing else depends on
+  /// it.
   void note(std::uint64_t at) noexcept {
     try {
       seams_.insert(at);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One thread owns the ring. The kernel cancels requests of a thread that ends and interrupts the thread that
-// submitted them, so callers' threads must not submit; and only a thread that sleeps in the ring knows when a
-// request ended, which the statistics of a link need.
+// submitted them, so callers' threads must not submit; and only a thread that sleeps in the ring can take the
+// time when a request ends, which the statistics of a link need.
 #include "memory/tier/io_engines.hpp"
 
 #ifndef HALOCLINE_IO_URING
@@ -38,7 +38,7 @@ namespace {
 /// The kernel moves at most 2 GiB less a page per request.
 constexpr std::size_t largest_request = std::size_t{1} << 30;
 
-/// A ring and the event descriptor that wakes who sleeps in it.
+/// A ring and the event descriptor that wakes the thread that sleeps in it.
 class ring_pair {
  public:
   ring_pair() = default;

@@ -10,9 +10,9 @@ namespace halocline::memory {
 
 /// 64-bit checksums of pages of 4096 bytes: XXH3 (Y. Collet, xxHash 0.8) with a random secret of its own for
 /// each object, which never leaves the process. A page is the unit of transfers, so any part of a slot can be
-/// checked without reading more of it. Chance lets a wrong page pass with probability 2^-64, also when
-/// somebody changes it who does not know the secret and sees no checksums. XXH3 is not a message
-/// authentication code: who reads the memory of the process can forge.
+/// checked without reading more of it. Chance lets a wrong page pass with probability 2^-64, also when a
+/// program changes it that has neither the secret nor the checksums. XXH3 is not a message authentication
+/// code: an attacker who reads the memory of the process can forge pages.
 class page_checksums {
  public:
   page_checksums();

@@ -28,7 +28,7 @@ std::byte* map_pages(std::size_t bytes) noexcept {
   const std::size_t head = (huge_page - reinterpret_cast<std::uintptr_t>(whole) % huge_page) % huge_page;
   if (head != 0) ::munmap(whole, head);
   if (head != slack) ::munmap(whole + head + bytes, slack - head);
-  ::madvise(whole + head, bytes, MADV_HUGEPAGE);  // a wish: systems without huge pages refuse it
+  ::madvise(whole + head, bytes, MADV_HUGEPAGE);  // a hint: systems without huge pages refuse it
   return whole + head;
 }
 

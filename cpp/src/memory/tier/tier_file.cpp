@@ -78,7 +78,7 @@ int tier_file::grow(std::uint64_t from, std::uint64_t to) noexcept {
     if (::ftruncate(descriptor_, static_cast<off_t>(to)) == 0) return 0;
     failure = errno;
   }
-  // A file system may have reserved a part before it found out.
+  // A file system may have reserved a part before the call failed.
   const int cut = ::ftruncate(descriptor_, static_cast<off_t>(from));
   static_cast<void>(cut);
   return failure;

@@ -34,7 +34,7 @@ class transfer_board final : public io_listener {
   /// It was not submitted after all, or not even begun.
   void cancel(transfer_id id) noexcept;
   [[nodiscard]] bool has_ended(transfer_id id) const;
-  /// Blocks until it has ended, and forgets it.
+  /// Blocks until it has ended, and removes it.
   [[nodiscard]] outcome wait(transfer_id id);
   /// Nanoseconds so far during which at least one transfer of this direction was under way.
   [[nodiscard]] std::uint64_t busy_ns(bool write) const;

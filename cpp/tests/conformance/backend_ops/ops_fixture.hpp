@@ -71,7 +71,7 @@ struct host_ring {
 template <typename WordT>
 using limbs = std::vector<std::vector<WordT>>;
 
-/// A ring bound to a device, and views that remember their buffers.
+/// A ring bound to a device, and views that hold their buffers.
 template <typename WordT>
 class device_ring {
  public:

@@ -17,7 +17,7 @@ TEST(LruPolicy, PagesEverythingButScratch) {
   memory::policy_state state;
   state.budget_bytes = 1000;
   state.pool_bytes = 400;
-  state.counters.live_bytes = 5000;  // paged bytes give way
+  state.counters.live_bytes = 5000;  // paged bytes can be evicted
   const auto where = [&](memory::object_class cls, std::size_t bytes) {
     return policy.decide(state, {bytes, cls, "x", 0}).where;
   };

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bootstrapping costs when memory is short: `halocline bench bootstrap-budget`."""
+"""Bootstrapping within memory budgets: `halocline bench bootstrap-budget`."""
 
 from __future__ import annotations
 
@@ -10,42 +10,49 @@ from typing import Any
 import numpy as np
 
 from ...ckks.ciphertext import Ciphertext
+from ...ckks.named_params import named_params
 from ...ckks.params import Params
 from ...engine.engine import Engine
 from ...workloads.bootstrap.messages import bits, largest_part, make_bootstrapper, random_message
-from ...workloads.running import Progress
-from .curve import BudgetCurve, CurveOptions, Row
+from ..keeping import SILENT, Watcher
+from .curve import BudgetCurve, Row
+from .options import BATCHES, BootstrapBudgetOptions, CurveOptions
 from .rig import PolicyRig, Shape
 
 SCHEMA = 1
 SUITE = "bootstrap-budget"
-BATCHES = (1, 8)
 
 
 def run_bootstrap_budget(
     params: Params,
     options: CurveOptions | None = None,
     bootstrap: Mapping[str, Any] | None = None,
-    progress: Progress = lambda what, done, total: None,
+    watcher: Watcher = SILENT,
 ) -> Row:
     """A row for each policy, batch and budget, as `--json` writes it.
 
     bootstrap: fields of `BootstrapOptions`.
     """
-    return _BootstrapCurve(params, options or CurveOptions(batches=BATCHES), bootstrap or {}, progress).run()
+    return _BootstrapCurve(params, options or CurveOptions(batches=BATCHES), bootstrap or {}, watcher).run()
+
+
+def run(options: BootstrapBudgetOptions | None = None, watcher: Watcher = SILENT) -> Row:
+    """The suite with its options, as `--json` writes it."""
+    o = options or BootstrapBudgetOptions()
+    return run_bootstrap_budget(named_params(o.params, o.allow_insecure), o, o.bootstrap, watcher)
 
 
 class _BootstrapCurve(BudgetCurve):
     """Random messages, one call for all of a batch."""
 
     def __init__(
-        self, params: Params, options: CurveOptions, bootstrap: Mapping[str, Any], progress: Progress
+        self, params: Params, options: CurveOptions, bootstrap: Mapping[str, Any], watcher: Watcher
     ) -> None:
-        super().__init__(SUITE, "bootstrap", options, progress)
+        super().__init__(SUITE, "bootstrap", options, watcher)
         self.params, self.bootstrapper = params, make_bootstrapper(params, bootstrap)
         plan, encode = self.bootstrapper.key_plan, self.bootstrapper.encode
         run = self._run_options()
-        rig = PolicyRig(params, plan, encode, run, seeded=options.seeded, progress=progress)
+        rig = PolicyRig(params, plan, encode, run, seeded=options.seeded, progress=watcher.progress)
         self._messages = [random_message(self.bootstrapper, seed) for seed in range(max(options.batches))]
         self._begin(rig, self.bootstrapper)
 

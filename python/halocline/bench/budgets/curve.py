@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program costs when memory is short: its slowdown against `resident` by policy and budget.
+"""Slowdown of a program against `resident`, by policy and budget.
 
-From everything that the program touches down to the least that a plan can do with. Measured on an engine, or
-replayed on a device model. Subclasses of `BudgetCurve` say which program.
+Budgets range from all bytes that the program touches down to the smallest for which a plan exists. Measured
+on an engine, or replayed on a device model. Subclasses of `BudgetCurve` define the program.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ...base.errors import InvalidArgument, OutOfMemory
+from ...base.errors import OutOfMemory
 from ...base.values import byte_count
 from ...ckks.ciphertext import Ciphertext
 from ...engine.engine import Engine
@@ -27,20 +27,15 @@ from ...tracing.replay import (
     device_models,
     replay,
 )
-from ...workloads.running import Progress, RunOptions
+from ...workloads.options import RunOptions
+from ..keeping import Watcher
+from .options import BLOCKING, MINIMUM, BudgetOptions, async_peak_of
 from .rig import PolicyRig, Program, Rehearsal, Shape, Timed, timed
 
-POLICIES = ("planned", "lru", "profiled", "dynamic", "managed")
-MINIMUM = "minimum"
-BUDGETS = ("100%", "75%", "50%", "35%", "25%", "15%", "10%", MINIMUM)
-RUNS = 3
-"""Timed runs of each kind, after those that are not timed."""
 SLOW_SECONDS = 2.0
 """Of a kind whose first run takes longer, one more is enough."""
 ENDLESS_SECONDS = 5.0
 """A later run that takes longer is the last one, and counts by itself."""
-BLOCKING = "lru@blocking"
-"""`lru` with blocking copies, as objects are swapped by hand; on device models its loads block anyway."""
 PLACING = ("static", "profiled", "dynamic", "managed")
 """Policies that decide once for each buffer, keys as well, where it lies."""
 
@@ -67,49 +62,16 @@ class Kind:
     @property
     def async_peak(self) -> float:
         """Share of the budget that the pool of `profiled` may take."""
-        name, _, share = self.policy.partition("@")
-        if not share or self.policy == BLOCKING:
-            return DEFAULT_ASYNC_RATIO
-        try:
-            found = float(share.removesuffix("%")) / 100
-        except ValueError:
-            found = 0.0
-        if name != "profiled" or not 0 < found <= 1 or not share.endswith("%"):
-            raise InvalidArgument(
-                f"policy '{self.policy}'; expected a policy, {BLOCKING}, or profiled@65% with a share of up "
-                "to 100%"
-            )
-        return found
-
-
-@dataclasses.dataclass(frozen=True)
-class CurveOptions:
-    """What is measured.
-
-    device: cpu, cuda:0, or the name of a device model, on which everything is simulated.
-    policies: names; profiled@40% has another share of the budget for its pool, lru@blocking blocking copies.
-    budgets: sizes, shares of what one call touches, or "minimum", the least that a plan can do with.
-    batches: ciphertexts in one call.
-    """
-
-    device: str = "cpu"
-    policies: Sequence[str] = POLICIES
-    budgets: Sequence[str] = BUDGETS
-    batches: Sequence[int] = (1,)
-    runs: int = RUNS
-    threads: int | None = None
-    seeded: bool = False
+        return async_peak_of(self.policy)
 
 
 class BudgetCurve(ABC):
     """One run of such a benchmark."""
 
-    def __init__(self, suite: str, call: str, options: CurveOptions, progress: Progress) -> None:
+    def __init__(self, suite: str, call: str, options: BudgetOptions, watcher: Watcher) -> None:
         """suite: name of the benchmark; call: of the program in traces."""
-        self.suite, self.call, self.options, self._progress = suite, call, options, progress
+        self.suite, self.call, self.options, self._watcher = suite, call, options, watcher
         self._model = device_models().get(options.device)
-        for policy in options.policies:
-            _ = Kind(policy, 1, "all", 0).async_peak  # raises for what is no share
         self._rig: PolicyRig
         self._program: Program
         self._rehearsals: dict[int, Rehearsal] = {}
@@ -139,7 +101,7 @@ class BudgetCurve(ABC):
     def _begin(self, rig: PolicyRig, program: Program) -> None:
         """Rehearses the program for every batch."""
         self._rig, self._program = rig, program
-        self._rehearsals = {batch: self._rehearse(batch) for batch in self.options.batches}
+        self._rehearsals = {batch: self._rehearse(batch) for batch in self.options.batch_sizes()}
         self._minimum = {batch: self._least(each) for batch, each in self._rehearsals.items()}
 
     def _run_options(self) -> RunOptions:
@@ -149,18 +111,23 @@ class BudgetCurve(ABC):
     def run(self) -> Row:
         """Measures everything."""
         o = self.options
-        total = len(list(self._kinds())) + len(o.batches)
+        total = len(list(self._kinds())) + len(o.batch_sizes())
         rows: list[Row] = []
         for row in self._measure() if self._model is None else self._replay(self._model):
             rows.append(row)
-            self._progress("measuring", len(rows), total)
+            self._watcher.row("measuring", self._report(rows), len(rows), total)
+        return self._report(rows)
+
+    def _report(self, rows: list[Row]) -> Row:
+        """The rows, and what they are about."""
+        o = self.options
         about = {"suite": self.suite, "device": o.device, "simulated": self._model is not None}
         batches = [
             {"batch": batch, "footprint_bytes": each.peak_bytes, "minimum_bytes": self._minimum[batch]}
             for batch, each in self._rehearsals.items()
         ]
         how = {"seeded": o.seeded, "threads": o.threads, "runs": o.runs, "async_peak": DEFAULT_ASYNC_RATIO}
-        return about | self.facts() | how | {"batches": batches, "rows": rows}
+        return about | self.facts() | how | {"batches": batches, "rows": list(rows)}
 
     # Before
 
@@ -179,7 +146,7 @@ class BudgetCurve(ABC):
 
     def _kinds(self) -> Iterator[Kind]:
         for policy in self.options.policies:
-            for batch in self.options.batches:
+            for batch in self.options.batch_sizes():
                 for text in self.options.budgets:
                     yield Kind(policy, batch, text, self._budget(batch, text))
 
@@ -194,7 +161,7 @@ class BudgetCurve(ABC):
 
     def _measure(self) -> Iterator[Row]:
         base: dict[int, float | None] = {}
-        for batch in self.options.batches:
+        for batch in self.options.batch_sizes():
             kind = Kind("resident", batch, "all", 0)
             found = self._times(kind)
             base[batch] = found.get("seconds")
@@ -255,7 +222,7 @@ class BudgetCurve(ABC):
 
     def _replay(self, model: DeviceModel) -> Iterator[Row]:
         base: dict[int, float | None] = {}
-        for batch in self.options.batches:
+        for batch in self.options.batch_sizes():
             trace = self._rehearsals[batch].trace
             roomy = model.with_memory(max(model.usable_bytes, 2 * trace.peak_bytes))
             kind = Kind("resident", batch, "all", 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one image through ResNet-20 costs when memory is short: `halocline bench resnet20-budget`."""
+"""One image through ResNet-20 within memory budgets: `halocline bench resnet20-budget`."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ import numpy as np
 
 from ...base.errors import ActivationRange, InvalidArgument
 from ...ckks.ciphertext import Ciphertext
+from ...ckks.named_params import named_params
 from ...ckks.params import Params
 from ...engine.engine import Engine
 from ...nn.compiler import compile
 from ...nn.layers import Array
 from ...nn.model import Model
 from ...nn.ranges import Ranges
-from ...workloads.resnet20.run import Resnet20Options, Resnet20Run
-from ...workloads.running import Progress
-from .curve import BudgetCurve, CurveOptions, Row
+from ...workloads.resnet20.options import Resnet20Options
+from ...workloads.resnet20.run import Resnet20Run
+from ..keeping import SILENT, Watcher
+from .curve import BudgetCurve, Row
+from .options import BudgetOptions, Resnet20BudgetOptions
 from .rig import PolicyRig, Rehearsal, Shape
 
 SCHEMA = 1
 SUITE = "resnet20-budget"
-PEAKS = ("40%", "50%", "60%", "65%", "70%", "80%", "90%", "95%")
-"""Async peak thresholds of the hybrid paper."""
-POLICIES = ("planned", "lru", *(f"profiled@{peak}" for peak in PEAKS), "dynamic", "static", "managed")
-BUDGETS = ("60%", "25%", "4GiB", "2GiB")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,9 +44,9 @@ class Network:
 
 def run_resnet20_budget(
     params: Params,
-    options: CurveOptions | None = None,
+    options: BudgetOptions | None = None,
     network: Network | None = None,
-    progress: Progress = lambda what, done, total: None,
+    watcher: Watcher = SILENT,
 ) -> Row:
     """A row for each policy and budget, as `--json` writes it."""
     given = network or Network()
@@ -55,9 +54,22 @@ def run_resnet20_budget(
     what = Resnet20Options(image=given.image, weights=given.weights, calibration=calibration, images=1)
     made = Resnet20Run(params, what)
     name = "digits" if given.weights is None else Path(given.weights).name
-    chosen = options or CurveOptions(policies=POLICIES, budgets=BUDGETS)
-    curve = NetworkCurve(params, chosen, made.model, made.ranges, made.images.images[0], given, progress)
-    return curve.run() | {"network": name, "image": made.images.names[0]}
+    chosen = options or Resnet20BudgetOptions()
+    about = {"network": name, "image": made.images.names[0]}
+
+    def keep(content: Row, done: int, total: int) -> None:
+        watcher.keep(content | about, done, total)
+
+    told = Watcher(watcher.progress, keep)
+    curve = NetworkCurve(params, chosen, made.model, made.ranges, made.images.images[0], given, told)
+    return curve.run() | about
+
+
+def run(options: Resnet20BudgetOptions | None = None, watcher: Watcher = SILENT) -> Row:
+    """The suite with its options, as `--json` writes it."""
+    o = options or Resnet20BudgetOptions()
+    network = Network(o.weights, o.image, o.bootstrap)
+    return run_resnet20_budget(named_params(o.params, o.allow_insecure), o, network, watcher)
 
 
 class NetworkCurve(BudgetCurve):
@@ -66,16 +78,17 @@ class NetworkCurve(BudgetCurve):
     def __init__(
         self,
         params: Params,
-        options: CurveOptions,
+        options: BudgetOptions,
         model: Model,
         ranges: Ranges,
         image: Array,
         network: Network,
-        progress: Progress,
+        watcher: Watcher,
     ) -> None:
-        super().__init__(SUITE, "image", options, progress)
-        if tuple(options.batches) != (1,):
-            raise InvalidArgument(f"{SUITE}: batches of {tuple(options.batches)}; expected one image a call")
+        super().__init__(SUITE, "image", options, watcher)
+        if tuple(options.batch_sizes()) != (1,):
+            sizes = tuple(options.batch_sizes())
+            raise InvalidArgument(f"{SUITE}: batches of {sizes}; expected one image a call")
         self.params, self._image = params, image
         self._exact = model.forward(model.prepare(image[np.newaxis]))[0]
         self._compiled = compile(model, params, ranges, bootstrap=network.bootstrap)
@@ -83,7 +96,7 @@ class NetworkCurve(BudgetCurve):
         self._encode_first = True
         run = self._run_options()
         plan = self._forecast.key_plan
-        rig = PolicyRig(params, plan, self._prepare, run, seeded=options.seeded, progress=progress)
+        rig = PolicyRig(params, plan, self._prepare, run, seeded=options.seeded, progress=watcher.progress)
         self._begin(rig, self._evaluate)
 
     def _evaluate(self, inputs: list[Ciphertext]) -> Ciphertext:

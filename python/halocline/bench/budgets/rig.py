@@ -18,7 +18,8 @@ from ...ckks.keys import EvaluationKeys, KeyPlan
 from ...ckks.params import Params
 from ...engine.engine import Engine, RunReport
 from ...memory.trace import CLASSES, Trace
-from ...workloads.running import Progress, RunOptions, make_engine, probe_device, recording, send_keys
+from ...workloads.options import RunOptions
+from ...workloads.running import Progress, make_engine, probe_device, recording, send_keys
 
 Program = Callable[[list[Ciphertext]], Any]
 """A function of all inputs, of which it uses what it needs."""
@@ -77,7 +78,7 @@ class PolicyRig:
 
     @functools.cached_property
     def client(self) -> Client:
-        """Whose keys they are."""
+        """Owner of the keys."""
         return Client(self.params, threads=self.options.threads)
 
     @functools.cached_property
@@ -92,10 +93,8 @@ class PolicyRig:
         self, policy: str, memory: int | None, decisions: bytes | None = None, *, blocking: bool = False
     ) -> Engine:
         """An engine with all keys and constants. blocking: see `MemoryOptions.blocking_copies`."""
-        chosen = dataclasses.replace(
-            self.options, policy=policy, decisions=decisions, memory=memory, blocking_copies=blocking
-        )
-        made = make_engine(self.params, chosen, 0, keep_seeds=self.seeded)
+        chosen = dataclasses.replace(self.options, policy=policy, memory=memory, blocking_copies=blocking)
+        made = make_engine(self.params, chosen, 0, keep_seeds=self.seeded, decisions=decisions)
         if self._keys is not None:
             made.add_keys(self._keys)
         else:

@@ -9,16 +9,18 @@ evaluation on an engine is not typical of the others, so each process evaluates 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from ..keeping import SILENT, Watcher
+from .options import WIDE_BUDGETS as BUDGETS
+from .options import WIDE_POLICIES as POLICIES
+from .options import WideBenchOptions
 from .processes import Report, run_in_process
 
 SCHEMA = 1
 DEFAULT_REPETITIONS = 3
 GPU_EVALUATIONS = 4
-POLICIES = ("planned", "lru")
-BUDGETS = ("25%", "10%")
 Kind = tuple[str, str | None]
 
 
@@ -33,7 +35,7 @@ def run_wide_bench(
     arguments: Sequence[str] = (),
     kinds: Sequence[Kind] | None = None,
     device: str = "cpu",
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    watcher: Watcher = SILENT,
 ) -> dict[str, Any]:
     """Reports of all runs, and a row of medians for each kind.
 
@@ -46,19 +48,33 @@ def run_wide_bench(
     count = (DEFAULT_REPETITIONS if on_cpu else 1) if repetitions is None else repetitions
     common = ["--threads", str(threads), "--device", device, *arguments]
     common += [] if on_cpu else ["--repeat", str(GPU_EVALUATIONS)]
+    about = {"schema": SCHEMA, "suite": "wide-rotations", "device": device, "threads": threads}
     found: list[list[Report]] = [[] for _ in kinds]
     total = count * len(kinds)
+    watcher.progress("wide-rotations", 0, total)
     for number in range(total):
-        progress(number, total)
         policy, memory = kinds[number % len(kinds)]
         chosen = ["--policy", policy, *([] if memory is None else ["--memory", memory])]
         found[number % len(kinds)].append(run_in_process("wide-rotations", [*chosen, *common]))
-    progress(total, total)
+        watcher.row("wide-rotations", about | _result(kinds, found), number + 1, total)
+    return about | _result(kinds, found)
+
+
+def run(options: WideBenchOptions | None = None, watcher: Watcher = SILENT) -> dict[str, Any]:
+    """The suite with its options, as `--json` writes it."""
+    o = options or WideBenchOptions()
+    switches = {"--allow-insecure": o.allow_insecure, "--oversubscribe-managed": o.oversubscribe_managed}
+    arguments = ["--params", o.params, *(name for name, given in switches.items() if given)]
+    kinds = kinds_of(o.policies, o.budgets)
+    return run_wide_bench(o.threads, o.repetitions, arguments, kinds, o.device, watcher)
+
+
+def _result(kinds: Sequence[Kind], found: list[list[Report]]) -> dict[str, Any]:
+    """Rows of the kinds that have run, and all reports."""
     base = _median(found[0], "program_seconds")
-    rows = [_row(reports, memory, base) for (_, memory), reports in zip(kinds, found, strict=True)]
+    rows = [_row(reports, memory, base) for (_, memory), reports in zip(kinds, found, strict=True) if reports]
     runs = [report for reports in found for report in reports]
-    about = {"schema": SCHEMA, "suite": "wide-rotations", "device": device, "threads": threads}
-    return about | {"params": runs[0]["params"], "rows": rows, "runs": runs}
+    return {"params": runs[0]["params"], "rows": rows, "runs": runs}
 
 
 def _median(reports: list[Report], key: str) -> float:

@@ -44,7 +44,7 @@ def load_average() -> float | None:
 
 
 def scheduler() -> str:
-    """Scheduling class of this process: "normal" unless somebody gave it another."""
+    """Scheduling class of this process: "normal" unless it was changed."""
     if not hasattr(os, "sched_getscheduler"):
         return "normal"
     names = {

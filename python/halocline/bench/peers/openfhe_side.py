@@ -45,7 +45,7 @@ def openfhe_version() -> str:
 class OpenfheSide:
     """OpenFHE with hybrid key switching and the fewest digits that pass its 128-bit check. See `Side`."""
 
-    log_pq = math.nan  # its Python interface does not tell
+    log_pq = math.nan  # its Python interface does not report it
 
     def __init__(self, module: Any, peer_set: sets.PeerSet, x: Values, y: Values) -> None:
         self._module = module

@@ -12,9 +12,10 @@ before anything is timed.
 from __future__ import annotations
 
 import datetime
+import functools
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,12 @@ from ... import _core
 from ...base.errors import Error
 from ...base.files import write_file
 from ...base.values import integer
+from ..keeping import SILENT, Keep, Watcher, forget
 from . import machine, reference, report
 from . import sets as peer_sets
 from .halocline_side import HaloclineSide
 from .openfhe_side import OpenfheSide, import_openfhe, openfhe_version
+from .options import DEFAULT_REPETITIONS, PeersOptions
 from .seal_side import SealSide, import_seal, seal_version
 from .side import Side, Values, expected_values, operands, verify
 from .timing import MIN_REPETITIONS, Timing, time_interleaved
@@ -40,7 +43,6 @@ Step = Callable[[str], None]
 Timer = Callable[..., dict[str, Timing]]
 
 SCHEMA = 1
-DEFAULT_REPETITIONS = 21
 
 
 def run_peers(
@@ -50,6 +52,7 @@ def run_peers(
     json_path: str | Path | None = None,
     console: Console | None = None,
     timer: Timer = time_interleaved,
+    keep: Keep = forget,
 ) -> Json:
     """Runs the comparison and returns what goes into JSON; docs/guides/benchmarks.md describes the fields.
 
@@ -59,6 +62,7 @@ def run_peers(
     json_path: file to write, as a whole or not at all.
     console: where progress and tables go; nowhere unless given.
     timer: times a dictionary of calls; tests pass their own.
+    keep: gets the result so far after each operation.
 
     Raises PeerNotInstalled (an `Error`) when seal-python is missing, InvalidArgument for unknown sets and too
     few repetitions, Error when a library computes something wrong.
@@ -69,11 +73,31 @@ def run_peers(
     import_seal()
     openfhe, reason = import_openfhe()
     load_before = machine.load_average()
+    content = _about(load_before, threads, repetitions, openfhe, reason)
+    comparison = _Comparison(content, chosen, threads, openfhe, repetitions, timer, keep)
     with _progress(console, len(chosen) * (2 + len(peer_sets.OPERATIONS)) + 1) as step:
-        compared = [_compare(each, threads, openfhe, repetitions, timer, step) for each in chosen]
+        for each in chosen:
+            comparison.add(each, step)
         step(f"{chosen[-1].name}: two threads")
-        two_threads = _two_threads(chosen[-1], repetitions, timer) if machine.usable_cores() > 1 else None
-    content: Json = {
+        if machine.usable_cores() > 1:
+            content["two_threads"] = _two_threads(chosen[-1], repetitions, timer)
+    content["machine"] = machine.describe(load_before)
+    if console is not None:
+        report.print_report(console, content)
+    if json_path is not None:
+        write_file(json_path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
+    return content
+
+
+def run(options: PeersOptions | None = None, watcher: Watcher = SILENT) -> Json:
+    """The comparison with its options, as `--json` writes it."""
+    o = options or PeersOptions()
+    return run_peers(o.sets, o.threads, o.repetitions, keep=functools.partial(watcher.row, "comparing"))
+
+
+def _about(load_before: float | None, threads: int, repetitions: int, openfhe: Any, reason: str) -> Json:
+    """What is known before the first row."""
+    return {
         "schema": SCHEMA,
         "command": "halocline bench peers",
         "version": _core.version,
@@ -87,33 +111,50 @@ def run_peers(
             "openfhe": {"version": openfhe_version() if openfhe else None, "reason": reason or None},
         },
         "references": reference.provenance(),
-        "sets": compared,
-        "two_threads": two_threads,
+        "sets": [],
+        "two_threads": None,
     }
-    if console is not None:
-        report.print_report(console, content)
-    if json_path is not None:
-        write_file(json_path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
-    return content
 
 
-def _compare(
-    peer_set: peer_sets.PeerSet, threads: int, openfhe: Any, repetitions: int, timer: Timer, step: Step
-) -> Json:
-    """One parameter set, as in JSON."""
-    step(f"{peer_set.name}: keys")
-    x, y = operands(peer_set.slots)
-    sides = _make_sides(peer_set, x, y, threads, openfhe)
-    step(f"{peer_set.name}: checking results")
-    expected = expected_values(x, y)
-    errors = {name: verify(side, expected) for name, side in sides.items()}
-    rows = []
-    for operation in peer_sets.OPERATIONS:
-        step(f"{peer_set.name}: {operation.name}")
-        able = {name: side for name, side in sides.items() if operation.name in side.calls}
-        timings = timer({name: side.calls[operation.name] for name, side in able.items()}, repetitions)
-        rows.append(_row(peer_set.name, operation, timings))
-    own = sides.pop("halocline")
+class _Comparison:
+    """Adds parameter sets to a result, row by row."""
+
+    def __init__(
+        self,
+        content: Json,
+        chosen: Sequence[peer_sets.PeerSet],
+        threads: int,
+        openfhe: Any,
+        repetitions: int,
+        timer: Timer,
+        keep: Keep,
+    ) -> None:
+        self._content, self._threads, self._openfhe = content, threads, openfhe
+        self._repetitions, self._timer, self._keep = repetitions, timer, keep
+        self._done, self._total = 0, len(chosen) * len(peer_sets.OPERATIONS)
+
+    def add(self, peer_set: peer_sets.PeerSet, step: Step) -> None:
+        """One parameter set, as in JSON."""
+        step(f"{peer_set.name}: keys")
+        x, y = operands(peer_set.slots)
+        sides = _make_sides(peer_set, x, y, self._threads, self._openfhe)
+        step(f"{peer_set.name}: checking results")
+        expected = expected_values(x, y)
+        errors = {name: verify(side, expected) for name, side in sides.items()}
+        made = _head(peer_set, sides, errors)
+        self._content["sets"].append(made)
+        for operation in peer_sets.OPERATIONS:
+            step(f"{peer_set.name}: {operation.name}")
+            able = {name: side for name, side in sides.items() if operation.name in side.calls}
+            calls = {name: side.calls[operation.name] for name, side in able.items()}
+            made["rows"].append(_row(peer_set.name, operation, self._timer(calls, self._repetitions)))
+            self._done += 1
+            self._keep(self._content, self._done, self._total)
+
+
+def _head(peer_set: peer_sets.PeerSet, sides: dict[str, Side], errors: dict[str, float]) -> Json:
+    """What is known of a parameter set before its first row."""
+    own = sides["halocline"]
     peers = {
         name: {
             "library": side.label,
@@ -122,6 +163,7 @@ def _compare(
             "max_error": errors[name],
         }
         for name, side in sides.items()
+        if side is not own
     }
     return {
         "name": peer_set.name,
@@ -131,7 +173,7 @@ def _compare(
         "log_pq": own.log_pq,
         "max_error": errors["halocline"],
         **peers,
-        "rows": rows,
+        "rows": [],
     }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the comparison asks of a library, and the check of its results."""
+"""The interface of a library in the comparison, and the check of its results."""
 
 from __future__ import annotations
 

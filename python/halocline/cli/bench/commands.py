@@ -3,172 +3,172 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ...base.errors import InvalidArgument
-from ...bench.micro import MICRO_SUITES, run_micro
+from ...base.extras import require
+from ...base.files import is_standard
+from ...base.options import Options
+from ...bench.keeping import Json, Watcher
+from ...tracing.replay import device_models
 from ..common import (
-    AllowInsecureOption,
+    INTERRUPTED,
     JsonOption,
-    OversubscribeOption,
+    check_device,
     command,
     err,
-    no_standard_output,
-    origin,
+    expect_writable,
     results_console,
     write_json,
 )
-from ..profile_option import ProfileOption, profiling
-from .gpu import SUITES as GPU_SUITES
-from .gpu import GpuSuite, print_suite
-from .options import BenchOptions
-from .workloads import SUITES as WORKLOAD_SUITES
-from .workloads import print_workload_suite, run_workload_suite
-
-SUITES = (*MICRO_SUITES, "peers", *WORKLOAD_SUITES, *GPU_SUITES)
-
-_BOOT = "bootstrap-budget, resnet20-budget, bm-operations, bm-bootstrap"
-
-BinaryOption = Annotated[
-    Path | None,
-    typer.Option("--binary", help="Micro suites, ratio, ntt-family: the program, if not in build/."),
-]
-SetsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        help=f"Peers, operations: a parameter set, all by default; {_BOOT}: an option of Bootstrapper. "
-        "May be repeated.",
-    ),
-]
-BenchThreadsOption = Annotated[
-    int | None,
-    typer.Option("--threads", min=1, help="Threads of Halocline; peers, wide-rotations: 1 unless given."),
-]
-RepetitionsOption = Annotated[
-    int | None, typer.Option("--repetitions", min=1, help="Timed calls of each operation, or runs.")
-]
-BenchDeviceOption = Annotated[
-    str | None,
-    typer.Option(
-        "--device",
-        help="cuda:0 for operations and ratio, cpu for workloads unless given; bootstrap-budget and "
-        "resnet20-budget also take a device model (`halocline trace replay --list`) and replay on it.",
-    ),
-]
-LogNOption = Annotated[
-    int | None, typer.Option("--log-n", help="Operations: a smaller ring, for a look; not secure.")
-]
-ParamsOption = Annotated[
-    str | None, typer.Option("--params", help="Workloads: parameters, with commas where several are used.")
-]
-PoliciesOption = Annotated[
-    str | None,
-    typer.Option(
-        "--policies",
-        help="Workloads: memory policies, with commas between; *-budget: also profiled@65%, lru@blocking.",
-    ),
-]
-BudgetsOption = Annotated[
-    str | None,
-    typer.Option("--budgets", help='Workloads: budgets such as 25% or 2GiB; *-budget: "minimum".'),
-]
-BatchesOption = Annotated[
-    str | None, typer.Option("--batches", help="bootstrap-budget: ciphertexts at once, such as 1,8.")
-]
-KindsOption = Annotated[
-    str | None, typer.Option("--kinds", help="bm-bootstrap: kinds of bootstrapping, with commas between.")
-]
-SeededOption = Annotated[bool, typer.Option("--seeded", help=f"{_BOOT}: expand keys at each use.")]
-WeightsOption = Annotated[
-    Path | None,
-    typer.Option("--weights", help="resnet20-budget: safetensors; the network that is shipped."),
-]
-ImageOption = Annotated[
-    Path | None, typer.Option("--image", help="resnet20-budget: an image; a held-out digit unless given.")
-]
-PlotOption = Annotated[
-    Path | None, typer.Option("--plot", help=f"Ratio, ntt-family, {_BOOT}: folder for pictures.")
-]
-SourceOption = Annotated[
-    Path | None,
-    typer.Option("--from", help=f"Ratio, ntt-family, {_BOOT}: show a result that --json wrote."),
-]
+from ..generated import given_options, make_command
+from ..groups import Listed, table_app
+from ..outputs import BenchOutputs, PictureBenchOutputs, ProfileBenchOutputs
+from ..profile_option import profiling
+from .results import TERMINATED, ResultFile, Terminated, stored, terminable
+from .table import MODELS, SUITES, Suite
+from .tables import print_result
 
 
+def _bench(name: str, options: Any, outputs: BenchOutputs, ctx: typer.Context) -> None:
+    """One suite: measured, or shown from a file."""
+    plot = outputs.plot if isinstance(outputs, PictureBenchOutputs) else None
+    profile = outputs.profile if isinstance(outputs, ProfileBenchOutputs) else None
+    if outputs.source is not None:
+        given = given_options(ctx, type(options)) + ["--profile"] * (profile is not None)
+        if given:
+            flags = " and ".join(given)
+            ctx.fail(f"--from shows a stored result, which {flags} cannot change; leave out one or the other")
+        _show(outputs.source, name, plot, outputs.json, ctx)
+        return
+    if plot is not None:  # before the measurement, not after it
+        require("matplotlib", "lab", f"bench {name}: --plot")
+    _check_device(name, options, ctx)
+    with profiling(profile, outputs.json):
+        content = _measure(name, options, outputs.json)
+    if plot is not None:
+        SUITES[name].draw(content, plot)
+
+
+def _check_device(name: str, options: Options, ctx: typer.Context) -> None:
+    """Looks for the device; device models are for some suites only."""
+    device = getattr(options, "device", "cpu")
+    if device not in device_models():
+        check_device(device)
+    elif name not in MODELS:
+        ctx.fail(f"--device: '{device}' is a device model; only {' and '.join(MODELS)} simulate")
+
+
+def _measure(name: str, options: Any, json: Path | None) -> Json:
+    """Runs a suite. Rows that are there when it stops are shown, and kept in the file."""
+    console, result = results_console(json), ResultFile(json)
+    try:
+        with terminable(), _Bar(name) as bar:
+            content = SUITES[name].runner(name)(options, Watcher(bar.update, result.keep))
+    except BaseException as stopped:
+        partial = result.stop()
+        if partial is not None:
+            print_result(console, _tables(name), partial)
+            if json is not None and not is_standard(json):
+                err().print(f"'{json}' holds the rows so far, and says that it is partial", soft_wrap=True)
+        if isinstance(stopped, Terminated):
+            err().print("terminated")
+            raise typer.Exit(TERMINATED) from None
+        if isinstance(stopped, KeyboardInterrupt):
+            err().print("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+        raise
+    whole = result.finish(content, getattr(options, "device", "cpu"))
+    print_result(console, _tables(name), whole)
+    return whole
+
+
+def _show(source: Path, suite: str | None, plot: Path | None, json: Path | None, ctx: typer.Context) -> None:
+    """A stored result: tables, pictures, and the same again as JSON."""
+    name, content = stored(source, suite)
+    if plot is not None:
+        if not SUITES[name].pictures:
+            drawn = ", ".join(each for each, suite in SUITES.items() if suite.pictures)
+            ctx.fail(f"--plot: results of {name} have no pictures; those of {drawn} have")
+        require("matplotlib", "lab", f"bench {name}: --plot")
+    print_result(results_console(json), _tables(name), content)
+    if plot is not None:
+        SUITES[name].draw(content, plot)
+    write_json(json, content)
+
+
+def _tables(name: str) -> str:
+    return SUITES[name].tables or name
+
+
+class _Bar:
+    """A bar on standard error that is drawn between measurements only: no thread of it runs during one."""
+
+    def __init__(self, name: str) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        console = err()
+        self._progress = Progress(
+            *columns, console=console, transient=True, auto_refresh=False, disable=not console.is_terminal
+        )
+        self._task = self._progress.add_task(name, total=None)
+
+    def update(self, what: str, done: int, total: int) -> None:
+        """Shows how much is done."""
+        self._progress.update(self._task, description=what, completed=done, total=total or None, refresh=True)
+
+    def __enter__(self) -> _Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+
+def _outputs(suite: Suite) -> type[BenchOutputs]:
+    if suite.profiled:
+        return ProfileBenchOutputs
+    return PictureBenchOutputs if suite.pictures else BenchOutputs
+
+
+def _command(name: str) -> Any:
+    """The command of a suite, made when it is used."""
+    suite = SUITES[name]
+    text = f"{suite.line}\n\nWith --json, each row is in the file as soon as it is measured."
+    return make_command(name, text, (suite.options_class(), _outputs(suite)), functools.partial(_bench, name))
+
+
+app = table_app(
+    "suite",
+    {name: Listed(each.line, functools.partial(_command, name)) for name, each in SUITES.items()},
+    subcommand_metavar="SUITE [OPTIONS]",
+)
+
+
+@app.callback(invoke_without_command=True)
 @command
 def bench(
-    suite: Annotated[str, typer.Argument(help=f"One of: {', '.join(SUITES)}.")] = "micro",
-    quick: Annotated[bool, typer.Option("--quick", help="Micro suites, ntt-family: short.")] = False,
-    binary: BinaryOption = None,
-    sets: SetsOption = None,
-    threads: BenchThreadsOption = None,
-    repetitions: RepetitionsOption = None,
-    device: BenchDeviceOption = None,
-    log_n: LogNOption = None,
-    plot: PlotOption = None,
-    source: SourceOption = None,
-    oversubscribe_managed: OversubscribeOption = False,
-    params: ParamsOption = None,
-    policies: PoliciesOption = None,
-    budgets: BudgetsOption = None,
-    batches: BatchesOption = None,
-    kinds: KindsOption = None,
-    seeded: SeededOption = False,
-    allow_insecure: AllowInsecureOption = False,
-    weights: WeightsOption = None,
-    image: ImageOption = None,
-    profile: ProfileOption = None,
+    ctx: typer.Context,
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="FILE", help="Show a result of any suite that --json wrote."),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="DIR", help="With --from: folder for pictures of it.")
+    ] = None,
     json: JsonOption = None,
 ) -> None:
-    """Run the micro benchmarks (`make bench` builds them), compare with other libraries (peers), or more.
-
-    Workloads within budgets: wide-rotations, bootstrap-budget and resnet20-budget (slowdown by budget),
-    bm-operations and bm-bootstrap (by policy); hybrid-paper replays on simulated devices. On GPUs: operations
-    times single operations, ratio compares ways to allocate memory, ntt-family compares transforms.
-    """
-    no_standard_output(profile, "bench: --profile")
-    no_standard_output(plot, "bench: --plot")
-    where = (quick, binary, sets, threads, repetitions, device, log_n, plot, source, oversubscribe_managed)
-    what = (params, policies, budgets, batches, kinds, seeded, allow_insecure, weights, image)
-    options = BenchOptions(*where, *what)
-    if profile is not None and suite != "operations":
-        raise InvalidArgument("bench: --profile is for operations; workloads have `halocline run --profile`")
-    with profiling(profile, json):
-        write_json(json, _run(suite, options, results_console(json)))
-
-
-def _run(suite: str, options: BenchOptions, console: Console) -> dict[str, Any]:
-    """The result of a suite, which is shown as well; a stored one keeps its own origin."""
-    if suite in GPU_SUITES:
-        content = origin() | GpuSuite(options).run(suite)
-        print_suite(console, content)
-    elif suite in WORKLOAD_SUITES:
-        content = origin() | run_workload_suite(suite, options)
-        print_workload_suite(console, content)
-    elif suite == "peers":
-        from ...bench.peers.run import DEFAULT_REPETITIONS, run_peers
-
-        count = DEFAULT_REPETITIONS if options.repetitions is None else options.repetitions
-        content = run_peers(options.sets, options.threads or 1, count, console=console)
-    elif suite in MICRO_SUITES:
-        with err().status(f"running the micro benchmarks: {suite}"):
-            content = run_micro(suite, options.quick, options.binary) | origin()
-        _print(console, content)
-    else:
-        raise InvalidArgument(f"bench: unknown suite '{suite}'; expected one of: {', '.join(SUITES)}")
-    return content
-
-
-def _print(console: Console, content: dict[str, Any]) -> None:
-    table = Table("benchmark", "time", "CPU", "iterations")
-    for row in content["benchmarks"]:
-        unit = row.get("time_unit", "ns")
-        times = (f"{row[name]:.1f} {unit}" for name in ("real_time", "cpu_time"))
-        table.add_row(row["name"], *times, str(row["iterations"]))
-    console.print(table)
+    """Run a suite of benchmarks, or show a stored result with --from."""
+    if source is None and (plot is not None or json is not None):
+        ctx.fail("--plot and --json stand behind a suite, or with --from FILE")
+    if ctx.invoked_subcommand is not None:
+        if source is not None:
+            ctx.fail(f"--from stands behind the suite: bench {ctx.invoked_subcommand} --from {source}")
+        return
+    assert source is not None  # without any option the help is shown
+    if plot is not None:
+        expect_writable(plot, folder=True)
+    _show(source, None, plot, json, ctx)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workloads of `halocline run`: their parameters, which options they take, how runs of them are made.
+"""The workloads of `halocline run`: what they are, and where their options and runs are.
 
 Modules of workloads load numpy, scikit-learn and data, so each is imported when it is needed.
 """
@@ -7,15 +7,14 @@ Modules of workloads load numpy, scikit-learn and data, so each is imported when
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Protocol
 
 from ...base.errors import InvalidArgument
-from ...base.extras import require
+from ...ckks.named_params import named_params
 from ...ckks.params import Params
 from ...memory.trace import Trace
-from ..common import load_params
 
 Update = Callable[[str, int, int], None]
 
@@ -31,107 +30,92 @@ class WorkloadRun(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """How one workload is made from the command line."""
+    """One workload."""
 
-    params: str
-    """What it runs on unless told otherwise; several with commas between, one after the other."""
-    module: str
-    """In `halocline`: has the classes of the options and of the run."""
-    classes: tuple[str, str]
-    takes: tuple[str, ...]
-    """Its own options: fields of the first class, what `prepare` makes fields of, and "plot"."""
-    prepare: Callable[[dict[str, Any]], dict[str, Any]] = dict
-    """Turns options of the command line that are given into fields."""
+    line: str
+    """What it is, in a line of help."""
+    folder: str
+    """In `halocline`: has `options.py`, and the module with the run."""
+    options: str
+    """Class of its options."""
+    run: str
+    """Module and class of its run."""
+    pictures: bool = False
+    """Whether it has `--plot`."""
+    several: bool = False
+    """Whether it takes several parameter sets, as `presets` instead of `params`."""
 
-    @property
-    def several(self) -> bool:
-        """Whether it takes several parameter sets."""
-        return "," in self.params
+    def options_class(self) -> type[Any]:
+        """The dataclass of its options."""
+        found: type[Any] = getattr(import_module(f"...{self.folder}.options", __package__), self.options)
+        return found
 
-    def make(
-        self, params: Sequence[Params], shared: Mapping[str, Any], given: dict[str, Any], update: Update
-    ) -> WorkloadRun:
-        """A run. shared: fields of `RunOptions`; given: its own options, without those that are None."""
-        module = import_module(f"...{self.module}", __package__)
-        options_class, run_class = (getattr(module, name) for name in self.classes)
-        fields = {name: value for name, value in given.items() if name != "plot"}
-        options = options_class(**shared, **self.prepare(fields))
-        made: WorkloadRun = run_class(list(params) if self.several else params[0], options, update)
+    def make(self, options: Any, update: Update) -> WorkloadRun:
+        """A run with options of its class."""
+        module, _, name = self.run.partition(":")
+        run_class = getattr(import_module(f"...{self.folder}.{module}", __package__), name)
+        params = self.params(options.presets if self.several else options.params, options.allow_insecure)
+        made: WorkloadRun = run_class(params if self.several else params[0], options, update)
         return made
 
+    def params(self, names: Any, allow_insecure: bool) -> list[Params]:
+        """The parameter sets of these names: one, or several where it takes several."""
+        several = list(names) if self.several else [names]
+        return [named_params(each, allow_insecure) for each in several]
 
-def _with_settings(given: dict[str, Any]) -> dict[str, Any]:
-    """`--set name=value` as fields of BootstrapOptions."""
-    from ...workloads.bootstrap.messages import parse_settings
-
-    return {name: value for name, value in given.items() if name != "set"} | {
-        "bootstrap": parse_settings(given.get("set", []))
-    }
-
-
-def _with_kinds(given: dict[str, Any]) -> dict[str, Any]:
-    """Kinds of bootstrapping with commas between, besides settings."""
-    made = _with_settings(given)
-    return made | {"kinds": made["kinds"].split(",")} if "kinds" in made else made
+    def default_params(self) -> Any:
+        """What it runs on unless told otherwise."""
+        made = self.options_class()()
+        return made.presets if self.several else made.params
 
 
 WORKLOADS = {
-    "digits": Workload("n14-d7", "workloads.digits.run", ("DigitsOptions", "DigitsRun"), ("images",)),
+    "digits": Workload(
+        "A small network that tells handwritten digits apart.",
+        "workloads.digits",
+        "DigitsOptions",
+        "run:DigitsRun",
+    ),
     "wide-rotations": Workload(
-        "n15-d14", "workloads.wide_rotations.run", ("WideOptions", "WideRun"), ("seed", "batches", "repeat")
+        "A network of many rotation keys, which need more memory than all else.",
+        "workloads.wide_rotations",
+        "WideOptions",
+        "run:WideRun",
     ),
     "bootstrap": Workload(
-        "n16-boot",
-        "workloads.bootstrap.run",
-        ("BootstrapRunOptions", "BootstrapRun"),
-        ("seed", "batches", "repeat", "set", "seeded", "key_memory", "plot"),
-        _with_settings,
+        "Bootstraps of random messages, several at once or one after another.",
+        "workloads.bootstrap",
+        "BootstrapRunOptions",
+        "run:BootstrapRun",
+        pictures=True,
     ),
     "bm-bootstrap": Workload(
-        "FVa-boot,FVb-boot,FVc-boot,FGa-boot,FGb-boot,FTa-boot,FTb-boot",
-        "papers.hybrid.bootstrap_run",
-        ("BmOptions", "BmBootstrapRun"),
-        ("seed", "repeat", "set", "kinds", "async_peak", "seeded", "plot"),
-        _with_kinds,
+        "Every kind of bootstrapping on one parameter set after another.",
+        "papers.hybrid",
+        "BmOptions",
+        "bootstrap_run:BmBootstrapRun",
+        pictures=True,
+        several=True,
     ),
     "resnet20": Workload(
-        "n16-boot",
-        "workloads.resnet20.run",
-        ("Resnet20Options", "Resnet20Run"),
-        (
-            "image",
-            "weights",
-            "calibration",
-            "margin",
-            "images",
-            "checkpoint",
-            "encode",
-            "alpha",
-            "set",
-            "seeded",
-            "key_memory",
-        ),
-        _with_settings,
+        "Images through ResNet-20, compared with the network in the clear.",
+        "workloads.resnet20",
+        "Resnet20Options",
+        "run:Resnet20Run",
     ),
     "helr": Workload(
-        "n16-boot",
-        "workloads.helr.run",
-        ("HelrOptions", "HelrRun"),
-        ("data", "batch", "iterations", "rate", "interval", "seed", "repeat", "per_bootstrap", "set"),
-        _with_settings,
+        "Logistic regression trained on encrypted data.",
+        "workloads.helr",
+        "HelrOptions",
+        "run:HelrRun",
     ),
     "sorting": Workload(
-        "n16-boot",
-        "workloads.sorting.run",
-        ("SortingOptions", "SortingRun"),
-        ("count", "seed", "alpha", "set"),
-        _with_settings,
+        "Numbers sorted by a network of encrypted comparisons.",
+        "workloads.sorting",
+        "SortingOptions",
+        "run:SortingRun",
     ),
 }
-
-
-OWN_OPTIONS = sorted({option for each in WORKLOADS.values() for option in each.takes})
-"""Every option that some workload takes and others do not."""
 
 
 def workload_named(name: str, command: str) -> Workload:
@@ -142,32 +126,11 @@ def workload_named(name: str, command: str) -> Workload:
     return WORKLOADS[name]
 
 
-def own_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the workload that are given. Raises InvalidArgument, MissingExtra."""
-    takes = WORKLOADS[name].takes
-    given = {key: value for key, value in options.items() if value is not None and value is not False}
-    wrong = [f"--{key.replace('_', '-')}" for key in given if key not in takes]
-    if wrong:
-        known = ", ".join(f"--{each.replace('_', '-')}" for each in takes)
-        raise InvalidArgument(f"run: {name} does not take {', '.join(wrong)}; its own options are {known}")
-    if "plot" in given:  # before the run, not after it
-        require("matplotlib", "lab", "run: --plot")
-    return given
-
-
-def params_of(name: str, params: str | None, presets: str | None, allow_insecure: bool) -> list[Params]:
-    """The parameters of a workload: those that are given, or its own."""
-    workload = workload_named(name, "run")
-    if (params if workload.several else presets) is not None:
-        several = "several parameter sets; use --presets A,B"
-        raise InvalidArgument(
-            f"run: {name} takes {several if workload.several else 'one parameter set; use --params'}"
-        )
-    chosen = presets or params or workload.params
-    names = chosen.split(",") if workload.several else [chosen]
-    return [load_params(each, allow_insecure) for each in names]
-
-
-def takers(option: str) -> str:
-    """The workloads that take an option, for help texts."""
-    return ", ".join(name for name, each in WORKLOADS.items() if option in each.takes)
+def params_of(name: str, params: str | None, allow_insecure: bool) -> list[Params]:
+    """The parameters of a workload: those that are given, with commas where it takes several, or its own."""
+    workload = WORKLOADS[name]
+    if params is None:
+        chosen = workload.default_params()
+    else:
+        chosen = params.split(",") if workload.several else params
+    return workload.params(chosen, allow_insecure)

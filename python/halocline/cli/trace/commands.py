@@ -22,13 +22,14 @@ from ..common import (
     write_json,
 )
 from ..files import ExprOption, FunctionOption, ScriptOption
+from ..groups import Group
 from ..run.table import WORKLOADS, params_of, workload_named
 from . import plot as trace_plot
 from . import replay as trace_replay
 from .common import TraceArgument, seconds, stats_rows
 from .record import ghost_trace
 
-app = typer.Typer(help="Record, summarise, plot, plan and replay traces.", no_args_is_help=True)
+app = typer.Typer(cls=Group, help="Record, summarise, plot, plan and replay traces.", no_args_is_help=True)
 
 
 @app.command("record")
@@ -59,12 +60,12 @@ def record(
         raise InvalidArgument("trace record: give a workload or a program, not both")
     if workload is not None:
         workload_named(workload, "trace record")
-    single, presets = (None, params) if workload == "bm-bootstrap" else (params, None)
-    chosen = params_of(workload or "digits", single, presets, allow_insecure)
+    chosen = params_of(workload or "digits", params, allow_insecure)
     if device == "ghost":
         trace = ghost_trace(chosen, workload, expr, script, function)
     elif workload == "digits":
-        from ...workloads.digits.run import DigitsOptions, DigitsRun
+        from ...workloads.digits.options import DigitsOptions
+        from ...workloads.digits.run import DigitsRun
 
         made = DigitsRun(chosen[0], DigitsOptions(images=1, device=device, record_trace=True))
         made.run()

@@ -9,31 +9,51 @@ from typing import Annotated
 import typer
 
 from ...base.errors import InvalidArgument
+from ...base.option_values import Checked, Choice, Number
 from ...memory.trace import Trace
-from ...tracing.replay import POLICIES, ReplayReport
-from ..common import size
+from ...tracing.replay import POLICIES, ReplayReport, device_model
+from ..common import checked, size
 
 TraceArgument = Annotated[
     Path, typer.Argument(metavar="TRACE", help="A trace (`trace record`, `run --trace`), or a log of RMM.")
 ]
 
+MODEL = Checked("MODEL|FILE", device_model)
+"""A device model: its name, or a file with its constants."""
+
 DeviceModelOption = Annotated[
     str,
     typer.Option(
-        "--device-model", help="gtx1050, gtx1660ti, rtx4090, a40, h200, or a file of `--list`'s form."
+        "--device-model",
+        metavar="MODEL|FILE",
+        help="gtx1050, gtx1660ti, rtx4090, a40, h200, or a file of `--list`'s form.",
+        callback=checked(MODEL),
     ),
 ]
 PoliciesOption = Annotated[
-    list[str] | None, typer.Option("--policy", help=f"{', '.join(POLICIES)} or all; may be repeated.")
+    list[str] | None,
+    typer.Option(
+        "--policy",
+        help=f"{', '.join(POLICIES)} or all; may be repeated.",
+        callback=checked(Choice((*POLICIES, "all"), "POLICY")),
+    ),
 ]
 KernelScaleOption = Annotated[
-    float, typer.Option("--kernel-scale", help="Factor on the times of operations.")
+    float,
+    typer.Option(
+        "--kernel-scale", help="Factor on the times of operations.", callback=checked(Number(0, above=True))
+    ),
 ]
 RecordedTimesOption = Annotated[
     bool, typer.Option("--recorded-times", help="Operations take as long as in the trace of a real run.")
 ]
 AsyncRatioOption = Annotated[
-    float, typer.Option("--async-ratio", help="profiled: share of the budget that its pool may take.")
+    float,
+    typer.Option(
+        "--async-ratio",
+        help="profiled: share of the budget that its pool may take.",
+        callback=checked(Number(0, 1)),
+    ),
 ]
 LifetimeOption = Annotated[
     float | None,
@@ -42,10 +62,7 @@ LifetimeOption = Annotated[
 
 
 def chosen_policies(names: list[str] | None) -> list[str]:
-    """Checked names in the order of reports; all of them by default."""
-    for each in names or []:
-        if each not in (*POLICIES, "all"):
-            raise InvalidArgument(f"unknown policy '{each}'; expected {', '.join(POLICIES)} or all")
+    """Policies in the order of reports; all of them by default."""
     return [each for each in POLICIES if not names or "all" in names or each in names]
 
 

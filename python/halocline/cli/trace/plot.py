@@ -12,11 +12,13 @@ from rich.console import Console
 from ... import _core
 from ...base.errors import InvalidArgument
 from ...base.files import write_file
+from ...base.option_values import Choice, Size
 from ...base.values import byte_count
 from ...memory.budget import budget_of
 from ...memory.trace import Trace
 from ...tracing.replay import budget_bytes, device_model
 from ..common import (
+    checked,
     command,
     no_standard_output,
     progress_bar,
@@ -24,6 +26,7 @@ from ..common import (
     size,
 )
 from .common import (
+    MODEL,
     KernelScaleOption,
     PoliciesOption,
     RecordedTimesOption,
@@ -74,7 +77,12 @@ OutOption = Annotated[
 ]
 HtmlOption = Annotated[Path | None, typer.Option("--html", help="One page with plots and tables.")]
 PlotsOption = Annotated[
-    list[str] | None, typer.Option("--plot", help=f"{', '.join(PLOTS)} or all; may be repeated.")
+    list[str] | None,
+    typer.Option(
+        "--plot",
+        help=f"{', '.join(PLOTS)} or all; may be repeated.",
+        callback=checked(Choice((*PLOTS, "all"), "PLOT")),
+    ),
 ]
 ThresholdOption = Annotated[
     list[float] | None, typer.Option("--threshold", help="N in seconds; may be repeated.", min=0)
@@ -83,14 +91,31 @@ SplitOption = Annotated[
     float | None, typer.Option("--split", help="Seconds between the two lifetime histograms.")
 ]
 CapacityOption = Annotated[
-    str | None, typer.Option("--capacity", help="Line of the device's memory: 48GiB, or 25% of the peak.")
+    str | None,
+    typer.Option(
+        "--capacity",
+        help="Line of the device's memory: 48GiB, or 25% of the peak.",
+        callback=checked(Size()),
+    ),
 ]
 DeviceOption = Annotated[
-    str | None, typer.Option("--device-model", help="For plots of replays; h200 unless given.")
+    str | None,
+    typer.Option(
+        "--device-model",
+        metavar="MODEL|FILE",
+        help="For plots of replays; h200 unless given.",
+        callback=checked(MODEL),
+    ),
 ]
-MemoryOption = Annotated[str, typer.Option("--memory", help="Budget of replays: 2GiB, or 25% of the peak.")]
+MemoryOption = Annotated[
+    str,
+    typer.Option("--memory", help="Budget of replays: 2GiB, or 25% of the peak.", callback=checked(Size())),
+]
 BudgetsOption = Annotated[
-    list[str] | None, typer.Option("--budget", help="For plots by budget: 2GiB, or 25%; may be repeated.")
+    list[str] | None,
+    typer.Option(
+        "--budget", help="For plots by budget: 2GiB, or 25%; may be repeated.", callback=checked(Size())
+    ),
 ]
 
 
@@ -118,6 +143,7 @@ def plot(
         raise InvalidArgument("trace plot: nothing to write; give --out FILE, --html FILE, or both")
     if output is not None:
         no_standard_output(output, "trace plot: --out")  # its name tells the format
+        _expect_format(output)
     console = results_console(html)
     from ...plots.replays import SHARES, Setup
     from .pictures import Pictures
@@ -140,22 +166,22 @@ def plot(
 
 
 def _chosen(names: list[str] | None, default: list[str]) -> list[str]:
-    """Checked names of plots without repetition."""
-    chosen = list(PLOTS) if names and "all" in names else list(dict.fromkeys(names or default))
-    for each in chosen:
-        if each not in PLOTS:
-            raise InvalidArgument(f"trace plot: unknown plot '{each}'; expected {', '.join(PLOTS)} or all")
-    return chosen
+    """Names of plots without repetition."""
+    return list(PLOTS) if names and "all" in names else list(dict.fromkeys(names or default))
+
+
+def _expect_format(output: Path) -> None:
+    """Raises InvalidArgument for a file whose ending names no format, before the trace is read."""
+    if output.suffix.removeprefix(".").lower() not in KINDS:
+        raise InvalidArgument(
+            f"trace plot: '{output}' ends in '{output.suffix}', expected .png, .svg or .pdf"
+        )
 
 
 def _write_files(console: Console, pictures: Pictures, names: list[str], output: Path) -> None:
     from ...plots.traces import render
 
     kind = output.suffix.removeprefix(".").lower()
-    if kind not in KINDS:
-        raise InvalidArgument(
-            f"trace plot: '{output}' ends in '{output.suffix}', expected .png, .svg or .pdf"
-        )
     with progress_bar("drawing") as progress:
         for done, name in enumerate(names):
             progress(done, len(names))

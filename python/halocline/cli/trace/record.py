@@ -44,7 +44,8 @@ def ghost_trace(
 
 
 def _bootstraps(several: list[Params], workload: str) -> Trace:
-    from ...papers.hybrid.bootstrap import KINDS, Stage, joined_trace
+    from ...papers.hybrid.bootstrap import Stage, joined_trace
+    from ...papers.hybrid.kinds import KINDS
 
     kinds = list(KINDS) if workload == "bm-bootstrap" else ["full"]
     stages = [Stage(each, kinds, {}) for each in several]

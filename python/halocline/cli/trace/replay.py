@@ -13,6 +13,7 @@ from rich.table import Table
 
 from ...base.errors import InvalidArgument, OutOfMemory
 from ...base.files import write_file
+from ...base.option_values import Size
 from ...memory.plan import Plan
 from ...memory.trace import Trace
 from ...tracing.plan_trace import plan_trace
@@ -30,6 +31,7 @@ from ...tracing.replay import (
 )
 from ..common import (
     JsonOption,
+    checked,
     command,
     no_standard_output,
     origin,
@@ -54,7 +56,12 @@ from .common import (
 )
 
 MemoryOption = Annotated[
-    str | None, typer.Option("--memory", help="Budget: 2GiB, or 25% of the most bytes that are live at once.")
+    str | None,
+    typer.Option(
+        "--memory",
+        help="Budget: 2GiB, or 25% of the most bytes that are live at once.",
+        callback=checked(Size()),
+    ),
 ]
 PerfettoOption = Annotated[
     Path | None,
@@ -69,7 +76,12 @@ ListOption = Annotated[
 def plan(
     path: TraceArgument,
     memory: Annotated[
-        str, typer.Option("--memory", help="Budget: 2GiB, or 25% of the most bytes that are live at once.")
+        str,
+        typer.Option(
+            "--memory",
+            help="Budget: 2GiB, or 25% of the most bytes that are live at once.",
+            callback=checked(Size()),
+        ),
     ],
     output: Annotated[Path | None, typer.Option("--out", "-o", help="Plan file to write.")] = None,
     device: DeviceModelOption = "h200",
@@ -240,7 +252,13 @@ def decide_command(
     output: Annotated[Path, typer.Option("--out", "-o", help="Decision file to write.")],
     lifetime: LifetimeOption = None,
     pool: Annotated[
-        str | None, typer.Option("--pool", help="Most bytes in the pool: 2GiB, or 10% of the live peak.")
+        str | None,
+        typer.Option(
+            "--pool",
+            metavar="SIZE",
+            help="Most bytes in the pool: 2GiB, or 10% of the live peak.",
+            callback=checked(Size()),
+        ),
     ] = None,
 ) -> None:
     """Decide which allocations go to the pool and which are managed: a file for policy `profiled`."""

@@ -23,23 +23,8 @@ from ...memory.trace import Trace
 from ...tracing.replay import decide
 from ...workloads.bootstrap.messages import make_bootstrapper
 from ...workloads.running import recording
-from .traces import PRESETS as TABLE_ONE
+from .kinds import KINDS
 from .traces import concatenate
-
-PRESETS = tuple(f"{name}-boot" for name in TABLE_ONE)
-"""Bootstrappable sets with the sizes of the paper's Table I, in its order."""
-
-SPARSE_SLOTS = 8
-
-KINDS: dict[str, dict[str, Any]] = {
-    "full": {},
-    "full-stc": {"order": "stc_first"},
-    "sparse": {"slots": SPARSE_SLOTS},
-    "sparse-stc": {"slots": SPARSE_SLOTS, "order": "stc_first"},
-    "real": {"real": True},
-    "small-key": {"cts_mode": "small_key", "stc_mode": "small_key"},
-}
-"""Kind -> fields of `BootstrapOptions`: all slots or few, both orders, real messages, few keys."""
 
 
 @dataclasses.dataclass(frozen=True)

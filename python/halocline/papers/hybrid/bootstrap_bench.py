@@ -6,25 +6,23 @@ Figure 10 of the hybrid unified-memory paper, measured. Each run is a process of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...bench.budgets.processes import Report, run_in_process
-from .replay import POLICIES
+from ...bench.keeping import SILENT, Watcher
+from .options import BM_BUDGETS, POLICIES, RATIOS, BmBenchOptions
 
 SCHEMA = 1
 SUITE = "bm-bootstrap"
-BUDGET = "60%"
-"""The paper's A40 has 48 GB for a workload of some 80."""
-RATIOS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.95)
 
 
 def run_bm_bench(
-    budgets: Sequence[str] = (BUDGET,),
+    budgets: Sequence[str] = BM_BUDGETS,
     policies: Sequence[str] = POLICIES,
     ratios: Sequence[float] = RATIOS,
     arguments: Sequence[str] = (),
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    watcher: Watcher = SILENT,
 ) -> dict[str, Any]:
     """A row for each budget, policy and, of `profiled`, async peak threshold; and all reports.
 
@@ -36,15 +34,33 @@ def run_bm_bench(
         for policy in policies
         for ratio in (ratios if policy == "profiled" else (None,))
     ]
-    runs = []
+    content: dict[str, Any] = {"schema": SCHEMA, "suite": SUITE, "device": "", "rows": [], "runs": []}
+    watcher.progress(SUITE, 0, len(kinds))
     for done, (memory, policy, ratio) in enumerate(kinds):
-        progress(done, len(kinds))
         chosen = ["--memory", memory, "--policy", policy]
         chosen += [] if ratio is None else ["--async-peak", str(ratio)]
-        runs.append(run_in_process("bm-bootstrap", [*chosen, *arguments], may_fail=True))
-    progress(len(kinds), len(kinds))
-    rows = [_row(memory, report) for (memory, _, _), report in zip(kinds, runs, strict=True)]
-    return {"schema": SCHEMA, "suite": SUITE, "device": runs[0]["device"], "rows": rows, "runs": runs}
+        report = run_in_process("bm-bootstrap", [*chosen, *arguments], may_fail=True)
+        content["runs"].append(report)
+        content["rows"].append(_row(memory, report))
+        content["device"] = report["device"]
+        watcher.row(SUITE, content, done + 1, len(kinds))
+    return content
+
+
+def run(options: BmBenchOptions | None = None, watcher: Watcher = SILENT) -> dict[str, Any]:
+    """The suite with its options, as `--json` writes it."""
+    o = options or BmBenchOptions()
+    arguments = ["--device", o.device, "--presets", ",".join(o.presets), "--kinds", ",".join(o.kinds)]
+    arguments += [] if o.threads is None else ["--threads", str(o.threads)]
+    switches = {
+        "--seeded": o.seeded,
+        "--allow-insecure": o.allow_insecure,
+        "--oversubscribe-managed": o.oversubscribe_managed,
+    }
+    arguments += [name for name, given in switches.items() if given]
+    for name, value in o.bootstrap.items():
+        arguments += ["--set", f"{name}={value}"]
+    return run_bm_bench(o.budgets, o.policies, o.async_peaks, arguments, watcher)
 
 
 def _row(memory: str, report: Report) -> dict[str, Any]:

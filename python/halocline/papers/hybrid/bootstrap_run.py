@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`halocline run bm-bootstrap`: every kind of bootstrapping on one parameter set after another.
 
-Each set has a client and an engine of its own; the engines share one budget. The keys and constants of a set
-that has had its turn stay where they are until the policy pushes them out for those of the next.
+Each set has a client and an engine of its own; the engines share one budget. The keys and constants of a
+finished set stay where they are until the policy evicts them for those of the next.
 """
 
 from __future__ import annotations
@@ -15,26 +15,23 @@ from typing import Any
 from ... import _core
 from ...base.errors import InvalidArgument, OutOfMemory
 from ...ckks.client import Client
+from ...ckks.named_params import named_params
 from ...ckks.params import Params
 from ...engine.engine import Engine, RunReport
 from ...memory.budget import MemoryBudget, budget_of
 from ...memory.trace import Trace
-from ...tracing.replay import DEFAULT_ASYNC_RATIO
 from ...workloads.bootstrap.messages import bits, largest_part, random_message
 from ...workloads.resident import peak_resident_bytes, resident_bytes
 from ...workloads.running import (
     Progress,
-    RunOptions,
     Stopwatch,
     make_engine,
     memory_report,
     probe_device,
     recording,
-    refuse_ghost,
     send_keys,
 )
 from .bootstrap import (
-    KINDS,
     Rehearsal,
     Stage,
     Task,
@@ -43,23 +40,7 @@ from .bootstrap import (
     joined_trace,
     phase_name,
 )
-
-
-@dataclasses.dataclass(frozen=True)
-class BmOptions(RunOptions):
-    """What is bootstrapped, and how."""
-
-    seed: int = 0
-    """Of the messages: random complex slots in the unit disc."""
-    kinds: Sequence[str] = tuple(KINDS)
-    repeat: int = 1
-    """Rounds through all sets; in later ones keys may have to come back."""
-    seeded: bool = False
-    """Keys stay seeded in the engines: half the bytes, expanded at each use."""
-    async_peak: float = DEFAULT_ASYNC_RATIO
-    """Policy profiled without a decision file: share of the budget that its pool may take."""
-    bootstrap: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """Fields of `BootstrapOptions` for all kinds, such as compact=False."""
+from .options import BmOptions
 
 
 @dataclasses.dataclass
@@ -83,15 +64,8 @@ class BmBootstrapRun:
     ) -> None:
         self.options, self._progress = options or BmOptions(), progress
         o = self.options
-        refuse_ghost("bm-bootstrap", o.device)
         if not params or len({each.fingerprint for each in params}) < len(params):
             raise InvalidArgument("bm-bootstrap: expected at least one parameter set, and none twice")
-        if o.decisions is not None:
-            raise InvalidArgument(
-                "bm-bootstrap: decisions come from ghost runs of all sets; give async_peak instead of a file"
-            )
-        if not 0 <= o.async_peak <= 1:
-            raise InvalidArgument(f"bm-bootstrap: async_peak is {o.async_peak}, expected 0 to 1")
         found = _core.report_device(o.device, False)
         self._free_bytes: int | None = None if found is None else int(found["free_bytes"])
         self._phases = Stopwatch()
@@ -191,10 +165,12 @@ class BmBootstrapRun:
         with self._phases("engine"), watch("engine"):
             engine = make_engine(
                 stage.params,
-                dataclasses.replace(o, decisions=decisions, managed_cap=self._managed_cap()),
+                o,
                 rehearsal.peak_bytes,
                 memory=budget,
                 keep_seeds=o.seeded,
+                managed_cap=self._managed_cap(),
+                decisions=decisions,
             )
         made = _Live(client, engine, watch.seconds)
         self._live[stage.params.name] = made
@@ -309,3 +285,12 @@ class BmBootstrapRun:
             "seeded": o.seeded,
             "bootstrap": {"compact": True} | o.bootstrap,
         }
+
+
+def run(
+    options: BmOptions | None = None, progress: Progress = lambda what, done, total: None
+) -> dict[str, Any]:
+    """Runs the workload with the parameters that the options name; returns what `--json` writes."""
+    o = options or BmOptions()
+    sets = [named_params(each, o.allow_insecure) for each in o.presets]
+    return BmBootstrapRun(sets, o, progress).run()

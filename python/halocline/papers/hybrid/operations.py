@@ -7,8 +7,7 @@ bootstrap, each several times in a row on an engine that has the keys of all of 
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,56 +15,34 @@ import numpy as np
 from ...base.errors import OutOfMemory
 from ...base.values import byte_count
 from ...bench.budgets.rig import PolicyRig, Program, Shape, timed
+from ...bench.keeping import SILENT, Watcher
 from ...circuits.bootstrapping import Bootstrapper
 from ...ckks.ciphertext import Ciphertext
 from ...ckks.keys import KeyPlan
+from ...ckks.named_params import named_params
 from ...ckks.params import Params
 from ...engine.engine import Engine
 from ...engine.program import key_plan
 from ...memory.budget import budget_of
-from ...tracing.replay import DEFAULT_ASYNC_RATIO, decide
+from ...tracing.replay import decide
 from ...workloads.bootstrap.messages import make_bootstrapper, random_message
-from ...workloads.running import Progress, RunOptions
-from .replay import POLICIES
-from .traces import OPERATIONS, REPEATS
+from ...workloads.options import RunOptions
+from ...workloads.running import Progress
+from .options import OperationsOptions
+from .traces import OPERATIONS
 
 SCHEMA = 1
 SUITE = "bm-operations"
-BUDGETS = ("50%",)
 
 Row = dict[str, Any]
 
 
-@dataclasses.dataclass(frozen=True)
-class OperationsOptions:
-    """What is measured. budgets: sizes, or shares of what a session of all operations touches."""
-
-    device: str = "cpu"
-    policies: Sequence[str] = POLICIES
-    budgets: Sequence[str] = BUDGETS
-    repeats: int = REPEATS
-    threads: int | None = None
-    seeded: bool = False
-    async_peak: float = DEFAULT_ASYNC_RATIO
-    bootstrap: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-
-
 def run_bm_operations(
-    params: Sequence[Params],
-    options: OperationsOptions | None = None,
-    progress: Progress = lambda what, done, total: None,
+    params: Sequence[Params], options: OperationsOptions | None = None, watcher: Watcher = SILENT
 ) -> Row:
     """A session for each parameter set, budget and policy, as `--json` writes it."""
     o = options or OperationsOptions()
-    sessions: list[Row] = []
-    total = len(params) * len(o.budgets) * len(o.policies)
-    for each in params:
-        bench = _Sessions(each, o, progress)
-        for memory in o.budgets:
-            for policy in o.policies:
-                sessions.append(bench.run(policy, memory))
-                progress("measuring", len(sessions), total)
-    return {
+    content: Row = {
         "schema": SCHEMA,
         "suite": SUITE,
         "device": o.device,
@@ -74,8 +51,22 @@ def run_bm_operations(
         "seeded": o.seeded,
         "async_peak": o.async_peak,
         "bootstrap": {"compact": True} | dict(o.bootstrap),
-        "sessions": sessions,
+        "sessions": [],
     }
+    total = len(params) * len(o.budgets) * len(o.policies)
+    for each in params:
+        bench = _Sessions(each, o, watcher.progress)
+        for memory in o.budgets:
+            for policy in o.policies:
+                content["sessions"].append(bench.run(policy, memory))
+                watcher.row("measuring", content, len(content["sessions"]), total)
+    return content
+
+
+def run(options: OperationsOptions | None = None, watcher: Watcher = SILENT) -> Row:
+    """The suite with its options, as `--json` writes it."""
+    o = options or OperationsOptions()
+    return run_bm_operations([named_params(each, o.allow_insecure) for each in o.params], o, watcher)
 
 
 class _Sessions:
@@ -148,7 +139,7 @@ class _Sessions:
 
 
 def _programs(bootstrapper: Bootstrapper) -> dict[str, Program]:
-    """Operations on two fresh ciphertexts of all slots and one that wants bootstrapping."""
+    """Operations on two fresh ciphertexts of all slots and one that needs bootstrapping."""
 
     def of_first(apply: Any) -> Program:
         return lambda inputs: apply(inputs[0], inputs[1])

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ...bench.keeping import SILENT, Watcher
 from ...memory.trace import Trace
 from ...tracing.replay import DeviceModel, ReplayReport, device_models, replay
+from .options import POLICIES, HybridOptions
 from .traces import (
     OPERATIONS,
     PRESETS,
@@ -23,9 +25,6 @@ from .traces import (
 
 SCHEMA = 1
 SUITE = "hybrid-paper"
-SCHEMES = ("managed", "static", "profiled", "dynamic")
-"""Policies of the paper; the first one is its baseline."""
-POLICIES = (*SCHEMES, "lru", "planned")
 SMALL_DEVICES = ("gtx1050", "gtx1660ti")
 LARGE_DEVICE, TEST_DEVICE = "a40", "rtx4090"
 SESSION_PRESETS = ("FGa", "FGb", "FVb")
@@ -40,19 +39,14 @@ OVERSUBSCRIPTIONS = (1.0, 1.5, 2.0)
 OVERSUBSCRIPTION = 2.0
 """Live bytes over budget in the comparison of all policies."""
 
-Progress = Callable[[str, int, int], None]
 Row = dict[str, Any]
-
-
-def _no_progress(what: str, done: int, total: int) -> None:
-    """Says nothing."""
 
 
 def run_hybrid_paper(
     presets: tuple[str, ...] = SESSION_PRESETS,
     bootstraps: tuple[str, ...] = PRESETS,
     repeats: int = REPEATS,
-    progress: Progress = _no_progress,
+    watcher: Watcher = SILENT,
 ) -> dict[str, Any]:
     """All replays, as `--json` writes them. Times are seconds of the simulated devices.
 
@@ -68,11 +62,17 @@ def run_hybrid_paper(
         ("oversubscribed", lambda: oversubscribed(presets)),
     ]
     found: dict[str, Any] = {"schema": SCHEMA, "suite": SUITE, "repeats": repeats, "range_limit": RANGE_LIMIT}
+    watcher.progress("replaying", 0, len(parts))
     for done, (name, part) in enumerate(parts):
-        progress("replaying", done, len(parts))
         found[name] = part()
-    progress("replaying", len(parts), len(parts))
+        watcher.row("replaying", found, done + 1, len(parts))
     return found
+
+
+def run(options: HybridOptions | None = None, watcher: Watcher = SILENT) -> dict[str, Any]:
+    """The suite with its options, as `--json` writes it."""
+    o = options or HybridOptions()
+    return run_hybrid_paper(repeats=o.repetitions, watcher=watcher)
 
 
 def _run(trace: Trace, device: str | DeviceModel, policy: str, ratio: float = SESSION_RATIO) -> ReplayReport:

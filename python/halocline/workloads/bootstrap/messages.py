@@ -3,42 +3,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...base.errors import InvalidArgument
-from ...circuits.bootstrapping import BootstrapOptions, Bootstrapper
+from ...circuits.bootstrapping import Bootstrapper
 from ...ckks.params import Params
 
 Vector = npt.NDArray[np.complex128]
-
-
-def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
-    """Fields of `BootstrapOptions` from "name=value"."""
-    kinds: dict[str, type] = {"slots": int, "memory": str}
-    kinds |= {
-        field.name: type(field.default)
-        for field in dataclasses.fields(BootstrapOptions)
-        if field.default is not None and field.name not in kinds
-    }
-    kinds |= dict.fromkeys(("range", "log2_failure", "message_bound", "fraction", "tolerance"), float)
-    result: dict[str, Any] = {}
-    for setting in settings:
-        name, _, value = setting.partition("=")
-        kind = kinds.get(name)
-        if kind is None:
-            raise InvalidArgument(f"bootstrap: unknown option {name!r}; expected one of: {', '.join(kinds)}")
-        try:
-            result[name] = value.lower() in ("1", "true", "yes") if kind is bool else kind(value)
-        except ValueError:
-            raise InvalidArgument(f"bootstrap: {setting!r}; expected a number") from None
-    return result
 
 
 def disc(count: int, seed: int) -> Vector:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ...ckks.ciphertext import Ciphertext
 from ...ckks.client import Client
+from ...ckks.named_params import named_params
 from ...ckks.params import Params
 from ...engine.engine import Engine, RunReport
 from ...engine.program import ProgramTrace, trace_program
@@ -18,35 +19,16 @@ from ...memory.trace import Trace
 from ..resident import peak_resident_bytes, resident_bytes
 from ..running import (
     Progress,
-    RunOptions,
     Stopwatch,
     engine_report,
     key_bytes,
     make_engine,
     recording,
-    refuse_ghost,
     seeded_keys,
     send_keys,
 )
 from .messages import bits, largest_part, make_bootstrapper, random_message
-
-
-@dataclasses.dataclass(frozen=True)
-class BootstrapRunOptions(RunOptions):
-    """What is bootstrapped, and how: see `halocline.BootstrapOptions`."""
-
-    seed: int = 0
-    """Of the messages: random complex slots in the unit disc."""
-    batches: int = 1
-    """Ciphertexts in one call."""
-    repeat: int = 1
-    """Calls, each of the results of the one before times numbers of magnitude 1."""
-    seeded: bool = False
-    """Keys stay seeded in the engine: half the bytes, expanded at each use."""
-    key_memory: int | str | None = None
-    """What the keys may take, "2.5GiB" or "80%" of all of them expanded: those used least stay seeded."""
-    bootstrap: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """Fields of `BootstrapOptions`; see `make_bootstrapper`."""
+from .options import BootstrapRunOptions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +57,6 @@ class BootstrapRun:
         progress: Progress = lambda what, done, total: None,
     ) -> None:
         self.params, self.options, self._progress = params, options or BootstrapRunOptions(), progress
-        refuse_ghost("bootstrap", self.options.device)
         self._phases = Stopwatch()
         self.bootstrapper = make_bootstrapper(params, self.options.bootstrap)
         seeds = range(self.options.seed, self.options.seed + self.options.batches)
@@ -187,3 +168,11 @@ class BootstrapRun:
             "precision_bits_by_call": [each.mean_bits for each in self.calls],
             "precision_worst_bits_by_call": [each.worst_bits for each in self.calls],
         }
+
+
+def run(
+    options: BootstrapRunOptions | None = None, progress: Progress = lambda what, done, total: None
+) -> dict[str, Any]:
+    """Runs the workload with the parameters that the options name; returns what `--json` writes."""
+    o = options or BootstrapRunOptions()
+    return BootstrapRun(named_params(o.params, o.allow_insecure), o, progress).run()

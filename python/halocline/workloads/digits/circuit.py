@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The digits network on circuits: the same network and packing as `packed`, with fewer operations.
+"""The digits network on circuits.
 
 The convolution hoists its eight rotations for all channels; the dense layers walk with three rotation keys
 each (`small_key`), because the keys are most of the bytes that the server holds. Five levels.

@@ -3,7 +3,7 @@
 
 Network (trained by tools/train_digits.py): 3x3 convolution with zero padding, 1 -> 4 channels;
 square; dense 256 -> 32; square; dense 32 -> 10. The encrypted evaluation of the same network is in
-`packed`; this module neither encrypts nor prints.
+`circuit`; this module neither encrypts nor prints.
 
 Packing: image b occupies slots [64 b, 64 b + 64) of a ciphertext, row-major 8x8, so a ciphertext of
 8192 slots (ring degree 2^14) holds 128 images. Logits come back in slots 64 b .. 64 b + 9.
@@ -166,7 +166,7 @@ def unpack_logits(values: Array, count: int) -> Array:
     slots = np.real(np.asarray(values))
     capacity = images_per_ciphertext(len(slots))
     if not 0 <= count <= capacity:
-        raise ValueError(f"asked for {count} images, but {len(slots)} slots hold {capacity}")
+        raise ValueError(f"{count} images requested, but {len(slots)} slots hold {capacity}")
     logits: Array = slots.reshape(capacity, PIXELS)[:count, :CLASSES].copy()
     return logits
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,13 +13,14 @@ import numpy.typing as npt
 from ...base.errors import InvalidArgument, OutOfMemory
 from ...ckks.ciphertext import Ciphertext
 from ...ckks.client import Client
+from ...ckks.named_params import named_params
 from ...ckks.params import Params
 from ...engine.engine import Engine, RunReport
 from ...engine.footprint import Footprint, client_footprint, engine_footprint
 from ...engine.program import ProgramTrace, trace_program
 from ...memory.trace import Trace
 from ..resident import peak_resident_bytes, resident_bytes
-from ..running import Progress, RunOptions, Stopwatch, engine_report, make_engine, recording, refuse_ghost
+from ..running import Progress, Stopwatch, engine_report, make_engine, recording
 from .circuit import DEPTH, DigitsCircuit
 from .model import (
     default_model,
@@ -30,14 +30,7 @@ from .model import (
     pack_images,
     unpack_logits,
 )
-
-
-@dataclasses.dataclass(frozen=True)
-class DigitsOptions(RunOptions):
-    """How the network is run."""
-
-    images: int | None = None
-    """Number of held-out images; all unless given."""
+from .options import DigitsOptions
 
 
 class DigitsRun:
@@ -54,15 +47,14 @@ class DigitsRun:
             raise InvalidArgument(
                 f"digits: the network needs {DEPTH} levels, '{params.name}' has {params.max_level}"
             )
-        refuse_ghost("digits", self.options.device)
         self._phases, self._layers = Stopwatch(), Stopwatch()
         with self._phases("load"):
             self.model = default_model()
             pictures, labels = held_out_digits(self.model)
         wanted = self.options.images
         if wanted is not None and not 1 <= wanted <= len(pictures):
-            raise InvalidArgument(
-                f"digits: {wanted} images, expected 1 to {len(pictures)} (the held-out ones)"
+            raise self.options.refuse(
+                f"{{images}}: got {wanted}, expected 1 to {len(pictures)} (the held-out ones)"
             )
         self.images, self.labels = pictures[:wanted], labels[:wanted]
         self.trace: Trace | None = None
@@ -143,7 +135,7 @@ class DigitsRun:
         with self._phases("evaluate"), recording(engine, self.options.record_trace) as self.trace:
             for done, ct in enumerate(cts):
                 self._progress("evaluating", done, len(cts))
-                results.append(engine.run(circuit, ct, phase=layer))
+                results.append(engine.run(circuit, ct, phase=layer, key=circuit))
                 assert engine.last_run is not None
                 reports.append(engine.last_run)
         self._progress("evaluating", len(cts), len(cts))
@@ -181,3 +173,11 @@ class DigitsRun:
             "precision_bits": float(-np.log2(max(error.mean(), tiny))),
             "precision_worst_bits": float(-np.log2(max(error.max(), tiny))),
         }
+
+
+def run(
+    options: DigitsOptions | None = None, progress: Progress = lambda what, done, total: None
+) -> dict[str, Any]:
+    """Runs the workload with the parameters that the options name; returns what `--json` writes."""
+    o = options or DigitsOptions()
+    return DigitsRun(named_params(o.params, o.allow_insecure), o, progress).run()

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from ...base.errors import InvalidArgument
 from ...circuits.bootstrapping import Bootstrapper
 from ...ckks.ciphertext import Ciphertext
 from ...ckks.client import Client
+from ...ckks.named_params import named_params
 from ...ckks.params import Params
 from ...engine.engine import Engine, RunReport
 from ...engine.footprint import client_footprint, engine_footprint
@@ -22,43 +22,19 @@ from ...memory.trace import Trace
 from ..resident import peak_resident_bytes, resident_bytes
 from ..running import (
     Progress,
-    RunOptions,
     Stopwatch,
     engine_report,
     make_engine,
     recording,
-    refuse_ghost,
     send_keys,
 )
 from .circuit import ITERATION_LEVELS, HelrCircuit, HelrLayout, Levels, iterations_per_bootstrap
 from .data import load_data
 from .model import accuracy, exact_sigmoid, make_constants, rehearse, train
+from .options import HelrOptions
 
 _BEYOND_INTERVAL = 1.25
 """How far products may leave the sigmoid's interval before the polynomial means nothing."""
-
-
-@dataclasses.dataclass(frozen=True)
-class HelrOptions(RunOptions):
-    """What is trained, and how."""
-
-    data: str | Path | None = None
-    """Folder with MNIST's t10k files; scikit-learn's digits unless given."""
-    batch: int | None = None
-    """Samples to train with; all others are held out. 1,024 of MNIST and 256 digits unless given."""
-    iterations: int = 32
-    rate: float = 1.0
-    """Learning rate."""
-    interval: float = 16.0
-    """The sigmoid is replaced by the best polynomial of degree 3 on [-interval, interval]."""
-    seed: int = 0
-    """Chooses the samples that are held out."""
-    repeat: int = 1
-    """Trainings with the same data; times are those of the last one."""
-    per_bootstrap: int | None = None
-    """Iterations between two bootstraps; as many as the levels allow unless given."""
-    bootstrap: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """Fields of `BootstrapOptions`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,16 +62,13 @@ class HelrRun:
     ) -> None:
         self.params, self.options, self._progress = params, options or HelrOptions(), progress
         o = self.options
-        refuse_ghost("helr", o.device)
-        if o.repeat < 1:
-            raise InvalidArgument(f"helr: {o.repeat} trainings, expected at least 1")
         self._phases = Stopwatch()
         with self._phases("load"):
             self.data = load_data(o.data, o.batch, o.seed)
         signed = self.data.signed
         self.layout = HelrLayout.of(params.slots, *signed.shape)
         self.bootstrapper = helr_bootstrapper(params, self.layout, o.bootstrap)
-        per_period = min(_per_bootstrap(self.bootstrapper, o.per_bootstrap), o.iterations)
+        per_period = min(_per_bootstrap(self.bootstrapper, o), o.iterations)
         self.constants = make_constants(len(signed), o.iterations, o.rate, o.interval, max(1, per_period))
         self.circuit = HelrCircuit(params, self.layout, self.constants, self.bootstrapper)
         self._rehearse()
@@ -312,7 +285,7 @@ def helr_bootstrapper(params: Params, layout: HelrLayout, chosen: dict[str, Any]
     return Bootstrapper(params, **({"slots": layout.columns} | defaults | chosen))
 
 
-def _per_bootstrap(bootstrapper: Bootstrapper, wanted: int | None) -> int:
+def _per_bootstrap(bootstrapper: Bootstrapper, options: HelrOptions) -> int:
     """Iterations between two bootstraps."""
     most = iterations_per_bootstrap(bootstrapper)
     if most < 1:
@@ -321,10 +294,21 @@ def _per_bootstrap(bootstrapper: Bootstrapper, wanted: int | None) -> int:
             f"{bootstrapper.output_level}, an iteration takes {ITERATION_LEVELS}; expected parameters with "
             "more levels, such as n16-boot"
         )
-    if wanted is not None and not 1 <= wanted <= most:
-        raise InvalidArgument(f"helr: {wanted} iterations between bootstraps, expected 1 to {most}")
+    wanted = options.per_bootstrap
+    if wanted is not None and wanted > most:
+        raise options.refuse(
+            f"{{per_bootstrap}}: {wanted} iterations between bootstraps, expected 1 to {most}"
+        )
     return wanted or most
 
 
 def _bits(error: float) -> float:
     return float(-np.log2(max(error, sys.float_info.min)))
+
+
+def run(
+    options: HelrOptions | None = None, progress: Progress = lambda what, done, total: None
+) -> dict[str, Any]:
+    """Runs the workload with the parameters that the options name; returns what `--json` writes."""
+    o = options or HelrOptions()
+    return HelrRun(named_params(o.params, o.allow_insecure), o, progress).run()

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import statistics
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -14,69 +13,38 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...base.errors import ActivationRange, InvalidArgument
+from ...base.errors import ActivationRange
 from ...ckks.ciphertext import Ciphertext
 from ...ckks.client import Client
+from ...ckks.named_params import named_params
 from ...ckks.params import Params
 from ...engine.engine import Engine, RunReport
 from ...memory.trace import Trace
-from ...nn.compiled import CompiledModel
+from ...nn.compiled import CompiledModel, Phase
 from ...nn.compiler import compile
 from ...nn.images import Images, load_images
 from ...nn.model import Model
-from ...nn.observers import Phase
 from ...nn.ranges import Ranges, calibrate, check
 from ...nn.resnet20 import CIFAR10_CLASSES, resnet20
 from ..resident import peak_resident_bytes, resident_bytes
 from ..running import (
     Progress,
-    RunOptions,
     Stopwatch,
     engine_report,
     key_bytes,
     make_engine,
     recording,
-    refuse_ghost,
     seeded_keys,
     send_keys,
 )
 from .digits import DIGITS, digits_model, held_out_pictures
+from .options import Resnet20Options
 from .run_folder import RunFolder
 
 Array = npt.NDArray[np.float64]
 
 MARGIN = 1.5
 """Bounds of activations are so many times what they are on the images of a calibration."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Resnet20Options(RunOptions):
-    """Which network, which images, and how they are run."""
-
-    image: str | Path | None = None
-    """An image, or a folder of them, whose subfolders may name classes; held-out digits unless given."""
-    weights: str | Path | None = None
-    """safetensors with the names of the usual state dictionary; else the shipped network for digits."""
-    calibration: str | Path | None = None
-    """Images that tell the ranges of the activations, or a JSON file with them; see `_ranges`."""
-    images: int | None = None
-    """At most so many of the images; all of a folder, one digit."""
-    margin: float | None = None
-    """Bounds of activations are so many times what they are on the images of the calibration; MARGIN unless
-    given. Ranges from a file or from the weights have theirs."""
-    checkpoint: str | Path | None = None
-    """Folder for the state of a run at its bootstraps, from which an interrupted run goes on. It holds the
-    client's secret key too, until the run is done: see `RunFolder`."""
-    seeded: bool = False
-    """Keys stay seeded in the engine: half the bytes, expanded at each use."""
-    key_memory: int | str | None = None
-    """What the keys may take, "2.5GiB" or "80%" of all of them expanded: those used least stay seeded."""
-    bootstrap: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """Fields of `BootstrapOptions` for all bootstraps."""
-    encode: str = "keep"
-    """"keep": encoded weights stay with the engine; "fly": they are encoded at each use."""
-    alpha: int = 13
-    """Precision of ReLU: see `Engine.relu`."""
 
 
 def steady_seconds(seconds: Sequence[float]) -> float | None:
@@ -96,9 +64,6 @@ class Resnet20Run:
         progress: Progress = lambda what, done, total: None,
     ) -> None:
         self.params, self.options, self._progress = params, options or Resnet20Options(), progress
-        refuse_ghost("resnet20", self.options.device)
-        if self.options.image is None and self.options.weights is not None:
-            raise InvalidArgument("resnet20: weights of your own need images: --image FILE or FOLDER")
         self._phases, self._layers = Stopwatch(), Stopwatch()
         with self._phases("load"):
             self.model = self._load_model()
@@ -127,13 +92,13 @@ class Resnet20Run:
             default = len(found.names)
         wanted = default if options.images is None else options.images
         if not 1 <= wanted <= len(found.names):
-            raise InvalidArgument(f"resnet20: {wanted} images, expected 1 to {len(found.names)}")
+            raise options.refuse(f"{{images}}: got {wanted}, expected 1 to {len(found.names)}")
         labels = None if found.labels is None else found.labels[:wanted]
         return found._replace(images=found.images[:wanted], names=found.names[:wanted], labels=labels)
 
     def _ranges(self) -> Ranges:
         """Bounds of the activations: from `calibration`, a JSON file or images; else those that the weights
-        carry; else from the images themselves, which their owner can do, and nobody else.
+        carry; else from the images themselves, which only their owner can do.
         """
         options, given = self.options, self.options.calibration
         known: Ranges | None = None
@@ -144,9 +109,9 @@ class Resnet20Run:
         if known is not None:
             if options.margin is not None:
                 source = known.provenance.get("source", str(given))
-                raise InvalidArgument(
-                    f"resnet20: margin {options.margin:g}, but ranges come from {source} and have theirs; "
-                    "leave it out, or calibrate with images"
+                raise options.refuse(
+                    f"{{margin}} {options.margin:g}, but ranges come from {source} and have theirs; leave it "
+                    "out, or give images for {calibration}"
                 )
             return known
         images = self.images.images if given is None else load_images(given, self.model.input_shape).images
@@ -304,3 +269,11 @@ class Resnet20Run:
         names = DIGITS if self.options.weights is None else CIFAR10_CLASSES
         count = self.model.output_shape[0]
         return names if len(names) == count else tuple(str(each) for each in range(count))
+
+
+def run(
+    options: Resnet20Options | None = None, progress: Progress = lambda what, done, total: None
+) -> dict[str, Any]:
+    """Runs the workload with the parameters that the options name; returns what `--json` writes."""
+    o = options or Resnet20Options()
+    return Resnet20Run(named_params(o.params, o.allow_insecure), o, progress).run()

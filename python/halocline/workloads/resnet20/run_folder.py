@@ -43,7 +43,7 @@ class RunFolder:
         self._count = len(inputs)
         self._key_id: str | None = None
         try:
-            # Nobody else is to put a key of his own here.
+            # No other user may put a key here.
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             there = self._file(ABOUT_FILE).exists()
         except OSError as error:
@@ -137,5 +137,5 @@ class RunFolder:
         if wrong := [text for name, text in names.items() if found[name] != about[name]]:
             raise InvalidArgument(
                 f"checkpoint '{self.path}': holds a run with {' and '.join(wrong)} (weights, "
-                "ranges, parameters and options count); go on with the same ones, or name another folder"
+                "ranges, parameters and options count); continue with the same ones, or name another folder"
             )

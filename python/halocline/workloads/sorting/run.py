@@ -14,6 +14,7 @@ import numpy as np
 from ...ckks.ciphertext import Ciphertext
 from ...ckks.client import Client
 from ...ckks.keys import KeyPlan
+from ...ckks.named_params import named_params
 from ...ckks.params import Params
 from ...engine.engine import Engine, RunReport
 from ...engine.footprint import engine_footprint
@@ -22,34 +23,19 @@ from ...memory.trace import Trace
 from ..resident import peak_resident_bytes, resident_bytes
 from ..running import (
     Progress,
-    RunOptions,
     Stopwatch,
     engine_report,
     make_engine,
     recording,
-    refuse_ghost,
     send_keys,
 )
 from .circuit import SortingCircuit, SortingStage
 from .network import Array, check_count, disorder, prepare, restore, simulate, stages
+from .options import SortingOptions
 
 DEFAULT_COUNT = 1 << 14
 DEFAULT_ALPHA = 11
 """The least with which 2^14 numbers come out right to 2^-7."""
-
-
-@dataclasses.dataclass(frozen=True)
-class SortingOptions(RunOptions):
-    """What is sorted, and how precisely."""
-
-    count: int = DEFAULT_COUNT
-    """Numbers: a power of two, at most one for each slot."""
-    seed: int = 0
-    """Of the numbers: random ones between 0 and 1."""
-    alpha: int = DEFAULT_ALPHA
-    """Precision of comparisons: see `Engine.sign`."""
-    bootstrap: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """Fields of `BootstrapOptions` beside slots, order and real, such as compact."""
 
 
 class SortingRun:
@@ -62,7 +48,6 @@ class SortingRun:
         progress: Progress = lambda what, done, total: None,
     ) -> None:
         self.params, self.options, self._progress = params, options or SortingOptions(), progress
-        refuse_ghost("sorting", self.options.device)
         self._phases = Stopwatch()
         count = check_count(self.options.count)
         self.circuit = SortingCircuit(params, count, self.options.alpha, self.options.bootstrap)
@@ -186,3 +171,11 @@ def backend_calls(trace: Trace) -> dict[str, int]:
     first_of_step = np.flatnonzero(ops != "-")
     _, kept = np.unique(steps[first_of_step], return_index=True)
     return dict(collections.Counter(str(each) for each in ops[first_of_step[kept]]).most_common())
+
+
+def run(
+    options: SortingOptions | None = None, progress: Progress = lambda what, done, total: None
+) -> dict[str, Any]:
+    """Runs the workload with the parameters that the options name; returns what `--json` writes."""
+    o = options or SortingOptions()
+    return SortingRun(named_params(o.params, o.allow_insecure), o, progress).run()

@@ -15,7 +15,7 @@ rounds: in an order of its own, with neighbours swapped at random in each round.
 and comes in between at random places. The width of layers, in steps, grows from a fifth to two thirds of all
 steps, because keys shrink with the level; half of the steps of a layer are those of the one before. So the
 keys of one layer take about a quarter of the bytes of all keys, whatever the layer. A cache of that size that
-evicts what was used longest ago evicts what comes next, and one that knows the future does not.
+evicts the least recently used key evicts the one that is used next; a cache with look-ahead does not.
 
 Weights are scaled so that the outputs of all layers stay below 1 for inputs uniform in [-1, 1].
 """

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import statistics
 from typing import Any
 
 import numpy as np
 
-from ...base.errors import InvalidArgument
 from ...ckks.ciphertext import Ciphertext
 from ...ckks.client import Client
+from ...ckks.named_params import named_params
 from ...ckks.params import Params
 from ...engine.engine import Engine, RunReport
 from ...engine.program import ProgramTrace, trace_program
@@ -19,28 +18,14 @@ from ...memory.trace import Trace
 from ..resident import peak_resident_bytes, resident_bytes
 from ..running import (
     Progress,
-    RunOptions,
     Stopwatch,
     engine_report,
     make_engine,
     recording,
-    refuse_ghost,
     send_keys,
 )
 from .circuit import Vector, WideRotations
-
-
-@dataclasses.dataclass(frozen=True)
-class WideOptions(RunOptions):
-    """How the network is run, and which one: see `WideRotations`."""
-
-    seed: int = 0
-    batches: int = 2
-    layers: int = 12
-    rotations_per_layer: int = 88
-    keys: int = 64
-    repeat: int = 1
-    """Evaluations on the same engine: on a GPU the first one is slower than the others."""
+from .options import WideOptions
 
 
 class WideRun:
@@ -59,11 +44,10 @@ class WideRun:
         self.params, self.options, self._progress = params, options or WideOptions(), progress
         o = self.options
         if params.max_level < o.layers:
-            raise InvalidArgument(
-                f"wide-rotations: {o.layers} layers need as many levels, '{params.name}' has "
+            raise o.refuse(
+                f"{{layers}}: {o.layers} layers need as many levels, '{params.name}' of {{params}} has "
                 f"{params.max_level}"
             )
-        refuse_ghost("wide-rotations", o.device)
         self._phases = Stopwatch()
         with self._phases("load"):
             self.network = WideRotations(
@@ -144,3 +128,11 @@ class WideRun:
             "precision_bits": float(-np.log2(max(error.mean(), tiny))),
             "precision_worst_bits": float(-np.log2(max(error.max(), tiny))),
         }
+
+
+def run(
+    options: WideOptions | None = None, progress: Progress = lambda what, done, total: None
+) -> dict[str, Any]:
+    """Runs the workload with the parameters that the options name; returns what `--json` writes."""
+    o = options or WideOptions()
+    return WideRun(named_params(o.params, o.allow_insecure), o, progress).run()

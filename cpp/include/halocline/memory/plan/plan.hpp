@@ -69,7 +69,7 @@ struct forecast {
 /// How to run one program within a capacity. Deterministic: equal inputs give equal plans.
 struct plan {
   std::uint64_t capacity_bytes = 0;
-  /// What the program ran with: any text; a run with another one refuses the plan.
+  /// Settings that the program ran with: any text; a run with another one refuses the plan.
   std::string parameters;
   std::vector<object> objects;
   std::vector<std::uint32_t> hashes;  ///< per step, see `program::hashes`
@@ -94,7 +94,7 @@ class exceeds_budget : public invalid_argument {
 ///   version, sizes, checksum, and every index within its table.
 [[nodiscard]] plan plan_from_bytes(std::span<const std::byte> bytes);
 
-/// Summary for people: sizes, number of directives by kind, compositions and forecast; not the lists.
+/// Readable summary: sizes, number of directives by kind, compositions and forecast; not the lists.
 [[nodiscard]] std::string to_json(const plan& source);
 
 }  // namespace halocline::memory::plan

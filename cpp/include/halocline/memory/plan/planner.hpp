@@ -12,8 +12,8 @@ namespace halocline::memory::plan {
 /// What the planner may do and for which device.
 struct planner_options {
   std::uint64_t capacity_bytes = 0;  ///< frames of the fast tier
-  /// Part of the capacity that is left free as far as the minimum allows, because pages or frames would have
-  /// to be moved for every load into a tier that is full to the last page.
+  /// Part of the capacity that is kept free as far as the minimum allows, because a load into a full tier has
+  /// to move pages or frames.
   std::uint64_t loose_bytes = 0;
   cost_model costs;
   bool allow_expand = true;    ///< expand seeds where that is cheaper than loading
@@ -27,8 +27,8 @@ struct planner_options {
   /// Bytes, counted from the begin, that are in the fast tier when the program begins, by `object::identity`.
   /// The plan keeps what it has room for until it is needed; a run that begins without them loads them first.
   std::map<std::uint64_t, std::uint64_t> resident;
-  /// The program is run over and over: begin with what the plan itself leaves in the fast tier at its end
-  /// instead of with `resident`. Only the first run then loads that before its first step.
+  /// The program runs repeatedly: begin with the objects that the plan itself leaves in the fast tier at its
+  /// end instead of with `resident`. Only the first run then loads these before its first step.
   bool steady = false;
   std::string parameters;  ///< copied into the plan
 };

@@ -60,10 +60,9 @@ struct program {
   std::vector<object> objects;
   std::vector<std::uint32_t> first_use;  ///< uses of step s are [first_use[s], first_use[s + 1])
   std::vector<use> uses;                 ///< per step in order of first appearance
-  std::vector<std::uint32_t>
-      hashes;  ///< fingerprint of each step: operation, and bytes and classes of its uses
-  std::vector<double> duration_ns;  ///< compute time of each step
-  std::vector<std::uint32_t> ops;   ///< operation of each step, numbers into `names`
+  std::vector<std::uint32_t> hashes;     ///< fingerprint of each step: operation, and which objects it uses
+  std::vector<double> duration_ns;       ///< compute time of each step
+  std::vector<std::uint32_t> ops;        ///< operation of each step, numbers into `names`
   std::vector<std::string> names;
 
   /// Number of steps.
@@ -86,13 +85,21 @@ enum class time_source : std::uint8_t {
 [[nodiscard]] program make_program(const trace& recorded, const cost_model& costs,
                                    time_source source = time_source::costs);
 
+/// What tells an object from others of its class and size in the fingerprints of steps: 1 + its number if the
+/// program allocates it, its identity if it was there before, 0 where it has none. 0 for tables as well:
+/// when they are built, and so whether they have an identity by then, is not part of a program.
+[[nodiscard]] constexpr std::uint64_t which_object(const object& of, object_index number) noexcept {
+  if (of.cls == object_class::table) return 0;
+  return of.preexisting ? of.identity : std::uint64_t{1} + number;
+}
+
 /// Fingerprint of one step, as `make_program` computes it and as the executor checks it.
 class step_hash {
  public:
   explicit step_hash(std::string_view op) noexcept;
   /// One merged use, in the order in which the step's operands appear (reads before writes). `writes`:
-  /// whether any operand of the step writes the object.
-  void add(object_class cls, std::uint64_t object_bytes, bool writes) noexcept;
+  /// whether any operand of the step writes the object. `which`: see `which_object`.
+  void add(object_class cls, std::uint64_t object_bytes, bool writes, std::uint64_t which) noexcept;
   /// The fingerprint so far.
   [[nodiscard]] std::uint32_t value() const noexcept;
 

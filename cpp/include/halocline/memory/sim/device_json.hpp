@@ -15,8 +15,7 @@ namespace halocline::memory::sim {
 
 /// Reads what `device_to_json` wrote.
 /// @throws corrupt_data when the text is no JSON, when a constant is missing, unknown or of the wrong kind,
-/// or
-///   when `validate` refuses the model; the message names it.
+///   or when `validate` refuses the model; the message names it.
 [[nodiscard]] device_model device_from_json(std::string_view source);
 
 }  // namespace halocline::memory::sim

@@ -74,7 +74,7 @@ struct device_model {
   [[nodiscard]] const operation_cost& operation(std::string_view op) const;
   /// Microseconds that the device is busy with an operation that touches `bytes`.
   [[nodiscard]] double kernel_us(std::string_view op, double bytes) const;
-  /// What the planner needs to know of the device. `scale` multiplies the times of operations, expansions and
+  /// The cost model of the device for the planner. `scale` multiplies the times of operations, expansions and
   /// encodings. The planner counts tables too, so its times are longer where those are large; `replay` plans
   /// with its own times.
   [[nodiscard]] plan::cost_model costs(double scale = 1) const;

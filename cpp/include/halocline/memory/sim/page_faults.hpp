@@ -13,7 +13,7 @@
 
 namespace halocline::memory::sim {
 
-/// What the driver did for a kernel, or to make room.
+/// Work of the driver for a kernel, or for evictions.
 struct fault_work {
   std::uint64_t faults = 0;
   std::uint64_t batches = 0;

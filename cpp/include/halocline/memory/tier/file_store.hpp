@@ -28,17 +28,17 @@ struct file_store_options {
   bool direct = true;
 };
 
-/// A store in a file without a name: the disk has it back when the store or the process ends, however it
-/// ends, and nobody else can open it. The bytes are not encrypted: what must not reach a disk must not come
-/// here. Transfers begin at once and run beside the computation; `wait` lets a transfer overtake others that
-/// have not begun. `allocate` reserves the room on the disk, so a full disk shows there and not when writing
-/// (on file systems that cannot reserve: in `wait`). The file never shrinks; room of freed slots is used
-/// again. Each page of 4096 bytes has a checksum in the memory of the process (8 bytes), which is noted when
-/// it is written and compared after each read, by the threads of the queue: what something else has changed,
-/// cut off or never written is a corrupt_data, and no frame with such bytes is ever handed out. A forked
-/// child must not use the store, and may only destroy it. `read` and `write` throw invalid_argument for an
-/// unknown slot, a frame that is not aligned to 4096 bytes, and sizes that are 0, no multiple of 4096 or
-/// larger than the slot; `allocate` for such sizes; `wait` for an unknown transfer.
+/// A store in a file without a name: its disk space is free again when the store or the process ends, however
+/// it ends, and no other process can open it. The bytes are not encrypted: bytes that must not reach a disk
+/// must not be stored here. Transfers begin at once and run beside the computation; `wait` lets a transfer
+/// overtake others that have not begun. `allocate` reserves the room on the disk, so a full disk shows there
+/// and not when writing (on file systems that cannot reserve: in `wait`). The file never shrinks; room of
+/// freed slots is used again. Each page of 4096 bytes has a checksum in the memory of the process (8 bytes),
+/// which is noted when it is written and compared after each read, by the threads of the queue: a page that
+/// was changed, cut off or never written raises corrupt_data, and no frame with such bytes is ever handed
+/// out. A forked child must not use the store, and may only destroy it. `read` and `write` throw
+/// invalid_argument for an unknown slot, a frame that is not aligned to 4096 bytes, and sizes that are 0, no
+/// multiple of 4096 or larger than the slot; `allocate` for such sizes; `wait` for an unknown transfer.
 /// @throws io_error when no file can be made in the folder or the engine is not to be had.
 /// @throws invalid_argument for a queue depth or chunk size out of range.
 [[nodiscard]] std::unique_ptr<store> make_file_store(const file_store_options& options = {});

@@ -33,7 +33,7 @@ struct io_request {
 /// are values of errno, 0 is none.
 inline constexpr int io_end_of_file = -1;
 
-/// Hears of ended requests.
+/// Receives the completion of requests.
 class io_listener {
  public:
   virtual ~io_listener() = default;

@@ -9,7 +9,8 @@ namespace halocline::backend::cuda {
 void check(cudaError_t code, std::string_view what) {
   if (code == cudaSuccess) [[likely]]
     return;
-  (void)cudaGetLastError();  // an error that is not sticky must not surface again at the next call
+  (void)cudaGetLastError();  // clears an error that is not sticky, so that the next call does not return it
+                             // again
   const std::string message = text(what, ": ", cudaGetErrorString(code), " (", cudaGetErrorName(code), ")");
   if (code == cudaErrorMemoryAllocation) throw out_of_memory(message);
   throw device_error(message);

@@ -97,7 +97,7 @@ void device_context::flush_quietly() const noexcept {
 
 std::vector<std::string> device_names() {
   std::uint64_t none = 0;
-  driver_owner.compare_exchange_strong(none, process_generation());  // asking opens the driver
+  driver_owner.compare_exchange_strong(none, process_generation());  // the query opens the driver
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) {
     (void)cudaGetLastError();

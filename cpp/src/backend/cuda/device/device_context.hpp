@@ -45,13 +45,13 @@ class device_context {
   /// runs. Kernels of the compute stream use them one after the other.
   [[nodiscard]] std::uint32_t* zeroed_counters() const noexcept { return counters_.get(); }
   static constexpr std::uint32_t counters = 4096;
-  /// Blocks until everything on the compute stream is done, launches that were put off included.
+  /// Blocks until everything on the compute stream is done, deferred launches included.
   void wait() const;
-  /// Whether kernels are put off at present, to be launched as one graph. Blocks that are freed meanwhile may
-  /// still be used by kernels that have not been launched: keep them (`graph::deferred_blocks`), hand them
-  /// out again if wanted, and call `flush` before they go back to the driver.
+  /// Whether kernels are deferred at present, to be launched as one graph. Blocks that are freed meanwhile
+  /// may still be used by kernels that have not been launched: keep them (`graph::deferred_blocks`), reuse
+  /// them if possible, and call `flush` before they are freed to the driver.
   [[nodiscard]] bool is_recording() const noexcept;
-  /// Launches what was put off. Call it before anything but `launcher` puts work on the compute stream,
+  /// Launches the deferred kernels. Call it before anything but `launcher` puts work on the compute stream,
   /// records an event there or frees memory.
   /// @throws device_error naming the operation whose launch fails
   void flush() const;
@@ -61,7 +61,7 @@ class device_context {
   /// Whether this is the first call for a kernel on this card: what holds for all its launches is set then.
   [[nodiscard]] bool is_new(const void* kernel) { return known_.insert(kernel).second; }
 
-  /// Sees every kernel launch from now on; nullptr: nobody does.
+  /// Sets the observer of every later kernel launch; nullptr: none.
   void observe(launch_observer* observer) noexcept { observer_ = observer; }
   [[nodiscard]] launch_observer* observer() const noexcept { return observer_; }
 
@@ -76,7 +76,7 @@ class device_context {
   stream load_;
   stream save_;
   std::unique_ptr<std::uint32_t, void (*)(std::uint32_t*)> counters_;
-  std::atomic<launch_observer*> observer_ = nullptr;  ///< any thread may free memory and ask it
+  std::atomic<launch_observer*> observer_ = nullptr;  ///< any thread may free memory and read it
 };
 
 /// Names of the cards that can be opened: "cuda:0", ... Empty without a driver.

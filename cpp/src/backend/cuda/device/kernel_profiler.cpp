@@ -10,7 +10,7 @@
 namespace halocline::backend::cuda {
 namespace {
 
-// Samples that may wait before the oldest are asked whether they are done.
+// Pending samples before the oldest are tested for completion.
 constexpr std::size_t waiting_limit = 1024;
 // Times between marks are floats of milliseconds: 24 bits of a second are 60 ns.
 constexpr float longest_ms = 1000.0F;
@@ -63,7 +63,7 @@ void kernel_profiler::end_step() noexcept {
   try {
     end_sample();
   } catch (...) {
-    // Without an end it has no time: the next one drops it.
+    // Without an end it has no time; the next sample drops it.
   }
 }
 

@@ -32,12 +32,13 @@ class launch_observer {
   virtual bool begin(const kernel_launch& each) = 0;
   /// The kernel was launched.
   virtual void end(const kernel_launch& each) = 0;
-  /// Launches what `begin` put off: called before something else relies on the order of the compute stream.
+  /// Launches the kernels that `begin` deferred: called before other work relies on the order of the compute
+  /// stream.
   /// @throws device_error naming the operation whose launch fails
   virtual void flush() {}
   /// The same where nothing may be thrown; the next call that may throws instead.
   virtual void flush_quietly() noexcept {}
-  /// Whether launches are put off at present.
+  /// Whether launches are deferred at present.
   [[nodiscard]] virtual bool recording() const noexcept { return false; }
 };
 

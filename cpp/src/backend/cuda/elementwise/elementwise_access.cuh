@@ -34,8 +34,8 @@ struct coordinates {
 #endif
 
 /// What the second-level cache should do with lines of an operand: the hint of a load or a store. `keep_most`
-/// keeps three quarters of the lines, always the same ones, and lets the others go first: of an operand that
-/// does not fit the cache beside the others, a part is found there the next time instead of nothing.
+/// keeps three quarters of the lines, always the same ones, and evicts the others first: of an operand that
+/// does not fit the cache beside the others, a part then hits at its next use.
 enum class cache_hint : std::uint32_t { normal, evict_first, evict_last, keep_most };
 
 /// Opaque value that memory instructions take as their hint; computed in the kernel.

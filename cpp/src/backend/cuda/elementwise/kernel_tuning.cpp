@@ -17,7 +17,7 @@ constexpr kernel_tuning ampere() {
 /// microseconds (cpp/bench/results/h200/kernels.json). At 47 limbs the operands exceed the cache:
 ///   add             normal 18.1, first operand and result go first and most of the second stays 14.9
 ///   dependent adds  17.8, 15.6      multiply by plaintext 16.5, 13.9     tensor 22.9, 20.8
-///   addition and five copies of half as many limbs, which want the cache for themselves: 34.6, 33.4
+///   addition and five copies of half as many limbs, which fill the cache: 34.6, 33.4
 /// At 23 limbs all fit, and hints cost: add 6.8, 7.7; multiply by plaintext 6.2, 7.9.
 /// Halves of keys: first 17.8, normal 20.4 (23 limbs). ModUp: matrix instructions 24.6, multiply-adds 73.1.
 /// Blocks per multiprocessor of a ModUp: 3 24.6, 4 25.9. Two packs per thread lost to one: 15.3, 14.9 (add),

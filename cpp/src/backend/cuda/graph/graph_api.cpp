@@ -83,7 +83,7 @@ class cuda_graph final : public graph::executable {
     return cudaGraphAddDependencies(graph_, &before, &after, &edge, 1);
   }
   void destroy() noexcept {
-    if (ready_ != nullptr) cudaGraphExecDestroy(ready_);  // a driver keeps it until launches are done
+    if (ready_ != nullptr) cudaGraphExecDestroy(ready_);  // the driver keeps it until its launches are done
     if (graph_ != nullptr) cudaGraphDestroy(graph_);
   }
 

@@ -9,7 +9,7 @@
 
 namespace halocline::backend::cuda {
 
-/// Puts the kernels of programs off and launches them as graphs, on one card.
+/// Defers the kernels of programs and launches them as graphs, on one card.
 class launch_recorder final : public launch_observer {
  public:
   /// Not for `HALOCLINE_GRAPHS=0`, unless `use` says otherwise.

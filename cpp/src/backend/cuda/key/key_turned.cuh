@@ -79,7 +79,7 @@ HALOCLINE_HOST_DEVICE inline void key_turned_body(const key_params<WordT>& p, co
 }
 
 /// Writes a block of both outputs, after all threads have put theirs there. A warp writes consecutive words,
-/// which are those of one aligned block in another order: no bank is asked twice.
+/// which are those of one aligned block in another order: there are no bank conflicts.
 template <typename WordT>
 HALOCLINE_HOST_DEVICE inline void key_turn(const key_params<WordT>& p, const coordinates& at,
                                            const pack<WordT>* exchange) {

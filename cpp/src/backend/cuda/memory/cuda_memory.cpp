@@ -71,7 +71,7 @@ class cuda_memory final : public memory::device_memory {
     cuda::occupy(*device_, nanoseconds);
   }
   void wipe(std::byte* data, std::size_t bytes) noexcept override {
-    device_->flush_quietly();  // kernels that were put off may still use the bytes
+    device_->flush_quietly();  // deferred kernels may still use the bytes
     cudaMemsetAsync(data, 0, bytes, device_->compute());
   }
   void advise(std::byte* data, std::size_t bytes, advice hint, bool set) override {

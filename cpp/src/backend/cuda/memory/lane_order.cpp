@@ -61,7 +61,7 @@ bool lane_order::passed(lane of, ticket moment) {
 
 void lane_order::order(lane waiting, lane of, ticket moment) {
   if (waiting == of || passed(of, moment)) return;
-  // What was put off must not wait too.
+  // Deferred launches must not wait as well.
   if (waiting == lane::compute) device_->flush();
   const std::lock_guard lock(mutex_);
   const line& at = of_lane(of);

@@ -18,7 +18,7 @@
 namespace halocline::backend::cuda {
 
 /// Order and times of the three streams of a card: tickets are events that are made once and used again.
-/// Thread-safe, because engines that share a budget ask each other for memory.
+/// Thread-safe, because engines that share a budget request memory from each other.
 class lane_order {
  public:
   explicit lane_order(std::shared_ptr<device_context> device);
@@ -42,9 +42,9 @@ class lane_order {
     std::deque<std::pair<memory::ticket, event>> pending;
   };
 
-  /// Forgets events that have happened.
+  /// Releases events that have happened.
   void collect(line& of);
-  /// The first event at or behind a ticket that has not been forgotten.
+  /// The first event at or behind a ticket that has not been released.
   [[nodiscard]] const event& event_of(const line& of, memory::ticket moment) const;
   [[nodiscard]] static event take(std::vector<event>& spare, bool timed);
   line& of_lane(memory::lane of) noexcept { return lines_[static_cast<std::size_t>(of)]; }

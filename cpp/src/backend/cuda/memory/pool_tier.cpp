@@ -30,7 +30,7 @@ class pool_tier final : public memory::tier {
     return data;
   }
   void free(void* data, std::size_t bytes) noexcept override {
-    // A driver would hand the bytes on before kernels that were put off have used them.
+    // The driver would reuse the bytes before deferred kernels have used them.
     if (device_->is_recording() || deferred_.knows(bytes)) {
       if (deferred_.keep(data, bytes)) return;
       device_->flush_quietly();
@@ -48,7 +48,7 @@ class pool_tier final : public memory::tier {
   }
 
  private:
-  /// Hands back what was kept, once the kernels that use it have been launched.
+  /// Frees the kept blocks once the kernels that use them have been launched.
   void release() noexcept {
     deferred_.release([this](void* data, std::size_t) { pool_.give(data); });
   }

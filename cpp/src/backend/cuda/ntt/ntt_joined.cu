@@ -24,8 +24,8 @@ __device__ inline void arrive(std::uint32_t* counter) {
   if (threadIdx.x == 0) asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
 }
 
-/// Waits for `count` blocks of the first phase. Only one thread asks, and acquires once, because that empties
-/// the first-level cache (every warp asking, and acquiring each time: 20 us instead of 15).
+/// Waits for `count` blocks of the first phase. Only one thread polls, and acquires once, because an acquire
+/// invalidates the first-level cache (with every warp polling and acquiring each time: 20 us instead of 15).
 __device__ inline void wait_for_arrivals(const std::uint32_t* counter, std::uint32_t count) {
   if (threadIdx.x == 0) {
     std::uint32_t seen = 0;

@@ -19,7 +19,7 @@ template <typename ParamsT>
   return most;
 }
 
-/// Asks once for as much shared memory as a multiprocessor has. It divides its memory between first-level
+/// Requests once as much shared memory as a multiprocessor has. It divides its memory between first-level
 /// cache and shared memory in one way at a time, so blocks of the rows kernel can begin beside the last
 /// blocks of the columns kernel only where both make it choose the same division.
 template <typename ParamsT>

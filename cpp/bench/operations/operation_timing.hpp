@@ -7,7 +7,7 @@
 
 #include "halocline/ckks/engine.hpp"
 
-namespace halocline::ckks {
+namespace halocline::bench {
 
 /// One operation to time, on ciphertexts with uniform residues.
 struct timing_request {
@@ -27,7 +27,7 @@ struct timing_result {
   std::uint64_t replays = 0;    ///< graphs that the device launched for the samples
 };
 
-/// Names that `time_operation` knows: "multiply" (with relinearization and rescale), "rotate" (by 1),
+/// Names that `time_operation` accepts: "multiply" (with relinearization and rescale), "rotate" (by 1),
 /// "rescale" (both components), "multiply_plain" (an encoded plaintext, no rescale), "add", "ntt" and "intt"
 /// of one polynomial, "ntt_batch" (eight polynomials in one call; its time is that of one of them).
 [[nodiscard]] const std::vector<std::string>& timed_operations();
@@ -36,6 +36,6 @@ struct timing_result {
 /// operations between two moments of the device's compute queue (on the CPU: of the host's clock).
 /// @throws invalid_argument for an unknown operation, a level that it cannot have, or no samples
 /// @throws missing_key when it needs a key that the engine lacks
-[[nodiscard]] timing_result time_operation(engine& on, const timing_request& request);
+[[nodiscard]] timing_result time_operation(ckks::engine& on, const timing_request& request);
 
-}  // namespace halocline::ckks
+}  // namespace halocline::bench

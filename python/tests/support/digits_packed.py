@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The digits network on packed ciphertexts, written against ciphertext operators only.
+"""The digits network written a second time, against ciphertext operators only, to compare the circuit with.
 
 A ciphertext needs `ct + ct`, `ct * ct`, `ct * array`, `ct + array`, `ct + float` and
-`ct.rotate(k)` (left for positive k, right for negative k); scales, levels and relinearization are
-the engine's business. Five levels are used: convolution, square, dense, square, dense.
+`ct.rotate(k)` (left for positive k, right for negative k); the engine handles scales, levels and
+relinearization. Five levels are used: convolution, square, dense, square, dense.
 
 * Convolution: nine rotations 8 dy + dx of the input, shared by all channels; the weight arrays are
   zero where a neighbour lies outside the image, which also keeps images apart.
@@ -25,8 +25,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from .model import (
+from halocline.workloads.digits.model import (
     CLASSES,
     PIXELS,
     SIDE,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "halocline/ckks/operation_timing.hpp"
+#include "operations/operation_timing.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -14,15 +14,18 @@
 #include "halocline/core/expects.hpp"
 #include "halocline/memory/device_memory.hpp"
 
-namespace halocline::ckks {
+namespace halocline::bench {
 namespace {
+
+using namespace ckks;
 
 using memory::lane;
 using clock = std::chrono::steady_clock;
 
 constexpr unsigned batch = 8;
 constexpr unsigned most_per_sample = 4096;
-constexpr unsigned warm_up_samples = 3;  // graphs are made at the second sight and first used after that
+constexpr unsigned warm_up_samples = 3;  // graphs are made at the second run of a program and used from the
+                                         // third one on
 
 /// What an operation works on: set i of `sets`, or polynomials.
 class operands {
@@ -166,7 +169,7 @@ class session {
     return seconds;
   }
 
-  /// The host does not wait between samples: a pause would let the device run dry.
+  /// The host does not wait between samples: a pause would leave the device idle.
   [[nodiscard]] std::vector<double> device_samples() {
     memory::device_memory& there = *device();
     std::vector<std::pair<memory::stamp, memory::stamp>> stamps;
@@ -220,4 +223,4 @@ timing_result time_operation(engine& on, const timing_request& request) {
   return session(on, request, found->second).run();
 }
 
-}  // namespace halocline::ckks
+}  // namespace halocline::bench

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results of `halocline bench`: written row by row while they are measured, and read again."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from ... import _core
+from ...base import limits
+from ...base.errors import CorruptData
+from ...base.files import is_standard, parse_json, read_file
+from ...tracing.replay import device_models
+from ..common import origin, write_json
+from .table import SUITES
+
+Json = dict[str, Any]
+
+TERMINATED = 143
+"""Exit status after SIGTERM, as shells give it."""
+
+
+class ResultFile:
+    """The file of `--json`, which holds all rows so far at every moment.
+
+    Until the run is done it has the field `partial`: rows that are done, and rows in all (0: not known).
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+        self._about = origin() | {"date": date}
+        self.content: Json | None = None
+        """What there is so far; None before the first row."""
+
+    def keep(self, content: Json, done: int, total: int) -> None:
+        """Writes what there is after a row."""
+        self.content = {"partial": {"done": done, "total": total}} | self._about | content
+        if not is_standard(self._path):  # which takes the result once, at the end
+            write_json(self._path, self.content)
+
+    def stop(self) -> Json | None:
+        """What there is when the run is stopped: on standard output too, where the file is that."""
+        if self.content is not None and is_standard(self._path):
+            write_json(self._path, self.content)
+        return self.content
+
+    def finish(self, content: Json, device: str) -> Json:
+        """Writes the whole result."""
+        whole = self._about | content | _card(content, device)
+        write_json(self._path, whole)
+        return whole
+
+
+def _card(content: Json, device: str) -> Json:
+    """Which GPU with which driver, where the suite does not say it itself."""
+    if "report" in content or device in device_models():
+        return {}
+    report = _core.report_device(device, False)
+    if report is None:
+        return {}
+    from ...bench.operations import clocks
+
+    return {"report": report, "clocks": {"after": clocks()}}
+
+
+def suite_of(content: Any) -> str | None:
+    """The suite whose result this is; None for anything else."""
+    if not isinstance(content, dict):
+        return None
+    if content.get("command") == "halocline bench peers":
+        return "peers"
+    name = content.get("suite", "micro" if "benchmarks" in content else None)
+    name = "ntt-family" if name == "ntt" and "family" in content else name
+    return name if isinstance(name, str) and name in SUITES else None
+
+
+def stored(path: Path, suite: str | None = None) -> tuple[str, Json]:
+    """A result that --json wrote, and its suite: the given one, or any."""
+    content = None
+    text = read_file(path, "--from", limits.RESULT)
+    with contextlib.suppress(CorruptData):
+        content = parse_json(text, str(path))
+    found = suite_of(content)
+    if found is None or content is None:
+        raise CorruptData(f"--from: '{path}' holds no result of a suite; expected what --json writes")
+    same = suite is None or found == suite or {SUITES[found].tables, SUITES[suite].tables} == {"micro"}
+    if not same:
+        raise CorruptData(
+            f"--from: '{path}' holds a result of '{found}'; expected what --json of {suite} writes"
+        )
+    return found, content
+
+
+class Terminated(BaseException):
+    """SIGTERM came."""
+
+
+@contextlib.contextmanager
+def terminable() -> Iterator[None]:
+    """Inside, SIGTERM ends a run as Ctrl-C does: programs that it started end, and rows are kept."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
