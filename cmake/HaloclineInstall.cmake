@@ -10,7 +10,7 @@ install(TARGETS halocline EXPORT halocline-targets
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
 install(EXPORT halocline-targets NAMESPACE halocline:: DESTINATION "${package_dir}" COMPONENT development)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/cpp/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-  COMPONENT development FILES_MATCHING PATTERN "*.hpp")
+  COMPONENT development FILES_MATCHING PATTERN "*.hpp" PATTERN "*.inc")
 
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/halocline-config.cmake.in"
   "${CMAKE_BINARY_DIR}/halocline-config.cmake" INSTALL_DESTINATION "${package_dir}")

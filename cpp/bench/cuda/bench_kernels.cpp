@@ -53,6 +53,7 @@ class bench_run {
     elementwise();
     products();
     permutation();
+    shift();
     conversions();
     keys();
     sampling();
@@ -177,6 +178,14 @@ class bench_run {
       measure("automorphism", std::to_string(threads) + " threads", tuning, 4.0 * limbs_, 0,
               [&] { rig_.backend().automorphism(rig_.tables(), jobs); });
     }
+  }
+
+  /// By odd numbers of places, so that warps read across lines.
+  void shift() {
+    const std::vector<backend::shift_job> jobs{{rig_.limbs(q_), rig_.limbs(q_), (1U << log_n) + 12345},
+                                               {rig_.limbs(q_), rig_.limbs(q_), 1}};
+    measure("negacyclic_shift", "", {}, 4.0 * limbs_, 0,
+            [&] { rig_.backend().negacyclic_shift(rig_.tables(), jobs); });
   }
 
   /// Conversions in both variants of the kernel.

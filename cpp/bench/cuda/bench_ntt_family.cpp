@@ -9,7 +9,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "backend/cuda/ntt/ntt_family.hpp"
+#include "bench_ntt_family_variants.hpp"
 #include "cuda/arguments.hpp"
 
 namespace halocline::bench {
@@ -22,14 +22,14 @@ struct family_point {
   unsigned word_bits;
   unsigned log_n;
   std::uint32_t batch;
-  cuda::ntt_variant variant;
+  ntt_variant variant;
   double seconds;
 };
 
 void write_row(const family_point& at, const peaks& ceiling, std::ostream& out) {
   const double words = static_cast<double>(std::uint64_t{at.batch} << at.log_n);
   const double butterflies = words / 2 * at.log_n;
-  const double data = words * at.word_bits / 8, moved = 2 * data * cuda::ntt_passes(at.variant, at.log_n);
+  const double data = words * at.word_bits / 8, moved = 2 * data * ntt_passes(at.variant, at.log_n);
   out << R"({"kind":"family","variant":")" << to_string(at.variant) << R"(","word_bits":)" << at.word_bits
       << ",\"log_n\":" << at.log_n << ",\"batch\":" << at.batch << ",\"microseconds\":" << at.seconds * 1e6
       << ",\"butterflies\":" << butterflies << ",\"bytes_moved\":" << moved
@@ -50,14 +50,14 @@ bool run_batch(cuda::device_context& device, void* pool, const ntt_bench_tables<
   auto* const data = static_cast<WordT*>(pool);
   bool correct = true;
   std::cout << std::setw(4) << 8 * sizeof(WordT) << std::setw(4) << tables.log_n << std::setw(6) << batch;
-  for (const cuda::ntt_variant variant : cuda::ntt_variants) {
+  for (const ntt_variant variant : ntt_variants) {
     const cuda::launcher launch(device, "ntt");
-    cuda::ntt_family_batch<WordT> each{tables.moduli.template as<arith::modulus<WordT>>(),
-                                       tables.roots.template as<WordT>(),
-                                       data,
-                                       tables.log_n,
-                                       batch,
-                                       primes};
+    ntt_family_batch<WordT> each{tables.moduli.template as<arith::modulus<WordT>>(),
+                                 tables.roots.template as<WordT>(),
+                                 data,
+                                 tables.log_n,
+                                 batch,
+                                 primes};
     repeat_words(device, data, tables.values.template as<WordT>(), mask, words * buffers);
     run_ntt_variant(launch, variant, each);
     const std::uint64_t wrong =
@@ -115,7 +115,7 @@ bool run_family(cuda::device_context& device, void* pool, const peaks& ceiling, 
                 std::ostream& out) {
   std::cout << "microseconds per batch of one-limb polynomials, forward, in place, rotating buffers\n"
             << "bits logN batch";
-  for (const cuda::ntt_variant variant : cuda::ntt_variants) std::cout << std::setw(11) << to_string(variant);
+  for (const ntt_variant variant : ntt_variants) std::cout << std::setw(11) << to_string(variant);
   std::cout << "\n";
   const bool narrow = run_word<std::uint32_t>(device, pool, ceiling, quick, out);
   return run_word<std::uint64_t>(device, pool, ceiling, quick, out) && narrow;

@@ -60,6 +60,14 @@ void automorphism(benchmark::State& state, unsigned word_bits, unsigned log_n) {
   bench::report(state, rig, 2 * limbs);
 }
 
+void negacyclic_shift(benchmark::State& state, unsigned word_bits, unsigned log_n) {
+  ring_bench_rig rig(word_bits, log_n, limbs, 1);
+  const auto exponent = static_cast<std::uint32_t>(rig.tables().n() + 1234);
+  const std::vector<backend::shift_job> jobs{{rig.random_limbs(all), rig.random_limbs(all), exponent}};
+  for (auto _ : state) rig.device().negacyclic_shift(rig.tables(), jobs);
+  bench::report(state, rig, 2 * limbs);
+}
+
 void encode(benchmark::State& state, unsigned word_bits, unsigned log_n) {
   ring_bench_rig rig(word_bits, log_n, limbs, 1);
   std::vector<std::int64_t> values(rig.tables().n());
@@ -82,6 +90,7 @@ const bool registered = [] {
   bench::register_for_rings("elementwise/dot_8", dot);
   bench::register_for_rings("elementwise/scalar_multiply", scalar_multiply);
   bench::register_for_rings("elementwise/automorphism", automorphism);
+  bench::register_for_rings("elementwise/negacyclic_shift", negacyclic_shift);
   bench::register_for_rings("elementwise/encode_expand", encode);
   return true;
 }();

@@ -19,11 +19,13 @@
 
 namespace halocline::bench {
 
-/// A ring of primes just below the limit of the word on the CPU backend, with random limbs.
+/// A ring of primes just below the limit of the word on the CPU backend, unless another one is named, with
+/// random limbs.
 class ring_bench_rig {
  public:
-  ring_bench_rig(unsigned word_bits, unsigned log_n, std::uint32_t prime_count, unsigned threads)
-      : device_(backend::make_backend("cpu", {.memory = {}, .threads = threads})) {
+  ring_bench_rig(unsigned word_bits, unsigned log_n, std::uint32_t prime_count, unsigned threads,
+                 const std::string& device = "cpu")
+      : device_(backend::make_backend(device, {.memory = {}, .threads = threads})) {
     tables_.word_bits = word_bits;
     tables_.log_n = log_n;
     tables_.primes = params::primes_below(word_bits == 32 ? 30 : 60, prime_count, std::uint64_t{2} << log_n);

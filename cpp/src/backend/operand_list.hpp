@@ -15,6 +15,7 @@ class operand_list {
  public:
   operand_list(const ring_tables& ring, std::string_view op) : ring_(ring), op_(op) {}
 
+  [[nodiscard]] const ring_tables& ring() const noexcept { return ring_; }
   void read(const limb_view& view) { reads_.push_back(check(view)); }
   void write(const limb_view& view) { writes_.push_back(check(view)); }
   /// The same for views that may be repeated.

@@ -78,6 +78,11 @@ class emulated_executor {
       rows_of(p, 1, rows, [&](const auto& at) { automorphism_body(p, at); });
     });
   }
+  void negacyclic_shift(std::span<const backend::shift_job> jobs) const {
+    plan_shift(resolve_, jobs, [](const auto& p, std::uint32_t rows) {
+      rows_of(p, 1, rows, [&](const auto& at) { shift_body(p, at); });
+    });
+  }
   void encode_expand(std::span<const backend::encode_job> jobs) const {
     plan_encode(resolve_, jobs, [](const auto& p, std::uint32_t rows) {
       rows_of(p, pack::size, rows, [&](const auto& at) { encode_body(p, at); });

@@ -218,6 +218,25 @@ TYPED_TEST(CudaKernels, Automorphism) {
   }
 }
 
+TYPED_TEST(CudaKernels, NegacyclicShift) {
+  for (const unsigned log_n : sizes) {
+    this->begin(log_n);
+    const auto n = static_cast<std::uint32_t>(this->host_->n());
+    std::vector<backend::shift_job> cpu, emulated;
+    for (std::size_t i = 0; i < (log_n == 4 ? many : 8); ++i) {
+      const window w = i == 0 ? this->host_->all() : this->any_window();
+      const auto dst = this->destination(w);
+      const limb_view src = this->operand(w);
+      const std::uint32_t edges[] = {0, 1, n - 1, n, n + 1, 2 * n - 1};
+      const auto exponent = i < 6 ? edges[i] : static_cast<std::uint32_t>(this->random_() % (2 * n));
+      cpu.push_back({dst.cpu, src, exponent});
+      emulated.push_back({dst.emulated, src, exponent});
+    }
+    this->cpu_->negacyclic_shift(this->ring_->tables(), cpu);
+    this->emulate([&](const auto& on) { on.negacyclic_shift(emulated); });
+  }
+}
+
 TYPED_TEST(CudaKernels, EncodeAndSample) {
   for (const unsigned log_n : sizes) {
     this->begin(log_n);

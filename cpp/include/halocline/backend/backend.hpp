@@ -12,6 +12,7 @@
 #include "halocline/backend/client_jobs.hpp"
 #include "halocline/backend/descriptors.hpp"
 #include "halocline/backend/graph_statistics.hpp"
+#include "halocline/backend/job_batch.hpp"
 #include "halocline/backend/key_jobs.hpp"
 #include "halocline/backend/profile.hpp"
 #include "halocline/core/stream_view.hpp"
@@ -19,6 +20,7 @@
 
 namespace halocline::backend {
 
+class operand_list;
 class profiler;
 
 /// Executes ring-level operations on batches of limbs. The public functions check the batch, acquire its
@@ -27,7 +29,8 @@ class profiler;
 /// backend object.
 ///
 /// All operations throw invalid_argument for inconsistent descriptors and device_error where the backend
-/// lacks the operation. They are named after their formula; see descriptors.hpp for operand rules.
+/// lacks the operation. They are listed in operations.inc and named after their formula; see descriptors.hpp
+/// for operand rules.
 class backend {
  public:
   explicit backend(std::shared_ptr<memory::runtime> runtime);
@@ -37,8 +40,12 @@ class backend {
 
   /// As `make_backend` calls it: "cpu".
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
-  /// Whether the operation exists for words of that many bits (32 or 64); if not, it throws device_error.
-  [[nodiscard]] virtual bool supports(op_kind op, unsigned word_bits) const noexcept = 0;
+  /// The operations that it has for words of that many bits (32 or 64). The others throw device_error.
+  [[nodiscard]] virtual op_set operations(unsigned word_bits) const noexcept = 0;
+  /// Whether `operations` has the operation.
+  [[nodiscard]] bool supports(op_kind op, unsigned word_bits) const noexcept {
+    return operations(word_bits).contains(op);
+  }
   /// What it runs on.
   [[nodiscard]] virtual capability describe() const = 0;
   [[nodiscard]] memory::runtime& runtime() const noexcept { return *runtime_; }
@@ -64,37 +71,10 @@ class backend {
   /// Ends it. Waits for a device.
   [[nodiscard]] profile stop_profile();
 
-  /// Forward negacyclic NTT: coefficients in natural order to evaluations at psi^(2 bitrev(j) + 1) in entry
-  /// j.
-  void ntt(const ring_tables& ring, std::span<const unary_job> jobs, stream_view stream = {});
-  /// Inverse of `ntt`, including the factor 1/N.
-  void intt(const ring_tables& ring, std::span<const unary_job> jobs, stream_view stream = {});
-  void add(const ring_tables& ring, std::span<const binary_job> jobs, stream_view stream = {});
-  void sub(const ring_tables& ring, std::span<const binary_job> jobs, stream_view stream = {});
-  void negate(const ring_tables& ring, std::span<const unary_job> jobs, stream_view stream = {});
-  void multiply(const ring_tables& ring, std::span<const binary_job> jobs, stream_view stream = {});
-  /// dst += a * b.
-  void multiply_add(const ring_tables& ring, std::span<const binary_job> jobs, stream_view stream = {});
-  void dot(const ring_tables& ring, std::span<const dot_job> jobs, stream_view stream = {});
-  void tensor(const ring_tables& ring, std::span<const tensor_job> jobs, stream_view stream = {});
-  void scalar_multiply(const ring_tables& ring, std::span<const scalar_job> jobs, stream_view stream = {});
-  void scalar_add(const ring_tables& ring, std::span<const scalar_job> jobs, stream_view stream = {});
-  void linear_combine(const ring_tables& ring, std::span<const linear_job> jobs, stream_view stream = {});
-  /// Equals `ntt` of b in place followed by `linear_combine` (b is in coefficient form and is destroyed),
-  /// after `base_convert` to b where a job has a conversion.
-  void ntt_linear_combine(const ring_tables& ring, std::span<const linear_job> jobs, stream_view stream = {});
-  void automorphism(const ring_tables& ring, std::span<const automorphism_job> jobs, stream_view stream = {});
-  void base_convert(const ring_tables& ring, std::span<const convert_job> jobs, stream_view stream = {});
-  void key_multiply_accumulate(const ring_tables& ring, std::span<const key_job> jobs,
-                               stream_view stream = {});
-  void encode_expand(const ring_tables& ring, std::span<const encode_job> jobs, stream_view stream = {});
-  void sample_uniform(const ring_tables& ring, std::span<const uniform_job> jobs, stream_view stream = {});
-  void sample_small(const ring_tables& ring, std::span<const small_job> jobs, stream_view stream = {});
-  void slot_transform(const ring_tables& ring, std::span<const slot_job> jobs, stream_view stream = {});
-  void round_coefficients(const ring_tables& ring, std::span<const round_job> jobs, stream_view stream = {});
-  void lift(const ring_tables& ring, std::span<const lift_job> jobs, stream_view stream = {});
-  void copy(const ring_tables& ring, std::span<const unary_job> jobs, stream_view stream = {});
-  void set_zero(const ring_tables& ring, std::span<const limb_view> views, stream_view stream = {});
+  // One function per line of operations.inc: `void ntt(ring, jobs, stream)`.
+#define HALOCLINE_OPERATION(NAME, JOB) \
+  void NAME(const ring_tables& ring, std::span<const JOB> jobs, stream_view stream = {});
+#include "halocline/backend/operations.inc"
   /// Copies host bytes into a buffer and waits until the source may be re-used.
   void upload(const memory::buffer& dst, std::size_t offset, std::span<const std::byte> src,
               stream_view stream = {});
@@ -108,60 +88,16 @@ class backend {
   /// The active profiler is about to go.
   virtual void end_profiler() noexcept {}
 
-  // Kernels of one backend. Batches are checked and their buffers are resident while `at` lives.
-  virtual void do_ntt(const ring_tables&, std::span<const unary_job>, const memory::access& at,
-                      stream_view) = 0;
-  virtual void do_intt(const ring_tables&, std::span<const unary_job>, const memory::access& at,
-                       stream_view) = 0;
-  virtual void do_add(const ring_tables&, std::span<const binary_job>, const memory::access& at,
-                      stream_view) = 0;
-  virtual void do_sub(const ring_tables&, std::span<const binary_job>, const memory::access& at,
-                      stream_view) = 0;
-  virtual void do_negate(const ring_tables&, std::span<const unary_job>, const memory::access& at,
-                         stream_view) = 0;
-  virtual void do_multiply(const ring_tables&, std::span<const binary_job>, const memory::access& at,
-                           stream_view) = 0;
-  virtual void do_multiply_add(const ring_tables&, std::span<const binary_job>, const memory::access& at,
-                               stream_view) = 0;
-  virtual void do_dot(const ring_tables&, std::span<const dot_job>, const memory::access& at,
-                      stream_view) = 0;
-  virtual void do_tensor(const ring_tables&, std::span<const tensor_job>, const memory::access& at,
-                         stream_view) = 0;
-  virtual void do_scalar_multiply(const ring_tables&, std::span<const scalar_job>, const memory::access& at,
-                                  stream_view) = 0;
-  virtual void do_scalar_add(const ring_tables&, std::span<const scalar_job>, const memory::access& at,
-                             stream_view) = 0;
-  virtual void do_linear_combine(const ring_tables&, std::span<const linear_job>, const memory::access& at,
-                                 stream_view) = 0;
-  virtual void do_ntt_linear_combine(const ring_tables&, std::span<const linear_job>,
-                                     const memory::access& at, stream_view) = 0;
-  virtual void do_automorphism(const ring_tables&, std::span<const automorphism_job>,
-                               const memory::access& at, stream_view) = 0;
-  virtual void do_base_convert(const ring_tables&, std::span<const convert_job>, const memory::access& at,
-                               stream_view) = 0;
-  virtual void do_key_multiply_accumulate(const ring_tables&, std::span<const key_job>,
-                                          const memory::access& at, stream_view) = 0;
-  virtual void do_encode_expand(const ring_tables&, std::span<const encode_job>, const memory::access& at,
-                                stream_view) = 0;
-  virtual void do_sample_uniform(const ring_tables&, std::span<const uniform_job>, const memory::access& at,
-                                 stream_view) = 0;
-  virtual void do_sample_small(const ring_tables&, std::span<const small_job>, const memory::access& at,
-                               stream_view) = 0;
-  virtual void do_slot_transform(const ring_tables&, std::span<const slot_job>, const memory::access& at,
-                                 stream_view) = 0;
-  virtual void do_round_coefficients(const ring_tables&, std::span<const round_job>, const memory::access& at,
-                                     stream_view) = 0;
-  virtual void do_lift(const ring_tables&, std::span<const lift_job>, const memory::access& at,
-                       stream_view) = 0;
-  virtual void do_copy(const ring_tables&, std::span<const unary_job>, const memory::access& at,
-                       stream_view) = 0;
-  virtual void do_set_zero(const ring_tables&, std::span<const limb_view>, const memory::access& at,
-                           stream_view) = 0;
+  /// Runs the kernels of one operation of `operations(ring.word_bits)`. The jobs are checked, and their
+  /// buffers are resident while `at` lives.
+  virtual void run(const job_batch& batch, const memory::access& at) = 0;
   virtual void do_upload(std::byte* dst, std::span<const std::byte> src, stream_view) = 0;
   virtual void do_download(std::span<std::byte> dst, const std::byte* src, stream_view) = 0;
 
  private:
-  void require(op_kind op, const ring_tables& ring) const;
+  template <op_kind kind, typename JobT>
+  void submit(operation<kind, JobT> op, void (*collect)(operand_list&, const JobT&), const ring_tables& ring,
+              std::span<const JobT> jobs, stream_view stream);
   std::shared_ptr<memory::runtime> runtime_;
   std::unique_ptr<profiler> profiler_;
 };

@@ -131,6 +131,14 @@ struct automorphism_job {
   const memory::buffer* permutation = nullptr;
 };
 
+/// dst = X^exponent * src modulo X^N + 1 (coefficient form): coefficients move up by `exponent` places, and
+/// those that pass X^N come back negated. Both span the same primes; dst shares no limb with src.
+struct shift_job {
+  limb_view dst;
+  limb_view src;
+  std::uint32_t exponent = 0;  ///< below 2N; X^N is -1
+};
+
 /// Binary point of the fixed-point reciprocals of a base conversion. Chosen so that 2^s / d fits a word for
 /// every allowed prime (above 2^19 for 32-bit words, above 2^26 for 64-bit words) and a sum of 64 terms does
 /// not overflow.

@@ -19,7 +19,8 @@ class resolver {
       : at_(at),
         n_(ring.n()),
         log_n_(ring.log_n),
-        moduli_(reinterpret_cast<const arith::modulus<WordT>*>(at.pointer(ring.moduli))),
+        moduli_(ring.moduli ? reinterpret_cast<const arith::modulus<WordT>*>(at.pointer(ring.moduli))
+                            : nullptr),
         roots_(ring.roots ? reinterpret_cast<const WordT*>(at.pointer(ring.roots)) : nullptr) {}
 
   [[nodiscard]] std::size_t n() const noexcept { return n_; }

@@ -92,4 +92,14 @@ void automorphism(WordT* dst, const WordT* src, const std::uint32_t* permutation
   for (std::size_t i = 0; i < count; ++i) dst[i] = src[permutation[i]];
 }
 
+/// Words of `range` of X^exponent * src modulo X^N + 1; both pointers address the first word of a limb.
+template <typename WordT>
+void negacyclic_shift(WordT* dst, const WordT* src, std::size_t exponent, std::size_t n, word_range range,
+                      const modulus<WordT>& q) {
+  for (std::size_t i = range.begin; i < range.begin + range.count; ++i) {
+    const std::size_t from = (i + 2 * n - exponent) % (2 * n);  // X^from: from N on, -X^(from - N)
+    dst[i] = from < n ? src[from] : arith::negate_mod(src[from - n], q);
+  }
+}
+
 }  // namespace halocline::backend::cpu::scalar

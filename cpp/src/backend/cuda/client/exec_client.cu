@@ -141,70 +141,75 @@ template <typename T, typename ResolverT>
   return data != nullptr ? const_cast<T*>(resolve.template raw<T>(*data)) : nullptr;
 }
 
-}  // namespace
-
 template <typename WordT>
-void executor<WordT>::sample_small(std::span<const small_job> jobs) const {
-  const auto n = static_cast<std::uint32_t>(resolve_.n());
+void sample_small(const executor<WordT>& on, std::span<const small_job> jobs) {
+  const auto n = static_cast<std::uint32_t>(on.resolve.n());
   for (const small_job& job : jobs) {
-    small_params p{target<std::int64_t>(resolve_, job.dst),
-                   resolve_.template raw<std::uint8_t>(*job.seed),
-                   target<std::uint64_t>(resolve_, job.table),
+    small_params p{target<std::int64_t>(on.resolve, job.dst),
+                   on.resolve.template raw<std::uint8_t>(*job.seed),
+                   target<std::uint64_t>(on.resolve, job.table),
                    0,
                    job.stream,
                    n};
     if (job.table == nullptr) {
-      launch_("sample_ternary", sample_ternary, blocks_for(n / arith::ternary_per_block), threads, 0, p);
+      on.launch("sample_ternary", sample_ternary, blocks_for(n / arith::ternary_per_block), threads, 0, p);
       continue;
     }
     p.entries = static_cast<std::uint32_t>(job.table->size() / sizeof(std::uint64_t));
-    launch_("sample_gaussian", sample_gaussian, blocks_for(n / arith::gaussian_per_block), threads, 0, p);
+    on.launch("sample_gaussian", sample_gaussian, blocks_for(n / arith::gaussian_per_block), threads, 0, p);
   }
 }
 
 template <typename WordT>
-void executor<WordT>::round_coefficients(std::span<const round_job> jobs) const {
+void round_coefficients(const executor<WordT>& on, std::span<const round_job> jobs) {
   constexpr unsigned most_blocks = 512;
   for (const round_job& job : jobs) {
-    const round_params p{resolve_.template raw<double>(*job.src),
-                         target<std::uint64_t>(resolve_, job.dst),
-                         target<std::uint64_t>(resolve_, job.largest),
+    const round_params p{on.resolve.template raw<double>(*job.src),
+                         target<std::uint64_t>(on.resolve, job.dst),
+                         target<std::uint64_t>(on.resolve, job.largest),
                          job.factor,
                          job.count,
-                         job.dense ? job.count : static_cast<std::uint32_t>(resolve_.n()),
+                         job.dense ? job.count : static_cast<std::uint32_t>(on.resolve.n()),
                          job.words};
     if (job.largest != nullptr) {
-      launch_("clear_word", clear_word, 1, 1, 0, clear_params{p.largest});
+      on.launch("clear_word", clear_word, 1, 1, 0, clear_params{p.largest});
       const unsigned blocks = blocks_for(job.count);
-      launch_("find_largest", find_largest, blocks < most_blocks ? blocks : most_blocks, threads, 0, p);
+      on.launch("find_largest", find_largest, blocks < most_blocks ? blocks : most_blocks, threads, 0, p);
     }
-    if (job.dst != nullptr) launch_("round_all", round_all, blocks_for(p.n), threads, 0, p);
+    if (job.dst != nullptr) on.launch("round_all", round_all, blocks_for(p.n), threads, 0, p);
   }
 }
 
 template <typename WordT>
-void executor<WordT>::lift(std::span<const lift_job> jobs) const {
+void lift(const executor<WordT>& on, std::span<const lift_job> jobs) {
   for (const lift_job& job : jobs) {
-    const lift_params<WordT> p{resolve_.limb(job.src),
-                               target<double>(resolve_, job.dst),
-                               resolve_.moduli() + job.src.primes.first,
-                               target<arith::elimination<WordT>>(resolve_, job.table),
-                               target<std::uint64_t>(resolve_, job.overflow),
+    const lift_params<WordT> p{on.resolve.limb(job.src),
+                               target<double>(on.resolve, job.dst),
+                               on.resolve.moduli() + job.src.primes.first,
+                               target<arith::elimination<WordT>>(on.resolve, job.table),
+                               target<std::uint64_t>(on.resolve, job.overflow),
                                job.scale,
                                job.count,
                                job.stride,
                                job.src.primes.count,
-                               static_cast<std::uint32_t>(resolve_.n())};
-    if (job.overflow != nullptr) launch_("clear_word", clear_word, 1, 1, 0, clear_params{p.overflow});
-    launch_("lift", lift_all<WordT>, blocks_for(job.count), threads, 0, p);
+                               static_cast<std::uint32_t>(on.resolve.n())};
+    if (job.overflow != nullptr) on.launch("clear_word", clear_word, 1, 1, 0, clear_params{p.overflow});
+    on.launch("lift", lift_all<WordT>, blocks_for(job.count), threads, 0, p);
   }
 }
 
-template void executor<std::uint32_t>::sample_small(std::span<const small_job> jobs) const;
-template void executor<std::uint64_t>::sample_small(std::span<const small_job> jobs) const;
-template void executor<std::uint32_t>::round_coefficients(std::span<const round_job> jobs) const;
-template void executor<std::uint64_t>::round_coefficients(std::span<const round_job> jobs) const;
-template void executor<std::uint32_t>::lift(std::span<const lift_job> jobs) const;
-template void executor<std::uint64_t>::lift(std::span<const lift_job> jobs) const;
+}  // namespace
+
+template <typename WordT>
+op_table<executor<WordT>> client_operations() {
+  return op_table<executor<WordT>>{
+      row<sample_small<WordT>>(ops::sample_small),
+      row<round_coefficients<WordT>>(ops::round_coefficients),
+      row<lift<WordT>>(ops::lift),
+  };
+}
+
+template op_table<executor<std::uint32_t>> client_operations();
+template op_table<executor<std::uint64_t>> client_operations();
 
 }  // namespace halocline::backend::cuda

@@ -106,29 +106,36 @@ void for_each_group(unsigned log_slots, unsigned end, bool forward, const BodyT&
   if (forward) body(group);
 }
 
-}  // namespace
-
 template <typename WordT>
-void executor<WordT>::slot_transform(std::span<const slot_job> jobs) const {
+void slot_transform(const executor<WordT>& on, std::span<const slot_job> jobs) {
   for (const slot_job& job : jobs) {
     const bool forward = job.direction == slot_direction::to_slots;
-    auto* const re = const_cast<double*>(resolve_.template raw<double>(*job.coefficients));
-    const auto* const table = resolve_.template raw<fft_factors>(*job.table);
-    const place_params places{const_cast<fft_point*>(resolve_.template raw<fft_point>(*job.slots)), re, table,
-                              job.log_slots, job.count};
+    auto* const re = const_cast<double*>(on.resolve.template raw<double>(*job.coefficients));
+    const auto* const table = on.resolve.template raw<fft_factors>(*job.table);
+    const place_params places{const_cast<fft_point*>(on.resolve.template raw<fft_point>(*job.slots)), re,
+                              table, job.log_slots, job.count};
     const unsigned blocks = ((1U << job.log_slots) + threads - 1) / threads;
-    if (!forward) launch_("scatter_slots", scatter_slots, blocks, threads, 0, places);
+    if (!forward) on.launch("scatter_slots", scatter_slots, blocks, threads, 0, places);
     for_each_group(job.log_slots, job.log_slots, forward, [&](const slot_group& group) {
       const passes_params passes{re, table, group};
       const auto tiles = static_cast<unsigned>(group.tiles());
-      launch_(forward ? "slot_passes_forward" : "slot_passes_inverse",
-              forward ? slot_passes<true> : slot_passes<false>, tiles, threads, 0, passes);
+      on.launch(forward ? "slot_passes_forward" : "slot_passes_inverse",
+                forward ? slot_passes<true> : slot_passes<false>, tiles, threads, 0, passes);
     });
-    if (forward) launch_("gather_slots", gather_slots, blocks, threads, 0, places);
+    if (forward) on.launch("gather_slots", gather_slots, blocks, threads, 0, places);
   }
 }
 
-template void executor<std::uint32_t>::slot_transform(std::span<const slot_job> jobs) const;
-template void executor<std::uint64_t>::slot_transform(std::span<const slot_job> jobs) const;
+}  // namespace
+
+template <typename WordT>
+op_table<executor<WordT>> slot_operations() {
+  return op_table<executor<WordT>>{
+      row<slot_transform<WordT>>(ops::slot_transform),
+  };
+}
+
+template op_table<executor<std::uint32_t>> slot_operations();
+template op_table<executor<std::uint64_t>> slot_operations();
 
 }  // namespace halocline::backend::cuda

@@ -122,22 +122,29 @@ void launch_mma(const launcher& launch, const kernel_tuning& tuning, std::uint32
          dim3(convert_threads), 0, p);
 }
 
-}  // namespace
-
 template <typename WordT>
-void executor<WordT>::base_convert(std::span<const convert_job> jobs) const {
-  const kernel_tuning& tuning = tuning_of(launch_.device().architecture());
-  plan_convert(resolve_, tuning.convert_store, jobs, [&](convert_params<WordT>& p, std::uint32_t rows) {
+void base_convert(const executor<WordT>& on, std::span<const convert_job> jobs) {
+  const kernel_tuning& tuning = tuning_of(on.launch.device().architecture());
+  plan_convert(on.resolve, tuning.convert_store, jobs, [&](convert_params<WordT>& p, std::uint32_t rows) {
     if constexpr (sizeof(WordT) == 4) {
       const std::uint32_t steps = tuning.convert_tensor_cores ? mma_steps(p) : 0;
-      if (steps != 0) return launch_mma(launch_, tuning, steps, p, rows);
+      if (steps != 0) return launch_mma(on.launch, tuning, steps, p, rows);
     }
-    launch_("base_convert", convert_kernel<WordT>, dim3(p.words / p.tile, rows), dim3(convert_threads),
-            (most_sources(p) + 1) * p.tile * sizeof(WordT), p);
+    on.launch("base_convert", convert_kernel<WordT>, dim3(p.words / p.tile, rows), dim3(convert_threads),
+              (most_sources(p) + 1) * p.tile * sizeof(WordT), p);
   });
 }
 
-template void executor<std::uint32_t>::base_convert(std::span<const convert_job>) const;
-template void executor<std::uint64_t>::base_convert(std::span<const convert_job>) const;
+}  // namespace
+
+template <typename WordT>
+op_table<executor<WordT>> convert_operations() {
+  return op_table<executor<WordT>>{
+      row<base_convert<WordT>>(ops::base_convert),
+  };
+}
+
+template op_table<executor<std::uint32_t>> convert_operations();
+template op_table<executor<std::uint64_t>> convert_operations();
 
 }  // namespace halocline::backend::cuda

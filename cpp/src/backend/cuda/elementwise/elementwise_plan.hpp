@@ -152,4 +152,18 @@ void plan_automorphism(const resolver<WordT>& resolve, map_hints hints,
   packer.flush();
 }
 
+template <typename WordT, typename EmitT>
+void plan_shift(const resolver<WordT>& resolve, std::span<const shift_job> jobs, const EmitT& emit) {
+  shift_params<WordT> empty;
+  empty.moduli = resolve.moduli();
+  empty.words = static_cast<std::uint32_t>(resolve.n());
+  job_packer<shift_params<WordT>, EmitT> packer(empty, emit);
+  for (const shift_job& each : jobs) {
+    const window primes = each.dst.primes;
+    packer.add({resolve.limb(each.dst), resolve.limb(each.src), each.exponent, primes.count, primes.first},
+               (primes.count + automorphism_limbs - 1) / automorphism_limbs);
+  }
+  packer.flush();
+}
+
 }  // namespace halocline::backend::cuda

@@ -6,7 +6,8 @@
 
 #include "backend/cuda/elementwise/elementwise.cuh"
 
-/// Tensor product, copies to repeated views and permutation: parameter blocks and bodies of the kernels.
+/// Tensor product, copies to repeated views, permutation and shift: parameter blocks and bodies of the
+/// kernels.
 namespace halocline::backend::cuda {
 
 /// Jobs of one launch.
@@ -111,6 +112,42 @@ HALOCLINE_HOST_DEVICE inline void automorphism_body(const automorphism_params<Wo
   }
   for (unsigned i = 0; i < automorphism_limbs; ++i) {
     if (first + i < job.limbs) job.dst[static_cast<std::size_t>(first + i) * p.words + index] = value[i];
+  }
+}
+
+template <typename WordT>
+struct shift_params {
+  using word = WordT;
+  struct job {
+    WordT* dst;
+    const WordT* src;
+    std::uint32_t exponent;
+    std::uint32_t limbs;
+    std::uint32_t first_prime;
+  };
+  batch<job, automorphism_jobs> jobs;  ///< rows as those of `automorphism_params`
+  const modulus<WordT>* moduli = nullptr;
+  std::uint32_t words = 0;
+};
+
+/// One word of `automorphism_limbs` limbs per thread. A warp reads 32 consecutive words, or two runs of them.
+template <typename WordT>
+HALOCLINE_HOST_DEVICE inline void shift_body(const shift_params<WordT>& p, const coordinates& at) {
+  const std::uint32_t index = at.block_x * at.threads + at.thread;
+  if (index >= p.words) return;
+  const std::uint32_t number = p.jobs.find(at.block_y);
+  const auto& job = p.jobs.items[number];
+  const std::uint32_t first = (at.block_y - p.jobs.begin[number]) * automorphism_limbs;
+  const std::uint32_t from = (index - job.exponent) & (2 * p.words - 1), source = from & (p.words - 1);
+  WordT value[automorphism_limbs];
+  for (unsigned i = 0; i < automorphism_limbs; ++i) {
+    if (first + i < job.limbs) value[i] = job.src[static_cast<std::size_t>(first + i) * p.words + source];
+  }
+  for (unsigned i = 0; i < automorphism_limbs; ++i) {
+    if (first + i >= job.limbs) break;
+    const WordT moved =
+        from < p.words ? value[i] : arith::negate_mod(value[i], p.moduli[job.first_prime + first + i]);
+    job.dst[static_cast<std::size_t>(first + i) * p.words + index] = moved;
   }
 }
 

@@ -50,6 +50,12 @@ __global__ void __launch_bounds__(256)
   automorphism_body(p, here());
 }
 
+template <typename WordT>
+__global__ void __launch_bounds__(256) shift_kernel(const __grid_constant__ shift_params<WordT> p) {
+  begin_kernel();
+  shift_body(p, here());
+}
+
 /// Launches `kernel` for `units` units per row, `per_thread` of them per thread.
 template <typename ParamsT>
 void launch_rows(const launcher& launch, const char* name, void (*kernel)(ParamsT), std::uint32_t units,
@@ -84,94 +90,111 @@ std::uint64_t limbs_of(std::span<const JobT> jobs) {
   return limbs;
 }
 
-}  // namespace
-
-template <typename WordT>
-void executor<WordT>::binary(binary_kind kind, std::span<const binary_job> jobs) const {
+template <typename WordT, binary_kind kind>
+void binary(const executor<WordT>& on, std::span<const binary_job> jobs) {
   const unsigned passes = kind == binary_kind::multiply_add ? 4 : 3;
-  const map_hints hints = hints_of(launch_, passes * limbs_of(jobs), resolve_.ring().limb_bytes());
-  run_binary(kind, resolve_, hints, jobs, map_launch{launch_});
+  const map_hints hints = hints_of(on.launch, passes * limbs_of(jobs), on.resolve.ring().limb_bytes());
+  run_binary(kind, on.resolve, hints, jobs, map_launch{on.launch});
 }
 
 template <typename WordT>
-void executor<WordT>::negate(std::span<const unary_job> jobs) const {
-  run_unary<negate_op>(resolve_, hints_of(launch_, 2 * limbs_of(jobs), resolve_.ring().limb_bytes()),
-                       "negate", jobs, map_launch{launch_});
+void negate(const executor<WordT>& on, std::span<const unary_job> jobs) {
+  run_unary<negate_op>(on.resolve, hints_of(on.launch, 2 * limbs_of(jobs), on.resolve.ring().limb_bytes()),
+                       "negate", jobs, map_launch{on.launch});
 }
 
 template <typename WordT>
-void executor<WordT>::copy(std::span<const unary_job> jobs) const {
+void copy(const executor<WordT>& on, std::span<const unary_job> jobs) {
   std::vector<unary_job> whole;
   for (const unary_job& each : jobs) {
     if (each.dst.log_repeat == 0) whole.push_back(each);
   }
-  run_unary<copy_op>(resolve_, hints_of(launch_, 2 * limbs_of(jobs), resolve_.ring().limb_bytes()), "copy",
-                     whole, map_launch{launch_});
-  plan_keep(resolve_, jobs, [&](const keep_params<WordT>& params, std::uint32_t limbs) {
-    launch_rows(launch_, "keep_repeated", keep_kernel<WordT>, params.words >> least_log_repeat, 1, params,
+  run_unary<copy_op>(on.resolve, hints_of(on.launch, 2 * limbs_of(jobs), on.resolve.ring().limb_bytes()),
+                     "copy", whole, map_launch{on.launch});
+  plan_keep(on.resolve, jobs, [&](const keep_params<WordT>& params, std::uint32_t limbs) {
+    launch_rows(on.launch, "keep_repeated", keep_kernel<WordT>, params.words >> least_log_repeat, 1, params,
                 limbs);
   });
 }
 
 template <typename WordT>
-void executor<WordT>::set_zero(std::span<const limb_view> views) const {
-  run_zero(resolve_, {}, views, map_launch{launch_});
+void set_zero(const executor<WordT>& on, std::span<const limb_view> views) {
+  run_zero(on.resolve, {}, views, map_launch{on.launch});
+}
+
+template <typename WordT, scalar_kind kind>
+void scalar(const executor<WordT>& on, std::span<const scalar_job> jobs) {
+  const map_hints hints = hints_of(on.launch, 2 * limbs_of(jobs), on.resolve.ring().limb_bytes());
+  run_scalar(kind, on.resolve, hints, jobs, map_launch{on.launch});
 }
 
 template <typename WordT>
-void executor<WordT>::scalar(scalar_kind kind, std::span<const scalar_job> jobs) const {
-  const map_hints hints = hints_of(launch_, 2 * limbs_of(jobs), resolve_.ring().limb_bytes());
-  run_scalar(kind, resolve_, hints, jobs, map_launch{launch_});
+void linear_combine(const executor<WordT>& on, std::span<const linear_job> jobs) {
+  const map_hints hints = hints_of(on.launch, 3 * limbs_of(jobs), on.resolve.ring().limb_bytes());
+  run_linear(on.resolve, hints, jobs, map_launch{on.launch});
 }
 
 template <typename WordT>
-void executor<WordT>::linear_combine(std::span<const linear_job> jobs) const {
-  const map_hints hints = hints_of(launch_, 3 * limbs_of(jobs), resolve_.ring().limb_bytes());
-  run_linear(resolve_, hints, jobs, map_launch{launch_});
-}
-
-template <typename WordT>
-void executor<WordT>::dot(std::span<const dot_job> jobs) const {
+void dot(const executor<WordT>& on, std::span<const dot_job> jobs) {
   const auto pairs = [&](const pair_params<WordT>& params, std::uint32_t limbs) {
-    launch_rows(launch_, "dot_pairs", pair_kernel<WordT>, params.words / half_pack<WordT>::size, 1, params,
+    launch_rows(on.launch, "dot_pairs", pair_kernel<WordT>, params.words / half_pack<WordT>::size, 1, params,
                 limbs);
   };
-  const std::vector<dot_job> rest = plan_pairs(resolve_, jobs, pairs);
+  const std::vector<dot_job> rest = plan_pairs(on.resolve, jobs, pairs);
   const auto single = [&](const dot_params<WordT>& params, std::uint32_t limbs) {
-    launch_rows(launch_, "dot", dot_kernel<WordT>, params.words / pack<WordT>::size, 1, params, limbs);
+    launch_rows(on.launch, "dot", dot_kernel<WordT>, params.words / pack<WordT>::size, 1, params, limbs);
   };
-  plan_dot<WordT>(resolve_, {}, rest, single);
+  plan_dot<WordT>(on.resolve, {}, rest, single);
 }
 
 template <typename WordT>
-void executor<WordT>::tensor(std::span<const tensor_job> jobs) const {
+void tensor(const executor<WordT>& on, std::span<const tensor_job> jobs) {
   std::uint64_t limbs = 0;
   for (const tensor_job& each : jobs) limbs += 7 * each.d0.primes.count;
-  const map_hints hints = hints_of(launch_, limbs, resolve_.ring().limb_bytes());
-  plan_tensor(resolve_, hints, jobs, [&](const tensor_params<WordT>& params, std::uint32_t limbs) {
-    launch_rows(launch_, "tensor", tensor_kernel<WordT>, params.words / pack<WordT>::size, 1, params, limbs);
+  const map_hints hints = hints_of(on.launch, limbs, on.resolve.ring().limb_bytes());
+  plan_tensor(on.resolve, hints, jobs, [&](const tensor_params<WordT>& params, std::uint32_t limbs) {
+    launch_rows(on.launch, "tensor", tensor_kernel<WordT>, params.words / pack<WordT>::size, 1, params,
+                limbs);
   });
 }
 
 template <typename WordT>
-void executor<WordT>::automorphism(std::span<const automorphism_job> jobs) const {
-  plan_automorphism(resolve_, {}, jobs, [&](const automorphism_params<WordT>& params, std::uint32_t rows) {
-    launch_rows(launch_, "automorphism", automorphism_kernel<WordT>, params.words, 1, params, rows);
+void automorphism(const executor<WordT>& on, std::span<const automorphism_job> jobs) {
+  plan_automorphism(on.resolve, {}, jobs, [&](const automorphism_params<WordT>& params, std::uint32_t rows) {
+    launch_rows(on.launch, "automorphism", automorphism_kernel<WordT>, params.words, 1, params, rows);
   });
 }
 
-#define HALOCLINE_INSTANTIATE(WORD)                                                     \
-  template void executor<WORD>::binary(binary_kind, std::span<const binary_job>) const; \
-  template void executor<WORD>::negate(std::span<const unary_job>) const;               \
-  template void executor<WORD>::copy(std::span<const unary_job>) const;                 \
-  template void executor<WORD>::set_zero(std::span<const limb_view>) const;             \
-  template void executor<WORD>::scalar(scalar_kind, std::span<const scalar_job>) const; \
-  template void executor<WORD>::linear_combine(std::span<const linear_job>) const;      \
-  template void executor<WORD>::dot(std::span<const dot_job>) const;                    \
-  template void executor<WORD>::tensor(std::span<const tensor_job>) const;              \
-  template void executor<WORD>::automorphism(std::span<const automorphism_job>) const;
-HALOCLINE_INSTANTIATE(std::uint32_t)
-HALOCLINE_INSTANTIATE(std::uint64_t)
-#undef HALOCLINE_INSTANTIATE
+template <typename WordT>
+void negacyclic_shift(const executor<WordT>& on, std::span<const shift_job> jobs) {
+  plan_shift(on.resolve, jobs, [&](const shift_params<WordT>& params, std::uint32_t rows) {
+    launch_rows(on.launch, "negacyclic_shift", shift_kernel<WordT>, params.words, 1, params, rows);
+  });
+}
+
+}  // namespace
+
+template <typename WordT>
+op_table<executor<WordT>> elementwise_operations() {
+  return op_table<executor<WordT>>{
+      row<binary<WordT, binary_kind::add>>(ops::add),
+      row<binary<WordT, binary_kind::sub>>(ops::sub),
+      row<negate<WordT>>(ops::negate),
+      row<binary<WordT, binary_kind::multiply>>(ops::multiply),
+      row<binary<WordT, binary_kind::multiply_add>>(ops::multiply_add),
+      row<dot<WordT>>(ops::dot),
+      row<tensor<WordT>>(ops::tensor),
+      row<scalar<WordT, scalar_kind::multiply>>(ops::scalar_multiply),
+      row<scalar<WordT, scalar_kind::add>>(ops::scalar_add),
+      row<linear_combine<WordT>>(ops::linear_combine),
+      row<automorphism<WordT>>(ops::automorphism),
+      row<negacyclic_shift<WordT>>(ops::negacyclic_shift),
+      row<copy<WordT>>(ops::copy),
+      row<set_zero<WordT>>(ops::set_zero),
+  };
+}
+
+template op_table<executor<std::uint32_t>> elementwise_operations();
+template op_table<executor<std::uint64_t>> elementwise_operations();
 
 }  // namespace halocline::backend::cuda

@@ -78,27 +78,34 @@ auto seeded_kernel(const key_params<WordT>& p) {
                                               : seeded_kernel_of<WordT, stream_rule::chacha20_retry>(p);
 }
 
-}  // namespace
-
 template <typename WordT>
-void executor<WordT>::key_multiply_accumulate(std::span<const key_job> jobs) const {
-  const kernel_tuning& tuning = tuning_of(launch_.device().architecture());
-  plan_key(resolve_, tuning.keys, cache_hint::normal, jobs,
+void key_multiply_accumulate(const executor<WordT>& on, std::span<const key_job> jobs) {
+  const kernel_tuning& tuning = tuning_of(on.launch.device().architecture());
+  plan_key(on.resolve, tuning.keys, cache_hint::normal, jobs,
            [&](const key_params<WordT>& params, std::uint32_t limbs) {
              const std::uint32_t packs = params.words / pack<WordT>::size;
              if (params.seeded) {
                const std::uint32_t blocks = (packs + stream_blocks - 1) / stream_blocks;
-               return launch_(params.turned ? "key_multiply_seeded_turned" : "key_multiply_seeded",
-                              seeded_kernel(params), dim3(blocks, limbs), dim3(stream_blocks), 0, params);
+               return on.launch(params.turned ? "key_multiply_seeded_turned" : "key_multiply_seeded",
+                                seeded_kernel(params), dim3(blocks, limbs), dim3(stream_blocks), 0, params);
              }
              const launch_shape shape = shape_of(packs, 1, key_threads);
-             launch_(params.turned ? "key_multiply_turned" : "key_multiply",
-                     params.turned ? key_turned_kernel<WordT> : key_kernel<WordT>, dim3(shape.blocks, limbs),
-                     dim3(shape.threads), 0, params);
+             on.launch(params.turned ? "key_multiply_turned" : "key_multiply",
+                       params.turned ? key_turned_kernel<WordT> : key_kernel<WordT>,
+                       dim3(shape.blocks, limbs), dim3(shape.threads), 0, params);
            });
 }
 
-template void executor<std::uint32_t>::key_multiply_accumulate(std::span<const key_job>) const;
-template void executor<std::uint64_t>::key_multiply_accumulate(std::span<const key_job>) const;
+}  // namespace
+
+template <typename WordT>
+op_table<executor<WordT>> key_operations() {
+  return op_table<executor<WordT>>{
+      row<key_multiply_accumulate<WordT>>(ops::key_multiply_accumulate),
+  };
+}
+
+template op_table<executor<std::uint32_t>> key_operations();
+template op_table<executor<std::uint64_t>> key_operations();
 
 }  // namespace halocline::backend::cuda

@@ -61,23 +61,21 @@ void transform(const launcher& on, const resolver<WordT>& resolve, std::span<con
   if (params.groups.jobs != 0) launch(choice, params);
 }
 
-}  // namespace
-
 template <typename WordT>
-void executor<WordT>::ntt(std::span<const unary_job> jobs) const {
-  transform<WordT>(launch_, resolve_, jobs, [&](const ntt_choice& choice, plain_ntt_params<WordT>& params) {
-    launch_ntt(launch_, choice, params);
-  });
+void ntt(const executor<WordT>& on, std::span<const unary_job> jobs) {
+  transform<WordT>(on.launch, on.resolve, jobs,
+                   [&](const ntt_choice& choice, plain_ntt_params<WordT>& params) {
+                     launch_ntt(on.launch, choice, params);
+                   });
 }
 
 template <typename WordT>
-void executor<WordT>::intt(std::span<const unary_job> jobs) const {
-  transform<WordT>(launch_, resolve_, jobs, [&](const ntt_choice& choice, plain_ntt_params<WordT>& params) {
-    launch_intt(launch_, choice, params);
-  });
+void intt(const executor<WordT>& on, std::span<const unary_job> jobs) {
+  transform<WordT>(on.launch, on.resolve, jobs,
+                   [&](const ntt_choice& choice, plain_ntt_params<WordT>& params) {
+                     launch_intt(on.launch, choice, params);
+                   });
 }
-
-namespace {
 
 /// Collects the groups of jobs of `ntt_linear_combine` with one conversion, or without one.
 template <typename WordT>
@@ -160,10 +158,8 @@ class combine_batch {
   std::uint32_t used_ = 0;
 };
 
-}  // namespace
-
 template <typename WordT>
-void executor<WordT>::ntt_linear_combine(std::span<const linear_job> jobs) const {
+void ntt_linear_combine(const executor<WordT>& on, std::span<const linear_job> jobs) {
   std::vector<const conversion_table*> conversions;
   for (const linear_job& job : jobs) {
     if (std::find(conversions.begin(), conversions.end(), job.conversion) == conversions.end())
@@ -174,15 +170,22 @@ void executor<WordT>::ntt_linear_combine(std::span<const linear_job> jobs) const
     for (const linear_job& job : jobs) {
       if (job.conversion == conversion) members.push_back(&job);
     }
-    combine_batch<WordT>(launch_, resolve_, std::move(members)).run();
+    combine_batch<WordT>(on.launch, on.resolve, std::move(members)).run();
   }
 }
 
-template void executor<std::uint32_t>::ntt(std::span<const unary_job>) const;
-template void executor<std::uint64_t>::ntt(std::span<const unary_job>) const;
-template void executor<std::uint32_t>::intt(std::span<const unary_job>) const;
-template void executor<std::uint64_t>::intt(std::span<const unary_job>) const;
-template void executor<std::uint32_t>::ntt_linear_combine(std::span<const linear_job>) const;
-template void executor<std::uint64_t>::ntt_linear_combine(std::span<const linear_job>) const;
+}  // namespace
+
+template <typename WordT>
+op_table<executor<WordT>> ntt_operations() {
+  return op_table<executor<WordT>>{
+      row<ntt<WordT>>(ops::ntt),
+      row<intt<WordT>>(ops::intt),
+      row<ntt_linear_combine<WordT>>(ops::ntt_linear_combine),
+  };
+}
+
+template op_table<executor<std::uint32_t>> ntt_operations();
+template op_table<executor<std::uint64_t>> ntt_operations();
 
 }  // namespace halocline::backend::cuda

@@ -25,31 +25,38 @@ __global__ void __launch_bounds__(stream_blocks, 6)
   sample_store(p, here(), tile);
 }
 
-}  // namespace
-
 template <typename WordT>
-void executor<WordT>::encode_expand(std::span<const encode_job> jobs) const {
-  plan_encode(resolve_, jobs, [&](const encode_params<WordT>& params, std::uint32_t rows) {
+void encode_expand(const executor<WordT>& on, std::span<const encode_job> jobs) {
+  plan_encode(on.resolve, jobs, [&](const encode_params<WordT>& params, std::uint32_t rows) {
     const launch_shape shape = shape_of(params.words / pack<WordT>::size, 1, encode_threads);
-    launch_("encode_expand", encode_kernel<WordT>, dim3(shape.blocks, rows), dim3(shape.threads), 0, params);
+    on.launch("encode_expand", encode_kernel<WordT>, dim3(shape.blocks, rows), dim3(shape.threads), 0,
+              params);
   });
 }
 
 template <typename WordT>
-void executor<WordT>::sample_uniform(std::span<const uniform_job> jobs) const {
-  plan_sample(resolve_, jobs, [&](const sample_params<WordT>& params, std::uint32_t limbs) {
+void sample_uniform(const executor<WordT>& on, std::span<const uniform_job> jobs) {
+  plan_sample(on.resolve, jobs, [&](const sample_params<WordT>& params, std::uint32_t limbs) {
     const auto blocks = static_cast<std::uint32_t>(params.words / arith::words_per_block<WordT>);
     const auto kernel = params.rule == stream_rule::chacha8_spare
                             ? sample_kernel<WordT, stream_rule::chacha8_spare>
                             : sample_kernel<WordT, stream_rule::chacha20_retry>;
-    launch_("sample_uniform", kernel, dim3((blocks + stream_blocks - 1) / stream_blocks, limbs),
-            dim3(stream_blocks), 0, params);
+    on.launch("sample_uniform", kernel, dim3((blocks + stream_blocks - 1) / stream_blocks, limbs),
+              dim3(stream_blocks), 0, params);
   });
 }
 
-template void executor<std::uint32_t>::encode_expand(std::span<const encode_job>) const;
-template void executor<std::uint64_t>::encode_expand(std::span<const encode_job>) const;
-template void executor<std::uint32_t>::sample_uniform(std::span<const uniform_job>) const;
-template void executor<std::uint64_t>::sample_uniform(std::span<const uniform_job>) const;
+}  // namespace
+
+template <typename WordT>
+op_table<executor<WordT>> stream_operations() {
+  return op_table<executor<WordT>>{
+      row<encode_expand<WordT>>(ops::encode_expand),
+      row<sample_uniform<WordT>>(ops::sample_uniform),
+  };
+}
+
+template op_table<executor<std::uint32_t>> stream_operations();
+template op_table<executor<std::uint64_t>> stream_operations();
 
 }  // namespace halocline::backend::cuda

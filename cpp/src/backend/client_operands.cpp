@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks and operands of the operations that client_jobs.hpp describes.
+// Operands of the operations that client_jobs.hpp describes.
 #include <bit>
 
-#include "backend/operand_list.hpp"
-#include "backend/profiler.hpp"
+#include "backend/operands.hpp"
 #include "halocline/arith/coefficient_math.hpp"
-#include "halocline/backend/backend.hpp"
 
-namespace halocline::backend {
-namespace {
+namespace halocline::backend::operands {
 
-void collect(operand_list& list, const ring_tables& ring, const small_job& job) {
+void sample_small(operand_list& list, const small_job& job) {
+  const ring_tables& ring = list.ring();
   list.read_bytes(job.seed, 0, seed_bytes{}.size());
   if (job.table != nullptr) list.read_bytes(job.table, 0, job.table->size());
   list.write_bytes(job.dst, 0, ring.n() * sizeof(std::int64_t));
 }
 
-void collect(operand_list& list, const ring_tables& ring, const slot_job& job) {
+void slot_transform(operand_list& list, const slot_job& job) {
+  const ring_tables& ring = list.ring();
   const std::size_t slots = std::size_t{1} << job.log_slots;
   HALOCLINE_EXPECTS(2 * slots <= ring.n() && job.count <= slots, invalid_argument,
                     "slot_transform: ", job.count, " of ", slots, " slots; expected at most ", ring.n() / 2);
@@ -34,7 +33,8 @@ void collect(operand_list& list, const ring_tables& ring, const slot_job& job) {
   list.write_bytes(job.coefficients, 0, coefficients);
 }
 
-void collect(operand_list& list, const ring_tables& ring, const round_job& job) {
+void round_coefficients(operand_list& list, const round_job& job) {
+  const ring_tables& ring = list.ring();
   HALOCLINE_EXPECTS(std::has_single_bit(job.count) && job.count <= ring.n(), invalid_argument,
                     "round_coefficients: ", job.count, " coefficients; expected a power of two up to ",
                     ring.n());
@@ -46,7 +46,8 @@ void collect(operand_list& list, const ring_tables& ring, const round_job& job) 
   if (job.largest != nullptr) list.write_bytes(job.largest, 0, sizeof(double));
 }
 
-void collect(operand_list& list, const ring_tables& ring, const lift_job& job) {
+void lift(operand_list& list, const lift_job& job) {
+  const ring_tables& ring = list.ring();
   HALOCLINE_EXPECTS(job.count > 0 && std::size_t{job.count} * job.stride <= ring.n(), invalid_argument,
                     "lift: ", job.count, " coefficients in steps of ", job.stride, " of a ring of degree ",
                     ring.n());
@@ -62,24 +63,4 @@ void collect(operand_list& list, const ring_tables& ring, const lift_job& job) {
   if (job.overflow != nullptr) list.write_bytes(job.overflow, 0, sizeof(std::uint64_t));
 }
 
-}  // namespace
-
-#define HALOCLINE_CLIENT_OPERATION(OPERATION, JOB)                                                  \
-  void backend::OPERATION(const ring_tables& ring, std::span<const JOB> jobs, stream_view stream) { \
-    if (jobs.empty()) return;                                                                       \
-    require(op_kind::OPERATION, ring);                                                              \
-    operand_list list(ring, to_string(op_kind::OPERATION));                                         \
-    for (const JOB& job : jobs) collect(list, ring, job);                                           \
-    const memory::access at = list.acquire(*runtime_, stream);                                      \
-    const timed_step timed(profiler_.get(), op_kind::OPERATION);                                    \
-    do_##OPERATION(ring, jobs, at, stream);                                                         \
-  }
-
-HALOCLINE_CLIENT_OPERATION(sample_small, small_job)
-HALOCLINE_CLIENT_OPERATION(slot_transform, slot_job)
-HALOCLINE_CLIENT_OPERATION(round_coefficients, round_job)
-HALOCLINE_CLIENT_OPERATION(lift, lift_job)
-
-#undef HALOCLINE_CLIENT_OPERATION
-
-}  // namespace halocline::backend
+}  // namespace halocline::backend::operands

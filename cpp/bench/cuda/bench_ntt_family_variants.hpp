@@ -9,8 +9,8 @@
 
 /// Forward transforms in the variants that the XeHE paper compares ("Accelerating encrypted computing on
 /// Intel GPUs", section V-B), all with the production kernel's arithmetic, so that a benchmark shows what
-/// each step gains. The library itself uses the production kernel only.
-namespace halocline::backend::cuda {
+/// each step gains. The library uses the production kernel only.
+namespace halocline::bench {
 
 /// From the slowest idea to the fastest.
 enum class ntt_variant : std::uint8_t {
@@ -44,6 +44,7 @@ struct ntt_family_batch {
 
 /// Forward transforms of a batch.
 template <typename WordT>
-void run_ntt_variant(const launcher& launch, ntt_variant variant, const ntt_family_batch<WordT>& batch);
+void run_ntt_variant(const backend::cuda::launcher& launch, ntt_variant variant,
+                     const ntt_family_batch<WordT>& batch);
 
-}  // namespace halocline::backend::cuda
+}  // namespace halocline::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/cuda/ntt/ntt_family.hpp"
+#include "bench_ntt_family_variants.hpp"
 
 #include <algorithm>
 
@@ -7,7 +7,10 @@
 #include "backend/cuda/ntt/ntt_launch.hpp"
 #include "backend/cuda/ntt/ntt_tile.cuh"
 
-namespace halocline::backend::cuda {
+namespace halocline::bench {
+
+using namespace backend::cuda;
+
 namespace {
 
 /// Stages that the blocks of the shared-memory variants run: 4096 words, or 2048 with two words per thread.
@@ -243,4 +246,4 @@ void run_ntt_variant(const launcher& launch, ntt_variant variant, const ntt_fami
 template void run_ntt_variant(const launcher&, ntt_variant, const ntt_family_batch<std::uint32_t>&);
 template void run_ntt_variant(const launcher&, ntt_variant, const ntt_family_batch<std::uint64_t>&);
 
-}  // namespace halocline::backend::cuda
+}  // namespace halocline::bench

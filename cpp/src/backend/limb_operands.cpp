@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands of the operations that descriptors.hpp and key_jobs.hpp describe.
+#include <algorithm>
+
+#include "backend/conversion_targets.hpp"
+#include "backend/operands.hpp"
+
+namespace halocline::backend::operands {
+namespace {
+
+void unary(operand_list& list, const unary_job& job) {
+  list.same_primes(job.src, job.dst);
+  list.read(job.src);
+  list.write(job.dst);
+}
+
+void transform(operand_list& list, const unary_job& job) {
+  unary(list, job);
+  list.read_moduli(job.dst.primes);
+  list.read_roots(job.dst.primes);
+}
+
+void binary(operand_list& list, const binary_job& job) {
+  list.same_primes(job.a, job.dst);
+  list.same_primes(job.b, job.dst);
+  list.read(job.a);
+  list.read(job.b);
+  list.write(job.dst);
+  list.read_moduli(job.dst.primes);
+}
+
+void scalar(operand_list& list, const scalar_job& job) {
+  list.same_primes(job.src, job.dst);
+  list.one_per_limb(job.scalars.size(), job.dst);
+  list.read(job.src);
+  list.write(job.dst);
+  list.read_moduli(job.dst.primes);
+}
+
+void combination(operand_list& list, const linear_job& job) {
+  list.same_primes(job.a, job.dst);
+  list.one_per_limb(job.factor_a.size(), job.dst);
+  list.one_per_limb(job.factor_b.size(), job.dst);
+  list.read(job.a);
+  list.write(job.dst);
+  if (job.conversion == nullptr) {
+    list.same_primes(job.b, job.dst);
+    list.read(job.b);
+  }
+  list.read_moduli(job.dst.primes);
+}
+
+/// Requires that the primes of `views`, concatenated, are `primes`.
+void match_primes(const std::vector<limb_view>& views, const std::vector<std::uint32_t>& primes,
+                  const char* side) {
+  std::size_t position = 0;
+  for (const limb_view& view : views) {
+    for (std::uint32_t i = 0; i < view.primes.count; ++i, ++position) {
+      HALOCLINE_EXPECTS(position < primes.size() && primes[position] == view.primes.first + i,
+                        invalid_argument, "base_convert: ", side, " prime ", view.primes.first + i,
+                        " is not entry ", position, " of the table");
+    }
+  }
+  HALOCLINE_EXPECTS(position == primes.size(), invalid_argument, "base_convert: ", position, " ", side,
+                    " limbs for a table of ", primes.size());
+}
+
+/// Whether two views share no limb.
+bool apart(const limb_view& a, const limb_view& b) {
+  return a.data != b.data || a.limb >= b.limb + b.primes.count || b.limb >= a.limb + a.primes.count;
+}
+
+/// What b is made of in a job with a conversion.
+void conversion_of(operand_list& list, const linear_job& job) {
+  const conversion_table& table = *job.conversion;
+  HALOCLINE_EXPECTS(table.sources.size() <= max_joined_sources, invalid_argument,
+                    "ntt_linear_combine: ", table.sources.size(),
+                    " sources of a conversion; expected at most ", max_joined_sources,
+                    ", use base_convert first");
+  match_primes(job.from, table.sources, "source");
+  (void)first_target(table, job.dst.primes);
+  HALOCLINE_EXPECTS(apart(job.a, job.dst) || std::count(job.factor_a.begin(), job.factor_a.end(), 0U) ==
+                                                 static_cast<std::ptrdiff_t>(job.factor_a.size()),
+                    invalid_argument,
+                    "ntt_linear_combine: with a conversion, dst is a; expected another one");
+  list.read_bytes(&table.data, 0, table.data.size());
+  for (const limb_view& view : job.from) {
+    list.read_moduli(view.primes);
+    list.read(view);
+  }
+}
+
+void permutation_of(operand_list& list, const memory::buffer* permutation) {
+  list.read_bytes(permutation, 0, list.ring().n() * sizeof(std::uint32_t));
+}
+
+}  // namespace
+
+void ntt(operand_list& list, const unary_job& job) { transform(list, job); }
+void intt(operand_list& list, const unary_job& job) { transform(list, job); }
+void add(operand_list& list, const binary_job& job) { binary(list, job); }
+void sub(operand_list& list, const binary_job& job) { binary(list, job); }
+void multiply(operand_list& list, const binary_job& job) { binary(list, job); }
+void scalar_multiply(operand_list& list, const scalar_job& job) { scalar(list, job); }
+void scalar_add(operand_list& list, const scalar_job& job) { scalar(list, job); }
+
+void negate(operand_list& list, const unary_job& job) {
+  unary(list, job);
+  list.read_moduli(job.dst.primes);
+}
+
+void multiply_add(operand_list& list, const binary_job& job) {
+  binary(list, job);
+  list.read(job.dst);
+}
+
+void dot(operand_list& list, const dot_job& job) {
+  HALOCLINE_EXPECTS(!job.a.empty() && job.a.size() == job.b.size(), invalid_argument, "dot: ", job.a.size(),
+                    " and ", job.b.size(), " factors; expected the same positive number");
+  for (std::size_t i = 0; i < job.a.size(); ++i) {
+    list.same_primes(job.a[i], job.dst);
+    list.same_primes(job.b[i], job.dst);
+    list.read(job.a[i]);
+    list.read_repeated(job.b[i]);
+  }
+  if (job.accumulate) list.read(job.dst);
+  list.write(job.dst);
+  list.read_moduli(job.dst.primes);
+}
+
+void tensor(operand_list& list, const tensor_job& job) {
+  for (const limb_view* view : {&job.a0, &job.a1, &job.b0, &job.b1}) {
+    list.same_primes(*view, job.d0);
+    list.read(*view);
+  }
+  for (const limb_view* view : {&job.d0, &job.d1, &job.d2}) {
+    list.same_primes(*view, job.d0);
+    list.write(*view);
+  }
+  list.read_moduli(job.d0.primes);
+}
+
+void linear_combine(operand_list& list, const linear_job& job) {
+  combination(list, job);
+  HALOCLINE_EXPECTS(job.conversion == nullptr, invalid_argument,
+                    "linear_combine: a job with a conversion; only ntt_linear_combine takes one");
+}
+
+void ntt_linear_combine(operand_list& list, const linear_job& job) {
+  combination(list, job);
+  list.read_roots(job.dst.primes);
+  job.conversion != nullptr ? conversion_of(list, job) : list.write(job.b);
+}
+
+void automorphism(operand_list& list, const automorphism_job& job) {
+  list.same_primes(job.src, job.dst);
+  list.read(job.src);
+  permutation_of(list, job.permutation);
+  list.write(job.dst);
+}
+
+void negacyclic_shift(operand_list& list, const shift_job& job) {
+  HALOCLINE_EXPECTS(job.exponent < 2 * list.ring().n(), invalid_argument, "negacyclic_shift: exponent ",
+                    job.exponent, "; expected less than ", 2 * list.ring().n(), ", twice the ring degree");
+  HALOCLINE_EXPECTS(apart(job.src, job.dst), invalid_argument,
+                    "negacyclic_shift: dst shares limbs with src; expected others");
+  list.same_primes(job.src, job.dst);
+  list.read(job.src);
+  list.write(job.dst);
+  list.read_moduli(job.dst.primes);
+}
+
+void base_convert(operand_list& list, const convert_job& job) {
+  match_primes(job.src, job.table->sources, "source");
+  match_primes(job.dst, job.table->targets, "target");
+  list.read_bytes(&job.table->data, 0, job.table->data.size());
+  for (const limb_view& view : job.src) {
+    list.read_moduli(view.primes);
+    list.read(view);
+  }
+  for (const limb_view& view : job.dst) {
+    list.read_moduli(view.primes);
+    list.write(view);
+  }
+}
+
+void key_multiply_accumulate(operand_list& list, const key_job& job) {
+  list.same_primes(job.dst1, job.dst0);
+  list.read_moduli(job.dst0.primes);
+  const std::size_t limb_bytes = list.ring().limb_bytes();
+  const std::size_t offset = job.dst0.primes.first * limb_bytes;
+  const std::size_t bytes = job.dst0.primes.count * limb_bytes;
+  for (const key_digit& digit : job.digits) {
+    list.same_primes(digit.digit, job.dst0);
+    list.read(digit.digit);
+    list.read_bytes(digit.key_b, offset, bytes);
+    if (digit.key_a != nullptr) list.read_bytes(digit.key_a, offset, bytes);
+  }
+  if (job.accumulate) {
+    list.read(job.dst0);
+    list.read(job.dst1);
+  }
+  if (!job.factors.empty()) {
+    list.one_per_limb(job.factors.size(), job.dst0);
+    for (const limb_view* plus : {&job.plus0, &job.plus1}) {
+      if (plus->data == nullptr) continue;
+      list.same_primes(*plus, job.dst0);
+      list.read(*plus);
+    }
+  }
+  if (job.permutation != nullptr) permutation_of(list, job.permutation);
+  list.write(job.dst0);
+  list.write(job.dst1);
+}
+
+void encode_expand(operand_list& list, const encode_job& job) {
+  HALOCLINE_EXPECTS(job.words == 1 || job.words == 2, invalid_argument, "encode_expand: ", job.words,
+                    " words per coefficient; expected 1 or 2");
+  HALOCLINE_EXPECTS(job.log_stride < list.ring().log_n, invalid_argument, "encode_expand: stride 2^",
+                    job.log_stride, " in a ring of degree ", list.ring().n());
+  const std::size_t integers = list.ring().n() >> job.log_stride;
+  list.read_bytes(job.coefficients, 0, integers * job.words * sizeof(std::uint64_t));
+  list.read_moduli(job.dst.primes);
+  list.write(job.dst);
+}
+
+void sample_uniform(operand_list& list, const uniform_job& job) {
+  list.read_moduli(job.dst.primes);
+  list.write(job.dst);
+}
+
+void copy(operand_list& list, const unary_job& job) {
+  list.same_primes(job.src, job.dst);
+  list.read(job.src);
+  list.write_repeated(job.dst);
+}
+
+void set_zero(operand_list& list, const limb_view& view) { list.write(view); }
+
+}  // namespace halocline::backend::operands
