@@ -37,7 +37,7 @@ void lru_simulation::place(std::uint64_t number, const sim_object& object, bool 
   policy_state state;
   state.budget_bytes = budget_;
   state.pool_bytes = pooled_;
-  const placement where = policy_->decide(state, {object.bytes, object.cls, object.tag, 0}).where;
+  const placement where = policy_.decide(state, {object.bytes, object.cls, object.tag, 0}).where;
   held made;
   made.bytes = frame_bytes(object.bytes);
   made.pooled = where != placement::paged;
@@ -99,7 +99,7 @@ void lru_simulation::make_room(std::uint64_t bytes, const sim_step* step) {
   };
   while (used_ + bytes > budget_) {
     const auto victim = std::find_if_not(turns_.begin(), turns_.end(), is_pinned);
-    HALOCLINE_EXPECTS(victim != turns_.end(), out_of_memory, "policy '", policy_->name(), "' on '",
+    HALOCLINE_EXPECTS(victim != turns_.end(), out_of_memory, "policy '", policy_.name(), "' on '",
                       device_.name, "': ", step == nullptr ? "an allocation" : step->op, " needs ",
                       format_bytes(used_ + bytes), " (", used_ + bytes, " bytes) at once, budget ",
                       format_bytes(budget_));
