@@ -9,10 +9,8 @@
 #include <tuple>
 
 #include "bindings.hpp"
-#include "halocline/core/expects.hpp"
 #include "halocline/memory/policy/decision_file.hpp"
 #include "halocline/memory/sim/device_json.hpp"
-#include "halocline/memory/sim/key_cache.hpp"
 #include "halocline/memory/sim/replay.hpp"
 
 namespace halocline::python {
@@ -131,18 +129,6 @@ std::string replay_perfetto(const trace& recorded, const device_model& device, r
   return std::move(out).str();
 }
 
-/// Loads of a cache of equal keys; rule: "fifo", "lru" or "min".
-std::uint64_t key_loads(const std::vector<std::uint64_t>& keys, std::size_t capacity,
-                        const std::string& rule) {
-  using memory::sim::key_replacement;
-  const std::map<std::string, key_replacement> rules{
-      {"fifo", key_replacement::fifo}, {"lru", key_replacement::lru}, {"min", key_replacement::min}};
-  const auto found = rules.find(rule);
-  HALOCLINE_EXPECTS(found != rules.end(), invalid_argument, "key loads: unknown rule '", rule,
-                    "'; expected fifo, lru or min");
-  return memory::sim::key_loads(keys, capacity, found->second);
-}
-
 void bind_devices(nb::module_& module) {
   nb::class_<device_model>(module, "DeviceModel")
       .def_static(
@@ -191,8 +177,6 @@ void bind_replays(nb::module_& module) {
              nb::call_guard<released>());
   module.def("make_decisions", make_decisions, nb::arg("trace"), nb::arg("lifetime_limit"),
              nb::arg("pool_peak"));
-  module.def("key_loads", key_loads, nb::arg("keys"), nb::arg("capacity"), nb::arg("rule"),
-             nb::call_guard<released>());
   module.def("decisions_to_text", decisions_to_text, nb::arg("decisions"));
   module.def("decisions_from_text", decisions_from_text, nb::arg("text"));
 }

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The key sequence of ResNet-20 and the counting of key loads, against published counts."""
 
-import itertools
 from collections import Counter
 
-import halocline as hc
 import numpy as np
 import pytest
 from halocline.papers.hybrid.resnet20_keys import (
@@ -17,7 +15,7 @@ from halocline.papers.hybrid.resnet20_keys import (
     resnet20_key_sequence,
     resnet20_phases,
 )
-from halocline.workloads.key_loads import belady_loads, fifo_loads, lru_loads
+from key_caches import belady_loads, fifo_loads, lru_loads
 
 # Key loads of one inference, counted elsewhere by replaying the reference implementation's index arithmetic.
 REFERENCE = {
@@ -98,16 +96,3 @@ def test_belady_is_optimal(seed):
         best = brute_force(keys, capacity)
         assert belady_loads(keys, capacity) == best
         assert best <= min(lru_loads(keys, capacity), fifo_loads(keys, capacity))
-
-
-def test_small_sequences_by_hand():
-    keys = list("abcab")
-    assert [fifo_loads(keys, c) for c in (1, 2, 3)] == [5, 5, 3]
-    assert lru_loads(list("abacab"), 2) == 4
-    assert fifo_loads(list("abacab"), 2) == 5
-    for count, capacity in itertools.product((fifo_loads, lru_loads, belady_loads), (1, 4)):
-        assert count([], capacity) == 0
-        assert count("aaaa", capacity) == 1
-    for count in (fifo_loads, lru_loads, belady_loads):
-        with pytest.raises(hc.InvalidArgument, match="at least one"):
-            count("ab", 0)

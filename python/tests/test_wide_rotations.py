@@ -10,9 +10,9 @@ import pytest
 from halocline.bench.budgets.wide_rotations import run_wide_bench
 from halocline.cli.app import app
 from halocline.memory.budget import budget_of
-from halocline.workloads.key_loads import belady_loads, lru_loads
 from halocline.workloads.wide_rotations.circuit import WideRotations
 from halocline.workloads.wide_rotations.run import WideOptions, WideRun
+from key_caches import belady_loads, lru_loads
 from typer.testing import CliRunner
 
 SMALL = {"batches": 2, "layers": 4, "rotations_per_layer": 14, "keys": 16}

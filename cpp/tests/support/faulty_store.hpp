@@ -1,31 +1,89 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "halocline/memory/adaptor/faulty_store.hpp"
+#pragma once
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 
 #include "halocline/core/expects.hpp"
 #include "halocline/core/format.hpp"
+#include "halocline/memory/tier/store.hpp"
+#include "support/fault_script.hpp"
 
-namespace halocline::memory {
-namespace {
+namespace halocline::test {
 
-constexpr std::size_t page_bytes = 4096;
-constexpr int garbage = 0xA5;
+/// A store that fails and is slow as a script says, always in the same way. A failed transfer moves about
+/// half of the bytes; the rest of a frame that was read is overwritten, so that nobody can use it unnoticed.
+/// A transfer takes its turn on the link of its direction (bytes / bytes_per_second), then waits for the
+/// delay; busy times count both. Numbers of calls run on when the script changes.
+class faulty_store final : public memory::store {
+ public:
+  faulty_store(std::unique_ptr<memory::store> inner, const fault_script& script)
+      : inner_(std::move(inner)), script_(script) {}
+  faulty_store(const faulty_store&) = delete;
+  faulty_store& operator=(const faulty_store&) = delete;
 
-/// What a failed transfer moves.
-constexpr std::size_t half(std::size_t bytes) noexcept { return bytes / 2 / page_bytes * page_bytes; }
+  [[nodiscard]] std::string_view name() const noexcept override { return inner_->name(); }
+  [[nodiscard]] std::string describe() const override;
+  [[nodiscard]] memory::slot_id allocate(std::size_t bytes) override;
+  void free(memory::slot_id slot) noexcept override { inner_->free(slot); }
+  [[nodiscard]] memory::transfer_id read_from(memory::slot_id slot, std::size_t offset, std::byte* frame,
+                                              std::size_t bytes) override;
+  [[nodiscard]] memory::transfer_id write(memory::slot_id slot, const std::byte* frame,
+                                          std::size_t bytes) override;
+  [[nodiscard]] bool poll(memory::transfer_id transfer) override;
+  void wait(memory::transfer_id transfer) override;
+  [[nodiscard]] memory::store_stats statistics() const override;
 
-}  // namespace
+  /// Goes on with another script.
+  void set_script(const fault_script& script) noexcept { script_ = script; }
+  /// What happened so far.
+  [[nodiscard]] const fault_counts& counts() const noexcept { return counts_; }
 
-faulty_store::faulty_store(std::unique_ptr<store> inner, const fault_script& script)
-    : inner_(std::move(inner)), script_(script) {}
+ private:
+  using clock = std::chrono::steady_clock;
+  enum class fault : std::uint8_t { none, read_error, short_read, write_error, damaged_read };
+  static constexpr std::size_t page_bytes = 4096;
+  static constexpr int garbage = 0xA5;
+  struct transfer {
+    std::optional<memory::transfer_id> inner;  // none: nothing is moved
+    clock::time_point ready;
+    fault struck = fault::none;
+    std::byte* frame = nullptr;  // of a read
+    std::size_t bytes = 0;
+  };
+  struct link {
+    clock::time_point free_at;     // when what was given to it so far is through
+    clock::time_point busy_until;  // the same with delays
+    clock::duration busy{0};       // up to then
+  };
 
-faulty_store::~faulty_store() = default;
+  /// What a failed transfer moves.
+  static constexpr std::size_t half(std::size_t bytes) noexcept {
+    return bytes / 2 / page_bytes * page_bytes;
+  }
+  [[nodiscard]] clock::time_point schedule(link& direction, std::size_t bytes) const;
+  [[nodiscard]] memory::transfer_id add(const transfer& started);
 
-std::string faulty_store::describe() const {
+  std::unique_ptr<memory::store> inner_;
+  fault_script script_;
+  fault_counts counts_;
+  link reads_;
+  link writes_;
+  std::unordered_map<memory::transfer_id, transfer> transfers_;
+  memory::transfer_id next_transfer_ = 0;
+};
+
+inline std::string faulty_store::describe() const {
   return text(inner_->describe(), ", with injected faults",
               script_.bytes_per_second == 0
                   ? std::string()
@@ -33,7 +91,7 @@ std::string faulty_store::describe() const {
               script_.delay.count() == 0 ? std::string() : text(", ", script_.delay.count(), " us late"));
 }
 
-slot_id faulty_store::allocate(std::size_t bytes) {
+inline memory::slot_id faulty_store::allocate(std::size_t bytes) {
   if (script_.disk_full.contains(++counts_.allocations)) {
     ++counts_.disk_full;
     throw io_error(text("injected fault: no room for ", format_bytes(bytes), " (", bytes, " bytes), call ",
@@ -42,7 +100,8 @@ slot_id faulty_store::allocate(std::size_t bytes) {
   return inner_->allocate(bytes);
 }
 
-transfer_id faulty_store::read_from(slot_id slot, std::size_t offset, std::byte* frame, std::size_t bytes) {
+inline memory::transfer_id faulty_store::read_from(memory::slot_id slot, std::size_t offset, std::byte* frame,
+                                                   std::size_t bytes) {
   const std::uint64_t call = counts_.reads + 1;
   transfer started;
   started.struck = script_.read_error.contains(call)     ? fault::read_error
@@ -61,7 +120,8 @@ transfer_id faulty_store::read_from(slot_id slot, std::size_t offset, std::byte*
   return add(started);
 }
 
-transfer_id faulty_store::write(slot_id slot, const std::byte* frame, std::size_t bytes) {
+inline memory::transfer_id faulty_store::write(memory::slot_id slot, const std::byte* frame,
+                                               std::size_t bytes) {
   const std::uint64_t call = counts_.writes + 1;
   transfer started;
   if (script_.write_error.contains(call)) started.struck = fault::write_error;
@@ -74,14 +134,14 @@ transfer_id faulty_store::write(slot_id slot, const std::byte* frame, std::size_
   return add(started);
 }
 
-bool faulty_store::poll(transfer_id id) {
+inline bool faulty_store::poll(memory::transfer_id id) {
   const auto found = transfers_.find(id);
   if (found == transfers_.end()) return true;
   const bool moved = !found->second.inner || inner_->poll(*found->second.inner);
   return moved && clock::now() >= found->second.ready;
 }
 
-void faulty_store::wait(transfer_id id) {
+inline void faulty_store::wait(memory::transfer_id id) {
   const auto found = transfers_.find(id);
   HALOCLINE_EXPECTS(found != transfers_.end(), invalid_argument, "faulty store: no transfer ", id);
   const transfer ended = found->second;
@@ -102,8 +162,8 @@ void faulty_store::wait(transfer_id id) {
                       " bytes; take the fault out of the script"));
 }
 
-store_stats faulty_store::statistics() const {
-  store_stats result = inner_->statistics();
+inline memory::store_stats faulty_store::statistics() const {
+  memory::store_stats result = inner_->statistics();
   const auto busy_ns = [now = clock::now()](const link& direction) {
     const clock::duration ahead = std::max(clock::duration::zero(), direction.busy_until - now);
     return static_cast<std::uint64_t>(
@@ -115,7 +175,7 @@ store_stats faulty_store::statistics() const {
 }
 
 /// Gives a transfer its turn on a link; returns when it may end.
-faulty_store::clock::time_point faulty_store::schedule(link& direction, std::size_t bytes) const {
+inline faulty_store::clock::time_point faulty_store::schedule(link& direction, std::size_t bytes) const {
   const clock::time_point now = clock::now();
   clock::duration turn{0};
   if (script_.bytes_per_second != 0) {
@@ -130,18 +190,9 @@ faulty_store::clock::time_point faulty_store::schedule(link& direction, std::siz
   return ready;
 }
 
-transfer_id faulty_store::add(const transfer& started) {
+inline memory::transfer_id faulty_store::add(const transfer& started) {
   transfers_.emplace(next_transfer_, started);
   return next_transfer_++;
 }
 
-std::unique_ptr<faulty_store> make_throttled_store(std::unique_ptr<store> inner,
-                                                   std::uint64_t bytes_per_second,
-                                                   std::chrono::microseconds delay) {
-  fault_script script;
-  script.bytes_per_second = bytes_per_second;
-  script.delay = delay;
-  return std::make_unique<faulty_store>(std::move(inner), script);
-}
-
-}  // namespace halocline::memory
+}  // namespace halocline::test
