@@ -3,11 +3,10 @@
 
 #include <cstddef>
 #include <map>
-#include <memory>
 #include <string_view>
 #include <unordered_map>
 
-#include "halocline/memory/tier.hpp"
+#include "halocline/memory/adaptor/tier_adaptor.hpp"
 
 namespace halocline::memory {
 
@@ -18,16 +17,18 @@ namespace halocline::memory {
 ///
 /// What counts as live is the capacity of the block that a request got, which may be far larger than the
 /// request: `live_bytes` plus `cached_bytes` is what the source has handed out.
-class caching_tier final : public tier {
+class caching_tier final : public tier_adaptor {
  public:
-  /// `source` must give every live block an address of its own, which the ghost tier does not.
-  explicit caching_tier(std::unique_ptr<tier> source) : source_(std::move(source)) {}
+  using tier_adaptor::tier_adaptor;
   ~caching_tier() override { trim(); }
   caching_tier(const caching_tier&) = delete;
   caching_tier& operator=(const caching_tier&) = delete;
 
   [[nodiscard]] std::string_view name() const noexcept override { return "caching"; }
   [[nodiscard]] void* allocate(std::size_t bytes) override;
+  [[nodiscard]] void* allocate_for(object_class, std::size_t bytes) override { return allocate(bytes); }
+  [[nodiscard]] void* resize(void*, std::size_t, std::size_t) noexcept override { return nullptr; }
+  [[nodiscard]] bool joins() const noexcept override { return false; }
   void free(void* data, std::size_t bytes) noexcept override;
   [[nodiscard]] std::size_t cached_bytes() const noexcept override { return cached_; }
   void trim() noexcept override { trim_to(0); }
@@ -40,7 +41,6 @@ class caching_tier final : public tier {
  private:
   using free_list = std::multimap<std::size_t, void*>;  // capacity -> block
 
-  std::unique_ptr<tier> source_;
   free_list free_;
   // A block in use keeps its node of the free list, so that freeing needs no memory.
   std::unordered_map<void*, free_list::node_type> used_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "halocline/memory/tier/caching_tier.hpp"
+#include "halocline/memory/adaptor/caching_tier.hpp"
 
 #include <iterator>
 #include <utility>
@@ -7,20 +7,20 @@
 namespace halocline::memory {
 
 void* caching_tier::allocate(std::size_t bytes) {
-  used_.reserve(used_.size() + 1);
   auto fitting = free_.lower_bound(bytes);
   if (fitting == free_.end()) {
-    void* fresh = source_->allocate(bytes);
+    void* fresh = source().allocate(bytes);
     if (fresh == nullptr && cached_ > 0) {
       trim();
-      fresh = source_->allocate(bytes);
+      fresh = source().allocate(bytes);
     }
     if (fresh == nullptr) return nullptr;
     fitting = free_.emplace(bytes, fresh);
     cached_ += bytes;
   }
   const auto [capacity, block] = *fitting;
-  used_.emplace(block, free_list::node_type()).first->second = free_.extract(fitting);
+  const auto entry = used_.emplace(block, free_list::node_type()).first;  // before the block leaves the list
+  entry->second = free_.extract(fitting);
   cached_ -= capacity;
   live_ += capacity;
   requested_ += bytes;
@@ -41,7 +41,7 @@ void caching_tier::free(void* data, std::size_t bytes) noexcept {
 void caching_tier::trim_to(std::size_t bytes) noexcept {
   while (cached_ > bytes) {
     const auto largest = std::prev(free_.end());
-    source_->free(largest->second, largest->first);
+    source().free(largest->second, largest->first);
     cached_ -= largest->first;
     free_.erase(largest);
   }
