@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The key sequence of ResNet-20 and the counting of key loads, against published counts."""
 
-import itertools
 from collections import Counter
 
-import halocline as hc
 import numpy as np
 import pytest
 from halocline.papers.hybrid.resnet20_keys import (

@@ -8,27 +8,13 @@
 
 namespace halocline::memory {
 
-buffer::buffer(std::unique_ptr<buffer_state> state) noexcept : state_(std::move(state)) {}
+buffer::buffer(std::unique_ptr<buffer_state> state) noexcept : state_(state.release()) {}
 
-buffer::buffer() noexcept = default;
-
-buffer::buffer(buffer&&) noexcept = default;
-
-buffer& buffer::operator=(buffer&& other) noexcept {
-  if (this != &other) {
-    release();
-    state_ = std::move(other.state_);
-  }
-  return *this;
-}
-
-buffer::~buffer() { release(); }
-
-void buffer::release() noexcept {
-  if (!state_) return;
-  const std::shared_ptr<runtime> owner = std::move(state_->owner);
-  owner->free(*state_);
-  state_.reset();
+void buffer::ending::operator()(buffer_state* state) const noexcept {
+  if (is_borrowed) return;
+  const std::shared_ptr<runtime> owner = std::move(state->owner);  // may be the last to hold it
+  const std::unique_ptr<buffer_state> gone(state);
+  owner->free(*gone);
 }
 
 std::size_t buffer::size() const noexcept { return state_ ? state_->bytes : 0; }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "halocline/memory/tier.hpp"
 
+#include <sodium.h>
+
 #include <cstdlib>
 #include <map>
 #include <vector>
@@ -72,24 +74,12 @@ class host_tier final : public tier {
   std::map<std::size_t, std::vector<void*>> free_blocks_;
 };
 
-class ghost_tier final : public tier {
- public:
-  [[nodiscard]] std::string_view name() const noexcept override { return "ghost"; }
-  [[nodiscard]] void* allocate(std::size_t) override { return &sentinel_; }
-  void free(void*, std::size_t) noexcept override {}
-  [[nodiscard]] std::size_t cached_bytes() const noexcept override { return 0; }
-  void trim() noexcept override {}
-  void trim_to(std::size_t) noexcept override {}
-
- private:
-  char sentinel_ = 0;
-};
-
 }  // namespace
+
+void tier::wipe(void* data, std::size_t bytes) noexcept { sodium_memzero(data, bytes); }
 
 std::unique_ptr<tier> make_host_tier(std::size_t cache_limit) {
   return std::make_unique<host_tier>(cache_limit);
 }
-std::unique_ptr<tier> make_ghost_tier() { return std::make_unique<ghost_tier>(); }
 
 }  // namespace halocline::memory

@@ -139,11 +139,12 @@ class GpuMemory : public testing::Test {
 memory_program some_program(std::uint64_t seed) { return program_maker(seed, {40, 120, 128}).make(); }
 
 TEST_F(GpuMemory, MovesDownOntoItself) {
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
   const std::unique_ptr<memory::tier> pool = device->make_pool_tier();
   const std::size_t most = 48 * mib;
   auto* const place = static_cast<std::byte*>(pool->allocate(most));
   std::byte* const host = device->allocate_pinned(most);
-  std::mt19937_64 random(std::random_device{}());
+  std::mt19937_64 random(seed);
   std::vector<std::byte> contents(most);
   for (std::size_t i = 0; i < most; i += 8) {
     const std::uint64_t word = random();

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "halocline/core/error.hpp"
-#include "halocline/memory/adaptor/faulty_store.hpp"
 #include "halocline/memory/plan/planner.hpp"
 #include "halocline/memory/tier/file_store.hpp"
 #include "halocline/memory/tier/memory_store.hpp"
+#include "support/faulty_store.hpp"
 #include "support/memory_machine.hpp"
 
 namespace halocline::test {
@@ -251,12 +251,12 @@ TEST(DevicePrograms, FaultsOfTheFileLoseNothing) {
     for (const unsigned kind : {0U, 1U, 2U, 3U}) {
       SCOPED_TRACE(testing::Message() << "seed " << seed << ", kind " << kind);
       const memory_program program = program_maker(seed, {12, 60, 6}).make();
-      memory::fault_script script;
+      fault_script script;
       (kind == 0   ? script.disk_full
        : kind == 1 ? script.read_error
        : kind == 2 ? script.short_read
                    : script.write_error) = {4, 3};
-      auto below = std::make_shared<memory::faulty_store>(memory::make_memory_store(), script);
+      auto below = std::make_shared<faulty_store>(memory::make_memory_store(), script);
       const rig at("lru", 200 << 10, seed, 60, std::size_t{64} << 10, below);
       memory_machine machine = at.machine(program);
       for (unsigned errors = 0; errors < 50; ++errors) {
@@ -281,9 +281,9 @@ TEST(DevicePrograms, WhatTheFileLostIsMadeAgainOrNamedAndTheRestIsRight) {
       SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << policy);
       const memory_program program = program_maker(seed, {12, 80, 8}).make();
       const auto plan = plan_for(program, memory::recovery::copy, std::size_t{32} << 10);
-      memory::fault_script script;
+      fault_script script;
       script.damaged_read = {2 * seed, 3};
-      const auto below = std::make_shared<memory::faulty_store>(memory::make_memory_store(), script);
+      const auto below = std::make_shared<faulty_store>(memory::make_memory_store(), script);
       const rig at(policy, plan->capacity_bytes, seed, 60, std::size_t{128} << 10, below);
       memory_machine machine = at.machine(program);
       machine.give_recipes(memory::recovery::copy);

@@ -10,10 +10,10 @@
 #include <tuple>
 
 #include "halocline/core/error.hpp"
-#include "halocline/memory/adaptor/faulty_store.hpp"
 #include "halocline/memory/plan/planner.hpp"
 #include "halocline/memory/tier/file_store.hpp"
 #include "halocline/memory/tier/memory_store.hpp"
+#include "support/faulty_store.hpp"
 #include "support/memory_machine.hpp"
 #include "support/spill_file.hpp"
 #include "support/temporary_folder.hpp"
@@ -153,9 +153,9 @@ TEST_P(DamagedReads, CostOneObjectEachOrARepair) {
   const memory_program program = program_maker(11, {12, 60, 6}).make();
   for (std::uint64_t first = 1; first <= 15; ++first) {
     SCOPED_TRACE(testing::Message() << "first damaged read " << first);
-    memory::fault_script script;
+    fault_script script;
     script.damaged_read = {first, 2};
-    const auto slow = std::make_shared<memory::faulty_store>(memory::make_memory_store(), script);
+    const auto slow = std::make_shared<faulty_store>(memory::make_memory_store(), script);
     const auto memory = make_runtime(GetParam(), slow);
     const auto plan = GetParam() == "planned" ? plan_of(program, memory::recovery::copy) : nullptr;
     memory_machine machine(memory, program);
@@ -173,10 +173,10 @@ TEST_P(DamagedReads, CostOneObjectEachOrARepair) {
 }
 
 TEST(LostContents, AreBackWhenAStepWritesAllOfThem) {
-  memory::fault_script script;
+  fault_script script;
   script.damaged_read = {1, 1};
   const auto memory =
-      make_runtime("lru", std::make_shared<memory::faulty_store>(memory::make_memory_store(), script));
+      make_runtime("lru", std::make_shared<faulty_store>(memory::make_memory_store(), script));
   const memory::buffer data = memory->allocate(8 * kib, memory::object_class::ciphertext, "victim");
   const memory::operand all{&data, 0, 8 * kib};
   const memory::operand part{&data, 0, 4 * kib};

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "halocline/memory/tier/caching_tier.hpp"
+#include "halocline/memory/adaptor/caching_tier.hpp"
 
 #include <gtest/gtest.h>
 
-#include "halocline/memory/adaptor/limiting_tier.hpp"
 #include "halocline/memory/tier/arena_tier.hpp"
+#include "support/limiting_tier.hpp"
 
 namespace {
 
 using namespace halocline::memory;
+using halocline::test::limiting_tier;
 
 TEST(CachingTier, TakesTheSmallestFreeBlockThatSuffices) {
   caching_tier cache(make_host_tier(0));
@@ -37,7 +38,7 @@ TEST(CachingTier, TakesTheSmallestFreeBlockThatSuffices) {
 }
 
 TEST(CachingTier, FlushesUnderPressure) {
-  caching_tier cache(make_limiting_tier(make_host_tier(0), 10000));
+  caching_tier cache(std::make_unique<limiting_tier>(make_host_tier(0), 10000));
   void* const first = cache.allocate(4000);
   void* const second = cache.allocate(4000);
   cache.free(first, 4000);
@@ -56,7 +57,7 @@ TEST(CachingTier, FlushesUnderPressure) {
 
 TEST(LimitingTier, RefusesBeyondTheCapacityAndCountsCachedBytes) {
   constexpr std::size_t unit = 128 * 1024;
-  const auto device = make_limiting_tier(make_arena_tier(8 * unit), 4 * unit);
+  const auto device = std::make_unique<limiting_tier>(make_arena_tier(8 * unit), 4 * unit);
   EXPECT_EQ(device->allocate(4 * unit + 1), nullptr);
   void* const one = device->allocate(unit);
   void* const three = device->allocate(3 * unit);

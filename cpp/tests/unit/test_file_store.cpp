@@ -13,20 +13,24 @@
 #include <vector>
 
 #include "halocline/core/error.hpp"
-#include "halocline/memory/adaptor/faulty_store.hpp"
 #include "halocline/memory/tier/link_speed.hpp"
 #include "halocline/memory/tier/memory_store.hpp"
 #include "memory/tier/extent_list.hpp"
+#include "support/faulty_store.hpp"
 #include "support/file_size_limit.hpp"
 #include "support/message_of.hpp"
 #include "support/page_frame.hpp"
 #include "support/process_counts.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/throttled_store.hpp"
 
 namespace {
 
 using namespace halocline;
 using namespace halocline::memory;
+using halocline::test::fault_script;
+using halocline::test::faulty_store;
+using halocline::test::make_throttled_store;
 using halocline::test::message_of;
 using halocline::test::page_frame;
 using testing::HasSubstr;

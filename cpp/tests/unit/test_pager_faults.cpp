@@ -7,17 +7,15 @@
 #include <thread>
 
 #include "halocline/core/error.hpp"
-#include "halocline/memory/adaptor/faulty_store.hpp"
 #include "halocline/memory/plan/planner.hpp"
 #include "halocline/memory/tier/memory_store.hpp"
+#include "support/faulty_store.hpp"
 #include "support/memory_machine.hpp"
 #include "support/message_of.hpp"
 
 namespace halocline::test {
 namespace {
 
-using memory::fault_script;
-using memory::faulty_store;
 using memory::runtime;
 using memory::runtime_options;
 
@@ -85,7 +83,7 @@ TEST_P(Faults, AreReportedAndLoseNothing) {
   retrying_machine machine(at, some_program());
   at.slow->set_script(GetParam());
   const unsigned errors = machine.run();
-  const memory::fault_counts& seen = at.slow->counts();
+  const fault_counts& seen = at.slow->counts();
   EXPECT_GT(seen.disk_full + seen.read_errors + seen.short_reads + seen.write_errors, 0U);
   EXPECT_LE(errors, seen.disk_full + seen.read_errors + seen.short_reads + seen.write_errors);
   at.slow->set_script({});
@@ -119,7 +117,7 @@ TEST_P(Faults, UnderAPlanToo) {
 }
 
 /// One kind of fault, at some calls of that kind.
-fault_script one_kind(memory::fault_window fault_script::*kind, memory::fault_window when) {
+fault_script one_kind(fault_window fault_script::*kind, fault_window when) {
   fault_script script;
   script.*kind = when;
   return script;

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
+#include <random>
 #include <sstream>
 #include <vector>
 
@@ -58,6 +60,33 @@ TEST(Runtime, MovedFromBufferIsEmpty) {
   EXPECT_EQ(b.id(), id);
   b = memory->allocate(32, object_class::scratch, "b");
   EXPECT_EQ(memory->statistics().live_bytes, 32U);
+}
+
+/// With a list that is copied for every new buffer this would take minutes.
+TEST(Runtime, ManyLiveBuffersAreFreedInAnyOrder) {
+  runtime_options options;
+  options.ghost = true;
+  const auto memory = runtime::create(options);
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937_64 random(seed);
+  std::vector<buffer> held;
+  for (std::size_t i = 0; i < 200'000; ++i) {
+    held.push_back(memory->allocate(1 + i % 7, object_class::ciphertext, "small"));
+  }
+  EXPECT_EQ(memory->statistics().live_buffers, held.size());
+  std::shuffle(held.begin(), held.end(), random);
+  std::size_t left = memory->statistics().live_bytes;
+  for (std::size_t i = 0; i < held.size() / 2; ++i) {
+    left -= held[i].size();
+    held[i] = {};
+  }
+  EXPECT_EQ(memory->statistics().live_bytes, left);
+  const operand last{&held.back(), 0, 1};
+  (void)memory->acquire({&last, 1}, {}, "look");
+  held.clear();
+  EXPECT_EQ(memory->statistics().live_bytes, 0U);
+  EXPECT_EQ(memory->statistics().live_buffers, 0U);
 }
 
 TEST(Runtime, OutOfMemoryNamesTheLargestObjectsAndTheBudgetThatWouldDo) {

@@ -7,17 +7,22 @@
 #include <thread>
 
 #include "halocline/core/error.hpp"
-#include "halocline/memory/adaptor/faulty_store.hpp"
 #include "halocline/memory/tier/file_store.hpp"
 #include "halocline/memory/tier/memory_store.hpp"
+#include "support/faulty_store.hpp"
 #include "support/message_of.hpp"
 #include "support/page_frame.hpp"
+#include "support/throttled_store.hpp"
 
 namespace {
 
 using namespace halocline;
 using namespace halocline::memory;
 using namespace std::chrono_literals;
+using halocline::test::fault_script;
+using halocline::test::fault_window;
+using halocline::test::faulty_store;
+using halocline::test::make_throttled_store;
 using halocline::test::message_of;
 using halocline::test::page_frame;
 using std::chrono::steady_clock;

@@ -41,11 +41,41 @@ TEST(WorkerPool, ManySmallBatches) {
   }
 }
 
+/// Far longer than anything here takes: a test that waits so long fails.
+std::chrono::steady_clock::time_point time_limit() {
+  return std::chrono::steady_clock::now() + std::chrono::seconds(20);
+}
+
+/// Waits until so many workers sleep.
+bool fall_asleep(const worker_pool& pool, unsigned workers) {
+  for (const auto until = time_limit(); pool.sleeping() != workers;) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+/// Runs items that wait for each other, so that each takes a thread of its own.
+bool each_thread_takes_one(worker_pool& pool) {
+  std::atomic<unsigned> begun = 0, together = 0;
+  const auto until = time_limit();
+  pool.run(pool.threads(), [&](std::size_t) {
+    ++begun;
+    while (begun != pool.threads() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    if (begun == pool.threads()) ++together;
+  });
+  return together == pool.threads();
+}
+
 TEST(WorkerPool, WakesSleepingWorkers) {
-  worker_pool pool(2);
-  EXPECT_TRUE(each_item_once(pool, 10));
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // longer than workers stay awake
-  EXPECT_TRUE(each_item_once(pool, 10));
+  for (const unsigned threads : {2U, 4U}) {
+    worker_pool pool(threads);
+    EXPECT_TRUE(each_item_once(pool, 10));
+    for (int round = 0; round < 3; ++round) {
+      ASSERT_TRUE(fall_asleep(pool, threads - 1));
+      ASSERT_TRUE(each_thread_takes_one(pool)) << "a worker slept on";
+    }
+  }
 }
 
 TEST(WorkerPool, ResultsOfWorkersAreVisible) {
@@ -62,15 +92,7 @@ TEST(WorkerPool, ForkedChildHasWorkersOfItsOwn) {
   ASSERT_TRUE(each_item_once(pool, 50));
   const int code = halocline::test::exit_code_of_child([&] {
     if (!each_item_once(pool, 50)) return 1;
-    std::atomic<bool> beside = false;  // two items that wait for each other take two threads
-    std::atomic<int> begun = 0;
-    pool.run(2, [&](std::size_t) {
-      ++begun;
-      const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-      while (begun != 2 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
-      if (begun == 2) beside = true;
-    });
-    return beside ? 0 : 2;
+    return each_thread_takes_one(pool) ? 0 : 2;
   });
   EXPECT_EQ(code, 0);
   EXPECT_TRUE(each_item_once(pool, 50));
@@ -81,7 +103,7 @@ TEST(WorkerPool, ForkedChildHasWorkersOfItsOwn) {
 TEST(WorkerPool, ForkedChildMayDestroyAPoolWhoseWorkersSlept) {
   auto pool = std::make_unique<worker_pool>(3);
   ASSERT_TRUE(each_item_once(*pool, 50));
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // longer than workers stay awake
+  ASSERT_TRUE(fall_asleep(*pool, 2));
   const int code = halocline::test::exit_code_of_child([&] {
     worker_pool own(3);
     if (!each_item_once(own, 50)) return 1;

@@ -20,12 +20,7 @@ struct buffer_state;
 /// A default-constructed buffer is empty and owns nothing.
 class buffer {
  public:
-  buffer() noexcept;
-  buffer(buffer&&) noexcept;
-  buffer& operator=(buffer&&) noexcept;
-  buffer(const buffer&) = delete;
-  buffer& operator=(const buffer&) = delete;
-  ~buffer();
+  buffer() noexcept = default;
 
   /// Bytes; 0 for an empty buffer.
   [[nodiscard]] std::size_t size() const noexcept;
@@ -42,10 +37,18 @@ class buffer {
   friend class runtime;
   friend class access;
   friend class pager;
+  /// What a handle does at its end.
+  struct ending {
+    ending() noexcept : is_borrowed(false) {}
+    explicit ending(bool borrowed) noexcept : is_borrowed(borrowed) {}
+    void operator()(buffer_state* state) const noexcept;
+    bool is_borrowed;  ///< another handle owns the buffer: nothing happens to it
+  };
   explicit buffer(std::unique_ptr<buffer_state> state) noexcept;
-  void release() noexcept;
+  /// A handle to a buffer that another handle owns, and outlives this one.
+  explicit buffer(buffer_state& borrowed) noexcept : state_(&borrowed, ending{true}) {}
 
-  std::unique_ptr<buffer_state> state_;
+  std::unique_ptr<buffer_state, ending> state_;
 };
 
 }  // namespace halocline::memory

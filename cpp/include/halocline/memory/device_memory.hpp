@@ -23,6 +23,12 @@ inline constexpr std::size_t lane_count = 3;
 
 /// A moment in the work of a lane: later ones are larger. 0 is before all work.
 using ticket = std::uint64_t;
+/// Moments in the copies to and from the device that the next user of bytes is ordered behind. 0: nothing to
+/// wait for, as everywhere in host memory.
+struct fence {
+  ticket load = 0;
+  ticket save = 0;
+};
 /// A moment whose time is taken; 0: none.
 using stamp = std::uint64_t;
 

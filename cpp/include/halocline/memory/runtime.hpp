@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,20 +20,19 @@
 #include "halocline/memory/recipe.hpp"
 #include "halocline/memory/runtime_options.hpp"
 #include "halocline/memory/stats.hpp"
-#include "halocline/memory/tier/link_speed.hpp"
 #include "halocline/memory/tier/store.hpp"
 #include "halocline/memory/trace.hpp"
 
 namespace halocline::memory {
 
-class tier;
 class runtime;
-class pager;
-class plan_executor;
-class cost_meter;
-struct device_side;
+class residency;
+class plan_follower;
+class trace_recorder;
 struct pinned_step;
+struct refusals;
 struct step_use;
+struct touched_part;
 
 /// Part of a buffer that a step touches: bytes [offset, offset + bytes).
 struct operand {
@@ -56,8 +54,9 @@ class access {
 
  private:
   friend class runtime;
-  access() noexcept;
-  std::unique_ptr<pinned_step> pinned_;  ///< only where buffers move
+  explicit access(runtime& owner) noexcept;
+  runtime* owner_;
+  std::unique_ptr<pinned_step> pinned_;  ///< only where steps pin buffers
 };
 
 /// How following a plan ended.
@@ -126,7 +125,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void reset_peak();
   [[nodiscard]] bool is_ghost() const noexcept { return options_.ghost; }
   /// Whether buffers can lose their frames.
-  [[nodiscard]] bool moves() const noexcept { return pager_ != nullptr; }
+  [[nodiscard]] bool moves() const noexcept;
   [[nodiscard]] const runtime_options& options() const noexcept { return options_; }
 
   /// Starts recording with an empty trace whose clock begins now.
@@ -143,60 +142,43 @@ class runtime : public std::enable_shared_from_this<runtime> {
  private:
   friend class buffer;
   friend class access;
-  explicit runtime(const runtime_options& options);
-  void make_pager();
-  [[nodiscard]] decision decide(std::size_t bytes, object_class cls, const char* tag, bool wipe);
   using lock = std::unique_lock<process_mutex>;
+
+  explicit runtime(const runtime_options& options);
+  [[nodiscard]] static buffer_state& state_of(const buffer& data) noexcept { return *data.state_; }
+  [[nodiscard]] static std::vector<touched_part> coalesce(std::span<const operand> list);
+  [[nodiscard]] decision decide(const buffer_state& wanted);
   void place(buffer_state& state, lock& held, budget_wait& patience);
   [[nodiscard]] bool wait_for_others(lock& held, budget_wait& patience, std::size_t bytes);
   void count(const buffer_state& state) noexcept;
+  void uncount(const buffer_state& state) noexcept;
   void free(buffer_state& state) noexcept;
-  void forsake(buffer_state& state) const noexcept;
   [[nodiscard]] std::vector<step_use> check_operands(std::span<const operand> reads,
                                                      std::span<const operand> writes,
                                                      std::string_view op) const;
+  [[nodiscard]] std::size_t note_step(std::span<const operand> reads, std::span<const operand> writes,
+                                      std::string_view op, std::uint64_t stream);
   [[nodiscard]] access make_resident(std::span<const step_use> uses, std::string_view op,
                                      std::size_t touched);
-  void follow_plan(std::span<const step_use> uses, std::string_view op);
-  void give_up_plan(std::string reason);
   void unpin(pinned_step& step) noexcept;
-  [[nodiscard]] std::size_t budget_left_to_us() const noexcept;
-  void record(trace_action action, buffer_state& state, std::size_t offset, std::size_t bytes,
-              std::string_view op, std::uint64_t stream);
-  [[nodiscard]] std::uint32_t number_of_op(std::string_view op);
-  [[nodiscard]] std::uint32_t number_of_tag(const char* tag);
-  void record_step(std::span<const operand> reads, std::span<const operand> writes, std::string_view op,
-                   std::uint64_t stream);
-  [[noreturn]] void throw_out_of_memory(const buffer_state& wanted, const budget_wait& patience) const;
-  [[noreturn]] void throw_refused_by_system(std::size_t bytes, std::string_view what) const;
-  [[noreturn]] void throw_step_out_of_memory(std::span<const step_use> uses, std::string_view op) const;
+  [[nodiscard]] refusals refusal() const noexcept;
+  [[noreturn]] void refuse(const buffer_state& wanted, const budget_wait& patience) const;
+  [[noreturn]] void refuse_step(std::span<const step_use> uses, std::string_view op, bool by_system) const;
 
   runtime_options options_;
-  std::unique_ptr<policy> policy_;
-  bool looks_back_, tracing_ = false;
+  policy policy_;
   std::shared_ptr<memory_budget> budget_;
   mutable process_mutex mutex_;
   stats stats_;
-  std::size_t pool_bytes_ = 0;
+  std::size_t pool_bytes_ = 0;                               ///< live, with placement `pool`
   std::unordered_map<std::size_t, size_history> histories_;  ///< by bytes; for policies that look back
-  std::unique_ptr<tier> device_;                             ///< where nothing moves
-  std::unique_ptr<device_side> accelerator_;
-  std::unique_ptr<pager> pager_;  ///< where buffers move
-  std::unique_ptr<plan_executor> executor_;
-  std::unique_ptr<cost_meter> meter_;
-  std::optional<link_speed> link_;  ///< of the slow tier, once it was probed
-  plan_outcome outcome_;
+  std::vector<buffer_state*> live_;
+  std::unique_ptr<residency> residency_;  ///< where the bytes are
+  plan_follower* plans_;                  ///< the residency's; nullptr: it follows none
+  std::unique_ptr<trace_recorder> recorder_;
   unsigned recipe_depth_ = 0;  ///< inside a recipe: steps are not counted
   std::atomic<bool> cancelled_ = false;
-  std::vector<buffer_state*> live_;
-  std::uint64_t recording_ = 0, trace_start_ns_ = 0, trace_start_step_ = 0, next_id_ = 1;
-  std::string phase_;
-  trace trace_;
-  struct text_numbers {  ///< of the trace, by address: a row then needs no comparison of texts
-    std::string op;
-    std::uint32_t op_number = 0;
-    std::unordered_map<const char*, std::uint32_t> tags;
-  } trace_numbers_;
+  std::uint64_t next_id_ = 1;
 };
 
 }  // namespace halocline::memory

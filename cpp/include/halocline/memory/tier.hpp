@@ -34,6 +34,10 @@ class tier {
   /// Whether `allocate` and `resize` use up what is cached, whatever its sizes, before they take fresh bytes.
   /// Cached bytes then need not be given back to make room for blocks of another size.
   [[nodiscard]] virtual bool joins() const noexcept { return false; }
+  /// Overwrites bytes in use with zeros, in the order of the work on them.
+  virtual void wipe(void* data, std::size_t bytes) noexcept;
+  /// In a forked child: overwrites this process's copy of bytes that its parent uses, where it has one.
+  virtual void wipe_inherited(void* data, std::size_t bytes) noexcept { wipe(data, bytes); }
   /// Bytes kept for re-use.
   [[nodiscard]] virtual std::size_t cached_bytes() const noexcept = 0;
   /// Bytes of blocks in use beyond what was asked for: blocks handed out again for smaller requests.
@@ -48,8 +52,5 @@ class tier {
 /// on the heap, aligned to 64 bytes. Freed blocks are kept for re-use by exact size, up to `cache_limit`
 /// bytes in total, because a fresh block costs page faults.
 [[nodiscard]] std::unique_ptr<tier> make_host_tier(std::size_t cache_limit);
-
-/// Tier of the ghost backend: hands out no memory, every address is the same non-null sentinel.
-[[nodiscard]] std::unique_ptr<tier> make_ghost_tier();
 
 }  // namespace halocline::memory

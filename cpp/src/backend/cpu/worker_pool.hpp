@@ -31,6 +31,8 @@ class worker_pool {
   worker_pool& operator=(const worker_pool&) = delete;
 
   [[nodiscard]] unsigned threads() const noexcept { return threads_; }
+  /// Workers that sleep at this moment.
+  [[nodiscard]] unsigned sleeping() const noexcept { return sleeping_.load(); }
 
   /// Runs `body(i)` for all i < count, count < 2^32. `body` must not throw.
   /// @throws device_error when the system refuses a thread (first batch only).

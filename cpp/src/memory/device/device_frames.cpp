@@ -84,7 +84,7 @@ bool device_frames::grow_for(std::size_t bytes) {
 }
 
 bool device_frames::grow_by(std::size_t bytes) {
-  holes_.reserve(holes_.size() + 1);
+  if (holes_.size() == holes_.capacity()) holes_.reserve(2 * holes_.size() + 1);
   if (!budget_->take(bytes)) return false;
   if (!range_->grow(size_ + bytes)) {
     budget_->give(bytes);

@@ -28,6 +28,7 @@ class device_frames final : public frames {
   [[nodiscard]] std::byte* resize(std::byte* frame, std::size_t bytes, std::size_t new_bytes) override;
   void give(std::byte* frame, std::size_t bytes, const fence& behind) noexcept override;
   [[nodiscard]] bool has_room(std::size_t bytes) const noexcept override;
+  [[nodiscard]] bool moves_together() const noexcept override { return true; }
   [[nodiscard]] bool compact(std::size_t bytes) override;
   std::size_t trim_to(std::size_t keep) noexcept override;
   [[nodiscard]] std::size_t used_bytes() const noexcept override { return size_ - free_; }

@@ -36,7 +36,7 @@ device_store::~device_store() {
   for (auto& [id, each] : slots_) {
     try {
       if (each.sinking) options_.overflow->wait(*each.sinking);
-    } catch (const std::exception&) {  // nobody wants the bytes any more
+    } catch (const std::exception&) {  // the bytes are no longer wanted
     }
   }
   try {
@@ -174,7 +174,7 @@ void device_store::finish_sinking(slot_id id) {
 void device_store::forget_below(slot_id& below) noexcept {
   if (below == no_slot) return;
   const slot_id gone = std::exchange(below, no_slot);
-  // Something that nobody wants any more may be under way there.
+  // A transfer whose bytes are no longer wanted may be under way there.
   const bool in_use = std::any_of(leftovers_.begin(), leftovers_.end(),
                                   [&](const leftover& each) { return each.below == gone; });
   if (in_use) {
@@ -211,7 +211,7 @@ void device_store::clear_leftovers(bool wait) noexcept {
     if (!wait && !options_.overflow->poll(each.under_way)) return false;
     try {
       options_.overflow->wait(each.under_way);
-    } catch (const std::exception&) {  // nobody wants the bytes any more
+    } catch (const std::exception&) {  // the bytes are no longer wanted
     }
     if (each.stage) pinned_.give(*each.stage, each.behind);
     return true;
@@ -273,7 +273,7 @@ void device_store::end_reads() noexcept {
   compute_end_ = 0;
   try {
     mark_reads();
-  } catch (const std::exception&) {  // whoever asks for one of them tries again
+  } catch (const std::exception&) {  // the next call for one of them tries again
   }
 }
 

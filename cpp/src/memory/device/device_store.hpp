@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "halocline/memory/tier/store.hpp"
 #include "memory/device/lane_clock.hpp"
 #include "memory/device/pinned_slabs.hpp"
+#include "memory/device/queued_store.hpp"
 
 namespace halocline::memory {
 
@@ -29,7 +29,7 @@ struct device_store_options {
 /// Slow tier of an accelerator: slots in pinned host memory, those written longest ago in another store.
 /// Copies are queued on the lanes of the device. Bytes on their way to the other store stay pinned until they
 /// are there, so that an error of it loses nothing.
-class device_store final : public store {
+class device_store final : public queued_store {
  public:
   device_store(std::shared_ptr<device_memory> device, device_store_options options);
   ~device_store() override;
@@ -45,7 +45,6 @@ class device_store final : public store {
   [[nodiscard]] transfer_id write(slot_id slot, const std::byte* frame, std::size_t bytes) override;
   [[nodiscard]] bool poll(transfer_id transfer) override;
   void wait(transfer_id transfer) override;
-  [[nodiscard]] bool is_queued() const noexcept override { return true; }
   fence detach(transfer_id transfer) noexcept override;
   void begin_reads() noexcept override { grouping_ = true; }
   void end_reads() noexcept override;

@@ -9,7 +9,7 @@
 #include "halocline/core/expects.hpp"
 #include "halocline/core/format.hpp"
 #include "memory/buffer_state.hpp"
-#include "memory/pager/pager.hpp"
+#include "memory/step_use.hpp"
 
 namespace halocline::memory {
 namespace {
@@ -208,7 +208,7 @@ void managed_blocks::bring(block& each) {
 }
 
 bool managed_blocks::push_out_first() {
-  // Blocks that nobody uses go first; their bytes need not move, but only the driver could know that.
+  // Blocks without a buffer go first; their bytes need not move, but only the driver could know that.
   for (const auto& [bytes, each] : spare_) {
     if (each->resident) return push_out(*each), true;
   }

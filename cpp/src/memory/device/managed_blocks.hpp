@@ -55,7 +55,6 @@ class managed_blocks final : public budget_member {
   [[nodiscard]] std::size_t allocated_bytes() const noexcept { return allocated_; }
   /// Bytes kept for re-use that are on the device.
   [[nodiscard]] std::size_t spare_bytes() const noexcept;
-  [[nodiscard]] std::size_t cap_bytes() const noexcept { return cap_; }
 
  private:
   struct block {

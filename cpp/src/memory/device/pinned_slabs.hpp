@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "halocline/memory/device_memory.hpp"
-#include "halocline/memory/tier/store.hpp"
 #include "memory/tier/extent_list.hpp"
 
 namespace halocline::memory {

@@ -2,32 +2,30 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <memory>
 #include <optional>
 
 #include "halocline/memory/device_memory.hpp"
-#include "memory/pager/cost_meter.hpp"
+#include "memory/pager/step_clock.hpp"
 
 namespace halocline::memory {
 
 /// Measures steps on the compute lane for a cost meter, without waiting for them. Each operation a limited
 /// number of times, because a stamp costs about as much as a launch.
-class step_timer {
+class step_timer final : public step_clock {
  public:
   explicit step_timer(std::shared_ptr<device_memory> device) : device_(std::move(device)) {}
 
-  /// Whether an operation should be measured again.
-  [[nodiscard]] static bool wants(const cost_meter& meter, std::size_t op) noexcept {
+  [[nodiscard]] bool wants(const cost_meter& meter, std::size_t op) const noexcept override {
     return meter.samples(op) < most_samples;
   }
-  /// Stamp of a step that begins; 0: it is not measured.
-  [[nodiscard]] stamp begin(const cost_meter& meter, std::size_t op) {
+  [[nodiscard]] stamp begin(const cost_meter& meter, std::size_t op) override {
     return wants(meter, op) ? device_->take_time(lane::compute) : 0;
   }
-  /// The step has been queued.
-  void end(cost_meter& meter, std::size_t op, std::size_t bytes, stamp begin) noexcept {
+  void end(cost_meter& meter, std::size_t op, std::size_t bytes, stamp begin) noexcept override {
     if (begin == 0) return;
     try {
       const stamp end = device_->take_time(lane::compute);
@@ -36,6 +34,26 @@ class step_timer {
     } catch (const std::exception&) {  // a step that is not measured
     }
   }
+  /// Blocks until the compute lane has come to the last step.
+  void finish(cost_meter& meter) override {
+    device_->wait(lane::compute, device_->mark(lane::compute));
+    collect(meter);
+  }
+  /// Without gaps: the lane is kept busy while the host queues the operations.
+  void calibrate() override { device_->occupy(calibration_ns); }
+
+ private:
+  /// Longer than the host takes to queue the operations of a calibration.
+  static constexpr std::uint64_t calibration_ns = 5'000'000;
+  static constexpr double most_samples = 64;
+  static constexpr std::size_t most_pending = 64;
+  struct step {
+    std::size_t op;
+    std::size_t bytes;
+    stamp begin;
+    stamp end;
+  };
+
   /// Hands over what has ended.
   void collect(cost_meter& meter) {
     while (!pending_.empty()) {
@@ -46,21 +64,6 @@ class step_timer {
       pending_.pop_front();
     }
   }
-  /// Hands over everything; blocks until the compute lane has come to the last step.
-  void finish(cost_meter& meter) {
-    device_->wait(lane::compute, device_->mark(lane::compute));
-    collect(meter);
-  }
-
- private:
-  static constexpr double most_samples = 64;
-  static constexpr std::size_t most_pending = 64;
-  struct step {
-    std::size_t op;
-    std::size_t bytes;
-    stamp begin;
-    stamp end;
-  };
 
   std::shared_ptr<device_memory> device_;
   std::deque<step> pending_;

@@ -22,6 +22,7 @@ class host_frames final : public frames {
   }
   void give(std::byte* frame, std::size_t bytes, const fence&) noexcept override { pool_.give(frame, bytes); }
   [[nodiscard]] bool has_room(std::size_t bytes) const noexcept override { return pool_.has_room(bytes); }
+  [[nodiscard]] bool moves_together() const noexcept override { return false; }
   [[nodiscard]] bool compact(std::size_t) override { return false; }
   std::size_t trim_to(std::size_t keep) noexcept override { return pool_.trim_to(keep); }
   [[nodiscard]] std::size_t used_bytes() const noexcept override { return pool_.used_bytes(); }

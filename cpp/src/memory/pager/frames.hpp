@@ -6,7 +6,6 @@
 
 #include "halocline/memory/budget.hpp"
 #include "halocline/memory/device_memory.hpp"
-#include "halocline/memory/tier/store.hpp"
 
 namespace halocline::memory {
 
@@ -14,7 +13,7 @@ namespace halocline::memory {
 class frame_holder {
  public:
   virtual ~frame_holder() = default;
-  /// Whether nobody knows the address of a frame but the holder, and nothing is under way with it.
+  /// Whether only the holder knows the address of a frame, and nothing is under way with it.
   [[nodiscard]] virtual bool may_move(std::byte* frame) noexcept = 0;
   /// The frame is somewhere else now.
   virtual void moved(std::byte* from, std::byte* to) noexcept = 0;
@@ -36,6 +35,8 @@ class frames {
   virtual void give(std::byte* frame, std::size_t bytes, const fence& behind) noexcept = 0;
   /// Whether the budget has room for a frame, perhaps not in one piece.
   [[nodiscard]] virtual bool has_room(std::size_t bytes) const noexcept = 0;
+  /// Whether frames can be moved together, so that the holder must know who uses them.
+  [[nodiscard]] virtual bool moves_together() const noexcept = 0;
   /// Moves frames together until a free part of `bytes` bytes is there. False: that cannot be done.
   [[nodiscard]] virtual bool compact(std::size_t bytes) = 0;
   /// Gives free bytes back to the system until at most `keep` of them are left; returns how many that were.

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/pager/pager.hpp"
 
-#include <sodium.h>
-
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "halocline/core/error.hpp"
 #include "halocline/core/expects.hpp"
-#include "memory/device/device_frames.hpp"
 
 namespace halocline::memory {
 namespace {
@@ -22,27 +20,13 @@ constexpr auto share_pause = std::chrono::milliseconds(5);
 
 }  // namespace
 
-pager::pager(std::unique_ptr<tier> place, std::shared_ptr<memory_budget> budget, std::shared_ptr<store> slow,
-             eviction order, movement& counters, std::recursive_mutex& mutex)
-    : frames_(make_host_frames(std::move(place), std::move(budget))),
-      slow_(std::move(slow)),
-      queued_(slow_->is_queued()),
+pager::pager(std::unique_ptr<transport> copies, std::shared_ptr<memory_budget> budget, eviction order,
+             movement& counters, std::recursive_mutex& mutex)
+    : frames_(copies->make_frames(std::move(budget), *this)),
+      transport_(std::move(copies)),
+      slow_(transport_->slow()),
       order_(order),
       counters_(counters),
-      recipes_(nullptr),
-      mutex_(mutex) {
-  frames_->budget().join(*this);
-}
-
-pager::pager(std::shared_ptr<device_memory> device, std::shared_ptr<memory_budget> budget,
-             std::shared_ptr<store> slow, eviction order, movement& counters, std::recursive_mutex& mutex)
-    : device_(std::move(device)),
-      frames_(std::make_unique<device_frames>(device_, std::move(budget), *this)),
-      slow_(std::move(slow)),
-      queued_(slow_->is_queued()),
-      order_(order),
-      counters_(counters),
-      recipes_(device_),
       mutex_(mutex) {
   frames_->budget().join(*this);
 }
@@ -106,29 +90,30 @@ void pager::forget(buffer_state& state) noexcept {
   if (state.moving != motion::none) {
     if (state.moving == motion::storing) std::erase(leaving_, &state);
     state.moving = motion::none;
-    if (!queued_) {  // the transfer goes on without the buffer
+    const std::optional<fence> gone = transport_->let_go(state.transfer);
+    if (!gone) {  // the transfer goes on without the buffer
       if (state.listed) unlist(state);
       orphans_.push_back({std::exchange(state.data, nullptr), std::exchange(state.frame_bytes, 0),
                           std::exchange(state.slot, no_slot), state.transfer});
       return;
     }
-    behind = slow_->detach(state.transfer);
+    behind = *gone;
   }
   if (state.resident()) release_frame(state, behind);
-  if (state.slot != no_slot) slow_->free(std::exchange(state.slot, no_slot));
+  if (state.slot != no_slot) slow_.free(std::exchange(state.slot, no_slot));
 }
 
 bool pager::reap_orphans(bool wait) noexcept {
   bool any = false;
   std::erase_if(orphans_, [&](const orphan& each) {
-    if (!slow_->poll(each.transfer) && (!wait || any)) return false;
+    if (!slow_.poll(each.transfer) && (!wait || any)) return false;
     any = true;
     try {
-      slow_->wait(each.transfer);
+      slow_.wait(each.transfer);
     } catch (const std::exception&) {  // the bytes are no longer wanted
     }
     frames_->give(each.frame, each.frame_bytes, {});
-    if (each.slot != no_slot) slow_->free(each.slot);
+    if (each.slot != no_slot) slow_.free(each.slot);
     return true;
   });
   return any;
@@ -148,7 +133,7 @@ std::byte* pager::find_frame(std::size_t bytes, lane user, object_class cls) {
   if (frame == nullptr && frames_->has_room(bytes)) {
     end_arrived_loads();
     if (frames_->compact(bytes)) {
-      slow_->compute_went_on();
+      transport_->compute_went_on();
       frame = frames_->take(bytes, user, cls);
     }
   }
@@ -184,16 +169,15 @@ std::byte* pager::take_shared_frame(std::size_t bytes, lane user, object_class c
 /// it.
 bool pager::is_crammed(std::size_t bytes) const noexcept {
   const std::size_t capacity = frames_->budget().capacity();
-  return device_ && capacity != 0 && frames_->has_room(bytes) &&
+  return frames_->moves_together() && capacity != 0 && frames_->has_room(bytes) &&
          !frames_->has_room(bytes + capacity / loose_part);
 }
 
 /// Loads that are over are ended, because frames cannot move before that.
 void pager::end_arrived_loads() {
-  if (!device_) return;
   std::vector<buffer_state*> arrived;
   for (const auto& [frame, state] : users_) {
-    if (state->moving == motion::loading && slow_->poll(state->transfer)) arrived.push_back(state);
+    if (state->moving == motion::loading && slow_.poll(state->transfer)) arrived.push_back(state);
   }
   for (buffer_state* each : arrived) {
     ++counters_.prefetches;
@@ -203,7 +187,6 @@ void pager::end_arrived_loads() {
 
 /// Ends loads under way, because frames cannot move before that. False: there are none.
 bool pager::settle_loads() {
-  if (!device_) return false;
   std::vector<buffer_state*> loading;
   for (const auto& [frame, state] : users_) {
     if (state->moving == motion::loading) loading.push_back(state);
@@ -236,7 +219,7 @@ bool pager::evict_one(bool may_evict_planned) {
         failure = std::current_exception();
         continue;
       }
-      if (blocking_) device_->wait(lane::compute, device_->mark(lane::compute));
+      transport_->before_eviction();
       release_frame(*each, behind);
       ++counters_.evictions;
       return true;
@@ -247,7 +230,7 @@ bool pager::evict_one(bool may_evict_planned) {
   return false;
 }
 
-/// Frames of clean buffers that nobody counts on go until a new one leaves `loose_` bytes free.
+/// Frames of clean buffers that no plan counts on go until a new one leaves `loose_` bytes free.
 void pager::make_loose(std::size_t bytes) {
   while (!frames_->has_room(bytes + loose_) && frames_->budget().reclaim_idle(*this, bytes + loose_) != 0) {
   }
@@ -264,9 +247,9 @@ bool pager::evict_loading() {
   for (turn_list& list : order_lists_) {
     for (buffer_state* each : list) {
       if (each->pins != 0 || each->moving != motion::loading) continue;
-      if (queued_) {
+      if (const std::optional<fence> behind = transport_->let_go(each->transfer)) {
         each->moving = motion::none;
-        release_frame(*each, slow_->detach(each->transfer));
+        release_frame(*each, *behind);
       } else {
         try {
           finish_load(*each);
@@ -296,7 +279,7 @@ bool pager::grow(buffer_state& state, std::size_t bytes, bool may_evict_planned)
   state.frame_bytes = bytes;
   peak_ = std::max(peak_, frames_->held_bytes());
   try {
-    state.transfer = slow_->read_from(state.slot, old, data + old, bytes - old);
+    state.transfer = slow_.read_from(state.slot, old, data + old, bytes - old);
   } catch (...) {
     release_frame(state);
     throw;
@@ -310,18 +293,14 @@ bool pager::grow(buffer_state& state, std::size_t bytes, bool may_evict_planned)
 void pager::attach(buffer_state& state, std::byte* frame, std::size_t bytes) {
   state.data = frame;
   state.frame_bytes = bytes;
-  if (device_) users_[frame] = &state;
+  if (frames_->moves_together()) users_[frame] = &state;
   if (state.where != placement::pool) enlist(state);
 }
 
 void pager::release_frame(buffer_state& state, const fence& behind) noexcept {
   if (state.listed) unlist(state);
-  if (state.wipe && device_) {
-    device_->wipe(state.data, state.frame_bytes);
-    slow_->compute_went_on();
-  }
-  if (state.wipe && !device_) sodium_memzero(state.data, state.frame_bytes);
-  if (device_) users_.erase(state.data);
+  if (state.wipe) transport_->wipe(state.data, state.frame_bytes);
+  if (frames_->moves_together()) users_.erase(state.data);
   frames_->give(std::exchange(state.data, nullptr), std::exchange(state.frame_bytes, 0), behind);
 }
 

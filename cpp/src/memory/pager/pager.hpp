@@ -12,29 +12,15 @@
 
 #include "halocline/memory/budget.hpp"
 #include "halocline/memory/stats.hpp"
-#include "halocline/memory/tier/link_speed.hpp"
 #include "halocline/memory/tier/store.hpp"
 #include "memory/buffer_state.hpp"
 #include "memory/pager/frames.hpp"
-#include "memory/pager/recipe_clock.hpp"
+#include "memory/pager/transport.hpp"
 #include "memory/pager/turn_list.hpp"
+#include "memory/plan/loose_part.hpp"
+#include "memory/step_use.hpp"
 
 namespace halocline::memory {
-
-/// Part of the budget that plans leave free, and that should be free before frames of a device are moved
-/// together: in a fast tier that is full to the last page nearly every new frame is put together from pieces.
-/// In `wide-rotations` within 25 % of its footprint, 1/16 instead of nothing has a twentieth of the bytes
-/// moved within a GPU, for 20 % more loaded, and a quarter of the pieces moved in host memory, for 8 % more.
-inline constexpr std::size_t loose_part = 16;
-
-/// How one step touches one buffer.
-struct step_use {
-  buffer_state* state = nullptr;
-  std::size_t extent = 0;  ///< bytes from the begin of the buffer that the step may touch
-  bool reads = false;
-  bool writes = false;
-  bool covers = false;  ///< a write covers the whole buffer
-};
 
 /// Gives buffers frames of the fast tier and takes them away, for policies that move bytes. All calls are
 /// made under the runtime's mutex. Errors leave every buffer with its contents, but for those that the slow
@@ -42,11 +28,8 @@ struct step_use {
 class pager final : public budget_member, public frame_holder {
  public:
   /// @param mutex the runtime's; held by its thread during calls, tried by `reclaim`
-  pager(std::unique_ptr<tier> place, std::shared_ptr<memory_budget> budget, std::shared_ptr<store> slow,
-        eviction order, movement& counters, std::recursive_mutex& mutex);
-  /// The same on an accelerator; `slow` is its store.
-  pager(std::shared_ptr<device_memory> device, std::shared_ptr<memory_budget> budget,
-        std::shared_ptr<store> slow, eviction order, movement& counters, std::recursive_mutex& mutex);
+  pager(std::unique_ptr<transport> copies, std::shared_ptr<memory_budget> budget, eviction order,
+        movement& counters, std::recursive_mutex& mutex);
   ~pager() override;
   pager(const pager&) = delete;
   pager& operator=(const pager&) = delete;
@@ -81,14 +64,11 @@ class pager final : public budget_member, public frame_holder {
   void set_planned(buffer_state& state, bool planned);
 
   /// From now on frames that no plan counts on give way to new ones before the last `bytes` bytes are used.
-  /// Only in host memory: on a device that is decided when frames would have to move.
+  /// Where frames can be moved together that is decided when they would have to move.
   void keep_loose(std::size_t bytes) noexcept {
-    loose_ = device_ ? 0 : bytes;
+    loose_ = frames_->moves_together() ? 0 : bytes;
     order_lists_[0].look_again();
   }
-
-  /// From now on the host waits for the operations of a device before it evicts.
-  void block_evictions() noexcept { blocking_ = device_ != nullptr; }
 
   /// Evicts, then gives free frames back, until at most `bytes` are held.
   /// @throws out_of_memory when frames in use prevent it
@@ -99,20 +79,21 @@ class pager final : public budget_member, public frame_holder {
   [[nodiscard]] std::size_t peak_bytes() const noexcept { return peak_; }
   void reset_peak() noexcept { peak_ = frames_->held_bytes(); }
   void trim() noexcept;
-  [[nodiscard]] store& slow() noexcept { return *slow_; }
-  /// Times of recipes.
-  [[nodiscard]] recipe_clock& recipes() noexcept { return recipes_; }
+  [[nodiscard]] transport& copies() noexcept { return *transport_; }
+  /// A frame for a measurement, which `take_back` ends; nullptr: there is no room.
+  [[nodiscard]] std::byte* lend_frame(std::size_t bytes) {
+    return take_frame(bytes, lane::compute, object_class::scratch, false);
+  }
+  void take_back(std::byte* frame, std::size_t bytes) noexcept { frames_->give(frame, bytes, {}); }
   /// Pointers of a step are handed out, or no longer used.
   void begin_access() noexcept {
     ++accesses_;
-    slow_->compute_went_on();
+    transport_->compute_went_on();
   }
   void end_access() noexcept {
     --accesses_;
-    slow_->compute_went_on();
+    transport_->compute_went_on();
   }
-  /// Speed of the copies to and from an accelerator; waits for the lanes.
-  [[nodiscard]] link_speed measure_device_link();
   [[nodiscard]] bool may_move(std::byte* frame) noexcept override;
   void moved(std::byte* from, std::byte* to) noexcept override;
 
@@ -157,21 +138,18 @@ class pager final : public budget_member, public frame_holder {
   void saved(buffer_state& state);
   [[nodiscard]] turn_list& list_of(const buffer_state& state) noexcept;
 
-  std::shared_ptr<device_memory> device_;  ///< nullptr: host memory
   std::unique_ptr<frames> frames_;
-  std::shared_ptr<store> slow_;
-  bool blocking_ = false;
-  bool queued_;  ///< transfers are ordered on lanes, and the host does not wait for them
+  std::unique_ptr<transport> transport_;
+  store& slow_;  ///< the transport's
   eviction order_;
   movement& counters_;
-  recipe_clock recipes_;
   std::recursive_mutex& mutex_;
-  /// Buffers with a frame that they may lose, next victim first: those that nobody counts on, then the
+  /// Buffers with a frame that they may lose, next victim first: those that no plan counts on, then the
   /// others.
   std::array<turn_list, 2> order_lists_;
   std::deque<buffer_state*> leaving_;  ///< being written back, oldest first
   std::vector<orphan> orphans_;
-  std::unordered_map<std::byte*, buffer_state*> users_;  ///< of frames; only on an accelerator
+  std::unordered_map<std::byte*, buffer_state*> users_;  ///< of frames that can be moved together
   std::size_t peak_ = 0;
   std::size_t loose_ = 0;     ///< bytes that new frames should leave free
   std::size_t accesses_ = 0;  ///< under way

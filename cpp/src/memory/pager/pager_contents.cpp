@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -45,7 +46,7 @@ void pager::read_home(buffer_state& state) {
     throw out_of_memory(text("no room to make ", state.tag, " again"));
   }
   try {
-    const transfer_id transfer = slow_->read(state.slot, state.data, state.frame_bytes);
+    const transfer_id transfer = slow_.read(state.slot, state.data, state.frame_bytes);
     wait(transfer);
   } catch (const corrupt_data& failure) {
     release_frame(state);
@@ -82,9 +83,8 @@ void pager::give_up_home(buffer_state& state, const char* why) {
 void pager::run_recipe(buffer_state& state) {
   HALOCLINE_EXPECTS(state.source != nullptr, device_error, "the contents of ", state.tag, " (buffer ",
                     state.id, ") are neither on a tier nor can they be made again");
-  buffer handle{std::unique_ptr<buffer_state>(&state)};
+  const buffer handle(state);  // borrowed: the program has the handle that owns it
   const auto end = [&] {
-    (void)handle.state_.release();
     state.regenerating = false;
     --state.pins;
   };
@@ -94,7 +94,7 @@ void pager::run_recipe(buffer_state& state) {
   const auto make = [&] { state.source->regenerate(handle, std::min(state.frame_bytes, state.bytes)); };
   try {
     if (planned) {
-      recipes_.measure(state.source->kind(), state.frame_bytes, make);
+      transport_->recipes().measure(state.source->kind(), state.frame_bytes, make);
     } else {
       make();
     }
@@ -117,8 +117,8 @@ void pager::run_recipe(buffer_state& state) {
 }
 
 void pager::start_save(buffer_state& state) {
-  if (state.slot == no_slot) state.slot = slow_->allocate(state.full_bytes());
-  state.transfer = slow_->write(state.slot, state.data, state.frame_bytes);
+  if (state.slot == no_slot) state.slot = slow_.allocate(state.full_bytes());
+  state.transfer = slow_.write(state.slot, state.data, state.frame_bytes);
 }
 
 void pager::saved(buffer_state& state) {
@@ -127,18 +127,14 @@ void pager::saved(buffer_state& state) {
   (first_copy ? counters_.populated_bytes : counters_.written_bytes) += state.frame_bytes;
 }
 
-/// Afterwards the frame may be given away to whoever is ordered behind what is returned.
+/// Afterwards the frame may be given away; its next user is ordered behind what is returned.
 fence pager::save(buffer_state& state) {
   if (!state.needs_saving()) return {};
   start_save(state);
-  fence behind{};
-  if (queued_) {
-    behind = slow_->detach(state.transfer);
-  } else {
-    wait(state.transfer);
-  }
+  const std::optional<fence> behind = transport_->let_go(state.transfer);
+  if (!behind) wait(state.transfer);
   saved(state);
-  return behind;
+  return behind.value_or(fence{});
 }
 
 /// Ends a load. A buffer whose copy proves to be wrong has no frame afterwards.
@@ -146,7 +142,8 @@ void pager::finish_load(buffer_state& state) {
   state.moving = motion::none;
   try {
     wait(state.transfer);
-  } catch (const corrupt_data& failure) {  // matters to whoever needs the contents, perhaps not this step
+  } catch (
+      const corrupt_data& failure) {  // matters to the step that needs the contents, perhaps not this one
     release_frame(state);
     give_up_home(state, failure.what());
   } catch (const io_error& failure) {
@@ -168,7 +165,7 @@ void pager::finish_save(buffer_state& state) {
 
 void pager::wait(transfer_id transfer) {
   const stopwatch stalled(counters_.stall_ns);
-  slow_->wait(transfer);
+  slow_.wait(transfer);
 }
 
 }  // namespace halocline::memory

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What plans and budgets ask of the pager.
 #include <algorithm>
-#include <chrono>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "halocline/core/expects.hpp"
@@ -33,7 +33,7 @@ bool pager::start_load(buffer_state& state, std::size_t bytes) {
   attach(state, frame, bytes);
   set_planned(state, true);
   try {
-    state.transfer = slow_->read(state.slot, frame, bytes);
+    state.transfer = slow_.read(state.slot, frame, bytes);
   } catch (...) {
     release_frame(state);
     throw;
@@ -85,11 +85,13 @@ void pager::shrink(buffer_state& state, std::size_t bytes) {
 bool pager::leave(buffer_state& state) {
   if (!state.resident() || state.pins != 0 || state.moving == motion::storing) return false;
   fence behind{};
-  if (state.moving == motion::loading && queued_) {
-    state.moving = motion::none;
-    behind = slow_->detach(state.transfer);
-  } else if (state.moving == motion::loading) {
-    finish_load(state);
+  if (state.moving == motion::loading) {
+    if (const std::optional<fence> gone = transport_->let_go(state.transfer)) {
+      state.moving = motion::none;
+      behind = *gone;
+    } else {
+      finish_load(state);
+    }
   }
   if (state.where == placement::pool) return false;
   set_planned(state, false);
@@ -114,19 +116,20 @@ void pager::release(buffer_state& state) {
 
 void pager::write_back(buffer_state& state) {
   if (!leave(state)) return;
-  if (queued_) {
-    release_frame(state, save(state));
+  start_save(state);
+  if (const std::optional<fence> behind = transport_->let_go(state.transfer)) {
+    saved(state);
+    release_frame(state, *behind);
     ++counters_.evictions;
     return;
   }
-  start_save(state);
   state.moving = motion::storing;
   leaving_.push_back(&state);
 }
 
 bool pager::reap(bool wait_for_one) {
   bool any = reap_orphans(wait_for_one && leaving_.empty());
-  while (!leaving_.empty() && (slow_->poll(leaving_.front()->transfer) || (wait_for_one && !any))) {
+  while (!leaving_.empty() && (slow_.poll(leaving_.front()->transfer) || (wait_for_one && !any))) {
     buffer_state& state = *leaving_.front();
     finish_save(state);
     if (state.pins == 0) {
@@ -138,41 +141,12 @@ bool pager::reap(bool wait_for_one) {
   return any;
 }
 
-link_speed pager::measure_device_link() {
-  constexpr std::size_t probe_bytes = std::size_t{16} << 20;
-  constexpr std::size_t small_bytes = 4096;
-  link_speed result{50e9, 50e9, 10'000, 10'000};  // PCI Express 5, where nothing can be measured
-  std::byte* const frame = take_frame(probe_bytes, lane::compute, object_class::scratch, false);
-  if (frame == nullptr) return result;
-  slot_id slot = no_slot;
-  try {
-    slot = slow_->allocate(probe_bytes);
-    const auto time = [&](bool write, std::size_t bytes) {
-      device_->wait(lane::compute, device_->mark(lane::compute));
-      const auto begin = std::chrono::steady_clock::now();
-      const lane on = write ? lane::save : lane::load;
-      (void)slow_->detach(write ? slow_->write(slot, frame, bytes) : slow_->read(slot, frame, bytes));
-      device_->wait(on, device_->mark(on));
-      return std::max(1e-6, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-    };
-    (void)time(true, probe_bytes), (void)time(false, probe_bytes);  // the first use of pages costs extra
-    result.write_bytes_per_second = static_cast<double>(probe_bytes) / time(true, probe_bytes);
-    result.read_bytes_per_second = static_cast<double>(probe_bytes) / time(false, probe_bytes);
-    result.write_latency_ns = static_cast<std::uint64_t>(1e9 * time(true, small_bytes));
-    result.read_latency_ns = static_cast<std::uint64_t>(1e9 * time(false, small_bytes));
-  } catch (const io_error&) {  // no room for the probe
-  }
-  if (slot != no_slot) slow_->free(slot);
-  frames_->give(frame, probe_bytes, {});
-  return result;
-}
-
 // Budgets
 
 void pager::trim() noexcept {
   end_orphans();
   (void)frames_->trim_to(0);
-  slow_->trim();
+  slow_.trim();
 }
 
 void pager::shrink_to(std::size_t bytes) {
@@ -186,8 +160,7 @@ void pager::shrink_to(std::size_t bytes) {
 
 std::size_t pager::reclaim(std::size_t bytes) noexcept {
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  // While a step is being queued by another thread, nobody else may touch the lanes.
-  if (!lock.owns_lock() || (device_ && accesses_ != 0)) return 0;
+  if (!lock.owns_lock() || (accesses_ != 0 && !transport_->may_share_during_steps())) return 0;
   std::size_t given = 0;
   try {
     while (given < bytes) {

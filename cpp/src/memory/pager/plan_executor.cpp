@@ -11,13 +11,13 @@ constexpr plan::object_index no_object = ~plan::object_index{0};
 /// The reads of a step belong together.
 class read_group {
  public:
-  explicit read_group(store& from) noexcept : from_(from) { from_.begin_reads(); }
+  explicit read_group(transport& from) noexcept : from_(from) { from_.begin_reads(); }
   ~read_group() { from_.end_reads(); }
   read_group(const read_group&) = delete;
   read_group& operator=(const read_group&) = delete;
 
  private:
-  store& from_;
+  transport& from_;
 };
 
 bool frees(plan::verb action) noexcept {
@@ -122,7 +122,7 @@ bool plan_executor::begin_step(std::uint32_t hash, std::span<const step_use> use
 void plan_executor::make_ready(plan::step_index step, std::span<const step_use> uses) {
   pager_.reap(false);
   free_frames(step);
-  const read_group group(pager_.slow());
+  const read_group group(pager_.copies());
   // Loads that found no room wait for write-backs under way; the step waits only if it needs what they bring,
   // which `touch` sees to for buffers that have no frame after this.
   while (!bring_frames(step)) {
@@ -140,7 +140,7 @@ void plan_executor::free_frames(plan::step_index until) {
     buffer_state* const state = bound_[each.target];
     if (state == nullptr || !frees(each.action)) continue;
     if (each.action == plan::verb::drop && next_free_ == last_[each.target]) {
-      pager_.release(*state);  // until somebody needs the room: the next run may spare a load
+      pager_.release(*state);  // until the room is needed: the next run may spare a load
     } else if (each.action == plan::verb::drop) {
       pager_.drop(*state);
     } else if (each.action == plan::verb::shrink) {

@@ -35,8 +35,6 @@ class plan_executor {
   [[nodiscard]] std::uint64_t which(const buffer_state& state) const noexcept;
   /// Begins the next step. False: the plan has another step here.
   [[nodiscard]] bool begin_step(std::uint32_t hash, std::span<const step_use> uses);
-  /// Whether every step of the plan was seen.
-  [[nodiscard]] bool complete() const noexcept { return step_ == plan_->steps(); }
   [[nodiscard]] std::size_t steps_done() const noexcept { return step_; }
   [[nodiscard]] const plan::plan& source() const noexcept { return *plan_; }
   /// Forgets what it noted in buffers.

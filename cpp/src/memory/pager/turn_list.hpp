@@ -8,7 +8,7 @@ namespace halocline::memory {
 struct buffer_state;
 
 /// Buffers in the order in which they lose their frames, and a mark behind those that were looked at and
-/// could not be used: whoever looks again begins there, and not with all of them.
+/// could not be used: the next search begins there, and not with all of them.
 class turn_list {
  public:
   using position = std::list<buffer_state*>::iterator;

@@ -40,7 +40,7 @@ void lru_simulation::place(std::uint64_t number, const sim_object& object, bool 
   policy_state state;
   state.budget_bytes = budget_;
   state.pool_bytes = pooled_;
-  const placement where = policy_->decide(state, {object.bytes, object.cls, object.tag, 0}).where;
+  const placement where = policy_.decide(state, {object.bytes, object.cls, object.tag, 0}).where;
   held made;
   made.bytes = frame_bytes(object.bytes);
   made.pooled = where != placement::paged;

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <list>
-#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -48,7 +47,7 @@ class lru_simulation final : public simulation {
   const device_model& device_;
   machine& clocks_;
   replay_report& report_;
-  std::unique_ptr<policy> policy_;
+  policy policy_;
   std::uint64_t budget_;
   std::uint64_t used_ = 0;  ///< frames and pool
   std::uint64_t pooled_ = 0;

@@ -25,7 +25,7 @@ placed_simulation::placed_simulation(const device_model& device, const replay_op
       policy_(make_policy(options.policy, options.constants)),
       history_length_(options.constants.history_length),
       needed_(needed),
-      pool_(device, clocks, policy_->traits().reuse, budget_bytes),
+      pool_(device, clocks, policy_.traits().reuse, budget_bytes),
       managed_(budget_bytes, static_cast<std::uint64_t>(device.block_bytes),
                static_cast<std::uint64_t>(device.fault_page_bytes),
                static_cast<std::uint64_t>(device.fault_batch)) {
@@ -48,7 +48,7 @@ void placed_simulation::place(std::uint64_t number, const sim_object& object, st
   state_.history = &history;
   state_.pool_bytes = pool_.live_bytes();
   state_.counters.live_bytes = pool_.live_bytes() + managed_.live_bytes();
-  const decision chosen = policy_->decide(state_, {object.bytes, object.cls, object.tag, ordinal});
+  const decision chosen = policy_.decide(state_, {object.bytes, object.cls, object.tag, ordinal});
   on_allocate(history, history_length_);
   if (chosen.where == placement::refuse) refuse(object);
   if (chosen.where == placement::pool) {
@@ -119,11 +119,11 @@ residency_point placed_simulation::residency() const {
 }
 
 void placed_simulation::refuse(const sim_object& object) const {
-  throw out_of_memory(text(
-      "policy '", policy_->name(), "' on '", device_.name, "': cannot place ", format_bytes(object.bytes),
-      " for ", object.tag, " (", to_string(object.cls), "); ", format_bytes(pool_.live_bytes()),
-      " in the pool, budget ", format_bytes(state_.budget_bytes), ". The program holds up to ",
-      format_bytes(needed_), " (", needed_, " bytes) at once, and this policy moves nothing"));
+  throw out_of_memory(
+      text("policy '", policy_.name(), "' on '", device_.name, "': cannot place ", format_bytes(object.bytes),
+           " for ", object.tag, " (", to_string(object.cls), "); ", format_bytes(pool_.live_bytes()),
+           " in the pool, budget ", format_bytes(state_.budget_bytes), ". The program holds up to ",
+           format_bytes(needed_), " (", needed_, " bytes) at once, and this policy moves nothing"));
 }
 
 }  // namespace halocline::memory::sim

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -41,7 +40,7 @@ class placed_simulation final : public simulation {
   const device_model& device_;
   machine& clocks_;
   replay_report& report_;
-  std::unique_ptr<policy> policy_;
+  policy policy_;
   std::size_t history_length_;
   std::uint64_t needed_;
   policy_state state_;

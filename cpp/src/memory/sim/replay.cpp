@@ -119,7 +119,7 @@ void check(const replay_options& options) {
 std::unique_ptr<simulation> make_simulation(const trace& recorded, const device_model& device,
                                             const replay_options& options, std::uint64_t budget_bytes,
                                             machine& clocks, replay_report& report) {
-  switch (make_policy(options.policy, options.constants)->traits().order) {
+  switch (make_policy(options.policy, options.constants).traits().order) {
     case eviction::least_recent_use:
       return std::make_unique<lru_simulation>(recorded, device, options, budget_bytes, clocks, report);
     case eviction::planned:

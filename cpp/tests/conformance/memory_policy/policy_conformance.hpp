@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "halocline/core/error.hpp"
@@ -12,6 +14,7 @@
 #include "halocline/memory/tier/memory_store.hpp"
 #include "memory_policy/policy_question.hpp"
 #include "support/memory_machine.hpp"
+#include "support/watching_store.hpp"
 
 /// What every memory policy must satisfy. A policy's test instantiates `PolicyConformance` with a type that
 /// has `static constexpr const char* name`, and `static memory::policy_options options()` if its policy does
@@ -21,11 +24,13 @@ namespace halocline::test {
 template <typename PolicyT>
 class PolicyConformance : public testing::Test {
  protected:
-  [[nodiscard]] static std::shared_ptr<memory::runtime> make_runtime(std::size_t budget, bool ghost = false) {
+  [[nodiscard]] static std::shared_ptr<memory::runtime> make_runtime(
+      std::size_t budget, bool ghost = false,
+      std::shared_ptr<memory::store> slow = memory::make_memory_store()) {
     memory::runtime_options options;
     options.policy = PolicyT::name;
     options.constants = options_of<PolicyT>();
-    options.slow = memory::make_memory_store();
+    options.slow = std::move(slow);
     options.budget_bytes = budget;
     options.ghost = ghost;
     return memory::runtime::create(options);
@@ -35,7 +40,7 @@ class PolicyConformance : public testing::Test {
 TYPED_TEST_SUITE_P(PolicyConformance);
 
 TYPED_TEST_P(PolicyConformance, IsFoundByName) {
-  EXPECT_EQ(memory::make_policy(TypeParam::name, options_of<TypeParam>())->name(), TypeParam::name);
+  EXPECT_EQ(memory::make_policy(TypeParam::name, options_of<TypeParam>()).name(), TypeParam::name);
   const std::vector<std::string> known = memory::policy_names();
   EXPECT_EQ(std::count(known.begin(), known.end(), TypeParam::name), 1);
 }
@@ -45,7 +50,7 @@ TYPED_TEST_P(PolicyConformance, DecisionIsAPureFunction) {
     const memory::decision first = policy.decide(q.state, q.request);
     const auto other = memory::make_policy(TypeParam::name, options_of<TypeParam>());
     EXPECT_EQ(policy.decide(q.state, q.request), first);
-    EXPECT_EQ(other->decide(q.state, q.request), first);
+    EXPECT_EQ(other.decide(q.state, q.request), first);
   });
 }
 
@@ -122,7 +127,7 @@ TYPED_TEST_P(PolicyConformance, RandomProgramsReadWhatTheyWrote) {
     const memory_program program = program_maker(seed, {}).make();
     // Policies that move bytes get a third of what they need; half of what is left may be locked in the pool.
     const std::size_t all = live_bytes_of(program) + (std::size_t{1} << 20);
-    const bool moves = memory::make_policy(TypeParam::name, options_of<TypeParam>())->traits().moves();
+    const bool moves = memory::make_policy(TypeParam::name, options_of<TypeParam>()).traits().moves();
     const std::size_t budget = moves ? all / 3 : all;
     const auto runtime = this->make_runtime(budget);
     memory_machine machine(runtime, program);
@@ -147,22 +152,40 @@ TYPED_TEST_P(PolicyConformance, StatisticsReturnToTheBaseline) {
 }
 
 TYPED_TEST_P(PolicyConformance, SecretsNeverLeaveTheFastTier) {
-  const auto runtime = this->make_runtime(1 << 16);
-  const auto secret = runtime->allocate(4096, memory::object_class::scratch, "secret", true);
-  const memory::operand whole{&secret, 0, 4096};
-  (void)runtime->acquire({}, {&whole, 1}, "write");
-  std::vector<memory::buffer> others;
-  try {
-    for (int i = 0; i < 40; ++i) {
-      others.push_back(runtime->allocate(4096, memory::object_class::ciphertext, "ciphertext"));
-      const memory::operand all{&others.back(), 0, 4096};
-      (void)runtime->acquire({}, {&all, 1}, "write");
+  constexpr std::size_t size = 4096;
+  const std::vector<std::byte> pattern(8, std::byte{0xD1});
+  for (std::size_t i = 0; i < memory::object_class_count; ++i) {
+    const auto cls = static_cast<memory::object_class>(i);
+    SCOPED_TRACE(to_string(cls));
+    auto slow = std::make_shared<watching_store>(memory::make_memory_store(), pattern);
+    const auto runtime = this->make_runtime(1 << 16, false, slow);
+    auto secret = runtime->allocate(size, cls, "secret", true);
+    const memory::operand whole{&secret, 0, size};
+    {
+      const auto at = runtime->acquire({}, {&whole, 1}, "write");
+      std::fill_n(at.pointer(secret), size, pattern.front());
     }
-  } catch (const out_of_memory&) {
+    std::vector<memory::buffer> others;
+    try {
+      for (int j = 0; j < 40; ++j) {
+        others.push_back(runtime->allocate(size, memory::object_class::ciphertext, "ciphertext"));
+        const memory::operand all{&others.back(), 0, size};
+        const auto at = runtime->acquire({}, {&all, 1}, "write");
+        std::fill_n(at.pointer(others.back()), size, std::byte{1});
+      }
+      EXPECT_GT(slow->writes(), 0U) << "160 KiB in a budget of 64 KiB, and nothing was written back";
+    } catch (const out_of_memory&) {
+      EXPECT_FALSE(runtime->moves());
+    }
+    {
+      const auto before = runtime->slow_statistics().reads;
+      const auto at = runtime->acquire({&whole, 1}, {}, "read");
+      EXPECT_EQ(runtime->slow_statistics().reads, before);
+      EXPECT_EQ(std::count(at.pointer(secret), at.pointer(secret) + size, pattern.front()), 4096);
+    }
+    secret = {};
+    EXPECT_EQ(slow->found(), 0U) << "a secret was written to the slow tier";
   }
-  const auto before = runtime->slow_statistics().reads;
-  (void)runtime->acquire({&whole, 1}, {}, "read");
-  EXPECT_EQ(runtime->slow_statistics().reads, before);
 }
 
 REGISTER_TYPED_TEST_SUITE_P(PolicyConformance, IsFoundByName, DecisionIsAPureFunction,

@@ -36,12 +36,12 @@ void ask_random_questions(std::size_t budget, AskT&& ask) {
     policy_question q;
     q.state.budget_bytes = budget;
     q.state.pool_bytes = below(budget == 0 ? 1 << 20 : budget + 1);
-    q.state.counters.live_bytes = q.state.pool_bytes + (policy->traits().moves() ? below(1 << 20) : 0);
+    q.state.counters.live_bytes = q.state.pool_bytes + (policy.traits().moves() ? below(1 << 20) : 0);
     const auto cls = static_cast<memory::object_class>(below(memory::object_class_count));
     q.request = {1 + below(1 << 20), cls, "x", below(100)};
     for (std::uint64_t n = below(12); n > 0; --n) q.history.recent.push_back(below(8));
     q.state.history = below(4) == 0 ? nullptr : &q.history;
-    ask(*policy, q);
+    ask(policy, q);
   }
 }
 

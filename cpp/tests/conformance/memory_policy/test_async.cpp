@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "halocline/memory/policy/async.hpp"
-
 #include "memory_policy/policy_conformance.hpp"
 
 namespace halocline::test {
@@ -12,7 +10,7 @@ struct async_case {
 INSTANTIATE_TYPED_TEST_SUITE_P(Async, PolicyConformance, async_case);
 
 TEST(AsyncPolicy, UsesThePoolUpToTheLastByteOfTheBudget) {
-  const memory::async_policy policy;
+  const memory::policy policy = memory::make_policy("async");
   memory::policy_state state;
   state.budget_bytes = 1000;
   state.pool_bytes = 400;

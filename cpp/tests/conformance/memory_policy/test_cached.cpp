@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "halocline/memory/policy/cached.hpp"
-
 #include "memory_policy/policy_conformance.hpp"
 
 namespace halocline::test {
@@ -12,7 +10,7 @@ struct cached_case {
 INSTANTIATE_TYPED_TEST_SUITE_P(Cached, PolicyConformance, cached_case);
 
 TEST(CachedPolicy, UsesThePoolUpToTheLastByteOfTheBudget) {
-  const memory::cached_policy policy;
+  const memory::policy policy = memory::make_policy("cached");
   memory::policy_state state;
   state.budget_bytes = 1000;
   state.pool_bytes = 400;
@@ -25,8 +23,8 @@ TEST(CachedPolicy, UsesThePoolUpToTheLastByteOfTheBudget) {
 }
 
 TEST(CachedPolicy, KeepsFreedBlocksForTheSmallestFit) {
-  EXPECT_EQ(memory::cached_policy().traits().reuse, memory::block_reuse::smallest_fit);
-  EXPECT_FALSE(memory::cached_policy().traits().moves());
+  EXPECT_EQ(memory::make_policy("cached").traits().reuse, memory::block_reuse::smallest_fit);
+  EXPECT_FALSE(memory::make_policy("cached").traits().moves());
 }
 
 }  // namespace

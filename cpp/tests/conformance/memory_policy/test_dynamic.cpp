@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "halocline/memory/policy/dynamic.hpp"
-
 #include "memory_policy/policy_conformance.hpp"
 
 namespace halocline::test {
@@ -12,7 +10,10 @@ struct dynamic_case {
 INSTANTIATE_TYPED_TEST_SUITE_P(Dynamic, PolicyConformance, dynamic_case);
 
 memory::placement decide(std::vector<std::uint64_t> recent, std::size_t bytes = 10) {
-  const memory::dynamic_policy policy(4, 3);
+  memory::policy_options constants;
+  constants.history_needed = 4;
+  constants.range_limit = 3;
+  const memory::policy policy = memory::make_policy("dynamic", constants);
   const memory::size_history history{recent.empty() ? 0 : recent.back(), std::move(recent)};
   memory::policy_state state;
   state.budget_bytes = 1000;

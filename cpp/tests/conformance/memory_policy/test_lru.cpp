@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "halocline/memory/policy/lru.hpp"
-
 #include "memory_policy/policy_conformance.hpp"
 
 namespace halocline::test {
@@ -12,7 +10,7 @@ struct lru_case {
 INSTANTIATE_TYPED_TEST_SUITE_P(Lru, PolicyConformance, lru_case);
 
 TEST(LruPolicy, PagesEverythingButScratch) {
-  const memory::lru_policy policy;
+  const memory::policy policy = memory::make_policy("lru");
   EXPECT_EQ(policy.traits().order, memory::eviction::least_recent_use);
   memory::policy_state state;
   state.budget_bytes = 1000;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "halocline/memory/policy/managed.hpp"
-
 #include "memory_policy/policy_conformance.hpp"
 
 namespace halocline::test {
@@ -12,7 +10,7 @@ struct managed_case {
 INSTANTIATE_TYPED_TEST_SUITE_P(Managed, PolicyConformance, managed_case);
 
 TEST(ManagedPolicy, LeavesEverythingToTheDriver) {
-  const memory::managed_policy policy;
+  const memory::policy policy = memory::make_policy("managed");
   memory::policy_state state;
   state.budget_bytes = 1000;
   for (std::size_t i = 0; i < memory::object_class_count; ++i) {

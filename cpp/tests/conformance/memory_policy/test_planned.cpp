@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "halocline/memory/policy/planned.hpp"
-
 #include "memory_policy/policy_conformance.hpp"
 
 namespace halocline::test {
@@ -12,7 +10,7 @@ struct planned_case {
 INSTANTIATE_TYPED_TEST_SUITE_P(Planned, PolicyConformance, planned_case);
 
 TEST(PlannedPolicy, PagesEverythingButScratch) {
-  const memory::planned_policy policy;
+  const memory::policy policy = memory::make_policy("planned");
   EXPECT_EQ(policy.traits().order, memory::eviction::planned);
   memory::policy_state state;
   state.budget_bytes = 1000;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "halocline/memory/policy/profiled.hpp"
-
 #include <memory>
 
 #include "memory_policy/policy_conformance.hpp"
@@ -23,7 +21,7 @@ TEST(ProfiledPolicy, FollowsTheListAndManagesWhatIsBeyondIt) {
   memory::policy_state state;
   state.budget_bytes = 1000;
   const auto where = [&](std::uint64_t ordinal, std::size_t bytes) {
-    return policy->decide(state, {bytes, memory::object_class::ciphertext, "x", ordinal}).where;
+    return policy.decide(state, {bytes, memory::object_class::ciphertext, "x", ordinal}).where;
   };
   EXPECT_EQ(where(0, 10), memory::placement::managed);
   EXPECT_EQ(where(1, 1000), memory::placement::pool);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "halocline/memory/policy/resident.hpp"
-
 #include "memory_policy/policy_conformance.hpp"
 
 namespace halocline::test {
@@ -12,7 +10,7 @@ struct resident_case {
 INSTANTIATE_TYPED_TEST_SUITE_P(Resident, PolicyConformance, resident_case);
 
 TEST(ResidentPolicy, PlacesUpToTheLastByteOfTheBudget) {
-  const memory::resident_policy policy;
+  const memory::policy policy = memory::make_policy("resident");
   memory::policy_state state;
   state.budget_bytes = 1000;
   state.counters.live_bytes = 400;

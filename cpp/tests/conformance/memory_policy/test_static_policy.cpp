@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "halocline/memory/policy/static_policy.hpp"
-
 #include "memory_policy/policy_conformance.hpp"
 
 namespace halocline::test {
@@ -13,7 +11,7 @@ INSTANTIATE_TYPED_TEST_SUITE_P(Static, PolicyConformance, static_case);
 
 TEST(StaticPolicy, PoolsScratchWhileItFitsAndManagesTheRestWithAdvice) {
   using enum memory::object_class;
-  const memory::static_policy policy;
+  const memory::policy policy = memory::make_policy("static");
   memory::policy_state state;
   state.budget_bytes = 1000;
   state.pool_bytes = 400;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "halocline/memory/object_class.hpp"
@@ -90,22 +91,37 @@ struct policy_options {
 };
 
 /// Decides where allocations go. The decision is a pure function of state and request, so that it can be
-/// tested without a device; the runtime, or a simulated device, carries it out and keeps the state.
+/// tested without a device; the runtime, or a simulated device, carries it out and keeps the state. All
+/// policies are rows of one table (`src/memory/policy/policy_table.cpp`).
 class policy {
  public:
-  virtual ~policy() = default;
+  /// How a policy decides. Pure: the same arguments give the same answer.
+  using rule = decision (*)(const policy_options& constants, const policy_state& state,
+                            const allocation_request& request);
+
   /// As `make_policy` calls it.
-  [[nodiscard]] virtual std::string_view name() const noexcept = 0;
-  [[nodiscard]] virtual policy_traits traits() const noexcept = 0;
-  /// Where the bytes go. Pure: the same state and request give the same answer.
-  [[nodiscard]] virtual decision decide(const policy_state& state,
-                                        const allocation_request& request) const = 0;
+  [[nodiscard]] std::string_view name() const noexcept { return name_; }
+  [[nodiscard]] const policy_traits& traits() const noexcept { return traits_; }
+  /// Where the bytes go.
+  [[nodiscard]] decision decide(const policy_state& state, const allocation_request& request) const {
+    return rule_(constants_, state, request);
+  }
+
+ private:
+  friend policy make_policy(std::string_view name, const policy_options& constants);
+  policy(std::string_view name, const policy_traits& traits, rule how, policy_options constants)
+      : name_(name), traits_(traits), rule_(how), constants_(std::move(constants)) {}
+
+  std::string_view name_;  ///< of the table, which lives as long as the process
+  policy_traits traits_;
+  rule rule_;
+  policy_options constants_;
 };
 
 /// Creates a policy by the name that users give.
 /// @throws invalid_argument naming the known policies when `name` is none of them, when `profiled` has no
 ///   decisions, or when a constant of `dynamic` is 0 or asks for more live counts than are kept.
-[[nodiscard]] std::unique_ptr<policy> make_policy(std::string_view name, const policy_options& options = {});
+[[nodiscard]] policy make_policy(std::string_view name, const policy_options& constants = {});
 
 /// Names accepted by `make_policy`.
 [[nodiscard]] std::vector<std::string> policy_names();

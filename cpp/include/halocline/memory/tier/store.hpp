@@ -14,13 +14,6 @@ using transfer_id = std::uint64_t;
 using slot_id = std::uint64_t;
 inline constexpr slot_id no_slot = ~slot_id{0};
 
-/// Moments in the copies to and from an accelerator (see `lane`): whoever uses bytes next is ordered behind
-/// them. 0: nothing to wait for, as everywhere else.
-struct fence {
-  std::uint64_t load = 0;
-  std::uint64_t save = 0;
-};
-
 /// Counters of a store since it was made.
 struct store_stats {
   std::uint64_t reads = 0;
@@ -34,8 +27,8 @@ struct store_stats {
   std::uint64_t device_stall_ns = 0;  ///< an accelerator's compute lane waited for reads
 };
 
-/// A slow tier: slots of bytes, and asynchronous copies between them and frames of the fast tier. The CPU's
-/// is a file; a GPU's is pinned host memory, with copies on streams and events behind `poll` and `wait`.
+/// A slow tier: slots of bytes, and asynchronous copies between them and frames of the fast tier: a file, or
+/// host memory. That of an accelerator queues its copies (`src/memory/device/queued_store.hpp`).
 /// Frames are aligned to 4096 bytes, and so are all sizes. Transfers of one direction finish in any order.
 /// Not thread-safe: one runtime drives one store.
 class store {
@@ -67,22 +60,6 @@ class store {
   /// @throws corrupt_data when the place no longer has the bytes that were written there; reading them again
   ///   does not help.
   virtual void wait(transfer_id transfer) = 0;
-  /// Whether transfers are queued in order on an accelerator: then `wait` makes its lanes wait and not the
-  /// host (as a rule), contents of a slot may be read as soon as its write has been started, and `detach`
-  /// works.
-  [[nodiscard]] virtual bool is_queued() const noexcept { return false; }
-  /// Forgets a transfer of a queued store in place of `wait`; the frame may be given away, and its next user
-  /// is ordered behind what is returned. Reads that have not begun never begin.
-  virtual fence detach(transfer_id transfer) noexcept {
-    (void)transfer;
-    return {};
-  }
-  /// Between `begin_reads` and `end_reads` a queued store may order several reads by the same moments, which
-  /// costs fewer calls of a driver; whoever waits for one of them may wait for those that follow it closely.
-  /// Whoever queues work on the compute lane in between says so, because later reads are ordered behind it.
-  virtual void begin_reads() noexcept {}
-  virtual void end_reads() noexcept {}
-  virtual void compute_went_on() noexcept {}
   /// Gives back memory that holds nothing.
   virtual void trim() noexcept {}
   [[nodiscard]] virtual store_stats statistics() const = 0;

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/residency/paged.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "halocline/core/expects.hpp"
+#include "halocline/core/format.hpp"
+#include "halocline/memory/plan/program.hpp"
+#include "memory/buffer_state.hpp"
+
+namespace halocline::memory {
+namespace {
+
+/// Whether a step only builds tables: when that happens differs between runs of the same program.
+bool builds_tables(std::span<const step_use> uses) {
+  bool writes = false;
+  for (const step_use& use : uses) {
+    if (use.writes && use.state->cls != object_class::table) return false;
+    writes = writes || use.writes;
+  }
+  return writes;
+}
+
+}  // namespace
+
+paged_residency::paged_residency(const residency_parts& parts, std::unique_ptr<transport> copies,
+                                 std::unique_ptr<step_clock> clock)
+    : parts_(parts),
+      clock_(std::move(clock)),
+      pager_(std::move(copies), parts.budget, parts.traits.order, parts.moved, parts.mutex) {}
+
+// Buffers
+
+/// Others that move bytes hand them back when a pager asks, so it may count on all of the budget.
+std::size_t paged_residency::budget_left(std::size_t) const noexcept { return parts_.budget->capacity(); }
+
+/// The frame comes with the first touch.
+placing paged_residency::place(buffer_state& state) {
+  const std::size_t capacity = parts_.budget->capacity();
+  return capacity != 0 && state.full_bytes() > capacity ? placing::over_budget : placing::done;
+}
+
+void paged_residency::free(buffer_state& state) noexcept {
+  if (executor_) executor_->freed(state);
+  pager_.forget(state);
+}
+
+void paged_residency::forsake(buffer_state& state) noexcept {
+  if (state.wipe && state.resident()) pager_.copies().wipe_inherited(state.data, state.frame_bytes);
+}
+
+std::size_t paged_residency::held_bytes(const buffer_state& state) const noexcept {
+  return state.frame_bytes;
+}
+
+// Steps
+
+bool paged_residency::is_timed(std::string_view op) { return clock_->wants(meter_, meter_.number_of(op)); }
+
+placing paged_residency::bring(std::span<const step_use> uses, std::string_view op, std::size_t touched,
+                               std::unique_ptr<pinned_step>& pinned) {
+  pinned = std::make_unique<pinned_step>(pinned_step{{}, meter_.number_of(op), touched, false, 0});
+  pinned->states.reserve(uses.size());
+  for (const step_use& use : uses) {
+    pinned->states.push_back(use.state);
+    ++use.state->pins;
+  }
+  // Without a plan it is unknown which prefix the next use needs.
+  const bool whole = executor_ == nullptr || !executor_->is_here();
+  try {
+    for (const step_use& use : uses) pager_.touch(use, whole);
+  } catch (const out_of_memory&) {
+    return pager_.held().is_refused_by_place() ? placing::refused_by_system : placing::no_room;
+  }
+  for (const step_use& use : uses) ++use.state->held;
+  pager_.begin_access();
+  pinned->is_ready = true;
+  if (touched != 0) pinned->begin = clock_->begin(meter_, pinned->op);
+  return placing::done;
+}
+
+void paged_residency::unpin(pinned_step& step) noexcept {
+  for (buffer_state* each : step.states) --each->pins;
+  if (!step.is_ready) return;
+  for (buffer_state* each : step.states) --each->held;
+  pager_.end_access();
+  if (step.touched_bytes != 0) clock_->end(meter_, step.op, step.touched_bytes, step.begin);
+}
+
+// Budget
+
+void paged_residency::set_budget(std::size_t bytes) {
+  if (bytes == 0) return;
+  if (executor_ && bytes < executor_->source().capacity_bytes) {
+    give_up_plan("the budget became smaller than the plan's");
+  }
+  const std::size_t others = parts_.budget->used() - pager_.held().held_bytes();
+  pager_.shrink_to(bytes - std::min(bytes, others));
+}
+
+// What is known
+
+void paged_residency::report(stats& counters) {
+  counters.cached_bytes = pager_.held().free_bytes();
+  counters.fast_bytes = pager_.held().held_bytes();
+  counters.peak_fast_bytes = pager_.peak_bytes();
+  counters.moved.stall_ns += pager_.copies().slow().statistics().device_stall_ns;
+  counters.moved.regenerate_ns = pager_.copies().recipes().total_ns();
+}
+
+store_stats paged_residency::slow_statistics() {
+  pager_.end_orphans();
+  return pager_.copies().slow().statistics();
+}
+
+const char* paged_residency::why_it_stays() const noexcept {
+  return parts_.options.device ? stays_with_driver : stays_with_slow_tier;
+}
+
+plan::cost_model paged_residency::measured_costs(const plan::cost_model& base) {
+  if (!link_) link_ = pager_.copies().measure_link(pager_);
+  clock_->finish(meter_);
+  plan::cost_model result = base;
+  result.load = {static_cast<double>(link_->read_latency_ns), 1e9 / link_->read_bytes_per_second};
+  result.store = {static_cast<double>(link_->write_latency_ns), 1e9 / link_->write_bytes_per_second};
+  refine_links(result, pager_.copies().slow().statistics());
+  pager_.copies().recipes().refine(result);
+  return meter_.costs(result);
+}
+
+void paged_residency::forget_costs() {
+  clock_->finish(meter_);  // steps that an accelerator has not come to yet belong to what is forgotten
+  meter_.forget();
+  clock_->calibrate();
+}
+
+// Plans
+
+plan_follower* paged_residency::plans() noexcept {
+  return parts_.traits.order == eviction::planned ? this : nullptr;
+}
+
+void paged_residency::begin(std::shared_ptr<const plan::plan> source) {
+  outcome_ = {};
+  executor_ = std::make_unique<plan_executor>(std::move(source), pager_, parts_.live);
+}
+
+plan_outcome paged_residency::end() {
+  if (executor_) {
+    const std::size_t done = executor_->steps_done();
+    const std::size_t all = executor_->source().steps();
+    outcome_ = {done, done != all,
+                done == all ? std::string() : text("the program ended after ", done, " of ", all, " steps")};
+    executor_->release(parts_.live);
+    executor_.reset();
+  }
+  return std::exchange(outcome_, {});
+}
+
+void paged_residency::give_up_plan(std::string reason) {
+  outcome_ = {executor_->steps_done(), true, std::move(reason)};
+  ++parts_.moved.divergences;
+  executor_->release(parts_.live);
+  executor_.reset();
+}
+
+void paged_residency::allocated(buffer_state& state) {
+  if (!executor_ || !executor_->is_here() || executor_->allocated(state)) return;
+  give_up_plan(text("the program allocates ", state.bytes, " bytes for ", state.tag,
+                    " where the plan has another object"));
+}
+
+void paged_residency::next_step(std::span<const step_use> uses, std::string_view op) {
+  if (!executor_ || !executor_->is_here() || builds_tables(uses)) return;
+  plan::step_hash hash(op);
+  for (const step_use& use : uses) {
+    hash.add(use.state->cls, use.state->bytes, use.writes, executor_->which(*use.state));
+  }
+  if (executor_->begin_step(hash.value(), uses)) return;
+  const std::size_t step = executor_->steps_done();
+  give_up_plan(step == executor_->source().steps()
+                   ? text("the program goes on with ", op, " after the last of the plan's ", step, " steps")
+                   : text("step ", step, " of the program is ", op, " on other operands than in the plan"));
+}
+
+}  // namespace halocline::memory
