@@ -98,19 +98,6 @@ def test_belady_is_optimal(seed):
         assert best <= min(lru_loads(keys, capacity), fifo_loads(keys, capacity))
 
 
-def test_small_sequences_by_hand():
-    keys = list("abcab")
-    assert [fifo_loads(keys, c) for c in (1, 2, 3)] == [5, 5, 3]
-    assert lru_loads(list("abacab"), 2) == 4
-    assert fifo_loads(list("abacab"), 2) == 5
-    for count, capacity in itertools.product((fifo_loads, lru_loads, belady_loads), (1, 4)):
-        assert count([], capacity) == 0
-        assert count("aaaa", capacity) == 1
-    for count in (fifo_loads, lru_loads, belady_loads):
-        with pytest.raises(hc.InvalidArgument, match="at least one"):
-            count("ab", 0)
-
-
 # Belady's anomaly (Belady, Nelson, Shedler 1969): FIFO loads more with four places than with three.
 ANOMALY = (1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5)
 

@@ -19,11 +19,11 @@ class step_timer final : public step_clock {
  public:
   explicit step_timer(std::shared_ptr<device_memory> device) : device_(std::move(device)) {}
 
-  [[nodiscard]] bool wants(const cost_meter& meter, std::size_t op) const noexcept override {
-    return meter.samples(op) < most_samples;
+  [[nodiscard]] bool wants(cost_meter& meter, std::string_view op) override {
+    return is_open(meter, meter.number_of(op));
   }
   [[nodiscard]] stamp begin(const cost_meter& meter, std::size_t op) override {
-    return wants(meter, op) ? device_->take_time(lane::compute) : 0;
+    return is_open(meter, op) ? device_->take_time(lane::compute) : 0;
   }
   void end(cost_meter& meter, std::size_t op, std::size_t bytes, stamp begin) noexcept override {
     if (begin == 0) return;
@@ -54,6 +54,9 @@ class step_timer final : public step_clock {
     stamp end;
   };
 
+  [[nodiscard]] static bool is_open(const cost_meter& meter, std::size_t op) noexcept {
+    return meter.samples(op) < most_samples;
+  }
   /// Hands over what has ended.
   void collect(cost_meter& meter) {
     while (!pending_.empty()) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "halocline/core/clock.hpp"
 #include "memory/pager/cost_meter.hpp"
@@ -15,7 +16,7 @@ class step_clock {
  public:
   virtual ~step_clock() = default;
   /// Whether an operation should be measured (again).
-  [[nodiscard]] virtual bool wants(const cost_meter& meter, std::size_t op) const noexcept {
+  [[nodiscard]] virtual bool wants(cost_meter& meter, std::string_view op) {
     (void)meter, (void)op;
     return true;
   }

@@ -56,7 +56,7 @@ std::size_t paged_residency::held_bytes(const buffer_state& state) const noexcep
 
 // Steps
 
-bool paged_residency::is_timed(std::string_view op) { return clock_->wants(meter_, meter_.number_of(op)); }
+bool paged_residency::is_timed(std::string_view op) { return clock_->wants(meter_, op); }
 
 placing paged_residency::bring(std::span<const step_use> uses, std::string_view op, std::size_t touched,
                                std::unique_ptr<pinned_step>& pinned) {

@@ -109,7 +109,7 @@ void lru_simulation::make_room(std::uint64_t bytes, const sim_step* step) {
 
 void lru_simulation::refuse(std::string_view what, std::uint64_t bytes) const {
   const std::uint64_t needed = std::max(bytes, plan::find_minimum(recorded_).lru_bytes);
-  throw out_of_memory(text("policy '", policy_->name(), "' on '", device_.name, "': ", what, " needs ",
+  throw out_of_memory(text("policy '", policy_.name(), "' on '", device_.name, "': ", what, " needs ",
                            format_bytes(bytes), " at once, budget ", format_bytes(budget_),
                            ". The whole program needs at least ", format_bytes(needed), " (", needed,
                            " bytes)"));

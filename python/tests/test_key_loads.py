@@ -3,8 +3,9 @@
 
 import random
 
+import halocline as hc
 import pytest
-from key_caches import belady_loads, fifo_loads, lru_loads
+from key_loads import belady_loads, fifo_loads, lru_loads
 
 # Belady's anomaly (Belady, Nelson, Shedler 1969): FIFO loads more with four places than with three.
 ANOMALY = [1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5]
@@ -47,5 +48,5 @@ def test_limits(rule):
     assert rule(ANOMALY, 1) == len(ANOMALY)
     assert rule(ANOMALY, 100) == 5
     assert rule("aaaa", 1) == rule("aaaa", 4) == 1
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(hc.InvalidArgument, match="at least one"):
         rule(ANOMALY, 0)
