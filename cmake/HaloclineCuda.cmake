@@ -30,7 +30,7 @@ file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS
   "${PROJECT_SOURCE_DIR}/cpp/src/backend/cuda/*.cpp" "${PROJECT_SOURCE_DIR}/cpp/src/backend/cuda/*.cu")
 target_sources(halocline PRIVATE ${cuda_sources})
 set_target_properties(halocline PROPERTIES CUDA_ARCHITECTURES "${HALOCLINE_CUDA_ARCHS}")  # made before them
-target_link_libraries(halocline PRIVATE "$<BUILD_INTERFACE:CUDA::cudart_static>")
+target_link_libraries(halocline PRIVATE CUDA::cudart_static)
 target_compile_options(halocline PRIVATE
   "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra>")
 set_source_files_properties("${PROJECT_SOURCE_DIR}/cpp/src/backend/registry.cpp" PROPERTIES

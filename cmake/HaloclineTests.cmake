@@ -53,3 +53,11 @@ foreach(source IN LISTS examples)
   add_test(NAME example_${stem} COMMAND example_${stem} WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
   set_tests_properties(example_${stem} PROPERTIES LABELS examples TIMEOUT 300)
 endforeach()
+
+# Another project can use what is installed. With sanitizers it would have to be built with them too.
+if(NOT HALOCLINE_SANITIZE)
+  add_test(NAME installed_package COMMAND "${CMAKE_COMMAND}" "-DBUILD=${CMAKE_BINARY_DIR}" "-DSOURCE=${PROJECT_SOURCE_DIR}"
+    "-DWORK=${CMAKE_BINARY_DIR}/installed_package" "-DCXX=${CMAKE_CXX_COMPILER}" "-DLIBDIR=${CMAKE_INSTALL_LIBDIR}"
+    -P "${PROJECT_SOURCE_DIR}/cpp/tests/package/run.cmake")
+  set_tests_properties(installed_package PROPERTIES LABELS package TIMEOUT 600)
+endif()

@@ -7,11 +7,7 @@
 #include <exception>
 #include <vector>
 
-#include "halocline/ckks/client.hpp"
-#include "halocline/ckks/engine.hpp"
-#include "halocline/ckks/precision.hpp"
-#include "halocline/core/error.hpp"
-#include "halocline/params/presets.hpp"
+#include "halocline/halocline.hpp"
 
 namespace {
 
@@ -36,15 +32,15 @@ void run() {
   halocline::ckks::engine engine(parameters);                   // never sees it
   halocline::ckks::key_selection selection;
   selection.rotations = {1};
-  engine.add_keys(client.ctx(), client.make_keys(selection));
+  engine.add_keys(client.make_keys(selection));
 
   values x(parameters.slots());
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::cos(static_cast<double>(i));
 
-  // Objects live in the context that made them; `load` and `transfer` copy them between contexts.
-  const ciphertext input = engine.load(client.ctx(), client.encrypt(x));
-  const ciphertext output = program(engine.evaluate(), input);
-  const values result = client.decrypt(halocline::ckks::transfer(engine.ctx(), output, client.ctx()));
+  // Objects live with the party that made them; `load` and `receive` copy them to another one.
+  const ciphertext input = engine.load(client.encrypt(x));
+  const ciphertext output = program(engine.evaluator(), input);
+  const values result = client.decrypt(client.receive(output));
 
   const auto precision = halocline::ckks::measure_precision(result, expected_result(x));
   std::printf("level %u to %u, %.1f bits of precision, %.1f at worst\n", input.level, output.level,
@@ -52,7 +48,7 @@ void run() {
   if (precision.worst_bits < 18) throw halocline::error("the result is not precise enough");
 
   try {
-    (void)engine.evaluate().rotate(input, 5);
+    (void)engine.evaluator().rotate(input, 5);
   } catch (const halocline::missing_key& missing) {
     std::printf("as expected: %s\n", missing.what());
   }

@@ -7,13 +7,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "halocline/backend/registry.hpp"
-#include "halocline/ckks/client.hpp"
-#include "halocline/ckks/engine.hpp"
-#include "halocline/core/error.hpp"
-#include "halocline/io/key_file.hpp"
-#include "halocline/io/serialize.hpp"
-#include "halocline/params/presets.hpp"
+#include "halocline/halocline.hpp"
 
 namespace {
 
@@ -31,7 +25,7 @@ std::vector<ckks::key_request> plan_keys(const halocline::params::parameters& pa
   ckks::engine_options options;
   options.device = "ghost";
   ckks::engine ghost(parameters, options);
-  (void)program(ghost.evaluate(), ghost.ghost_input(level, parameters.level(level).scale, 16));
+  (void)program(ghost.evaluator(), ghost.ghost_input(level, parameters.level(level).scale, 16));
   return ghost.needed_keys();
 }
 
@@ -40,10 +34,10 @@ void serve(const std::filesystem::path& folder) {
   const auto parameters = io::load_parameters(io::input(folder / "keys.hlc"));
   ckks::engine engine(parameters);
   // Files are read and checked in a context on the CPU, then copied to the device.
-  const auto host = ckks::make_context(parameters, halocline::backend::make_backend("cpu"));
-  engine.add_keys(*host, io::load_evaluation_keys(io::input(folder / "keys.hlc"), *host));
-  const auto request = engine.load(*host, io::load_ciphertext(io::input(folder / "request.hlc"), *host));
-  io::save(io::output(folder / "answer.hlc"), engine.ctx(), program(engine.evaluate(), request));
+  const auto host = ckks::make_host_context(parameters);
+  engine.add_keys(io::load_evaluation_keys(io::input(folder / "keys.hlc"), *host));
+  const auto request = engine.load(io::load_ciphertext(io::input(folder / "request.hlc"), *host));
+  io::save(io::output(folder / "answer.hlc"), engine.context(), program(engine.evaluator(), request));
 }
 
 void run(const std::filesystem::path& folder) {
@@ -55,17 +49,17 @@ void run(const std::filesystem::path& folder) {
   }
 
   ckks::client client(parameters);
-  io::save(io::output(folder / "keys.hlc"), client.ctx(), client.make_keys(requests));
+  io::save(io::output(folder / "keys.hlc"), client.context(), client.make_keys(requests));
   values x(16);
   double expected = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     x[i] = static_cast<double>(i) / 16;
     expected += std::norm(x[i]);
   }
-  io::save(io::output(folder / "request.hlc"), client.ctx(), client.encrypt(x));
+  io::save(io::output(folder / "request.hlc"), client.context(), client.encrypt(x));
   serve(folder);
 
-  const auto answer = io::load_ciphertext(io::input(folder / "answer.hlc"), client.ctx());
+  const auto answer = io::load_ciphertext(io::input(folder / "answer.hlc"), client.context());
   const double sum = client.decrypt(answer)[0].real();
   std::printf("sum of squares: %.6f, in the clear %.6f\n", sum, expected);
   if (std::abs(sum - expected) > 1e-4) throw halocline::error("the answer is wrong");

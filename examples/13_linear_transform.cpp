@@ -6,13 +6,7 @@
 #include <exception>
 #include <vector>
 
-#include "halocline/circuits/matmul.hpp"
-#include "halocline/circuits/polynomial.hpp"
-#include "halocline/ckks/client.hpp"
-#include "halocline/ckks/engine.hpp"
-#include "halocline/core/error.hpp"
-#include "halocline/core/format.hpp"
-#include "halocline/params/presets.hpp"
+#include "halocline/halocline.hpp"
 
 namespace {
 
@@ -36,7 +30,7 @@ const circuits::polynomial activation{circuits::polynomial_basis::monomial, {1.0
 void run() {
   const auto parameters = halocline::params::preset("n14-d7");
   ckks::engine_options options;
-  options.budget_bytes = halocline::parse_bytes("128MiB");
+  options.memory.budget_bytes = halocline::parse_bytes("128MiB");
   ckks::engine engine(parameters, options);
   ckks::client client(parameters);
 
@@ -45,21 +39,21 @@ void run() {
   circuits::transform_options how;
   how.slots = columns;
   how.mode = circuits::transform_mode::double_hoisted;
-  const circuits::matrix_vector layer(engine.evaluate(), matrix, how);
+  const circuits::matrix_vector layer(engine.evaluator(), matrix, how);
 
   // Every circuit states the keys that it needs.
   auto requests = layer.key_requests();
   for (const auto& each : circuits::key_requests(activation, layer.transform().level() - 1)) {
     requests.push_back(each);
   }
-  engine.add_keys(client.ctx(), client.make_keys(requests));
+  engine.add_keys(client.make_keys(requests));
 
   std::vector<std::complex<double>> x(columns);
   for (std::size_t i = 0; i < columns; ++i) x[i] = std::cos(static_cast<double>(i)) / 8;
-  const auto input = engine.load(client.ctx(), client.encrypt(x));
+  const auto input = engine.load(client.encrypt(x));
   const auto output =
-      circuits::evaluate(engine.evaluate(), activation, layer.apply(engine.evaluate(), input));
-  const auto result = client.decrypt(ckks::transfer(engine.ctx(), output, client.ctx()));
+      circuits::evaluate(engine.evaluator(), activation, layer.apply(engine.evaluator(), input));
+  const auto result = client.decrypt(client.receive(output));
 
   for (std::size_t row = 0; row < rows; ++row) {
     std::complex<double> sum = 0;
@@ -67,10 +61,10 @@ void run() {
     std::printf("row %zu: %.6f, in the clear %.6f\n", row, result[row].real(), activation(sum).real());
     if (std::abs(result[row] - activation(sum)) > 1e-5) throw halocline::error("the result is wrong");
   }
-  const auto counters = engine.ctx().runtime().statistics();
+  const auto counters = engine.statistics();
   std::printf("%zu keys, level %u to %u, peak %s of %s\n", requests.size(), input.level, output.level,
               halocline::format_bytes(counters.peak_bytes).c_str(),
-              halocline::format_bytes(options.budget_bytes).c_str());
+              halocline::format_bytes(options.memory.budget_bytes).c_str());
 }
 
 }  // namespace

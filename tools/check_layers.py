@@ -3,8 +3,8 @@
 
 A file under cpp/include or cpp/src belongs to the layer named by its first folder. It may include its own
 layer and those to its left in CHAIN; `io`, `storage` and `pir` have their own lists in BESIDE.
-`python_rooms.py`
-has the rooms of the Python package. Prints `file:line: message`; the exit status is 1 if there is one.
+`python_rooms.py` has the rooms of the Python package. Public headers, which are installed, include public
+ones only. Prints `file:line: message`; the exit status is 1 if there is one.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ BESIDE = {
 
 # Who may include a layer that stands beside the chain.
 USERS_OF_BESIDE = {"io": ("storage", "apps"), "storage": ("apps",), "pir": ("apps",)}
+
+# Includes every public header.
+UMBRELLA = "halocline/halocline.hpp"
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 DEVICE_HEADER = re.compile(
@@ -102,6 +105,44 @@ def check_text(place: str, relative: str, text: str) -> Iterator[tuple[int, str]
             yield line_of(code, match.start()), f"{what} belongs in src/backend/<name>/ only"
 
 
+def check_public_header(root: Path, header: str, public: list[str]) -> Iterator[str]:
+    """Includes of a public header that are not public, as `file:line: message`."""
+    code = blank((root / "cpp/include" / header).read_text(), strings=False)
+    for match in INCLUDE.finditer(code):
+        if match[2] in public or (match[1] == "<" and not match[2].startswith("halocline/")):
+            continue
+        place = f"cpp/include/{header}:{line_of(code, match.start(2))}"
+        yield f"{place}: a public header must not include '{match[2]}', which is not installed"
+
+
+def check_public(root: Path) -> list[str]:
+    """Violations of `cpp/include/public_headers.txt`, the list of the headers that are installed.
+
+    Each one exists, needs listed ones only, and is included by the umbrella header.
+    """
+    listing = root / "cpp/include/public_headers.txt"
+    place = listing.relative_to(root)
+    public = listing.read_text().split()
+    if public != sorted(set(public)):
+        return [f"{place}:1: expected each header once, in alphabetical order"]
+    there = [header for header in public if (root / "cpp/include" / header).is_file()]
+    found = [f"{place}:1: there is no {header}" for header in public if header not in there]
+    includes = {}
+    for header in there:
+        found += check_public_header(root, header, public)
+        text = (root / "cpp/include" / header).read_text()
+        includes[header] = [match[2] for match in INCLUDE.finditer(blank(text, strings=False))]
+    reached, waiting = set(), [UMBRELLA]
+    while waiting:
+        header = waiting.pop()
+        if header not in reached:
+            reached.add(header)
+            waiting += includes.get(header, [])
+    return found + [
+        f"{place}:1: {UMBRELLA} does not include {header}" for header in there if header not in reached
+    ]
+
+
 def check_tree(root: Path) -> list[str]:
     """`file:line: message` for each violation in a checkout."""
     found = []
@@ -117,7 +158,7 @@ def check_tree(root: Path) -> list[str]:
 
 def main() -> int:
     """Checks the checkout that this file lies in."""
-    found = check_tree(ROOT)
+    found = check_tree(ROOT) + check_public(ROOT)
     print("\n".join(found) if found else "layers: ok")
     return 1 if found else 0
 

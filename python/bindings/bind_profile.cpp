@@ -10,6 +10,7 @@
 #include "halocline/backend/backend.hpp"
 #include "halocline/backend/profile.hpp"
 #include "halocline/backend/scoped_operation.hpp"
+#include "halocline/ckks/context.hpp"
 
 namespace halocline::python {
 namespace {

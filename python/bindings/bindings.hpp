@@ -82,7 +82,7 @@ struct bound_engine {
 /// The evaluator as this thread has set it up. The caller holds the engine's domain.
 [[nodiscard]] inline ckks::evaluator& evaluator_here(bound_engine& engine) {
   domain& where = *engine.where;
-  ckks::evaluator& result = engine.value->evaluate();
+  ckks::evaluator& result = engine.value->evaluator();
   const std::thread::id here = std::this_thread::get_id();
   result.set_mode(where.manual.contains(here) ? ckks::maintenance::manual : ckks::maintenance::automatic);
   result.follow_routes(where.routed == here);
@@ -127,6 +127,21 @@ template <typename ValueT>
   auto* kept = new std::vector<ValueT>(std::move(values));
   const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<ValueT>*>(p); });
   return {kept->data(), {kept->size()}, owner};
+}
+
+/// An option that is 0 in Python where it is to be chosen.
+template <typename ValueT>
+[[nodiscard]] std::optional<ValueT> unless_zero(ValueT value) {
+  return value == ValueT{} ? std::nullopt : std::optional(value);
+}
+
+/// Options of memory with what Python states beside them.
+[[nodiscard]] inline memory::runtime_options with_budget(memory::runtime_options memory,
+                                                         std::size_t budget_bytes,
+                                                         const std::string& policy) {
+  memory.budget_bytes = budget_bytes;
+  memory.policy = policy;
+  return memory;
 }
 
 /// The text of an identifier, or None.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "halocline/circuits/bootstrap.hpp"
+#include "halocline/circuits/dft.hpp"
+#include "halocline/circuits/mod1.hpp"
 
 #include <nanobind/stl/tuple.h>
 
@@ -45,63 +47,98 @@ nb::dict describe(const bound_bootstrapper& boots) {
   const bootstrapper& b = *boots.value;
   const circuits::bootstrap_forecast forecast = b.forecast();
   nb::dict out;
-  out["slots"] = b.options().slots;
+  out["slots"] = b.slots();
   out["input_level"] = b.input_level();
   out["output_level"] = b.output_level();
   out["raised_level"] = b.raised_level();
-  out["cts_levels"] = b.cts().levels();
-  out["stc_levels"] = b.stc().levels();
+  out["cts_levels"] = b.coeff_to_slot().levels();
+  out["stc_levels"] = b.slot_to_coeff().levels();
   out["mod1_levels"] = b.eval_mod().levels();
   out["mod1_degree"] = b.eval_mod().degree();
   out["double_angles"] = b.eval_mod().double_angles();
   out["mod1_error"] = b.eval_mod().max_error();
-  out["range"] = b.options().range;
+  out["range"] = *b.options().eval_mod.range;
   out["log2_failure_probability"] = b.log2_failure_probability();
   out["mean_bits"] = forecast.mean_bits;
   out["worst_bits"] = forecast.worst_bits;
-  out["iteration_bits"] = b.options().iteration_bits;
-  out["cts_mode"] = to_string(b.options().cts_mode);
-  out["stc_mode"] = to_string(b.options().stc_mode);
-  out["compact"] = b.options().compact;
-  out["baby_count"] = b.options().baby_count;
+  out["iteration_bits"] = *b.options().iterations.bits;
+  out["cts_mode"] = to_string(b.options().transforms.cts_mode);
+  out["stc_mode"] = to_string(b.options().transforms.stc_mode);
+  out["compact"] = b.options().transforms.compact;
+  out["baby_count"] = b.options().transforms.baby_count.value_or(0);
   out["nbytes"] = b.bytes();
   return out;
+}
+
+using options_class = nb::class_<bootstrap_options>;
+
+/// Binds a member of a group of options.
+template <typename GroupT, typename ValueT>
+void bind_option(options_class& type, const char* name, GroupT bootstrap_options::*group,
+                 ValueT GroupT::*member) {
+  type.def_prop_rw(
+      name, [=](const bootstrap_options& o) { return o.*group.*member; },
+      [=](bootstrap_options& o, ValueT to) { o.*group.*member = to; });
+}
+
+/// The same for one that is 0 in Python where it is to be chosen.
+template <typename GroupT, typename ValueT>
+void bind_choice(options_class& type, const char* name, GroupT bootstrap_options::*group,
+                 std::optional<ValueT> GroupT::*member) {
+  type.def_prop_rw(
+      name, [=](const bootstrap_options& o) { return (o.*group.*member).value_or(ValueT{}); },
+      [=](bootstrap_options& o, ValueT to) { o.*group.*member = unless_zero(to); });
+}
+
+/// The same for the mode of a transform.
+template <typename GroupT>
+void bind_mode(options_class& type, const char* name, GroupT bootstrap_options::*group,
+               circuits::transform_mode GroupT::*member) {
+  type.def_prop_rw(
+      name, [=](const bootstrap_options& o) { return std::string(to_string(o.*group.*member)); },
+      [=](bootstrap_options& o, const std::string& to) { o.*group.*member = transform_mode_of(to); });
+}
+
+void bind_groups(options_class& type) {
+  using options = bootstrap_options;
+  bind_choice(type, "cts_levels", &options::transforms, &circuits::bootstrap_transforms::cts_levels);
+  bind_choice(type, "stc_levels", &options::transforms, &circuits::bootstrap_transforms::stc_levels);
+  bind_mode(type, "cts_mode", &options::transforms, &circuits::bootstrap_transforms::cts_mode);
+  bind_mode(type, "stc_mode", &options::transforms, &circuits::bootstrap_transforms::stc_mode);
+  bind_option(type, "compact", &options::transforms, &circuits::bootstrap_transforms::compact);
+  bind_choice(type, "baby_count", &options::transforms, &circuits::bootstrap_transforms::baby_count);
+  bind_choice(type, "memory_bytes", &options::transforms, &circuits::bootstrap_transforms::memory_bytes);
+  bind_choice(type, "range", &options::eval_mod, &circuits::bootstrap_eval_mod::range);
+  bind_option(type, "log2_failure", &options::eval_mod, &circuits::bootstrap_eval_mod::log2_failure);
+  bind_option(type, "allow_failure", &options::eval_mod, &circuits::bootstrap_eval_mod::allow_failure);
+  bind_option(type, "message_bound", &options::eval_mod, &circuits::bootstrap_eval_mod::message_bound);
+  bind_option(type, "fraction", &options::eval_mod, &circuits::bootstrap_eval_mod::fraction);
+  bind_option(type, "tolerance", &options::eval_mod, &circuits::bootstrap_eval_mod::tolerance);
+  bind_option(type, "double_angles", &options::eval_mod, &circuits::bootstrap_eval_mod::double_angles);
+  bind_option(type, "arcsine_degree", &options::eval_mod, &circuits::bootstrap_eval_mod::arcsine_degree);
+  bind_option(type, "iterations", &options::iterations, &circuits::bootstrap_iterations::count);
+  bind_choice(type, "iteration_bits", &options::iterations, &circuits::bootstrap_iterations::bits);
+}
+
+void bind_options(nb::module_& module) {
+  options_class type(module, "BootstrapOptions");
+  type.def(nb::init<>());
+  type.def_prop_rw(
+      "slots", [](const bootstrap_options& o) { return o.slots.value_or(0); },
+      [](bootstrap_options& o, std::uint32_t slots) { o.slots = unless_zero(slots); });
+  type.def_prop_rw(
+      "stc_first", [](const bootstrap_options& o) { return o.order == circuits::bootstrap_order::stc_first; },
+      [](bootstrap_options& o, bool first) {
+        o.order = first ? circuits::bootstrap_order::stc_first : circuits::bootstrap_order::cts_first;
+      });
+  type.def_rw("real_only", &bootstrap_options::real_only);
+  bind_groups(type);
 }
 
 }  // namespace
 
 void bind_bootstrap(nb::module_& module) {
-  nb::class_<bootstrap_options>(module, "BootstrapOptions")
-      .def(nb::init<>())
-      .def_rw("slots", &bootstrap_options::slots)
-      .def_prop_rw(
-          "stc_first",
-          [](const bootstrap_options& o) { return o.order == circuits::bootstrap_order::stc_first; },
-          [](bootstrap_options& o, bool first) {
-            o.order = first ? circuits::bootstrap_order::stc_first : circuits::bootstrap_order::cts_first;
-          })
-      .def_rw("real_only", &bootstrap_options::real_only)
-      .def_rw("cts_levels", &bootstrap_options::cts_levels)
-      .def_rw("stc_levels", &bootstrap_options::stc_levels)
-      .def_prop_rw(
-          "cts_mode", [](const bootstrap_options& o) { return std::string(to_string(o.cts_mode)); },
-          [](bootstrap_options& o, const std::string& name) { o.cts_mode = transform_mode_of(name); })
-      .def_prop_rw(
-          "stc_mode", [](const bootstrap_options& o) { return std::string(to_string(o.stc_mode)); },
-          [](bootstrap_options& o, const std::string& name) { o.stc_mode = transform_mode_of(name); })
-      .def_rw("compact", &bootstrap_options::compact)
-      .def_rw("baby_count", &bootstrap_options::baby_count)
-      .def_rw("memory_bytes", &bootstrap_options::memory_bytes)
-      .def_rw("range", &bootstrap_options::range)
-      .def_rw("log2_failure", &bootstrap_options::log2_failure)
-      .def_rw("allow_failure", &bootstrap_options::allow_failure)
-      .def_rw("message_bound", &bootstrap_options::message_bound)
-      .def_rw("fraction", &bootstrap_options::fraction)
-      .def_rw("tolerance", &bootstrap_options::tolerance)
-      .def_rw("double_angles", &bootstrap_options::double_angles)
-      .def_rw("arcsine_degree", &bootstrap_options::arcsine_degree)
-      .def_rw("iterations", &bootstrap_options::iterations)
-      .def_rw("iteration_bits", &bootstrap_options::iteration_bits);
+  bind_options(module);
   nb::class_<bound_bootstrapper>(module, "Bootstrapper")
       .def_static("make", make, nb::arg("engine"), nb::arg("options"))
       .def_prop_ro("requests", requests_of)

@@ -60,7 +60,7 @@ struct encoding {
   bool compact = false;
 
   [[nodiscard]] circuits::transform_options options() const {
-    return {transform_mode_of(mode), level, slots, baby_count, compact};
+    return {transform_mode_of(mode), level, unless_zero(slots), unless_zero(baby_count), compact};
   }
 };
 

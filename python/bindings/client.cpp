@@ -3,7 +3,10 @@
 
 #include <algorithm>
 
+#include "halocline/ckks/context.hpp"
+#include "halocline/ckks/encryptor.hpp"
 #include "halocline/core/expects.hpp"
+#include "halocline/ring/sampler.hpp"
 
 namespace halocline::python {
 namespace {
@@ -20,16 +23,17 @@ std::optional<backend::seed_bytes> seed_of(const std::optional<nb::bytes>& bytes
 bound_client make_client(const params::parameters& p, unsigned threads, const std::optional<nb::bytes>& seed,
                          const std::string& device, std::size_t budget_bytes, const std::string& policy,
                          const memory::runtime_options& memory) {
-  const ckks::client_options options{threads, seed_of(seed), device, budget_bytes, policy, memory};
+  const ckks::client_options options{unless_zero(threads), seed_of(seed), device,
+                                     with_budget(memory, budget_bytes, policy)};
   const released meanwhile;
   auto client = std::make_unique<ckks::client>(p, options);
-  auto where = std::make_shared<domain>(client->ctx_handle());
+  auto where = std::make_shared<domain>(client->context_handle());
   return {where, own(where, std::move(client)), home_of_keys(where, p, options)};
 }
 
 bound_ciphertext encrypt(bound_client& self, const complex_array& values, std::optional<unsigned> level,
                          std::optional<double> scale, std::uint32_t slots, bool use_public_key) {
-  const ckks::encrypt_options options{level, scale, slots, use_public_key};
+  const ckks::encrypt_options options{level, scale, unless_zero(slots), use_public_key};
   return locked(*self.where, [&] {
     return bound_ciphertext{self.where, self.value->encrypt(span_of(values), options)};
   });
@@ -40,8 +44,7 @@ auto decrypt(bound_client& self, const bound_ciphertext& ct, double flooding_bit
     // Before anything is copied to the client's device.
     (void)ckks::common_key(ct.value.key, self.value->id(), "decrypt", "the ciphertext", "the client");
     if (self.where == ct.where) return self.value->decrypt(ct.value, flooding_bits);
-    ckks::check(*ct.where->ctx, ct.value, "decrypt");
-    return self.value->decrypt(ckks::transfer(*ct.where->ctx, ct.value, *self.where->ctx), flooding_bits);
+    return self.value->decrypt(self.value->receive(ct.value), flooding_bits);
   }));
 }
 
@@ -55,7 +58,7 @@ void generate_key(bound_client& self, bound_keys& into, std::uint64_t galois_ele
                     "generate_key: the bundle is another client's");
   locked(*self.where, *self.home, [&] {
     ckks::evaluation_key key = self.value->make_key({galois_element, level}, seeded);
-    if (self.where != self.home) key = ckks::transfer(self.value->ctx(), key, *self.home->ctx);
+    if (self.where != self.home) key = ckks::transfer(key, *self.home->ctx);
     into.value.add(std::move(key));
   });
 }
@@ -65,13 +68,13 @@ void adopt_keys(bound_client& self, bound_keys& into, const bound_keys& from) {
   HALOCLINE_EXPECTS(self.home == into.where, invalid_argument, "adopt_keys: the bundle is another client's");
   locked(*from.where, *self.home, [&] {
     for (const auto& [element, key] : from.value.keys()) {
-      into.value.add(ckks::transfer(*from.where->ctx, key, *self.home->ctx));
+      into.value.add(ckks::transfer(key, *self.home->ctx));
     }
   });
 }
 
 bound_public_key public_key(bound_client& self) {
-  return locked(*self.where, [&] { return bound_public_key{self.where, self.value->encryption_key()}; });
+  return locked(*self.where, [&] { return bound_public_key{self.where, self.value->public_key()}; });
 }
 
 /// Encryption by a party that has the public key only.
@@ -84,7 +87,7 @@ bound_ciphertext encrypt_with(const bound_public_key& key, const complex_array& 
     ckks::encoder encoder(ctx);
     ckks::encryptor encryptor(ctx, random);
     const double used_scale = scale.value_or(ctx.parameters().level(level).scale);
-    const ckks::plaintext message = encoder.encode(span_of(values), level, used_scale, slots);
+    const ckks::plaintext message = encoder.encode(span_of(values), level, used_scale, unless_zero(slots));
     return bound_ciphertext{key.where, encryptor.encrypt(message, *key.value)};
   });
 }
@@ -119,7 +122,7 @@ void bind_ciphertext(nb::module_& module) {
 
 std::shared_ptr<domain> home_of_keys(const std::shared_ptr<domain>& where, const params::parameters& p,
                                      const ckks::client_options& options) {
-  return options.device == "cpu" && options.budget_bytes == 0 ? where : shared_domain(p);
+  return options.device == "cpu" && options.memory.budget_bytes == 0 ? where : shared_domain(p);
 }
 
 void bind_client(nb::module_& module) {

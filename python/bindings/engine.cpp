@@ -6,6 +6,7 @@
 
 #include "bindings.hpp"
 #include "halocline/backend/registry.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/memory/policy/policy.hpp"
 
 namespace halocline::python {
@@ -18,14 +19,12 @@ bound_engine make_engine(const params::parameters& p, const std::string& device,
                          const memory::runtime_options& memory) {
   ckks::engine_options options;
   options.device = device;
-  options.budget_bytes = budget_bytes;
-  options.policy = policy;
-  options.threads = threads;
+  options.threads = unless_zero(threads);
   options.keep_seeds = keep_seeds;
-  options.memory = memory;
+  options.memory = with_budget(memory, budget_bytes, policy);
   const released meanwhile;
   auto engine = std::make_unique<ckks::engine>(p, options);
-  const auto where = std::make_shared<domain>(engine->ctx_handle());
+  const auto where = std::make_shared<domain>(engine->context_handle());
   return {where, own(where, std::move(engine))};
 }
 
@@ -34,8 +33,7 @@ void bind_key(bound_engine& self, const bound_keys& keys) {
 }
 
 void add_key(bound_engine& self, const bound_keys& keys, std::uint64_t galois_element) {
-  locked(*self.where, *keys.where,
-         [&] { self.value->add_key(*keys.where->ctx, keys.value.keys().at(galois_element)); });
+  locked(*self.where, *keys.where, [&] { self.value->add_key(keys.value.keys().at(galois_element)); });
 }
 
 void keep_seeds_of(bound_engine& self, const std::vector<std::uint64_t>& elements) {
@@ -50,7 +48,7 @@ void prepare_keys(bound_engine& self, const std::vector<std::tuple<std::uint64_t
 
 bound_ciphertext load(bound_engine& self, const bound_ciphertext& ct) {
   return locked(*self.where, *ct.where, [&] {
-    return bound_ciphertext{self.where, self.value->load(*ct.where->ctx, ct.value)};
+    return bound_ciphertext{self.where, self.value->load(ct.value)};
   });
 }
 
@@ -214,7 +212,7 @@ void bind_maintenance(nb::class_<bound_engine>& type) {
       .def(
           "with_slots",
           [](engine e, ct a, std::uint32_t slots) {
-            return evaluate(e, [&](evaluator& v) { return ckks::with_slots(v.ctx(), a.value, slots); });
+            return evaluate(e, [&](evaluator& v) { return ckks::with_slots(v.context(), a.value, slots); });
           },
           nb::arg("a"), nb::arg("slots"))
       .def("plain_scale", plain_scale, nb::arg("a"))
@@ -273,8 +271,8 @@ void bind_engine(nb::module_& module) {
       .def_prop_ro("params", [](const bound_engine& self) { return self.value->parameters(); })
       .def_prop_ro("is_ghost", [](const bound_engine& self) { return self.value->is_ghost(); })
       .def_prop_rw(
-          "cache_bytes", [](const bound_engine& self) { return self.value->ctx().cache_bytes(); },
-          [](const bound_engine& self, std::size_t bytes) { self.value->ctx().set_cache_bytes(bytes); })
+          "cache_bytes", [](const bound_engine& self) { return self.value->context().cache_bytes(); },
+          [](const bound_engine& self, std::size_t bytes) { self.value->context().set_cache_bytes(bytes); })
       .def("load", load, nb::arg("ciphertext"))
       .def(
           "ghost_input",

@@ -2,6 +2,7 @@
 #include <nanobind/stl/pair.h>
 
 #include "bindings.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/io/key_file.hpp"
 #include "halocline/io/secret_key_file.hpp"
 #include "halocline/io/serialize.hpp"
@@ -104,7 +105,8 @@ bound_client load_client(const std::string& path, const params::parameters& p, u
                          const std::string& device, std::size_t budget_bytes, const std::string& policy,
                          const memory::runtime_options& memory) {
   const released meanwhile;
-  const ckks::client_options options{threads, std::nullopt, device, budget_bytes, policy, memory};
+  const ckks::client_options options{unless_zero(threads), std::nullopt, device,
+                                     with_budget(memory, budget_bytes, policy)};
   std::shared_ptr<ckks::context> ctx = ckks::make_client_context(p, options, ring::transform_tables::later);
   ckks::secret_key secret = io::load_secret_key(path, *ctx);
   auto where = std::make_shared<domain>(ctx);
@@ -119,7 +121,8 @@ void bind_secret_key(nb::module_& module) {
       .def(
           "save_secret_key",
           [](const bound_client& self, const std::string& path) {
-            locked(*self.where, [&] { io::save_secret_key(path, self.value->ctx(), self.value->secret()); });
+            locked(*self.where,
+                   [&] { io::save_secret_key(path, self.value->context(), self.value->secret_key()); });
           },
           nb::arg("path"));
 }

@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include "bindings.hpp"
+#include "halocline/ckks/context.hpp"
 
 namespace halocline::python {
 namespace {

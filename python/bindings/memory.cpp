@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "bindings.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/recipes.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/memory/budget.hpp"
@@ -56,7 +57,7 @@ memory::plan::plan make_plan(const bound_engine& engine, const memory::trace& re
 /// Rotations of this thread follow routes from now on; without routes, they no longer do.
 void set_routes(bound_engine& engine, const ckks::key_routes& routes) {
   locked(*engine.where, [&] {
-    engine.value->evaluate().set_routes(routes);
+    engine.value->evaluator().set_routes(routes);
     engine.where->routed = routes.empty() ? std::thread::id{} : std::this_thread::get_id();
   });
 }

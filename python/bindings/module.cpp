@@ -3,6 +3,7 @@
 
 #include "bindings.hpp"
 #include "halocline/backend/registry.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/error.hpp"
 #include "halocline/core/version.hpp"
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "bindings.hpp"
+#include "halocline/backend/descriptors.hpp"
 #include "halocline/core/format.hpp"
 #include "halocline/params/footprint.hpp"
 #include "halocline/params/insecure.hpp"

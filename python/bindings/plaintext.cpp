@@ -15,8 +15,8 @@ struct bound_plaintext {
 
 using real_array = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-ckks::encoder& encoder_of(bound_client& owner) { return owner.value->encode(); }
-ckks::encoder& encoder_of(bound_engine& owner) { return owner.value->evaluate().encode(); }
+ckks::encoder& encoder_of(bound_client& owner) { return owner.value->encoder(); }
+ckks::encoder& encoder_of(bound_engine& owner) { return owner.value->evaluator().encoder(); }
 
 template <typename OwnerT, typename ArrayT>
 bound_plaintext encode(OwnerT& owner, const ArrayT& values, unsigned level, std::optional<double> scale,
@@ -24,7 +24,8 @@ bound_plaintext encode(OwnerT& owner, const ArrayT& values, unsigned level, std:
   return locked(*owner.where, [&] {
     const std::span view(values.data(), values.size());
     const double used_scale = scale.value_or(owner.value->parameters().level(level).scale);
-    return bound_plaintext{owner.where, encoder_of(owner).encode(view, level, used_scale, slots)};
+    return bound_plaintext{owner.where,
+                           encoder_of(owner).encode(view, level, used_scale, unless_zero(slots))};
   });
 }
 
@@ -44,7 +45,7 @@ auto decode(bound_client& client, const bound_plaintext& message) {
   HALOCLINE_EXPECTS(client.where == message.where, invalid_argument,
                     "decode: the plaintext belongs to another client or engine");
   return to_numpy(
-      locked(*client.where, *message.where, [&] { return client.value->encode().decode(message.value); }));
+      locked(*client.where, *message.where, [&] { return client.value->encoder().decode(message.value); }));
 }
 
 bound_ciphertext multiply_plain(bound_engine& engine, const bound_ciphertext& ct, const bound_plaintext& p) {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "bindings.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/memory/plan/minimum.hpp"
 #include "halocline/memory/trace.hpp"

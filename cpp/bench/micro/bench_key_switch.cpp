@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ckks_bench_rig.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/key_switch.hpp"
 #include "halocline/rns/mod_up.hpp"
 

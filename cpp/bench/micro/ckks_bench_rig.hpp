@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "halocline/backend/registry.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/decryptor.hpp"
 #include "halocline/ckks/encoder.hpp"
 #include "halocline/ckks/encryptor.hpp"
 #include "halocline/ckks/evaluator.hpp"
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/ckks/key_set.hpp"
 #include "halocline/params/presets.hpp"
 

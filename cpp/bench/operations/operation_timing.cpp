@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "halocline/backend/program_scope.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/recipes.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/memory/device_memory.hpp"
@@ -50,7 +51,7 @@ class operands {
  private:
   /// Uniform residues: a device may take less power, and so run faster, on zeros.
   [[nodiscard]] ring::poly make_poly() {
-    context& ctx = on_.ctx();
+    context& ctx = on_.context();
     ring::poly made = ring::make_poly(ctx.ring(), primes_, memory::object_class::ciphertext, "timing");
     const backend::uniform_job job{made.chain(), {{}, next_stream_++}};
     ctx.device().sample_uniform(ctx.tables(), {&job, 1});
@@ -77,7 +78,7 @@ void transform(engine& on, operands& with, unsigned set, unsigned count, bool in
   for (unsigned i = batch * set; i < batch * set + count; ++i) {
     jobs.push_back({with.to[i].chain(), with.from[i].chain()});
   }
-  context& ctx = on.ctx();
+  context& ctx = on.context();
   inverse ? ctx.device().intt(ctx.tables(), jobs) : ctx.device().ntt(ctx.tables(), jobs);
 }
 
@@ -92,18 +93,18 @@ const std::map<std::string, operation, std::less<>>& operations() {
   static const auto& all = *new std::map<std::string, operation, std::less<>>{
       {"multiply",
        {[](engine& on, operands& with, unsigned i) {
-          (void)on.evaluate().multiply(with.left[i], with.right[i]);
+          (void)on.evaluator().multiply(with.left[i], with.right[i]);
         },
         1}},
       {"rotate",
-       {[](engine& on, operands& with, unsigned i) { (void)on.evaluate().rotate(with.left[i], 1); }}},
+       {[](engine& on, operands& with, unsigned i) { (void)on.evaluator().rotate(with.left[i], 1); }}},
       {"rescale",
-       {[](engine& on, operands& with, unsigned i) { (void)on.evaluate().rescale(with.left[i]); }, 1}},
+       {[](engine& on, operands& with, unsigned i) { (void)on.evaluator().rescale(with.left[i]); }, 1}},
       {"multiply_plain", {[](engine& on, operands& with, unsigned i) {
-         (void)on.evaluate().multiply_plain(with.left[i], with.plain[i]);
+         (void)on.evaluator().multiply_plain(with.left[i], with.plain[i]);
        }}},
       {"add", {[](engine& on, operands& with, unsigned i) {
-         (void)on.evaluate().add(with.left[i], with.right[i]);
+         (void)on.evaluator().add(with.left[i], with.right[i]);
        }}},
       {"ntt", {[](engine& on, operands& with, unsigned i) { transform(on, with, i, 1, false); }}},
       {"intt", {[](engine& on, operands& with, unsigned i) { transform(on, with, i, 1, true); }}},
@@ -124,15 +125,17 @@ class session {
     for (unsigned i = 0; i < warm_up_samples; ++i) sample();
     wait();
     timing_result result{{}, calls_ * what_.count};
-    const std::uint64_t replays = on_.ctx().device().graphs().replays;
+    const std::uint64_t replays = on_.context().device().graphs().replays;
     result.seconds = device() == nullptr ? host_samples() : device_samples();
-    result.replays = on_.ctx().device().graphs().replays - replays;
+    result.replays = on_.context().device().graphs().replays - replays;
     for (double& each : result.seconds) each /= result.per_sample;
     return result;
   }
 
  private:
-  [[nodiscard]] memory::device_memory* device() const { return on_.ctx().runtime().options().device.get(); }
+  [[nodiscard]] memory::device_memory* device() const {
+    return on_.context().runtime().options().device.get();
+  }
 
   void wait() const {
     if (auto* const there = device()) there->wait(lane::compute, there->mark(lane::compute));
@@ -140,7 +143,8 @@ class session {
 
   void sample() {
     std::optional<backend::program_scope> program;
-    if (request_.graph) program.emplace(on_.ctx().device(), identity_of("timing", request_.level, calls_));
+    if (request_.graph)
+      program.emplace(on_.context().device(), identity_of("timing", request_.level, calls_));
     for (unsigned i = 0; i < calls_; ++i) what_.run(on_, with_, i % request_.operand_sets);
     if (program) program->finish();
   }

@@ -44,7 +44,10 @@ std::shared_ptr<backend> make_backend(std::string_view device, const backend_opt
   memory::runtime_options memory = options.memory;
   if (device == "cpu") {
     memory.ghost = false;
-    return make_cpu_backend(memory::runtime::create(memory), options.threads, options.scalar);
+    HALOCLINE_EXPECTS(
+        options.threads != 0U, invalid_argument,
+        "device 'cpu': 0 threads; expected at least 1, or none given for the number of processors");
+    return make_cpu_backend(memory::runtime::create(memory), options.threads.value_or(0), options.scalar);
   }
   if (device == "ghost") {
     memory.ghost = true;

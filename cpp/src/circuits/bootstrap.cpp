@@ -11,6 +11,9 @@
 #include "circuits/key_union.hpp"
 #include "circuits/mode_scope.hpp"
 #include "halocline/backend/scoped_operation.hpp"
+#include "halocline/circuits/dft.hpp"
+#include "halocline/circuits/mod1.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/scales.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/params/raise_range.hpp"
@@ -37,25 +40,33 @@ const params::bootstrap_literal& levels_of(const params::parameters& parameters)
 /// Fills in what stands for a choice, and checks what does not depend on EvalMod.
 bootstrap_options completed(const params::parameters& parameters, bootstrap_options options) {
   const params::bootstrap_literal& made_for = levels_of(parameters);
-  if (options.slots == 0) options.slots = static_cast<std::uint32_t>(parameters.slots());
-  HALOCLINE_EXPECTS(std::has_single_bit(options.slots) && options.slots <= parameters.slots(),
-                    invalid_argument, "bootstrap: ", options.slots, " slots; expected a power of two up to ",
-                    parameters.slots());
+  const std::uint32_t slots = options.slots.value_or(static_cast<std::uint32_t>(parameters.slots()));
+  HALOCLINE_EXPECTS(std::has_single_bit(slots) && slots <= parameters.slots(), invalid_argument,
+                    "bootstrap: ", slots, " slots; expected a power of two up to ", parameters.slots());
+  options.slots = slots;
   // Few slots need few diagonals: what the parameters are made for is meant for full slots.
-  const auto stages = static_cast<unsigned>(std::bit_width(options.slots)) - 1;
-  const unsigned enough = options.slots < parameters.slots()
+  const auto stages = static_cast<unsigned>(std::bit_width(slots)) - 1;
+  const unsigned enough = slots < parameters.slots()
                               ? std::max(1u, (stages + stages_per_matrix - 1) / stages_per_matrix)
                               : stages;
-  if (options.cts_levels == 0) options.cts_levels = std::min(enough, made_for.coeff_to_slot.levels);
-  if (options.stc_levels == 0) options.stc_levels = std::min(enough, made_for.slot_to_coeff_levels);
-  HALOCLINE_EXPECTS(options.stc_levels <= parameters.max_level(), level_exhausted,
-                    "bootstrap: SlotToCoeff takes ", options.stc_levels, " levels; the parameters have ",
-                    parameters.max_level(), " for messages; ", options.stc_levels - parameters.max_level(),
-                    " more are needed");
-  HALOCLINE_EXPECTS(options.iterations >= 1, invalid_argument, "bootstrap: 0 iterations; expected 1 or more");
-  HALOCLINE_EXPECTS(options.message_bound > 0 && options.fraction > 0 && options.fraction <= 0.2,
-                    invalid_argument, "bootstrap: message bound ", options.message_bound, ", fraction ",
-                    options.fraction, "; expected a positive bound and a fraction up to 0.2");
+  bootstrap_transforms& transforms = options.transforms;
+  if (!transforms.cts_levels) transforms.cts_levels = std::min(enough, made_for.coeff_to_slot.levels);
+  if (!transforms.stc_levels) transforms.stc_levels = std::min(enough, made_for.slot_to_coeff_levels);
+  HALOCLINE_EXPECTS(*transforms.cts_levels >= 1 && *transforms.stc_levels >= 1, invalid_argument,
+                    "bootstrap: ", *transforms.cts_levels, " levels of CoeffToSlot and ",
+                    *transforms.stc_levels,
+                    " of SlotToCoeff; expected at least 1 of each, or none given to have them chosen");
+  HALOCLINE_EXPECTS(*transforms.stc_levels <= parameters.max_level(), level_exhausted,
+                    "bootstrap: SlotToCoeff takes ", *transforms.stc_levels, " levels; the parameters have ",
+                    parameters.max_level(), " for messages; ",
+                    *transforms.stc_levels - parameters.max_level(), " more are needed");
+  HALOCLINE_EXPECTS(options.iterations.count >= 1 && options.iterations.bits != 0U, invalid_argument,
+                    "bootstrap: ", options.iterations.count, " iterations of ",
+                    options.iterations.bits.value_or(1), " bits; expected 1 or more of both");
+  const bootstrap_eval_mod& mod = options.eval_mod;
+  HALOCLINE_EXPECTS(mod.message_bound > 0 && mod.fraction > 0 && mod.fraction <= 0.2, invalid_argument,
+                    "bootstrap: message bound ", mod.message_bound, ", fraction ", mod.fraction,
+                    "; expected a positive bound and a fraction up to 0.2");
   return options;
 }
 
@@ -71,7 +82,7 @@ double entry_bits(const params::parameters& parameters, const dft_options& made,
   const double scale = ckks::matching_plain_scale(parameters, level, parameters.level(level).scale);
   // Towards the slots every stage halves.
   const unsigned halvings = direction == dft_direction::coeff_to_slot
-                                ? dft_stages(direction, made.slots, made.matrices)[matrix]
+                                ? dft_stages(direction, *made.slots, made.matrices)[matrix]
                                 : 0;
   return std::log2(scale) - halvings;
 }
@@ -115,115 +126,122 @@ std::vector<const ciphertext*> pointers(const std::vector<ciphertext>& values) {
 }  // namespace
 
 bootstrapper::bootstrapper(ckks::evaluator& eval, const bootstrap_options& options)
-    : options_(completed(eval.ctx().parameters(), options)), parameters_(eval.ctx().parameters()) {
+    : options_(completed(eval.context().parameters(), options)), parameters_(eval.context().parameters()) {
   choose_mod1(parameters_);
   message_level_ = parameters_.max_level();
-  raised_level_ = message_level_ + mod1_->levels() + options_.cts_levels;
+  raised_level_ = message_level_ + mod1_->levels() + cts_levels();
   HALOCLINE_EXPECTS(raised_level_ <= parameters_.top_level(), level_exhausted, "bootstrap: EvalMod takes ",
-                    mod1_->levels(), " levels and CoeffToSlot ", options_.cts_levels,
-                    "; the parameters have ", parameters_.top_level() - message_level_, " for both, ",
+                    mod1_->levels(), " levels and CoeffToSlot ", cts_levels(), "; the parameters have ",
+                    parameters_.top_level() - message_level_, " for both, ",
                     raised_level_ - parameters_.top_level(), " more are needed");
-  HALOCLINE_EXPECTS(options_.iterations == 1 || output_level() < parameters_.max_level(), level_exhausted,
-                    "bootstrap: iterations take a level more than the parameters have");
-  if (options_.memory_bytes != 0) choose_transforms();
+  HALOCLINE_EXPECTS(options_.iterations.count == 1 || output_level() < parameters_.max_level(),
+                    level_exhausted, "bootstrap: iterations take a level more than the parameters have");
+  if (options_.transforms.memory_bytes) choose_transforms();
   make_transforms(eval);
-  if (options_.iteration_bits == 0) {
+  if (!options_.iterations.bits) {
     const double reached = forecast().worst_bits;
-    options_.iteration_bits = static_cast<unsigned>(std::max(1.0, std::floor(reached) - iteration_margin));
+    options_.iterations.bits = static_cast<unsigned>(std::max(1.0, std::floor(reached) - iteration_margin));
   }
-  const double step = options_.iterations > 1 ? parameters_.level(output_level() + 1).log2_modulus -
-                                                    parameters_.level(output_level()).log2_modulus
-                                              : HUGE_VAL;
-  HALOCLINE_EXPECTS((options_.iterations - 1) * options_.iteration_bits + 8 <= step, invalid_argument,
-                    "bootstrap: ", options_.iterations, " iterations of ", options_.iteration_bits,
+  const double step = options_.iterations.count > 1 ? parameters_.level(output_level() + 1).log2_modulus -
+                                                          parameters_.level(output_level()).log2_modulus
+                                                    : HUGE_VAL;
+  HALOCLINE_EXPECTS((options_.iterations.count - 1) * *options_.iterations.bits + 8 <= step, invalid_argument,
+                    "bootstrap: ", options_.iterations.count, " iterations of ", *options_.iterations.bits,
                     " bits; messages have a scale of 2^", step,
                     ", which is not worth more than one at a time: take fewer iterations or bits");
 }
 
 void bootstrapper::choose_mod1(const params::parameters& parameters) {
   const unsigned weight = params::raise_weight(parameters);
-  const std::size_t coefficients = 2 * std::size_t{options_.slots};
-  if (options_.range == 0) {
-    options_.range = params::overflow_range(weight, options_.log2_failure, coefficients);
+  const std::size_t coefficients = 2 * std::size_t{slots()};
+  if (!options_.eval_mod.range) {
+    options_.eval_mod.range = params::overflow_range(weight, options_.eval_mod.log2_failure, coefficients);
   }
-  log2_failure_ = params::log2_overflow_probability(weight, options_.range, coefficients);
-  HALOCLINE_EXPECTS(options_.allow_failure || log2_failure_ <= std::min(options_.log2_failure, -32.0),
-                    invalid_argument, "bootstrap: some coefficient leaves the range ", options_.range,
-                    " of EvalMod with a probability of 2^", log2_failure_, "; expected at most 2^",
-                    std::min(options_.log2_failure, -32.0), "; choose a larger range, or allow it");
+  log2_failure_ = params::log2_overflow_probability(weight, *options_.eval_mod.range, coefficients);
+  HALOCLINE_EXPECTS(
+      options_.eval_mod.allow_failure || log2_failure_ <= std::min(options_.eval_mod.log2_failure, -32.0),
+      invalid_argument, "bootstrap: some coefficient leaves the range ", *options_.eval_mod.range,
+      " of EvalMod with a probability of 2^", log2_failure_, "; expected at most 2^",
+      std::min(options_.eval_mod.log2_failure, -32.0), "; choose a larger range, or allow it");
   mod1_options made;
-  made.range = options_.range;
-  const double room = options_.fraction * message_ratio(parameters) / options_.message_bound;
+  made.range = *options_.eval_mod.range;
+  const double room =
+      options_.eval_mod.fraction * message_ratio(parameters) / options_.eval_mod.message_bound;
   // Primes miss the powers of two that were asked for: a quarter of a bit is allowed for that.
   enlarged_ = std::exp2(std::clamp(std::floor(std::log2(room) + 0.25), 0.0, 20.0));
-  made.fraction = unit_fraction() * options_.message_bound;
+  made.fraction = unit_fraction() * options_.eval_mod.message_bound;
   HALOCLINE_EXPECTS(
-      made.fraction < 0.25, invalid_argument, "bootstrap: a coefficient of ", options_.message_bound, " is ",
-      made.fraction,
+      made.fraction < 0.25, invalid_argument, "bootstrap: a coefficient of ", options_.eval_mod.message_bound,
+      " is ", made.fraction,
       " of the modulus Q_0; expected less than a quarter: choose parameters with a larger base, or "
       "smaller messages");
-  made.tolerance = options_.tolerance;
+  made.tolerance = options_.eval_mod.tolerance;
   made.max_levels = levels_of(parameters).eval_mod.levels;
-  made.double_angles = options_.double_angles;
-  made.arcsine_degree = options_.arcsine_degree;
+  made.double_angles = options_.eval_mod.double_angles;
+  made.arcsine_degree = options_.eval_mod.arcsine_degree;
   mod1_ = std::make_shared<const circuits::mod1>(made);
 }
 
 void bootstrapper::choose_transforms() {
   const bool joins = options_.order == bootstrap_order::cts_first;
   const std::vector<detail::chain_shape> chains{
-      {dft_direction::coeff_to_slot, options_.slots, options_.cts_levels, raised_level_},
-      {dft_direction::slot_to_coeff, options_.slots, options_.stc_levels,
-       joins ? message_level_ : options_.stc_levels}};
+      {dft_direction::coeff_to_slot, slots(), cts_levels(), raised_level_},
+      {dft_direction::slot_to_coeff, slots(), stc_levels(), joins ? message_level_ : stc_levels()}};
   const detail::transform_choice chosen =
-      detail::choose_within(parameters_, chains, keys_beside_transforms(), options_.memory_bytes);
-  options_.cts_mode = options_.stc_mode = chosen.mode;
-  options_.baby_count = chosen.baby_count;
-  options_.compact = chosen.compact;
+      detail::choose_within(parameters_, chains, keys_beside_transforms(), *options_.transforms.memory_bytes);
+  options_.transforms.cts_mode = options_.transforms.stc_mode = chosen.mode;
+  options_.transforms.baby_count = chosen.baby_count;
+  options_.transforms.compact = chosen.compact;
 }
 
 /// Both transforms with their constants. The coefficients t = x + Q_0 I of the raised ciphertext, at scale
 /// s_top, become t / (Q_0 divisor) at the scale of EvalMod. SlotToCoeff takes what arrives from EvalMod, at
 /// its scale, for the canonical one of its level, and makes up for it.
 void bootstrapper::make_transforms(ckks::evaluator& eval) {
-  const bool sparse = options_.slots < parameters_.slots();
+  const bool sparse = slots() < parameters_.slots();
   const bool joins = options_.order == bootstrap_order::cts_first;
-  const double copies = static_cast<double>(parameters_.slots()) / options_.slots;
+  const double copies = static_cast<double>(parameters_.slots()) / slots();
   dft_options made;
-  made.slots = options_.slots;
+  made.slots = slots();
   made.level = raised_level_;
-  made.matrices = options_.cts_levels;
+  made.matrices = cts_levels();
   made.parts = options_.real_only ? dft_parts::real
                : sparse && joins  ? dft_parts::packed
                                   : dft_parts::separate;
   made.shares = even_shares(
       parameters_, made, dft_direction::coeff_to_slot,
       parameters_.level(raised_level_).scale / (parameters_.base_modulus() * mod1_->divisor() * copies));
-  made.mode = options_.cts_mode;
-  made.compact = options_.compact;
-  made.baby_count = options_.baby_count;
-  cts_ = std::make_shared<const coeff_to_slot>(eval, made);
+  made.mode = options_.transforms.cts_mode;
+  made.compact = options_.transforms.compact;
+  made.baby_count = options_.transforms.baby_count;
+  cts_ = std::make_shared<const circuits::coeff_to_slot>(eval, made);
 
   // The scale falls by this below EvalMod. One half, or all of it where no matrix follows, is left to
   // EvalMod, whose last rescale has bits to spare; the matrices would lose them in their entries.
   const double border =
       parameters_.level(message_level_).scale / parameters_.level(message_level_).arrival_scale;
   reduced_ = joins ? std::sqrt(border) : border;
-  made.level = joins ? message_level_ : options_.stc_levels;
-  made.matrices = options_.stc_levels;
+  made.level = joins ? message_level_ : stc_levels();
+  made.matrices = stc_levels();
   if (!joins) made.parts = dft_parts::whole;
-  made.mode = options_.stc_mode;
+  made.mode = options_.transforms.stc_mode;
   made.shares = even_shares(parameters_, made, dft_direction::slot_to_coeff, border / reduced_);
-  stc_ = std::make_shared<const slot_to_coeff>(eval, made);
+  stc_ = std::make_shared<const circuits::slot_to_coeff>(eval, made);
 }
 
+const dft_chain& bootstrapper::coeff_to_slot() const noexcept { return *cts_; }
+
+const dft_chain& bootstrapper::slot_to_coeff() const noexcept { return *stc_; }
+
+std::size_t bootstrapper::bytes() const noexcept { return cts_->bytes() + stc_->bytes(); }
+
 unsigned bootstrapper::input_level() const noexcept {
-  return options_.order == bootstrap_order::cts_first ? 0 : options_.stc_levels;
+  return options_.order == bootstrap_order::cts_first ? 0 : stc_levels();
 }
 
 unsigned bootstrapper::output_level() const noexcept {
-  const unsigned back = options_.order == bootstrap_order::cts_first ? options_.stc_levels : 0;
-  return message_level_ - back - (options_.iterations > 1 ? 1 : 0);
+  const unsigned back = options_.order == bootstrap_order::cts_first ? stc_levels() : 0;
+  return message_level_ - back - (options_.iterations.count > 1 ? 1 : 0);
 }
 
 std::vector<ckks::key_request> bootstrapper::key_requests() const {
@@ -237,10 +255,10 @@ std::vector<ckks::key_request> bootstrapper::key_requests() const {
 std::vector<ckks::key_request> bootstrapper::keys_beside_transforms() const {
   detail::key_union keys;
   if (parameters_.encapsulation()) keys.add({{{ckks::encapsulation_element, raised_level_}}});
-  for (std::uint32_t step = options_.slots; step < parameters_.slots(); step *= 2) {
+  for (std::uint32_t step = slots(); step < parameters_.slots(); step *= 2) {
     keys.add({{{parameters_.galois_element(step), raised_level_}}});
   }
-  keys.add(mod1_->key_requests(raised_level_ - options_.cts_levels));
+  keys.add(mod1_->key_requests(raised_level_ - cts_levels()));
   return keys.list();
 }
 
@@ -267,48 +285,48 @@ bootstrap_forecast bootstrapper::forecast() const {
   const double rounding = rounding_noise(parameters_);
   const double kept = 2.0 * rounding / parameters_.level(output_level()).scale;
   double sigma = noise_of_one(rounding);
-  if (options_.iterations > 1 && options_.iteration_bits > 0) {
+  if (options_.iterations.count > 1 && options_.iterations.bits) {
     // What is left is the error of the last bootstrap, made smaller again, and what the rests are rounded by.
-    const double smaller = std::exp2((options_.iterations - 1.0) * options_.iteration_bits);
+    const double smaller = std::exp2((options_.iterations.count - 1.0) * *options_.iterations.bits);
     sigma = std::hypot(sigma / smaller, kept, 2.0 * rounding / parameters_.level(input_level()).scale);
   } else {
     sigma = std::hypot(sigma, kept);
   }
   // The error of a slot is the larger one of two normal parts: 1.13 sigma on average.
-  const double slots = options_.slots;
-  return {-std::log2(1.13 * sigma), -std::log2(sigma * std::sqrt(2 * std::log(2 * slots) + 1))};
+  const double count = slots();
+  return {-std::log2(1.13 * sigma), -std::log2(sigma * std::sqrt(2 * std::log(2 * count) + 1))};
 }
 
 /// Error of a slot after one bootstrap, but for the rounding of the result.
 double bootstrapper::noise_of_one(double rounding) const {
-  const auto slots = static_cast<double>(options_.slots);
+  const auto count = static_cast<double>(slots());
   const double w = 2 * std::numbers::pi * mod1_->divisor();
-  const double steepest = rounding / parameters_.level(raised_level_ - options_.cts_levels).scale * 0.7 * w *
-                          w / (8 * std::numbers::pi);
+  const double steepest =
+      rounding / parameters_.level(raised_level_ - cts_levels()).scale * 0.7 * w * w / (8 * std::numbers::pi);
   const double integers = std::sqrt((params::raise_weight(parameters_) + 1) / 12.0);
   const double encoded =
       integers * rounding_of_entries(parameters_, cts_->options(), dft_direction::coeff_to_slot);
   const double inside = std::hypot(steepest, encoded, mod1_->max_error());
   const bool joins = options_.order == bootstrap_order::cts_first;
-  const double cubes = joins ? std::sqrt(15.0) * std::pow(4 * slots, -1.5) : 0.28;
+  const double cubes = joins ? std::sqrt(15.0) * std::pow(4 * count, -1.5) : 0.28;
   const double cubic = mod1_->options().arcsine_degree != 0
                            ? 0.0
                            : std::pow(2 * std::numbers::pi * unit_fraction(), 2) / 6 * cubes;
   const double last = rounding / (parameters_.level(message_level_).arrival_scale * reduced_);
   const double coefficient = std::hypot(inside / unit_fraction(), cubic, last);
-  return std::hypot(coefficient * (joins ? std::sqrt(slots) : 1.0),
+  return std::hypot(coefficient * (joins ? std::sqrt(count) : 1.0),
                     0.5 * rounding_of_entries(parameters_, stc_->options(), dft_direction::slot_to_coeff));
 }
 
 /// A copy of the input at the level and about the scale with which it enters.
 ciphertext bootstrapper::prepared(ckks::evaluator& eval, const ciphertext& input) const {
-  ckks::check(eval.ctx(), input, "bootstrap");
-  HALOCLINE_EXPECTS(eval.ctx().parameters() == parameters_, invalid_argument,
+  ckks::check(eval.context(), input, "bootstrap");
+  HALOCLINE_EXPECTS(eval.context().parameters() == parameters_, invalid_argument,
                     "bootstrap: made for other parameters");
   HALOCLINE_EXPECTS(input.parts.size() == 2, invalid_argument, "bootstrap: the input has ",
                     input.parts.size(), " components; relinearize it first");
-  HALOCLINE_EXPECTS(input.slots == options_.slots, invalid_argument, "bootstrap: the input has ", input.slots,
-                    " slots, the bootstrapper was made for ", options_.slots);
+  HALOCLINE_EXPECTS(input.slots == slots(), invalid_argument, "bootstrap: the input has ", input.slots,
+                    " slots, the bootstrapper was made for ", slots());
   const unsigned level = input_level();
   HALOCLINE_EXPECTS(input.level >= level, level_exhausted, "bootstrap: SlotToCoeff comes first and takes ",
                     level, " levels, the input is at level ", input.level, "; ", level - input.level,
@@ -320,13 +338,13 @@ ciphertext bootstrapper::prepared(ckks::evaluator& eval, const ciphertext& input
                     "bootstrap: the input has scale 2^", std::log2(input.scale), " at level ", level,
                     ", the canonical one is 2^", std::log2(canonical),
                     "; expected one within a factor of 2: rescale or adjust it");
-  return ckks::clone(eval.ctx(), input);
+  return ckks::clone(eval.context(), input);
 }
 
 /// ModRaise, and the sum over all rotations that leave the slots of a sparse message alone.
 bootstrapper::ciphertexts bootstrapper::raised(ckks::evaluator& eval, const ciphertexts& inputs) const {
   ciphertexts result = eval.mod_raise(pointers(inputs), raised_level_);
-  for (std::uint32_t step = options_.slots; step < parameters_.slots(); step *= 2) {
+  for (std::uint32_t step = slots(); step < parameters_.slots(); step *= 2) {
     for (ciphertext& each : result) each = eval.add(each, eval.rotate(each, step));
   }
   // From here on the message is its integer coefficients over the canonical scale.
@@ -371,20 +389,20 @@ bootstrapper::ciphertexts bootstrapper::once(ckks::evaluator& eval, const cipher
 /// Meta-BTS: bootstraps what the results are off by, enlarged, and adds it. Every summand is brought down by
 /// itself, in one step from its own scale, so that neither its scale nor its factor is rounded coarsely.
 void bootstrapper::refine(ckks::evaluator& eval, const ciphertexts& inputs, ciphertexts& results) const {
-  const double step = std::exp2(options_.iteration_bits);
+  const double step = std::exp2(*options_.iterations.bits);
   const double canonical = parameters_.level(output_level()).scale;
   ciphertexts rests;
   ciphertexts sums;
   for (std::size_t j = 0; j < inputs.size(); ++j) {
-    rests.push_back(ckks::clone(eval.ctx(), inputs[j]));
+    rests.push_back(ckks::clone(eval.context(), inputs[j]));
     sums.push_back(eval.adjust(results[j], output_level(), canonical));
   }
-  for (unsigned i = 1; i < options_.iterations; ++i) {
+  for (unsigned i = 1; i < options_.iterations.count; ++i) {
     ciphertexts enlarged;
     for (std::size_t j = 0; j < inputs.size(); ++j) {
       rests[j] = eval.sub(rests[j], eval.adjust(results[j], inputs[j].level, inputs[j].scale));
-      enlarged.push_back(ckks::clone(eval.ctx(), rests[j]));
-      for (double left = std::exp2(i * options_.iteration_bits); left > 1; left /= std::min(left, 0x1p20)) {
+      enlarged.push_back(ckks::clone(eval.context(), rests[j]));
+      for (double left = std::exp2(i * *options_.iterations.bits); left > 1; left /= std::min(left, 0x1p20)) {
         enlarged[j] = eval.multiply_constant(enlarged[j], std::min(left, 0x1p20));
       }
     }
@@ -413,7 +431,7 @@ bootstrapper::ciphertexts bootstrapper::bootstrap(ckks::evaluator& eval,
   ciphertexts entering;
   for (const ciphertext* each : inputs) entering.push_back(prepared(eval, *each));
   ciphertexts results = once(eval, entering);
-  if (options_.iterations > 1) refine(eval, entering, results);
+  if (options_.iterations.count > 1) refine(eval, entering, results);
   return results;
 }
 

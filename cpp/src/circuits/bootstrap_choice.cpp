@@ -6,6 +6,7 @@
 
 #include "circuits/key_union.hpp"
 #include "circuits/transform_executor.hpp"
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/ckks/keys.hpp"
 
 namespace halocline::circuits::detail {
@@ -97,10 +98,11 @@ transform_choice choose_within(const params::parameters& parameters, const std::
                                const std::vector<ckks::key_request>& others, std::size_t memory) {
   std::vector<transform_choice> candidates;
   for (const bool compact : {false, true}) {
-    for (const unsigned babies : {0U, 16U, 12U, 10U, 8U, 6U, 5U, 4U, 3U}) {
+    candidates.push_back({transform_mode::double_hoisted, {}, compact});
+    for (const unsigned babies : {16U, 12U, 10U, 8U, 6U, 5U, 4U, 3U}) {
       candidates.push_back({transform_mode::double_hoisted, babies, compact});
     }
-    candidates.push_back({transform_mode::small_key, 0, compact});
+    candidates.push_back({transform_mode::small_key, {}, compact});
   }
   const transform_choice* best = nullptr;
   choice_estimate found;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "halocline/circuits/dft_matrices.hpp"
@@ -24,7 +25,7 @@ struct chain_shape {
 /// A way to do both transforms.
 struct transform_choice {
   transform_mode mode = transform_mode::double_hoisted;
-  unsigned baby_count = 0;  ///< 0: what the cost model chooses
+  std::optional<unsigned> baby_count{};  ///< what the cost model chooses unless given
   bool compact = false;
 };
 

@@ -7,6 +7,7 @@
 #include "circuits/mode_scope.hpp"
 #include "circuits/polynomial_plan.hpp"
 #include "halocline/backend/scoped_operation.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::circuits {
@@ -45,8 +46,8 @@ bool multiplies(comparison_kind kind) {
 ciphertext run(ckks::evaluator& eval, const ciphertext& x, const std::vector<polynomial>& stages,
                const composite_sign& chain, unsigned extra, const char* operation) {
   const backend::scoped_operation named("sign");
-  ckks::check(eval.ctx(), x, operation);
-  unsigned wanted = extra + detail::variable_levels(eval.ctx().parameters(), stages.front(), x);
+  ckks::check(eval.context(), x, operation);
+  unsigned wanted = extra + detail::variable_levels(eval.context().parameters(), stages.front(), x);
   for (const polynomial& p : stages) wanted += detail::degree_levels(p.degree());
   HALOCLINE_EXPECTS(x.level >= wanted, level_exhausted, operation, " with precision 2^-", chain.alpha,
                     " on [", stages.front().lower, ", ", stages.front().upper, "]: needs ", wanted,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "circuits/block_pattern.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::circuits {
@@ -77,9 +78,8 @@ diagonal_map cell_diagonals(const convolution_weights& weights, std::uint32_t o,
 
 transform_grid make_grid(ckks::evaluator& eval, const convolution_weights& weights, const image_layout& input,
                          const convolution_options& options) {
-  const std::uint32_t slots = options.transform.slots != 0
-                                  ? options.transform.slots
-                                  : static_cast<std::uint32_t>(eval.ctx().parameters().slots());
+  const std::uint32_t slots =
+      options.transform.slots.value_or(static_cast<std::uint32_t>(eval.context().parameters().slots()));
   require_layout(input, slots);
   require_weights(weights, options.stride);
   std::vector<std::vector<diagonal_map>> cells(weights.outputs);

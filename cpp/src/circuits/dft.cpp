@@ -7,6 +7,7 @@
 
 #include "circuits/key_union.hpp"
 #include "halocline/backend/scoped_operation.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::circuits {
@@ -16,17 +17,17 @@ using ckks::ciphertext;
 using complex = std::complex<double>;
 
 dft_options completed(const params::parameters& parameters, dft_options options) {
-  if (options.slots == 0) options.slots = static_cast<std::uint32_t>(parameters.slots());
+  if (!options.slots) options.slots = static_cast<std::uint32_t>(parameters.slots());
   if (!options.level) options.level = parameters.max_level();
-  HALOCLINE_EXPECTS(std::has_single_bit(options.slots) && options.slots <= parameters.slots(),
-                    invalid_argument, "dft: ", options.slots, " slots; expected a power of two up to ",
+  HALOCLINE_EXPECTS(std::has_single_bit(*options.slots) && *options.slots <= parameters.slots(),
+                    invalid_argument, "dft: ", *options.slots, " slots; expected a power of two up to ",
                     parameters.slots());
   HALOCLINE_EXPECTS(parameters.galois_generator() == 5, invalid_argument,
                     "dft: the parameters have the Galois generator ", parameters.galois_generator(),
                     ", whose slots are no Fourier transform in this order; use parameters with generator 5");
-  HALOCLINE_EXPECTS(options.parts != dft_parts::packed || options.slots < parameters.slots(),
-                    invalid_argument, "dft: both parts of ", options.slots, " slots need ",
-                    2 * std::uint64_t{options.slots}, " slots; there are ", parameters.slots(),
+  HALOCLINE_EXPECTS(options.parts != dft_parts::packed || *options.slots < parameters.slots(),
+                    invalid_argument, "dft: both parts of ", *options.slots, " slots need ",
+                    2 * std::uint64_t{*options.slots}, " slots; there are ", parameters.slots(),
                     "; use separate parts");
   HALOCLINE_EXPECTS(options.shares.empty() || options.shares.size() == options.matrices, invalid_argument,
                     "dft: ", options.shares.size(), " shares for ", options.matrices, " matrices");
@@ -48,9 +49,9 @@ void split_parts(std::vector<diagonal_map>& matrices, const dft_options& options
   if (options.parts == dft_parts::whole) return;
   if (options.parts == dft_parts::packed) {
     matrices.back() = doubled(matrices.back());
-    scale_rows(matrices.back(), halves(options.slots, 0.5, complex(0, -0.5)));
+    scale_rows(matrices.back(), halves(*options.slots, 0.5, complex(0, -0.5)));
   } else {
-    scale_rows(matrices.back(), std::vector<complex>(options.slots, 0.5));
+    scale_rows(matrices.back(), std::vector<complex>(*options.slots, 0.5));
   }
 }
 
@@ -60,9 +61,9 @@ void split_parts(std::vector<diagonal_map>& matrices, const dft_options& options
 void join_parts(std::vector<diagonal_map>& matrices, const dft_options& options) {
   if (options.parts == dft_parts::packed) {
     for (diagonal_map& each : matrices) each = doubled(each);
-    scale_columns(matrices.front(), halves(options.slots, 1.0, complex(0, 1)));
+    scale_columns(matrices.front(), halves(*options.slots, 1.0, complex(0, 1)));
   } else if (options.parts == dft_parts::real) {
-    std::vector<complex> columns(options.slots, 1.0);
+    std::vector<complex> columns(*options.slots, 1.0);
     columns.front() = 0.5;
     scale_columns(matrices.front(), columns);
   }
@@ -76,15 +77,15 @@ void check_slots(const ciphertext& value, std::uint32_t slots) {
 }  // namespace
 
 dft_chain::dft_chain(ckks::evaluator& eval, const dft_options& options, dft_direction direction)
-    : options_(completed(eval.ctx().parameters(), options)) {
+    : options_(completed(eval.context().parameters(), options)) {
   const bool to_slots = direction == dft_direction::coeff_to_slot;
   std::vector<diagonal_map> matrices =
-      dft_matrices(direction, options_.slots, options_.matrices, options_.factor);
+      dft_matrices(direction, *options_.slots, options_.matrices, options_.factor);
   to_slots ? split_parts(matrices, options_) : join_parts(matrices, options_);
-  const params::parameters& parameters = eval.ctx().parameters();
-  transform_options each{options_.mode, options_.level, 0, options_.baby_count, options_.compact};
+  const params::parameters& parameters = eval.context().parameters();
+  transform_options each{options_.mode, options_.level, {}, options_.baby_count, options_.compact};
   for (std::size_t i = 0; i < options_.shares.size(); ++i) {
-    scale_rows(matrices[i], std::vector<complex>(2 * std::size_t{options_.slots}, options_.shares[i]));
+    scale_rows(matrices[i], std::vector<complex>(2 * std::size_t{*options_.slots}, options_.shares[i]));
   }
   for (diagonal_map& matrix : matrices) {
     each.slots = static_cast<std::uint32_t>(matrix.begin()->second.size());
@@ -95,7 +96,7 @@ dft_chain::dft_chain(ckks::evaluator& eval, const dft_options& options, dft_dire
   const bool conjugates = to_slots ? options_.parts != dft_parts::whole : options_.parts == dft_parts::real;
   if (conjugates) extra_keys_.push_back({parameters.conjugation_element(), *each.level});
   if (!to_slots && options_.parts == dft_parts::packed) {
-    extra_keys_.push_back({parameters.galois_element(options_.slots), *each.level});
+    extra_keys_.push_back({parameters.galois_element(*options_.slots), *each.level});
   }
 }
 
@@ -127,20 +128,20 @@ coeff_to_slot::coeff_to_slot(ckks::evaluator& eval, const dft_options& options)
 
 std::vector<ciphertext> coeff_to_slot::apply(ckks::evaluator& eval, const ciphertext& input) const {
   std::vector<ciphertext> inputs;
-  inputs.push_back(ckks::clone(eval.ctx(), input));
+  inputs.push_back(ckks::clone(eval.context(), input));
   return std::move(apply_batch(eval, std::move(inputs)).front());
 }
 
 std::vector<std::vector<ciphertext>> coeff_to_slot::apply_batch(ckks::evaluator& eval,
                                                                 std::vector<ciphertext> inputs) const {
   const backend::scoped_operation named("coeff_to_slot");
-  for (const ciphertext& each : inputs) check_slots(each, options_.slots);
+  for (const ciphertext& each : inputs) check_slots(each, *options_.slots);
   apply_all(eval, inputs);
   std::vector<std::vector<ciphertext>> results(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const ciphertext half = std::move(inputs[i]);
     if (options_.parts == dft_parts::whole) {
-      results[i].push_back(ckks::clone(eval.ctx(), half));
+      results[i].push_back(ckks::clone(eval.context(), half));
       continue;
     }
     const ciphertext mirrored = eval.conjugate(half);
@@ -157,7 +158,7 @@ slot_to_coeff::slot_to_coeff(ckks::evaluator& eval, const dft_options& options)
 
 ciphertext slot_to_coeff::apply(ckks::evaluator& eval, std::span<const ciphertext> parts) const {
   std::vector<std::vector<ciphertext>> inputs(1);
-  for (const ciphertext& each : parts) inputs.front().push_back(ckks::clone(eval.ctx(), each));
+  for (const ciphertext& each : parts) inputs.front().push_back(ckks::clone(eval.context(), each));
   return std::move(apply_batch(eval, std::move(inputs)).front());
 }
 
@@ -170,7 +171,7 @@ std::vector<ciphertext> slot_to_coeff::apply_batch(ckks::evaluator& eval,
   for (std::vector<ciphertext>& parts : inputs) {
     HALOCLINE_EXPECTS(parts.size() == expected, invalid_argument, "slot_to_coeff: ", parts.size(),
                       " ciphertexts; it was made for ", expected);
-    for (const ciphertext& each : parts) check_slots(each, packed ? 2 * options_.slots : options_.slots);
+    for (const ciphertext& each : parts) check_slots(each, packed ? 2 * *options_.slots : *options_.slots);
     results.push_back(expected == 2 ? eval.add(parts[0], eval.multiply_by_i(parts[1]))
                                     : std::move(parts.front()));
     parts.clear();
@@ -178,8 +179,8 @@ std::vector<ciphertext> slot_to_coeff::apply_batch(ckks::evaluator& eval,
   apply_all(eval, results);
   for (ciphertext& each : results) {
     if (options_.parts == dft_parts::real) each = eval.add(each, eval.conjugate(each));
-    if (packed) each = eval.add(each, eval.rotate(each, options_.slots));
-    each.slots = options_.slots;
+    if (packed) each = eval.add(each, eval.rotate(each, *options_.slots));
+    each.slots = *options_.slots;
   }
   return results;
 }

@@ -8,6 +8,7 @@
 
 #include "circuits/transform_executor.hpp"
 #include "halocline/backend/scoped_operation.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/recipes.hpp"
 #include "halocline/core/expects.hpp"
 
@@ -24,7 +25,7 @@ transform_shape make_shape(const params::parameters& parameters, const transform
   transform_shape shape;
   shape.mode = options.mode;
   shape.level = options.level.value_or(parameters.max_level());
-  shape.slots = options.slots != 0 ? options.slots : static_cast<std::uint32_t>(parameters.slots());
+  shape.slots = options.slots.value_or(static_cast<std::uint32_t>(parameters.slots()));
   shape.baby_count = options.baby_count;
   return shape;
 }
@@ -40,11 +41,18 @@ std::vector<int> used_diagonals(const diagonal_map& diagonals, std::uint32_t slo
   return used;
 }
 
-std::shared_ptr<const transform_plan> make_plan(const ckks::evaluator& eval, const diagonal_map& diagonals,
-                                                const transform_options& options) {
-  const params::parameters& parameters = eval.ctx().parameters();
-  const transform_shape shape = make_shape(parameters, options);
-  return std::make_shared<const transform_plan>(parameters, used_diagonals(diagonals, shape.slots), shape);
+/// The plan for all cells, which share their steps. Indices count from 0 to slots - 1.
+std::shared_ptr<const transform_plan> make_plan(const params::parameters& parameters,
+                                                std::span<const diagonal_map* const> cells,
+                                                const transform_shape& shape) {
+  std::set<int> used;
+  for (const diagonal_map* cell : cells) {
+    for (const int index : used_diagonals(*cell, shape.slots)) {
+      used.insert(index < 0 ? index + static_cast<int>(shape.slots) : index);
+    }
+  }
+  const std::vector<int> indices(used.begin(), used.end());
+  return std::make_shared<const transform_plan>(parameters, indices, shape);
 }
 
 /// The least power of two after which the values repeat themselves.
@@ -86,14 +94,66 @@ namespace {
 
 /// Names an expanded diagonal by its contents. Its coefficients stay where plans may want to expand them
 /// again, unless they are no smaller.
-void register_weight(ckks::context& ctx, linear_transform::weight& weight, std::uint64_t identity,
-                     bool repeated) {
+void register_weight(ckks::context& ctx, transform_weight& weight, std::uint64_t identity, bool repeated) {
   std::shared_ptr<const ckks::compact_plaintext> kept;
   if (ctx.runtime().options().keep_sources && !repeated) {
     kept = std::make_shared<ckks::compact_plaintext>(std::move(weight.compact));
   }
   weight.compact.coefficients = {};
   ckks::register_plaintext(ctx, weight.expanded, identity, std::move(kept));
+}
+
+/// One diagonal, as the plan splits it.
+transform_weight encode(ckks::evaluator& eval, const transform_plan& plan, int index,
+                        const std::vector<complex>& diagonal, bool compact) {
+  ckks::context& ctx = eval.context();
+  transform_weight w;
+  w.term = plan.term(index);
+  std::vector<complex> values = rotate_right(diagonal, plan.rotation(w.term.giant, plan.giant_step()));
+  // Values that repeat themselves with period p are a polynomial in X^(N/2p), whose points repeat as well.
+  values.resize(period_of(values));
+  const auto points = static_cast<unsigned>(std::countr_zero(2 * values.size()));
+  const unsigned spare = ctx.parameters().log_n() - points;
+  const unsigned log_repeat = spare < backend::least_log_repeat ? 0 : spare;
+  w.compact =
+      eval.encoder().encode_compact(values, plan.weight_scale(), static_cast<std::uint32_t>(values.size()));
+  const std::uint64_t contents = ckks::hash_of(values);
+  if (!compact || log_repeat != 0) {
+    w.expanded = detail::expand_diagonal(ctx, w.compact, plan, memory::object_class::plaintext, log_repeat);
+    register_weight(ctx, w, ckks::identity_of("diagonal", contents, plan.level()), log_repeat != 0);
+  } else {
+    const std::uint64_t scale = std::bit_cast<std::uint64_t>(plan.weight_scale());
+    ctx.runtime().set_identity(w.compact.coefficients,
+                               ckks::identity_of("compact diagonal", contents, scale));
+  }
+  return w;
+}
+
+/// The diagonals of a cell that are not 0, by giant.
+std::vector<transform_weight> encode(ckks::evaluator& eval, const transform_plan& plan,
+                                     const diagonal_map& diagonals, bool compact) {
+  std::vector<transform_weight> weights;
+  for (const int index : used_diagonals(diagonals, plan.slots())) {
+    weights.push_back(encode(eval, plan, index, diagonals.at(index), compact));
+  }
+  std::stable_sort(weights.begin(), weights.end(), [](const transform_weight& a, const transform_weight& b) {
+    return a.term.giant < b.term.giant;
+  });
+  return weights;
+}
+
+/// The cells of all rows, one row after the other.
+std::vector<const diagonal_map*> flatten(const std::vector<std::vector<diagonal_map>>& cells) {
+  HALOCLINE_EXPECTS(!cells.empty() && !cells.front().empty(), invalid_argument,
+                    "transform grid: no cells; expected cells[output][input] with at least one of each");
+  std::vector<const diagonal_map*> result;
+  for (const auto& row : cells) {
+    HALOCLINE_EXPECTS(row.size() == cells.front().size(), invalid_argument, "transform grid: a row has ",
+                      row.size(), " cells, the first has ", cells.front().size(),
+                      "; rows must be equally long");
+    for (const diagonal_map& cell : row) result.push_back(&cell);
+  }
+  return result;
 }
 
 }  // namespace
@@ -108,132 +168,80 @@ std::vector<ckks::key_request> rotation_requests(const params::parameters& param
   return requests;
 }
 
-linear_transform::linear_transform(ckks::evaluator& eval, const diagonal_map& diagonals,
-                                   const transform_options& options)
-    : linear_transform(eval, diagonals, make_plan(eval, diagonals, options), options.compact) {}
-
-linear_transform::linear_transform(ckks::evaluator& eval, const diagonal_map& diagonals,
-                                   std::shared_ptr<const transform_plan> plan, bool compact)
-    : plan_(std::move(plan)) {
-  ckks::context& ctx = eval.ctx();
-  const params::parameters& parameters = ctx.parameters();
-  HALOCLINE_EXPECTS(parameters == plan_->parameters(), invalid_argument,
-                    "linear transform: the plan was made for other parameters");
-  for (const int index : used_diagonals(diagonals, plan_->slots())) {
-    weight w;
-    w.term = plan_->term(index);
-    const std::int64_t giant = plan_->rotation(w.term.giant, plan_->giant_step());
-    std::vector<complex> values = rotate_right(diagonals.at(index), giant);
-    // Values that repeat themselves with period p are a polynomial in X^(N/2p), whose points repeat as well.
-    values.resize(period_of(values));
-    const auto points = static_cast<unsigned>(std::countr_zero(2 * values.size()));
-    const unsigned spare = parameters.log_n() - points;
-    const unsigned log_repeat = spare < backend::least_log_repeat ? 0 : spare;
-    w.compact = eval.encode().encode_compact(values, plan_->weight_scale(),
-                                             static_cast<std::uint32_t>(values.size()));
-    const std::uint64_t contents = ckks::hash_of(values);
-    if (!compact || log_repeat != 0) {
-      w.expanded =
-          detail::expand_diagonal(ctx, w.compact, *plan_, memory::object_class::plaintext, log_repeat);
-      register_weight(ctx, w, ckks::identity_of("diagonal", contents, plan_->level()), log_repeat != 0);
-    } else {
-      const std::uint64_t scale = std::bit_cast<std::uint64_t>(plan_->weight_scale());
-      ctx.runtime().set_identity(w.compact.coefficients,
-                                 ckks::identity_of("compact diagonal", contents, scale));
-    }
-    weights_.push_back(std::move(w));
-  }
-  HALOCLINE_EXPECTS(!weights_.empty(), invalid_argument,
-                    "linear transform: all diagonals are 0; such a transform has no encrypted result");
-  std::stable_sort(weights_.begin(), weights_.end(),
-                   [](const weight& a, const weight& b) { return a.term.giant < b.term.giant; });
-}
-
-ckks::ciphertext linear_transform::apply(ckks::evaluator& eval, const ckks::ciphertext& input) const {
-  const backend::scoped_operation named("linear_transform");
-  const ckks::ciphertext* const inputs[] = {&input};
-  return std::move(detail::evaluate(eval, {plan_.get(), 1, {this}}, inputs).front());
-}
-
-std::vector<std::int64_t> linear_transform::required_rotations() const {
-  return plan_->required_rotations(detail::grid_view{plan_.get(), 1, {this}}.usage());
-}
-
-std::vector<ckks::key_request> linear_transform::key_requests() const {
-  return rotation_requests(plan_->parameters(), required_rotations(), level());
-}
-
-transform_cost linear_transform::cost() const {
-  return plan_->cost(detail::grid_view{plan_.get(), 1, {this}}.usage());
-}
-
-std::size_t linear_transform::bytes() const noexcept {
-  std::size_t total = 0;
-  for (const weight& each : weights_) total += each.expanded.data().size() + each.compact.bytes();
-  return total;
-}
-
 transform_grid::transform_grid(ckks::evaluator& eval, const std::vector<std::vector<diagonal_map>>& cells,
-                               const transform_options& options) {
-  HALOCLINE_EXPECTS(!cells.empty() && !cells.front().empty(), invalid_argument,
-                    "transform grid: no cells; expected cells[output][input] with at least one of each");
-  inputs_ = cells.front().size();
-  const params::parameters& parameters = eval.ctx().parameters();
+                               const transform_options& options)
+    : transform_grid(eval, flatten(cells), cells.front().size(), options) {}
+
+transform_grid::transform_grid(ckks::evaluator& eval, std::span<const diagonal_map* const> cells,
+                               std::size_t inputs, const transform_options& options)
+    : inputs_(inputs) {
+  const params::parameters& parameters = eval.context().parameters();
   transform_shape shape = make_shape(parameters, options);
-  shape.inputs = inputs_;
-  shape.outputs = cells.size();
-  std::set<int> used;
-  for (const auto& row : cells) {
-    HALOCLINE_EXPECTS(row.size() == inputs_, invalid_argument, "transform grid: a row has ", row.size(),
-                      " cells, the first has ", inputs_, "; rows must be equally long");
-    for (const diagonal_map& cell : row) {
-      for (const int index : used_diagonals(cell, shape.slots)) {
-        used.insert(index < 0 ? index + static_cast<int>(shape.slots) : index);
+  shape.inputs = inputs;
+  shape.outputs = cells.size() / inputs;
+  plan_ = make_plan(parameters, cells, shape);
+  bool any = false;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    cells_.push_back(encode(eval, *plan_, *cells[i], options.compact));
+    any = (any && i % inputs != 0) || !cells_.back().empty();
+    HALOCLINE_EXPECTS(any || (i + 1) % inputs != 0, invalid_argument,
+                      "transform grid: an output has only zero cells; it has no encrypted result");
+  }
+}
+
+transform_usage transform_grid::usage() const {
+  transform_usage result;
+  result.babies.resize(inputs());
+  result.giants.resize(outputs());
+  for (std::size_t o = 0; o < outputs(); ++o) {
+    for (std::size_t i = 0; i < inputs(); ++i) {
+      for (const transform_weight& each : cell(o, i)) {
+        result.babies[i].push_back(each.term.baby);
+        result.giants[o].push_back(each.term.giant);
+        ++result.products;
       }
     }
   }
-  const std::vector<int> indices(used.begin(), used.end());
-  plan_ = std::make_shared<const transform_plan>(parameters, indices, shape);
-  for (const auto& row : cells) {
-    bool any = false;
-    for (const diagonal_map& cell : row) {
-      const bool zero = used_diagonals(cell, shape.slots).empty();
-      any = any || !zero;
-      cells_.emplace_back();
-      if (!zero) cells_.back().emplace(eval, cell, plan_, options.compact);
-    }
-    HALOCLINE_EXPECTS(any, invalid_argument,
-                      "transform grid: an output has only zero cells; it has no encrypted ", "result");
-  }
-}
-
-std::vector<const linear_transform*> transform_grid::view() const {
-  std::vector<const linear_transform*> result;
-  for (const auto& cell : cells_) result.push_back(cell ? &*cell : nullptr);
+  const auto make_distinct = [](std::vector<int>& values) {
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+  };
+  for (auto& babies : result.babies) make_distinct(babies);
+  for (auto& giants : result.giants) make_distinct(giants);
   return result;
 }
 
 std::vector<ckks::ciphertext> transform_grid::apply(ckks::evaluator& eval,
                                                     std::span<const ckks::ciphertext* const> inputs) const {
-  return detail::evaluate(eval, {plan_.get(), inputs_, view()}, inputs);
+  return detail::evaluate(eval, *this, inputs);
 }
 
 std::vector<std::int64_t> transform_grid::required_rotations() const {
-  return plan_->required_rotations(detail::grid_view{plan_.get(), inputs_, view()}.usage());
+  return plan_->required_rotations(usage());
 }
 
 std::vector<ckks::key_request> transform_grid::key_requests() const {
   return rotation_requests(plan_->parameters(), required_rotations(), level());
 }
 
-transform_cost transform_grid::cost() const {
-  return plan_->cost(detail::grid_view{plan_.get(), inputs_, view()}.usage());
-}
+transform_cost transform_grid::cost() const { return plan_->cost(usage()); }
 
 std::size_t transform_grid::bytes() const noexcept {
   std::size_t total = 0;
-  for (const auto& cell : cells_) total += cell ? cell->bytes() : 0;
+  for (const auto& weights : cells_) {
+    for (const transform_weight& each : weights) total += each.expanded.data().size() + each.compact.bytes();
+  }
   return total;
+}
+
+linear_transform::linear_transform(ckks::evaluator& eval, const diagonal_map& diagonals,
+                                   const transform_options& options)
+    : grid_(eval, std::vector<const diagonal_map*>{&diagonals}, 1, options) {}
+
+ckks::ciphertext linear_transform::apply(ckks::evaluator& eval, const ckks::ciphertext& input) const {
+  const backend::scoped_operation named("linear_transform");
+  const ckks::ciphertext* const inputs[] = {&input};
+  return std::move(grid_.apply(eval, inputs).front());
 }
 
 }  // namespace halocline::circuits

@@ -8,6 +8,7 @@
 
 #include "circuits/block_pattern.hpp"
 #include "halocline/backend/scoped_operation.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::circuits {
@@ -22,7 +23,7 @@ void require_consistent(const dense_matrix& matrix) {
 }
 
 std::uint32_t slots_of(const ckks::evaluator& eval, const transform_options& options) {
-  return options.slots != 0 ? options.slots : static_cast<std::uint32_t>(eval.ctx().parameters().slots());
+  return options.slots.value_or(static_cast<std::uint32_t>(eval.context().parameters().slots()));
 }
 
 std::uint32_t padded(std::size_t count) {

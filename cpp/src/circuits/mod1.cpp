@@ -9,6 +9,7 @@
 #include "circuits/mode_scope.hpp"
 #include "circuits/polynomial_plan.hpp"
 #include "halocline/backend/scoped_operation.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/scales.hpp"
 #include "halocline/core/expects.hpp"
 
@@ -158,7 +159,7 @@ ciphertext mod1::evaluate(ckks::evaluator& eval, const ciphertext& x, double fac
   HALOCLINE_EXPECTS(x.level >= levels(), level_exhausted, "mod1: takes ", levels(),
                     " levels, the input is at level ", x.level, "; ", levels() - x.level, " more are needed");
   const detail::mode_scope automatic(eval, ckks::maintenance::automatic);
-  const params::parameters& parameters = eval.ctx().parameters();
+  const params::parameters& parameters = eval.context().parameters();
   const bool corrects = options_.arcsine_degree != 0;
   const double last = corrects ? 1.0 / std::sin(two_pi * options_.fraction) : factor / two_pi;
   const std::vector<double> b = weights(last);

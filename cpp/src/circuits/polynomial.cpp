@@ -8,6 +8,7 @@
 #include "circuits/polynomial_plan.hpp"
 #include "circuits/power_basis.hpp"
 #include "halocline/backend/scoped_operation.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/key_switch.hpp"
 #include "halocline/ckks/scales.hpp"
 #include "halocline/core/expects.hpp"
@@ -22,7 +23,7 @@ using detail::sum_node;
 
 /// Relinearization and rescale of a three-component sum in one division.
 ciphertext finish_product(ckks::evaluator& eval, const ciphertext& a) {
-  ckks::context& ctx = eval.ctx();
+  ckks::context& ctx = eval.context();
   ciphertext result;
   result.key = a.key;
   const ckks::evaluation_key& key =
@@ -46,7 +47,7 @@ class tree_evaluator {
 
   [[nodiscard]] ciphertext run(const sum_node& node, unsigned level, double scale) {
     const double raw_scale =
-        static_cast<double>(scale * ckks::rescale_ratio(eval_.ctx().parameters(), level + 1));
+        static_cast<double>(scale * ckks::rescale_ratio(eval_.context().parameters(), level + 1));
     ciphertext result;
     if (!node.products.empty()) {
       ciphertext sum = products(node, level + 1, raw_scale);
@@ -88,7 +89,7 @@ class tree_evaluator {
   [[nodiscard]] ciphertext terms(const sum_node& node, unsigned level, double scale) {
     const unsigned from = lowest_level(node);
     // Above `level` the sum has the scale of a product that has not been rescaled.
-    const double canonical = eval_.ctx().parameters().level(from).scale;
+    const double canonical = eval_.context().parameters().level(from).scale;
     const double raw = from == level ? scale : canonical * canonical;
     ciphertext sum;
     for (const auto& [power, coefficient] : node.terms) {
@@ -105,7 +106,7 @@ class tree_evaluator {
 
 /// The variable of the power basis: mapped to [-1, 1] and of canonical scale.
 ciphertext make_variable(ckks::evaluator& eval, const polynomial& p, const ciphertext& x, unsigned level) {
-  const params::parameters& parameters = eval.ctx().parameters();
+  const params::parameters& parameters = eval.context().parameters();
   const double slope = detail::interval_slope(p);
   const double offset = detail::interval_offset(p);
   const double scale = parameters.level(level).scale;
@@ -115,7 +116,7 @@ ciphertext make_variable(ckks::evaluator& eval, const polynomial& p, const ciphe
     if (slope != 1.0) mapped = eval.multiply_constant(mapped, slope);
   } else {
     const ciphertext lowered =
-        x.level == level + 1 ? ckks::clone(eval.ctx(), x) : eval.drop_level(x, level + 1);
+        x.level == level + 1 ? ckks::clone(eval.context(), x) : eval.drop_level(x, level + 1);
     const double factor = ckks::matching_plain_scale(parameters, level + 1, lowered.scale);
     mapped = eval.rescale(eval.multiply_constant_raw(lowered, slope, factor));
   }
@@ -202,11 +203,11 @@ ciphertext evaluate(ckks::evaluator& eval, const polynomial& p, const ciphertext
 std::vector<ciphertext> evaluate(ckks::evaluator& eval, std::span<const polynomial> batch,
                                  const ciphertext& x, const polynomial_options& options) {
   const backend::scoped_operation named("polynomial");
-  ckks::check(eval.ctx(), x, "polynomial");
+  ckks::check(eval.context(), x, "polynomial");
   detail::require_evaluable(batch);
   HALOCLINE_EXPECTS(x.parts.size() == 2, invalid_argument, "polynomial: the input has ", x.parts.size(),
                     " components; relinearize it first");
-  const params::parameters& parameters = eval.ctx().parameters();
+  const params::parameters& parameters = eval.context().parameters();
   unsigned degree = 1;
   for (const polynomial& p : batch) degree = std::max(degree, p.degree());
   const unsigned depth = detail::degree_levels(degree);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "halocline/backend/scoped_operation.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/key_switch.hpp"
 #include "halocline/ckks/scales.hpp"
 #include "halocline/core/expects.hpp"
@@ -33,7 +34,7 @@ using sum_map = std::map<int, std::optional<poly_pair>>;
 /// What is added to one sum.
 struct summands {
   std::optional<poly_pair>* sum;
-  std::span<const linear_transform::weight> weights;
+  std::span<const transform_weight> weights;
   std::vector<const ring::poly*> diagonals;
   bool accumulate;
 };
@@ -53,8 +54,7 @@ void add_pair(ckks::context& ctx, std::optional<poly_pair>& total, poly_pair&& t
 }
 
 /// The weights of a cell that belong to one giant step; they are sorted by it.
-std::span<const linear_transform::weight> group(const linear_transform& cell, int giant) {
-  const std::span<const linear_transform::weight> all = cell.weights();
+std::span<const transform_weight> group(std::span<const transform_weight> all, int giant) {
   const auto begin =
       std::find_if(all.begin(), all.end(), [&](const auto& w) { return w.term.giant == giant; });
   const auto end = std::find_if(begin, all.end(), [&](const auto& w) { return w.term.giant != giant; });
@@ -64,11 +64,11 @@ std::span<const linear_transform::weight> group(const linear_transform& cell, in
 /// Carries out one evaluation of a grid.
 class executor {
  public:
-  executor(ckks::evaluator& eval, const grid_view& grid)
+  executor(ckks::evaluator& eval, const transform_grid& grid)
       : eval_(eval),
-        ctx_(eval.ctx()),
+        ctx_(eval.context()),
         grid_(grid),
-        plan_(*grid.plan),
+        plan_(grid.plan()),
         usage_(grid.usage()),
         extended_(plan_.mode() == transform_mode::double_hoisted),
         product_scale_(plan_.parameters().level(plan_.level()).scale * plan_.weight_scale()),
@@ -85,7 +85,7 @@ class executor {
   [[nodiscard]] pair_map walked_babies(const ciphertext& input, std::span<const int> babies);
   [[nodiscard]] poly_pair make_pair(const char* tag) const;
   [[nodiscard]] std::size_t batch_size(std::size_t output) const;
-  void add_products(sum_map& sums, std::span<const int> giants, const linear_transform& cell,
+  void add_products(sum_map& sums, std::span<const int> giants, std::span<const transform_weight> cell,
                     const pair_map& babies);
   template <typename AddT>
   [[nodiscard]] std::optional<poly_pair> walk(std::span<const int> giants, const AddT& add);
@@ -104,7 +104,7 @@ class executor {
 
   ckks::evaluator& eval_;
   ckks::context& ctx_;
-  const grid_view& grid_;
+  const transform_grid& grid_;
   const transform_plan& plan_;
   transform_usage usage_;
   bool extended_;
@@ -114,8 +114,8 @@ class executor {
 };
 
 std::vector<ciphertext> executor::run(std::span<const ciphertext* const> inputs) {
-  HALOCLINE_EXPECTS(inputs.size() == grid_.inputs, invalid_argument, "linear transform: ", inputs.size(),
-                    " inputs; it was made for ", grid_.inputs);
+  HALOCLINE_EXPECTS(inputs.size() == grid_.inputs(), invalid_argument, "linear transform: ", inputs.size(),
+                    " inputs; it was made for ", grid_.inputs());
   for (const ciphertext* each : inputs) {
     key_ = ckks::common_key(key_, each->key, "linear transform", "an input", "another input");
   }
@@ -140,8 +140,8 @@ std::vector<ciphertext> executor::run(std::span<const ciphertext* const> inputs)
 }
 
 void executor::run_by_giant(std::span<const ciphertext* const> inputs) {
-  std::vector<pair_map> babies(grid_.inputs);
-  for (std::size_t i = 0; i < grid_.inputs; ++i) babies[i] = make_babies(*inputs[i], usage_.babies[i]);
+  std::vector<pair_map> babies(grid_.inputs());
+  for (std::size_t i = 0; i < grid_.inputs(); ++i) babies[i] = make_babies(*inputs[i], usage_.babies[i]);
   for (std::size_t o = 0; o < totals_.size(); ++o) {
     std::vector<int> rest = transform_plan::walk(usage_.giants[o]);
     const std::size_t batch = batch_size(o);
@@ -153,8 +153,8 @@ void executor::run_by_giant(std::span<const ciphertext* const> inputs) {
         rest.erase(rest.begin(), end);
         // Alone, the products of a giant are added to the total as they are made.
         if (next.size() == 1) ready[giant] = std::exchange(total, {});
-        for (std::size_t i = 0; i < grid_.inputs; ++i) {
-          if (grid_.cell(o, i) != nullptr) add_products(ready, next, *grid_.cell(o, i), babies[i]);
+        for (std::size_t i = 0; i < grid_.inputs(); ++i) {
+          if (!grid_.cell(o, i).empty()) add_products(ready, next, grid_.cell(o, i), babies[i]);
         }
       }
       add_pair(ctx_, total, std::move(*ready.at(giant)));
@@ -170,11 +170,11 @@ std::size_t executor::batch_size(std::size_t output) const {
   if (ctx_.cache_bytes() == 0) return 1;
   const transform_usage& usage = usage_;
   std::size_t babies = 0, diagonals = 0;
-  for (std::size_t i = 0; i < grid_.inputs; ++i) {
-    const linear_transform* const cell = grid_.cell(output, i);
-    if (cell == nullptr) continue;
+  for (std::size_t i = 0; i < grid_.inputs(); ++i) {
+    const std::span<const transform_weight> cell = grid_.cell(output, i);
+    if (cell.empty()) continue;
     babies += usage.babies[i].size();
-    for (const linear_transform::weight& each : cell->weights()) {
+    for (const transform_weight& each : cell) {
       if (!each.expanded) return 1;  // they are expanded in each step
       diagonals = std::max(diagonals, each.expanded.data().size());
     }
@@ -190,11 +190,11 @@ std::size_t executor::batch_size(std::size_t output) const {
 
 void executor::run_by_input(std::span<const ciphertext* const> inputs) {
   std::vector<sum_map> sums(totals_.size());
-  for (std::size_t i = 0; i < grid_.inputs; ++i) {
+  for (std::size_t i = 0; i < grid_.inputs(); ++i) {
     const pair_map babies = make_babies(*inputs[i], usage_.babies[i]);
     for (std::size_t o = 0; o < totals_.size(); ++o) {
-      if (grid_.cell(o, i) == nullptr) continue;
-      for (const int giant : usage_.giants[o]) add_products(sums[o], {&giant, 1}, *grid_.cell(o, i), babies);
+      if (grid_.cell(o, i).empty()) continue;
+      for (const int giant : usage_.giants[o]) add_products(sums[o], {&giant, 1}, grid_.cell(o, i), babies);
     }
   }
   for (std::size_t o = 0; o < totals_.size(); ++o) {
@@ -284,11 +284,11 @@ poly_pair executor::make_pair(const char* tag) const {
 
 /// Adds the products of one cell for some giants. The sums of one component follow each other in the batch,
 /// and then those of the other one: devices may make them together.
-void executor::add_products(sum_map& sums, std::span<const int> giants, const linear_transform& cell,
-                            const pair_map& babies) {
+void executor::add_products(sum_map& sums, std::span<const int> giants,
+                            std::span<const transform_weight> cell, const pair_map& babies) {
   std::vector<const ckks::compact_plaintext*> compact;
   for (const int giant : giants) {
-    for (const linear_transform::weight& each : group(cell, giant)) {
+    for (const transform_weight& each : group(cell, giant)) {
       if (!each.expanded) compact.push_back(&each.compact);
     }
   }
@@ -296,12 +296,12 @@ void executor::add_products(sum_map& sums, std::span<const int> giants, const li
   std::size_t taken = 0;
   std::vector<summands> parts;
   for (const int giant : giants) {
-    const std::span<const linear_transform::weight> weights = group(cell, giant);
+    const std::span<const transform_weight> weights = group(cell, giant);
     if (weights.empty()) continue;
     std::optional<poly_pair>& sum = sums[giant];
     parts.push_back({&sum, weights, {}, static_cast<bool>(sum)});
     if (!sum) sum = make_pair("linear_transform.sum");
-    for (const linear_transform::weight& each : weights) {
+    for (const transform_weight& each : weights) {
       parts.back().diagonals.push_back(each.expanded ? &each.expanded : &expanded[taken++]);
     }
   }
@@ -394,29 +394,6 @@ ciphertext executor::to_ciphertext(poly_pair&& parts) const {
 
 }  // namespace
 
-transform_usage grid_view::usage() const {
-  transform_usage result;
-  result.babies.resize(inputs);
-  result.giants.resize(outputs());
-  for (std::size_t o = 0; o < outputs(); ++o) {
-    for (std::size_t i = 0; i < inputs; ++i) {
-      if (cell(o, i) == nullptr) continue;
-      for (const linear_transform::weight& each : cell(o, i)->weights()) {
-        result.babies[i].push_back(each.term.baby);
-        result.giants[o].push_back(each.term.giant);
-        ++result.products;
-      }
-    }
-  }
-  const auto make_distinct = [](std::vector<int>& values) {
-    std::sort(values.begin(), values.end());
-    values.erase(std::unique(values.begin(), values.end()), values.end());
-  };
-  for (auto& babies : result.babies) make_distinct(babies);
-  for (auto& giants : result.giants) make_distinct(giants);
-  return result;
-}
-
 std::vector<ring::poly> expand_diagonals(ckks::context& ctx,
                                          std::span<const ckks::compact_plaintext* const> sources,
                                          const transform_plan& plan, memory::object_class cls) {
@@ -453,7 +430,7 @@ ring::poly expand_diagonal(ckks::context& ctx, const ckks::compact_plaintext& so
   return few;
 }
 
-std::vector<ciphertext> evaluate(ckks::evaluator& eval, const grid_view& grid,
+std::vector<ciphertext> evaluate(ckks::evaluator& eval, const transform_grid& grid,
                                  std::span<const ciphertext* const> inputs) {
   const backend::scoped_operation named("transform");
   return executor(eval, grid).run(inputs);

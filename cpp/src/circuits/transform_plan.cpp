@@ -122,7 +122,10 @@ transform_plan::transform_plan(params::parameters parameters, std::span<const in
   int stride = 0;
   for (const int d : unwrapped_) stride = std::gcd(stride, d);
   baby_step_ = std::max(stride, 1);
-  split(shape_.baby_count != 0 ? static_cast<int>(shape_.baby_count) : choose_baby_count());
+  HALOCLINE_EXPECTS(shape_.baby_count != 0U, invalid_argument,
+                    "transform plan: 0 babies of each giant; expected at least 1, or none given to let the "
+                    "cost model choose");
+  split(shape_.baby_count ? static_cast<int>(*shape_.baby_count) : choose_baby_count());
 }
 
 void transform_plan::split(int baby_count) {

@@ -3,8 +3,11 @@
 
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "ckks/small_poly.hpp"
+#include "halocline/backend/registry.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::ckks {
@@ -34,6 +37,10 @@ std::size_t ciphertext::bytes() const noexcept {
   return total;
 }
 
+std::shared_ptr<context> make_host_context(params::parameters parameters) {
+  return make_context(std::move(parameters), backend::make_backend("cpu"), ring::transform_tables::later);
+}
+
 ciphertext clone(context& ctx, const ciphertext& source) {
   check(ctx, source, "clone");
   ciphertext result = allocate_like(ctx, source);
@@ -54,8 +61,8 @@ ciphertext with_slots(context& ctx, const ciphertext& source, std::uint32_t slot
   return result;
 }
 
-ciphertext transfer(context& from, const ciphertext& source, context& to) {
-  check(from, source, "transfer");
+ciphertext transfer(const ciphertext& source, context& to) {
+  const ring::home& from = check(source, "transfer");
   ciphertext result = allocate_like(to, source);
   for (std::size_t i = 0; i < source.parts.size(); ++i) {
     transfer_bytes(from, source.parts[i].data(), to, result.parts[i].data());
@@ -63,23 +70,31 @@ ciphertext transfer(context& from, const ciphertext& source, context& to) {
   return result;
 }
 
-void check(const context& ctx, const ciphertext& value, const char* operation) {
-  const params::parameters& parameters = ctx.parameters();
+namespace {
+
+void check_parts(const ciphertext& value, const char* operation) {
   HALOCLINE_EXPECTS(value.parts.size() == 2 || value.parts.size() == 3, invalid_argument, operation,
                     ": a ciphertext with ", value.parts.size(),
                     " components; expected 2, or 3 before relinearization");
+  for (const ring::poly& part : value.parts) {
+    HALOCLINE_EXPECTS(part, invalid_argument, operation,
+                      ": a component of the ciphertext is empty (moved from?)");
+  }
+}
+
+/// Against the parameters and the runtime of its home, or of what it is used with.
+void check_shape(const params::parameters& parameters, const memory::runtime& runtime,
+                 const ciphertext& value, const char* operation) {
   HALOCLINE_EXPECTS(value.level <= parameters.top_level(), invalid_argument, operation,
                     ": a ciphertext of level ", value.level, "; the highest level of parameters '",
                     parameters.name(), "' is ", parameters.top_level());
   const arith::window q = parameters.level(value.level).q;
   for (const ring::poly& part : value.parts) {
-    HALOCLINE_EXPECTS(part, invalid_argument, operation,
-                      ": a component of the ciphertext is empty (moved from?)");
-    HALOCLINE_EXPECTS(part.data().owner() == &ctx.runtime(), invalid_argument, operation,
+    HALOCLINE_EXPECTS(part.data().owner() == &runtime, invalid_argument, operation,
                       ": the ciphertext belongs to another engine or client; transfer it to this one first");
     const arith::window primes = part.chain().primes;
     HALOCLINE_EXPECTS(part.special().primes.count == 0 && primes == q &&
-                          part.data().size() == q.count * ctx.tables().limb_bytes(),
+                          part.data().size() == q.count * parameters.limb_bytes(),
                       invalid_argument, operation, ": a component has the primes [", primes.first, ", ",
                       primes.end(), "); level ", value.level, " of parameters '", parameters.name(),
                       "' has [", q.first, ", ", q.end(), "). It was made for other parameters");
@@ -89,6 +104,21 @@ void check(const context& ctx, const ciphertext& value, const char* operation) {
   HALOCLINE_EXPECTS(std::has_single_bit(value.slots) && value.slots <= parameters.slots(), invalid_argument,
                     operation, ": a ciphertext of ", value.slots, " slots; expected a power of two up to ",
                     parameters.slots());
+}
+
+}  // namespace
+
+void check(const context& ctx, const ciphertext& value, const char* operation) {
+  check_parts(value, operation);
+  check_shape(ctx.parameters(), ctx.runtime(), value, operation);
+}
+
+const ring::home& check(const ciphertext& value, const char* operation) {
+  check_parts(value, operation);
+  const ring::home& home = *value.parts.front().home();
+  HALOCLINE_EXPECTS(home.parameters, invalid_argument, operation, ": a ciphertext of no CKKS parameters");
+  check_shape(*home.parameters, home.device->runtime(), value, operation);
+  return home;
 }
 
 }  // namespace halocline::ckks

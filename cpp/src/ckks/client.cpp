@@ -5,6 +5,10 @@
 #include <utility>
 
 #include "halocline/backend/registry.hpp"
+#include "halocline/ckks/context.hpp"
+#include "halocline/ckks/decryptor.hpp"
+#include "halocline/ckks/encryptor.hpp"
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::ckks {
@@ -58,24 +62,42 @@ std::shared_ptr<context> make_client_context(params::parameters parameters, cons
   backend::backend_options backend;
   backend.threads = options.threads;
   backend.memory = options.memory;
-  backend.memory.budget_bytes = options.budget_bytes;
-  backend.memory.policy = options.policy;
   return make_context(std::move(parameters), backend::make_backend(options.device, backend), transforms);
 }
 
-client::client(params::parameters parameters, const client_options& options)
-    : client(make_client_context(std::move(parameters), options), secret_key{}, options) {
-  secret_ = generator_.make_secret_key();
+/// What it works with, all of one context and one source of randomness.
+struct client::tools {
+  tools(ckks::context& ctx, const client_options& options)
+      : random(make_random(options.seed)),
+        generator(ctx, random),
+        encoder(ctx),
+        encryptor(ctx, random),
+        decryptor(ctx, random) {}
+
+  ring::random_source random;
+  key_generator generator;
+  ckks::encoder encoder;
+  ckks::encryptor encryptor;
+  ckks::decryptor decryptor;
+};
+
+client::~client() = default;
+
+const params::parameters& client::parameters() const noexcept { return ctx_->parameters(); }
+
+ckks::encoder& client::encoder() noexcept { return tools_->encoder; }
+
+std::shared_ptr<context> make_client_context(params::parameters parameters, const client_options& options) {
+  return make_client_context(std::move(parameters), options, ring::transform_tables::now);
 }
 
-client::client(std::shared_ptr<context> ctx, secret_key secret, const client_options& options)
-    : ctx_(std::move(ctx)),
-      random_(make_random(options.seed)),
-      generator_(*ctx_, random_),
-      encoder_(*ctx_),
-      encryptor_(*ctx_, random_),
-      decryptor_(*ctx_, random_),
-      secret_(std::move(secret)) {
+client::client(params::parameters parameters, const client_options& options)
+    : client(make_client_context(std::move(parameters), options), ckks::secret_key{}, options) {
+  secret_ = tools_->generator.make_secret_key();
+}
+
+client::client(std::shared_ptr<ckks::context> ctx, ckks::secret_key secret, const client_options& options)
+    : ctx_(std::move(ctx)), tools_(std::make_unique<tools>(*ctx_, options)), secret_(std::move(secret)) {
   const memory::buffer& residues = secret_.value.data();
   HALOCLINE_EXPECTS(!residues || residues.owner() == &ctx_->runtime(), invalid_argument,
                     "client: the secret key lives in another context; read or make it in the client's own");
@@ -84,46 +106,55 @@ client::client(std::shared_ptr<context> ctx, secret_key secret, const client_opt
 void client::assign_id() {
   HALOCLINE_EXPECTS(!secret_.id.is_known(), invalid_argument, "client: the secret key is ",
                     to_string(secret_.id), " already; an identifier is never changed");
-  secret_.id = make_key_id(random_, parameters());
+  secret_.id = make_key_id(tools_->random, parameters());
   public_.reset();  // it has no identifier
 }
 
 ciphertext client::encrypt(std::span<const std::complex<double>> values, const encrypt_options& options) {
   const unsigned level = checked_level(parameters(), options.level, "encrypt");
   const double scale = options.scale.value_or(parameters().level(level).scale);
-  return encrypt_plain(encoder_.encode(values, level, scale, options.slots), options.use_public_key);
+  return encrypt_plain(tools_->encoder.encode(values, level, scale, options.slots), options.use_public_key);
 }
 
 ciphertext client::encrypt_plain(const plaintext& message, bool use_public_key) {
-  return use_public_key ? encryptor_.encrypt(message, *encryption_key())
-                        : encryptor_.encrypt(message, secret_);
+  return use_public_key ? tools_->encryptor.encrypt(message, *public_key())
+                        : tools_->encryptor.encrypt(message, secret_);
 }
 
-plaintext client::decrypt_plain(const ciphertext& source) { return decryptor_.decrypt(source, secret_); }
+plaintext client::decrypt_plain(const ciphertext& source) {
+  return tools_->decryptor.decrypt(source, secret_);
+}
+
+ciphertext client::receive(const ciphertext& source) {
+  (void)check(source, "receive");
+  (void)common_key(source.key, id(), "receive", "the ciphertext", "the client");
+  return transfer(source, *ctx_);
+}
 
 std::vector<std::complex<double>> client::decrypt(const ciphertext& source, double flooding_bits) {
   check(*ctx_, source, "decrypt");
-  return decryptor_.decrypt_values(source, secret_, encoder_, flooding_bits);
+  return tools_->decryptor.decrypt_values(source, secret_, tools_->encoder, flooding_bits);
 }
 
-std::shared_ptr<const public_key> client::encryption_key() {
-  if (!public_) public_ = std::make_shared<const public_key>(generator_.make_public_key(secret_));
+std::shared_ptr<const ckks::public_key> client::public_key() {
+  if (!public_)
+    public_ = std::make_shared<const ckks::public_key>(tools_->generator.make_public_key(secret_));
   return public_;
 }
 
 evaluation_key client::make_key(const key_request& request, bool seeded) {
-  return generator_.make_evaluation_key(secret_, request, seeded);
+  return tools_->generator.make_evaluation_key(secret_, request, seeded);
 }
 
 void client::make_keys(std::span<const key_request> requests, bool seeded, const key_sink& sink) {
   for (const key_request& request : requests) sink(make_key(request, seeded));
 }
 
-memory_key_set client::make_keys(std::span<const key_request> requests, context& home, bool seeded) {
+memory_key_set client::make_keys(std::span<const key_request> requests, ckks::context& home, bool seeded) {
   memory_key_set keys(parameters(), id());
   for (const key_request& request : requests) {
     const evaluation_key key = make_key(request, seeded);
-    keys.add(transfer(*ctx_, key, home));
+    keys.add(transfer(key, home));
   }
   return keys;
 }

@@ -38,8 +38,8 @@ std::vector<std::byte> bytes_of(const std::vector<EntryT>& entries) {
 
 }  // namespace
 
-client_tables& context::client() {
-  if (!client_) client_ = std::make_shared<client_tables>(*this);
+client_tables& context::client_tables() {
+  if (!client_) client_ = std::make_shared<ckks::client_tables>(*this);
   return *client_;
 }
 

@@ -28,7 +28,8 @@ std::optional<memory::buffer> lift_coefficients(context& ctx, const backend::lim
       ctx.runtime().allocate(count * sizeof(double), scratch, "encoder.coefficients", secret);
   memory::buffer overflow;
   if (guarded) overflow = ctx.runtime().allocate(sizeof(std::uint64_t), scratch, "encoder.overflow");
-  backend::lift_job job{source, &result, count, stride, scale, ctx.client().lift(source.primes), nullptr};
+  backend::lift_job job{source, &result, count, stride, scale, ctx.client_tables().lift(source.primes),
+                        nullptr};
   if (guarded) job.overflow = &overflow;
   ctx.device().lift(ctx.tables(), {&job, 1});
   if (!guarded) return result;

@@ -7,6 +7,8 @@
 
 #include "ckks/coefficient_lift.hpp"
 #include "ckks/small_poly.hpp"
+#include "halocline/ckks/context.hpp"
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::ckks {

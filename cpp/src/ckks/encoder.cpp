@@ -10,6 +10,7 @@
 
 #include "ckks/client_tables.hpp"
 #include "ckks/coefficient_lift.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::ckks {
@@ -19,14 +20,14 @@ constexpr double one_word_bits = 62.0;
 constexpr double two_word_bits = 126.0;
 constexpr const char* coefficients_tag = "encoder.coefficients";
 
-std::uint32_t check_slots(const char* operation, std::size_t values, std::uint32_t slots,
+std::uint32_t check_slots(const char* operation, std::size_t values, std::optional<std::uint32_t> slots,
                           const params::parameters& parameters) {
-  HALOCLINE_EXPECTS(values > 0 || slots > 0, invalid_argument, operation,
-                    ": no values; expected at least one");
-  HALOCLINE_EXPECTS(values <= parameters.slots() && slots <= parameters.slots(), invalid_argument, operation,
-                    ": ", std::max<std::size_t>(values, slots), " slots; the parameters have ",
-                    parameters.slots(), " (N/2). Split the vector or take a larger ring degree");
-  const auto chosen = slots != 0 ? slots : static_cast<std::uint32_t>(std::bit_ceil(values));
+  HALOCLINE_EXPECTS(values > 0 || slots, invalid_argument, operation, ": no values; expected at least one");
+  HALOCLINE_EXPECTS(values <= parameters.slots() && slots.value_or(0) <= parameters.slots(), invalid_argument,
+                    operation, ": ", std::max<std::size_t>(values, slots.value_or(0)),
+                    " slots; the parameters have ", parameters.slots(),
+                    " (N/2). Split the vector or take a larger ring degree");
+  const std::uint32_t chosen = slots ? *slots : static_cast<std::uint32_t>(std::bit_ceil(values));
   HALOCLINE_EXPECTS(std::has_single_bit(chosen), invalid_argument, operation, ": ", chosen,
                     " slots; expected a power of two");
   HALOCLINE_EXPECTS(values <= chosen, invalid_argument, operation, ": ", values, " values for ", chosen,
@@ -87,7 +88,7 @@ std::string largest_value(std::span<const std::complex<double>> values) {
 memory::buffer encoder::to_coefficients(std::span<const std::complex<double>> values, std::uint32_t slots) {
   memory::runtime& runtime = ctx_.runtime();
   const auto scratch = memory::object_class::scratch;
-  const memory::buffer& table = ctx_.client().slots(slots);
+  const memory::buffer& table = ctx_.client_tables().slots(slots);
   const auto count = static_cast<std::uint32_t>(values.size());
   memory::buffer result =
       runtime.allocate(2 * std::size_t{slots} * sizeof(double), scratch, coefficients_tag);
@@ -154,7 +155,7 @@ plaintext encoder::to_plaintext(const backend::encode_job& coefficients, unsigne
 }
 
 plaintext encoder::encode(std::span<const std::complex<double>> values, unsigned level, double scale,
-                          std::uint32_t slots) {
+                          std::optional<std::uint32_t> slots) {
   const std::uint32_t used = check_slots("encode", values.size(), slots, ctx_.parameters());
   check_scale("encode", scale);
   const double limit_bits = std::min(two_word_bits, ctx_.parameters().level(level).log2_modulus - 1.0);
@@ -167,13 +168,14 @@ plaintext encoder::encode(std::span<const std::complex<double>> values, unsigned
   return result;
 }
 
-plaintext encoder::encode(std::span<const double> values, unsigned level, double scale, std::uint32_t slots) {
+plaintext encoder::encode(std::span<const double> values, unsigned level, double scale,
+                          std::optional<std::uint32_t> slots) {
   const std::vector<std::complex<double>> complex_values(values.begin(), values.end());
   return encode(complex_values, level, scale, slots);
 }
 
 compact_plaintext encoder::encode_compact(std::span<const std::complex<double>> values, double scale,
-                                          std::uint32_t slots) {
+                                          std::optional<std::uint32_t> slots) {
   const std::uint32_t used = check_slots("encode", values.size(), slots, ctx_.parameters());
   check_scale("encode", scale);
   integers rounded =
@@ -235,7 +237,7 @@ std::vector<std::complex<double>> encoder::to_slots(const memory::buffer& coeffi
                               &values,
                               slots,
                               &coefficients,
-                              &ctx_.client().slots(slots),
+                              &ctx_.client_tables().slots(slots),
                               static_cast<unsigned>(std::countr_zero(slots))};
   ctx_.device().slot_transform(ctx_.tables(), {&job, 1});
   std::vector<std::complex<double>> result(slots);

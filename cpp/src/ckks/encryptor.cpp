@@ -2,6 +2,7 @@
 #include "halocline/ckks/encryptor.hpp"
 
 #include "ckks/small_poly.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::ckks {

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "halocline/backend/registry.hpp"
+#include "halocline/ckks/context.hpp"
+#include "halocline/ckks/key_plan.hpp"
 #include "halocline/ckks/recipes.hpp"
 #include "halocline/core/expects.hpp"
 
@@ -17,8 +19,6 @@ namespace {
                                                            const engine_options& options) {
   backend::backend_options backend;
   backend.memory = options.memory;
-  backend.memory.budget_bytes = options.budget_bytes;
-  backend.memory.policy = options.policy;
   if (parameters.bootstrapping()) {
     // CoeffToSlot keeps a few dozen polynomials over all primes at a time; their pages should not fault anew.
     constexpr std::size_t polynomials = 64;
@@ -43,29 +43,51 @@ engine::engine(params::parameters parameters, const engine_options& options)
     stored_ = stored.get();
     keys_ = std::move(stored);
   }
-  evaluator_ = std::make_unique<evaluator>(*ctx_, *keys_);
+  evaluator_ = std::make_unique<ckks::evaluator>(*ctx_, *keys_);
 }
+
+const params::parameters& engine::parameters() const noexcept { return ctx_->parameters(); }
+
+memory::stats engine::statistics() const { return ctx_->runtime().statistics(); }
+
+void engine::start_trace() { ctx_->runtime().start_trace(); }
+
+memory::trace engine::stop_trace() { return ctx_->runtime().stop_trace(); }
+
+memory::plan::planner_options engine::planning(std::uint64_t capacity_bytes) {
+  return ctx_->runtime().planning(capacity_bytes);
+}
+
+void engine::begin_plan(std::shared_ptr<const memory::plan::plan> source) {
+  ctx_->runtime().begin_plan(std::move(source));
+}
+
+memory::plan_outcome engine::end_plan() { return ctx_->runtime().end_plan(); }
+
+void engine::set_budget(std::size_t bytes) { ctx_->runtime().set_budget(bytes); }
+
+void engine::cancel() noexcept { ctx_->runtime().cancel(); }
 
 void engine::bind_key(const key_id& id) { id_ = common_key(id_, id, "engine", "it", "the key set"); }
 
-void engine::add_key(context& from, const evaluation_key& key) {
+void engine::add_key(const evaluation_key& key) {
   bind_key(key.id);
   if (is_ghost()) return;
-  evaluation_key copy = transfer(from, key, *ctx_);
+  evaluation_key copy = transfer(key, *ctx_);
   if (!keeps_seeds(key.galois_element)) expand(*ctx_, copy);
   register_key(*ctx_, copy);
   stored_->add(std::move(copy));
 }
 
-void engine::add_keys(context& from, const memory_key_set& keys) {
+void engine::add_keys(const memory_key_set& keys) {
   bind_key(keys.id());
-  for (const auto& [element, key] : keys.keys()) add_key(from, key);
+  for (const auto& [element, key] : keys.keys()) add_key(key);
 }
 
-ciphertext engine::load(context& from, const ciphertext& source) {
-  check(from, source, "load");
+ciphertext engine::load(const ciphertext& source) {
+  (void)check(source, "load");
   (void)common_key(source.key, id_, "load", "the ciphertext", "the engine");
-  return transfer(from, source, *ctx_);
+  return transfer(source, *ctx_);
 }
 
 ciphertext engine::ghost_input(unsigned level, double scale, std::uint32_t slots) {

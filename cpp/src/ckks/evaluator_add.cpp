@@ -7,6 +7,7 @@
 
 #include "ckks/evaluator_detail.hpp"
 #include "halocline/backend/scoped_operation.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/evaluator.hpp"
 #include "halocline/ckks/scales.hpp"
 #include "halocline/core/expects.hpp"
@@ -46,7 +47,7 @@ aligned align_scales(evaluator& eval, const ciphertext& a, const ciphertext& b) 
   } else {
     HALOCLINE_EXPECTS(a.level > 0, scale_mismatch, "add: scales 2^", std::log2(a.scale), " and 2^",
                       std::log2(b.scale), " differ and level 0 leaves no room to correct them");
-    const double scale = eval.ctx().parameters().level(a.level - 1).scale;
+    const double scale = eval.context().parameters().level(a.level - 1).scale;
     result.changed_a = eval.adjust(a, a.level - 1, scale);
     result.changed_b = eval.adjust(b, a.level - 1, scale);
   }
@@ -76,7 +77,7 @@ aligned align(evaluator& eval, const ciphertext& a, const ciphertext& b, const c
 
 template <typename CombineT, typename FinishT>
 ciphertext combine(evaluator& eval, const ciphertext& a, const ciphertext& b, CombineT run, FinishT finish) {
-  context& ctx = eval.ctx();
+  context& ctx = eval.context();
   const ciphertext& longer = a.parts.size() >= b.parts.size() ? a : b;
   ciphertext result = make_like(ctx, longer, longer.parts.size());
   result.slots = std::max(a.slots, b.slots);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "halocline/ckks/ciphertext.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/key_switch.hpp"
 
 /// What the parts of the evaluator share.

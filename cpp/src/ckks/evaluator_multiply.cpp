@@ -7,6 +7,7 @@
 
 #include "ckks/evaluator_detail.hpp"
 #include "halocline/backend/scoped_operation.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/evaluator.hpp"
 #include "halocline/ckks/key_switch.hpp"
 #include "halocline/ckks/scales.hpp"
@@ -65,7 +66,7 @@ std::vector<ring::poly> relinearized(context& ctx, const evaluation_key& key, co
 /// Finishes a tensor product as the mode requires.
 ciphertext finish_product(evaluator& eval, tensor_product t, unsigned level, double scale,
                           std::uint32_t slots, const key_id& secret) {
-  context& ctx = eval.ctx();
+  context& ctx = eval.context();
   ciphertext result;
   result.slots = slots;
   result.key = secret;
@@ -110,7 +111,7 @@ common_shape shape_of(evaluator& eval, std::span<const ciphertext* const> a,
   auto [level, slots, key] = common_shape{a.front()->level, 1, {}};
   for (const auto& factors : {a, b}) {
     for (const ciphertext* factor : factors) {
-      check(eval.ctx(), *factor, "dot");
+      check(eval.context(), *factor, "dot");
       require_two_parts(*factor, "dot");
       level = std::min(level, factor->level);
       slots = std::max(slots, factor->slots);

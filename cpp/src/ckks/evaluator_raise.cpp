@@ -6,7 +6,9 @@
 
 #include "ckks/evaluator_detail.hpp"
 #include "halocline/backend/scoped_operation.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/evaluator.hpp"
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/rns/mod_down.hpp"
 #include "halocline/rns/raise.hpp"

@@ -5,6 +5,7 @@
 
 #include "ckks/evaluator_detail.hpp"
 #include "halocline/backend/scoped_operation.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/evaluator.hpp"
 #include "halocline/ckks/key_switch.hpp"
 #include "halocline/core/expects.hpp"
@@ -47,7 +48,7 @@ ciphertext apply_galois_once(context& ctx, key_set& keys, const ciphertext& a, s
 
 }  // namespace
 
-evaluator::evaluator(context& ctx, key_set& keys, maintenance mode)
+evaluator::evaluator(ckks::context& ctx, key_set& keys, maintenance mode)
     : ctx_(ctx), keys_(keys), mode_(mode), encoder_(ctx) {}
 
 ciphertext evaluator::rotate(const ciphertext& a, std::int64_t steps) {

@@ -6,6 +6,7 @@
 #include "ckks/evaluator_detail.hpp"
 #include "halocline/arith/arith.hpp"
 #include "halocline/backend/scoped_operation.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/evaluator.hpp"
 #include "halocline/ckks/scales.hpp"
 #include "halocline/core/expects.hpp"

@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/params/parameters.hpp"
 #include "halocline/ring/sampler.hpp"

@@ -2,6 +2,8 @@
 // Which limbs the digits of a key have.
 #include <algorithm>
 
+#include "halocline/backend/descriptors.hpp"
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/ckks/keys.hpp"
 #include "halocline/core/expects.hpp"
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "halocline/ckks/context.hpp"
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/ckks/recipes.hpp"
 #include "halocline/core/expects.hpp"
 
@@ -35,6 +37,7 @@ void recording_key_set::prepare(const key_request& request, bool seeded) {
                     request.level, "; the highest level is ", parameters.top_level());
   const std::vector<key_digit_layout> layouts = key_layout(parameters, request);
   evaluation_key& key = keys_[request.galois_element];
+  key.home = ghost_.ring().home();
   key.galois_element = request.galois_element;
   key.level = request.level;
   key.digits.clear();

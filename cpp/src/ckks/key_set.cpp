@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::ckks {

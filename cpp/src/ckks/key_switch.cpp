@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/rns/mod_down.hpp"
 

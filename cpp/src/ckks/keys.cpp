@@ -6,6 +6,8 @@
 
 #include "ckks/small_poly.hpp"
 #include "halocline/arith/arith.hpp"
+#include "halocline/ckks/context.hpp"
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/ring/automorphism.hpp"
 
@@ -213,6 +215,7 @@ evaluation_key key_generator::make_evaluation_key(const secret_key& secret, cons
   recipe.target = relinearize ? secret_limbs(secret, limbs) : derived.chain();
   recipe.source = relinearize ? derived.chain() : secret_limbs(secret, chain);
   evaluation_key result;
+  result.home = ctx_.ring().home();
   result.galois_element = request.galois_element;
   result.level = request.level;
   result.id = secret.id;
@@ -233,6 +236,7 @@ evaluation_key key_generator::make_encapsulation_key(const secret_key& secret, c
   const limb_view dense_limbs = secret_limbs(secret, parameters.all_window());
   const limb_view sparse_limbs = secret_limbs(sparse, parameters.all_window());
   evaluation_key result;
+  result.home = ctx_.ring().home();
   result.galois_element = request.galois_element;
   result.level = request.level;
   result.id = secret.id;
@@ -266,13 +270,16 @@ void expand(context& ctx, evaluation_key& key) {
   }
 }
 
-evaluation_key transfer(context& from, const evaluation_key& source, context& to) {
+evaluation_key transfer(const evaluation_key& source, context& to) {
+  HALOCLINE_EXPECTS(source.home.get() != nullptr, invalid_argument,
+                    "transfer: an evaluation key without contents; make one with a client, or read one");
   const auto copy = [&](const memory::buffer& data, const char* tag) {
     memory::buffer result = to.runtime().allocate(data.size(), object_class::evaluation_key, tag);
-    transfer_bytes(from, data, to, result);
+    transfer_bytes(*source.home.get(), data, to, result);
     return result;
   };
   evaluation_key result;
+  result.home = to.ring().home();
   result.galois_element = source.galois_element;
   result.level = source.level;
   result.id = source.id;

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "halocline/ckks/context.hpp"
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/memory/recipe.hpp"
 
 namespace halocline::ckks {

@@ -78,7 +78,7 @@ void draw_error(context& ctx, ring::random_source& random, std::span<const backe
   constexpr const char* tag = "error.coefficients";
   const double stddev = ctx.parameters().error_stddev();
   if (stddev <= ring::max_table_stddev) {
-    expand_small(ctx, draw(ctx, random, &ctx.client().error(), tag), dst);
+    expand_small(ctx, draw(ctx, random, &ctx.client_tables().error(), tag), dst);
     return;
   }
   small_coefficients host(ctx.parameters().n());  // wider than any parameters that are in use
@@ -104,16 +104,18 @@ void check_secret(const context& ctx, const secret_key& secret, const char* oper
                     ctx.parameters().prime_count(), " primes. It was made for other parameters");
 }
 
-void transfer_bytes(context& from, const memory::buffer& source, context& to, const memory::buffer& target) {
-  HALOCLINE_EXPECTS(from.parameters() == to.parameters(), invalid_argument,
-                    "transfer: the source has parameters '", from.parameters().name(), "', the target has '",
+void transfer_bytes(const ring::home& from, const memory::buffer& source, context& to,
+                    const memory::buffer& target) {
+  HALOCLINE_EXPECTS(from.parameters, invalid_argument, "transfer: the source is of no CKKS parameters");
+  HALOCLINE_EXPECTS(*from.parameters == to.parameters(), invalid_argument,
+                    "transfer: the source has parameters '", from.parameters->name(), "', the target has '",
                     to.parameters().name(), "'; both sides must use equal ones");
-  HALOCLINE_EXPECTS(!from.runtime().is_ghost() || to.runtime().is_ghost(), invalid_argument,
+  HALOCLINE_EXPECTS(!from.device->runtime().is_ghost() || to.runtime().is_ghost(), invalid_argument,
                     "transfer: the source is on the ghost backend, which holds no contents");
   std::vector<std::byte> piece(std::min(transfer_piece, source.size()));
   for (std::size_t offset = 0; offset < source.size(); offset += piece.size()) {
     const std::span<std::byte> part(piece.data(), std::min(piece.size(), source.size() - offset));
-    from.device().download(part, source, offset);
+    from.device->download(part, source, offset);
     to.device().upload(target, offset, part);
   }
 }

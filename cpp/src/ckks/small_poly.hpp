@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "halocline/ckks/context.hpp"
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/ckks/keys.hpp"
 
 /// Secret and error polynomials on their way from the sampler to residues.
@@ -53,6 +54,7 @@ void check_secret(const context& ctx, const secret_key& secret, const char* oper
 /// the host.
 /// @throws invalid_argument when the contexts have different parameters, or when `from` is a ghost context
 ///   and `to` is not: there would be nothing to copy
-void transfer_bytes(context& from, const memory::buffer& source, context& to, const memory::buffer& target);
+void transfer_bytes(const ring::home& from, const memory::buffer& source, context& to,
+                    const memory::buffer& target);
 
 }  // namespace halocline::ckks

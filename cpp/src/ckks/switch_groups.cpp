@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/key_switch.hpp"
 #include "halocline/core/expects.hpp"
 

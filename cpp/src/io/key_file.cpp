@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "halocline/ckks/context.hpp"
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/core/expects.hpp"
 #include "object_parts.hpp"
 
@@ -43,10 +45,17 @@ constexpr std::uint32_t seeded_flag = 1;
 }  // namespace
 
 key_bundle_writer::key_bundle_writer(const output& to, ckks::context& ctx, const ckks::key_id& id)
-    : ctx_(ctx), writer_(to.open(object_kind::evaluation_keys, ctx.parameters())), id_(id) {
+    // `new`, because a writer cannot be moved.
+    : ctx_(ctx),
+      writer_(new container_writer(to.open(object_kind::evaluation_keys, ctx.parameters()))),
+      id_(id) {
   detail::require_contents(ctx);
-  detail::add_parameters(writer_, ctx.parameters());
+  detail::add_parameters(*writer_, ctx.parameters());
 }
+
+key_bundle_writer::~key_bundle_writer() = default;
+
+void key_bundle_writer::reserve(std::size_t bytes) { writer_->reserve(bytes + bytes / 16); }
 
 void key_bundle_writer::add(const ckks::evaluation_key& key) {
   const bool seeded = check_shape(ctx_.parameters(), key);
@@ -54,18 +63,18 @@ void key_bundle_writer::add(const ckks::evaluation_key& key) {
   key_entry entry{key.level, static_cast<std::uint32_t>(key.digits.size()), {}};
   for (std::size_t i = 0; i < key.digits.size(); ++i) {
     const ckks::evaluation_key_digit& digit = key.digits[i];
-    detail::add_buffer(writer_, half_b(key.galois_element, i), ctx_, digit.b, digit.b.size());
+    detail::add_buffer(*writer_, half_b(key.galois_element, i), ctx_, digit.b, digit.b.size());
     if (seeded) {
       entry.sources.push_back(digit.source);
     } else {
-      detail::add_buffer(writer_, half_a(key.galois_element, i), ctx_, digit.a, digit.a.size());
+      detail::add_buffer(*writer_, half_a(key.galois_element, i), ctx_, digit.a, digit.a.size());
     }
   }
   entries_.emplace(key.galois_element, std::move(entry));
 }
 
 void key_bundle_writer::finish() {
-  writer_.set_key(id_);
+  writer_->set_key(id_);
   byte_writer list;
   list.put(std::uint64_t{entries_.size()});
   for (const auto& [element, entry] : entries_) {
@@ -76,35 +85,39 @@ void key_bundle_writer::finish() {
     list.put(std::uint32_t{0});
     for (const backend::uniform_source& source : entry.sources) detail::put_source(list, source);
   }
-  writer_.add_section(detail::metadata_section, list.bytes());
-  writer_.finish();
+  writer_->add_section(detail::metadata_section, list.bytes());
+  writer_->finish();
 }
 
 key_bundle_reader::key_bundle_reader(const input& from, ckks::context& ctx)
-    : ctx_(ctx), reader_(from.open()) {
-  detail::expect_object(reader_, object_kind::evaluation_keys, ctx.parameters());
+    : ctx_(ctx), reader_(std::make_unique<const container_reader>(from.open())) {
+  detail::expect_object(*reader_, object_kind::evaluation_keys, ctx.parameters());
   read_list();
 }
 
+key_bundle_reader::~key_bundle_reader() = default;
+
+const ckks::key_id& key_bundle_reader::id() const noexcept { return reader_->key(); }
+
 void key_bundle_reader::read_list() {
   std::vector<std::byte> storage;
-  byte_reader in = detail::open_metadata(reader_, reader_.bytes(), storage);
+  byte_reader in = detail::open_metadata(*reader_, reader_->bytes(), storage);
   std::uint64_t sections = 2;
   std::uint64_t last = 0;
   for (auto left = in.get<std::uint64_t>(); left > 0; --left) {
     const auto element = in.get<std::uint64_t>();
     HALOCLINE_EXPECTS(ckks::is_key_element(ctx_.parameters(), element) && element > last, corrupt_data,
-                      reader_.name(), " is not valid: a key has Galois element ", element,
+                      reader_->name(), " is not valid: a key has Galois element ", element,
                       ", expected odd numbers below ", 2 * ctx_.parameters().n(), " in ascending order");
     last = element;
     const key_entry& entry = entries_.emplace(element, read_entry(in, element)).first->second;
     sections += std::uint64_t{entry.digits} * (entry.sources.empty() ? 2 : 1);
   }
   in.expect_end();
-  HALOCLINE_EXPECTS(!entries_.empty() || reader_.version() >= key_id_version, corrupt_data, reader_.name(),
+  HALOCLINE_EXPECTS(!entries_.empty() || reader_->version() >= key_id_version, corrupt_data, reader_->name(),
                     " is not valid: it lists no keys, expected at least one in format version ",
-                    reader_.version());
-  detail::expect_sections(reader_, sections);
+                    reader_->version());
+  detail::expect_sections(*reader_, sections);
 }
 
 key_entry key_bundle_reader::read_entry(byte_reader& in, std::uint64_t galois_element) const {
@@ -115,20 +128,20 @@ key_entry key_bundle_reader::read_entry(byte_reader& in, std::uint64_t galois_el
   const auto flags = in.get<std::uint32_t>();
   const auto reserved = in.get<std::uint32_t>();
   HALOCLINE_EXPECTS(entry.level <= parameters.top_level() && (flags & ~seeded_flag) == 0 && reserved == 0,
-                    corrupt_data, reader_.name(), " is not valid: the key for Galois element ",
+                    corrupt_data, reader_->name(), " is not valid: the key for Galois element ",
                     galois_element, " has level ", entry.level, " and form ", flags,
                     ", expected a level up to ", parameters.top_level(), " and form 0 or 1");
   const auto layouts = ckks::key_layout(parameters, {galois_element, entry.level});
-  HALOCLINE_EXPECTS(entry.digits == layouts.size(), corrupt_data, reader_.name(),
+  HALOCLINE_EXPECTS(entry.digits == layouts.size(), corrupt_data, reader_->name(),
                     " is not valid: the key for Galois element ", galois_element, " has ", entry.digits,
                     " digits, expected ", layouts.size());
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     const unsigned limbs = layouts[i].limbs();
-    static_cast<void>(detail::limb_section(reader_, half_b(galois_element, i), ctx_, limbs));
+    static_cast<void>(detail::limb_section(*reader_, half_b(galois_element, i), ctx_, limbs));
     if (flags == seeded_flag) {
-      entry.sources.push_back(detail::get_source(in, reader_));
+      entry.sources.push_back(detail::get_source(in, *reader_));
     } else {
-      static_cast<void>(detail::limb_section(reader_, half_a(galois_element, i), ctx_, limbs));
+      static_cast<void>(detail::limb_section(*reader_, half_a(galois_element, i), ctx_, limbs));
     }
   }
   return entry;
@@ -142,10 +155,10 @@ std::vector<ckks::key_request> key_bundle_reader::list() const {
 
 const key_entry& key_bundle_reader::find(std::uint64_t galois_element, unsigned level) const {
   const auto found = entries_.find(galois_element);
-  HALOCLINE_EXPECTS(found != entries_.end(), missing_key, reader_.name(), " has no ",
+  HALOCLINE_EXPECTS(found != entries_.end(), missing_key, reader_->name(), " has no ",
                     ckks::describe_key(ctx_.parameters(), galois_element),
                     "; add it when the keys are generated");
-  HALOCLINE_EXPECTS(level <= found->second.level, missing_key, reader_.name(), " has the ",
+  HALOCLINE_EXPECTS(level <= found->second.level, missing_key, reader_->name(), " has the ",
                     ckks::describe_key(ctx_.parameters(), galois_element), " for levels up to ",
                     found->second.level, " only, needed at level ", level, "; generate it for that level");
   return found->second;
@@ -173,10 +186,11 @@ ckks::evaluation_key key_bundle_reader::load(std::uint64_t galois_element, unsig
     }
     memory::buffer half = ctx_.runtime().allocate(moduli.size() * parameters.limb_bytes(),
                                                   memory::object_class::evaluation_key, "evaluation_key");
-    detail::read_limbs(reader_, reader_.at(id), ctx_, half, moduli);
+    detail::read_limbs(*reader_, reader_->at(id), ctx_, half, moduli);
     return half;
   };
   ckks::evaluation_key key;
+  key.home = ctx_.ring().home();
   key.galois_element = galois_element;
   key.level = level;
   key.id = id();

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "halocline/arith/uniform_stream.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/params/insecure.hpp"
 #include "halocline/params/parameters.hpp"

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/io/container_reader.hpp"
 #include "halocline/io/container_writer.hpp"

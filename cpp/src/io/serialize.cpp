@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/expects.hpp"
 #include "object_parts.hpp"
 

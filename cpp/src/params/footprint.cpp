@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "halocline/arith/seed_bytes.hpp"
+#include "halocline/arith/uniform_source.hpp"
 
 namespace halocline::params {
 

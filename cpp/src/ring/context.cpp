@@ -44,8 +44,8 @@ std::vector<std::uint64_t> write_roots(backend::backend& device, const memory::b
 
 template <typename WordT>
 void context::upload_moduli() {
-  write_moduli<WordT>(*device_, tables_.moduli, tables_.primes);
-  const auto write = [device = device_.get(), primes = tables_.primes](const memory::buffer& to) {
+  write_moduli<WordT>(device(), tables_.moduli, tables_.primes);
+  const auto write = [device = home_->device.get(), primes = tables_.primes](const memory::buffer& to) {
     write_moduli<WordT>(*device, to, primes);
   };
   runtime().set_recipe(tables_.moduli, std::make_shared<backend::table_recipe>(write));
@@ -54,15 +54,17 @@ void context::upload_moduli() {
 template <typename WordT>
 void context::upload_roots() {
   if (!runtime().is_ghost()) {
-    imaginary_units_ = write_roots<WordT>(*device_, tables_.roots, tables_.primes, tables_.log_n);
+    imaginary_units_ = write_roots<WordT>(device(), tables_.roots, tables_.primes, tables_.log_n);
   }
-  const auto write = [device = device_.get(), primes = tables_.primes, log_n = tables_.log_n](
+  const auto write = [device = home_->device.get(), primes = tables_.primes, log_n = tables_.log_n](
                          const memory::buffer& to) { (void)write_roots<WordT>(*device, to, primes, log_n); };
   runtime().set_recipe(tables_.roots, std::make_shared<backend::table_recipe>(write));
 }
 
-context::context(ring::shape shape, std::shared_ptr<backend::backend> device, transform_tables transforms)
-    : shape_(std::move(shape)), device_(std::move(device)) {
+context::context(ring::shape shape, std::shared_ptr<backend::backend> device, transform_tables transforms,
+                 std::optional<params::parameters> parameters)
+    : shape_(std::move(shape)),
+      home_(std::make_shared<const ring::home>(ring::home{std::move(device), std::move(parameters)})) {
   tables_.log_n = shape_.log_n;
   tables_.word_bits = shape_.word_bits;
   tables_.primes = shape_.primes;
@@ -97,9 +99,9 @@ const memory::buffer& context::permutation(std::uint64_t galois_element) {
                                                : automorphism_permutation(galois_element, tables_.log_n);
   memory::buffer table = runtime().allocate(index.size() * sizeof(std::uint32_t), memory::object_class::table,
                                             "ring.permutation");
-  device_->upload(table, 0, std::as_bytes(std::span(index)));
+  device().upload(table, 0, std::as_bytes(std::span(index)));
   runtime().set_identity(table, permutation_identity + galois_element);
-  const auto write = [device = device_.get(), galois_element,
+  const auto write = [device = home_->device.get(), galois_element,
                       log_n = tables_.log_n](const memory::buffer& to) {
     const std::vector<std::uint32_t> again = automorphism_permutation(galois_element, log_n);
     device->upload(to, 0, std::as_bytes(std::span(again)));

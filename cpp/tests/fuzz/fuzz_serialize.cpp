@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/error.hpp"
 #include "halocline/io/key_file.hpp"
 #include "halocline/io/secret_key_file.hpp"

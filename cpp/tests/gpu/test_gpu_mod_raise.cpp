@@ -10,6 +10,7 @@
 
 #include "halocline/backend/registry.hpp"
 #include "halocline/ckks/client.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/engine.hpp"
 #include "halocline/params/presets.hpp"
 
@@ -27,7 +28,7 @@ class GpuModRaise : public testing::TestWithParam<const char*> {
     std::vector<std::byte> bytes;
     for (const ring::poly& part : value.parts) {
       std::vector<std::byte> each(part.data().size());
-      server.ctx().device().download(each, part.data(), 0);
+      server.context().device().download(each, part.data(), 0);
       bytes.insert(bytes.end(), each.begin(), each.end());
     }
     return bytes;
@@ -58,13 +59,13 @@ TEST_P(GpuModRaise, GivesTheIntegersOfTheCpu) {
     options.device = device;
     options.keep_seeds = keep_seeds;
     engine server(parameters, options);
-    server.add_keys(owner.ctx(), keys);
+    server.add_keys(keys);
     std::vector<ciphertext> loaded;
     std::vector<const ciphertext*> operands;
-    for (const ciphertext& each : inputs) loaded.push_back(server.load(owner.ctx(), each));
+    for (const ciphertext& each : inputs) loaded.push_back(server.load(each));
     for (const ciphertext& each : loaded) operands.push_back(&each);
     std::vector<std::vector<std::byte>> results;
-    for (const ciphertext& each : server.evaluate().mod_raise(operands, parameters.top_level())) {
+    for (const ciphertext& each : server.evaluator().mod_raise(operands, parameters.top_level())) {
       results.push_back(bytes_of(server, each));
     }
     return results;

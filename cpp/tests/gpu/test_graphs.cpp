@@ -13,6 +13,7 @@
 #include "halocline/backend/program_scope.hpp"
 #include "halocline/backend/registry.hpp"
 #include "halocline/ckks/client.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/engine.hpp"
 #include "halocline/params/presets.hpp"
 
@@ -34,18 +35,18 @@ class Graphs : public testing::Test {
     server = std::make_unique<engine>(parameters, options);
     key_selection selection;
     selection.rotations = {1, 4};
-    server->add_keys(owner.ctx(), owner.make_keys(selection));
+    server->add_keys(owner.make_keys(selection));
     gpu().use_graphs(true);  // whatever the environment says
   }
 
-  [[nodiscard]] backend::backend& gpu() const { return server->ctx().device(); }
+  [[nodiscard]] backend::backend& gpu() const { return server->context().device(); }
   [[nodiscard]] graph_statistics stats() const { return gpu().graphs(); }
 
   [[nodiscard]] ciphertext random_input() {
     std::uniform_real_distribution<double> uniform(-1.0, 1.0);
     complex_vector values(parameters.slots());
     for (auto& value : values) value = {uniform(random), uniform(random)};
-    return server->load(owner.ctx(), owner.encrypt(values));
+    return server->load(owner.encrypt(values));
   }
   /// All residues of a ciphertext.
   [[nodiscard]] std::vector<std::byte> bytes_of(const ciphertext& value) const {
@@ -59,7 +60,7 @@ class Graphs : public testing::Test {
   }
   /// A program of operations that `shape` chooses, with constants that `constant` scales.
   [[nodiscard]] ciphertext run(std::uint32_t shape, const ciphertext& x, double constant = 1.0) {
-    evaluator& eval = server->evaluate();
+    evaluator& eval = server->evaluator();
     std::mt19937 choose(shape);
     ciphertext y = eval.add(x, x);
     for (int i = 0; i < 12; ++i) {
@@ -125,7 +126,7 @@ TEST_F(Graphs, ASecondRunWithOtherInputsUsesTheGraph) {
 
 TEST_F(Graphs, ChangedConstantsAreHonoured) {
   const ciphertext x = random_input();
-  evaluator& eval = server->evaluate();
+  evaluator& eval = server->evaluator();
   const auto program = [&](double c) {
     return eval.multiply_constant(eval.rotate(eval.multiply_constant(x, 0.3 * c), 1), 0.7 + c);
   };
@@ -140,7 +141,7 @@ TEST_F(Graphs, ChangedConstantsAreHonoured) {
 
 TEST_F(Graphs, DownloadsAndExceptionsInTheMiddleSeeWhatCameBefore) {
   const ciphertext x = random_input();
-  evaluator& eval = server->evaluate();
+  evaluator& eval = server->evaluator();
   const std::vector<std::byte> square = bytes_of(eval.square(x));
   for (int i = 0; i < 3; ++i) {
     ciphertext kept;

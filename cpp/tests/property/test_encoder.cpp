@@ -8,6 +8,7 @@
 #include <random>
 #include <sstream>
 
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/precision.hpp"
 #include "support/residues.hpp"
 

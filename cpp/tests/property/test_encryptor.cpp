@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 
+#include "halocline/ckks/context.hpp"
 #include "support/ckks_fixture.hpp"
 
 namespace halocline::ckks {

@@ -9,6 +9,7 @@
 
 #include "halocline/backend/registry.hpp"
 #include "halocline/ckks/client.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/engine.hpp"
 #include "halocline/ckks/precision.hpp"
 #include "halocline/io/secret_key_file.hpp"
@@ -38,26 +39,26 @@ class FilesBetweenParties : public ::testing::TestWithParam<const char*> {
   /// What the client leaves on disk: secret key, evaluation keys, a ciphertext for `level`.
   void play_client(unsigned level, bool seeded, bool use_public_key) const {
     ckks::client client(parameters_);
-    save_secret_key(file("secret"), client.ctx(), client.secret());
+    save_secret_key(file("secret"), client.context(), client.secret_key());
     ckks::key_selection selection;
     selection.rotations = {1};
-    save(file("keys"), client.ctx(), client.make_keys(selection, seeded));
+    save(file("keys"), client.context(), client.make_keys(selection, seeded));
     ckks::encrypt_options options;
     options.level = level;
     options.use_public_key = use_public_key;
-    save(file("input"), client.ctx(), client.encrypt(values(), options));
+    save(file("input"), client.context(), client.encrypt(values(), options));
   }
 
   /// rotate(x * x, 1) from files, with keys read at `level` only.
   void play_engine(unsigned level) const {
     ckks::engine engine(parameters_);
-    const key_bundle_reader keys(file("keys"), engine.ctx());
+    const key_bundle_reader keys(file("keys"), engine.context());
     for (const ckks::key_request& key : keys.list()) {
-      engine.add_key(engine.ctx(), keys.load(key.galois_element, level));
+      engine.add_key(keys.load(key.galois_element, level));
     }
-    const ckks::ciphertext x = load_ciphertext(file("input"), engine.ctx());
-    ckks::evaluator& evaluate = engine.evaluate();
-    save(file("output"), engine.ctx(), evaluate.rotate(evaluate.multiply(x, x), 1));
+    const ckks::ciphertext x = load_ciphertext(file("input"), engine.context());
+    ckks::evaluator& evaluate = engine.evaluator();
+    save(file("output"), engine.context(), evaluate.rotate(evaluate.multiply(x, x), 1));
   }
 
   [[nodiscard]] complex_vector play_owner() const {

@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "halocline/ckks/context.hpp"
 #include "support/transform_reference.hpp"
 
 namespace halocline::test {
@@ -35,12 +36,12 @@ drawn_case draw(std::mt19937_64& random, const params::parameters& parameters) {
   c.options.level = pick(1, parameters.max_level());
   c.options.slots = 1u << pick(2, parameters.log_n() - 1);
   c.options.compact = pick(0, 1) == 1;
-  c.options.baby_count = pick(0, 2) == 0 ? pick(1, 9) : 0;
-  const int slots = static_cast<int>(c.options.slots);
+  if (pick(0, 2) == 0) c.options.baby_count = pick(1, 9);
+  const int slots = static_cast<int>(*c.options.slots);
   const int stride = 1 << pick(0, 2);
   // A walk takes a key switch for each step of a gap, so the small-key mode gets narrow bands only.
   const int span = std::min<int>(slots / stride, c.options.mode == transform_mode::small_key ? 24 : slots);
-  const int first = static_cast<int>(pick(0, c.options.slots - 1)) - slots / 2;
+  const int first = static_cast<int>(pick(0, *c.options.slots - 1)) - slots / 2;
   std::set<int> wrapped;
   for (unsigned k = 0; k < pick(1, 16); ++k) {
     const int index =
@@ -57,7 +58,7 @@ TEST(LinearTransformProperty, RandomDiagonals) {
   for (int round = 0; round < rounds; ++round) {
     ckks_rig& rig = circuit_rig(round % 2 == 0 ? "test-n10-d3" : "test-n10-d3-w64");
     const drawn_case c = draw(random, rig.parameters());
-    const std::uint32_t slots = c.options.slots;
+    const std::uint32_t slots = *c.options.slots;
     SCOPED_TRACE(rig.describe() + " round " + std::to_string(round) + " " + to_string(c.options.mode) +
                  " slots " + std::to_string(slots) + " level " + std::to_string(*c.options.level) +
                  " diagonals " + std::to_string(c.indices.size()));
@@ -81,9 +82,9 @@ TEST(LinearTransformProperty, StatedKeysAreThoseOfAGhostRun) {
     ghost_rig ghost("test-n10-d3");
     const drawn_case c = draw(random, rig.parameters());
     SCOPED_TRACE("round " + std::to_string(round));
-    const linear_transform transform(ghost.eval, random_diagonals(rig, c.indices, c.options.slots, 1),
+    const linear_transform transform(ghost.eval, random_diagonals(rig, c.indices, *c.options.slots, 1),
                                      c.options);
-    const ckks::ciphertext x = ghost.ghost_input(*c.options.level, c.options.slots);
+    const ckks::ciphertext x = ghost.ghost_input(*c.options.level, *c.options.slots);
     ghost.ctx->runtime().start_trace();
     (void)transform.apply(ghost.eval, x);
     EXPECT_EQ(count_key_switches(ghost.ctx->runtime().stop_trace()), transform.cost().key_switches);

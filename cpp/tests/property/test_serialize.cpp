@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/error.hpp"
 #include "halocline/io/key_file.hpp"
 #include "support/container_samples.hpp"

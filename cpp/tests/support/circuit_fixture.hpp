@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/key_plan.hpp"
 #include "support/ckks_fixture.hpp"
 

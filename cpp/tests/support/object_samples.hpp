@@ -119,6 +119,7 @@ namespace halocline::test {
 [[nodiscard]] inline ckks::evaluation_key sample_key(ckks::context& ctx, std::uint64_t element,
                                                      unsigned level, bool seeded) {
   ckks::evaluation_key out;
+  out.home = ctx.ring().home();
   out.galois_element = element;
   out.level = level;
   out.id = sample_key_id();

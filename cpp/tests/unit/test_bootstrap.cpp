@@ -7,6 +7,8 @@
 #include <cmath>
 #include <tuple>
 
+#include "halocline/circuits/dft.hpp"
+#include "halocline/circuits/mod1.hpp"
 #include "halocline/core/error.hpp"
 #include "support/circuit_fixture.hpp"
 
@@ -73,11 +75,11 @@ std::vector<bootstrap_case> cases() {
                                      {"small_key", with(64)},      {"compact", with(64)},
                                      {"real", with(512)},          {"real_sparse_stc", with(8, stc)},
                                      {"levels", with(128)}};
-  result[6].options.cts_mode = result[6].options.stc_mode = transform_mode::small_key;
-  result[7].options.compact = true;
+  result[6].options.transforms.cts_mode = result[6].options.transforms.stc_mode = transform_mode::small_key;
+  result[7].options.transforms.compact = true;
   result[8].options.real_only = result[9].options.real_only = true;
-  result[10].options.cts_levels = 2;
-  result[10].options.stc_levels = 1;
+  result[10].options.transforms.cts_levels = 2;
+  result[10].options.transforms.stc_levels = 1;
   return result;
 }
 
@@ -92,7 +94,7 @@ TEST_P(Bootstrap, IsAsPreciseAsForecast) {
   SCOPED_TRACE(rig().describe());
   const bootstrapper boots(rig().eval, GetParam().options);
   exact_keys keys(rig(), boots.key_requests());
-  const complex_vector x = in_the_disc(boots.options().slots, 3, boots.options().real_only);
+  const complex_vector x = in_the_disc(boots.slots(), 3, boots.options().real_only);
   const ckks::ciphertext y = boots.bootstrap(keys.eval, rig().encrypt(x, boots.input_level()));
   EXPECT_EQ(y.level, boots.output_level());
   EXPECT_EQ(y.slots, x.size());
@@ -109,9 +111,9 @@ INSTANTIATE_TEST_SUITE_P(All, Bootstrap, testing::ValuesIn(cases()),
 // Full slots: a coefficient of a random message is small, and may be enlarged; then noise counts less.
 TEST(Bootstrap, KnownBoundOfMessagesGivesPrecision) {
   bootstrap_options options = with(512);
-  options.fraction = 0x1p-12;
+  options.eval_mod.fraction = 0x1p-12;
   const bootstrapper plain(rig().eval, options);
-  options.message_bound = 1.0 / 4;
+  options.eval_mod.message_bound = 1.0 / 4;
   const bootstrapper bounded(rig().eval, options);
   EXPECT_GT(bounded.forecast().worst_bits, plain.forecast().worst_bits + 1.0);
   exact_keys keys(rig(), bounded.key_requests());
@@ -127,11 +129,11 @@ TEST(Bootstrap, ArcsineCorrectsLargeCoefficients) {
   literal.bootstrapping->eval_mod.levels = 10;
   ckks_rig deep(params::parameters::from_literal(literal));
   bootstrap_options options = with(4);
-  options.fraction = 1.0 / 64;
-  options.tolerance = 0x1p-24;
+  options.eval_mod.fraction = 1.0 / 64;
+  options.eval_mod.tolerance = 0x1p-24;
   const complex_vector x(4, 1.0);
   const auto precision = [&](unsigned degree) {
-    options.arcsine_degree = degree;
+    options.eval_mod.arcsine_degree = degree;
     const bootstrapper boots(deep.eval, options);
     exact_keys keys(deep, boots.key_requests());
     return deep.precision(boots.bootstrap(keys.eval, deep.encrypt(x, 0)), x).worst_bits;
@@ -148,11 +150,11 @@ TEST(Bootstrap, TwoIterationsReach30Bits) {
   literal.base_bits = 58;
   ckks_rig precise(params::parameters::from_literal(literal));
   bootstrap_options options = with(512);
-  options.fraction = 0x1p-8;
+  options.eval_mod.fraction = 0x1p-8;
   const complex_vector x = in_the_disc(512);
   const ckks::ciphertext input = precise.encrypt(x, 0);
   const bootstrapper once(precise.eval, options);
-  options.iterations = 2;
+  options.iterations.count = 2;
   const bootstrapper twice(precise.eval, options);
   exact_keys keys(precise, twice.key_requests());
   EXPECT_LT(precise.precision(once.bootstrap(keys.eval, input), x).worst_bits, 28.0);
@@ -161,7 +163,7 @@ TEST(Bootstrap, TwoIterationsReach30Bits) {
   EXPECT_DOUBLE_EQ(y.scale, precise.parameters().level(y.level).scale);
   EXPECT_GE(precise.precision(y, x).worst_bits, 35.0);
   EXPECT_GE(precise.precision(y, x).mean_bits, twice.forecast().mean_bits - 1.0);
-  options.iterations = 4;
+  options.iterations.count = 4;
   EXPECT_THAT([&] { (void)bootstrapper(precise.eval, options); },
               ThrowsMessage<invalid_argument>(HasSubstr("fewer iterations")));
 }
@@ -173,7 +175,7 @@ TEST(Bootstrap, GhostRunAsksForTheKeysOfTheList) {
     for (const std::uint32_t slots : {512u, 16u}) {
       ghost_rig ghost(parameters);
       bootstrap_options options = with(slots, order);
-      options.iterations = 2;
+      options.iterations.count = 2;
       const bootstrapper boots(ghost.eval, options);
       const ckks::ciphertext y = boots.bootstrap(ghost.eval, ghost.ghost_input(boots.input_level(), slots));
       EXPECT_EQ(y.level, boots.output_level());
@@ -241,7 +243,7 @@ TEST(Bootstrap, StatesLevelsAndFailureProbability) {
   EXPECT_EQ(boots.depth(), 3 + boots.eval_mod().levels() + 3);
   EXPECT_LE(boots.log2_failure_probability(), -32.0);
   bootstrap_options options = with(512);
-  options.log2_failure = -64;
+  options.eval_mod.log2_failure = -64;
   EXPECT_LE(bootstrapper(rig().eval, options).log2_failure_probability(), -64.0);
   // 8 slots have 3 stages: one matrix each way, and two levels more are left.
   const bootstrapper few(rig().eval, with(8));
@@ -255,21 +257,32 @@ TEST(Bootstrap, BadInput) {
   };
   EXPECT_THAT(make(with(100)), ThrowsMessage<invalid_argument>(HasSubstr("expected a power of two")));
   bootstrap_options options;
-  options.cts_levels = 5;
+  options.transforms.cts_levels = 5;
   EXPECT_THAT(make(options), ThrowsMessage<level_exhausted>(HasSubstr("2 more are needed")));
   options = {};
-  options.stc_levels = 7;
+  options.transforms.stc_levels = 7;
   EXPECT_THAT(make(options), ThrowsMessage<level_exhausted>(HasSubstr("2 more are needed")));
   options = {};
-  options.range = 8;
+  options.eval_mod.range = 8;
   EXPECT_THAT(make(options), ThrowsMessage<invalid_argument>(HasSubstr("leaves the range 8 of EvalMod")));
-  options.allow_failure = true;
+  options.eval_mod.allow_failure = true;
   EXPECT_GT(bootstrapper(rig().eval, options).log2_failure_probability(), -32.0);
+  // A choice is left open by giving nothing, not by 0.
+  options = {};
+  options.transforms.cts_levels = 0;
+  EXPECT_THAT(make(options), ThrowsMessage<invalid_argument>(HasSubstr("expected at least 1 of each")));
+  options = {};
+  options.transforms.baby_count = 0;
+  EXPECT_THAT(make(options), ThrowsMessage<invalid_argument>(HasSubstr("0 babies")));
+  options = {};
+  options.iterations.bits = 0;
+  EXPECT_THAT(make(options), ThrowsMessage<invalid_argument>(HasSubstr("expected 1 or more")));
+  EXPECT_THAT(make(with(0)), ThrowsMessage<invalid_argument>(HasSubstr("0 slots")));
   EXPECT_THAT([] { (void)bootstrapper(circuit_rig("test-n10-d3").eval); },
               ThrowsMessage<invalid_argument>(HasSubstr("no levels for bootstrapping")));
 
   options = with(8, bootstrap_order::stc_first);
-  options.cts_levels = options.stc_levels = 3;
+  options.transforms.cts_levels = options.transforms.stc_levels = 3;
   const bootstrapper boots(rig().eval, options);
   exact_keys keys(rig(), boots.key_requests());
   const complex_vector x = in_the_disc(8);

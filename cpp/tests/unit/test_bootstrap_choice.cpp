@@ -29,13 +29,13 @@ TEST(BootstrapChoice, EstimatesAreWhatABootstrapperTakes) {
   ghost.device = "ghost";
   for (const transform_choice& choice : {transform_choice{transform_mode::double_hoisted, 8, false},
                                          transform_choice{transform_mode::double_hoisted, 4, true},
-                                         transform_choice{transform_mode::small_key, 0, false}}) {
+                                         transform_choice{transform_mode::small_key, {}, false}}) {
     ckks::engine engine(parameters, ghost);
     bootstrap_options options;
-    options.cts_mode = options.stc_mode = choice.mode;
-    options.baby_count = choice.baby_count;
-    options.compact = choice.compact;
-    const bootstrapper boots(engine.evaluate(), options);
+    options.transforms.cts_mode = options.transforms.stc_mode = choice.mode;
+    options.transforms.baby_count = choice.baby_count;
+    options.transforms.compact = choice.compact;
+    const bootstrapper boots(engine.evaluator(), options);
     const choice_estimate found = detail::estimate(parameters, full_slots(), {}, choice);
     EXPECT_NEAR(static_cast<double>(found.diagonal_bytes), static_cast<double>(boots.bytes()),
                 0.05 * static_cast<double>(boots.bytes()));
@@ -70,12 +70,13 @@ TEST(BootstrapChoice, BootstrapperFollowsIt) {
   ghost.device = "ghost";
   ckks::engine engine(parameters, ghost);
   bootstrap_options options;
-  options.memory_bytes = 1;
-  EXPECT_EQ(bootstrapper(engine.evaluate(), options).options().cts_mode, transform_mode::small_key);
-  options.memory_bytes = 4 * GiB;
-  const bootstrapper boots(engine.evaluate(), options);
-  EXPECT_EQ(boots.options().stc_mode, transform_mode::double_hoisted);
-  EXPECT_GT(boots.options().baby_count, 0u);
+  options.transforms.memory_bytes = 1;
+  EXPECT_EQ(bootstrapper(engine.evaluator(), options).options().transforms.cts_mode,
+            transform_mode::small_key);
+  options.transforms.memory_bytes = 4 * GiB;
+  const bootstrapper boots(engine.evaluator(), options);
+  EXPECT_EQ(boots.options().transforms.stc_mode, transform_mode::double_hoisted);
+  EXPECT_GT(boots.options().transforms.baby_count, 0u);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "halocline/ckks/context.hpp"
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/ckks/precision.hpp"
 #include "halocline/core/error.hpp"
 #include "halocline/io/key_file.hpp"
@@ -50,7 +52,7 @@ TEST(Client, WorksInSingleSteps) {
   client owner(params::preset(preset), reproducible());
   const params::parameters& p = owner.parameters();
   const complex_vector values = ramp(p.slots());
-  const plaintext message = owner.encode().encode(values, 2, p.level(2).scale);
+  const plaintext message = owner.encoder().encode(values, 2, p.level(2).scale);
   for (const bool use_public_key : {false, true}) {
     const ciphertext ct = owner.encrypt_plain(message, use_public_key);
     EXPECT_EQ(ct.level, 2U);
@@ -58,7 +60,7 @@ TEST(Client, WorksInSingleSteps) {
     const plaintext back = owner.decrypt_plain(ct);
     EXPECT_EQ(back.level, 2U);
     EXPECT_EQ(back.scale, message.scale);
-    EXPECT_GE(measure_precision(owner.encode().decode(back), values).worst_bits, worst_bits);
+    EXPECT_GE(measure_precision(owner.encoder().decode(back), values).worst_bits, worst_bits);
   }
   client other(p, reproducible(2));
   EXPECT_THAT([&] { (void)other.encrypt_plain(message); },
@@ -83,9 +85,9 @@ TEST(Client, IsReproducibleOnlyWithSeed) {
   const params::parameters p = params::preset(preset);
   client first(p, reproducible()), same(p, reproducible()), other(p, reproducible(2));
   const complex_vector values = ramp(p.slots());
-  const ciphertext ct = transfer(first.ctx(), first.encrypt(values), same.ctx());
+  const ciphertext ct = transfer(first.encrypt(values), same.context());
   EXPECT_GE(measure_precision(same.decrypt(ct), values).worst_bits, worst_bits);
-  ciphertext foreign = transfer(same.ctx(), ct, other.ctx());
+  ciphertext foreign = transfer(ct, other.context());
   EXPECT_THROW((void)other.decrypt(foreign), key_mismatch);
   foreign.key = {};  // as from a file of version 1
   EXPECT_LT(measure_precision(other.decrypt(foreign), values).mean_bits, 0.0);
@@ -125,8 +127,8 @@ TEST(Client, RefusesForeignObjects) {
   const ciphertext ct = stranger.encrypt(ramp(4));
   EXPECT_THROW((void)owner.decrypt(ct), invalid_argument);
   secret_key secret =
-      key_generator(stranger.ctx(), *std::make_unique<ring::random_source>()).make_secret_key();
-  EXPECT_THAT([&] { client(owner.ctx_handle(), std::move(secret)); },
+      key_generator(stranger.context(), *std::make_unique<ring::random_source>()).make_secret_key();
+  EXPECT_THAT([&] { client(owner.context_handle(), std::move(secret)); },
               ThrowsMessage<invalid_argument>(HasSubstr("another context")));
 }
 
@@ -148,9 +150,9 @@ TEST(Client, MakesAnyNumberOfKeysInTheRoomOfOne) {
   const auto home = make_client_context(p);
   const std::vector<key_request> requests = many_requests(p);
   client unlimited(p, reproducible());
-  const std::size_t before = unlimited.ctx().runtime().statistics().live_bytes;
+  const std::size_t before = unlimited.context().runtime().statistics().live_bytes;
   const memory_key_set all = unlimited.make_keys(requests, *home);
-  const std::size_t peak = unlimited.ctx().runtime().statistics().peak_bytes;
+  const std::size_t peak = unlimited.context().runtime().statistics().peak_bytes;
   // The secret's other form, an error and a uniform half; coefficients; the permutation; seed and error
   // table.
   const std::size_t key = all.keys().begin()->second.bytes();
@@ -159,10 +161,10 @@ TEST(Client, MakesAnyNumberOfKeysInTheRoomOfOne) {
   EXPECT_LT(peak, before + all.bytes());
 
   client_options options = reproducible();
-  options.budget_bytes = peak;
+  options.memory.budget_bytes = peak;
   client limited(p, options);
   const memory_key_set same = limited.make_keys(requests, *home);
-  EXPECT_LE(limited.ctx().runtime().statistics().peak_bytes, peak);
+  EXPECT_LE(limited.context().runtime().statistics().peak_bytes, peak);
   ASSERT_EQ(same.list(), all.list());
   for (const auto& [element, expected] : all.keys()) {
     const evaluation_key& got = same.keys().at(element);
@@ -178,16 +180,16 @@ TEST(Client, SaysWhichBudgetWouldDo) {
   client_options options = reproducible();
   const auto home = make_client_context(p);
   client unlimited(p, options);
-  const std::size_t secret = unlimited.ctx().runtime().statistics().live_bytes;
+  const std::size_t secret = unlimited.context().runtime().statistics().live_bytes;
   const std::vector<key_request> one{{relinearization_element, p.max_level()}};
   const std::size_t key = unlimited.make_keys(one, *home).bytes();
-  options.budget_bytes = secret + key / 2;
+  options.memory.budget_bytes = secret + key / 2;
   client limited(p, options);
   EXPECT_THAT([&] { (void)limited.make_keys(one, *home); },
               ThrowsMessage<out_of_memory>(HasSubstr("budget")));
   // Nothing was lost: what fits still works.
-  EXPECT_EQ(limited.ctx().runtime().statistics().live_bytes, secret);
-  options.budget_bytes = secret / 2;
+  EXPECT_EQ(limited.context().runtime().statistics().live_bytes, secret);
+  options.memory.budget_bytes = secret / 2;
   EXPECT_THAT([&] { client refused(p, options); }, ThrowsMessage<out_of_memory>(HasSubstr("budget")));
 }
 
@@ -206,7 +208,7 @@ TEST(Client, WritesKeysToAFileOneByOne) {
   const params::parameters p = params::preset(preset);
   client owner(p, reproducible());
   std::vector<std::byte> written;
-  io::key_bundle_writer writer(written, owner.ctx());
+  io::key_bundle_writer writer(written, owner.context());
   owner.make_keys(many_requests(p), true, [&](const evaluation_key& key) { writer.add(key); });
   writer.finish();
   const auto home = make_client_context(p);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "halocline/ckks/client.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/error.hpp"
 #include "halocline/params/presets.hpp"
 #include "support/forked.hpp"
@@ -32,7 +33,7 @@ class ClientFork : public ::testing::Test {
   client alice{params::preset("test-n10-d3"), {.threads = 2}};
 
   [[nodiscard]] limb first_limb(const ring::poly& p) {
-    const std::vector<std::uint64_t> words = test::words_of(alice.ctx(), p.chain());
+    const std::vector<std::uint64_t> words = test::words_of(alice.context(), p.chain());
     limb result;
     std::copy_n(words.begin(), degree, result.begin());
     return result;
@@ -43,7 +44,7 @@ class ClientFork : public ::testing::Test {
   [[nodiscard]] plaintext encoded(double value) {
     const std::vector<std::complex<double>> values(alice.parameters().slots(), value);
     const unsigned level = alice.parameters().max_level();
-    return alice.encode().encode(values, level, alice.parameters().level(level).scale);
+    return alice.encoder().encode(values, level, alice.parameters().level(level).scale);
   }
   [[nodiscard]] view encryption(double value, bool use_public_key) {
     const ciphertext made = alice.encrypt_plain(encoded(value), use_public_key);
@@ -91,8 +92,8 @@ TEST_F(ClientFork, RotationKeysDiffer) {
   const auto make = [&] {
     const evaluation_key key = alice.make_key({element, alice.parameters().max_level()}, false);
     halves result;
-    alice.ctx().device().download(result[0], key.digits[0].b, 0);
-    alice.ctx().device().download(result[1], key.digits[0].a, 0);
+    alice.context().device().download(result[0], key.digits[0].b, 0);
+    alice.context().device().download(result[1], key.digits[0].a, 0);
     return result;
   };
   const halves one = value_of_child<halves>(make), two = value_of_child<halves>(make), mine = make();
@@ -123,7 +124,7 @@ TEST_F(ClientFork, FloodingNoiseDiffers) {
 TEST_F(ClientFork, AClientWithASeedRefusesToEncryptInAChild) {
   client seeded(params::preset("test-n10-d3"), {.threads = 1, .seed = backend::seed_bytes{1}});
   const ciphertext made =
-      seeded.encrypt_plain(seeded.encode().encode(std::vector<std::complex<double>>{0.5}, 1, 1e9));
+      seeded.encrypt_plain(seeded.encoder().encode(std::vector<std::complex<double>>{0.5}, 1, 1e9));
   const int code = test::exit_code_of_child([&] {
     const auto encrypt = [&] { (void)seeded.encrypt(std::vector<std::complex<double>>{0.5}); };
     if (test::message_of<invalid_argument>(encrypt).find("forked") == std::string::npos) return 1;

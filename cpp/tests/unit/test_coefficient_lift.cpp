@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 
+#include "halocline/ckks/context.hpp"
 #include "support/residues.hpp"
 
 namespace halocline::ckks {

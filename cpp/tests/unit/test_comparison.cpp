@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/error.hpp"
 #include "support/circuit_fixture.hpp"
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "halocline/ckks/context.hpp"
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/core/error.hpp"
 #include "support/ckks_fixture.hpp"
 #include "support/message_of.hpp"

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "halocline/backend/backend.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/engine.hpp"
 #include "halocline/core/error.hpp"
 #include "halocline/memory/sim/page_faults.hpp"
@@ -117,14 +118,14 @@ std::map<std::string, double> operation_times(unsigned depth, double& limbs) {
   const params::level_info& top = engine.parameters().level(depth);
   const ckks::ciphertext a = engine.ghost_input(depth, top.scale, 32768);
   const ckks::ciphertext b = engine.ghost_input(depth, top.scale, 32768);
-  memory::runtime& runtime = engine.ctx().runtime();
+  memory::runtime& runtime = engine.context().runtime();
   runtime.start_trace();
   runtime.set_phase("rotate");
-  (void)engine.evaluate().rotate(a, 1);
+  (void)engine.evaluator().rotate(a, 1);
   runtime.set_phase("multiply");
-  (void)engine.evaluate().multiply(a, b);
+  (void)engine.evaluator().multiply(a, b);
   runtime.set_phase("add");
-  (void)engine.evaluate().add(a, b);
+  (void)engine.evaluator().add(a, b);
   const memory::trace recorded = runtime.stop_trace();
 
   std::map<std::string, double> result;

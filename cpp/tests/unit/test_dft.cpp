@@ -127,7 +127,7 @@ struct message {
   complex_vector w;  ///< bit-reversed
 };
 
-dft_options options_for(std::uint32_t slots, dft_parts parts, transform_mode mode) {
+dft_options options_for(std::optional<std::uint32_t> slots, dft_parts parts, transform_mode mode) {
   dft_options options;
   options.slots = slots;
   options.parts = parts;
@@ -198,7 +198,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, Dft,
                          [](const auto& info) { return std::string(to_string(info.param)); });
 
 TEST(Dft, SmallKeyModeNeedsThreeKeysPerMatrixAtMost) {
-  dft_options options = options_for(0, dft_parts::whole, transform_mode::small_key);
+  dft_options options = options_for({}, dft_parts::whole, transform_mode::small_key);
   const coeff_to_slot walks(rig().eval, options);
   EXPECT_LE(walks.key_requests().size(), 9u);
   options.mode = transform_mode::double_hoisted;

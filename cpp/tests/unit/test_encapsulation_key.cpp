@@ -8,7 +8,9 @@
 
 #include "ckks/small_poly.hpp"
 #include "halocline/ckks/client.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/engine.hpp"
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/io/key_file.hpp"
 #include "halocline/memory/tier/memory_store.hpp"
 #include "halocline/params/footprint.hpp"
@@ -192,20 +194,20 @@ TEST_P(EncapsulationKey, PagingEnginesGiveTheSameIntegers) {
   keys.add(make(top, true));
   const auto raised = [&](const engine_options& options) {
     engine server(parameters, options);
-    server.add_keys(*ctx, keys);
-    ciphertext low = test::sample_ciphertext(server.ctx(), 0, 2, false);
+    server.add_keys(keys);
+    ciphertext low = test::sample_ciphertext(server.context(), 0, 2, false);
     low.key = server.id();
-    const ciphertext result = server.evaluate().mod_raise(low, top);
-    return std::make_pair(test::words_of(server.ctx(), result.parts[0].chain()),
-                          test::words_of(server.ctx(), result.parts[1].chain()));
+    const ciphertext result = server.evaluator().mod_raise(low, top);
+    return std::make_pair(test::words_of(server.context(), result.parts[0].chain()),
+                          test::words_of(server.context(), result.parts[1].chain()));
   };
   engine_options resident;
   resident.threads = 1;
   engine_options seeded = resident;
   seeded.keep_seeds = true;
   engine_options paged = resident;
-  paged.policy = "lru";
-  paged.budget_bytes = std::size_t{7} << 19;
+  paged.memory.policy = "lru";
+  paged.memory.budget_bytes = std::size_t{7} << 19;
   paged.memory.slow = memory::make_memory_store();
   const auto expected = raised(resident);
   EXPECT_EQ(raised(seeded), expected);

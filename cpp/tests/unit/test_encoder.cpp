@@ -9,6 +9,7 @@
 #include <numbers>
 #include <random>
 
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/precision.hpp"
 #include "halocline/core/error.hpp"
 #include "support/message_of.hpp"
@@ -212,8 +213,8 @@ TEST(Encoder, RefusesBadValuesSlotsAndScales) {
   encoder encode(*ctx);
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
-  const auto attempt = [&](const complex_vector& values, double scale = 0x1p40, std::uint32_t slots = 0,
-                           unsigned level = 1) {
+  const auto attempt = [&](const complex_vector& values, double scale = 0x1p40,
+                           std::optional<std::uint32_t> slots = {}, unsigned level = 1) {
     return test::message_of<invalid_argument>([&] { (void)encode.encode(values, level, scale, slots); });
   };
   complex_vector values(20, 1.0);
@@ -226,11 +227,12 @@ TEST(Encoder, RefusesBadValuesSlotsAndScales) {
   EXPECT_THAT(attempt(complex_vector(4), 0x1p40, 1024), HasSubstr("1024 slots"));
   EXPECT_THAT(attempt(complex_vector(4), 0x1p40, 12), HasSubstr("expected a power of two"));
   EXPECT_THAT(attempt(complex_vector(4), 0x1p40, 2), HasSubstr("4 values for 2 slots"));
+  EXPECT_THAT(attempt(complex_vector(4), 0x1p40, 0), HasSubstr("0 slots"));
   EXPECT_THAT(attempt({}), HasSubstr("no values"));
   for (const double scale : {0.0, -1.0, nan, infinity}) {
     EXPECT_THAT(attempt(complex_vector(4), scale), HasSubstr("expected a positive number"));
   }
-  EXPECT_NE(attempt(complex_vector(4), 0x1p40, 0, 4), "no exception");  // there is no level 4
+  EXPECT_NE(attempt(complex_vector(4), 0x1p40, {}, 4), "no exception");  // there is no level 4
 }
 
 TEST(Encoder, GhostRunAllocatesAndStepsLikeARealOne) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "halocline/ckks/client.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/precision.hpp"
 #include "halocline/core/error.hpp"
 #include "halocline/params/presets.hpp"
@@ -20,12 +21,13 @@ constexpr double worst_bits = 18.0;  // a product and a rotation below a fresh e
 
 class Engine : public testing::Test {
  protected:
-  [[nodiscard]] static client_options reproducible() {
+  [[nodiscard]] static client_options single_client(std::uint8_t seed) {
     client_options options;
     options.threads = 1;
-    options.seed = backend::seed_bytes{5};
+    options.seed = backend::seed_bytes{seed};
     return options;
   }
+  [[nodiscard]] static client_options reproducible() { return single_client(5); }
   [[nodiscard]] engine_options single() const {
     engine_options options;
     options.threads = 1;
@@ -33,7 +35,7 @@ class Engine : public testing::Test {
   }
   /// rotate(x * x, 1)
   [[nodiscard]] static ciphertext program(engine& server, const ciphertext& x) {
-    return server.evaluate().rotate(server.evaluate().multiply(x, x), 1);
+    return server.evaluator().rotate(server.evaluator().multiply(x, x), 1);
   }
 
   const params::parameters parameters = params::preset("test-n10-d3");
@@ -47,12 +49,12 @@ TEST_F(Engine, EvaluatesForTheClientWithKeysOnly) {
     engine server(parameters, options);
     key_selection selection;
     selection.rotations = {1};
-    server.add_keys(owner.ctx(), owner.make_keys(selection));
+    server.add_keys(owner.make_keys(selection));
     const complex_vector values{{0.5, 0.5}, {-1.0, 0.0}, {0.25, -0.5}, {0.0, 1.0}};
-    const ciphertext y = program(server, server.load(owner.ctx(), owner.encrypt(values)));
+    const ciphertext y = program(server, server.load(owner.encrypt(values)));
     const complex_vector expected{values[1] * values[1], values[2] * values[2], values[3] * values[3],
                                   values[0] * values[0]};
-    const complex_vector got = owner.decrypt(transfer(server.ctx(), y, owner.ctx()));
+    const complex_vector got = owner.decrypt(owner.receive(y));
     EXPECT_GE(measure_precision(got, expected).worst_bits, worst_bits) << "keep_seeds " << keep_seeds;
   }
 }
@@ -70,8 +72,8 @@ TEST_F(Engine, GhostRunNamesExactlyTheNeededKeys) {
   EXPECT_EQ(needed, expected);
 
   engine server(parameters, single());
-  server.add_keys(owner.ctx(), owner.make_keys(needed));
-  EXPECT_NO_THROW((void)program(server, server.load(owner.ctx(), owner.encrypt(complex_vector(4)))));
+  server.add_keys(owner.make_keys(needed));
+  EXPECT_NO_THROW((void)program(server, server.load(owner.encrypt(complex_vector(4)))));
 }
 
 TEST_F(Engine, SecondGhostRunHasKeysOfTheRightSize) {
@@ -80,11 +82,11 @@ TEST_F(Engine, SecondGhostRunHasKeysOfTheRightSize) {
   const std::vector<key_request> requests{{parameters.galois_element(1), 1}};
   engine ghost(parameters, options);
   ghost.prepare_keys(requests);
-  const std::size_t prepared = ghost.ctx().runtime().statistics().live_bytes;
+  const std::size_t prepared = ghost.context().runtime().statistics().live_bytes;
   const ciphertext shape = ghost.ghost_input(1, parameters.level(1).scale, 4);
-  (void)ghost.evaluate().rotate(shape, 1);
+  (void)ghost.evaluator().rotate(shape, 1);
   EXPECT_EQ(ghost.needed_keys(), requests);
-  const auto& by_class = ghost.ctx().runtime().statistics().peak_by_class;
+  const auto& by_class = ghost.context().runtime().statistics().peak_by_class;
   const std::size_t keys = by_class[static_cast<std::size_t>(memory::object_class::evaluation_key)];
   EXPECT_LE(keys, prepared) << "no key was made during the run";
   EXPECT_EQ(keys, ghost.keys().get(parameters.galois_element(1), 1).bytes());
@@ -93,8 +95,8 @@ TEST_F(Engine, SecondGhostRunHasKeysOfTheRightSize) {
 
 TEST_F(Engine, MissingKeysAndPlaceholdersAreRefused) {
   engine server(parameters, single());
-  const ciphertext x = server.load(owner.ctx(), owner.encrypt(complex_vector(4)));
-  EXPECT_THAT([&] { (void)server.evaluate().rotate(x, 5); }, ThrowsMessage<missing_key>(HasSubstr("5")));
+  const ciphertext x = server.load(owner.encrypt(complex_vector(4)));
+  EXPECT_THAT([&] { (void)server.evaluator().rotate(x, 5); }, ThrowsMessage<missing_key>(HasSubstr("5")));
   EXPECT_THAT([&] { (void)server.ghost_input(1, 0x1p40, 4); },
               ThrowsMessage<invalid_argument>(HasSubstr("ghost")));
   EXPECT_THROW((void)server.needed_keys(), invalid_argument);
@@ -103,31 +105,67 @@ TEST_F(Engine, MissingKeysAndPlaceholdersAreRefused) {
 TEST_F(Engine, RefusesObjectsOfOtherParameters) {
   engine other(params::preset("test-n11-d8"), single());
   const ciphertext x = owner.encrypt(complex_vector(4));
-  EXPECT_THROW((void)other.load(owner.ctx(), x), invalid_argument);
-  EXPECT_THROW(other.add_keys(owner.ctx(), owner.make_keys(key_selection{})), invalid_argument);
+  EXPECT_THROW((void)other.load(x), invalid_argument);
+  EXPECT_THROW(other.add_keys(owner.make_keys(key_selection{})), invalid_argument);
 }
 
 TEST_F(Engine, BudgetNamesTheLargestObjects) {
   engine_options options = single();
-  options.budget_bytes = std::size_t{1} << 18;
+  options.memory.budget_bytes = std::size_t{1} << 18;
   engine small(parameters, options);
   key_selection selection;
   selection.rotations = {1, 2, 3, 4, 5};
-  EXPECT_THAT([&] { small.add_keys(owner.ctx(), owner.make_keys(selection)); },
+  EXPECT_THAT([&] { small.add_keys(owner.make_keys(selection)); },
               ThrowsMessage<out_of_memory>(HasSubstr("evaluation_key")));
-  EXPECT_LE(small.ctx().runtime().statistics().peak_bytes, options.budget_bytes);
+  EXPECT_LE(small.context().runtime().statistics().peak_bytes, options.memory.budget_bytes);
 }
 
-TEST_F(Engine, ResultsOutliveTheEngineThroughItsContext) {
+TEST_F(Engine, ObjectsOutliveWhatMadeThem) {
+  ciphertext input;
+  memory_key_set keys(parameters);
+  {
+    client early(parameters, reproducible());
+    input = early.encrypt(complex_vector{{0.5, 0.0}, {-1.0, 0.0}});
+    keys = early.make_keys(key_selection{.rotations = {1}});
+  }
   ciphertext result;
-  std::shared_ptr<context> kept;
   {
     engine server(parameters, single());
-    kept = server.ctx_handle();
-    result = server.load(owner.ctx(), owner.encrypt(complex_vector{{0.75, 0.0}, {0.0, 0.0}}));
+    server.add_keys(keys);
+    result = program(server, server.load(input));
+    input = ciphertext{};  // frees the last bytes of the early client
   }
-  const complex_vector got = owner.decrypt(transfer(*kept, result, owner.ctx()));
-  EXPECT_NEAR(got[0].real(), 0.75, 1e-6);
+  engine other(parameters, single());
+  const ciphertext again = other.load(result);
+  result = other.load(owner.encrypt(complex_vector(2)));  // frees the last bytes of the first engine
+  client late(parameters, reproducible());                // has the same secret key
+  const complex_vector got = late.decrypt(late.receive(again));
+  EXPECT_NEAR(got[0].real(), 1.0, 1e-5);
+  EXPECT_NEAR(got[1].real(), 0.25, 1e-5);
+}
+
+TEST_F(Engine, MovesObjectsOnlyWhereTheyBelong) {
+  engine server(parameters, single());
+  server.add_keys(owner.make_keys(key_selection{}));
+  const ciphertext result = server.load(owner.encrypt(complex_vector(4)));
+  EXPECT_EQ(owner.receive(result).key, owner.id());
+  client stranger(parameters, single_client(7));
+  EXPECT_THAT([&] { (void)stranger.receive(result); }, ThrowsMessage<key_mismatch>(HasSubstr("receive")));
+  client larger(params::preset("test-n11-d8"), reproducible());
+  EXPECT_THROW((void)larger.receive(result), error);
+  ciphertext moved_from = server.load(owner.encrypt(complex_vector(4)));
+  const ciphertext taken = std::move(moved_from);
+  EXPECT_THROW((void)owner.receive(moved_from), invalid_argument);
+  EXPECT_THROW((void)server.load(ciphertext{}), invalid_argument);
+  EXPECT_THAT([&] { server.add_key(evaluation_key{}); },
+              ThrowsMessage<invalid_argument>(HasSubstr("without contents")));
+}
+
+TEST_F(Engine, NoThreadsAreRefused) {
+  engine_options options;
+  options.threads = 0;
+  EXPECT_THAT([&] { engine refused(parameters, options); },
+              ThrowsMessage<invalid_argument>(HasSubstr("0 threads")));
 }
 
 }  // namespace

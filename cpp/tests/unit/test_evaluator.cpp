@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/error.hpp"
 #include "support/ckks_fixture.hpp"
 #include "support/message_of.hpp"

@@ -12,7 +12,9 @@
 #include "halocline/circuits/linear_transform.hpp"
 #include "halocline/circuits/polynomial.hpp"
 #include "halocline/ckks/client.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/engine.hpp"
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/core/error.hpp"
 #include "support/ckks_fixture.hpp"
 
@@ -131,7 +133,8 @@ class KeyOfResults : public ::testing::TestWithParam<const char*> {
          }},
         {"drop_level", false, false, [](evaluator& e, C a, C) { return e.drop_level(a, 1); }},
         {"rescale", false, false, [](evaluator& e, C a, C) { return e.rescale(a); }},
-        {"with_slots", false, false, [](evaluator& e, C a, C) { return with_slots(e.ctx(), a, a.slots); }},
+        {"with_slots", false, false,
+         [](evaluator& e, C a, C) { return with_slots(e.context(), a, a.slots); }},
         {"multiply", true, true, [](evaluator& e, C a, C b) { return e.multiply(a, b); }},
         {"dot", true, true, dot},
         {"relinearize", false, true, relinearized},
@@ -221,10 +224,10 @@ TEST(KeyId, KeysOfAClientCarryItThroughTransfers) {
   encrypt_options through_public_key;
   through_public_key.use_public_key = true;
   EXPECT_EQ(owner.encrypt(values, through_public_key).key, owner.id());
-  EXPECT_EQ(owner.encryption_key()->id, owner.id());
+  EXPECT_EQ(owner.public_key()->id, owner.id());
   const auto home = make_client_context(p, one_thread());
   const evaluation_key key = owner.make_key({relinearization_element, 1});
-  EXPECT_EQ(transfer(owner.ctx(), key, *home).id, owner.id());
+  EXPECT_EQ(transfer(key, *home).id, owner.id());
   key_selection none;
   none.relinearization = false;
   EXPECT_EQ(owner.make_keys(none).id(), owner.id());
@@ -245,17 +248,16 @@ TEST(KeyId, AnEngineServesOneKey) {
     SCOPED_TRACE(device);
     engine on(p, engine_on(device));
     EXPECT_FALSE(on.id().is_known());
-    EXPECT_NO_THROW((void)on.load(second.ctx(), second.encrypt(values)));  // no keys yet
-    on.add_keys(first.ctx(), memory_key_set(p, first.id()));               // an empty set counts
+    EXPECT_NO_THROW((void)on.load(second.encrypt(values)));  // no keys yet
+    on.add_keys(memory_key_set(p, first.id()));              // an empty set counts
     EXPECT_EQ(on.id(), first.id());
-    EXPECT_THAT([&] { (void)on.load(second.ctx(), second.encrypt(values)); },
-                names_both(second.id(), first.id()));
+    EXPECT_THAT([&] { (void)on.load(second.encrypt(values)); }, names_both(second.id(), first.id()));
     EXPECT_THAT(
         [&] {
-          on.add_key(second.ctx(), second.make_key({relinearization_element, 0}));
+          on.add_key(second.make_key({relinearization_element, 0}));
         },
         names_both(first.id(), second.id()));
-    EXPECT_EQ(on.load(first.ctx(), first.encrypt(values)).key, first.id());
+    EXPECT_EQ(on.load(first.encrypt(values)).key, first.id());
   }
 }
 
@@ -264,7 +266,7 @@ TEST(KeyId, GhostsHaveNone) {
   const params::parameters p = params::preset("test-n10-d3");
   engine ghost(p, engine_on("ghost"));
   const ciphertext a = ghost.ghost_input(2, p.level(2).scale, 512);
-  const ciphertext result = ghost.evaluate().rotate(ghost.evaluate().multiply(a, a), 1);
+  const ciphertext result = ghost.evaluator().rotate(ghost.evaluator().multiply(a, a), 1);
   EXPECT_FALSE(result.key.is_known());
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/error.hpp"
 #include "support/ckks_fixture.hpp"
 #include "support/residues.hpp"

@@ -7,6 +7,8 @@
 #include <algorithm>
 
 #include "halocline/arith/arith.hpp"
+#include "halocline/ckks/context.hpp"
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/core/error.hpp"
 #include "halocline/params/footprint.hpp"
 #include "halocline/ring/automorphism.hpp"
@@ -213,7 +215,7 @@ TEST_P(KeysOn, TransferCopiesBothForms) {
   for (const bool seeded : {false, true}) {
     const evaluation_key source =
         rig.generator.make_evaluation_key(secret, {relinearization_element, 1}, seeded);
-    const evaluation_key copy = transfer(*rig.ctx, source, *to);
+    const evaluation_key copy = transfer(source, *to);
     EXPECT_EQ(copy.bytes(), source.bytes());
     EXPECT_EQ(copy.level, 1U);
     for (std::size_t j = 0; j < copy.digits.size(); ++j) {

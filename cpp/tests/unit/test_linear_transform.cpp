@@ -7,6 +7,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/error.hpp"
 #include "support/transform_reference.hpp"
 
@@ -36,7 +37,7 @@ std::vector<int> range(int first, int count, int stride = 1) {
   return result;
 }
 
-transform_options options_for(transform_mode mode, unsigned level, std::uint32_t slots = 0) {
+transform_options options_for(transform_mode mode, unsigned level, std::optional<std::uint32_t> slots = {}) {
   transform_options options;
   options.mode = mode;
   options.level = level;
@@ -196,6 +197,26 @@ TEST(LinearTransformCost, TransientBytesAreReturned) {
   const std::size_t before = rig.ctx->runtime().statistics().live_bytes;
   (void)transform.apply(keys.eval, x);
   EXPECT_EQ(rig.ctx->runtime().statistics().live_bytes, before);
+}
+
+// As `block_matmul` and `convolution` give them where one block fills all slots.
+TEST_P(LinearTransform, TwoNamesOfOneDiagonalAdd) {
+  const auto slots = static_cast<int>(rig().slots());
+  check({0, 3, 3 - slots, -1, slots - 1}, 2, rig().slots());
+}
+
+// One map is the grid of one cell: same plan, same keys, same numbers.
+TEST_P(LinearTransform, IsAGridOfOneCell) {
+  const std::uint32_t slots = rig().slots();
+  const diagonal_map diagonals = random_diagonals(rig(), {0, 1, 5, -3}, slots, 3);
+  const linear_transform one(rig().eval, diagonals, options_for(mode(), 2, slots));
+  const transform_grid grid(rig().eval, {{diagonals}}, options_for(mode(), 2, slots));
+  EXPECT_EQ(one.key_requests(), grid.key_requests());
+  EXPECT_EQ(one.bytes(), grid.bytes());
+  exact_keys keys(rig(), one.key_requests());
+  const ckks::ciphertext x = rig().encrypt(rig().random_values(slots, 7), 2);
+  const ckks::ciphertext* const inputs[] = {&x};
+  EXPECT_EQ(rig().decrypt(one.apply(keys.eval, x)), rig().decrypt(grid.apply(keys.eval, inputs).front()));
 }
 
 TEST(LinearTransformErrors, SayWhatIsWrong) {

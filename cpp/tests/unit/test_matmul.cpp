@@ -38,7 +38,7 @@ complex_vector multiply(const dense_matrix& m, const complex_vector& x) {
   return y;
 }
 
-transform_options options_for(transform_mode mode, unsigned level, std::uint32_t slots = 0) {
+transform_options options_for(transform_mode mode, unsigned level, std::optional<std::uint32_t> slots = {}) {
   transform_options options;
   options.mode = mode;
   options.level = level;
@@ -57,7 +57,7 @@ void check_matrix(const std::string& preset, std::size_t rows, std::size_t colum
   ckks_rig& rig = circuit_rig(preset);
   SCOPED_TRACE(preset + " " + std::to_string(rows) + " x " + std::to_string(columns) + " " +
                to_string(options.mode));
-  const std::uint32_t slots = options.slots != 0 ? options.slots : rig.slots();
+  const std::uint32_t slots = options.slots.value_or(rig.slots());
   const dense_matrix m = random_matrix(rig, rows, columns, 31);
   const complex_vector x = rig.random_values(static_cast<std::uint32_t>(columns), 32);
   const matrix_vector product(rig.eval, m, options);

@@ -9,6 +9,7 @@
 
 #include "ckks/small_poly.hpp"
 #include "halocline/arith/arith.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/engine.hpp"
 #include "halocline/core/error.hpp"
 #include "halocline/params/footprint.hpp"
@@ -182,7 +183,7 @@ TEST_P(ModRaise, SeededKeysExpandToTheSameIntegers) {
   const params::footprint sizes(parameters);
   EXPECT_EQ(key.bytes(), sizes.encapsulation_key(top, true));
   const ciphertext low = rig.encrypt(rig.random_values(rig.slots(), 5), 0);
-  rig.keys.add(transfer(*rig.ctx, key, *rig.ctx));
+  rig.keys.add(transfer(key, *rig.ctx));
   const ciphertext from_seeds = rig.eval.mod_raise(low, top);
   expand(*rig.ctx, key);
   EXPECT_EQ(key.bytes(), sizes.encapsulation_key(top));
@@ -221,7 +222,7 @@ TEST_P(ModRaise, GhostsAskForTheKeyAndForNothingElse) {
   options.device = "ghost";
   engine ghost(parameters, options);
   const ciphertext low = ghost.ghost_input(2, parameters.level(2).scale, 16);
-  const ciphertext raised = ghost.evaluate().mod_raise(low, top);
+  const ciphertext raised = ghost.evaluator().mod_raise(low, top);
   EXPECT_EQ(raised.level, top);
   EXPECT_EQ(raised.scale, parameters.level(0).scale);
   const std::vector<key_request> expected{{encapsulation_element, top}};

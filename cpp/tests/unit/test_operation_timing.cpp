@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "halocline/ckks/client.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/error.hpp"
 #include "halocline/params/presets.hpp"
 
@@ -18,7 +19,7 @@ class OperationTiming : public testing::Test {
     ckks::client who(params::preset("test-n10-d3"));
     ckks::key_selection wanted;
     wanted.rotations = {1};
-    on_.add_keys(who.ctx(), who.make_keys(wanted));
+    on_.add_keys(who.make_keys(wanted));
   }
 
   ckks::engine on_;
@@ -56,10 +57,10 @@ TEST_F(OperationTiming, DoublesTheNumberOfOperationsUntilTheyTakeLongEnough) {
 TEST_F(OperationTiming, LeavesNoBuffersBehind) {
   timing_request wanted = request("rotate", 2, 1, 1);
   (void)time_operation(on_, wanted);  // makes tables
-  const std::size_t before = on_.ctx().runtime().statistics().live_bytes;
+  const std::size_t before = on_.context().runtime().statistics().live_bytes;
   wanted.graph = true;
   (void)time_operation(on_, wanted);
-  EXPECT_EQ(on_.ctx().runtime().statistics().live_bytes, before);
+  EXPECT_EQ(on_.context().runtime().statistics().live_bytes, before);
 }
 
 TEST_F(OperationTiming, RefusesWhatItCannotTime) {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "halocline/circuits/chebyshev.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/error.hpp"
 #include "support/circuit_fixture.hpp"
 

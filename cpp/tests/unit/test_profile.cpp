@@ -13,6 +13,7 @@
 #include "backend/profiler.hpp"
 #include "halocline/backend/program_scope.hpp"
 #include "halocline/backend/scoped_operation.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/core/error.hpp"
 #include "halocline/core/json.hpp"
 #include "support/ckks_fixture.hpp"

@@ -9,6 +9,7 @@
 
 #include "halocline/circuits/linear_transform.hpp"
 #include "halocline/ckks/client.hpp"
+#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/engine.hpp"
 #include "halocline/memory/plan/planner.hpp"
 #include "halocline/memory/tier/memory_store.hpp"
@@ -22,8 +23,8 @@ using memory::plan::verb;
 engine_options moving() {
   engine_options options;
   options.threads = 1;
-  options.budget_bytes = std::size_t{64} << 20;
-  options.policy = "planned";
+  options.memory.budget_bytes = std::size_t{64} << 20;
+  options.memory.policy = "planned";
   options.memory.slow = memory::make_memory_store();
   options.memory.keep_sources = true;
   return options;
@@ -31,7 +32,7 @@ engine_options moving() {
 
 std::vector<std::byte> contents(engine& server, const memory::buffer& data, std::size_t bytes) {
   std::vector<std::byte> host(bytes);
-  server.ctx().device().download(host, data, 0);
+  server.context().device().download(host, data, 0);
   return host;
 }
 
@@ -55,7 +56,7 @@ std::shared_ptr<memory::plan::plan> plan_of(const memory::buffer& data, std::uin
 /// Takes all frames away and has a plan make the first bytes of a buffer again; they must be what they were.
 void expect_made_again(engine& server, const memory::buffer& data, std::uint64_t identity, std::size_t bytes,
                        verb how) {
-  memory::runtime& runtime = server.ctx().runtime();
+  memory::runtime& runtime = server.context().runtime();
   const std::vector<std::byte> before = contents(server, data, bytes);
   const std::size_t budget = runtime.budget_bytes();
   runtime.set_budget(4096);
@@ -76,7 +77,7 @@ TEST(Recipes, ExpandTheUniformHalfOfAKeyOrAPrefixOfIt) {
   client owner(parameters, {});
   engine server(parameters, moving());
   const std::uint64_t element = parameters.galois_element(3);
-  server.add_key(owner.ctx(), owner.make_key({element, 3}));
+  server.add_key(owner.make_key({element, 3}));
   const evaluation_key& key = server.keys().get(element, 3);
   ASSERT_FALSE(key.digits.empty());
   for (std::size_t j = 0; j < key.digits.size(); ++j) {
@@ -95,7 +96,7 @@ TEST(Recipes, EncodeDiagonalsOfTransformsAgain) {
   for (const auto mode : {circuits::transform_mode::naive, circuits::transform_mode::double_hoisted}) {
     circuits::transform_options options;
     options.mode = mode;
-    const circuits::linear_transform transform(server.evaluate(), {{0, diagonal}}, options);
+    const circuits::linear_transform transform(server.evaluator(), {{0, diagonal}}, options);
     const memory::buffer& data = transform.weights().front().expanded.data();
     const std::uint64_t identity = identity_of("diagonal", hash_of(diagonal), transform.level());
     for (const std::size_t bytes : {data.size(), parameters.limb_bytes()}) {
@@ -109,8 +110,8 @@ TEST(Recipes, PlansCannotHaveAPartOfATableMadeAgain) {
   constexpr std::uint64_t roots_identity = 0xc2b7e4950d38f61a;  // of ring/context.cpp
   constexpr std::size_t page = 4096;
   engine server(params::preset("test-n10-d3"), moving());
-  memory::runtime& runtime = server.ctx().runtime();
-  const memory::buffer& roots = server.ctx().tables().roots;
+  memory::runtime& runtime = server.context().runtime();
+  const memory::buffer& roots = server.context().tables().roots;
   ASSERT_GT(roots.size(), page);
   const std::vector<std::byte> all = contents(server, roots, roots.size());
   for (const verb how : {verb::expand, verb::encode, verb::load}) {
@@ -133,12 +134,12 @@ TEST(Recipes, TablesAndCompactDiagonalsHaveIdentities) {
   diagonal.front() = 0.125;
   circuits::transform_options options;
   options.compact = true;
-  const circuits::linear_transform transform(server.evaluate(), {{0, diagonal}}, options);
+  const circuits::linear_transform transform(server.evaluator(), {{0, diagonal}}, options);
   const memory::buffer& compact = transform.weights().front().compact.coefficients;
-  server.ctx().runtime().start_trace();
+  server.context().runtime().start_trace();
   (void)contents(server, compact, compact.size());
-  (void)server.evaluate().encode().expand(transform.weights().front().compact, 2);
-  const memory::trace seen = server.ctx().runtime().stop_trace();
+  (void)server.evaluator().encoder().expand(transform.weights().front().compact, 2);
+  const memory::trace seen = server.context().runtime().stop_trace();
   std::set<std::string> named;
   for (const memory::trace_event& each : seen.events) {
     if (each.action != memory::trace_action::exists) continue;

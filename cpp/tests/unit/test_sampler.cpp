@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "halocline/arith/uniform_stream.hpp"
+#include "halocline/backend/descriptors.hpp"
 #include "halocline/core/error.hpp"
 #include "support/forked.hpp"
 #include "support/message_of.hpp"

@@ -11,6 +11,8 @@
 #include <limits>
 #include <string>
 
+#include "halocline/ckks/context.hpp"
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/io/checksum.hpp"
 #include "halocline/io/key_file.hpp"
 #include "halocline/io/secret_key_file.hpp"
@@ -32,12 +34,12 @@ class Serialize : public ::testing::TestWithParam<unsigned> {
  protected:
   Serialize() : ctx_(test::tiny_context(GetParam())) {}
 
-  [[nodiscard]] ckks::context& ctx() const { return *ctx_; }
+  [[nodiscard]] ckks::context& context() const { return *ctx_; }
 
   void expect_equal(const ring::poly& a, const ring::poly& b) const {
     EXPECT_EQ(a.special().primes, b.special().primes);
     EXPECT_EQ(a.chain().primes, b.chain().primes);
-    EXPECT_TRUE(contents(ctx(), a.data()) == contents(ctx(), b.data()));
+    EXPECT_TRUE(contents(context(), a.data()) == contents(context(), b.data()));
   }
 
  private:
@@ -72,22 +74,22 @@ constexpr section_id meta{section_tag("META"), 0, 0};
 constexpr section_id limbs{section_tag("LIMB"), 0, 0};
 
 TEST_P(Serialize, ParametersComeBack) {
-  const byte_vector bytes = to_bytes(ctx().parameters());
+  const byte_vector bytes = to_bytes(context().parameters());
   const params::parameters copy = load_parameters(bytes);
-  EXPECT_EQ(copy, ctx().parameters());
-  EXPECT_EQ(copy.source(), ctx().parameters().source());
+  EXPECT_EQ(copy, context().parameters());
+  EXPECT_EQ(copy.source(), context().parameters().source());
   EXPECT_EQ(inspect(bytes).kind, object_kind::parameters);
 }
 
 TEST_P(Serialize, EveryContainerCarriesItsParameters) {
-  const byte_vector bytes = to_bytes(ctx(), test::sample_ciphertext(ctx(), 1, 2, true));
-  EXPECT_EQ(load_parameters(bytes), ctx().parameters());
+  const byte_vector bytes = to_bytes(context(), test::sample_ciphertext(context(), 1, 2, true));
+  EXPECT_EQ(load_parameters(bytes), context().parameters());
 }
 
 TEST_P(Serialize, PlaintextsComeBack) {
   for (const bool special : {false, true}) {
-    const ckks::plaintext original = test::sample_plaintext(ctx(), 1, special);
-    const ckks::plaintext copy = load_plaintext(to_bytes(ctx(), original), ctx());
+    const ckks::plaintext original = test::sample_plaintext(context(), 1, special);
+    const ckks::plaintext copy = load_plaintext(to_bytes(context(), original), context());
     EXPECT_EQ(copy.level, original.level);
     EXPECT_EQ(copy.scale, original.scale);
     EXPECT_EQ(copy.slots, original.slots);
@@ -96,24 +98,24 @@ TEST_P(Serialize, PlaintextsComeBack) {
 }
 
 TEST_P(Serialize, CompactPlaintextsComeBack) {
-  const ckks::compact_plaintext original = test::sample_compact_plaintext(ctx());
-  const byte_vector bytes = to_bytes(ctx(), original);
-  const ckks::compact_plaintext copy = load_compact_plaintext(bytes, ctx());
+  const ckks::compact_plaintext original = test::sample_compact_plaintext(context());
+  const byte_vector bytes = to_bytes(context(), original);
+  const ckks::compact_plaintext copy = load_compact_plaintext(bytes, context());
   EXPECT_EQ(copy.scale, original.scale);
   EXPECT_EQ(copy.slots, original.slots);
-  EXPECT_EQ(contents(ctx(), copy.coefficients), contents(ctx(), original.coefficients));
-  EXPECT_THAT([&] { (void)load_plaintext(bytes, ctx()); },
+  EXPECT_EQ(contents(context(), copy.coefficients), contents(context(), original.coefficients));
+  EXPECT_THAT([&] { (void)load_plaintext(bytes, context()); },
               ThrowsMessage<invalid_argument>(HasSubstr("compact")));
-  const byte_vector residues = to_bytes(ctx(), test::sample_plaintext(ctx(), 0));
-  EXPECT_THAT([&] { (void)load_compact_plaintext(residues, ctx()); },
+  const byte_vector residues = to_bytes(context(), test::sample_plaintext(context(), 0));
+  EXPECT_THAT([&] { (void)load_compact_plaintext(residues, context()); },
               ThrowsMessage<invalid_argument>(HasSubstr("compact")));
 }
 
 TEST_P(Serialize, CiphertextsComeBackAtEveryLevelAndSize) {
   for (const unsigned level : {0U, 1U, 2U}) {
     for (const std::uint32_t parts : {2U, 3U}) {
-      const ckks::ciphertext original = test::sample_ciphertext(ctx(), level, parts, false);
-      const ckks::ciphertext copy = load_ciphertext(to_bytes(ctx(), original), ctx());
+      const ckks::ciphertext original = test::sample_ciphertext(context(), level, parts, false);
+      const ckks::ciphertext copy = load_ciphertext(to_bytes(context(), original), context());
       EXPECT_EQ(copy.level, level);
       EXPECT_EQ(copy.scale, original.scale);
       EXPECT_EQ(copy.slots, original.slots);
@@ -125,62 +127,62 @@ TEST_P(Serialize, CiphertextsComeBackAtEveryLevelAndSize) {
 }
 
 TEST_P(Serialize, TheRealHintTravels) {
-  ckks::ciphertext original = test::sample_ciphertext(ctx(), 0, 2, false);
-  EXPECT_FALSE(load_ciphertext(to_bytes(ctx(), original), ctx()).real_hint);
+  ckks::ciphertext original = test::sample_ciphertext(context(), 0, 2, false);
+  EXPECT_FALSE(load_ciphertext(to_bytes(context(), original), context()).real_hint);
   original.real_hint = true;
-  EXPECT_TRUE(load_ciphertext(to_bytes(ctx(), original), ctx()).real_hint);
+  EXPECT_TRUE(load_ciphertext(to_bytes(context(), original), context()).real_hint);
 }
 
 TEST_P(Serialize, KeyIdentifiersTravel) {
   const ckks::key_id id = test::sample_key_id();
-  const byte_vector ciphertext = to_bytes(ctx(), test::sample_ciphertext(ctx(), 1, 2, true));
-  EXPECT_EQ(load_ciphertext(ciphertext, ctx()).key, id);
+  const byte_vector ciphertext = to_bytes(context(), test::sample_ciphertext(context(), 1, 2, true));
+  EXPECT_EQ(load_ciphertext(ciphertext, context()).key, id);
   EXPECT_EQ(inspect(ciphertext).key, id);
   EXPECT_EQ(inspect(ciphertext).version, container_version);
-  EXPECT_EQ(load_public_key(to_bytes(ctx(), test::sample_public_key(ctx())), ctx()).id, id);
-  const byte_vector bundle = to_bytes(ctx(), test::sample_keys(ctx()));
-  const ckks::memory_key_set keys = load_evaluation_keys(bundle, ctx());
+  EXPECT_EQ(load_public_key(to_bytes(context(), test::sample_public_key(context())), context()).id, id);
+  const byte_vector bundle = to_bytes(context(), test::sample_keys(context()));
+  const ckks::memory_key_set keys = load_evaluation_keys(bundle, context());
   EXPECT_EQ(keys.id(), id);
   for (const auto& [element, key] : keys.keys()) EXPECT_EQ(key.id, id) << element;
-  EXPECT_FALSE(inspect(to_bytes(ctx(), test::sample_plaintext(ctx(), 0))).key.is_known());
-  ckks::ciphertext nobodys = test::sample_ciphertext(ctx(), 1, 2, false);
+  EXPECT_FALSE(inspect(to_bytes(context(), test::sample_plaintext(context(), 0))).key.is_known());
+  ckks::ciphertext nobodys = test::sample_ciphertext(context(), 1, 2, false);
   nobodys.key = {};
-  EXPECT_FALSE(load_ciphertext(to_bytes(ctx(), nobodys), ctx()).key.is_known());
+  EXPECT_FALSE(load_ciphertext(to_bytes(context(), nobodys), context()).key.is_known());
 }
 
 TEST_P(Serialize, SeededCiphertextsTakeHalfTheBytesAndComeBack) {
-  const ckks::ciphertext full = test::sample_ciphertext(ctx(), 1, 2, false);
-  const ckks::ciphertext seeded = test::sample_ciphertext(ctx(), 1, 2, true);
-  const byte_vector small = to_bytes(ctx(), seeded);
-  EXPECT_EQ(to_bytes(ctx(), full).size() - small.size(),
+  const ckks::ciphertext full = test::sample_ciphertext(context(), 1, 2, false);
+  const ckks::ciphertext seeded = test::sample_ciphertext(context(), 1, 2, true);
+  const byte_vector small = to_bytes(context(), seeded);
+  EXPECT_EQ(to_bytes(context(), full).size() - small.size(),
             full.bytes() / 2 + section_entry_bytes + sizeof(std::uint64_t));
-  const ckks::ciphertext copy = load_ciphertext(small, ctx());
+  const ckks::ciphertext copy = load_ciphertext(small, context());
   expect_equal(copy.parts[0], seeded.parts[0]);
   expect_equal(copy.parts[1], seeded.parts[1]);
   ASSERT_TRUE(copy.seed.has_value());
-  EXPECT_EQ(to_bytes(ctx(), copy), small);
+  EXPECT_EQ(to_bytes(context(), copy), small);
 }
 
 TEST_P(Serialize, ASeedThatBelongsToSomethingElseIsRefused) {
-  ckks::ciphertext stale = test::sample_ciphertext(ctx(), 1, 2, true);
+  ckks::ciphertext stale = test::sample_ciphertext(context(), 1, 2, true);
   stale.seed->stream += 1;
-  EXPECT_THAT([&] { (void)to_bytes(ctx(), stale); },
+  EXPECT_THAT([&] { (void)to_bytes(context(), stale); },
               ThrowsMessage<invalid_argument>(HasSubstr("clear the seed")));
 }
 
 TEST_P(Serialize, PublicKeysComeBack) {
-  const ckks::public_key original = test::sample_public_key(ctx());
-  const ckks::public_key copy = load_public_key(to_bytes(ctx(), original), ctx());
+  const ckks::public_key original = test::sample_public_key(context());
+  const ckks::public_key copy = load_public_key(to_bytes(context(), original), context());
   expect_equal(copy.b, original.b);
   expect_equal(copy.a, original.a);
 }
 
 TEST_P(Serialize, InspectReadsMetadataOnly) {
-  const ckks::ciphertext original = test::sample_ciphertext(ctx(), 1, 2, true);
-  const byte_vector bytes = to_bytes(ctx(), original);
+  const ckks::ciphertext original = test::sample_ciphertext(context(), 1, 2, true);
+  const byte_vector bytes = to_bytes(context(), original);
   const container_info info = inspect(bytes);
   EXPECT_EQ(info.kind, object_kind::ciphertext);
-  EXPECT_EQ(info.parameters, ctx().parameters().fingerprint());
+  EXPECT_EQ(info.parameters, context().parameters().fingerprint());
   EXPECT_EQ(info.bytes, bytes.size());
   EXPECT_EQ(info.components, 2U);
   EXPECT_EQ(info.level, 1U);
@@ -190,30 +192,30 @@ TEST_P(Serialize, InspectReadsMetadataOnly) {
 }
 
 TEST_P(Serialize, OtherParametersAreNamed) {
-  auto source = ctx().parameters().source();
+  auto source = context().parameters().source();
   source.name = "other";
   source.error_stddev = 3.5;
   const auto other = params::parameters::from_literal(source);
   const auto other_ctx = ckks::make_context(other, backend::make_backend("cpu"));
-  const byte_vector bytes = to_bytes(ctx(), test::sample_ciphertext(ctx(), 0, 2, false));
+  const byte_vector bytes = to_bytes(context(), test::sample_ciphertext(context(), 0, 2, false));
   EXPECT_THAT([&] { (void)load_ciphertext(bytes, *other_ctx); },
               ThrowsMessage<invalid_argument>(
                   AllOf(HasSubstr("made for other parameters: 'tiny-"), HasSubstr("expected 'other'"))));
 }
 
 TEST_P(Serialize, OtherKindsAreNamed) {
-  const byte_vector bytes = to_bytes(ctx(), test::sample_public_key(ctx()));
-  EXPECT_THAT([&] { (void)load_ciphertext(bytes, ctx()); },
+  const byte_vector bytes = to_bytes(context(), test::sample_public_key(context()));
+  EXPECT_THAT([&] { (void)load_ciphertext(bytes, context()); },
               ThrowsMessage<invalid_argument>(HasSubstr("kind 'public key', expected 'ciphertext'")));
-  EXPECT_THAT([&] { (void)load_evaluation_keys(bytes, ctx()); },
+  EXPECT_THAT([&] { (void)load_evaluation_keys(bytes, context()); },
               ThrowsMessage<invalid_argument>(HasSubstr("kind 'public key', expected 'evaluation keys'")));
 }
 
 TEST_P(Serialize, ForgedMetadataIsRefused) {
-  const byte_vector bytes = to_bytes(ctx(), test::sample_ciphertext(ctx(), 1, 2, false));
+  const byte_vector bytes = to_bytes(context(), test::sample_ciphertext(context(), 1, 2, false));
   const auto expect_refused = [&](std::size_t at, auto value, const std::string& fragment) {
     const byte_vector forged = patch(bytes, meta, at, value);
-    EXPECT_THAT([&] { (void)load_ciphertext(forged, ctx()); },
+    EXPECT_THAT([&] { (void)load_ciphertext(forged, context()); },
                 ThrowsMessage<corrupt_data>(HasSubstr(fragment)));
   };
   expect_refused(0, std::uint32_t{1}, "number of components is 1, expected 2 or 3");
@@ -234,8 +236,8 @@ TEST_P(Serialize, ForgedMetadataIsRefused) {
 }
 
 TEST_P(Serialize, ResiduesMustBeBelowTheirModulus) {
-  const byte_vector bytes = to_bytes(ctx(), test::sample_ciphertext(ctx(), 1, 2, false));
-  const auto& parameters = ctx().parameters();
+  const byte_vector bytes = to_bytes(context(), test::sample_ciphertext(context(), 1, 2, false));
+  const auto& parameters = context().parameters();
   const arith::window primes = parameters.level(1).q;
   for (std::uint32_t i = 0; i < primes.count; ++i) {
     const std::uint64_t q = parameters.primes()[primes.first + i];
@@ -244,36 +246,36 @@ TEST_P(Serialize, ResiduesMustBeBelowTheirModulus) {
       return GetParam() == 32 ? patch(bytes, limbs, at, static_cast<std::uint32_t>(residue))
                               : patch(bytes, limbs, at, residue);
     };
-    EXPECT_NO_THROW((void)load_ciphertext(with(q - 1), ctx()));
+    EXPECT_NO_THROW((void)load_ciphertext(with(q - 1), context()));
     for (const std::uint64_t residue : {q, q + 1, ~std::uint64_t{0}, std::uint64_t{1} << (GetParam() - 1)}) {
-      EXPECT_THAT([&] { (void)load_ciphertext(with(residue), ctx()); },
+      EXPECT_THAT([&] { (void)load_ciphertext(with(residue), context()); },
                   ThrowsMessage<corrupt_data>(HasSubstr("not below its modulus " + std::to_string(q))));
     }
   }
 }
 
 TEST_P(Serialize, MissingExtraAndShortSectionsAreRefused) {
-  const byte_vector bytes = to_bytes(ctx(), test::sample_ciphertext(ctx(), 1, 2, false));
+  const byte_vector bytes = to_bytes(context(), test::sample_ciphertext(context(), 1, 2, false));
   const auto reader = container_reader::over(bytes);
   const byte_vector limb_data = reader.read_all(reader.at(limbs), bytes.size());
   const byte_vector shorter(limb_data.begin(), limb_data.end() - 1);
-  EXPECT_THAT([&] { (void)load_ciphertext(replace_section(bytes, limbs, shorter), ctx()); },
+  EXPECT_THAT([&] { (void)load_ciphertext(replace_section(bytes, limbs, shorter), context()); },
               ThrowsMessage<corrupt_data>(HasSubstr("section 'LIMB' has")));
   const byte_vector long_meta(65);
-  EXPECT_THAT([&] { (void)load_ciphertext(replace_section(bytes, meta, long_meta), ctx()); },
+  EXPECT_THAT([&] { (void)load_ciphertext(replace_section(bytes, meta, long_meta), context()); },
               ThrowsMessage<corrupt_data>(HasSubstr("expected at most 64")));
   byte_vector fewer;
   container_writer writer(fewer, reader.kind(), reader.parameters());
   writer.add_section(meta, reader.view(reader.at(meta)));
   writer.finish();
-  EXPECT_THAT([&] { (void)load_ciphertext(fewer, ctx()); },
+  EXPECT_THAT([&] { (void)load_ciphertext(fewer, context()); },
               ThrowsMessage<corrupt_data>(HasSubstr("section 'PARM' is missing")));
 }
 
 TEST_P(Serialize, DamagedParametersAreRefused) {
-  const byte_vector bytes = to_bytes(ctx().parameters());
+  const byte_vector bytes = to_bytes(context().parameters());
   const section_id parm{section_tag("PARM"), 0, 0};
-  auto source = ctx().parameters().source();
+  auto source = context().parameters().source();
   source.error_stddev = 3.5;
   const std::string json = source.to_json();
   const auto* const first = reinterpret_cast<const std::byte*>(json.data());
@@ -285,8 +287,8 @@ TEST_P(Serialize, DamagedParametersAreRefused) {
 
 // Files of sets that were secure by an older table: their literal does not ask for insecurity.
 TEST_P(Serialize, InsecureParametersNeedPermission) {
-  const byte_vector bytes = to_bytes(ctx().parameters());
-  auto source = ctx().parameters().source();
+  const byte_vector bytes = to_bytes(context().parameters());
+  auto source = context().parameters().source();
   ASSERT_TRUE(source.allow_insecure);
   source.allow_insecure = false;
   const std::string json = source.to_json();
@@ -294,29 +296,29 @@ TEST_P(Serialize, InsecureParametersNeedPermission) {
   const section_id parm{section_tag("PARM"), 0, 0};
   const byte_vector old = replace_section(bytes, parm, {first, first + json.size()});
   EXPECT_THROW((void)load_parameters(old), insecure_parameters);
-  EXPECT_EQ(load_parameters(old, true), ctx().parameters());
+  EXPECT_EQ(load_parameters(old, true), context().parameters());
   EXPECT_TRUE(load_parameters(old, true).source().allow_insecure);
 }
 
 TEST_P(Serialize, GhostObjectsHaveNoContents) {
-  const auto ghost = ckks::make_context(ctx().parameters(), backend::make_backend("ghost"));
+  const auto ghost = ckks::make_context(context().parameters(), backend::make_backend("ghost"));
   const ckks::ciphertext shape = test::sample_ciphertext(*ghost, 0, 2, false);
   EXPECT_THAT([&] { (void)to_bytes(*ghost, shape); }, ThrowsMessage<invalid_argument>(HasSubstr("ghost")));
-  const byte_vector bytes = to_bytes(ctx(), test::sample_ciphertext(ctx(), 0, 2, false));
+  const byte_vector bytes = to_bytes(context(), test::sample_ciphertext(context(), 0, 2, false));
   EXPECT_EQ(load_ciphertext(bytes, *ghost).level, 0U);
 }
 
 TEST_P(Serialize, FilesAreReplacedAsAWhole) {
   const test::temporary_folder folder;
   const auto path = folder / "ct.hlc";
-  save(path, ctx(), test::sample_ciphertext(ctx(), 1, 2, false));
-  const ckks::ciphertext other = test::sample_ciphertext(ctx(), 0, 3, false);
-  save(path, ctx(), other);
-  EXPECT_EQ(to_bytes(ctx(), load_ciphertext(path, ctx())), to_bytes(ctx(), other));
+  save(path, context(), test::sample_ciphertext(context(), 1, 2, false));
+  const ckks::ciphertext other = test::sample_ciphertext(context(), 0, 3, false);
+  save(path, context(), other);
+  EXPECT_EQ(to_bytes(context(), load_ciphertext(path, context())), to_bytes(context(), other));
   const std::string before = test::read_file(path);
-  ckks::ciphertext broken = test::sample_ciphertext(ctx(), 1, 2, true);
+  ckks::ciphertext broken = test::sample_ciphertext(context(), 1, 2, true);
   broken.seed->stream = 9;
-  EXPECT_THROW(save(path, ctx(), broken), invalid_argument);
+  EXPECT_THROW(save(path, context(), broken), invalid_argument);
   EXPECT_EQ(test::read_file(path), before);
   EXPECT_EQ(folder.entries(), 1U);
 }
@@ -327,27 +329,27 @@ TEST_P(Serialize, FilesAreReplacedAsAWhole) {
 
 TEST_P(Serialize, SeedsKeepTheirRule) {
   for (const stream_rule rule : {stream_rule::chacha20_retry, stream_rule::chacha8_spare}) {
-    ckks::ciphertext value = test::sample_ciphertext(ctx(), 1, 2, true);
+    ckks::ciphertext value = test::sample_ciphertext(context(), 1, 2, true);
     value.seed->rule = rule;
     const backend::uniform_job job{value.parts[1].chain(), *value.seed};
-    ctx().device().sample_uniform(ctx().tables(), {&job, 1});
-    const ckks::ciphertext loaded = load_ciphertext(to_bytes(ctx(), value), ctx());
+    context().device().sample_uniform(context().tables(), {&job, 1});
+    const ckks::ciphertext loaded = load_ciphertext(to_bytes(context(), value), context());
     EXPECT_EQ(loaded.seed->rule, rule);
     expect_equal(loaded.parts[1], value.parts[1]);
     // The same seed under the other rule is another polynomial.
     value.seed->rule =
         rule == stream_rule::chacha8_spare ? stream_rule::chacha20_retry : stream_rule::chacha8_spare;
-    EXPECT_THROW((void)to_bytes(ctx(), value), invalid_argument);
+    EXPECT_THROW((void)to_bytes(context(), value), invalid_argument);
   }
 }
 
 TEST_P(Serialize, SeedsOfVersion1HaveNoRules) {
-  ckks::ciphertext value = test::sample_ciphertext(ctx(), 1, 2, true);
+  ckks::ciphertext value = test::sample_ciphertext(context(), 1, 2, true);
   value.key = {};  // which version 1 does not name
-  byte_vector bytes = to_bytes(ctx(), value);
+  byte_vector bytes = to_bytes(context(), value);
   test::forge_version(bytes, 1);
   EXPECT_EQ(container_reader::over(bytes).version(), 1U);
-  EXPECT_THAT([&] { (void)load_ciphertext(bytes, ctx()); },
+  EXPECT_THAT([&] { (void)load_ciphertext(bytes, context()); },
               ThrowsMessage<corrupt_data>(HasSubstr("rule of a seed is 1, expected 0 in format version 1")));
 }
 

@@ -20,7 +20,8 @@ constexpr std::uint32_t slots = 64;
 
 params::parameters parameters() { return params::preset("test-n10-d3"); }
 
-transform_plan plan_for(const std::vector<int>& diagonals, transform_mode mode, unsigned baby_count = 0) {
+transform_plan plan_for(const std::vector<int>& diagonals, transform_mode mode,
+                        std::optional<unsigned> baby_count = {}) {
   return {parameters(), diagonals, {mode, 2, slots, baby_count, 1, 1}};
 }
 
@@ -130,7 +131,7 @@ TEST(TransformPlan, ChoosesTheCheapestBabyCount) {
 TEST(TransformPlan, ManyOutputsPreferBabiesAndManyInputsGiants) {
   const auto babies_for = [](std::size_t inputs, std::size_t outputs) {
     const transform_plan plan(parameters(), range(0, 64),
-                              {transform_mode::bsgs, 2, slots, 0, inputs, outputs});
+                              {transform_mode::bsgs, 2, slots, {}, inputs, outputs});
     return plan.giant_step() / plan.baby_step();
   };
   EXPECT_LT(babies_for(8, 1), babies_for(1, 1));
@@ -149,17 +150,17 @@ TEST(TransformPlan, RefusesWhatIsNoTransform) {
       ThrowsMessage<invalid_argument>(HasSubstr("given twice")));
   EXPECT_THAT(
       [] {
-        transform_plan(parameters(), range(0, 2), {transform_mode::naive, 0, slots, 0, 1, 1});
+        transform_plan(parameters(), range(0, 2), {transform_mode::naive, 0, slots, {}, 1, 1});
       },
       ThrowsMessage<level_exhausted>(HasSubstr("level 1")));
   EXPECT_THAT(
       [] {
-        transform_plan(parameters(), range(0, 2), {transform_mode::naive, 9, slots, 0, 1, 1});
+        transform_plan(parameters(), range(0, 2), {transform_mode::naive, 9, slots, {}, 1, 1});
       },
       ThrowsMessage<invalid_argument>(HasSubstr("level 9")));
   EXPECT_THAT(
       [] {
-        transform_plan(parameters(), range(0, 2), {transform_mode::naive, 1, 48, 0, 1, 1});
+        transform_plan(parameters(), range(0, 2), {transform_mode::naive, 1, 48, {}, 1, 1});
       },
       ThrowsMessage<invalid_argument>(HasSubstr("48")));
   EXPECT_THAT(

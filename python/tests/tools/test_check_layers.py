@@ -146,3 +146,40 @@ def test_tree_reports_file_and_line(tmp_path: Path) -> None:
     assert found == [
         "cpp/include/halocline/core/bad.hpp:2: layer 'core' must not include 'ckks/keys.hpp' of layer 'ckks'"
     ]
+
+
+def public_headers(root: Path, listed: list[str], files: dict[str, str]) -> list[str]:
+    """What is found of public headers with these contents below cpp/include/halocline."""
+    for name, text in files.items():
+        path = root / "cpp/include/halocline" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (root / "cpp/include/public_headers.txt").write_text("".join(f"halocline/{each}\n" for each in listed))
+    return check_layers.check_public(root)
+
+
+def test_public_headers_need_public_ones_only(tmp_path: Path) -> None:
+    files = {
+        "halocline.hpp": '#include "halocline/ckks/client.hpp"\n',
+        "ckks/client.hpp": '#include <vector>\n\n#include "halocline/ckks/context.hpp"\n',
+        "ckks/context.hpp": "",
+        "core/error.hpp": "",
+    }
+    assert public_headers(tmp_path, ["ckks/client.hpp", "ckks/context.hpp", "halocline.hpp"], files) == []
+    assert public_headers(tmp_path, ["ckks/client.hpp", "halocline.hpp"], files) == [
+        "cpp/include/halocline/ckks/client.hpp:3: a public header must not include "
+        "'halocline/ckks/context.hpp', which is not installed"
+    ]
+    assert public_headers(
+        tmp_path,
+        ["ckks/client.hpp", "ckks/context.hpp", "core/error.hpp", "core/none.hpp", "halocline.hpp"],
+        files,
+    ) == [
+        "cpp/include/public_headers.txt:1: there is no halocline/core/none.hpp",
+        "cpp/include/public_headers.txt:1: halocline/halocline.hpp does not include halocline/core/error.hpp",
+    ]
+
+
+def test_the_list_of_public_headers_is_in_order(tmp_path: Path) -> None:
+    found = public_headers(tmp_path, ["halocline.hpp", "core/error.hpp"], {"halocline.hpp": ""})
+    assert found == ["cpp/include/public_headers.txt:1: expected each header once, in alphabetical order"]

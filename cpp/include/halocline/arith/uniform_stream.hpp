@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "halocline/arith/arith.hpp"
-#include "halocline/core/stream_rule.hpp"
+#include "halocline/arith/uniform_source.hpp"
 
 /// Seeded uniform residues: the definition that every backend's `sample_uniform` and seeded
 /// `key_multiply_accumulate` equal. Every group of words is addressable on its own.

@@ -6,15 +6,15 @@
 #include <cstdint>
 #include <vector>
 
-#include "halocline/arith/seed_bytes.hpp"
+#include "halocline/arith/uniform_source.hpp"
 #include "halocline/arith/window.hpp"
-#include "halocline/core/stream_rule.hpp"
 #include "halocline/memory/buffer.hpp"
 
 /// Batch descriptors of the ring-level operations. They are small values that name buffers, never pointers.
 namespace halocline::backend {
 
 using arith::seed_bytes;
+using arith::uniform_source;
 using arith::window;
 
 /// Limbs of one polynomial inside a buffer: limb i is modulo prime `primes.first + i` and occupies the N
@@ -164,15 +164,6 @@ struct convert_job {
   std::vector<limb_view> src;  ///< coefficient form; their primes, concatenated, are the sources
   std::vector<limb_view> dst;  ///< coefficient form; their primes, concatenated, are the targets
   const conversion_table* table = nullptr;
-};
-
-/// Names one polynomial of a seeded uniform stream (see `arith/uniform_stream.hpp` for the exact words).
-struct uniform_source {
-  seed_bytes seed{};
-  std::uint32_t stream = 0;  ///< number of the polynomial under this seed
-  stream_rule rule = stream_rule::chacha8_spare;
-
-  bool operator==(const uniform_source&) const = default;
 };
 
 /// dst = residues of signed integers (coefficient form, not transformed).

@@ -2,19 +2,21 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "halocline/backend/backend.hpp"
+#include "halocline/backend/devices.hpp"
 
 namespace halocline::backend {
 
 /// How a backend is set up.
 struct backend_options {
   memory::runtime_options memory;
-  /// Worker threads of the CPU backend; 0 takes the number of processors.
-  unsigned threads = 0;
+  /// Worker threads of the CPU backend; the number of processors unless given.
+  std::optional<unsigned> threads;
   /// Use the scalar specification instead of SIMD kernels (CPU backend only).
   bool scalar = false;
 };
@@ -23,13 +25,10 @@ struct backend_options {
 /// @param device "cpu", "cuda:0" (or another card; "cuda" is the first) or "ghost"; the ghost executes shapes
 /// and
 ///   allocations but no arithmetic.
-/// @throws invalid_argument naming the known devices; device_error when the build has no CUDA, or when there
-/// is
+/// @throws invalid_argument naming the known devices, or for 0 threads; device_error when the build has no
+/// CUDA, or when there is
 ///   no such card, no driver, or the card is older than compute capability 8.0
 [[nodiscard]] std::shared_ptr<backend> make_backend(std::string_view device,
                                                     const backend_options& options = {});
-
-/// Devices that `make_backend` accepts in this build on this machine.
-[[nodiscard]] std::vector<std::string> available_devices();
 
 }  // namespace halocline::backend

@@ -8,8 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "halocline/circuits/dft.hpp"
-#include "halocline/circuits/mod1.hpp"
+#include "halocline/circuits/linear_transform.hpp"
 
 /// Bootstrapping: levels for a ciphertext that has none left.
 ///
@@ -22,31 +21,38 @@
 /// or with SlotToCoeff first, on the low levels that the message has left.
 namespace halocline::circuits {
 
+class coeff_to_slot;
+class dft_chain;
+class mod1;
+class slot_to_coeff;
+
 enum class bootstrap_order : unsigned char {
   cts_first,  ///< as above; takes a ciphertext of level 0
   stc_first,  ///< SlotToCoeff, ModRaise, CoeffToSlot, EvalMod: takes `stc_levels` and gives them back
 };
 
-/// How ciphertexts are bootstrapped.
-struct bootstrap_options {
-  std::uint32_t slots = 0;  ///< a power of two; 0 means N/2
-  bootstrap_order order = bootstrap_order::cts_first;
-  bool real_only = false;  ///< messages have real slots: imaginary parts are lost, and half of the work
-  /// Levels of CoeffToSlot; 0: what the parameters are made for, fewer where few slots need no more.
-  unsigned cts_levels = 0;
-  unsigned stc_levels = 0;                                   ///< of SlotToCoeff; likewise
+/// How CoeffToSlot and SlotToCoeff are done.
+struct bootstrap_transforms {
+  /// Levels that each takes; what the parameters are made for unless given, fewer where few slots need no
+  /// more.
+  std::optional<unsigned> cts_levels;
+  std::optional<unsigned> stc_levels;
   transform_mode cts_mode = transform_mode::double_hoisted;  ///< `small_key`: a few keys instead of many
   transform_mode stc_mode = transform_mode::double_hoisted;
   bool compact = false;  ///< diagonals of both transforms as coefficients: see `transform_options::compact`
   /// Babies of each giant in both transforms, see `transform_options::baby_count`: fewer need fewer keys and
   /// more time. Both transforms then use the same rotations.
-  unsigned baby_count = 0;
+  std::optional<unsigned> baby_count;
   /// What keys, diagonals and workspace of the transforms may take: modes, `compact` and `baby_count` are
   /// then chosen, for the least work among what fits by estimate. Where nothing fits, what takes least is
-  /// chosen, and plans move the rest. 0: as the other options say.
-  std::size_t memory_bytes = 0;
-  /// Bound of EvalMod for the integers; 0: the least that `log2_failure` allows.
-  double range = 0;
+  /// chosen, and plans move the rest. Unless given, the other options decide.
+  std::optional<std::size_t> memory_bytes;
+};
+
+/// How the integers are taken off; see `mod1_options` for the last three.
+struct bootstrap_eval_mod {
+  /// Bound for the integers; the least that `log2_failure` allows unless given.
+  std::optional<double> range;
   double log2_failure = -32;  ///< log2 of the probability with which a bootstrap may fail
   /// Accept parameters, or a `range`, that fail more often.
   bool allow_failure = false;
@@ -56,14 +62,27 @@ struct bootstrap_options {
   /// What such a coefficient may about be of Q_0: the input is multiplied by a power of two accordingly. A
   /// larger one loses less to noise, but EvalMod is a sine, off by a relative (2 pi fraction)^2 / 6 there.
   double fraction = 0x1p-10;
-  double tolerance = 0x1p-41;             ///< see `mod1_options`, as the next two
-  std::optional<unsigned> double_angles;  ///< see `mod1_options`
+  double tolerance = 0x1p-41;
+  std::optional<unsigned> double_angles;
   unsigned arcsine_degree = 0;
-  /// Meta-BTS (Bae, Cheon, Cho, Kim, Kim, ePrint 2022/1167): this many bootstraps, each but the first of what
-  /// the previous ones have left as an error, `iteration_bits` times larger. Takes one level more.
-  unsigned iterations = 1;
-  /// log2 of that; 0: what the forecast says that one bootstrap reaches, less a margin.
-  unsigned iteration_bits = 0;
+};
+
+/// Meta-BTS (Bae, Cheon, Cho, Kim, Kim, ePrint 2022/1167): several bootstraps, each but the first of what the
+/// previous ones have left as an error, 2^bits times larger. More than one take one level more.
+struct bootstrap_iterations {
+  unsigned count = 1;
+  /// At least 1; what the forecast says that one bootstrap reaches, less a margin, unless given.
+  std::optional<unsigned> bits;
+};
+
+/// How ciphertexts are bootstrapped.
+struct bootstrap_options {
+  std::optional<std::uint32_t> slots;  ///< a power of two; N/2 unless given
+  bootstrap_order order = bootstrap_order::cts_first;
+  bool real_only = false;  ///< messages have real slots: imaginary parts are lost, and half of the work
+  bootstrap_transforms transforms{};
+  bootstrap_eval_mod eval_mod{};
+  bootstrap_iterations iterations{};
 };
 
 /// What is to be expected of the slots of a result, in bits (-log2 of the absolute error).
@@ -95,8 +114,11 @@ class bootstrapper {
   [[nodiscard]] std::vector<ckks::ciphertext> bootstrap(
       ckks::evaluator& eval, std::span<const ckks::ciphertext* const> inputs) const;
 
-  /// How it was made; zeros that stand for a choice are filled in.
+  /// How it was made, with everything that was left to choose filled in, but for `double_angles`,
+  /// `baby_count` and `memory_bytes`.
   [[nodiscard]] const bootstrap_options& options() const noexcept { return options_; }
+  /// Slots of inputs and results.
+  [[nodiscard]] std::uint32_t slots() const noexcept { return *options_.slots; }
   /// Least level of an input: 0, or the levels of SlotToCoeff when that comes first.
   [[nodiscard]] unsigned input_level() const noexcept;
   /// Level of results.
@@ -114,13 +136,17 @@ class bootstrapper {
   /// Estimate for messages in the unit disc, from what dominates: the noise of rescaling in EvalMod and in
   /// the result, and what EvalMod is off by.
   [[nodiscard]] bootstrap_forecast forecast() const;
+  /// Its parts, of classes that the library keeps to itself.
   [[nodiscard]] const circuits::mod1& eval_mod() const noexcept { return *mod1_; }
-  [[nodiscard]] const dft_chain& cts() const noexcept { return *cts_; }
-  [[nodiscard]] const dft_chain& stc() const noexcept { return *stc_; }
+  [[nodiscard]] const dft_chain& coeff_to_slot() const noexcept;
+  [[nodiscard]] const dft_chain& slot_to_coeff() const noexcept;
   /// Bytes of the encoded diagonals of both transforms.
-  [[nodiscard]] std::size_t bytes() const noexcept { return cts_->bytes() + stc_->bytes(); }
+  [[nodiscard]] std::size_t bytes() const noexcept;
 
  private:
+  [[nodiscard]] unsigned cts_levels() const noexcept { return *options_.transforms.cts_levels; }
+  [[nodiscard]] unsigned stc_levels() const noexcept { return *options_.transforms.stc_levels; }
+
   using ciphertexts = std::vector<ckks::ciphertext>;
 
   void choose_mod1(const params::parameters& parameters);
@@ -142,8 +168,8 @@ class bootstrapper {
   double enlarged_ = 1;  ///< what inputs are multiplied by
   double reduced_ = 1;   ///< what results of EvalMod are multiplied by
   std::shared_ptr<const circuits::mod1> mod1_;
-  std::shared_ptr<const coeff_to_slot> cts_;
-  std::shared_ptr<const slot_to_coeff> stc_;
+  std::shared_ptr<const circuits::coeff_to_slot> cts_;
+  std::shared_ptr<const circuits::slot_to_coeff> stc_;
 };
 
 }  // namespace halocline::circuits

@@ -25,9 +25,9 @@ enum class dft_parts : unsigned char {
 
 /// How a transform is made.
 struct dft_options {
-  std::uint32_t slots = 0;        ///< n, a power of two; 0 means N/2
-  std::optional<unsigned> level;  ///< of the input; the highest unless given
-  unsigned matrices = 3;          ///< matrices, and levels: 1 to log2(slots)
+  std::optional<std::uint32_t> slots;  ///< n, a power of two; N/2 unless given
+  std::optional<unsigned> level;       ///< of the input; the highest unless given
+  unsigned matrices = 3;               ///< matrices, and levels: 1 to log2(slots)
   dft_parts parts = dft_parts::separate;
   double factor = 1.0;  ///< the result is multiplied by this, positive
   /// Factors of the single matrices besides, in the order in which they are applied; none: 1 each. Where
@@ -35,7 +35,7 @@ struct dft_options {
   std::vector<double> shares;
   transform_mode mode = transform_mode::double_hoisted;  ///< `small_key`: a few keys instead of many
   bool compact = false;                                  ///< see `transform_options::compact`
-  unsigned baby_count = 0;                               ///< see `transform_options::baby_count`
+  std::optional<unsigned> baby_count{};                  ///< see `transform_options::baby_count`
 };
 
 /// A chain of linear transforms and its options; base of both directions. Immutable.

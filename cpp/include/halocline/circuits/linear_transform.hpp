@@ -16,7 +16,7 @@
 namespace halocline::circuits {
 
 /// Generalized diagonals of a linear map on slots: y[i] = sum_d diagonals[d][i] * x[(i + d) mod slots], d in
-/// (-slots, slots). Each has one entry for every slot.
+/// (-slots, slots); d and d - slots are the same diagonal, and are added. Each has an entry for every slot.
 using diagonal_map = std::map<int, std::vector<std::complex<double>>>;
 
 /// All non-zero generalized diagonals of a dense slots x slots matrix given by rows.
@@ -28,79 +28,48 @@ struct transform_options {
   transform_mode mode = transform_mode::double_hoisted;
   /// Level of the input; nothing means the highest.
   std::optional<unsigned> level;
-  /// Slots of the input, a power of two; 0 means N/2.
-  std::uint32_t slots = 0;
-  unsigned baby_count = 0;  ///< babies of each giant; 0 lets the cost model choose
+  /// Slots of the input, a power of two; N/2 unless given.
+  std::optional<std::uint32_t> slots;
+  std::optional<unsigned> baby_count;  ///< babies of each giant; the cost model chooses unless given
   /// Keep diagonals as integer coefficients (8 bytes each, whatever the level) and expand them at each use:
   /// fewer bytes to hold and to move, one NTT per limb more for each diagonal. Otherwise they are expanded
   /// once.
   bool compact = false;
 };
 
-/// One linear map with its diagonals encoded for one level, at the scale (`transform_plan::weight_scale`)
-/// that makes the rescaled result of a ciphertext of canonical scale canonical again. Uses one level. Bound
-/// to the context it was made with; immutable.
-class linear_transform {
- public:
-  /// Encodes `diagonals`; those that are 0 everywhere are left out.
-  /// @throws invalid_argument for no non-zero diagonal, a diagonal whose length is not the number of slots,
-  ///   an index out of range, or values that the encoder refuses
-  /// @throws level_exhausted for level 0
-  linear_transform(ckks::evaluator& eval, const diagonal_map& diagonals,
-                   const transform_options& options = {});
-
-  /// The same with a plan made elsewhere, for transforms that share their inputs' rotations.
-  linear_transform(ckks::evaluator& eval, const diagonal_map& diagonals,
-                   std::shared_ptr<const transform_plan> plan, bool compact);
-
-  /// The transform of `input`, one level below `level()`. A higher input is brought to `level()`.
-  /// @throws level_exhausted when the input is below `level()`
-  /// @throws invalid_argument when the input has other slots or is not relinearized
-  /// @throws scale_mismatch when the input's scale is not the canonical one
-  [[nodiscard]] ckks::ciphertext apply(ckks::evaluator& eval, const ckks::ciphertext& input) const;
-
-  /// The split into giant and baby steps.
-  [[nodiscard]] const transform_plan& plan() const noexcept { return *plan_; }
-  /// Level of the input.
-  [[nodiscard]] unsigned level() const noexcept { return plan_->level(); }
-  /// Rotations whose keys `apply` uses, distinct and ascending.
-  [[nodiscard]] std::vector<std::int64_t> required_rotations() const;
-  /// Keys that `apply` uses, ascending by Galois element, all at `level()`.
-  [[nodiscard]] std::vector<ckks::key_request> key_requests() const;
-  /// What `apply` costs.
-  [[nodiscard]] transform_cost cost() const;
-  /// Bytes of the encoded diagonals.
-  [[nodiscard]] std::size_t bytes() const noexcept;
-
-  /// A diagonal rotated to the right by its giant step: NTT form over the primes of the level (and special
-  /// primes in double hoisting), or coefficients when compact.
-  struct weight {
-    transform_term term;
-    ring::poly expanded;
-    ckks::compact_plaintext compact;
-  };
-  /// Encoded diagonals, grouped by giant, ascending.
-  [[nodiscard]] std::span<const weight> weights() const noexcept { return weights_; }
-
- private:
-  std::shared_ptr<const transform_plan> plan_;
-  std::vector<weight> weights_;
+/// A diagonal of a cell, rotated to the right by its giant step and encoded: NTT form over the primes of the
+/// level (and special primes in double hoisting), or coefficients when compact.
+struct transform_weight {
+  transform_term term;
+  ring::poly expanded;
+  ckks::compact_plaintext compact;
 };
+
+class linear_transform;
 
 /// A matrix of linear maps: output o is the sum over inputs i of cell (o, i) applied to input i. The
 /// rotations of each input are hoisted and shared by all outputs, and the sum over inputs is taken before the
 /// giant steps, so a dense layer over several ciphertexts, several transforms of one ciphertext, and a
 /// convolution all cost as few key switches as their shape allows. Uses one level. Bound to the context it
 /// was made with; immutable.
+///
+/// Diagonals are encoded for one level, at the scale (`transform_plan::weight_scale`) that makes the rescaled
+/// result of a ciphertext of canonical scale canonical again; those that are 0 everywhere are left out.
 class transform_grid {
  public:
   /// @param cells diagonals of every cell, `cells[o][i]`; an empty map is a zero cell
-  /// @throws invalid_argument when rows differ in length or an output has no non-zero cell; otherwise as
-  ///   `linear_transform`
+  /// @throws invalid_argument when rows differ in length or an output has no non-zero cell; for a diagonal
+  ///   whose length is not the number of slots, an index out of range, or values
+  ///   that the encoder refuses
+  /// @throws level_exhausted for level 0
   transform_grid(ckks::evaluator& eval, const std::vector<std::vector<diagonal_map>>& cells,
                  const transform_options& options = {});
 
-  /// All outputs. Throws as `linear_transform::apply`, and invalid_argument for a wrong number of inputs.
+  /// All outputs, one level below `level()`. Higher inputs are brought to `level()`.
+  /// @throws level_exhausted when an input is below `level()`
+  /// @throws invalid_argument for a wrong number of inputs, or one that has other slots or is not
+  /// relinearized
+  /// @throws scale_mismatch when the scale of an input is not the canonical one
   [[nodiscard]] std::vector<ckks::ciphertext> apply(ckks::evaluator& eval,
                                                     std::span<const ckks::ciphertext* const> inputs) const;
 
@@ -108,7 +77,7 @@ class transform_grid {
   [[nodiscard]] std::size_t inputs() const noexcept { return inputs_; }
   /// Number of output ciphertexts.
   [[nodiscard]] std::size_t outputs() const noexcept { return cells_.size() / inputs_; }
-  /// The split that all cells share.
+  /// The split into giant and baby steps, which all cells share.
   [[nodiscard]] const transform_plan& plan() const noexcept { return *plan_; }
   /// Level of the inputs.
   [[nodiscard]] unsigned level() const noexcept { return plan_->level(); }
@@ -120,13 +89,45 @@ class transform_grid {
   [[nodiscard]] transform_cost cost() const;
   /// Bytes of the encoded diagonals.
   [[nodiscard]] std::size_t bytes() const noexcept;
+  /// Encoded diagonals of a cell, grouped by giant, ascending; none for a zero cell.
+  [[nodiscard]] std::span<const transform_weight> cell(std::size_t output, std::size_t input) const {
+    return cells_[output * inputs_ + input];
+  }
+  /// Babies of every input and giants of every output that non-zero cells use.
+  [[nodiscard]] transform_usage usage() const;
 
  private:
-  [[nodiscard]] std::vector<const linear_transform*> view() const;
+  friend class linear_transform;
+  transform_grid(ckks::evaluator& eval, std::span<const diagonal_map* const> cells, std::size_t inputs,
+                 const transform_options& options);
 
   std::size_t inputs_ = 0;
   std::shared_ptr<const transform_plan> plan_;
-  std::vector<std::optional<linear_transform>> cells_;  ///< row-major [output][input]
+  std::vector<std::vector<transform_weight>> cells_;  ///< row-major [output][input]
+};
+
+/// One linear map: a `transform_grid` of one cell, for one ciphertext. "linear_transform" in traces.
+class linear_transform {
+ public:
+  /// @throws as `transform_grid`, and invalid_argument for no non-zero diagonal
+  linear_transform(ckks::evaluator& eval, const diagonal_map& diagonals,
+                   const transform_options& options = {});
+
+  /// The transform of `input`, one level below `level()`. Throws as `transform_grid::apply`.
+  [[nodiscard]] ckks::ciphertext apply(ckks::evaluator& eval, const ckks::ciphertext& input) const;
+
+  /// The grid of one cell, which has all of these.
+  [[nodiscard]] const transform_grid& grid() const noexcept { return grid_; }
+  [[nodiscard]] const transform_plan& plan() const noexcept { return grid_.plan(); }
+  [[nodiscard]] unsigned level() const noexcept { return grid_.level(); }
+  [[nodiscard]] std::vector<std::int64_t> required_rotations() const { return grid_.required_rotations(); }
+  [[nodiscard]] std::vector<ckks::key_request> key_requests() const { return grid_.key_requests(); }
+  [[nodiscard]] transform_cost cost() const { return grid_.cost(); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return grid_.bytes(); }
+  [[nodiscard]] std::span<const transform_weight> weights() const { return grid_.cell(0, 0); }
+
+ private:
+  transform_grid grid_;
 };
 
 /// Requests for rotation keys at one level, ascending by Galois element.

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -72,7 +73,8 @@ struct transform_shape {
   transform_mode mode = transform_mode::double_hoisted;
   unsigned level = 1;       ///< of the input; the result is one lower
   std::uint32_t slots = 0;  ///< power of two, at most N/2
-  unsigned baby_count = 0;  ///< babies of each giant; 0 lets the cost model choose
+  /// Babies of each giant, at least 1; the cost model chooses unless given.
+  std::optional<unsigned> baby_count{};
   std::size_t inputs = 1;   ///< input ciphertexts that need all babies
   std::size_t outputs = 1;  ///< output ciphertexts that need all giants
 };

@@ -2,14 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
-#include "halocline/ckks/context.hpp"
+#include "halocline/arith/uniform_source.hpp"
 #include "halocline/ckks/key_id.hpp"
 #include "halocline/ring/poly.hpp"
 
 namespace halocline::ckks {
+
+class context;
 
 /// An encrypted message: components c_0, c_1 (and c_2 before relinearization) with c_0 + c_1 s + c_2 s^2 =
 /// round(scale * message) + noise modulo the primes of `level`, in NTT form. Move-only; the bytes live in the
@@ -21,7 +24,7 @@ struct ciphertext {
   std::uint32_t slots = 0;        ///< power of two, at most N/2
   /// Where c_1 comes from while the ciphertext is as symmetric encryption made it: saves half the bytes on
   /// the way.
-  std::optional<backend::uniform_source> seed;
+  std::optional<arith::uniform_source> seed;
   /// For whoever decodes: only real numbers went in. Travels with copies and files; evaluators do not keep
   /// it.
   bool real_hint = false;
@@ -33,6 +36,10 @@ struct ciphertext {
   [[nodiscard]] std::size_t bytes() const noexcept;
 };
 
+/// A context in host memory for objects that are read from files: they can be loaded, checked, saved and
+/// handed to an engine or a client, which is all that it is for.
+[[nodiscard]] std::shared_ptr<context> make_host_context(params::parameters parameters);
+
 /// Deep copy within one context.
 [[nodiscard]] ciphertext clone(context& ctx, const ciphertext& source);
 
@@ -42,12 +49,17 @@ struct ciphertext {
 /// @throws invalid_argument unless `slots` is a power of two up to N/2
 [[nodiscard]] ciphertext with_slots(context& ctx, const ciphertext& source, std::uint32_t slots);
 
-/// Copies a ciphertext from the context `from` into `to`, which must have equal parameters.
-/// @throws invalid_argument when the parameters differ.
-[[nodiscard]] ciphertext transfer(context& from, const ciphertext& source, context& to);
+/// Copies a ciphertext from where it lives into `to`, which must have equal parameters. No other thread may
+/// use its home meanwhile. `engine::load` and `client::receive` check more.
+/// @throws invalid_argument when the parameters differ, the ciphertext is malformed, or it has no contents
+/// and
+///   `to` is no ghost
+[[nodiscard]] ciphertext transfer(const ciphertext& source, context& to);
 
 /// Checks that a ciphertext is well formed for the context: parts, level, scale, slots and runtime.
 /// @throws invalid_argument naming `operation` and what is wrong.
 void check(const context& ctx, const ciphertext& value, const char* operation);
+/// The same against the home of the ciphertext itself, which is the answer.
+const ring::home& check(const ciphertext& value, const char* operation);
 
 }  // namespace halocline::ckks

@@ -17,7 +17,7 @@ class context {
   context(params::parameters parameters, std::shared_ptr<backend::backend> device,
           ring::transform_tables transforms = ring::transform_tables::now)
       : parameters_(std::move(parameters)),
-        ring_(ring::shape_of(parameters_), std::move(device), transforms),
+        ring_(ring::shape_of(parameters_), std::move(device), transforms, parameters_),
         converter_(ring_),
         cache_bytes_(ring_.device().describe().cache_bytes) {}
   context(const context&) = delete;
@@ -31,7 +31,7 @@ class context {
   [[nodiscard]] memory::runtime& runtime() const noexcept { return ring_.runtime(); }
   [[nodiscard]] const backend::ring_tables& tables() const noexcept { return ring_.tables(); }
   /// Tables for encoding, sampling and decoding.
-  [[nodiscard]] client_tables& client();
+  [[nodiscard]] ckks::client_tables& client_tables();
 
   /// Bytes of cache to which large operations are blocked; 0: no blocking. The default is that of the
   /// backend's capability. It changes the sequence of steps, never the integers; a ghost of a device must
@@ -43,7 +43,7 @@ class context {
   params::parameters parameters_;
   ring::context ring_;
   rns::base_converter converter_;
-  std::shared_ptr<client_tables> client_;  ///< made at first use
+  std::shared_ptr<ckks::client_tables> client_;  ///< made at first use
   std::size_t cache_bytes_;
 };
 

@@ -3,13 +3,19 @@
 
 #include <complex>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
-#include "halocline/ckks/context.hpp"
 #include "halocline/ckks/plaintext.hpp"
 
+namespace halocline::backend {
+struct encode_job;
+}
+
 namespace halocline::ckks {
+
+class context;
 
 /// Maps complex slot vectors to polynomials and back (canonical embedding restricted to the orbit of the
 /// Galois generator; Cheon, Kim, Kim, Song, "Homomorphic encryption for arithmetic of approximate numbers",
@@ -23,20 +29,20 @@ class encoder {
   explicit encoder(context& ctx) : ctx_(ctx) {}
 
   /// round(scale * embedding^-1(values)) at `level`. `values` may be shorter than `slots` (zero padded);
-  /// `slots` 0 means the next power of two of the number of values.
+  /// without `slots` it is the next power of two from their number on.
   /// @throws invalid_argument when there are more values than slots, slots is not a power of two or above
   ///   N/2, a value is NaN or infinite, the scale is not positive, or a coefficient reaches 2^126 or half the
   ///   modulus of the level (the message gives the largest magnitude that always fits).
   [[nodiscard]] plaintext encode(std::span<const std::complex<double>> values, unsigned level, double scale,
-                                 std::uint32_t slots = 0);
+                                 std::optional<std::uint32_t> slots = {});
   /// The same for real values.
   [[nodiscard]] plaintext encode(std::span<const double> values, unsigned level, double scale,
-                                 std::uint32_t slots = 0);
+                                 std::optional<std::uint32_t> slots = {});
 
   /// Integer coefficients only.
   /// @throws invalid_argument as `encode`, and when a coefficient reaches 2^62
   [[nodiscard]] compact_plaintext encode_compact(std::span<const std::complex<double>> values, double scale,
-                                                 std::uint32_t slots = 0);
+                                                 std::optional<std::uint32_t> slots = {});
   /// Residues and NTT of a compact plaintext at a level.
   /// @throws invalid_argument when a coefficient does not fit the modulus of the level
   [[nodiscard]] plaintext expand(const compact_plaintext& source, unsigned level);

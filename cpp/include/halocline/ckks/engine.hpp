@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -12,22 +13,23 @@
 #include <vector>
 
 #include "halocline/ckks/evaluator.hpp"
-#include "halocline/ckks/key_plan.hpp"
 #include "halocline/ckks/key_set.hpp"
+#include "halocline/memory/plan/planner.hpp"
+#include "halocline/memory/runtime_options.hpp"
+#include "halocline/memory/stats.hpp"
+#include "halocline/memory/trace.hpp"
 
 namespace halocline::ckks {
 
+class recording_key_set;
+
 /// Where an engine computes and with how much memory.
 struct engine_options {
-  std::string device = "cpu";       ///< see `backend::available_devices`; "ghost" executes shapes only
-  std::size_t budget_bytes = 0;     ///< bytes of the device's memory that may be live; 0 is unlimited
-  std::string policy = "resident";  ///< see `memory::policy_names`
-  unsigned threads = 0;             ///< worker threads of the CPU; 0 takes the number of processors
-  bool scalar = false;              ///< the scalar specification instead of SIMD kernels
-  bool keep_seeds = false;          ///< keep seeded keys seeded: half the bytes, expanded at each use
-  /// Everything else about memory: shared budget, slow tier, constants of the policy. Its `budget_bytes` and
-  /// `policy` are those above.
-  memory::runtime_options memory{};
+  std::string device = "cpu";        ///< see `backend::available_devices`; "ghost" executes shapes only
+  std::optional<unsigned> threads;   ///< worker threads of the CPU; the number of processors unless given
+  bool scalar = false;               ///< the scalar specification instead of SIMD kernels
+  bool keep_seeds = false;           ///< keep seeded keys seeded: half the bytes, expanded at each use
+  memory::runtime_options memory{};  ///< budget, policy, slow tier
 };
 
 /// The party that evaluates: a context on a device, a key set and an evaluator. Never sees a secret key.
@@ -40,14 +42,14 @@ class engine {
   explicit engine(params::parameters parameters, const engine_options& options = {});
 
   /// Parameters of everything that it computes with, and the context in which results live.
-  [[nodiscard]] const params::parameters& parameters() const noexcept { return ctx_->parameters(); }
-  [[nodiscard]] context& ctx() const noexcept { return *ctx_; }
-  [[nodiscard]] const std::shared_ptr<context>& ctx_handle() const noexcept { return ctx_; }
+  [[nodiscard]] const params::parameters& parameters() const noexcept;
+  [[nodiscard]] ckks::context& context() const noexcept { return *ctx_; }
+  [[nodiscard]] const std::shared_ptr<ckks::context>& context_handle() const noexcept { return ctx_; }
   [[nodiscard]] const engine_options& options() const noexcept { return options_; }
   /// Whether it executes shapes only.
   [[nodiscard]] bool is_ghost() const noexcept { return recorded_ != nullptr; }
   /// Its operations, and the keys that they use.
-  [[nodiscard]] evaluator& evaluate() noexcept { return *evaluator_; }
+  [[nodiscard]] ckks::evaluator& evaluator() noexcept { return *evaluator_; }
   [[nodiscard]] key_set& keys() noexcept { return *keys_; }
 
   /// The secret key that its keys and ciphertexts belong to; unknown until it is told by `bind_key` or
@@ -64,17 +66,37 @@ class engine {
   /// only.
   /// @throws invalid_argument when the parameters differ; key_mismatch as `bind_key`; out_of_memory when the
   /// budget is exceeded
-  void add_key(context& from, const evaluation_key& key);
+  void add_key(const evaluation_key& key);
   /// Copies all keys of a set, and serves its secret key even when it is empty.
-  void add_keys(context& from, const memory_key_set& keys);
+  void add_keys(const memory_key_set& keys);
 
-  /// Copies a ciphertext of another context into the engine.
+  /// Copies a ciphertext into the engine from where it lives: a client, another engine, or the context that
+  /// it was read into. No other thread may use that meanwhile; so with keys.
   /// @throws invalid_argument when the parameters differ or the ciphertext is malformed; key_mismatch when it
   ///   belongs to another secret key than the engine's keys
-  [[nodiscard]] ciphertext load(context& from, const ciphertext& source);
+  [[nodiscard]] ciphertext load(const ciphertext& source);
   /// A ciphertext without contents.
   /// @throws invalid_argument unless this is a ghost, `level` exists and `slots` is a power of two up to N/2
   [[nodiscard]] ciphertext ghost_input(unsigned level, double scale, std::uint32_t slots);
+
+  /// What its memory holds and has held.
+  [[nodiscard]] memory::stats statistics() const;
+  /// Records every step and allocation from now on; `stop_trace` gives what was recorded.
+  void start_trace();
+  [[nodiscard]] memory::trace stop_trace();
+  /// For a plan of the next program: measured costs and what is in the fast tier now.
+  /// @param capacity_bytes what the plan may use of the fast tier
+  [[nodiscard]] memory::plan::planner_options planning(std::uint64_t capacity_bytes);
+  /// Follows a plan, which was made of a trace of the same program, from this thread's next operation on.
+  /// @throws invalid_argument unless the policy is `planned` and no plan is active; plan::exceeds_budget
+  void begin_plan(std::shared_ptr<const memory::plan::plan> source);
+  /// Ends following the plan. A program that did something else was finished under `lru`: see the outcome.
+  memory::plan_outcome end_plan();
+  /// Changes the budget. 0: unlimited.
+  /// @throws out_of_memory when what is in use does not fit; the budget stays as it was
+  void set_budget(std::size_t bytes);
+  /// Makes the next step throw `cancelled`, once. May be called from any thread.
+  void cancel() noexcept;
 
   /// Times a few operations on zeros, so that plans know how long things take before the first program has
   /// run. Some hundred milliseconds; only the first call after there is a rotation key does anything, and
@@ -98,11 +120,11 @@ class engine {
   }
 
   engine_options options_;
-  std::shared_ptr<context> ctx_;
+  std::shared_ptr<ckks::context> ctx_;
   std::unique_ptr<key_set> keys_;
   memory_key_set* stored_ = nullptr;       ///< keys_, unless a ghost
   recording_key_set* recorded_ = nullptr;  ///< keys_, when a ghost
-  std::unique_ptr<evaluator> evaluator_;
+  std::unique_ptr<ckks::evaluator> evaluator_;
   key_id id_;
   std::set<std::uint64_t> seeded_;  ///< elements of keys that stay seeded
   bool calibrated_ = false;

@@ -29,12 +29,12 @@ enum class maintenance : unsigned char {
 /// mode, scale_mismatch.
 class evaluator {
  public:
-  evaluator(context& ctx, key_set& keys, maintenance mode = maintenance::automatic);
+  evaluator(ckks::context& ctx, key_set& keys, maintenance mode = maintenance::automatic);
 
-  [[nodiscard]] context& ctx() const noexcept { return ctx_; }
+  [[nodiscard]] ckks::context& context() const noexcept { return ctx_; }
   [[nodiscard]] key_set& keys() const noexcept { return keys_; }
   /// The encoder for plaintext operands.
-  [[nodiscard]] encoder& encode() noexcept { return encoder_; }
+  [[nodiscard]] ckks::encoder& encoder() noexcept { return encoder_; }
   [[nodiscard]] maintenance mode() const noexcept { return mode_; }
   /// Chooses how products are finished from now on.
   void set_mode(maintenance mode) noexcept { mode_ = mode; }
@@ -119,10 +119,10 @@ class evaluator {
   key_routes routes_;
   bool follows_routes_ = true;
   std::map<std::uint64_t, std::uint64_t> lone_rotations_;
-  context& ctx_;
+  ckks::context& ctx_;
   key_set& keys_;
   maintenance mode_;
-  encoder encoder_;
+  ckks::encoder encoder_;
 };
 
 }  // namespace halocline::ckks

@@ -2,15 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
-#include "halocline/ckks/context.hpp"
+#include "halocline/arith/uniform_source.hpp"
 #include "halocline/ckks/key_id.hpp"
 #include "halocline/ring/poly.hpp"
-#include "halocline/ring/sampler.hpp"
 
 namespace halocline::ckks {
+
+class context;
 
 /// The secret polynomial s. Lives only on the client: coefficients and NTT form are in buffers that are
 /// zeroed when freed. Move-only, no printing, no implicit serialization.
@@ -27,8 +27,8 @@ struct secret_key {
 struct public_key {
   ring::poly b;
   ring::poly a;
-  backend::uniform_source seed;  ///< expands to a
-  key_id id{};                   ///< that of the secret key
+  arith::uniform_source seed;  ///< expands to a
+  key_id id{};                 ///< that of the secret key
 
   /// Bytes of residues.
   [[nodiscard]] std::size_t bytes() const noexcept { return b.data().size() + a.data().size(); }
@@ -40,8 +40,8 @@ struct public_key {
 /// residues of the encryption (w bits of a word); the uniform stream is taken as the stored form of a.
 struct evaluation_key_digit {
   memory::buffer b;
-  memory::buffer a;                ///< empty when the key is kept seeded
-  backend::uniform_source source;  ///< expands to a, whether a is kept or not
+  memory::buffer a;              ///< empty when the key is kept seeded
+  arith::uniform_source source;  ///< expands to a, whether a is kept or not
 };
 
 /// Key that switches from some secret s' to s at levels up to `level`: digit j is an encryption of P s' on
@@ -50,6 +50,7 @@ struct evaluation_key_digit {
 /// be applied after the switch. `galois_element` 1: s' = s^2 (relinearization). `galois_element` 2: the keys
 /// of sparse-secret encapsulation, see `encapsulation_element`.
 struct evaluation_key {
+  ring::home_handle home;  ///< of the buffers
   std::uint64_t galois_element = 1;
   unsigned level = 0;
   std::vector<evaluation_key_digit> digits;
@@ -85,55 +86,12 @@ struct key_request {
   bool operator==(const key_request&) const = default;
 };
 
-/// Limbs of one digit of a key: those modulo `special` come first in its buffers, then those modulo `chain`.
-struct key_digit_layout {
-  arith::window special;
-  arith::window chain;
-  arith::window gadget;  ///< chain primes on whose limbs the digit encrypts P s', and not 0
-
-  /// Limbs of either half.
-  [[nodiscard]] unsigned limbs() const noexcept { return special.count + chain.count; }
-  /// Views of a buffer that holds one half: one view where the primes follow each other, else two.
-  [[nodiscard]] std::vector<backend::limb_view> views(const memory::buffer& half) const;
-};
-
-/// Shapes of all digits of a key.
-/// @throws invalid_argument when the level does not exist, or an encapsulation key is asked for with
-/// parameters
-///   that have none
-[[nodiscard]] std::vector<key_digit_layout> key_layout(const params::parameters& parameters,
-                                                       const key_request& request);
-
-/// Generates keys. Keeps nothing secret itself; every secret or error polynomial in between is zeroed after
-/// use.
-class key_generator {
- public:
-  key_generator(context& ctx, ring::random_source& random) : ctx_(ctx), random_(random) {}
-
-  /// Draws s as the parameters say (uniform ternary or sparse), and after it a fresh identifier.
-  [[nodiscard]] secret_key make_secret_key();
-  [[nodiscard]] public_key make_public_key(const secret_key& secret);
-  /// One key. All digits share a fresh public seed; the number of the digit is its stream.
-  /// @throws invalid_argument when the level is above the highest, or the element is even or above 2N
-  /// @param seeded keep only the seed of a (half the bytes; expanded inside the key multiplication)
-  [[nodiscard]] evaluation_key make_evaluation_key(const secret_key& secret, const key_request& request,
-                                                   bool seeded = false);
-
- private:
-  [[nodiscard]] secret_key draw_secret(const params::secret_distribution& distribution);
-  [[nodiscard]] evaluation_key make_encapsulation_key(const secret_key& secret, const key_request& request,
-                                                      bool seeded);
-
-  context& ctx_;
-  ring::random_source& random_;
-};
-
 /// Replaces a seeded key's missing halves by their residues (doubles the bytes, saves the expansion at each
 /// use).
 void expand(context& ctx, evaluation_key& key);
 
-/// Copies a key into another context of equal parameters.
+/// Copies a key into another context of equal parameters. No other thread may use the key's home meanwhile.
 /// @throws invalid_argument when the parameters differ, or the source is a ghost and the target is not
-[[nodiscard]] evaluation_key transfer(context& from, const evaluation_key& source, context& to);
+[[nodiscard]] evaluation_key transfer(const evaluation_key& source, context& to);
 
 }  // namespace halocline::ckks

@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "halocline/ckks/key_set.hpp"
-#include "halocline/io/byte_codec.hpp"
 #include "halocline/io/serialize.hpp"
 
 /// Bundles of evaluation keys (relinearization, Galois, conjugation): no secret inside. In a bundle every
@@ -15,11 +15,13 @@
 /// the prefix of it that a lower level needs, is one contiguous read.
 namespace halocline::io {
 
+class byte_reader;
+
 /// What the list of a bundle says about one key.
 struct key_entry {
   unsigned level = 0;        ///< highest level at which the key can be used
   std::uint32_t digits = 0;  ///< number of digits
-  std::vector<backend::uniform_source>
+  std::vector<arith::uniform_source>
       sources;  ///< one for each digit when the key is stored seeded, else empty
 };
 
@@ -30,8 +32,10 @@ class key_bundle_writer {
   /// A bundle of keys for the secret key `id`, where it is known. `ctx` must outlive the writer.
   key_bundle_writer(const output& to, ckks::context& ctx, const ckks::key_id& id = {});
 
+  ~key_bundle_writer();
+
   /// Hint that keys of about so many bytes follow; see `container_writer::reserve`.
-  void reserve(std::size_t bytes) { writer_.reserve(bytes + bytes / 16); }
+  void reserve(std::size_t bytes);
   /// Adds a key as it is in memory: a seeded one as b and the seeds of a, half the bytes.
   /// @throws invalid_argument when the bundle has one for the same element, or the key does not fit the
   /// parameters; key_mismatch when it is for another secret key than the bundle.
@@ -41,7 +45,7 @@ class key_bundle_writer {
 
  private:
   ckks::context& ctx_;
-  container_writer writer_;
+  std::unique_ptr<container_writer> writer_;
   ckks::key_id id_;
   std::map<std::uint64_t, key_entry> entries_;
 };
@@ -52,8 +56,10 @@ class key_bundle_reader {
   /// Reads header and list. `ctx` must outlive the reader, and so must bytes in `from`.
   key_bundle_reader(const input& from, ckks::context& ctx);
 
+  ~key_bundle_reader();
+
   /// The secret key that all keys of the bundle are for.
-  [[nodiscard]] const ckks::key_id& id() const noexcept { return reader_.key(); }
+  [[nodiscard]] const ckks::key_id& id() const noexcept;
   /// What is in the bundle, ascending by element.
   [[nodiscard]] std::vector<ckks::key_request> list() const;
   /// Reads one key for use at levels up to `level`, which may be below the level it was made for: then only
@@ -69,7 +75,7 @@ class key_bundle_reader {
   [[nodiscard]] const key_entry& find(std::uint64_t galois_element, unsigned level) const;
 
   ckks::context& ctx_;
-  container_reader reader_;
+  std::unique_ptr<const container_reader> reader_;
   std::map<std::uint64_t, key_entry> entries_;
 };
 

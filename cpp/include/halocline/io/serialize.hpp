@@ -13,8 +13,7 @@
 #include "halocline/ckks/ciphertext.hpp"
 #include "halocline/ckks/keys.hpp"
 #include "halocline/ckks/plaintext.hpp"
-#include "halocline/io/container_reader.hpp"
-#include "halocline/io/container_writer.hpp"
+#include "halocline/io/container.hpp"
 
 /// Public objects to and from containers. Evaluation keys: key_file.hpp; secret keys: secret_key_file.hpp.
 ///
@@ -28,6 +27,9 @@
 /// io_error (missing file), corrupt_data (truncated, damaged, forged or foreign bytes), invalid_argument
 /// (another kind of object, other parameters) and out_of_memory.
 namespace halocline::io {
+
+class container_reader;
+class container_writer;
 
 /// Where an object goes: a file, which is replaced as a whole or not at all, or an empty vector.
 class output {

@@ -59,13 +59,6 @@ class access {
   std::unique_ptr<pinned_step> pinned_;  ///< only where steps pin buffers
 };
 
-/// How following a plan ended.
-struct plan_outcome {
-  std::size_t steps_followed = 0;
-  bool diverged = false;
-  std::string reason;  ///< why the plan was given up, for people; else empty
-};
-
 /// Owns every byte that kernels touch. Buffers must not outlive it (they keep it alive: see `create`).
 /// Thread-safe. In forked children only runtimes of host memory that move nothing work: see `process_mutex`.
 class runtime : public std::enable_shared_from_this<runtime> {

@@ -2,16 +2,28 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
-
-#include "halocline/memory/policy/policy.hpp"
+#include <vector>
 
 namespace halocline::memory {
 
 class device_memory;
 class memory_budget;
 class store;
+
+/// Names accepted by `runtime_options::policy`.
+[[nodiscard]] std::vector<std::string> policy_names();
+
+/// Constants of the policies that have any.
+struct policy_options {
+  std::size_t history_length = 10;  ///< `dynamic`: live counts kept per size
+  std::size_t history_needed = 10;  ///< `dynamic`: of those, how many must be there before the pool is used
+  std::uint64_t range_limit = 4;    ///< `dynamic`: X; pool while max - min of the kept counts is below it
+  /// `profiled`: 1 for every allocation, by ordinal, that goes to the pool (see policy/decision_file.hpp).
+  std::shared_ptr<const std::vector<std::uint8_t>> decisions;
+};
 
 /// How a runtime is set up.
 struct runtime_options {

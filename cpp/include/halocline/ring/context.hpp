@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "halocline/backend/backend.hpp"
+#include "halocline/ring/home.hpp"
 #include "halocline/ring/shape.hpp"
 
 namespace halocline::ring {
@@ -24,18 +26,22 @@ enum class transform_tables : std::uint8_t {
 class context {
  public:
   /// Builds moduli and, unless `transforms` says later, NTT tables for all primes of the ring on `device`.
+  /// @param parameters CKKS parameters of the ring, which objects made with this context remember
   /// @throws out_of_memory when the tables exceed the budget.
   context(ring::shape shape, std::shared_ptr<backend::backend> device,
-          transform_tables transforms = transform_tables::now);
+          transform_tables transforms = transform_tables::now,
+          std::optional<params::parameters> parameters = {});
 
   /// Builds the NTT tables unless they are there. Without them nothing can be transformed.
   /// @throws out_of_memory when they exceed the budget.
   void prepare_transforms();
 
+  /// Where objects made with this context live.
+  [[nodiscard]] const std::shared_ptr<const ring::home>& home() const noexcept { return home_; }
   [[nodiscard]] const ring::shape& shape() const noexcept { return shape_; }
-  [[nodiscard]] backend::backend& device() const noexcept { return *device_; }
+  [[nodiscard]] backend::backend& device() const noexcept { return *home_->device; }
   /// Runtime of the backend: owner of all buffers made with this context.
-  [[nodiscard]] memory::runtime& runtime() const noexcept { return device_->runtime(); }
+  [[nodiscard]] memory::runtime& runtime() const noexcept { return home_->device->runtime(); }
   [[nodiscard]] const backend::ring_tables& tables() const noexcept { return tables_; }
 
   /// Table of the automorphism X -> X^galois_element on bit-reversed NTT points: `dst[j] = src[table[j]]`.
@@ -56,7 +62,7 @@ class context {
   void upload_roots();
 
   ring::shape shape_;
-  std::shared_ptr<backend::backend> device_;
+  std::shared_ptr<const ring::home> home_;
   backend::ring_tables tables_;
   std::vector<std::uint64_t> imaginary_units_;
   std::map<std::uint64_t, memory::buffer> permutations_;

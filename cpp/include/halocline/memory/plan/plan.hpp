@@ -11,6 +11,17 @@
 #include "halocline/core/error.hpp"
 #include "halocline/memory/plan/program.hpp"
 
+namespace halocline::memory {
+
+/// How following a plan ended.
+struct plan_outcome {
+  std::size_t steps_followed = 0;
+  bool diverged = false;
+  std::string reason;  ///< why the plan was given up, for people; else empty
+};
+
+}  // namespace halocline::memory
+
 namespace halocline::memory::plan {
 
 /// What the executor does to one object.

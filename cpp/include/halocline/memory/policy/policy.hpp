@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "halocline/memory/object_class.hpp"
+#include "halocline/memory/runtime_options.hpp"
 #include "halocline/memory/stats.hpp"
 
 namespace halocline::memory {
@@ -81,15 +82,6 @@ struct policy_traits {
   bool moves() const noexcept { return order != eviction::none; }  ///< needs a slow tier
 };
 
-/// Constants of the policies that have any.
-struct policy_options {
-  std::size_t history_length = 10;  ///< `dynamic`: live counts kept per size
-  std::size_t history_needed = 10;  ///< `dynamic`: of those, how many must be there before the pool is used
-  std::uint64_t range_limit = 4;    ///< `dynamic`: X; pool while max - min of the kept counts is below it
-  /// `profiled`: 1 for every allocation, by ordinal, that goes to the pool (see policy/decision_file.hpp).
-  std::shared_ptr<const std::vector<std::uint8_t>> decisions;
-};
-
 /// Decides where allocations go. The decision is a pure function of state and request, so that it can be
 /// tested without a device; the runtime, or a simulated device, carries it out and keeps the state. All
 /// policies are rows of one table (`src/memory/policy/policy_table.cpp`).
@@ -122,8 +114,5 @@ class policy {
 /// @throws invalid_argument naming the known policies when `name` is none of them, when `profiled` has no
 ///   decisions, or when a constant of `dynamic` is 0 or asks for more live counts than are kept.
 [[nodiscard]] policy make_policy(std::string_view name, const policy_options& constants = {});
-
-/// Names accepted by `make_policy`.
-[[nodiscard]] std::vector<std::string> policy_names();
 
 }  // namespace halocline::memory

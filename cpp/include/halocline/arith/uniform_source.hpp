@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace halocline {
@@ -17,3 +18,19 @@ enum class stream_rule : std::uint32_t {
 [[nodiscard]] constexpr bool is_stream_rule(std::uint32_t number) noexcept { return number <= 1; }
 
 }  // namespace halocline
+
+namespace halocline::arith {
+
+/// 32-byte public seed of a uniform stream.
+using seed_bytes = std::array<std::uint8_t, 32>;
+
+/// Names one polynomial of a seeded uniform stream.
+struct uniform_source {
+  seed_bytes seed{};
+  std::uint32_t stream = 0;  ///< number of the polynomial under this seed
+  stream_rule rule = stream_rule::chacha8_spare;
+
+  bool operator==(const uniform_source&) const = default;
+};
+
+}  // namespace halocline::arith
