@@ -164,7 +164,7 @@ def test_poor_fits_warn_and_tolerances_refuse():
     assert found[0].filename == __file__
     with pytest.warns(hc.PoorFit):
         hc.Polynomial.fit(lambda x: np.exp(20 * x), degree=3)
-    fit = hc.Polynomial.fit(np.sign, tolerance=2.0)  # the caller knows
+    fit = hc.Polynomial.fit(np.sign, tolerance=2.0)  # the caller accepted it
     assert 0.5 < fit.max_error <= 2
     with pytest.raises(hc.InvalidArgument, match=r"expected at most 1e-06, the tolerance"):
         hc.Polynomial.fit(np.exp, (-2, 2), 7, tolerance=1e-6)

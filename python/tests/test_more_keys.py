@@ -134,7 +134,7 @@ def test_the_command_for_error_bounds(call, tmp_path):
     assert "--input x=FILE --input y=FILE" in " ".join(said.split())
     call("error-bound", *PARAMS, *program, *inputs, "--slots", 4, status=1)
     call("error-bound", *PARAMS, *program, "--magnitude", "-1", status=1)
-    # The bound is what decrypt wants for a computed result.
+    # The bound is what decrypt requires for a computed result.
     call("keygen", "k", *PARAMS, "--expr", "x*x")
     call("encrypt", "x.txt", "--key", "k/secret.hlc", "--out", "x.hlc", "--allow-insecure")
     call(

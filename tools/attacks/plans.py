@@ -55,7 +55,7 @@ class Plans:
             raise Finding(f"a forged plan changed the result of program {number} by {error}")
 
     def _forged(self, case: Case, data: bytes) -> bytes:
-        """Other compositions, any other bytes, or what a forger who knows the format writes."""
+        """Other compositions, any other bytes, or bytes forged in the right format."""
         kind = case.rng.choice((self._composed, self._mutated, self._rewritten))
         return kind(case, data)
 

@@ -37,14 +37,14 @@ const params::bootstrap_literal& levels_of(const params::parameters& parameters)
   return *parameters.bootstrapping();
 }
 
-/// Fills in what stands for a choice, and checks what does not depend on EvalMod.
+/// Replaces default options by values, and checks the options that do not depend on EvalMod.
 bootstrap_options completed(const params::parameters& parameters, bootstrap_options options) {
   const params::bootstrap_literal& made_for = levels_of(parameters);
   const std::uint32_t slots = options.slots.value_or(static_cast<std::uint32_t>(parameters.slots()));
   HALOCLINE_EXPECTS(std::has_single_bit(slots) && slots <= parameters.slots(), invalid_argument,
                     "bootstrap: ", slots, " slots; expected a power of two up to ", parameters.slots());
   options.slots = slots;
-  // Few slots need few diagonals: what the parameters are made for is meant for full slots.
+  // Few slots need few diagonals; the levels of the parameters are meant for full slots.
   const auto stages = static_cast<unsigned>(std::bit_width(slots)) - 1;
   const unsigned enough = slots < parameters.slots()
                               ? std::max(1u, (stages + stages_per_matrix - 1) / stages_per_matrix)
@@ -87,8 +87,8 @@ double entry_bits(const params::parameters& parameters, const dft_options& made,
   return std::log2(scale) - halvings;
 }
 
-/// Shares of a factor with which all matrices have entries of the same size in their encodings, so that the
-/// rounding of none of them spoils what the others keep.
+/// Shares of a factor with which all matrices have entries of the same size in their encodings, so that no
+/// matrix dominates the rounding error.
 std::vector<double> even_shares(const params::parameters& parameters, const dft_options& made,
                                 dft_direction direction, double factor) {
   std::vector<double> bits;

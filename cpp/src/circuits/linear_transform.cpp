@@ -92,8 +92,8 @@ diagonal_map diagonals_of(std::span<const complex> matrix, std::uint32_t slots) 
 
 namespace {
 
-/// Names an expanded diagonal by its contents. Its coefficients stay where plans may want to expand them
-/// again, unless they are no smaller.
+/// Names an expanded diagonal by its contents. Its coefficients are kept where plans may expand it again from
+/// them, unless they are no smaller.
 void register_weight(ckks::context& ctx, transform_weight& weight, std::uint64_t identity, bool repeated) {
   std::shared_ptr<const ckks::compact_plaintext> kept;
   if (ctx.runtime().options().keep_sources && !repeated) {

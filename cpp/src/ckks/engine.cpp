@@ -119,7 +119,7 @@ void engine::calibrate() {
 }
 
 void engine::measure_costs() {
-  constexpr int repetitions = 3;  // the first one loads the key and builds tables, and is forgotten
+  constexpr int repetitions = 3;  // the first one loads the key and builds tables, and is discarded
   const params::parameters& p = parameters();
   for (const key_request& key : keys_->list()) {
     if (key.level == 0 || key.galois_element == encapsulation_element) continue;

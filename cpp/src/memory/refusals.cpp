@@ -14,7 +14,7 @@
 namespace halocline::memory {
 namespace {
 
-/// The largest groups of live buffers, for people.
+/// The largest groups of live buffers, for messages.
 std::string largest_objects(const std::vector<buffer_state*>& live) {
   std::map<std::pair<std::string, object_class>, std::pair<std::size_t, std::size_t>> groups;
   for (const buffer_state* each : live) {
@@ -35,7 +35,7 @@ std::string largest_objects(const std::vector<buffer_state*>& live) {
   return list;
 }
 
-/// Who else holds bytes of a budget, for people.
+/// The other accounts that hold bytes of a budget, for messages.
 class competition {
  public:
   explicit competition(const memory_budget& budget) : own_(budget.own()), others_(budget.others()) {}

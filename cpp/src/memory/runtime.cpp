@@ -120,7 +120,7 @@ buffer runtime::allocate(std::size_t bytes, object_class cls, const char* tag, b
   return buffer(std::move(state));
 }
 
-/// Lets others that share the budget work for a moment. False: that does not help, or took long enough.
+/// Waits a moment for others that share the budget. False: waiting does not help, or the time is over.
 bool runtime::wait_for_others(lock& held, budget_wait& patience, std::size_t bytes) {
   // In the middle of a step others could see half of it: only its begin waits.
   const std::size_t capacity = budget_->capacity();

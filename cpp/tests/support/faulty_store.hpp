@@ -21,10 +21,10 @@
 
 namespace halocline::test {
 
-/// A store that fails and is slow as a script says, always in the same way. A failed transfer moves about
-/// half of the bytes; the rest of a frame that was read is overwritten, so that nobody can use it unnoticed.
-/// A transfer takes its turn on the link of its direction (bytes / bytes_per_second), then waits for the
-/// delay; busy times count both. Numbers of calls run on when the script changes.
+/// A store with scripted faults and delays, deterministic. A failed transfer moves about half of the bytes;
+/// the rest of a frame that was read is overwritten, so that its use cannot go unnoticed. A transfer takes
+/// its turn on the link of its direction (bytes / bytes_per_second), then waits for the delay; busy times
+/// count both. Numbers of calls run on when the script changes.
 class faulty_store final : public memory::store {
  public:
   faulty_store(std::unique_ptr<memory::store> inner, const fault_script& script)

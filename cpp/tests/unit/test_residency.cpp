@@ -164,7 +164,7 @@ TEST(FixedResidency, BudgetLeftIsWhatOthersDoNotHold) {
   rig at("async", 10 * page);
   const auto a = at.make(3);
   ASSERT_EQ(at.strategy->place(*a), placing::done);
-  ASSERT_TRUE(at.budget->take(2 * page));  // somebody else
+  ASSERT_TRUE(at.budget->take(2 * page));  // another account
   EXPECT_EQ(at.strategy->budget_left(3 * page), 8 * page);
   at.budget->give(2 * page);
   at.strategy->free(*a);

@@ -65,7 +65,7 @@ TEST(TierAdaptor, HandsEveryCallOn) {
 }
 
 TEST(TierAdaptor, AdaptorsCanBePutTogetherInAnyOrder) {
-  // A cache of a small device: what is cached gives way to what is asked for.
+  // A cache of a small device: cached blocks are evicted for requests.
   caching_tier outside(std::make_unique<limiting_tier>(make_host_tier(0), 10000));
   void* const a = outside.allocate(6000);
   outside.free(a, 6000);

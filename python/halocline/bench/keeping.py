@@ -30,7 +30,7 @@ class Watcher:
     keep: Keep = forget
 
     def row(self, what: str, content: Json, done: int, total: int) -> None:
-        """A row is done: both are told."""
+        """Notifies both of a finished row."""
         self.keep(content, done, total)
         self.progress(what, done, total)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all commands share: consoles, errors, progress, JSON, parameters."""
+"""Common parts of all commands: consoles, errors, progress, JSON, parameters."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def err() -> Console:
 
 
 def results_console(*outputs: Path | None) -> Console:
-    """Where tables go: standard output, unless one of the output files is "-" and wants it for itself.
+    """Where tables go: standard output, unless one of the output files is "-" and takes it.
 
     Raises InvalidArgument where several do.
     """
@@ -188,7 +188,7 @@ OversubscribeOption = Annotated[
     bool,
     typer.Option(
         "--oversubscribe-managed",
-        help="Let unified memory exceed what the GPU has. This can hang the GPU, for everybody who uses it, "
+        help="Let unified memory exceed what the GPU has. This can hang the GPU for all of its users "
         "until the machine is restarted; without it such allocations are refused.",
     ),
 ]
@@ -238,5 +238,5 @@ def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def size(count: int) -> str:
-    """Bytes for people."""
+    """A number of bytes as readable text."""
     return _core.format_bytes(int(count))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs written as one expression, safe to take from strangers: `(x*x + 0.5).rotate(1)`.
+"""Programs written as one expression, safe to accept from untrusted sources: `(x*x + 0.5).rotate(1)`.
 
-An expression is parsed with `ast` and interpreted node by node; nothing is ever handed to `eval`. It knows
-ciphertexts by name, numbers, lists of numbers, `+ - * / **`, and the methods and functions listed in METHODS
-and FUNCTIONS. Length, depth and size of numbers are limited.
+An expression is parsed with `ast` and interpreted node by node; nothing is ever handed to `eval`. It consists
+of ciphertexts by name, numbers, lists of numbers, `+ - * / **`, and the methods and functions listed in
+METHODS and FUNCTIONS. Length, depth and size of numbers are limited.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def _copy_speed() -> float:
 
 
 def _devices() -> list[dict[str, Any]]:
-    """What each device of this build says about itself."""
+    """The description of each device of this build."""
     smallest = Params.preset("n13-d3")
     devices = []
     for name in _core.available_devices():
@@ -92,7 +92,7 @@ def _tiers() -> list[dict[str, Any]]:
 
 
 def _describe_file(path: Path) -> dict[str, Any]:
-    """What the header and the metadata of a file say; its contents are not checked."""
+    """Header and metadata of a file; its contents are not checked."""
     return {"file": str(path)} | _core.inspect_file(str(path))
 
 

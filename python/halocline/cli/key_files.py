@@ -8,7 +8,7 @@ secret key last. Whatever happens in between, every secret key of an unfinished 
 * An error or Ctrl-C puts the old files back and removes the new ones.
 * After a crash (`kill -9`, power) the next `keygen` in the folder finishes or undoes the change: a change
   whose files all have their names is done; otherwise the old files get their names back, and the new ones
-  are left in a folder of their own, since somebody may have used one of them in the meantime.
+  are left in a folder of their own, since another process may have used one of them in the meantime.
 
 Until then old and new files may lie side by side. Their key identifiers differ, so nothing takes the one for
 the other (KeyMismatch).
@@ -43,8 +43,8 @@ Save = Callable[[Path], None]
 def open_folder(folder: Path, force: bool, tell: Callable[[str], None]) -> Iterator[None]:
     """Makes the folder and keeps other `keygen`s out of it; finishes or undoes what a killed one left.
 
-    tell: called with what the user should know of that. Refuses to replace a secret key unless forced.
-    Raises InvalidArgument, IoError.
+    tell: called with messages about that for the user. Refuses to replace a secret key unless forced. Raises
+        InvalidArgument, IoError.
     """
     with _os_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -106,7 +106,7 @@ def _keep_old(folder: Path, staged: Path) -> None:
 def _recover(folder: Path, tell: Callable[[str], None]) -> None:
     """Finishes or undoes the changes that were interrupted; says so."""
     for staged in _folders(folder, _STAGED):
-        shutil.rmtree(staged)  # nothing was touched yet, and nothing promised
+        shutil.rmtree(staged)  # no file was changed yet
     for change in _folders(folder, _CHANGE):
         if _names_in(change / _NEW):
             _undo(folder, change)
@@ -122,7 +122,8 @@ def _recover(folder: Path, tell: Callable[[str], None]) -> None:
 def _undo(folder: Path, change: Path) -> None:
     """Brings back the old files; the new ones go back to where they came from. Can be repeated."""
     waiting = _names_in(change / _NEW)
-    # A name that does not wait any more shows its new file: old ones come back after all new ones have left.
+    # A name that is no longer pending refers to its new file: old files are restored after all new ones are
+    # removed.
     for name in _ORDER:
         if name not in waiting and (folder / name).exists():
             os.replace(folder / name, change / _NEW / name)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs from Python files (`--script`). Faults of a file are told by its line, without a traceback."""
+"""Programs from Python files (`--script`). Faults of a file are reported with its line, without a
+traceback."""
 
 from __future__ import annotations
 

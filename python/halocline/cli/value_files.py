@@ -36,7 +36,7 @@ def read_values(path: Path) -> npt.NDArray[Any]:
 
 
 def _from_text(data: bytes) -> npt.NDArray[Any]:
-    """Numbers separated by commas, spaces or line ends; faults are told by number and line."""
+    """Numbers separated by commas, spaces or line ends; faults are reported with number and line."""
     values: list[complex] = []
     for line, text in enumerate(data.decode().split("\n"), start=1):
         left = limits.VALUE_COUNT + 1 - len(values)

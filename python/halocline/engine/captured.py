@@ -36,7 +36,7 @@ from ..ckks.ciphertext import Ciphertext
 from .code_facts import READS_ANY_NAME, facts_of, is_installed
 
 TOKENS_KEPT = 1024
-"""Objects that are known by themselves and weakly referred to; the least recently used one is forgotten."""
+"""Objects that are identified by themselves and weakly referenced; the least recently used one is dropped."""
 
 _DIGEST_BYTES = 16
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE

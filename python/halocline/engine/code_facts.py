@@ -14,7 +14,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 CODES_KEPT = 1024
-"""Code objects whose facts are remembered; they hold constants of source texts, no captured values."""
+"""Code objects whose facts are kept; they hold constants of source texts, no captured values."""
 
 _DIGEST_BYTES = 16
 

@@ -48,15 +48,16 @@ class Engine(Circuits):
     device: "cpu", or "ghost", which executes shapes, levels, scales and allocations but no arithmetic.
     memory: budget of the device's memory: bytes, or text such as "2GiB", or a `MemoryBudget` that several
         engines share. None is unlimited.
-    policy: how memory is managed. "resident" keeps everything in the device's memory; "planned" moves keys,
-        plaintexts and ciphertexts between memory and a file ahead of need, as a ghost pass of each program
-        tells; "lru" does so without looking ahead. docs/concepts/policies.md has all of them.
+    policy: how memory is managed. "resident" keeps everything in the device's memory; "planned" evicts keys,
+        plaintexts and ciphertexts to a file and prefetches them by a plan from a ghost pass of each program;
+        "lru" loads them on demand and evicts the least recently used. docs/concepts/policies.md has all of
+        them.
     threads: worker threads; all processors unless given.
     keep_seeds: keep seeded keys seeded, with half the bytes, and expand them at each use: all of them, or
         those of the given Galois elements, such as `key_plan.seeded_within(...)` names.
     memory_options: the slow tier and constants of policies.
-    graphs: on a GPU where nothing moves, let `run` launch programs that it knows as graphs. The environment
-        variable HALOCLINE_GRAPHS=0 says no for all engines.
+    graphs: on a GPU where nothing moves, let `run` launch recorded programs as graphs. The environment
+        variable HALOCLINE_GRAPHS=0 disables that for all engines.
     compose_rotations: let plans make rarely used rotations of others (5 of 4 and 1) where that is forecast to
         be faster than loading their keys. It adds the noise of a key switch, so results are other integers
         than under other policies; without it they are the same under every policy and plan.
@@ -185,20 +186,20 @@ class Engine(Circuits):
         return int(self._core.budget_bytes)
 
     def set_budget(self, memory: int | str) -> None:
-        """Changes the budget now; what no step needs leaves the memory until it is met.
+        """Changes the budget now; frames that no step needs are evicted until it is met.
 
         May be called during a run, also from another thread: it applies between two steps. A plan that is
-        being followed and needs more is given up: the program goes on under `lru`. Raises OutOfMemory, and
+        being followed and needs more is abandoned: the program continues under `lru`. Raises OutOfMemory, and
         keeps the old budget, when what is in use does not fit.
         """
         self._core.set_budget(byte_count(memory, "set_budget"))
 
     def synchronize(self) -> None:
-        """Waits until a GPU has done everything that was asked for; elsewhere that is so at any time."""
+        """Waits until a GPU has finished all submitted work; no effect on other devices."""
         _core.wait(self._core)
 
     def cancel(self) -> None:
-        """Makes the engine's next step, in whatever thread, raise Cancelled. Its objects are unharmed."""
+        """Makes the engine's next step, in whatever thread, raise Cancelled. Its objects stay valid."""
         self._core.cancel()
 
     @property
@@ -207,15 +208,15 @@ class Engine(Circuits):
         return self._core.is_ghost
 
     def describe(self) -> dict[str, Any]:
-        """What it runs on: device (for people), simd, threads, memory_bytes."""
+        """What it runs on: device (readable), simd, threads, memory_bytes."""
         return self._core.describe()
 
     def stats(self) -> dict[str, Any]:
         """Counters of its memory runtime: live_bytes, peak_bytes, steps, and per object class.
 
-        repairs and repaired_bytes: buffers whose copies in the file of the slow tier were harmed and that
-        were made again from their sources; losses and lost_bytes: those that could not be, every use of
-        which is a CorruptData.
+        repairs and repaired_bytes: buffers whose copies in the file of the slow tier were corrupted and that
+        were regenerated from their sources; losses and lost_bytes: buffers that could not be; every use of
+        them raises CorruptData.
         """
         return self._core.statistics()
 
@@ -243,7 +244,7 @@ class Engine(Circuits):
         """`program(*args, **kwargs)` with every ciphertext in the arguments bound to this engine.
 
         Ciphertexts inside lists, tuples and dictionaries are bound too; other arguments are passed on as they
-        are. Returns when the device has done it all; `last_run` says what the run took.
+        are. Returns when the device has finished; `last_run` describes the run.
 
         Under policy "planned" with a budget, the program is first called with ciphertexts without contents on
         a ghost of this engine, a plan is made from what it touches, and the run follows it. Plans are kept

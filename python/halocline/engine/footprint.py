@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program will occupy, before it runs: the footprint calculator for whole programs."""
+"""Memory of whole programs before they run: the footprint calculator."""
 
 from __future__ import annotations
 

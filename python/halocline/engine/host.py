@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What planned runs ask of the engine that they belong to."""
+"""The interface of an engine for planned runs."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs under a plan: a ghost pass says what the program will touch, a plan says what to move when.
+"""Runs under a plan: a ghost pass records the accesses of the program, a plan schedules the transfers.
 
 The ghost pass runs the program on the engine's *twin*: a ghost engine with the same keys. Plans are kept per
-identity of the program (`program_identity.py`) and shapes of its arguments. The first run uses what is in
-memory when the program begins. Before the second one the program is planned once more, for runs that follow
-each other: it begins with what it leaves.
+identity of the program (`program_identity.py`) and shapes of its arguments. The first plan assumes the
+objects that are resident when the program begins. Before the second run the program is planned again for
+repeated runs, which begin with the objects that they leave resident.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .host import PlannedHost
 from .program_identity import Arguments, ProgramIdentities
 
 PLANS_KEPT = 32
-"""Plans that an engine remembers; the least recently used one goes first."""
+"""Plans that an engine keeps; the least recently used one is dropped first."""
 
 _STALL_WORTH_COMPOSING = 0.02
 """Share of a plan's time that it must lose to stalls before composing rotations is tried."""
@@ -196,7 +196,7 @@ class ProgramPlanner:
     # Runs
 
     def call(self, prepared: Prepared | None, program: Callable[..., Any], arguments: Arguments) -> Any:
-        """The program under its plan; warns, and forgets the plan, when it does something else."""
+        """The program under its plan; warns, and drops the plan, when it does something else."""
         args, kwargs = arguments
         core = self._engine._core
         core.end_plan()  # of a run that was interrupted while it ended

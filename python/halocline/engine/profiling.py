@@ -125,7 +125,7 @@ class Profile:
         joined = [_join(by, name, rows) for name, rows in groups.items()]
         return sorted(joined, key=lambda row: -row.total_ms)
 
-    # What people read
+    # Readable output
 
     def rich_table(self, by: str | None = None, limit: int = 40) -> Table:
         """The rows for a rich console, or those of `grouped(by)`; the shortest beyond `limit` in one line."""

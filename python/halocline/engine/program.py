@@ -2,7 +2,7 @@
 """Programs known before they run: traces and key plans from a ghost engine.
 
 Encrypted programs are oblivious: what they touch does not depend on the data. Executing one on the ghost
-device, which computes nothing, therefore tells exactly what it will need.
+device, which computes nothing, therefore gives its exact requirements.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .program_identity import Arguments
 
 @dataclasses.dataclass(frozen=True)
 class ProgramTrace:
-    """What a program would do."""
+    """Trace, keys and memory of a program that was executed on a ghost engine."""
 
     trace: Trace
     """Every event, with logical time."""
@@ -61,7 +61,7 @@ class ProgramTrace:
 
     def __reduce__(self) -> NoReturn:
         raise NotPicklable(
-            "a ProgramTrace knows its program and cannot be pickled or copied; pickle what it says: trace, "
+            "a ProgramTrace holds its program and cannot be pickled or copied; pickle what it says: trace, "
             "key_plan, stats, key_uses, minimum_budget"
         )
 
@@ -79,7 +79,7 @@ def trace_program(
 ) -> ProgramTrace:
     """Executes `program(*args)` on ghost engines and says what it touches and which keys it needs.
 
-    The program is called twice: first to learn its keys, then with keys of the right size from the start.
+    The program is called twice: first to find its keys, then with keys of the right size from the start.
 
     Arguments may be ciphertexts, of which only the shape matters, and arrays of numbers, which stand for what
     `client.encrypt` makes of them; lists, tuples and dictionaries of these; anything else is passed on as it

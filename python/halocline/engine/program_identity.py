@@ -32,7 +32,7 @@ class ProgramIdentities:
         self._tokens = Tokens()
 
     def identify(self, program: Callable[..., Any], arguments: Arguments, key: Any = None) -> bytes:
-        """The same for calls that take the same course, as far as can be told before they run.
+        """The same for calls that take the same course, as far as that is known before they run.
 
         key: what the caller says the program is, instead of its code and the values that it reaches.
         Raises InvalidArgument for a program that reaches a value which cannot be compared between runs.

@@ -126,7 +126,7 @@ class RunOptions(Options):
     def memory_options(
         self, managed_cap: int | None = None, decisions: str | Path | bytes | None = None
     ) -> MemoryOptions:
-        """What the engine is told besides budget and policy. See `MemoryOptions`."""
+        """Options of the engine besides budget and policy. See `MemoryOptions`."""
         return MemoryOptions(
             oversubscribe_managed=self.oversubscribe_managed,
             decisions=decisions,

@@ -38,7 +38,7 @@ class backend {
   backend(const backend&) = delete;
   backend& operator=(const backend&) = delete;
 
-  /// As `make_backend` calls it: "cpu".
+  /// The name that `make_backend` accepts: "cpu".
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
   /// The operations that it has for words of that many bits (32 or 64). The others throw device_error.
   [[nodiscard]] virtual op_set operations(unsigned word_bits) const noexcept = 0;
@@ -50,23 +50,23 @@ class backend {
   [[nodiscard]] virtual capability describe() const = 0;
   [[nodiscard]] memory::runtime& runtime() const noexcept { return *runtime_; }
 
-  /// Begins a program: operations that are likely to come again in the same order. A backend may put kernels
-  /// off until the program ends or something needs them, and launch those that it knows as one graph; results
-  /// never depend on that. Programs with the same `key` are expected to look alike; one within another is a
-  /// part of it. See `program_scope`.
+  /// Begins a program: a sequence of operations that is likely to be repeated. A backend may defer kernels
+  /// until the program ends or their results are needed, and launch a recorded sequence as one graph; results
+  /// never depend on that. Programs with the same `key` are expected to launch the same kernels; a nested
+  /// program is part of the outer one. See `program_scope`.
   virtual void begin_program(std::uint64_t key) { (void)key; }
   /// Ends what the last `begin_program` began. @throws device_error when a kernel could not be launched
   virtual void end_program() {}
-  /// Whether `begin_program` does anything here, and whether it shall.
+  /// Whether this backend records programs, and whether recording is enabled.
   [[nodiscard]] virtual bool makes_graphs() const noexcept { return false; }
   virtual void use_graphs(bool wanted) { (void)wanted; }
   [[nodiscard]] virtual graph_statistics graphs() const { return {}; }
-  /// Blocks until everything that was asked for so far is done.
+  /// Blocks until all work submitted so far has finished.
   virtual void wait() {}
-  /// Calls of this process to the device's driver that may wait.
+  /// Calls of this process to the device's driver that may block.
   [[nodiscard]] virtual driver_counters driver_calls() const { return {}; }
 
-  /// Begins to time operations, by kernels where there is a device. Not while a profile is being made.
+  /// Starts timing: kernels on a device, operations elsewhere. Profiles do not nest.
   void start_profile();
   /// Ends it. Waits for a device.
   [[nodiscard]] profile stop_profile();
@@ -85,7 +85,7 @@ class backend {
  protected:
   [[nodiscard]] virtual std::unique_ptr<profiler> make_profiler();
   [[nodiscard]] profiler* active_profiler() const noexcept { return profiler_.get(); }
-  /// The active profiler is about to go.
+  /// Called before the active profiler is destroyed.
   virtual void end_profiler() noexcept {}
 
   /// Runs the kernels of one operation of `operations(ring.word_bits)`. The jobs are checked, and their

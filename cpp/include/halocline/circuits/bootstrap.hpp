@@ -28,7 +28,7 @@ class slot_to_coeff;
 
 enum class bootstrap_order : unsigned char {
   cts_first,  ///< as above; takes a ciphertext of level 0
-  stc_first,  ///< SlotToCoeff, ModRaise, CoeffToSlot, EvalMod: takes `stc_levels` and gives them back
+  stc_first,  ///< SlotToCoeff, ModRaise, CoeffToSlot, EvalMod: uses `stc_levels` of the input
 };
 
 /// How CoeffToSlot and SlotToCoeff are done.
@@ -59,8 +59,9 @@ struct bootstrap_eval_mod {
   /// Coefficients of messages are at most this in magnitude; those of a message with slots of magnitude 1
   /// never exceed 1, those of a random one are about 1 / (2 sqrt(slots)).
   double message_bound = 1;
-  /// What such a coefficient may about be of Q_0: the input is multiplied by a power of two accordingly. A
-  /// larger one loses less to noise, but EvalMod is a sine, off by a relative (2 pi fraction)^2 / 6 there.
+  /// Approximate ratio of such a coefficient to Q_0; the input is multiplied by a power of two accordingly. A
+  /// larger ratio loses less to noise, but the sine of EvalMod has a relative error of (2 pi fraction)^2 / 6
+  /// there.
   double fraction = 0x1p-10;
   double tolerance = 0x1p-41;
   std::optional<unsigned> double_angles;
@@ -97,8 +98,7 @@ class bootstrapper {
  public:
   /// Encodes both transforms.
   /// @throws invalid_argument for parameters without levels for bootstrapping, slots that are no power of
-  /// two,
-  ///   a failure probability above 2^`log2_failure` unless allowed, or an EvalMod that cannot be had
+  ///   two, a failure probability above 2^`log2_failure` unless allowed, or an EvalMod that cannot be had
   /// @throws level_exhausted when the parameters have too few levels; the message says how many are missing
   explicit bootstrapper(ckks::evaluator& eval, const bootstrap_options& options = {});
 

@@ -22,11 +22,10 @@ struct ciphertext {
   unsigned level = 0;             ///< rescalings left
   double scale = 1.0;             ///< exact up to the precision of a double
   std::uint32_t slots = 0;        ///< power of two, at most N/2
-  /// Where c_1 comes from while the ciphertext is as symmetric encryption made it: saves half the bytes on
-  /// the way.
+  /// Seed of c_1 while the ciphertext is unchanged since symmetric encryption: halves its bytes in files.
   std::optional<arith::uniform_source> seed;
-  /// For whoever decodes: only real numbers went in. Travels with copies and files; evaluators do not keep
-  /// it.
+  /// A hint for decoding: the encrypted values were real. Copies and files keep it; results of evaluators do
+  /// not have it.
   bool real_hint = false;
   /// The secret key that it is encrypted under. Results of operations have that of their operands and of the
   /// evaluation keys used.
@@ -43,17 +42,16 @@ struct ciphertext {
 /// Deep copy within one context.
 [[nodiscard]] ciphertext clone(context& ctx, const ciphertext& source);
 
-/// A copy that is read as one of `slots` slots. More slots: the message repeats itself. Fewer: the caller
-/// knows that it repeats itself after `slots` slots, which is not checked; what differs between the
-/// repetitions becomes noise. Encodings of both are the same polynomial, so nothing is computed.
+/// A copy that is read as one of `slots` slots. With more slots the message repeats itself. With fewer it
+/// must repeat itself after `slots` slots already, which is not checked; differences between the repetitions
+/// become noise. Encodings of both are the same polynomial, so nothing is computed.
 /// @throws invalid_argument unless `slots` is a power of two up to N/2
 [[nodiscard]] ciphertext with_slots(context& ctx, const ciphertext& source, std::uint32_t slots);
 
 /// Copies a ciphertext from where it lives into `to`, which must have equal parameters. No other thread may
 /// use its home meanwhile. `engine::load` and `client::receive` check more.
 /// @throws invalid_argument when the parameters differ, the ciphertext is malformed, or it has no contents
-/// and
-///   `to` is no ghost
+///   and `to` is no ghost
 [[nodiscard]] ciphertext transfer(const ciphertext& source, context& to);
 
 /// Checks that a ciphertext is well formed for the context: parts, level, scale, slots and runtime.

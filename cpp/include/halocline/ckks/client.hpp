@@ -94,8 +94,8 @@ class client {
   /// Public name of the secret key, which everything made by this client carries. Unknown when the key comes
   /// from a file of format version 1.
   [[nodiscard]] const key_id& id() const noexcept { return secret_.id; }
-  /// Draws an identifier for a secret key that has none. Save the key afterwards: another load of the old
-  /// file would know nothing of it. What the key was used for before keeps an unknown key and stays usable.
+  /// Draws an identifier for a secret key that has none. Save the key afterwards: the old file does not
+  /// contain the identifier. Older objects of this key keep an unknown identifier and stay usable.
   /// @throws invalid_argument when the key has an identifier, which is never changed
   void assign_id();
   [[nodiscard]] ckks::encoder& encoder() noexcept;
@@ -118,7 +118,7 @@ class client {
   /// @throws invalid_argument when the plaintext belongs to another context
   [[nodiscard]] ciphertext encrypt_plain(const plaintext& message, bool use_public_key = false);
   /// Decrypts without decoding, over all primes of the level. The coefficients hold the exact noise: see
-  /// SECURITY.md before showing them to anybody.
+  /// SECURITY.md before publishing them.
   /// @throws invalid_argument unless the ciphertext is well formed and of this client's context
   [[nodiscard]] plaintext decrypt_plain(const ciphertext& source);
 
@@ -126,10 +126,10 @@ class client {
   [[nodiscard]] std::shared_ptr<const ckks::public_key> public_key();
   /// One evaluation key. `seeded` keeps the seed of its uniform half only: half the bytes on the way.
   [[nodiscard]] evaluation_key make_key(const key_request& request, bool seeded = true);
-  /// Makes keys one after the other and gives each away before it makes the next, for instance to
-  /// `io::key_bundle_writer::add`: the device needs room for its tables, the secret key, one key and three
-  /// polynomials of the key's limbs, however many keys there are.
-  /// @throws out_of_memory naming the budget that would do, when there is less room than that
+  /// Makes keys one after the other and passes each one on before it makes the next, for instance to
+  /// `io::key_bundle_writer::add`: the device needs memory for its tables, the secret key, one key and three
+  /// polynomials of the key's limbs, whatever the number of keys.
+  /// @throws out_of_memory naming the budget that would do, when there is less memory than that
   void make_keys(std::span<const key_request> requests, bool seeded, const key_sink& sink);
   /// The same, into a set in the context `home`, which is usually one in host memory.
   [[nodiscard]] memory_key_set make_keys(std::span<const key_request> requests, ckks::context& home,

@@ -32,7 +32,7 @@ struct engine_options {
   memory::runtime_options memory{};  ///< budget, policy, slow tier
 };
 
-/// The party that evaluates: a context on a device, a key set and an evaluator. Never sees a secret key.
+/// The party that evaluates: a context on a device, a key set and an evaluator. Never has a secret key.
 /// Results live in the engine's runtime. Not thread-safe, not copyable.
 class engine {
  public:
@@ -52,22 +52,21 @@ class engine {
   [[nodiscard]] ckks::evaluator& evaluator() noexcept { return *evaluator_; }
   [[nodiscard]] key_set& keys() noexcept { return *keys_; }
 
-  /// The secret key that its keys and ciphertexts belong to; unknown until it is told by `bind_key` or
-  /// `add_key`.
+  /// The secret key that its keys and ciphertexts belong to; unknown until `bind_key` or `add_key` sets it.
   [[nodiscard]] const key_id& id() const noexcept { return id_; }
-  /// Makes it serve one secret key: keys and ciphertexts of others are refused from now on.
-  /// @throws key_mismatch when it serves another one
+  /// Binds the engine to one secret key: keys and ciphertexts of others are refused from then on.
+  /// @throws key_mismatch when it is bound to another one
   void bind_key(const key_id& id);
 
-  /// Names keys, by Galois element, that are kept seeded from now on although the others are expanded: those
-  /// that are used least, where not all expanded keys fit. Keys that are there already stay as they are.
+  /// Names keys, by Galois element, that are kept seeded from then on although the others are expanded: the
+  /// least used ones, where not all expanded keys fit. Keys added before stay as they are.
   void keep_seeds_of(std::set<std::uint64_t> elements) { seeded_ = std::move(elements); }
   /// Copies a key into the engine, expanded unless its seeds are kept. A ghost engine takes its identifier
   /// only.
   /// @throws invalid_argument when the parameters differ; key_mismatch as `bind_key`; out_of_memory when the
   /// budget is exceeded
   void add_key(const evaluation_key& key);
-  /// Copies all keys of a set, and serves its secret key even when it is empty.
+  /// Copies all keys of a set, and binds the engine to the set's secret key even when the set is empty.
   void add_keys(const memory_key_set& keys);
 
   /// Copies a ciphertext into the engine from where it lives: a client, another engine, or the context that
@@ -98,15 +97,15 @@ class engine {
   /// Makes the next step throw `cancelled`, once. May be called from any thread.
   void cancel() noexcept;
 
-  /// Times a few operations on zeros, so that plans know how long things take before the first program has
-  /// run. Some hundred milliseconds; only the first call after there is a rotation key does anything, and
-  /// only where buffers move. Measures nothing where the budget has no room for it.
+  /// Times a few operations on zeros, so that plans have measured costs before the first program has run.
+  /// Some hundred milliseconds; only the first call after there is a rotation key does anything, and only
+  /// where buffers move. Measures nothing where the budget has no room for it.
   void calibrate();
 
   /// Makes keys as shapes: see `recording_key_set::prepare`.
   /// @throws invalid_argument unless this is a ghost
   void prepare_keys(std::span<const key_request> requests);
-  /// The keys that a ghost run asked for, each with the highest level.
+  /// The keys that a ghost run requested, each with the highest level.
   /// @throws invalid_argument unless this is a ghost
   [[nodiscard]] std::vector<key_request> needed_keys() const;
   /// How often the programs of a ghost used each key since the last call, without levels.

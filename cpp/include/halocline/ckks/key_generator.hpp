@@ -24,8 +24,7 @@ struct key_digit_layout {
 
 /// Shapes of all digits of a key.
 /// @throws invalid_argument when the level does not exist, or an encapsulation key is asked for with
-/// parameters
-///   that have none
+///   parameters that have none
 [[nodiscard]] std::vector<key_digit_layout> key_layout(const params::parameters& parameters,
                                                        const key_request& request);
 

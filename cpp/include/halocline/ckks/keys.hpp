@@ -67,9 +67,8 @@ struct evaluation_key {
 /// Galois element that names the relinearization key.
 inline constexpr std::uint64_t relinearization_element = 1;
 /// Names the encapsulation key, with which `evaluator::mod_raise` goes to a fresh sparse secret s' at level 0
-/// and back to s at the level of the key. Even, so that it is no Galois element. Both ways are one key,
-/// because they must be of the same s', which nobody keeps. Its digits are plain residues (no Montgomery
-/// form):
+/// and back to s at the level of the key. Even, so that it is no Galois element. Both directions are one key,
+/// because they must use the same s', which is not kept. Its digits are plain residues (no Montgomery form):
 ///
 /// * one for each prime q of level 0: (P s on the limb of q) under s', modulo Q_0 and the few special primes
 ///   `encapsulation_info::to_sparse`, whose product is P;

@@ -87,18 +87,18 @@ class runtime : public std::enable_shared_from_this<runtime> {
   /// Names a buffer beyond this process: the same object of the same program has the same number in every
   /// run. Plans find buffers by it that were there before the program. Not 0.
   void set_identity(const buffer& data, std::uint64_t identity);
-  /// Says how a read-only buffer can be made again instead of being copied from the slow tier.
+  /// Sets how a read-only buffer is regenerated instead of copied from the slow tier.
   void set_recipe(const buffer& data, std::shared_ptr<const recipe> how);
 
   /// Follows a plan from this thread's next step on; other threads' steps are served in between, unplanned.
   /// @throws invalid_argument unless the policy is `planned` and no plan is active; plan::exceeds_budget
   void begin_plan(std::shared_ptr<const plan::plan> source);
-  /// Ends following the plan. A program that did something else was finished under `lru`: see the outcome.
+  /// Ends the plan. A program that diverged from it was finished under `lru`: see the outcome.
   plan_outcome end_plan();
   /// Times of operations, links and regeneration as measured so far; for `plan::planner_options`.
   /// The first call probes the slow tier (some 30 ms).
   [[nodiscard]] plan::cost_model measured_costs();
-  /// Begins to measure operations anew; on an accelerator, without gaps in the next milliseconds.
+  /// Restarts the measurement of operations; on an accelerator, without gaps in the next milliseconds.
   void forget_costs();
   /// For a plan of the next program: measured costs, what frames can do, and what is in the fast tier now.
   [[nodiscard]] plan::planner_options planning(std::uint64_t capacity_bytes);
@@ -129,7 +129,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void set_phase(std::string phase);
   /// Gives cached bytes back to the operating system.
   void trim();
-  /// In a forked child, when a thread that the child does not have was using the runtime: gives it up.
+  /// In a forked child, when a thread that the child does not have was using the runtime: marks it unusable.
   void abandon() noexcept { mutex_.abandon(); }
 
  private:
@@ -164,7 +164,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
   mutable process_mutex mutex_;
   stats stats_;
   std::size_t pool_bytes_ = 0;                               ///< live, with placement `pool`
-  std::unordered_map<std::size_t, size_history> histories_;  ///< by bytes; for policies that look back
+  std::unordered_map<std::size_t, size_history> histories_;  ///< by bytes; for policies that use the history
   std::vector<buffer_state*> live_;
   std::unique_ptr<residency> residency_;  ///< where the bytes are
   plan_follower* plans_;                  ///< the residency's; nullptr: it follows none

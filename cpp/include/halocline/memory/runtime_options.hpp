@@ -37,10 +37,10 @@ struct runtime_options {
   bool record_trace = false;
   /// Freed bytes kept for re-use where nothing moves (never beyond the budget).
   std::size_t cache_bytes = std::size_t{64} << 20;
-  /// Keep small forms (coefficients) from which plaintexts can be made again, for plans that prefer that to a
-  /// copy. A ghost must be set as the runtime that it plans for.
+  /// Keep compact forms (coefficients) from which plaintexts can be regenerated, for plans that prefer that
+  /// to a copy. A ghost must have the setting of the runtime that it plans for.
   bool keep_sources = false;
-  /// What messages call the runtime where it shares a budget.
+  /// Name of the runtime in messages about a shared budget.
   std::string owner{};
   /// A budget that several runtimes share; its capacity then replaces `budget_bytes`.
   std::shared_ptr<memory_budget> shared_budget{};

@@ -26,7 +26,7 @@ enum class transform_tables : std::uint8_t {
 class context {
  public:
   /// Builds moduli and, unless `transforms` says later, NTT tables for all primes of the ring on `device`.
-  /// @param parameters CKKS parameters of the ring, which objects made with this context remember
+  /// @param parameters CKKS parameters of the ring, which objects made with this context keep
   /// @throws out_of_memory when the tables exceed the budget.
   context(ring::shape shape, std::shared_ptr<backend::backend> device,
           transform_tables transforms = transform_tables::now,

@@ -44,7 +44,7 @@ class cuda_backend final : public backend {
   }
 
   void begin_program(std::uint64_t key) override {
-    // Where bytes move, each step waits for its own operands: there is nothing to put off.
+    // Where bytes move, each step waits for its own operands, so no launch can be deferred.
     if (active_profiler() != nullptr || this->runtime().moves()) return;
     recorder_.begin_program(key);
     observe();
@@ -102,7 +102,7 @@ class cuda_backend final : public backend {
   }
 
  private:
-  /// Kernels are seen by the recorder while a program is open, and by nobody else.
+  /// The recorder observes kernels while a program is open; there is no other observer.
   void observe() noexcept { device_->observe(recorder_.recording() ? &recorder_ : nullptr); }
 
   std::shared_ptr<device_context> device_;

@@ -8,9 +8,9 @@
 namespace halocline::memory {
 namespace {
 
-/// The arena grows by this much at least, because each piece costs a call of the driver.
+/// Least growth of the arena, because each piece costs a call of the driver.
 constexpr std::size_t growth_bytes = std::size_t{256} << 20;
-/// Trimming to nothing must be able to give everything back: pages of an arena are taken in this unit.
+/// Trimming must be able to release everything: pages of an arena are allocated in this unit.
 constexpr std::size_t page = 4096;
 
 fence later_of(const fence& a, const fence& b) noexcept {
@@ -32,8 +32,8 @@ device_frames::~device_frames() {
 }
 
 /// The lowest hole that is large enough for what comes from elsewhere or is a key, the highest for what the
-/// program makes: keys make room for keys, and short-lived buffers do not lie between them. (Best fit moved 2
-/// to 3 times as many bytes in `wide-rotations` within a quarter of its footprint.)
+/// program makes: keys replace keys, and short-lived buffers do not lie between them. (Best fit moved 2 to 3
+/// times as many bytes in `wide-rotations` within a quarter of its footprint.)
 device_frames::hole_list::iterator device_frames::first_fit(std::size_t bytes, bool low) noexcept {
   const auto fits = [&](const hole& each) { return each.bytes >= bytes; };
   if (low) return std::find_if(holes_.begin(), holes_.end(), fits);
@@ -50,7 +50,7 @@ device_frames::hole_list::iterator device_frames::hole_at(std::size_t offset) no
 std::byte* device_frames::take(std::size_t bytes, lane user, object_class cls) {
   // Keys stay for long, whether they are loaded or expanded here.
   const bool low = user == lane::load || is_recoverable(cls);
-  // Between n frames there are n + 1 holes at most: giving one back needs no memory then.
+  // Between n frames there are n + 1 holes at most: with this capacity a free needs no memory.
   if (holes_.capacity() < used_.size() + 3) holes_.reserve(2 * used_.size() + 3);
   auto from = first_fit(bytes, low);
   if (from == holes_.end() && grow_for(bytes)) from = first_fit(bytes, low);

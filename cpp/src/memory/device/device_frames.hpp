@@ -13,7 +13,7 @@ namespace halocline::memory {
 
 /// Frames in one contiguous arena of a device, which grows in large pieces up to the budget. Keys and what is
 /// loaded lie at the low end, what the program makes at the high end; free neighbours are joined. When the
-/// free bytes would do but lie apart, frames are moved together on the compute lane.
+/// free bytes suffice but are fragmented, frames are compacted on the compute lane.
 class device_frames final : public frames {
  public:
   /// @param holder outlives the frames

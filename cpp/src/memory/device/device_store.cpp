@@ -13,7 +13,8 @@ namespace halocline::memory {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
-/// When pinned memory is full this part of it is emptied at once, so that the other store is kept busy.
+/// When pinned memory is full this part of it is written to the other store at once, so that this store is
+/// kept busy.
 constexpr std::size_t sink_part = 16;
 /// One of so many copies, and of the waits for them, is timed.
 constexpr std::size_t timed_copies = 32;
@@ -119,8 +120,8 @@ void device_store::unlist(slot& of) noexcept {
   of.order.reset();
 }
 
-/// Makes room for `bytes` bytes: starts moving slots to the other store, waits for the first. False: there is
-/// nothing to move.
+/// Frees `bytes` bytes: starts moving slots to the other store, waits for the first. False: there is nothing
+/// to move.
 bool device_store::sink_some(std::size_t bytes) {
   if (!options_.overflow) return false;
   std::size_t started = 0;
@@ -130,7 +131,7 @@ bool device_store::sink_some(std::size_t bytes) {
     const slot_id id = order_.front();
     try {
       start_sinking(id);
-    } catch (const io_error&) {  // what has been started may be enough
+    } catch (const io_error&) {  // the moves that have been started may be enough
       if (sinking_.empty()) throw;
       break;
     }
@@ -238,7 +239,7 @@ void device_store::queue_copy(lane on, std::byte* to, const std::byte* from, std
   blocked_ns_ += now_ns() - begin;
 }
 
-/// What a read that is asked for now must be ordered behind.
+/// The moments behind which a read that starts now must be ordered.
 ticket device_store::compute_end() {
   if (!grouping_) return device_->mark(lane::compute);
   if (compute_end_ == 0) compute_end_ = device_->mark(lane::compute);

@@ -22,7 +22,7 @@ namespace halocline::memory {
 struct device_store_options {
   std::size_t pinned_bytes = 0;  ///< host memory that may be pinned
   std::size_t slab_bytes = std::size_t{256} << 20;
-  std::shared_ptr<store> overflow;  ///< takes what finds no room there; none: nothing does
+  std::shared_ptr<store> overflow;  ///< takes slots that exceed the limit; none: they are refused
   bool blocking = false;  ///< the host waits for the compute lane before each copy, and for the copy
 };
 
@@ -74,7 +74,7 @@ class device_store final : public queued_store {
     slot_id below = no_slot;     ///< what `rising` reads
     std::exception_ptr failure;  ///< of `rising`, for `wait`
   };
-  /// What a cancelled read, or a freed slot, still waits for.
+  /// Transfers that a cancelled read, or a freed slot, still waits for.
   struct leftover {
     transfer_id under_way = 0;
     std::optional<pinned_slabs::block> stage;

@@ -32,7 +32,7 @@ class lane_clock {
       work();
     } catch (...) {
       weight_ -= static_cast<double>(weight);
-      if (begin != 0) pending_.push_back({begin, 0, 0});  // forgotten when the lane has come to it
+      if (begin != 0) pending_.push_back({begin, 0, 0});  // released when the lane has reached it
       throw;
     }
     if (begin == 0) return;

@@ -111,7 +111,7 @@ void managed_blocks::free(buffer_state& state) noexcept {
   release(gone);
 }
 
-/// Hands a block back to the driver.
+/// Frees a block to the driver.
 void managed_blocks::release(block& each) noexcept {
   if (each.resident) {
     resident_.erase(each.number);
@@ -139,7 +139,7 @@ std::size_t managed_blocks::spare_bytes() const noexcept {
 
 void managed_blocks::touch(std::span<const step_use> uses) {
   ++step_;
-  // First what must stay, so that nothing of this step is pushed out for it.
+  // Blocks that are resident first, so that no operand of this step is evicted.
   for (const step_use& use : uses) {
     if (use.state->where == placement::managed) blocks_.at(use.state->data)->step = step_;
   }
@@ -182,9 +182,9 @@ std::size_t managed_blocks::reclaim(std::size_t bytes) noexcept {
   try {
     while (before - resident_bytes_ < bytes && push_out_first()) {
     }
-    // The other runtime's lane knows nothing of this one's.
+    // The other runtime's lane is not ordered behind this one's.
     if (before != resident_bytes_) device_->wait(lane::compute, device_->mark(lane::compute));
-  } catch (const std::exception&) {  // the driver refused: what was not pushed out stays where it is
+  } catch (const std::exception&) {  // the driver refused: blocks that were not evicted stay where they are
   }
   return before - resident_bytes_;
 }

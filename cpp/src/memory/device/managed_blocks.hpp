@@ -21,10 +21,10 @@ struct buffer_state;
 struct step_use;
 
 /// Unified memory of an accelerator within a budget and a cap. What a step touches is prefetched to the
-/// device; when the budget has no room, blocks are pushed out to the host in the order of their allocation.
-/// Freed blocks of plain unified memory are kept for re-use by size, because a driver waits for the device to
-/// free one. Others that share the budget may ask for what the last step did not touch. All calls but
-/// `reclaim` under the runtime's mutex.
+/// device; when the budget is full, blocks are evicted to the host in the order of their allocation. Freed
+/// blocks of plain unified memory are kept for re-use by size, because a driver waits for the device to free
+/// one. Other runtimes that share the budget may reclaim blocks that the last step did not touch. All calls
+/// but `reclaim` under the runtime's mutex.
 class managed_blocks final : public budget_member {
  public:
   /// @param mutex the runtime's; tried by `reclaim`
@@ -42,11 +42,11 @@ class managed_blocks final : public budget_member {
   /// Brings what a step touches to the device.
   /// @throws out_of_memory when the budget cannot hold it
   void touch(std::span<const step_use> uses);
-  /// Between steps: pushes blocks out until the budget has room for `bytes`, as far as that is possible.
+  /// Between steps: evicts blocks until `bytes` of the budget are free, as far as that is possible.
   void make_room(std::size_t bytes);
-  /// Pushes blocks out until at most `bytes` of the budget are used, as far as that is possible.
+  /// Evicts blocks until at most `bytes` of the budget are used, as far as that is possible.
   void shrink_to(std::size_t bytes);
-  /// Pushes blocks out for another runtime, and waits until they have left.
+  /// Evicts blocks for another runtime, and waits until they have been moved.
   std::size_t reclaim(std::size_t bytes) noexcept override;
   /// Frees blocks that are kept for re-use. Waits for the device.
   void trim() noexcept;

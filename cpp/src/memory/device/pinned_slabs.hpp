@@ -31,10 +31,10 @@ class pinned_slabs {
 
   /// A block of `bytes` bytes, or nothing when the limit is reached or nothing can be pinned.
   [[nodiscard]] std::optional<block> take(std::size_t bytes);
-  /// Takes a block back; its next user is ordered behind `behind`.
+  /// Frees a block; its next use is ordered behind `behind`.
   void give(const block& at, const fence& behind) noexcept;
   [[nodiscard]] std::byte* data(const block& at) const noexcept { return slabs_[at.slab].data + at.offset; }
-  /// What work on a block that was just taken must be ordered behind.
+  /// The moments behind which work on a block that was just allocated must be ordered.
   [[nodiscard]] fence behind(const block& at) const noexcept { return slabs_[at.slab].behind; }
   /// Bytes in blocks.
   [[nodiscard]] std::size_t used_bytes() const noexcept { return used_; }

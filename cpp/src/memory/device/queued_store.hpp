@@ -11,8 +11,8 @@ namespace halocline::memory {
 /// started.
 class queued_store : public store {
  public:
-  /// Forgets a transfer in place of `wait`; the frame may be given away, and its next user is ordered behind
-  /// what is returned. Reads that have not begun never begin.
+  /// Releases a transfer in place of `wait`; the frame may be reused, and its next use is ordered behind the
+  /// returned moments. Reads that have not begun are cancelled.
   virtual fence detach(transfer_id transfer) noexcept = 0;
   /// Between `begin_reads` and `end_reads` several reads may be ordered by the same moments, which costs
   /// fewer calls of a driver; waiting for one of them may mean waiting for those that follow it closely.

@@ -57,7 +57,7 @@ class step_timer final : public step_clock {
   [[nodiscard]] static bool is_open(const cost_meter& meter, std::size_t op) noexcept {
     return meter.samples(op) < most_samples;
   }
-  /// Hands over what has ended.
+  /// Passes the steps that have ended to the meter.
   void collect(cost_meter& meter) {
     while (!pending_.empty()) {
       const step& first = pending_.front();

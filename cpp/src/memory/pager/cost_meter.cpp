@@ -6,7 +6,7 @@
 namespace halocline::memory {
 namespace {
 
-/// Transfers below this sum say more about latency than about speed.
+/// Below this sum of transfers latency dominates the measurement.
 constexpr double enough_bytes = 64.0 * (1 << 20);
 
 }  // namespace
@@ -46,7 +46,7 @@ plan::cost_model cost_meter::costs(const plan::cost_model& base) const {
     bytes += of.bytes;
     ns += of.ns;
   }
-  // What was not measured is taken to be as fast as what was.
+  // Operations that were not measured are assumed to be as fast as those that were.
   if (bytes > 0) result.other_operation = {0, ns / bytes};
   return result;
 }

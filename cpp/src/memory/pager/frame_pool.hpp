@@ -9,8 +9,8 @@
 
 namespace halocline::memory {
 
-/// Frames of the fast tier within a budget. What the place keeps of free frames counts against the budget
-/// too. Where it can join that to frames of another size, none of it is given back to make room for them.
+/// Frames of the fast tier within a budget. Free frames that the tier caches count against the budget too. A
+/// tier that can join them to frames of another size does not release them for such frames.
 class frame_pool {
  public:
   frame_pool(std::unique_ptr<tier> place, std::shared_ptr<memory_budget> budget)
@@ -22,27 +22,27 @@ class frame_pool {
   /// A frame of `bytes` (whole pages) for an object of a class, or nullptr when the budget or the place has
   /// no room for it.
   [[nodiscard]] std::byte* take(std::size_t bytes, object_class cls);
-  /// Makes a frame in use smaller or larger, moving it if need be; what was in it stays. nullptr, and nothing
-  /// has changed, when there is no room or the place cannot do that.
+  /// Shrinks or grows a frame in use, moving it if necessary; its contents stay. nullptr, and nothing has
+  /// changed, when there is no room or the tier cannot resize.
   [[nodiscard]] std::byte* resize(std::byte* frame, std::size_t bytes, std::size_t new_bytes);
-  /// Takes a frame back.
+  /// Frees a frame.
   void give(std::byte* frame, std::size_t bytes) noexcept;
-  /// Whether `take` would find room now.
+  /// Whether `take` would succeed now.
   [[nodiscard]] bool has_room(std::size_t bytes) const noexcept;
-  /// Gives free bytes back to the system until at most `keep` of them are left; returns how many that were.
+  /// Returns free bytes to the system until at most `keep` of them are left; returns their number.
   std::size_t trim_to(std::size_t keep) noexcept;
 
   [[nodiscard]] std::size_t used_bytes() const noexcept { return used_; }
   [[nodiscard]] std::size_t free_bytes() const noexcept { return place_->cached_bytes(); }
   [[nodiscard]] std::size_t held_bytes() const noexcept { return used_ + free_bytes(); }
-  /// Whether the place, not the budget, refused the last frame.
+  /// Whether the tier, not the budget, refused the last frame.
   [[nodiscard]] bool is_refused_by_place() const noexcept { return is_refused_; }
   [[nodiscard]] memory_budget& budget() const noexcept { return *budget_; }
 
  private:
-  /// Takes from the budget what is missing for `bytes` more in use. False: it has not that much left.
+  /// Charges the bytes that are missing for `bytes` more in use to the budget. False: it has too few left.
   [[nodiscard]] bool charge(std::size_t bytes) noexcept;
-  /// Hands back what was charged and is not held.
+  /// Credits bytes that were charged and are not held.
   void settle() noexcept;
 
   std::unique_ptr<tier> place_;

@@ -110,7 +110,7 @@ bool pager::reap_orphans(bool wait) noexcept {
     any = true;
     try {
       slow_.wait(each.transfer);
-    } catch (const std::exception&) {  // the bytes are no longer wanted
+    } catch (const std::exception&) {  // the bytes are no longer needed
     }
     frames_->give(each.frame, each.frame_bytes, {});
     if (each.slot != no_slot) slow_.free(each.slot);
@@ -165,15 +165,14 @@ std::byte* pager::take_shared_frame(std::size_t bytes, lane user, object_class c
   return nullptr;
 }
 
-/// Whether there is room, but so little beyond `bytes` bytes that half of the frames would have to move for
-/// it.
+/// Whether there is room, but so little beyond `bytes` bytes that half of the frames would have to move.
 bool pager::is_crammed(std::size_t bytes) const noexcept {
   const std::size_t capacity = frames_->budget().capacity();
   return frames_->moves_together() && capacity != 0 && frames_->has_room(bytes) &&
          !frames_->has_room(bytes + capacity / loose_part);
 }
 
-/// Loads that are over are ended, because frames cannot move before that.
+/// Completes finished loads, because frames cannot move before that.
 void pager::end_arrived_loads() {
   std::vector<buffer_state*> arrived;
   for (const auto& [frame, state] : users_) {
@@ -215,7 +214,7 @@ bool pager::evict_one(bool may_evict_planned) {
       fence behind{};
       try {
         behind = save(*each);
-      } catch (const io_error&) {  // the slow tier is full or failed: a clean frame may do instead
+      } catch (const io_error&) {  // the slow tier is full or failed: evict a clean frame instead
         failure = std::current_exception();
         continue;
       }

@@ -22,7 +22,7 @@
 
 namespace halocline::memory {
 
-/// Gives buffers frames of the fast tier and takes them away, for policies that move bytes. All calls are
+/// Assigns frames of the fast tier to buffers and evicts them, for policies that move bytes. All calls are
 /// made under the runtime's mutex. Errors leave every buffer with its contents, but for those that the slow
 /// tier has lost.
 class pager final : public budget_member, public frame_holder {
@@ -34,43 +34,42 @@ class pager final : public budget_member, public frame_holder {
   pager(const pager&) = delete;
   pager& operator=(const pager&) = delete;
 
-  /// Gives a pinned buffer what a step needs of it. Waits for transfers, evicts others.
+  /// Makes the part of a pinned buffer resident that a step needs. Waits for transfers, evicts others.
   /// @param whole whether to load all of a buffer where a prefix would do
   /// @throws out_of_memory when everything else is in use; io_error when a transfer failed; corrupt_data when
   ///   the buffer is lost
   void touch(const step_use& use, bool whole);
-  /// Takes a buffer out that is being freed.
+  /// Removes a buffer that is being freed.
   void forget(buffer_state& state) noexcept;
 
-  // What plans ask for.
-  /// Starts loading the first `bytes` bytes. False: there is no room now.
+  // Directives of plans. Starts loading the first `bytes` bytes. False: there is no room now.
   [[nodiscard]] bool start_load(buffer_state& state, std::size_t bytes);
   /// Regenerates the first `bytes` bytes with the buffer's recipe. False: there is no room now.
   [[nodiscard]] bool regenerate(buffer_state& state, std::size_t bytes);
-  /// Takes the frame away if its contents are elsewhere; otherwise it becomes the first to be evicted.
+  /// Evicts the frame if its contents are elsewhere; otherwise it becomes the next victim.
   void drop(buffer_state& state);
-  /// Lets a frame be the first to go when room is needed.
+  /// Makes a frame the next victim.
   void release(buffer_state& state);
-  /// Takes the frame away as soon as its contents are elsewhere: now, or when a write-back has ended.
+  /// Evicts the frame as soon as its contents are elsewhere: now, or when a write-back has ended.
   void write_back(buffer_state& state);
   /// Ends write-backs, and transfers of freed buffers, that are done; with `wait`, the oldest one even if it
   /// is not. Returns whether any ended.
   bool reap(bool wait);
   /// Ends all transfers of freed buffers.
   void end_orphans() noexcept;
-  /// Hands back the frame of a buffer but for its first `bytes` bytes, where the place can do that.
+  /// Frees the frame of a buffer beyond its first `bytes` bytes, where the tier can shrink frames.
   void shrink(buffer_state& state, std::size_t bytes);
-  /// Says whether the plan counts on the frame of a buffer; others give way first.
+  /// Sets whether the plan needs the frame of a buffer; other frames are evicted first.
   void set_planned(buffer_state& state, bool planned);
 
-  /// From now on frames that no plan counts on give way to new ones before the last `bytes` bytes are used.
+  /// From then on frames that no plan needs are evicted for new ones before the last `bytes` bytes are used.
   /// Where frames can be moved together that is decided when they would have to move.
   void keep_loose(std::size_t bytes) noexcept {
     loose_ = frames_->moves_together() ? 0 : bytes;
     order_lists_[0].look_again();
   }
 
-  /// Evicts, then gives free frames back, until at most `bytes` are held.
+  /// Evicts, then releases free frames, until at most `bytes` are held.
   /// @throws out_of_memory when frames in use prevent it
   void shrink_to(std::size_t bytes);
   std::size_t reclaim(std::size_t bytes) noexcept override;
@@ -85,7 +84,7 @@ class pager final : public budget_member, public frame_holder {
     return take_frame(bytes, lane::compute, object_class::scratch, false);
   }
   void take_back(std::byte* frame, std::size_t bytes) noexcept { frames_->give(frame, bytes, {}); }
-  /// Pointers of a step are handed out, or no longer used.
+  /// Notes that pointers of a step are in use, or no longer.
   void begin_access() noexcept {
     ++accesses_;
     transport_->compute_went_on();
@@ -98,7 +97,7 @@ class pager final : public budget_member, public frame_holder {
   void moved(std::byte* from, std::byte* to) noexcept override;
 
  private:
-  /// What is left of a buffer that was freed while a transfer of it was under way.
+  /// State of a freed buffer whose transfer is still under way.
   struct orphan {
     std::byte* frame;
     std::size_t frame_bytes;
@@ -114,7 +113,7 @@ class pager final : public budget_member, public frame_holder {
   bool settle_loads();
   void make_loose(std::size_t bytes);
   bool evict_one(bool may_evict_planned);
-  /// Gives up a load that no step waits for.
+  /// Cancels a load that no step waits for.
   bool evict_loading();
   [[nodiscard]] bool grow(buffer_state& state, std::size_t bytes, bool may_evict_planned);
   void attach(buffer_state& state, std::byte* frame, std::size_t bytes);

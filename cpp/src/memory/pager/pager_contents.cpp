@@ -31,7 +31,7 @@ class stopwatch {
 
 }  // namespace
 
-/// Loads or makes again what the frame of a buffer is to hold; takes the frame away when that proves wrong.
+/// Loads or regenerates the contents of a buffer's frame; evicts the frame when they prove wrong.
 void pager::fill(buffer_state& state) {
   if (state.home_valid) {
     read_home(state);
@@ -53,7 +53,7 @@ void pager::read_home(buffer_state& state) {
     return give_up_home(state, failure.what());
   } catch (const io_error& failure) {
     release_frame(state);
-    if (!state.source) throw;  // the next attempt may do
+    if (!state.source) throw;  // the next attempt may succeed
     return give_up_home(state, failure.what());
   } catch (...) {
     release_frame(state);
@@ -98,7 +98,8 @@ void pager::run_recipe(buffer_state& state) {
     } else {
       make();
     }
-  } catch (const out_of_memory&) {  // what the recipe needs finds no room: the copy on the slow tier will do
+  } catch (const out_of_memory&) {  // there is no room for the recipe's operands: use the copy on the slow
+                                    // tier
     end();
     return read_home(state);
   } catch (...) {
@@ -127,7 +128,7 @@ void pager::saved(buffer_state& state) {
   (first_copy ? counters_.populated_bytes : counters_.written_bytes) += state.frame_bytes;
 }
 
-/// Afterwards the frame may be given away; its next user is ordered behind what is returned.
+/// Afterwards the frame may be reused; its next use is ordered behind the returned moments.
 fence pager::save(buffer_state& state) {
   if (!state.needs_saving()) return {};
   start_save(state);
@@ -148,7 +149,7 @@ void pager::finish_load(buffer_state& state) {
     give_up_home(state, failure.what());
   } catch (const io_error& failure) {
     release_frame(state);
-    if (!state.source) throw;  // the next attempt may do
+    if (!state.source) throw;  // the next attempt may succeed
     give_up_home(state, failure.what());
   } catch (...) {
     release_frame(state);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What plans and budgets ask of the pager.
+// Directives of plans, and changes of the budget.
 #include <algorithm>
 #include <exception>
 #include <optional>
@@ -26,7 +26,7 @@ bool pager::start_load(buffer_state& state, std::size_t bytes) {
     set_planned(state, true);
     if (grow(state, bytes, false)) return true;
     if (!frames_->has_room(bytes - state.frame_bytes)) return false;
-    release_frame(state);  // the place cannot extend it: all of it is loaded again
+    release_frame(state);  // the tier cannot extend it: all of it is loaded again
   }
   std::byte* const frame = take_frame(bytes, lane::load, state.cls, false);
   if (frame == nullptr) return false;
@@ -45,7 +45,7 @@ bool pager::start_load(buffer_state& state, std::size_t bytes) {
 }
 
 bool pager::regenerate(buffer_state& state, std::size_t bytes) {
-  // A plan may ask for any number of pages, but half a limb cannot be made.
+  // A plan may request any number of pages, but only whole limbs can be regenerated.
   const std::size_t unit = state.source == nullptr ? 1 : state.source->unit_bytes();
   const std::size_t asked = std::min((bytes + unit - 1) / unit * unit, state.full_bytes());
   bytes = state.needs_saving() ? state.full_bytes() : asked;
@@ -55,8 +55,8 @@ bool pager::regenerate(buffer_state& state, std::size_t bytes) {
     set_planned(state, state.resident());
     return true;
   }
-  // What is made again only when its copy is lost, such as a table, comes whole: a frame for a part, which a
-  // plan may ask for, would be too small for it.
+  // Objects that are regenerated only when their copy is lost, such as tables, are made as a whole: a frame
+  // for a prefix, which a plan may request, would be too small.
   const bool is_made = state.source != nullptr && state.source->kind() != recovery::copy;
   if (!is_made && state.home_valid) return start_load(state, bytes);
   if (state.resident()) release_frame(state);
@@ -66,7 +66,8 @@ bool pager::regenerate(buffer_state& state, std::size_t bytes) {
   set_planned(state, true);
   try {
     run_recipe(state);
-  } catch (const out_of_memory&) {  // without a copy on the slow tier, a step that needs it must make room
+  } catch (const out_of_memory&) {  // without a copy on the slow tier, the step that needs it must evict
+                                    // others
     return false;
   }
   return true;
@@ -103,8 +104,8 @@ bool pager::leave(buffer_state& state) {
 }
 
 void pager::drop(buffer_state& state) {
-  // A plan drops unsaved contents when the program frees the buffer without reading it again. Should that
-  // prove wrong they must still exist: the frame is the first to go when there is no other room, and is saved
+  // A plan drops unsaved contents when the program frees the buffer without reading it again. If that proves
+  // wrong they must still exist: the frame is the next victim when no other is left, and is written back
   // then.
   (void)leave(state);
 }
@@ -168,7 +169,7 @@ std::size_t pager::reclaim(std::size_t bytes) noexcept {
       given += trimmed;
       if (trimmed == 0 && !reap(true) && !evict_one(true)) break;
     }
-  } catch (const std::exception&) {  // a failing slow tier: what was not given back stays where it is
+  } catch (const std::exception&) {  // a failing slow tier: frames that were not released stay where they are
   }
   return given;
 }

@@ -48,7 +48,8 @@ plan_executor::plan_executor(std::shared_ptr<const plan::plan> source, pager& pa
   pager_.keep_loose(plan_->capacity_bytes / loose_part);
 }
 
-/// What the plan wants before the first step and is there already must not make room for what is not.
+/// Objects that the plan loads before the first step and that are resident already must not be evicted for
+/// those that are not.
 void plan_executor::keep_first_frames() {
   std::vector<std::size_t> wanted(bound_.size());
   for (const plan::directive& each : plan_->directives) {
@@ -123,8 +124,8 @@ void plan_executor::make_ready(plan::step_index step, std::span<const step_use> 
   pager_.reap(false);
   free_frames(step);
   const read_group group(pager_.copies());
-  // Loads that found no room wait for write-backs under way; the step waits only if it needs what they bring,
-  // which `touch` sees to for buffers that have no frame after this.
+  // Loads that found no room wait for write-backs under way. The step waits only if it needs their objects:
+  // `touch` loads buffers that have no frame after this.
   while (!bring_frames(step)) {
     const bool missing = std::any_of(uses.begin(), uses.end(), [](const step_use& use) {
       return use.state->frame_bytes < use.extent && use.state->has_contents;

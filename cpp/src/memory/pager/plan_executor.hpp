@@ -18,8 +18,8 @@
 
 namespace halocline::memory {
 
-/// Follows one plan in the thread that made the executor: knows which buffer is which object, checks every
-/// step against the plan's fingerprint and carries out its directives. All calls under the runtime's mutex.
+/// Follows one plan in the thread that made the executor: maps buffers to the plan's objects, checks every
+/// step against the plan's fingerprint and executes its directives. All calls under the runtime's mutex.
 class plan_executor {
  public:
   /// @param live all live buffers; those with an identity are bound to the plan's objects
@@ -37,7 +37,7 @@ class plan_executor {
   [[nodiscard]] bool begin_step(std::uint32_t hash, std::span<const step_use> uses);
   [[nodiscard]] std::size_t steps_done() const noexcept { return step_; }
   [[nodiscard]] const plan::plan& source() const noexcept { return *plan_; }
-  /// Forgets what it noted in buffers.
+  /// Clears its marks in buffers.
   void release(std::span<buffer_state* const> live) noexcept;
 
  private:

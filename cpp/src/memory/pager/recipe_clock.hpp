@@ -23,7 +23,7 @@ class recipe_clock {
   /// @param device nullptr: recipes run on the host
   explicit recipe_clock(const std::shared_ptr<device_memory>& device);
 
-  /// Runs `work()`, which makes `bytes` bytes again. What ends with an exception does not count.
+  /// Runs `work()`, which regenerates `bytes` bytes. Work that ends with an exception does not count.
   template <typename WorkT>
   void measure(recovery kind, std::size_t bytes, const WorkT& work) {
     sums& of = sums_[index_of(kind)];
@@ -38,7 +38,7 @@ class recipe_clock {
   }
   /// Nanoseconds of what has ended so far.
   [[nodiscard]] std::uint64_t total_ns() { return ns_of(recovery::expand) + ns_of(recovery::encode); }
-  /// Puts what was measured in the place of `costs`, where enough was made.
+  /// Replaces `costs` by measured ones, where enough bytes were regenerated.
   void refine(plan::cost_model& costs);
 
  private:

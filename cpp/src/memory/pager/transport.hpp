@@ -34,8 +34,8 @@ class transport {
   /// Times of recipes.
   [[nodiscard]] recipe_clock& recipes() noexcept { return recipes_; }
 
-  /// Forgets a transfer whose frame is given away; its next user is ordered behind what is returned. Nothing:
-  /// the transfer goes on, and must be waited for before the frame is used.
+  /// Releases a transfer whose frame is reused; its next use is ordered behind the returned moments. Nothing:
+  /// the transfer continues, and must be waited for before the frame is used.
   [[nodiscard]] virtual std::optional<fence> let_go(transfer_id transfer) noexcept = 0;
   /// Overwrites the bytes of a frame with zeros, after the operations that use it.
   virtual void wipe(std::byte* frame, std::size_t bytes) noexcept = 0;

@@ -31,15 +31,15 @@ class turn_list {
     if (at == unseen_) ++unseen_;
     turns_.erase(at);
   }
-  /// The next buffer since `look_again` that was not returned before; nullptr: there is none. Those that are
-  /// put behind all others are returned again.
+  /// The next buffer since `look_again` that was not returned before; nullptr: there is none. Buffers that
+  /// are moved to the end are returned again.
   [[nodiscard]] buffer_state* next_unseen() noexcept {
     return unseen_ == turns_.end() ? nullptr : *unseen_++;
   }
   void look_again() noexcept { unseen_ = turns_.begin(); }
 
  private:
-  /// The last buffer has not been seen.
+  /// Marks the last buffer as not examined.
   position keep_unseen(position last) noexcept {
     if (unseen_ == turns_.end()) unseen_ = last;
     return last;

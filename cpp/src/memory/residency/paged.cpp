@@ -130,7 +130,7 @@ plan::cost_model paged_residency::measured_costs(const plan::cost_model& base) {
 }
 
 void paged_residency::forget_costs() {
-  clock_->finish(meter_);  // steps that an accelerator has not come to yet belong to what is forgotten
+  clock_->finish(meter_);  // steps that an accelerator has not reached belong to the discarded costs
   meter_.forget();
   clock_->calibrate();
 }

@@ -159,7 +159,7 @@ def print_rows(console: Console, rows: list[dict[str, Any]], title: str | None =
 
 
 def cell(name: str, value: object) -> str:
-    """A value of a row for people."""
+    """A value of a row as readable text."""
     if name.endswith("_bytes") and isinstance(value, int):
         return size(value)
     return "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

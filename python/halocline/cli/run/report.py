@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of `halocline run` for people."""
+"""Readable reports of `halocline run`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _percent(share: float) -> str:
 
 
 def print_report(console: Console, report: dict[str, Any]) -> None:
-    """The report for people."""
+    """Prints the report as tables."""
     r = report
     table = Table(
         show_header=False, title=f"{r['workload']} on {r['device']}, {r['params']}, {r['threads']} threads"

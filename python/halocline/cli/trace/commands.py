@@ -121,7 +121,7 @@ def convert(
 ) -> None:
     """Write a trace, or a log of RMM, in another format; the endings of the names say which.
 
-    A log of RMM knows allocations and frees only: from one, buffers are taken to be written when they are
+    A log of RMM has allocations and frees only: from one, buffers are taken to be written when they are
     allocated and read when they are freed; to one, reads and writes are left out.
     """
     name = "trace.csv" if is_standard(output) else output.name.removesuffix(COMPRESSED)

@@ -75,7 +75,7 @@ def load(path: Path, what: str) -> Trace:
 
 
 def seconds(value: float) -> str:
-    """A time for people, with three digits that count."""
+    """A time as readable text, with three significant digits."""
     for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "us")):
         if value * factor >= 1:
             return f"{value * factor:.3g} {unit}"

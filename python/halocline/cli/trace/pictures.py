@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `halocline trace plot` draws, by name. Apart from it because matplotlib takes its time to load."""
+"""What `halocline trace plot` draws, by name. A module of its own, because matplotlib is slow to load."""
 
 from __future__ import annotations
 

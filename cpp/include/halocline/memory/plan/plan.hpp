@@ -17,7 +17,7 @@ namespace halocline::memory {
 struct plan_outcome {
   std::size_t steps_followed = 0;
   bool diverged = false;
-  std::string reason;  ///< why the plan was given up, for people; else empty
+  std::string reason;  ///< why the plan was abandoned, readable; else empty
 };
 
 }  // namespace halocline::memory

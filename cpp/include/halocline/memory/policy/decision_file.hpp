@@ -58,8 +58,7 @@ inline constexpr std::uint64_t any_allocation_count = ~std::uint64_t{0};
 /// Parses what `decisions_to_text` wrote.
 /// @throws corrupt_data naming the line when the text is anything else.
 /// @throws invalid_argument when `allocations` is given and the file was made from another number: it belongs
-/// to
-///   another program.
+///   to another program.
 [[nodiscard]] std::vector<std::uint8_t> decisions_from_text(std::string_view source,
                                                             std::uint64_t allocations = any_allocation_count);
 

@@ -15,7 +15,7 @@
 
 namespace halocline::memory {
 
-/// What a policy is asked: where do these bytes go?
+/// A request to a policy for the placement of an allocation.
 struct allocation_request {
   std::size_t bytes = 0;
   object_class cls{};
@@ -29,7 +29,7 @@ struct size_history {
   std::vector<std::uint64_t> recent;  ///< the last live counts, each taken after an allocation; oldest first
 };
 
-/// What a policy sees of the runtime when it decides.
+/// State of the runtime that a policy decides on.
 struct policy_state {
   std::size_t budget_bytes = 0;  ///< bytes of the fast tier that may be used; 0: unlimited
   std::size_t pool_bytes = 0;    ///< live bytes with placement `pool`
@@ -60,7 +60,7 @@ struct decision {
   bool operator==(const decision&) const = default;
 };
 
-/// Which frame goes first when room is needed.
+/// Order of eviction.
 enum class eviction : unsigned char {
   none,                    ///< nothing moves
   least_recent_use,        ///< the pager sees every use
@@ -74,7 +74,7 @@ enum class block_reuse : unsigned char {
   smallest_fit,    ///< free list keyed by capacity, smallest that fits, flushed under pressure (XeHE III-E)
 };
 
-/// What the machinery around a policy must do; constant for a policy.
+/// Requirements of a policy on the runtime; constant for a policy.
 struct policy_traits {
   eviction order = eviction::none;
   block_reuse reuse = block_reuse::stream_ordered;

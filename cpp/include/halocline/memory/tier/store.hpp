@@ -36,7 +36,7 @@ class store {
   virtual ~store() = default;
   /// For messages: "file".
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
-  /// For people: where the bytes go and how.
+  /// Readable: where the bytes go and how.
   [[nodiscard]] virtual std::string describe() const { return std::string(name()); }
   /// Room for `bytes` bytes (a multiple of 4096), uninitialised.
   /// @throws io_error when the place is full; nothing has changed then.
@@ -54,7 +54,7 @@ class store {
   [[nodiscard]] virtual transfer_id write(slot_id slot, const std::byte* frame, std::size_t bytes) = 0;
   /// Whether the transfer has ended, well or not. Never blocks. `wait` must still be called.
   [[nodiscard]] virtual bool poll(transfer_id transfer) = 0;
-  /// Blocks until the transfer has ended and forgets it.
+  /// Blocks until the transfer has ended and releases its number.
   /// @throws io_error when it failed (read or write error, disk full); the contents of the frame (read) or
   ///   slot (write) are then undefined.
   /// @throws corrupt_data when the place no longer has the bytes that were written there; reading them again
