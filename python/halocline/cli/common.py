@@ -109,7 +109,9 @@ def expect_writable(path: Path, *, folder: bool = False) -> None:
         if path.is_dir():
             raise IoError(f"cannot write '{path}': it is a folder; give the name of a file")
         if path.exists() and not path.is_file():
-            raise IoError(f"cannot write '{path}': it is no regular file; - is standard output")
+            raise IoError(
+                f"cannot write '{path}': it is not a regular file; name another file, or - for standard output"
+            )
         parent = path.parent
         if not parent.is_dir():
             raise IoError(f"cannot write '{path}': there is no folder '{parent}'; make it first")

@@ -27,7 +27,7 @@ def loaders(path):
     import halocline as hc
     import halocline.nn as nn
     from halocline.base.files import open_regular, read_text
-    from halocline.cli.bench.options import stored
+    from halocline.cli.bench.results import stored
     from halocline.cli.common import load_params
     from halocline.cli.value_files import read_values
     from halocline.engine.planned_run import load_plan
@@ -53,7 +53,7 @@ def loaders(path):
         "model": lambda: nn.load(path),
         "digits": lambda: load_model(path),
         "images": lambda: nn.load_images(path),
-        "result": lambda: stored("ratio", Path(path), {"ratio": "ratio"}),
+        "result": lambda: stored(Path(path), "ratio"),
         "array": lambda: read_idx(path, 1),
         "text": lambda: read_text(path, "text", 1000),
         "file": lambda: open_regular(path, "file"),
