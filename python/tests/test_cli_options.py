@@ -308,7 +308,7 @@ def test_devices_and_pipes_are_no_files_to_write(call, begun, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in ("pipe", "/dev/full"):
         said = call("bench", "wide-rotations", "--json", path, status=1).stderr
-        assert f"cannot write '{path}': it is no regular file" in words(said)
+        assert f"cannot write '{path}': it is not a regular file" in words(said)
     assert not begun
 
 

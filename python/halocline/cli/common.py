@@ -110,7 +110,7 @@ def expect_writable(path: Path, *, folder: bool = False) -> None:
             raise IoError(f"cannot write '{path}': it is a folder; give the name of a file")
         if path.exists() and not path.is_file():
             raise IoError(
-                f"cannot write '{path}': it is not a regular file; name another file, or - for standard output"
+                f"cannot write '{path}': it is not a regular file; name another, or - for standard output"
             )
         parent = path.parent
         if not parent.is_dir():
