@@ -103,5 +103,5 @@ def test_plan_command(trace, tmp_path, monkeypatch):
     text = call("run.csv", "--memory", "1%", status=1).stderr
     assert str(made.summary.minimum_bytes) in text
     call("run.csv", status=2)
-    call("run.csv", "--memory", "many", status=1)
+    call("run.csv", "--memory", "many", status=2)
     assert not (tmp_path / "none.hcplan").exists()

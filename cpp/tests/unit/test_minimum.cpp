@@ -20,7 +20,7 @@ constexpr auto table = object_class::table;
 
 constexpr std::uint64_t pages(std::uint64_t count) { return count * page_bytes; }
 
-TEST(minimum, counts_whole_operands_or_the_touched_pages) {
+TEST(Minimum, CountsWholeOperandsOrTheTouchedPages) {
   trace_maker made;
   const std::uint64_t a = made.exists(key, pages(6)), b = made.exists(ciphertext, pages(3) + 1);
   made.read(a, pages(4));
@@ -35,7 +35,7 @@ TEST(minimum, counts_whole_operands_or_the_touched_pages) {
   EXPECT_EQ(found.planned_bytes, minimum_capacity(make_program(made.result(), {})));
 }
 
-TEST(minimum, first_rows_of_a_buffer_do_not_end_a_step) {
+TEST(Minimum, FirstRowsOfABufferDoNotEndAStep) {
   trace_maker made;
   for (int i = 0; i < 3; ++i) made.read(made.exists(key, pages(2)));
   made.end_step();
@@ -44,7 +44,7 @@ TEST(minimum, first_rows_of_a_buffer_do_not_end_a_step) {
   EXPECT_EQ(found.planned_bytes, pages(6));
 }
 
-TEST(minimum, scratch_stays_from_its_first_touch_until_it_is_freed) {
+TEST(Minimum, ScratchStaysFromItsFirstTouchUntilItIsFreed) {
   trace_maker made;
   const std::uint64_t a = made.exists(ciphertext, pages(2));
   const std::uint64_t s = made.allocate(scratch, pages(5));
@@ -65,7 +65,7 @@ TEST(minimum, scratch_stays_from_its_first_touch_until_it_is_freed) {
   EXPECT_EQ(found.managed_bytes, pages(6));  // scratch moves too
 }
 
-TEST(minimum, counts_what_no_plan_is_about) {
+TEST(Minimum, CountsWhatNoPlanIsAbout) {
   trace_maker made;
   const std::uint64_t a = made.exists(ciphertext, pages(1));
   const std::uint64_t t = made.allocate(table, pages(6));
@@ -89,7 +89,7 @@ TEST(minimum, counts_what_no_plan_is_about) {
   EXPECT_EQ(find_minimum(made.result()).managed_bytes, pages(20));
 }
 
-TEST(minimum, refuses_traces_that_contradict_themselves) {
+TEST(Minimum, RefusesTracesThatContradictThemselves) {
   trace_maker made;
   const std::uint64_t a = made.exists(ciphertext, pages(1));
   made.free(a);
