@@ -400,7 +400,7 @@ def commands_in_pages():
             yield pytest.param(line, id=f"{page.name}: {line[:60]}")
 
 
-@pytest.mark.parametrize("line", commands_in_pages())
+@pytest.mark.parametrize("line", list(commands_in_pages()))
 def test_commands_of_pages_are_valid(call, begun, line):
     """They begin, or miss only files and folders that they name: there is no checkout here."""
     arguments = shlex.split(line.partition(" #")[0].partition("...")[0])[1:]
