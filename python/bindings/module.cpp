@@ -70,6 +70,11 @@ std::shared_ptr<domain> shared_domain(const params::parameters& parameters) {
 }  // namespace halocline::python
 
 NB_MODULE(_core, module) {
+#ifdef NDEBUG
+  // A report at exit is for developers: other packages' references (numpy keeps some after errors) cause it
+  // too.
+  nanobind::set_leak_warnings(false);
+#endif
   namespace python = halocline::python;
   module.doc() = "Lower half of the package halocline; use the classes of halocline itself.";
   nanobind::register_exception_translator(python::translate);

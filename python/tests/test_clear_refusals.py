@@ -2,6 +2,7 @@
 """What encrypted values cannot do, and numbers that are no use, are refused with what to do instead."""
 
 import math
+import warnings
 
 import halocline as hc
 import numpy as np
@@ -86,6 +87,24 @@ def test_factors_that_round_to_zero_warn(client, engine, factor):
         x * factor
     with pytest.raises(hc.LevelExhausted):
         x.drop_level(0) * factor
+
+
+def test_a_vector_that_rounds_to_zero_is_reported(engine, client):
+    x = client.encrypt(np.ones(8)).to(engine)
+    with pytest.warns(hc.PrecisionLoss, match="rounds to 0"):
+        x * np.full(8, 1e-14)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        x * np.array([1e-14, 1, 0, 0, 0, 0, 0, 0])
+        x * np.zeros(8)
+
+
+def test_a_captured_ciphertext_is_named_as_such(client, params):
+    keys = client.evaluation_keys(rotations=[1])
+    planned = hc.Engine(params, keys, memory="1GiB", policy="planned")
+    kept = client.encrypt(np.ones(8)).to(planned)
+    with pytest.warns(hc.PlanDivergence, match="pass both as arguments of the program"):
+        planned.run(lambda x: x * kept, client.encrypt(np.ones(8)))
 
 
 @pytest.mark.filterwarnings("error")

@@ -170,7 +170,7 @@ std::vector<ckks::key_request> rotation_requests(const params::parameters& param
 
 transform_grid::transform_grid(ckks::evaluator& eval, const std::vector<std::vector<diagonal_map>>& cells,
                                const transform_options& options)
-    : transform_grid(eval, flatten(cells), cells.front().size(), options) {}
+    : transform_grid(eval, flatten(cells), cells.empty() ? 0 : cells.front().size(), options) {}
 
 transform_grid::transform_grid(ckks::evaluator& eval, std::span<const diagonal_map* const> cells,
                                std::size_t inputs, const transform_options& options)

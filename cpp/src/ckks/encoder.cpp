@@ -76,10 +76,11 @@ std::string largest_value(std::span<const std::complex<double>> values) {
 
 /// `whose`: what is known of the values, such as the largest one.
 [[noreturn]] void refuse(const std::string& whose, double coefficient, double scale, double limit_bits) {
-  throw invalid_argument(text("encode: values too large: ", whose, "a coefficient of 2^",
-                              std::log2(coefficient), " (values times scale 2^", std::log2(scale),
-                              ") does not fit; the limit is 2^", limit_bits, ". Values of magnitude up to ",
-                              std::exp2(limit_bits) / scale,
+  const std::string size = std::isfinite(coefficient) ? text("a coefficient of 2^", std::log2(coefficient))
+                                                      : "a coefficient above 2^1023";
+  throw invalid_argument(text("encode: values too large: ", whose, size, " (values times scale 2^",
+                              std::log2(scale), ") does not fit; the limit is 2^", limit_bits,
+                              ". Values of magnitude up to ", std::exp2(limit_bits) / scale,
                               " always fit; use smaller values, a smaller scale or a higher level"));
 }
 

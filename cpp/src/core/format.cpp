@@ -12,7 +12,9 @@
 
 namespace halocline {
 
-std::string format_bytes(std::size_t bytes) {
+namespace {
+
+std::string in_units(std::size_t bytes, double (*rounded)(double tenths)) {
   constexpr std::array<const char*, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
   double value = static_cast<double>(bytes);
   std::size_t unit = 0;
@@ -20,12 +22,11 @@ std::string format_bytes(std::size_t bytes) {
     value /= 1024.0;
     ++unit;
   }
+  if (unit != 0) value = rounded(value * 10) / 10;
   std::array<char, 32> out{};
   std::snprintf(out.data(), out.size(), unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
   return out.data();
 }
-
-namespace {
 
 double unit_factor(std::string_view unit) {
   constexpr std::array<std::pair<std::string_view, double>, 14> units{{
@@ -51,6 +52,14 @@ double unit_factor(std::string_view unit) {
 }
 
 }  // namespace
+
+std::string format_bytes(std::size_t bytes) {
+  return in_units(bytes, [](double tenths) { return tenths; });
+}
+
+std::string format_bytes_up(std::size_t bytes) {
+  return in_units(bytes, [](double tenths) { return std::ceil(tenths); });
+}
 
 std::size_t parse_bytes(std::string_view input) {
   std::string lower;

@@ -83,7 +83,7 @@ std::string refusals::of_allocation(const buffer_state& wanted, std::size_t coun
   return text("policy '", options.policy, "': cannot place ", format_bytes(wanted.bytes), " for ", wanted.tag,
               " (", to_string(wanted.cls), "); ", format_bytes(counters.live_bytes), " live, ", limit,
               others.description(), waited, largest_objects(live), ". A budget of at least ",
-              format_bytes(needed), " (", needed,
+              format_bytes_up(needed), " (", needed,
               " bytes) is needed to get past this point, perhaps more after it", others.advice());
 }
 
@@ -110,7 +110,7 @@ std::string refusals::of_step(std::string_view op, std::size_t operands, std::si
                                           : "the budget is " + format_bytes(capacity) + others.description();
   return text("policy '", options.policy, "': step '", op, "' needs ", format_bytes(operands + scratch),
               " of the fast tier at once (", format_bytes(operands), " of operands, ", format_bytes(scratch),
-              " of scratch); ", limit, ". A budget of at least ", format_bytes(needed), " (", needed,
+              " of scratch); ", limit, ". A budget of at least ", format_bytes_up(needed), " (", needed,
               " bytes) is needed to get past this point, perhaps more after it", others.advice());
 }
 

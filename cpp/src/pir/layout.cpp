@@ -73,6 +73,10 @@ std::size_t polynomial_bytes(const parameters& of) {
 void choose_answer(const parameters& of, layout& at) {
   if (of.source().answer_bits) {
     at.answer_bits0 = at.answer_bits1 = *of.source().answer_bits;
+    const double failure = forecast(of, at).log2_failure;
+    HALOCLINE_EXPECTS(failure <= of.source().log2_failure, invalid_argument, "retrieval layout: answers of ",
+                      at.answer_bits0, " bits fail with a probability of 2^", failure, "; '",
+                      of.source().name, "' allows 2^", of.source().log2_failure, ". Give more answer_bits");
     return;
   }
   const unsigned highest = static_cast<unsigned>(of.log2_q());
@@ -113,11 +117,13 @@ void for_each_layout(const parameters& of, const layout_request& request, const 
   const auto each_digit = [](std::optional<unsigned> given, const auto& body) {
     for (unsigned digits = given.value_or(1); digits <= given.value_or(8); ++digits) body(digits);
   };
-  const auto n = static_cast<std::uint32_t>(of.n());
-  for (std::uint32_t rows = request.rows.value_or(1); rows <= request.rows.value_or(n); rows *= 2) {
+  const std::uint64_t n = of.n();
+  for (std::uint64_t rows = request.rows.value_or(1); rows <= request.rows.value_or(n); rows *= 2) {
+    const std::uint64_t columns = (request.plaintexts - 1) / rows + 1;
+    if (columns > std::numeric_limits<std::uint32_t>::max()) continue;
     layout at;
-    at.rows = rows;
-    at.columns = static_cast<std::uint32_t>((request.plaintexts + rows - 1) / rows);
+    at.rows = static_cast<std::uint32_t>(rows);
+    at.columns = static_cast<std::uint32_t>(columns);
     const literal& fixed = of.source();
     each_digit(either(request.expansion_digits, fixed.expansion_digits), [&](unsigned expansion) {
       each_digit(either(request.selection_digits, fixed.selection_digits), [&](unsigned selection) {
@@ -138,8 +144,8 @@ unsigned layout::column_bits() const noexcept {
   return columns <= 1 ? 0 : static_cast<unsigned>(std::bit_width(columns - 1));
 }
 
-std::uint32_t layout::packed(const parameters& of) const noexcept {
-  return rows + column_bits() * selection.digits * static_cast<std::uint32_t>(of.primes().size());
+std::uint64_t layout::packed(const parameters& of) const noexcept {
+  return rows + std::uint64_t{column_bits()} * selection.digits * of.primes().size();
 }
 
 unsigned layout::expansion_depth(const parameters& of) const noexcept {
@@ -147,6 +153,11 @@ unsigned layout::expansion_depth(const parameters& of) const noexcept {
 }
 
 noise_forecast forecast(const parameters& of, const layout& at) {
+  for (const gadget& split : {at.expansion, at.selection, at.secret}) {
+    HALOCLINE_EXPECTS(split.digits >= 1 && split.digits <= 8 && split == of.split(split.digits),
+                      invalid_argument, "retrieval layout: a gadget of ", split.digits, " digits in base 2^",
+                      split.base_bits, "; expected what `parameters::split` gives");
+  }
   HALOCLINE_EXPECTS(std::has_single_bit(at.rows) && at.columns > 0 && at.packed(of) <= of.n(),
                     invalid_argument, "retrieval layout: ", at.rows, " rows and ", at.columns,
                     " columns need ", at.packed(of),
@@ -194,6 +205,13 @@ layout_work work(const parameters& of, const layout& at) {
 layout choose_layout(const parameters& of, const layout_request& request) {
   HALOCLINE_EXPECTS(request.plaintexts > 0, invalid_argument,
                     "retrieval layout: no plaintexts; expected a database with at least one record");
+  HALOCLINE_EXPECTS(!request.rows || (std::has_single_bit(*request.rows) && *request.rows <= of.n()),
+                    invalid_argument, "retrieval layout: ", request.rows.value_or(0),
+                    " rows; expected a power of two of at most N = ", of.n());
+  for (const double rate : {request.rates.butterflies_per_second, request.rates.products_per_second}) {
+    HALOCLINE_EXPECTS(std::isfinite(rate) && rate > 0, invalid_argument, "retrieval layout: a rate of ", rate,
+                      " a second; expected a positive number");
+  }
   std::optional<layout> best;
   double best_seconds = 0;
   double lowest = 0;

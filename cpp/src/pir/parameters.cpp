@@ -43,6 +43,9 @@ void check_ranges(const literal& source) {
   within(source.plain_bits, 2, 32, "plain_bits");
   within(source.error_stddev, 0.5, 16, "error_stddev");
   within(source.log2_failure, -256, 0, "log2_failure");
+  if (source.answer_bits) {
+    within(*source.answer_bits, source.plain_bits + 1, source.prime_count * source.prime_bits, "answer_bits");
+  }
 }
 
 }  // namespace

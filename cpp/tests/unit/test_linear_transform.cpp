@@ -219,6 +219,16 @@ TEST_P(LinearTransform, IsAGridOfOneCell) {
   EXPECT_EQ(rig().decrypt(one.apply(keys.eval, x)), rig().decrypt(grid.apply(keys.eval, inputs).front()));
 }
 
+TEST(LinearTransformErrors, AGridWithoutCellsIsRefused) {
+  ckks_rig& rig = circuit_rig("test-n10-d3");
+  const auto refused = [&](const std::vector<std::vector<diagonal_map>>& cells) {
+    EXPECT_THAT([&] { transform_grid(rig.eval, cells, options_for(transform_mode::bsgs, 2)); },
+                ThrowsMessage<invalid_argument>(HasSubstr("no cells")));
+  };
+  refused({});
+  refused({{}});
+}
+
 TEST(LinearTransformErrors, SayWhatIsWrong) {
   ckks_rig& rig = circuit_rig("test-n10-d3");
   const std::uint32_t slots = rig.slots();

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "halocline/core/error.hpp"
@@ -161,6 +162,46 @@ TEST(PirLayout, SaysWhyThereIsNone) {
               ThrowsMessage<invalid_argument>(HasSubstr("no plaintexts")));
   EXPECT_THAT([&] { (void)choose_layout(of, {.plaintexts = 5, .rows = 100}); },
               ThrowsMessage<invalid_argument>(HasSubstr("power of two")));
+}
+
+TEST(PirLayout, RefusesNumbersThatCannotBe) {
+  const parameters of = preset("pir-n4096");
+  const auto refused = [&](const layout_request& request, const char* part) {
+    EXPECT_THAT([&] { (void)choose_layout(of, request); }, ThrowsMessage<invalid_argument>(HasSubstr(part)));
+  };
+  refused({.plaintexts = 10, .rows = 0}, "power of two");
+  refused({.plaintexts = 10, .rows = std::uint32_t{1} << 31}, "power of two");
+  refused({.plaintexts = ~std::uint64_t{0}}, "no layout");
+  refused({.plaintexts = (std::uint64_t{1} << 40) + 256, .rows = 256}, "no layout");
+  for (const double rate : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    refused({.plaintexts = 10, .rates = {rate, 1e9}}, "positive");
+    refused({.plaintexts = 10, .rates = {1e9, rate}}, "positive");
+  }
+  layout forged{256, 300, of.split(1), {1U << 30, 27}, of.split(1), 40, 40};
+  EXPECT_THROW((void)forecast(of, forged), invalid_argument);
+  EXPECT_THROW((void)forecast(of, layout{256, 300, {}, {}, {}, 40, 40}), invalid_argument);
+}
+
+TEST(PirLayout, HoldsAllPlaintextsOfVastDatabases) {
+  const parameters of = preset("pir-n4096");
+  for (const unsigned log2 : {33U, 40U, 43U}) {
+    const std::uint64_t plaintexts = (std::uint64_t{1} << log2) + 12345;
+    try {
+      const layout at = choose_layout(of, {.plaintexts = plaintexts});
+      EXPECT_GE(std::uint64_t{at.rows} * at.columns, plaintexts);
+    } catch (const invalid_argument& refusal) {
+      EXPECT_THAT(refusal.what(), HasSubstr("no layout"));
+    }
+  }
+}
+
+TEST(PirLayout, AnswersThatFailTooOftenAreRefused) {
+  literal source{.name = "short"};
+  source.answer_bits = 25;
+  EXPECT_THAT([&] { (void)choose_layout(parameters::from_literal(source), {.plaintexts = 100}); },
+              ThrowsMessage<invalid_argument>(HasSubstr("Give more answer_bits")));
+  source.answer_bits = 4000000000;
+  EXPECT_THROW((void)parameters::from_literal(source), invalid_argument);
 }
 
 // A larger database, more rows and a coarser gadget never lower the noise.

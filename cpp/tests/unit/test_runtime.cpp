@@ -227,6 +227,11 @@ TEST(Format, BytesForPeople) {
   EXPECT_EQ(format_bytes(0), "0 B");
   EXPECT_EQ(format_bytes(1536), "1.5 KiB");
   EXPECT_EQ(format_bytes(std::size_t{3} << 30), "3.0 GiB");
+  for (const std::size_t bytes : {0U, 1023U, 1025U, 18665000U, 37749096U, 1U << 30, (1U << 30) + 1}) {
+    EXPECT_GE(bytes == 0 ? 0 : parse_bytes(format_bytes_up(bytes)), bytes);
+    EXPECT_LE(bytes == 0 ? 0 : parse_bytes(format_bytes_up(bytes)), bytes + bytes / 10);
+  }
+  EXPECT_EQ(format_bytes_up(18665000), "17.9 MiB");
 }
 
 TEST(Format, ParsesSizes) {

@@ -176,6 +176,11 @@ class Ciphertext:
     def _partner(self, other: Ciphertext, operation: str) -> Ciphertext:
         engine = self._on(operation)
         if other._on(operation) is not engine:
+            if (self.device == "ghost") != (other.device == "ghost"):
+                raise InvalidArgument(
+                    f"{operation}: one operand is an argument of the program, the other one is bound to an "
+                    "engine outside of it; pass both as arguments of the program"
+                )
             raise InvalidArgument(
                 f"{operation}: the operands are bound to two engines ({self.device} and {other.device}); "
                 "bind both to one with ct.to(engine)"
@@ -238,16 +243,16 @@ class Ciphertext:
             return self._made(engine.multiply(self._core, other._core), other._real)
         if is_scalar(other):
             number = scalar(other, "multiply")
-            self._warn_if_lost(number)
+            self._warn_if_lost(max(abs(number.real), abs(number.imag)))
             return self._made(engine.multiply_constant(self._core, number), not number.imag)
         array, real = self._values(other, "multiply")
+        self._warn_if_lost(float(np.abs(array).max(initial=0.0)))
         return self._made(engine.multiply_values(self._core, array), real)
 
     __rmul__ = __mul__
 
-    def _warn_if_lost(self, number: complex) -> None:
-        """Warns of a factor that rounds to 0 at the scale with which it is encoded."""
-        largest = max(abs(number.real), abs(number.imag))
+    def _warn_if_lost(self, largest: float) -> None:
+        """Warns of a factor that rounds to 0 at the scale with which it is encoded: its largest magnitude."""
         if largest == 0.0 or largest >= _SURELY_KEPT:
             return
         scale = self._on("multiply")._core.plain_scale(self._core)
@@ -454,8 +459,8 @@ def unsupported(what: str) -> WrongType:
     """The error of a function that only numbers have, with what ciphertexts have instead."""
     name = what if what.startswith("np.") else "f"
     general = (
-        "engine.polynomial(x, coefficients) evaluates polynomials, and "
-        f"engine.chebyshev(x, {name}, (low, high), degree) approximates a function on an interval"
+        "engine.polynomial(x, coefficients) for polynomials, or "
+        f"engine.chebyshev(x, {name}, (low, high), degree) for an approximation on an interval"
     )
     return WrongType(f"{what}: not defined on encrypted values; use {_INSTEAD.get(what, general)}")
 

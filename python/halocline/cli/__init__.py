@@ -4,13 +4,21 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from typing import Any
 
 from ..base.errors import MissingExtra
 from ..base.extras import require
 
 
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    """A warning in the words of a command: without the place in the code."""
+    print(f"warning: {message}", file=sys.stderr)
+
+
 def main() -> None:
     """Runs the command line of this process. Exits with 0, 1 (error), 2 (usage) or 130 (Ctrl-C)."""
+    warnings.showwarning = _warn
     try:
         for module in ("typer", "rich"):
             require(module, "cli", "the command line")

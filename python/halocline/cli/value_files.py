@@ -29,7 +29,7 @@ def read_values(path: Path) -> npt.NDArray[Any]:
     try:
         values = _from_npy(data) if data.startswith(_NPY_MAGIC) else _from_text(data)
     except ValueError as error:
-        raise CorruptData(f"encrypt: '{path}' holds no numbers in .npy or text form ({error})") from None
+        raise CorruptData(f"encrypt: '{path}' is no .npy or text file of numbers: {error}") from None
     if values.size > limits.VALUE_COUNT:
         raise CorruptData(f"encrypt: '{path}' holds more than {limits.VALUE_COUNT} numbers")
     return values

@@ -26,7 +26,7 @@ struct layout {
   [[nodiscard]] unsigned column_bits() const noexcept;
   /// Constants that a query packs: one for each row, and `selection.digits` times the number of primes for
   /// each bit.
-  [[nodiscard]] std::uint32_t packed(const parameters& of) const noexcept;
+  [[nodiscard]] std::uint64_t packed(const parameters& of) const noexcept;
   /// log2 of the number of leaves of the expansion: the least power of two that holds `packed`.
   [[nodiscard]] unsigned expansion_depth(const parameters& of) const noexcept;
 
