@@ -23,7 +23,7 @@ from halocline.bench.peers import run as peers
 from halocline.bench.peers import sets as peer_sets
 from halocline.bench.peers.timing import Timing
 from halocline.cli.app import app
-from halocline.cli.bench.results import suite_of
+from halocline.cli.bench.results import stored, suite_of
 from halocline.cli.bench.table import SUITES
 from halocline.cli.bench.tables import print_result
 from halocline.papers.hybrid import bootstrap_bench, replay
@@ -389,3 +389,59 @@ def test_results_come_from_standard_input():
 
 def test_every_suite_of_micro_benchmarks_has_a_line():
     assert set(micro.MICRO_SUITES) < set(SUITES)
+
+
+EVIL = "\x1b]0;title\x07\x1b[2J\u202e[red]x[/] [link=http://x]y[/link]"
+
+
+def poisoned(value, key=""):
+    """The same with an evil text for each text that is not looked up."""
+    if isinstance(value, dict):
+        return {name: poisoned(each, name) for name, each in value.items()}
+    if isinstance(value, list):
+        return [poisoned(each, key) for each in value]
+    return EVIL if isinstance(value, str) and key not in ("suite", "command") else value
+
+
+@pytest.mark.parametrize("file", STORED)
+def test_texts_of_a_file_do_not_reach_the_terminal_as_codes(bench, file):
+    content = poisoned(read(RESULTS / file)) | {"partial": {"done": EVIL, "total": EVIL}}
+    Path("x.json").write_text(json.dumps(content))
+    stored_name, shown = stored("x.json")
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=True, color_system="truecolor", width=900)
+    print_result(console, SUITES[stored_name].tables or stored_name, shown)
+    got = text.getvalue()
+    assert not any(each in got for each in ("\x1b]", "\x07", "\x1b[2J", "\u202e", "\x1b[31m"))
+    assert got.count("\\x1b]0;title\\x07") == got.count("[red]x[/] [link=http://x]y[/link]") > 1
+    bench("--from", "x.json", "--json", "copy.json")
+    assert "\\x1b]0;title" in read("copy.json")["partial"]["done"]
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_results_with_wrong_fields_are_refused(bench, suite):
+    """With the file and what to do, and no traceback."""
+    partial = {"suite": suite, "rows": [], "benchmarks": [], "sessions": [], "partial": []}
+    wrong = {"suite": suite, "rows": [1], "benchmarks": [None], "sessions": 3, "sets": {}}
+    for content in (partial, wrong):
+        Path("x.json").write_text(json.dumps(content))
+        said = " ".join(bench(suite, "--from", "x.json", status=1).stderr.split())
+        assert f"'x.json' holds no whole result of {suite}" in said
+        assert f"run halocline bench {suite} --json again" in said
+
+
+def test_a_field_that_is_missing_is_named(bench):
+    Path("x.json").write_text('{"suite": "micro"}')
+    assert "there is no 'benchmarks'" in bench("--from", "x.json", status=1).stderr
+    Path("x.json").write_text('{"suite": "micro", "x": ' + "[" * 50_000 + "]" * 50_000 + "}")
+    assert "holds no result of a suite" in bench("--from", "x.json", status=1).stderr
+    huge = {"name": "x", "real_time": 10**400, "cpu_time": 1, "iterations": 1}
+    Path("x.json").write_text(json.dumps({"benchmarks": [huge]}))
+    assert "a field holds something else" in bench("--from", "x.json", status=1).stderr
+
+
+def test_texts_that_form_tags_together_are_refused(bench):
+    content = read(RESULTS / "cpu-zen5/peers.json")
+    two = {"operation": "[/", "set": "x]", "one_thread_ms": 1, "two_threads_ms": 1, "scaling": 1, "target": 1}
+    Path("x.json").write_text(json.dumps(content | {"two_threads": two}))
+    assert "a field holds something else" in bench("--from", "x.json", status=1).stderr

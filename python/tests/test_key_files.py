@@ -289,3 +289,46 @@ def test_links_of_such_names_are_left_alone(call, tmp_path):
     done = call("keygen", folder, "--params", "test-n10-d3", "--allow-insecure")
     assert done.exit_code == 0, done.output
     assert other.is_dir()
+
+
+def test_what_a_killed_writer_left_is_removed(call, tmp_path):
+    call("keygen", "k", *PARAMS)
+    folder = tmp_path / "k"
+    left = [folder / f".{name}.partial-ab12cd" for name in NAMES]
+    others = [
+        folder / ".keys.hlc.partial-mine",
+        folder / ".x.hlc.partial-ab12cd",
+        folder / "notes.partial-ab12cd",
+    ]
+    for each in (*left, *others):
+        each.write_text("x")
+    (folder / ".keys.hlc.partial-linked").symlink_to(others[0])
+    call("keygen", "k", "--add", "--allow-insecure", "--rotations", "1")
+    assert not any(each.exists() for each in left)
+    assert all(each.exists() for each in others) and (folder / ".keys.hlc.partial-linked").is_symlink()
+
+
+def test_a_file_that_is_being_written_is_not_removed(tmp_path):
+    """`EvaluationKeys.save` into the folder does not hold its lock."""
+    path = tmp_path / ".keys.hlc.partial-ab12cd"
+    command = [sys.executable, "-c", f"f = open({str(path)!r}, 'wb'); print('open', flush=True); input()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout.readline() == "open\n"
+        with open_folder(tmp_path, force=False, tell=print):
+            assert path.exists()
+        writer.communicate("\n")
+    with open_folder(tmp_path, force=False, tell=print):
+        assert not path.exists()
+
+
+def test_a_failed_keygen_leaves_no_empty_folder(call, tmp_path):
+    said = call("keygen", "new/k", *PARAMS, "--rotations", "99999", status=1).stderr
+    assert "keygen: --rotations: got 99999, expected -511 to 511" in " ".join(said.split())
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "there").mkdir()
+    call("keygen", "there", *PARAMS, "--rotations", "99999", status=1)
+    assert (tmp_path / "there").is_dir()  # this command did not make it
+    with pytest.raises(ZeroDivisionError), open_folder(tmp_path / "k", force=False, tell=print):
+        (tmp_path / "k" / "file").write_text("x")
+        raise ZeroDivisionError
+    assert files(tmp_path / "k") == {"file": b"x"}

@@ -10,6 +10,7 @@ import sys
 import halocline as hc
 import numpy as np
 import pytest
+from halocline.base import locks
 from halocline.base.locks import FileLock
 from halocline.workloads.resnet20.run_folder import RunFolder
 
@@ -112,3 +113,51 @@ def test_places_that_take_no_lock_are_refused(tmp_path):
         FileLock(tmp_path / "link", "test")
     with pytest.raises(hc.IoError, match=r"cannot write .* its lock"):
         FileLock(tmp_path / "missing/lock", "test")
+
+
+def open_files():
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.parametrize("content", [b"precious\n" * 9, b"12\n34\n", b"1" * 40, b"\0\0\0", b" 12\n"])
+def test_files_of_others_are_kept(tmp_path, content):
+    (tmp_path / "lock").write_bytes(content)
+    before = open_files()
+    with pytest.raises(hc.IoError, match=r"lock', its lock: there is something else of that name; move it"):
+        FileLock(tmp_path / "lock", "test")
+    assert (tmp_path / "lock").read_bytes() == content and open_files() == before
+
+
+@pytest.mark.parametrize("content", [b"", b"4194304\n"])
+def test_what_a_dead_holder_left_is_taken(tmp_path, content):
+    (tmp_path / "lock").write_bytes(content)
+    with FileLock(tmp_path / "lock", "test"):
+        assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"
+    assert not (tmp_path / "lock").exists()
+
+
+def test_refused_locks_leave_no_descriptor(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe")
+    before = open_files()
+    with pytest.raises(hc.IoError, match="something else of that name"):
+        FileLock(tmp_path / "pipe", "test")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(hc.IoError, match="No space left"):
+        FileLock(tmp_path / "lock", "test")
+    monkeypatch.undo()
+    assert open_files() == before and not (tmp_path / "lock").exists()
+    with FileLock(tmp_path / "lock", "test"), pytest.raises(hc.InvalidArgument, match="another run"):
+        FileLock(tmp_path / "lock", "test")
+    assert open_files() == before
+
+
+def test_a_file_that_changes_all_the_time_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(locks, "_is_same", lambda *_: False)
+    before = open_files()
+    with pytest.raises(hc.IoError, match="changes all the time; name a place"):
+        FileLock(tmp_path / "lock", "test")
+    assert open_files() == before

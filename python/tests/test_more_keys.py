@@ -161,3 +161,14 @@ def test_the_command_for_error_bounds(call, tmp_path):
     )
     call(*sharing, status=1)
     call(*sharing, "--error-bound", f"{large:.3g}", "--magnitude", 10000)
+
+
+def test_bounds_that_decrypt_refuses_are_not_offered(call, tmp_path):
+    measure = ("error-bound", *PARAMS, "--slots", 16, "--runs", 2)
+    for margin in ("0.5", "nan", "inf"):
+        said = call(*measure, "--expr", "x*x", "--margin", margin, status=1).stderr
+        assert f"error-bound: --margin: got {margin}, expected" in " ".join(said.split())
+    call(*measure, "--expr", "x*x", "--margin", "1")
+    output = call(*measure, "--expr", "x-x", "--json", "none.json").stdout
+    assert "no error was found" in output and "--error-bound" not in output
+    assert json.loads((tmp_path / "none.json").read_text())["error_bound"] == 0

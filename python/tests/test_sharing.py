@@ -203,3 +203,9 @@ def test_widths_that_are_no_numbers_are_refused(arguments):
 def test_bounds_that_are_no_numbers_are_refused(params):
     with pytest.raises(hc.InvalidArgument, match="finite"):
         hc.fresh_error_bound(params, scale=1e-308)
+
+
+@pytest.mark.parametrize("margin", [0.5, 0, -1, math.inf, math.nan])
+def test_margins_below_the_error_are_refused(params, margin):
+    with pytest.raises(hc.InvalidArgument, match=r"margin: got .*, expected"):
+        hc.measure_error_bound(params, square, [1.0], margin=margin)

@@ -141,6 +141,9 @@ _OPTIONS = {
     "magnitude=": "--magnitude",
     "as queries,": "with --queries,",
     "decrypt_for_sharing:": "decrypt --for-sharing:",
+    "Engine: tables": "tables",
+    "trace_program(params, program, keys=keys).minimum_budget says": "with that budget the command says",
+    "trace_program(params, program).minimum_budget says": "with that budget the command says",
 }
 
 

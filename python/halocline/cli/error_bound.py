@@ -15,7 +15,7 @@ from ..base.errors import InvalidArgument
 from ..base.names import device_name, policy_name
 from ..base.values import integer, positive
 from ..ckks.params import Params
-from ..sharing.error_bound import measure_error_bound
+from ..sharing.error_bound import measure_error_bound, safe_margin
 from .common import (
     AllowInsecureOption,
     DeviceOption,
@@ -49,7 +49,9 @@ def error_bound(
     ] = 1.0,
     slots: Annotated[int | None, typer.Option("--slots", help="How many of them; all by default.")] = None,
     runs: Annotated[int, typer.Option("--runs", min=2, max=1000, help="Secret keys to measure with.")] = 4,
-    margin: Annotated[float, typer.Option("--margin", help="Factor on the largest error found.")] = 4.0,
+    margin: Annotated[
+        float, typer.Option("--margin", help="Factor on the largest error found; at least 1.")
+    ] = 4.0,
     public: Annotated[
         bool, typer.Option("--public", help="Inputs are encrypted with the public key.")
     ] = False,
@@ -67,6 +69,7 @@ def error_bound(
     """
     console = results_console(json)
     check_device(device)
+    safe_margin(margin, "error-bound: --margin")
     chosen = load_params(params, allow_insecure)
     program, names = program_of(expr, script, function)
     vectors = _vectors(chosen, inputs, names, positive(magnitude, "error-bound: magnitude"), slots)
@@ -75,11 +78,19 @@ def error_bound(
     options |= {"threads": threads, "device": device_name(device), "policy": policy_name(policy)}
     with script_errors(script):
         bound = measure_error_bound(chosen, program, *vectors, **options)
-    up = f"{bound * 1.006:.3g}"  # not below the bound after rounding to three digits
-    said = f"errors are at most {up}: halocline decrypt --for-sharing --error-bound {up}"
-    console.print(said, markup=False, soft_wrap=True)
+    console.print(_advice(bound), markup=False, soft_wrap=True)
     content = {"params": chosen.name, "error_bound": bound, "runs": runs, "margin": margin, "public": public}
     write_json(json, origin() | content | {"seconds": {"total": time.perf_counter() - begin}})
+
+
+def _advice(bound: float) -> str:
+    if bound == 0:
+        return (
+            "no error was found: the results are the same for all keys, so there is no bound to give to "
+            "decrypt --for-sharing; check the program"
+        )
+    up = f"{bound * 1.006:.3g}"  # not below the bound after rounding to three digits
+    return f"errors are at most {up}: halocline decrypt --for-sharing --error-bound {up}"
 
 
 def _vectors(

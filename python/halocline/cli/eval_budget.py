@@ -60,7 +60,7 @@ class EvalBudget:
             )
         except OutOfMemory:
             found = None if self.bytes is None else self._trace().minimum_budget
-            needed = None if found is None else found.bytes(self._policy)
+            needed = None if found is None else found.at_least(self._policy)
             if found is None or self.bytes is None or needed is None or needed <= self.bytes:
                 raise  # for another reason than the size of the budget
             raise refusal(found, self.bytes, self._policy) from None

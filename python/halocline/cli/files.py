@@ -86,12 +86,13 @@ def program_of(expr: str | None, script: Path | None, function: str) -> tuple[Ca
     return found, list(inspect.signature(found).parameters)
 
 
-def _steps(text: str) -> list[int]:
+def _steps(text: str, params: Params) -> list[int]:
     """Rotation steps from "1,2,-4"."""
     try:
-        return [int(word) for word in text.replace(",", " ").split()]
+        steps = [int(word) for word in text.replace(",", " ").split()]
     except ValueError:
         raise InvalidArgument(f"keygen: rotations '{text}', expected integers separated by commas") from None
+    return [integer(step, "keygen: --rotations", 1 - params.slots, params.slots - 1) for step in steps]
 
 
 def _object_params(path: Path, allow_insecure: bool) -> Params:
@@ -138,7 +139,7 @@ def keygen(
         raise InvalidArgument("keygen: give a program or a selection of keys, not both")
     wanted: dict[str, Any] = {"plan": plan}
     if plan is None:
-        wanted = {"rotations": _steps(rotations), "conjugation": conjugation, "level": level}
+        wanted = {"rotations": _steps(rotations, chosen), "conjugation": conjugation, "level": level}
     with open_folder(folder, force or add, _tell):
         begin = time.perf_counter()
         place: dict[str, Any] = {"threads": threads, "device": device_name(device), "memory": memory}
@@ -311,6 +312,12 @@ def evaluate(
         str | None, typer.Option("--memory", help="Budget, e.g. 2GiB, or 50% of what the program holds.")
     ] = None,
     policy: PolicyOption = "resident",
+    decisions: Annotated[
+        Path | None,
+        typer.Option(
+            "--decisions", metavar="FILE", help="Policy profiled: what `halocline trace decide` wrote."
+        ),
+    ] = None,
     oversubscribe_managed: OversubscribeOption = False,
     allow_insecure: AllowInsecureOption = False,
     threads: ThreadsOption = None,
@@ -319,6 +326,7 @@ def evaluate(
     """Evaluate a program on ciphertext files, without any secret."""
     console = results_console(json, output)
     check_device(device)
+    _check_decisions(policy, decisions)
     params = _object_params(keys, allow_insecure)
     program, names = program_of(expr, script, function)
     chosen = named_inputs(inputs, names, "eval")
@@ -328,7 +336,7 @@ def evaluate(
     with script_errors(script), _key_advice():
         budget = EvalBudget(memory, policy_name(policy), program, ciphertexts, bundle)
         with progress_bar("loading keys") as progress:
-            options = MemoryOptions(oversubscribe_managed=oversubscribe_managed)
+            options = MemoryOptions(oversubscribe_managed=oversubscribe_managed, decisions=decisions)
             engine = budget.make_engine(device_name(device), threads, options, progress)
         result = engine.run(program, *ciphertexts)
     if not isinstance(result, Ciphertext):
@@ -339,6 +347,16 @@ def evaluate(
     spent = f"{report.seconds:.3f} s, {memory_text(report, engine.budget_bytes)}"
     console.print(f"{output}: {result}, {spent}", markup=False, soft_wrap=True)
     write_json(json, origin() | _measured(engine, report) | {"level": result.level})
+
+
+def _check_decisions(policy: str, decisions: Path | None) -> None:
+    """Raises InvalidArgument where policy `profiled` has nothing to follow, or another one has decisions."""
+    if decisions is not None and policy != "profiled":
+        raise InvalidArgument(f"eval: --decisions is for --policy profiled, got --policy {policy}")
+    if policy == "profiled" and decisions is None:
+        raise InvalidArgument(
+            "eval: --policy profiled needs --decisions: what `halocline trace decide` wrote"
+        )
 
 
 @contextlib.contextmanager

@@ -19,7 +19,9 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -36,6 +38,8 @@ _STAGED, _CHANGE = ".keygen-staged-", ".keygen-change-"
 """Begin of the names of subfolders: before anything was touched, and from then on."""
 _NEW, _OLD = "new", "old"
 
+_PARTIAL = re.compile(rf"\.({'|'.join(map(re.escape, _ORDER))})\.partial-[a-z0-9]{{6}}")
+
 Save = Callable[[Path], None]
 
 
@@ -43,20 +47,37 @@ Save = Callable[[Path], None]
 def open_folder(folder: Path, force: bool, tell: Callable[[str], None]) -> Iterator[None]:
     """Makes the folder and keeps other `keygen`s out of it; finishes or undoes what a killed one left.
 
+    A folder that was not there is removed again where an error leaves it empty.
+
     tell: called with messages about that for the user. Refuses to replace a secret key unless forced. Raises
         InvalidArgument, IoError.
     """
-    with _os_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    with _made(folder):
+        with _os_errors(folder):
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with _os_errors(folder):
+                _lock(handle, folder)
+                _recover(folder, tell)
+            _expect_replaceable(folder, force)
+            yield
+        finally:
+            os.close(handle)
+
+
+@contextlib.contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Inside there is a folder; after an error those that were made for it and are empty are removed."""
+    missing = [each for each in (folder, *folder.parents) if not os.path.lexists(each)]
     try:
         with _os_errors(folder):
-            _lock(handle, folder)
-            _recover(folder, tell)
-        _expect_replaceable(folder, force)
+            folder.mkdir(parents=True, exist_ok=True)
         yield
-    finally:
-        os.close(handle)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            for each in missing:
+                each.rmdir()
+        raise
 
 
 def write_key_files(folder: Path, writers: Mapping[str, Save]) -> dict[str, int]:
@@ -105,6 +126,8 @@ def _keep_old(folder: Path, staged: Path) -> None:
 
 def _recover(folder: Path, tell: Callable[[str], None]) -> None:
     """Finishes or undoes the changes that were interrupted; says so."""
+    for partial in _partial_files(folder):
+        partial.unlink(missing_ok=True)
     for staged in _folders(folder, _STAGED):
         shutil.rmtree(staged)  # no file was changed yet
     for change in _folders(folder, _CHANGE):
@@ -141,6 +164,31 @@ def _discard(change: Path) -> None:
     with contextlib.suppress(OSError):  # the next keygen will
         os.rename(change, done)
         shutil.rmtree(done)
+
+
+def _partial_files(folder: Path) -> list[Path]:
+    """What killed processes left of key files that they wrote (`io/atomic_file`)."""
+    found = [each for each in folder.iterdir() if _PARTIAL.fullmatch(each.name)]
+    return [each for each in found if each.is_file() and not each.is_symlink() and not _is_open(each)]
+
+
+def _is_open(path: Path) -> bool:
+    """Whether a process has a file open, as far as the file system tells; `Client.save_secret_key` locks no
+    folder."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return True  # of another user, or gone by now
+    try:
+        fcntl.fcntl(handle, fcntl.F_SETSIG, signal.SIGURG)  # ignored, where others open the file now
+        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_WRLCK)  # which needs the only open descriptor
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False  # a file system without leases
+    finally:
+        os.close(handle)
+    return False
 
 
 def _folders(folder: Path, prefix: str) -> list[Path]:

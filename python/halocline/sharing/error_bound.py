@@ -36,7 +36,7 @@ def measure_error_bound(
     Runs the program on encryptions of `inputs` under `runs` fresh secret keys, which are thrown away, and
     compares the results with each other; so errors of approximations, which are the same for all keys and no
     secret, do not count. Returns `margin` times the largest difference from the mean, of all slots and all
-    ciphertexts that the program returns, in units of the message.
+    ciphertexts that the program returns, in units of the message. 0 where no error was found.
 
     The inputs must be public or made up, and the worst that the program is meant for: errors grow with the
     values. Do not measure with the values that are to be protected or with the client's own key: a width that
@@ -47,7 +47,7 @@ def measure_error_bound(
     """
     expect(params, Params, "measure_error_bound")
     count = integer(runs, "measure_error_bound: runs", 2, 1000)
-    factor = positive(margin, "measure_error_bound: margin")
+    factor = safe_margin(margin, "measure_error_bound: margin")
     if not inputs:
         raise InvalidArgument(
             "measure_error_bound: no inputs; give one vector for each argument of the program"
@@ -70,6 +70,16 @@ def measure_error_bound(
         more = (_evaluate(client, engine, program, vectors, public) for _ in range(repeats - 1))
         results += [first, *more]
     return factor * max(_spread(list(same)) for same in zip(*results, strict=True))
+
+
+def safe_margin(margin: Any, what: str) -> float:
+    """A factor on the largest error found. Raises InvalidArgument for one that makes it smaller."""
+    factor = positive(margin, what)
+    if factor < 1:
+        raise InvalidArgument(
+            f"{what}: got {factor:g}, expected at least 1: a bound below an error that was found is none"
+        )
+    return factor
 
 
 def _evaluate(

@@ -29,7 +29,7 @@ from ..generated import given_options, make_command
 from ..groups import Listed, table_app
 from ..outputs import BenchOutputs, PictureBenchOutputs, ProfileBenchOutputs
 from ..profile_option import profiling
-from .results import TERMINATED, ResultFile, Terminated, stored, terminable
+from .results import TERMINATED, ResultFile, Terminated, shown, stored, terminable
 from .table import MODELS, SUITES, Suite
 from .tables import print_result
 
@@ -95,10 +95,12 @@ def _show(source: Path, suite: str | None, plot: Path | None, json: Path | None,
             drawn = ", ".join(each for each, suite in SUITES.items() if suite.pictures)
             ctx.fail(f"--plot: results of {name} have no pictures; those of {drawn} have")
         require("matplotlib", "lab", f"bench {name}: --plot")
-    print_result(results_console(json), _tables(name), content)
-    if plot is not None:
-        SUITES[name].draw(content, plot)
-    write_json(json, content)
+    console = results_console(json)
+    with shown(source, name):
+        print_result(console, _tables(name), content)
+        if plot is not None:
+            SUITES[name].draw(content, plot)
+        write_json(json, content)
 
 
 def _tables(name: str) -> str:

@@ -12,9 +12,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from rich.errors import MarkupError
+
 from ... import _core
 from ...base import limits
-from ...base.errors import CorruptData
+from ...base.errors import CorruptData, Error
 from ...base.files import is_standard, parse_json, read_file
 from ...tracing.replay import device_models
 from ..common import origin, write_json
@@ -82,11 +84,14 @@ def suite_of(content: Any) -> str | None:
 
 
 def stored(path: Path, suite: str | None = None) -> tuple[str, Json]:
-    """A result that --json wrote, and its suite: the given one, or any."""
+    """A result that --json wrote, and its suite: the given one, or any.
+
+    Its texts can be printed: other characters are escaped, such as those that change what a terminal shows.
+    """
     content = None
     text = read_file(path, "--from", limits.RESULT)
-    with contextlib.suppress(CorruptData):
-        content = parse_json(text, str(path))
+    with contextlib.suppress(CorruptData, RecursionError):
+        content = _printable(parse_json(text, str(path)))
     found = suite_of(content)
     if found is None or content is None:
         raise CorruptData(f"--from: '{path}' holds no result of a suite; expected what --json writes")
@@ -96,6 +101,38 @@ def stored(path: Path, suite: str | None = None) -> tuple[str, Json]:
             f"--from: '{path}' holds a result of '{found}'; expected what --json of {suite} writes"
         )
     return found, content
+
+
+def _printable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_printable(key): _printable(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_printable(each) for each in value]
+    if not isinstance(value, str) or value.isprintable():
+        return value
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in value)
+
+
+_WRONG = (
+    *(LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError),
+    MarkupError,  # tags that two texts form together
+)
+
+
+@contextlib.contextmanager
+def shown(path: Path, suite: str) -> Iterator[None]:
+    """Inside, a stored result is printed or drawn: CorruptData where it is not what that takes."""
+    try:
+        yield
+    except (Error, UnicodeEncodeError):
+        raise
+    except _WRONG as error:
+        missing = isinstance(error, KeyError)
+        problem = f"there is no {str(error)[:60]}" if missing else "a field holds something else"
+        raise CorruptData(
+            f"--from: '{path}' holds no whole result of {suite}: {problem} where --json writes one; run "
+            f"halocline bench {suite} --json again"
+        ) from None
 
 
 class Terminated(BaseException):

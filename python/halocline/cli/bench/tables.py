@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from ..common import size
@@ -19,7 +20,8 @@ def print_result(console: Console, suite: str, content: Json) -> None:
     _PRINTERS[suite](console, content)
     if (partial := content.get("partial")) is not None:
         total = f" of {partial['total']}" if partial["total"] else ""
-        console.print(f"[bold yellow]partial:[/] {partial['done']}{total} rows; the run was stopped")
+        stopped = escape(f"{partial['done']}{total} rows; the run was stopped")
+        console.print(f"[bold yellow]partial:[/] {stopped}")
 
 
 def _print_micro(console: Console, content: dict[str, Any]) -> None:
@@ -28,7 +30,7 @@ def _print_micro(console: Console, content: dict[str, Any]) -> None:
         unit = row.get("time_unit", "ns")
         times = (f"{row[name]:.1f} {unit}" for name in ("real_time", "cpu_time"))
         table.add_row(row["name"], *times, str(row["iterations"]))
-    console.print(table)
+    console.print(table, markup=False)
 
 
 def _print_ntt(console: Console, content: dict[str, Any]) -> None:
@@ -36,13 +38,13 @@ def _print_ntt(console: Console, content: dict[str, Any]) -> None:
     batches = sorted({row["batch"] for row in rows})
     shown = [batches[0], batches[len(batches) // 2], batches[-1]]
     names = [f"{name} of {batch}" for batch in shown for name in ("us", "% of butterflies", "% of copies")]
-    table = Table("word", "N", "variant", *names, title=f"Transforms on {content['device']}")
+    table = Table("word", "N", "variant", *names, title=escape(f"Transforms on {content['device']}"))
     found = {(row["word_bits"], row["log_n"], row["variant"], row["batch"]): row for row in rows}
     keys = ("microseconds", "percent_of_butterfly_peak", "percent_of_copy_bandwidth")
     for bits, log_n, variant in dict.fromkeys(key[:3] for key in found):
         cells = (_number(found[bits, log_n, variant, batch][key]) for batch in shown for key in keys)
         table.add_row(str(bits), f"2^{log_n}", variant, *cells)
-    console.print(table)
+    console.print(table, markup=False)
 
 
 def _number(value: float | None) -> str:
@@ -51,7 +53,7 @@ def _number(value: float | None) -> str:
 
 def _print_operations(console: Console, content: dict[str, Any]) -> None:
     columns = ("us", "eager", "graph", "turns", "peer", "target", "bytes floor", "arithmetic", "of floor")
-    table = Table("set", "limbs", "operation", *columns, title=f"Microseconds on {content['device']}")
+    table = Table("set", "limbs", "operation", *columns, title=escape(f"Microseconds on {content['device']}"))
     keys = (
         "us",
         "eager_us",
@@ -65,7 +67,7 @@ def _print_operations(console: Console, content: dict[str, Any]) -> None:
     )
     for row in content["rows"]:
         table.add_row(row["set"], str(row["limbs"]), row["operation"], *(_number(row[key]) for key in keys))
-    console.print(table)
+    console.print(table, markup=False)
 
 
 def _print_ratio(console: Console, content: dict[str, Any]) -> None:
@@ -74,14 +76,15 @@ def _print_ratio(console: Console, content: dict[str, Any]) -> None:
     for row in content["sweep"]:
         times = (f"{1e3 * row[f'{name}_seconds']:.2f}" for name in names)
         table.add_row(f"{row['oversubscription']:.0%}", f"{row['async_share']:.0%}", *times)
-    console.print(table)
+    console.print(table, markup=False)
     table = Table("method", "size", "allocate", "touch", "free", title="Microseconds of an allocation")
     for row in content["allocations"]:
         times = (_number(row.get(f"{name}_us")) for name in ("allocate", "touch", "free"))
         table.add_row(row["method"], size(row["bytes"]), *times)
-    console.print(table)
+    console.print(table, markup=False)
     for row in content["multiplication"]:
-        console.print(f"multiplication, policy {row['policy']}: {row['us']:.0f} us ({row['params']})")
+        said = f"multiplication, policy {row['policy']}: {row['us']:.0f} us ({row['params']})"
+        console.print(said, markup=False)
 
 
 def _print_curve(console: Console, content: Json) -> None:
@@ -127,7 +130,16 @@ def _print_plain(console: Console, content: Json) -> None:
 def _print_peers(console: Console, content: Json) -> None:
     from ...bench.peers.report import print_report
 
-    print_report(console, content)
+    print_report(console, _escaped(content))
+
+
+def _escaped(value: Any) -> Any:
+    """With texts that hold no markup of Rich."""
+    if isinstance(value, dict):
+        return {key: _escaped(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_escaped(each) for each in value]
+    return escape(value) if isinstance(value, str) else value
 
 
 def _print_hybrid(console: Console, content: Json) -> None:
@@ -152,10 +164,11 @@ def print_rows(console: Console, rows: list[dict[str, Any]], title: str | None =
     """A table with a column for each field of the first row; fields named "..._bytes" are sizes."""
     if not rows:
         return
-    table = Table(*(name.removesuffix("_bytes").replace("_", " ") for name in rows[0]), title=title)
+    names = (name.removesuffix("_bytes").replace("_", " ") for name in rows[0])
+    table = Table(*names, title=escape(title) if title else None)
     for row in rows:
         table.add_row(*(cell(name, row.get(name)) for name in rows[0]))
-    console.print(table)
+    console.print(table, markup=False)
 
 
 def cell(name: str, value: object) -> str:
