@@ -471,10 +471,20 @@ def _divisor_encrypted() -> WrongType:
 
 def bind_all(value: Any, bind: Callable[[Ciphertext], Ciphertext]) -> Any:
     """`value` with every ciphertext in it bound, inside lists, tuples and dictionaries too."""
-    if isinstance(value, Ciphertext):
+    try:
+        return _bind_in(value, bind)
+    except RecursionError:
+        raise InvalidArgument(
+            "run: an argument of the program contains itself, or is nested too deeply"
+        ) from None
+
+
+def _bind_in(value: Any, bind: Callable[[Ciphertext], Ciphertext]) -> Any:
+    kind = type(value)  # objects may answer isinstance with code of their own
+    if issubclass(kind, Ciphertext):
         return bind(value)
-    if isinstance(value, list | tuple) and type(value) in (list, tuple):
-        return type(value)(bind_all(each, bind) for each in value)
-    if type(value) is dict:
-        return {key: bind_all(each, bind) for key, each in value.items()}
+    if kind in (list, tuple):
+        return kind(_bind_in(each, bind) for each in value)
+    if kind is dict:
+        return {key: _bind_in(each, bind) for key, each in value.items()}
     return value

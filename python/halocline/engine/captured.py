@@ -11,6 +11,7 @@ Code and modules of Python, of installed packages and of this library count by n
 
 from __future__ import annotations
 
+import builtins
 import collections
 import dataclasses
 import datetime
@@ -18,6 +19,9 @@ import decimal
 import enum
 import functools
 import hashlib
+import importlib.util
+import inspect
+import itertools
 import logging
 import pathlib
 import re
@@ -27,32 +31,25 @@ import threading
 import types
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..ckks.ciphertext import Ciphertext
-from .code_facts import READS_ANY_NAME, facts_of, is_installed
+from . import code_facts
+from .code_facts import CALLED, facts_of, is_installed, packed, solid_base
 
 TOKENS_KEPT = 1024
 """Objects that are identified by themselves and weakly referenced; the least recently used one is dropped."""
 
 _DIGEST_BYTES = 16
-_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
 _BY_REPR = (
-    decimal.Decimal,
-    datetime.date,
-    datetime.time,
-    datetime.timedelta,
-    datetime.tzinfo,
-    pathlib.PurePath,
-    np.dtype,
-    types.GenericAlias,
-    types.UnionType,
-)
-_BY_REPR_EXACTLY = (range, slice, type(Ellipsis), type(NotImplemented), type(None))
+    decimal.Decimal, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, pathlib.PurePath,
+    np.dtype, types.GenericAlias, types.UnionType, TypeVar,
+)  # fmt: skip
+_BY_REPR_EXACTLY = (range, type(Ellipsis), type(NotImplemented), type(None))
 _WITHOUT_VALUE = (type(threading.Lock()), type(threading.RLock()), logging.Logger, object)
 """Of these, nothing but their being there can matter."""
 _BY_NAME = (
@@ -62,9 +59,22 @@ _BY_NAME = (
 )  # fmt: skip
 _WRAPPERS = (staticmethod, classmethod)
 _MAKING = frozenset({"__new__", "__init__", "__post_init__", "__init_subclass__", "__set_name__", "__del__"})
-_SHOWING = frozenset(
-    {"__repr__", "__str__", "__format__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__"}
-)
+_SHOWN = frozenset({"__repr__", "__str__", "__format__"})
+_SHOWING = _SHOWN | {"__reduce__", "__reduce_ex__", "__getstate__", "__setstate__"}
+_MODULES_THAT_FETCH: dict[types.ModuleType, tuple[str, ...]] = {
+    builtins: ("globals", "locals", "eval", "exec", "__import__"),
+    sys: ("modules", "_getframe"),
+    importlib: ("import_module",),
+    inspect: ("currentframe", "stack"),
+}
+"""Modules of Python and what of them leads code to values whose names it does not say."""
+_FETCHES = {
+    id(vars(each)[name]): vars(each)[name]
+    for each in _MODULES_THAT_FETCH
+    for name in _MODULES_THAT_FETCH[each]
+}
+_NUMBER_OF: dict[type, Callable[[Any], Any]] = {int: int.__int__, float: float.__float__, str: str.__str__}
+"""The value of an object whose class may have a conversion of its own."""
 
 
 class Refused(Exception):
@@ -129,6 +139,7 @@ class _Opened:
     values: Mapping[str, Any]
     always: frozenset[str] = frozenset()
     """Names that count in any case: what Python calls without saying so."""
+    is_of_class: bool = False
     functions_only: bool = False
     is_module: bool = False
     done: set[str] = dataclasses.field(default_factory=set)
@@ -146,6 +157,7 @@ class Walk:
         self._seen: dict[Any, int] = {}
         self._held: list[Any] = []  # so that no address is used twice meanwhile
         self._read: set[str] = set()
+        self._shows = False
         self._opened: list[_Opened] = []
 
     def digest(self, value: Any) -> bytes:
@@ -174,17 +186,36 @@ class Walk:
     # Values
 
     def _walk(self, place: Place, value: Any) -> None:
-        if type(value) in _BY_REPR_EXACTLY or type(value) in (bool, int, str, bytes, complex):
-            self._put(type(value).__name__, value if isinstance(value, bytes) else repr(value))
-        elif type(value) is float:
+        kind = type(value)
+        if kind is int:
+            self._put("int", f"{value:x}")  # of any length
+        elif kind in (bool, str, bytes, complex):
+            self._put(kind.__name__, value if kind is bytes else repr(value))
+        elif kind is float:
             self._put("float", struct.pack("<d", value))
         elif not self._is_known(id(value), value):
-            if isinstance(value, Ciphertext):
-                self._put("ciphertext", repr((value.level, value.scale, value.slots, value.is_real)))
-            elif hasattr(type(value), "__program_identity__"):
-                self._hooked(place, value)
-            elif not (self._code(place, value) or self._data(place, value)):
-                self._object(place, value)
+            try:
+                self._by_kind(place, value, kind)
+            except (Refused, RecursionError, MemoryError):
+                raise
+            except Exception as error:  # in code of the user: a property, a metaclass, __program_identity__
+                raise Refused(place, value) from error
+
+    def _by_kind(self, place: Place, value: Any, kind: type) -> None:
+        """By the class that the object has: asked by isinstance(), it could call itself another one."""
+        if id(value) in _FETCHES:
+            raise Refused(place, value)
+        if kind in _BY_REPR_EXACTLY:
+            self._put(kind.__name__, repr(value))
+        elif kind is slice:
+            self._put("slice")
+            self._walk(place, (value.start, value.stop, value.step))
+        elif issubclass(kind, Ciphertext):
+            self._put("ciphertext", repr((value.level, value.scale, value.slots, value.is_real)))
+        elif code_facts.defines(kind, "__program_identity__"):
+            self._hooked(place, value)
+        elif not (self._code(place, value) or self._data(place, value)):
+            self._object(place, value)
 
     def _hooked(self, place: Place, value: Any) -> None:
         found = value.__program_identity__()
@@ -198,34 +229,35 @@ class Walk:
 
     def _code(self, place: Place, value: Any) -> bool:
         """Functions and what stands for them; whether it was one."""
-        if _is_public(value):
+        kind = type(value)
+        if code_facts.is_public(value):
             self._put("public", value.__module__, value.__name__)
-        elif isinstance(value, types.FunctionType):
+        elif issubclass(kind, types.FunctionType):
             self._function(place, value)
-        elif isinstance(value, types.MethodType):
+        elif issubclass(kind, types.MethodType):
             self._put("method")
             self._walk(place, value.__func__)
             self._walk(place.inside("object of the method", "self"), value.__self__)
-        elif isinstance(value, functools.partial):
+        elif issubclass(kind, functools.partial):
             self._put("partial")
             self._walk(place, value.func)
             for number, each in enumerate(value.args):
                 self._walk(place.inside("argument of the partial", f"args[{number}]"), each)
-            self._items(place, value.keywords, lambda key: place.inside("argument of the partial", str(key)))
-        elif isinstance(value, _WRAPPERS) or type(value) is functools._lru_cache_wrapper:
+            self._items(place, value.keywords, lambda key: place.inside("argument of the partial", key))
+        elif issubclass(kind, _WRAPPERS) or type(value) is functools._lru_cache_wrapper:
             self._put("wrapper", type(value).__name__)
             self._walk(place, value.__wrapped__)
-        elif isinstance(value, property):
+        elif issubclass(kind, property):
             self._put("property")
             self._walk(place, value.fget)
-        elif isinstance(value, functools.cached_property):
+        elif issubclass(kind, functools.cached_property):
             self._put("property")
             self._walk(place, value.func)
-        elif isinstance(value, type):
+        elif issubclass(kind, type):
             self._class(place, value, is_called=True)
-        elif isinstance(value, types.ModuleType):
+        elif issubclass(kind, types.ModuleType):
             self._module(place, value)
-        elif isinstance(value, _BY_NAME):
+        elif issubclass(kind, _BY_NAME):
             self._named(place, value)
         else:
             return False
@@ -235,25 +267,30 @@ class Walk:
         self._put(
             "name", str(getattr(value, "__module__", "")), getattr(value, "__qualname__", value.__name__)
         )
+        if isinstance(value, np.ufunc) and value.__name__.endswith("(vectorized)"):
+            raise Refused(place, value)  # of np.frompyfunc, which hides its function
         bound = getattr(value, "__self__", None)
         if bound is not None and not isinstance(bound, types.ModuleType):
             self._walk(place, bound)
 
     def _data(self, place: Place, value: Any) -> bool:
         """Arrays, containers and immutable values; whether it was one."""
-        if isinstance(value, np.ndarray):
+        kind = type(value)
+        if issubclass(kind, np.ndarray):
             self._array(place, value)
-        elif isinstance(value, np.generic):
+        elif issubclass(kind, np.generic):
             self._put("number", value.dtype.str, value.tobytes())
-        elif isinstance(value, enum.Enum):
-            self._put("enum", type(value).__module__, type(value).__qualname__, str(value.name))
-            self._walk(place, value.value)
-        elif isinstance(value, _BY_REPR):
+        elif issubclass(kind, enum.Enum):
+            name = object.__getattribute__(value, "_name_")
+            self._put("enum", kind.__module__, kind.__qualname__, str(name))
+            self._walk(place, object.__getattribute__(value, "_value_"))
+            self._instance(place, value)
+        elif issubclass(kind, _BY_REPR):
             self._put("repr", type(value).__qualname__, repr(value))
-        elif isinstance(value, re.Pattern):
+        elif issubclass(kind, re.Pattern):
             self._put("pattern", value.flags)
             self._walk(place, value.pattern)
-        elif type(value) in _WITHOUT_VALUE or isinstance(value, logging.Logger):
+        elif type(value) in _WITHOUT_VALUE or issubclass(kind, logging.Logger):
             self._put("object", type(value).__qualname__)
         else:
             return self._container(place, value)
@@ -270,20 +307,20 @@ class Walk:
 
     def _container(self, place: Place, value: Any) -> bool:
         """Containers of Python and classes made of them."""
-        kind = _solid_base(type(value))
+        kind = solid_base(type(value))
         if kind in (list, tuple, collections.deque):
-            self._put(kind.__name__, len(value))
-            for number, each in enumerate(value):
-                self._walk(place.at(number), each)
+            self._sequence(place, kind, list(kind.__iter__(value)))
         elif kind in (dict, OrderedDict, collections.defaultdict, types.MappingProxyType):
-            self._items(place, value, place.at)
-            self._walk(place, getattr(value, "default_factory", None))
+            self._items(place, value, place.at, kind)
+            self._walk(place, value.default_factory if kind is collections.defaultdict else None)
         elif kind is types.SimpleNamespace:
-            self._items(place, vars(value), lambda key: place.inside("", str(key)))
+            self._items(place, vars(value), lambda key: place.inside("", key))
         elif kind in (set, frozenset):
             self._set(place, value)
-        elif kind in (bool, int, float, complex, str, bytes, bytearray, memoryview):
-            plain = bytes if kind in (bytearray, memoryview) else kind
+        elif kind is memoryview:
+            self._put("memoryview", value.format, repr(value.shape), value.tobytes())
+        elif kind in (bool, int, float, complex, str, bytes, bytearray):
+            plain = bytes if kind is bytearray else _NUMBER_OF.get(kind, kind)
             self._walk(place, plain(value))
         else:
             return False
@@ -291,9 +328,23 @@ class Walk:
             self._instance(place, value)
         return True
 
-    def _items(self, place: Place, value: Mapping[Any, Any], at: Callable[[Any], Place]) -> None:
-        self._put("dict", len(value))
-        for key, each in list(value.items()):
+    def _sequence(self, place: Place, kind: type, values: list[Any]) -> None:
+        self._put(kind.__name__, len(values))
+        if (data := packed(values)) is not None:
+            self._put("packed", data)
+            return
+        for number, each in enumerate(values):
+            self._walk(place.at(number), each)
+
+    def _items(
+        self, place: Place, value: Mapping[Any, Any], at: Callable[[Any], Place], kind: Any = dict
+    ) -> None:
+        pairs = list(kind.items(value))
+        self._put("dict", len(pairs))
+        if (data := packed(pairs)) is not None:
+            self._put("packed", data)
+            return
+        for key, each in pairs:
             self._walk(place, key)
             self._walk(at(key), each)
 
@@ -329,17 +380,28 @@ class Walk:
                 self._put("empty")
                 continue
             self._walk(place.inside("captured variable", name), each)
-        self._items(place, value.__dict__, lambda key: place.inside("attribute of the function", str(key)))
+        self._items(place, value.__dict__, lambda key: place.inside("attribute of the function", key))
         if installed:
             self._put("installed", value.__module__ or "", value.__qualname__)
             return
-        if not READS_ANY_NAME.isdisjoint((*facts.global_names, *facts.attributes)):
-            self._everything = True
+        self._everything |= facts.reads_any_name
+        self._shows |= facts.shows
         for name in facts.global_names:
             if name in value.__globals__:
                 self._walk(place.inside("global variable", name), value.__globals__[name])
+            elif name in _MODULES_THAT_FETCH[builtins]:
+                raise Refused(place.inside("built-in function", name), vars(builtins)[name])
             else:
                 self._put("built-in", name)
+        for name in facts.imports:
+            self._imported(place, name, value.__globals__.get("__package__") or "")
+
+    def _imported(self, place: Place, name: str, package: str) -> None:
+        """A module that code imports when it runs, and those that hold it."""
+        if not name.startswith(".") or package:
+            name = importlib.util.resolve_name(name, package)
+        for full in itertools.accumulate(name.split("."), "{}.{}".format):
+            self._walk(place.inside("imported module", full), sys.modules.get(full))
 
     def _defaults(self, place: Place, value: types.FunctionType) -> None:
         given = value.__defaults__ or ()
@@ -347,7 +409,7 @@ class Walk:
         for name, each in zip(names[len(names) - len(given) :], given, strict=True):
             self._walk(place.inside("default of the parameter", name), each)
         self._items(
-            place, value.__kwdefaults__ or {}, lambda key: place.inside("default of the parameter", str(key))
+            place, value.__kwdefaults__ or {}, lambda key: place.inside("default of the parameter", key)
         )
 
     def _class(self, place: Place, cls: type, *, is_called: bool) -> None:
@@ -355,31 +417,36 @@ class Walk:
         self._put("class", cls.__module__, cls.__qualname__)
         if is_called and is_installed(cls.__module__):
             return
+        if not is_installed(type(cls).__module__):
+            self._class(place, type(cls), is_called=False)
         for each in cls.__mro__:
-            if not each.__flags__ & _HEAP_TYPE or self._is_known((id(each), is_called), each):
+            if code_facts.is_native(each) or self._is_known((id(each), is_called), each):
                 continue
             self._put(each.__module__, each.__qualname__)
             left_out = _SHOWING if is_called else _SHOWING | _MAKING
             always = frozenset(
                 name
                 for name, value in vars(each).items()
-                if name.startswith("__") and name not in left_out and isinstance(value, _CALLED)
+                if name.startswith("__") and name not in left_out and issubclass(type(value), CALLED)
             )
             self._opened.append(
-                _Opened(place, vars(each), always, functions_only=is_installed(each.__module__))
+                _Opened(place, vars(each), always, True, functions_only=is_installed(each.__module__))
             )
 
     def _module(self, place: Place, value: types.ModuleType) -> None:
         self._put("module", value.__name__)
         if not is_installed(value.__name__):
             self._opened.append(_Opened(place, vars(value), is_module=True))
+        elif value in _MODULES_THAT_FETCH:
+            found = {name: vars(value)[name] for name in _MODULES_THAT_FETCH[value]}
+            self._opened.append(_Opened(place, found, is_module=True))
 
     # Objects
 
     def _object(self, place: Place, value: Any) -> None:
-        if _solid_base(type(value)) is object:
+        if solid_base(type(value)) is object:
             self._instance(place, value)
-        elif hasattr(type(value), "__array__"):
+        elif code_facts.defines(type(value), "__array__"):
             self._put("converted", type(value).__module__, type(value).__qualname__)
             self._array(place, self._converted(place, value))
         else:
@@ -394,7 +461,7 @@ class Walk:
     def _instance(self, place: Place, value: Any) -> None:
         self._put("instance")
         self._class(place, type(value), is_called=False)
-        self._opened.append(_Opened(place, dict(_attributes(value))))
+        self._opened.append(_Opened(place, dict(code_facts.own_attributes(value))))
 
     def _close(self) -> None:
         """Walks what code reads of the objects that were met, and what that leads to, to the end."""
@@ -412,57 +479,17 @@ class Walk:
         names = opened.values.keys()
         everything = self._everything and not opened.is_module and not opened.functions_only
         wanted = set(names) - _MAKING - _SHOWING if everything else self._read & names
+        if self._shows and opened.is_of_class:
+            wanted |= _SHOWN & names
         return (wanted | opened.always) - opened.done
 
     def _attribute(self, opened: _Opened, name: str) -> None:
         value = opened.values[name]
-        of_class = isinstance(opened.values, types.MappingProxyType)
-        if of_class and name.startswith("__") and not isinstance(value, _CALLED):
+        is_called = issubclass(type(value), CALLED)
+        if opened.is_of_class and name.startswith("__") and not (is_called or name == "__match_args__"):
             return
-        if opened.functions_only and not isinstance(value, _CALLED):
+        if opened.functions_only and not is_called:
             return
-        if of_class and (_is_native_descriptor(value) or name == "_abc_impl"):
+        if opened.is_of_class and (code_facts.is_native_descriptor(value) or name == "_abc_impl"):
             return  # a slot, whose value is among the object's; a cache of `abc`
         self._walk(opened.place.inside("attribute", name), value)
-
-
-def _is_public(value: Any) -> bool:
-    """Whether a value is what an installed module has under the value's name."""
-    module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
-    if not isinstance(module, str) or not isinstance(name, str) or isinstance(value, types.ModuleType | type):
-        return False
-    return getattr(sys.modules.get(module), name, None) is value and is_installed(module)
-
-
-def _is_native_descriptor(value: Any) -> bool:
-    return (
-        hasattr(type(value), "__get__")
-        and not type(value).__flags__ & _HEAP_TYPE
-        and type(value) not in _CALLED
-    )
-
-
-_CALLED = (types.FunctionType, staticmethod, classmethod, property, functools.cached_property)
-
-
-def _solid_base(cls: type) -> type:
-    """The nearest base that was not made by a class statement: what may hold hidden state.
-
-    `object` where all state lies in attributes. The rule is that of `copyreg`, by which pickle tells.
-    """
-    for base in cls.__mro__:
-        new = base.__dict__.get("__new__")
-        if not base.__flags__ & _HEAP_TYPE or isinstance(new, types.BuiltinFunctionType):
-            return base
-    return object
-
-
-def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
-    """Attributes that the object itself has, in its dictionary and in slots."""
-    yield from getattr(value, "__dict__", {}).items()
-    for cls in type(value).__mro__:
-        slots = vars(cls).get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            mangled = f"_{cls.__name__.lstrip('_')}{name}" if name[:2] == "__" != name[-2:] else name
-            if name not in ("__dict__", "__weakref__") and hasattr(value, mangled):
-                yield mangled, getattr(value, mangled)

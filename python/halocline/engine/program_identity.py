@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 from collections.abc import Callable, Mapping
 from types import FunctionType, MethodType
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 from ..base.errors import InvalidArgument
 from ..ckks.ciphertext import Ciphertext
 from .captured import Refused, Tokens, Walk
-from .code_facts import facts_of
+from .code_facts import facts_of, packed
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -66,7 +67,7 @@ class ProgramIdentities:
                 "value cannot be compared between runs, so that no plan can be kept for it. Pass it to run() "
                 "as an argument of the program, or say what the program is by a name of your choice: "
                 "run(program, ..., key='name'), another one whenever it does something else"
-            ) from None
+            ) from error.__cause__
         except RecursionError:
             raise InvalidArgument(
                 "run: values that the program reaches are nested too deeply to be compared between runs; say "
@@ -87,18 +88,18 @@ class ProgramIdentities:
 
     def _structure(self, program: Any) -> bytes:
         """Of the code alone."""
-        if isinstance(program, functools.partial):
+        if issubclass(type(program), functools.partial):
             return b"partial" + self._structure(program.func)
-        if isinstance(program, MethodType):
+        if issubclass(type(program), MethodType):
             return b"method" + self._structure(program.__func__) + self._token(program.__self__)
-        wrapped = getattr(program, "__wrapped__", program)
-        if isinstance(wrapped, FunctionType):
+        wrapped = inspect.getattr_static(program, "__wrapped__", program)
+        if issubclass(type(wrapped), FunctionType):
             return b"function" + facts_of(wrapped.__code__).digest
         return self._token(program)
 
     def _token(self, value: Any) -> bytes:
         """An object by itself; by its class where it allows no weak reference."""
-        if isinstance(value, MethodType):
+        if issubclass(type(value), MethodType):
             return _digest(b"method", value.__name__.encode(), self._token(value.__self__))
         number = self._tokens.of(value)
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
@@ -108,26 +109,38 @@ class ProgramIdentities:
 
     def _arguments(self, arguments: Arguments, *, named: bool) -> bytes:
         positional, keywords = arguments
-        return _digest(self._argument(positional, named), self._argument(keywords, named))
+        try:
+            return _digest(self._argument(positional, named), self._argument(keywords, named))
+        except RecursionError:
+            raise InvalidArgument(
+                "run: an argument of the program contains itself, or is nested too deeply to be compared "
+                "between runs; pass what it holds in lists, tuples and mappings that do not"
+            ) from None
 
     def _argument(self, value: Any, named: bool) -> bytes:
         """What of an argument can change what a program touches.
 
         named: objects count by their class, because the name of the program stands for them as well.
         """
-        if isinstance(value, Ciphertext):
+        kind = type(value)  # isinstance() would ask the object
+        if issubclass(kind, Ciphertext):
             return f"ciphertext {value.level} {value.scale!r} {value.slots} {value.is_real}".encode()
-        if isinstance(value, np.ndarray):
+        if issubclass(kind, np.ndarray):
             return f"array {value.shape} {value.dtype!r}".encode()
-        if isinstance(value, list | tuple):
-            return _digest(type(value).__name__.encode(), *(self._argument(each, named) for each in value))
-        if isinstance(value, Mapping):
-            parts = ((self._other(key, named), self._argument(each, named)) for key, each in value.items())
+        if issubclass(kind, list | tuple):
+            if (data := packed(value) if kind in (list, tuple) else None) is not None:
+                return _digest(b"packed", kind.__name__.encode(), data)
+            return _digest(kind.__name__.encode(), *(self._argument(each, named) for each in value))
+        if issubclass(kind, Mapping):
+            pairs = list(value.items())
+            if (data := packed(pairs)) is not None:
+                return _digest(b"packed mapping", data)
+            parts = ((self._other(key, named), self._argument(each, named)) for key, each in pairs)
             return _digest(b"mapping", *(part for pair in parts for part in pair))
         return self._other(value, named)
 
     def _other(self, value: Any, named: bool) -> bytes:
-        if named and not isinstance(value, _PLAIN):
+        if named and not issubclass(type(value), _PLAIN):
             return f"object {type(value).__module__}.{type(value).__qualname__}".encode()
         try:
             return Walk(self._tokens, everything=not callable(value)).digest(value)
