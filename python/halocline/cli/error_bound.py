@@ -33,6 +33,10 @@ from .files import ExprOption, FunctionOption, ScriptOption, named_inputs, progr
 from .script import script_errors
 from .value_files import read_values
 
+MarginOption = Annotated[
+    float, typer.Option("--margin", help="Factor on the largest error found; at least 1.")
+]
+
 
 @command
 def error_bound(
@@ -49,9 +53,7 @@ def error_bound(
     ] = 1.0,
     slots: Annotated[int | None, typer.Option("--slots", help="How many of them; all by default.")] = None,
     runs: Annotated[int, typer.Option("--runs", min=2, max=1000, help="Secret keys to measure with.")] = 4,
-    margin: Annotated[
-        float, typer.Option("--margin", help="Factor on the largest error found; at least 1.")
-    ] = 4.0,
+    margin: MarginOption = 4.0,
     public: Annotated[
         bool, typer.Option("--public", help="Inputs are encrypted with the public key.")
     ] = False,

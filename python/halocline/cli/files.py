@@ -69,6 +69,10 @@ ScriptOption = Annotated[
     Path | None,
     typer.Option("--script", help="Python file with the program. It is executed: use only files you trust."),
 ]
+DecisionsOption = Annotated[
+    Path | None,
+    typer.Option("--decisions", metavar="FILE", help="Policy profiled: what `halocline trace decide` wrote."),
+]
 FunctionOption = Annotated[
     str, typer.Option("--function", help="Function of the script; its parameters are inputs.")
 ]
@@ -312,12 +316,7 @@ def evaluate(
         str | None, typer.Option("--memory", help="Budget, e.g. 2GiB, or 50% of what the program holds.")
     ] = None,
     policy: PolicyOption = "resident",
-    decisions: Annotated[
-        Path | None,
-        typer.Option(
-            "--decisions", metavar="FILE", help="Policy profiled: what `halocline trace decide` wrote."
-        ),
-    ] = None,
+    decisions: DecisionsOption = None,
     oversubscribe_managed: OversubscribeOption = False,
     allow_insecure: AllowInsecureOption = False,
     threads: ThreadsOption = None,
