@@ -56,7 +56,7 @@ def test_hoisted_rotations_dot_and_inner_sum(client, engine, x, z):
 
 
 def test_budget_is_kept_and_the_error_names_the_largest_objects(params, keys, client, x):
-    with pytest.raises(hc.OutOfMemory, match="evaluation_key") as caught:
+    with pytest.raises(hc.OutOfMemory, match="evaluation keys alone need") as caught:
         hc.Engine(params, keys, memory="256KiB", threads=1)
     assert isinstance(caught.value, MemoryError)
     assert "KiB" in str(caught.value) or "MiB" in str(caught.value)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The minimum of a budget: stated once, before the run and by every refusal, and true to the page."""
 
+import dataclasses
 import gc
 import json
 import re
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 from halocline.base.values import byte_count, size_to_type
 from halocline.cli.app import app
+from halocline.workloads.helr.run import HelrOptions, HelrRun
+from halocline.workloads.sorting.run import SortingOptions, SortingRun
 from typer.testing import CliRunner
 
 PAGE = 4096
@@ -91,7 +94,7 @@ def test_refusals_state_one_number_whatever_the_budget(params, client, policy):
 def _alone(params, keys, policy):
     with pytest.raises(hc.OutOfMemory) as refused:
         hc.Engine(params, keys, memory="1KiB", policy=policy, threads=1)
-    assert "tables and evaluation_keys alone need" in str(refused.value)
+    assert "tables and evaluation keys alone need" in str(refused.value)
     return re.search(rf"\((\d+) bytes\) under '{policy}'", str(refused.value))[1]
 
 
@@ -165,6 +168,51 @@ def test_parts_of_a_refused_run_count(params, client):
     engine = hc.Engine(params, keys, memory=needed - 1, threads=1)
     with pytest.raises(hc.OutOfMemory, match=rf"\({needed} bytes\) under 'resident'"):
         run_twice(engine, lambda x: engine.run(PROGRAMS["rotate"], x), x)
+
+
+def test_keys_that_are_added_are_refused_with_their_sum(params, client, keys):
+    minimum = _alone(params, keys, "resident")
+    engine = hc.Engine(params, memory="350KiB", threads=1)
+    with pytest.raises(hc.OutOfMemory, match=rf"evaluation keys alone need .*\({minimum} bytes\)"):
+        engine.add_keys(keys)
+    engine.set_budget(int(minimum))
+    engine.add_keys(keys)
+    # Those that it has already count.
+    few, more = client.evaluation_keys([1]), client.evaluation_keys([2])
+    wanted = _alone(params, client.evaluation_keys([1, 2]), "resident")
+    engine = hc.Engine(params, few, memory=int(wanted) - 1, threads=1)
+    with pytest.raises(hc.OutOfMemory, match=rf"\({wanted} bytes\) under 'resident'"):
+        engine.add_keys(more)
+
+
+def test_advice_counts_the_keys_of_the_engine(params, client):
+    keys = client.evaluation_keys([1, 2])
+    with pytest.raises(hc.OutOfMemory, match=r"trace_program\(params, program, keys=keys\)\.minimum_budget"):
+        hc.Engine(params, keys, memory="20KiB", threads=1)
+    needed = hc.trace_program(params, lambda x: x.rotate(1), keys=keys).minimum_budget.resident
+    engine = hc.Engine(params, keys, memory=needed, threads=1)
+    run_twice(engine, lambda x: x.rotate(1), client.encrypt(np.zeros(params.slots)))
+    with pytest.raises(hc.OutOfMemory, match=r"Engine: tables alone need .*\(params, program\)\.minimum"):
+        hc.Engine(params, memory="1KiB", threads=1)
+
+
+def test_cached_is_told_that_it_needs_more_than_resident(params, client):
+    traced = hc.trace_program(params, PROGRAMS["rotate"], np.zeros(16))
+    keys, x = client.evaluation_keys(plan=traced.key_plan), client.encrypt(np.zeros(16))
+    resident = traced.minimum_budget.resident
+    assert traced.minimum_budget.bytes("cached") is None
+    with pytest.raises(hc.OutOfMemory, match="evaluation keys alone need at least"):
+        hc.Engine(params, keys, memory="1KiB", policy="cached", threads=1)
+    engine = hc.Engine(params, keys, memory=resident - 1, policy="cached", threads=1)
+    with pytest.raises(hc.OutOfMemory, match="'cached' needs more, for freed blocks") as refused:
+        run_twice(engine, PROGRAMS["rotate"], x)
+    assert f"({resident} bytes) under 'resident'" in str(refused.value)
+    assert f"memory='{size_to_type(resident)}' with policy='resident'" in str(refused.value)
+
+
+def test_profiled_says_where_decisions_go(params):
+    with pytest.raises(hc.InvalidArgument, match=r"memory_options=MemoryOptions\(decisions=\.\.\.\)"):
+        hc.Engine(params, memory="1MiB", policy="profiled")
 
 
 def test_sizes_to_type_are_enough_and_short():
@@ -246,3 +294,43 @@ def test_eval_takes_a_share(evaluate, tmp_path):
     whole = json.loads((tmp_path / "all.json").read_text())["live_peak_bytes"]
     assert json.loads((tmp_path / "share.json").read_text())["budget_bytes"] == -(-whole * 6 // 10)
     assert "positive share" in evaluate("--memory", "-5%", status=1).stderr
+
+
+def test_eval_takes_decisions(evaluate, tmp_path):
+    assert "needs --decisions" in " ".join(evaluate("--policy", "profiled", status=1).stderr.split())
+    assert "for --policy profiled" in evaluate("--decisions", "d.txt", status=1).stderr
+    (tmp_path / "d.txt").write_bytes(hc._core.decisions_to_text(bytes([1] * 64)).encode())
+    decided = evaluate("--policy", "profiled", "--decisions", "d.txt", "--memory", "4MiB").stdout
+    assert "y.hlc" in decided
+
+
+# Workloads
+
+
+WORKLOADS = {
+    "sorting": (SortingRun, SortingOptions(count=4, alpha=7, threads=1, bootstrap={"compact": True})),
+    "helr": (HelrRun, HelrOptions(batch=32, iterations=6, threads=1)),
+}
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("policy", ["resident", "planned", "lru", "cached"])
+def test_workloads_are_refused_before_keys_with_what_suffices(name, policy):
+    params = hc.Params.preset("test-n12-boot", allow_insecure=True)
+    make, options = WORKLOADS[name]
+    told = []
+
+    def played(memory, policy):
+        chosen = dataclasses.replace(options, memory=memory, policy=policy)
+        return make(params, chosen, lambda *each: told.append(each[0])).run()
+
+    with pytest.raises(hc.OutOfMemory, match="the whole program needs") as refused:
+        played("100KiB", policy)
+    assert "generating keys" not in told
+    known = "resident" if policy == "cached" else policy
+    needed = int(re.search(rf"\((\d+) bytes\) under '{known}'", str(refused.value))[1])
+    assert played(needed, known)["peak_bytes"] <= needed
+    told.clear()
+    with pytest.raises(hc.OutOfMemory, match=rf"\({needed} bytes\) under '{known}'"):
+        played(needed - PAGE, known)
+    assert "generating keys" not in told

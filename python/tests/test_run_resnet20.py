@@ -2,6 +2,7 @@
 """`halocline run resnet20`: options and files; whole runs of a small network; interruption; one full run."""
 
 import json
+import re
 import stat
 import warnings
 from pathlib import Path
@@ -247,6 +248,17 @@ def test_seeded_keys_half_of_the_memory_and_a_trace(small, call, tmp_path):
     assert report["commit"] == hc._core.commit
     assert len(hc.Trace.load(tmp_path / "t.csv")) > 1000
     assert (report["accuracy"], report["resumed_images"]) == (report["accuracy_plain"], 0)
+
+
+@pytest.mark.parametrize("options", [(), ("--seeded",), ("--policy", "planned"), ("--policy", "lru")])
+def test_budget_that_is_too_small_is_refused_before_keys(small, call, options, monkeypatch):
+    policy = options[1] if len(options) == 2 else "resident"
+    with monkeypatch.context() as patched:
+        patched.setattr(resnet20_run, "send_keys", None)  # is not called
+        said = " ".join(call("--memory", "10MiB", *options, "--threads", 1, status=1).stderr.split())
+    assert "the whole program needs" in said and "trace_program" not in said
+    needed = re.search(rf"\((\d+) bytes\) under '?(?:--policy )?{policy}", said)[1]
+    call("--memory", needed, *options, "--threads", 1)
 
 
 def test_images_of_a_folder_with_some_keys_seeded(small, call, tmp_path):

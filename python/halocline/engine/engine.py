@@ -101,7 +101,8 @@ class Engine(Circuits):
         options = expect(memory_options or MemoryOptions(), MemoryOptions, "Engine: memory_options")
         workers = 0 if threads is None else integer(threads, "Engine: threads", 1, 1024)
         moving = options._bind(policy == "planned", shared, f"engine {params.name} on {device}")
-        with stating_engine_minimum(self, budget, keys):
+        options.expect_decisions(self._policy)
+        with stating_engine_minimum(self, budget, [], keys):
             self._core = _core.Engine.make(
                 params._core, device, budget, policy, workers, self._keep_seeds is True, moving
             )
@@ -115,8 +116,7 @@ class Engine(Circuits):
         self._identities = ProgramIdentities()
         self._planner = ProgramPlanner.of(self, self._identities, policy)
         if keys is not None:
-            with stating_engine_minimum(self, budget, keys):
-                self.add_keys(keys, progress)
+            self.add_keys(keys, progress)
 
     def _renew_locks(self) -> None:
         """In a forked child: a run of another thread does not go on here, one of this thread does."""
@@ -143,17 +143,19 @@ class Engine(Circuits):
 
         All must be of one client: raises KeyMismatch, and adds nothing, when the engine has keys of another.
 
-        Many keys need not exist at once: generate, add and drop one bundle after another.
+        Many keys need not exist at once: generate, add and drop one bundle after another. Raises OutOfMemory
+        that states what tables, the keys that it has and all of these need, when the budget is too small.
         progress: called after each key with the number of keys done and in all.
         """
         expect(keys, EvaluationKeys, "add_keys", "use client.evaluation_keys(rotations=[...])")
         expect_same(self._params, [("the key bundle", keys.params)], "add_keys")
         self._core.bind_key(keys._core)  # before any key is copied, and also when there is none
         requests = keys.requests()
-        for done, (element, _) in enumerate(requests, start=1):
-            self._core.add_key(keys._core, element)
-            if progress is not None:
-                progress(done, len(requests))
+        with stating_engine_minimum(self, self.budget_bytes, self._core.list_keys(), keys):
+            for done, (element, _) in enumerate(requests, start=1):
+                self._core.add_key(keys._core, element)
+                if progress is not None:
+                    progress(done, len(requests))
         if self._planner is not None and self.budget_bytes != 0:  # without a budget no plan will be made
             self._core.calibrate()
 

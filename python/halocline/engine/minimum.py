@@ -42,6 +42,10 @@ class MinimumBudget:
         found = "resident" if policy == "async" else policy
         return int(getattr(self, found)) if found in names else None
 
+    def at_least(self, policy: str) -> int | None:
+        """The number for a policy, for `cached` one that is too small: it also keeps freed blocks."""
+        return self.resident if policy == "cached" else self.bytes(policy)
+
     def text(self, policy: str) -> str:
         """The number as one types it, such as "17.3MiB", rounded up so that it is enough.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from .. import _core
@@ -39,18 +39,26 @@ class RefusingHost(PlannedHost, Protocol):
 
 
 @contextlib.contextmanager
-def stating_engine_minimum(engine: RefusingHost, budget: int, keys: EvaluationKeys | None) -> Iterator[None]:
-    """A budget that tables and keys alone exceed is refused with what these take."""
+def stating_engine_minimum(
+    engine: RefusingHost, budget: int, held: Sequence[tuple[int, int]], keys: EvaluationKeys | None
+) -> Iterator[None]:
+    """A budget that tables and keys alone exceed is refused with what these take.
+
+    held: keys that the engine has already. keys: those that it gets.
+    """
     try:
         yield
     except OutOfMemory:
         if engine._shared is not None or budget == 0:
             raise
-        found = engine_minimum(engine._bare_ghost(), [] if keys is None else keys.requests())
-        needed = found.bytes(engine.policy)
+        wanted = dict(held)
+        for element, level in [] if keys is None else keys.requests():
+            wanted[element] = level  # replaced where it is there
+        found = engine_minimum(engine._bare_ghost(), list(wanted.items()))
+        needed = found.at_least(engine.policy)
         if needed is None or needed <= budget:
             raise  # for another reason than the size of the budget
-        raise _engine_refusal(found, budget, engine.policy) from None
+        raise _engine_refusal(found, budget, engine.policy, bool(wanted)) from None
 
 
 @contextlib.contextmanager
@@ -129,7 +137,10 @@ def refusal(found: MinimumBudget, budget: int, policy: str) -> OutOfMemory:
     given = f"the budget is {_core.format_bytes(budget)} ({budget} bytes)"
     own = found.bytes(policy)
     if own is None:
-        needs = f"{_stated(found.resident, 'resident')}; '{policy}' decides by what is free"
+        why = (
+            "needs more, for freed blocks that it keeps" if policy == "cached" else "decides by what is free"
+        )
+        needs = f"{_stated(found.resident, 'resident')}; '{policy}' {why}"
         largest, name = found.resident, " with policy='resident'"
     else:
         needs, largest, name = _stated(own, policy), own, ""
@@ -145,13 +156,15 @@ def refusal(found: MinimumBudget, budget: int, policy: str) -> OutOfMemory:
     )
 
 
-def _engine_refusal(found: MinimumBudget, budget: int, policy: str) -> OutOfMemory:
+def _engine_refusal(found: MinimumBudget, budget: int, policy: str, has_keys: bool) -> OutOfMemory:
     """The error of an engine whose tables and keys alone exceed the budget."""
-    own = found.bytes(policy)
+    own = found.at_least(policy)
     assert own is not None
+    least = "at least " if policy == "cached" else ""
     other = f" ({size_to_type(found.planned)} under 'planned')" if found.planned < own else ""
+    what, given = ("tables and evaluation keys", ", keys=keys") if has_keys else ("tables", "")
     return OutOfMemory(
-        f"Engine: tables and evaluation_keys alone need {_stated(own, policy)}{other}; the budget is "
+        f"Engine: {what} alone need {least}{_stated(own, policy)}{other}; the budget is "
         f"{_core.format_bytes(budget)} ({budget} bytes). A program may "
-        "need more: trace_program(params, program).minimum_budget says how much"
+        f"need more: trace_program(params, program{given}).minimum_budget says how much"
     )

@@ -105,6 +105,14 @@ class MemoryOptions:
     blocking_copies: bool = False
     name: str | None = None
 
+    def expect_decisions(self, policy: str) -> None:
+        """Raises InvalidArgument where policy `profiled` has nothing to follow."""
+        if policy == "profiled" and self.decisions is None:
+            raise InvalidArgument(
+                "Engine: policy 'profiled' needs memory_options=MemoryOptions(decisions=...): the file that "
+                "`halocline trace decide` wrote, or the bytes that halocline.decide returned"
+            )
+
     def _bind(self, keep_sources: bool, shared: MemoryBudget | None, owner: str) -> _core.MemoryOptions:
         """The same for the extension module. `owner` is the name unless there is another one."""
         made: Any = _core.MemoryOptions()

@@ -27,6 +27,8 @@ class Forecast:
     """Of encoded weights."""
     steps: int
     """Backend operations of one run."""
+    step_bytes: int
+    """Of its largest step, with all operands: enough for a run under policies that move bytes."""
 
     @property
     def peak_bytes(self) -> int:
@@ -91,8 +93,10 @@ def forecast(compiled: Network) -> Forecast:
     engine._core.take_key_uses()
     engine.reset_peak()
     before = engine.stats()
-    once()
+    with engine.record() as trace:
+        once()
     after = engine.stats()
     uses = {element: switches for element, (switches, _) in engine._core.take_key_uses().items()}
     weights = before["live_by_class"]["plaintext"]
-    return Forecast(compiled, plan, uses, after, weights, after["steps"] - before["steps"])
+    largest = max(trace._core.minimum_budget())
+    return Forecast(compiled, plan, uses, after, weights, after["steps"] - before["steps"], largest)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from ..ckks.client import Client
 from ..ckks.keys import KeyPlan
 from ..ckks.params import Params
 from ..engine.engine import Engine, RunReport
-from ..engine.minimum import MinimumBudget
+from ..engine.minimum import MinimumBudget, find_minimum
 from ..engine.program import ProgramTrace
 from ..engine.refusals import refusal
 from ..memory.budget import MemoryBudget, budget_of
@@ -47,6 +48,43 @@ class Stopwatch:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin
 
 
+@dataclasses.dataclass(frozen=True)
+class Room:
+    """What a program needs: bounds that are at hand, and how to find the true numbers with ghosts."""
+
+    resident: int
+    """Enough where nothing moves."""
+    moving: int
+    """Enough where bytes move."""
+    find: Callable[[], MinimumBudget]
+    """The true numbers."""
+
+    @staticmethod
+    def of(traced: ProgramTrace, find: Callable[[], MinimumBudget] | None = None) -> Room:
+        """That of a traced program, or of one that needs no more, whose numbers `find` gives."""
+        moving = max(traced.trace._core.minimum_budget())
+        return Room(traced.peak_bytes, moving, find or (lambda: traced.minimum_budget))
+
+    def expect(self, budget: int, policy: str) -> None:
+        """See `expect_room`."""
+        if 0 < budget < (self.resident if policy in ("resident", "async", "cached") else self.moving):
+            expect_room(self.find(), budget, policy)
+
+
+def find_room(
+    params: Params,
+    plan: KeyPlan,
+    body: Callable[[Any], Any],
+    keep_seeds: bool | Collection[int] = False,
+) -> MinimumBudget:
+    """What a workload needs that calls several programs in turn, as `body` does on an engine."""
+
+    def make_ghost() -> Engine:
+        return Engine(params, device="ghost", keep_seeds=keep_seeds)
+
+    return find_minimum(make_ghost, plan.requests(), body, lambda ghost: ((ghost,), {}))
+
+
 def make_engine(
     params: Params,
     options: RunOptions,
@@ -57,20 +95,20 @@ def make_engine(
     graphs: bool = True,
     managed_cap: int | None = None,
     decisions: bytes | None = None,
-    traced: ProgramTrace | None = None,
+    room: Room | None = None,
 ) -> Engine:
     """An engine without keys, as the options say.
 
     footprint: what 100% of a budget is.
-    traced: the program, by which a budget that is too small is refused before keys are generated.
+    room: what the program needs, by which a budget that is too small is refused before keys are generated.
     memory: the budget instead of that of the options.
     graphs: see `Engine`; programs of very many kernels are as fast without.
     managed_cap, decisions: see `MemoryOptions`.
     """
     size = budget_of(options.memory, footprint) if memory is None else memory
     limited = size is not None and not isinstance(size, MemoryBudget)
-    if traced is not None and limited and keep_seeds is False:
-        _expect_room_for(traced, byte_count(size, "memory"), options.policy)
+    if room is not None and limited:
+        room.expect(byte_count(size, "memory"), options.policy)
     return Engine(
         params,
         device=device_name(options.device),
@@ -84,16 +122,9 @@ def make_engine(
     )
 
 
-def _expect_room_for(traced: ProgramTrace, budget: int, policy: str) -> None:
-    """`expect_room` without ghost passes where the trace at hand says that there is enough."""
-    moves = policy not in ("resident", "async", "cached")
-    if budget < (max(traced.trace._core.minimum_budget()) if moves else traced.peak_bytes):
-        expect_room(traced.minimum_budget, budget, policy)
-
-
 def expect_room(found: MinimumBudget, budget: int, policy: str) -> None:
     """Raises OutOfMemory that states what a program needs where a budget is less; 0 is none."""
-    needed = found.bytes(policy)
+    needed = found.at_least(policy)
     if budget and needed is not None and needed > budget:
         raise refusal(found, budget, policy)
 

@@ -14,11 +14,13 @@ from ...ckks.client import Client
 from ...ckks.named_params import named_params
 from ...ckks.params import Params
 from ...engine.engine import Engine, RunReport
+from ...engine.minimum import MinimumBudget
 from ...engine.program import ProgramTrace, trace_program
 from ...memory.trace import Trace
 from ..resident import peak_resident_bytes, resident_bytes
 from ..running import (
     Progress,
+    Room,
     Stopwatch,
     engine_report,
     key_bytes,
@@ -87,9 +89,8 @@ class BootstrapRun:
             seeds = seeded_keys(
                 traced.key_plan, traced.key_uses, self.options.seeded, self.options.key_memory
             )
-            engine = make_engine(
-                self.params, self.options, traced.peak_bytes, keep_seeds=seeds, traced=traced
-            )
+            room = Room.of(traced, lambda: self._minimum(traced, cts, seeds))
+            engine = make_engine(self.params, self.options, traced.peak_bytes, keep_seeds=seeds, room=room)
         with self._phases("keygen"):
             send_keys(client, engine, traced.key_plan, self._progress)
         with self._phases("encode"):
@@ -102,6 +103,14 @@ class BootstrapRun:
     def program(self, cts: list[Ciphertext]) -> list[Ciphertext]:
         """What the engine runs."""
         return self.bootstrapper(cts)
+
+    def _minimum(
+        self, traced: ProgramTrace, cts: list[Ciphertext], seeds: bool | frozenset[int]
+    ) -> MinimumBudget:
+        """What the run needs; with seeded keys that is less than what was traced."""
+        if seeds is not False:
+            traced = trace_program(self.params, self.program, cts, keep_seeds=seeds)
+        return traced.minimum_budget
 
     def _evaluate(self, client: Client, engine: Engine, cts: list[Ciphertext]) -> None:
         expected = self.messages

@@ -19,11 +19,12 @@ from ...ckks.named_params import named_params
 from ...ckks.params import Params
 from ...engine.engine import Engine, RunReport
 from ...engine.footprint import Footprint, client_footprint, engine_footprint
+from ...engine.minimum import MinimumBudget
 from ...engine.program import ProgramTrace, trace_program
 from ...memory.budget import budget_of
 from ...memory.trace import Trace
 from ..resident import peak_resident_bytes, resident_bytes
-from ..running import Progress, Stopwatch, engine_report, expect_room, make_engine, recording
+from ..running import Progress, Room, Stopwatch, engine_report, expect_room, make_engine, recording
 from .circuit import DEPTH, DigitsCircuit
 from .model import (
     default_model,
@@ -77,11 +78,12 @@ class DigitsRun:
             traced = trace_program(self.params, lambda *xs: [circuit(x) for x in xs], *cts[:2])
         waiting = len(cts) - len(traced.result)  # results of further batches, which stay until decrypted
         needed = traced.peak_bytes + waiting * self.params.ciphertext_bytes(traced.result[0].level)
+        room = self._room(traced, needed)
         try:
-            engine, sent = self._server(client, traced, needed)
+            engine, sent = self._server(client, traced, needed, room)
             results, reports = self._evaluate(engine, circuit, cts)
         except OutOfMemory as refused:
-            self._expect_room(traced, needed)
+            expect_room(room.find(), self._budget(needed), self.options.policy)
             raise OutOfMemory(f"digits: {refused}") from None
         logits = self._decrypt(client, results)
         footprint = Footprint({"interpreter and libraries (measured)": baseline})
@@ -105,6 +107,11 @@ class DigitsRun:
         }
         return self.report
 
+    def _room(self, traced: ProgramTrace, needed: int) -> Room:
+        """Bounds of what a budget must hold, and the true numbers."""
+        moving = max(traced.trace._core.minimum_budget())
+        return Room(max(needed, traced.peak_bytes), moving, lambda: self._minimum(traced, needed))
+
     def _encrypt(self, client: Client) -> list[Ciphertext]:
         """One ciphertext for each batch of images, at the level that the network needs."""
         size = images_per_ciphertext(self.params.slots)
@@ -113,15 +120,18 @@ class DigitsRun:
             packed = [pack_images(self.images[k : k + size], self.params.slots) for k in starts]
             return [client.encrypt(each, level=DEPTH) for each in packed]
 
-    def _expect_room(self, traced: ProgramTrace, needed: int) -> None:
-        """Raises OutOfMemory that states what all batches need, of which `needed` under `resident`."""
-        budget = byte_count(budget_of(self.options.memory, needed), "memory")
+    @staticmethod
+    def _minimum(traced: ProgramTrace, needed: int) -> MinimumBudget:
+        """What all batches need, of which `needed` under `resident`."""
         found = traced.minimum_budget
-        found = dataclasses.replace(found, resident=max(needed, found.resident))
-        expect_room(found, budget, self.options.policy)
+        return dataclasses.replace(found, resident=max(needed, found.resident))
 
-    def _server(self, client: Client, traced: ProgramTrace, needed: int) -> tuple[Engine, int]:
+    def _budget(self, needed: int) -> int:
+        return byte_count(budget_of(self.options.memory, needed), "memory")
+
+    def _server(self, client: Client, traced: ProgramTrace, needed: int, room: Room) -> tuple[Engine, int]:
         """The engine with exactly the keys of the plan, and the bytes of the keys on their way to it."""
+        room.expect(self._budget(needed), self.options.policy)
         with self._phases("keygen"):
             keys = client.evaluation_keys(plan=traced.key_plan, progress=self._tell("generating keys"))
         with self._phases("engine"):

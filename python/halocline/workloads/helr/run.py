@@ -17,13 +17,16 @@ from ...ckks.named_params import named_params
 from ...ckks.params import Params
 from ...engine.engine import Engine, RunReport
 from ...engine.footprint import client_footprint, engine_footprint
+from ...engine.planned_run import shape_arguments
 from ...engine.program import ProgramTrace, trace_program
 from ...memory.trace import Trace
 from ..resident import peak_resident_bytes, resident_bytes
 from ..running import (
     Progress,
+    Room,
     Stopwatch,
     engine_report,
+    find_room,
     make_engine,
     recording,
     send_keys,
@@ -103,7 +106,11 @@ class HelrRun:
             traced = trace_program(self.params, self._everything, *vars(inputs).values())
             single = trace_program(self.params, self._one_iteration, *vars(inputs).values())
         with self._phases("engine"):
-            engine = make_engine(self.params, self.options, traced.peak_bytes)
+            room = Room.of(
+                traced,
+                lambda: find_room(self.params, traced.key_plan, lambda on: self._run_on_ghost(on, inputs)),
+            )
+            engine = make_engine(self.params, self.options, traced.peak_bytes, room=room)
         with self._phases("keygen"):
             send_keys(client, engine, traced.key_plan, self._progress)
         if len(self.twin.packed) > 1:
@@ -143,6 +150,21 @@ class HelrRun:
     ) -> Ciphertext:
         """For its counts."""
         return self.circuit.last_period(state, [forward], [backward], mean, self.constants.steps[:1])
+
+    def _run_on_ghost(self, ghost: Engine, inputs: _Inputs) -> None:
+        """What `run` does on an engine, with one period of each kind, for what it needs."""
+        bootstraps = len(self.twin.packed) > 1
+        if bootstraps:
+            self.bootstrapper.encode(ghost)
+        data = self.circuit.prepare(*shape_arguments(((inputs.forward, inputs.backward), {}), ghost)[0])
+        (state, mean), _ = shape_arguments(((inputs.state, inputs.mean), {}), ghost)
+        periods = list(self.constants.periods())
+        for steps in periods[:-1][:2]:
+            state = self.circuit.period(state, *data, mean, steps)
+        state = self.circuit.last_period(state, *data, mean, periods[-1])
+        del data, mean
+        if bootstraps:
+            self.bootstrapper(state)
 
     # Training
 

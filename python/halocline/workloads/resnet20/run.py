@@ -22,6 +22,7 @@ from ...engine.engine import Engine, RunReport
 from ...memory.trace import Trace
 from ...nn.compiled import CompiledModel, Phase
 from ...nn.compiler import compile
+from ...nn.forecast import Forecast
 from ...nn.images import Images, load_images
 from ...nn.model import Model
 from ...nn.ranges import Ranges, calibrate, check
@@ -29,8 +30,10 @@ from ...nn.resnet20 import CIFAR10_CLASSES, resnet20
 from ..resident import peak_resident_bytes, resident_bytes
 from ..running import (
     Progress,
+    Room,
     Stopwatch,
     engine_report,
+    find_room,
     key_bytes,
     make_engine,
     recording,
@@ -148,7 +151,7 @@ class Resnet20Run:
             keep = seeded_keys(
                 forecast.key_plan, forecast.key_uses, self.options.seeded, self.options.key_memory
             )
-            engine = self._make_engine(forecast.peak_bytes, keep)
+            engine = self._make_engine(forecast, keep)
         with self._phases("keygen"):
             send_keys(client, engine, forecast.key_plan, self._progress)
         logits = self._evaluate(client, engine, compiled, kept)
@@ -221,11 +224,23 @@ class Resnet20Run:
             warnings.simplefilter("ignore", ActivationRange)  # all images were checked before
             return compiled.encrypt(client, self.images.images[index])
 
-    def _make_engine(self, footprint: int, seeds: bool | frozenset[int]) -> Engine:
+    def _make_engine(self, forecast: Forecast, seeds: bool | frozenset[int]) -> Engine:
         """A graph of 27,000 kernels saves nothing: on an H200 an image took 0.37 s without, and 0.46 s in the
         median with one, whose addresses have to be changed for each input.
         """
-        return make_engine(self.params, self.options, footprint, keep_seeds=seeds, graphs=False)
+
+        def once(ghost: Engine) -> None:
+            layout, level = network.program.input_layout, network.program.schedule.fresh_level
+            network(ghost.ghost_input(level=level, slots=layout.slots))
+
+        network = forecast.compiled
+        footprint = forecast.peak_bytes
+        room = Room(
+            footprint,
+            forecast.step_bytes,
+            lambda: find_room(self.params, forecast.key_plan, once, seeds),
+        )
+        return make_engine(self.params, self.options, footprint, keep_seeds=seeds, graphs=False, room=room)
 
     def _layer(self, engine: Engine) -> Phase:
         """Names the layers in the trace; times them on the CPU, where operations end before they return."""

@@ -13,18 +13,20 @@ import numpy as np
 
 from ...ckks.ciphertext import Ciphertext
 from ...ckks.client import Client
-from ...ckks.keys import KeyPlan
 from ...ckks.named_params import named_params
 from ...ckks.params import Params
 from ...engine.engine import Engine, RunReport
 from ...engine.footprint import engine_footprint
-from ...engine.program import trace_program
+from ...engine.planned_run import shape_arguments
+from ...engine.program import ProgramTrace, trace_program
 from ...memory.trace import Trace
 from ..resident import peak_resident_bytes, resident_bytes
 from ..running import (
     Progress,
+    Room,
     Stopwatch,
     engine_report,
+    find_room,
     make_engine,
     recording,
     send_keys,
@@ -68,9 +70,12 @@ class SortingRun:
         with self._phases("encrypt"):
             ct = client.encrypt(prepare(self.numbers, count, alpha), level=circuit.input_level)
         with self._phases("ghost"):
-            costs, plan = self._costs(ct)
+            traced = trace_program(self.params, self.circuit, ct)
+            costs, plan = self._costs(traced), traced.key_plan
+            room = Room.of(traced, lambda: find_room(self.params, plan, lambda on: self._rehearse(on, ct)))
+            del traced  # of a million events
         with self._phases("engine"):
-            engine = make_engine(self.params, self.options, costs["footprint_bytes"])
+            engine = make_engine(self.params, self.options, costs["footprint_bytes"], room=room)
         with self._phases("keygen"):
             send_keys(client, engine, plan, self._progress)
         with self._phases("encode"):
@@ -121,12 +126,16 @@ class SortingRun:
             "ms_per_stage": 1e3 * statistics.median(seconds),
         }
 
-    def _costs(self, ct: Ciphertext) -> tuple[dict[str, Any], KeyPlan]:
-        """Levels, operations, keys and footprint, all known before the run.
+    def _rehearse(self, ghost: Engine, ct: Ciphertext) -> None:
+        """What `run` does on an engine, for what it needs."""
+        self.circuit.encode(ghost)
+        (ct,), _ = shape_arguments(((ct,), {}), ghost)
+        for done, step in enumerate(self.circuit.program):
+            ct = self.circuit.bootstrapper(ct) if done else ct
+            ct = step(ct)
 
-        The ghost's trace has a million events, so it is not kept.
-        """
-        traced = trace_program(self.params, self.circuit, ct)
+    def _costs(self, traced: ProgramTrace) -> dict[str, Any]:
+        """Levels, operations, keys and footprint, all known before the run."""
         facts = self.circuit.bootstrapper.describe()
         first: SortingStage = self.circuit.program[0]
         return {
@@ -146,7 +155,7 @@ class SortingRun:
             "key_bytes": traced.key_plan.nbytes(),
             "footprint_bytes": traced.peak_bytes,
             "footprint": engine_footprint(self.params, traced).rows,
-        }, traced.key_plan
+        }
 
     def _quality(self) -> dict[str, Any]:
         """Distance from the sorted numbers, from what the polynomials give without noise, and order."""

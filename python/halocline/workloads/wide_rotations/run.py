@@ -18,6 +18,7 @@ from ...memory.trace import Trace
 from ..resident import peak_resident_bytes, resident_bytes
 from ..running import (
     Progress,
+    Room,
     Stopwatch,
     engine_report,
     make_engine,
@@ -70,7 +71,7 @@ class WideRun:
         with self._phases("ghost"):
             traced = trace_program(self.params, self.network.program, *cts)
         with self._phases("engine"):
-            engine = make_engine(self.params, self.options, traced.peak_bytes, traced=traced)
+            engine = make_engine(self.params, self.options, traced.peak_bytes, room=Room.of(traced))
         with self._phases("keygen"):
             send_keys(client, engine, traced.key_plan, self._progress)
         results = self._evaluate(engine, cts)
