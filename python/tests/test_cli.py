@@ -242,7 +242,7 @@ def test_errors_are_one_message_and_no_file(call, tmp_path):
         (("keygen", "j", *PARAMS, "--rotations", "9999"), "9999"),
         (("keygen", "j", *PARAMS, "--rotations", "1", "--expr", "x"), "not both"),
         (("encrypt", "no.csv", "-k", "k/secret.hlc", "-o", "w.hlc", "--allow-insecure"), "no.csv"),
-        (("encrypt", "v.hlc", "-k", "k/secret.hlc", "-o", "w.hlc", "--allow-insecure"), "no numbers"),
+        (("encrypt", "v.hlc", "-k", "k/secret.hlc", "-o", "w.hlc", "--allow-insecure"), "text file of numbers"),
         (("encrypt", "v.csv", "-k", "k/keys.hlc", "-o", "w.hlc", "--allow-insecure"), "secret.hlc"),
         (("encrypt", "v.csv", "-k", "k/secret.hlc", "-o", "w.hlc"), "--allow-insecure"),
         (("decrypt", "v.hlc", "-k", "k/public.hlc", "-o", "w.npy", "--allow-insecure"), "secret key"),
@@ -346,7 +346,7 @@ def test_ctrl_c_leaves_no_half_file(tmp_path):
     assert process.returncode == 130, errors
     assert "interrupted" in errors
     assert "Traceback" not in errors
-    assert list(folder.iterdir()) == []
+    assert not folder.exists()  # the command made it
 
 
 def test_run_refuses_options_of_other_workloads(call):

@@ -70,7 +70,7 @@ def test_policies_that_move_bytes_compute_the_same(rig: dict[str, Any], policy: 
 
 @pytest.mark.parametrize("policy", ["resident", "async", "cached"])
 def test_policies_without_a_slow_tier_say_what_they_need(rig: dict[str, Any], policy: str) -> None:
-    needs = r"budget of at least|alone need .* under '(resident|async)'"
+    needs = r"budget of at least|alone need .* under '(resident|async|cached)'"
     with pytest.raises(hc.OutOfMemory, match=needs):
         engine_of(rig, 0.5, policy).run(program, rig["x"])
 
