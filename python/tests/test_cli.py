@@ -242,7 +242,7 @@ def test_errors_are_one_message_and_no_file(call, tmp_path):
         (("keygen", "j", *PARAMS, "--rotations", "9999"), "9999"),
         (("keygen", "j", *PARAMS, "--rotations", "1", "--expr", "x"), "not both"),
         (("encrypt", "no.csv", "-k", "k/secret.hlc", "-o", "w.hlc", "--allow-insecure"), "no.csv"),
-        (("encrypt", "v.hlc", "-k", "k/secret.hlc", "-o", "w.hlc", "--allow-insecure"), "text file of numbers"),
+        (("encrypt", "v.hlc", "-k", "k/secret.hlc", "-o", "w.hlc", "--allow-insecure"), "of numbers"),
         (("encrypt", "v.csv", "-k", "k/keys.hlc", "-o", "w.hlc", "--allow-insecure"), "secret.hlc"),
         (("encrypt", "v.csv", "-k", "k/secret.hlc", "-o", "w.hlc"), "--allow-insecure"),
         (("decrypt", "v.hlc", "-k", "k/public.hlc", "-o", "w.npy", "--allow-insecure"), "secret key"),
