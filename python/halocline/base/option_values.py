@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,9 +19,6 @@ Names = Callable[[], Sequence[str]]
 class Value:
     """Kind of a value: any text, here."""
 
-    repeated = False
-    """Whether a command line takes the option several times."""
-
     def __init__(self, metavar: str = "TEXT") -> None:
         self.metavar = metavar
         """Stands for the value in help texts; empty where there is none."""
@@ -28,10 +26,6 @@ class Value:
     def read(self, text: str) -> Any:
         """The value that text stands for. Raises InvalidArgument for what is none."""
         return text
-
-    def read_all(self, texts: Sequence[str]) -> Any:
-        """The value for all texts of an option that is given several times."""
-        raise NotImplementedError(f"{kind_of(self)} is given once")
 
     def text(self, value: Any) -> str:
         """The value as it is typed."""
@@ -42,6 +36,14 @@ class Value:
         if isinstance(value, str) and value:
             return None
         return f"got {value!r}, expected text"
+
+
+class Gathered(Value, ABC):
+    """A value made of the texts of all places where a command line names the option."""
+
+    @abstractmethod
+    def read_all(self, texts: Sequence[str]) -> Any:
+        """The value that the texts stand for. Raises InvalidArgument for what is none."""
 
 
 class Flag(Value):
@@ -192,27 +194,23 @@ class Several(Value):
         return next((found for each in value if (found := self.each.problem(each)) is not None), None)
 
 
-class Repeated(Several):
+class Repeated(Several, Gathered):
     """Some of another kind; a command line names the option for each of them."""
-
-    repeated = True
 
     def __init__(self, each: Value) -> None:
         super().__init__(each, each.metavar)
 
     def read_all(self, texts: Sequence[str]) -> Any:
-        """See `Value`."""
+        """See `Gathered`."""
         return tuple(self.each.read(text) for text in texts)
 
 
-class Settings(Value):
+class Settings(Gathered):
     """Names with values, as a dictionary; text is "name=value", once for each.
 
     parse: makes a dictionary of such texts, and raises InvalidArgument for what it does not know.
     check: raises InvalidArgument for a dictionary with other names.
     """
-
-    repeated = True
 
     def __init__(
         self,
@@ -223,7 +221,7 @@ class Settings(Value):
         self._parse, self._check = parse, check
 
     def read_all(self, texts: Sequence[str]) -> dict[str, Any]:
-        """See `Value`."""
+        """See `Gathered`."""
         return dict(self._parse(texts))
 
     def problem(self, value: Any) -> str | None:

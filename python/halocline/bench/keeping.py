@@ -24,7 +24,7 @@ def forget(content: Json, done: int, total: int) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Watcher:
-    """Whom a benchmark tells how far it is, and to whom it hands rows."""
+    """Receives the progress of a benchmark, and each row once it is measured."""
 
     progress: Progress = no_progress
     keep: Keep = forget

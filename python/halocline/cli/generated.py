@@ -18,7 +18,7 @@ from typer.core import TyperCommand
 
 from ..base.errors import InvalidArgument, IoError
 from ..base.files import is_standard
-from ..base.option_values import OutputName, PathName
+from ..base.option_values import Gathered, OutputName, PathName
 from ..base.options import Described, OptionError, described
 from .common import command, expect_writable
 
@@ -87,8 +87,9 @@ def _declared(each: Described) -> inspect.Parameter:
     if isinstance(each.default, bool):
         switch = typer.Option(each.flag, help=each.help, rich_help_panel=group)
         return _parameter(each.field, Annotated[bool, switch], False)
-    kind: Any = list[str] | None if each.value.repeated else str | None
-    shown = None if each.default is None or each.value.repeated else each.value.text(each.default)
+    repeated = isinstance(each.value, Gathered)
+    kind: Any = list[str] | None if repeated else str | None
+    shown = None if each.default is None or repeated else each.value.text(each.default)
     about = typer.Option(each.flag, metavar=each.value.metavar, help=each.help, rich_help_panel=group)
     return _parameter(each.field, Annotated[kind, about], shown)
 
@@ -103,7 +104,7 @@ def _read(each: Described, text: Any) -> Any:
     if isinstance(text, bool):
         return text
     try:
-        value = each.value.read_all(text) if each.value.repeated else each.value.read(text)
+        value = each.value.read_all(text) if isinstance(each.value, Gathered) else each.value.read(text)
         problem = each.value.problem(value)
     except InvalidArgument as error:
         problem = str(error)
