@@ -12,6 +12,11 @@ else()
   message(STATUS "No micro benchmarks to build")
 endif()
 
+# Stages of private retrieval, on any device.
+add_executable(halocline_retrieval_bench "${PROJECT_SOURCE_DIR}/cpp/bench/retrieval/bench_retrieval.cpp")
+target_include_directories(halocline_retrieval_bench PRIVATE "${PROJECT_SOURCE_DIR}/cpp/bench")
+target_link_libraries(halocline_retrieval_bench PRIVATE halocline halocline_options halocline_cli11)
+
 # Transforms on a GPU. Carried to machines that have a driver but no toolchain, so it brings its libraries along.
 if(HALOCLINE_CUDA)
   file(GLOB ntt_bench_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/bench/cuda/bench_ntt_family*.cpp"

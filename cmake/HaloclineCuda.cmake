@@ -51,7 +51,9 @@ if(HALOCLINE_BENCH)
     "${PROJECT_SOURCE_DIR}/cpp/src" "${PROJECT_SOURCE_DIR}/cpp/bench")
   target_link_libraries(halocline_bench_ratio PRIVATE halocline halocline_cli11 CUDA::cudart_static)
 
-  add_executable(halocline_kernel_bench "${PROJECT_SOURCE_DIR}/cpp/bench/cuda/bench_kernels.cpp")
+  add_executable(halocline_kernel_bench
+    "${PROJECT_SOURCE_DIR}/cpp/bench/cuda/bench_kernels.cpp" "${PROJECT_SOURCE_DIR}/cpp/bench/cuda/bench_retrieval.cpp"
+    "${PROJECT_SOURCE_DIR}/cpp/bench/cuda/bench_retrieval_levels.cpp")
   target_include_directories(halocline_kernel_bench PRIVATE
     "${PROJECT_SOURCE_DIR}/cpp/src" "${PROJECT_SOURCE_DIR}/cpp/bench")
   target_link_libraries(halocline_kernel_bench PRIVATE halocline halocline_options halocline_cli11 CUDA::cudart_static)

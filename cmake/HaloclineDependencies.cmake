@@ -16,6 +16,9 @@ endif()
 # io_uring of the file tier. liburing is taken under its MIT licence. Without it the tier uses threads.
 pkg_check_modules(uring IMPORTED_TARGET liburing>=2.0)
 
+# Key stores on networks (HTTP, S3). Without it there are those in folders.
+pkg_check_modules(curl IMPORTED_TARGET libcurl>=7.85)
+
 # Command lines of the programs in cpp/bench. Headers only; looked up as Boost is.
 if(HALOCLINE_TESTS OR HALOCLINE_BENCH)
   find_path(HALOCLINE_CLI11_INCLUDE CLI/CLI.hpp DOC "Folder with CLI11's headers")

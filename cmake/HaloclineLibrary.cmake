@@ -25,6 +25,14 @@ else()
   message(STATUS "No liburing: the file tier uses threads")
 endif()
 
+if(curl_FOUND)
+  target_link_libraries(halocline PRIVATE PkgConfig::curl)
+  file(GLOB halocline_storage_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/src/storage/*.cpp")
+  set_source_files_properties(${halocline_storage_sources} PROPERTIES COMPILE_DEFINITIONS HALOCLINE_CURL)
+else()
+  message(STATUS "No libcurl 7.85: no key stores over HTTP and S3, only in folders")
+endif()
+
 # Doubles that must be equal on every device: no fused multiply-add, which rounds differently.
 file(GLOB halocline_exact_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/src/backend/cpu/client_*.cpp")
 set_source_files_properties(${halocline_exact_sources} PROPERTIES COMPILE_OPTIONS -ffp-contract=off)

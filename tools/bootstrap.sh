@@ -64,6 +64,7 @@ sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Pyth
   header CLI/CLI.hpp || echo libcli11-dev
   [ "$mode" = test ] || return 0
   have clang++ || echo clang
+  have nginx || [ -x /usr/sbin/nginx ] || echo nginx-light
   clang_links -fsanitize=fuzzer,address,undefined || clang_runtime_package
 }
 
@@ -77,6 +78,7 @@ clang_runtime_package() {
 # Packages without which everything builds and works, only slower.
 optional_packages() {
   [ "$mode" = tools ] || header liburing.h || echo liburing-dev # the file tier then uses threads
+  [ "$mode" = tools ] || header curl/curl.h || echo libcurl4-openssl-dev # key stores are then folders only
 }
 
 install_packages() {

@@ -29,7 +29,7 @@ $python -m pip install --quiet --disable-pip-version-check -r tools/requirements
 # Licences of the libraries that auditwheel copies into the wheel travel with them.
 add_licences() {
   local tree=$1 library file
-  for library in libhwy libsodium liburing; do
+  for library in libhwy libsodium liburing libcurl; do
     for file in /usr/share/doc/"$library"*/copyright; do
       [ ! -f "$file" ] || install -D -m 644 "$file" "$(echo "$tree"/*.dist-info)/licenses/$library.txt"
     done

@@ -16,10 +16,12 @@ from pathlib import Path
 from halocline.base.options import Described, described
 from halocline.cli.bench.table import SUITES
 from halocline.cli.outputs import (
+    PaperOutputs,
     PictureBenchOutputs,
     PictureOutputs,
     ProfileBenchOutputs,
 )
+from halocline.cli.paper.table import STUDIES
 from halocline.cli.run.table import WORKLOADS
 from halocline.workloads.options import ENGINE
 
@@ -79,6 +81,10 @@ def sections() -> Iterator[str]:
     yield from ("", "### All suites", "", f"`--plot` is for {drawn}; `--profile` for {profiled}.", "")
     profile = [each for each in described(ProfileBenchOutputs) if each.field == "profile"]
     yield from rows([*described(PictureBenchOutputs), *profile])
+    yield from ("", "## Studies of papers")
+    for name, study in STUDIES.items():
+        yield from ("", f"### `halocline paper {name}`", "", study.line, "")
+        yield from rows([*described(study.options_class()), *described(PaperOutputs)])
 
 
 def updated(text: str) -> str:

@@ -31,7 +31,7 @@ FLOORS = (
     ("nn", "sharing"),
     ("engine",),
     ("circuits", "plots"),
-    ("ckks",),
+    ("ckks", "pir"),
     ("tracing",),
     ("memory",),
     ("base",),

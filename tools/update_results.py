@@ -7,8 +7,10 @@ Replaces what stands between the lines `<!-- results:begin -->` and `<!-- result
 bench wide-rotations --json FILE`). docs/papers/hybrid_unified_memory.md: `hybrid_paper*.json` (`halocline
 bench hybrid-paper --json FILE`) and, between markers with the name `ratio`, `ratio*.json` (`halocline bench
 ratio --json FILE`). docs/guides/gpu.md: `operations*.json` (`halocline bench operations --json FILE`).
+docs/papers/fhe_storage_io.md: `storage_paper*.json` (`halocline paper storage --json FILE`).
 docs/concepts/cuda_backend.md: `kernels*.json` (`halocline_kernel_bench --out FILE`). README.md and guides to
 networks, training and sorting: `run_resnet20*.json`, `run_helr*.json`, `run_sorting*.json` (`halocline run`).
+docs/papers/gpir.md: `retrieval*.json` (`halocline_retrieval_bench --out FILE`).
 Other files are not read. With `--check` nothing is written: the exit status is 1 when a block is not what the
 files say, or when a file does not follow its schema.
 """
@@ -34,6 +36,16 @@ from bootstrap_results import bm_lines, curve_lines
 from bootstrap_results import operations_lines as bm_operations_lines
 from gpu_results import kernels_lines, operations_lines, ratio_lines
 from paper_results import paper_lines
+from retrieval_results import retrieval_lines
+from storage_results import (
+    cluster_lines,
+    memory_lines,
+    node_lines,
+    routing_lines,
+    simgrid_lines,
+    streaming_lines,
+    text_lines,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = "cpp/bench/results"
@@ -240,19 +252,21 @@ def _named(path: Path) -> Json:
 
 
 class Grouped:
-    """A reader of all files of a device together; `workloads` are those that it takes."""
+    """A reader of all files of a device together; `workloads` are those that it takes, by their `key`."""
 
-    def __init__(self, lines: Callable[[list[Json]], Iterator[str]], *workloads: str) -> None:
-        self._lines, self._workloads = lines, workloads
+    def __init__(
+        self, lines: Callable[[list[Json]], Iterator[str]], *workloads: str, key: str = "workload"
+    ) -> None:
+        self._lines, self._workloads, self._key = lines, workloads, key
 
     def __call__(self, paths: list[Path]) -> list[str]:
         """One text, or none where there is no such file."""
-        chosen = [data for data in map(_named, paths) if data.get("workload") in self._workloads]
+        chosen = [data for data in map(_named, paths) if data.get(self._key) in self._workloads]
         try:
             return ["\n".join(self._lines(chosen))] if chosen else []
         except FORM_ERRORS as error:
             raise ResultError(
-                f"{paths[0].parent}: results of `halocline run {'|'.join(self._workloads)}` ({error!r})"
+                f"{paths[0].parent}: results of {'|'.join(self._workloads)} are of another form ({error!r})"
             ) from error
 
 
@@ -275,6 +289,17 @@ def replaced(text: str, page: Path, content: str, name: str = "") -> str:
 
 
 Readers = tuple[tuple[str, Callable[[Path], Iterator[str]] | Grouped], ...]
+
+STORAGE = {
+    "text": text_lines,
+    "streaming": streaming_lines,
+    "memory": memory_lines,
+    "cluster": cluster_lines,
+    "routing": routing_lines,
+    "key-nodes": node_lines,
+    "simgrid": simgrid_lines,
+}
+"""Blocks of docs/papers/fhe_storage_io.md."""
 
 PAGES: dict[str, Readers] = {
     "README.md": (
@@ -299,10 +324,17 @@ PAGES: dict[str, Readers] = {
     "docs/papers/hybrid_unified_memory.md#resnet": (
         ("resnet20_budget*.json", checked(resnet_lines, "halocline bench resnet20-budget")),
     ),
+    **{
+        f"docs/papers/fhe_storage_io.md#{name}": (
+            ("storage_paper*.json", checked(lines, "halocline paper storage")),
+        )
+        for name, lines in STORAGE.items()
+    },
     "docs/guides/benchmarks.md#bootstrap-budget": (
         ("bootstrap_budget*.json", checked(curve_lines, "halocline bench bootstrap-budget")),
     ),
     "docs/guides/gpu.md": (("operations*.json", checked(operations_lines, "halocline bench operations")),),
+    "docs/papers/gpir.md": (("retrieval*.json", Grouped(retrieval_lines, "retrieval", key="suite")),),
     "docs/concepts/cuda_backend.md": (("kernels*.json", checked(kernels_lines, "halocline_kernel_bench")),),
 }
 """Page, and behind # the name of a block -> which files make the block."""

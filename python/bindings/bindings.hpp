@@ -167,8 +167,10 @@ void bind_trace(nb::module_& module);
 void bind_sim(nb::module_& module);
 void bind_files(nb::module_& module);
 void bind_io(nb::module_& module);
+void bind_storage(nb::module_& module);
 void bind_circuits(nb::module_& module);
 void bind_bootstrap(nb::module_& module);
 void bind_profile(nb::module_& module);
+void bind_retrieval(nb::module_& module);
 
 }  // namespace halocline::python

@@ -94,8 +94,10 @@ NB_MODULE(_core, module) {
   python::bind_device(module);
   python::bind_files(module);
   python::bind_io(module);
+  python::bind_storage(module);
   python::bind_circuits(module);
   python::bind_bootstrap(module);
   python::bind_profile(module);
+  python::bind_retrieval(module);
   python::expect_threads_at_exit();
 }

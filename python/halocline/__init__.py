@@ -44,6 +44,7 @@ from .circuits.polynomial import Polynomial
 from .circuits.transforms import LinearTransform, TransformGrid
 from .ckks.ciphertext import Ciphertext
 from .ckks.client import Client
+from .ckks.key_store import KeyStore, StoredKeys
 from .ckks.keys import EvaluationKeys, KeyPlan, PublicKey
 from .ckks.params import (
     Bootstrapping,
@@ -95,6 +96,7 @@ __all__ = [
     "IoError",
     "KeyMismatch",
     "KeyPlan",
+    "KeyStore",
     "LevelExhausted",
     "LevelInfo",
     "Lifetimes",
@@ -124,6 +126,7 @@ __all__ = [
     "RunReport",
     "ScaleMismatch",
     "SharedResult",
+    "StoredKeys",
     "Trace",
     "TransformGrid",
     "WrongType",

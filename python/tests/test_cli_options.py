@@ -134,7 +134,7 @@ def sample(each, folder):
         number = value.low + 0.75 if value.high > value.low + 0.75 else value.low
         return str(number), number
     if isinstance(value, values.Size):
-        return "37%", "37%"
+        return ("37%", "37%") if value.share else ("37MiB", "37MiB")
     if isinstance(value, values.Choice):
         name = next(name for name in reversed(value.names) if name != each.default)
         return name, name

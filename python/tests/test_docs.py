@@ -48,6 +48,22 @@ def test_sharing_page(capsys: pytest.CaptureFixture[str]) -> None:
     assert float(capsys.readouterr().out.split()[-1]) > 23  # bits; the page says 24
 
 
+def test_retrieval_guide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_page("docs/guides/retrieval.md")
+    assert "carol b'+1 234'\ndave None\n" in capsys.readouterr().out
+
+
+def test_key_stores_guide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_page("docs/guides/key_stores.md")
+    assert "['alice']" in capsys.readouterr().out
+
+
 def test_profiling_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run_page("docs/guides/profiling.md")

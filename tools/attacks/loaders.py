@@ -7,19 +7,19 @@ they have. What it takes must be usable: an accepted ciphertext can be decrypted
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import lzma
 import resource
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import halocline as hc
 import numpy as np
 from attacks.case import Case, Finding, outcome
+from attacks.retrieval import retrieval_targets
 from attacks.samples import World, rotations
 from attacks.seals import mutate, seal_container, seal_plan
+from attacks.target import Target
 from halocline import _core
 
 MEMORY_FACTOR = 64
@@ -27,22 +27,14 @@ MEMORY_FLOOR = 256 << 20
 """Bytes by which the process may grow for an input: the factor times its bytes, and tables made once."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Target:
-    """A loader, an input that it takes, and how the checksums of the input are made right again."""
-
-    data: bytes
-    load: Callable[[bytes], Any]
-    seal: Callable[[bytes], bytes] | None = None
-    text: bool = False
-
-
 class Loaders:
     """All targets, made once."""
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.targets = self._containers() | self._plans_and_traces() | self._texts()
+        self.targets = (
+            self._containers() | self._plans_and_traces() | self._texts() | retrieval_targets(world)
+        )
         for name, target in self.targets.items():
             answer = outcome(lambda target=target: target.load(target.data), name)
             if isinstance(answer, hc.Error):

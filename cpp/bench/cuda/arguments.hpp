@@ -27,8 +27,10 @@ struct family_arguments {
 
 /// Of `halocline_kernel_bench`.
 struct kernel_arguments {
-  std::string out;                 ///< nothing is written when empty
-  std::string driver = "unknown";  ///< version, which the CUDA runtime does not know
+  std::string out;                            ///< nothing is written when empty
+  std::string driver = "unknown";             ///< version, which the CUDA runtime does not know
+  bool reference = false, retrieval = false;  ///< only this part; both when neither is wanted
+  std::string levels;                         ///< parameters of private retrieval: only its levels; or empty
 };
 
 /// @param managed_limit bytes that managed memory may never exceed. Twice the budget is allocated.
@@ -58,9 +60,16 @@ inline void declare(CLI::App& to, family_arguments& read) {
 }
 
 inline void declare(CLI::App& to, kernel_arguments& read) {
-  to.description("Every operation but transforms at 47 and 23 limbs, in each variant, with its two floors.");
+  to.description(
+      "Every operation but transforms at 47 and 23 limbs, and those of private retrieval, in each variant, "
+      "with its two floors.");
   to.add_option("out,--out", read.out, "file that gets the result as JSON");
   to.add_option("driver,--driver", read.driver, "version of the driver, for the file")->capture_default_str();
+  auto* const reference = to.add_flag("--reference", read.reference, "the former only");
+  to.add_flag("--retrieval", read.retrieval, "those of private retrieval only")->excludes(reference);
+  to.add_option("--levels", read.levels,
+                "only levels of expansions and selections, fused and not, and sums over rows in each variant")
+      ->check(CLI::IsMember({"n2048", "n4096", "paper"}));
 }
 
 }  // namespace halocline::bench

@@ -15,6 +15,8 @@
 
 #include "backend/cuda/elementwise/kernel_tuning.hpp"
 #include "cuda/arguments.hpp"
+#include "cuda/bench_retrieval.hpp"
+#include "cuda/bench_retrieval_levels.hpp"
 #include "cuda/kernel_rig.hpp"
 #include "cuda/timing.hpp"
 #include "halocline/core/version.hpp"
@@ -35,6 +37,8 @@ constexpr std::uint32_t special = 12, chain = 47, digit = 12;
 constexpr unsigned log_n = 16;
 /// 32 x 32 + 64-bit multiply-adds per second, measured on an H200.
 constexpr double mad_rate = 4.61e12;
+/// Butterflies of 32-bit words in registers per second, measured on an H200.
+constexpr double butterfly_rate = 3.82e12;
 
 struct row {
   std::string op, variant;
@@ -321,7 +325,21 @@ class bench_run {
   std::vector<row> rows_;
 };
 
-void write_json(const bench_run& run, const kernel_arguments& given) {
+void write_retrieval(std::ofstream& out, const std::vector<retrieval_row>& rows) {
+  const char* separator = "\n";
+  for (const retrieval_row& each : rows) {
+    out << separator << "    {\"op\": \"" << each.op << "\", \"variant\": \"" << each.variant
+        << "\", \"set\": \"" << each.set << "\", \"batch\": " << each.batch
+        << ", \"median_us\": " << each.time.median_us << ", \"shortest_us\": " << each.time.shortest_us
+        << ", \"samples\": " << each.time.samples << ", \"bytes\": " << each.bytes
+        << ", \"byte_floor_us\": " << each.byte_floor_us
+        << ", \"integer_floor_us\": " << each.integer_floor_us << "}";
+    separator = ",\n";
+  }
+}
+
+void write_json(const bench_run& run, const std::vector<retrieval_row>& retrieval,
+                const kernel_arguments& given) {
   std::ofstream out(given.out);
   out << "{\n  \"schema\": 1,\n  \"suite\": \"kernels\",\n  \"driver\": \"" << given.driver
       << "\",\n  \"device\": \"" << run.device() << "\",\n  \"commit\": \"" << commit()
@@ -338,6 +356,8 @@ void write_json(const bench_run& run, const kernel_arguments& given) {
         << ", \"over_floor\": " << each.time.median_us / floor << "}";
     separator = ",\n";
   }
+  out << "\n  ],\n  \"retrieval\": [";
+  write_retrieval(out, retrieval);
   out << "\n  ]\n}\n";
 }
 
@@ -349,10 +369,19 @@ int main(int count, char** values) {
   declare(program, given);
   CLI11_PARSE(program, count, values);
   try {
+    if (!given.levels.empty()) {
+      const std::vector<level_row> rows = time_levels(given.levels);
+      if (!given.out.empty()) write_levels(given.out, given.driver, rows);
+      return EXIT_SUCCESS;
+    }
     bench_run run;
     std::printf("copy bandwidth %.2f TB/s\n", run.bandwidth() * 1e-12);
-    for (const std::uint32_t limbs : {chain, 23U}) run.all(limbs);
-    if (!given.out.empty()) write_json(run, given);
+    if (!given.retrieval) {
+      for (const std::uint32_t limbs : {chain, 23U}) run.all(limbs);
+    }
+    std::vector<retrieval_row> retrieval;
+    if (!given.reference) retrieval = time_retrieval({run.bandwidth(), mad_rate, butterfly_rate});
+    if (!given.out.empty()) write_json(run, retrieval, given);
   } catch (const std::exception& failure) {
     std::cerr << "halocline_kernel_bench: " << failure.what() << "\n";
     return EXIT_FAILURE;

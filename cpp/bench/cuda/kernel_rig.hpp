@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -19,16 +20,16 @@
 
 namespace halocline::bench {
 
-/// A ring of primes just below the limit of 32-bit words on a card, with random operands.
+/// A ring of primes just below the limit of 32-bit words, or below 2^bits, on a card, with random operands.
 class kernel_rig {
  public:
   using word = std::uint32_t;
 
-  kernel_rig(unsigned log_n, std::uint32_t prime_count)
+  kernel_rig(unsigned log_n, std::uint32_t prime_count, double bits = 30)
       : device_(backend::cuda::device_context::open(0)), backend_(backend::make_cuda_backend(device_, {})) {
     tables_.log_n = log_n;
     tables_.word_bits = 32;
-    tables_.primes = params::primes_below(30, prime_count, std::uint64_t{2} << log_n);
+    tables_.primes = params::primes_below(bits, prime_count, std::uint64_t{2} << log_n);
     std::vector<arith::modulus<word>> moduli;
     std::vector<word> roots(prime_count * 4 * tables_.n());
     for (const std::uint64_t prime : tables_.primes) {
@@ -63,6 +64,24 @@ class kernel_rig {
   template <typename T>
   const memory::buffer& keep(const std::vector<T>& values) {
     return buffers_.emplace_back(upload(values));
+  }
+
+  /// A buffer of `limbs` limbs that nothing was written to.
+  const memory::buffer& room(std::size_t limbs) {
+    return buffers_.emplace_back(
+        backend_->runtime().allocate(limbs * tables_.limb_bytes(), memory::object_class::scratch, "bench"));
+  }
+  /// A buffer of `limbs` limbs of random words below all primes; few of them, repeated.
+  const memory::buffer& random_room(std::size_t limbs) {
+    const memory::buffer& made = room(limbs);
+    const std::uint64_t least = *std::min_element(tables_.primes.begin(), tables_.primes.end());
+    std::vector<word> words(std::size_t{4} << 20);
+    for (word& each : words) each = static_cast<word>(random_() % least);
+    const auto bytes = std::as_bytes(std::span(words));
+    for (std::size_t at = 0; at < made.size(); at += bytes.size()) {
+      backend_->upload(made, at, bytes.first(std::min(bytes.size(), made.size() - at)));
+    }
+    return made;
   }
 
   /// A conversion table with random constants, which take as long as real ones.

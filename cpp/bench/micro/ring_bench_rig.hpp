@@ -23,12 +23,15 @@ namespace halocline::bench {
 /// random limbs.
 class ring_bench_rig {
  public:
+  /// @param prime_bits  size of the primes; 0: the limit of the word
   ring_bench_rig(unsigned word_bits, unsigned log_n, std::uint32_t prime_count, unsigned threads,
-                 const std::string& device = "cpu")
+                 const std::string& device = "cpu", double prime_bits = 0)
       : device_(backend::make_backend(device, {.memory = {}, .threads = threads})) {
     tables_.word_bits = word_bits;
     tables_.log_n = log_n;
-    tables_.primes = params::primes_below(word_bits == 32 ? 30 : 60, prime_count, std::uint64_t{2} << log_n);
+    const double limit = word_bits == 32 ? 30 : 60;
+    tables_.primes =
+        params::primes_below(prime_bits > 0 ? prime_bits : limit, prime_count, std::uint64_t{2} << log_n);
     if (word_bits == 32) {
       upload_tables<std::uint32_t>();
     } else {

@@ -8,8 +8,8 @@
 
 #include "halocline/backend/registry.hpp"
 #include "halocline/ckks/context.hpp"
+#include "halocline/ckks/engine_keys.hpp"
 #include "halocline/ckks/key_plan.hpp"
-#include "halocline/ckks/recipes.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::ckks {
@@ -39,12 +39,14 @@ engine::engine(params::parameters parameters, const engine_options& options)
     recorded_ = recorded.get();
     keys_ = std::move(recorded);
   } else {
-    auto stored = std::make_unique<memory_key_set>(ctx_->parameters());
+    auto stored = std::make_unique<engine_keys>(*ctx_, options_.keep_seeds);
     stored_ = stored.get();
     keys_ = std::move(stored);
   }
   evaluator_ = std::make_unique<ckks::evaluator>(*ctx_, *keys_);
 }
+
+engine::~engine() = default;
 
 const params::parameters& engine::parameters() const noexcept { return ctx_->parameters(); }
 
@@ -73,11 +75,24 @@ void engine::bind_key(const key_id& id) { id_ = common_key(id_, id, "engine", "i
 void engine::add_key(const evaluation_key& key) {
   bind_key(key.id);
   if (is_ghost()) return;
-  evaluation_key copy = transfer(key, *ctx_);
-  if (!keeps_seeds(key.galois_element)) expand(*ctx_, copy);
-  register_key(*ctx_, copy);
-  stored_->add(std::move(copy));
+  stored_->add(transfer(key, *ctx_));
 }
+
+void engine::keep_seeds_of(std::set<std::uint64_t> elements) {
+  seeded_ = elements;
+  if (!is_ghost()) stored_->keep_seeds_of(std::move(elements));
+}
+
+void engine::add_source(std::unique_ptr<key_source> source) {
+  bind_key(source->id());
+  if (!is_ghost()) stored_->add_source(std::move(source));
+}
+
+void engine::load_key(std::uint64_t galois_element) {
+  if (!is_ghost()) stored_->load(galois_element);
+}
+
+std::size_t engine::key_bytes() const noexcept { return is_ghost() ? 0 : stored_->held().bytes(); }
 
 void engine::add_keys(const memory_key_set& keys) {
   bind_key(keys.id());
@@ -156,7 +171,7 @@ void engine::prepare_keys(std::span<const key_request> requests) {
       is_ghost(), invalid_argument,
       "prepare keys: only an engine on the ghost device has keys without contents; use add_keys");
   for (const key_request& request : requests) {
-    recorded_->prepare(request, keeps_seeds(request.galois_element));
+    recorded_->prepare(request, options_.keep_seeds || seeded_.contains(request.galois_element));
   }
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -77,16 +76,6 @@ class coefficient_recipe final : public memory::recipe {
 };
 
 }  // namespace
-
-std::uint64_t identity_of(const char* kind, std::uint64_t first, std::uint64_t second, std::uint64_t third) {
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  const auto mix = [&](std::uint8_t byte) { hash = (hash ^ byte) * 0x100000001b3; };
-  for (const char c : std::string_view(kind)) mix(static_cast<std::uint8_t>(c));
-  for (std::uint64_t value : {first, second, third}) {
-    for (int i = 0; i < 8; ++i, value >>= 8) mix(static_cast<std::uint8_t>(value));
-  }
-  return hash == 0 ? 1 : hash;
-}
 
 std::uint64_t hash_of(std::span<const std::complex<double>> values) {
   std::uint64_t hash = values.size();

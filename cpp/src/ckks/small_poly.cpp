@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ckks/small_poly.hpp"
 
-#include <sodium.h>
-
 #include <algorithm>
 
 #include "ckks/client_tables.hpp"
@@ -14,60 +12,10 @@ namespace {
 /// Bytes that a transfer holds on the host at a time.
 constexpr std::size_t transfer_piece = std::size_t{1} << 20;
 
-/// A seed on its way to the device; zeroed on destruction.
-class private_seed {
- public:
-  explicit private_seed(ring::random_source& random) : bytes_(random.next_seed()) {}
-  ~private_seed() { sodium_memzero(bytes_.data(), bytes_.size()); }
-  private_seed(const private_seed&) = delete;
-  private_seed& operator=(const private_seed&) = delete;
-
-  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return std::as_bytes(std::span(bytes_)); }
-
- private:
-  backend::seed_bytes bytes_;
-};
-
-/// Fresh coefficients: Gaussian with `table`, ternary without. The seed is used once, and its copy on the
-/// device is zeroed when this returns.
-memory::buffer draw(context& ctx, ring::random_source& random, const memory::buffer* table, const char* tag) {
-  const auto scratch = memory::object_class::scratch;
-  const private_seed host(random);
-  const memory::buffer seed = ctx.runtime().allocate(host.bytes().size(), scratch, "sampler.seed", true);
-  ctx.device().upload(seed, 0, host.bytes());
-  memory::buffer result =
-      ctx.runtime().allocate(ctx.parameters().n() * sizeof(std::int64_t), scratch, tag, true);
-  const backend::small_job job{&result, &seed, 0, table};
-  ctx.device().sample_small(ctx.tables(), {&job, 1});
-  return result;
-}
-
 }  // namespace
 
-small_coefficients::~small_coefficients() {
-  sodium_memzero(values_.data(), values_.size() * sizeof(std::int64_t));
-}
-
-memory::buffer upload_small(context& ctx, small_coefficients& source, const char* tag) {
-  const auto bytes = std::as_bytes(source.values());
-  memory::buffer result = ctx.runtime().allocate(bytes.size(), memory::object_class::scratch, tag, true);
-  ctx.device().upload(result, 0, bytes);
-  return result;
-}
-
-void expand_small(context& ctx, const memory::buffer& coefficients, std::span<const backend::limb_view> dst) {
-  std::vector<backend::encode_job> residues;
-  std::vector<backend::unary_job> transforms;
-  for (const backend::limb_view& view : dst) {
-    residues.push_back({view, &coefficients, 1});
-    transforms.push_back({view, view});
-  }
-  ctx.device().encode_expand(ctx.tables(), residues);
-  ctx.device().ntt(ctx.tables(), transforms);
-}
-
 memory::buffer draw_ternary(context& ctx, ring::random_source& random, const char* tag) {
-  return draw(ctx, random, nullptr, tag);
+  return ring::draw_small(ctx.ring(), random, nullptr, tag);
 }
 
 void draw_error(context& ctx, ring::random_source& random, const backend::limb_view& dst) {
@@ -78,7 +26,7 @@ void draw_error(context& ctx, ring::random_source& random, std::span<const backe
   constexpr const char* tag = "error.coefficients";
   const double stddev = ctx.parameters().error_stddev();
   if (stddev <= ring::max_table_stddev) {
-    expand_small(ctx, draw(ctx, random, &ctx.client_tables().error(), tag), dst);
+    expand_small(ctx, ring::draw_small(ctx.ring(), random, &ctx.client_tables().error(), tag), dst);
     return;
   }
   small_coefficients host(ctx.parameters().n());  // wider than any parameters that are in use

@@ -8,29 +8,23 @@
 #include "halocline/ckks/context.hpp"
 #include "halocline/ckks/key_generator.hpp"
 #include "halocline/ckks/keys.hpp"
+#include "halocline/ring/small_poly.hpp"
 
 /// Secret and error polynomials on their way from the sampler to residues.
 namespace halocline::ckks {
 
-/// Coefficients of a secret or error polynomial on the host; zeroed on destruction.
-class small_coefficients {
- public:
-  explicit small_coefficients(std::size_t n) : values_(n) {}
-  ~small_coefficients();
-  small_coefficients(const small_coefficients&) = delete;
-  small_coefficients& operator=(const small_coefficients&) = delete;
+using ring::small_coefficients;
 
-  [[nodiscard]] std::span<std::int64_t> values() noexcept { return values_; }
+/// `ring::upload_small` in a context.
+[[nodiscard]] inline memory::buffer upload_small(context& ctx, small_coefficients& source, const char* tag) {
+  return ring::upload_small(ctx.ring(), source, tag);
+}
 
- private:
-  std::vector<std::int64_t> values_;
-};
-
-/// Copies coefficients into a buffer that is zeroed when freed.
-[[nodiscard]] memory::buffer upload_small(context& ctx, small_coefficients& source, const char* tag);
-
-/// dst = residues of `coefficients`, in NTT form.
-void expand_small(context& ctx, const memory::buffer& coefficients, std::span<const backend::limb_view> dst);
+/// `ring::expand_small` in a context.
+inline void expand_small(context& ctx, const memory::buffer& coefficients,
+                         std::span<const backend::limb_view> dst) {
+  ring::expand_small(ctx.ring(), coefficients, dst);
+}
 
 /// Fresh uniform ternary coefficients, in a buffer that is zeroed when freed.
 [[nodiscard]] memory::buffer draw_ternary(context& ctx, ring::random_source& random, const char* tag);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sodium.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t name_limit = 255;
 constexpr std::string_view suffix = ".partial-";
 constexpr std::size_t random_letters = 6;
+constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789";
 
 [[nodiscard]] std::string reason(int code) { return std::generic_category().message(code); }
 
@@ -64,16 +66,30 @@ void refuse_descriptor(const fs::path& link, const fs::path& asked) {
   return at;
 }
 
-/// `.<name>.partial-XXXXXX` with random letters, shortened to what a file system accepts.
-[[nodiscard]] fs::path temporary_name(const fs::path& path) {
-  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789";
+/// `.<name>.partial-`, with a name that is shortened to what a file system accepts.
+[[nodiscard]] std::string temporary_prefix(const fs::path& path) {
   const std::size_t kept = name_limit - 1 - suffix.size() - random_letters;
-  std::string name = "." + path.filename().string().substr(0, kept);
-  name += suffix;
+  return "." + path.filename().string().substr(0, kept) + std::string(suffix);
+}
+
+/// With random letters behind it.
+[[nodiscard]] fs::path temporary_name(const fs::path& path) {
+  std::string name = temporary_prefix(path);
   for (std::size_t i = 0; i < random_letters; ++i) {
     name += letters[randombytes_uniform(static_cast<std::uint32_t>(letters.size()))];
   }
   return folder_of(path) / name;
+}
+
+/// Removes a temporary file unless its writer has locked it.
+bool remove_unlocked(const fs::path& file) noexcept {
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (descriptor < 0) return false;
+  struct stat status {};
+  const bool removed = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
+                       ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 && ::unlink(file.c_str()) == 0;
+  ::close(descriptor);
+  return removed;
 }
 
 }  // namespace
@@ -113,7 +129,37 @@ void atomic_file::open_temporary(unsigned mode) {
       throw io_error(text("cannot write '", path_.string(), "': making a temporary file in '",
                           folder_of(path_).string(), "' failed: ", reason(code)));
     }
+    if (descriptor_ >= 0 && !lock_temporary()) {
+      ::close(std::exchange(descriptor_, -1));
+      HALOCLINE_EXPECTS(attempt != attempts, io_error, "cannot write '", path_.string(),
+                        "': its temporary files are removed as fast as they are made");
+    }
   }
+}
+
+/// Marks the temporary file as in use. False: `remove_leftovers` of another process was faster.
+bool atomic_file::lock_temporary() noexcept {
+  struct stat status {};
+  if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;  // else: no locks here
+  return ::fstat(descriptor_, &status) != 0 || status.st_nlink != 0;
+}
+
+std::size_t atomic_file::remove_leftovers(const fs::path& path) noexcept {
+  std::size_t removed = 0;
+  try {
+    const fs::path target = resolve(path);
+    const std::string prefix = temporary_prefix(target);
+    std::error_code failed;
+    for (fs::directory_iterator at(folder_of(target), failed), end; !failed && at != end;
+         at.increment(failed)) {
+      const std::string name = at->path().filename().string();
+      const bool is_ours = name.size() == prefix.size() + random_letters && name.starts_with(prefix) &&
+                           name.find_first_not_of(letters, prefix.size()) == std::string::npos;
+      if (is_ours && remove_unlocked(at->path())) ++removed;
+    }
+  } catch (const std::exception&) {  // what cannot be named or listed stays
+  }
+  return removed;
 }
 
 atomic_file::~atomic_file() {

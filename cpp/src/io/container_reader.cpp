@@ -53,9 +53,27 @@ container_reader container_reader::over(std::span<const std::byte> bytes, std::s
 }
 
 container_reader::container_reader(file_map map, std::span<const std::byte> bytes, std::string name)
-    : map_(std::move(map)), bytes_(bytes), name_(std::move(name)) {
+    : map_(std::move(map)), bytes_(bytes), size_(bytes.size()), name_(std::move(name)) {
   read_header();
   index_sections();
+}
+
+container_reader container_reader::from(std::shared_ptr<const byte_source> source) {
+  return container_reader(std::move(source));
+}
+
+container_reader::container_reader(std::shared_ptr<const byte_source> source)
+    : source_(std::move(source)), size_(source_->bytes()), name_(source_->name()) {
+  read_header();
+  index_sections();
+}
+
+void container_reader::prefetch(std::span<const byte_range> parts) const {
+  if (source_) source_->prefetch(parts);
+}
+
+void container_reader::forget() const noexcept {
+  if (source_) source_->forget();
 }
 
 void container_reader::corrupt(const std::string& why) const {
@@ -65,13 +83,13 @@ void container_reader::corrupt(const std::string& why) const {
 void container_reader::read_header() {
   // A copy, so that what is checked is what is used.
   std::array<std::byte, section_alignment> page;
-  const auto present = std::span(page).first(std::min(bytes_.size(), page.size()));
+  const auto present = std::span(page).first(std::min<std::uint64_t>(size_, page.size()));
   fetch(0, present);
   const std::size_t shown = std::min(present.size(), container_magic.size());
   HALOCLINE_EXPECTS(
       shown > 0 && std::memcmp(page.data(), container_magic.data(), shown) == 0, corrupt_data, name_,
       " is not a Halocline file: ", shown == 0 ? "it is empty" : "it does not begin as those do");
-  HALOCLINE_EXPECTS(bytes_.size() >= section_alignment, corrupt_data, name_, " is truncated: ", bytes_.size(),
+  HALOCLINE_EXPECTS(size_ >= section_alignment, corrupt_data, name_, " is truncated: ", size_,
                     " bytes, the header alone has ", section_alignment);
   const auto version = field<std::uint32_t>(page, layout::version);
   HALOCLINE_EXPECTS(version <= container_version, corrupt_data, name_, " has format version ", version,
@@ -82,9 +100,9 @@ void container_reader::read_header() {
     corrupt("its header does not match its checksum");
   }
   const auto file_bytes = field<std::uint64_t>(page, layout::file_bytes);
-  HALOCLINE_EXPECTS(bytes_.size() == file_bytes, corrupt_data, name_,
-                    bytes_.size() < file_bytes ? " is truncated: " : " has bytes after its end: ",
-                    bytes_.size(), " bytes, its header says ", file_bytes);
+  HALOCLINE_EXPECTS(size_ == file_bytes, corrupt_data, name_,
+                    size_ < file_bytes ? " is truncated: " : " has bytes after its end: ", size_,
+                    " bytes, its header says ", file_bytes);
   read_object(page, version);
   read_directory(field<std::uint64_t>(page, layout::directory_offset),
                  field<std::uint64_t>(page, layout::directory_bytes),
@@ -112,12 +130,16 @@ void container_reader::read_object(std::span<const std::byte> page, std::uint32_
 
 void container_reader::read_directory(std::uint64_t offset, std::uint64_t size, std::uint64_t count,
                                       const digest128& digest) {
-  const std::uint64_t total = bytes_.size();
+  const std::uint64_t total = size_;
   if (offset < section_alignment || offset % section_alignment != 0 || offset > total ||
       size != total - offset || count == 0 || count > size / section_entry_bytes ||
       size % sizeof(std::uint64_t) != 0) {
     corrupt(text("its directory of ", count, " sections is said to be ", size, " bytes at ", offset, " of ",
                  total));
+  }
+  // A section has at least 4096 bytes, an entry of 32 and checksums of 8 for each 64 KiB: below 1/64 of all.
+  if (source_ && size > total / 64) {
+    corrupt(text("its directory is said to be ", size, " bytes of ", total, ", more than any container has"));
   }
   std::vector<std::byte> entries(size);
   fetch(offset, entries);
@@ -202,7 +224,9 @@ const section& container_reader::at(const section_id& id) const {
 }
 
 void container_reader::fetch(std::uint64_t offset, std::span<std::byte> dst) const {
-  if (map_.is_open()) {
+  if (source_) {
+    source_->read(offset, dst);
+  } else if (map_.is_open()) {
     map_.read(offset, dst);
   } else if (!dst.empty()) {
     std::memcpy(dst.data(), bytes_.data() + offset, dst.size());

@@ -189,6 +189,13 @@ ckks::evaluation_key key_bundle_reader::load(std::uint64_t galois_element, unsig
     detail::read_limbs(*reader_, reader_->at(id), ctx_, half, moduli);
     return half;
   };
+  std::vector<byte_range> parts;
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    const std::uint64_t bytes = layouts[i].limbs() * parameters.limb_bytes();
+    parts.push_back({reader_->at(half_b(galois_element, i)).offset, bytes});
+    if (entry.sources.empty()) parts.push_back({reader_->at(half_a(galois_element, i)).offset, bytes});
+  }
+  reader_->prefetch(parts);
   ckks::evaluation_key key;
   key.home = ctx_.ring().home();
   key.galois_element = galois_element;
@@ -203,6 +210,7 @@ ckks::evaluation_key key_bundle_reader::load(std::uint64_t galois_element, unsig
       digit.source = entry.sources[i];
     }
   }
+  reader_->forget();
   return key;
 }
 

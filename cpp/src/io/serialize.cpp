@@ -117,6 +117,9 @@ container_reader input::open() const {
   if (const auto* const path = std::get_if<std::filesystem::path>(&source_)) {
     return container_reader::open(*path);
   }
+  if (const auto* const source = std::get_if<std::shared_ptr<const byte_source>>(&source_)) {
+    return container_reader::from(*source);
+  }
   return container_reader::over(std::get<std::span<const std::byte>>(source_));
 }
 

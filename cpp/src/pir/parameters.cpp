@@ -23,7 +23,7 @@ const std::array<literal, 3>& presets() {
        .prime_bits = 29,
        .plain_bits = 13,
        .error_stddev = 2.55,
-       .log2_failure = -19,
+       .log2_failure = -5,
        .expansion_digits = 4,
        .selection_digits = 3,
        .secret_digits = 5,
@@ -31,6 +31,9 @@ const std::array<literal, 3>& presets() {
   }};
   return sets;
 }
+
+/// Largest failure probability of a set that needs no permission.
+constexpr double largest_log2_failure = -40;
 
 void check_ranges(const literal& source) {
   const auto within = [&source](double value, double low, double high, const char* field) {
@@ -69,6 +72,11 @@ parameters parameters::from_literal(const literal& source) {
       "': ", found.bits > 0 ? text("about ", std::floor(found.bits), " bits of security") : found.source,
       "; expected at least ", params::required_security,
       ". Take 'pir-n4096' or 'pir-n2048', or allow insecure parameters for a comparison");
+  HALOCLINE_EXPECTS(source.allow_insecure || source.log2_failure <= largest_log2_failure, insecure_parameters,
+                    "retrieval parameters '", source.name,
+                    "': records may fail to decode with probability 2^", source.log2_failure,
+                    "; expected at most 2^", largest_log2_failure,
+                    ", or a permission for insecure parameters");
   return made;
 }
 

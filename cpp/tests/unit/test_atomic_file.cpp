@@ -190,6 +190,24 @@ TEST(AtomicFile, LongNamesStillGetATemporaryFile) {
   EXPECT_TRUE(std::filesystem::exists(folder / name));
 }
 
+TEST(AtomicFile, LeftoversAreRemovedAndFilesAtWorkStay) {
+  const temporary_folder folder;
+  atomic_file at_work(folder / "x");
+  at_work.append(bytes_of("new"));
+  for (const char* const name : {".x.partial-abc123", ".x.partial-zzzzzz"}) write_file(folder / name, "old");
+  // Names that are not made here, and the files of another path.
+  const char* const others[] = {".x.partial-abc12", ".x.partial-abc12_", ".x.partial-abc1234",
+                                ".y.partial-abc123"};
+  for (const char* const name : others) write_file(folder / name, "other");
+  std::filesystem::create_directory(folder / ".x.partial-folder");
+  EXPECT_EQ(atomic_file::remove_leftovers(folder / "x"), 2);
+  EXPECT_EQ(atomic_file::remove_leftovers(folder / "x"), 0);
+  EXPECT_EQ(atomic_file::remove_leftovers(folder / "missing/x"), 0);
+  EXPECT_EQ(folder.entries(), 1 + std::size(others) + 1);
+  at_work.commit();
+  EXPECT_EQ(read_file(folder / "x"), "new");
+}
+
 TEST(AtomicFile, RefusesWhatIsNoRegularFile) {
   const temporary_folder folder;
   const auto writes_to = [](const std::filesystem::path& path) { return [path] { atomic_file file(path); }; };

@@ -62,7 +62,7 @@ class DeviceError(Error, RuntimeError):
 
 
 class Cancelled(Error):
-    """The work was cancelled by the caller (`engine.cancel()`)."""
+    """The caller cancelled the work (`engine.cancel()`), or the program ends (`pir.Server`)."""
 
 
 class PlanDivergence(UserWarning):

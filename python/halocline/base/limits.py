@@ -46,3 +46,9 @@ RUN = 64 * KIB
 """The description of a run in its folder."""
 RESULT = 64 * MIB
 """A result that `halocline bench --json` wrote."""
+RETRIEVAL_INFO = 64 * KIB
+"""JSON that describes a database for private retrieval."""
+RETRIEVAL_MESSAGES = GIB
+"""A file of queries, answers or server keys of private retrieval."""
+KEYWORD_SOURCE = 4 * GIB
+"""A file of keys and values from which `halocline pir build` makes a table."""

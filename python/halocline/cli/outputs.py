@@ -81,3 +81,22 @@ class ProfileBenchOutputs(BenchOutputs):
     """Those of a suite whose kernels can be timed one by one."""
 
     profile: Path | None = profile_option()
+
+
+@dataclasses.dataclass(frozen=True)
+class PaperOutputs(Options):
+    """Files of a study of a paper."""
+
+    subject: ClassVar[str] = "paper"
+
+    json: Path | None = option(
+        None, "Write the results as JSON; - is standard output.", OutputName(), group=RESULTS
+    )
+    csv: Path | None = option(
+        None,
+        "Folder for the tables as CSV files; made where it is missing.",
+        OutputName("DIR", standard=False, folder=True),
+        group=RESULTS,
+    )
+    plot: Path | None = folder_option()
+    source: Path | None = source_option()

@@ -19,12 +19,13 @@ from ..base.values import byte_count, expect, integer, kind_of, positive
 from ..circuits.bootstrapping import Bootstrapper
 from ..circuits.methods import Circuits
 from ..ckks.ciphertext import Ciphertext, bind_all
-from ..ckks.keys import EvaluationKeys, KeyPlan
+from ..ckks.keys import KeyPlan
 from ..ckks.params import Params, expect_same
 from ..memory.budget import MemoryBudget, MemoryOptions, engine_budget
 from ..memory.plan import Plan
 from ..memory.trace import Trace
 from .host import PlannedHost
+from .key_loading import Keys, check_keys, loader_of
 from .planned_run import Prepared, ProgramPlanner, load_plan
 from .profiling import Profile, profiled
 from .program_identity import Arguments, ProgramIdentities
@@ -36,6 +37,7 @@ from .seed_choice import seed_choice
 
 ResultT = TypeVar("ResultT")
 
+
 PlanLike = Any
 """A plan that `plan_trace` made or `last_plan` gave, or the path of a file with one."""
 
@@ -44,7 +46,9 @@ class Engine(Circuits):
     """Evaluates ciphertexts on one device. It never sees a secret key.
 
     params: parameters of everything that it computes with.
-    keys: what `client.evaluation_keys(...)` returned, or None for programs that need none.
+    keys: what `client.evaluation_keys(...)` returned, or `store.user(...)`, or None where none is needed.
+        Of a store, each key is loaded when an operation needs it first: on the CPU under policy "resident";
+        otherwise all of them now.
     device: "cpu", or "ghost", which executes shapes, levels, scales and allocations but no arithmetic.
     memory: budget of the device's memory: bytes, or text such as "2GiB", or a `MemoryBudget` that several
         engines share. None is unlimited.
@@ -75,7 +79,7 @@ class Engine(Circuits):
     def __init__(
         self,
         params: Params,
-        keys: EvaluationKeys | None = None,
+        keys: Keys | None = None,
         device: Device = "cpu",
         memory: int | str | MemoryBudget | None = None,
         policy: Policy = "resident",
@@ -88,7 +92,7 @@ class Engine(Circuits):
         progress: Progress | None = None,
     ) -> None:
         self._params = expect(params, Params, "Engine", "use Engine(params, keys)")
-        self._check_keys(keys)
+        check_keys(keys, params, "Engine: keys", optional=True)
         self._device = expect(device, str, "Engine: device")
         self._policy = expect(policy, str, "Engine: policy")
         budget, shared = engine_budget(memory, "Engine: memory")
@@ -128,17 +132,7 @@ class Engine(Circuits):
         """A ghost engine without keys that keeps keys as this one does."""
         return Engine(self._params, device="ghost", keep_seeds=self._keep_seeds)
 
-    def _check_keys(self, keys: EvaluationKeys | None) -> None:
-        if kind_of(keys) == "Client":  # engines do not know the class
-            raise WrongType(
-                "Engine: got a Client, which owns the secret key; an engine must not see it. "
-                "Expected EvaluationKeys: client.evaluation_keys(rotations=[...])"
-            )
-        if keys is not None:
-            expect(keys, EvaluationKeys, "Engine: keys", "use client.evaluation_keys(rotations=[...])")
-            expect_same(self._params, [("the key bundle", keys.params)], "Engine")
-
-    def add_keys(self, keys: EvaluationKeys, progress: Progress | None = None) -> None:
+    def add_keys(self, keys: Keys, progress: Progress | None = None) -> None:
         """Adds keys of the same parameters to those that it has; keys that it has already are replaced.
 
         All must be of one client: raises KeyMismatch, and adds nothing, when the engine has keys of another.
@@ -147,13 +141,15 @@ class Engine(Circuits):
         that states what tables, the keys that it has and all of these need, when the budget is too small.
         progress: called after each key with the number of keys done and in all.
         """
-        expect(keys, EvaluationKeys, "add_keys", "use client.evaluation_keys(rotations=[...])")
-        expect_same(self._params, [("the key bundle", keys.params)], "add_keys")
-        self._core.bind_key(keys._core)  # before any key is copied, and also when there is none
+        check_keys(keys, self._params, "add_keys")
         requests = keys.requests()
+        # Plans and graphs want the keys of a store before a program runs.
+        add = loader_of(self._core, keys, lazily=self._device == "cpu" and self._policy == "resident")
+        if add is None:
+            return
         with stating_engine_minimum(self, self.budget_bytes, self._core.list_keys(), keys):
             for done, (element, _) in enumerate(requests, start=1):
-                self._core.add_key(keys._core, element)
+                add(element)
                 if progress is not None:
                     progress(done, len(requests))
         if self._planner is not None and self.budget_bytes != 0:  # without a budget no plan will be made

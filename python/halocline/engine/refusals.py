@@ -12,8 +12,8 @@ from .. import _core
 from ..base.errors import Error, OutOfMemory
 from ..base.values import size_to_type
 from ..ckks.ciphertext import Ciphertext, bind_all
-from ..ckks.keys import EvaluationKeys
 from .host import PlannedHost
+from .key_loading import Keys
 from .minimum import MinimumBudget, engine_minimum, find_minimum
 from .planned_run import shape_arguments
 from .program_identity import Arguments
@@ -40,7 +40,10 @@ class RefusingHost(PlannedHost, Protocol):
 
 @contextlib.contextmanager
 def stating_engine_minimum(
-    engine: RefusingHost, budget: int, held: Sequence[tuple[int, int]], keys: EvaluationKeys | None
+    engine: RefusingHost,
+    budget: int,
+    held: Sequence[tuple[int, int]],
+    keys: Keys | None,
 ) -> Iterator[None]:
     """A budget that tables and keys alone exceed is refused with what these take.
 

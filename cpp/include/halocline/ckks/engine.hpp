@@ -21,6 +21,8 @@
 
 namespace halocline::ckks {
 
+class engine_keys;
+class key_source;
 class recording_key_set;
 
 /// Where an engine computes and with how much memory.
@@ -40,6 +42,9 @@ class engine {
   /// @throws invalid_argument for an unknown device or policy; out_of_memory when the tables exceed the
   /// budget
   explicit engine(params::parameters parameters, const engine_options& options = {});
+  ~engine();
+  engine(const engine&) = delete;
+  engine& operator=(const engine&) = delete;
 
   /// Parameters of everything that it computes with, and the context in which results live.
   [[nodiscard]] const params::parameters& parameters() const noexcept;
@@ -60,7 +65,7 @@ class engine {
 
   /// Names keys, by Galois element, that are kept seeded from then on although the others are expanded: the
   /// least used ones, where not all expanded keys fit. Keys added before stay as they are.
-  void keep_seeds_of(std::set<std::uint64_t> elements) { seeded_ = std::move(elements); }
+  void keep_seeds_of(std::set<std::uint64_t> elements);
   /// Copies a key into the engine, expanded unless its seeds are kept. A ghost engine takes its identifier
   /// only.
   /// @throws invalid_argument when the parameters differ; key_mismatch as `bind_key`; out_of_memory when the
@@ -68,6 +73,16 @@ class engine {
   void add_key(const evaluation_key& key);
   /// Copies all keys of a set, and binds the engine to the set's secret key even when the set is empty.
   void add_keys(const memory_key_set& keys);
+
+  /// Binds the engine to the secret key of a source, and loads keys from it when operations first need them.
+  /// An operation then throws what the source throws. A ghost engine has every key anyway.
+  /// @throws key_mismatch as `bind_key`
+  void add_source(std::unique_ptr<key_source> source);
+  /// Loads a key from the sources now, unless it is there. Nothing on a ghost.
+  /// @throws missing_key when no source has it; what the source throws; out_of_memory
+  void load_key(std::uint64_t galois_element);
+  /// Bytes of the keys that it holds.
+  [[nodiscard]] std::size_t key_bytes() const noexcept;
 
   /// Copies a ciphertext into the engine from where it lives: a client, another engine, or the context that
   /// it was read into. No other thread may use that meanwhile; so with keys.
@@ -114,18 +129,15 @@ class engine {
 
  private:
   void measure_costs();
-  [[nodiscard]] bool keeps_seeds(std::uint64_t element) const {
-    return options_.keep_seeds || seeded_.contains(element);
-  }
 
   engine_options options_;
   std::shared_ptr<ckks::context> ctx_;
   std::unique_ptr<key_set> keys_;
-  memory_key_set* stored_ = nullptr;       ///< keys_, unless a ghost
+  engine_keys* stored_ = nullptr;          ///< keys_, unless a ghost
   recording_key_set* recorded_ = nullptr;  ///< keys_, when a ghost
   std::unique_ptr<ckks::evaluator> evaluator_;
   key_id id_;
-  std::set<std::uint64_t> seeded_;  ///< elements of keys that stay seeded
+  std::set<std::uint64_t> seeded_;  ///< of a ghost: elements of keys that stay seeded
   bool calibrated_ = false;
 };
 

@@ -9,15 +9,13 @@
 #include "halocline/ckks/context.hpp"
 #include "halocline/ckks/keys.hpp"
 #include "halocline/ckks/plaintext.hpp"
+#include "halocline/memory/identity.hpp"
 
 /// Describes keys and plaintexts to the memory runtime: identities by which plans find them, and recipes that
 /// regenerate them instead of loading them.
 namespace halocline::ckks {
 
-/// Number of an object that is the same in every process: a hash of what it is.
-/// @param kind a short constant text; the numbers tell objects of one kind apart
-[[nodiscard]] std::uint64_t identity_of(const char* kind, std::uint64_t first, std::uint64_t second,
-                                        std::uint64_t third = 0);
+using memory::identity_of;
 
 /// Hash of the values of a message, for identities of what is encoded from them.
 [[nodiscard]] std::uint64_t hash_of(std::span<const std::complex<double>> values);

@@ -19,7 +19,8 @@ enum class file_privacy : std::uint8_t {
 /// in between: the bytes go to `.<name>.partial-XXXXXX` in the same folder, and `commit` synchronizes,
 /// renames and synchronizes the folder. Destruction without `commit` removes the temporary file and leaves
 /// the old file as it was. A process that is killed leaves at most a temporary file, recognisable by its
-/// name, never a half file. Not thread-safe; two writers of the same path are safe, the last to commit wins.
+/// name, never a half file; `remove_leftovers` finds it. Not thread-safe; two writers of the same path are
+/// safe, the last to commit wins.
 ///
 /// The file gets a new inode: other hard links keep the old content, and its folder must be writable, even
 /// where the file itself is. A file that is replaced keeps its permission bits from the first byte on
@@ -42,6 +43,10 @@ class atomic_file {
   /// Overwrites bytes that were appended before, for headers that are known last.
   /// @throws io_error as `append`; invalid_argument when the range was not appended yet.
   void overwrite(std::uint64_t offset, std::span<const std::byte> bytes);
+  /// Removes temporary files of this path that processes left which were killed. Those of other writers that
+  /// are at work, which lock them, stay; so do all where the file system has no locks.
+  /// @return how many were removed
+  static std::size_t remove_leftovers(const std::filesystem::path& path) noexcept;
   /// Bytes appended so far.
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
   /// Makes the content durable and gives it its name. Call once, last.
@@ -56,6 +61,7 @@ class atomic_file {
  private:
   void create(file_privacy privacy);
   void open_temporary(unsigned mode);
+  [[nodiscard]] bool lock_temporary() noexcept;
   void write_at(std::uint64_t offset, std::span<const std::byte> bytes);
   void sync_folder() const;
   [[noreturn]] void fail(const char* action, int code) const;

@@ -4,20 +4,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "halocline/io/byte_codec.hpp"
+#include "halocline/io/byte_source.hpp"
 #include "halocline/io/checksum.hpp"
 #include "halocline/io/container.hpp"
 #include "halocline/io/file_map.hpp"
 
 namespace halocline::io {
 
-/// Reads one container from a memory-mapped file or from bytes. Construction validates header and directory
-/// completely (digests, sizes, order, alignment, counts) and allocates no more than the directory's own size;
-/// contents are verified block by block when they are read. Move-only; const members are thread-safe.
+/// Reads one container from a memory-mapped file, from bytes or from a source. Construction validates header
+/// and directory completely (digests, sizes, order, alignment, counts) and allocates no more than the
+/// directory's own size; contents are verified block by block when they are read. Move-only; const members
+/// are thread-safe.
 class container_reader {
  public:
   /// Maps a file.
@@ -28,6 +31,9 @@ class container_reader {
   /// @throws corrupt_data when they are not a complete, valid container.
   [[nodiscard]] static container_reader over(std::span<const std::byte> bytes,
                                              std::string name = "byte string");
+  /// Reads a source, part by part.
+  /// @throws what the source throws; corrupt_data when it is not a complete, valid container.
+  [[nodiscard]] static container_reader from(std::shared_ptr<const byte_source> source);
 
   /// Version of the format: 1, or `container_version`.
   [[nodiscard]] std::uint32_t version() const noexcept { return version_; }
@@ -38,7 +44,7 @@ class container_reader {
   /// Fingerprint of the parameters that it was made for.
   [[nodiscard]] const fingerprint& parameters() const noexcept { return parameters_; }
   /// Size of the container.
-  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_.size(); }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return size_; }
   /// What error messages call the container: "'keys.hlc'" or "byte string".
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   /// All sections in file order.
@@ -62,7 +68,12 @@ class container_reader {
   /// @param limit largest size that makes sense to the caller.
   /// @throws corrupt_data when it is larger than `limit` or a checksum differs.
   [[nodiscard]] std::vector<std::byte> read_all(const section& from, std::uint64_t limit) const;
-  /// The bytes of a section where they lie, not verified: call `verify` first or check them otherwise.
+  /// Says that these parts of the container are read next: a source then fetches them together.
+  void prefetch(std::span<const byte_range> parts) const;
+  /// Drops what `prefetch` fetched.
+  void forget() const noexcept;
+  /// The bytes of a section where they lie, not verified: call `verify` first or check them otherwise. Not
+  /// for sources, whose bytes lie nowhere.
   [[nodiscard]] std::span<const std::byte> view(const section& from) const noexcept;
   /// @throws corrupt_data when a checksum of the section differs.
   void verify(const section& what) const;
@@ -71,6 +82,7 @@ class container_reader {
 
  private:
   container_reader(file_map map, std::span<const std::byte> bytes, std::string name);
+  explicit container_reader(std::shared_ptr<const byte_source> source);
   void read_header();
   /// What the header page says about the object.
   void read_object(std::span<const std::byte> page, std::uint32_t version);
@@ -87,6 +99,8 @@ class container_reader {
 
   file_map map_;
   std::span<const std::byte> bytes_;
+  std::shared_ptr<const byte_source> source_;  ///< or nullptr
+  std::uint64_t size_ = 0;
   std::string name_;
   std::uint32_t version_ = 0;
   object_kind kind_{};

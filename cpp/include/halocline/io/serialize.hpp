@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -28,6 +29,7 @@
 /// (another kind of object, other parameters) and out_of_memory.
 namespace halocline::io {
 
+class byte_source;
 class container_reader;
 class container_writer;
 
@@ -44,18 +46,19 @@ class output {
   std::variant<std::filesystem::path, std::vector<std::byte>*> target_;
 };
 
-/// Where an object comes from: a file or bytes, which outlive the call.
+/// Where an object comes from: a file, a source, or bytes, which outlive the call.
 class input {
  public:
   input(std::filesystem::path path) : source_(std::move(path)) {}
   input(std::span<const std::byte> bytes) : source_(bytes) {}
   input(const std::vector<std::byte>& bytes) : source_(std::span(bytes)) {}
+  input(std::shared_ptr<const byte_source> source) : source_(std::move(source)) {}
 
   /// Opens the container there.
   [[nodiscard]] container_reader open() const;
 
  private:
-  std::variant<std::filesystem::path, std::span<const std::byte>> source_;
+  std::variant<std::filesystem::path, std::span<const std::byte>, std::shared_ptr<const byte_source>> source_;
 };
 
 /// Writes the JSON of a parameter set.

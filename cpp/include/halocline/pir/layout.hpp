@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "halocline/pir/parameters.hpp"
 
@@ -40,41 +41,59 @@ struct noise_forecast {
   double row = 0;           ///< the sum over the rows
   double selected = 0;      ///< the selected column
   double answer = 0;        ///< the same in units of 1, with the roundings of the answer: q and t taken out
-  double log2_failure = 0;  ///< log2 of the probability that some coefficient of an answer decodes wrongly
+  double log2_failure = 0;  ///< log2 of the probability that some coefficient of a record decodes wrongly
 };
 
-/// Noise of a layout. Heuristic as usual: coefficients independent and Gaussian.
+/// What the records of a database are.
+enum class contents : std::uint8_t {
+  any,      ///< the noise of the worst: all coefficients are t/2 or -t/2
+  uniform,  ///< random bytes, compressed or encrypted records: for comparisons with measurements
+};
+
+/// Noise of a layout. Heuristic as usual: coefficients of the noise independent and Gaussian.
+/// @param planes plaintexts of a record (`geometry::planes`), all of which must be right
 /// @throws invalid_argument when the query does not fit in one ciphertext
-[[nodiscard]] noise_forecast forecast(const parameters& of, const layout& at);
+[[nodiscard]] noise_forecast forecast(const parameters& of, const layout& at, std::uint32_t planes = 1,
+                                      contents records = contents::any);
 
 /// Sizes of what is sent and kept, in bytes.
 struct layout_sizes {
-  std::size_t query = 0;        ///< one polynomial and a seed
-  std::size_t server_keys = 0;  ///< all keys of a client, seeded
-  std::size_t answer = 0;
-  std::size_t database = 0;  ///< transformed, in memory: 4 bytes for each residue
-  std::size_t expanded = 0;  ///< expanded query of one client
+  std::size_t query = 0;        ///< `message_sizes_of` these three
+  std::size_t server_keys = 0;  ///< of a client, for queries of this depth
+  std::size_t answer = 0;       ///< of one plane
+  std::size_t database = 0;     ///< of one plane, transformed, in memory: 4 bytes for each residue
+  std::size_t expanded = 0;     ///< selectors and bits of one query, in memory
 };
 /// Sizes of a layout.
 [[nodiscard]] layout_sizes sizes(const parameters& of, const layout& at);
 
 /// Work of one query.
 struct layout_work {
-  double transforms = 0;  ///< number-theoretic transforms of one limb
+  double transforms = 0;  ///< number-theoretic transforms of one limb, both directions
   double products = 0;    ///< 32 x 32 + 64 bit products with the database
+  double database = 0;    ///< bytes of the database, which are read once for a batch
+  double traffic = 0;     ///< bytes of ciphertexts that stages read and write
 };
-/// Work of one query with a layout.
-[[nodiscard]] layout_work work(const parameters& of, const layout& at);
+/// Work of one query with a layout, as the fused operations do it.
+/// @param planes as that of `forecast`
+[[nodiscard]] layout_work work(const parameters& of, const layout& at, std::uint32_t planes = 1);
 
 /// Speed of a device, for the choice between layouts.
 struct work_rates {
-  double butterflies_per_second = 1e9;
-  double products_per_second = 1e9;
+  double butterflies_per_second = 1e9;  ///< of transforms, with the products of digits and rows among them
+  double products_per_second = 5e9;
+  double bytes_per_second = 1e10;
 };
+/// Measured speed of a device of `make_backend` (layout_choice.cpp has on what). A ghost has that of a CPU.
+/// @param threads of a CPU
+/// @throws invalid_argument for another device
+[[nodiscard]] work_rates rates_of(std::string_view device, unsigned threads = 1);
 
 /// What a layout is chosen for; what is given is kept.
 struct layout_request {
-  std::uint64_t plaintexts = 1;
+  std::uint64_t plaintexts = 1;  ///< of each plane
+  std::uint32_t planes = 1;
+  std::uint32_t batch = 1;  ///< queries that are answered together
   work_rates rates{};
   std::size_t max_key_bytes = 0;  ///< of a client's keys; 0: 3.2 MiB for N = 4096 and more, 1.6 MiB below
   std::optional<std::uint32_t> rows{};
@@ -83,8 +102,12 @@ struct layout_request {
   std::optional<unsigned> secret_digits{};
 };
 
-/// The layout with the least time per query among those whose failure probability is allowed and whose keys
-/// fit.
+/// Seconds for a query of a batch by this model: transforms, then products with the database or reading it,
+/// whichever takes longer, then reading and writing ciphertexts.
+[[nodiscard]] double estimate_seconds(const parameters& of, const layout& at, const layout_request& request);
+
+/// The layout with the least `estimate_seconds` among those whose failure probability is allowed and whose
+/// keys fit.
 /// @throws invalid_argument when there is none: the message has the lowest failure probability that there is
 [[nodiscard]] layout choose_layout(const parameters& of, const layout_request& request);
 

@@ -69,7 +69,8 @@ class parameters {
 };
 
 /// Names of the sets: `pir-n4096` (the default), `pir-n2048`, and `paper`, the numbers of OnionPIRv2's
-/// publication for comparisons: 117 bits of security by its authors, and a failure probability of 2^-19.
+/// publication for comparisons: 117 bits of security by its authors, and a failure
+/// probability that is stated and not bounded: 2^-8 for the worst records at 1 GiB, 2^-19 for uniform ones.
 [[nodiscard]] std::vector<std::string> preset_names();
 /// @throws invalid_argument for an unknown name; insecure_parameters for `paper` unless `allow_insecure`
 [[nodiscard]] parameters preset(std::string_view name, bool allow_insecure = false);

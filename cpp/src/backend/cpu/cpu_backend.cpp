@@ -62,9 +62,17 @@ class cpu_backend final : public backend {
   template <typename WordT>
   struct word_side {
     kernel_set<WordT> kernels;
-    op_table<executor<WordT>> operations{cpu::elementwise_operations<WordT>(), cpu::rns_operations<WordT>(),
-                                         cpu::client_operations<WordT>()};
+    op_table<executor<WordT>> operations = all_operations();
 
+    [[nodiscard]] static op_table<executor<WordT>> all_operations() {
+      const op_table<executor<WordT>> common{cpu::elementwise_operations<WordT>(),
+                                             cpu::rns_operations<WordT>(), cpu::client_operations<WordT>()};
+      if constexpr (sizeof(WordT) == 4) {
+        return op_table<executor<WordT>>{common, cpu::retrieval_operations()};
+      } else {
+        return common;
+      }
+    }
     explicit word_side(bool scalar)
         : kernels(scalar ? cpu::scalar_kernels<WordT>() : cpu::simd_kernels<WordT>()) {}
   };

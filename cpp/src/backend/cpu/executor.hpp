@@ -82,5 +82,7 @@ template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> rns_operations();
 template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> client_operations();
+/// exec_retrieval.cpp: 32-bit words only.
+[[nodiscard]] op_table<executor<std::uint32_t>> retrieval_operations();
 
 }  // namespace halocline::backend::cpu

@@ -11,6 +11,8 @@
 /// on buffers, jobs or threads. There is one table of them per instruction set and word.
 namespace halocline::backend::cpu {
 
+struct retrieval_kernels;
+
 /// A prime with its NTT tables of N words each (layout: `ring_tables::roots`).
 template <typename WordT>
 struct prime_tables {
@@ -105,6 +107,8 @@ struct kernel_set {
                         const mod& q);
   /// dst points to the first word of the limb.
   void (*sample_uniform)(WordT* dst, const arith::uniform_limb& source, word_range range, const mod& q);
+  /// Of private retrieval: 32-bit words only.
+  const retrieval_kernels* retrieval;
 };
 
 /// The specification: plain C++ from arith/arith.hpp.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cpu/kernel_set.hpp"
+#include "backend/cpu/retrieval_kernels.hpp"
 #include "backend/cpu/scalar_elementwise.hpp"
 #include "backend/cpu/scalar_ntt.hpp"
 #include "backend/cpu/scalar_rns.hpp"
@@ -28,6 +29,7 @@ const kernel_set<WordT>& scalar_kernels() {
       .key_multiply_accumulate = scalar::key_multiply_accumulate<WordT>,
       .encode_expand = scalar::encode_expand<WordT>,
       .sample_uniform = scalar::sample_uniform<WordT>,
+      .retrieval = sizeof(WordT) == 4 ? &scalar_retrieval_kernels() : nullptr,
   };
   return kernels;
 }

@@ -10,6 +10,7 @@ kernel_set<WordT> simd_kernels() {
   add_elementwise_kernels(kernels);
   add_rns_kernels(kernels);
   add_key_kernels(kernels);
+  add_retrieval_kernels(kernels);
   return kernels;
 }
 

@@ -18,5 +18,8 @@ void add_rns_kernels(kernel_set<std::uint64_t>& kernels);
 /// Also names the instruction set.
 void add_key_kernels(kernel_set<std::uint32_t>& kernels);
 void add_key_kernels(kernel_set<std::uint64_t>& kernels);
+/// Nothing for 64-bit words.
+void add_retrieval_kernels(kernel_set<std::uint32_t>& kernels);
+void add_retrieval_kernels(kernel_set<std::uint64_t>& kernels);
 
 }  // namespace halocline::backend::cpu

@@ -31,6 +31,7 @@ class cuda_backend final : public backend {
     device_->observe(nullptr);
   }
 
+  [[nodiscard]] const std::shared_ptr<device_context>& device() const noexcept { return device_; }
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
   [[nodiscard]] op_set operations(unsigned word_bits) const noexcept override {
     if (word_bits == 32) return word32_.operations();
@@ -124,6 +125,11 @@ std::shared_ptr<backend> make_cuda_backend(std::shared_ptr<device_context> devic
   memory.ghost = false;
   memory.device = make_cuda_memory(device);
   return std::make_shared<cuda_backend>(memory::runtime::create(memory), std::move(device));
+}
+
+std::shared_ptr<device_context> device_of(const backend& of) noexcept {
+  const auto* const made = dynamic_cast<const cuda_backend*>(&of);
+  return made != nullptr ? made->device() : nullptr;
 }
 
 std::vector<std::string> cuda_devices() { return device_names(); }

@@ -22,6 +22,9 @@ class device_context;
 [[nodiscard]] std::shared_ptr<backend> make_cuda_backend(std::shared_ptr<cuda::device_context> device,
                                                          const backend_options& options);
 
+/// The card of a backend that `make_cuda_backend` made; nullptr for others.
+[[nodiscard]] std::shared_ptr<cuda::device_context> device_of(const backend& of) noexcept;
+
 /// "cuda:0", ...: cards of this machine.
 [[nodiscard]] std::vector<std::string> cuda_devices();
 

@@ -36,14 +36,18 @@ template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> client_operations();  // client/exec_client.cu
 template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> slot_operations();  // client/exec_slots.cu
+template <typename WordT>
+[[nodiscard]] op_table<executor<WordT>> retrieval_operations();  // retrieval/exec_retrieval.cu
+template <typename WordT>
+[[nodiscard]] op_table<executor<WordT>> fused_retrieval_operations();  // retrieval/exec_retrieval_fused.cu
 
 /// All of them.
 template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> all_operations() {
   return op_table<executor<WordT>>{
-      elementwise_operations<WordT>(), ntt_operations<WordT>(),    convert_operations<WordT>(),
-      key_operations<WordT>(),         stream_operations<WordT>(), client_operations<WordT>(),
-      slot_operations<WordT>(),
+      elementwise_operations<WordT>(), ntt_operations<WordT>(),       convert_operations<WordT>(),
+      key_operations<WordT>(),         stream_operations<WordT>(),    client_operations<WordT>(),
+      slot_operations<WordT>(),        retrieval_operations<WordT>(), fused_retrieval_operations<WordT>(),
   };
 }
 

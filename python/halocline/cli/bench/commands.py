@@ -136,7 +136,7 @@ def _outputs(suite: Suite) -> type[BenchOutputs]:
     return PictureBenchOutputs if suite.pictures else BenchOutputs
 
 
-def _command(name: str) -> Any:
+def suite_command(name: str) -> Any:
     """The command of a suite, made when it is used."""
     suite = SUITES[name]
     text = f"{suite.line}\n\nWith --json, each row is in the file as soon as it is measured."
@@ -145,7 +145,7 @@ def _command(name: str) -> Any:
 
 app = table_app(
     "suite",
-    {name: Listed(each.line, functools.partial(_command, name)) for name, each in SUITES.items()},
+    {name: Listed(each.line, functools.partial(suite_command, name)) for name, each in SUITES.items()},
     subcommand_metavar="SUITE [OPTIONS]",
 )
 

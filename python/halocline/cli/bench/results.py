@@ -91,7 +91,7 @@ def stored(path: Path, suite: str | None = None) -> tuple[str, Json]:
     content = None
     text = read_file(path, "--from", limits.RESULT)
     with contextlib.suppress(CorruptData, RecursionError):
-        content = _printable(parse_json(text, str(path)))
+        content = printable(parse_json(text, str(path)))
     found = suite_of(content)
     if found is None or content is None:
         raise CorruptData(f"--from: '{path}' holds no result of a suite; expected what --json writes")
@@ -103,20 +103,22 @@ def stored(path: Path, suite: str | None = None) -> tuple[str, Json]:
     return found, content
 
 
-def _printable(value: Any) -> Any:
+def printable(value: Any) -> Any:
+    """JSON whose texts can be printed."""
     if isinstance(value, dict):
-        return {_printable(key): _printable(each) for key, each in value.items()}
+        return {printable(key): printable(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_printable(each) for each in value]
+        return [printable(each) for each in value]
     if not isinstance(value, str) or value.isprintable():
         return value
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in value)
 
 
-_WRONG = (
+WRONG = (
     *(LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError),
     MarkupError,  # tags that two texts form together
 )
+"""What printing a result raises where it has another form."""
 
 
 @contextlib.contextmanager
@@ -126,7 +128,7 @@ def shown(path: Path, suite: str) -> Iterator[None]:
         yield
     except (Error, UnicodeEncodeError):
         raise
-    except _WRONG as error:
+    except WRONG as error:
         missing = isinstance(error, KeyError)
         problem = f"there is no {str(error)[:60]}" if missing else "a field holds something else"
         raise CorruptData(

@@ -105,6 +105,11 @@ SUITES = {
         "papers.hybrid.options:HybridOptions",
         "papers.hybrid.replay",
     ),
+    "pir": Suite(
+        "Private retrieval: queries per second, stages, bytes on the wire.",
+        "bench.retrieval_options:RetrievalOptions",
+        "bench.retrieval",
+    ),
     "operations": Suite(
         "Single operations on a GPU, beside what bounds them.",
         "bench.options:OperationOptions",

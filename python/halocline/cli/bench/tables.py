@@ -127,6 +127,27 @@ def _print_plain(console: Console, content: Json) -> None:
     print_rows(console, content["rows"])
 
 
+def _print_retrieval(console: Console, content: Json) -> None:
+    rows = [
+        {name: value for name, value in row.items() if name != "stage_seconds"} for row in content["rows"]
+    ]
+    shared = ("set", "records", "record_bytes", "storage", "batch")
+    print_rows(console, [{name: row[name] for name in (*shared, *_RATES)} for row in rows], "Queries")
+    wire = ("query_bytes", "answer_bytes", "server_keys_bytes", "log2_failure")
+    print_rows(
+        console, [{name: row[name] for name in ("set", "records", *wire)} for row in rows], "On the wire"
+    )
+    stages = [
+        {name: row[name] for name in shared}
+        | {f"{name} s": value for name, value in row["stage_seconds"].items()}
+        for row in content["rows"]
+    ]
+    print_rows(console, stages, "Seconds of a batch, stage by stage")
+
+
+_RATES = ("queries_per_second", "seconds", "database_gb_per_second", "peak_fast_bytes")
+
+
 def _print_peers(console: Console, content: Json) -> None:
     from ...bench.peers.report import print_report
 
@@ -189,5 +210,6 @@ _PRINTERS: dict[str, Callable[[Console, Json], None]] = {
     "bm-operations": _print_sessions,
     "bm-bootstrap": _print_plain,
     "wide-rotations": _print_plain,
+    "pir": _print_retrieval,
     "hybrid-paper": _print_hybrid,
 }

@@ -7,6 +7,7 @@
 #include "backend/conversion_targets.hpp"
 #include "backend/cuda/executor.hpp"
 #include "backend/cuda/ntt/ntt_groups.hpp"
+#include "backend/cuda/ntt/ntt_jobs.hpp"
 #include "backend/cuda/ntt/ntt_launch.hpp"
 
 namespace halocline::backend::cuda {
@@ -175,6 +176,10 @@ void ntt_linear_combine(const executor<WordT>& on, std::span<const linear_job> j
 }
 
 }  // namespace
+
+void transform_limbs(const executor<std::uint32_t>& on, std::span<const unary_job> jobs, bool inverse) {
+  inverse ? intt(on, jobs) : ntt(on, jobs);
+}
 
 template <typename WordT>
 op_table<executor<WordT>> ntt_operations() {

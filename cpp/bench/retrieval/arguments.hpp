@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+namespace halocline::bench {
+
+/// Of `halocline_retrieval_bench`.
+struct retrieval_arguments {
+  std::string set = "pir-n4096";
+  std::string device = "cpu";
+  std::string out;              ///< nothing is written when empty
+  double gib = 1;               ///< of records
+  std::uint32_t rows = 0;       ///< 0: chosen
+  std::uint32_t batch = 1;      ///< queries that are answered together
+  std::uint32_t clients = 8;    ///< that ask them, at most
+  std::uint32_t group_mib = 0;  ///< of columns that are multiplied at once; 0: chosen
+  unsigned threads = 1;         ///< of a CPU
+  unsigned repetitions = 5;
+  std::string fusion = "auto";  ///< of all levels
+};
+
+inline void declare(CLI::App& to, retrieval_arguments& read) {
+  to.description("Stages of private retrieval: seconds of each, for one database and batch.");
+  to.add_option("--set", read.set, "parameters: pir-n4096, pir-n2048 or paper")->capture_default_str();
+  to.add_option("--device", read.device, "cpu or cuda:0")->capture_default_str();
+  to.add_option("--out", read.out, "file that gets the result as JSON");
+  to.add_option("--gib", read.gib, "GiB of records")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0001, 1024.0));
+  to.add_option("--rows", read.rows, "rows of a column, a power of two; 0: by the cost model")
+      ->capture_default_str();
+  to.add_option("--batch", read.batch, "queries that are answered together")
+      ->capture_default_str()
+      ->check(CLI::Range(1U, 4096U));
+  to.add_option("--clients", read.clients, "clients that ask them, at most")
+      ->capture_default_str()
+      ->check(CLI::Range(1U, 4096U));
+  to.add_option("--group-mib", read.group_mib, "MiB of columns that are multiplied at once; 0: the default")
+      ->capture_default_str()
+      ->check(CLI::Range(0U, 65536U));
+  to.add_option("--threads", read.threads, "of a CPU")->capture_default_str()->check(CLI::Range(1U, 1024U));
+  to.add_option("--repetitions", read.repetitions, "the fastest counts")
+      ->capture_default_str()
+      ->check(CLI::Range(1U, 1000U));
+  to.add_option("--fusion", read.fusion, "kernels of all levels: auto (the table), operation or stage")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "operation", "stage"}));
+}
+
+}  // namespace halocline::bench

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// halocline_retrieval_bench: seconds of the stages of private retrieval for one database and batch.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "halocline/backend/registry.hpp"
+#include "halocline/core/expects.hpp"
+#include "halocline/core/json.hpp"
+#include "halocline/core/version.hpp"
+#include "halocline/pir/client.hpp"
+#include "halocline/pir/server.hpp"
+#include "retrieval/arguments.hpp"
+
+namespace {
+
+using namespace halocline;
+using bench::retrieval_arguments;
+
+/// Records that need no memory: eight bytes at a time from their place (SplitMix64).
+class made_up_records final : public pir::record_store {
+ public:
+  explicit made_up_records(std::uint64_t bytes) : bytes_(bytes) {}
+  [[nodiscard]] std::uint64_t bytes() const noexcept override { return bytes_; }
+  void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    std::uint64_t word = 0;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const std::uint64_t at = offset + i;
+      if (i == 0 || at % 8 == 0) word = mixed(at / 8);
+      out[i] = static_cast<std::byte>(word >> (8 * (at % 8)));
+    }
+  }
+  void write(std::uint64_t, std::span<const std::byte>) override {
+    throw io_error("made-up records cannot be replaced");
+  }
+
+ private:
+  static std::uint64_t mixed(std::uint64_t x) noexcept {
+    x = (x + 1) * 0x9e3779b97f4a7c15;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+  }
+  std::uint64_t bytes_;
+};
+
+pir::geometry geometry_of(const retrieval_arguments& given) {
+  const pir::parameters scheme = pir::preset(given.set, true);
+  pir::layout_request request{.batch = given.batch, .rates = pir::rates_of(given.device, given.threads)};
+  if (given.rows != 0) request.rows = given.rows;
+  const std::uint64_t record = scheme.plaintext_bytes();
+  const auto records = static_cast<std::uint64_t>(given.gib * 0x1p30) / record;
+  return pir::make_geometry(scheme, std::max<std::uint64_t>(records, 1), record, request);
+}
+
+double total(const pir::stage_times& times) {
+  return times.expansion + times.completion + times.rows + times.columns + times.answers;
+}
+
+json::object to_json(const pir::stage_times& times) {
+  return {{"expansion", times.expansion}, {"completion", times.completion}, {"rows", times.rows},
+          {"columns", times.columns},     {"answers", times.answers},       {"total", total(times)}};
+}
+
+class bench_run {
+ public:
+  explicit bench_run(const retrieval_arguments& given)
+      : given_(given),
+        shape_(geometry_of(given)),
+        records_(std::make_shared<made_up_records>(shape_.records * shape_.record_bytes)),
+        server_(shape_, records_,
+                backend::make_backend(given.device, {.memory = {}, .threads = given.threads}),
+                options_of(given)) {
+    server_.time_stages(true);
+    for (std::uint32_t i = 0; i < std::min(given.batch, given.clients); ++i) {
+      clients_.emplace_back(shape_);
+      keys_.push_back(server_.load_keys(clients_.back().server_keys()));
+    }
+  }
+
+  void measure() {
+    for (unsigned i = 0; i <= given_.repetitions; ++i) {
+      const pir::stage_times times = answer_batch(i);
+      if (i > 0) runs_.push_back(times);  // the first one makes tables
+    }
+  }
+
+  [[nodiscard]] json::object result() {
+    const pir::stage_times& best = *std::ranges::min_element(runs_, {}, total);
+    const double bytes = static_cast<double>(shape_.records * shape_.record_bytes);
+    json::array runs;
+    for (const pir::stage_times& each : runs_) runs.emplace_back(to_json(each));
+    return {{"schema", 1},
+            {"suite", "retrieval"},
+            {"set", given_.set},
+            {"device", server_.scope().device().describe().device},
+            {"threads", given_.threads},
+            {"commit", std::string(commit())},
+            {"gib", given_.gib},
+            {"batch", given_.batch},
+            {"group_mib", given_.group_mib},
+            {"fusion", given_.fusion},
+            {"rows", shape_.at.rows},
+            {"columns", shape_.at.columns},
+            {"digits", json::object{{"expansion", shape_.at.expansion.digits},
+                                    {"selection", shape_.at.selection.digits},
+                                    {"secret", shape_.at.secret.digits}}},
+            {"log2_failure", pir::forecast(shape_.scheme, shape_.at).log2_failure},
+            {"best_seconds", to_json(best)},
+            {"queries_per_second", given_.batch / total(best)},
+            {"record_bytes_per_second", given_.batch * bytes / total(best)},
+            {"runs", std::move(runs)}};
+  }
+
+ private:
+  static pir::server_options options_of(const retrieval_arguments& given) {
+    pir::server_options made{.database = {.group_bytes = std::size_t{given.group_mib} << 20}};
+    if (given.fusion == "auto") return made;
+    const pir::fusion how = given.fusion == "stage" ? pir::fusion::stage : pir::fusion::operation;
+    made.fused = pir::fusion_choice{{how}, {how}};
+    return made;
+  }
+
+  pir::stage_times answer_batch(std::uint64_t number) {
+    std::vector<std::vector<std::byte>> queries;
+    std::vector<std::shared_ptr<const pir::server_keys>> keys;
+    std::vector<std::uint64_t> wanted;
+    for (std::uint32_t i = 0; i < given_.batch; ++i) {
+      const std::size_t who = i % clients_.size();
+      wanted.push_back((number * 7919 + i * 104729) % shape_.records);
+      queries.push_back(clients_[who].query(wanted.back()));
+      keys.push_back(keys_[who]);
+    }
+    const std::vector<std::span<const std::byte>> views(queries.begin(), queries.end());
+    const std::vector<std::vector<std::byte>> answers = server_.answer(keys, views);
+    for (std::uint32_t i = 0; i < given_.batch; ++i) {
+      std::vector<std::byte> expected(shape_.record_bytes);
+      records_->read(wanted[i] * shape_.record_bytes, expected);
+      HALOCLINE_EXPECTS(clients_[i % clients_.size()].decode(wanted[i], queries[i], answers[i]) == expected,
+                        error, "a wrong answer to query ", i, " for record ", wanted[i]);
+    }
+    return server_.times();
+  }
+
+  const retrieval_arguments& given_;
+  pir::geometry shape_;
+  std::shared_ptr<made_up_records> records_;
+  pir::server server_;
+  std::vector<pir::client> clients_;
+  std::vector<std::shared_ptr<const pir::server_keys>> keys_;
+  std::vector<pir::stage_times> runs_;
+};
+
+}  // namespace
+
+int main(int count, char** values) {
+  retrieval_arguments given;
+  CLI::App program;
+  bench::declare(program, given);
+  CLI11_PARSE(program, count, values);
+  try {
+    bench_run run(given);
+    run.measure();
+    const std::string text = json::write(run.result(), 2);
+    std::printf("%s\n", text.c_str());
+    if (!given.out.empty()) std::ofstream(given.out) << text << "\n";
+  } catch (const std::exception& failure) {
+    std::cerr << "halocline_retrieval_bench: " << failure.what() << "\n";
+    return EXIT_FAILURE;
+  }
+  return EXIT_SUCCESS;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "halocline/ckks/key_set.hpp"
+#include "halocline/ckks/key_source.hpp"
+
+namespace halocline::ckks {
+
+class context;
+
+/// The keys of an engine: those that it holds, and those that it loads from sources when `get` asks for them
+/// first. Not thread-safe.
+class engine_keys final : public key_set {
+ public:
+  /// @param ctx where the keys live; must outlive the set
+  /// @param keep_seeds keeps all seeded keys seeded
+  engine_keys(context& ctx, bool keep_seeds);
+
+  /// Names keys, by Galois element, that are kept seeded from then on.
+  void keep_seeds_of(std::set<std::uint64_t> elements) { seeded_ = std::move(elements); }
+  /// Whether the key of that element is kept seeded.
+  [[nodiscard]] bool keeps_seeds(std::uint64_t element) const {
+    return keep_seeds_ || seeded_.contains(element);
+  }
+  /// Takes a key that lives in the context, expanded unless its seeds are kept.
+  /// @throws as `memory_key_set::add`; out_of_memory
+  void add(evaluation_key key);
+  /// Loads keys of this source from now on, where no earlier source has them.
+  void add_source(std::unique_ptr<key_source> source);
+  /// Loads a key now, unless it is held for the level that a source has it for, or higher.
+  /// @throws missing_key when no source has it; what the source throws
+  void load(std::uint64_t galois_element);
+
+  [[nodiscard]] const evaluation_key& get(std::uint64_t galois_element, unsigned level) override;
+  /// Whether it is held, or a source says that it has it.
+  [[nodiscard]] bool contains(std::uint64_t galois_element, unsigned level) const override;
+  /// What is held or could be loaded.
+  [[nodiscard]] std::vector<key_request> list() const override;
+  /// What is held.
+  [[nodiscard]] const memory_key_set& held() const noexcept { return held_; }
+
+ private:
+  struct offer {
+    key_source* source;
+    unsigned level;
+  };
+  /// The first source that has the key, or nothing.
+  [[nodiscard]] const offer* find(std::uint64_t galois_element) const;
+
+  context& ctx_;
+  bool keep_seeds_;
+  std::set<std::uint64_t> seeded_;  ///< elements of keys that stay seeded
+  memory_key_set held_;
+  std::vector<std::unique_ptr<key_source>> sources_;
+  std::map<std::uint64_t, offer> offers_;
+};
+
+}  // namespace halocline::ckks

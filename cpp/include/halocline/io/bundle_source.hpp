@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "halocline/ckks/key_source.hpp"
+#include "halocline/io/key_file.hpp"
+
+namespace halocline::io {
+
+/// The keys of a bundle as a source of an engine: each is read when it is asked for, and of a key that is
+/// needed for lower levels only the prefix of each digit.
+class bundle_source final : public ckks::key_source {
+ public:
+  /// @param ctx the engine's context; must outlive the source
+  /// @param wanted limits the source to these keys, each to its level; those that the bundle lacks are left
+  ///   out, and of those that it has for lower levels it offers these
+  bundle_source(const input& from, ckks::context& ctx,
+                const std::optional<std::vector<ckks::key_request>>& wanted = {});
+
+  [[nodiscard]] const ckks::key_id& id() const noexcept override { return reader_.id(); }
+  [[nodiscard]] std::vector<ckks::key_request> list() const override;
+  [[nodiscard]] ckks::evaluation_key load(std::uint64_t galois_element) override;
+
+ private:
+  key_bundle_reader reader_;
+  std::map<std::uint64_t, unsigned> levels_;
+};
+
+}  // namespace halocline::io

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace halocline::io {
+
+/// A part of a byte source.
+struct byte_range {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// The bytes of one container that lie neither in a file nor in memory, such as an object on a server.
+/// Implementations are thread-safe and never give other bytes than those that they were opened for.
+class byte_source {
+ public:
+  virtual ~byte_source() = default;
+  /// Bytes in all.
+  [[nodiscard]] virtual std::uint64_t bytes() const noexcept = 0;
+  /// What error messages call it.
+  [[nodiscard]] virtual std::string name() const = 0;
+  /// Copies bytes [offset, offset + dst.size()), which must lie inside.
+  /// @throws io_error when they cannot be had in time; corrupt_data when they are not what they should be
+  virtual void read(std::uint64_t offset, std::span<std::byte> dst) const = 0;
+  /// Fetches parts that `read` will be asked for next, at once where the source can do that. What an earlier
+  /// call fetched is dropped. Errors as `read`.
+  virtual void prefetch(std::span<const byte_range> parts) const = 0;
+  /// Drops what `prefetch` fetched.
+  virtual void forget() const noexcept = 0;
+};
+
+}  // namespace halocline::io

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/ckks/engine_keys.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "halocline/ckks/context.hpp"
+#include "halocline/ckks/recipes.hpp"
+#include "halocline/core/expects.hpp"
+
+namespace halocline::ckks {
+
+engine_keys::engine_keys(context& ctx, bool keep_seeds)
+    : ctx_(ctx), keep_seeds_(keep_seeds), held_(ctx.parameters()) {}
+
+void engine_keys::add(evaluation_key key) {
+  if (!keeps_seeds(key.galois_element)) expand(ctx_, key);
+  register_key(ctx_, key);
+  held_.add(std::move(key));
+}
+
+void engine_keys::add_source(std::unique_ptr<key_source> source) {
+  for (const key_request& each : source->list()) {
+    offers_.try_emplace(each.galois_element, offer{source.get(), each.level});
+  }
+  sources_.push_back(std::move(source));
+}
+
+const engine_keys::offer* engine_keys::find(std::uint64_t galois_element) const {
+  const auto found = offers_.find(galois_element);
+  return found == offers_.end() ? nullptr : &found->second;
+}
+
+void engine_keys::load(std::uint64_t galois_element) {
+  const offer* const found = find(galois_element);
+  HALOCLINE_EXPECTS(found != nullptr, missing_key, "load: no key store of this engine has the ",
+                    describe_key(ctx_.parameters(), galois_element));
+  if (!held_.contains(galois_element, found->level)) add(found->source->load(galois_element));
+}
+
+const evaluation_key& engine_keys::get(std::uint64_t galois_element, unsigned level) {
+  if (!held_.contains(galois_element, level)) {
+    const offer* const found = find(galois_element);
+    if (found != nullptr && found->level >= level) load(galois_element);
+  }
+  return held_.get(galois_element, level);
+}
+
+bool engine_keys::contains(std::uint64_t galois_element, unsigned level) const {
+  const offer* const found = find(galois_element);
+  return held_.contains(galois_element, level) || (found != nullptr && found->level >= level);
+}
+
+std::vector<key_request> engine_keys::list() const {
+  std::map<std::uint64_t, unsigned> levels;
+  for (const auto& [element, found] : offers_) levels[element] = found.level;
+  for (const key_request& each : held_.list()) {
+    unsigned& level = levels[each.galois_element];
+    level = std::max(level, each.level);
+  }
+  std::vector<key_request> result;
+  for (const auto& [element, level] : levels) result.push_back({element, level});
+  return result;
+}
+
+}  // namespace halocline::ckks

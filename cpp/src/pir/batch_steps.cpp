@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pir/batch_steps.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace halocline::pir {
+namespace {
+
+/// Bytes of a ciphertext.
+std::size_t pair_bytes(const context& ctx) { return 2 * ctx.polynomial_bytes(); }
+
+/// Temporaries of one query's expansion: two levels of nodes.
+std::size_t expansion_bytes(const context& ctx) {
+  const layout& at = ctx.shape().at;
+  return pair_bytes(ctx) * at.packed(ctx.shape().scheme) * 3 / 2;
+}
+
+/// An expanded query: selectors and rows of bits.
+std::size_t expanded_bytes(const context& ctx) {
+  const layout& at = ctx.shape().at;
+  return pair_bytes(ctx) * (at.rows + std::size_t{2} * at.column_bits() * ctx.limbs() * at.selection.digits);
+}
+
+/// Sums over rows of `columns` columns, and what is kept of such parts of `all`.
+std::size_t column_bytes(const context& ctx, std::uint32_t columns, std::uint32_t all) {
+  const std::size_t parts = columns < all ? (std::size_t{all} - 1) / columns + 1 : 0;
+  return pair_bytes(ctx) * ctx.shape().planes() * (columns + parts);
+}
+
+}  // namespace
+
+batch_steps choose_steps(const context& ctx, const database& of, std::size_t batch, std::size_t limit) {
+  std::uint32_t all = 0, group = 1;
+  for (const column_group& each : of.groups()) {
+    all += each.columns;
+    group = std::max(group, each.columns);
+  }
+  const std::size_t kept = batch * expanded_bytes(ctx);
+  const std::size_t left = limit > kept ? limit - kept : 0;
+  batch_steps made;
+  made.queries = std::clamp<std::size_t>(left / expansion_bytes(ctx), 1, std::max<std::size_t>(batch, 1));
+  if (batch * column_bytes(ctx, all, all) <= left) return made;
+  const std::uint32_t least = std::bit_ceil(group);
+  made.columns = std::bit_ceil(all) / 2;
+  while (made.columns > least && batch * column_bytes(ctx, made.columns, all) > left) made.columns /= 2;
+  made.columns = std::max(made.columns, least);
+  return made;
+}
+
+std::size_t scratch_limit(const context& ctx, const database& of) {
+  const memory::runtime& runtime = ctx.runtime();
+  const std::size_t budget = runtime.budget_bytes();
+  if (budget != 0 && runtime.moves()) return budget / 2;
+  const std::size_t all = budget != 0 ? budget : ctx.device().describe().memory_bytes;
+  if (all == 0) return std::numeric_limits<std::size_t>::max();  // a ghost
+  std::size_t taken = all / 10;  // tables, keys of clients, pieces between blocks
+  for (const column_group& each : of.groups()) taken += each.data.size();
+  return all > taken ? all - taken : 0;
+}
+
+}  // namespace halocline::pir

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// ExpandQuery of OnionPIRv2 (ePrint 2025/1142), after Angel, Chen, Laine and Setty ("PIR with compressed
+// queries and amortized query processing", 2018, section 3.3).
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "halocline/core/expects.hpp"
+#include "pir/stages_detail.hpp"
+
+namespace halocline::pir {
+namespace {
+
+using backend::poly_array;
+
+/// The expansions of a batch, level by level. The levels of a query alternate between two buffers, so that
+/// the last one fills that of the leaves.
+class expansion {
+ public:
+  expansion(context& ctx, std::span<const client_query> queries, const fusion_choice& how)
+      : ctx_(ctx),
+        queries_(queries),
+        how_(how),
+        split_(ctx.shape().at.expansion),
+        depth_(ctx.shape().at.expansion_depth(ctx.shape().scheme)),
+        leaves_(static_cast<std::uint32_t>(ctx.shape().at.packed(ctx.shape().scheme))) {
+    for (const client_query& query : queries) check(query);
+    constexpr auto scratch = memory::object_class::scratch;
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      even_.push_back(ctx.make_ciphertexts(leaves_, scratch, "pir.leaves"));
+      if (depth_ > 0) odd_.push_back(ctx.make_ciphertexts(nodes(depth_ - 1), scratch, "pir.expansion"));
+    }
+  }
+
+  [[nodiscard]] std::vector<memory::buffer> run() {
+    load_roots();
+    make_scratch();
+    for (unsigned level = 1; level <= depth_; ++level) {
+      if (detail::fusion_of(how_.expansion, level - 1) == fusion::stage) {
+        expand_fused(level);
+      } else {
+        expand_by_operations(level);
+      }
+    }
+    return std::move(even_);
+  }
+
+ private:
+  void check(const client_query& query) const {
+    HALOCLINE_EXPECTS(query.keys != nullptr && query.message != nullptr && query.keys->levels >= depth_,
+                      invalid_argument, "retrieval: a query without keys or with keys for ",
+                      query.keys == nullptr ? 0 : query.keys->levels, " levels of expansion; expected ",
+                      depth_);
+    HALOCLINE_EXPECTS(query.message->c0.size() * sizeof(std::uint32_t) == ctx_.polynomial_bytes(),
+                      invalid_argument, "retrieval: a query of ", query.message->c0.size(),
+                      " residues; expected ", ctx_.polynomial_bytes() / sizeof(std::uint32_t));
+  }
+
+  /// Nodes of a level that have leaves below them that are wanted.
+  [[nodiscard]] std::uint32_t nodes(unsigned level) const noexcept {
+    return ((leaves_ - 1) >> (depth_ - level)) + 1;
+  }
+  [[nodiscard]] const memory::buffer& at(std::size_t query, unsigned level) const noexcept {
+    return (depth_ - level) % 2 == 0 ? even_[query] : odd_[query];
+  }
+  [[nodiscard]] poly_array rows(std::size_t query, unsigned level) const noexcept {
+    return ctx_.ciphertexts(queries_[query].keys->rows, (level - 1) * detail::digits_of(ctx_, split_));
+  }
+  /// Of X -> X^(N / 2^(level - 1) + 1).
+  [[nodiscard]] const memory::buffer& permutation(unsigned level) {
+    return ctx_.ring().permutation((ctx_.tables().n() >> (level - 1)) + 1);
+  }
+  [[nodiscard]] poly_array monomial(unsigned level) {
+    return detail::polynomials(ctx_, ctx_.monomial(level));
+  }
+
+  void load_roots() {
+    std::vector<backend::uniform_job> uniform;
+    for (std::size_t i = 0; i < queries_.size(); ++i) {
+      const query_message& message = *queries_[i].message;
+      ctx_.device().upload(at(i, 0), 0, std::as_bytes(std::span(message.c0)));
+      uniform.push_back({{&at(i, 0), ctx_.limbs(), {0, ctx_.limbs()}}, {message.seed, 0}});
+    }
+    ctx_.device().sample_uniform(ctx_.tables(), uniform);
+  }
+
+  /// For the largest level that takes single operations.
+  void make_scratch() {
+    std::size_t parents = 0;
+    for (unsigned level = 1; level <= depth_; ++level) {
+      if (detail::fusion_of(how_.expansion, level - 1) == fusion::operation) parents = nodes(level - 1);
+    }
+    if (parents == 0) return;
+    parents *= queries_.size();
+    coefficients_ = detail::make_polynomials(ctx_, parents, "pir.expansion.coefficients");
+    digits_ =
+        detail::make_polynomials(ctx_, parents * detail::digits_of(ctx_, split_), "pir.expansion.digits");
+    turned_ = ctx_.make_ciphertexts(parents, memory::object_class::scratch, "pir.expansion.turned");
+  }
+
+  void expand_fused(unsigned level) {
+    std::vector<backend::expand_job> jobs;
+    for (std::size_t i = 0; i < queries_.size(); ++i) {
+      jobs.push_back({ctx_.ciphertexts(at(i, level)), ctx_.ciphertexts(at(i, level - 1)), rows(i, level),
+                      monomial(level), &permutation(level), nodes(level), detail::split_of(split_)});
+    }
+    ctx_.device().expand_node(ctx_.tables(), jobs);
+  }
+
+  void expand_by_operations(unsigned level) {
+    const std::uint32_t parents = nodes(level - 1), terms = detail::digits_of(ctx_, split_);
+    std::vector<detail::digit_task> tasks;
+    std::vector<backend::digit_product_job> products;
+    std::vector<backend::children_job> children;
+    for (std::size_t i = 0; i < queries_.size(); ++i) {
+      const memory::buffer& src = at(i, level - 1);
+      const poly_array digits = detail::polynomials(ctx_, digits_, i * parents * terms);
+      const poly_array turned = ctx_.ciphertexts(turned_, static_cast<std::uint32_t>(i * parents));
+      tasks.push_back(
+          {digits, detail::polynomials(ctx_, coefficients_, i * parents), ctx_.component(src, 1), parents});
+      products.push_back({.dst = turned,
+                          .digits = digits,
+                          .rows = rows(i, level),
+                          .terms = terms,
+                          .count = parents,
+                          .plus0 = ctx_.component(src, 0),
+                          .permutation = &permutation(level)});
+      children.push_back(
+          {ctx_.ciphertexts(at(i, level)), ctx_.ciphertexts(src), turned, monomial(level), nodes(level)});
+    }
+    detail::make_digits(ctx_, tasks, split_);
+    ctx_.device().digit_product(ctx_.tables(), products);
+    ctx_.device().expand_children(ctx_.tables(), children);
+  }
+
+  context& ctx_;
+  std::span<const client_query> queries_;
+  const fusion_choice& how_;
+  gadget split_;
+  unsigned depth_;
+  std::uint32_t leaves_;
+  std::vector<memory::buffer> even_, odd_;  ///< levels at an even and at an odd distance from the leaves
+  memory::buffer coefficients_, digits_, turned_;
+};
+
+}  // namespace
+
+std::vector<memory::buffer> expand(context& ctx, std::span<const client_query> queries,
+                                   const fusion_choice& how) {
+  if (queries.empty()) return {};
+  return expansion(ctx, queries, how).run();
+}
+
+}  // namespace halocline::pir

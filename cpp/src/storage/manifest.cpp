@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/storage/manifest.hpp"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "halocline/core/expects.hpp"
+#include "halocline/io/byte_codec.hpp"
+#include "halocline/storage/object_store.hpp"
+
+namespace halocline::storage {
+namespace {
+
+constexpr std::array<std::uint8_t, 8> magic{0x89, 'H', 'L', 'M', '\r', '\n', 0x1a, '\n'};
+constexpr std::uint32_t version = 1;
+constexpr std::string_view domain = "halocline key store 1";
+constexpr std::uint64_t most_blocks = std::uint64_t{1} << 20;  // 64 GiB
+
+[[nodiscard]] digest256 keyed(std::span<const std::byte> bytes, const digest256& key) noexcept {
+  digest256 out{};
+  crypto_generichash_blake2b(out.data(), out.size(), reinterpret_cast<const unsigned char*>(bytes.data()),
+                             bytes.size(), key.data(), key.size());
+  return out;
+}
+
+/// The key of all digests of a user's keys.
+[[nodiscard]] digest256 binding(const manifest& of) {
+  io::byte_writer text;
+  text.put_bytes(std::as_bytes(std::span(domain)));
+  text.put(std::uint32_t(of.user.size()));
+  text.put_bytes(std::as_bytes(std::span(of.user)));
+  text.put_bytes(std::as_bytes(std::span(of.key.bytes)));
+  text.put_bytes(std::as_bytes(std::span(of.parameters)));
+  digest256 out{};
+  crypto_generichash_blake2b(out.data(), out.size(),
+                             reinterpret_cast<const unsigned char*>(text.bytes().data()), text.bytes().size(),
+                             nullptr, 0);
+  return out;
+}
+
+[[nodiscard]] std::uint64_t blocks_of(std::uint64_t bytes) noexcept {
+  return bytes / manifest::block_bytes + (bytes % manifest::block_bytes != 0 ? 1 : 0);
+}
+
+/// Everything but the root digest.
+[[nodiscard]] std::vector<std::byte> body_of(const manifest& from) {
+  io::byte_writer out;
+  out.put_bytes(std::as_bytes(std::span(magic)));
+  out.put(version);
+  out.put(std::uint32_t(manifest::block_bytes));
+  out.put_bytes(std::as_bytes(std::span(from.key.bytes)));
+  out.put_bytes(std::as_bytes(std::span(from.parameters)));
+  out.put(from.bytes);
+  out.put(std::uint64_t(from.user.size()));
+  out.put_bytes(std::as_bytes(std::span(from.user)));
+  out.put_bytes(std::as_bytes(std::span(from.blocks)));
+  return {out.bytes().begin(), out.bytes().end()};
+}
+
+template <std::size_t count>
+void get(io::byte_reader& in, std::array<std::uint8_t, count>& out) {
+  std::memcpy(out.data(), in.get_bytes(count).data(), count);
+}
+
+}  // namespace
+
+std::string to_string(const digest256& digest) {
+  std::string out(2 * digest.size() + 1, '\0');
+  sodium_bin2hex(out.data(), out.size(), digest.data(), digest.size());
+  out.pop_back();
+  return out;
+}
+
+std::string manifest::object_name() const { return "keys-" + to_string(root).substr(0, 32) + ".hlc"; }
+
+block_digester::block_digester(const manifest& of) : key_(binding(of)) {}
+
+digest256 block_digester::operator()(std::span<const std::byte> block) const noexcept {
+  return keyed(block, key_);
+}
+
+manifest make_manifest(const std::string& user, const ckks::key_id& key, const io::fingerprint& parameters,
+                       std::span<const std::byte> container) {
+  HALOCLINE_EXPECTS(is_store_name(user), invalid_argument, "key store: no name of a user: ", user.size(),
+                    " bytes, expected 1 to 128 letters, digits and ._@-, not starting with '.'");
+  HALOCLINE_EXPECTS(blocks_of(container.size()) <= most_blocks, invalid_argument,
+                    "key store: ", container.size(), " bytes of keys, expected at most ",
+                    most_blocks * manifest::block_bytes);
+  manifest out{user, key, parameters, container.size(), {}, {}};
+  const block_digester digest(out);
+  for (std::uint64_t at = 0; at < container.size(); at += manifest::block_bytes) {
+    out.blocks.push_back(
+        digest(container.subspan(at, std::min<std::uint64_t>(manifest::block_bytes, container.size() - at))));
+  }
+  out.root = keyed(body_of(out), binding(out));
+  return out;
+}
+
+std::vector<std::byte> encode(const manifest& from) {
+  std::vector<std::byte> out = body_of(from);
+  const auto root = std::as_bytes(std::span(from.root));
+  out.insert(out.end(), root.begin(), root.end());
+  return out;
+}
+
+manifest decode_manifest(std::span<const std::byte> bytes, const std::string& user) {
+  const std::string what = text("the manifest of the keys of '", user, '\'');
+  io::byte_reader in(bytes, what);
+  std::array<std::uint8_t, magic.size()> start{};
+  get(in, start);
+  HALOCLINE_EXPECTS(start == magic, corrupt_data, what, " is no manifest of a key store");
+  const auto found = in.get<std::uint32_t>();
+  HALOCLINE_EXPECTS(found == version, corrupt_data, what, " has format version ", found, ", expected ",
+                    version, "; update halocline to read it");
+  const auto block = in.get<std::uint32_t>();
+  manifest out;
+  get(in, out.key.bytes);
+  get(in, out.parameters);
+  out.bytes = in.get<std::uint64_t>();
+  const auto name = in.get<std::uint64_t>();
+  HALOCLINE_EXPECTS(block == manifest::block_bytes && name == user.size() && out.bytes > 0 &&
+                        blocks_of(out.bytes) <= most_blocks,
+                    corrupt_data, what, " is not valid: blocks of ", block, " bytes, a name of ", name,
+                    " letters, ", out.bytes, " bytes of keys");
+  const auto letters = in.get_bytes(name);
+  out.user.assign(reinterpret_cast<const char*>(letters.data()), letters.size());
+  HALOCLINE_EXPECTS(out.user == user, corrupt_data, what, " is that of another user");
+  const std::uint64_t count = blocks_of(out.bytes);
+  HALOCLINE_EXPECTS(in.left() == (count + 1) * sizeof(digest256), corrupt_data, what, " has ", in.left(),
+                    " bytes of digests, expected ", (count + 1) * sizeof(digest256), " for ", out.bytes,
+                    " bytes of keys");
+  out.blocks.resize(count);
+  std::memcpy(out.blocks.data(), in.get_bytes(count * sizeof(digest256)).data(), count * sizeof(digest256));
+  get(in, out.root);
+  HALOCLINE_EXPECTS(out.root == keyed(bytes.first(bytes.size() - sizeof(digest256)), binding(out)),
+                    corrupt_data, what, " does not match its own digest; put the keys again");
+  return out;
+}
+
+}  // namespace halocline::storage

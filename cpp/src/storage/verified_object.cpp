@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "verified_object.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <thread>
+#include <utility>
+
+#include "halocline/core/expects.hpp"
+
+namespace halocline::storage {
+namespace {
+
+/// Checks parts in threads while others are received. Parts come in while it lives; `finish` waits for all.
+class check_queue {
+ public:
+  check_queue(std::size_t parts, std::function<void(std::size_t)> check) : check_(std::move(check)) {
+    const std::size_t most = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 4);
+    for (std::size_t i = 0; i < std::min(most, parts - 1); ++i) threads_.emplace_back([this] { work(); });
+  }
+  ~check_queue() { finish(); }
+  check_queue(const check_queue&) = delete;
+  check_queue& operator=(const check_queue&) = delete;
+
+  void add(std::size_t part) {
+    if (threads_.empty()) {
+      check_(part);  // a lone part has nothing to overlap with
+      return;
+    }
+    const std::scoped_lock lock(mutex_);
+    waiting_.push_back(part);
+    changed_.notify_one();
+  }
+  void finish() {
+    {
+      const std::scoped_lock lock(mutex_);
+      closed_ = true;
+      changed_.notify_all();
+    }
+    threads_.clear();  // joins
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return closed_ || !waiting_.empty(); });
+      if (waiting_.empty()) return;
+      const std::size_t part = waiting_.front();
+      waiting_.pop_front();
+      lock.unlock();
+      check_(part);
+      lock.lock();
+    }
+  }
+
+  std::function<void(std::size_t)> check_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::size_t> waiting_;
+  bool closed_ = false;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace
+
+verified_object::verified_object(std::shared_ptr<object_store> objects, manifest of, std::size_t part_bytes)
+    : objects_(std::move(objects)),
+      of_(std::move(of)),
+      digest_(of_),
+      object_(of_.user + '/' + of_.object_name()),
+      part_bytes_(part_bytes / manifest::block_bytes * manifest::block_bytes) {}
+
+std::string verified_object::name() const {
+  const std::string url = objects_->url();
+  return text('\'', url, url.ends_with('/') ? "" : "/", object_, '\'');
+}
+
+io::byte_range verified_object::whole_blocks(const io::byte_range& part) const {
+  HALOCLINE_EXPECTS(part.offset <= of_.bytes && part.bytes <= of_.bytes - part.offset, invalid_argument,
+                    "cannot read bytes [", part.offset, ", ", part.offset + part.bytes, ") of ", name(),
+                    ": it has ", of_.bytes);
+  const std::uint64_t begin = part.offset / manifest::block_bytes * manifest::block_bytes;
+  const std::uint64_t last = part.offset + part.bytes + manifest::block_bytes - 1;
+  return {begin, std::min(of_.bytes, last / manifest::block_bytes * manifest::block_bytes) - begin};
+}
+
+bool verified_object::is_right(const range_read& part) const noexcept {
+  std::uint64_t block = part.offset / manifest::block_bytes;
+  for (std::span<const std::byte> rest = part.dst; !rest.empty(); ++block) {
+    const auto content = rest.first(std::min<std::size_t>(manifest::block_bytes, rest.size()));
+    if (digest_(content) != of_.blocks[block]) return false;
+    rest = rest.subspan(content.size());
+  }
+  return true;
+}
+
+std::vector<range_read> verified_object::split(std::span<const range_read> parts) const {
+  std::vector<range_read> out;
+  for (range_read rest : parts) {
+    while (!rest.dst.empty()) {
+      const std::size_t bytes = std::min(part_bytes_, rest.dst.size());
+      out.push_back({rest.offset, rest.dst.first(bytes)});
+      rest = {rest.offset + bytes, rest.dst.subspan(bytes)};
+    }
+  }
+  return out;
+}
+
+std::vector<range_read> verified_object::fetch_once(std::span<const range_read> parts) const {
+  if (parts.empty()) return {};
+  std::vector<std::uint8_t> right(parts.size());  // bytes, which threads may write side by side
+  {
+    check_queue checks(parts.size(), [&](std::size_t i) { right[i] = is_right(parts[i]) ? 1 : 0; });
+    objects_->read(object_, of_.bytes, parts, [&](std::size_t i) { checks.add(i); });
+    checks.finish();
+  }
+  std::vector<range_read> wrong;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (right[i] == 0) wrong.push_back(parts[i]);
+  }
+  return wrong;
+}
+
+void verified_object::fetch(std::span<const range_read> parts) const {
+  const std::vector<range_read> again = fetch_once(split(parts));
+  const std::vector<range_read> wrong = fetch_once(again);
+  HALOCLINE_EXPECTS(wrong.empty(), corrupt_data, name(), " is corrupt: ", wrong.front().dst.size(),
+                    " bytes at ", wrong.front().offset,
+                    " do not match the manifest of the keys; put the keys again");
+}
+
+void verified_object::read(std::uint64_t offset, std::span<std::byte> dst) const {
+  if (dst.empty()) return;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const piece& each : fetched_) {
+      if (offset >= each.offset && offset + dst.size() <= each.offset + each.bytes) {
+        std::memcpy(dst.data(), each.data.get() + (offset - each.offset), dst.size());
+        return;
+      }
+    }
+  }
+  const io::byte_range blocks = whole_blocks({offset, dst.size()});
+  if (blocks.offset == offset && blocks.bytes == dst.size()) {
+    const range_read whole{offset, dst};
+    fetch({&whole, 1});
+    return;
+  }
+  const std::unique_ptr<std::byte[]> copy(new std::byte[blocks.bytes]);
+  const range_read whole{blocks.offset, {copy.get(), blocks.bytes}};
+  fetch({&whole, 1});
+  std::memcpy(dst.data(), copy.get() + (offset - blocks.offset), dst.size());
+}
+
+void verified_object::prefetch(std::span<const io::byte_range> parts) const {
+  std::vector<io::byte_range> ranges;
+  for (const io::byte_range& each : parts) ranges.push_back(whole_blocks(each));
+  std::ranges::sort(ranges, {}, &io::byte_range::offset);
+  std::vector<piece> pieces;
+  for (const io::byte_range& each : ranges) {
+    const std::uint64_t end = each.offset + each.bytes;
+    if (!pieces.empty() && each.offset <= pieces.back().offset + pieces.back().bytes) {
+      pieces.back().bytes = std::max(pieces.back().bytes, end - pieces.back().offset);
+    } else {
+      pieces.push_back({each.offset, nullptr, each.bytes});
+    }
+  }
+  std::vector<range_read> reads;
+  for (piece& each : pieces) {
+    each.data.reset(new std::byte[each.bytes]);
+    reads.push_back({each.offset, {each.data.get(), each.bytes}});
+  }
+  fetch(reads);
+  const std::scoped_lock lock(mutex_);
+  fetched_ = std::move(pieces);
+}
+
+void verified_object::forget() const noexcept {
+  const std::scoped_lock lock(mutex_);
+  fetched_.clear();
+}
+
+}  // namespace halocline::storage

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tuple>
+
+#include <nanobind/stl/tuple.h>
+
+#include "bindings.hpp"
+#include "halocline/ckks/context.hpp"
+#include "halocline/io/bundle_source.hpp"
+#include "halocline/io/file_map.hpp"
+#include "halocline/io/key_file.hpp"
+#include "halocline/io/serialize.hpp"
+#include "halocline/storage/key_store.hpp"
+
+namespace halocline::python {
+namespace {
+
+using rows = std::vector<std::tuple<std::uint64_t, unsigned>>;
+
+struct bound_store {
+  std::shared_ptr<storage::key_store> value;
+};
+
+/// The keys of a user in a store: verified when they are read, by whichever engine.
+struct bound_stored_keys {
+  storage::manifest about;
+  std::shared_ptr<const io::byte_source> source;
+};
+
+bound_store open_store(const std::string& url, const storage::store_options& options, std::uint64_t quota) {
+  const released meanwhile;
+  return {std::make_shared<storage::key_store>(storage::open_store(url, options), options, quota)};
+}
+
+std::string put_keys(bound_store& self, const std::string& user, const bound_keys& keys) {
+  return locked(*keys.where, [&] {
+    const std::vector<std::byte> container = io::to_bytes(*keys.where->ctx, keys.value);
+    return storage::to_string(self.value->put(user, container).root);
+  });
+}
+
+std::string put_file(bound_store& self, const std::string& user, const std::string& path) {
+  const released meanwhile;
+  const io::file_map file{std::filesystem::path(path)};
+  return storage::to_string(self.value->put(user, file.bytes()).root);
+}
+
+bound_stored_keys find(bound_store& self, const std::string& user, const std::optional<std::string>& digest,
+                       const std::optional<std::string>& key) {
+  const released meanwhile;
+  storage::manifest found = self.value->find(user, digest, key);
+  auto source = self.value->open(found);
+  return {std::move(found), std::move(source)};
+}
+
+nb::dict counts(const bound_store& self) {
+  const storage::store_counts now = self.value->objects().counts();
+  nb::dict out;
+  out["requests"] = now.requests;
+  out["retries"] = now.retries;
+  out["resumed"] = now.resumed;
+  out["read_bytes"] = now.read_bytes;
+  out["sent_bytes"] = now.sent_bytes;
+  return out;
+}
+
+/// (Galois element, level) of every key, ascending.
+rows list_keys(const bound_stored_keys& self, const params::parameters& p) {
+  const std::shared_ptr<domain> where = shared_domain(p);
+  return locked(*where, [&] {
+    rows out;
+    for (const ckks::key_request& each : io::key_bundle_reader(io::input(self.source), *where->ctx).list()) {
+      out.emplace_back(each.galois_element, each.level);
+    }
+    return out;
+  });
+}
+
+bound_keys load_all(const bound_stored_keys& self, const params::parameters& p) {
+  const std::shared_ptr<domain> where = shared_domain(p);
+  return locked(*where, [&] {
+    return bound_keys{where, io::load_evaluation_keys(io::input(self.source), *where->ctx)};
+  });
+}
+
+void add_source(bound_engine& self, const bound_stored_keys& keys, const std::optional<rows>& wanted) {
+  std::optional<std::vector<ckks::key_request>> requests;
+  if (wanted) {
+    requests.emplace();
+    for (const auto& [element, level] : *wanted) requests->push_back({element, level});
+  }
+  locked(*self.where, [&] {
+    self.value->bind_key(keys.about.key);
+    if (self.value->is_ghost()) return;
+    self.value->add_source(
+        std::make_unique<io::bundle_source>(io::input(keys.source), self.value->context(), requests));
+  });
+}
+
+void bind_options(nb::module_& module) {
+  using storage::store_options;
+  nb::class_<store_options>(module, "StoreOptions")
+      .def(nb::init<>())
+      .def_rw("connections", &store_options::connections)
+      .def_rw("deadline_seconds", &store_options::deadline_seconds)
+      .def_rw("connect_seconds", &store_options::connect_seconds)
+      .def_rw("stall_seconds", &store_options::stall_seconds)
+      .def_rw("attempts", &store_options::attempts)
+      .def_rw("endpoint", &store_options::endpoint)
+      .def_rw("region", &store_options::region);
+}
+
+/// Members of engines that take keys of stores.
+void bind_engine_sources(nb::module_& module) {
+  nb::borrow<nb::class_<bound_engine>>(module.attr("Engine"))
+      .def("add_source", add_source, nb::arg("keys"), nb::arg("wanted").none())
+      .def(
+          "load_key",
+          [](bound_engine& self, std::uint64_t element) {
+            locked(*self.where, [&] { self.value->load_key(element); });
+          },
+          nb::arg("galois_element"))
+      .def_prop_ro("key_bytes", [](bound_engine& self) {
+        return locked(*self.where, [&] { return self.value->key_bytes(); });
+      });
+}
+
+}  // namespace
+
+void bind_storage(nb::module_& module) {
+  bind_options(module);
+  nb::class_<bound_stored_keys>(module, "StoredKeys")
+      .def_prop_ro("key_id", [](const bound_stored_keys& self) { return known(self.about.key); })
+      .def_prop_ro("digest",
+                   [](const bound_stored_keys& self) { return storage::to_string(self.about.root); })
+      .def_prop_ro("nbytes", [](const bound_stored_keys& self) { return self.about.bytes; })
+      .def(
+          "params",
+          [](const bound_stored_keys& self, bool allow_insecure) {
+            const released meanwhile;
+            return io::load_parameters(io::input(self.source), allow_insecure);
+          },
+          nb::arg("allow_insecure"))
+      .def("list", list_keys, nb::arg("params"))
+      .def("load", load_all, nb::arg("params"));
+  nb::class_<bound_store>(module, "KeyStore")
+      .def_static("open", open_store, nb::arg("url"), nb::arg("options"), nb::arg("quota"))
+      .def_prop_ro("url", [](const bound_store& self) { return self.value->objects().url(); })
+      .def("put_keys", put_keys, nb::arg("user"), nb::arg("keys"))
+      .def("put_file", put_file, nb::arg("user"), nb::arg("path"))
+      .def("find", find, nb::arg("user"), nb::arg("digest").none(), nb::arg("key").none())
+      .def(
+          "users", [](bound_store& self) { return self.value->users(); }, nb::call_guard<released>())
+      .def(
+          "nbytes", [](bound_store& self, const std::string& user) { return self.value->bytes(user); },
+          nb::arg("user"), nb::call_guard<released>())
+      .def(
+          "remove", [](bound_store& self, const std::string& user) { return self.value->remove(user); },
+          nb::arg("user"), nb::call_guard<released>())
+      .def("counts", counts);
+  bind_engine_sources(module);
+}
+
+}  // namespace halocline::python

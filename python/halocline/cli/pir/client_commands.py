@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`halocline pir keygen | query | decode`: what a client does, without the database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...base.errors import InvalidArgument
+from ...base.files import OWNER, is_standard, write_file
+from ...pir import Client, DatabaseInfo, Lookup, Query
+from ..common import (
+    AllowInsecureOption,
+    command,
+    err,
+    expect_writable,
+    no_standard_output,
+    results_console,
+    size,
+)
+from .asked import Asked, chosen, note_of, read_note, write_note
+from .common import (
+    KEYS_FILE,
+    SECRET_FILE,
+    IndexOption,
+    InfoOption,
+    KeyOption,
+    SecretOption,
+    asked,
+    decoded,
+    expect_one,
+    fitting,
+    message_size,
+    read_messages,
+    sent,
+)
+from .outputs import expect_outputs
+
+
+@command
+def keygen(
+    folder: Annotated[Path, typer.Argument(help="Folder for the files; made when missing.")],
+    info: InfoOption,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing secret.")] = False,
+    allow_insecure: AllowInsecureOption = False,
+) -> None:
+    """Make a client: pir-secret.hlr for itself alone, pir-keys.hlr for the server, once."""
+    no_standard_output(folder, "pir keygen: folder")
+    expect_writable(folder, folder=True)
+    secret, keys = folder / SECRET_FILE, folder / KEYS_FILE
+    if secret.exists() and not force:
+        raise InvalidArgument(f"pir keygen: '{secret}' exists; say --force to replace the secret")
+    client = Client(DatabaseInfo.load(info, allow_insecure=allow_insecure))
+    folder.mkdir(parents=True, exist_ok=True)
+    data = client.server_keys()
+    write_file(keys, data)
+    client.save(secret, overwrite=True)  # last: without it the keys are of no use
+    console = results_console()
+    console.print(f"client {client.id}", markup=False)
+    console.print(f"  {secret}  keep it secret", markup=False, soft_wrap=True)
+    console.print(f"  {keys}  {size(len(data))}, for the server", markup=False, soft_wrap=True)
+
+
+@command
+def query(
+    info: InfoOption,
+    secret: SecretOption,
+    output: Annotated[Path, typer.Option("--out", "-o", help="File for the server; - is standard output.")],
+    index: IndexOption = None,
+    key: KeyOption = None,
+    allow_insecure: AllowInsecureOption = False,
+) -> None:
+    """Ask for a record by number, or for a value by key. What the file asks for is hidden in it.
+
+    A lookup by key makes a file of one to three queries. Keep the file, and OUT.asked beside it, which says
+    what was asked for and stays with you: `decode` needs both.
+    """
+    expect_one("pir query", index, key)
+    console = results_console(output)
+    note = None if is_standard(output) else note_of(output)
+    expect_outputs("pir query", {"--out": output, "its note": note}, {"--info": [info], "--secret": [secret]})
+    described = DatabaseInfo.load(info, allow_insecure=allow_insecure)
+    fitting("pir query", described, index, key)
+    made = sent(asked(Client.load(secret, described), index, key))
+    write_file(output, b"".join(made))
+    if note is not None:
+        write_note(output, made, Asked(index, key))
+    plural = "query" if len(made) == 1 else "queries"
+    console.print(f"{output}: {len(made)} {plural} of {size(len(made[0]))}", markup=False, soft_wrap=True)
+
+
+@command
+def decode(
+    info: InfoOption,
+    secret: SecretOption,
+    question: Annotated[Path, typer.Option("--query", "-q", help="What `pir query` wrote.")],
+    answer: Annotated[
+        Path, typer.Option("--answer", "-a", help="What the server sent; - is standard input.")
+    ],
+    output: Annotated[Path, typer.Option("--out", "-o", help="File to write; - is standard output.")],
+    index: IndexOption = None,
+    key: KeyOption = None,
+    allow_insecure: AllowInsecureOption = False,
+) -> None:
+    """Read the record from an answer. A new output can be read by its owner only.
+
+    What was asked for stands in the note beside the query (QUERY.asked); without one, give --index or --key.
+    For a key that is not in the database nothing is written, and the exit status is 1.
+    """
+    console = results_console(output)
+    inputs = {"--info": [info], "--secret": [secret], "--query": [question], "--answer": [answer]}
+    expect_outputs("pir decode", {"--out": output}, inputs)
+    described = DatabaseInfo.load(info, allow_insecure=allow_insecure)
+    queries = read_messages(question, "--query", message_size(described, "query"))
+    asked_for = chosen(read_note(question, queries), index, key, question)
+    index, key = asked_for.index, asked_for.key
+    fitting("pir decode", described, index, key)
+    answers = read_messages(answer, "--answer", message_size(described, "answer"))
+    client = Client.load(secret, described)
+    write_record(output, decoded(client, _again(client, queries, index, key), answers))
+    if not is_standard(output):
+        console.print(f"{output}: {size(output.stat().st_size)}", markup=False, soft_wrap=True)
+
+
+def _again(client: Client, queries: list[bytes], index: int | None, key: str | None) -> Query | Lookup:
+    """The query whose bytes were stored."""
+    if key is None:
+        if len(queries) != 1:
+            raise InvalidArgument(f"pir decode: --query has {len(queries)} queries; --index needs one")
+        assert index is not None
+        return Query(index, queries[0])
+    fresh = client.lookup_queries(key)
+    if len(queries) != len(fresh):
+        raise InvalidArgument(f"pir decode: --query has {len(queries)} queries; a lookup has {len(fresh)}")
+    places = zip(fresh, queries, strict=True)
+    return Lookup(fresh.key, [Query(each.record, data) for each, data in places])
+
+
+def write_record(output: Path, record: bytes | None) -> None:
+    """Writes what was found; exit status 1 where there is nothing."""
+    if record is None:
+        err().print("the database has no such key")
+        raise typer.Exit(1)
+    write_file(output, record, OWNER)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files from which `halocline pir build` makes databases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...base import limits
+from ...base.errors import CorruptData, IoError
+from ...base.files import check_utf8, open_regular, parse_json, read_file
+
+
+def record_source(path: Path) -> Any:
+    """What `Database.build` takes: an array that stays in its .npy file, or the name of a file of records."""
+    if path.suffix != ".npy":
+        return path
+    open_regular(path, "pir build").close()
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError as error:
+        raise IoError(f"pir build: cannot read '{path}': {error.strerror or error}") from None
+    except (ValueError, EOFError, SyntaxError) as error:
+        raise CorruptData(f"pir build: '{path}' is no .npy file of numbers: {error}") from None
+
+
+def read_pairs(path: Path) -> list[tuple[str, str]]:
+    """Keys and values: a JSON object of texts, or lines with a tab between key and value."""
+    data = read_file(path, "pir build", limits.KEYWORD_SOURCE)
+    check_utf8(data, f"pir build: '{path}'")
+    if path.suffix == ".json":
+        content = parse_json(data, f"pir build: '{path}'")
+        if not isinstance(content, dict) or not all(isinstance(each, str) for each in content.values()):
+            raise CorruptData(f"pir build: '{path}' is no JSON object whose values are texts")
+        return list(content.items())
+    pairs = []
+    for number, line in enumerate(data.decode().split("\n"), start=1):
+        if not line:
+            continue
+        key, tab, value = line.removesuffix("\r").partition("\t")
+        if not tab:
+            raise CorruptData(f"pir build: '{path}', line {number}: no tab between key and value")
+        pairs.append((key, value))
+    return pairs

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of `halocline_retrieval_bench --out FILE`: stages of private retrieval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+STAGES = ("expansion", "completion", "rows", "columns", "answers")
+
+
+def retrieval_lines(runs: list[dict[str, Any]]) -> Iterator[str]:
+    """One row for each result of a device; times are in milliseconds, for the whole batch."""
+    first = runs[0]
+    yield f"{first['device']}:"
+    yield ""
+    yield "| set | GiB | rows x columns | batch | " + " | ".join(STAGES) + " | ms | queries/s | GB/s |"
+    yield "|---|---|---|---|" + "---|" * len(STAGES) + "---|---|---|"
+    for run in sorted(runs, key=lambda each: (each["set"], each["gib"], each["batch"], each["rows"])):
+        best = run["best_seconds"]
+        stages = " | ".join(f"{1e3 * best[stage]:.1f}" for stage in STAGES)
+        yield (
+            f"| `{run['set']}` | {run['gib']:g} | {run['rows']} x {run['columns']} | {run['batch']} "
+            f"| {stages} | {1e3 * best['total']:.0f} | {run['queries_per_second']:.2f} "
+            f"| {run['record_bytes_per_second'] / 1e9:.2f} |"
+        )
