@@ -92,6 +92,12 @@ void engine::load_key(std::uint64_t galois_element) {
   if (!is_ghost()) stored_->load(galois_element);
 }
 
+void engine::bind_stored_key(std::uint64_t galois_element) {
+  if (!is_ghost()) stored_->bind(galois_element);
+}
+
+bool engine::binds_keys() const noexcept { return !is_ghost() && ctx_->runtime().reads_remote(); }
+
 std::size_t engine::key_bytes() const noexcept { return is_ghost() ? 0 : stored_->held().bytes(); }
 
 void engine::add_keys(const memory_key_set& keys) {

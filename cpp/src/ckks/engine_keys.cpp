@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "halocline/ckks/context.hpp"
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/ckks/recipes.hpp"
 #include "halocline/core/expects.hpp"
 
@@ -17,6 +18,7 @@ engine_keys::engine_keys(context& ctx, bool keep_seeds)
 void engine_keys::add(evaluation_key key) {
   if (!keeps_seeds(key.galois_element)) expand(ctx_, key);
   register_key(ctx_, key);
+  bound_.erase(key.galois_element);
   held_.add(std::move(key));
 }
 
@@ -32,11 +34,36 @@ const engine_keys::offer* engine_keys::find(std::uint64_t galois_element) const 
   return found == offers_.end() ? nullptr : &found->second;
 }
 
-void engine_keys::load(std::uint64_t galois_element) {
+const engine_keys::offer& engine_keys::offered(std::uint64_t galois_element) const {
   const offer* const found = find(galois_element);
   HALOCLINE_EXPECTS(found != nullptr, missing_key, "load: no key store of this engine has the ",
                     describe_key(ctx_.parameters(), galois_element));
-  if (!held_.contains(galois_element, found->level)) add(found->source->load(galois_element));
+  return *found;
+}
+
+void engine_keys::load(std::uint64_t galois_element) {
+  const offer& from = offered(galois_element);
+  if (!held_.contains(galois_element, from.level)) add(from.source->load(galois_element));
+}
+
+void engine_keys::bind(std::uint64_t galois_element) {
+  const offer& from = offered(galois_element);
+  if (held_.contains(galois_element, from.level)) return;
+  evaluation_key key = from.source->bind(galois_element);
+  const std::vector<key_digit_layout> layouts = key_layout(ctx_.parameters(), {galois_element, key.level});
+  std::vector<bool> made(key.digits.size());
+  for (std::size_t j = 0; j < key.digits.size() && !keeps_seeds(galois_element); ++j) {
+    made[j] = !key.digits[j].a;
+    if (!made[j]) continue;
+    key.digits[j].a = ctx_.runtime().allocate(layouts[j].limbs() * ctx_.tables().limb_bytes(),
+                                              memory::object_class::evaluation_key, "evaluation_key.a");
+  }
+  register_key(ctx_, key);
+  for (std::size_t j = 0; j < key.digits.size(); ++j) {
+    if (made[j]) ctx_.runtime().leave_to_recipe(key.digits[j].a);
+  }
+  held_.add(std::move(key));
+  bound_.insert(galois_element);
 }
 
 const evaluation_key& engine_keys::get(std::uint64_t galois_element, unsigned level) {

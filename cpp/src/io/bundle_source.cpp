@@ -28,11 +28,19 @@ std::vector<ckks::key_request> bundle_source::list() const {
   return out;
 }
 
-ckks::evaluation_key bundle_source::load(std::uint64_t galois_element) {
+unsigned bundle_source::level_of(std::uint64_t galois_element) const {
   const auto found = levels_.find(galois_element);
   HALOCLINE_EXPECTS(found != levels_.end(), missing_key, "load: the key of Galois element ", galois_element,
                     " is not among those that are offered");
-  return reader_.load(galois_element, found->second);
+  return found->second;
+}
+
+ckks::evaluation_key bundle_source::load(std::uint64_t galois_element) {
+  return reader_.load(galois_element, level_of(galois_element));
+}
+
+ckks::evaluation_key bundle_source::bind(std::uint64_t galois_element) {
+  return reader_.bind(galois_element, level_of(galois_element));
 }
 
 }  // namespace halocline::io

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "halocline/io/key_file.hpp"
 
+#include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -41,6 +43,44 @@ constexpr std::uint32_t seeded_flag = 1;
   }
   return seeded;
 }
+
+[[nodiscard]] memory::buffer allocate_half(ckks::context& ctx, std::size_t limbs) {
+  return ctx.runtime().allocate(limbs * ctx.tables().limb_bytes(), memory::object_class::evaluation_key,
+                                "evaluation_key");
+}
+
+/// The first limbs of one half of a digit in a bundle.
+class stored_half final : public memory::remote_contents {
+ public:
+  stored_half(std::shared_ptr<const container_reader> reader, const section& from, detail::residue_rule rule)
+      : reader_(std::move(reader)), from_(from), rule_(std::move(rule)) {}
+
+  [[nodiscard]] std::uint64_t bytes() const noexcept override {
+    return rule_.moduli.size() * rule_.limb_bytes;
+  }
+  [[nodiscard]] std::string origin() const override { return reader_->name(); }
+  void read(std::uint64_t offset, std::span<std::byte> dst) const override {
+    HALOCLINE_EXPECTS(offset <= bytes() && dst.size() <= bytes() - offset, invalid_argument,
+                      "cannot read bytes [", offset, ", ", offset + dst.size(), ") of a half of ", bytes());
+    // Whole blocks have checksums. Asking for them makes one request of a range that ends within a block.
+    const std::uint64_t begin = offset / block_bytes * block_bytes;
+    const std::uint64_t all = (offset + dst.size() + block_bytes - 1) / block_bytes * block_bytes;
+    const std::uint64_t end = std::min(all, from_.bytes);
+    if (begin == offset && end == offset + dst.size()) {
+      reader_->read(from_, offset, dst);
+    } else {
+      std::vector<std::byte> blocks(end - begin);
+      reader_->read(from_, begin, blocks);
+      std::memcpy(dst.data(), blocks.data() + (offset - begin), dst.size());
+    }
+    detail::expect_residues(rule_, dst, offset, *reader_, from_);
+  }
+
+ private:
+  std::shared_ptr<const container_reader> reader_;
+  section from_;
+  detail::residue_rule rule_;
+};
 
 }  // namespace
 
@@ -90,7 +130,7 @@ void key_bundle_writer::finish() {
 }
 
 key_bundle_reader::key_bundle_reader(const input& from, ckks::context& ctx)
-    : ctx_(ctx), reader_(std::make_unique<const container_reader>(from.open())) {
+    : ctx_(ctx), reader_(std::make_shared<const container_reader>(from.open())) {
   detail::expect_object(*reader_, object_kind::evaluation_keys, ctx.parameters());
   read_list();
 }
@@ -174,28 +214,18 @@ std::size_t key_bundle_reader::bytes(std::uint64_t galois_element, unsigned leve
   return halves * limbs * parameters.limb_bytes();
 }
 
-ckks::evaluation_key key_bundle_reader::load(std::uint64_t galois_element, unsigned level) const {
+ckks::evaluation_key key_bundle_reader::make(std::uint64_t galois_element, unsigned level,
+                                             const half_reader& read) const {
   const key_entry& entry = find(galois_element, level);
-  const auto& parameters = ctx_.parameters();
-  const auto layouts = ckks::key_layout(parameters, {galois_element, level});
-  const auto read_half = [&](const section_id& id, const ckks::key_digit_layout& layout) {
+  const auto layouts = ckks::key_layout(ctx_.parameters(), {galois_element, level});
+  const auto half = [&](const section_id& id, const ckks::key_digit_layout& layout) {
     std::vector<std::uint64_t> moduli;
     for (const arith::window part : {layout.special, layout.chain}) {
       const auto primes = detail::moduli_of(ctx_, part);
       moduli.insert(moduli.end(), primes.begin(), primes.end());
     }
-    memory::buffer half = ctx_.runtime().allocate(moduli.size() * parameters.limb_bytes(),
-                                                  memory::object_class::evaluation_key, "evaluation_key");
-    detail::read_limbs(*reader_, reader_->at(id), ctx_, half, moduli);
-    return half;
+    return read(reader_->at(id), std::move(moduli));
   };
-  std::vector<byte_range> parts;
-  for (std::size_t i = 0; i < layouts.size(); ++i) {
-    const std::uint64_t bytes = layouts[i].limbs() * parameters.limb_bytes();
-    parts.push_back({reader_->at(half_b(galois_element, i)).offset, bytes});
-    if (entry.sources.empty()) parts.push_back({reader_->at(half_a(galois_element, i)).offset, bytes});
-  }
-  reader_->prefetch(parts);
   ckks::evaluation_key key;
   key.home = ctx_.ring().home();
   key.galois_element = galois_element;
@@ -203,15 +233,46 @@ ckks::evaluation_key key_bundle_reader::load(std::uint64_t galois_element, unsig
   key.id = id();
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     ckks::evaluation_key_digit& digit = key.digits.emplace_back();
-    digit.b = read_half(half_b(galois_element, i), layouts[i]);
+    digit.b = half(half_b(galois_element, i), layouts[i]);
     if (entry.sources.empty()) {
-      digit.a = read_half(half_a(galois_element, i), layouts[i]);
+      digit.a = half(half_a(galois_element, i), layouts[i]);
     } else {
       digit.source = entry.sources[i];
     }
   }
+  return key;
+}
+
+ckks::evaluation_key key_bundle_reader::load(std::uint64_t galois_element, unsigned level) const {
+  const key_entry& entry = find(galois_element, level);
+  const auto layouts = ckks::key_layout(ctx_.parameters(), {galois_element, level});
+  std::vector<byte_range> parts;
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    const std::uint64_t bytes = layouts[i].limbs() * ctx_.parameters().limb_bytes();
+    parts.push_back({reader_->at(half_b(galois_element, i)).offset, bytes});
+    if (entry.sources.empty()) parts.push_back({reader_->at(half_a(galois_element, i)).offset, bytes});
+  }
+  reader_->prefetch(parts);
+  ckks::evaluation_key key =
+      make(galois_element, level, [&](const section& from, const std::vector<std::uint64_t>& moduli) {
+        memory::buffer half = allocate_half(ctx_, moduli.size());
+        detail::read_limbs(*reader_, from, ctx_, half, moduli);
+        return half;
+      });
   reader_->forget();
   return key;
+}
+
+ckks::evaluation_key key_bundle_reader::bind(std::uint64_t galois_element, unsigned level) const {
+  const unsigned bits = ctx_.tables().word_bits;
+  const std::size_t limb_bytes = ctx_.tables().limb_bytes();
+  return make(galois_element, level, [&](const section& from, std::vector<std::uint64_t> moduli) {
+    memory::buffer half = allocate_half(ctx_, moduli.size());
+    ctx_.runtime().set_remote(
+        half, std::make_shared<stored_half>(reader_, from,
+                                            detail::residue_rule{bits, limb_bytes, std::move(moduli)}));
+    return half;
+  });
 }
 
 void save(const output& to, ckks::context& ctx, const ckks::memory_key_set& keys) {

@@ -47,21 +47,22 @@ template <typename WordT>
   return bad >> (8 * sizeof(WordT) - 1) == 0;
 }
 
-/// Checks whole limbs: limb i is below moduli[i].
-void check_residues(const ckks::context& ctx, std::span<const std::byte> limbs,
-                    std::span<const std::uint64_t> moduli, const container_reader& reader,
-                    const section& from) {
-  const std::size_t limb_bytes = ctx.tables().limb_bytes();
-  for (std::size_t i = 0; i < moduli.size(); ++i) {
-    const auto words = limbs.subspan(i * limb_bytes, limb_bytes);
-    const bool valid = ctx.tables().word_bits == 32 ? all_below<std::uint32_t>(words, moduli[i])
-                                                    : all_below<std::uint64_t>(words, moduli[i]);
+}  // namespace
+
+void expect_residues(const residue_rule& rule, std::span<const std::byte> bytes, std::size_t offset,
+                     const container_reader& reader, const section& from) {
+  while (!bytes.empty()) {
+    const std::size_t limb = offset / rule.limb_bytes;
+    const auto words = bytes.first(std::min(bytes.size(), (limb + 1) * rule.limb_bytes - offset));
+    const std::uint64_t modulus = rule.moduli.at(limb);
+    const bool valid = rule.word_bits == 32 ? all_below<std::uint32_t>(words, modulus)
+                                            : all_below<std::uint64_t>(words, modulus);
     HALOCLINE_EXPECTS(valid, corrupt_data, reader.name(), " is not valid: section '", to_string(from.id),
-                      "' has a residue that is not below its modulus ", moduli[i]);
+                      "' has a residue that is not below its modulus ", modulus);
+    bytes = bytes.subspan(words.size());
+    offset += words.size();
   }
 }
-
-}  // namespace
 
 void require_contents(const ckks::context& ctx) {
   HALOCLINE_EXPECTS(
@@ -169,13 +170,14 @@ const section& limb_section(const container_reader& reader, const section_id& id
 void read_limbs(const container_reader& reader, const section& from, ckks::context& ctx,
                 const memory::buffer& dst, std::span<const std::uint64_t> moduli) {
   const std::size_t limb_bytes = ctx.tables().limb_bytes();
+  const residue_rule rule{ctx.tables().word_bits, limb_bytes, {moduli.begin(), moduli.end()}};
   const std::size_t limbs_per_piece = std::max<std::size_t>(1, piece_bytes / limb_bytes);
   std::vector<std::byte> piece(std::min(limbs_per_piece, moduli.size()) * limb_bytes);
   for (std::size_t limb = 0; limb < moduli.size(); limb += limbs_per_piece) {
     const std::size_t count = std::min(limbs_per_piece, moduli.size() - limb);
     const auto part = std::span(piece).first(count * limb_bytes);
     reader.read(from, limb * limb_bytes, part);
-    check_residues(ctx, part, moduli.subspan(limb, count), reader, from);
+    expect_residues(rule, part, limb * limb_bytes, reader, from);
     ctx.device().upload(dst, limb * limb_bytes, part);
   }
 }

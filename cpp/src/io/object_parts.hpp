@@ -66,6 +66,18 @@ void add_buffer(container_writer& writer, const section_id& id, ckks::context& c
 void read_limbs(const container_reader& reader, const section& from, ckks::context& ctx,
                 const memory::buffer& dst, std::span<const std::uint64_t> moduli);
 
+/// Which words are residues of what: limb i, of `limb_bytes` bytes, is modulo moduli[i].
+struct residue_rule {
+  unsigned word_bits = 0;
+  std::size_t limb_bytes = 0;
+  std::vector<std::uint64_t> moduli;
+};
+
+/// Throws corrupt_data unless all words of `bytes`, which begin `offset` bytes into a section, are below
+/// their modulus. `offset` and the size are whole words.
+void expect_residues(const residue_rule& rule, std::span<const std::byte> bytes, std::size_t offset,
+                     const container_reader& reader, const section& from);
+
 /// Throws invalid_argument when the first residues of `value` (chain limbs only) are not those of `source`:
 /// the seed belongs to something else, and saving it in place of the residues would lose them.
 void expect_expansion(ckks::context& ctx, const ring::poly& value, const backend::uniform_source& source);

@@ -40,6 +40,7 @@ struct buffer_state {
   std::size_t frame_bytes = 0;                ///< whole pages
   bool has_contents = false;                  ///< something was written into it
   bool home_valid = false;                    ///< the slow tier holds the present contents
+  bool from_recipe = false;                   ///< its recipe makes them at any time: no copy is needed
   std::shared_ptr<const std::string> lost{};  ///< the contents are nowhere: what every use throws
   slot_id slot = no_slot;                     ///< its room on the slow tier
   motion moving = motion::none;
@@ -55,7 +56,7 @@ struct buffer_state {
   /// Bytes of a full frame: whole pages.
   [[nodiscard]] std::size_t full_bytes() const noexcept { return (bytes + 4095) / 4096 * 4096; }
   /// Whether its frame holds the only copy of its contents.
-  [[nodiscard]] bool needs_saving() const noexcept { return has_contents && !home_valid; }
+  [[nodiscard]] bool needs_saving() const noexcept { return has_contents && !home_valid && !from_recipe; }
   [[nodiscard]] bool resident() const noexcept { return frame_bytes != 0; }
 };
 

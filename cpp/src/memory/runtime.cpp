@@ -300,6 +300,36 @@ void runtime::set_recipe(const buffer& data, std::shared_ptr<const recipe> how) 
   recorder_->learn_recovery(state_of(data));  // a recipe is known only after the row of the allocation
 }
 
+bool runtime::reads_remote() const noexcept { return residency_->reads_remote(); }
+
+void runtime::set_remote(const buffer& data, std::shared_ptr<const remote_contents> contents) {
+  HALOCLINE_EXPECTS(data && data.owner() == this && is_recoverable(data.cls()) && contents &&
+                        contents->bytes() == data.size(),
+                    invalid_argument, "set_remote: expected a key, plaintext or table of this runtime, and ",
+                    "contents of its size, got ", contents ? contents->bytes() : 0, " bytes for ",
+                    data.size());
+  const std::lock_guard lock(mutex_);
+  buffer_state& state = state_of(data);
+  HALOCLINE_EXPECTS(reads_remote() && !state.has_contents && state.slot == no_slot, invalid_argument,
+                    "set_remote: the policy is '", policy_.name(),
+                    "' or the buffer has contents; expected "
+                    "policy 'lru' or 'planned' and a buffer into which nothing was written");
+  residency_->set_remote(state, std::move(contents));
+}
+
+void runtime::leave_to_recipe(const buffer& data) {
+  HALOCLINE_EXPECTS(data && data.owner() == this, invalid_argument,
+                    "leave_to_recipe: expected a buffer of this runtime");
+  const std::lock_guard lock(mutex_);
+  buffer_state& state = state_of(data);
+  HALOCLINE_EXPECTS(
+      reads_remote() && state.source && state.source->kind() != recovery::copy && !state.has_contents,
+      invalid_argument, "leave_to_recipe: the policy is '", policy_.name(),
+      "', the buffer has contents, or no recipe that plans may prefer; expected policy 'lru' "
+      "or 'planned', and a buffer with a recipe into which nothing was written");
+  residency_->leave_to_recipe(state);
+}
+
 // Plans and budgets
 
 void runtime::begin_plan(std::shared_ptr<const plan::plan> source) {
@@ -370,6 +400,11 @@ stats runtime::statistics() const {
 store_stats runtime::slow_statistics() const {
   const std::lock_guard lock(mutex_);
   return residency_->slow_statistics();
+}
+
+std::vector<link_stats> runtime::link_statistics() const {
+  const std::lock_guard lock(mutex_);
+  return residency_->link_statistics();
 }
 
 void runtime::reset_peak() {

@@ -81,6 +81,11 @@ class engine {
   /// Loads a key from the sources now, unless it is there. Nothing on a ghost.
   /// @throws missing_key when no source has it; what the source throws; out_of_memory
   void load_key(std::uint64_t galois_element);
+  /// The same without its contents, which come when a step or a plan needs them. Nothing on a ghost.
+  /// @throws as `load_key`; invalid_argument unless `binds_keys`
+  void bind_stored_key(std::uint64_t galois_element);
+  /// Whether that works: under policies `lru` and `planned` in host memory.
+  [[nodiscard]] bool binds_keys() const noexcept;
   /// Bytes of the keys that it holds.
   [[nodiscard]] std::size_t key_bytes() const noexcept;
 

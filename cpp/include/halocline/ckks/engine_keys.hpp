@@ -38,6 +38,13 @@ class engine_keys final : public key_set {
   /// @throws missing_key when no source has it; what the source throws
   void load(std::uint64_t galois_element);
 
+  /// The same without contents, which the runtime brings when a step or a plan needs them: those of the
+  /// source by remote reads, uniform halves that are not kept seeded from their seeds.
+  /// @throws as `load`; invalid_argument where the runtime reads no remote contents
+  void bind(std::uint64_t galois_element);
+  /// Whether the contents of a held key are remote.
+  [[nodiscard]] bool is_bound(std::uint64_t galois_element) const { return bound_.contains(galois_element); }
+
   [[nodiscard]] const evaluation_key& get(std::uint64_t galois_element, unsigned level) override;
   /// Whether it is held, or a source says that it has it.
   [[nodiscard]] bool contains(std::uint64_t galois_element, unsigned level) const override;
@@ -53,6 +60,7 @@ class engine_keys final : public key_set {
   };
   /// The first source that has the key, or nothing.
   [[nodiscard]] const offer* find(std::uint64_t galois_element) const;
+  [[nodiscard]] const offer& offered(std::uint64_t galois_element) const;
 
   context& ctx_;
   bool keep_seeds_;
@@ -60,6 +68,7 @@ class engine_keys final : public key_set {
   memory_key_set held_;
   std::vector<std::unique_ptr<key_source>> sources_;
   std::map<std::uint64_t, offer> offers_;
+  std::set<std::uint64_t> bound_;  ///< elements of keys whose contents are remote
 };
 
 }  // namespace halocline::ckks

@@ -20,6 +20,9 @@ class key_source {
   /// One key of the list.
   /// @throws missing_key when it is not in the list; io_error, corrupt_data, out_of_memory
   [[nodiscard]] virtual evaluation_key load(std::uint64_t galois_element) = 0;
+  /// The same with buffers whose contents are remote (`memory::runtime::set_remote`), for a context whose
+  /// runtime reads such. Sources that cannot do that load it.
+  [[nodiscard]] virtual evaluation_key bind(std::uint64_t galois_element) { return load(galois_element); }
 };
 
 }  // namespace halocline::ckks

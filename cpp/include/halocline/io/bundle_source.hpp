@@ -23,8 +23,11 @@ class bundle_source final : public ckks::key_source {
   [[nodiscard]] const ckks::key_id& id() const noexcept override { return reader_.id(); }
   [[nodiscard]] std::vector<ckks::key_request> list() const override;
   [[nodiscard]] ckks::evaluation_key load(std::uint64_t galois_element) override;
+  [[nodiscard]] ckks::evaluation_key bind(std::uint64_t galois_element) override;
 
  private:
+  [[nodiscard]] unsigned level_of(std::uint64_t galois_element) const;
+
   key_bundle_reader reader_;
   std::map<std::uint64_t, unsigned> levels_;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -16,6 +17,8 @@
 namespace halocline::io {
 
 class byte_reader;
+/// Makes the buffer of one half of a digit: its section, and the moduli of its limbs.
+using half_reader = std::function<memory::buffer(const section&, std::vector<std::uint64_t>)>;
 
 /// What the list of a bundle says about one key.
 struct key_entry {
@@ -66,6 +69,10 @@ class key_bundle_reader {
   /// the prefix of each digit is read.
   /// @throws missing_key when the bundle has no key for the element or only one for lower levels.
   [[nodiscard]] ckks::evaluation_key load(std::uint64_t galois_element, unsigned level) const;
+  /// The same with buffers whose contents are remote: each half of a digit is read, verified, from the bundle
+  /// when it is needed, as far as it is needed. Threads of the runtime do that.
+  /// @throws as `load`; invalid_argument where the context's runtime reads no remote contents
+  [[nodiscard]] ckks::evaluation_key bind(std::uint64_t galois_element, unsigned level) const;
   /// Bytes of residues that `load` would allocate.
   [[nodiscard]] std::size_t bytes(std::uint64_t galois_element, unsigned level) const;
 
@@ -73,9 +80,11 @@ class key_bundle_reader {
   void read_list();
   [[nodiscard]] key_entry read_entry(byte_reader& in, std::uint64_t galois_element) const;
   [[nodiscard]] const key_entry& find(std::uint64_t galois_element, unsigned level) const;
+  [[nodiscard]] ckks::evaluation_key make(std::uint64_t galois_element, unsigned level,
+                                          const half_reader& read) const;
 
   ckks::context& ctx_;
-  std::unique_ptr<const container_reader> reader_;
+  std::shared_ptr<const container_reader> reader_;  ///< shared with remote contents
   std::map<std::uint64_t, key_entry> entries_;
 };
 

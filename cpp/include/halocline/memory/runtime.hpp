@@ -18,6 +18,7 @@
 #include "halocline/memory/policy/policy.hpp"
 #include "halocline/memory/process_mutex.hpp"
 #include "halocline/memory/recipe.hpp"
+#include "halocline/memory/remote_contents.hpp"
 #include "halocline/memory/runtime_options.hpp"
 #include "halocline/memory/stats.hpp"
 #include "halocline/memory/tier/store.hpp"
@@ -89,6 +90,16 @@ class runtime : public std::enable_shared_from_this<runtime> {
   void set_identity(const buffer& data, std::uint64_t identity);
   /// Sets how a read-only buffer is regenerated instead of copied from the slow tier.
   void set_recipe(const buffer& data, std::shared_ptr<const recipe> how);
+  /// Gives a read-only buffer, into which nothing was written yet, contents that are remote: they come when a
+  /// step or a plan needs them, only as far as they are needed, and its frame is dropped without a copy.
+  /// @throws invalid_argument where `reads_remote` is false, or the sizes differ
+  void set_remote(const buffer& data, std::shared_ptr<const remote_contents> contents);
+  /// Leaves the contents of a read-only buffer, into which nothing was written yet, to its recipe, which
+  /// makes them whenever a step or a plan needs them; its frame is dropped without a copy.
+  /// @throws invalid_argument where `reads_remote` is false, or it has no recipe
+  void leave_to_recipe(const buffer& data);
+  /// Whether buffers can have remote contents: under policies `lru` and `planned` in host memory.
+  [[nodiscard]] bool reads_remote() const noexcept;
 
   /// Follows a plan from this thread's next step on; other threads' steps are served in between, unplanned.
   /// @throws invalid_argument unless the policy is `planned` and no plan is active; plan::exceeds_budget
@@ -114,6 +125,8 @@ class runtime : public std::enable_shared_from_this<runtime> {
   [[nodiscard]] stats statistics() const;
   /// Counters of the slow tier; zeros where nothing moves.
   [[nodiscard]] store_stats slow_statistics() const;
+  /// Counters of each link to the fast tier, nearest tier first; empty where nothing moves.
+  [[nodiscard]] std::vector<link_stats> link_statistics() const;
   /// Sets the peak counters back to the present live bytes.
   void reset_peak();
   [[nodiscard]] bool is_ghost() const noexcept { return options_.ghost; }

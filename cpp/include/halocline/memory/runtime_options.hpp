@@ -66,6 +66,10 @@ struct runtime_options {
   std::string tier_folder{};
   /// Bytes that the file may take; 0: as the disk allows.
   std::size_t tier_limit_bytes = 0;
+  /// Host memory that the slow tier takes before that file, without an accelerator; 0: none.
+  std::size_t tier_memory_bytes = 0;
+  /// Remote reads in flight at once, 1 to 64.
+  unsigned remote_requests = 8;
 };
 
 }  // namespace halocline::memory

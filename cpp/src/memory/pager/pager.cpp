@@ -59,7 +59,21 @@ void pager::touch(const step_use& use, bool whole) {
   if (use.writes) {
     state.has_contents = true;
     state.home_valid = false;
+    state.from_recipe = false;
     state.lost.reset();
+  }
+}
+
+void pager::begin_reads(std::span<const step_use> uses, bool whole) {
+  for (const step_use& use : uses) {
+    buffer_state& state = *use.state;
+    const bool is_far = state.home_valid && slow_.is_renewable(state.slot);
+    if (!is_far || state.resident() || !use.reads || state.moving != motion::none) continue;
+    const std::size_t bytes = bytes_needed(use, whole);
+    std::byte* const frame = take_frame(bytes, lane::load, state.cls, true);
+    if (frame == nullptr) return;  // `touch` says what is missing
+    attach(state, frame, bytes);
+    start_read(state);
   }
 }
 

@@ -7,10 +7,12 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "halocline/memory/budget.hpp"
+#include "halocline/memory/remote_contents.hpp"
 #include "halocline/memory/stats.hpp"
 #include "halocline/memory/tier/store.hpp"
 #include "memory/buffer_state.hpp"
@@ -39,6 +41,12 @@ class pager final : public budget_member, public frame_holder {
   /// @throws out_of_memory when everything else is in use; io_error when a transfer failed; corrupt_data when
   ///   the buffer is lost
   void touch(const step_use& use, bool whole);
+  /// Starts the reads of a step's operands that come from far away, so that they come together.
+  void begin_reads(std::span<const step_use> uses, bool whole);
+  /// Gives a buffer without contents remote ones.
+  void adopt(buffer_state& state, std::shared_ptr<const remote_contents> contents);
+  /// Leaves the contents of a buffer without contents to its recipe.
+  void leave_to_recipe(buffer_state& state) noexcept;
   /// Removes a buffer that is being freed.
   void forget(buffer_state& state) noexcept;
 
@@ -124,6 +132,7 @@ class pager final : public budget_member, public frame_holder {
   void used_now(buffer_state& state);
   [[nodiscard]] static std::size_t bytes_needed(const step_use& use, bool whole) noexcept;
   void bring(const step_use& use, bool whole);
+  void start_read(buffer_state& state);
   void fill(buffer_state& state);
   void read_home(buffer_state& state);
   void give_up_home(buffer_state& state, const char* why);

@@ -31,6 +31,26 @@ class stopwatch {
 
 }  // namespace
 
+void pager::adopt(buffer_state& state, std::shared_ptr<const remote_contents> contents) {
+  state.slot = slow_.adopt(std::move(contents), state.full_bytes());
+  state.has_contents = state.home_valid = true;
+}
+
+void pager::leave_to_recipe(buffer_state& state) noexcept { state.has_contents = state.from_recipe = true; }
+
+/// Starts reading into the frame that a buffer has just got.
+void pager::start_read(buffer_state& state) {
+  try {
+    state.transfer = slow_.read(state.slot, state.data, state.frame_bytes);
+  } catch (...) {
+    release_frame(state);
+    throw;
+  }
+  state.moving = motion::loading;
+  ++counters_.loads;
+  counters_.loaded_bytes += state.frame_bytes;
+}
+
 /// Loads or regenerates the contents of a buffer's frame; evicts the frame when they prove wrong.
 void pager::fill(buffer_state& state) {
   if (state.home_valid) {
@@ -50,6 +70,7 @@ void pager::read_home(buffer_state& state) {
     wait(transfer);
   } catch (const corrupt_data& failure) {
     release_frame(state);
+    if (slow_.is_renewable(state.slot)) throw;  // the next attempt may find them repaired
     return give_up_home(state, failure.what());
   } catch (const io_error& failure) {
     release_frame(state);
@@ -108,7 +129,7 @@ void pager::run_recipe(buffer_state& state) {
     throw;
   }
   end();
-  if (!state.home_valid) {
+  if (!state.home_valid && !state.from_recipe) {
     ++counters_.repairs;
     counters_.repaired_bytes += state.bytes;
   }
@@ -146,7 +167,7 @@ void pager::finish_load(buffer_state& state) {
   } catch (
       const corrupt_data& failure) {  // matters to the step that needs the contents, perhaps not this one
     release_frame(state);
-    give_up_home(state, failure.what());
+    if (!slow_.is_renewable(state.slot)) give_up_home(state, failure.what());
   } catch (const io_error& failure) {
     release_frame(state);
     if (!state.source) throw;  // the next attempt may succeed

@@ -32,15 +32,7 @@ bool pager::start_load(buffer_state& state, std::size_t bytes) {
   if (frame == nullptr) return false;
   attach(state, frame, bytes);
   set_planned(state, true);
-  try {
-    state.transfer = slow_.read(state.slot, frame, bytes);
-  } catch (...) {
-    release_frame(state);
-    throw;
-  }
-  state.moving = motion::loading;
-  ++counters_.loads;
-  counters_.loaded_bytes += bytes;
+  start_read(state);
   return true;
 }
 

@@ -69,6 +69,7 @@ placing paged_residency::bring(std::span<const step_use> uses, std::string_view 
   // Without a plan it is unknown which prefix the next use needs.
   const bool whole = executor_ == nullptr || !executor_->is_here();
   try {
+    pager_.begin_reads(uses, whole);
     for (const step_use& use : uses) pager_.touch(use, whole);
   } catch (const out_of_memory&) {
     return pager_.held().is_refused_by_place() ? placing::refused_by_system : placing::no_room;
@@ -112,6 +113,17 @@ void paged_residency::report(stats& counters) {
 store_stats paged_residency::slow_statistics() {
   pager_.end_orphans();
   return pager_.copies().slow().statistics();
+}
+
+std::vector<link_stats> paged_residency::link_statistics() {
+  pager_.end_orphans();
+  return pager_.copies().slow().links();
+}
+
+/// Under unified memory a page is in one place only.
+bool paged_residency::reads_remote() noexcept {
+  const bool copies = parts_.traits.order != eviction::least_recent_migration;
+  return copies && pager_.copies().slow().adopts();
 }
 
 const char* paged_residency::why_it_stays() const noexcept {

@@ -4,6 +4,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "halocline/memory/tier/link_speed.hpp"
 #include "memory/pager/cost_meter.hpp"
@@ -38,8 +40,15 @@ class paged_residency final : public residency, private plan_follower {
   void trim() noexcept override { pager_.trim(); }
   [[nodiscard]] const budget_member* member() const noexcept override { return &pager_; }
 
+  [[nodiscard]] bool reads_remote() noexcept override;
+  void set_remote(buffer_state& state, std::shared_ptr<const remote_contents> contents) override {
+    pager_.adopt(state, std::move(contents));
+  }
+  void leave_to_recipe(buffer_state& state) override { pager_.leave_to_recipe(state); }
+
   void report(stats& counters) override;
   [[nodiscard]] store_stats slow_statistics() override;
+  [[nodiscard]] std::vector<link_stats> link_statistics() override;
   void reset_peak() noexcept override { pager_.reset_peak(); }
   [[nodiscard]] bool moves() const noexcept override { return true; }
   [[nodiscard]] bool resizes() const noexcept override { return !pager_.held().moves_together(); }

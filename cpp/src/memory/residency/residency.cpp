@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "halocline/memory/tier/chain_store.hpp"
 #include "halocline/memory/tier/file_store.hpp"
 #include "memory/buffer_state.hpp"
 #include "memory/device/device_transport.hpp"
@@ -29,7 +30,11 @@ std::unique_ptr<residency> make_paged(const residency_parts& parts) {
     return std::make_unique<paged_residency>(parts, make_device_transport(parts.options, std::move(slow)),
                                              std::make_unique<step_timer>(parts.options.device));
   }
-  return std::make_unique<paged_residency>(parts, make_host_transport(std::move(slow)),
+  chain_options chain;
+  chain.memory_bytes = parts.options.tier_memory_bytes;
+  chain.file = std::move(slow);
+  chain.requests = parts.options.remote_requests;
+  return std::make_unique<paged_residency>(parts, make_host_transport(make_chain_store(chain)),
                                            std::make_unique<step_clock>());
 }
 
@@ -60,7 +65,11 @@ bool residency::is_timed(std::string_view) { return false; }
 void residency::unpin(pinned_step&) noexcept {}
 void residency::set_budget(std::size_t) {}
 const budget_member* residency::member() const noexcept { return nullptr; }
+bool residency::reads_remote() noexcept { return false; }
+void residency::set_remote(buffer_state&, std::shared_ptr<const remote_contents>) {}
+void residency::leave_to_recipe(buffer_state&) {}
 store_stats residency::slow_statistics() { return {}; }
+std::vector<link_stats> residency::link_statistics() { return {}; }
 void residency::reset_peak() noexcept {}
 bool residency::moves() const noexcept { return false; }
 bool residency::resizes() const noexcept { return true; }

@@ -98,10 +98,18 @@ class residency {
   /// What other runtimes of the same budget may ask for bytes; nullptr: nothing.
   [[nodiscard]] virtual const budget_member* member() const noexcept;
 
+  // Contents that are elsewhere.
+  /// Whether `set_remote` and `leave_to_recipe` work.
+  [[nodiscard]] virtual bool reads_remote() noexcept;
+  /// As `runtime::set_remote` and `runtime::leave_to_recipe`, for a buffer without contents.
+  virtual void set_remote(buffer_state& state, std::shared_ptr<const remote_contents> contents);
+  virtual void leave_to_recipe(buffer_state& state);
+
   // What is known of it.
   /// Fills in what the runtime does not count itself: bytes of the fast tier, movement.
   virtual void report(stats& counters) = 0;
   [[nodiscard]] virtual store_stats slow_statistics();
+  [[nodiscard]] virtual std::vector<link_stats> link_statistics();
   virtual void reset_peak() noexcept;
   /// Whether buffers can lose their frames.
   [[nodiscard]] virtual bool moves() const noexcept;

@@ -3,8 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "halocline/memory/remote_contents.hpp"
 
 namespace halocline::memory {
 
@@ -25,6 +29,20 @@ struct store_stats {
   std::uint64_t slots = 0;            ///< allocated now
   std::uint64_t slot_bytes = 0;       ///< their bytes
   std::uint64_t device_stall_ns = 0;  ///< an accelerator's compute lane waited for reads
+};
+
+/// What went over the link from one tier to the fast one, or to a tier in between, since a store was made.
+struct link_stats {
+  std::string name;                  ///< of the tier that the bytes come from: "memory", "file", "remote"
+  std::uint64_t capacity_bytes = 0;  ///< of that tier; 0: no limit
+  std::uint64_t held_bytes = 0;      ///< there now; 0 for "remote", which belongs to others
+  unsigned requests = 0;             ///< in flight at most; 0: as many as there are
+  std::uint64_t reads = 0;
+  std::uint64_t read_bytes = 0;
+  std::uint64_t writes = 0;  ///< copies to that tier
+  std::uint64_t written_bytes = 0;
+  std::uint64_t read_busy_ns = 0;     ///< time during which at least one read was under way
+  std::uint64_t largest_read_ns = 0;  ///< longest time of one read
 };
 
 /// A slow tier: slots of bytes, and asynchronous copies between them and frames of the fast tier: a file, or
@@ -62,6 +80,25 @@ class store {
   virtual void wait(transfer_id transfer) = 0;
   /// Gives back memory that holds nothing.
   virtual void trim() noexcept {}
+
+  /// Whether `adopt` works.
+  [[nodiscard]] virtual bool adopts() const noexcept { return false; }
+  /// A slot of `bytes` bytes (a multiple of 4096) whose contents are remote, with zeros behind their end.
+  /// Writing to it ends that.
+  /// @throws invalid_argument where the store cannot read remote contents
+  [[nodiscard]] virtual slot_id adopt(std::shared_ptr<const remote_contents> contents, std::size_t bytes);
+  /// Whether the contents of a slot can be read again when this attempt finds them damaged.
+  [[nodiscard]] virtual bool is_renewable(slot_id slot) const noexcept {
+    (void)slot;
+    return false;
+  }
+  /// Number, in `links`, of the tier that a read of the first `bytes` bytes of a slot would take them from.
+  [[nodiscard]] virtual std::size_t place_of(slot_id slot, std::size_t bytes) const {
+    (void)slot, (void)bytes;
+    return 0;
+  }
+  /// Counters of each link, nearest tier first.
+  [[nodiscard]] virtual std::vector<link_stats> links() const;
   [[nodiscard]] virtual store_stats statistics() const = 0;
 };
 
