@@ -5,12 +5,15 @@
 #include <nanobind/stl/tuple.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <tuple>
 
 #include "bindings.hpp"
 #include "halocline/ckks/context.hpp"
+#include "halocline/ckks/engine_keys.hpp"
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/ckks/recipes.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/memory/budget.hpp"
@@ -138,6 +141,94 @@ nb::dict movement(const bound_engine& engine) {
   return out;
 }
 
+/// Counters of each link, nearest tier first.
+nb::list link_statistics(const bound_engine& engine) {
+  nb::list rows;
+  for (const memory::link_stats& each : engine.where->ctx->runtime().link_statistics()) {
+    nb::dict row;
+    row["name"] = each.name;
+    row["capacity_bytes"] = each.capacity_bytes;
+    row["held_bytes"] = each.held_bytes;
+    row["requests"] = each.requests;
+    row["reads"] = each.reads;
+    row["read_bytes"] = each.read_bytes;
+    row["writes"] = each.writes;
+    row["written_bytes"] = each.written_bytes;
+    row["busy_seconds"] = static_cast<double>(each.read_busy_ns) * 1e-9;
+    rows.append(row);
+  }
+  return rows;
+}
+
+/// Bytes of one key by the places that they are in.
+struct key_bytes {
+  std::uint64_t all = 0, fast = 0, made = 0;
+  std::map<std::string, std::uint64_t> copies;
+
+  /// Counts one buffer of a held key.
+  void add(std::size_t bytes, std::uint64_t identity, const memory::plan::planner_options& now,
+           const std::vector<std::string>& tiers) {
+    all += bytes;
+    if (const auto found = now.resident.find(identity); found != now.resident.end()) fast += found->second;
+    if (now.made.contains(identity)) made += bytes;
+    const auto remote = now.remote.find(identity);
+    if (remote == now.remote.end()) return;
+    for (std::size_t i = 0; i < remote->second.copies.size(); ++i) {
+      copies[tiers[i]] += std::min<std::uint64_t>(bytes, remote->second.copies[i]);
+    }
+    copies[tiers.back()] += bytes;
+  }
+  [[nodiscard]] nb::dict row(std::uint64_t element, const std::vector<std::string>& tiers) const {
+    nb::dict result, held;
+    for (const std::string& tier : tiers) {
+      if (const auto found = copies.find(tier); found != copies.end()) held[tier.c_str()] = found->second;
+    }
+    result["element"] = element;
+    result["nbytes"] = all;
+    result["fast_bytes"] = fast;
+    result["copies"] = held;
+    result["made_bytes"] = made;
+    return result;
+  }
+};
+
+/// Where the contents of each key are. A key that a store has and the engine has not is remote.
+nb::list key_places(bound_engine& engine) {
+  std::vector<std::string> tiers;
+  std::map<std::uint64_t, key_bytes> keys;
+  locked(*engine.where, [&] {
+    memory::runtime& runtime = engine.where->ctx->runtime();
+    const auto* const held = dynamic_cast<const ckks::engine_keys*>(&engine.value->keys());
+    if (held == nullptr) return;  // a ghost
+    for (const memory::link_stats& each : runtime.link_statistics()) tiers.push_back(each.name);
+    if (tiers.empty()) tiers.emplace_back("remote");
+    const memory::plan::planner_options now = runtime.planning(runtime.budget_bytes());
+    for (const ckks::key_request& each : held->list()) {
+      const auto found = held->held().keys().find(each.galois_element);
+      key_bytes& sums = keys[each.galois_element];
+      if (found == held->held().keys().end()) {
+        for (const auto& digit : ckks::key_layout(engine.value->parameters(), each)) {
+          sums.all += 2 * digit.limbs() * engine.value->parameters().limb_bytes();
+        }
+        sums.copies[tiers.back()] = sums.all;
+        continue;
+      }
+      const std::vector<ckks::evaluation_key_digit>& digits = found->second.digits;
+      for (std::size_t j = 0; j < digits.size(); ++j) {
+        sums.add(digits[j].b.size(), ckks::identity_of("evaluation_key.b", each.galois_element, j), now,
+                 tiers);
+        if (!digits[j].a) continue;
+        sums.add(digits[j].a.size(), ckks::identity_of("evaluation_key.a", each.galois_element, j), now,
+                 tiers);
+      }
+      if (!runtime.moves()) sums.fast = sums.all;
+    }
+  });
+  nb::list rows;
+  for (const auto& [element, sums] : keys) rows.append(sums.row(element, tiers));
+  return rows;
+}
+
 /// A file of the slow tier in a folder (empty: the default), and how fast it is.
 nb::dict measure_file_tier(const std::string& folder) {
   std::string description;
@@ -204,6 +295,10 @@ void bind_options(nb::module_& module) {
       .def_rw("shared_budget", &runtime_options::shared_budget, nb::arg("value").none())
       .def_rw("tier_folder", &runtime_options::tier_folder)
       .def_rw("tier_limit_bytes", &runtime_options::tier_limit_bytes)
+      .def_rw("tier_memory_bytes", &runtime_options::tier_memory_bytes)
+      .def_rw("remote_requests", &runtime_options::remote_requests)
+      .def_rw("remote_bytes_per_second", &runtime_options::remote_bytes_per_second)
+      .def_rw("remote_latency_seconds", &runtime_options::remote_latency_seconds)
       .def_rw("keep_sources", &runtime_options::keep_sources)
       .def_rw("blocking_copies", &runtime_options::blocking_copies)
       .def_rw("pinned_bytes", &runtime_options::pinned_bytes)
@@ -238,6 +333,8 @@ void bind_memory(nb::module_& module) {
       .def("watch", watch)
       .def("end_watch", end_watch)
       .def("movement", movement)
+      .def("link_statistics", link_statistics)
+      .def("key_places", key_places)
       .def_prop_ro("budget_bytes",
                    [](const bound_engine& self) { return self.where->ctx->runtime().budget_bytes(); })
       .def_prop_ro("moves", [](const bound_engine& self) { return self.where->ctx->runtime().moves(); })

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <span>
+#include <string>
+#include <tuple>
 
 #include "bindings.hpp"
 #include "halocline/ckks/key_routes.hpp"
@@ -33,6 +36,29 @@ ckks::key_routes compositions_of(const plan& source) {
 void set_compositions(plan& target, const ckks::key_routes& routes) {
   target.compositions.clear();
   for (const auto& [element, parts] : routes) target.compositions.push_back({element, parts});
+}
+
+/// What is expected of each link of a chain of tiers, nearest first.
+nb::list links_of(const plan& source) {
+  nb::list rows;
+  for (const memory::plan::link_forecast& each : source.expected.links) {
+    nb::dict row;
+    row["name"] = each.name;
+    row["loads"] = each.loads;
+    row["loaded_bytes"] = each.loaded_bytes;
+    row["least_bytes"] = each.least_bytes;
+    row["busy_seconds"] = each.busy_ns * 1e-9;
+    row["bytes_per_second"] = each.ns_per_byte > 0 ? 1e9 / each.ns_per_byte : 0.0;
+    rows.append(row);
+  }
+  return rows;
+}
+
+/// (nanoseconds, what sets them): no schedule takes less.
+std::tuple<double, std::string> bound_of(const plan& source) {
+  std::string by;
+  const double ns = source.expected.bound_ns(&by);
+  return {ns, by};
 }
 
 template <typename MemberT>
@@ -110,6 +136,8 @@ void bind_plan(nb::module_& module) {
       .def_prop_ro("stall_ns", expected(&forecast::stall_ns))
       .def_prop_ro("load_busy_ns", expected(&forecast::load_busy_ns))
       .def_prop_ro("store_busy_ns", expected(&forecast::store_busy_ns))
+      .def_prop_ro("links", links_of)
+      .def_prop_ro("bound", bound_of)
       .def_prop_ro("gap", [](const plan& source) { return source.expected.gap(); });
   module.def("plan_trace", plan_trace, nb::arg("trace"), nb::arg("device"), nb::arg("capacity"),
              nb::arg("kernel_scale"), nb::arg("recorded_times"), nb::arg("parameters"),

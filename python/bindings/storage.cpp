@@ -119,6 +119,13 @@ void bind_engine_sources(nb::module_& module) {
             locked(*self.where, [&] { self.value->load_key(element); });
           },
           nb::arg("galois_element"))
+      .def(
+          "bind_stored_key",
+          [](bound_engine& self, std::uint64_t element) {
+            locked(*self.where, [&] { self.value->bind_stored_key(element); });
+          },
+          nb::arg("galois_element"))
+      .def_prop_ro("binds_keys", [](const bound_engine& self) { return self.value->binds_keys(); })
       .def_prop_ro("key_bytes", [](bound_engine& self) {
         return locked(*self.where, [&] { return self.value->key_bytes(); });
       });

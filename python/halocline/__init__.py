@@ -60,6 +60,7 @@ from .engine.minimum import MinimumBudget
 from .engine.program import ProgramTrace, key_plan, trace_program
 from .memory.budget import MemoryBudget, MemoryOptions
 from .memory.plan import Plan, PlanSummary
+from .memory.tiers import Tiers
 from .memory.trace import ClassStats, Lifetimes, Trace
 from .sharing.error_bound import measure_error_bound
 from .tracing.plan_trace import plan_trace
@@ -127,6 +128,7 @@ __all__ = [
     "ScaleMismatch",
     "SharedResult",
     "StoredKeys",
+    "Tiers",
     "Trace",
     "TransformGrid",
     "WrongType",

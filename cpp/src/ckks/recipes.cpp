@@ -97,6 +97,8 @@ void register_key(context& ctx, const evaluation_key& key) {
     ctx.runtime().set_identity(digit.b, identity_of("evaluation_key.b", key.galois_element, j));
     if (!digit.a) continue;
     ctx.runtime().set_identity(digit.a, identity_of("evaluation_key.a", key.galois_element, j));
+    // A half that was stored without its seed cannot be made again.
+    if (digit.source.seed == backend::uniform_source{}.seed) continue;
     ctx.runtime().set_recipe(digit.a, std::make_shared<seed_recipe>(ctx, layouts[j], digit.source));
   }
 }

@@ -366,6 +366,7 @@ plan::planner_options runtime::planning(std::uint64_t capacity_bytes) {
   for (const buffer_state* each : live_) {
     if (each->identity != 0 && each->resident()) result.resident[each->identity] = each->frame_bytes;
   }
+  residency_->describe_chain(result);
   return result;
 }
 

@@ -24,6 +24,7 @@ from ..ckks.params import Params, expect_same
 from ..memory.budget import MemoryBudget, MemoryOptions, engine_budget
 from ..memory.plan import Plan
 from ..memory.trace import Trace
+from .explanation import Explanation, explain
 from .host import PlannedHost
 from .key_loading import Keys, check_keys, loader_of
 from .planned_run import Prepared, ProgramPlanner, load_plan
@@ -47,8 +48,8 @@ class Engine(Circuits):
 
     params: parameters of everything that it computes with.
     keys: what `client.evaluation_keys(...)` returned, or `store.user(...)`, or None where none is needed.
-        Of a store, each key is loaded when an operation needs it first: on the CPU under policy "resident";
-        otherwise all of them now.
+        Of a store, keys are loaded when operations need them, or plans ahead of that: on the CPU under
+        policies "resident", "lru" and "planned"; otherwise all of them now.
     device: "cpu", or "ghost", which executes shapes, levels, scales and allocations but no arithmetic.
     memory: budget of the device's memory: bytes, or text such as "2GiB", or a `MemoryBudget` that several
         engines share. None is unlimited.
@@ -143,7 +144,7 @@ class Engine(Circuits):
         """
         check_keys(keys, self._params, "add_keys")
         requests = keys.requests()
-        # Plans and graphs want the keys of a store before a program runs.
+        # Where neither buffers nor keys can be loaded later, graphs want the keys of a store now.
         add = loader_of(self._core, keys, lazily=self._device == "cpu" and self._policy == "resident")
         if add is None:
             return
@@ -214,9 +215,14 @@ class Engine(Circuits):
 
         repairs and repaired_bytes: buffers whose copies in the file of the slow tier were corrupted and that
         were regenerated from their sources; losses and lost_bytes: buffers that could not be; every use of
-        them raises CorruptData.
+        them raises CorruptData. links: bytes, requests and times of each tier behind the fast one, nearest
+        first; a capacity or number of requests in flight of 0 is no limit.
         """
-        return self._core.statistics()
+        return self._core.statistics() | {"links": self._core.link_statistics()}
+
+    def explain(self) -> Explanation:
+        """Where each key waits now, and bound, forecast and measurement of the last run; `str()` shows it."""
+        return explain(self, self._params, self._last_plan, self._last_run)
 
     def reset_peak(self) -> None:
         """Sets the peak counters back to what is live now."""

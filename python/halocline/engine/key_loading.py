@@ -34,10 +34,13 @@ def check_keys(keys: Keys | None, params: Params, what: str, optional: bool = Fa
 def loader_of(core: _core.Engine, keys: Keys, lazily: bool) -> Callable[[int], None] | None:
     """Binds an engine to the secret key of these, before any is copied, and also when there is none.
 
-    Returns what adds the key of a Galois element, or None where each waits for its first use.
+    Returns what adds the key of a Galois element, or None where each waits for its first use. Where the
+    engine's memory reads remote contents, adding a key of a store reads nothing yet.
     """
     if isinstance(keys, StoredKeys):
         core.add_source(keys._core, keys._wanted)
+        if core.binds_keys:
+            return core.bind_stored_key
         return None if lazily else core.load_key
     core.bind_key(keys._core)
     return functools.partial(core.add_key, keys._core)

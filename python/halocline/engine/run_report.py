@@ -36,6 +36,9 @@ class RunReport:
     """Whether the run followed a plan to its end: every step was the one that was planned."""
     divergence: str | None = None
     """Why there was no plan, or at which step the run left it; None where it followed one or needed none."""
+    link_bytes: dict[str, int] = dataclasses.field(default_factory=dict)
+    """Bytes that came from each tier behind the fast one during the run, by its name, nearest first; empty
+    where nothing moves."""
     ghost_passes: int = 0
     """How often the program was called on a ghost to plan this run; 0 where an older plan was kept."""
 
@@ -58,6 +61,7 @@ class RunMeter:
         """The program begins now."""
         self._engine._core.reset_peak()
         self._steps, self._moved = self._engine.stats()["steps"], self._engine._core.movement()
+        self._links = self._engine._core.link_statistics()
         self._start = time.perf_counter()
 
     def report(self, plan_seconds: float, *, planned: bool) -> RunReport:
@@ -65,6 +69,7 @@ class RunMeter:
         seconds = time.perf_counter() - self._start
         after, moved = self._engine.stats(), self._engine._core.movement()
         change = {name: moved[name] - self._moved[name] for name in moved}
+        links = self._engine._core.link_statistics()
         divergence = None if self._planner is None else self._planner.divergence
         return RunReport(
             seconds=seconds,
@@ -78,5 +83,9 @@ class RunMeter:
             peak_fast_bytes=after["peak_fast_bytes"],
             followed_plan=planned and divergence is None,
             divergence=divergence,
+            link_bytes={
+                now["name"]: now["read_bytes"] - before["read_bytes"]
+                for now, before in zip(links, self._links, strict=True)
+            },
             ghost_passes=0 if self._planner is None else self._planner.ghost_passes - self._passes,
         )

@@ -14,6 +14,7 @@ from ..base import limits
 from ..base.errors import InvalidArgument, NotPicklable, WrongType
 from ..base.files import read_text
 from ..base.values import byte_count, integer, kind_of, path_text, utf8_text
+from .tiers import Tiers
 
 MAX_WAIT = 86_400
 """Longest time in seconds that allocations may wait for others."""
@@ -77,6 +78,8 @@ class MemoryOptions:
     tier_folder: where the file of the slow tier is made; it has no name there and is gone with the engine.
         None: the environment variable HALOCLINE_TIER_DIR, or the system's folder for temporary files.
     tier_limit: bytes that the file may take, or text such as "20GiB"; None: as the disk allows.
+    tiers: the chain of tiers behind the fast one, in place of `tier_folder`, `tier_limit` and `pinned`:
+        `Tiers`, or text as `Tiers.parse` reads it.
     history_length, history_needed, range_limit: of policy `dynamic`: live counts kept per size, how many must
         be there before the pool is used, and X, the range below which it is.
     decisions: of policy `profiled`: the file that `halocline trace decide` wrote, or the bytes that
@@ -104,6 +107,7 @@ class MemoryOptions:
     oversubscribe_managed: bool = False
     blocking_copies: bool = False
     name: str | None = None
+    tiers: Tiers | str | None = None
 
     def expect_decisions(self, policy: str) -> None:
         """Raises InvalidArgument where policy `profiled` has nothing to follow."""
@@ -130,6 +134,12 @@ class MemoryOptions:
         made.history_length = integer(self.history_length, "MemoryOptions: history_length", 1)
         made.history_needed = integer(self.history_needed, "MemoryOptions: history_needed", 1)
         made.range_limit = integer(self.range_limit, "MemoryOptions: range_limit", 0)
+        if self.tiers is not None:
+            if (self.tier_folder, self.tier_limit, self.pinned) != (None, None, None):
+                raise InvalidArgument(
+                    "MemoryOptions: tiers beside tier_folder, tier_limit or pinned; state all in tiers"
+                )
+            Tiers.of(self.tiers)._apply(made)
         if self.decisions is not None:
             made.set_decisions(self._decisions_text(self.decisions))
         return made

@@ -22,6 +22,21 @@ VERBS = ("load", "expand", "encode", "drop", "write_back", "shrink")
 
 
 @dataclasses.dataclass(frozen=True)
+class LinkForecast:
+    """What the planner expects of the link from one tier to the fast one."""
+
+    name: str
+    """Of the tier: "memory", "file", "remote"."""
+    loads: int
+    loaded_bytes: int
+    least_bytes: int
+    """No schedule takes fewer bytes from there."""
+    busy_seconds: float
+    bytes_per_second: float
+    """What was assumed, or measured before."""
+
+
+@dataclasses.dataclass(frozen=True)
 class PlanSummary:
     """What the planner expects of a run; times in seconds of the device that it planned for."""
 
@@ -46,6 +61,12 @@ class PlanSummary:
     """Waiting for transfers."""
     load_busy_seconds: float
     store_busy_seconds: float
+    bound_seconds: float = 0.0
+    """No schedule takes less time: computing alone, or the least bytes of a link at its speed."""
+    bound_by: str = "compute"
+    """What sets it: "compute", the name of a link, or "links" for all of them together."""
+    links: tuple[LinkForecast, ...] = ()
+    """Of a chain of tiers, nearest first; empty where there is one tier behind the fast one."""
 
     @property
     def slowdown(self) -> float:
@@ -97,7 +118,15 @@ class Plan:
         """What the planner expects."""
         core = self._core
         times = {f"{name}_seconds": getattr(core, f"{name}_ns") / 1e9 for name in _TIMES}
-        return PlanSummary(**{name: getattr(core, name) for name in _SIZES}, gap=core.gap, **times)
+        bound_ns, bound_by = core.bound
+        return PlanSummary(
+            **{name: getattr(core, name) for name in _SIZES},
+            gap=core.gap,
+            **times,
+            bound_seconds=bound_ns / 1e9,
+            bound_by=bound_by,
+            links=tuple(LinkForecast(**row) for row in core.links),
+        )
 
     def directives(self) -> dict[str, int]:
         """Number of directives by what they do."""

@@ -70,6 +70,9 @@ struct runtime_options {
   std::size_t tier_memory_bytes = 0;
   /// Remote reads in flight at once, 1 to 64.
   unsigned remote_requests = 8;
+  /// What plans assume of remote reads until enough of them were measured.
+  double remote_bytes_per_second = 100e6;
+  double remote_latency_seconds = 1e-3;
 };
 
 }  // namespace halocline::memory

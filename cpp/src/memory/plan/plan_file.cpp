@@ -12,7 +12,8 @@ namespace halocline::memory::plan {
 namespace {
 
 constexpr std::string_view magic = "HALOPLAN";
-constexpr std::uint64_t version = 2;  // 1: fingerprints of steps did not tell objects apart
+constexpr std::uint64_t version = 2;        // 1: fingerprints of steps did not tell objects apart
+constexpr std::uint64_t chain_version = 3;  // with forecasts of links
 constexpr std::uint64_t max_object_bytes = std::uint64_t{1} << 43;
 constexpr std::size_t checksum_bytes = 8;
 /// Least bytes of one entry of each table: lengths that the file cannot hold are refused before anything is
@@ -22,6 +23,9 @@ constexpr std::size_t least_object = 6, least_hash = 4, least_directive = 3, lea
 /// Longest text of the parameters, and what a composition may say: 2N of no parameters is above 2^32.
 constexpr std::uint64_t max_text = std::uint64_t{1} << 20, max_element = std::uint64_t{1} << 32,
                         max_parts = 16;
+/// Tiers of a chain, and bytes of the name of one.
+constexpr std::uint64_t max_links = 16;
+constexpr std::size_t max_name = 64;
 
 /// FNV-1a, 64 bits (Fowler, Noll, Vo).
 std::uint64_t checksum(std::span<const std::byte> bytes) noexcept {
@@ -223,7 +227,33 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-plan read_plan(reader& in) {
+void write_links(writer& out, const std::vector<link_forecast>& list) {
+  out.number(list.size());
+  for (const link_forecast& each : list) {
+    out.number(each.name.size());
+    out.characters(each.name);
+    for (const std::uint64_t number : {each.loads, each.loaded_bytes, each.least_bytes}) out.number(number);
+    out.real(each.busy_ns);
+    out.real(each.ns_per_byte);
+  }
+}
+
+std::vector<link_forecast> read_links(reader& in) {
+  std::vector<link_forecast> list(in.index("number of links", 2, max_links));
+  for (link_forecast& each : list) {
+    each.name = in.characters(
+        static_cast<std::size_t>(in.number("length of a link's name", 1, std::min(in.left(), max_name))));
+    HALOCLINE_EXPECTS(is_utf8(each.name), corrupt_data, "plan: the name of a link is no text in UTF-8");
+    each.loads = in.number("forecast of a link", 0, any);
+    each.loaded_bytes = in.number("forecast of a link", 0, any);
+    each.least_bytes = in.number("forecast of a link", 0, any);
+    each.busy_ns = in.real("forecast of a link");
+    each.ns_per_byte = in.real("forecast of a link");
+  }
+  return list;
+}
+
+plan read_plan(reader& in, bool has_links) {
   plan result;
   result.capacity_bytes = in.number("capacity", 0, any);
   result.parameters = in.characters(static_cast<std::size_t>(
@@ -237,6 +267,7 @@ plan read_plan(reader& in) {
   result.compositions = read_compositions(in);
   for (const auto member : byte_members) result.expected.*member = in.number("forecast", 0, any);
   for (const auto member : time_members) result.expected.*member = in.real("forecast");
+  if (has_links) result.expected.links = read_links(in);
   return result;
 }
 
@@ -245,7 +276,7 @@ plan read_plan(reader& in) {
 std::vector<std::byte> to_bytes(const plan& source) {
   writer out(64 + 4 * source.hashes.size() + 16 * source.objects.size() + 7 * source.directives.size());
   out.characters(magic);
-  out.number(version);
+  out.number(source.expected.links.empty() ? version : chain_version);
   out.number(source.capacity_bytes);
   out.number(source.parameters.size());
   out.characters(source.parameters);
@@ -257,6 +288,7 @@ std::vector<std::byte> to_bytes(const plan& source) {
   write_compositions(out, source.compositions);
   for (const auto member : byte_members) out.number(source.expected.*member);
   for (const auto member : time_members) out.real(source.expected.*member);
+  if (!source.expected.links.empty()) write_links(out, source.expected.links);
   return out.finish();
 }
 
@@ -271,9 +303,9 @@ plan plan_from_bytes(std::span<const std::byte> bytes) {
                     corrupt_data, "plan: the checksum is wrong; the file is damaged, plan again");
   reader in(bytes.subspan(magic.size(), content - magic.size()));
   const std::uint64_t found = in.number("format version", 0, any);
-  HALOCLINE_EXPECTS(found == version, corrupt_data, "plan: format version ", found,
-                    ", this library reads version ", version, "; plan again");
-  plan result = read_plan(in);
+  HALOCLINE_EXPECTS(found == version || found == chain_version, corrupt_data, "plan: format version ", found,
+                    ", this library reads version ", version, " and ", chain_version, "; plan again");
+  plan result = read_plan(in, found == chain_version);
   HALOCLINE_EXPECTS(in.left() == 0, corrupt_data, "plan: ", in.left(), " bytes too many");
   // Numbers have only one valid spelling: whatever is accepted is what `to_bytes` writes.
   HALOCLINE_EXPECTS(std::ranges::equal(to_bytes(result), bytes), corrupt_data,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "halocline/core/json.hpp"
 #include "halocline/memory/plan/plan.hpp"
@@ -26,6 +28,20 @@ json::object summary(const forecast& from) {
                     {"load_busy_ns", from.load_busy_ns},
                     {"store_busy_ns", from.store_busy_ns}};
   if (std::isfinite(from.gap())) list.emplace_back("gap", from.gap());
+  if (from.links.empty()) return list;
+  json::array links;
+  for (const link_forecast& each : from.links) {
+    links.emplace_back(json::object{{"name", each.name},
+                                    {"loads", size(each.loads)},
+                                    {"loaded_bytes", size(each.loaded_bytes)},
+                                    {"least_bytes", size(each.least_bytes)},
+                                    {"busy_ns", each.busy_ns},
+                                    {"ns_per_byte", each.ns_per_byte}});
+  }
+  std::string by;
+  list.emplace_back("bound_ns", from.bound_ns(&by));
+  list.emplace_back("bound_by", by);
+  list.emplace_back("links", std::move(links));
   return list;
 }
 

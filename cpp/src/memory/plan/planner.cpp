@@ -11,6 +11,7 @@
 #include "halocline/core/expects.hpp"
 #include "halocline/core/format.hpp"
 #include "memory/plan/bridge.hpp"
+#include "memory/plan/chain_model.hpp"
 #include "memory/plan/replacement.hpp"
 #include "memory/plan/schedule.hpp"
 
@@ -32,6 +33,7 @@ timetable best_timetable(const program& source, const liveness& lives, const sol
   constexpr int passes = 4;
   scheduler schedule(source, lives, from.stays, from.arrivals, options, from.held);
   std::vector<std::uint8_t> regenerates(from.arrivals.size());
+  for (std::uint32_t i = 0; i < regenerates.size(); ++i) regenerates[i] = schedule.must_regenerate(i) ? 1 : 0;
   timetable best = schedule.run(room, regenerates);
   for (int i = 0; i < passes && choose_regenerations(schedule, regenerates); ++i) {
     timetable next = schedule.run(room, regenerates);
@@ -225,9 +227,27 @@ solution find_best(const program& source, const liveness& lives, const planner_o
   return best;
 }
 
+/// Bytes that must come from the last link: no nearer tier has them, nor the fast one, when the program
+/// begins.
+std::uint64_t least_remote_bytes(const program& source, const planner_options& options,
+                                 std::span<const std::uint32_t> held) {
+  const chain_model begin(source, options);
+  std::vector<std::uint32_t> pages(source.objects.size());
+  for (const use& each : source.uses) {
+    if (each.reads) pages[each.target] = std::max(pages[each.target], each.pages);
+  }
+  std::uint64_t sum = 0;
+  for (object_index i = 0; i < pages.size(); ++i) {
+    if (begin.is_far(i, pages[i])) sum += pages[i] - std::min(pages[i], held[i]);
+  }
+  return sum * page_bytes;
+}
+
 }  // namespace
 
 plan make_plan(const program& source, const planner_options& options) {
+  HALOCLINE_EXPECTS(options.links.size() != 1, invalid_argument,
+                    "make_plan: a chain of one link; expected none, or a near one and a remote one");
   const liveness lives = find_liveness(source);
   const std::uint64_t capacity = options.capacity_bytes / page_bytes;
   const std::uint64_t minimum = minimum_pages(source, lives) * page_bytes;
@@ -249,6 +269,8 @@ plan make_plan(const program& source, const planner_options& options) {
   result.expected.footprint_bytes = source.footprint_bytes();
   result.expected.minimum_bytes = minimum;
   result.expected.lower_bound_bytes = bound_of(best.held, needed);
+  if (!options.links.empty())
+    result.expected.links.back().least_bytes = least_remote_bytes(source, options, best.held);
   return result;
 }
 
@@ -256,6 +278,27 @@ double forecast::gap() const noexcept {
   const std::uint64_t brought = brought_bytes(*this);
   if (lower_bound_bytes == 0) return brought == 0 ? 0 : std::numeric_limits<double>::infinity();
   return static_cast<double>(brought) / static_cast<double>(lower_bound_bytes) - 1;
+}
+
+double forecast::bound_ns(std::string* by) const {
+  double bound = resident_ns;
+  std::string reason = "compute";
+  double rate = 0;  // bytes per nanosecond of all links
+  for (const link_forecast& each : links) {
+    if (each.ns_per_byte > 0) rate += 1 / each.ns_per_byte;
+    const double alone = static_cast<double>(each.least_bytes) * each.ns_per_byte;
+    if (alone <= bound) continue;
+    bound = alone;
+    reason = each.name;
+  }
+  // What is regenerated crosses no link.
+  const bool regenerates = expanded_bytes + encoded_bytes != 0;
+  if (rate > 0 && !regenerates && static_cast<double>(lower_bound_bytes) / rate > bound) {
+    bound = static_cast<double>(lower_bound_bytes) / rate;
+    reason = "links";
+  }
+  if (by != nullptr) *by = reason;
+  return bound;
 }
 
 }  // namespace halocline::memory::plan

@@ -53,8 +53,48 @@ bool scheduler::can_regenerate(std::uint32_t number) const {
           (kind == recovery::encode && options_.allow_encode));
 }
 
+bool scheduler::must_regenerate(std::uint32_t number) const {
+  return can_regenerate(number) && options_.made.contains(source_.objects[arrivals_[number].target].identity);
+}
+
 double scheduler::load_ns(std::uint32_t number) const {
-  return options_.costs.load.at(bytes_of(arrivals_[number].end - arrivals_[number].begin));
+  const double bytes = bytes_of(arrivals_[number].end - arrivals_[number].begin);
+  return options_.links.empty() ? options_.costs.load.at(bytes)
+                                : options_.links[link_of_[number]].cost.at(bytes);
+}
+
+/// Carries a load on its link; returns when it has arrived. Without a chain the link is free only then;
+/// links of a chain carry others while one waits for its first byte.
+double scheduler::carry(std::uint32_t number, double begin) {
+  const arrival& each = arrivals_[number];
+  const double bytes = bytes_of(each.end - each.begin);
+  double& free_ns = link_free_ns_[link_];
+  if (begin > free_ns) ++period_;
+  if (!chain_) {
+    result_.expected.load_busy_ns += options_.costs.load.at(bytes);
+    return free_ns = std::max(begin, free_ns) + options_.costs.load.at(bytes);
+  }
+  const linear_cost& cost = options_.links[link_].cost;
+  free_ns = std::max(begin, free_ns) + bytes * cost.ns_per_byte;
+  link_forecast& sums = result_.expected.links[link_];
+  ++sums.loads;
+  sums.loaded_bytes += static_cast<std::uint64_t>(bytes);
+  sums.busy_ns += bytes * cost.ns_per_byte;
+  result_.expected.load_busy_ns += bytes * cost.ns_per_byte;
+  return free_ns + cost.fixed_ns;
+}
+
+void scheduler::begin_links() {
+  link_of_.assign(arrivals_.size(), 0);
+  latest_issue_.assign(std::max<std::size_t>(1, options_.links.size()), 0);
+  link_free_ns_.assign(latest_issue_.size(), 0);
+  if (options_.links.empty()) return;
+  chain_.emplace(source_, options_);
+  for (const link& each : options_.links) {
+    link_forecast& sums = result_.expected.links.emplace_back();
+    sums.name = each.name;
+    sums.ns_per_byte = each.cost.ns_per_byte;
+  }
 }
 
 double scheduler::regenerate_ns(std::uint32_t number) const {
@@ -77,9 +117,10 @@ timetable scheduler::run(room_tree room, std::vector<std::uint8_t> regenerates) 
   kept_pages_.assign(source_.objects.size(), 0);
   next_arrival_ = 0;
   next_write_ = 0;
-  latest_issue_ = horizon_ = 0;
+  horizon_ = 0;
   period_ = 0;
-  clock_ns_ = read_free_ns_ = write_free_ns_ = 0;
+  clock_ns_ = write_free_ns_ = 0;
+  begin_links();
   // Resident objects are kept before others are prefetched: that saves a load.
   is_kept_.assign(arrivals_.size(), 0);
   for (std::uint32_t i = 0; i < arrivals_.size(); ++i) is_kept_[i] = keep(i) ? 1 : 0;
@@ -158,28 +199,33 @@ bool scheduler::keep(std::uint32_t number) {
 void scheduler::load(std::uint32_t number) {
   const arrival& each = arrivals_[number];
   const std::uint32_t pages = each.end - each.begin;
-  const step_index issue = choose_issue(each);
-  result_.issue[number] = latest_issue_ = object_issue_[each.target] = issue;
+  link_ = chain_ ? chain_->load(each.target, each.begin, each.end) : 0;
+  link_of_[number] = link_;
+  const step_index issue = choose_issue(each, link_);
+  result_.issue[number] = latest_issue_[link_] = object_issue_[each.target] = issue;
   room_.add(issue, each.need, -std::int64_t{pages});
-  const double cost = load_ns(number);
   const double begin = std::max({issue_ns_[issue], room_ready_ns_[issue], home_ready_ns_[each.target]});
-  if (begin > read_free_ns_) ++period_;
-  read_free_ns_ = std::max(begin, read_free_ns_) + cost;
-  result_.expected.load_busy_ns += cost;
+  const double there = carry(number, begin);
   result_.expected.loaded_bytes += std::uint64_t{pages} * page_bytes;
-  const double wait = read_free_ns_ - std::max(clock_ns_, ready_ns_);
+  const double wait = there - std::max(clock_ns_, ready_ns_);
   delays_.push_back({number, period_, std::max(wait, 0.0)});
-  ready_ns_ = std::max(ready_ns_, read_free_ns_);
+  ready_ns_ = std::max(ready_ns_, there);
 }
 
 /// As early as there is room without a gap until the step that needs it, but neither before the load in front
-/// of it, nor long before the link can get to it, nor beyond the horizon.
-step_index scheduler::choose_issue(const arrival& each) {
+/// of it on its link, nor long before the link can get to it, nor beyond the horizon, which is farther for
+/// the last link of a chain: it may take longer than that for one load.
+step_index scheduler::choose_issue(const arrival& each, std::size_t from) {
   if (each.is_unknown) return each.need;
-  const double slack = options_.horizon_ns / 4;
-  const double not_before = std::max(issue_ns_[each.need] - options_.horizon_ns, read_free_ns_ - slack);
-  while (horizon_ < each.need && issue_ns_[horizon_] < not_before) ++horizon_;
-  step_index begin = std::max({latest_issue_, horizon_, each.not_before});
+  step_index begin = std::max(latest_issue_[from], each.not_before);
+  const bool is_far = chain_ && from + 1 == link_free_ns_.size();
+  if (!is_far) {
+    const double slack = options_.horizon_ns / 4;
+    const double not_before =
+        std::max(issue_ns_[each.need] - options_.horizon_ns, link_free_ns_[from] - slack);
+    while (horizon_ < each.need && issue_ns_[horizon_] < not_before) ++horizon_;
+    begin = std::max(begin, horizon_);
+  }
   // Upper segments come after lower ones, which may be regenerated as late as at the step that needs them,
   // and after steps that use these: a step waits for transfers to its operands.
   if (each.begin != 0) begin = std::max({begin, object_issue_[each.target], used_before_[each.target]});

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "memory/plan/chain_model.hpp"
 #include "memory/plan/replacement.hpp"
 #include "memory/plan/room_tree.hpp"
 
@@ -56,6 +58,8 @@ class scheduler {
   [[nodiscard]] const std::vector<load_delay>& delays() const noexcept { return delays_; }
   /// Whether the contents of an arrival can be regenerated instead of being loaded.
   [[nodiscard]] bool can_regenerate(std::uint32_t number) const;
+  /// Whether its contents must be regenerated: there is no copy of them.
+  [[nodiscard]] bool must_regenerate(std::uint32_t number) const;
   /// Nanoseconds on the link, and on the compute units. Regenerating begins at the first page.
   [[nodiscard]] double load_ns(std::uint32_t number) const;
   [[nodiscard]] double regenerate_ns(std::uint32_t number) const;
@@ -64,8 +68,10 @@ class scheduler {
   void begin_writes(step_index s);
   void bring(step_index s);
   void load(std::uint32_t number);
+  void begin_links();
+  [[nodiscard]] double carry(std::uint32_t number, double begin);
   [[nodiscard]] bool keep(std::uint32_t number);
-  [[nodiscard]] step_index choose_issue(const arrival& each);
+  [[nodiscard]] step_index choose_issue(const arrival& each, std::size_t from);
 
   const program& source_;
   const liveness& lives_;
@@ -87,9 +93,14 @@ class scheduler {
   std::vector<step_index> used_before_;    ///< per object: 1 + the last step that used it; with resizing
   std::uint32_t next_arrival_ = 0;
   std::size_t next_write_ = 0;
-  step_index latest_issue_ = 0, horizon_ = 0;
+  std::vector<step_index> latest_issue_;  ///< per link
+  std::vector<double> link_free_ns_;      ///< per link: end of what it carries so far
+  std::vector<std::size_t> link_of_;      ///< per arrival that was loaded
+  std::optional<chain_model> chain_;
+  std::size_t link_ = 0;  ///< that the load at hand uses
+  step_index horizon_ = 0;
   std::uint32_t period_ = 0;
-  double clock_ns_ = 0, ready_ns_ = 0, read_free_ns_ = 0, write_free_ns_ = 0;
+  double clock_ns_ = 0, ready_ns_ = 0, write_free_ns_ = 0;
 };
 
 /// Marks arrivals that are better regenerated than loaded, judging by the delays of a timetable: regeneration

@@ -130,6 +130,32 @@ const char* paged_residency::why_it_stays() const noexcept {
   return parts_.options.device ? stays_with_driver : stays_with_slow_tier;
 }
 
+/// What a plan assumes of a link: as measured once enough has moved over it.
+plan::linear_cost paged_residency::cost_of(const link_stats& link, const plan::cost_model& costs) const {
+  constexpr std::uint64_t enough = std::uint64_t{4} << 20;
+  const bool is_remote = link.name == "remote";
+  const double latency = is_remote ? 1e9 * parts_.options.remote_latency_seconds : costs.load.fixed_ns;
+  if (link.read_bytes >= enough) {
+    return {latency, static_cast<double>(link.read_busy_ns) / static_cast<double>(link.read_bytes)};
+  }
+  return is_remote ? plan::linear_cost{latency, 1e9 / parts_.options.remote_bytes_per_second} : costs.load;
+}
+
+void paged_residency::describe_chain(plan::planner_options& options) {
+  const store& slow = pager_.copies().slow();
+  const std::vector<link_stats> links = slow.links();
+  for (const buffer_state* each : parts_.live) {
+    if (each->from_recipe) options.made.insert(each->identity);
+    if (!each->home_valid || !slow.is_renewable(each->slot)) continue;
+    plan::whereabouts& where = options.remote[each->identity];
+    where.copies = slow.copies_of(each->slot);
+  }
+  if (options.remote.empty() && parts_.options.tier_memory_bytes == 0) return;
+  for (const link_stats& each : links) {
+    options.links.push_back({each.name, cost_of(each, options.costs), each.capacity_bytes});
+  }
+}
+
 plan::cost_model paged_residency::measured_costs(const plan::cost_model& base) {
   if (!link_) link_ = pager_.copies().measure_link(pager_);
   clock_->finish(meter_);

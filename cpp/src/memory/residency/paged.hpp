@@ -53,6 +53,7 @@ class paged_residency final : public residency, private plan_follower {
   [[nodiscard]] bool moves() const noexcept override { return true; }
   [[nodiscard]] bool resizes() const noexcept override { return !pager_.held().moves_together(); }
   [[nodiscard]] const char* why_it_stays() const noexcept override;
+  void describe_chain(plan::planner_options& options) override;
   [[nodiscard]] plan::cost_model measured_costs(const plan::cost_model& base) override;
   void forget_costs() override;
   [[nodiscard]] plan_follower* plans() noexcept override;
@@ -66,6 +67,7 @@ class paged_residency final : public residency, private plan_follower {
   void next_step(std::span<const step_use> uses, std::string_view op) override;
 
   void give_up_plan(std::string reason);
+  [[nodiscard]] plan::linear_cost cost_of(const link_stats& link, const plan::cost_model& costs) const;
 
   residency_parts parts_;
   cost_meter meter_;

@@ -11,6 +11,7 @@
 
 #include "halocline/memory/budget.hpp"
 #include "halocline/memory/plan/cost_model.hpp"
+#include "halocline/memory/plan/planner.hpp"
 #include "halocline/memory/policy/policy.hpp"
 #include "halocline/memory/runtime_options.hpp"
 #include "halocline/memory/stats.hpp"
@@ -117,6 +118,8 @@ class residency {
   [[nodiscard]] virtual bool resizes() const noexcept;
   /// Why a forked child cannot use it, a part of a sentence; nullptr: it can.
   [[nodiscard]] virtual const char* why_it_stays() const noexcept;
+  /// Adds links and what lies behind them, where there is a chain of tiers.
+  virtual void describe_chain(plan::planner_options& options);
   /// Puts what was measured in the place of `base`.
   [[nodiscard]] virtual plan::cost_model measured_costs(const plan::cost_model& base);
   /// Begins to measure anew.

@@ -7,15 +7,15 @@
 
 namespace halocline::memory {
 
-std::size_t chain_store::place_of(slot_id id, std::size_t bytes) const {
+std::vector<std::uint64_t> chain_store::copies_of(slot_id id) const {
   const auto found = slots_.find(id);
   HALOCLINE_EXPECTS(found != slots_.end(), invalid_argument, name(), " tier: no slot ", id);
-  const std::size_t memory = has_memory() ? 1 : 0, file = options_.file ? 1 : 0;
   const slot& of = found->second;
-  if (has_memory() && of.held.bytes >= bytes) return 0;
-  // Without a tier in memory a copy there is on its way to the file.
-  if (std::max(of.held.bytes, of.below_bytes) >= bytes || !of.remote) return memory;
-  return memory + file;
+  const std::size_t staged = of.held.is_staged ? of.held.bytes : 0;  // on its way to the file
+  std::vector<std::uint64_t> result;
+  if (has_memory()) result.push_back(of.held.bytes - staged);
+  if (options_.file) result.push_back(std::max(of.below_bytes, staged));
+  return result;
 }
 
 store_stats chain_store::statistics() const {

@@ -14,7 +14,7 @@
 namespace halocline::memory {
 namespace {
 
-/// Without a tier in memory, copies of remote contents on their way to the file take so much at once.
+/// Copies of remote contents on their way to the file, past memory, take so much at once.
 constexpr std::size_t staging_bytes = std::size_t{64} << 20;
 /// When memory is full this part of it moves to the file at once, so that the file is kept busy.
 constexpr std::size_t sink_part = 16;
@@ -30,9 +30,7 @@ void read_padded(const remote_contents& from, std::size_t offset, std::byte* to,
 }  // namespace
 
 chain_store::chain_store(const chain_options& options)
-    : options_(options),
-      memory_limit_(options.memory_bytes != 0 ? options.memory_bytes : staging_bytes),
-      remote_(std::clamp(options.requests, 1U, 64U)) {
+    : options_(options), remote_(std::clamp(options.requests, 1U, 64U)) {
   HALOCLINE_EXPECTS(options.requests >= 1 && options.requests <= 64, invalid_argument,
                     "chain of tiers: ", options.requests, " requests in flight; expected 1 to 64");
   HALOCLINE_EXPECTS(options.memory_bytes != 0 || options.file, invalid_argument,
@@ -109,7 +107,7 @@ slot_id chain_store::allocate(std::size_t bytes) {
 
 /// Room for all bytes of a slot that will be written.
 void chain_store::give_place(slot_id id, slot& of) {
-  if (has_memory() && make_room(of.bytes)) return hold(id, of, take_block(of.bytes));
+  if (has_memory() && make_room(of.bytes)) return hold(id, of, take_block(of.bytes, false));
   HALOCLINE_EXPECTS(options_.file, io_error, "memory tier: no room for ", format_bytes(of.bytes), " (",
                     of.bytes, " bytes): the limit of ", format_bytes(options_.memory_bytes), " is reached, ",
                     format_bytes(memory_used_), " are in use. Raise the limit, or give the chain a file");
@@ -186,18 +184,18 @@ void chain_store::note_copy(slot_id id, slot& of) {
 
 // Memory
 
-chain_store::block chain_store::take_block(std::size_t bytes) {
+chain_store::block chain_store::take_block(std::size_t bytes, bool staged) {
   std::byte* const data = map_pages(bytes);
   HALOCLINE_EXPECTS(data != nullptr, io_error, "memory tier: the system has no ", format_bytes(bytes), " (",
                     bytes, " bytes) left; use a smaller tier in memory");
-  memory_used_ += bytes;
-  return {data, bytes};
+  (staged ? staged_used_ : memory_used_) += bytes;
+  return {data, bytes, staged};
 }
 
 void chain_store::drop_block(block& gone) noexcept {
   if (gone.data == nullptr) return;
   unmap_pages(gone.data, gone.bytes);
-  memory_used_ -= gone.bytes;
+  (gone.is_staged ? staged_used_ : memory_used_) -= gone.bytes;
   gone = {};
 }
 
@@ -216,9 +214,9 @@ void chain_store::hold(slot_id id, slot& of, const block& made) {
 
 /// Whether `bytes` more fit into memory, after others have left.
 bool chain_store::make_room(std::size_t bytes) {
-  if (bytes > memory_limit_) return false;
-  const std::size_t batch = std::max(bytes, memory_limit_ / sink_part);
-  while (memory_used_ + bytes > memory_limit_) {
+  if (bytes > options_.memory_bytes) return false;
+  const std::size_t batch = std::max(bytes, options_.memory_bytes / sink_part);
+  while (memory_used_ + bytes > options_.memory_bytes) {
     if (!sinking_.empty()) {
       finish_sinking(sinking_.front());
       continue;
@@ -230,6 +228,15 @@ bool chain_store::make_room(std::size_t bytes) {
       if (leave_memory(id)) left += size;
     }
     if (left == 0) return false;
+  }
+  return true;
+}
+
+/// Whether `bytes` more may be on their way to the file, after others have arrived.
+bool chain_store::make_staging_room(std::size_t bytes) {
+  while (staged_used_ + bytes > staging_bytes) {
+    if (sinking_.empty()) return false;
+    finish_sinking(sinking_.front());
   }
   return true;
 }
@@ -300,11 +307,13 @@ chain_store::tier chain_store::source_of(const slot& of, std::size_t end) const 
 /// room, or would have a gap.
 chain_store::block chain_store::prepare_copy(slot_id id, std::size_t offset, std::size_t bytes) {
   const slot& of = slots_.at(id);
-  const bool is_worth = has_memory() || (options_.file && of.remote);
   const std::size_t start = offset == 0 ? 0 : of.held.bytes;
-  if (!is_worth || of.sinking || of.held_uses != 0 || offset > start) return {};
+  if (of.sinking || of.held_uses != 0 || offset > start) return {};
+  const std::size_t end = offset + bytes;
   try {
-    if (make_room(offset + bytes)) return take_block(offset + bytes);
+    if (has_memory() && make_room(end)) return take_block(end, false);
+    const bool goes_to_file = options_.file && of.remote && of.below_bytes < end;
+    if (goes_to_file && make_staging_room(end)) return take_block(end, true);
   } catch (const io_error&) {  // a copy is no necessity
   }
   return {};
@@ -314,8 +323,7 @@ transfer_id chain_store::read_from(slot_id id, std::size_t offset, std::byte* fr
   reap_sinking();
   slot& from = at(id);
   check_part(from, offset, bytes, frame);
-  // Without a tier in memory a copy there is only on its way to the file.
-  if (!has_memory() && from.sinking) finish_sinking(id);
+  if (from.held.is_staged && from.sinking) finish_sinking(id);  // it is not there to be read
   transfer started{source_of(from, offset + bytes), false, id, 0, frame, offset, bytes, {}};
   if (started.from == tier::memory) {
     order_.splice(order_.end(), order_, from.order);
@@ -438,9 +446,10 @@ void chain_store::keep_copy(transfer& ended) {
     std::memcpy(ended.kept.data + ended.offset, ended.frame, ended.bytes);
   }
   // Another read may have left a longer copy meanwhile, which others may use.
-  if (of.held_uses != 0 || of.sinking || of.held.bytes >= ended.kept.bytes) return drop_block(ended.kept);
+  const bool is_in_use = of.held_uses != 0 || of.sinking || (ended.kept.is_staged && of.below_uses != 0);
+  if (is_in_use || of.held.bytes >= ended.kept.bytes) return drop_block(ended.kept);
   hold(ended.of, of, ended.kept);
-  if (has_memory()) return;
+  if (!ended.kept.is_staged) return;
   try {
     start_sinking(ended.of, of);
   } catch (const io_error&) {  // the file is full

@@ -38,7 +38,7 @@ class chain_store final : public store {
   [[nodiscard]] bool adopts() const noexcept override { return true; }
   [[nodiscard]] slot_id adopt(std::shared_ptr<const remote_contents> contents, std::size_t bytes) override;
   [[nodiscard]] bool is_renewable(slot_id id) const noexcept override;
-  [[nodiscard]] std::size_t place_of(slot_id id, std::size_t bytes) const override;
+  [[nodiscard]] std::vector<std::uint64_t> copies_of(slot_id id) const override;
   [[nodiscard]] std::vector<link_stats> links() const override;
 
  private:
@@ -47,6 +47,7 @@ class chain_store final : public store {
   struct block {
     std::byte* data = nullptr;
     std::size_t bytes = 0;
+    bool is_staged = false;  ///< only until it is in the file: no part of the tier in memory
   };
   struct slot {
     std::size_t bytes = 0;
@@ -81,11 +82,12 @@ class chain_store final : public store {
   [[nodiscard]] slot_id take_below(std::size_t bytes);
   void drop_below(slot& of) noexcept;
   void note_copy(slot_id id, slot& of);
-  [[nodiscard]] block take_block(std::size_t bytes);
+  [[nodiscard]] block take_block(std::size_t bytes, bool staged);
   void drop_block(block& gone) noexcept;
   void drop_held(slot& of) noexcept;
   void hold(slot_id id, slot& of, const block& made);
   [[nodiscard]] bool make_room(std::size_t bytes);
+  [[nodiscard]] bool make_staging_room(std::size_t bytes);
   [[nodiscard]] bool leave_memory(slot_id id);
   void start_sinking(slot_id id, slot& of);
   void finish_sinking(slot_id id);
@@ -100,11 +102,11 @@ class chain_store final : public store {
   chain_options options_;
   std::unordered_map<slot_id, slot> slots_;
   std::unordered_map<transfer_id, transfer> transfers_;
-  std::list<slot_id> order_;      ///< with a block in memory, least recently used first
-  std::list<slot_id> copies_;     ///< copies of remote contents in the file, likewise
-  std::deque<slot_id> sinking_;   ///< oldest first
-  std::size_t memory_limit_ = 0;  ///< bytes of blocks at once
-  std::size_t memory_used_ = 0;
+  std::list<slot_id> order_;     ///< with a block in memory, least recently used first
+  std::list<slot_id> copies_;    ///< copies of remote contents in the file, likewise
+  std::deque<slot_id> sinking_;  ///< oldest first
+  std::size_t memory_used_ = 0;  ///< by blocks of the tier
+  std::size_t staged_used_ = 0;  ///< by other blocks
   slot_id next_slot_ = 0;
   transfer_id next_transfer_ = 0;
   store_stats stats_;               ///< of slots, and of writes to memory

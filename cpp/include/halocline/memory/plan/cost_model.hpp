@@ -20,6 +20,15 @@ struct linear_cost {
   bool operator==(const linear_cost&) const = default;
 };
 
+/// One link of a chain of tiers: from that tier to the fast one. Links carry transfers side by side.
+struct link {
+  std::string name;                  ///< of the tier: "memory", "file", "remote"
+  linear_cost cost;                  ///< `fixed_ns` is latency, which other transfers fill
+  std::uint64_t capacity_bytes = 0;  ///< of the tier; 0: no limit
+
+  bool operator==(const link&) const = default;
+};
+
 /// Times on one device: operations, transfers per direction, and regeneration of bytes instead of loads.
 /// Measured by the runtime while it works (`runtime::measured_costs`), or taken from a device model
 /// (`sim::device_model::costs`).

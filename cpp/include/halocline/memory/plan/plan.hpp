@@ -55,6 +55,19 @@ struct composition {
   bool operator==(const composition&) const = default;
 };
 
+/// What the planner expects of one link of a chain of tiers.
+struct link_forecast {
+  std::string name;
+  std::uint64_t loads = 0;
+  std::uint64_t loaded_bytes = 0;
+  /// No schedule takes fewer bytes from there: contents that no nearer tier has when the program begins.
+  std::uint64_t least_bytes = 0;
+  double busy_ns = 0;
+  double ns_per_byte = 0;  ///< what was assumed
+
+  bool operator==(const link_forecast&) const = default;
+};
+
 /// What the planner expects of a run.
 struct forecast {
   std::uint64_t footprint_bytes = 0;  ///< pages of all objects that are touched
@@ -70,10 +83,15 @@ struct forecast {
   double stall_ns = 0;                  ///< waiting for transfers
   double load_busy_ns = 0;              ///< link into the fast tier
   double store_busy_ns = 0;             ///< link out of it
+  std::vector<link_forecast> links{};   ///< of a chain of tiers, nearest first; their loads are in the sums
 
   /// loaded + expanded + encoded bytes over the lower bound, minus 1; 0 when both are 0, infinite when only
   /// the bound is.
   [[nodiscard]] double gap() const noexcept;
+  /// No schedule takes less time: the largest of computing alone, the least bytes of each link at its speed,
+  /// and the lower bound of bytes at the speed of all links together. `by` gets what that is: "compute", the
+  /// name of a link, or "links". Without a chain, and for plans that regenerate, computing alone.
+  [[nodiscard]] double bound_ns(std::string* by = nullptr) const;
   bool operator==(const forecast&) const = default;
 };
 

@@ -3,11 +3,20 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "halocline/memory/plan/plan.hpp"
 
 namespace halocline::memory::plan {
+
+/// Where the contents of an object are when the program begins, besides the fast tier.
+struct whereabouts {
+  /// Bytes, counted from the begin, of which each link has a copy, nearest tier first. An entry that is
+  /// missing, as all of them for other objects, stands for: all of them at the last link but the remote one.
+  std::vector<std::uint64_t> copies;
+};
 
 /// What the planner may do and for which device.
 struct planner_options {
@@ -31,6 +40,12 @@ struct planner_options {
   /// end instead of with `resident`. Only the first run then loads these before its first step.
   bool steady = false;
   std::string parameters;  ///< copied into the plan
+  /// Links of a chain of tiers, nearest first, the last one remote; empty: one link with `costs.load`.
+  std::vector<link> links;
+  /// With `links`: objects that have remote contents, by `object::identity`.
+  std::map<std::uint64_t, whereabouts> remote;
+  /// Objects, by identity, whose recipe is the only way to have their contents: they are always regenerated.
+  std::set<std::uint64_t> made;
 };
 
 /// Smallest capacity for which a plan exists: the largest sum of pages that one step needs at once, operands

@@ -92,10 +92,11 @@ class store {
     (void)slot;
     return false;
   }
-  /// Number, in `links`, of the tier that a read of the first `bytes` bytes of a slot would take them from.
-  [[nodiscard]] virtual std::size_t place_of(slot_id slot, std::size_t bytes) const {
-    (void)slot, (void)bytes;
-    return 0;
+  /// Bytes, counted from the begin of a slot with remote contents, that each tier of `links` but the last
+  /// one has a copy of.
+  [[nodiscard]] virtual std::vector<std::uint64_t> copies_of(slot_id slot) const {
+    (void)slot;
+    return {};
   }
   /// Counters of each link, nearest tier first.
   [[nodiscard]] virtual std::vector<link_stats> links() const;
