@@ -71,9 +71,9 @@ def engine_of(store: hc.KeyStore, memory: int | str, policy: str = "planned", **
 def test_a_key_comes_when_an_operation_needs_it(
     store: hc.KeyStore, made: dict[str, Any], policy: str
 ) -> None:
-    before = store.counts()["read_bytes"]
     engine = engine_of(store, "256MiB", policy)
-    assert store.counts()["read_bytes"] - before < 300_000, "header and list, no key"
+    before = store.counts()["read_bytes"]
+    assert before < 600_000, "headers and lists, no key of 0.9 MB"
     remote = engine.stats()["links"][-1]
     assert remote["name"] == "remote" and remote["read_bytes"] == 0
     result = engine.run(lambda x: x.rotate(1), made["x"])
@@ -81,7 +81,8 @@ def test_a_key_comes_when_an_operation_needs_it(
     one = PARAMS._request_bytes(3, PARAMS.top_level, True)  # any element: all keys have one size
     read = engine.stats()["links"][-1]["read_bytes"]
     assert 0 < read <= one, "the first result waits for one key of seven"
-    assert store.counts()["read_bytes"] - before < 300_000 + read + 3 * BLOCK * (1 + PARAMS.top_level)
+    # The half of each digit is rounded to whole blocks of 64 KiB, one more on either side.
+    assert store.counts()["read_bytes"] - before <= read + 3 * BLOCK * (1 + PARAMS.top_level)
     engine.run(lambda x: x.rotate(1), made["x"])
     assert engine.stats()["links"][-1]["read_bytes"] == read, "it is not read again"
 
@@ -111,14 +112,14 @@ def test_plans_count_bytes_per_link(
 
 
 def test_what_has_no_room_here_is_read_again(store: hc.KeyStore, made: dict[str, Any]) -> None:
-    engine = engine_of(store, int(0.3 * made["footprint"]), tiers=hc.Tiers(file_limit="2MiB"))
+    engine = engine_of(store, int(0.3 * made["footprint"]), tiers=hc.Tiers(file_limit="4MiB"))
     for _ in range(2):
         result = engine.run(program, made["x"])
         assert np.array_equal(made["client"].decrypt(result), made["expected"])
     links = {each["name"]: each for each in engine.stats()["links"]}
     seeded = sum(PARAMS._request_bytes(g, level, True) for g, level in made["keys"].requests())
     assert links["remote"]["read_bytes"] > seeded
-    assert links["file"]["held_bytes"] <= 2 << 20
+    assert links["file"]["held_bytes"] <= 4 << 20
 
 
 def test_explain(store: hc.KeyStore, made: dict[str, Any]) -> None:
