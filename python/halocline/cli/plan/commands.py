@@ -29,7 +29,7 @@ from ..groups import Group
 from ..run.table import params_of, workload_named
 from ..script import script_errors
 from ..trace.common import DeviceModelOption, KernelScaleOption
-from .table import print_advice
+from .table import Asked, print_advice
 
 app = typer.Typer(cls=Group, help="Plan programs before they run.", no_args_is_help=True)
 
@@ -133,7 +133,7 @@ def advise_command(
             found = _of_program(chosen, expr, script, function, how)
         else:
             found = _of_workload(program, chosen, _batches(batches), how)
-    print_advice(console, found, program, chosen, top)
+    print_advice(console, found, Asked(program, chosen, params), top)
     about = {"program": program or expr or str(script), "params": chosen.name}
     write_json(json, about | found.to_dict() | origin())
 

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import shlex
+
 from rich.console import Console
 from rich.table import Table
 
-from ...ckks.params import Params
-from ...engine.advice import Advice, Row, Variant
+from ...ckks.params import REQUIRED_SECURITY, Params
+from ...engine.advice import AS_WRITTEN, Advice, Row, Variant
 from ..common import size
 from ..trace.common import seconds
 
@@ -15,10 +18,21 @@ HEADER = ("keys", "loaded", "stored", "made again", "requests", "compute", "fore
 """Columns behind the variant. All bytes but those of the keys, requests and times are of one input."""
 
 
-def print_advice(console: Console, advice: Advice, program: str | None, params: Params, top: int) -> None:
-    """The table, what bounds the best row, and how to get it."""
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What advice was asked for."""
+
+    program: str | None
+    """A workload; None: another program."""
+    params: Params
+    given: str | None
+    """The parameters as they were typed."""
+
+
+def print_advice(console: Console, advice: Advice, asked: Asked, top: int) -> None:
+    """The table, what the best row saves, and how to run it."""
     link = str(advice.link) if advice.link else f"its link to the host, {advice.device}"
-    place = f"{params.name} on {advice.device} in {size(advice.budget_bytes)} over {link}"
+    place = f"{asked.params.name} on {advice.device} in {size(advice.budget_bytes)} over {link}"
     table = Table(title=place)
     table.add_column("")
     table.add_column("variant", overflow="fold", min_width=30)
@@ -36,7 +50,7 @@ def print_advice(console: Console, advice: Advice, program: str | None, params: 
         )
     best, written = advice.best, advice.written
     console.print(_summary(best, written), soft_wrap=True, markup=False)
-    for line in _how(best.variant, advice, program, params):
+    for line in _how(best.variant, advice, asked):
         console.print(line, soft_wrap=True, markup=False)
 
 
@@ -74,25 +88,28 @@ def _summary(best: Row, written: Row) -> str:
     )
 
 
-def _how(variant: Variant, advice: Advice, program: str | None, params: Params) -> list[str]:
+def _how(variant: Variant, advice: Advice, asked: Asked) -> list[str]:
     """What to type, and what the variant changes."""
+    if asked.program is not None:
+        from ...workloads.advice import run_options
+
+        options = run_options(asked.program, variant)
+        if options is not None:
+            parts = ["halocline run", asked.program]
+            parts += [] if asked.given is None else ["--params", shlex.quote(asked.given)]
+            parts += ["--allow-insecure"] * (asked.params.security_bits < REQUIRED_SECURITY)
+            parts += ["--policy planned --memory", str(advice.budget_bytes), options]
+            return [" ".join(parts).rstrip()]
     lines = []
     if variant.dropped_levels:
-        level = params.max_level - variant.dropped_levels
+        level = asked.params.max_level - variant.dropped_levels
         lines.append(
             f"inputs: encrypt at level {level} (--keep-levels leaves this out); results have no levels"
         )
-    if program is not None:
-        from ...workloads.advice import run_options
-
-        options = run_options(program, variant)
-        if options is not None:
-            budget = f"--policy planned --memory {advice.budget_bytes}"
-            return [*lines, f"halocline run {program} --params {params.name} {budget} {options}".rstrip()]
     arguments = {"memory": advice.budget_bytes, "policy": "planned"} | variant.engine_options
     text = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
     lines.append(f"halocline.Engine(params, keys, {text})")
-    if variant.circuits != Variant().circuits:
+    if variant.circuits != AS_WRITTEN:
         lines.append("with the keys of halocline.key_plan(params, program, circuits=...)")
     if variant.batch > 1:
         lines.append(f"and {variant.batch} inputs in each run")
