@@ -255,7 +255,7 @@ def _lowered(value: Any, levels: int) -> Any:
 
     def lower(ct: Ciphertext) -> Ciphertext:
         ghost: Any = ct.engine
-        return ghost.ghost_input(level=ct.level - levels, slots=ct.slots, real=ct.is_real)
+        return ghost.ghost_input(level=max(0, ct.level - levels), slots=ct.slots, real=ct.is_real)
 
     return bind_all(value, lower) if levels else value
 
