@@ -109,6 +109,23 @@ void bind_options(nb::module_& module) {
       .def_rw("region", &store_options::region);
 }
 
+void bind_stored_keys(nb::module_& module) {
+  nb::class_<bound_stored_keys>(module, "StoredKeys")
+      .def_prop_ro("key_id", [](const bound_stored_keys& self) { return known(self.about.key); })
+      .def_prop_ro("digest",
+                   [](const bound_stored_keys& self) { return storage::to_string(self.about.root); })
+      .def_prop_ro("nbytes", [](const bound_stored_keys& self) { return self.about.bytes; })
+      .def(
+          "params",
+          [](const bound_stored_keys& self, bool allow_insecure) {
+            const released meanwhile;
+            return io::load_parameters(io::input(self.source), allow_insecure);
+          },
+          nb::arg("allow_insecure"))
+      .def("list", list_keys, nb::arg("params"))
+      .def("load", load_all, nb::arg("params"));
+}
+
 /// Members of engines that take keys of stores.
 void bind_engine_sources(nb::module_& module) {
   nb::borrow<nb::class_<bound_engine>>(module.attr("Engine"))
@@ -128,26 +145,21 @@ void bind_engine_sources(nb::module_& module) {
 
 void bind_storage(nb::module_& module) {
   bind_options(module);
-  nb::class_<bound_stored_keys>(module, "StoredKeys")
-      .def_prop_ro("key_id", [](const bound_stored_keys& self) { return known(self.about.key); })
-      .def_prop_ro("digest",
-                   [](const bound_stored_keys& self) { return storage::to_string(self.about.root); })
-      .def_prop_ro("nbytes", [](const bound_stored_keys& self) { return self.about.bytes; })
-      .def(
-          "params",
-          [](const bound_stored_keys& self, bool allow_insecure) {
-            const released meanwhile;
-            return io::load_parameters(io::input(self.source), allow_insecure);
-          },
-          nb::arg("allow_insecure"))
-      .def("list", list_keys, nb::arg("params"))
-      .def("load", load_all, nb::arg("params"));
+  bind_stored_keys(module);
   nb::class_<bound_store>(module, "KeyStore")
       .def_static("open", open_store, nb::arg("url"), nb::arg("options"), nb::arg("quota"))
       .def_prop_ro("url", [](const bound_store& self) { return self.value->objects().url(); })
       .def("put_keys", put_keys, nb::arg("user"), nb::arg("keys"))
       .def("put_file", put_file, nb::arg("user"), nb::arg("path"))
       .def("find", find, nb::arg("user"), nb::arg("digest").none(), nb::arg("key").none())
+      .def(
+          "check",
+          [](bound_store& self, const std::string& user, const std::optional<std::string>& digest,
+             const std::optional<std::string>& key) {
+            const storage::manifest found = self.value->check(user, digest, key);
+            return std::make_tuple(storage::to_string(found.root), found.bytes);
+          },
+          nb::arg("user"), nb::arg("digest").none(), nb::arg("key").none(), nb::call_guard<released>())
       .def(
           "users", [](bound_store& self) { return self.value->users(); }, nb::call_guard<released>())
       .def(

@@ -62,6 +62,13 @@ std::shared_ptr<const io::byte_source> key_store::open(manifest of) {
   return std::make_shared<verified_object>(objects_, std::move(of), options_.part_bytes);
 }
 
+manifest key_store::check(const std::string& user, const std::optional<std::string>& root,
+                          const std::optional<std::string>& key) {
+  manifest found = find(user, root, key);
+  verified_object(objects_, found, options_.part_bytes).check_all();
+  return found;
+}
+
 std::vector<std::string> key_store::users() {
   std::vector<std::string> out;
   for (const store_entry& each : objects_->list("")) {

@@ -2,6 +2,7 @@
 #include "verified_object.hpp"
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -13,6 +14,9 @@
 
 namespace halocline::storage {
 namespace {
+
+/// Bytes that `check_all` holds.
+constexpr std::uint64_t check_window = std::uint64_t{64} << 20;
 
 /// Checks parts in threads while others are received. Parts come in while it lives; `finish` waits for all.
 class check_queue {
@@ -89,10 +93,15 @@ io::byte_range verified_object::whole_blocks(const io::byte_range& part) const {
 }
 
 bool verified_object::is_right(const range_read& part) const noexcept {
-  std::uint64_t block = part.offset / manifest::block_bytes;
-  for (std::span<const std::byte> rest = part.dst; !rest.empty(); ++block) {
-    const auto content = rest.first(std::min<std::size_t>(manifest::block_bytes, rest.size()));
-    if (digest_(content) != of_.blocks[block]) return false;
+  constexpr std::size_t most = 16;
+  std::array<digest256, most> got;
+  auto expected = of_.blocks.begin() + static_cast<std::ptrdiff_t>(part.offset / manifest::block_bytes);
+  for (std::span<const std::byte> rest = part.dst; !rest.empty();) {
+    const auto content = rest.first(std::min<std::size_t>(most * manifest::block_bytes, rest.size()));
+    const std::size_t count = (content.size() + manifest::block_bytes - 1) / manifest::block_bytes;
+    digest_(content, std::span(got).first(count));
+    if (!std::equal(got.begin(), got.begin() + static_cast<std::ptrdiff_t>(count), expected)) return false;
+    expected += static_cast<std::ptrdiff_t>(count);
     rest = rest.subspan(content.size());
   }
   return true;
@@ -177,6 +186,15 @@ void verified_object::prefetch(std::span<const io::byte_range> parts) const {
   fetch(reads);
   const std::scoped_lock lock(mutex_);
   fetched_ = std::move(pieces);
+}
+
+void verified_object::check_all() const {
+  const std::uint64_t window = std::min<std::uint64_t>(of_.bytes, check_window);
+  const std::unique_ptr<std::byte[]> buffer(new std::byte[window]);
+  for (std::uint64_t at = 0; at < of_.bytes; at += window) {
+    const range_read part{at, {buffer.get(), std::min(window, of_.bytes - at)}};
+    fetch({&part, 1});
+  }
 }
 
 void verified_object::forget() const noexcept {

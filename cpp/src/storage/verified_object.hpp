@@ -24,6 +24,9 @@ class verified_object final : public io::byte_source {
   void read(std::uint64_t offset, std::span<std::byte> dst) const override;
   void prefetch(std::span<const io::byte_range> parts) const override;
   void forget() const noexcept override;
+  /// Fetches and compares everything, and keeps nothing.
+  /// @throws what `read` throws
+  void check_all() const;
 
  private:
   /// Whole blocks that were fetched and verified.

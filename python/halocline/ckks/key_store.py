@@ -121,6 +121,14 @@ class KeyStore:
         stored = self.user(user, params, **pins)
         return EvaluationKeys(stored._core.load(stored.params._core))
 
+    def check(self, user: str, *, key_id: str | None = None, digest: str | None = None) -> str:
+        """Fetches all keys of a user and compares every block with its digest; nothing is kept.
+
+        Arguments as those of `user`. Returns the digest of the keys. Raises CorruptData for a block or a
+        manifest that is not what was put, IoError for an object that is missing.
+        """
+        return self._core.check(expect(user, str, "check: user"), digest, key_id)[0]
+
     def users(self) -> list[str]:
         """Names of the users that have keys, ascending."""
         return self._core.users()

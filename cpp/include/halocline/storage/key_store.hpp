@@ -41,6 +41,11 @@ class key_store {
   /// The container of a manifest. What is read is verified against the manifest before it is used; a block
   /// that does not match is fetched once more.
   [[nodiscard]] std::shared_ptr<const io::byte_source> open(manifest of);
+  /// Fetches all keys of a user and compares every block with the manifest; nothing is kept. Arguments and
+  /// errors as `find`.
+  /// @throws io_error, corrupt_data also for what the container is found to be
+  manifest check(const std::string& user, const std::optional<std::string>& root = {},
+                 const std::optional<std::string>& key = {});
   /// Names of all users that have keys, ascending.
   [[nodiscard]] std::vector<std::string> users();
   /// Bytes that a user's objects have in the store.
