@@ -61,11 +61,13 @@ class folder_store final : public object_store {
   }
 
   void read(const std::string& name, std::uint64_t bytes, std::span<const range_read> parts,
-            const part_done& done) override {
+            const part_done& done, const std::stop_token& stop) override {
     const io::file_map file(root_ / name);
     HALOCLINE_EXPECTS(file.bytes().size() == bytes, corrupt_data, "'", (root_ / name).string(), "' has ",
                       file.bytes().size(), " bytes, expected ", bytes, "; put the keys again");
     for (std::size_t i = 0; i < parts.size(); ++i) {
+      HALOCLINE_EXPECTS(!stop.stop_requested(), io_error, "reading '", (root_ / name).string(),
+                        "' was given up");
       file.read(parts[i].offset, parts[i].dst);
       ++requests_;
       read_ += parts[i].dst.size();

@@ -15,8 +15,9 @@ namespace halocline::storage {
 /// One call of `perform`: its transfers wait, run or pause until they are done.
 class transfer_run {
  public:
-  transfer_run(http_client& client, CURLM* multi, std::span<http_job> jobs, const part_done& done)
-      : client_(client), multi_(multi), jobs_(jobs), done_(done) {
+  transfer_run(http_client& client, CURLM* multi, std::span<http_job> jobs, const part_done& done,
+               const std::stop_token& stop)
+      : client_(client), multi_(multi), jobs_(jobs), done_(done), stop_(stop) {
     curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, static_cast<long>(client.options_.connections));
   }
   ~transfer_run() {
@@ -27,6 +28,7 @@ class transfer_run {
 
   void run() {
     while (next_job_ < jobs_.size() || !running_.empty() || !pausing_.empty()) {
+      HALOCLINE_EXPECTS(!stop_.stop_requested(), io_error, jobs_.front().url, ": the request was given up");
       start_ready();
       int active = 0;
       expect_ok(curl_multi_perform(multi_, &active));
@@ -137,6 +139,7 @@ class transfer_run {
   CURLM* multi_;
   std::span<http_job> jobs_;
   const part_done& done_;
+  const std::stop_token& stop_;
   std::size_t next_job_ = 0;
   std::list<slot> running_;
   std::list<slot> pausing_;
@@ -150,9 +153,9 @@ http_client::http_client(store_options options, s3_signature signature)
 
 http_client::~http_client() = default;
 
-void http_client::perform(std::span<http_job> jobs, const part_done& done) {
+void http_client::perform(std::span<http_job> jobs, const part_done& done, const std::stop_token& stop) {
   multi_handle multi = pool_->take();  // dropped with its connections when something throws
-  transfer_run(*this, multi.get(), jobs, done).run();
+  transfer_run(*this, multi.get(), jobs, done, stop).run();
   pool_->give(std::move(multi));
 }
 

@@ -58,7 +58,8 @@ class http_client {
   /// Performs all jobs, and calls `done` with the number of each one that is finished.
   /// @throws io_error when one is refused for good, or not done by the deadline; corrupt_data when an object
   ///   has another size than expected or a body exceeds its limit
-  void perform(std::span<http_job> jobs, const part_done& done = {});
+  /// @param stop asks to give up, which throws io_error within 0.2 s
+  void perform(std::span<http_job> jobs, const part_done& done = {}, const std::stop_token& stop = {});
   [[nodiscard]] store_counts counts() const;
 
  private:

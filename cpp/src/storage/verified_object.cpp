@@ -76,7 +76,9 @@ verified_object::verified_object(std::shared_ptr<object_store> objects, manifest
       of_(std::move(of)),
       digest_(of_),
       object_(of_.user + '/' + of_.object_name()),
-      part_bytes_(part_bytes / manifest::block_bytes * manifest::block_bytes) {}
+      part_bytes_(part_bytes / manifest::block_bytes * manifest::block_bytes),
+      ahead_([this](std::span<const range_read> parts, const std::stop_token& stop) { fetch(parts, stop); }) {
+}
 
 std::string verified_object::name() const {
   const std::string url = objects_->url();
@@ -119,12 +121,14 @@ std::vector<range_read> verified_object::split(std::span<const range_read> parts
   return out;
 }
 
-std::vector<range_read> verified_object::fetch_once(std::span<const range_read> parts) const {
+std::vector<range_read> verified_object::fetch_once(std::span<const range_read> parts,
+                                                    const std::stop_token& stop) const {
   if (parts.empty()) return {};
   std::vector<std::uint8_t> right(parts.size());  // bytes, which threads may write side by side
   {
     check_queue checks(parts.size(), [&](std::size_t i) { right[i] = is_right(parts[i]) ? 1 : 0; });
-    objects_->read(object_, of_.bytes, parts, [&](std::size_t i) { checks.add(i); });
+    objects_->read(
+        object_, of_.bytes, parts, [&](std::size_t i) { checks.add(i); }, stop);
     checks.finish();
   }
   std::vector<range_read> wrong;
@@ -134,9 +138,9 @@ std::vector<range_read> verified_object::fetch_once(std::span<const range_read> 
   return wrong;
 }
 
-void verified_object::fetch(std::span<const range_read> parts) const {
-  const std::vector<range_read> again = fetch_once(split(parts));
-  const std::vector<range_read> wrong = fetch_once(again);
+void verified_object::fetch(std::span<const range_read> parts, const std::stop_token& stop) const {
+  const std::vector<range_read> again = fetch_once(split(parts), stop);
+  const std::vector<range_read> wrong = fetch_once(again, stop);
   HALOCLINE_EXPECTS(wrong.empty(), corrupt_data, name(), " is corrupt: ", wrong.front().dst.size(),
                     " bytes at ", wrong.front().offset,
                     " do not match the manifest of the keys; put the keys again");
@@ -144,15 +148,7 @@ void verified_object::fetch(std::span<const range_read> parts) const {
 
 void verified_object::read(std::uint64_t offset, std::span<std::byte> dst) const {
   if (dst.empty()) return;
-  {
-    const std::scoped_lock lock(mutex_);
-    for (const piece& each : fetched_) {
-      if (offset >= each.offset && offset + dst.size() <= each.offset + each.bytes) {
-        std::memcpy(dst.data(), each.data.get() + (offset - each.offset), dst.size());
-        return;
-      }
-    }
-  }
+  if (ahead_.copy(offset, dst)) return;
   const io::byte_range blocks = whole_blocks({offset, dst.size()});
   if (blocks.offset == offset && blocks.bytes == dst.size()) {
     const range_read whole{offset, dst};
@@ -165,27 +161,24 @@ void verified_object::read(std::uint64_t offset, std::span<std::byte> dst) const
   std::memcpy(dst.data(), copy.get() + (offset - blocks.offset), dst.size());
 }
 
-void verified_object::prefetch(std::span<const io::byte_range> parts) const {
+std::vector<io::byte_range> verified_object::joined_blocks(std::span<const io::byte_range> parts) const {
   std::vector<io::byte_range> ranges;
   for (const io::byte_range& each : parts) ranges.push_back(whole_blocks(each));
   std::ranges::sort(ranges, {}, &io::byte_range::offset);
-  std::vector<piece> pieces;
+  std::vector<io::byte_range> out;
   for (const io::byte_range& each : ranges) {
     const std::uint64_t end = each.offset + each.bytes;
-    if (!pieces.empty() && each.offset <= pieces.back().offset + pieces.back().bytes) {
-      pieces.back().bytes = std::max(pieces.back().bytes, end - pieces.back().offset);
+    if (!out.empty() && each.offset <= out.back().offset + out.back().bytes) {
+      out.back().bytes = std::max(out.back().bytes, end - out.back().offset);
     } else {
-      pieces.push_back({each.offset, nullptr, each.bytes});
+      out.push_back(each);
     }
   }
-  std::vector<range_read> reads;
-  for (piece& each : pieces) {
-    each.data.reset(new std::byte[each.bytes]);
-    reads.push_back({each.offset, {each.data.get(), each.bytes}});
-  }
-  fetch(reads);
-  const std::scoped_lock lock(mutex_);
-  fetched_ = std::move(pieces);
+  return out;
+}
+
+void verified_object::prefetch(std::span<const io::byte_range> parts) const {
+  ahead_.begin(joined_blocks(parts));
 }
 
 void verified_object::check_all() const {
@@ -197,9 +190,8 @@ void verified_object::check_all() const {
   }
 }
 
-void verified_object::forget() const noexcept {
-  const std::scoped_lock lock(mutex_);
-  fetched_.clear();
+void verified_object::forget(std::span<const io::byte_range> parts) const {
+  ahead_.forget(joined_blocks(parts));
 }
 
 }  // namespace halocline::storage

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -71,9 +72,10 @@ class object_store {
                                                                   std::uint64_t limit) = 0;
   /// Reads parts of an object, several at a time where that is faster.
   /// @param bytes of the whole object
+  /// @param stop asks to give up, which throws io_error
   /// @throws corrupt_data when the object has another size
   virtual void read(const std::string& name, std::uint64_t bytes, std::span<const range_read> parts,
-                    const part_done& done) = 0;
+                    const part_done& done, const std::stop_token& stop = {}) = 0;
   /// What is directly in a folder ("" or "alice/"), ascending; empty when there is no such folder.
   [[nodiscard]] virtual std::vector<store_entry> list(const std::string& folder) = 0;
   /// Removes an object; whether there was one.
