@@ -82,7 +82,8 @@ bound_keys load_all(const bound_stored_keys& self, const params::parameters& p) 
   });
 }
 
-void add_source(bound_engine& self, const bound_stored_keys& keys, const std::optional<rows>& wanted) {
+void add_source(bound_engine& self, const bound_stored_keys& keys, const std::optional<rows>& wanted,
+                bool in_turn) {
   std::optional<std::vector<ckks::key_request>> requests;
   if (wanted) {
     requests.emplace();
@@ -91,8 +92,8 @@ void add_source(bound_engine& self, const bound_stored_keys& keys, const std::op
   locked(*self.where, [&] {
     self.value->bind_key(keys.about.key);
     if (self.value->is_ghost()) return;
-    self.value->add_source(
-        std::make_unique<io::bundle_source>(io::input(keys.source), self.value->context(), requests));
+    self.value->add_source(std::make_unique<io::bundle_source>(io::input(keys.source), self.value->context(),
+                                                               requests, in_turn));
   });
 }
 
@@ -129,7 +130,7 @@ void bind_stored_keys(nb::module_& module) {
 /// Members of engines that take keys of stores.
 void bind_engine_sources(nb::module_& module) {
   nb::borrow<nb::class_<bound_engine>>(module.attr("Engine"))
-      .def("add_source", add_source, nb::arg("keys"), nb::arg("wanted").none())
+      .def("add_source", add_source, nb::arg("keys"), nb::arg("wanted").none(), nb::arg("in_turn"))
       .def(
           "load_key",
           [](bound_engine& self, std::uint64_t element) {
@@ -160,6 +161,9 @@ void bind_storage(nb::module_& module) {
             return std::make_tuple(storage::to_string(found.root), found.bytes);
           },
           nb::arg("user"), nb::arg("digest").none(), nb::arg("key").none(), nb::call_guard<released>())
+      .def(
+          "clean", [](bound_store& self, const std::string& user) { return self.value->clean(user); },
+          nb::arg("user"), nb::call_guard<released>())
       .def(
           "users", [](bound_store& self) { return self.value->users(); }, nb::call_guard<released>())
       .def(

@@ -8,6 +8,7 @@
 #include "halocline/ckks/context.hpp"
 #include "halocline/ckks/key_generator.hpp"
 #include "halocline/core/expects.hpp"
+#include "halocline/io/byte_source.hpp"
 #include "halocline/io/container_reader.hpp"
 #include "object_parts.hpp"
 

@@ -161,6 +161,30 @@ void http_client::perform(std::span<http_job> jobs, const part_done& done, const
 
 store_counts http_client::counts() const { return {requests_, retries_, resumed_, read_, sent_}; }
 
+object_version version_at(http_client& client, const std::string& url) {
+  http_job job{http_method::head, url};
+  client.perform({&job, 1});
+  if (job.status == 404) return {};
+  // Weak tags are for contents that mean the same, and never match.
+  return {true, job.tag.starts_with('"') ? job.tag : std::string()};
+}
+
+bool put_at(http_client& client, const std::string& url, std::span<const std::byte> content,
+            const object_version& before, long& status) {
+  http_job job{http_method::put, url, content};
+  if (!before.exists) job.condition = "If-None-Match: *";
+  if (!before.tag.empty()) job.condition = "If-Match: " + before.tag;
+  client.perform({&job, 1});
+  status = job.status;
+  if (status == 501) {  // no conditions
+    http_job plain{http_method::put, url, content};
+    client.perform({&plain, 1});
+    status = plain.status;
+  }
+  if (status == 404 && !before.tag.empty()) status = 412;  // deleted meanwhile
+  return status != 409 && status != 412;
+}
+
 std::vector<http_job> range_jobs(const std::string& url, std::uint64_t object_bytes,
                                  std::span<const range_read> parts) {
   std::vector<http_job> jobs(parts.size());

@@ -18,7 +18,7 @@
 namespace halocline::storage {
 
 /// What a request asks for.
-enum class http_method : std::uint8_t { get, put, remove };
+enum class http_method : std::uint8_t { get, put, remove, head };
 
 /// Credentials of S3, with which libcurl signs requests (AWS signature version 4).
 struct s3_signature {
@@ -40,7 +40,10 @@ struct http_job {
   /// GET of a whole: at most so many bytes.
   std::uint64_t limit = 0;
 
-  long status = 0;              ///< of the last answer: 2xx, or 404
+  std::string condition{};  ///< header "If-Match: ..." or "If-None-Match: *" of PUT, or empty
+
+  long status = 0;              ///< of the last answer: 2xx, 404, or with a condition 409, 412 and 501
+  std::string tag{};            ///< ETag of the last answer, or empty
   std::vector<std::byte> body;  ///< of a GET without a range
 };
 
@@ -73,6 +76,14 @@ class http_client {
   std::atomic<std::uint64_t> read_{0};
   std::atomic<std::uint64_t> sent_{0};
 };
+
+/// The version of an object, for a condition.
+[[nodiscard]] object_version version_at(http_client& client, const std::string& url);
+/// Puts unless the object has another version. A server that has no conditions puts always.
+/// @param status of the last answer
+/// @return whether it was put
+[[nodiscard]] bool put_at(http_client& client, const std::string& url, std::span<const std::byte> content,
+                          const object_version& before, long& status);
 
 /// Jobs that read parts of one object.
 [[nodiscard]] std::vector<http_job> range_jobs(const std::string& url, std::uint64_t object_bytes,

@@ -82,7 +82,7 @@ struct read_ahead::batch {
   }
 };
 
-/// Sets that nobody wants any more: their fetches are given up, and waited for, when it ends.
+/// Sets that are no longer needed: their fetches are given up, and waited for, when it ends.
 class read_ahead::dropping {
  public:
   dropping() = default;

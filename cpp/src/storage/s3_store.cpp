@@ -88,6 +88,18 @@ class s3_store final : public object_store {
     expect_bucket(job.status, job.url);
   }
 
+  [[nodiscard]] object_version version(const std::string& name) override {
+    return version_at(client_, url_of(name));
+  }
+
+  [[nodiscard]] bool put_if(const std::string& name, std::span<const std::byte> content,
+                            const object_version& before) override {
+    long status = 0;
+    const bool done = put_at(client_, url_of(name), content, before, status);
+    expect_bucket(status, base_);
+    return done;
+  }
+
   [[nodiscard]] std::optional<std::vector<std::byte>> get(const std::string& name,
                                                           std::uint64_t limit) override {
     http_job job{http_method::get, url_of(name)};

@@ -15,6 +15,8 @@
 namespace halocline::storage {
 namespace {
 
+/// A shorter request costs more than it gains.
+constexpr std::uint64_t least_part = 16 * manifest::block_bytes;
 /// Bytes that `check_all` holds.
 constexpr std::uint64_t check_window = std::uint64_t{64} << 20;
 
@@ -71,12 +73,14 @@ class check_queue {
 
 }  // namespace
 
-verified_object::verified_object(std::shared_ptr<object_store> objects, manifest of, std::size_t part_bytes)
+verified_object::verified_object(std::shared_ptr<object_store> objects, manifest of,
+                                 const store_options& options)
     : objects_(std::move(objects)),
       of_(std::move(of)),
       digest_(of_),
       object_(of_.user + '/' + of_.object_name()),
-      part_bytes_(part_bytes / manifest::block_bytes * manifest::block_bytes),
+      part_bytes_(options.part_bytes / manifest::block_bytes * manifest::block_bytes),
+      connections_(options.connections),
       ahead_([this](std::span<const range_read> parts, const std::stop_token& stop) { fetch(parts, stop); }) {
 }
 
@@ -110,10 +114,15 @@ bool verified_object::is_right(const range_read& part) const noexcept {
 }
 
 std::vector<range_read> verified_object::split(std::span<const range_read> parts) const {
+  std::uint64_t total = 0;
+  for (const range_read& each : parts) total += each.dst.size();
+  // Blocks in multiples of what SIMD lanes compute at once.
+  const std::uint64_t share = (total / (2 * connections_) / least_part + 1) * least_part;
+  const std::size_t most = std::min<std::size_t>(part_bytes_, share);
   std::vector<range_read> out;
   for (range_read rest : parts) {
     while (!rest.dst.empty()) {
-      const std::size_t bytes = std::min(part_bytes_, rest.dst.size());
+      const std::size_t bytes = std::min(most, rest.dst.size());
       out.push_back({rest.offset, rest.dst.first(bytes)});
       rest = {rest.offset + bytes, rest.dst.subspan(bytes)};
     }

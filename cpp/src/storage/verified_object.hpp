@@ -18,7 +18,7 @@ namespace halocline::storage {
 /// way.
 class verified_object final : public io::byte_source {
  public:
-  verified_object(std::shared_ptr<object_store> objects, manifest of, std::size_t part_bytes);
+  verified_object(std::shared_ptr<object_store> objects, manifest of, const store_options& options);
 
   [[nodiscard]] std::uint64_t bytes() const noexcept override { return of_.bytes; }
   [[nodiscard]] std::string name() const override;
@@ -36,6 +36,7 @@ class verified_object final : public io::byte_source {
   [[nodiscard]] std::vector<io::byte_range> joined_blocks(std::span<const io::byte_range> parts) const;
   /// Fetches whole blocks and verifies them.
   void fetch(std::span<const range_read> parts, const std::stop_token& stop = {}) const;
+  /// Parts for one request each: enough of them for all connections.
   [[nodiscard]] std::vector<range_read> split(std::span<const range_read> parts) const;
   /// Parts of a read whose digests are not those of the manifest.
   [[nodiscard]] std::vector<range_read> fetch_once(std::span<const range_read> parts,
@@ -47,6 +48,7 @@ class verified_object final : public io::byte_source {
   block_digester digest_;
   std::string object_;
   std::size_t part_bytes_;
+  std::size_t connections_;
   mutable read_ahead ahead_;  ///< last: its threads use the others
 };
 

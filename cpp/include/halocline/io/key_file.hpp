@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "halocline/ckks/key_set.hpp"
-#include "halocline/io/byte_source.hpp"
 #include "halocline/io/serialize.hpp"
 
 /// Bundles of evaluation keys (relinearization, Galois, conjugation): no secret inside. In a bundle every
@@ -17,6 +16,7 @@
 namespace halocline::io {
 
 class byte_reader;
+struct byte_range;
 
 /// What the list of a bundle says about one key.
 struct key_entry {
