@@ -113,7 +113,7 @@ class folder_store final : public object_store {
   }
 
   void read(const std::string& name, std::uint64_t bytes, std::span<const range_read> parts,
-            const part_done& done, const std::stop_token& stop) override {
+            const part_progress& progress, const std::stop_token& stop) override {
     const io::file_map file(root_ / name);
     HALOCLINE_EXPECTS(file.bytes().size() == bytes, corrupt_data, "'", (root_ / name).string(), "' has ",
                       file.bytes().size(), " bytes, expected ", bytes, "; put the keys again");
@@ -123,7 +123,7 @@ class folder_store final : public object_store {
       file.read(parts[i].offset, parts[i].dst);
       ++requests_;
       read_ += parts[i].dst.size();
-      done(i);
+      progress(i, parts[i].dst.size());
     }
   }
 

@@ -15,9 +15,9 @@ namespace halocline::storage {
 /// One call of `perform`: its transfers wait, run or pause until they are done.
 class transfer_run {
  public:
-  transfer_run(http_client& client, CURLM* multi, std::span<http_job> jobs, const part_done& done,
+  transfer_run(http_client& client, CURLM* multi, std::span<http_job> jobs, const part_progress& progress,
                const std::stop_token& stop)
-      : client_(client), multi_(multi), jobs_(jobs), done_(done), stop_(stop) {
+      : client_(client), multi_(multi), jobs_(jobs), progress_(progress), stop_(stop) {
     curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, static_cast<long>(client.options_.connections));
   }
   ~transfer_run() {
@@ -70,7 +70,9 @@ class transfer_run {
       start(std::move(ready));
     }
     while (next_job_ < jobs_.size() && running_.size() + pausing_.size() < client_.options_.connections) {
-      start(std::make_unique<transfer>(jobs_[next_job_], client_.options_, client_.signature_));
+      auto made = std::make_unique<transfer>(jobs_[next_job_], client_.options_, client_.signature_);
+      if (progress_) made->report_to(progress_, next_job_);
+      start(std::move(made));
       ++next_job_;
     }
   }
@@ -117,7 +119,6 @@ class transfer_run {
     http_job& job = finished->job();
     client_.read_ += job.is_range ? job.dst.size() : job.body.size();
     client_.sent_ += job.upload.size();
-    if (done_) done_(static_cast<std::size_t>(&job - jobs_.data()));
   }
 
   /// Milliseconds until something is due besides the network.
@@ -138,7 +139,7 @@ class transfer_run {
   http_client& client_;
   CURLM* multi_;
   std::span<http_job> jobs_;
-  const part_done& done_;
+  const part_progress& progress_;
   const std::stop_token& stop_;
   std::size_t next_job_ = 0;
   std::list<slot> running_;
@@ -153,9 +154,10 @@ http_client::http_client(store_options options, s3_signature signature)
 
 http_client::~http_client() = default;
 
-void http_client::perform(std::span<http_job> jobs, const part_done& done, const std::stop_token& stop) {
+void http_client::perform(std::span<http_job> jobs, const part_progress& progress,
+                          const std::stop_token& stop) {
   multi_handle multi = pool_->take();  // dropped with its connections when something throws
-  transfer_run(*this, multi.get(), jobs, done, stop).run();
+  transfer_run(*this, multi.get(), jobs, progress, stop).run();
   pool_->give(std::move(multi));
 }
 

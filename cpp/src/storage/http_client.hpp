@@ -58,11 +58,12 @@ class http_client {
   http_client(store_options options, s3_signature signature = {});
   ~http_client();
 
-  /// Performs all jobs, and calls `done` with the number of each one that is finished.
+  /// Performs all jobs, and calls `progress` while ranges arrive.
   /// @throws io_error when one is refused for good, or not done by the deadline; corrupt_data when an object
   ///   has another size than expected or a body exceeds its limit
   /// @param stop asks to give up, which throws io_error within 0.2 s
-  void perform(std::span<http_job> jobs, const part_done& done = {}, const std::stop_token& stop = {});
+  void perform(std::span<http_job> jobs, const part_progress& progress = {},
+               const std::stop_token& stop = {});
   [[nodiscard]] store_counts counts() const;
 
  private:

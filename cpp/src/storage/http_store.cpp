@@ -48,9 +48,9 @@ class http_store final : public object_store {
   }
 
   void read(const std::string& name, std::uint64_t bytes, std::span<const range_read> parts,
-            const part_done& done, const std::stop_token& stop) override {
+            const part_progress& progress, const std::stop_token& stop) override {
     std::vector<http_job> jobs = range_jobs(url_ + name, bytes, parts);
-    client_.perform(jobs, done, stop);
+    client_.perform(jobs, progress, stop);
   }
 
   [[nodiscard]] std::vector<store_entry> list(const std::string& folder) override {

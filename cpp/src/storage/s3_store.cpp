@@ -110,9 +110,9 @@ class s3_store final : public object_store {
   }
 
   void read(const std::string& name, std::uint64_t bytes, std::span<const range_read> parts,
-            const part_done& done, const std::stop_token& stop) override {
+            const part_progress& progress, const std::stop_token& stop) override {
     std::vector<http_job> jobs = range_jobs(url_of(name), bytes, parts);
-    client_.perform(jobs, done, stop);
+    client_.perform(jobs, progress, stop);
   }
 
   [[nodiscard]] std::vector<store_entry> list(const std::string& folder) override {

@@ -16,6 +16,7 @@ namespace {
 
 constexpr long most_redirections = 3;
 constexpr long receive_buffer = 512L << 10;  // the default of 16 KiB costs a call back for each
+constexpr std::uint64_t report_bytes = std::uint64_t{512} << 10;
 constexpr double longest_pause = 5.0;
 
 template <typename ValueT>
@@ -226,6 +227,7 @@ std::size_t transfer::accept(std::span<const std::byte> bytes) {
                       ": the server sends more than the ", job_.dst.size(), " bytes asked for");
     std::memcpy(job_.dst.data() + received_, bytes.data(), bytes.size());
     received_ += bytes.size();
+    report();
   } else if (job_.method == http_method::get) {
     HALOCLINE_EXPECTS(bytes.size() <= job_.limit - job_.body.size(), corrupt_data, subject(),
                       ": the server sends more than ", job_.limit,
@@ -234,6 +236,13 @@ std::size_t transfer::accept(std::span<const std::byte> bytes) {
   }
   fresh_ += bytes.size();
   return bytes.size();
+}
+
+void transfer::report() {
+  if (progress_ == nullptr || received_ == reported_) return;
+  if (received_ < job_.dst.size() && received_ - reported_ < report_bytes) return;
+  reported_ = received_;
+  (*progress_)(number_, received_);
 }
 
 bool transfer::finish(CURLcode result) {

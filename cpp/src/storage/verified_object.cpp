@@ -7,6 +7,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -20,25 +21,36 @@ constexpr std::uint64_t least_part = 16 * manifest::block_bytes;
 /// Bytes that `check_all` holds.
 constexpr std::uint64_t check_window = std::uint64_t{64} << 20;
 
-/// Checks parts in threads while others are received. Parts come in while it lives; `finish` waits for all.
+/// Blocks that are compared at once: a multiple of what SIMD lanes compute, and still in a cache.
+constexpr std::size_t unit_bytes = 16 * manifest::block_bytes;
+
+/// Compares units in threads while others are received. Units come in while it lives; `finish` waits for all.
 class check_queue {
  public:
-  check_queue(std::size_t parts, std::function<void(std::size_t)> check) : check_(std::move(check)) {
-    const std::size_t most = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 4);
-    for (std::size_t i = 0; i < std::min(most, parts - 1); ++i) threads_.emplace_back([this] { work(); });
+  using checker = std::function<bool(const range_read&)>;
+
+  check_queue(std::span<const range_read> parts, checker check)
+      : check_(std::move(check)), parts_(parts), queued_(parts.size()), wrong_(parts.size()) {
+    std::size_t units = 0;
+    for (const range_read& each : parts) units += (each.dst.size() + unit_bytes - 1) / unit_bytes;
+    // One processor is left to the thread that receives.
+    const std::size_t most = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 2, 5) - 1;
+    for (std::size_t i = 0; i < std::min(most, units - 1); ++i) threads_.emplace_back([this] { work(); });
   }
   ~check_queue() { finish(); }
   check_queue(const check_queue&) = delete;
   check_queue& operator=(const check_queue&) = delete;
 
-  void add(std::size_t part) {
-    if (threads_.empty()) {
-      check_(part);  // a lone part has nothing to overlap with
-      return;
+  /// The first `bytes` of a part are there.
+  void add(std::size_t part, std::size_t bytes) {
+    const range_read& whole = parts_[part];
+    while (queued_[part] < bytes) {
+      const std::size_t at = queued_[part];
+      const std::size_t size = std::min(unit_bytes, whole.dst.size() - at);
+      if (at + size > bytes) return;  // the rest of the unit is on its way
+      queued_[part] += size;
+      put({part, {whole.offset + at, whole.dst.subspan(at, size)}});
     }
-    const std::scoped_lock lock(mutex_);
-    waiting_.push_back(part);
-    changed_.notify_one();
   }
   void finish() {
     {
@@ -48,25 +60,52 @@ class check_queue {
     }
     threads_.clear();  // joins
   }
+  /// Parts that are not as they should be, after `finish`.
+  [[nodiscard]] std::vector<range_read> wrong() const {
+    std::vector<range_read> out;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      if (wrong_[i]) out.push_back(parts_[i]);
+    }
+    return out;
+  }
 
  private:
+  struct unit {
+    std::size_t part;
+    range_read bytes;
+  };
+
+  void put(const unit& next) {
+    if (threads_.empty()) {  // a lone unit has nothing to overlap with
+      wrong_[next.part] = !check_(next.bytes);
+      return;
+    }
+    const std::scoped_lock lock(mutex_);
+    waiting_.push_back(next);
+    changed_.notify_one();
+  }
+
   void work() {
     std::unique_lock lock(mutex_);
     for (;;) {
       changed_.wait(lock, [this] { return closed_ || !waiting_.empty(); });
       if (waiting_.empty()) return;
-      const std::size_t part = waiting_.front();
+      const unit next = waiting_.front();
       waiting_.pop_front();
       lock.unlock();
-      check_(part);
+      const bool is_right = check_(next.bytes);
       lock.lock();
+      if (!is_right) wrong_[next.part] = true;
     }
   }
 
-  std::function<void(std::size_t)> check_;
+  checker check_;
+  std::span<const range_read> parts_;
+  std::vector<std::size_t> queued_;  ///< bytes of each part; of the receiving thread
+  std::vector<bool> wrong_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::size_t> waiting_;
+  std::deque<unit> waiting_;
   bool closed_ = false;
   std::vector<std::jthread> threads_;
 };
@@ -133,18 +172,11 @@ std::vector<range_read> verified_object::split(std::span<const range_read> parts
 std::vector<range_read> verified_object::fetch_once(std::span<const range_read> parts,
                                                     const std::stop_token& stop) const {
   if (parts.empty()) return {};
-  std::vector<std::uint8_t> right(parts.size());  // bytes, which threads may write side by side
-  {
-    check_queue checks(parts.size(), [&](std::size_t i) { right[i] = is_right(parts[i]) ? 1 : 0; });
-    objects_->read(
-        object_, of_.bytes, parts, [&](std::size_t i) { checks.add(i); }, stop);
-    checks.finish();
-  }
-  std::vector<range_read> wrong;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (right[i] == 0) wrong.push_back(parts[i]);
-  }
-  return wrong;
+  check_queue checks(parts, [&](const range_read& unit) { return is_right(unit); });
+  objects_->read(
+      object_, of_.bytes, parts, [&](std::size_t part, std::size_t bytes) { checks.add(part, bytes); }, stop);
+  checks.finish();
+  return checks.wrong();
 }
 
 void verified_object::fetch(std::span<const range_read> parts, const std::stop_token& stop) const {

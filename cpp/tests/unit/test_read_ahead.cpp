@@ -110,8 +110,7 @@ TEST(ReadAhead, WhatIsDroppedIsGivenUp) {
     read_ahead ahead(until_stopped);
     ahead.begin({{0, 10}});
     ahead.begin({{10, 10}});
-    ahead.begin({{20, 10}});  // drops the first one, and so lets the second one run
-    EXPECT_GE(stopped, 1);
+    ahead.begin({{20, 10}});  // drops the first one
   }
   EXPECT_EQ(stopped, 3) << "its end waits for nothing else";
 }

@@ -51,8 +51,9 @@ struct range_read {
   std::span<std::byte> dst;
 };
 
-/// Called once for each part of a read, with its number, when its bytes are there; by the reading thread.
-using part_done = std::function<void(std::size_t)>;
+/// Called by the reading thread while a part of a read arrives, and when it is complete: with the number of
+/// the part, and how many of its bytes, from its begin, are there and stay as they are.
+using part_progress = std::function<void(std::size_t part, std::size_t bytes)>;
 
 /// Which version of an object is there.
 struct object_version {
@@ -96,7 +97,7 @@ class object_store {
   /// @param stop asks to give up, which throws io_error
   /// @throws corrupt_data when the object has another size
   virtual void read(const std::string& name, std::uint64_t bytes, std::span<const range_read> parts,
-                    const part_done& done, const std::stop_token& stop = {}) = 0;
+                    const part_progress& progress, const std::stop_token& stop = {}) = 0;
   /// What is directly in a folder ("" or "alice/"), ascending; empty when there is no such folder.
   [[nodiscard]] virtual std::vector<store_entry> list(const std::string& folder) = 0;
   /// Removes an object; whether there was one.
