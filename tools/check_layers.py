@@ -39,7 +39,7 @@ DEVICE_HEADER = re.compile(
 )
 # Folders below cpp/src whose code is written for instruction sets and devices.
 KERNELS = r"(backend/[^/]+|storage/digest)/"
-KERNEL_FOLDERS = "src/backend/<name>/ or src/storage/digest/"
+KERNEL_FOLDERS = "src/storage/digest/ or src/backend/<name>/"
 DEVICE_CODE = (
     (re.compile(r"^\s*#\s*pragma\s+omp\b|\b_Pragma\s*\(\s*\"omp\b", re.M), "OpenMP pragma"),
     (re.compile(r"\b_mm(?:\d+)?_\w+|\bv(?:ld|st|add|mul)\w*q_[usf]\d+\b|\b__builtin_ia32_\w+"), "intrinsic"),
