@@ -2,6 +2,7 @@
 #include "halocline/io/bundle_source.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "halocline/ckks/context.hpp"
 #include "halocline/core/expects.hpp"
@@ -9,8 +10,8 @@
 namespace halocline::io {
 
 bundle_source::bundle_source(const input& from, ckks::context& ctx,
-                             const std::optional<std::vector<ckks::key_request>>& wanted)
-    : reader_(from, ctx) {
+                             const std::optional<std::vector<ckks::key_request>>& wanted, bool in_turn)
+    : reader_(from, ctx), in_turn_(in_turn) {
   std::map<std::uint64_t, unsigned> limits;
   if (wanted) {
     for (const ckks::key_request& each : *wanted) limits[each.galois_element] = each.level;
@@ -36,7 +37,12 @@ unsigned bundle_source::level_of(std::uint64_t galois_element) const {
 }
 
 ckks::evaluation_key bundle_source::load(std::uint64_t galois_element) {
-  return reader_.load(galois_element, level_of(galois_element));
+  const unsigned level = level_of(galois_element);
+  if (const auto next = levels_.upper_bound(galois_element); in_turn_ && next != levels_.end()) {
+    reader_.announce(galois_element, level);
+    reader_.announce(next->first, next->second);
+  }
+  return reader_.load(galois_element, level);
 }
 
 ckks::evaluation_key bundle_source::bind(std::uint64_t galois_element) {

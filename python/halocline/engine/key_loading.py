@@ -38,7 +38,8 @@ def loader_of(core: _core.Engine, keys: Keys, lazily: bool) -> Callable[[int], N
     engine's memory reads remote contents, adding a key of a store reads nothing yet.
     """
     if isinstance(keys, StoredKeys):
-        core.add_source(keys._core, keys._wanted)
+        # What is bound is read part by part, in the order of its use.
+        core.add_source(keys._core, keys._wanted, not lazily and not core.binds_keys)
         if core.binds_keys:
             return core.bind_stored_key
         return None if lazily else core.load_key

@@ -19,6 +19,7 @@ namespace halocline::io {
 class byte_reader;
 /// Makes the buffer of one half of a digit: its section, and the moduli of its limbs.
 using half_reader = std::function<memory::buffer(const section&, std::vector<std::uint64_t>)>;
+struct byte_range;
 
 /// What the list of a bundle says about one key.
 struct key_entry {
@@ -73,6 +74,8 @@ class key_bundle_reader {
   /// when it is needed, as far as it is needed. Threads of the runtime do that.
   /// @throws as `load`; invalid_argument where the context's runtime reads no remote contents
   [[nodiscard]] ckks::evaluation_key bind(std::uint64_t galois_element, unsigned level) const;
+  /// Says that `load` will be called with these next, or after one more call: a source then begins to fetch.
+  void announce(std::uint64_t galois_element, unsigned level) const;
   /// Bytes of residues that `load` would allocate.
   [[nodiscard]] std::size_t bytes(std::uint64_t galois_element, unsigned level) const;
 
@@ -82,6 +85,8 @@ class key_bundle_reader {
   [[nodiscard]] const key_entry& find(std::uint64_t galois_element, unsigned level) const;
   [[nodiscard]] ckks::evaluation_key make(std::uint64_t galois_element, unsigned level,
                                           const half_reader& read) const;
+  /// The parts of the container that `load` reads.
+  [[nodiscard]] std::vector<byte_range> parts_of(std::uint64_t galois_element, unsigned level) const;
 
   ckks::context& ctx_;
   std::shared_ptr<const container_reader> reader_;  ///< shared with remote contents

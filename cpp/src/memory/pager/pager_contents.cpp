@@ -170,6 +170,8 @@ void pager::finish_load(buffer_state& state) {
     if (!slow_.is_renewable(state.slot)) give_up_home(state, failure.what());
   } catch (const io_error& failure) {
     release_frame(state);
+    if (slow_.is_renewable(state.slot))
+      return;                  // the step that needs it reads it itself, and says what fails
     if (!state.source) throw;  // the next attempt may succeed
     give_up_home(state, failure.what());
   } catch (...) {
