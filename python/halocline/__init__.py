@@ -25,6 +25,7 @@ from .base.errors import (
     InvalidArgument,
     IoError,
     KeyMismatch,
+    KeyNodeFailure,
     LevelExhausted,
     MissingExtra,
     MissingKey,
@@ -36,7 +37,17 @@ from .base.errors import (
     ScaleMismatch,
     WrongType,
 )
-from .base.names import Basis, Device, Mode, Order, Policy, device_name, policy_name
+from .base.names import (
+    Basis,
+    Device,
+    KeyNodeUse,
+    Mode,
+    Order,
+    Policy,
+    WhenNodeFails,
+    device_name,
+    policy_name,
+)
 from .circuits.bootstrapping import BootstrapOptions, Bootstrapper
 from .circuits.layers import BlockMatmul, Convolution2d, ImageLayout, MatrixVector
 from .circuits.methods import sign_epsilon, sign_levels
@@ -58,9 +69,11 @@ from .ckks.sharing import Flooding, SharedResult, fresh_error_bound, plan_floodi
 from .engine.engine import Engine, RunReport
 from .engine.minimum import MinimumBudget
 from .engine.program import ProgramTrace, key_plan, trace_program
+from .keynode.server import KeyNodeServer
 from .memory.budget import MemoryBudget, MemoryOptions
 from .memory.plan import Plan, PlanSummary
 from .memory.trace import ClassStats, Lifetimes, Trace
+from .remote.node import KeyNode
 from .sharing.error_bound import measure_error_bound
 from .tracing.plan_trace import plan_trace
 from .tracing.replay import DeviceModel, PhaseTime, ReplayReport, decide, device_models, replay
@@ -95,6 +108,10 @@ __all__ = [
     "InvalidArgument",
     "IoError",
     "KeyMismatch",
+    "KeyNode",
+    "KeyNodeFailure",
+    "KeyNodeServer",
+    "KeyNodeUse",
     "KeyPlan",
     "KeyStore",
     "LevelExhausted",
@@ -129,6 +146,7 @@ __all__ = [
     "StoredKeys",
     "Trace",
     "TransformGrid",
+    "WhenNodeFails",
     "WrongType",
     "allow_insecure_unpickling",
     "decide",

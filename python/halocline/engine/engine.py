@@ -19,11 +19,13 @@ from ..base.values import byte_count, expect, integer, kind_of, positive
 from ..circuits.bootstrapping import Bootstrapper
 from ..circuits.methods import Circuits
 from ..ckks.ciphertext import Ciphertext, bind_all
+from ..ckks.host import Elsewhere
 from ..ckks.keys import KeyPlan
 from ..ckks.params import Params, expect_same
 from ..memory.budget import MemoryBudget, MemoryOptions, engine_budget
 from ..memory.plan import Plan
 from ..memory.trace import Trace
+from ..remote.offload import KeyNodes, offload_of
 from .host import PlannedHost
 from .key_loading import Keys, check_keys, loader_of
 from .planned_run import Prepared, ProgramPlanner, load_plan
@@ -65,6 +67,8 @@ class Engine(Circuits):
     compose_rotations: let plans make rarely used rotations of others (5 of 4 and 1) where that is forecast to
         be faster than loading their keys. It adds the noise of a key switch, so results are other integers
         than under other policies; without it they are the same under every policy and plan.
+    key_nodes: `KeyNode`s that do key switches where fetching keys costs more; on the CPU under policy
+        "resident", with keys of a store. Results are the same integers; `stats` says what was sent.
 
     Ciphertexts keep the engine alive that they are bound to; objects may be dropped in any order.
 
@@ -89,6 +93,7 @@ class Engine(Circuits):
         memory_options: MemoryOptions | None = None,
         graphs: bool = True,
         compose_rotations: bool = False,
+        key_nodes: KeyNodes | None = None,
         progress: Progress | None = None,
     ) -> None:
         self._params = expect(params, Params, "Engine", "use Engine(params, keys)")
@@ -119,6 +124,8 @@ class Engine(Circuits):
         self._bootstrappers: dict[Any, Bootstrapper] = {}
         self._identities = ProgramIdentities()
         self._planner = ProgramPlanner.of(self, self._identities, policy)
+        ghost = functools.partial(Engine, params, device="ghost")
+        self._elsewhere: Elsewhere | None = offload_of(key_nodes, self._core, keys, device, policy, ghost)
         if keys is not None:
             self.add_keys(keys, progress)
 
@@ -197,8 +204,9 @@ class Engine(Circuits):
         _core.wait(self._core)
 
     def cancel(self) -> None:
-        """Makes the engine's next step, in whatever thread, raise Cancelled. Its objects stay valid."""
-        self._core.cancel()
+        """Makes the engine's next step, or what waits for a key node, raise Cancelled. Objects stay valid."""
+        if self._elsewhere is None or not self._elsewhere.cancel():
+            self._core.cancel()
 
     @property
     def is_ghost(self) -> bool:
@@ -214,9 +222,10 @@ class Engine(Circuits):
 
         repairs and repaired_bytes: buffers whose copies in the file of the slow tier were corrupted and that
         were regenerated from their sources; losses and lost_bytes: buffers that could not be; every use of
-        them raises CorruptData.
+        them raises CorruptData. key_nodes: what they did, docs/concepts/key_nodes.md; without them not there.
         """
-        return self._core.statistics()
+        nodes = {} if self._elsewhere is None else {"key_nodes": self._elsewhere.counts()}
+        return self._core.statistics() | nodes
 
     def reset_peak(self) -> None:
         """Sets the peak counters back to what is live now."""
@@ -481,7 +490,9 @@ class Engine(Circuits):
         """`[ct.rotate(k) for k in steps]` with the common part of the work done once (hoisting)."""
         source = self._own(ct, "rotate_many")
         checked = [integer(step, "rotate_many: step") for step in steps]
-        return [Ciphertext(each, self, ct.is_real) for each in self._core.rotate_many(source, checked)]
+        made = None if self._elsewhere is None else self._elsewhere.switch("rotate_many", [ct], checked)
+        made = self._core.rotate_many(source, checked) if made is None else made
+        return [Ciphertext(each, self, ct.is_real) for each in made]
 
     def dot(self, a: Sequence[Ciphertext], b: Sequence[Ciphertext]) -> Ciphertext:
         """sum_i a[i] * b[i] with one relinearization and one rescale for the whole sum. Costs one level."""
@@ -501,7 +512,8 @@ class Engine(Circuits):
         source = self._own(ct, "inner_sum")
         count = ct.slots if count is None else integer(count, "inner_sum: count", 1, ct.slots)
         stride = integer(stride, "inner_sum: stride")
-        return Ciphertext(self._core.inner_sum(source, stride, count), self, ct.is_real)
+        sent = None if self._elsewhere is None else self._elsewhere.switch("inner_sum", [ct], (stride, count))
+        return Ciphertext(sent[0] if sent else self._core.inner_sum(source, stride, count), self, ct.is_real)
 
     def __program_identity__(self) -> Engine:
         return self

@@ -7,6 +7,7 @@ import dataclasses
 import time
 from typing import Protocol
 
+from ..remote.offload import numbers_of
 from .host import PlannedHost
 
 _KINDS = ("loaded", "written", "populated", "expanded", "encoded")
@@ -38,6 +39,8 @@ class RunReport:
     """Why there was no plan, or at which step the run left it; None where it followed one or needed none."""
     ghost_passes: int = 0
     """How often the program was called on a ghost to plan this run; 0 where an older plan was kept."""
+    key_nodes: dict[str, int] = dataclasses.field(default_factory=dict)
+    """What key nodes did in this run, as in `Engine.stats`; empty where the engine has none."""
 
 
 class _Planner(Protocol):
@@ -58,7 +61,12 @@ class RunMeter:
         """The program begins now."""
         self._engine._core.reset_peak()
         self._steps, self._moved = self._engine.stats()["steps"], self._engine._core.movement()
+        self._nodes = self._node_counts()
         self._start = time.perf_counter()
+
+    def _node_counts(self) -> dict[str, int]:
+        elsewhere = self._engine._elsewhere
+        return {} if elsewhere is None else numbers_of(elsewhere.counts())
 
     def report(self, plan_seconds: float, *, planned: bool) -> RunReport:
         """What happened since `begin`. planned: whether there was a plan to follow."""
@@ -78,5 +86,6 @@ class RunMeter:
             peak_fast_bytes=after["peak_fast_bytes"],
             followed_plan=planned and divergence is None,
             divergence=divergence,
+            key_nodes={name: count - self._nodes[name] for name, count in self._node_counts().items()},
             ghost_passes=0 if self._planner is None else self._planner.ghost_passes - self._passes,
         )
