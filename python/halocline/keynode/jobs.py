@@ -59,6 +59,8 @@ class Job:
             answer = error
         except MemoryError as error:
             answer = OutOfMemory(f"key node: the machine has no memory for the request ({error})")
+        except Exception as error:  # a fault of ours must not end the thread that serves all users
+            answer = Error(f"key node: internal error, {type(error).__name__}: {error}")
         self.answer(answer)
 
     def answer(self, answer: Answer | Error | None) -> None:

@@ -80,7 +80,7 @@ class KeyNodeServer:
         self._most = integer(connections, "keynode: connections", 1, 1024)
         maps = HeldMaps(byte_count(map_memory, "keynode: map_memory"))
         self._tls = server_tls(certificate, private_key) if certificate and private_key else None
-        self._socket = _listening(host, port)
+        self._socket = _listening(host, port, certificate is not None and bool(tokens))
         self._host, self._port = host, int(self._socket.getsockname()[1])
         jobs = Jobs(QUEUE, INBOX)
         self._shared = Shared(Worker(users, maps), maps, jobs, tokens, float(deadline), secrets.token_hex(16))
@@ -193,10 +193,12 @@ def _expect_safe(host: str, tls: bool, token: bool) -> None:
     )
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    """A socket that listens on one address of a host."""
+def _listening(host: str, port: int, anywhere: bool) -> socket.socket:
+    """A socket that listens on one address of a host, on loopback unless `anywhere`."""
     try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        if not anywhere:
+            _expect_safe(str(address[0]), False, False)  # what the name "localhost" stands for
+        return socket.create_server((str(address[0]), port), family=family, backlog=_BACKLOG)
     except OSError as error:
         raise IoError(f"keynode: cannot listen on '{host}' port {port}: {error}") from None

@@ -38,8 +38,7 @@ class Call:
         """Raises CorruptData for anything but the description of a request."""
         texts = [meta.get(each) for each in ("user", "digest", "operation")]
         steps, named, key = meta.get("steps"), meta.get("map"), meta.get("key_id")
-        sound = all(isinstance(each, str) and len(each) <= 256 for each in texts)
-        sound = sound and (key is None or (isinstance(key, str) and len(key) <= 256))
+        sound = all(_is_name(each) for each in texts) and (key is None or _is_name(key))
         sound = sound and (named is None or (isinstance(named, str) and _DIGEST.fullmatch(named) is not None))
         if not sound or not isinstance(steps, list) or not 1 <= len(blobs) <= MOST_INPUTS:
             raise CorruptData("key node: a call without user, digest, operation, steps or ciphertexts")
@@ -47,6 +46,10 @@ class Call:
             raise CorruptData("key node: steps that are no numbers of slots")
         user, digest, operation = (str(each) for each in texts)
         return cls(user, digest, key, operation, tuple(steps), named, blobs)
+
+
+def _is_name(text: object) -> bool:
+    return isinstance(text, str) and len(text) <= 256 and text.isascii() and text.isprintable()
 
 
 class Worker:

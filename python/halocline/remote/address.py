@@ -117,7 +117,8 @@ def token_of_client(token: str | None, path: str | Path | None) -> str | None:
 
 def token_is_known(token: object, known: Sequence[str]) -> bool:
     """Whether it is one of them, in a time that depends on how many there are only."""
-    given = hashlib.sha256(token.encode() if isinstance(token, str) else b"").digest()
+    text = token.encode(errors="replace") if isinstance(token, str) else b""
+    given = hashlib.sha256(text).digest()
     found = False
     for each in known:
         found |= hmac.compare_digest(given, hashlib.sha256(each.encode()).digest())

@@ -19,7 +19,7 @@ from ..base.forks import renew_in_children
 from ..base.names import KeyNodeUse, WhenNodeFails, key_node_use, when_node_fails
 from ..base.values import positive
 from ..circuits.encoded import EncodedCircuit
-from .address import Address, client_tls, token_of_client
+from .address import Address, client_tls, is_loopback, token_of_client
 from .cost import Link
 from .maps import KnownMaps, digest_of, to_bytes
 from .wire import MOST_DEADLINE, Channel, Frame, Kind, pack, remaining, unpack
@@ -274,6 +274,8 @@ class KeyNode:
             ) from None
         channel = None
         try:
+            if self._tls is None and not is_loopback(str(sock.getpeername()[0])):
+                raise IoError(f"key node: {self.url} is another machine, to which only tls:// leads")
             if self._tls is not None:
                 sock = self._tls.wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
             channel = Channel(sock)
