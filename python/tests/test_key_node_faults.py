@@ -132,6 +132,19 @@ def test_a_node_killed_while_it_gets_a_map(folder: Path, x: hc.Ciphertext) -> No
         assert engine.stats()["key_nodes"]["failures"] == 1
 
 
+def test_a_node_killed_while_it_answers(folder: Path, x: hc.Ciphertext, expected: dict[int, bytes]) -> None:
+    with key_node(folder) as (process, url), Relay(port_of(url), 4e6) as link:
+        engine = engine_of(folder, f"tcp://127.0.0.1:{link.port}", deadline=60.0)
+        thread, results = in_thread(lambda: engine.rotate_many(x.to(engine), STEPS * 6))  # 18 MiB
+        wait_until(lambda: link.received > 200_000, "a part of the answer is there")
+        process.send_signal(signal.SIGKILL)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", hc.KeyNodeFailure)
+            thread.join()
+        assert [each.to_bytes() for each in results[0]] == [expected[step] for step in STEPS * 6]
+        assert engine.stats()["key_nodes"]["failures"] == 1, "half an answer is none"
+
+
 def test_a_node_that_stops_is_given_up_at_the_deadline(
     folder: Path, x: hc.Ciphertext, expected: dict[int, bytes]
 ) -> None:
@@ -227,6 +240,8 @@ print("ready", flush=True)
 if what == "map":
     rng = np.random.default_rng(1)
     hc.LinearTransform({d: rng.standard_normal(x.slots) for d in range(512)}, baby_count=4)(x.to(engine))
+elif what == "answer":
+    engine.rotate_many(x.to(engine), [1 + i % 8 for i in range(48)])
 else:
     engine.rotate_many(x.to(engine), [1 + i % 8 for i in range(2400)])
 """
@@ -258,6 +273,19 @@ def test_a_client_killed_while_it_sends(
         process.wait()
         idle_again(server)
     assert server.status()["maps"] == 0, "nothing of a map that came in part"
+    engine = engine_of(folder, server.url, on_failure="raise")
+    assert x.to(engine).rotate(1).to_bytes() == expected[1]
+
+
+def test_a_client_killed_while_it_receives(
+    server: hc.KeyNodeServer, folder: Path, x: hc.Ciphertext, tmp_path: Path, expected: dict[int, bytes]
+) -> None:
+    with Relay(port_of(server.url), 4e6) as link:
+        process = started(folder, x, tmp_path, f"tcp://127.0.0.1:{link.port}", "answer")
+        wait_until(lambda: link.received > 200_000, "a part of the answer is there")
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        idle_again(server)
     engine = engine_of(folder, server.url, on_failure="raise")
     assert x.to(engine).rotate(1).to_bytes() == expected[1]
 

@@ -438,6 +438,8 @@ def test_engines_that_take_no_node(store: hc.KeyStore, client: hc.Client) -> Non
 
 def test_a_closed_server_ends_in_time(folder: Path) -> None:
     server = hc.KeyNodeServer(hc.KeyStore(folder), threads=1).start()
+    with pytest.raises(hc.NotPicklable):
+        pickle.dumps(server)
     node = hc.KeyNode(server.url)
     node.status()
     begin = time.monotonic()

@@ -10,9 +10,9 @@ import socket
 import ssl
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from ..base.errors import InvalidArgument, IoError
+from ..base.errors import InvalidArgument, IoError, NotPicklable
 from ..base.limits import GIB
 from ..base.names import Device
 from ..base.values import byte_count, expect, integer, positive
@@ -170,6 +170,9 @@ class KeyNodeServer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise NotPicklable("a KeyNodeServer listens in its process; make one in each, or pickle its url")
 
     def __repr__(self) -> str:
         return f"KeyNodeServer({self.url!r})"
