@@ -49,6 +49,7 @@ from .base.names import (
     policy_name,
 )
 from .circuits.bootstrapping import BootstrapOptions, Bootstrapper
+from .circuits.choice import CircuitChoice
 from .circuits.layers import BlockMatmul, Convolution2d, ImageLayout, MatrixVector
 from .circuits.methods import sign_epsilon, sign_levels
 from .circuits.polynomial import Polynomial
@@ -66,8 +67,10 @@ from .ckks.params import (
     preset_names,
 )
 from .ckks.sharing import Flooding, SharedResult, fresh_error_bound, plan_flooding
+from .engine.advice import Advice, advise
 from .engine.engine import Engine, RunReport
 from .engine.minimum import MinimumBudget
+from .engine.plan_choice import PlanChoice
 from .engine.program import ProgramTrace, key_plan, trace_program
 from .keynode.server import KeyNodeServer
 from .memory.budget import MemoryBudget, MemoryOptions
@@ -75,6 +78,7 @@ from .memory.plan import Plan, PlanSummary
 from .memory.trace import ClassStats, Lifetimes, Trace
 from .remote.node import KeyNode
 from .sharing.error_bound import measure_error_bound
+from .tracing.links import LINKS, Link
 from .tracing.plan_trace import plan_trace
 from .tracing.replay import DeviceModel, PhaseTime, ReplayReport, decide, device_models, replay
 
@@ -84,7 +88,9 @@ __commit__: str = _core.commit
 """Git commit that it was built from, or "unknown"."""
 
 __all__ = [
+    "LINKS",
     "ActivationRange",
+    "Advice",
     "Basis",
     "BlockMatmul",
     "BootstrapOptions",
@@ -92,6 +98,7 @@ __all__ = [
     "Bootstrapping",
     "Cancelled",
     "Ciphertext",
+    "CircuitChoice",
     "ClassStats",
     "Client",
     "Convolution2d",
@@ -118,6 +125,7 @@ __all__ = [
     "LevelInfo",
     "Lifetimes",
     "LinearTransform",
+    "Link",
     "MatrixVector",
     "MemoryBudget",
     "MemoryOptions",
@@ -131,6 +139,7 @@ __all__ = [
     "Params",
     "PhaseTime",
     "Plan",
+    "PlanChoice",
     "PlanDivergence",
     "PlanSummary",
     "Policy",
@@ -148,6 +157,7 @@ __all__ = [
     "TransformGrid",
     "WhenNodeFails",
     "WrongType",
+    "advise",
     "allow_insecure_unpickling",
     "decide",
     "device_models",

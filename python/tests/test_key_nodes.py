@@ -141,6 +141,23 @@ def test_maps_give_the_same_integers(name: str, many_keys: tuple[hc.Client, hc.K
     assert second["requests"] == 2 and far._core.held_keys() == []
 
 
+def test_an_engine_that_decides_about_circuits(many_keys: tuple[hc.Client, hc.KeyStore]) -> None:
+    client, kept = many_keys
+    x = client.encrypt(np.linspace(-1, 1, PARAMS.slots))
+    circuit = circuits()["map"]
+    with hc.KeyNodeServer(kept, threads=1) as server:
+        node, made = hc.KeyNode(server.url, **USE), []
+        for choice in (None, hc.CircuitChoice(mode="small_key", baby_count=3, compact=True)):
+            engines = [
+                hc.Engine(PARAMS, kept.user("alice"), threads=1, key_nodes=each, circuits=choice)
+                for each in (None, node)
+            ]
+            here, there = (circuit(x.to(engine)).to_bytes() for engine in engines)
+            assert there == here and engines[1]._core.held_keys() == []
+            made.append(here)
+        assert made[0] != made[1] and server.status()["maps"] == 2
+
+
 @pytest.mark.parametrize("name", circuits())
 def test_circuits_survive_their_bytes(name: str) -> None:
     circuit = circuits()[name]

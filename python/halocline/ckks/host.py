@@ -39,6 +39,8 @@ class Host(Protocol):
     """Circuits and levels that were encoded for it; None where no list is kept."""
     _elsewhere: Elsewhere | None
     """Where its key switches may be done, if not here only."""
+    _circuits: Any
+    """What it decides about circuits: a `circuits.choice.CircuitChoice`."""
 
     @property
     def params(self) -> Params:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from ..remote.offload import numbers_of
 from .host import PlannedHost
+from .plan_choice import PlanChoice
 
 _KINDS = ("loaded", "written", "populated", "expanded", "encoded")
 
@@ -41,6 +42,8 @@ class RunReport:
     """How often the program was called on a ghost to plan this run; 0 where an older plan was kept."""
     key_nodes: dict[str, int] = dataclasses.field(default_factory=dict)
     """What key nodes did in this run, as in `Engine.stats`; empty where the engine has none."""
+    choice: PlanChoice | None = None
+    """What `optimize="io"` took among several plans; None where it was not asked for."""
 
 
 class _Planner(Protocol):
@@ -48,6 +51,12 @@ class _Planner(Protocol):
 
     ghost_passes: int
     divergence: str | None
+
+
+class _Prepared(Protocol):
+    """What a report says of a plan: `Prepared` is one."""
+
+    choice: PlanChoice | None
 
 
 class RunMeter:
@@ -68,8 +77,8 @@ class RunMeter:
         elsewhere = self._engine._elsewhere
         return {} if elsewhere is None else numbers_of(elsewhere.counts())
 
-    def report(self, plan_seconds: float, *, planned: bool) -> RunReport:
-        """What happened since `begin`. planned: whether there was a plan to follow."""
+    def report(self, plan_seconds: float, prepared: _Prepared | None) -> RunReport:
+        """What happened since `begin`. prepared: the plan that there was to follow."""
         seconds = time.perf_counter() - self._start
         after, moved = self._engine.stats(), self._engine._core.movement()
         change = {name: moved[name] - self._moved[name] for name in moved}
@@ -84,8 +93,9 @@ class RunMeter:
             peak_bytes=after["peak_bytes"],
             steps=after["steps"] - self._steps,
             peak_fast_bytes=after["peak_fast_bytes"],
-            followed_plan=planned and divergence is None,
+            followed_plan=prepared is not None and divergence is None,
             divergence=divergence,
             key_nodes={name: count - self._nodes[name] for name, count in self._node_counts().items()},
             ghost_passes=0 if self._planner is None else self._planner.ghost_passes - self._passes,
+            choice=None if prepared is None else prepared.choice,
         )

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from ..base import limits
 from ..base.errors import CorruptData, Error, InvalidArgument
 from ..base.values import integer
+from ..circuits.choice import CircuitChoice
 from ..circuits.encoded import EncodedCircuit
 from ..circuits.layers import BlockMatmul, Convolution2d, ImageLayout, MatrixVector
 from ..circuits.transforms import LinearTransform, TransformGrid
@@ -28,6 +29,8 @@ from .wire import pack, unpack
 
 Array = npt.NDArray[Any]
 _TYPES = {"f": "<f8", "c": "<c16"}
+OWN = CircuitChoice()
+"""Leaves a circuit its own options."""
 MOST_CELLS = 1 << 16
 """Cells of a grid."""
 MOST_PLAIN = 4 * limits.GIB
@@ -51,8 +54,11 @@ class _Arrays:
         return self._known[id(array)]
 
 
-def to_bytes(circuit: EncodedCircuit) -> bytes | None:
-    """A circuit as `from_bytes` reads it; None for one of another class, which no node evaluates."""
+def to_bytes(circuit: EncodedCircuit, said: CircuitChoice = OWN) -> bytes | None:
+    """A circuit as `from_bytes` reads it; None for one of another class, which no node evaluates.
+
+    said: what the engine decides about it, which the copy has as its own options.
+    """
     arrays = _Arrays()
     about: dict[str, Any]
     if type(circuit) in (TransformGrid, LinearTransform):
@@ -69,8 +75,10 @@ def to_bytes(circuit: EncodedCircuit) -> bytes | None:
         about = {"kind": "blocks", "matrices": rows, "block": circuit._block, "fold": circuit._fold}
     else:
         return None
-    about |= {"slots": circuit._slots, "mode": circuit._mode, "compact": circuit._compact}
-    about |= {"baby_count": circuit._baby_count, "real": circuit._real}
+    compact = circuit._compact if said.compact is None else bool(said.compact)
+    baby_count = circuit._baby_count if said.baby_count is None else said.baby_count
+    about |= {"slots": circuit._slots, "mode": said.mode or circuit._mode, "compact": compact}
+    about |= {"baby_count": baby_count, "real": circuit._real}
     return pack(about, arrays.blobs)
 
 
@@ -84,19 +92,21 @@ class KnownMaps:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._names: weakref.WeakKeyDictionary[EncodedCircuit, tuple[str, int]] = weakref.WeakKeyDictionary()
+        self._names: weakref.WeakKeyDictionary[EncodedCircuit, dict[CircuitChoice, tuple[str, int]]]
+        self._names = weakref.WeakKeyDictionary()
 
-    def name(self, circuit: EncodedCircuit) -> tuple[str, int] | None:
+    def name(self, circuit: EncodedCircuit, said: CircuitChoice) -> tuple[str, int] | None:
         """Digest and size of a circuit; None for one that no node evaluates. Weights never change."""
         with self._lock:
-            known = self._names.get(circuit)
+            known = self._names.get(circuit, {}).get(said)
         if known is not None:
             return known
-        data = to_bytes(circuit)
+        data = to_bytes(circuit, said)
         if data is None or len(data) > limits.KEY_NODE_MESSAGE:
             return None
         with self._lock:
-            self._names[circuit] = found = (digest_of(data), len(data))
+            found = digest_of(data), len(data)
+            self._names.setdefault(circuit, {})[said] = found
         return found
 
 

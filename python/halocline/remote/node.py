@@ -18,10 +18,11 @@ from ..base.errors import Cancelled, CorruptData, Error, InvalidArgument, IoErro
 from ..base.forks import renew_in_children
 from ..base.names import KeyNodeUse, WhenNodeFails, key_node_use, when_node_fails
 from ..base.values import positive
+from ..circuits.choice import CircuitChoice
 from ..circuits.encoded import EncodedCircuit
 from .address import Address, client_tls, is_loopback, token_of_client
 from .cost import Link
-from .maps import KnownMaps, digest_of, to_bytes
+from .maps import OWN, KnownMaps, digest_of, to_bytes
 from .wire import MOST_DEADLINE, Channel, Frame, Kind, pack, remaining, unpack
 
 _ANSWERS = frozenset({Kind.WELCOME, Kind.RESULT, Kind.ERROR})
@@ -126,9 +127,9 @@ class KeyNode:
         """Whether it failed less than `retry_after` ago."""
         return time.monotonic() < self._down_until
 
-    def map_name(self, circuit: EncodedCircuit) -> tuple[str, int] | None:
+    def map_name(self, circuit: EncodedCircuit, said: CircuitChoice) -> tuple[str, int] | None:
         """Digest of a circuit and the bytes that must be sent first; None where no node evaluates it."""
-        named = self._maps.name(circuit)
+        named = self._maps.name(circuit, said)
         if named is None:
             return None
         with self._lock:
@@ -153,18 +154,20 @@ class KeyNode:
         blobs: Sequence[bytes],
         circuit: EncodedCircuit | None = None,
         give_up: Callable[[], None] | None = None,
+        said: CircuitChoice = OWN,
     ) -> Reply:
         """One request; a map goes there first where the node does not have it.
 
         give_up: called while waiting; when it raises, a CANCEL frame is sent, and the request ends with that.
+        said: what the engine decides about the circuit.
         """
         until = time.monotonic() + self.deadline
         spent = [0, 0, 0]
-        named = None if circuit is None else self._maps.name(circuit)
+        named = None if circuit is None else self._maps.name(circuit, said)
         for attempt in range(2):
             if circuit is not None and named is not None:
                 about = about | {"map": named[0]}
-                self._send_map(circuit, named[0], until, spent, give_up)
+                self._send_map(circuit, said, named[0], until, spent, give_up)
             try:
                 frame, sent, received = self._exchange(
                     Kind.CALL, pack(about, blobs), Kind.RESULT, until, give_up
@@ -191,6 +194,7 @@ class KeyNode:
     def _send_map(
         self,
         circuit: EncodedCircuit,
+        said: CircuitChoice,
         name: str,
         until: float,
         spent: list[int],
@@ -199,7 +203,7 @@ class KeyNode:
         with self._lock:
             if name in self._has:
                 return
-        data = to_bytes(circuit)
+        data = to_bytes(circuit, said)
         assert data is not None and digest_of(data) == name  # weights never change
         payload = pack({"digest": name}, [data])
         _, sent, received = self._exchange(Kind.MAP, payload, Kind.WELCOME, until, give_up)

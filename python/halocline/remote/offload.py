@@ -153,7 +153,7 @@ class Offload:
             return None  # nothing to fetch; or a key that the user does not have, which the engine names
         moved = sum(each.nbytes for each in request.inputs) + self._result_bytes(request)
         if request.circuit is not None:
-            named = node.map_name(request.circuit)
+            named = node.map_name(request.circuit, self._ghost()._circuits)
             if named is None:
                 return None
             moved += named[1]
@@ -208,7 +208,7 @@ class Offload:
             self._give_up.add(told)
         try:
             blobs = [each.to_bytes() for each in request.inputs]
-            reply = node.call(about, blobs, request.circuit, give_up)
+            reply = node.call(about, blobs, request.circuit, give_up, self._ghost()._circuits)
         finally:
             with self._lock:
                 self._give_up.discard(told)
