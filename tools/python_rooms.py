@@ -31,7 +31,7 @@ FLOORS = (
     ("nn", "sharing"),
     ("engine",),
     ("circuits", "plots"),
-    ("ckks", "pir"),
+    ("ckks", "pir", "seal"),
     ("tracing",),
     ("memory",),
     ("base",),

@@ -52,3 +52,8 @@ RETRIEVAL_MESSAGES = GIB
 """A file of queries, answers or server keys of private retrieval."""
 KEYWORD_SOURCE = 4 * GIB
 """A file of keys and values from which `halocline pir build` makes a table."""
+SEAL_FILE = 4 * GIB
+"""An object of SEAL in a file, and the same unpacked."""
+SEAL_UNPACKED_BASE = 64 * MIB
+SEAL_UNPACKED_FACTOR = 32
+"""A packed object of n bytes may become SEAL_UNPACKED_BASE + SEAL_UNPACKED_FACTOR n bytes."""
