@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 
 #include "halocline/core/expects.hpp"
 #if defined(HALOCLINE_ZLIB)
@@ -20,11 +21,12 @@ namespace {
                           " and build again, or write the file with compression none"));
 }
 
-/// Grows `out` for what an unpacker gives next: as far as it got once more, so that the copies cost little.
+/// Grows `out` for what an unpacker gives next, by half of what is there, so that it seldom happens.
 /// @throws corrupt_data when `most` bytes are there
-void grow(std::vector<std::byte>& out, std::size_t used, std::uint64_t most) {
+void grow(growing_bytes& out, std::size_t used, std::uint64_t most, bool at_once) {
   HALOCLINE_EXPECTS(used < most, corrupt_data, "SEAL file: it unpacks to more than ", most,
                     " bytes, the most for its size");
+  if (at_once) return out.resize(static_cast<std::size_t>(most));
   constexpr std::uint64_t least = 64 << 10;
   out.resize(static_cast<std::size_t>(std::min(most, std::max(least, std::uint64_t{used} + used / 2))));
 }
@@ -48,19 +50,19 @@ std::vector<std::byte> pack_zlib(std::span<const std::byte> bytes) {
   return out;
 }
 
-std::vector<std::byte> unpack_zlib(std::span<const std::byte> bytes, std::uint64_t most) {
+growing_bytes unpack_zlib(std::span<const std::byte> bytes, std::uint64_t most, bool at_once) {
   z_stream stream{};
   if (inflateInit(&stream) != Z_OK) throw std::bad_alloc();
   const std::unique_ptr<z_stream, end_inflate> ended(&stream);
-  std::vector<std::byte> out;
+  growing_bytes out;
   std::size_t used = 0;
   for (int status = Z_OK; status != Z_STREAM_END;) {
-    if (used == out.size()) grow(out, used, most);
+    if (used == out.size()) grow(out, used, most, at_once);
     const auto given = static_cast<uInt>(std::min(bytes.size(), piece_bytes));
     const auto room = static_cast<uInt>(std::min(out.size() - used, piece_bytes));
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(bytes.data()));  // it is only read
     stream.avail_in = given;
-    stream.next_out = reinterpret_cast<Bytef*>(out.data() + used);
+    stream.next_out = reinterpret_cast<Bytef*>(out.all().data() + used);
     stream.avail_out = room;
     status = inflate(&stream, Z_NO_FLUSH);
     bytes = bytes.subspan(given - stream.avail_in);
@@ -71,7 +73,7 @@ std::vector<std::byte> unpack_zlib(std::span<const std::byte> bytes, std::uint64
   }
   HALOCLINE_EXPECTS(bytes.empty(), corrupt_data, "SEAL file: ", bytes.size(),
                     " bytes behind the end of its zlib stream");
-  out.resize(used);
+  out.truncate(used);
   return out;
 }
 #endif
@@ -90,17 +92,17 @@ std::vector<std::byte> pack_zstd(std::span<const std::byte> bytes) {
   return out;
 }
 
-std::vector<std::byte> unpack_zstd(std::span<const std::byte> bytes, std::uint64_t most) {
+growing_bytes unpack_zstd(std::span<const std::byte> bytes, std::uint64_t most, bool at_once) {
   const std::unique_ptr<ZSTD_DStream, free_unpacker> stream(ZSTD_createDStream());
   if (!stream || ZSTD_isError(ZSTD_initDStream(stream.get())) != 0) throw std::bad_alloc();
   // The window is memory beside the result: 8 MiB, the most that decoders are asked to provide (RFC 8878).
   (void)ZSTD_DCtx_setParameter(stream.get(), ZSTD_d_windowLogMax, 23);
-  std::vector<std::byte> out;
+  growing_bytes out;
   ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
   std::size_t used = 0;
   for (std::size_t status = 1; status != 0;) {
-    if (used == out.size()) grow(out, used, most);
-    ZSTD_outBuffer to{out.data(), out.size(), used};
+    if (used == out.size()) grow(out, used, most, at_once);
+    ZSTD_outBuffer to{out.all().data(), out.size(), used};
     const std::size_t before = in.pos;
     status = ZSTD_decompressStream(stream.get(), &to, &in);
     const bool moved = to.pos != used || in.pos != before;
@@ -112,12 +114,20 @@ std::vector<std::byte> unpack_zstd(std::span<const std::byte> bytes, std::uint64
   }
   HALOCLINE_EXPECTS(in.pos == in.size, corrupt_data, "SEAL file: ", in.size - in.pos,
                     " bytes behind the end of its zstd stream");
-  out.resize(used);
+  out.truncate(used);
   return out;
 }
 #endif
 
 }  // namespace
+
+void growing_bytes::resize(std::size_t bytes) {
+  auto* const moved = static_cast<std::byte*>(std::realloc(data_.get(), std::max<std::size_t>(bytes, 1)));
+  if (moved == nullptr) throw std::bad_alloc();
+  (void)data_.release();  // realloc has freed it, or it is `moved`
+  data_.reset(moved);
+  size_ = bytes;
+}
 
 bool is_supported(compression how) noexcept {
 #if defined(HALOCLINE_ZLIB)
@@ -147,23 +157,26 @@ std::vector<std::byte> pack(std::span<const std::byte> bytes, compression how) {
   return {bytes.begin(), bytes.end()};
 }
 
-std::vector<std::byte> unpack(std::span<const std::byte> bytes, compression how,
-                              [[maybe_unused]] std::uint64_t most) {
+growing_bytes unpack(std::span<const std::byte> bytes, compression how, [[maybe_unused]] std::uint64_t most,
+                     [[maybe_unused]] bool at_once) {
   if (how == compression::zlib) {
 #if defined(HALOCLINE_ZLIB)
-    return unpack_zlib(bytes, most);
+    return unpack_zlib(bytes, most, at_once);
 #else
     refuse("zlib", "zlib1g-dev");
 #endif
   }
   if (how == compression::zstd) {
 #if defined(HALOCLINE_ZSTD)
-    return unpack_zstd(bytes, most);
+    return unpack_zstd(bytes, most, at_once);
 #else
     refuse("zstd", "libzstd-dev");
 #endif
   }
-  return {bytes.begin(), bytes.end()};
+  growing_bytes out;
+  out.resize(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), out.all().begin());
+  return out;
 }
 
 }  // namespace halocline::seal_format

@@ -15,17 +15,13 @@ namespace {
 
 constexpr std::uint64_t seed_object_bytes = 1 + 64;
 
-/// Zeroes bytes; the compiler must not leave it out.
-void wipe(std::vector<std::byte>& bytes) noexcept {
-  volatile std::byte* const at = bytes.data();
-  for (std::size_t i = 0; i < bytes.size(); ++i) at[i] = std::byte{0};
-}
-
+/// Zeroes bytes at its end where that is wanted; the compiler must not leave it out.
 struct wiped_at_end {
-  std::vector<std::byte>& bytes;
+  const growing_bytes& bytes;
   bool wanted;
   ~wiped_at_end() {
-    if (wanted) wipe(bytes);
+    volatile std::byte* const at = bytes.all().data();
+    for (std::size_t i = 0; wanted && i < bytes.size(); ++i) at[i] = std::byte{0};
   }
 };
 
@@ -39,14 +35,14 @@ auto read_object(std::span<const std::byte> bytes, const read_limits& limits, co
   const std::span<const std::byte> packed = bytes.subspan(header_bytes);
   HALOCLINE_EXPECTS(packed.size() <= limits.bytes, corrupt_data, what, ": ", packed.size(),
                     " bytes; expected at most ", limits.bytes);
-  std::vector<std::byte> unpacked;
+  growing_bytes unpacked;
   const wiped_at_end guard{unpacked, secret};
   if (head.compression != 0) {
     const std::uint64_t most =
         std::min(limits.bytes, limits.unpacked_base + limits.unpacked_factor * packed.size());
-    unpacked = unpack(packed, static_cast<compression>(head.compression), most);
+    unpacked = unpack(packed, static_cast<compression>(head.compression), most, secret);
   }
-  fields members(head.compression != 0 ? unpacked : packed, head.minor, what);
+  fields members(head.compression != 0 ? unpacked.all() : packed, head.minor, what);
   auto made = body(members);
   members.expect_end();
   return made;

@@ -11,7 +11,7 @@ namespace halocline::seal_format {
 
 /// What reading may take.
 struct read_limits {
-  /// Bytes of an object, unpacked. Memory stays below twice as many.
+  /// Bytes of an object, unpacked. Reading takes at most twice as many beside those that are given.
   std::uint64_t bytes = std::uint64_t{4} << 30;
   /// A packed object of n bytes may become so many, and so many times n on top: residues hardly shrink, but
   /// zeros do.
@@ -36,7 +36,8 @@ struct object_header {
 [[nodiscard]] parameters read_parameters(std::span<const std::byte> bytes, const read_limits& limits = {});
 [[nodiscard]] ciphertext read_ciphertext(std::span<const std::byte> bytes, const read_limits& limits = {});
 [[nodiscard]] plaintext read_plaintext(std::span<const std::byte> bytes, const read_limits& limits = {});
-/// The bytes that it unpacks are zeroed afterwards; those of the result are the caller's.
+/// The bytes that it unpacks are zeroed afterwards, but for what the libraries of compressions keep in
+/// buffers of their own; those of the result are the caller's to zero.
 [[nodiscard]] plaintext read_secret_key(std::span<const std::byte> bytes, const read_limits& limits = {});
 [[nodiscard]] ciphertext read_public_key(std::span<const std::byte> bytes, const read_limits& limits = {});
 [[nodiscard]] switch_keys read_switch_keys(std::span<const std::byte> bytes, const read_limits& limits = {});
