@@ -14,6 +14,7 @@ from .groups import Group
 from .keys import commands as keys
 from .paper import commands as paper
 from .pir import commands as pir
+from .plan import commands as plan
 from .run import commands as run
 from .trace import commands as trace
 
@@ -54,4 +55,5 @@ app.add_typer(run.app, name="run")
 app.add_typer(bench.app, name="bench")
 app.add_typer(paper.app, name="paper")
 app.add_typer(trace.app, name="trace")
+app.add_typer(plan.app, name="plan")
 app.add_typer(pir.app, name="pir")
