@@ -32,7 +32,7 @@ FLOORS = (
     ("engine",),
     ("remote",),
     ("circuits", "plots"),
-    ("ckks", "pir"),
+    ("ckks", "pir", "seal"),
     ("tracing",),
     ("memory",),
     ("base",),

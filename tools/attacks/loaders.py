@@ -19,6 +19,7 @@ from attacks.case import Case, Finding, outcome
 from attacks.key_node import key_node_targets
 from attacks.retrieval import retrieval_targets
 from attacks.samples import World, rotations
+from attacks.seal_objects import seal_targets
 from attacks.seals import mutate, seal_container, seal_plan
 from attacks.target import Target
 from halocline import _core
@@ -39,6 +40,7 @@ class Loaders:
             | self._texts()
             | retrieval_targets(world)
             | key_node_targets(world)
+            | seal_targets()
         )
         for name, target in self.targets.items():
             answer = outcome(lambda target=target: target.load(target.data), name)
