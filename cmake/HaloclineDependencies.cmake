@@ -19,6 +19,10 @@ pkg_check_modules(uring IMPORTED_TARGET liburing>=2.0)
 # Key stores on networks (HTTP, S3). Without it there are those in folders.
 pkg_check_modules(curl IMPORTED_TARGET libcurl>=7.85)
 
+# Compressed files of SEAL. Without them uncompressed ones are read and written, and the others refused.
+pkg_check_modules(zlib IMPORTED_TARGET zlib)
+pkg_check_modules(zstd IMPORTED_TARGET libzstd)
+
 # Command lines of the programs in cpp/bench. Headers only; looked up as Boost is.
 if(HALOCLINE_TESTS OR HALOCLINE_BENCH)
   find_path(HALOCLINE_CLI11_INCLUDE CLI/CLI.hpp DOC "Folder with CLI11's headers")

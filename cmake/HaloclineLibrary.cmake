@@ -33,6 +33,17 @@ else()
   message(STATUS "No libcurl 7.85: no key stores over HTTP and S3, only in folders")
 endif()
 
+foreach(packer zlib zstd)
+  if(${packer}_FOUND)
+    string(TOUPPER "${packer}" upper)
+    target_link_libraries(halocline PRIVATE PkgConfig::${packer})
+    set_property(SOURCE "${PROJECT_SOURCE_DIR}/cpp/src/seal_format/packing.cpp" APPEND PROPERTY
+      COMPILE_DEFINITIONS "HALOCLINE_${upper}")
+  else()
+    message(STATUS "No ${packer}: files of SEAL that it compressed are refused")
+  endif()
+endforeach()
+
 # Doubles that must be equal on every device: no fused multiply-add, which rounds differently.
 file(GLOB halocline_exact_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/src/backend/cpu/client_*.cpp")
 set_source_files_properties(${halocline_exact_sources} PROPERTIES COMPILE_OPTIONS -ffp-contract=off)

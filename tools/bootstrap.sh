@@ -79,6 +79,8 @@ clang_runtime_package() {
 optional_packages() {
   [ "$mode" = tools ] || header liburing.h || echo liburing-dev # the file tier then uses threads
   [ "$mode" = tools ] || header curl/curl.h || echo libcurl4-openssl-dev # key stores are then folders only
+  [ "$mode" = tools ] || header zlib.h || echo zlib1g-dev # files of SEAL are then read and written without zlib
+  [ "$mode" = tools ] || header zstd.h || echo libzstd-dev # or without zstd
 }
 
 install_packages() {

@@ -2,7 +2,8 @@
 """Checks the order of the C++ layers and of the Python rooms, and that device code stays in its backend.
 
 A file under cpp/include or cpp/src belongs to the layer named by its first folder. It may include its own
-layer and those to its left in CHAIN; `io`, `storage` and `pir` have their own lists in BESIDE.
+layer and those to its left in CHAIN; `io`, `storage`, `pir` and the two of SEAL have
+their own lists in BESIDE.
 `python_rooms.py` has the rooms of the Python package. Public headers, which are installed, include public
 ones only. Prints `file:line: message`; the exit status is 1 if there is one.
 """
@@ -24,10 +25,18 @@ BESIDE = {
     "io": ("core", "arith", "memory", "params", "ring", "rns", "ckks", "io"),
     "storage": ("core", "memory", "io", "storage"),
     "pir": ("core", "arith", "memory", "backend", "params", "ring", "rns", "io", "pir"),
+    "seal_format": ("core", "seal_format"),
+    "seal": ("core", "arith", "memory", "backend", "params", "ring", "rns", "seal_format", "seal"),
 }
 
 # Who may include a layer that stands beside the chain.
-USERS_OF_BESIDE = {"io": ("storage", "apps"), "storage": ("apps",), "pir": ("apps",)}
+USERS_OF_BESIDE = {
+    "io": ("storage", "apps"),
+    "storage": ("apps",),
+    "pir": ("apps",),
+    "seal_format": ("seal",),
+    "seal": (),
+}
 
 # Includes every public header.
 UMBRELLA = "halocline/halocline.hpp"

@@ -10,6 +10,7 @@ ratio --json FILE`). docs/guides/gpu.md: `operations*.json` (`halocline bench op
 docs/papers/fhe_storage_io.md: `storage_paper*.json` (`halocline paper storage --json FILE`).
 docs/concepts/cuda_backend.md: `kernels*.json` (`halocline_kernel_bench --out FILE`). README.md and guides to
 networks, training and sorting: `run_resnet20*.json`, `run_helr*.json`, `run_sorting*.json` (`halocline run`).
+docs/concepts/key_nodes.md: `key_nodes*.json` (`halocline bench key-nodes --json FILE`).
 docs/papers/gpir.md: `retrieval*.json` (`halocline_retrieval_bench --out FILE`).
 Other files are not read. With `--check` nothing is written: the exit status is 1 when a block is not what the
 files say, or when a file does not follow its schema.
@@ -35,6 +36,7 @@ from application_results import (
 from bootstrap_results import bm_lines, curve_lines
 from bootstrap_results import operations_lines as bm_operations_lines
 from gpu_results import kernels_lines, operations_lines, ratio_lines
+from key_node_results import key_node_lines
 from paper_results import paper_lines
 from retrieval_results import retrieval_lines
 from storage_results import (
@@ -334,6 +336,9 @@ PAGES: dict[str, Readers] = {
         ("bootstrap_budget*.json", checked(curve_lines, "halocline bench bootstrap-budget")),
     ),
     "docs/guides/gpu.md": (("operations*.json", checked(operations_lines, "halocline bench operations")),),
+    "docs/concepts/key_nodes.md": (
+        ("key_nodes*.json", checked(key_node_lines, "halocline bench key-nodes")),
+    ),
     "docs/papers/gpir.md": (("retrieval*.json", Grouped(retrieval_lines, "retrieval", key="suite")),),
     "docs/concepts/cuda_backend.md": (("kernels*.json", checked(kernels_lines, "halocline_kernel_bench")),),
 }

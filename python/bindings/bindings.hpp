@@ -172,5 +172,6 @@ void bind_circuits(nb::module_& module);
 void bind_bootstrap(nb::module_& module);
 void bind_profile(nb::module_& module);
 void bind_retrieval(nb::module_& module);
+void bind_seal(nb::module_& module);
 
 }  // namespace halocline::python

@@ -255,6 +255,10 @@ void bind_keys(nb::class_<bound_engine>& type) {
            [](bound_engine& self) {
              return rows_of(locked(*self.where, [&] { return self.value->keys().list(); }));
            })
+      .def("held_keys",
+           [](const bound_engine& self) {
+             return rows_of(locked(*self.where, [&] { return self.value->held_keys(); }));
+           })
       .def("needed_keys",
            [](const bound_engine& self) {
              return rows_of(locked(*self.where, [&] { return self.value->needed_keys(); }));

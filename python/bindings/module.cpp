@@ -99,5 +99,6 @@ NB_MODULE(_core, module) {
   python::bind_bootstrap(module);
   python::bind_profile(module);
   python::bind_retrieval(module);
+  python::bind_seal(module);
   python::expect_threads_at_exit();
 }

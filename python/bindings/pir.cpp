@@ -120,7 +120,7 @@ retrieval_site::retrieval_site(std::shared_ptr<backend::backend> d)
 
 void retrieval_site::check() const {
   HALOCLINE_EXPECTS(!lost, device_error,
-                    "this retrieval client or server was made before this process was forked, and another "
+                    "this engine, client or server was made before this process was forked, and another "
                     "thread was computing with it at the fork; make one in the child, fork when no thread "
                     "computes, or start worker processes with 'spawn'");
 }

@@ -25,6 +25,7 @@ from .base.errors import (
     InvalidArgument,
     IoError,
     KeyMismatch,
+    KeyNodeFailure,
     LevelExhausted,
     MissingExtra,
     MissingKey,
@@ -36,7 +37,17 @@ from .base.errors import (
     ScaleMismatch,
     WrongType,
 )
-from .base.names import Basis, Device, Mode, Order, Policy, device_name, policy_name
+from .base.names import (
+    Basis,
+    Device,
+    KeyNodeUse,
+    Mode,
+    Order,
+    Policy,
+    WhenNodeFails,
+    device_name,
+    policy_name,
+)
 from .circuits.bootstrapping import BootstrapOptions, Bootstrapper
 from .circuits.choice import CircuitChoice
 from .circuits.layers import BlockMatmul, Convolution2d, ImageLayout, MatrixVector
@@ -61,10 +72,12 @@ from .engine.engine import Engine, RunReport
 from .engine.minimum import MinimumBudget
 from .engine.plan_choice import PlanChoice
 from .engine.program import ProgramTrace, key_plan, trace_program
+from .keynode.server import KeyNodeServer
 from .memory.budget import MemoryBudget, MemoryOptions
 from .memory.plan import Plan, PlanSummary
 from .memory.tiers import Tiers
 from .memory.trace import ClassStats, Lifetimes, Trace
+from .remote.node import KeyNode
 from .sharing.error_bound import measure_error_bound
 from .tracing.links import LINKS, Link
 from .tracing.plan_trace import plan_trace
@@ -103,6 +116,10 @@ __all__ = [
     "InvalidArgument",
     "IoError",
     "KeyMismatch",
+    "KeyNode",
+    "KeyNodeFailure",
+    "KeyNodeServer",
+    "KeyNodeUse",
     "KeyPlan",
     "KeyStore",
     "LevelExhausted",
@@ -140,6 +157,7 @@ __all__ = [
     "Tiers",
     "Trace",
     "TransformGrid",
+    "WhenNodeFails",
     "WrongType",
     "advise",
     "allow_insecure_unpickling",

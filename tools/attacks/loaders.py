@@ -16,8 +16,10 @@ from pathlib import Path
 import halocline as hc
 import numpy as np
 from attacks.case import Case, Finding, outcome
+from attacks.key_node import key_node_targets
 from attacks.retrieval import retrieval_targets
 from attacks.samples import World, rotations
+from attacks.seal_objects import seal_targets
 from attacks.seals import mutate, seal_container, seal_plan
 from attacks.target import Target
 from halocline import _core
@@ -33,7 +35,12 @@ class Loaders:
     def __init__(self, world: World) -> None:
         self.world = world
         self.targets = (
-            self._containers() | self._plans_and_traces() | self._texts() | retrieval_targets(world)
+            self._containers()
+            | self._plans_and_traces()
+            | self._texts()
+            | retrieval_targets(world)
+            | key_node_targets(world)
+            | seal_targets()
         )
         for name, target in self.targets.items():
             answer = outcome(lambda target=target: target.load(target.data), name)

@@ -119,6 +119,10 @@ bool engine::binds_keys() const noexcept { return !is_ghost() && ctx_->runtime()
 
 std::size_t engine::key_bytes() const noexcept { return is_ghost() ? 0 : stored_->held().bytes(); }
 
+std::vector<key_request> engine::held_keys() const {
+  return is_ghost() ? std::vector<key_request>{} : stored_->held().list();
+}
+
 void engine::add_keys(const memory_key_set& keys) {
   bind_key(keys.id());
   for (const auto& [element, key] : keys.keys()) add_key(key);

@@ -69,6 +69,10 @@ class PlanDivergence(UserWarning):
     """A program diverged from its plan, or could not be planned: it was finished under `lru`."""
 
 
+class KeyNodeFailure(UserWarning):
+    """A key node did not answer or refused; the engine computed with keys that it fetched itself."""
+
+
 class PrecisionLoss(UserWarning):
     """A number is so small beside the scale of a ciphertext that nothing of it is left: the product is 0."""
 

@@ -52,3 +52,14 @@ RETRIEVAL_MESSAGES = GIB
 """A file of queries, answers or server keys of private retrieval."""
 KEYWORD_SOURCE = 4 * GIB
 """A file of keys and values from which `halocline pir build` makes a table."""
+KEY_NODE_HELLO = 4 * KIB
+"""The first message to a key node, before it has seen a token."""
+KEY_NODE_META = MIB
+"""JSON that describes a message between an engine and a key node, and a whole error message."""
+KEY_NODE_MESSAGE = GIB
+"""A message between an engine and a key node: ciphertexts there or back, or the weights of a map."""
+SEAL_FILE = 4 * GIB
+"""An object of SEAL in a file, and the same unpacked."""
+SEAL_UNPACKED_BASE = 64 * MIB
+SEAL_UNPACKED_FACTOR = 32
+"""A packed object of n bytes may become SEAL_UNPACKED_BASE + SEAL_UNPACKED_FACTOR n bytes."""

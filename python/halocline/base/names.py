@@ -28,6 +28,12 @@ Order = Literal["cts_first", "stc_first"]
 Basis = Literal["monomial", "chebyshev"]
 """What the coefficients of a polynomial belong to."""
 
+KeyNodeUse = Literal["cheaper", "always"]
+"""When an engine sends key switches to a key node."""
+
+WhenNodeFails = Literal["fetch", "raise"]
+"""What an engine does when a key node fails: fetch the keys itself, or raise what happened."""
+
 
 def _one_of(kind: Any, text: object, what: str) -> str:
     known = get_args(kind)
@@ -45,3 +51,13 @@ def policy_name(text: str, what: str = "policy") -> Policy:
 def device_name(text: str, what: str = "device") -> Device:
     """A text as the name of a device. Whether the machine has it is found out when it is used."""
     return cast(Device, expect(text, str, what))
+
+
+def key_node_use(text: str, what: str = "use") -> KeyNodeUse:
+    """A text as the name of a use of key nodes. Raises InvalidArgument for others."""
+    return cast(KeyNodeUse, _one_of(KeyNodeUse, text, what))
+
+
+def when_node_fails(text: str, what: str = "on_failure") -> WhenNodeFails:
+    """A text as the name of what happens when a key node fails. Raises InvalidArgument for others."""
+    return cast(WhenNodeFails, _one_of(WhenNodeFails, text, what))

@@ -119,9 +119,12 @@ class EncodedCircuit(ABC):
         wrong = [each.slots for each in cts if each.slots != self._slots]
         if wrong:
             raise InvalidArgument(f"{what}: a ciphertext of {wrong[0]} slots, expected {self._slots}")
-        circuit = self._on(engine, min(each.level for each in cts))
+        elsewhere = engine._elsewhere
+        made = None if elsewhere is None else elsewhere.switch("map", cts, circuit=self)
+        if made is None:
+            made = engine._core.apply_circuit(self._on(engine, min(each.level for each in cts)), sources)
         real = self._real and all(each.is_real for each in cts)
-        return [Ciphertext(each, engine, real) for each in engine._core.apply_circuit(circuit, sources)]
+        return [Ciphertext(each, engine, real) for each in made]
 
     def __getstate__(self) -> dict[str, Any]:
         """The weights in the clear: what is encoded for an engine stays with it."""

@@ -173,6 +173,12 @@ class Ciphertext:
     def _made(self, core: _core.Ciphertext, real: bool = True) -> Ciphertext:
         return Ciphertext(core, self._engine, self._real and real)
 
+    def _switched(self, operation: str, steps: tuple[int, ...] = ()) -> Ciphertext | None:
+        """What a key node made of this ciphertext; None where its engine shall compute."""
+        nodes = self._on(operation)._elsewhere
+        done = nodes and nodes.switch(operation, [self], steps)
+        return self._made(done[0]) if done else None
+
     def _partner(self, other: Ciphertext, operation: str) -> Ciphertext:
         engine = self._on(operation)
         if other._on(operation) is not engine:
@@ -309,11 +315,13 @@ class Ciphertext:
         steps = integer(steps, "rotate: steps")
         if steps % self.slots == 0:
             return self
-        return self._made(engine._core.rotate(self._core, steps))
+        sent = self._switched("rotate", (steps,))
+        return self._made(engine._core.rotate(self._core, steps)) if sent is None else sent
 
     def conj(self) -> Ciphertext:
         """Complex conjugate of every slot. Needs the conjugation key."""
-        return self._made(self._on("conjugate")._core.conjugate(self._core))
+        sent = self._switched("conjugate")
+        return self._made(self._on("conjugate")._core.conjugate(self._core)) if sent is None else sent
 
     def mul_i(self) -> Ciphertext:
         """Product with the imaginary unit. Exact, costs no level."""
@@ -323,7 +331,8 @@ class Ciphertext:
 
     def relinearize(self) -> Ciphertext:
         """Three components brought back to two. Needs the relinearization key."""
-        return self._made(self._on("relinearize")._core.relinearize(self._core))
+        sent = self._switched("relinearize")
+        return self._made(self._on("relinearize")._core.relinearize(self._core)) if sent is None else sent
 
     def rescale(self) -> Ciphertext:
         """One level lower, with the scale divided by about the scale of the parameters."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -10,6 +11,21 @@ import numpy.typing as npt
 from .._core import Ciphertext as NativeCiphertext
 from .._core import Engine as NativeEngine
 from .params import Params
+
+
+class Elsewhere(Protocol):
+    """Where key switches may be done in place of an engine: `halocline.remote.offload.Offload` is one."""
+
+    def switch(
+        self, operation: str, inputs: Sequence[Any], steps: Sequence[int] = (), circuit: Any = None
+    ) -> list[NativeCiphertext] | None:
+        """The results, in the engine; None where it shall compute them itself."""
+
+    def cancel(self) -> bool:
+        """Ends the requests that wait with Cancelled; whether there were any."""
+
+    def counts(self) -> dict[str, Any]:
+        """What was done elsewhere so far."""
 
 
 class Host(Protocol):
@@ -21,6 +37,8 @@ class Host(Protocol):
     _core: NativeEngine
     _encoded_log: list[tuple[Any, int]] | None
     """Circuits and levels that were encoded for it; None where no list is kept."""
+    _elsewhere: Elsewhere | None
+    """Where its key switches may be done, if not here only."""
     _circuits: Any
     """What it decides about circuits: a `circuits.choice.CircuitChoice`."""
 

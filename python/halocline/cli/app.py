@@ -11,6 +11,7 @@ from .. import _core
 from . import error_bound, files, info, params
 from .bench import commands as bench
 from .groups import Group
+from .keynode import keynode
 from .keys import commands as keys
 from .paper import commands as paper
 from .pir import commands as pir
@@ -50,6 +51,7 @@ app.command("encrypt")(files.encrypt)
 app.command("eval")(files.evaluate)
 app.command("decrypt")(files.decrypt)
 app.command("error-bound")(error_bound.error_bound)
+app.command("keynode")(keynode)
 app.add_typer(keys.app, name="keys")
 app.add_typer(run.app, name="run")
 app.add_typer(bench.app, name="bench")

@@ -20,11 +20,13 @@ from ..circuits.bootstrapping import Bootstrapper
 from ..circuits.choice import CircuitChoice
 from ..circuits.methods import Circuits
 from ..ckks.ciphertext import Ciphertext, bind_all
+from ..ckks.host import Elsewhere
 from ..ckks.keys import KeyPlan
 from ..ckks.params import Params, expect_same
 from ..memory.budget import MemoryBudget, MemoryOptions, engine_budget
 from ..memory.plan import Plan
 from ..memory.trace import Trace
+from ..remote.offload import KeyNodes, offload_of
 from .explanation import Explanation, explain
 from .host import PlannedHost
 from .key_loading import Keys, check_keys, loader_of
@@ -68,6 +70,8 @@ class Engine(Circuits):
     compose_rotations: let plans make rarely used rotations of others (5 of 4 and 1) where that is forecast to
         be faster than loading their keys. It adds the noise of a key switch, so results are other integers
         than under other policies; without it they are the same under every policy and plan.
+    key_nodes: `KeyNode`s that do key switches where fetching keys costs more; on the CPU under policy
+        "resident", with keys of a store. Results are the same integers; `stats` says what was sent.
     circuits: how it organises linear maps and bootstraps, in place of the options of each (`CircuitChoice`);
         `halocline.advise` finds what reads least.
 
@@ -94,6 +98,7 @@ class Engine(Circuits):
         memory_options: MemoryOptions | None = None,
         graphs: bool = True,
         compose_rotations: bool = False,
+        key_nodes: KeyNodes | None = None,
         circuits: CircuitChoice | None = None,
         progress: Progress | None = None,
     ) -> None:
@@ -126,6 +131,8 @@ class Engine(Circuits):
         self._bootstrappers: dict[Any, Bootstrapper] = {}
         self._identities = ProgramIdentities()
         self._planner = ProgramPlanner.of(self, self._identities, policy)
+        ghost = functools.partial(Engine, params, device="ghost", circuits=self._circuits)
+        self._elsewhere: Elsewhere | None = offload_of(key_nodes, self._core, keys, device, policy, ghost)
         if keys is not None:
             self.add_keys(keys, progress)
 
@@ -205,8 +212,9 @@ class Engine(Circuits):
         _core.wait(self._core)
 
     def cancel(self) -> None:
-        """Makes the engine's next step, in whatever thread, raise Cancelled. Its objects stay valid."""
-        self._core.cancel()
+        """Makes the engine's next step, or what waits for a key node, raise Cancelled. Objects stay valid."""
+        if self._elsewhere is None or not self._elsewhere.cancel():
+            self._core.cancel()
 
     @property
     def is_ghost(self) -> bool:
@@ -222,10 +230,10 @@ class Engine(Circuits):
 
         repairs and repaired_bytes: buffers whose copies in the file of the slow tier were corrupted and that
         were regenerated from their sources; losses and lost_bytes: buffers that could not be; every use of
-        them raises CorruptData. links: bytes, requests and times of each tier behind the fast one, nearest
-        first; a capacity or number of requests in flight of 0 is no limit.
+        them raises CorruptData. links: of each tier behind the fast one. key_nodes: what they did (docs).
         """
-        return self._core.statistics() | {"links": self._core.link_statistics()}
+        nodes = {} if self._elsewhere is None else {"key_nodes": self._elsewhere.counts()}
+        return self._core.statistics() | {"links": self._core.link_statistics()} | nodes
 
     def explain(self) -> Explanation:
         """Where each key waits now, and bound, forecast and measurement of the last run; `str()` shows it."""
@@ -509,7 +517,9 @@ class Engine(Circuits):
         """`[ct.rotate(k) for k in steps]` with the common part of the work done once (hoisting)."""
         source = self._own(ct, "rotate_many")
         checked = [integer(step, "rotate_many: step") for step in steps]
-        return [Ciphertext(each, self, ct.is_real) for each in self._core.rotate_many(source, checked)]
+        made = None if self._elsewhere is None else self._elsewhere.switch("rotate_many", [ct], checked)
+        made = self._core.rotate_many(source, checked) if made is None else made
+        return [Ciphertext(each, self, ct.is_real) for each in made]
 
     def dot(self, a: Sequence[Ciphertext], b: Sequence[Ciphertext]) -> Ciphertext:
         """sum_i a[i] * b[i] with one relinearization and one rescale for the whole sum. Costs one level."""
@@ -529,7 +539,8 @@ class Engine(Circuits):
         source = self._own(ct, "inner_sum")
         count = ct.slots if count is None else integer(count, "inner_sum: count", 1, ct.slots)
         stride = integer(stride, "inner_sum: stride")
-        return Ciphertext(self._core.inner_sum(source, stride, count), self, ct.is_real)
+        sent = None if self._elsewhere is None else self._elsewhere.switch("inner_sum", [ct], (stride, count))
+        return Ciphertext(sent[0] if sent else self._core.inner_sum(source, stride, count), self, ct.is_real)
 
     def __program_identity__(self) -> Engine:
         return self

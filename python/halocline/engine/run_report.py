@@ -7,6 +7,7 @@ import dataclasses
 import time
 from typing import Protocol
 
+from ..remote.offload import numbers_of
 from .host import PlannedHost
 from .plan_choice import PlanChoice
 
@@ -42,6 +43,8 @@ class RunReport:
     where nothing moves."""
     ghost_passes: int = 0
     """How often the program was called on a ghost to plan this run; 0 where an older plan was kept."""
+    key_nodes: dict[str, int] = dataclasses.field(default_factory=dict)
+    """What key nodes did in this run, as in `Engine.stats`; empty where the engine has none."""
     choice: PlanChoice | None = None
     """What `optimize="io"` took among several plans; None where it was not asked for."""
 
@@ -71,7 +74,12 @@ class RunMeter:
         self._engine._core.reset_peak()
         self._steps, self._moved = self._engine.stats()["steps"], self._engine._core.movement()
         self._links = self._engine._core.link_statistics()
+        self._nodes = self._node_counts()
         self._start = time.perf_counter()
+
+    def _node_counts(self) -> dict[str, int]:
+        elsewhere = self._engine._elsewhere
+        return {} if elsewhere is None else numbers_of(elsewhere.counts())
 
     def report(self, plan_seconds: float, prepared: _Prepared | None) -> RunReport:
         """What happened since `begin`. prepared: the plan that there was to follow."""
@@ -96,6 +104,7 @@ class RunMeter:
                 now["name"]: now["read_bytes"] - before["read_bytes"]
                 for now, before in zip(links, self._links, strict=True)
             },
+            key_nodes={name: count - self._nodes[name] for name, count in self._node_counts().items()},
             ghost_passes=0 if self._planner is None else self._planner.ghost_passes - self._passes,
             choice=None if prepared is None else prepared.choice,
         )

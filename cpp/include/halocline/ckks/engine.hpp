@@ -88,6 +88,9 @@ class engine {
   [[nodiscard]] bool binds_keys() const noexcept;
   /// Bytes of the keys that it holds.
   [[nodiscard]] std::size_t key_bytes() const noexcept;
+  /// The keys that it holds, without those that sources have and that no operation needed yet; none of a
+  /// ghost.
+  [[nodiscard]] std::vector<key_request> held_keys() const;
 
   /// Copies a ciphertext into the engine from where it lives: a client, another engine, or the context that
   /// it was read into. No other thread may use that meanwhile; so with keys.

@@ -110,6 +110,11 @@ SUITES = {
         "bench.retrieval_options:RetrievalOptions",
         "bench.retrieval",
     ),
+    "key-nodes": Suite(
+        "Key nodes: bytes of ciphertexts against bytes of fetched keys, over a throttled link.",
+        "bench.key_node_options:KeyNodeOptions",
+        "bench.key_nodes",
+    ),
     "operations": Suite(
         "Single operations on a GPU, beside what bounds them.",
         "bench.options:OperationOptions",

@@ -199,6 +199,17 @@ def cell(name: str, value: object) -> str:
     return "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def _print_key_nodes(console: Console, content: dict[str, Any]) -> None:
+    rate = content["bytes_per_second"]
+    title = escape(f"Bytes for one operation with {content['params']}, links of {rate:.4g} bytes a second")
+    table = Table("operation", "keys", "fetched", "node, first", "node", "fewer, first", "fewer", title=title)
+    for row in content["rows"]:
+        moved = [size(row[name]) for name in ("fetched_bytes", "first_bytes", "moved_bytes")]
+        fewer = [f"{row[name]:.1f} times" for name in ("fewer_first", "fewer")]
+        table.add_row(row["operation"], str(row["keys"]), *moved, *fewer)
+    console.print(table, markup=False)
+
+
 _PRINTERS: dict[str, Callable[[Console, Json], None]] = {
     "micro": _print_micro,
     "peers": _print_peers,
@@ -211,5 +222,6 @@ _PRINTERS: dict[str, Callable[[Console, Json], None]] = {
     "bm-bootstrap": _print_plain,
     "wide-rotations": _print_plain,
     "pir": _print_retrieval,
+    "key-nodes": _print_key_nodes,
     "hybrid-paper": _print_hybrid,
 }

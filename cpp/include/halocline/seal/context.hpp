@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "halocline/backend/backend.hpp"
+#include "halocline/ring/context.hpp"
+#include "halocline/seal_format/chain.hpp"
+
+namespace halocline::seal {
+
+/// Constants of a division by one prime, see `context::division`.
+struct division_plan {
+  backend::conversion_table table;      ///< from the prime, twice, to those that stay
+  std::uint64_t half = 0;               ///< floor(p / 2)
+  std::vector<std::uint64_t> inverse;   ///< p^-1 modulo each prime that stays
+  std::vector<std::uint64_t> negative;  ///< -p^-1
+};
+
+/// A SEAL parameter set on a backend. The ring's primes have SEAL's order, the special prime last; a level is
+/// a prefix of them, named by its number of primes. Not thread-safe.
+class context {
+ public:
+  /// @throws invalid_argument for parameters that `modulus_chain` refuses, a ring degree below 1024, numbers
+  ///   that are not prime; insecure_parameters when the primes together have more bits than 128-bit security
+  ///   allows, by the table of SEAL (HomomorphicEncryption.org, "Homomorphic encryption standard", 2018,
+  ///   table 1) and by that of this library; out_of_memory when the tables exceed the budget
+  context(seal_format::parameters of, std::shared_ptr<backend::backend> device, bool allow_insecure = false);
+
+  [[nodiscard]] const seal_format::modulus_chain& chain() const noexcept { return chain_; }
+  /// The ring, the backend, the tables of the ring, the memory, and prime i.
+  [[nodiscard]] ring::context& ring() noexcept { return ring_; }
+  [[nodiscard]] backend::backend& device() const noexcept { return ring_.device(); }
+  [[nodiscard]] const backend::ring_tables& tables() const noexcept { return ring_.tables(); }
+  [[nodiscard]] memory::runtime& runtime() const noexcept { return ring_.runtime(); }
+  [[nodiscard]] std::uint64_t prime(std::uint32_t i) const { return tables().primes.at(i); }
+  /// The special prime.
+  /// @throws invalid_argument when there is none
+  [[nodiscard]] std::uint32_t special() const;
+  /// Bits of the product of the first `count` primes.
+  [[nodiscard]] double log2_modulus(std::uint32_t count) const;
+
+  /// Residues of a polynomial modulo prime `digit`, read as integers in [0, q), modulo the special prime and
+  /// the others of the first `count` primes, in this order. Kept.
+  [[nodiscard]] const backend::conversion_table& digit_table(std::uint32_t digit, std::uint32_t count);
+  /// For the division by prime `divisor` of polynomials that keep the first `count` primes. Kept.
+  ///
+  /// SEAL's rounding: with h = floor(p / 2) and y = (x + h) mod p, the result is (x - y + h) / p. The table
+  /// makes y - h of two sources, y and the polynomial whose coefficients are all 1.
+  [[nodiscard]] const division_plan& division(std::uint32_t divisor, std::uint32_t count);
+  /// N words 1.
+  [[nodiscard]] const memory::buffer& ones();
+  /// P modulo the first primes, P the special prime. Kept.
+  [[nodiscard]] const std::vector<std::uint64_t>& special_residues();
+
+ private:
+  /// A table of `words(p)` for each target p behind the words of the sources.
+  template <typename WordsT>
+  [[nodiscard]] backend::conversion_table make_table(std::uint32_t source, std::uint32_t copies,
+                                                     std::vector<std::uint32_t> targets, WordsT words);
+
+  seal_format::modulus_chain chain_;
+  ring::context ring_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, backend::conversion_table> digits_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, division_plan> divisions_;
+  memory::buffer ones_;
+  std::vector<std::uint64_t> special_residues_;
+};
+
+}  // namespace halocline::seal

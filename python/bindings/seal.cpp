@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: Apache-2.0
+// Objects of SEAL: files, and computing with the integers of SEAL.
+#include <sodium.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "halocline/backend/registry.hpp"
+#include "halocline/core/expects.hpp"
+#include "halocline/io/atomic_file.hpp"
+#include "halocline/io/file_map.hpp"
+#include "halocline/seal/evaluator.hpp"
+#include "halocline/seal_format/read.hpp"
+#include "halocline/seal_format/write.hpp"
+#include "pir.hpp"
+
+namespace halocline::python {
+namespace {
+
+namespace format = seal_format;
+using chain_handle = std::shared_ptr<const format::modulus_chain>;
+using word_array = nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<3>>;
+using given_words = nb::ndarray<const std::uint64_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+/// A parameter set.
+struct bound_chain {
+  chain_handle value;
+};
+
+/// An object of a parameter set. The number distinguishes kinds with the same structure.
+template <typename ValueT, int kind>
+struct of_chain {
+  chain_handle chain;
+  ValueT value;
+};
+using bound_ct = of_chain<format::ciphertext, 0>;
+using bound_pt = of_chain<format::plaintext, 0>;
+using bound_public = of_chain<format::ciphertext, 1>;
+using bound_relin = of_chain<format::switch_keys, 0>;
+using bound_galois = of_chain<format::switch_keys, 1>;
+
+/// A secret key, zeroed when it goes.
+struct bound_secret {
+  chain_handle chain;
+  format::plaintext value;
+
+  bound_secret(chain_handle of, format::plaintext key) : chain(std::move(of)), value(std::move(key)) {}
+  bound_secret(bound_secret&&) = default;
+  bound_secret& operator=(bound_secret&&) = delete;
+  ~bound_secret() { sodium_memzero(value.data.data(), value.data.size() * sizeof(std::uint64_t)); }
+};
+
+struct bound_limits {
+  format::read_limits value;
+};
+
+format::write_options options_of(unsigned compression, unsigned minor) {
+  return {static_cast<format::compression>(compression), minor};
+}
+
+template <typename ValueT>
+nb::bytes write_object(const ValueT& object, unsigned compression, unsigned minor) {
+  std::vector<std::byte> made;
+  {
+    const released meanwhile;
+    made = format::write(object, options_of(compression, minor));
+  }
+  return to_bytes(made);
+}
+
+bound_chain read_chain(const nb::bytes& data, const bound_limits& limits) {
+  const std::span<const std::byte> bytes = span_of(data);
+  const released meanwhile;
+  return {std::make_shared<const format::modulus_chain>(format::read_parameters(bytes, limits.value))};
+}
+
+bound_chain make_chain(std::uint64_t n, const std::vector<std::uint64_t>& primes) {
+  format::parameters made;
+  made.n = n;
+  made.primes = primes;
+  return {std::make_shared<const format::modulus_chain>(std::move(made))};
+}
+
+/// Reads an object with `Read` and checks that it is one of the parameter set with `check`.
+template <typename BoundT, auto Read, typename CheckT>
+BoundT read_checked(const bound_chain& of, const nb::bytes& data, const bound_limits& limits, CheckT check) {
+  const std::span<const std::byte> bytes = span_of(data);
+  const released meanwhile;
+  BoundT made{of.value, Read(bytes, limits.value)};
+  check(*made.chain, made.value);
+  return made;
+}
+
+bound_ct read_ct(const bound_chain& of, const nb::bytes& data, const bound_limits& limits) {
+  return read_checked<bound_ct, format::read_ciphertext>(
+      of, data, limits, [](const auto& chain, const auto& value) { chain.check(value); });
+}
+bound_pt read_pt(const bound_chain& of, const nb::bytes& data, const bound_limits& limits) {
+  return read_checked<bound_pt, format::read_plaintext>(
+      of, data, limits, [](const auto& chain, const auto& value) { chain.check(value); });
+}
+bound_public read_public(const bound_chain& of, const nb::bytes& data, const bound_limits& limits) {
+  return read_checked<bound_public, format::read_public_key>(
+      of, data, limits, [](const auto& chain, const auto& value) { chain.check_public_key(value); });
+}
+template <typename BoundT>
+BoundT read_keys(const bound_chain& of, const nb::bytes& data, const bound_limits& limits) {
+  return read_checked<BoundT, format::read_switch_keys>(
+      of, data, limits,
+      [](const auto& chain, const auto& value) { chain.check(value, std::is_same_v<BoundT, bound_galois>); });
+}
+
+bound_secret load_secret(const bound_chain& of, const std::string& path, std::uint64_t most,
+                         const bound_limits& limits) {
+  const released meanwhile;
+  const io::file_map file(path, most);
+  std::vector<std::byte> bytes(file.bytes().size());
+  file.read(0, bytes);
+  const auto wipe = [&bytes] { sodium_memzero(bytes.data(), bytes.size()); };
+  try {
+    bound_secret made(of.value, format::read_secret_key(bytes, limits.value));
+    of.value->check_secret_key(made.value);
+    wipe();
+    return made;
+  } catch (...) {
+    wipe();
+    throw;
+  }
+}
+
+void save_secret(const bound_secret& self, const std::string& path, unsigned compression, unsigned minor) {
+  const released meanwhile;
+  std::vector<std::byte> bytes = format::write(self.value, options_of(compression, minor));
+  const auto wipe = [&bytes] { sodium_memzero(bytes.data(), bytes.size()); };
+  try {
+    io::atomic_file file(path, io::file_privacy::secret);
+    file.append(bytes);
+    file.commit();
+  } catch (...) {
+    wipe();
+    throw;
+  }
+  wipe();
+}
+
+word_array words_of(std::vector<std::uint64_t> words, std::size_t size, std::size_t primes, std::size_t n) {
+  auto* const kept = new std::vector<std::uint64_t>(std::move(words));
+  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<std::uint64_t>*>(p); });
+  return {kept->data(), {size, primes, n}, owner};
+}
+
+word_array residues_of(const format::modulus_chain& chain, const format::ciphertext& object) {
+  format::ciphertext whole = object;
+  {
+    const released meanwhile;
+    chain.expand(whole);
+  }
+  return words_of(std::move(whole.data), whole.size, whole.primes, whole.n);
+}
+
+std::vector<std::uint64_t> given(const bound_chain& of, const given_words& words) {
+  HALOCLINE_EXPECTS(
+      words.shape(1) >= 1 && words.shape(1) <= of.value->data_primes() && words.shape(2) == of.value->n(),
+      invalid_argument, "SEAL object: residues of ", words.shape(1), " primes and ", words.shape(2),
+      " coefficients; expected 1 to ", of.value->data_primes(), " and ", of.value->n());
+  return {words.data(), words.data() + words.size()};
+}
+
+bound_ct make_ct(const bound_chain& of, const given_words& words, double scale) {
+  bound_ct made{of.value, {}};
+  made.value.data = given(of, words);
+  made.value.size = words.shape(0);
+  made.value.primes = words.shape(1);
+  made.value.n = words.shape(2);
+  made.value.id = of.value->id(static_cast<std::uint32_t>(words.shape(1)));
+  made.value.scale = scale;
+  of.value->check(made.value);
+  return made;
+}
+
+bound_pt make_pt(const bound_chain& of, const given_words& words, double scale) {
+  bound_pt made{of.value, {}};
+  made.value.data = given(of, words);
+  made.value.coefficients = made.value.data.size();
+  made.value.id = of.value->id(static_cast<std::uint32_t>(words.shape(1)));
+  made.value.scale = scale;
+  of.value->check(made.value);
+  return made;
+}
+
+/// What entries there are: powers of the secret, or Galois elements.
+std::vector<std::uint64_t> entries_of(const format::switch_keys& keys, bool galois) {
+  std::vector<std::uint64_t> made;
+  for (std::size_t i = 0; i < keys.keys.size(); ++i) {
+    if (!keys.keys[i].empty()) made.push_back(galois ? 2 * i + 1 : i + 2);
+  }
+  return made;
+}
+
+bool is_seeded(const format::switch_keys& keys) {
+  const auto seeded = [](const auto& digits) { return !digits.empty() && digits.front().second.has_value(); };
+  return std::any_of(keys.keys.begin(), keys.keys.end(), seeded);
+}
+
+/// An engine: a parameter set on a device, and keys.
+struct seal_engine {
+  seal_engine(const bound_chain& of, const std::shared_ptr<backend::backend>& device, bool allow_insecure)
+      : ctx(of.value->top(), device, allow_insecure), on(ctx) {}
+
+  seal::context ctx;
+  seal::evaluator on;
+  seal::switch_key_set relin;
+  seal::switch_key_set galois;
+};
+
+struct bound_engine_of_seal {
+  std::shared_ptr<retrieval_site> where;
+  chain_handle chain;
+  at_site<seal_engine> value;
+};
+struct bound_device_ct {
+  std::shared_ptr<retrieval_site> where;
+  at_site<seal::ciphertext> value;
+};
+struct bound_device_pt {
+  std::shared_ptr<retrieval_site> where;
+  at_site<seal::plaintext> value;
+};
+
+bound_engine_of_seal make_engine(const bound_chain& of, const std::string& device, unsigned threads,
+                                 bool allow_insecure) {
+  const released meanwhile;
+  backend::backend_options options;
+  options.threads = unless_zero(threads);
+  const auto where = std::make_shared<retrieval_site>(backend::make_backend(device, options));
+  return {where, of.value, {new seal_engine(of, where->device, allow_insecure), {where}}};
+}
+
+/// A ciphertext that `body(engine)` makes.
+template <typename BodyT>
+bound_device_ct compute(bound_engine_of_seal& self, BodyT body) {
+  return locked(*self.where, [&] {
+    return bound_device_ct{self.where, {new seal::ciphertext(body(*self.value)), {self.where}}};
+  });
+}
+template <typename BodyT>
+bound_device_pt compute_plain(bound_engine_of_seal& self, BodyT body) {
+  return locked(*self.where, [&] {
+    return bound_device_pt{self.where, {new seal::plaintext(body(*self.value)), {self.where}}};
+  });
+}
+
+template <seal::ciphertext (seal::evaluator::*Call)(const seal::ciphertext&)>
+bound_device_ct unary(bound_engine_of_seal& self, const bound_device_ct& a) {
+  return compute(self, [&](seal_engine& e) { return (e.on.*Call)(*a.value); });
+}
+template <seal::ciphertext (seal::evaluator::*Call)(const seal::ciphertext&, const seal::ciphertext&)>
+bound_device_ct binary(bound_engine_of_seal& self, const bound_device_ct& a, const bound_device_ct& b) {
+  return compute(self, [&](seal_engine& e) { return (e.on.*Call)(*a.value, *b.value); });
+}
+template <seal::ciphertext (seal::evaluator::*Call)(const seal::ciphertext&, const seal::plaintext&)>
+bound_device_ct with_plain(bound_engine_of_seal& self, const bound_device_ct& a, const bound_device_pt& b) {
+  return compute(self, [&](seal_engine& e) { return (e.on.*Call)(*a.value, *b.value); });
+}
+
+bound_ct store_ct(bound_engine_of_seal& self, const bound_device_ct& from) {
+  return {self.chain, locked(*self.where, [&] { return seal::store(self.value->ctx, *from.value); })};
+}
+bound_pt store_pt(bound_engine_of_seal& self, const bound_device_pt& from) {
+  return {self.chain, locked(*self.where, [&] { return seal::store(self.value->ctx, *from.value); })};
+}
+
+void bind_parameters(nb::module_& module) {
+  nb::class_<bound_limits>(module, "SealLimits")
+      .def(
+          "__init__",
+          [](bound_limits* self, std::uint64_t bytes, std::uint64_t base, std::uint64_t factor) {
+            new (self) bound_limits{{bytes, base, factor}};
+          },
+          nb::arg("bytes"), nb::arg("unpacked_base"), nb::arg("unpacked_factor"));
+  nb::class_<bound_chain>(module, "SealParameters")
+      .def_static("read", read_chain, nb::arg("data"), nb::arg("limits"))
+      .def_static("make", make_chain, nb::arg("n"), nb::arg("primes"))
+      .def(
+          "write",
+          [](const bound_chain& self, unsigned compression, unsigned minor) {
+            return write_object(self.value->top(), compression, minor);
+          },
+          nb::arg("compression"), nb::arg("minor"))
+      .def_prop_ro("n", [](const bound_chain& self) { return self.value->n(); })
+      .def_prop_ro("primes", [](const bound_chain& self) { return self.value->top().primes; })
+      .def_prop_ro("data_primes", [](const bound_chain& self) { return self.value->data_primes(); })
+      .def(
+          "parms_id",
+          [](const bound_chain& self, std::uint32_t count) {
+            const format::id_words& id = self.value->id(count);
+            return nb::bytes(id.data(), sizeof id);
+          },
+          nb::arg("count"));
+}
+
+/// What all kinds of objects have.
+template <typename BoundT>
+nb::class_<BoundT> bind_object(nb::module_& module, const char* name,
+                               BoundT (*read)(const bound_chain&, const nb::bytes&, const bound_limits&)) {
+  return nb::class_<BoundT>(module, name)
+      .def_static("read", read, nb::arg("parameters"), nb::arg("data"), nb::arg("limits"))
+      .def(
+          "write",
+          [](const BoundT& self, unsigned compression, unsigned minor) {
+            return write_object(self.value, compression, minor);
+          },
+          nb::arg("compression"), nb::arg("minor"));
+}
+
+void bind_objects(nb::module_& module) {
+  bind_object<bound_ct>(module, "SealCiphertext", read_ct)
+      .def_static("make", make_ct, nb::arg("parameters"), nb::arg("residues"), nb::arg("scale"))
+      .def_prop_ro("size", [](const bound_ct& self) { return self.value.size; })
+      .def_prop_ro("prime_count", [](const bound_ct& self) { return self.value.primes; })
+      .def_prop_ro("scale", [](const bound_ct& self) { return self.value.scale; })
+      .def_prop_ro("is_seeded", [](const bound_ct& self) { return self.value.second.has_value(); })
+      .def("residues", [](const bound_ct& self) { return residues_of(*self.chain, self.value); });
+  bind_object<bound_pt>(module, "SealPlaintext", read_pt)
+      .def_static("make", make_pt, nb::arg("parameters"), nb::arg("residues"), nb::arg("scale"))
+      .def_prop_ro("prime_count",
+                   [](const bound_pt& self) { return self.value.coefficients / self.chain->n(); })
+      .def_prop_ro("scale", [](const bound_pt& self) { return self.value.scale; })
+      .def("residues", [](const bound_pt& self) {
+        return words_of(self.value.data, 1, self.value.coefficients / self.chain->n(), self.chain->n());
+      });
+  bind_object<bound_public>(module, "SealPublicKey", read_public)
+      .def_prop_ro("is_seeded", [](const bound_public& self) { return self.value.second.has_value(); })
+      .def("residues", [](const bound_public& self) { return residues_of(*self.chain, self.value); });
+  bind_object<bound_relin>(module, "SealRelinKeys", read_keys<bound_relin>)
+      .def_prop_ro("entries", [](const bound_relin& self) { return entries_of(self.value, false); })
+      .def_prop_ro("is_seeded", [](const bound_relin& self) { return is_seeded(self.value); });
+  bind_object<bound_galois>(module, "SealGaloisKeys", read_keys<bound_galois>)
+      .def_prop_ro("entries", [](const bound_galois& self) { return entries_of(self.value, true); })
+      .def_prop_ro("is_seeded", [](const bound_galois& self) { return is_seeded(self.value); });
+  nb::class_<bound_secret>(module, "SealSecretKey")
+      .def_static("load", load_secret, nb::arg("parameters"), nb::arg("path"), nb::arg("most"),
+                  nb::arg("limits"))
+      .def("save", save_secret, nb::arg("path"), nb::arg("compression"), nb::arg("minor"));
+}
+
+void bind_device_objects(nb::module_& module) {
+  nb::class_<bound_device_ct>(module, "SealDeviceCiphertext")
+      .def_prop_ro("size", [](const bound_device_ct& self) { return self.value->parts.size(); })
+      .def_prop_ro("prime_count", [](const bound_device_ct& self) { return self.value->parts.primes(); })
+      .def_prop_rw(
+          "scale", [](const bound_device_ct& self) { return self.value->scale; },
+          [](bound_device_ct& self, double scale) { self.value->scale = scale; });
+  nb::class_<bound_device_pt>(module, "SealDevicePlaintext")
+      .def_prop_ro("prime_count", [](const bound_device_pt& self) { return self.value->part.primes(); })
+      .def_prop_rw(
+          "scale", [](const bound_device_pt& self) { return self.value->scale; },
+          [](bound_device_pt& self, double scale) { self.value->scale = scale; });
+}
+
+using engine_class = nb::class_<bound_engine_of_seal>;
+
+void set_relin_keys(bound_engine_of_seal& self, const bound_relin& keys) {
+  locked(*self.where, [&] { self.value->relin = seal::load_relin_keys(self.value->ctx, keys.value); });
+}
+void set_galois_keys(bound_engine_of_seal& self, const bound_galois& keys) {
+  locked(*self.where, [&] { self.value->galois = seal::load_galois_keys(self.value->ctx, keys.value); });
+}
+bound_device_ct load_ct(bound_engine_of_seal& self, const bound_ct& from) {
+  return compute(self, [&](seal_engine& e) { return seal::load(e.ctx, from.value); });
+}
+bound_device_pt load_pt(bound_engine_of_seal& self, const bound_pt& from) {
+  return compute_plain(self, [&](seal_engine& e) { return seal::load(e.ctx, from.value); });
+}
+
+void bind_sums_and_products(engine_class& engine) {
+  using ev = seal::evaluator;
+  engine.def("negate", unary<&ev::negate>)
+      .def("add", binary<&ev::add>)
+      .def("sub", binary<&ev::sub>)
+      .def("add_plain", with_plain<&ev::add_plain>)
+      .def("sub_plain", with_plain<&ev::sub_plain>)
+      .def("multiply_plain", with_plain<&ev::multiply_plain>)
+      .def("multiply", binary<&ev::multiply>)
+      .def("square", unary<&ev::square>)
+      .def("rescale_to_next", unary<&ev::rescale_to_next>)
+      .def("mod_switch_to_next",
+           unary<static_cast<seal::ciphertext (ev::*)(const seal::ciphertext&)>(&ev::mod_switch_to_next)>)
+      .def("mod_switch_plain", [](bound_engine_of_seal& self, const bound_device_pt& a) {
+        return compute_plain(self, [&](seal_engine& e) { return e.on.mod_switch_to_next(*a.value); });
+      });
+}
+
+/// Operations that use keys. `body` gets the engine's parts, the ciphertext and the number.
+template <typename BodyT>
+auto with_number(BodyT body) {
+  return [body](bound_engine_of_seal& self, const bound_device_ct& a, std::int64_t number) {
+    return compute(self, [&](seal_engine& e) { return body(e, *a.value, number); });
+  };
+}
+
+void bind_key_switches(engine_class& engine) {
+  using ct = seal::ciphertext;
+  engine
+      .def("relinearize",
+           [](bound_engine_of_seal& self, const bound_device_ct& a) {
+             return compute(self, [&](seal_engine& e) { return e.on.relinearize(*a.value, e.relin); });
+           })
+      .def("complex_conjugate",
+           [](bound_engine_of_seal& self, const bound_device_ct& a) {
+             return compute(self, [&](seal_engine& e) { return e.on.complex_conjugate(*a.value, e.galois); });
+           })
+      .def("rotate_vector", with_number([](seal_engine& e, const ct& a, std::int64_t steps) {
+             return e.on.rotate_vector(a, steps, e.galois);
+           }))
+      .def("apply_galois", with_number([](seal_engine& e, const ct& a, std::int64_t element) {
+             return e.on.apply_galois(a, static_cast<std::uint64_t>(element), e.galois);
+           }));
+}
+
+}  // namespace
+
+void bind_seal(nb::module_& module) {
+  bind_parameters(module);
+  bind_objects(module);
+  bind_device_objects(module);
+  engine_class engine(module, "SealEngine");
+  engine
+      .def_static("make", make_engine, nb::arg("parameters"), nb::arg("device"), nb::arg("threads"),
+                  nb::arg("allow_insecure"))
+      .def("set_relin_keys", set_relin_keys)
+      .def("set_galois_keys", set_galois_keys)
+      .def("load_ciphertext", load_ct)
+      .def("load_plaintext", load_pt)
+      .def("store_ciphertext", store_ct)
+      .def("store_plaintext", store_pt);
+  bind_sums_and_products(engine);
+  bind_key_switches(engine);
+}
+
+}  // namespace halocline::python

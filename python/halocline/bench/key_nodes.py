@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes that move where keys are fetched, and where ciphertexts go to a key node instead.
+
+Both go over a throttled link on loopback whose bytes are counted, HTTP and frames included. The node has the
+keys in a folder; the engine reads the same ones from a web server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import CorruptData
+from ..circuits.transforms import LinearTransform
+from ..ckks.ciphertext import Ciphertext
+from ..ckks.client import Client
+from ..ckks.key_store import KeyStore
+from ..ckks.named_params import named_params
+from ..ckks.params import Params
+from ..engine.engine import Engine
+from ..keynode.server import KeyNodeServer
+from ..remote.node import KeyNode
+from .keeping import SILENT, Json, Watcher
+from .key_node_options import KeyNodeOptions
+from .range_server import RangeServer
+from .relay import Relay
+
+SCHEMA = 1
+USER = "bench"
+Work = Callable[[Engine, Ciphertext], list[Ciphertext]]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Case:
+    """One operation."""
+
+    name: str
+    steps: list[int]
+    """Rotations whose keys it needs."""
+    work: Work
+
+
+def run(options: KeyNodeOptions | None = None, watcher: Watcher = SILENT) -> Json:
+    """The suite with its options, as `--json` writes it."""
+    o = options or KeyNodeOptions()
+    params = named_params(o.params, o.allow_insecure)
+    cases = list(_cases(o, params))
+    content: Json = {"schema": SCHEMA, "suite": "key-nodes", "device": "cpu", "params": params.name}
+    content |= {"bytes_per_second": o.rate, "seed": o.seed, "threads": o.threads, "rows": []}
+    watcher.progress("making keys", 0, len(cases))
+    client = Client(params)
+    with tempfile.TemporaryDirectory(prefix="halocline-key-nodes-") as folder:
+        kept = KeyStore(Path(folder))
+        steps = sorted({step for case in cases for step in case.steps})
+        kept.put(USER, client.evaluation_keys(rotations=steps, relinearization=False))
+        fresh = client.encrypt(np.random.default_rng(o.seed).uniform(-1, 1, params.slots))
+        with _rig(Path(folder), kept, o) as rig:
+            for case in cases:
+                content["rows"].append(rig.row(case, fresh))
+                watcher.row(case.name, content, len(content["rows"]), len(cases))
+    return content
+
+
+def _cases(o: KeyNodeOptions, params: Params) -> Iterator[_Case]:
+    yield _Case("rotation", [1], lambda engine, x: [x.rotate(1)])
+    hoisted = list(range(1, o.hoisted + 1))
+    yield _Case(f"{o.hoisted} hoisted", hoisted, lambda engine, x: engine.rotate_many(x, hoisted))
+    ghost = Engine(params, device="ghost")
+    for count in o.diagonals:
+        rng = np.random.default_rng([o.seed, count])
+        circuit = LinearTransform({d: rng.standard_normal(params.slots) for d in range(count)})
+        steps = circuit.rotations(ghost)
+        yield _Case(f"map of {count}", steps, lambda engine, x, circuit=circuit: [circuit(x)])  # type: ignore[misc]
+
+
+class _Rig:
+    """Both links."""
+
+    def __init__(self, store: Relay, node: Relay, o: KeyNodeOptions) -> None:
+        self._store, self._node, self._o = store, node, o
+
+    def row(self, case: _Case, x: Ciphertext) -> dict[str, Any]:
+        """Bytes and seconds of one operation: with keys that are fetched; at the node, twice."""
+        near = self._engine(x.params, None)
+        # A result, twice the bytes of a fresh ciphertext, whose half is a seed.
+        x = x.to(near) + 1.0
+        fetched = self._measure(self._store, lambda: case.work(near, x))
+        node = KeyNode(f"tcp://127.0.0.1:{self._node.port}", use="always", on_failure="raise")
+        far = self._engine(x.params, node)
+        first, again = (self._measure(self._node, lambda: case.work(far, x.to(far))) for _ in range(2))
+        if not fetched[2] == first[2] == again[2]:
+            raise CorruptData(f"bench key-nodes: {case.name} gave other integers at the node")
+        node.close()
+        return {
+            "operation": case.name,
+            "keys": len(near._core.held_keys()),
+            "fetched_bytes": fetched[0],
+            "first_bytes": first[0],
+            "moved_bytes": again[0],
+            "map_bytes": far.stats()["key_nodes"]["map_bytes"],
+            "fewer_first": fetched[0] / first[0],
+            "fewer": fetched[0] / again[0],
+            "fetched_seconds": fetched[1],
+            "first_seconds": first[1],
+            "moved_seconds": again[1],
+        }
+
+    def _engine(self, params: Params, node: KeyNode | None) -> Engine:
+        store = KeyStore(f"http://127.0.0.1:{self._store.port}")
+        return Engine(params, store.user(USER, params), threads=self._o.threads, key_nodes=node)
+
+    def _measure(self, link: Relay, work: Callable[[], list[Ciphertext]]) -> tuple[int, float, list[bytes]]:
+        before, begin = link.moved, time.perf_counter()
+        made = work()
+        seconds, moved = time.perf_counter() - begin, link.moved - before
+        return moved, seconds, [each.to_bytes() for each in made]
+
+
+@contextlib.contextmanager
+def _rig(folder: Path, kept: KeyStore, o: KeyNodeOptions) -> Iterator[_Rig]:
+    with contextlib.ExitStack() as stack:
+        files = stack.enter_context(RangeServer(folder))
+        node = stack.enter_context(KeyNodeServer(kept, threads=o.threads, allow_insecure=o.allow_insecure))
+        links = [stack.enter_context(Relay(port, o.rate)) for port in (files.port, node.port)]
+        yield _Rig(links[0], links[1], o)
