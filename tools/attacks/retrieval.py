@@ -73,11 +73,11 @@ class _Rig:
     def send_keys(self, data: bytes) -> None:
         """Keys that are taken answer queries; those of the client itself come back afterwards."""
         try:
-            name = self.server.add_client(data)
+            name = self.server.add_client(data, replace=True)
             if name == self.client.id:
                 self.server.answer(self.query.to_bytes())
         finally:
-            self.server.add_client(self.keys)
+            self.server.add_client(self.keys, replace=True)
 
     def decode(self, data: bytes) -> None:
         """An answer that is taken gives a record of the right length."""

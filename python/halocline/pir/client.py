@@ -123,7 +123,12 @@ class Client:
         return self._core.id
 
     def server_keys(self) -> bytes:
-        """Keys that a server needs to answer this client. They hold no secret; each call makes new ones."""
+        """Keys that a server needs to answer this client. They hold no secret.
+
+        Each call makes new ones: keep them to send them again, or ask the server to replace those it has. All
+        carry a seal by which this client, and others of its secret, recognise in an answer that it was
+        computed with keys of theirs.
+        """
         return self._core.server_keys()
 
     def query(self, index: int) -> Query:
@@ -134,7 +139,8 @@ class Client:
     def decode(self, query: Query, answer: bytes) -> bytes:
         """The record, from the answer to a query of this client.
 
-        Raises CorruptData for damaged bytes; KeyMismatch for the answer to another query. What a server that
+        Raises CorruptData for damaged bytes; KeyMismatch for the answer to another query, and for one that
+        was computed with keys which another party sent under this client's identifier. What a server that
         does not follow the protocol makes up is decoded to wrong bytes: check them where that matters.
         """
         asked = expect(query, Query, "pir.Client.decode: query", "as query() returned it")
