@@ -57,9 +57,10 @@ class _Rig:
         info = pir.DatabaseInfo.from_json(data, allow_insecure=True)
         info.describe()
         client = pir.Client(info)
-        client.query(info.records - 1)
         if info.table is not None:
             client.lookup_queries("k1")
+        else:
+            client.query(info.records - 1)
 
     def load_secret(self, data: bytes) -> None:
         """A secret that is taken makes queries."""

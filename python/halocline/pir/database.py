@@ -69,8 +69,9 @@ class Database:
     ) -> Database:
         """A database of the records in `source`.
 
-        source: bytes; a numpy array, whose first axis is the records; the name of a file; or an iterable of
-            bytes and arrays: one record each, or pieces of any size where `record_bytes` is given.
+        source: bytes; a numpy array, whose first axis is the records; the name of a file of records one after
+            the other, or of an .npy file with such an array; or an iterable of bytes and arrays: one record
+            each, or pieces of any size where `record_bytes` is given.
         records: how many, where an iterable does not tell and its pieces should not be kept before they are
             written.
         path: a file to make, which then is the database; an old one of that name is replaced when the new one
@@ -100,7 +101,8 @@ class Database:
     def open(cls, path: str | Path, *, allow_insecure: bool = False) -> Database:
         """The database in a file that `build` made. A replacement that was interrupted is completed.
 
-        Raises IoError; CorruptData for what is no complete database; InsecureParameters.
+        Raises IoError; CorruptData for what is no complete database; InvalidArgument for one that is looked
+        up by key, which `KeywordDatabase.open` opens; InsecureParameters.
         """
         name = file_only(path, "Database.open")
         core = _core.RetrievalRecords.open(name, bool(allow_insecure))
@@ -115,7 +117,11 @@ class Database:
 
     @classmethod
     def _expect_table(cls, name: str, table: KeywordTable | None) -> None:
-        """Whether this class can be of a file with such a table: databases are read by index in any case."""
+        """Refuses a file of another kind of database."""
+        if table is not None:
+            raise InvalidArgument(
+                f"Database.open: '{name}' is looked up by key; open it with KeywordDatabase.open"
+            )
 
     @property
     def info(self) -> DatabaseInfo:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..base.errors import InvalidArgument, IoError, WrongType
+from ..base.errors import CorruptData, InvalidArgument, IoError, WrongType
 from ..base.files import is_standard, open_regular
 from ..base.values import integer, kind_of
 
@@ -45,6 +45,8 @@ def source_of(source: Any, record_bytes: int | None, records: int | None) -> Sou
         known = _whole(octets.size, _needed(length, "bytes"), count, "the bytes")
         return Source(known, _needed(length, "bytes"), lambda: iter((octets,)))
     if isinstance(source, str | os.PathLike):
+        if os.fspath(source).endswith(".npy"):
+            return _of_array(_mapped(source), length, count)
         return _of_file(source, _needed(length, "a file"), count)
     if isinstance(source, Iterable):
         return _of_iterable(source, length, count)
@@ -89,6 +91,18 @@ def _of_array(array: npt.NDArray[Any], length: int | None, count: int | None) ->
             yield piece.view(np.uint8).reshape(-1)
 
     return Source(records, per_record, pieces)
+
+
+def _mapped(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
+    """An array that stays in its .npy file. Raises IoError, CorruptData."""
+    name = os.fspath(path)
+    open_regular(path, "Database.build").close()
+    try:
+        return np.load(name, mmap_mode="r", allow_pickle=False)
+    except OSError as error:
+        raise IoError(f"Database.build: cannot read '{name}': {error.strerror or error}") from None
+    except (ValueError, EOFError, SyntaxError) as error:
+        raise CorruptData(f"Database.build: '{name}' is no .npy file of numbers: {error}") from None
 
 
 def _of_file(path: str | os.PathLike[str], length: int, count: int | None) -> Source:
