@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers of private retrieval whose memory is short: keys are dropped for batches, and jobs fail alone."""
 
+import re
 from concurrent.futures import Future
+from typing import Any
 
 import halocline as hc
 import pytest
@@ -57,6 +59,40 @@ def test_a_group_is_divided_until_its_keys_have_room(
         for i, (each, query) in enumerate(zip(clients, queries, strict=True)):
             assert each.decode(query, answers[i]) == RECORDS[i].tobytes()
         assert server.stats().largest_batch == 1
+
+
+PLACES = [(policy, storage) for policy in ("resident", "lru") for storage in ("transformed", "raw")]
+
+
+@pytest.mark.parametrize("shape", [(300, 900), (20, 9000), (900, 300)])
+def test_budgets_that_are_enough_are_named(shape: tuple[int, int]) -> None:
+    records = random_records(*shape)
+    database = pir.Database.build(records, small_params())
+    client = pir.Client(database.info)
+    for policy, storage in PLACES:
+        where: dict[str, Any] = {"policy": policy, "storage": storage, "threads": 1}
+        with pytest.raises(hc.OutOfMemory) as refused:
+            pir.Server(database, memory=100_000, progress=no_progress, **where)
+        said = refused.value.args[0]
+        named = [(int(found[1]), *found.groups()[1:]) for found in NAMED.finditer(said)]
+        assert named[0][1:] == (policy, storage)
+        assert [each[0] for each in named] == sorted({each[0] for each in named}, reverse=True)
+        for budget, at, kept in named:
+            there: dict[str, Any] = {"policy": at, "storage": kept, "threads": 1}
+            with pir.Server(database, memory=budget, **there) as server:
+                server.add_client(client.server_keys())
+                assert fetch(server, client, 7) == records[7].tobytes()
+        budget = named[0][0] * 13 // 16  # the forecast is no excuse for much more than what is needed
+        with pytest.raises(hc.OutOfMemory), pir.Server(database, memory=budget, **where) as server:
+            server.add_client(client.server_keys())
+            fetch(server, client, 7)
+
+
+NAMED = re.compile(r"\((\d+) bytes\) (?:are enough )?with policy='(\w+)' and storage='(\w+)'")
+
+
+def no_progress(done: int, total: int) -> None:
+    raise AssertionError("records were read before the budget was checked")
 
 
 class Device:

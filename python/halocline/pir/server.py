@@ -215,7 +215,15 @@ class Server:
         )
 
     def memory(self) -> dict[str, int]:
-        """live_bytes, peak_bytes, fast_bytes and peak_fast_bytes of its device."""
+        """Bytes of its device, of several ones together. Batches, keys and tables count as the database does.
+
+        live_bytes: what exists now, wherever it is: the database, expanded keys, tables; between batches no
+            temporaries. Under a policy that moves buffers it may exceed the budget.
+        peak_bytes: the most that existed at once. Without a budget, what a budget would have to be for
+            everything to stay, under the policy `resident`.
+        fast_bytes: what the memory of the device has in use or keeps for re-use now; never above a budget.
+        peak_fast_bytes: the most of it so far: what the server has taken of the device.
+        """
         return self._work.core.memory()
 
     def close(self) -> None:

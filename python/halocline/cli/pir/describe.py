@@ -91,7 +91,7 @@ def print_found(console: Console, about: dict[str, Any]) -> None:
 def _rows(about: dict[str, Any]) -> list[tuple[str, str]]:
     rows = []
     for name, value in about.items():
-        if name in ("file", "kind"):
+        if name in ("file", "kind", "security_bits"):  # which "security" has too
             continue
         words = name.removesuffix("_bytes").replace("_", " ")
         if isinstance(value, dict):
