@@ -76,6 +76,23 @@ def test_different_keys_of_one_client_are_refused(call):
     assert "different keys of client" in said
 
 
+def test_errors_of_the_library_name_options(call):
+    call("pir", "build", "records.bin", *SMALL, "-o", "db.hlr", "--info", "i.json")
+    call("pir", "keygen", "me", "--info", "i.json")
+    call("pir", "query", "--info", "i.json", "--secret", "me/pir-secret.hlr", "--index", 3, "-o", "q")
+    asked = ("db.hlr", "--keys", "me/pir-keys.hlr", "-q", "q", "-o", "a")
+    said = call("pir", "answer", *asked, "--memory", "100KiB", status=1)
+    assert "enough with --policy resident and --storage transformed" in said
+    np.save("records.npy", RECORDS)
+    arguments = ("--record-bytes", 7, "--params", "pir-n2048", "-o", "x.hlr")
+    said = call("pir", "build", "records.npy", *arguments, status=1)
+    assert "pir build: the array has 20 records of 100 bytes; leave --record-bytes out" in said
+    call("pir", "build", "names.json", "--keywords", "--max-value", 3, *arguments[2:], status=1)
+    call("pir", "keygen", "you", "--info", "i.json")
+    said = call("pir", "answer", "db.hlr", "--keys", "you/pir-keys.hlr", *asked[3:], status=1)
+    assert "name their file with --keys" in said
+
+
 def test_info_recognises_files_of_private_retrieval(call):
     call(
         "pir", "build", "names.json", "--keywords", "--params", "pir-n2048", "-o", "n.hlr", "--info", "i.json"

@@ -88,6 +88,11 @@ def test_budgets_that_are_enough_are_named(shape: tuple[int, int]) -> None:
             fetch(server, client, 7)
 
 
+def test_servers_on_several_devices_say_what_takes_less(database: pir.Database) -> None:
+    with pytest.raises(hc.OutOfMemory, match="storage='raw' takes less memory"):
+        pir.Server(database, ["cpu", "cpu"], memory="64KiB")
+
+
 NAMED = re.compile(r"\((\d+) bytes\) (?:are enough )?with policy='(\w+)' and storage='(\w+)'")
 
 
@@ -154,6 +159,18 @@ def test_only_the_job_that_does_not_fit_fails(device: Device) -> None:
         else:
             assert job.answer.result(0) == name
     assert sorted(each for batch in device.answered for each in batch) == [b"a", b"b", b"c"]
+
+
+def test_errors_keep_no_keys_alive(device: Device) -> None:
+    device.large = {b"deep"}
+    work = Answering(device, 1000, 1000, None)  # type: ignore[arg-type]
+    jobs = jobs_of(work, [b"a", b"unknown", b"b", b"deep", b"large"])
+    work.keys.remove(b"unknown")
+    work.run(jobs)
+    errors = [type(each.answer.exception(0)) for each in jobs]
+    assert errors == [type(None), hc.MissingKey, type(None), hc.OutOfMemory, hc.OutOfMemory]
+    work.keys.clear()
+    assert device.alive == 0
 
 
 def test_only_the_job_whose_keys_do_not_fit_fails(device: Device) -> None:

@@ -81,13 +81,13 @@ class Answering:
             try:
                 keys = self._keys_of(job.client, held)
             except MissingKey as error:
-                job.answer.set_exception(error)
+                job.answer.set_exception(_bare(error))
                 waiting.popleft()
                 continue
             except OutOfMemory as error:
                 if group:
                     break  # alone it may have room
-                job.answer.set_exception(error.with_traceback(None))
+                job.answer.set_exception(_bare(error))
                 waiting.popleft()
                 continue
             if group and job.client not in held and sum(held.values()) + keys.nbytes > self._device_limit:
@@ -121,8 +121,7 @@ class Answering:
                     continue
                 if len(group) > 1:
                     return False
-                # Without the traceback, whose frames would keep the keys.
-                group[0][0].answer.set_exception(error.with_traceback(None))
+                group[0][0].answer.set_exception(_bare(error))
                 return True
         self.counts["queries"] += len(group)
         self.counts["batches"] += 1
@@ -148,6 +147,12 @@ class Answering:
         if self.last_plan is not None:
             self.counts["planned" if self.last_plan.followed else "left"] += 1
         return list(answers)
+
+
+def _bare(error: BaseException) -> BaseException:
+    """An error without tracebacks, whose frames would keep keys in memory for as long as it exists."""
+    error.__context__ = None
+    return error.with_traceback(None)
 
 
 def _plan(said: object) -> BatchPlan:

@@ -83,7 +83,7 @@ class Params:
 
     @property
     def security_bits(self) -> float:
-        """Estimated security by published tables; 0 where none applies, as for `paper`: its authors say 117."""
+        """Estimated security by published tables; 0 where none applies, as for `paper` (its authors: 117)."""
         return self._core.security_bits
 
     @property
