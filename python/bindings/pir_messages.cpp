@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of private retrieval, checked or described without a client or server.
+// Messages and sizes of private retrieval, checked or described without a client or server.
 #include "halocline/pir/messages.hpp"
 
 #include "halocline/core/expects.hpp"
+#include "halocline/pir/least_budget.hpp"
 #include "pir.hpp"
 
 namespace halocline::python {
@@ -51,9 +52,29 @@ nb::dict sizes(const pir::geometry& of) {
   return out;
 }
 
+bool falls_short(const pir::geometry& of, bool raw, std::uint64_t bytes, const std::string& policy) {
+  const released meanwhile;
+  return pir::falls_short(of, raw ? pir::storage::raw : pir::storage::transformed, bytes, policy);
+}
+
+nb::dict budgets(const pir::geometry& of, bool raw) {
+  pir::least_budgets found;
+  {
+    const released meanwhile;
+    found = pir::find_least_budgets(of, raw ? pir::storage::raw : pir::storage::transformed);
+  }
+  nb::dict out;
+  out["resident"] = found.resident_bytes;
+  out["lru"] = found.lru_bytes;
+  return out;
+}
+
 }  // namespace
 
 void bind_retrieval_messages(nb::module_& module) {
+  module.def("least_retrieval_budgets", budgets, nb::arg("geometry"), nb::arg("raw"));
+  module.def("retrieval_budget_falls_short", falls_short, nb::arg("geometry"), nb::arg("raw"),
+             nb::arg("budget_bytes"), nb::arg("policy"));
   module.def("retrieval_message", inspect, nb::arg("data"));
   module.def("check_retrieval_keys", check_keys, nb::arg("geometry"), nb::arg("data"));
   module.def("check_retrieval_query", check_query, nb::arg("geometry"), nb::arg("data"));

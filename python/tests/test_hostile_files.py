@@ -13,10 +13,16 @@ from halocline.base.files import parse_json
 HEADER = "step,op,action,object,class,bytes,offset,stream,time_ns,tag\n"
 
 
-def test_mutated_headers_of_arrays(tmp_path):
+@pytest.mark.parametrize("loader", ["values", "records"])
+def test_mutated_headers_of_arrays(tmp_path, loader):
     """Whatever the header of a .npy file says, the error is one of ours."""
     from halocline.cli.value_files import read_values
+    from halocline.pir.sources import source_of
 
+    def read_records(path):
+        source_of(path, None, None).pour(lambda piece: None)
+
+    read = read_values if loader == "values" else read_records
     path = tmp_path / "x.npy"
     np.save(path, np.arange(8.0))
     good = path.read_bytes()
@@ -44,7 +50,7 @@ def test_mutated_headers_of_arrays(tmp_path):
                 data[at : at + len(text)] = text
         path.write_bytes(data)
         try:
-            read_values(path)
+            read(path)
         except hc.Error:
             pass
         except BaseException as wrong:

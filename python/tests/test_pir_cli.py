@@ -114,11 +114,15 @@ def test_refused(call):
     call("keygen", "me", "--info", "info.json", "--force")
     mine = ("--info", "info.json", "--secret", "me/pir-secret.hlr", "-o", "q")
     for options, why in (
-        (("query", *mine), "either --index or --key"),
-        (("query", *mine, "--index", 1, "--key", "x"), "either --index or --key"),
+        (("query", *mine), "one of --index, --key and --wanted"),
+        (("query", *mine, "--index", 1, "--key", "x"), "one of --index, --key and --wanted"),
         (("query", *mine, "--index", 20), "20 records"),
         (("query", *mine, "--key", "x"), "no keys"),
-        (("build", "records.bin", "-o", "x.hlr"), "record_bytes"),
+        (("build", "records.bin", "-o", "x.hlr"), "give --record-bytes"),
+        (("build", "records.bin", "--record-bytes", 100, "--rows", 3, "-o", "x.hlr"), "power of two"),
+        (("build", "records.bin", "--record-bytes", 100, "--rows", 9999, "-o", "x.hlr"), "--rows: got 9999"),
+        (("build", "records.bin", "--record-bytes", 100, "--movable", "-o", "x.hlr"), "with --keywords"),
+        (("build", "records.bin", "--keywords", "--rows", 4, "-o", "x.hlr"), "without --keywords"),
         (("build", "records.bin", "--record-bytes", 7, "-o", "x.hlr"), "whole records"),
         (("build", "records.bin", "--record-bytes", 100, "-o", "-"), "standard output"),
         (("build", "records.bin", "--record-bytes", 100, "--spare", 1, "-o", "x.hlr"), "--keywords"),

@@ -61,8 +61,13 @@ def test_what_is_refused(tmp_path: Path) -> None:
     pir.Database.build(bytes(10), params, record_bytes=5, path=plain)
     with pytest.raises(hc.CorruptData, match="without keys"):
         pir.KeywordDatabase.open(plain, allow_insecure=True)
-    database = pir.KeywordDatabase.build({"a": "b"}, params)
+    keyed = tmp_path / "keyed.hlr"
+    database = pir.KeywordDatabase.build({"a": "b"}, params, path=keyed)
+    with pytest.raises(hc.InvalidArgument, match=r"open it with KeywordDatabase\.open"):
+        pir.Database.open(keyed, allow_insecure=True)
     client = pir.Client(database.info)
+    with pytest.raises(hc.InvalidArgument, match=r"use lookup_queries\(key\)"):
+        client.query(0)
     with pytest.raises(hc.InvalidArgument, match="answers; expected"):
         client.decode_lookup(client.lookup_queries("a"), [])
     with pytest.raises(hc.InvalidArgument):

@@ -67,8 +67,14 @@ def test_there_are_no_plans_without_need(client: pir.Client) -> None:
 
 
 def test_a_budget_that_is_too_small_says_what_would_do(client: pir.Client) -> None:
-    place = {"memory": 5 << 20, "policy": "planned", "threads": 1}
-    with pir.Server(make(), deadline=0.2, batch=3, **place) as server:
+    place = {"policy": "planned", "threads": 1, "deadline": 0.2, "batch": 3}
+    with pytest.raises(hc.OutOfMemory, match=r"\((\d+) bytes\) are enough with policy='planned'") as refused:
+        pir.Server(make(), memory=5 << 20, **place)
+    enough = int(refused.value.args[0].split(" bytes) are enough")[0].rsplit("(")[-1])
+    with pir.Server(make(), memory=enough, **place) as server:
+        server.add_client(client.server_keys())
+        assert ask(server, client, [1, 2, 3]) == [RECORDS[i].tobytes() for i in (1, 2, 3)]
+    with pir.Server(make(), memory=enough - (enough >> 5), **place) as server:  # which may be enough, or not
         server.add_client(client.server_keys())
         with pytest.raises(hc.OutOfMemory, match="at least"):
             ask(server, client, [1, 2, 3])

@@ -114,7 +114,14 @@ def test_parameters() -> None:
     assert pir.preset_names() == ["pir-n4096", "pir-n2048", "paper"]
     with pytest.raises(hc.InsecureParameters):
         pir.Params("paper")
-    assert pir.Params("paper", allow_insecure=True).security_bits == 0
+    paper = pir.Params("paper", allow_insecure=True)
+    assert paper.security_bits == 0
+    about = paper.describe(100, 100)
+    assert about["security_bits"] is None
+    assert about["security"] == "not rated by published tables, 117 bits by its authors"
+    assert about["security"] in repr(paper)
+    renamed = pir.Params("pir-n2048", name="paper", error_stddev=2.55, allow_insecure=True)
+    assert renamed.describe(100, 100)["security"] == "not rated by published tables"
     with pytest.raises(hc.InsecureParameters):
         pir.Params("pir-n2048", log_n=10)
     with pytest.raises(hc.InvalidArgument, match="plain_bits"):

@@ -30,6 +30,8 @@ class _Rig:
         records = np.arange(8 * 600, dtype=np.uint16).view(np.uint8).reshape(8, 1200)
         params = pir.Params("pir-n2048", **_SMALL)
         self.database = pir.Database.build(records, params, path=folder / "records.hlr")
+        np.save(folder / "records.npy", records)
+        self.array = (folder / "records.npy").read_bytes()
         self.names = pir.KeywordDatabase.build({f"k{i}": "v" * i for i in range(9)}, params)
         self.client = pir.Client(self.database.info)
         self.server = pir.Server(self.database, deadline=0.0, threads=1)
@@ -52,14 +54,21 @@ class _Rig:
         for i in range(len(opened)):
             opened.record(i)
 
+    def build(self, data: bytes) -> None:
+        """An array that is taken has all of its bytes in the database."""
+        built = pir.Database.build(self.path("mutated.npy", data), self.database.info.params)
+        if len(built) * built.info.record_bytes >= len(data):
+            raise Finding("records from nowhere")
+
     def describe(self, data: bytes) -> None:
         """A description that is taken must serve a client."""
         info = pir.DatabaseInfo.from_json(data, allow_insecure=True)
         info.describe()
         client = pir.Client(info)
-        client.query(info.records - 1)
         if info.table is not None:
             client.lookup_queries("k1")
+        else:
+            client.query(info.records - 1)
 
     def load_secret(self, data: bytes) -> None:
         """A secret that is taken makes queries."""
@@ -73,11 +82,11 @@ class _Rig:
     def send_keys(self, data: bytes) -> None:
         """Keys that are taken answer queries; those of the client itself come back afterwards."""
         try:
-            name = self.server.add_client(data)
+            name = self.server.add_client(data, replace=True)
             if name == self.client.id:
                 self.server.answer(self.query.to_bytes())
         finally:
-            self.server.add_client(self.keys)
+            self.server.add_client(self.keys, replace=True)
 
     def decode(self, data: bytes) -> None:
         """An answer that is taken gives a record of the right length."""
@@ -93,6 +102,7 @@ def retrieval_targets(world: World) -> dict[str, Target]:
     records = (world.folder / "records.hlr").read_bytes()
     return {
         "retrieval database": Target(records, rig.open),
+        "arrays of records": Target(rig.array, rig.build),
         "retrieval description": Target(rig.database.info.to_json().encode(), rig.describe, text=True),
         "keyword description": Target(rig.names.info.to_json().encode(), rig.describe, text=True),
         "retrieval secret": Target(secret, rig.load_secret, seal_message),

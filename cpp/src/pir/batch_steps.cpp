@@ -49,15 +49,20 @@ batch_steps choose_steps(const context& ctx, const database& of, std::size_t bat
   return made;
 }
 
+std::size_t scratch_within(std::size_t budget, bool moves, const database& of) noexcept {
+  if (moves) return budget / 2;
+  std::size_t taken = budget / 10;  // tables, keys of clients, pieces between blocks
+  for (const column_group& each : of.groups()) taken += each.data.size();
+  return budget > taken ? budget - taken : 0;
+}
+
 std::size_t scratch_limit(const context& ctx, const database& of) {
   const memory::runtime& runtime = ctx.runtime();
   const std::size_t budget = runtime.budget_bytes();
-  if (budget != 0 && runtime.moves()) return budget / 2;
-  const std::size_t all = budget != 0 ? budget : ctx.device().describe().memory_bytes;
+  if (budget != 0) return scratch_within(budget, runtime.moves(), of);
+  const std::size_t all = ctx.device().describe().memory_bytes;
   if (all == 0) return std::numeric_limits<std::size_t>::max();  // a ghost
-  std::size_t taken = all / 10;  // tables, keys of clients, pieces between blocks
-  for (const column_group& each : of.groups()) taken += each.data.size();
-  return all > taken ? all - taken : 0;
+  return scratch_within(all, false, of);
 }
 
 }  // namespace halocline::pir

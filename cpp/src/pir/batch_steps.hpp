@@ -21,6 +21,8 @@ struct batch_steps {
 
 /// Bytes for the temporaries of a batch: half of a budget where buffers can lose their frames, because the
 /// database passes through the other half; else what the database leaves of the budget, or of the device.
+[[nodiscard]] std::size_t scratch_within(std::size_t budget, bool moves, const database& of) noexcept;
+/// The same for the budget of a context, or for its device.
 [[nodiscard]] std::size_t scratch_limit(const context& ctx, const database& of);
 
 }  // namespace halocline::pir

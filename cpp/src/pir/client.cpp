@@ -6,6 +6,7 @@
 
 #include "client_core.hpp"
 #include "halocline/core/expects.hpp"
+#include "message_frame.hpp"
 
 namespace halocline::pir {
 
@@ -31,7 +32,11 @@ const client_id& client::id() const noexcept { return state_->id; }
 
 const geometry& client::shape() const noexcept { return state_->ctx.shape(); }
 
-std::vector<std::byte> client::server_keys() { return write_server_keys(shape(), make_server_keys(*state_)); }
+std::vector<std::byte> client::server_keys() {
+  std::vector<std::byte> message = write_server_keys(shape(), make_server_keys(*state_));
+  seal_keys(*state_, message);
+  return message;
+}
 
 std::vector<std::byte> client::query(std::uint64_t record) {
   return write_query(shape(), make_query(*state_, shape().locate(record).plaintext));
@@ -49,6 +54,11 @@ std::vector<std::byte> client::decode(std::uint64_t record, std::span<const std:
                     to_string(got.client), "; this is ", to_string(id()));
   HALOCLINE_EXPECTS(got.query == tag_of(query), key_mismatch,
                     "retrieval answer: it answers another query; give the query that was sent for it");
+  HALOCLINE_EXPECTS(
+      made_keys(*state_, got.keys), key_mismatch,
+      "retrieval answer: it was computed with keys that this client, ", to_string(id()),
+      ", did not make (their hash is ", hexadecimal(got.keys.hash),
+      "); another party has sent keys under its name. Send server_keys() again, to replace them");
   const parameters& scheme = shape().scheme;
   wiped<std::byte> planes(shape().planes() * scheme.plaintext_bytes());
   decode_planes(*state_, got, planes.values);

@@ -45,6 +45,7 @@ void client_core::draw_secret() {
   while (id == none) random.fill(std::as_writable_bytes(std::span(id)));
   coefficients = ring::draw_small(ctx.ring(), random, nullptr, "retrieval.secret_coefficients");
   transform_secret();
+  random.fill(std::as_writable_bytes(std::span(seal_key.values)));
 }
 
 void client_core::set_secret(const client_id& name, ring::small_coefficients& values) {

@@ -34,9 +34,9 @@ struct client_core {
   client_core(geometry of, std::shared_ptr<backend::backend> device,
               const std::optional<arith::seed_bytes>& seed);
 
-  /// Draws an identifier and a secret.
+  /// Draws an identifier, a secret and the key of seals.
   void draw_secret();
-  /// Takes ternary coefficients, N of them.
+  /// Takes ternary coefficients, N of them. The key of seals is set apart.
   void set_secret(const client_id& id, ring::small_coefficients& coefficients);
 
   /// An uninitialised polynomial modulo all primes, zeroed when freed.
@@ -53,6 +53,7 @@ struct client_core {
   memory::buffer coefficients;  ///< of the secret: N signed 64-bit integers, zeroed when freed
   ring::poly secret;            ///< NTT form, zeroed when freed
   memory::buffer error_table;
+  wiped<std::uint8_t> seal_key{32};  ///< under which keys for servers are sealed; part of the secret
 
  private:
   void transform_secret();
@@ -64,6 +65,11 @@ struct client_core {
 [[nodiscard]] query_message make_query(client_core& core, std::uint64_t plaintext);
 /// Bytes of the plaintexts of an answer, plane by plane, into `out`.
 void decode_planes(client_core& core, const answer_message& answer, std::span<std::byte> out);
+
+/// Writes the seal of keys into a message of `write_server_keys`.
+void seal_keys(const client_core& core, std::vector<std::byte>& message);
+/// Whether this client made the keys with such a stamp. Takes the same time for all seals.
+[[nodiscard]] bool made_keys(const client_core& core, const key_stamp& stamp);
 
 /// Bytes of a secret and its identifier (docs/reference/retrieval_messages.md).
 [[nodiscard]] std::vector<std::byte> write_secret(const client_core& core);

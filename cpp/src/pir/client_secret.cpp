@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of a secret. No step of writing or reading depends on a coefficient.
+// Bytes of a secret and of the key of its seals. No step of writing or reading depends on a coefficient.
 #include <algorithm>
 
 #include "bit_packing.hpp"
@@ -15,6 +15,10 @@ namespace {
 constexpr unsigned code_bits = 2;
 constexpr std::uint64_t unused_code = 3;
 
+std::size_t content_bytes(const client_core& core) {
+  return packed_bytes(core.ctx.shape().scheme.n(), code_bits) + core.seal_key.values.size();
+}
+
 }  // namespace
 
 std::vector<std::byte> write_secret(const client_core& core) {
@@ -22,9 +26,11 @@ std::vector<std::byte> write_secret(const client_core& core) {
   wiped<std::uint64_t> codes(scheme.n());
   core.ctx.device().download(std::as_writable_bytes(std::span(codes.values)), core.coefficients, 0);
   for (std::uint64_t& each : codes.values) ++each;  // two's complement: -1 becomes 0
-  std::vector<std::byte> out = begin_frame(secret_kind, {0, ring_fingerprint_of(scheme), core.id},
-                                           packed_bytes(scheme.n(), code_bits));
+  std::vector<std::byte> out =
+      begin_frame(secret_kind, {0, ring_fingerprint_of(scheme), core.id}, content_bytes(core));
   pack_bits(std::span<const std::uint64_t>(codes.values), code_bits, content_of(out).data());
+  const auto key = std::as_bytes(std::span(core.seal_key.values));
+  std::ranges::copy(key, content_of(out).last(key.size()).begin());
   finish_frame(out);
   return out;
 }
@@ -32,9 +38,10 @@ std::vector<std::byte> write_secret(const client_core& core) {
 void read_secret(client_core& core, std::span<const std::byte> bytes) {
   const parameters& scheme = core.ctx.shape().scheme;
   const open_frame in = read_frame(secret_kind, ring_fingerprint_of(scheme), "scheme", bytes);
-  expect_content(secret_kind, in, packed_bytes(scheme.n(), code_bits));
+  expect_content(secret_kind, in, content_bytes(core));
   wiped<std::uint64_t> codes(scheme.n());
-  unpack_bits(in.content, code_bits, std::span(codes.values));
+  const auto key = std::as_writable_bytes(std::span(core.seal_key.values));
+  unpack_bits(in.content.first(in.content.size() - key.size()), code_bits, std::span(codes.values));
   bool ternary = true;
   ring::small_coefficients coefficients(scheme.n());
   for (std::size_t i = 0; i < codes.values.size(); ++i) {
@@ -43,6 +50,7 @@ void read_secret(client_core& core, std::span<const std::byte> bytes) {
   }
   HALOCLINE_EXPECTS(ternary, corrupt_data, secret_kind.what, ": a coefficient is not -1, 0 or 1");
   core.set_secret(in.header.client, coefficients);
+  std::ranges::copy(in.content.last(key.size()), key.begin());
 }
 
 }  // namespace halocline::pir

@@ -93,7 +93,7 @@ std::string_view group_server::link() const noexcept { return peers_ == nullptr 
 std::shared_ptr<group_keys> group_server::load_keys(std::span<const std::byte> message) const {
   const server_keys_message checked = read_server_keys(shape_, message);
   return std::make_shared<group_keys>(std::vector(message.begin(), message.end()), checked.client,
-                                      members_.size());
+                                      checked.stamp, members_.size());
 }
 
 group_server::batch group_server::check(std::span<const std::shared_ptr<group_keys>> keys,
@@ -131,7 +131,8 @@ std::vector<std::vector<std::byte>> group_server::answer(
   std::vector<std::vector<std::byte>> result;
   for (std::size_t i = 0; i < queries.size(); ++i) {
     const query_message& of = checked.messages[i];
-    result.push_back(write_answer(shape_, {of.database, of.client, tag_of(queries[i]), words[i]}));
+    result.push_back(
+        write_answer(shape_, {of.database, of.client, tag_of(queries[i]), keys[i]->stamp(), words[i]}));
   }
   return result;
 }

@@ -105,13 +105,15 @@ std::optional<std::vector<std::byte>> find_entry(const keyword_layout& at, std::
 std::optional<std::vector<std::byte>> find_entry(const keyword_layout& at,
                                                  std::span<const std::vector<std::byte>> buckets,
                                                  std::span<const std::byte> key) {
-  HALOCLINE_EXPECTS(buckets.size() == at.hashes, invalid_argument, "lookup of key ", printable_key(key), ": ",
-                    buckets.size(), " buckets; expected the ", at.hashes, " of candidate_buckets");
+  HALOCLINE_EXPECTS(buckets.size() == at.hashes, invalid_argument, "lookup of a key: ", buckets.size(),
+                    " buckets; expected the ", at.hashes, " of candidate_buckets");
   std::optional<std::vector<std::byte>> found;
   for (const auto& bucket : buckets) {
     auto here = find_entry(at, bucket, key);
-    HALOCLINE_EXPECTS(!here || !found || *here == *found, corrupt_data, "lookup of key ", printable_key(key),
-                      ": two buckets have different values for it; expected one. Build the table again");
+    HALOCLINE_EXPECTS(
+        !here || !found || *here == *found, corrupt_data,
+        "lookup of a key: two buckets have different values for it; expected one. Build the table "
+        "again");
     if (here) found = std::move(here);
   }
   return found;

@@ -24,7 +24,7 @@ inline constexpr message_kind query_kind{"HALOPIRQ", "retrieval query"};
 inline constexpr message_kind answer_kind{"HALOPIRA", "retrieval answer"};
 inline constexpr message_kind secret_kind{"HALOPIRS", "retrieval secret"};
 
-inline constexpr std::uint32_t message_version = 1;
+inline constexpr std::uint32_t message_version = 2;
 inline constexpr std::size_t header_bytes = 48;
 inline constexpr std::size_t checksum_bytes = 8;
 

@@ -15,6 +15,10 @@ namespace {
 
 constexpr std::size_t seed_bytes = sizeof(arith::seed_bytes);
 constexpr std::size_t tag_bytes = 16;
+constexpr std::size_t hash_bytes = sizeof(key_stamp::hash);
+constexpr std::size_t seal_bytes = sizeof(key_stamp::seal);
+/// Of an answer, before its words.
+constexpr std::size_t answer_start_bytes = tag_bytes + hash_bytes + seal_bytes;
 
 /// Bytes of one packed polynomial: the residues of a prime have its bit length.
 std::size_t polynomial_bytes(const parameters& of) {
@@ -96,6 +100,12 @@ void for_each_component(const geometry& of, std::span<WordT> words, const VisitT
 
 std::string to_string(const client_id& id) { return hexadecimal(id); }
 
+std::array<std::uint8_t, 16> hash_of_keys(std::span<const std::byte> message) {
+  HALOCLINE_EXPECTS(message.size() >= header_bytes + seal_bytes + checksum_bytes, invalid_argument,
+                    keys_kind.what, ": only ", message.size(), " bytes; expected a whole message");
+  return io::blake2b_128(message.first(message.size() - seal_bytes - checksum_bytes));
+}
+
 std::array<std::uint8_t, 16> tag_of(std::span<const std::byte> query) { return io::blake2b_128(query); }
 
 std::vector<std::byte> write_server_keys(const geometry& of, const server_keys_message& keys) {
@@ -104,9 +114,11 @@ std::vector<std::byte> write_server_keys(const geometry& of, const server_keys_m
   const std::size_t rows = key_rows(of, keys.levels);
   expect_count(keys_kind, keys.b.size(), rows * of.scheme.primes().size() * of.scheme.n());
   std::vector<std::byte> out = begin_frame(keys_kind, {keys.levels, keys.key_shape, keys.client},
-                                           seed_bytes + rows * polynomial_bytes(of.scheme));
-  std::memcpy(content_of(out).data(), keys.seed.data(), seed_bytes);
-  pack_polynomials(keys_kind, of.scheme, keys.b, content_of(out).subspan(seed_bytes));
+                                           seed_bytes + rows * polynomial_bytes(of.scheme) + seal_bytes);
+  const std::span<std::byte> content = content_of(out);
+  std::memcpy(content.data(), keys.seed.data(), seed_bytes);
+  pack_polynomials(keys_kind, of.scheme, keys.b, content.subspan(seed_bytes));
+  std::memcpy(content.last(seal_bytes).data(), keys.stamp.seal.data(), seal_bytes);
   finish_frame(out);
   return out;
 }
@@ -115,10 +127,12 @@ server_keys_message read_server_keys(const geometry& of, std::span<const std::by
   const open_frame in = read_frame(keys_kind, key_shape_of(of), "key shape", bytes);
   check_levels(of, in.header.levels);
   const std::size_t rows = key_rows(of, in.header.levels);
-  expect_content(keys_kind, in, seed_bytes + rows * polynomial_bytes(of.scheme));
-  server_keys_message keys{in.header.of, in.header.client, in.header.levels, {}, {}};
+  expect_content(keys_kind, in, seed_bytes + rows * polynomial_bytes(of.scheme) + seal_bytes);
+  server_keys_message keys{in.header.of, in.header.client, in.header.levels, {}, {}, {}};
   std::memcpy(keys.seed.data(), in.content.data(), seed_bytes);
   keys.b = unpack_polynomials(keys_kind, of.scheme, in.content.subspan(seed_bytes), rows);
+  keys.stamp.hash = hash_of_keys(bytes);
+  std::memcpy(keys.stamp.seal.data(), in.content.last(seal_bytes).data(), seal_bytes);
   return keys;
 }
 
@@ -146,9 +160,11 @@ std::vector<std::byte> write_answer(const geometry& of, const answer_message& an
   expect_fingerprint(answer_kind, answer.database, fingerprint_of(of));
   expect_count(answer_kind, answer.words.size(), std::size_t{2} * of.planes() * of.scheme.n());
   std::vector<std::byte> out = begin_frame(answer_kind, {0, answer.database, answer.client},
-                                           tag_bytes + of.planes() * answer_plane_bytes(of));
-  std::memcpy(content_of(out).data(), answer.query.data(), tag_bytes);
-  std::byte* to = content_of(out).data() + tag_bytes;
+                                           answer_start_bytes + of.planes() * answer_plane_bytes(of));
+  std::byte* to = content_of(out).data();
+  for (const auto& each : {answer.query, answer.keys.hash, answer.keys.seal}) {
+    to = std::copy_n(std::as_bytes(std::span(each)).data(), each.size(), to);
+  }
   for_each_component(of, std::span(answer.words), [&to](std::span<const std::uint64_t> words, unsigned bits) {
     HALOCLINE_EXPECTS(*std::ranges::max_element(words) >> bits == 0, invalid_argument, answer_kind.what,
                       ": a word has more than ", bits, " bits");
@@ -161,11 +177,13 @@ std::vector<std::byte> write_answer(const geometry& of, const answer_message& an
 
 answer_message read_answer(const geometry& of, std::span<const std::byte> bytes) {
   const open_frame in = read_frame(answer_kind, fingerprint_of(of), "database", bytes);
-  expect_content(answer_kind, in, tag_bytes + of.planes() * answer_plane_bytes(of));
-  answer_message answer{in.header.of, in.header.client, {}, {}};
+  expect_content(answer_kind, in, answer_start_bytes + of.planes() * answer_plane_bytes(of));
+  answer_message answer{in.header.of, in.header.client, {}, {}, {}};
   std::memcpy(answer.query.data(), in.content.data(), tag_bytes);
+  std::memcpy(answer.keys.hash.data(), in.content.data() + tag_bytes, hash_bytes);
+  std::memcpy(answer.keys.seal.data(), in.content.data() + tag_bytes + hash_bytes, seal_bytes);
   answer.words.resize(std::size_t{2} * of.planes() * of.scheme.n());
-  std::span<const std::byte> rest = in.content.subspan(tag_bytes);
+  std::span<const std::byte> rest = in.content.subspan(answer_start_bytes);
   for_each_component(of, std::span(answer.words), [&rest](std::span<std::uint64_t> words, unsigned bits) {
     unpack_bits(rest.first(packed_bytes(words.size(), bits)), bits, words);
     rest = rest.subspan(packed_bytes(words.size(), bits));
@@ -177,8 +195,8 @@ message_sizes message_sizes_of(const geometry& of) {
   const std::size_t polynomial = polynomial_bytes(of.scheme);
   const std::size_t rows = key_rows(of, of.at.expansion_depth(of.scheme));
   constexpr std::size_t frame = header_bytes + checksum_bytes;
-  return {frame + seed_bytes + rows * polynomial, frame + seed_bytes + polynomial,
-          frame + tag_bytes + of.planes() * answer_plane_bytes(of)};
+  return {frame + seed_bytes + rows * polynomial + seal_bytes, frame + seed_bytes + polynomial,
+          frame + answer_start_bytes + of.planes() * answer_plane_bytes(of)};
 }
 
 }  // namespace halocline::pir

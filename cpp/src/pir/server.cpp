@@ -74,8 +74,8 @@ std::vector<std::vector<std::byte>> server::answer(std::span<const std::shared_p
   const std::vector<std::vector<std::uint64_t>> words = run_planned(batch);
   std::vector<std::vector<std::byte>> answers;
   for (std::size_t i = 0; i < queries.size(); ++i) {
-    answers.push_back(
-        write_answer(ctx_.shape(), {messages[i].database, messages[i].client, tag_of(queries[i]), words[i]}));
+    answers.push_back(write_answer(ctx_.shape(), {messages[i].database, messages[i].client,
+                                                  tag_of(queries[i]), keys[i]->stamp, words[i]}));
   }
   return answers;
 }

@@ -32,7 +32,8 @@ namespace halocline::test {
   const std::uint32_t levels = of.at.expansion_depth(of.scheme);
   const std::size_t rows =
       (levels * of.at.expansion.digits + of.at.secret.digits) * of.scheme.primes().size();
-  return {pir::key_shape_of(of), {1, 2, 3}, levels, {4, 5, 6}, random_residues(of.scheme, rows, seed)};
+  return {pir::key_shape_of(of), {1, 2, 3}, levels, {4, 5, 6}, random_residues(of.scheme, rows, seed),
+          {{}, {13, 14}}};
 }
 
 [[nodiscard]] inline pir::query_message sample_query(const pir::geometry& of, std::uint64_t seed = 2) {
@@ -41,7 +42,7 @@ namespace halocline::test {
 
 [[nodiscard]] inline pir::answer_message sample_answer(const pir::geometry& of, std::uint64_t seed = 3) {
   std::mt19937_64 random(seed);
-  pir::answer_message made{pir::fingerprint_of(of), {1, 2, 3}, {10, 11, 12}, {}};
+  pir::answer_message made{pir::fingerprint_of(of), {1, 2, 3}, {10, 11, 12}, {{15}, {16}}, {}};
   const std::size_t n = of.scheme.n();
   for (std::size_t i = 0; i < 2 * of.planes() * n; ++i) {
     made.words.push_back(random() >> (64 - (i / n % 2 == 0 ? of.at.answer_bits0 : of.at.answer_bits1)));

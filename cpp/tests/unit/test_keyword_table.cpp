@@ -13,6 +13,7 @@ namespace {
 using test::byte_string;
 using test::bytes_of;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::ThrowsMessage;
 
 /// One bucket with 3 slots: tags of 6 bytes, length fields of 1, values up to 5.
@@ -105,6 +106,19 @@ TEST(KeywordTable, RefusesTwoValuesForOneKey) {
               ThrowsMessage<corrupt_data>(HasSubstr("two buckets have different values")));
   EXPECT_THAT([&] { (void)find_entry(at, std::span(buckets).first(1), key_bytes("a")); },
               ThrowsMessage<invalid_argument>(HasSubstr("1 buckets; expected the 2")));
+  // Who looks a key up keeps it private: errors do not show it.
+  const auto secret = key_bytes("secret");
+  byte_string large(secret.begin(), secret.end());
+  large.resize(max_keyword_bytes + 1);
+  const auto find = [&](std::span<const std::byte> key, std::size_t count) {
+    return [&, key, count] { (void)find_entry(at, std::span(buckets).first(count), key); };
+  };
+  EXPECT_THAT(find(secret, 1), ThrowsMessage<invalid_argument>(Not(HasSubstr("secret"))));
+  EXPECT_THAT(find(large, 2), ThrowsMessage<invalid_argument>(Not(HasSubstr("secret"))));
+  buckets.assign(2, byte_string(at.bucket_bytes()));
+  ASSERT_TRUE(insert_entry(at, buckets[0], secret, bytes_of("1")));
+  ASSERT_TRUE(insert_entry(at, buckets[1], secret, bytes_of("2")));
+  EXPECT_THAT(find(secret, 2), ThrowsMessage<corrupt_data>(Not(HasSubstr("secret"))));
 }
 
 TEST(KeywordTable, RefusesLongValuesAndKeysThatAreThere) {

@@ -18,6 +18,7 @@ namespace halocline::pir {
 namespace {
 
 using test::make_answer_words;
+using test::message_of;
 using test::pir_probe;
 using test::small_geometry;
 using test::small_literal;
@@ -48,7 +49,7 @@ struct exchange {
   /// @param second of all planes; random unless given
   [[nodiscard]] answer_message answer(std::int64_t noise, std::span<const std::uint64_t> second = {}) {
     const geometry& of = alice.shape();
-    answer_message made{fingerprint_of(of), alice.id(), tag_of(query), {}};
+    answer_message made{fingerprint_of(of), alice.id(), tag_of(query), stamp, {}};
     for (std::size_t plane = 0; plane < of.planes(); ++plane) {
       std::vector<std::int64_t> all(of.scheme.n());
       for (std::size_t j = 0; j < all.size(); ++j) all[j] = j % 2 == 0 ? noise : -noise;
@@ -71,6 +72,7 @@ struct exchange {
 
   client alice;
   std::vector<std::byte> query;
+  key_stamp stamp = read_server_keys(alice.shape(), alice.server_keys()).stamp;
   std::vector<std::byte> bytes;
 };
 
@@ -172,11 +174,34 @@ TEST(PirDecode, RefusesAnswersToOthers) {
               ThrowsMessage<invalid_argument>(HasSubstr("does not exist")));
 }
 
+TEST(PirDecode, RefusesAnswersComputedWithKeysOfOthers) {
+  const geometry of = small_geometry();
+  exchange with(of);
+  answer_message answer = with.answer(0);
+  const auto refused = [&] {
+    return message_of<key_mismatch>(
+        [&] { (void)with.alice.decode(7, with.query, write_answer(of, answer)); });
+  };
+  answer.keys.hash[3] ^= 1;  // other keys under a seal that was seen
+  EXPECT_THAT(refused(), HasSubstr(text("keys that this client, ", to_string(with.alice.id()), ", did not")));
+  answer.keys = {};
+  EXPECT_THAT(refused(), HasSubstr("replace them"));
+  answer.keys = with.stamp;
+  answer.keys.seal[15] ^= 0x80;
+  EXPECT_THAT(refused(), HasSubstr("did not make"));
+  // All keys that the client made are its own, also those that another process made of its secret.
+  client again = client::from_secret(of, with.alice.secret_bytes());
+  for (const auto& keys : {with.alice.server_keys(), again.server_keys()}) {
+    answer.keys = read_server_keys(of, keys).stamp;
+    EXPECT_EQ(with.alice.decode(7, with.query, write_answer(of, answer)), with.expected(7));
+  }
+}
+
 TEST(PirSecret, ClientsOfTheSameSecretAreTheSame) {
   const geometry of = small_geometry();
   exchange with(of);
   const std::vector<std::byte> secret = with.alice.secret_bytes();
-  EXPECT_EQ(secret.size(), 48 + of.scheme.n() / 4 + 8);
+  EXPECT_EQ(secret.size(), 48 + of.scheme.n() / 4 + 32 + 8);
   client again = client::from_secret(of, secret);
   EXPECT_EQ(again.id(), with.alice.id());
   EXPECT_EQ(again.secret_bytes(), secret);

@@ -81,8 +81,8 @@ TEST(PirLayout, CountsOfThePublishedSet) {
   const layout_sizes size = sizes(paper, at);
   constexpr std::size_t polynomial = 2 * 2048 * 29 / 8, frame = 56, seed = 32;
   EXPECT_EQ(size.query, polynomial + seed + frame);  // published: 14,880 with the seed
-  EXPECT_EQ(size.server_keys, (10 * 8 + 10) * polynomial + seed + frame);
-  EXPECT_EQ(size.answer, 11264U + 16 + frame);
+  EXPECT_EQ(size.server_keys, (10 * 8 + 10) * polynomial + seed + 16 + frame);
+  EXPECT_EQ(size.answer, 11264U + 3 * 16 + frame);
   EXPECT_EQ(size.database, std::size_t{512} * 631 * 2048 * 2 * 4);
   EXPECT_EQ(size.expanded, (512U + 2 * 60) * 2 * 2048 * 2 * 4);
   // Nodes with children: 1, 2, 3, 5, 9, 18, 36, 72, 143, 286. A polynomial takes 2 inverse transforms and one

@@ -66,6 +66,8 @@ TEST(PirMessages, ComeBackAsTheyWere) {
     EXPECT_EQ(keys_again.levels, keys.levels);
     EXPECT_EQ(keys_again.seed, keys.seed);
     EXPECT_EQ(keys_again.b, keys.b);
+    EXPECT_EQ(keys_again.stamp.seal, keys.stamp.seal);
+    EXPECT_EQ(keys_again.stamp.hash, hash_of_keys(write_server_keys(of, keys)));
     const query_message query = sample_query(of), query_again = read_query(of, write_query(of, query));
     EXPECT_EQ(query_again.client, query.client);
     EXPECT_EQ(query_again.seed, query.seed);
@@ -73,6 +75,8 @@ TEST(PirMessages, ComeBackAsTheyWere) {
     const answer_message answer = sample_answer(of), answer_again = read_answer(of, write_answer(of, answer));
     EXPECT_EQ(answer_again.client, answer.client);
     EXPECT_EQ(answer_again.query, answer.query);
+    EXPECT_EQ(answer_again.keys.hash, answer.keys.hash);
+    EXPECT_EQ(answer_again.keys.seal, answer.keys.seal);
     EXPECT_EQ(answer_again.words, answer.words);
   }
 }
@@ -149,7 +153,7 @@ TEST(PirMessages, SayWhatIsWrong) {
   EXPECT_THAT(corrupt({}), HasSubstr("only 0 bytes"));
   EXPECT_THAT(corrupt(forged(query, 0, std::byte{0})), HasSubstr("must begin with HALOPIRQ"));
   EXPECT_THAT(corrupt(write_answer(small(), sample_answer(small()))), HasSubstr("HALOPIRQ"));
-  EXPECT_THAT(corrupt(forged(query, version_at, std::byte{2})), HasSubstr("format version 2"));
+  EXPECT_THAT(corrupt(forged(query, version_at, std::byte{1})), HasSubstr("format version 1"));
   EXPECT_THAT(corrupt(forged(query, levels_at, std::byte{1})), HasSubstr("bytes 12 to 15"));
   std::vector<std::byte> longer = query;
   longer.push_back(std::byte{});

@@ -134,7 +134,25 @@ TEST_F(PirServer, AcceptsKeysOfADeeperExpansion) {
   narrow.keys = rig_.server.load_keys(wide.server_keys());
   EXPECT_TRUE(std::ranges::equal(rig_.fetch(narrow, 9), rig_.record(9)));
   const bytes shallow = narrow.client.server_keys();
+  // Levels that this database does not need take no memory.
+  EXPECT_EQ(narrow.keys->rows.size(), rig_.server.load_keys(shallow)->rows.size());
   EXPECT_THROW((void)deep.server.load_keys(shallow), invalid_argument);
+}
+
+TEST_F(PirServer, AnswersNameTheKeysThatTheyWereComputedWith) {
+  // Another party has the client's identifier, but neither its secret nor the key of its seals.
+  pir::client eve(rig_.shape, nullptr, test::seed_of(9));
+  server_keys_message forged = read_server_keys(rig_.shape, eve.server_keys());
+  const bytes genuine = user_.client.server_keys();
+  forged.client = user_.client.id();
+  forged.stamp.seal = read_server_keys(rig_.shape, genuine).stamp.seal;
+  const bytes message = write_server_keys(rig_.shape, forged);
+  const bytes query = user_.client.query(3);
+  const auto answered = [&](const bytes& keys) { return answer({rig_.server.load_keys(keys)}, {query})[0]; };
+  EXPECT_EQ(read_answer(rig_.shape, answered(message)).keys.hash, hash_of_keys(message));
+  EXPECT_THAT([&] { (void)user_.client.decode(3, query, answered(message)); },
+              ThrowsMessage<key_mismatch>(HasSubstr("another party")));
+  EXPECT_TRUE(std::ranges::equal(user_.client.decode(3, query, answered(genuine)), rig_.record(3)));
 }
 
 TEST_F(PirServer, TimesItsStages) {

@@ -142,12 +142,25 @@ _OPTIONS = {
     "as queries,": "with --queries,",
     "decrypt_for_sharing:": "decrypt --for-sharing:",
     "Engine: tables": "tables",
+    "KeywordDatabase.build: ": "pir build: ",
+    "Database.build: ": "pir build: ",
+    "KeywordDatabase.open: ": "",
+    "Database.open: ": "",
+    "give record_bytes=": "give --record-bytes",
+    "leave record_bytes and records out": "leave --record-bytes out",
+    "(max_value_bytes)": "(--max-value)",
+    "(spare)": "(--spare)",
+    "pir: rows": "--rows",
+    "pir: record_bytes": "--record-bytes",
+    "pir: batch": "--batch",
+    "send client.server_keys() with add_client": "name their file with --keys",
+    "Send server_keys() again, to replace them": "Send pir-keys.hlr again, which has to replace them",
     "trace_program(params, program, keys=keys).minimum_budget says": "with that budget the command says",
     "trace_program(params, program).minimum_budget says": "with that budget the command says",
 }
 
 
-_QUOTED = re.compile(r"\b(memory|policy)='([^']+)'")
+_QUOTED = re.compile(r"\b(memory|policy|storage)='([^']+)'")
 
 
 def in_options(message: str) -> str:

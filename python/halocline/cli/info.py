@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich.console import Console
 from rich.table import Table
 
 from .. import _core
@@ -17,6 +18,7 @@ from ..base.names import device_name
 from ..ckks.params import Params
 from ..engine.engine import Engine
 from .common import JsonOption, command, origin, results_console, size, write_json
+from .pir.describe import describe, is_retrieval, print_found
 
 FilesArgument = Annotated[
     list[Path] | None,
@@ -106,13 +108,22 @@ def _file_line(about: dict[str, Any]) -> str:
     return f"{about['file']}: {', '.join(parts)}"
 
 
+def _file(path: Path, console: Console) -> dict[str, Any]:
+    """Prints what a file is."""
+    if is_retrieval(path):
+        found, _ = describe(path, allow_insecure=True)  # it is shown, and nothing else
+        print_found(console, found)
+        return found
+    row = _describe_file(path)
+    console.print(_file_line(row), markup=False, soft_wrap=True)
+    return row
+
+
 @command
 def info(files: FilesArgument = None, json: JsonOption = None) -> None:
     """Show devices, SIMD level, memory tiers and how fast they are now; or what FILEs are."""
     if files:
-        rows = [_describe_file(path) for path in files]
-        for row in rows:
-            results_console(json).print(_file_line(row), markup=False, soft_wrap=True)
+        rows = [_file(path, results_console(json)) for path in files]
         write_json(json, origin() | {"files": rows})
         return
     devices, tiers = _devices(), _tiers()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The three files of a client, which `halocline keygen` writes all together or not at all.
+"""The files of a client, which `halocline keygen` and `halocline pir keygen` write together or not at all.
 
 New files are staged in a subfolder of the target folder, complete and synchronized, before an old one is
 touched. Then the old files are kept aside as hard links, and the new ones are renamed to their names, the
@@ -17,6 +17,7 @@ the other (KeyMismatch).
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import fcntl
 import os
 import re
@@ -32,19 +33,57 @@ SECRET_FILE = "secret.hlc"
 PUBLIC_FILE = "public.hlc"
 KEYS_FILE = "keys.hlc"
 
-_ORDER = (PUBLIC_FILE, KEYS_FILE, SECRET_FILE)
-"""In which files get their names: the folder is the old client's until its secret key is replaced."""
-_STAGED, _CHANGE = ".keygen-staged-", ".keygen-change-"
-"""Begin of the names of subfolders: before anything was touched, and from then on."""
 _NEW, _OLD = "new", "old"
 
-_PARTIAL = re.compile(rf"\.({'|'.join(map(re.escape, _ORDER))})\.partial-[a-z0-9]{{6}}")
+
+@dataclasses.dataclass(frozen=True)
+class KeySet:
+    """Files that are replaced together, and the command that writes them."""
+
+    command: str
+    names: tuple[str, ...]
+    """In which files get their names: the folder is the old client's until its secret key, the last one, is
+    replaced."""
+
+    @property
+    def secret(self) -> str:
+        """Name of the file that only its owner may read."""
+        return self.names[-1]
+
+    @property
+    def staged(self) -> str:
+        """Begin of the names of subfolders before anything was touched."""
+        return f".{self._stem}-staged-"
+
+    @property
+    def change(self) -> str:
+        """From then on."""
+        return f".{self._stem}-change-"
+
+    @property
+    def interrupted(self) -> str:
+        """With the new files of a change that was undone."""
+        return f"{self._stem}-interrupted-"
+
+    @property
+    def _stem(self) -> str:
+        return self.command.replace(" ", "-")
+
+    def is_partial(self, name: str) -> bool:
+        """Whether a file of that name is what a killed process left of one of these (`io/atomic_file`)."""
+        names = "|".join(map(re.escape, self.names))
+        return re.fullmatch(rf"\.({names})\.partial-[a-z0-9]{{6}}", name) is not None
+
+
+KEYGEN = KeySet("keygen", (PUBLIC_FILE, KEYS_FILE, SECRET_FILE))
 
 Save = Callable[[Path], None]
 
 
 @contextlib.contextmanager
-def open_folder(folder: Path, force: bool, tell: Callable[[str], None]) -> Iterator[None]:
+def open_folder(
+    folder: Path, force: bool, tell: Callable[[str], None], files: KeySet = KEYGEN
+) -> Iterator[None]:
     """Makes the folder and keeps other `keygen`s out of it; finishes or undoes what a killed one left.
 
     A folder that was not there is removed again where an error leaves it empty.
@@ -52,25 +91,25 @@ def open_folder(folder: Path, force: bool, tell: Callable[[str], None]) -> Itera
     tell: called with messages about that for the user. Refuses to replace a secret key unless forced. Raises
         InvalidArgument, IoError.
     """
-    with _made(folder):
-        with _os_errors(folder):
+    with _made(folder, files):
+        with _os_errors(folder, files):
             handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            with _os_errors(folder):
-                _lock(handle, folder)
-                _recover(folder, tell)
-            _expect_replaceable(folder, force)
+            with _os_errors(folder, files):
+                _lock(handle, folder, files)
+                _recover(folder, tell, files)
+            _expect_replaceable(folder, force, files)
             yield
         finally:
             os.close(handle)
 
 
 @contextlib.contextmanager
-def _made(folder: Path) -> Iterator[None]:
+def _made(folder: Path, files: KeySet) -> Iterator[None]:
     """Inside there is a folder; after an error those that were made for it and are empty are removed."""
     missing = [each for each in (folder, *folder.parents) if not os.path.lexists(each)]
     try:
-        with _os_errors(folder):
+        with _os_errors(folder, files):
             folder.mkdir(parents=True, exist_ok=True)
         yield
     except BaseException:
@@ -80,74 +119,74 @@ def _made(folder: Path) -> Iterator[None]:
         raise
 
 
-def write_key_files(folder: Path, writers: Mapping[str, Save]) -> dict[str, int]:
-    """Writes the three files, all or none, within `open_folder`; returns their sizes by name.
+def write_key_files(folder: Path, writers: Mapping[str, Save], files: KeySet = KEYGEN) -> dict[str, int]:
+    """Writes the files, all or none, within `open_folder`; returns their sizes by name.
 
     Raises what the writers raise, and IoError.
     """
-    with _os_errors(folder):
-        return _write_all(folder, writers)
+    with _os_errors(folder, files):
+        return _write_all(folder, writers, files)
 
 
-def _write_all(folder: Path, writers: Mapping[str, Save]) -> dict[str, int]:
-    staged = Path(tempfile.mkdtemp(prefix=_STAGED, dir=folder))
-    change = folder / staged.name.replace(_STAGED, _CHANGE)
+def _write_all(folder: Path, writers: Mapping[str, Save], files: KeySet) -> dict[str, int]:
+    staged = Path(tempfile.mkdtemp(prefix=files.staged, dir=folder))
+    change = folder / staged.name.replace(files.staged, files.change)
     try:
         for each in (_NEW, _OLD):
             (staged / each).mkdir(mode=0o700)
-        for name in _ORDER:
+        for name in files.names:
             writers[name](staged / _NEW / name)  # synchronized to disk
         sizes = {name: (staged / _NEW / name).stat().st_size for name in writers}
-        _keep_old(folder, staged)
+        _keep_old(folder, staged, files)
         os.rename(staged, change)
         _sync(folder)
-        for name in _ORDER:
+        for name in files.names:
             os.replace(change / _NEW / name, folder / name)
         _sync(folder)
     except BaseException:
         if change.exists():
-            _undo(folder, change)
+            _undo(folder, change, files)
             os.rename(change, staged)
         shutil.rmtree(staged, ignore_errors=True)
         raise
-    _discard(change)
+    _discard(change, files)
     return sizes
 
 
-def _keep_old(folder: Path, staged: Path) -> None:
+def _keep_old(folder: Path, staged: Path, files: KeySet) -> None:
     """Second names for the files that are to be replaced."""
-    for name in _ORDER:
+    for name in files.names:
         if (folder / name).exists():
             _keep(folder / name, staged / _OLD / name)
-            if name != SECRET_FILE:  # which only its owner may read, whatever the old one allowed
+            if name != files.secret:  # which only its owner may read, whatever the old one allowed
                 os.chmod(staged / _NEW / name, (folder / name).stat().st_mode & 0o777)
     _sync(staged / _NEW, staged / _OLD, staged)
 
 
-def _recover(folder: Path, tell: Callable[[str], None]) -> None:
+def _recover(folder: Path, tell: Callable[[str], None], files: KeySet) -> None:
     """Finishes or undoes the changes that were interrupted; says so."""
-    for partial in _partial_files(folder):
+    for partial in _partial_files(folder, files):
         partial.unlink(missing_ok=True)
-    for staged in _folders(folder, _STAGED):
+    for staged in _folders(folder, files.staged):
         shutil.rmtree(staged)  # no file was changed yet
-    for change in _folders(folder, _CHANGE):
+    for change in _folders(folder, files.change):
         if _names_in(change / _NEW):
-            _undo(folder, change)
-            kept = folder / change.name.replace(_CHANGE, "keygen-interrupted-")
+            _undo(folder, change, files)
+            kept = folder / change.name.replace(files.change, files.interrupted)
             os.rename(change / _NEW, kept)
             tell(
-                "an earlier keygen was interrupted: the files of before are in place again; those that it "
-                f"made are in '{kept}', to be removed if nothing was done with them"
+                f"an earlier {files.command} was interrupted: the files of before are in place again; those "
+                f"that it made are in '{kept}', to be removed if nothing was done with them"
             )
-        _discard(change)
+        _discard(change, files)
 
 
-def _undo(folder: Path, change: Path) -> None:
+def _undo(folder: Path, change: Path, files: KeySet) -> None:
     """Brings back the old files; the new ones go back to where they came from. Can be repeated."""
     waiting = _names_in(change / _NEW)
     # A name that is no longer pending refers to its new file: old files are restored after all new ones are
     # removed.
-    for name in _ORDER:
+    for name in files.names:
         if name not in waiting and (folder / name).exists():
             os.replace(folder / name, change / _NEW / name)
     for name in _names_in(change / _OLD):
@@ -158,17 +197,17 @@ def _undo(folder: Path, change: Path) -> None:
     _sync(folder, change / _NEW)
 
 
-def _discard(change: Path) -> None:
+def _discard(change: Path, files: KeySet) -> None:
     """Removes what is left of a change that was finished or undone."""
-    done = change.with_name(change.name.replace(_CHANGE, _STAGED))
+    done = change.with_name(change.name.replace(files.change, files.staged))
     with contextlib.suppress(OSError):  # the next keygen will
         os.rename(change, done)
         shutil.rmtree(done)
 
 
-def _partial_files(folder: Path) -> list[Path]:
+def _partial_files(folder: Path, files: KeySet) -> list[Path]:
     """What killed processes left of key files that they wrote (`io/atomic_file`)."""
-    found = [each for each in folder.iterdir() if _PARTIAL.fullmatch(each.name)]
+    found = [each for each in folder.iterdir() if files.is_partial(each.name)]
     return [each for each in found if each.is_file() and not each.is_symlink() and not _is_open(each)]
 
 
@@ -222,37 +261,36 @@ def _sync(*folders: Path) -> None:
             os.close(handle)
 
 
-def _lock(handle: int, folder: Path) -> None:
+def _lock(handle: int, folder: Path, files: KeySet) -> None:
     """One `keygen` a folder; released when the process ends, however it does."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise IoError(
-            f"keygen: another keygen is at work in '{folder}'; wait for it, or name another folder"
+            f"{files.command}: another keygen is at work in '{folder}'; wait for it, or name another folder"
         ) from None
     except OSError:
         return  # a file system without locks
 
 
-def _expect_replaceable(folder: Path, force: bool) -> None:
-    for name in _ORDER:
+def _expect_replaceable(folder: Path, force: bool, files: KeySet) -> None:
+    for name in files.names:
         path = folder / name
         if path.is_symlink() or (path.exists() and not path.is_file()):
             raise InvalidArgument(
-                f"keygen: '{path}' is not a regular file, so the key files cannot be replaced together; name "
-                f"the folder where they are"
+                f"{files.command}: '{path}' is not a regular file, so the key files cannot be replaced "
+                "together; name the folder where they are"
             )
-    if (folder / SECRET_FILE).exists() and not force:
-        raise InvalidArgument(
-            f"keygen: '{folder / SECRET_FILE}' exists; say --force to replace the secret key"
-        )
+    secret = folder / files.secret
+    if secret.exists() and not force:
+        raise InvalidArgument(f"{files.command}: '{secret}' exists; say --force to replace the secret key")
 
 
 @contextlib.contextmanager
-def _os_errors(folder: Path) -> Iterator[None]:
+def _os_errors(folder: Path, files: KeySet) -> Iterator[None]:
     try:
         yield
     except IoError:
         raise
     except OSError as error:
-        raise IoError(f"keygen: cannot write key files in '{folder}': {error.strerror}") from None
+        raise IoError(f"{files.command}: cannot write key files in '{folder}': {error.strerror}") from None

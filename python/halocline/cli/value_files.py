@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ..base import limits
 from ..base.errors import CorruptData
 from ..base.files import OWNER, read_file, write_file
+from ..base.npy import read_header
 
 _NPY_MAGIC = b"\x93NUMPY"
 _NUMBERS = "biufc"
@@ -62,15 +63,7 @@ def _from_npy(data: bytes) -> npt.NDArray[Any]:
     numpy's own reader allocates what the header says before it looks at the bytes.
     """
     file = io.BytesIO(data)
-    try:
-        version = np.lib.format.read_magic(file)  # type: ignore[no-untyped-call]
-        if version not in ((1, 0), (2, 0)):
-            raise ValueError(f"format version {version}, expected (1, 0) or (2, 0)")
-        first = version == (1, 0)
-        read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
-        shape, by_columns, kind = read(file)  # type: ignore[no-untyped-call]
-    except Exception as error:  # what Python's tokenizer and parser raise: TokenError, MemoryError, ...
-        raise ValueError(f"damaged header: {type(error).__name__}: {str(error)[:200]}") from None
+    shape, by_columns, kind = read_header(file)
     if kind.kind not in _NUMBERS:
         raise ValueError(f"values of type {str(kind)[:40]}, expected real or complex numbers")
     left = len(data) - file.tell()

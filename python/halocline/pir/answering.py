@@ -57,22 +57,44 @@ class Answering:
         return self.core.load_keys(message)
 
     def run(self, jobs: list[Job]) -> None:
-        """Answers jobs through their futures, in groups whose keys fit into the limit together."""
+        """Answers jobs through their futures, in groups whose keys fit into the limit together.
+
+        Groups that do not fit into the memory become smaller. A job that does not fit alone gets the error;
+        the others do not.
+        """
+        waiting = collections.deque(jobs)
+        most = len(jobs)
+        while waiting:
+            group = self._take(waiting, most)
+            if group and not self._answered(group):
+                self.counts["splits"] += 1
+                waiting.extendleft(job for job, _ in reversed(group))
+                most = len(group) - len(group) // 2
+            del group  # and its keys, before the next ones are made
+
+    def _take(self, waiting: collections.deque[Job], most: int) -> Group:
+        """The next group, with keys: as many jobs as have room for them, `most` at most."""
         group: Group = []
         held: dict[bytes, int] = {}
-        for job in jobs:
+        while waiting and len(group) < most:
+            job = waiting[0]
             try:
                 keys = self._keys_of(job.client, held)
             except MissingKey as error:
-                job.answer.set_exception(error)
+                job.answer.set_exception(_bare(error))
+                waiting.popleft()
+                continue
+            except OutOfMemory as error:
+                if group:
+                    break  # alone it may have room
+                job.answer.set_exception(_bare(error))
+                waiting.popleft()
                 continue
             if group and job.client not in held and sum(held.values()) + keys.nbytes > self._device_limit:
-                self._answer(group)
-                group, held = [], {}
+                break
             held[job.client] = keys.nbytes
-            group.append((job, keys))
-        if group:
-            self._answer(group)
+            group.append((waiting.popleft(), keys))
+        return group
 
     def _keys_of(self, client: bytes, held: dict[bytes, int]) -> Keys:
         try:
@@ -84,25 +106,30 @@ class Answering:
         assert isinstance(found, Keys)
         return found
 
-    def _answer(self, group: Group) -> None:
-        """Answers a group; in two halves where it does not fit into the memory."""
+    def _answered(self, group: Group) -> bool:
+        """Answers a group; whether it fits into the memory. Keys of other clients are dropped first.
+
+        A job that does not fit alone gets the error, which is an answer too.
+        """
         begin = time.perf_counter()
-        try:
-            answers = self._compute(group)
-        except OutOfMemory:
-            if len(group) == 1:
-                raise
-            self.counts["splits"] += 1
-            half = len(group) // 2
-            self._answer(group[:half])
-            self._answer(group[half:])
-            return
+        while True:
+            try:
+                answers = self._compute(group)
+                break
+            except OutOfMemory as error:
+                if self.keys.drop_expanded({job.client for job, _ in group}):
+                    continue
+                if len(group) > 1:
+                    return False
+                group[0][0].answer.set_exception(_bare(error))
+                return True
         self.counts["queries"] += len(group)
         self.counts["batches"] += 1
         self.counts["largest"] = max(self.counts["largest"], len(group))
         self.seconds["total"] += time.perf_counter() - begin
         for (job, _), answer in zip(group, answers, strict=True):
             job.answer.set_result(answer)
+        return True
 
     def _compute(self, group: Group) -> list[bytes]:
         with self._turn:  # who waits for the end of a batch gets it before the next one begins
@@ -120,6 +147,12 @@ class Answering:
         if self.last_plan is not None:
             self.counts["planned" if self.last_plan.followed else "left"] += 1
         return list(answers)
+
+
+def _bare(error: BaseException) -> BaseException:
+    """An error without tracebacks, whose frames would keep keys in memory for as long as it exists."""
+    error.__context__ = None
+    return error.with_traceback(None)
 
 
 def _plan(said: object) -> BatchPlan:

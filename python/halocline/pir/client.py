@@ -123,18 +123,33 @@ class Client:
         return self._core.id
 
     def server_keys(self) -> bytes:
-        """Keys that a server needs to answer this client. They hold no secret; each call makes new ones."""
+        """Keys that a server needs to answer this client. They hold no secret.
+
+        Each call makes new ones: keep them to send them again, or ask the server to replace those it has. All
+        carry a seal by which this client, and others of its secret, recognise in an answer that it was
+        computed with keys of theirs.
+        """
         return self._core.server_keys()
 
     def query(self, index: int) -> Query:
-        """A fresh query for a record. Two queries for one record look as random as others."""
-        number = integer(index, "pir.Client.query: index", 0, self._info.records - 1)
-        return Query(number, self._core.query(number))
+        """A fresh query for a record. Two queries for one record look as random as others.
+
+        Raises InvalidArgument for a record that there is not, and for a database that is looked up by key.
+        """
+        if self._info.table is not None:
+            raise InvalidArgument(
+                "pir.Client.query: this database is looked up by key; use lookup_queries(key)"
+            )
+        return self._ask(integer(index, "pir.Client.query: index", 0, self._info.records - 1))
+
+    def _ask(self, record: int) -> Query:
+        return Query(record, self._core.query(record))
 
     def decode(self, query: Query, answer: bytes) -> bytes:
         """The record, from the answer to a query of this client.
 
-        Raises CorruptData for damaged bytes; KeyMismatch for the answer to another query. What a server that
+        Raises CorruptData for damaged bytes; KeyMismatch for the answer to another query, and for one that
+        was computed with keys which another party sent under this client's identifier. What a server that
         does not follow the protocol makes up is decoded to wrong bytes: check them where that matters.
         """
         asked = expect(query, Query, "pir.Client.decode: query", "as query() returned it")
@@ -145,7 +160,7 @@ class Client:
         """Queries for a key of a keyword database: the same number for every key."""
         name = key_bytes(key, "pir.Client.lookup_queries")
         records = self._table("lookup_queries")._core.candidates(name)
-        return Lookup(name, [self.query(each) for each in records])
+        return Lookup(name, [self._ask(each) for each in records])
 
     def decode_lookup(self, lookup: Lookup, answers: Sequence[bytes]) -> bytes | None:
         """The value of a key, or None where the database has no such key."""

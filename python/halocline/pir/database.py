@@ -10,7 +10,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from ..base.values import byte_string, integer
 from .info import DatabaseInfo, KeywordTable, make_info
 from .params import Params, params_of
 from .sources import PIECE, Octets, Source, source_of
+
+HolderT = TypeVar("HolderT", bound="Holder")
 
 
 class Holder(Protocol):
@@ -41,6 +43,8 @@ class Database:
     `Database.build` makes one from bytes, arrays, files and iterators, in memory or as a file; `open` opens
     such a file, which stays on disk: a block is read, and its checksum compared, when it is used.
     """
+
+    _joining: bool
 
     def __init__(self, records: _core.RetrievalRecords, info: DatabaseInfo, path: str | None) -> None:
         self._records, self._info, self._path = records, info, path
@@ -65,8 +69,9 @@ class Database:
     ) -> Database:
         """A database of the records in `source`.
 
-        source: bytes; a numpy array, whose first axis is the records; the name of a file; or an iterable of
-            bytes and arrays: one record each, or pieces of any size where `record_bytes` is given.
+        source: bytes; a numpy array, whose first axis is the records; the name of a file of records one after
+            the other, or of an .npy file with such an array; or an iterable of bytes and arrays: one record
+            each, or pieces of any size where `record_bytes` is given.
         records: how many, where an iterable does not tell and its pieces should not be kept before they are
             written.
         path: a file to make, which then is the database; an old one of that name is replaced when the new one
@@ -96,7 +101,8 @@ class Database:
     def open(cls, path: str | Path, *, allow_insecure: bool = False) -> Database:
         """The database in a file that `build` made. A replacement that was interrupted is completed.
 
-        Raises IoError; CorruptData for what is no complete database; InsecureParameters.
+        Raises IoError; CorruptData for what is no complete database; InvalidArgument for one that is looked
+        up by key, which `KeywordDatabase.open` opens; InsecureParameters.
         """
         name = file_only(path, "Database.open")
         core = _core.RetrievalRecords.open(name, bool(allow_insecure))
@@ -111,7 +117,11 @@ class Database:
 
     @classmethod
     def _expect_table(cls, name: str, table: KeywordTable | None) -> None:
-        """Whether this class can be of a file with such a table: databases are read by index in any case."""
+        """Refuses a file of another kind of database."""
+        if table is not None:
+            raise InvalidArgument(
+                f"Database.open: '{name}' is looked up by key; open it with KeywordDatabase.open"
+            )
 
     @property
     def info(self) -> DatabaseInfo:
@@ -134,9 +144,10 @@ class Database:
     def replace(self, index: int, data: bytes) -> None:
         """Replaces a record in the database and in all servers that use it, at once for all of them.
 
-        It waits until no server answers a batch: an answer is to the old record or to the new one, and no
-        server answers with the old one when another has answered with the new one. A file has the new record
-        on disk when this returns; a process that is killed leaves the old one or the new one.
+        It waits until no server is being made and none answers a batch: an answer is to the old record or to
+        the new one, and no server answers with the old one when another has answered with the new one. A
+        file has the new record on disk when this returns; a process that is killed leaves the old one or the
+        new one.
 
         Raises InvalidArgument for a record that there is not and for bytes of another length; IoError and
         CorruptData of a file, for example one that others have open: then nothing has changed. Where a server
@@ -151,12 +162,42 @@ class Database:
                 "records have one length; pad the new one"
             )
         with self._lock:
-            holders = list(self._holders)
+            if self._joining:
+                raise InvalidArgument(
+                    "Database.replace: called by what watches the progress of a pir.Server that is being "
+                    "made; replace the record when the server is there"
+                )
+            with self._listing:
+                holders = list(self._holders)
             with contextlib.ExitStack() as pauses:
                 for each in holders:
                     pauses.enter_context(each.paused())
-                self._records.write(number * self._info.record_bytes, content)
+                try:
+                    self._records.write(number * self._info.record_bytes, content)
+                except BaseException:
+                    # Whatever the store has now, all servers have.
+                    with contextlib.suppress(Exception):
+                        _refresh(holders, number)
+                    raise
                 _refresh(holders, number)
+
+    def _join(self, make: Callable[[], HolderT]) -> HolderT:
+        """Makes what has a copy of the records; from then on it gets new ones. None is replaced meanwhile."""
+        with self._lock:
+            outer = self._joining
+            self._joining = True
+            try:
+                made = make()
+            finally:
+                self._joining = outer
+            with self._listing:
+                self._holders.add(made)
+            return made
+
+    def _leave(self, holder: Holder) -> None:
+        """What has a copy of the records needs no new ones."""
+        with self._listing:  # does not wait for what is being made
+            self._holders.discard(holder)
 
     def verify(self, progress: Progress | None = None) -> None:
         """Reads the whole file and compares all checksums; nothing to do in memory. Raises CorruptData."""
@@ -164,7 +205,9 @@ class Database:
             self._records.verify(progress)
 
     def _renew_locks(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # its own thread may come again, where a holder is being made
+        self._listing = threading.Lock()
+        self._joining = False  # while a holder is being made
 
     def __reduce__(self) -> NoReturn:
         raise NotPicklable(
@@ -178,14 +221,17 @@ class Database:
 
 def _refresh(holders: list[Holder], record: int) -> None:
     """All of them, also where one fails. Raises the first error, with how many have the record."""
-    failed: list[Exception] = []
+    failed: list[BaseException] = []
     for each in holders:
         try:
             each.refresh(record)
-        except Exception as error:
+        except BaseException as error:  # an interrupt, too, must not leave others with the old record
             failed.append(error)
     if not failed:
         return
+    for interrupt in failed:
+        if not isinstance(interrupt, Exception):
+            raise interrupt
     text = (
         f"Database.replace: record {record} is replaced in the database and in "
         f"{len(holders) - len(failed)} of its {len(holders)} servers; the others read it again before they "

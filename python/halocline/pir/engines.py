@@ -12,6 +12,7 @@ from ..base.names import policy_name
 from ..base.progress import Progress
 from ..base.values import expect, integer
 from ..memory.budget import MemoryBudget, MemoryOptions, engine_budget
+from .budgets import budget_checked, explained
 from .database import Database
 
 Spread = Literal["columns", "replicas"]
@@ -52,6 +53,8 @@ def make_core(
         )
     shape, records = database.info._core, database._records
     how = (workers, budget, place.policy, bound, place.raw, place.scratch)
-    if len(place.devices) == 1:
-        return _core.RetrievalServer.make(shape, records, place.devices[0], *how, progress)
-    return _core.RetrievalGroup.make(shape, records, place.devices, *how, place.spread == "columns")
+    known = budget and shared is None and place.devices == ["cpu"]
+    with budget_checked(shape, budget, place.policy, place.raw) if known else explained():
+        if len(place.devices) == 1:
+            return _core.RetrievalServer.make(shape, records, place.devices[0], *how, progress)
+        return _core.RetrievalGroup.make(shape, records, place.devices, *how, place.spread == "columns")

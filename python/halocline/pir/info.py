@@ -100,6 +100,7 @@ class DatabaseInfo:
     def describe(self) -> dict[str, Any]:
         """Sizes on the wire in bytes (query, server_keys, answer), security, failure probability, layout.
 
+        `security` says who rates the parameters; `security_bits` is None where published tables do not.
         For a keyword database a lookup is `table["hashes"]` queries.
         """
         about = describe_geometry(self._core)

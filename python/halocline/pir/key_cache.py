@@ -51,10 +51,15 @@ class KeyCache:
         """In a forked child."""
         self._lock = threading.RLock()
 
-    def add(self, client: bytes, message: bytes) -> None:
-        """Keeps keys; those that the client had before go."""
+    def add(self, client: bytes, message: bytes, replace: bool = False) -> None:
+        """Keeps keys. Raises InvalidArgument where the client has others here, unless these are replaced."""
         with self._lock:
             self._expire()
+            if client in self._sent and not replace and self._sent[client][0] != message:
+                raise InvalidArgument(
+                    f"pir.Server.add_client: other keys of client {client.hex()} are here; identifiers are "
+                    "public, so make sure that these come from that client, and say replace=True"
+                )
             if len(message) > self._host_limit:
                 raise InvalidArgument(
                     f"pir.Server.add_client: keys of {len(message)} bytes; the server keeps at most "

@@ -43,6 +43,7 @@ class KeywordDatabase(Database):
         *,
         max_value_bytes: int | None = None,
         spare: float = 0.0,
+        movable: bool | None = None,
         path: str | Path | None = None,
         device: str = "cpu",
         batch: int = 1,
@@ -53,6 +54,8 @@ class KeywordDatabase(Database):
 
         max_value_bytes: bound on the length of values; the longest one unless given.
         spare: room for keys that are added later, as a share of those that are there.
+        movable: whether entries may move to make room for keys that are added, which fills more of that room
+            and costs a few bytes of each entry; where there is room to spare unless given.
         path, device, batch, identity: as of `Database.build`.
         progress: called with the keys that have found a place, of how many, from 0 again where not all of
             them do; then with bytes as of `Database.build`.
@@ -65,10 +68,9 @@ class KeywordDatabase(Database):
         longest = max(len(value) for _, value in pairs)
         bound = longest if max_value_bytes is None else integer(max_value_bytes, "max_value_bytes", 0)
         chosen = params_of(params)
-        layout = _core.KeywordLayout.choose(
-            chosen._core, len(pairs), bound, float(spare), spare > 0, device, 1, batch, 0
-        )
-        builder = _core.KeywordBuilder.make(layout)
+        moves = spare > 0 if movable is None else bool(movable)
+        shape = (len(pairs), bound, float(spare), moves, device, 1, batch, 0)
+        builder = _core.KeywordBuilder.make(_core.KeywordLayout.choose(chosen._core, *shape))
         for key, value in pairs:
             builder.add(key, value)
         del pairs

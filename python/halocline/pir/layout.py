@@ -34,11 +34,26 @@ def make_geometry(
     )
 
 
+_CLAIMED = {"paper": "117 bits by its authors"}
+"""Of presets that no table rates."""
+
+
+def security_of(params: _core.RetrievalParams) -> str:
+    """How secure parameters are, and who says so."""
+    if params.security_bits:
+        return f"{params.security_bits:.1f} bits by published tables"
+    for name, claim in _CLAIMED.items():
+        if params.fields() == _core.RetrievalParams.preset(name, True).fields():
+            return f"not rated by published tables, {claim}"
+    return "not rated by published tables"
+
+
 def describe_geometry(core: _core.RetrievalGeometry) -> dict[str, Any]:
     """Sizes on the wire, security, failure probability, arrangement."""
     about = core.about()
     sizes = _core.retrieval_message_sizes(core)
     about |= {f"{name}_bytes": count for name, count in sizes.items()}
     params = core.params
-    about |= {"params": params.fields()["name"], "security_bits": params.security_bits, "n": params.n}
+    about |= {"params": params.fields()["name"], "n": params.n}
+    about |= {"security_bits": params.security_bits or None, "security": security_of(params)}
     return about | {"fingerprint": core.fingerprint.hex(), "key_shape": core.key_shape.hex()}

@@ -9,7 +9,7 @@ from typing import Any
 from .. import _core
 from ..base.errors import InvalidArgument, WrongType
 from ..base.values import expect, integer, kind_of
-from .layout import describe_geometry, make_geometry
+from .layout import describe_geometry, make_geometry, security_of
 
 DEFAULT = "pir-n4096"
 REQUIRED_SECURITY = 128.0
@@ -83,7 +83,7 @@ class Params:
 
     @property
     def security_bits(self) -> float:
-        """Estimated security by published tables; 0 where none applies, as for the errors of `paper`."""
+        """Estimated security by published tables; 0 where none applies, as for `paper` (its authors: 117)."""
         return self._core.security_bits
 
     @property
@@ -111,8 +111,8 @@ class Params:
         return _unpickle, (self.fields,)
 
     def __repr__(self) -> str:
-        secure = f"{self.security_bits:.0f} bits of security" if self.security_bits else "security not rated"
-        return f"pir.Params({self.name!r}: N = {self.n}, log2 q = {self.log2_q:.1f}, {secure})"
+        secure = security_of(self._core)
+        return f"pir.Params({self.name!r}: N = {self.n}, log2 q = {self.log2_q:.1f}, security: {secure})"
 
 
 def _checked(overrides: dict[str, Any]) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class Server:
         has part of its "columns" (more room), or all of it ("replicas", more answers). threads: of a CPU.
     memory, policy, memory_options: as of an `Engine`, for each device; with a budget and a policy that moves
         buffers (`planned` for one device, `lru`) the database may be larger than the budget.
-    storage: "transformed" keeps four bytes for each residue, "raw" the bytes of the records.
+    storage: "transformed" keeps four bytes for each residue, "raw" packed coefficients, little more than the records.
     scratch_memory: bytes that temporaries of a batch should keep to; larger batches are answered in parts,
         and the database is read again for each. None: half of a budget that buffers move in, else what the
         database leaves.
@@ -75,21 +75,23 @@ class Server:
         most = integer(batch, "pir.Server: batch", 1, 1 << 16)
         wait = _seconds(deadline, "deadline")
         expiry = None if key_expiry is None else _seconds(key_expiry, "key_expiry", 10 * 365 * _LONGEST)
-        limits = [
+        limits = (
             byte_count(key_host_memory, "pir.Server: key_host_memory"),
             byte_count(key_memory, "pir.Server: key_memory"),
-        ]
+        )
         scratch = 0 if scratch_memory is None else byte_count(scratch_memory, "pir.Server: scratch_memory")
         raw = storage == "raw"
         place = Place(_devices(device), threads, memory, policy, memory_options, raw, spread, scratch)
-        core = make_core(database, place, progress)
-        self._work = Answering(core, limits[0], limits[1], expiry)
-        self._queue = Gatherer(self._work.run, most, wait)
         self._device, self._storage, self._replaced = device, storage, 0
         self._closed = False
-        database._holders.add(self)
+        database._join(lambda: self._with(Answering(make_core(database, place, progress), *limits, expiry)))
+        self._queue = Gatherer(self._work.run, most, wait)
         self._end = weakref.finalize(self, self._queue.close)
         self._end.atexit = False  # the gatherer cancels what waits then
+
+    def _with(self, work: Answering) -> Server:
+        self._work = work
+        return self
 
     @property
     def info(self) -> DatabaseInfo:
@@ -107,16 +109,20 @@ class Server:
         core = self._work.core
         return core.link if isinstance(core, _core.RetrievalGroup) else "none"
 
-    def add_client(self, keys: bytes) -> str:
+    def add_client(self, keys: bytes, *, replace: bool = False) -> str:
         """Checks and keeps what `Client.server_keys` returned, and returns the client's identifier.
 
-        Keys that the same client sent before are replaced. The identifier is no authentication: let those
-        send keys whom you would answer.
+        replace: whether other keys that are here under that identifier make room. The identifier is public
+            and no authentication: say True only for a party that you have authenticated as that client. A
+            client notices, when it decodes, that another party's keys were used for it.
+
+        Raises CorruptData and InvalidArgument for what are no keys for this database, and for keys that
+        differ from those that are here unless `replace`.
         """
         data = byte_string(keys, "pir.Server.add_client")
-        client = _core.check_retrieval_keys(self.info._core, data)
         self._expect_open()
-        self._work.keys.add(client, data)
+        client = _core.check_retrieval_keys(self.info._core, data)
+        self._work.keys.add(client, data, bool(replace))
         return client.hex()
 
     def remove_client(self, client: str) -> bool:
@@ -132,9 +138,9 @@ class Server:
     def answer(self, query: bytes) -> bytes:
         """The answer to a query, which waits for others to be answered with it.
 
-        Raises CorruptData and InvalidArgument for what is no query to this database, before it is queued;
-        MissingKey for a client whose keys are not here: it has to send them (again); OutOfMemory,
-        DeviceError.
+        Raises CorruptData and InvalidArgument for what is no query to this database, before it is queued, and
+        InvalidArgument after `close`; MissingKey for a client whose keys are not here: it has to send them
+        (again); OutOfMemory, DeviceError.
         """
         return self.answer_many([query])[0]
 
@@ -142,6 +148,7 @@ class Server:
         """Answers to several queries, of any clients, in their order; all are checked first."""
         if isinstance(queries, bytes | str):
             raise WrongType("pir.Server.answer_many: got one query, expected a list; use answer")
+        self._expect_open()
         jobs = [self._job(each) for each in queries]
         if not jobs:
             return []
@@ -208,7 +215,15 @@ class Server:
         )
 
     def memory(self) -> dict[str, int]:
-        """live_bytes, peak_bytes, fast_bytes and peak_fast_bytes of its device."""
+        """Bytes of its device, of several ones together. Batches, keys and tables count as the database does.
+
+        live_bytes: what exists now, wherever it is: the database, expanded keys, tables; between batches no
+            temporaries. Under a policy that moves buffers it may exceed the budget.
+        peak_bytes: the most that existed at once. Without a budget, what a budget would have to be for
+            everything to stay, under the policy `resident`.
+        fast_bytes: what the memory of the device has in use or keeps for re-use now; never above a budget.
+        peak_fast_bytes: the most of it so far: what the server has taken of the device.
+        """
         return self._work.core.memory()
 
     def close(self) -> None:
@@ -216,7 +231,7 @@ class Server:
         self._closed = True
         self._end()
         self._work.keys.clear()
-        self._database._holders.discard(self)
+        self._database._leave(self)
 
     def _expect_open(self) -> None:
         if self._closed:

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ..base.errors import InvalidArgument, IoError, WrongType
+from ..base.errors import CorruptData, InvalidArgument, IoError, WrongType
 from ..base.files import is_standard, open_regular
+from ..base.npy import read_header
 from ..base.values import integer, kind_of
 
 Octets = npt.NDArray[np.uint8]
@@ -45,6 +47,8 @@ def source_of(source: Any, record_bytes: int | None, records: int | None) -> Sou
         known = _whole(octets.size, _needed(length, "bytes"), count, "the bytes")
         return Source(known, _needed(length, "bytes"), lambda: iter((octets,)))
     if isinstance(source, str | os.PathLike):
+        if os.fspath(source).endswith(".npy"):
+            return _of_array(_mapped(source), length, count)
         return _of_file(source, _needed(length, "a file"), count)
     if isinstance(source, Iterable):
         return _of_iterable(source, length, count)
@@ -89,6 +93,28 @@ def _of_array(array: npt.NDArray[Any], length: int | None, count: int | None) ->
             yield piece.view(np.uint8).reshape(-1)
 
     return Source(records, per_record, pieces)
+
+
+def _mapped(path: str | os.PathLike[str]) -> npt.NDArray[Any]:
+    """An array that stays in its .npy file, whose header must agree with its size."""
+    name = os.fspath(path)
+    with open_regular(path, "Database.build") as file:
+        try:
+            shape, by_columns, kind = read_header(file)
+        except ValueError as error:
+            raise CorruptData(f"Database.build: '{name}' is no .npy file of numbers: {error}") from None
+        start, size = file.tell(), os.fstat(file.fileno()).st_size
+    agrees = min(shape, default=1) > 0 and math.prod(shape) * kind.itemsize == size - start
+    if kind.hasobject or not agrees:
+        raise CorruptData(
+            f"Database.build: '{name}' is no .npy file of numbers: shape {str(shape)[:80]} of type "
+            f"{str(kind)[:40]}, and {size - start} bytes of values"
+        )
+    order: Literal["C", "F"] = "F" if by_columns else "C"
+    try:
+        return np.memmap(name, kind, "r", start, shape, order)
+    except (OSError, ValueError) as error:  # as when it became shorter
+        raise IoError(f"Database.build: cannot read '{name}': {error}") from None
 
 
 def _of_file(path: str | os.PathLike[str], length: int, count: int | None) -> Source:

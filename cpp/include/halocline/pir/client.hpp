@@ -39,7 +39,7 @@ class client {
   [[nodiscard]] const client_id& id() const noexcept;
   [[nodiscard]] const geometry& shape() const noexcept;
 
-  /// Keys that a server needs to answer this client's queries, `write_server_keys`. Sent once.
+  /// Keys that a server needs to answer this client's queries, `write_server_keys`, sealed. Sent once.
   [[nodiscard]] std::vector<std::byte> server_keys();
   /// A fresh query for a record, `write_query`. The same record gives other bytes each time.
   /// @throws invalid_argument for a record that there is not
@@ -47,7 +47,7 @@ class client {
   /// The record from the answer to a query for it.
   /// @param query the bytes of that query, which the answer must name
   /// @throws corrupt_data, invalid_argument for bytes of another scheme or database; key_mismatch for an
-  /// answer to another client or query
+  /// answer to another client or query, or one computed with keys that no client of this secret made
   [[nodiscard]] std::vector<std::byte> decode(std::uint64_t record, std::span<const std::byte> query,
                                               std::span<const std::byte> answer);
 

@@ -39,6 +39,9 @@ struct database_options {
   std::function<void(std::uint64_t, std::uint64_t)> progress{};
 };
 
+/// Most transformed bytes of a group in a budget, 0 for none, where none are given.
+[[nodiscard]] std::size_t default_group_bytes(std::size_t budget) noexcept;
+
 class group_maker;
 
 /// Columns that follow each other after `database_options::column_step`, of all planes.

@@ -25,9 +25,10 @@ enum class spread : std::uint8_t {
 /// Keys of one client, on those devices of a group that have needed them.
 class group_keys {
  public:
-  explicit group_keys(std::vector<std::byte> message, client_id client, std::size_t devices)
-      : message_(std::move(message)), client_(client), loaded_(devices) {}
+  group_keys(std::vector<std::byte> message, client_id client, const key_stamp& stamp, std::size_t devices)
+      : message_(std::move(message)), client_(client), stamp_(stamp), loaded_(devices) {}
   [[nodiscard]] const client_id& client() const noexcept { return client_; }
+  [[nodiscard]] const key_stamp& stamp() const noexcept { return stamp_; }
   /// Bytes of expanded keys on all devices together.
   [[nodiscard]] std::size_t loaded_bytes() const noexcept;
 
@@ -35,6 +36,7 @@ class group_keys {
   friend class group_server;
   std::vector<std::byte> message_;
   client_id client_;
+  key_stamp stamp_;
   std::vector<std::shared_ptr<const server_keys>> loaded_;
 };
 

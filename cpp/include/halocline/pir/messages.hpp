@@ -21,6 +21,13 @@ using client_id = std::array<std::uint8_t, 16>;
 /// Hexadecimal.
 [[nodiscard]] std::string to_string(const client_id& id);
 
+/// Binds an answer to the keys that it was computed with: a client recognises its own, and no other party can
+/// make a stamp that it takes.
+struct key_stamp {
+  std::array<std::uint8_t, 16> hash{};  ///< BLAKE2b-128 of the keys' message, up to the seal
+  std::array<std::uint8_t, 16> seal{};  ///< BLAKE2b-128 of the hash, under a key of the client that made them
+};
+
 /// Keys of a client for servers: rows of encryptions (b, a) in NTT form, where a is the stream `source(row)`
 /// of the seed and b is sent. In order: for each level of the expansion L * digits rows, which encrypt s
 /// times the gadget under s(X^(1/g)), then those of s^2 under s. b and a are in Montgomery form.
@@ -30,6 +37,7 @@ struct server_keys_message {
   std::uint32_t levels = 0;  ///< of expansion keys: at least the depth of the database's expansion
   arith::seed_bytes seed{};
   std::vector<std::uint32_t> b;  ///< rows * L * N residues
+  key_stamp stamp{};             ///< `read_server_keys` computes the hash; writing needs the seal only
 };
 
 /// A query: one ciphertext (c0, a) in NTT form, where a is stream 0 of the seed.
@@ -45,11 +53,15 @@ struct answer_message {
   fingerprint database{};
   client_id client{};
   std::array<std::uint8_t, 16> query{};  ///< `tag_of` the query that it answers
+  key_stamp keys{};                      ///< of the keys that it was computed with
   std::vector<std::uint64_t> words;      ///< 2 N for each plane: c0, then c1
 };
 
 /// BLAKE2b-128 of a query's bytes.
 [[nodiscard]] std::array<std::uint8_t, 16> tag_of(std::span<const std::byte> query);
+
+/// Hash of the keys in a message of `write_server_keys`.
+[[nodiscard]] std::array<std::uint8_t, 16> hash_of_keys(std::span<const std::byte> message);
 
 /// Messages as bytes. Sizes depend on the geometry only, those of keys on their levels too.
 /// @throws invalid_argument for a message that `read_*` would refuse

@@ -20,11 +20,13 @@ struct server_keys {
   client_id client{};
   std::uint32_t levels = 0;
   memory::buffer rows;  ///< ciphertexts, class `evaluation_key`
+  key_stamp stamp{};    ///< for answers that are computed with them
 };
 /// Uninitialised keys with an empty client name. They have no identity: plans of batches hold for keys of any
 /// clients.
 [[nodiscard]] server_keys make_keys(context& ctx, std::uint32_t levels);
-/// Uploads keys and expands their seed.
+/// Uploads keys and expands their seed. Levels beyond those that the database needs are left out: they would
+/// only take memory.
 [[nodiscard]] server_keys load_keys(context& ctx, const server_keys_message& message);
 
 /// A query with the keys of its client.

@@ -10,7 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
+from ... import _core
 from ...base import limits
+from ...base.errors import InvalidArgument
 from ...base.files import is_standard, read_file, write_file
 from ...base.names import device_name, policy_name
 from ...base.option_values import Choice, Size
@@ -30,18 +32,9 @@ from ..common import (
     write_json,
 )
 from .client_commands import write_record
-from .common import (
-    IndexOption,
-    KeyOption,
-    asked,
-    decoded,
-    expect_one,
-    fitting,
-    message_size,
-    read_messages,
-    sent,
-)
+from .common import decoded, message_size, open_database, query_for, read_messages, sent
 from .outputs import expect_outputs
+from .wanted import IndexOption, KeyOption, WantedOption, expect_one, read_wanted
 
 DatabaseArgument = Annotated[Path, typer.Argument(help="What `pir build` wrote.")]
 KeysOption = Annotated[list[Path], typer.Option("--keys", help="pir-keys.hlr of a client; again for others.")]
@@ -93,10 +86,10 @@ def answer(
     check_device(device)
     inputs = {"DATABASE": [database], "--keys": keys, "--query": queries}
     expect_outputs("pir answer", {"--out": output, "--json": json}, inputs)
-    opened = Database.open(database, allow_insecure=allow_insecure)
+    opened = open_database(database, allow_insecure)
     bytes_of_query = message_size(opened.info, "query")
     asked_for = [each for path in queries for each in read_messages(path, "--query", bytes_of_query)]
-    sent_keys = [read_file(path, "--keys", limits.RETRIEVAL_MESSAGES) for path in keys]
+    sent_keys = _read_keys(keys)
     place: dict[str, Any] = {"device": device_name(device), "threads": threads, "memory": memory}
     place |= {"policy": policy_name(policy), "storage": storage}
     found = _answer(opened, sent_keys, asked_for, place)
@@ -110,6 +103,21 @@ def answer(
     )
     about = {"queries": len(found.answers), "answer_bytes": each, "device": device, "storage": storage}
     write_json(json, origin() | about | {"peak_bytes": found.peak_bytes, "seconds": found.seconds})
+
+
+def _read_keys(paths: list[Path]) -> list[bytes]:
+    """Keys of clients, in files. Raises InvalidArgument for different ones of one client."""
+    found: dict[bytes, tuple[Path, bytes]] = {}
+    for path in paths:
+        data = read_file(path, "--keys", limits.RETRIEVAL_MESSAGES)
+        client = _core.retrieval_message(data)["client"]
+        other, known = found.setdefault(client, (path, data))
+        if data != known:
+            raise InvalidArgument(
+                f"pir answer: '{other}' and '{path}' have different keys of client {client.hex()}; name the "
+                "file that comes from that client"
+            )
+    return [data for _, data in found.values()]
 
 
 def _counted(answers: int) -> str:
@@ -136,22 +144,24 @@ def lookup(
     output: RecordOption,
     index: IndexOption = None,
     key: KeyOption = None,
+    wanted: WantedOption = None,
     device: DeviceOption = "cpu",
     threads: ThreadsOption = None,
     allow_insecure: AllowInsecureOption = False,
 ) -> None:
     """Try a database: client and server in one process, from a new secret to the record."""
-    expect_one("pir lookup", index, key)
+    expect_one("pir lookup", index, key, wanted)
     console = results_console(output)
     check_device(device)
-    expect_outputs("pir lookup", {"--out": output}, {"DATABASE": [database]})
-    opened = Database.open(database, allow_insecure=allow_insecure)
-    fitting("pir lookup", opened.info, index, key)
+    inputs = {"DATABASE": [database]} | ({} if wanted is None else {"--wanted": [wanted]})
+    expect_outputs("pir lookup", {"--out": output}, inputs)
+    opened = open_database(database, allow_insecure)
+    asked = read_wanted("pir lookup", opened.info, index, key, wanted)
     client = Client(opened.info)
     with Server(opened, device_name(device), threads=threads) as server:
         server.add_client(client.server_keys())
         begin = time.perf_counter()
-        query = asked(client, index, key)
+        query = query_for(client, asked)
         answers = server.answer_many(sent(query))
         record = decoded(client, query, answers)
         seconds = time.perf_counter() - begin

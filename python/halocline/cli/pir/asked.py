@@ -52,17 +52,18 @@ def read_note(query: Path, queries: list[bytes]) -> Asked | None:
     return Asked(found["index"], found["key"])
 
 
-def chosen(noted: Asked | None, index: int | None, key: str | None, query: Path) -> Asked:
-    """What is decoded: what the note says, which options must not contradict; without a note, the options."""
+def chosen(noted: Asked | None, given: Asked | None, query: Path) -> Asked:
+    """What is decoded: what the note says, and no option contradicts; without a note, what one says."""
     if noted is None:
-        if (index is None) == (key is None):
+        if given is None:
             raise InvalidArgument(
-                f"pir decode: there is no note '{note_of(query)}'; give the --index or --key of the query"
+                f"pir decode: there is no note '{note_of(query)}'; give the --index or --key of the query, "
+                "or --wanted"
             )
-        return Asked(index, key)
-    if (index is not None and index != noted.index) or (key is not None and key != noted.key):
+        return given
+    if given is not None and given != noted:
         raise InvalidArgument(
-            f"pir decode: '{query}' asks for something else than --index or --key says; leave them out"
+            f"pir decode: '{query}' asks for something else than --index, --key or --wanted say; leave it out"
         )
     return noted
 

@@ -23,9 +23,10 @@ from ..common import (
     results_console,
     write_json,
 )
+from ..signals import terminable
 from .describe import print_found
 from .outputs import expect_outputs
-from .sources import read_pairs, record_source
+from .sources import read_pairs
 
 _SOURCE = "Records one after the other, or .npy; with --keywords .json, or lines of KEY, tab, VALUE."
 SourceArgument = Annotated[Path, typer.Argument(help=_SOURCE)]
@@ -39,6 +40,18 @@ MaxValueOption = Annotated[
 ]
 SpareOption = Annotated[
     float, typer.Option("--spare", min=0.0, max=16.0, help="Room for further keys, as a share of all.")
+]
+MovableOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--movable/--fixed",
+        help="Whether entries may move to make room for further keys; with --spare they may unless told.",
+        show_default=False,
+    ),
+]
+RowsOption = Annotated[
+    int | None,
+    typer.Option("--rows", min=1, metavar="COUNT", help="Rows of the arrangement; chosen unless given."),
 ]
 SetOption = Annotated[
     str,
@@ -61,6 +74,8 @@ def build(
     keywords: KeywordsOption = False,
     max_value: MaxValueOption = None,
     spare: SpareOption = 0.0,
+    movable: MovableOption = None,
+    rows: RowsOption = None,
     params: SetOption = "pir-n4096",
     info: DescriptionOption = None,
     device: PlaceOption = "cpu",
@@ -73,12 +88,15 @@ def build(
     outputs = {"--out": output, "--info": info, "--json": json}
     expect_outputs("pir build", outputs, {"SOURCE": [source]}, replaces_database=True)
     console = results_console(json, info)
-    _check(keywords, record_bytes, max_value, spare)
+    _check(keywords, {"--max-value": max_value, "--spare": spare or None, "--movable": movable}, True)
+    _check(keywords, {"--record-bytes": record_bytes, "--rows": rows}, False)
     options: dict[str, Any] = {"path": output, "device": device, "batch": batch}
-    kind = {"max_value_bytes": max_value, "spare": spare} if keywords else {"record_bytes": record_bytes}
+    kind: dict[str, Any] = {"record_bytes": record_bytes, "rows": rows}
+    if keywords:
+        kind = {"max_value_bytes": max_value, "spare": spare, "movable": movable}
     chosen = Params(params, allow_insecure=allow_insecure)
     begin = time.perf_counter()
-    with progress_bar("building") as progress:
+    with terminable(), progress_bar("building") as progress:
         made = _build(source, keywords, chosen, options | kind | {"progress": progress})
     seconds = time.perf_counter() - begin
     if info is not None:
@@ -89,14 +107,14 @@ def build(
     write_json(json, origin() | about | {"seconds": {"total": seconds}})
 
 
-def _check(keywords: bool, record_bytes: int | None, max_value: int | None, spare: float) -> None:
-    if not keywords and (max_value is not None or spare):
-        raise InvalidArgument("pir build: --max-value and --spare go with --keywords")
-    if keywords and record_bytes is not None:
-        raise InvalidArgument("pir build: --record-bytes is of databases without --keywords; say --max-value")
+def _check(keywords: bool, options: dict[str, Any], wanted: bool) -> None:
+    """Raises InvalidArgument for options of databases with --keywords, or of those without, on the others."""
+    for name, value in options.items():
+        if value is not None and keywords != wanted:
+            raise InvalidArgument(f"pir build: {name} goes {'with' if wanted else 'without'} --keywords")
 
 
 def _build(source: Path, keywords: bool, params: Params, options: dict[str, Any]) -> Database:
     if keywords:
         return KeywordDatabase.build(read_pairs(source), params, **options)
-    return Database.build(record_source(source), params, **options)
+    return Database.build(source, params, **options)

@@ -10,7 +10,15 @@ import typer
 
 from ...base.errors import InvalidArgument
 from ..bench.commands import suite_command
-from ..common import AllowInsecureOption, JsonOption, command, origin, results_console, write_json
+from ..common import (
+    AllowInsecureOption,
+    JsonOption,
+    command,
+    origin,
+    progress_bar,
+    results_console,
+    write_json,
+)
 from ..groups import Group, humane
 from .answer import answer, lookup
 from .build import build
@@ -51,12 +59,16 @@ def info(
     output: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write the public description of a database.")
     ] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read the files whole, and compare all checksums.")
+    ] = False,
     allow_insecure: AllowInsecureOption = False,
     json: JsonOption = None,
 ) -> None:
     """Show what files are: databases, descriptions, keys, queries, answers, secrets."""
     console = results_console(json, output)
-    found = [describe(path, allow_insecure) for path in files]
+    with progress_bar("verifying") as progress:
+        found = [describe(path, allow_insecure, progress if verify else None) for path in files]
     for about, _ in found:
         print_found(console, about)
     if output is not None:

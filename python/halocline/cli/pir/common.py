@@ -11,10 +11,10 @@ import typer
 
 from ... import _core
 from ...base import limits
-from ...base.errors import CorruptData, InvalidArgument
-from ...base.files import read_file
-from ...base.values import utf8_text
-from ...pir import Client, DatabaseInfo, Lookup, Query
+from ...base.errors import CorruptData
+from ...base.files import file_only, read_file
+from ...pir import Client, Database, DatabaseInfo, KeywordDatabase, Lookup, Query
+from .asked import Asked
 
 SECRET_FILE = "pir-secret.hlr"
 KEYS_FILE = "pir-keys.hlr"
@@ -23,29 +23,13 @@ InfoOption = Annotated[
     Path, typer.Option("--info", metavar="FILE", help="Public description of the database.")
 ]
 SecretOption = Annotated[Path, typer.Option("--secret", "-s", help=f"{SECRET_FILE} of the client.")]
-IndexOption = Annotated[
-    int | None, typer.Option("--index", min=0, help="Number of the record; the first one is 0.")
-]
-KeyOption = Annotated[
-    str | None, typer.Option("--key", "-k", metavar="TEXT", help="Key to look up, in a keyword database.")
-]
 
 
-def expect_one(command: str, index: int | None, key: str | None) -> None:
-    """Raises InvalidArgument unless a command is given one of --index and --key."""
-    if (index is None) == (key is None):
-        raise InvalidArgument(f"{command}: give either --index or --key")
-
-
-def fitting(command: str, info: DatabaseInfo, index: int | None, key: str | None) -> None:
-    """Raises InvalidArgument where a database has no such record, or is not looked up in that way."""
-    expect_one(command, index, key)
-    if key is not None:
-        utf8_text(key, f"{command}: --key")
-        if info.table is None:
-            raise InvalidArgument(f"{command}: this database has no keys, only numbers; give --index")
-    elif index is not None and index >= info.records:
-        raise InvalidArgument(f"{command}: --index is {index}; the database has {info.records} records")
+def open_database(path: Path, allow_insecure: bool) -> Database:
+    """A database file of either kind."""
+    has_keys = _core.RetrievalRecords.open(file_only(path, "DATABASE"), allow_insecure).note
+    kind = KeywordDatabase if has_keys else Database
+    return kind.open(path, allow_insecure=allow_insecure)
 
 
 def read_messages(path: Path, option: str, size: int) -> list[bytes]:
@@ -63,12 +47,12 @@ def message_size(info: DatabaseInfo, name: str) -> int:
     return _core.retrieval_message_sizes(info._core)[name]
 
 
-def asked(client: Client, index: int | None, key: str | None) -> Query | Lookup:
+def query_for(client: Client, asked: Asked) -> Query | Lookup:
     """A fresh query, or a lookup."""
-    if key is not None:
-        return client.lookup_queries(key)
-    assert index is not None
-    return client.query(index)
+    if asked.key is not None:
+        return client.lookup_queries(asked.key)
+    assert asked.index is not None
+    return client.query(asked.index)
 
 
 def sent(query: Query | Lookup) -> list[bytes]:

@@ -12,36 +12,57 @@ from rich.table import Table
 from ... import _core
 from ...base import limits
 from ...base.files import NO_LIMIT, is_standard, read_file
-from ...pir import Database, DatabaseInfo
+from ...base.progress import Progress
+from ...pir import DatabaseInfo
 from ..common import size
+from .common import open_database
 
 RECORDS = b"\x89HLR"
 MESSAGE = b"HALOPIR"
+_DESCRIPTION = b'{\n "format": "halocline retrieval database"'
 
 Found = tuple[dict[str, Any], DatabaseInfo | None]
 
 
-def describe(path: Path, allow_insecure: bool) -> Found:
-    """What a file is, for JSON, and the public description that it is or has."""
+def is_retrieval(path: Path) -> bool:
+    """Whether a file is one of private retrieval, by how it begins. Raises IoError."""
+    start = read_file(path, "info", NO_LIMIT, len(_DESCRIPTION))
+    return start.startswith((RECORDS, MESSAGE)) or start == _DESCRIPTION
+
+
+def describe(path: Path, allow_insecure: bool, verify: Progress | None = None) -> Found:
+    """What a file is, for JSON, and the public description that it is or has.
+
+    verify: compares all checksums, and is called with what is done. Raises CorruptData.
+    """
     if is_standard(path):
         info = DatabaseInfo.load(path, allow_insecure=allow_insecure)
         return {"file": "-", "kind": "description"} | info.describe(), info
     start = read_file(path, "pir info", NO_LIMIT, len(MESSAGE))
     if start.startswith(RECORDS):
-        info = Database.open(path, allow_insecure=allow_insecure).info
+        opened = open_database(path, allow_insecure)
+        if verify is not None:
+            opened.verify(verify)
         about = {"file": str(path), "kind": "database", "file_bytes": path.stat().st_size}
-        return about | info.describe(), info
+        return about | _verified(verify) | opened.info.describe(), opened.info
     if start == MESSAGE:
         data = read_file(path, "pir info", limits.RETRIEVAL_MESSAGES)
-        return {"file": str(path)} | _message(data), None
+        return {"file": str(path)} | _message(data, verify is not None) | _verified(verify), None
     info = DatabaseInfo.load(path, allow_insecure=allow_insecure)
     return {"file": str(path), "kind": "description"} | info.describe(), info
 
 
-def _message(data: bytes) -> dict[str, Any]:
-    """Of a file of messages: of the first one, whose length the header does not tell."""
+def _verified(verify: Progress | None) -> dict[str, Any]:
+    return {} if verify is None else {"verified": True}
+
+
+def _message(data: bytes, every: bool) -> dict[str, Any]:
+    """Of a file of messages: of the first one, whose length the header does not tell; `every` reads all."""
     starts = [at for at in _places(data) if at]
     found = _core.retrieval_message(data[: starts[0]] if starts else data)
+    if every:
+        for start, end in zip([0, *starts], [*starts, len(data)], strict=True):
+            _core.retrieval_message(data[start:end])
     about = {"kind": found["kind"], "messages": len(starts) + 1, "file_bytes": len(data)}
     about |= {"client": found["client"].hex()}
     if found["kind"] == "retrieval keys":
@@ -70,7 +91,7 @@ def print_found(console: Console, about: dict[str, Any]) -> None:
 def _rows(about: dict[str, Any]) -> list[tuple[str, str]]:
     rows = []
     for name, value in about.items():
-        if name in ("file", "kind"):
+        if name in ("file", "kind", "security_bits"):  # which "security" has too
             continue
         words = name.removesuffix("_bytes").replace("_", " ")
         if isinstance(value, dict):

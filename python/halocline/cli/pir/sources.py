@@ -1,29 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files from which `halocline pir build` makes databases."""
+"""Files of keys and values, from which `halocline pir build` makes databases."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from ...base import limits
-from ...base.errors import CorruptData, IoError
-from ...base.files import check_utf8, open_regular, parse_json, read_file
-
-
-def record_source(path: Path) -> Any:
-    """What `Database.build` takes: an array that stays in its .npy file, or the name of a file of records."""
-    if path.suffix != ".npy":
-        return path
-    open_regular(path, "pir build").close()
-    try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except OSError as error:
-        raise IoError(f"pir build: cannot read '{path}': {error.strerror or error}") from None
-    except (ValueError, EOFError, SyntaxError) as error:
-        raise CorruptData(f"pir build: '{path}' is no .npy file of numbers: {error}") from None
+from ...base.errors import CorruptData
+from ...base.files import check_utf8, parse_json, read_file
 
 
 def read_pairs(path: Path) -> list[tuple[str, str]]:
