@@ -255,10 +255,16 @@ void bind_keys(nb::class_<bound_engine>& type) {
            [](bound_engine& self) {
              return rows_of(locked(*self.where, [&] { return self.value->keys().list(); }));
            })
+      .def("held_keys",
+           [](bound_engine& self) {
+             return rows_of(locked(*self.where, [&] { return self.value->held_keys(); }));
+           })
       .def("needed_keys",
            [](const bound_engine& self) {
              return rows_of(locked(*self.where, [&] { return self.value->needed_keys(); }));
            })
+      .def("needed_keys_in_order",
+           [](const bound_engine& self) { return rows_of(self.value->needed_keys_in_order()); })
       .def("prepare_keys", prepare_keys, nb::arg("requests"));
 }
 

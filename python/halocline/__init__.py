@@ -44,6 +44,7 @@ from .circuits.polynomial import Polynomial
 from .circuits.transforms import LinearTransform, TransformGrid
 from .ckks.ciphertext import Ciphertext
 from .ckks.client import Client
+from .ckks.key_cache import KeyCache
 from .ckks.key_store import KeyStore, StoredKeys
 from .ckks.keys import EvaluationKeys, KeyPlan, PublicKey
 from .ckks.params import (
@@ -58,6 +59,7 @@ from .ckks.sharing import Flooding, SharedResult, fresh_error_bound, plan_floodi
 from .engine.engine import Engine, RunReport
 from .engine.minimum import MinimumBudget
 from .engine.program import ProgramTrace, key_plan, trace_program
+from .engine.users import UserEngine
 from .memory.budget import MemoryBudget, MemoryOptions
 from .memory.plan import Plan, PlanSummary
 from .memory.trace import ClassStats, Lifetimes, Trace
@@ -94,6 +96,7 @@ __all__ = [
     "InsecureParameters",
     "InvalidArgument",
     "IoError",
+    "KeyCache",
     "KeyMismatch",
     "KeyPlan",
     "KeyStore",
@@ -129,6 +132,7 @@ __all__ = [
     "StoredKeys",
     "Trace",
     "TransformGrid",
+    "UserEngine",
     "WrongType",
     "allow_insecure_unpickling",
     "decide",
