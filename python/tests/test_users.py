@@ -216,8 +216,8 @@ def test_keys_that_are_missing_are_named_before_anything_is_loaded(people: Peopl
         with pytest.raises(hc.MissingKey, match=r"lacks 1 of the 2 keys.*rotation key for step 7 at level"):
             engine.run(lambda x: (x * x).rotate(7), people.inputs[name])
         assert key_reads(people) == before and users.stats()["misses"] == 0
-        with pytest.raises(hc.IoError, match="no keys of 'nobody'"):
-            make(people).run("nobody", spread, people.inputs[name])
+        with pytest.raises(hc.IoError, match="no keys of 'unknown'"):
+            make(people).run("unknown", spread, people.inputs[name])
 
 
 def test_the_least_recently_served_user_goes_first(people: People) -> None:
@@ -401,7 +401,7 @@ def test_prefetched_keys_give_way_to_those_in_use(people: People) -> None:
         assert users.stats()["users"][NAMES[1]]["engine_bytes"] == program_bytes()
         with users.user(NAMES[0]) as engine:
             engine.run(spread, people.inputs[NAMES[0]])
-            users.prefetch(NAMES[1], spread).result(60)  # host memory only: there is no room beside hers
+            users.prefetch(NAMES[1], spread).result(60)  # host memory only: there is no room
             assert users.stats()["users"][NAMES[1]]["engine_bytes"] == 0
             assert users.stats()["users"][NAMES[1]]["host_bytes"] > 0
         assert users.stats()["evictions"] == 1
@@ -421,7 +421,7 @@ def test_users_who_do_not_come_expire(people: People) -> None:
 
 
 def test_results_that_are_kept_make_keys_of_others_go(people: People) -> None:
-    """Kept results are no part of a forecast; when memory runs out, keys that nobody uses go."""
+    """Kept results are no part of a forecast; when memory runs out, keys of idle users go."""
     least = hc.trace_program(PARAMS, spread).minimum_budget.resident
     with make(people, memory=least + program_bytes() + 8192, key_memory=None) as users:
         kept = []

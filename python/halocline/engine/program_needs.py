@@ -23,7 +23,7 @@ from .program_identity import Arguments, ProgramIdentities
 
 @dataclasses.dataclass(frozen=True)
 class ProgramNeeds:
-    """Of one program and shapes of its arguments, whoever's keys it runs with."""
+    """Of one program and shapes of its arguments, with the keys of any user."""
 
     requests: list[tuple[int, int]]
     """(Galois element, highest level) of its keys, in the order of their first uses."""

@@ -111,7 +111,7 @@ class ResidentKeys:
         return {element: min(level, levels.get(element, level)) for element, level in stored.requests()}
 
     def make_room(self, limit: int | None, for_set: UserKeys, reserved: int) -> bool:
-        """Evicts sets that nobody uses, until all fit with this one at its bytes; whether they do."""
+        """Evicts sets that are not pinned, until all fit with this one at its bytes; whether they do."""
         with self._lock:
             for_set.reserved = max(for_set.nbytes, reserved)
             if limit is None:
@@ -125,7 +125,7 @@ class ResidentKeys:
             return self.total() <= limit
 
     def evict_idle(self) -> bool:
-        """Evicts all sets that nobody uses; whether there were some with keys."""
+        """Evicts all sets that are not pinned; whether there were some with keys."""
         with self._lock:
             idle = [each for each in self._sets.values() if not each.pinned]
             for each in idle:
@@ -134,7 +134,7 @@ class ResidentKeys:
             return any(each.nbytes > 0 for each in idle)
 
     def expire(self, limit: float) -> None:
-        """Drops sets that nobody uses and that were last used before then."""
+        """Drops sets that are not pinned and that were last used before then."""
         with self._lock:
             for each in list(self._sets.values()):
                 if not each.pinned and each.used < limit:

@@ -102,11 +102,11 @@ class UserEngine:
     def user(
         self, name: str, *, key_id: str | None = None, digest: str | None = None
     ) -> Iterator[SharedEngine]:
-        """`with users.user("alice", key_id=..., digest=...) as engine:` the engine has her keys inside.
+        """`with users.user("alice", key_id=..., digest=...) as engine:` the engine has the keys inside.
 
         They are pinned until the end of the block, and so is the engine: other users wait. Ciphertexts that
-        she leaves in the engine stay valid. key_id, digest: as of `KeyStore.user`; with a digest that is
-        known here, the store is not asked. When she has put other keys since, the old ones are dropped.
+        are left in the engine stay valid. key_id, digest: as of `KeyStore.user`; with a digest that is known
+        here, the store is not asked. When the user has put other keys since, the old ones are dropped.
 
         Raises what `KeyStore.user` raises; InvalidArgument inside the block of another user.
         """
@@ -151,7 +151,7 @@ class UserEngine:
         keys = self._resident.get(name, stored, self._clock())
         keys.pinned = True
         if keys.stored._core is not stored._core:
-            self._cache.adopt(keys.stored)  # it forgot the one that these keys are read through
+            self._cache.adopt(keys.stored)  # it dropped what these keys are read through
         keys.stored._core.pin()
         with keys.lock:
             self._engine._core.exchange_keys(keys.core)

@@ -38,7 +38,9 @@ class read_cache : public std::enable_shared_from_this<read_cache> {
   /// @param source gives verified bytes
   [[nodiscard]] std::shared_ptr<cached_object> attach(std::shared_ptr<const io::byte_source> source);
 
+  /// Bytes that parts may take.
   [[nodiscard]] std::uint64_t limit() const noexcept { return limit_; }
+  /// What it has done so far.
   [[nodiscard]] read_cache_counts counts() const;
 
  private:
