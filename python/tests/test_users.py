@@ -264,6 +264,17 @@ def test_levels_grow_with_programs(people: People) -> None:
         assert sizes[0] == program_bytes(later) and sizes[1] == program_bytes(earlier) < sizes[2]
 
 
+def test_needs_name_keys_in_the_order_of_their_use(people: People) -> None:
+    with make(people) as users:
+        x = people.inputs[NAMES[0]]
+        needs = users._needs.of(lambda x: x.rotate(4).rotate(1) * x.rotate(2), ((x,), {}), None)
+        steps = [PARAMS._core.rotation_of(element) for element, _ in needs.requests[:3]]
+        assert steps == [4, 1, 2] and needs.requests[3][0] == 1, "the relinearization key comes last"
+        assert needs.minimum is None and needs.key_bytes == sum(
+            PARAMS._request_bytes(*each) for each in needs.requests
+        )
+
+
 def test_a_small_cache_changes_no_result(people: People) -> None:
     cache = hc.KeyCache(people.store, 200_000)
     with hc.UserEngine(PARAMS, cache, key_memory=program_bytes(), threads=1) as users:

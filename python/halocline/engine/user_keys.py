@@ -69,8 +69,8 @@ class ResidentKeys:
                 return False
         return all(keys.offers.get(element, -1) >= level for element, level in requests)
 
-    def get(self, name: str, stored: StoredKeys, now: float) -> UserKeys:
-        """The set of a user, made where there is none of these keys; used now."""
+    def get(self, name: str, stored: StoredKeys, now: float, pin: bool) -> UserKeys:
+        """The set of a user, made where there is none of these keys; used now, and pinned if asked."""
         with self._lock:
             found = self._sets.get(name)
             if found is not None and found.stored.digest != stored.digest:
@@ -80,6 +80,7 @@ class ResidentKeys:
             if found is None:
                 found = self._sets[name] = self._make(name, stored, now)
             found.used = now
+            found.pinned = found.pinned or pin
             self._sets.move_to_end(name)
             return found
 
@@ -91,6 +92,12 @@ class ResidentKeys:
             keys.core.load(element)
             keys.nbytes = keys.core.nbytes
             return True
+
+    def settle(self, keys: UserKeys) -> None:
+        """What was reserved for a set that is not pinned, and is not there, is free."""
+        with self._lock:
+            if not keys.pinned:
+                keys.reserved = keys.nbytes
 
     def renewed(self, keys: UserKeys, levels: Requests | None) -> UserKeys:
         """An empty set in place of another one: for these levels, or those that are needed by now."""

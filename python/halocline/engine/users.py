@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import threading
 import time
 from collections import Counter
@@ -20,7 +21,7 @@ from ..base.values import byte_count, expect, positive
 from ..ckks.key_cache import KeyCache
 from ..ckks.key_store import KeyStore, StoredKeys
 from ..ckks.params import Params
-from ..memory.budget import MemoryBudget
+from ..memory.budget import MemoryBudget, MemoryOptions
 from .background import BackgroundJobs
 from .program_identity import Arguments
 from .program_needs import NeedsOfPrograms, ProgramNeeds
@@ -30,6 +31,8 @@ from .user_keys import ResidentKeys, UserKeys
 
 ResultT = TypeVar("ResultT")
 
+_LEAST_FREED, _MOST_FREED = 64 << 20, 2 << 30
+"""Bytes of freed memory that are kept for the next user's keys."""
 _RESIDENT = ("resident", "async", "cached")
 """Policies under which keys stay in the memory that the budget counts."""
 
@@ -38,11 +41,12 @@ class UserEngine:
     """An engine that computes for many users, whose keys it takes from a store.
 
     keys: a `KeyStore`, or a `KeyCache` in front of one, which several engines of a process may share.
-    memory, policy, device: as of `Engine`; further options too: threads, keep_seeds, memory_options, graphs,
+    memory, policy, device: as of `Engine`; further options too: threads, keep_seeds, graphs,
         compose_rotations.
     key_memory: most bytes of keys of all users in the engine, expanded as it uses them. When a user comes
         whose keys do not fit, those of the user who was served least recently go. None: what `memory` leaves
-        beside the program; to be given without a budget, and under policies that move bytes.
+        beside the program; to be given without a budget, and under policies that move bytes. Memory of keys
+        that went is kept for those that come: a quarter of it, unless `MemoryOptions.freed` says how much.
     key_host_memory: most bytes of the cache in front of a `KeyStore`; 4 GiB unless given.
     key_expiry: seconds after which keys of a user who did not come are dropped; None: never.
 
@@ -62,6 +66,7 @@ class UserEngine:
         key_memory: int | str | None = None,
         key_host_memory: int | str | None = None,
         key_expiry: float | None = None,
+        memory_options: MemoryOptions | None = None,
         clock: Callable[[], float] = time.monotonic,
         **options: Any,
     ) -> None:
@@ -76,7 +81,11 @@ class UserEngine:
         self._expiry = None if key_expiry is None else positive(key_expiry, "UserEngine: key_expiry")
         self._params = expect(params, Params, "UserEngine")
         self._cache = _cache_of(keys, key_host_memory, key_expiry, clock)
-        self._engine = SharedEngine(params, None, device, memory, policy, **options)
+        kept = expect(memory_options or MemoryOptions(), MemoryOptions, "UserEngine: memory_options")
+        if kept.freed is None and self._limit is not None:
+            # Fresh pages for every user's keys would take longer than to read and expand the keys.
+            kept = dataclasses.replace(kept, freed=min(_MOST_FREED, max(_LEAST_FREED, self._limit // 4)))
+        self._engine = SharedEngine(params, None, device, memory, policy, memory_options=kept, **options)
         self._engine._users = self
         self._needs = NeedsOfPrograms(self._engine)
         self._resident = ResidentKeys(self._engine, params)
@@ -148,8 +157,7 @@ class UserEngine:
             turn.release()
 
     def _enter(self, name: str, stored: StoredKeys) -> None:
-        keys = self._resident.get(name, stored, self._clock())
-        keys.pinned = True
+        keys = self._resident.get(name, stored, self._clock(), pin=True)
         if keys.stored._core is not stored._core:
             self._cache.adopt(keys.stored)  # it dropped what these keys are read through
         keys.stored._core.pin()
@@ -210,11 +218,11 @@ class UserEngine:
         missing = [each for each in needs.requests if each[0] not in held]
         self._counts["hits"] += len(needs.requests) - len(missing)
         self._counts["misses"] += len(missing)
-        self._load(keys, missing)
         engine = self._engine
         engine._planned_keys = sorted((element, keys.offers[element]) for element, _ in needs.requests)
         engine._begins_cold, keys.runs = keys.runs == 0, keys.runs + 1
         try:
+            self._load(keys, missing)
             yield
         finally:
             keys.nbytes = engine._core.key_bytes
@@ -296,11 +304,10 @@ class UserEngine:
         if not missing:
             return
         wanted = [(element, keys.offers[element]) for element, _ in missing]
+        if len(wanted) > 1:  # into host memory, while the first ones are expanded and used
+            self._jobs.start(None, lambda: keys.stored._core.fetch(self._params._core, wanted))
         if self._lazy:
-            # Operations load each key when they need it; the next ones come into host memory meanwhile.
-            if len(wanted) > 1:
-                self._jobs.start(None, lambda: keys.stored._core.fetch(self._params._core, wanted))
-            return
+            return  # operations load each key when they need it
         for element, _ in wanted:
             self._engine._core.load_key(element)
         if self._engine._planner is not None and self._engine.budget_bytes != 0:
@@ -347,10 +354,10 @@ class UserEngine:
             stored._core.fetch(self._params._core, stored.requests())
             return
         self._resident.learn(needs.requests)
-        keys = self._resident.get(user, stored, self._clock())
+        keys = self._resident.get(user, stored, self._clock(), pin=False)
         wanted = [(element, keys.offers[element]) for element, _ in needs.requests if element in keys.offers]
         suits = self._resident.suits(keys, needs.requests, keys.nbytes > 0)
-        into_engine = self._engine.policy == "resident" and suits
+        into_engine = self._engine.policy == "resident" and suits and not keys.pinned
         if into_engine:
             into_engine = self._resident.make_room(self._room(needs), keys, self._bytes_of(keys, needs))
         try:
@@ -358,7 +365,7 @@ class UserEngine:
                 stored._core.fetch(self._params._core, [request])
                 into_engine = into_engine and self._load_idle(keys, request[0])
         finally:
-            keys.reserved = keys.nbytes
+            self._resident.settle(keys)
 
     def _load_idle(self, keys: UserKeys, element: int) -> bool:
         """Loads a key for a user who will come; whether there is use in loading more."""
