@@ -153,6 +153,8 @@ void ntt_linear_combine(operand_list& list, const linear_job& job) {
 }
 
 void automorphism(operand_list& list, const automorphism_job& job) {
+  HALOCLINE_EXPECTS(apart(job.src, job.dst), invalid_argument,
+                    "automorphism: dst shares limbs with src; expected others");
   list.same_primes(job.src, job.dst);
   list.read(job.src);
   permutation_of(list, job.permutation);

@@ -303,4 +303,16 @@ TYPED_TEST(ElementwiseOps, Automorphism) {
   });
 }
 
+TYPED_TEST(ElementwiseOps, AutomorphismRefusesSharedLimbs) {
+  this->for_each_case([](const auto& host, auto& ring, std::mt19937_64& random) {
+    const window w{2, 4};
+    const auto a = random_limbs(host, w, random);
+    const limb_view src = ring.filled(w, a);
+    const auto index = ring::automorphism_permutation(5, host.log_n);
+    const backend::automorphism_job in_place{src, src, &ring.keep(index)};
+    EXPECT_THROW(ring.device().automorphism(ring.tables(), std::span(&in_place, 1)), invalid_argument);
+    EXPECT_EQ(ring.read(src), a);
+  });
+}
+
 }  // namespace

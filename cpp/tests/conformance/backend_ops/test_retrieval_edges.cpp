@@ -45,7 +45,8 @@ std::uint64_t distance(std::uint64_t a, std::uint64_t b, unsigned bits) {
 TEST(RetrievalEdges, RoundsToSmallerModuli) {
   for_each_retrieval_ring([](const ring32& host, std::mt19937_64& random) {
     const polys a = random_polys(host, 6, random);
-    for (const auto& [first, second] : {std::pair{22U, 27U}, std::pair{1U, 63U}, std::pair{32U, 12U}}) {
+    for (const auto& each : {std::pair{22U, 27U}, std::pair{1U, 63U}, std::pair{32U, 12U}}) {
+      const unsigned first = each.first, second = each.second;  // clang 14 captures no structured bindings
       const unsigned bits[2] = {first, second};
       std::vector<std::uint64_t> expected;
       for (std::size_t i = 0; i < a.size(); ++i) {

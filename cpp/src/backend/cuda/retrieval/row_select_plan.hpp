@@ -29,6 +29,9 @@ void plan_row_select(const retrieval_resolver& at, const row_select_job& job, co
       params.items[params.queries++] = {at.raw<std::uint32_t>(*query.selectors.data),
                                         words_of(at, query.dst)};
     }
+    // A block forms addresses of up to most_row_queries - 1 queries behind the last one, and copies zeros for
+    // them.
+    std::fill_n(params.items + params.queries, most_row_queries, params.items[0]);
     emit(params);
   }
 }
