@@ -494,3 +494,15 @@ def test_refusals(people: People) -> None:
                 copy.copy(each)
     with pytest.raises(hc.InvalidArgument, match="closed"):
         users.run(NAMES[0], spread, people.inputs[NAMES[0]])
+
+
+@pytest.mark.parametrize(("freed", "most"), [("64KiB", 65536), ("8MiB", 8 << 20)])
+def test_memory_of_keys_that_went_is_kept_up_to_a_limit(people: People, freed: str, most: int) -> None:
+    options = hc.MemoryOptions(freed=freed)
+    with make(people, key_memory=program_bytes(), memory_options=options) as users:
+        for name in NAMES[:2]:
+            serve(users, people, name)
+        users.close()
+        gc.collect()
+        kept = users.engine.stats()["cached_bytes"]
+        assert kept <= most and (kept > program_bytes()) == (most > program_bytes())

@@ -81,10 +81,7 @@ class UserEngine:
         self._expiry = None if key_expiry is None else positive(key_expiry, "UserEngine: key_expiry")
         self._params = expect(params, Params, "UserEngine")
         self._cache = _cache_of(keys, key_host_memory, key_expiry, clock)
-        kept = expect(memory_options or MemoryOptions(), MemoryOptions, "UserEngine: memory_options")
-        if kept.freed is None and self._limit is not None:
-            # Fresh pages for every user's keys would take longer than to read and expand the keys.
-            kept = dataclasses.replace(kept, freed=min(_MOST_FREED, max(_LEAST_FREED, self._limit // 4)))
+        kept = _keeping_freed(memory_options, self._limit)
         self._engine = SharedEngine(params, None, device, memory, policy, memory_options=kept, **options)
         self._engine._users = self
         self._needs = NeedsOfPrograms(self._engine)
@@ -471,3 +468,11 @@ def _cache_of(
         return keys
     store = expect(keys, KeyStore, "UserEngine: keys", "or a KeyCache")
     return KeyCache(store, "4GiB" if memory is None else memory, expiry=expiry, clock=clock)
+
+
+def _keeping_freed(given: MemoryOptions | None, limit: int | None) -> MemoryOptions:
+    """Options that keep memory of keys that went: fresh pages would take longer than keys to be expanded."""
+    options = expect(given or MemoryOptions(), MemoryOptions, "UserEngine: memory_options")
+    if options.freed is not None or limit is None:
+        return options
+    return dataclasses.replace(options, freed=min(_MOST_FREED, max(_LEAST_FREED, limit // 4)))
