@@ -246,6 +246,22 @@ def test_keys_that_another_program_needed_make_room(people: People) -> None:
             assert engine.stats()["live_by_class"]["evaluation_key"] <= limit
 
 
+def test_operations_outside_of_programs_load_keys_that_count_later(people: People) -> None:
+    with make(people, key_memory=program_bytes()) as users:
+        serve(users, people, NAMES[1])
+        with users.user(NAMES[0]) as engine:
+            x = people.inputs[NAMES[0]].to(engine)
+            for step in STEPS:
+                got = people.clients[NAMES[0]].decrypt(x.rotate(step))
+                assert np.max(np.abs(got - np.roll(VALUES, -step))) < 2**-10
+            assert engine.stats()["live_by_class"]["evaluation_key"] > 2 * program_bytes()
+        assert users.stats()["engine_bytes"] == 0, "all of them alone are too many"
+        assert users.engine.stats()["live_by_class"]["evaluation_key"] == 0
+        with users.user(NAMES[0]) as engine:
+            people.inputs[NAMES[0]].to(engine).rotate(1)
+        assert 0 < users.stats()["engine_bytes"] <= program_bytes()
+
+
 def test_levels_grow_with_programs(people: People) -> None:
     """Keys are loaded for the levels that programs so far needed, and again when one needs more."""
 

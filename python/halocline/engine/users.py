@@ -173,8 +173,9 @@ class UserEngine:
             keys.in_use = False
         keys.stored._core.unpin()
         keys.pinned = False
-        if self._limit is not None:
-            self._resident.make_room(self._limit, keys, 0)  # keys that were used outside of programs count
+        # Keys that were used outside of programs count from now on.
+        if self._limit is not None and not self._resident.make_room(self._limit, keys, 0):
+            self._resident.drop(keys.name)
 
     def run(
         self,
