@@ -408,12 +408,17 @@ def test_waiting_is_counted(people: People) -> None:
 def test_a_prefetch_brings_keys_into_the_engine(people: People) -> None:
     with make(people) as users:
         alice, bob = NAMES[:2]
+        serve(users, people, alice)
         with users.user(alice, digest=people.digests[alice]) as engine:
             users.prefetch(bob, spread, digest=people.digests[bob]).result(60)
+            there = users.stats()["users"][bob]  # the engine is in use
+            assert there["engine_bytes"] == 0 < there["host_bytes"]
             assert engine.run(spread, people.inputs[alice]).to_bytes() == people.expected(alice, spread)
+        for _ in range(2):
+            users.prefetch(bob, spread, digest=people.digests[bob]).result(60)
         users.prefetch(NAMES[2]).result(60)  # all keys, in host memory
         stats = users.stats()
-        assert stats["users"][bob]["engine_bytes"] == program_bytes() and stats["prefetches"] == 2
+        assert stats["users"][bob]["engine_bytes"] == program_bytes() and stats["prefetches"] == 4
         assert stats["users"][NAMES[2]]["engine_bytes"] == 0 < stats["users"][NAMES[2]]["host_bytes"]
         shutil.rmtree(Path(people.store.url.removeprefix("file:")))
         serve(users, people, bob)

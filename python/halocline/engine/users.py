@@ -330,8 +330,8 @@ class UserEngine:
         """Brings keys of a user in by a thread of its own, while the engine computes for others.
 
         program, args, key: as of `run`; without arguments, fresh ciphertexts. Its keys come in the order in
-        which it uses them; without a program, all keys of the user, in host memory only. They come into host
-        memory, and under policy "resident" into the engine too, where they fit beside what is in use.
+        which it uses them; without a program, all keys of the user. They come into host memory, and into the
+        engine too while it has nothing to do, under policy "resident", where a program is given and they fit.
 
         The result says when it is done, and raises what went wrong; `run` then loads what is missing. A
         prefetch for a user who has one under way returns that.
@@ -366,9 +366,14 @@ class UserEngine:
             self._resident.settle(keys)
 
     def _load_idle(self, keys: UserKeys, element: int) -> bool:
-        """Loads a key for a user who will come; whether there is use in loading more."""
+        """Loads a key for a user who will come; whether there is use in loading more.
+
+        Not while the engine is in use: loading takes its lock, and would take turns with the operations.
+        """
+        if self._closed or self._engine._user is not None:
+            return False
         try:
-            return not self._closed and self._resident.load_idle(keys, element)
+            return self._resident.load_idle(keys, element)
         except OutOfMemory:
             return False  # the program that runs has it all
 
