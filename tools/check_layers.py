@@ -37,6 +37,9 @@ DEVICE_HEADER = re.compile(
     r"^(cuda|cooperative_groups|cub/|thrust/|nvtx|device_launch_parameters|hwy/|omp\.h|sycl/|CL/"
     r"|[a-z]*intrin\.h|arm_neon\.h|arm_sve\.h|cpuid\.h)"
 )
+# Folders below cpp/src whose code is written for instruction sets and devices.
+KERNELS = r"(backend/[^/]+|storage/digest)/"
+KERNEL_FOLDERS = "src/storage/digest/ or src/backend/<name>/"
 DEVICE_CODE = (
     (re.compile(r"^\s*#\s*pragma\s+omp\b|\b_Pragma\s*\(\s*\"omp\b", re.M), "OpenMP pragma"),
     (re.compile(r"\b_mm(?:\d+)?_\w+|\bv(?:ld|st|add|mul)\w*q_[usf]\d+\b|\b__builtin_ia32_\w+"), "intrinsic"),
@@ -90,19 +93,19 @@ def line_of(text: str, offset: int) -> int:
 def check_text(place: str, relative: str, text: str) -> Iterator[tuple[int, str]]:
     """Line and message of each violation in one file."""
     code = blank(text, strings=False)
-    in_kernels = place == "src/" and re.match(r"backend/[^/]+/", relative) is not None
+    in_kernels = place == "src/" and re.match(KERNELS, relative) is not None
     for match in INCLUDE.finditer(code):
         line, name = line_of(code, match.start(2)), match[2]
         message = check_include(relative, name)
         if message:
             yield line, message
         if DEVICE_HEADER.match(name) and not in_kernels:
-            yield line, f"<{name}> belongs in src/backend/<name>/ only"
+            yield line, f"<{name}> belongs in {KERNEL_FOLDERS} only"
     if in_kernels:
         return
     for pattern, what in DEVICE_CODE:
         for match in pattern.finditer(code):
-            yield line_of(code, match.start()), f"{what} belongs in src/backend/<name>/ only"
+            yield line_of(code, match.start()), f"{what} belongs in {KERNEL_FOLDERS} only"
 
 
 def check_public_header(root: Path, header: str, public: list[str]) -> Iterator[str]:

@@ -40,7 +40,8 @@ void name_input(bound_engine& engine, const bound_ciphertext& ct, std::uint64_t 
 /// A plan for a trace of the engine's ghost, with the costs that the engine has measured. `steady`: for runs
 /// that follow each other.
 memory::plan::plan make_plan(const bound_engine& engine, const memory::trace& recorded,
-                             std::uint64_t capacity, const std::string& parameters, bool steady) {
+                             std::uint64_t capacity, const std::string& parameters, bool steady,
+                             bool regenerate, bool prefixes) {
   const released meanwhile;
   memory::plan::planner_options options;
   {
@@ -51,6 +52,9 @@ memory::plan::plan make_plan(const bound_engine& engine, const memory::trace& re
   }
   options.parameters = parameters;
   options.steady = steady;
+  options.allow_expand = options.allow_encode = regenerate;
+  options.allow_truncate = prefixes;
+  options.allow_resize = options.allow_resize && prefixes;
   return memory::plan::make_plan(memory::plan::make_program(recorded, options.costs), options);
 }
 
@@ -229,7 +233,7 @@ void bind_memory(nb::module_& module) {
   auto engine = nb::borrow<nb::class_<bound_engine>>(module.attr("Engine"));
   engine.def("name_input", name_input, nb::arg("ciphertext"), nb::arg("ordinal"))
       .def("make_plan", make_plan, nb::arg("trace"), nb::arg("capacity"), nb::arg("parameters"),
-           nb::arg("steady") = false)
+           nb::arg("steady") = false, nb::arg("regenerate") = true, nb::arg("prefixes") = true)
       .def("begin_plan", begin_plan, nb::arg("plan"))
       .def("end_plan", end_plan)
       .def("calibrate", [](bound_engine& self) { locked(*self.where, [&] { self.value->calibrate(); }); })

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Simulated devices: models, replays of traces, decisions of the profiling scheme.
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
 #include <map>
 #include <sstream>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "bindings.hpp"
 #include "halocline/memory/policy/decision_file.hpp"
@@ -124,6 +126,18 @@ std::string replay_perfetto(const trace& recorded, const device_model& device, r
   return std::move(out).str();
 }
 
+/// A replay under `planned`, and the plan that it carried out.
+std::pair<replay_report, memory::plan::plan> replay_planned(const trace& recorded, const device_model& device,
+                                                            replay_options options,
+                                                            const std::string& parameters) {
+  memory::plan::plan made;
+  options.policy = "planned";
+  options.made = &made;
+  replay_report report = memory::sim::replay(recorded, device, options);
+  made.parameters = parameters;
+  return {std::move(report), std::move(made)};
+}
+
 void bind_devices(nb::module_& module) {
   nb::class_<device_model>(module, "DeviceModel")
       .def_static(
@@ -155,6 +169,8 @@ void bind_replays(nb::module_& module) {
           [](replay_options& o, bool on) {
             o.times = on ? memory::plan::time_source::recorded : memory::plan::time_source::costs;
           })
+      .def_rw("allow_regenerate", &replay_options::allow_regenerate)
+      .def_rw("allow_prefixes", &replay_options::allow_prefixes)
       .def_prop_rw(
           "range_limit", [](const replay_options& o) { return o.constants.range_limit; },
           [](replay_options& o, std::uint64_t limit) { o.constants.range_limit = limit; })
@@ -167,6 +183,8 @@ void bind_replays(nb::module_& module) {
       .def("timeline", timeline_of);
   module.def("replay", &memory::sim::replay, nb::arg("trace"), nb::arg("device"), nb::arg("options"),
              nb::call_guard<released>());
+  module.def("replay_planned", replay_planned, nb::arg("trace"), nb::arg("device"), nb::arg("options"),
+             nb::arg("parameters"), nb::call_guard<released>());
   module.def("replay_perfetto", replay_perfetto, nb::arg("trace"), nb::arg("device"), nb::arg("options"),
              nb::call_guard<released>());
   module.def("make_decisions", make_decisions, nb::arg("trace"), nb::arg("lifetime_limit"),

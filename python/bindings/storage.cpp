@@ -133,8 +133,9 @@ void fetch(const bound_stored_keys& self, const params::parameters& p, const row
   const released meanwhile;
   const auto bundle = io::container_reader::from(self.cached);
   for (const auto& [element, level] : wanted) {
-    cached.prefetch(io::key_ranges(bundle, p, {element, level}));
-    cached.forget();
+    const std::vector<io::byte_range> ranges = io::key_ranges(bundle, p, {element, level});
+    cached.prefetch(ranges);
+    cached.forget(ranges);
   }
 }
 
@@ -157,13 +158,14 @@ void exchange_keys(bound_engine& self, bound_user_keys& keys) {
   locked(*self.where, [&] { self.value->exchange_keys(*keys.value); });
 }
 
-void add_source(bound_engine& self, const bound_stored_keys& keys, const std::optional<rows>& wanted) {
+void add_source(bound_engine& self, const bound_stored_keys& keys, const std::optional<rows>& wanted,
+                bool in_turn) {
   const auto requests = requests_of(wanted);
   locked(*self.where, [&] {
     self.value->bind_key(keys.about.key);
     if (self.value->is_ghost()) return;
-    self.value->add_source(
-        std::make_unique<io::bundle_source>(io::input(keys.source), self.value->context(), requests));
+    self.value->add_source(std::make_unique<io::bundle_source>(io::input(keys.source), self.value->context(),
+                                                               requests, in_turn));
   });
 }
 
@@ -180,10 +182,32 @@ void bind_options(nb::module_& module) {
       .def_rw("region", &store_options::region);
 }
 
+void bind_stored_keys(nb::module_& module) {
+  nb::class_<bound_stored_keys>(module, "StoredKeys")
+      .def_prop_ro("key_id", [](const bound_stored_keys& self) { return known(self.about.key); })
+      .def_prop_ro("digest",
+                   [](const bound_stored_keys& self) { return storage::to_string(self.about.root); })
+      .def_prop_ro("nbytes", [](const bound_stored_keys& self) { return self.about.bytes; })
+      .def(
+          "params",
+          [](const bound_stored_keys& self, bool allow_insecure) {
+            const released meanwhile;
+            return io::load_parameters(io::input(self.source), allow_insecure);
+          },
+          nb::arg("allow_insecure"))
+      .def_prop_ro("cached_bytes", [](const bound_stored_keys& self) { return cache_of(self).held_bytes(); })
+      .def("pin", [](const bound_stored_keys& self) { cache_of(self).pin(); })
+      .def("unpin", [](const bound_stored_keys& self) { cache_of(self).unpin(); })
+      .def("drop_cached", [](const bound_stored_keys& self) { cache_of(self).drop(); })
+      .def("fetch", fetch, nb::arg("params"), nb::arg("wanted"))
+      .def("list", list_keys, nb::arg("params"))
+      .def("load", load_all, nb::arg("params"));
+}
+
 /// Members of engines that take keys of stores.
 void bind_engine_sources(nb::module_& module) {
   nb::borrow<nb::class_<bound_engine>>(module.attr("Engine"))
-      .def("add_source", add_source, nb::arg("keys"), nb::arg("wanted").none())
+      .def("add_source", add_source, nb::arg("keys"), nb::arg("wanted").none(), nb::arg("in_turn"))
       .def(
           "load_key",
           [](bound_engine& self, std::uint64_t element) {
@@ -226,31 +250,24 @@ void bind_cache(nb::module_& module) {
 
 void bind_storage(nb::module_& module) {
   bind_options(module);
-  nb::class_<bound_stored_keys>(module, "StoredKeys")
-      .def_prop_ro("key_id", [](const bound_stored_keys& self) { return known(self.about.key); })
-      .def_prop_ro("digest",
-                   [](const bound_stored_keys& self) { return storage::to_string(self.about.root); })
-      .def_prop_ro("nbytes", [](const bound_stored_keys& self) { return self.about.bytes; })
-      .def(
-          "params",
-          [](const bound_stored_keys& self, bool allow_insecure) {
-            const released meanwhile;
-            return io::load_parameters(io::input(self.source), allow_insecure);
-          },
-          nb::arg("allow_insecure"))
-      .def_prop_ro("cached_bytes", [](const bound_stored_keys& self) { return cache_of(self).held_bytes(); })
-      .def("pin", [](const bound_stored_keys& self) { cache_of(self).pin(); })
-      .def("unpin", [](const bound_stored_keys& self) { cache_of(self).unpin(); })
-      .def("drop_cached", [](const bound_stored_keys& self) { cache_of(self).drop(); })
-      .def("fetch", fetch, nb::arg("params"), nb::arg("wanted"))
-      .def("list", list_keys, nb::arg("params"))
-      .def("load", load_all, nb::arg("params"));
+  bind_stored_keys(module);
   nb::class_<bound_store>(module, "KeyStore")
       .def_static("open", open_store, nb::arg("url"), nb::arg("options"), nb::arg("quota"))
       .def_prop_ro("url", [](const bound_store& self) { return self.value->objects().url(); })
       .def("put_keys", put_keys, nb::arg("user"), nb::arg("keys"))
       .def("put_file", put_file, nb::arg("user"), nb::arg("path"))
       .def("find", find, nb::arg("user"), nb::arg("digest").none(), nb::arg("key").none())
+      .def(
+          "check",
+          [](bound_store& self, const std::string& user, const std::optional<std::string>& digest,
+             const std::optional<std::string>& key) {
+            const storage::manifest found = self.value->check(user, digest, key);
+            return std::make_tuple(storage::to_string(found.root), found.bytes);
+          },
+          nb::arg("user"), nb::arg("digest").none(), nb::arg("key").none(), nb::call_guard<released>())
+      .def(
+          "clean", [](bound_store& self, const std::string& user) { return self.value->clean(user); },
+          nb::arg("user"), nb::call_guard<released>())
       .def(
           "users", [](bound_store& self) { return self.value->users(); }, nb::call_guard<released>())
       .def(

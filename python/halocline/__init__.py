@@ -38,6 +38,7 @@ from .base.errors import (
 )
 from .base.names import Basis, Device, Mode, Order, Policy, device_name, policy_name
 from .circuits.bootstrapping import BootstrapOptions, Bootstrapper
+from .circuits.choice import CircuitChoice
 from .circuits.layers import BlockMatmul, Convolution2d, ImageLayout, MatrixVector
 from .circuits.methods import sign_epsilon, sign_levels
 from .circuits.polynomial import Polynomial
@@ -56,14 +57,17 @@ from .ckks.params import (
     preset_names,
 )
 from .ckks.sharing import Flooding, SharedResult, fresh_error_bound, plan_flooding
+from .engine.advice import Advice, advise
 from .engine.engine import Engine, RunReport
 from .engine.minimum import MinimumBudget
+from .engine.plan_choice import PlanChoice
 from .engine.program import ProgramTrace, key_plan, trace_program
 from .engine.users import UserEngine
 from .memory.budget import MemoryBudget, MemoryOptions
 from .memory.plan import Plan, PlanSummary
 from .memory.trace import ClassStats, Lifetimes, Trace
 from .sharing.error_bound import measure_error_bound
+from .tracing.links import LINKS, Link
 from .tracing.plan_trace import plan_trace
 from .tracing.replay import DeviceModel, PhaseTime, ReplayReport, decide, device_models, replay
 
@@ -73,7 +77,9 @@ __commit__: str = _core.commit
 """Git commit that it was built from, or "unknown"."""
 
 __all__ = [
+    "LINKS",
     "ActivationRange",
+    "Advice",
     "Basis",
     "BlockMatmul",
     "BootstrapOptions",
@@ -81,6 +87,7 @@ __all__ = [
     "Bootstrapping",
     "Cancelled",
     "Ciphertext",
+    "CircuitChoice",
     "ClassStats",
     "Client",
     "Convolution2d",
@@ -104,6 +111,7 @@ __all__ = [
     "LevelInfo",
     "Lifetimes",
     "LinearTransform",
+    "Link",
     "MatrixVector",
     "MemoryBudget",
     "MemoryOptions",
@@ -117,6 +125,7 @@ __all__ = [
     "Params",
     "PhaseTime",
     "Plan",
+    "PlanChoice",
     "PlanDivergence",
     "PlanSummary",
     "Policy",
@@ -134,6 +143,7 @@ __all__ = [
     "TransformGrid",
     "UserEngine",
     "WrongType",
+    "advise",
     "allow_insecure_unpickling",
     "decide",
     "device_models",

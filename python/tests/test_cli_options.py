@@ -318,6 +318,7 @@ def every_command():
     yield ()
     yield from ((name,) for name in top)
     yield from COMMANDS
+    yield from (("plan",), ("plan", "advise"))
     for name in ("record", "stats", "convert", "plot", "plan", "replay", "decide"):
         yield ("trace", name)
 

@@ -79,6 +79,11 @@ def test_profiling_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (tmp_path / "profile.pftrace").exists()
 
 
+def test_reading_less_guide(capsys: pytest.CaptureFixture[str]) -> None:
+    run_page("docs/guides/reading_less.md")
+    assert "took " in capsys.readouterr().out
+
+
 def test_memory_guide(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 #include "halocline/io/bundle_source.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "halocline/ckks/context.hpp"
 #include "halocline/ckks/key_generator.hpp"
@@ -12,8 +13,8 @@
 namespace halocline::io {
 
 bundle_source::bundle_source(const input& from, ckks::context& ctx,
-                             const std::optional<std::vector<ckks::key_request>>& wanted)
-    : reader_(from, ctx) {
+                             const std::optional<std::vector<ckks::key_request>>& wanted, bool in_turn)
+    : reader_(from, ctx), in_turn_(in_turn) {
   std::map<std::uint64_t, unsigned> limits;
   if (wanted) {
     for (const ckks::key_request& each : *wanted) limits[each.galois_element] = each.level;
@@ -35,6 +36,10 @@ ckks::evaluation_key bundle_source::load(std::uint64_t galois_element) {
   const auto found = levels_.find(galois_element);
   HALOCLINE_EXPECTS(found != levels_.end(), missing_key, "load: the key of Galois element ", galois_element,
                     " is not among those that are offered");
+  if (const auto next = std::next(found); in_turn_ && next != levels_.end()) {
+    reader_.announce(galois_element, found->second);
+    reader_.announce(next->first, next->second);
+  }
   return reader_.load(galois_element, found->second);
 }
 

@@ -72,8 +72,8 @@ void container_reader::prefetch(std::span<const byte_range> parts) const {
   if (source_) source_->prefetch(parts);
 }
 
-void container_reader::forget() const noexcept {
-  if (source_) source_->forget();
+void container_reader::forget(std::span<const byte_range> parts) const {
+  if (source_) source_->forget(parts);
 }
 
 void container_reader::corrupt(const std::string& why) const {

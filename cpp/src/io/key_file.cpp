@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "halocline/io/key_file.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "halocline/ckks/context.hpp"
 #include "halocline/ckks/key_generator.hpp"
 #include "halocline/core/expects.hpp"
+#include "halocline/io/byte_source.hpp"
+#include "halocline/io/container_reader.hpp"
 #include "key_sections.hpp"
 #include "object_parts.hpp"
 
@@ -171,6 +174,29 @@ std::size_t key_bundle_reader::bytes(std::uint64_t galois_element, unsigned leve
   return halves * limbs * parameters.limb_bytes();
 }
 
+std::vector<byte_range> key_bundle_reader::parts_of(std::uint64_t galois_element, unsigned level) const {
+  const key_entry& entry = find(galois_element, level);
+  const auto& parameters = ctx_.parameters();
+  std::vector<byte_range> out;
+  const auto add = [&](const section_id& id, std::uint64_t bytes) {
+    const section& from = reader_->at(id);
+    // Whole blocks, as they are verified.
+    const std::uint64_t blocks = (bytes + block_bytes - 1) / block_bytes;
+    out.push_back({from.offset, std::min<std::uint64_t>(blocks * block_bytes, from.padded_bytes())});
+  };
+  const auto layouts = ckks::key_layout(parameters, {galois_element, level});
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    const std::uint64_t bytes = layouts[i].limbs() * parameters.limb_bytes();
+    add(half_b(galois_element, i), bytes);
+    if (entry.sources.empty()) add(half_a(galois_element, i), bytes);
+  }
+  return out;
+}
+
+void key_bundle_reader::announce(std::uint64_t galois_element, unsigned level) const {
+  reader_->prefetch(parts_of(galois_element, level));
+}
+
 ckks::evaluation_key key_bundle_reader::load(std::uint64_t galois_element, unsigned level) const {
   const key_entry& entry = find(galois_element, level);
   const auto& parameters = ctx_.parameters();
@@ -186,12 +212,7 @@ ckks::evaluation_key key_bundle_reader::load(std::uint64_t galois_element, unsig
     detail::read_limbs(*reader_, reader_->at(id), ctx_, half, moduli);
     return half;
   };
-  std::vector<byte_range> parts;
-  for (std::size_t i = 0; i < layouts.size(); ++i) {
-    const std::uint64_t bytes = layouts[i].limbs() * parameters.limb_bytes();
-    parts.push_back({reader_->at(half_b(galois_element, i)).offset, bytes});
-    if (entry.sources.empty()) parts.push_back({reader_->at(half_a(galois_element, i)).offset, bytes});
-  }
+  const std::vector<byte_range> parts = parts_of(galois_element, level);
   reader_->prefetch(parts);
   ckks::evaluation_key key;
   key.home = ctx_.ring().home();
@@ -207,7 +228,7 @@ ckks::evaluation_key key_bundle_reader::load(std::uint64_t galois_element, unsig
       digit.source = entry.sources[i];
     }
   }
-  reader_->forget();
+  reader_->forget(parts);
   return key;
 }
 
@@ -221,8 +242,14 @@ void save(const output& to, ckks::context& ctx, const ckks::memory_key_set& keys
 ckks::memory_key_set load_evaluation_keys(const input& from, ckks::context& ctx) {
   const key_bundle_reader reader(from, ctx);
   ckks::memory_key_set keys(ctx.parameters(), reader.id());
-  for (const ckks::key_request& request : reader.list())
-    keys.add(reader.load(request.galois_element, request.level));
+  const std::vector<ckks::key_request> list = reader.list();
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    // The next one is fetched while this one is unpacked.
+    for (std::size_t next = i; next < std::min(i + 2, list.size()); ++next) {
+      reader.announce(list[next].galois_element, list[next].level);
+    }
+    keys.add(reader.load(list[i].galois_element, list[i].level));
+  }
   return keys;
 }
 

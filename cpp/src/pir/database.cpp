@@ -79,7 +79,7 @@ database::database(context& ctx, std::shared_ptr<record_store> records, database
   check_columns(ctx_.shape(), options_);
   if (options_.group_bytes == 0) options_.group_bytes = chosen_group_bytes(ctx_.runtime().budget_bytes());
   check_records(ctx_.shape(), records_.get(), ctx_.runtime().is_ghost());
-  maker_ = std::make_shared<const group_maker>(ctx_, records_);
+  maker_ = std::make_shared<group_maker>(ctx_, records_, options_.lift_key);
   const std::size_t column = maker_->point_bytes(1);
   // Rows of a matrix are counted in 32 bits.
   const std::size_t most = std::numeric_limits<std::uint32_t>::max() / (column / ctx_.polynomial_bytes());
@@ -157,10 +157,11 @@ void database::replace(std::uint64_t record, std::span<const std::byte> bytes) {
 void database::refresh(std::uint64_t record) {
   const geometry& shape = ctx_.shape();
   const std::size_t number = group_of(record);
+  const std::uint64_t place = shape.locate(record).plaintext;
+  maker_->draw_anew(place);
   if (stale_[number]) return;
   const column_group& group = groups_[number];
   stale_[number] = true;
-  const std::uint64_t place = shape.locate(record).plaintext;
   const std::uint64_t column = (place / shape.at.rows - group.first) / options_.column_step;
   const auto plaintext = static_cast<std::uint32_t>(column * shape.at.rows + place % shape.at.rows);
   maker_->refresh(group.data, {group.first, group.columns, options_.column_step}, options_.kept, plaintext);

@@ -38,7 +38,14 @@ double log2_any_beyond(double z, std::size_t n) {
 
 struct variances {
   double leaf, completed, row, selected;
+  double spread;  ///< largest eigenvalue of the covariance of all leaves of a row sum, over its trace
 };
+
+/// Mean square of plaintext coefficients over t^2: that of any records, and of uniform ones.
+double plain_square(const parameters& of, contents records) {
+  if (records == contents::any) return 1.0 / 4;
+  return of.lifts_at_random() ? 1.0 / 6 : 1.0 / 12;
+}
 
 variances variances_of(const parameters& of, const layout& at, contents records) {
   const auto n = static_cast<double>(of.n());
@@ -49,11 +56,36 @@ variances variances_of(const parameters& of, const layout& at, contents records)
   // every level that follows, on 1/2 of the coefficients each time.
   v.leaf = leaves * (digit_variance(of, at.expansion) * n * fresh + fresh);
   v.completed = digit_variance(of, at.secret) * n * fresh + v.leaf * n * secret_variance;
-  // Mean square of plaintext coefficients: at most that of t/2, a third of it where they are uniform.
-  const double plain = square(std::exp2(of.source().plain_bits)) / (records == contents::any ? 4 : 12);
+  const double plain = square(std::exp2(of.source().plain_bits)) * plain_square(of, records);
   v.row = at.rows * n * v.leaf * plain;
+  // A level takes a node to two whose squares add up to four times its own, so that the noise of a key switch
+  // at level l has all its eigenvalues equal, 2 * 4^(h - l), and that of the query 4^h.
+  const double switched = digit_variance(of, at.expansion) * n * fresh;
+  v.spread = leaves * (2.0 / 3 * switched + fresh) / ((switched + fresh) * at.rows * n);
   v.selected = v.row + at.column_bits() * digit_variance(of, at.selection) * n * (v.leaf + v.completed);
   return v;
+}
+
+/// log2 of a factor of the failure probability. Given the random integers a that stand for the records, the
+/// noise of a row sum has the variance (1 + d) V, V being that of the formula, and that of an answer the
+/// variance (1 + share d) times that of the formula. With y = share d and u half the square of the threshold
+/// in deviations the factor is E[sqrt(1 + y) exp(-u / (1 + y))] / exp(-u), where sqrt(1 + y) <= exp(y / 2),
+/// 1 / (1 + y) lies above each of its tangents, and E[exp(x d)] <= exp(x^2 spread / (1 - 2 x spread)), as a
+/// is sub-Gaussian with the variance t^2/4 (Hsu, Kakade, Zhang: A tail inequality for quadratic forms of
+/// subgaussian random vectors, 2012).
+double log2_fluctuation(double u, double share, double spread) {
+  double least = 0;
+  bool found = false;
+  for (int i = -1; i < 200; ++i) {
+    const double at = i < 0 ? 0 : std::exp2(0.5 * i - 10);  // where the tangent touches
+    const double slope = u * share / square(1 + share * at);
+    const double x = slope + share / 2;
+    if (2 * x * spread >= 1) continue;
+    const double exponent = u - u / (1 + share * at) - slope * at + square(x) * spread / (1 - 2 * x * spread);
+    if (!found || exponent < least) least = exponent;
+    found = true;
+  }
+  return least * std::log2(std::exp(1.0));
 }
 
 /// Variance of an answer in units of the plaintext step, roundings of its two components included.
@@ -122,6 +154,11 @@ noise_forecast forecast(const parameters& of, const layout& at, std::uint32_t pl
   const double answer = answer_variance(of, at, v.selected);
   result.answer = log2_deviation(answer);
   result.log2_failure = log2_any_beyond(0.5 / std::sqrt(2 * answer), of.n() * planes);
+  if (of.lifts_at_random()) {
+    const double rows = v.row * square(std::exp2(of.source().plain_bits - of.log2_q()));
+    result.log2_failure =
+        std::min(0.0, result.log2_failure + log2_fluctuation(0.125 / answer, rows / answer, v.spread));
+  }
   return result;
 }
 

@@ -43,7 +43,7 @@ void check_ranges(const literal& source) {
   within(source.log_n, 10, 13, "log_n");
   within(source.prime_count, 2, 4, "prime_count");
   within(source.prime_bits, 20, 30, "prime_bits");
-  within(source.plain_bits, 2, 32, "plain_bits");
+  within(source.plain_bits, 2, 31, "plain_bits");
   within(source.error_stddev, 0.5, 16, "error_stddev");
   within(source.log2_failure, -256, 0, "log2_failure");
   if (source.answer_bits) {
@@ -60,9 +60,10 @@ parameters parameters::from_literal(const literal& source) {
   made.primes_ =
       params::primes_below(source.prime_bits, source.prime_count, std::uint64_t{2} << source.log_n);
   for (const std::uint64_t prime : made.primes_) made.log2_q_ += std::log2(static_cast<double>(prime));
-  HALOCLINE_EXPECTS(source.plain_bits + 8 <= made.log2_q_, invalid_argument, "retrieval parameters '",
+  // A coefficient below t is multiplied with round(q / t), which is off by up to 1/2.
+  HALOCLINE_EXPECTS(2 * source.plain_bits + 8 <= made.log2_q_, invalid_argument, "retrieval parameters '",
                     source.name, "': plain_bits is ", source.plain_bits, ", and q has ", made.log2_q_,
-                    " bits; expected at least 8 bits between them, for noise");
+                    " bits; expected q to have at least 8 bits more than t^2");
   const params::security_estimate found =
       params::estimate_security(source.log_n, made.log2_q_, {}, source.error_stddev);
   made.security_bits_ = found.bits;

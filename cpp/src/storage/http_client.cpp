@@ -15,8 +15,9 @@ namespace halocline::storage {
 /// One call of `perform`: its transfers wait, run or pause until they are done.
 class transfer_run {
  public:
-  transfer_run(http_client& client, CURLM* multi, std::span<http_job> jobs, const part_done& done)
-      : client_(client), multi_(multi), jobs_(jobs), done_(done) {
+  transfer_run(http_client& client, CURLM* multi, std::span<http_job> jobs, const part_progress& progress,
+               const std::stop_token& stop)
+      : client_(client), multi_(multi), jobs_(jobs), progress_(progress), stop_(stop) {
     curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, static_cast<long>(client.options_.connections));
   }
   ~transfer_run() {
@@ -27,6 +28,7 @@ class transfer_run {
 
   void run() {
     while (next_job_ < jobs_.size() || !running_.empty() || !pausing_.empty()) {
+      HALOCLINE_EXPECTS(!stop_.stop_requested(), io_error, jobs_.front().url, ": the request was given up");
       start_ready();
       int active = 0;
       expect_ok(curl_multi_perform(multi_, &active));
@@ -68,7 +70,9 @@ class transfer_run {
       start(std::move(ready));
     }
     while (next_job_ < jobs_.size() && running_.size() + pausing_.size() < client_.options_.connections) {
-      start(std::make_unique<transfer>(jobs_[next_job_], client_.options_, client_.signature_));
+      auto made = std::make_unique<transfer>(jobs_[next_job_], client_.options_, client_.signature_);
+      if (progress_) made->report_to(progress_, next_job_);
+      start(std::move(made));
       ++next_job_;
     }
   }
@@ -115,7 +119,6 @@ class transfer_run {
     http_job& job = finished->job();
     client_.read_ += job.is_range ? job.dst.size() : job.body.size();
     client_.sent_ += job.upload.size();
-    if (done_) done_(static_cast<std::size_t>(&job - jobs_.data()));
   }
 
   /// Milliseconds until something is due besides the network.
@@ -136,7 +139,8 @@ class transfer_run {
   http_client& client_;
   CURLM* multi_;
   std::span<http_job> jobs_;
-  const part_done& done_;
+  const part_progress& progress_;
+  const std::stop_token& stop_;
   std::size_t next_job_ = 0;
   std::list<slot> running_;
   std::list<slot> pausing_;
@@ -150,13 +154,38 @@ http_client::http_client(store_options options, s3_signature signature)
 
 http_client::~http_client() = default;
 
-void http_client::perform(std::span<http_job> jobs, const part_done& done) {
+void http_client::perform(std::span<http_job> jobs, const part_progress& progress,
+                          const std::stop_token& stop) {
   multi_handle multi = pool_->take();  // dropped with its connections when something throws
-  transfer_run(*this, multi.get(), jobs, done).run();
+  transfer_run(*this, multi.get(), jobs, progress, stop).run();
   pool_->give(std::move(multi));
 }
 
 store_counts http_client::counts() const { return {requests_, retries_, resumed_, read_, sent_}; }
+
+object_version version_at(http_client& client, const std::string& url) {
+  http_job job{http_method::head, url};
+  client.perform({&job, 1});
+  if (job.status == 404) return {};
+  // Weak tags are for contents that mean the same, and never match.
+  return {true, job.tag.starts_with('"') ? job.tag : std::string()};
+}
+
+bool put_at(http_client& client, const std::string& url, std::span<const std::byte> content,
+            const object_version& before, long& status) {
+  http_job job{http_method::put, url, content};
+  if (!before.exists) job.condition = "If-None-Match: *";
+  if (!before.tag.empty()) job.condition = "If-Match: " + before.tag;
+  client.perform({&job, 1});
+  status = job.status;
+  if (status == 501) {  // no conditions
+    http_job plain{http_method::put, url, content};
+    client.perform({&plain, 1});
+    status = plain.status;
+  }
+  if (status == 404 && !before.tag.empty()) status = 412;  // deleted meanwhile
+  return status != 409 && status != 412;
+}
 
 std::vector<http_job> range_jobs(const std::string& url, std::uint64_t object_bytes,
                                  std::span<const range_read> parts) {

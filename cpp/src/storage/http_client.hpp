@@ -18,7 +18,7 @@
 namespace halocline::storage {
 
 /// What a request asks for.
-enum class http_method : std::uint8_t { get, put, remove };
+enum class http_method : std::uint8_t { get, put, remove, head };
 
 /// Credentials of S3, with which libcurl signs requests (AWS signature version 4).
 struct s3_signature {
@@ -40,7 +40,10 @@ struct http_job {
   /// GET of a whole: at most so many bytes.
   std::uint64_t limit = 0;
 
-  long status = 0;              ///< of the last answer: 2xx, or 404
+  std::string condition{};  ///< header "If-Match: ..." or "If-None-Match: *" of PUT, or empty
+
+  long status = 0;              ///< of the last answer: 2xx, 404, or with a condition 409, 412 and 501
+  std::string tag{};            ///< ETag of the last answer, or empty
   std::vector<std::byte> body;  ///< of a GET without a range
 };
 
@@ -55,10 +58,12 @@ class http_client {
   http_client(store_options options, s3_signature signature = {});
   ~http_client();
 
-  /// Performs all jobs, and calls `done` with the number of each one that is finished.
+  /// Performs all jobs, and calls `progress` while ranges arrive.
   /// @throws io_error when one is refused for good, or not done by the deadline; corrupt_data when an object
   ///   has another size than expected or a body exceeds its limit
-  void perform(std::span<http_job> jobs, const part_done& done = {});
+  /// @param stop asks to give up, which throws io_error within 0.2 s
+  void perform(std::span<http_job> jobs, const part_progress& progress = {},
+               const std::stop_token& stop = {});
   [[nodiscard]] store_counts counts() const;
 
  private:
@@ -72,6 +77,14 @@ class http_client {
   std::atomic<std::uint64_t> read_{0};
   std::atomic<std::uint64_t> sent_{0};
 };
+
+/// The version of an object, for a condition.
+[[nodiscard]] object_version version_at(http_client& client, const std::string& url);
+/// Puts unless the object has another version. A server that has no conditions puts always.
+/// @param status of the last answer
+/// @return whether it was put
+[[nodiscard]] bool put_at(http_client& client, const std::string& url, std::span<const std::byte> content,
+                          const object_version& before, long& status);
 
 /// Jobs that read parts of one object.
 [[nodiscard]] std::vector<http_job> range_jobs(const std::string& url, std::uint64_t object_bytes,

@@ -23,8 +23,19 @@ class http_store final : public object_store {
   void put(const std::string& name, std::span<const std::byte> content) override {
     http_job job{http_method::put, url_ + name, content};
     client_.perform({&job, 1});
-    HALOCLINE_EXPECTS(job.status != 404, io_error, "PUT ", job.url,
-                      ": the server answered 404; for nginx, set create_full_put_path on");
+    expect_folder(job.status, job.url);
+  }
+
+  [[nodiscard]] object_version version(const std::string& name) override {
+    return version_at(client_, url_ + name);
+  }
+
+  [[nodiscard]] bool put_if(const std::string& name, std::span<const std::byte> content,
+                            const object_version& before) override {
+    long status = 0;
+    const bool done = put_at(client_, url_ + name, content, before, status);
+    expect_folder(status, url_ + name);
+    return done;
   }
 
   [[nodiscard]] std::optional<std::vector<std::byte>> get(const std::string& name,
@@ -37,9 +48,9 @@ class http_store final : public object_store {
   }
 
   void read(const std::string& name, std::uint64_t bytes, std::span<const range_read> parts,
-            const part_done& done) override {
+            const part_progress& progress, const std::stop_token& stop) override {
     std::vector<http_job> jobs = range_jobs(url_ + name, bytes, parts);
-    client_.perform(jobs, done);
+    client_.perform(jobs, progress, stop);
   }
 
   [[nodiscard]] std::vector<store_entry> list(const std::string& folder) override {
@@ -83,6 +94,11 @@ class http_store final : public object_store {
   [[nodiscard]] store_counts counts() const override { return client_.counts(); }
 
  private:
+  static void expect_folder(long status, const std::string& url) {
+    HALOCLINE_EXPECTS(status != 404, io_error, "PUT ", url,
+                      ": the server answered 404; for nginx, set create_full_put_path on");
+  }
+
   std::string url_;
   http_client client_;
 };

@@ -9,6 +9,7 @@
 #include "halocline/core/expects.hpp"
 #include "halocline/io/byte_codec.hpp"
 #include "halocline/storage/object_store.hpp"
+#include "storage/digest/blake2b_lanes.hpp"
 
 namespace halocline::storage {
 namespace {
@@ -17,13 +18,6 @@ constexpr std::array<std::uint8_t, 8> magic{0x89, 'H', 'L', 'M', '\r', '\n', 0x1
 constexpr std::uint32_t version = 1;
 constexpr std::string_view domain = "halocline key store 1";
 constexpr std::uint64_t most_blocks = std::uint64_t{1} << 20;  // 64 GiB
-
-[[nodiscard]] digest256 keyed(std::span<const std::byte> bytes, const digest256& key) noexcept {
-  digest256 out{};
-  crypto_generichash_blake2b(out.data(), out.size(), reinterpret_cast<const unsigned char*>(bytes.data()),
-                             bytes.size(), key.data(), key.size());
-  return out;
-}
 
 /// The key of all digests of a user's keys.
 [[nodiscard]] digest256 binding(const manifest& of) {
@@ -77,8 +71,11 @@ std::string manifest::object_name() const { return "keys-" + to_string(root).sub
 
 block_digester::block_digester(const manifest& of) : key_(binding(of)) {}
 
-digest256 block_digester::operator()(std::span<const std::byte> block) const noexcept {
-  return keyed(block, key_);
+void block_digester::operator()(std::span<const std::byte> bytes, std::span<digest256> out) const noexcept {
+  const std::size_t whole = bytes.size() / manifest::block_bytes;
+  digest::blake2b_keyed(key_, bytes, manifest::block_bytes, out.first(whole));
+  const auto rest = bytes.subspan(whole * manifest::block_bytes);
+  if (!rest.empty()) out[whole] = digest::blake2b_keyed(key_, rest);
 }
 
 manifest make_manifest(const std::string& user, const ckks::key_id& key, const io::fingerprint& parameters,
@@ -89,12 +86,9 @@ manifest make_manifest(const std::string& user, const ckks::key_id& key, const i
                     "key store: ", container.size(), " bytes of keys, expected at most ",
                     most_blocks * manifest::block_bytes);
   manifest out{user, key, parameters, container.size(), {}, {}};
-  const block_digester digest(out);
-  for (std::uint64_t at = 0; at < container.size(); at += manifest::block_bytes) {
-    out.blocks.push_back(
-        digest(container.subspan(at, std::min<std::uint64_t>(manifest::block_bytes, container.size() - at))));
-  }
-  out.root = keyed(body_of(out), binding(out));
+  out.blocks.resize(blocks_of(container.size()));
+  block_digester{out}(container, out.blocks);
+  out.root = digest::blake2b_keyed(binding(out), body_of(out));
   return out;
 }
 
@@ -134,8 +128,9 @@ manifest decode_manifest(std::span<const std::byte> bytes, const std::string& us
   out.blocks.resize(count);
   std::memcpy(out.blocks.data(), in.get_bytes(count * sizeof(digest256)).data(), count * sizeof(digest256));
   get(in, out.root);
-  HALOCLINE_EXPECTS(out.root == keyed(bytes.first(bytes.size() - sizeof(digest256)), binding(out)),
-                    corrupt_data, what, " does not match its own digest; put the keys again");
+  HALOCLINE_EXPECTS(
+      out.root == digest::blake2b_keyed(binding(out), bytes.first(bytes.size() - sizeof(digest256))),
+      corrupt_data, what, " does not match its own digest; put the keys again");
   return out;
 }
 

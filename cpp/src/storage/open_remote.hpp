@@ -9,7 +9,8 @@
 namespace halocline::storage {
 
 /// A store in a folder, which is made when something is put.
-[[nodiscard]] std::shared_ptr<object_store> open_folder(const std::string& path);
+[[nodiscard]] std::shared_ptr<object_store> open_folder(const std::string& path,
+                                                        const store_options& options);
 /// A store on a web server; `url` ends with '/'.
 [[nodiscard]] std::shared_ptr<object_store> open_http(const std::string& url, const store_options& options);
 /// A store in a bucket; `prefix` is empty or ends with '/'.

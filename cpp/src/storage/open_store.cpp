@@ -58,6 +58,18 @@ bool is_store_name(const std::string& name) noexcept {
          std::ranges::all_of(name, is_name_letter);
 }
 
+std::unique_ptr<write_lock> object_store::lock(const std::string&) { return nullptr; }
+
+object_version object_store::version(const std::string&) { return {}; }
+
+bool object_store::put_if(const std::string& name, std::span<const std::byte> content,
+                          const object_version&) {
+  put(name, content);
+  return true;
+}
+
+std::size_t object_store::remove_partial(const std::string&) { return 0; }
+
 std::shared_ptr<object_store> open_store(const std::string& url, const store_options& options) {
   check_options(options);
   const std::size_t colon = url.find(':');
@@ -67,7 +79,7 @@ std::shared_ptr<object_store> open_store(const std::string& url, const store_opt
     if (rest.starts_with("//")) rest.remove_prefix(2);
     HALOCLINE_EXPECTS(!rest.empty() && rest.find('\0') == std::string_view::npos, invalid_argument,
                       "key store: 'file:' names no folder; expected file:/srv/keys or file:keys");
-    return open_folder(std::string(rest));
+    return open_folder(std::string(rest), options);
   }
   const bool is_web = scheme == "http" || scheme == "https";
   // The URL is not repeated: it may hold a password.

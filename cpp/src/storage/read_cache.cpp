@@ -64,9 +64,15 @@ void cached_object::read(std::uint64_t offset, std::span<std::byte> dst) const {
 
 void cached_object::prefetch(std::span<const io::byte_range> parts) const { (void)cover(parts, true); }
 
-void cached_object::forget() const noexcept {
+void cached_object::forget(std::span<const io::byte_range> parts) const {
   const std::scoped_lock lock(cache_->mutex_);
-  std::erase_if(parts_, [](const auto& each) { return each.second.is_loose; });
+  std::erase_if(parts_, [&](const auto& held) {
+    const auto& [offset, each] = held;
+    return each.is_loose && std::ranges::any_of(parts, [&, begin = offset, end = offset + each.bytes](
+                                                           const io::byte_range& part) {
+             return part.offset < end && part.offset + part.bytes > begin;
+           });
+  });
 }
 
 std::uint64_t cached_object::held_bytes() const {
@@ -154,7 +160,7 @@ cached_object::part_map cached_object::fetch(std::span<const io::byte_range> gap
     source_->read(each.offset, {data.get(), each.bytes});
     out.emplace(each.offset, part{each.bytes, std::move(data)});
   }
-  source_->forget();
+  source_->forget(gaps);
   const std::scoped_lock lock(cache_->mutex_);
   for (auto& [offset, each] : out) {
     cache_->counts_.fetched_bytes += each.bytes;

@@ -88,6 +88,18 @@ class s3_store final : public object_store {
     expect_bucket(job.status, job.url);
   }
 
+  [[nodiscard]] object_version version(const std::string& name) override {
+    return version_at(client_, url_of(name));
+  }
+
+  [[nodiscard]] bool put_if(const std::string& name, std::span<const std::byte> content,
+                            const object_version& before) override {
+    long status = 0;
+    const bool done = put_at(client_, url_of(name), content, before, status);
+    expect_bucket(status, base_);
+    return done;
+  }
+
   [[nodiscard]] std::optional<std::vector<std::byte>> get(const std::string& name,
                                                           std::uint64_t limit) override {
     http_job job{http_method::get, url_of(name)};
@@ -98,9 +110,9 @@ class s3_store final : public object_store {
   }
 
   void read(const std::string& name, std::uint64_t bytes, std::span<const range_read> parts,
-            const part_done& done) override {
+            const part_progress& progress, const std::stop_token& stop) override {
     std::vector<http_job> jobs = range_jobs(url_of(name), bytes, parts);
-    client_.perform(jobs, done);
+    client_.perform(jobs, progress, stop);
   }
 
   [[nodiscard]] std::vector<store_entry> list(const std::string& folder) override {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "halocline/core/expects.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr long most_redirections = 3;
 constexpr long receive_buffer = 512L << 10;  // the default of 16 KiB costs a call back for each
+constexpr std::uint64_t report_bytes = std::uint64_t{512} << 10;
 constexpr double longest_pause = 5.0;
 
 template <typename ValueT>
@@ -43,6 +45,19 @@ void set(CURL* easy, CURLoption option, ValueT value) {
   }
 }
 
+/// The value in a line of a header, up to 200 letters; nothing when the line is another's.
+/// @param name in small letters, with the colon
+[[nodiscard]] std::optional<std::string_view> value_of(std::string_view line, std::string_view name) {
+  const bool is_it = line.size() > name.size() &&
+                     std::equal(name.begin(), name.end(), line.begin(),
+                                [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? b + 32 : b); });
+  if (!is_it) return std::nullopt;
+  std::string_view value = line.substr(name.size(), 200);
+  while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) value.remove_prefix(1);
+  while (!value.empty() && static_cast<unsigned char>(value.back()) <= ' ') value.remove_suffix(1);
+  return value;
+}
+
 /// Uniform in [0.5, 1): clients that failed together do not come back together.
 [[nodiscard]] double jitter() { return 0.5 + 0.5 * randombytes_uniform(1U << 20) / (1U << 20); }
 
@@ -59,7 +74,7 @@ transfer::~transfer() {
 }
 
 std::string transfer::subject() const {
-  const char* const names[] = {"GET", "PUT", "DELETE"};
+  const char* const names[] = {"GET", "PUT", "DELETE", "HEAD"};
   return text(names[static_cast<unsigned>(job_.method)], ' ', job_.url);
 }
 
@@ -78,6 +93,7 @@ void transfer::set_headers() {
     // No round trip before the body. Not with a signature: libcurl 7.88 signs the header that it leaves out.
     if (signature_.scope.empty()) add("Expect:");
     add("Content-Type: application/octet-stream");
+    if (!job_.condition.empty()) add(job_.condition);
   }
   if (!signature_.scope.empty()) {
     unsigned char digest[crypto_hash_sha256_BYTES];
@@ -115,6 +131,7 @@ void transfer::set_up() {
   }
   set_headers();
   set(easy_, CURLOPT_HTTPHEADER, headers_);
+  if (job_.method == http_method::head) set(easy_, CURLOPT_NOBODY, 1L);
   if (job_.method == http_method::remove) set(easy_, CURLOPT_CUSTOMREQUEST, "DELETE");
   if (job_.method == http_method::put) {
     set(easy_, CURLOPT_UPLOAD, 1L);
@@ -149,16 +166,13 @@ std::size_t transfer::on_header(char* data, std::size_t size, std::size_t count,
   auto& at = *static_cast<transfer*>(self);
   at.note_activity();
   const std::string_view line(data, size * count);
-  constexpr std::string_view name = "content-range:";
   if (line.starts_with("HTTP/")) {
     at.content_range_.clear();  // a redirection was followed
-  } else if (line.size() > name.size() &&
-             std::equal(name.begin(), name.end(), line.begin(),
-                        [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? b + 32 : b); })) {
-    std::string_view value = line.substr(name.size(), 200);
-    while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) value.remove_prefix(1);
-    while (!value.empty() && static_cast<unsigned char>(value.back()) <= ' ') value.remove_suffix(1);
-    at.content_range_ = value;
+    at.job_.tag.clear();
+  } else if (const auto range = value_of(line, "content-range:")) {
+    at.content_range_ = *range;
+  } else if (const auto tag = value_of(line, "etag:")) {
+    at.job_.tag = *tag;
   }
   return size * count;
 }
@@ -213,6 +227,7 @@ std::size_t transfer::accept(std::span<const std::byte> bytes) {
                       ": the server sends more than the ", job_.dst.size(), " bytes asked for");
     std::memcpy(job_.dst.data() + received_, bytes.data(), bytes.size());
     received_ += bytes.size();
+    report();
   } else if (job_.method == http_method::get) {
     HALOCLINE_EXPECTS(bytes.size() <= job_.limit - job_.body.size(), corrupt_data, subject(),
                       ": the server sends more than ", job_.limit,
@@ -221,6 +236,13 @@ std::size_t transfer::accept(std::span<const std::byte> bytes) {
   }
   fresh_ += bytes.size();
   return bytes.size();
+}
+
+void transfer::report() {
+  if (progress_ == nullptr || received_ == reported_) return;
+  if (received_ < job_.dst.size() && received_ - reported_ < report_bytes) return;
+  reported_ = received_;
+  (*progress_)(number_, received_);
 }
 
 bool transfer::finish(CURLcode result) {
@@ -248,6 +270,7 @@ bool transfer::judge(CURLcode result) {
 bool transfer::judge_status() {
   const long status = job_.status;
   if (status == 404 && !job_.is_range) return true;
+  if (!job_.condition.empty() && (status == 409 || status == 412 || status == 501)) return true;
   const bool passing = status == 408 || status == 425 || status == 429 || (status >= 500 && status != 501);
   if (!passing) refuse_status();
   retry_later(text("the server answered ", status));

@@ -24,6 +24,11 @@ class transfer {
   transfer(const transfer&) = delete;
   transfer& operator=(const transfer&) = delete;
 
+  /// Calls `progress`, which must live as long, with `number` as a range arrives.
+  void report_to(const part_progress& progress, std::size_t number) noexcept {
+    progress_ = &progress;
+    number_ = number;
+  }
   /// Prepares the next attempt; what a range has received already is not asked for again.
   /// @param left time until the deadline
   /// @return the handle to add to a multi handle
@@ -58,6 +63,7 @@ class transfer {
   void set_up();
   void set_headers();
   [[nodiscard]] std::size_t accept(std::span<const std::byte> bytes);
+  void report();
   /// Whether what the answer says of itself fits the job; sets `refusal_` otherwise.
   void check_range_answer();
   [[nodiscard]] bool judge(CURLcode result);
@@ -74,7 +80,10 @@ class transfer {
   const s3_signature& signature_;
   CURL* easy_ = nullptr;
   curl_slist* headers_ = nullptr;
+  const part_progress* progress_ = nullptr;
+  std::size_t number_ = 0;
   std::uint64_t received_ = 0;  ///< of a range, over all attempts
+  std::uint64_t reported_ = 0;  ///< of them
   std::uint64_t sent_ = 0;      ///< of an upload, in this attempt
   std::uint64_t fresh_ = 0;     ///< bytes of this attempt
   std::string content_range_;   ///< header of this attempt's answer

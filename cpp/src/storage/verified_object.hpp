@@ -2,13 +2,14 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "halocline/io/byte_source.hpp"
 #include "halocline/storage/manifest.hpp"
 #include "halocline/storage/object_store.hpp"
+#include "read_ahead.hpp"
 
 namespace halocline::storage {
 
@@ -17,29 +18,29 @@ namespace halocline::storage {
 /// way.
 class verified_object final : public io::byte_source {
  public:
-  verified_object(std::shared_ptr<object_store> objects, manifest of, std::size_t part_bytes);
+  verified_object(std::shared_ptr<object_store> objects, manifest of, const store_options& options);
 
   [[nodiscard]] std::uint64_t bytes() const noexcept override { return of_.bytes; }
   [[nodiscard]] std::string name() const override;
   void read(std::uint64_t offset, std::span<std::byte> dst) const override;
   void prefetch(std::span<const io::byte_range> parts) const override;
-  void forget() const noexcept override;
+  void forget(std::span<const io::byte_range> parts) const override;
+  /// Fetches and compares everything, and keeps nothing.
+  /// @throws what `read` throws
+  void check_all() const;
 
  private:
-  /// Whole blocks that were fetched and verified.
-  struct piece {
-    std::uint64_t offset = 0;
-    std::unique_ptr<std::byte[]> data{};  // not zeroed: every byte is received
-    std::uint64_t bytes = 0;
-  };
-
   /// The blocks that a range touches.
   [[nodiscard]] io::byte_range whole_blocks(const io::byte_range& part) const;
+  /// The blocks that ranges touch, ascending and without overlap.
+  [[nodiscard]] std::vector<io::byte_range> joined_blocks(std::span<const io::byte_range> parts) const;
   /// Fetches whole blocks and verifies them.
-  void fetch(std::span<const range_read> parts) const;
+  void fetch(std::span<const range_read> parts, const std::stop_token& stop = {}) const;
+  /// Parts for one request each: enough of them for all connections.
   [[nodiscard]] std::vector<range_read> split(std::span<const range_read> parts) const;
   /// Parts of a read whose digests are not those of the manifest.
-  [[nodiscard]] std::vector<range_read> fetch_once(std::span<const range_read> parts) const;
+  [[nodiscard]] std::vector<range_read> fetch_once(std::span<const range_read> parts,
+                                                   const std::stop_token& stop) const;
   [[nodiscard]] bool is_right(const range_read& part) const noexcept;
 
   std::shared_ptr<object_store> objects_;
@@ -47,8 +48,8 @@ class verified_object final : public io::byte_source {
   block_digester digest_;
   std::string object_;
   std::size_t part_bytes_;
-  mutable std::mutex mutex_;
-  mutable std::vector<piece> fetched_;  ///< by `prefetch`, ascending, disjoint
+  std::size_t connections_;
+  mutable read_ahead ahead_;  ///< last: its threads use the others
 };
 
 }  // namespace halocline::storage

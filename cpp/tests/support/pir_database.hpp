@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "halocline/arith/arith.hpp"
 #include "halocline/backend/registry.hpp"
 #include "halocline/pir/database.hpp"
 
@@ -60,9 +61,11 @@ namespace halocline::test {
   return result;
 }
 
-/// Expects that row `row` of a matrix of points is a plaintext in Montgomery form.
-inline void expect_row(pir::context& ctx, const backend::point_matrix& points, std::uint32_t row,
-                       const std::vector<std::int64_t>& coefficients) {
+/// The integers, in magnitude below q / 2, whose residues are row `row` of a matrix of points in Montgomery
+/// form: what stands for a plaintext.
+[[nodiscard]] inline std::vector<std::int64_t> integers_in(pir::context& ctx,
+                                                           const backend::point_matrix& points,
+                                                           std::uint32_t row) {
   const std::size_t n = ctx.shape().scheme.n();
   constexpr std::uint32_t block = backend::points_per_block;
   std::vector<std::uint32_t> matrix(points.rows * ctx.limbs() * n);
@@ -78,14 +81,31 @@ inline void expect_row(pir::context& ctx, const backend::point_matrix& points, s
   const backend::array_job back{all, all, 1};
   ctx.device().array_intt(ctx.tables(), {&back, 1});
   ctx.device().download(std::as_writable_bytes(std::span(words)), polynomial, 0);
+  std::vector<std::int64_t> found(n);
   for (std::size_t l = 0; l < ctx.limbs(); ++l) {
-    const std::uint64_t q = ctx.shape().scheme.primes()[l];
+    const auto q = arith::make_modulus(static_cast<std::uint32_t>(ctx.shape().scheme.primes()[l]));
     for (std::size_t j = 0; j < n; ++j) {
-      const auto lifted = static_cast<std::int64_t>(q) + coefficients[j];
-      const std::uint64_t expected =
-          (static_cast<std::uint64_t>(lifted) % q) * ((std::uint64_t{1} << 32) % q) % q;
-      ASSERT_EQ(words[l * n + j], expected) << "row " << row << ", limb " << l << ", coefficient " << j;
+      const std::int64_t value = arith::montgomery_reduce<std::uint32_t>(words[l * n + j], q);
+      const std::int64_t centred = value > q.value / 2 ? value - std::int64_t{q.value} : value;
+      if (l == 0) found[j] = centred;
+      EXPECT_EQ(found[j], centred) << "row " << row << ", limb " << l << ", coefficient " << j;
     }
+  }
+  return found;
+}
+
+/// Expects that row `row` of a matrix of points stands for a plaintext: equal modulo t, in [-t/2, t/2), or in
+/// (-t, t) where the scheme lifts at random.
+inline void expect_row(pir::context& ctx, const backend::point_matrix& points, std::uint32_t row,
+                       const std::vector<std::int64_t>& coefficients) {
+  const std::int64_t t = std::int64_t{1} << ctx.shape().scheme.source().plain_bits;
+  const std::vector<std::int64_t> found = integers_in(ctx, points, row);
+  for (std::size_t j = 0; j < found.size(); ++j) {
+    const std::int64_t wanted = coefficients[j];
+    const std::int64_t other = wanted < 0 ? wanted + t : wanted == 0 ? 0 : wanted - t;
+    const bool is_other = ctx.shape().scheme.lifts_at_random() && found[j] == other;
+    ASSERT_TRUE(found[j] == wanted || is_other)
+        << "row " << row << ", coefficient " << j << ": " << found[j] << " for " << wanted;
   }
 }
 

@@ -42,6 +42,12 @@ using bytes = std::vector<std::byte>;
 /// A set, insecure ones too.
 [[nodiscard]] inline pir::parameters set_named(const std::string& name) { return pir::preset(name, true); }
 
+/// The same choice of integers in all databases.
+[[nodiscard]] inline pir::server_options with_lift_key(pir::server_options options = {}) {
+  if (!options.database.lift_key) options.database.lift_key = seed_of(77);
+  return options;
+}
+
 /// A database of random records, and its server.
 struct pir_rig {
   pir::geometry shape;
@@ -52,7 +58,7 @@ struct pir_rig {
                    pir::server_options options = {})
       : shape(of),
         records(random_bytes(of.records * of.record_bytes, 16)),
-        server(of, pir::make_memory_records(records), std::move(device), std::move(options)) {}
+        server(of, pir::make_memory_records(records), std::move(device), with_lift_key(std::move(options))) {}
 
   [[nodiscard]] std::span<const std::byte> record(std::uint64_t number) const {
     return std::span(records).subspan(number * shape.record_bytes, shape.record_bytes);

@@ -5,6 +5,7 @@
 #include "halocline/pir/server.hpp"
 #include "support/message_of.hpp"
 #include "support/pir_database.hpp"
+#include "support/pir_rig.hpp"
 
 namespace halocline {
 namespace {
@@ -23,7 +24,7 @@ struct PirBatchPlans : testing::TestWithParam<pir::storage> {
     options.threads = 2;
     options.memory.budget_bytes = budget;
     options.memory.policy = policy;
-    pir::server_options how;
+    pir::server_options how = test::with_lift_key();
     how.database.kept = GetParam();
     how.database.group_bytes = std::size_t{1} << 20;
     how.scratch_bytes = scratch;

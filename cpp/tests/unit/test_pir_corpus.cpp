@@ -3,6 +3,7 @@
 // HALOCLINE_WRITE_CORPUS=cpp/tests/fuzz/corpus those that are valid are written again.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -11,9 +12,13 @@
 #include <string>
 
 #include "support/pir_messages.hpp"
+#include "support/record_files.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace halocline::pir {
 namespace {
+
+using bytes = std::vector<std::byte>;
 
 std::filesystem::path committed() {
   return std::filesystem::path(__FILE__).parent_path().parent_path() / "fuzz" / "corpus";
@@ -51,6 +56,31 @@ void write_geometries(const std::filesystem::path& folder) {
   write("small", test::fuzzed_geometry());
 }
 
+/// A database of few bytes; records of the shards of it.
+geometry filed() { return test::small_geometry(5, 20, 1); }
+bytes filed_records() { return test::random_records(100, 17); }
+
+/// The entry of a replacement of record 2 that was interrupted before the record was written.
+bytes interrupted() {
+  bytes records = filed_records();
+  const bytes fresh = test::random_records(20, 18);
+  std::ranges::copy(fresh, records.begin() + 40);
+  return write_journal({40, 0, {io::checksum64(records)}, fresh});
+}
+
+void write_record_files(const std::filesystem::path& folder) {
+  const geometry shape = filed(), split = test::small_geometry(2, 3000, 1);
+  const bytes records = filed_records();
+  test::build(folder / "plain", shape, records);
+  test::build(folder / "split", split, test::random_records(6000, 19));
+  test::build(folder / "shard", shape, bytes(records.begin() + 20, records.begin() + 80), 100000, {1, 3});
+  test::build(folder / "journal", shape, records);
+  std::fstream journal(folder / "journal", std::ios::binary | std::ios::in | std::ios::out);
+  journal.seekp(static_cast<std::streamoff>(test::layout_in(shape).journal));
+  const bytes entry = interrupted();
+  journal.write(reinterpret_cast<const char*>(entry.data()), static_cast<std::streamsize>(entry.size()));
+}
+
 /// Names of the files of a folder that `accepted` takes, or all of them.
 template <typename AcceptedT>
 std::set<std::string> names_of(const std::filesystem::path& folder, const AcceptedT& accepted) {
@@ -82,6 +112,27 @@ TEST(PirCorpus, Geometries) {
   const auto accepted =
       names_of(folder, [](const std::string& content) { return test::check_geometry_bytes(content); });
   EXPECT_EQ(accepted, (std::set<std::string>{"n2048_planes", "n4096", "paper", "small"}));
+}
+
+TEST(PirCorpus, RecordFiles) {
+  if (const char* corpus = std::getenv("HALOCLINE_WRITE_CORPUS")) {
+    write_record_files(std::filesystem::path(corpus) / "record_file");
+  }
+  const auto folder = committed() / "record_file";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "the sources are not next to this build: " << folder;
+  const test::temporary_folder scratch;  // opening completes a replacement
+  const auto open = [&](const char* name) {
+    std::filesystem::copy_file(folder / name, scratch / name);
+    const auto file = open_record_file(scratch / name, true);
+    file->verify();
+    return file;
+  };
+  EXPECT_EQ(test::read_all(*open("plain")), filed_records());
+  EXPECT_EQ(open("split")->shape().planes(), 3U);
+  const auto shard = open("shard");
+  EXPECT_EQ(shard->range().first, 1U);
+  EXPECT_EQ(shard->range().records, 3U);
+  EXPECT_EQ(test::bytes_from(*open("journal"), 40, 20), test::random_records(20, 18));
 }
 
 }  // namespace

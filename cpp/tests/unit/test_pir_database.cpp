@@ -92,8 +92,9 @@ TEST(PirDatabase, ShardsHaveTheGroupsOfTheWhole) {
   ASSERT_EQ(shape.at.columns, 2);
   const std::vector<std::byte> records = test::random_records(shape.records * shape.record_bytes, seed);
   context ctx(shape, cpu());
-  database whole(ctx, make_memory_records(records), {.group_bytes = 1});
-  database shard(ctx, make_memory_records(records), {.group_bytes = 1, .first_column = 1});
+  const arith::seed_bytes key{3};
+  database whole(ctx, make_memory_records(records), {.group_bytes = 1, .lift_key = key});
+  database shard(ctx, make_memory_records(records), {.group_bytes = 1, .first_column = 1, .lift_key = key});
   ASSERT_EQ(shard.groups().size(), 1);
   EXPECT_EQ(test::stored(ctx, shard.groups()[0]), test::stored(ctx, whole.groups()[1]));
   EXPECT_FALSE(shard.has(0));

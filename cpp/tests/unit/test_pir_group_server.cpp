@@ -8,6 +8,7 @@
 #include "halocline/pir/client.hpp"
 #include "support/message_of.hpp"
 #include "support/pir_database.hpp"
+#include "support/pir_rig.hpp"
 
 namespace halocline {
 namespace {
@@ -46,9 +47,10 @@ class PirGroupServer : public testing::TestWithParam<std::tuple<spread, int>> {
 
 TEST_P(PirGroupServer, AnswersAsOneServerDoes) {
   const auto [how, devices] = GetParam();
-  pir::server one(shape_, pir::make_memory_records(records_), make_device());
+  const pir::server_options equal = test::with_lift_key();
+  pir::server one(shape_, pir::make_memory_records(records_), make_device(), equal);
   pir::group_server group(shape_, pir::make_memory_records(records_),
-                          make_devices(static_cast<std::size_t>(devices)), how);
+                          make_devices(static_cast<std::size_t>(devices)), how, equal);
   pir::client first(shape_), second(shape_);
   const auto first_keys = first.server_keys(), second_keys = second.server_keys();
   const auto single_first = one.load_keys(first_keys), single_second = one.load_keys(second_keys);

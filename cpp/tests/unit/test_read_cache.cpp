@@ -37,7 +37,7 @@ class formula_source final : public io::byte_source {
     read_bytes += dst.size();
   }
   void prefetch(std::span<const io::byte_range> parts) const override { prefetched += parts.size(); }
-  void forget() const noexcept override {}
+  void forget(std::span<const io::byte_range>) const override {}
 
   mutable std::atomic<std::uint64_t> read_bytes = 0;
   mutable std::atomic<std::uint64_t> prefetched = 0;
@@ -130,7 +130,7 @@ TEST_F(ReadCache, PinnedObjectsStayAndTheLimitHolds) {
   other->prefetch({&range, 1});
   expect_bytes(*other, 0, 8 * block, 2);
   EXPECT_EQ(sources[1]->read_bytes, before + 8 * block) << "what was prefetched is kept until `forget`";
-  other->forget();
+  other->forget({&range, 1});
   expect_bytes(*other, 0, block, 2);
   EXPECT_EQ(sources[1]->read_bytes, before + 9 * block);
   EXPECT_LE(cache->counts().held_bytes, cache->limit());
@@ -184,7 +184,7 @@ TEST_F(ReadCache, RandomReadsOfThreadsAreRight) {
           if (rng() % 3 == 0) object.prefetch({&range, 1});
           expect_bytes(object, offset, count, static_cast<std::uint8_t>(which));
           if (rng() % 16 == 0) object.drop();
-          object.forget();
+          object.forget({&range, 1});
           if (pinned) object.unpin();
           EXPECT_LE(cache->counts().held_bytes, cache->limit());
         }

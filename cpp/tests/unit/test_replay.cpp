@@ -152,6 +152,18 @@ TEST(Replay, AFrameThatGrowsLoadsAndTakesOnlyWhatItLacks) {
   const sim::replay_report report = run(out.result(), "planned", 4 * mib + 4096);
   EXPECT_EQ(report.loaded_bytes, 7 * mib);
   EXPECT_EQ(report.peak_resident_bytes, 4 * mib + 4096);
+
+  memory::plan::plan made;
+  sim::replay_options options;
+  options.budget_bytes = 4 * mib + 4096;
+  options.made = &made;
+  EXPECT_EQ(sim::replay(out.result(), clock, options).loaded_bytes, 7 * mib);
+  EXPECT_EQ(made.expected.loaded_bytes, 7 * mib);
+  EXPECT_EQ(made.objects.size(), 3U);
+  // Frames keep their length: 4 MiB of the key, 1 beside the 3 of the other one, and 4 again.
+  options.allow_prefixes = false;
+  EXPECT_EQ(sim::replay(out.result(), clock, options).loaded_bytes, 12 * mib);
+  EXPECT_EQ(made.expected.loaded_bytes, 12 * mib);
 }
 
 TEST(Replay, ManagedKeysMigrateAndEvictionsCopy) {

@@ -20,7 +20,7 @@ from ..ckks.host import Host
 from ..ckks.keys import KeyPlan
 from ..ckks.params import Params, expect_same
 from ..memory.budget import MemoryOptions
-from .encoded import MODES
+from .choice import MODES
 
 ORDERS = get_args(Order)
 """CoeffToSlot first takes ciphertexts of level 0; SlotToCoeff first takes those of a few levels more."""
@@ -201,8 +201,9 @@ class Bootstrapper:
 
     def _any(self) -> _core.Bootstrapper:
         """Encoded for some engine, or a ghost: what does not depend on which."""
-        for core in self._encoded.values():
-            return core
+        for host, core in self._encoded.items():
+            if not host._circuits.bootstrap_settings:
+                return core
         if self._ghost is None:
             options = MemoryOptions()._bind(False, None, "bootstrapper")
             engine = _core.Engine.make(self._params._core, "ghost", 0, "resident", 0, False, options)
@@ -212,7 +213,10 @@ class Bootstrapper:
     def _on(self, engine: Host, level: int = 0) -> _core.Bootstrapper:
         if engine not in self._encoded:
             expect_same(self._params, [("the engine", engine.params)], "bootstrap")
-            self._encoded[engine] = _core.Bootstrapper.make(engine._core, self._options._core_options())
+            options = self._options
+            if decided := engine._circuits.bootstrap_settings:
+                options = dataclasses.replace(options, **({"memory": 0} | decided))
+            self._encoded[engine] = _core.Bootstrapper.make(engine._core, options._core_options())
             if engine._encoded_log is not None:
                 engine._encoded_log.append((self, 0))
         return self._encoded[engine]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,7 @@ from ..base.values import expect, integer, kind_of
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.host import Host
 from ..ckks.keys import RELINEARIZATION
-
-MODES = get_args(Mode)
-"""How the rotations of a linear map are organised: a key for each diagonal; least memory; fastest; two or
-three rotation keys for any number of diagonals at the price of more key switches."""
+from .choice import MODES
 
 
 class EncodedCircuit(ABC):
@@ -32,7 +29,8 @@ class EncodedCircuit(ABC):
     of engines, a ghost among them.
 
     mode: one of MODES. baby_count: baby steps of each giant step, 0 lets a cost model choose. compact: keep
-    weights as integer coefficients, 8 bytes each at any level, and expand them at each use.
+    weights as integer coefficients, 8 bytes each at any level, and expand them at each use. An engine with a
+    `CircuitChoice` has the last word on all three.
     """
 
     def __init__(
@@ -94,11 +92,17 @@ class EncodedCircuit(ABC):
         """Drops the encoded weights of all engines."""
         self._encoded.clear()
 
+    def _how(self, engine: Host, level: int) -> _core.Encoding:
+        """How it is encoded for an engine: its own options, or those that the engine decides."""
+        said = engine._circuits
+        baby_count = self._baby_count if said.baby_count is None else said.baby_count
+        compact = self._compact if said.compact is None else said.compact
+        return _core.Encoding(said.mode or self._mode, level, self._slots, baby_count, compact)
+
     def _on(self, engine: Host, level: int) -> _core.Circuit:
         kept = self._encoded.setdefault(engine, {})
         if level not in kept:
-            how = _core.Encoding(self._mode, level, self._slots, self._baby_count, self._compact)
-            kept[level] = self._make(engine._core, how)
+            kept[level] = self._make(engine._core, self._how(engine, level))
             if engine._encoded_log is not None:
                 engine._encoded_log.append((self, level))
         return kept[level]

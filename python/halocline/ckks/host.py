@@ -21,6 +21,8 @@ class Host(Protocol):
     _core: NativeEngine
     _encoded_log: list[tuple[Any, int]] | None
     """Circuits and levels that were encoded for it; None where no list is kept."""
+    _circuits: Any
+    """What it decides about circuits: a `circuits.choice.CircuitChoice`."""
 
     @property
     def params(self) -> Params:

@@ -124,8 +124,23 @@ class KeyStore:
 
     def get(self, user: str, params: Params | None = None, **pins: Any) -> EvaluationKeys:
         """All keys of a user in memory; arguments as those of `user`, without `plan`."""
-        stored = self.user(user, params, **pins)
-        return EvaluationKeys(stored._core.load(stored.params._core))
+        return self.user(user, params, **pins).load()
+
+    def check(self, user: str, *, key_id: str | None = None, digest: str | None = None) -> str:
+        """Fetches all keys of a user and compares every block with its digest; nothing is kept.
+
+        Arguments as those of `user`. Returns the digest of the keys. Raises CorruptData for a block or a
+        manifest that is not what was put, IoError for an object that is missing.
+        """
+        return self._core.check(expect(user, str, "check: user"), digest, key_id)[0]
+
+    def clean(self, user: str) -> int:
+        """Removes what writers that were killed left of a user's keys; returns how many objects.
+
+        On a server, not while the keys of this user are being put. Raises CorruptData when the manifest is
+        not valid; nothing is removed then.
+        """
+        return self._core.clean(expect(user, str, "clean: user"))
 
     def users(self) -> list[str]:
         """Names of the users that have keys, ascending."""
@@ -176,6 +191,10 @@ class StoredKeys(_KeyNames):
     def requests(self) -> list[tuple[int, int]]:
         """(Galois element, highest level) of each key that an engine gets, ascending."""
         return list(self._requests)
+
+    def load(self) -> EvaluationKeys:
+        """All keys of the user in memory, whatever the plan."""
+        return EvaluationKeys(self._core.load(self.params._core))
 
     @property
     def key_id(self) -> str | None:

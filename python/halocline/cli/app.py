@@ -11,8 +11,10 @@ from .. import _core
 from . import error_bound, files, info, params
 from .bench import commands as bench
 from .groups import Group
+from .keys import commands as keys
 from .paper import commands as paper
 from .pir import commands as pir
+from .plan import commands as plan
 from .run import commands as run
 from .trace import commands as trace
 
@@ -48,8 +50,10 @@ app.command("encrypt")(files.encrypt)
 app.command("eval")(files.evaluate)
 app.command("decrypt")(files.decrypt)
 app.command("error-bound")(error_bound.error_bound)
+app.add_typer(keys.app, name="keys")
 app.add_typer(run.app, name="run")
 app.add_typer(bench.app, name="bench")
 app.add_typer(paper.app, name="paper")
 app.add_typer(trace.app, name="trace")
+app.add_typer(plan.app, name="plan")
 app.add_typer(pir.app, name="pir")

@@ -17,6 +17,7 @@ from ..base.names import Device, Policy
 from ..base.progress import Progress
 from ..base.values import byte_count, expect, integer, kind_of, positive
 from ..circuits.bootstrapping import Bootstrapper
+from ..circuits.choice import CircuitChoice
 from ..circuits.methods import Circuits
 from ..ckks.ciphertext import Ciphertext, bind_all
 from ..ckks.keys import KeyPlan
@@ -26,6 +27,7 @@ from ..memory.plan import Plan
 from ..memory.trace import Trace
 from .host import PlannedHost
 from .key_loading import Keys, check_keys, loader_of
+from .plan_choice import Optimize, check_optimize
 from .planned_run import Prepared, ProgramPlanner, load_plan
 from .profiling import Profile, profiled
 from .program_identity import Arguments, ProgramIdentities
@@ -65,6 +67,8 @@ class Engine(Circuits):
     compose_rotations: let plans make rarely used rotations of others (5 of 4 and 1) where that is forecast to
         be faster than loading their keys. It adds the noise of a key switch, so results are other integers
         than under other policies; without it they are the same under every policy and plan.
+    circuits: how it organises linear maps and bootstraps, in place of the options of each (`CircuitChoice`);
+        `halocline.advise` finds what reads least.
 
     Ciphertexts keep the engine alive that they are bound to; objects may be dropped in any order.
 
@@ -90,6 +94,7 @@ class Engine(Circuits):
         memory_options: MemoryOptions | None = None,
         graphs: bool = True,
         compose_rotations: bool = False,
+        circuits: CircuitChoice | None = None,
         progress: Progress | None = None,
     ) -> None:
         self._params = expect(params, Params, "Engine", "use Engine(params, keys)")
@@ -99,6 +104,7 @@ class Engine(Circuits):
         budget, shared = engine_budget(memory, "Engine: memory")
         self._shared = shared
         self._composes = bool(compose_rotations)
+        self._circuits = expect(circuits or CircuitChoice(), CircuitChoice, "Engine: circuits")
         self._turns, self._depth = threading.RLock(), 0  # held during a run, and how deep it is
         self._recording = threading.Lock()
         renew_in_children(self)
@@ -130,8 +136,9 @@ class Engine(Circuits):
         self._recording = threading.Lock()
 
     def _bare_ghost(self) -> Engine:
-        """A ghost engine without keys that keeps keys as this one does."""
-        return Engine(self._params, device="ghost", keep_seeds=self._keep_seeds)
+        """A ghost engine without keys that keeps keys, and organises circuits, as this one does."""
+        how: Any = {"keep_seeds": self._keep_seeds, "circuits": self._circuits}
+        return Engine(self._params, device="ghost", **how)
 
     def add_keys(self, keys: Keys, progress: Progress | None = None) -> None:
         """Adds keys of the same parameters to those that it has; keys that it has already are replaced.
@@ -238,6 +245,7 @@ class Engine(Circuits):
         *args: Any,
         plan: PlanLike | None = None,
         key: Any = None,
+        optimize: Optimize | None = None,
         **kwargs: Any,
     ) -> ResultT:
         """`program(*args, **kwargs)` with every ciphertext in the arguments bound to this engine.
@@ -258,7 +266,11 @@ class Engine(Circuits):
         cannot be compared (an iterator, a file, a random generator) is refused. `key`: what says which
         program this is, instead of its code and these values: text, numbers, tuples of them, or an object
         that never changes. Runs with equal keys and arguments of equal shapes share plans and graphs. To pass
-        `plan` or `key` to the program itself, bind them with functools.partial.
+        `plan`, `key` or `optimize` to the program itself, bind them with functools.partial.
+
+        optimize="io": makes several plans and follows the one with the shortest forecast: with and without
+        regeneration of seeds and weights, with prefixes of keys and with whole objects, and, where the engine
+        may, with rotations composed of others. `last_run.choice` says which, and what else there was.
 
         Raises OutOfMemory that states what the whole run needs, under this policy and `planned`, when the
         budget is too small (to say that, the program is called once more, on ghosts); InvalidArgument for a
@@ -270,13 +282,16 @@ class Engine(Circuits):
         if not callable(program):
             raise WrongType(f"run: got {kind_of(program)}, expected a function of ciphertexts")
         self._identities.check_key(key)
+        check_optimize(optimize, plan is not None, self._planner is not None)
         with self._turns:
             if self._depth != 0:
+                if optimize is not None:
+                    raise InvalidArgument("run: optimize for a part of a run; give it to the outermost run")
                 return self._run_within(program, args, kwargs, plan)
             self._depth = 1
             try:
                 with stating_run_minimum(self, program, (args, kwargs)):
-                    return self._run(program, args, kwargs, plan, key)
+                    return self._run(program, args, kwargs, plan, key, optimize)
             finally:
                 self._depth = 0
 
@@ -302,11 +317,12 @@ class Engine(Circuits):
         kwargs: dict[str, Any],
         plan: PlanLike | None,
         key: Any,
+        optimize: Optimize | None,
     ) -> ResultT:
         bound = tuple(bind_all(each, self._bind) for each in args)
         named = {name: bind_all(each, self._bind) for name, each in kwargs.items()}
         meter = RunMeter(self, self._planner)
-        prepared, plan_seconds = self._prepare(program, (bound, named), plan, key)
+        prepared, plan_seconds = self._prepare(program, (bound, named), plan, key, optimize)
         meter.begin()
         with run_scope(self, lambda: self._identities.graph_number(program, (bound, named), key)):
             if self._planner is not None:
@@ -314,11 +330,16 @@ class Engine(Circuits):
             else:
                 result = program(*bound, **named)
         self.synchronize()
-        self._last_run = meter.report(plan_seconds, planned=prepared is not None)
+        self._last_run = meter.report(plan_seconds, prepared)
         return result
 
     def _prepare(
-        self, program: Callable[..., Any], arguments: Arguments, plan: PlanLike | None, key: Any
+        self,
+        program: Callable[..., Any],
+        arguments: Arguments,
+        plan: PlanLike | None,
+        key: Any,
+        optimize: Optimize | None,
     ) -> tuple[Prepared | None, float]:
         """The plan to follow, and the seconds that it took to have it."""
         begin = time.perf_counter()
@@ -334,7 +355,7 @@ class Engine(Circuits):
         elif self.budget_bytes == 0:
             return None, 0.0
         else:
-            prepared = self._planner.plan_for(program, arguments, key)
+            prepared = self._planner.plan_for(program, arguments, key, optimize=optimize == "io")
         self._last_plan = None if prepared is None else prepared.plan
         return prepared, time.perf_counter() - begin
 
@@ -364,16 +385,17 @@ class Engine(Circuits):
         """(Galois element, level) of the keys that plans are made with."""
         return self._core.list_keys()
 
-    def _plan_context(self) -> str:
-        """What a plan's program ran with; a plan is refused by engines with another one."""
+    def _plan_context(self, device: str | None = None) -> str:
+        """What a plan's program ran with, here or on another device; engines with another one refuse it."""
         seeds = "seeded keys" if self._keep_seeds is True else "expanded keys"
         if isinstance(self._keep_seeds, frozenset):
             seeds += f" but {sorted(self._keep_seeds)}"
-        return f"{self._params.fingerprint} {self._device} {seeds}"
+        return f"{self._params.fingerprint} {device or self._device} {seeds}"
 
     def _ghost_twin(self, keys: list[tuple[int, int]]) -> Engine:
         """A ghost engine with keys of the same sizes, which keeps what this one keeps."""
-        twin = Engine(self._params, device="ghost", policy="planned", keep_seeds=self._keep_seeds)
+        how: Any = {"keep_seeds": self._keep_seeds, "circuits": self._circuits}
+        twin = Engine(self._params, device="ghost", policy="planned", **how)
         twin._core.cache_bytes = self._core.cache_bytes
         twin._core.prepare_keys(keys)
         twin._encoded_log = []

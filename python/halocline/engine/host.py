@@ -6,6 +6,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from ..circuits.choice import CircuitChoice
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.host import Host
 from ..memory.trace import Trace
@@ -20,6 +21,9 @@ class PlannedHost(Host, Protocol):
 
     _composes: bool
     """Whether plans may make rotations of others."""
+
+    _circuits: CircuitChoice
+    """How it organises circuits."""
 
     def stats(self) -> dict[str, Any]:
         """Counters of its memory runtime."""
@@ -43,7 +47,7 @@ class PlannedHost(Host, Protocol):
     def _plan_keys(self) -> list[tuple[int, int]]:
         """(Galois element, level) of the keys that plans are made with."""
 
-    def _plan_context(self) -> str:
+    def _plan_context(self, device: str | None = None) -> str:
         """What a plan's program ran with."""
 
     def _ghost_twin(self, keys: list[tuple[int, int]]) -> PlannedHost:

@@ -37,7 +37,7 @@ def loader_of(core: _core.Engine, keys: Keys, lazily: bool) -> Callable[[int], N
     Returns what adds the key of a Galois element, or None where each waits for its first use.
     """
     if isinstance(keys, StoredKeys):
-        core.add_source(keys._core, keys._wanted)
+        core.add_source(keys._core, keys._wanted, not lazily)
         return None if lazily else core.load_key
     core.bind_key(keys._core)
     return functools.partial(core.add_key, keys._core)

@@ -9,6 +9,7 @@ repeated runs, which begin with the objects that they leave resident.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import sys
 import warnings
@@ -25,6 +26,7 @@ from ..base.files import read_file
 from ..ckks.ciphertext import Ciphertext, bind_all
 from ..memory.trace import Trace
 from .host import PlannedHost
+from .plan_choice import COMPOSED_USES, PlanChoice, Routes, best_of, routes_of
 from .program_identity import Arguments, ProgramIdentities
 
 PLANS_KEPT = 32
@@ -50,6 +52,8 @@ class Prepared:
     """Made after a first run: the program begins with what it leaves in memory."""
     is_given: bool = False
     """The caller's; otherwise it may be made anew."""
+    choice: PlanChoice | None = None
+    """Among which plans it was chosen; None where that was not asked for."""
 
 
 class ProgramPlanner:
@@ -76,11 +80,17 @@ class ProgramPlanner:
     # Plans
 
     def plan_for(
-        self, program: Callable[..., Any], arguments: Arguments, name: Hashable = None
+        self,
+        program: Callable[..., Any],
+        arguments: Arguments,
+        name: Hashable = None,
+        *,
+        optimize: bool = False,
     ) -> Prepared | None:
         """The plan of a program for arguments of these shapes; None where it cannot be planned (warns).
 
-        name: what stands for the program instead of its code and the values that it reaches.
+        optimize: choose among several plans. name: what stands for the program instead of its code and the
+            values that it reaches.
         Raises InvalidArgument where one of these cannot be compared between runs.
         """
         cold = self._engine._begins_cold
@@ -89,12 +99,13 @@ class ProgramPlanner:
             tuple(self._engine._plan_keys()),
             self._engine.budget_bytes,
             self._engine._core.manual,
+            optimize,
             cold,
         )
         found = self._plans.get(key)
         first = found is None
         if found is None or (not cold and not found.is_final and found.plan.loaded_bytes > 0):
-            found = self._try_to_plan(program, arguments, steady=not first)
+            found = self._try_to_plan(program, arguments, steady=not first, optimize=optimize)
             if found is None:
                 return None
             self._plans[key] = found
@@ -109,10 +120,10 @@ class ProgramPlanner:
             del self._plans[key]
 
     def _try_to_plan(
-        self, program: Callable[..., Any], arguments: Arguments, *, steady: bool
+        self, program: Callable[..., Any], arguments: Arguments, *, steady: bool, optimize: bool
     ) -> Prepared | None:
         try:
-            return self._make_plan(program, arguments, steady)
+            return self._make_plan(program, arguments, steady, optimize)
         except Error as error:
             if isinstance(error, MemoryError):
                 raise  # the budget is below the minimum: the message states it
@@ -120,7 +131,9 @@ class ProgramPlanner:
             _warn(f"the program could not be planned and runs under 'lru': {error}")
             return None
 
-    def _make_plan(self, program: Callable[..., Any], arguments: Arguments, steady: bool) -> Prepared:
+    def _make_plan(
+        self, program: Callable[..., Any], arguments: Arguments, steady: bool, optimize: bool
+    ) -> Prepared:
         twin = self._make_twin()
         twin._take_encoded()  # of a pass that failed
         trace = self._ghost_pass(twin, program, arguments)
@@ -129,14 +142,27 @@ class ProgramPlanner:
             # The first pass encoded weights, which the engine will have done before it begins.
             trace = self._ghost_pass(twin, program, arguments)
         plan = self._plan(trace, steady)
-        if self._engine._composes and plan.stall_ns > _STALL_WORTH_COMPOSING * plan.total_ns:
-            plan = self._composed(twin, program, arguments, plan, steady)
-        return Prepared(plan, encoded, is_final=steady)
+        if not optimize:
+            if self._engine._composes and plan.stall_ns > _STALL_WORTH_COMPOSING * plan.total_ns:
+                plan = self._composed(twin, program, arguments, plan, steady)
+            return Prepared(plan, encoded, is_final=steady)
+        tried = [("as planned by default", plan), *self._narrower(trace, steady)]
+        if self._engine._composes:
+            tried += self._compositions(twin, program, arguments, steady)
+        plan, choice = best_of(tried, self._engine.params.n)
+        return Prepared(plan, encoded, is_final=steady, choice=choice)
 
-    def _plan(self, trace: Trace, steady: bool) -> _core.Plan:
-        return self._engine._core.make_plan(
-            trace._core, self._engine.budget_bytes, self._engine._plan_context(), steady
-        )
+    def _plan(self, trace: Trace, steady: bool, **limits: bool) -> _core.Plan:
+        engine = self._engine
+        context = engine._plan_context()
+        return engine._core.make_plan(trace._core, engine.budget_bytes, context, steady, **limits)
+
+    def _narrower(self, trace: Trace, steady: bool) -> list[tuple[str, _core.Plan]]:
+        """Plans that may do less than the default one; the planner is a heuristic, so one may be better."""
+        made = [("nothing regenerated", self._plan(trace, steady, regenerate=False))]
+        with contextlib.suppress(MemoryError):  # whole objects need more room than parts
+            made.append(("whole objects", self._plan(trace, steady, prefixes=False)))
+        return made
 
     def _composed(
         self,
@@ -155,15 +181,41 @@ class ProgramPlanner:
         routes = self._engine._core.suggest_routes(uses, switch_ns, load_ns)
         if not routes:
             return plan
+        other = self._routed(twin, program, arguments, routes, steady)
+        return other if other.total_ns < _GAIN_WORTH_COMPOSING * plan.total_ns else plan
+
+    def _routed(
+        self,
+        twin: PlannedHost,
+        program: Callable[..., Any],
+        arguments: Arguments,
+        routes: Routes,
+        steady: bool,
+    ) -> _core.Plan:
+        """The plan of a program whose rotations follow routes."""
         twin._core.set_routes(routes)
         try:
-            other = self._plan(self._ghost_pass(twin, program, arguments), steady)
+            made = self._plan(self._ghost_pass(twin, program, arguments), steady)
         finally:
             twin._core.set_routes({})
-        if other.total_ns >= _GAIN_WORTH_COMPOSING * plan.total_ns:
-            return plan
-        other.set_compositions(routes)
-        return other
+        made.set_compositions(routes)
+        return made
+
+    def _compositions(
+        self, twin: PlannedHost, program: Callable[..., Any], arguments: Arguments, steady: bool
+    ) -> list[tuple[str, _core.Plan]]:
+        """Plans with more and more rotations made of others; the program itself was the last on the twin."""
+        uses = twin._core.take_key_uses()
+        made: list[tuple[str, _core.Plan]] = []
+        before: Routes = {}
+        for most in COMPOSED_USES:
+            routes = routes_of(self._engine, uses, most)
+            if routes == before:
+                continue
+            before = routes
+            plan = self._routed(twin, program, arguments, routes, steady)
+            made.append((f"{len(routes)} rotations composed", plan))
+        return made
 
     def _make_twin(self) -> PlannedHost:
         keys = self._engine._plan_keys()
@@ -245,10 +297,12 @@ class ProgramPlanner:
                     f"{size(self._engine.budget_bytes)}; plan again for this budget"
                 )
             core.set_routes({})
-            made = self._try_to_plan(program, arguments, steady=False)
+            optimize = prepared.choice is not None
+            made = self._try_to_plan(program, arguments, steady=False, optimize=optimize)
             if made is None:
                 return False
             prepared.plan, prepared.encoded, prepared.is_final = made.plan, made.encoded, False
+            prepared.choice = made.choice
             core.set_routes(prepared.plan.compositions)
         return False
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..base.errors import MissingKey, NotPicklable, WrongType
 from ..base.values import byte_count, expect, kind_of, power_of_two, vector
+from ..circuits.choice import CircuitChoice
 from ..ckks.ciphertext import Ciphertext, bind_all
 from ..ckks.keys import EvaluationKeys, KeyPlan
 from ..ckks.params import Params, expect_same
@@ -76,6 +77,7 @@ def trace_program(
     *args: Any,
     keys: EvaluationKeys | None = None,
     keep_seeds: bool | Collection[int] = False,
+    circuits: CircuitChoice | None = None,
 ) -> ProgramTrace:
     """Executes `program(*args)` on ghost engines and says what it touches and which keys it needs.
 
@@ -87,14 +89,14 @@ def trace_program(
     slots.
 
     keys: what the engine will have, when that is not just the keys that the program needs; all of them occupy
-        memory. keep_seeds: as for `Engine`.
+        memory. keep_seeds, circuits: as for `Engine`.
     Raises MissingKey when the program needs others than those.
     """
-    plan = key_plan(params, program, *args)
+    plan = key_plan(params, program, *args, circuits=circuits)
     requests = _requests(plan, keys)
 
     def make_ghost() -> Engine:
-        return Engine(params, device="ghost", keep_seeds=keep_seeds)
+        return Engine(params, device="ghost", keep_seeds=keep_seeds, circuits=circuits)
 
     engine = make_ghost()
     engine._core.prepare_keys(requests)
@@ -129,7 +131,9 @@ def _requests(plan: KeyPlan, keys: EvaluationKeys | None) -> list[tuple[int, int
     return keys.requests()
 
 
-def key_plan(params: Params, program: Callable[..., Any], *args: Any) -> KeyPlan:
+def key_plan(
+    params: Params, program: Callable[..., Any], *args: Any, circuits: CircuitChoice | None = None
+) -> KeyPlan:
     """The evaluation keys that `program(*args)` needs; arguments as for `trace_program`.
 
     `client.evaluation_keys(plan=plan)` generates exactly these.
@@ -137,7 +141,7 @@ def key_plan(params: Params, program: Callable[..., Any], *args: Any) -> KeyPlan
     expect(params, Params, "key_plan")
     if not callable(program):
         raise WrongType(f"key_plan: got {kind_of(program)}, expected a function of ciphertexts")
-    engine = Engine(params, device="ghost")
+    engine = Engine(params, device="ghost", circuits=circuits)
     program(*_shapes(program, args, engine))
     return engine.key_plan
 

@@ -8,6 +8,7 @@ import time
 from typing import Protocol
 
 from .host import PlannedHost
+from .plan_choice import PlanChoice
 
 _KINDS = ("loaded", "written", "populated", "expanded", "encoded")
 
@@ -38,6 +39,8 @@ class RunReport:
     """Why there was no plan, or at which step the run left it; None where it followed one or needed none."""
     ghost_passes: int = 0
     """How often the program was called on a ghost to plan this run; 0 where an older plan was kept."""
+    choice: PlanChoice | None = None
+    """What `optimize="io"` took among several plans; None where it was not asked for."""
 
 
 class _Planner(Protocol):
@@ -45,6 +48,12 @@ class _Planner(Protocol):
 
     ghost_passes: int
     divergence: str | None
+
+
+class _Prepared(Protocol):
+    """What a report says of a plan: `Prepared` is one."""
+
+    choice: PlanChoice | None
 
 
 class RunMeter:
@@ -60,8 +69,8 @@ class RunMeter:
         self._steps, self._moved = self._engine.stats()["steps"], self._engine._core.movement()
         self._start = time.perf_counter()
 
-    def report(self, plan_seconds: float, *, planned: bool) -> RunReport:
-        """What happened since `begin`. planned: whether there was a plan to follow."""
+    def report(self, plan_seconds: float, prepared: _Prepared | None) -> RunReport:
+        """What happened since `begin`. prepared: the plan that there was to follow."""
         seconds = time.perf_counter() - self._start
         after, moved = self._engine.stats(), self._engine._core.movement()
         change = {name: moved[name] - self._moved[name] for name in moved}
@@ -76,7 +85,8 @@ class RunMeter:
             peak_bytes=after["peak_bytes"],
             steps=after["steps"] - self._steps,
             peak_fast_bytes=after["peak_fast_bytes"],
-            followed_plan=planned and divergence is None,
+            followed_plan=prepared is not None and divergence is None,
             divergence=divergence,
             ghost_passes=0 if self._planner is None else self._planner.ghost_passes - self._passes,
+            choice=None if prepared is None else prepared.choice,
         )

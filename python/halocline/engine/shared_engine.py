@@ -11,6 +11,7 @@ from ..base.errors import InvalidArgument, KeyMismatch, OutOfMemory
 from ..ckks.ciphertext import Ciphertext, bind_all
 from .engine import Engine
 from .key_loading import Keys
+from .plan_choice import Optimize
 from .program_identity import Arguments
 from .user_keys import UserKeys
 
@@ -40,7 +41,13 @@ class SharedEngine(Engine):
         super().__init__(*args, **options)
 
     def run(
-        self, program: Callable[..., ResultT], *args: Any, plan: Any = None, key: Any = None, **kwargs: Any
+        self,
+        program: Callable[..., ResultT],
+        *args: Any,
+        plan: Any = None,
+        key: Any = None,
+        optimize: Optimize | None = None,
+        **kwargs: Any,
     ) -> ResultT:
         """As `Engine.run`, for the user whose keys are in use.
 
@@ -49,15 +56,15 @@ class SharedEngine(Engine):
         """
         with self._turns:
             if self._depth != 0 or self._users is None:
-                return super().run(program, *args, plan=plan, key=key, **kwargs)
+                return super().run(program, *args, plan=plan, key=key, optimize=optimize, **kwargs)
             with self._users.ready(program, (args, kwargs), key):
                 try:
-                    return super().run(program, *args, plan=plan, key=key, **kwargs)
+                    return super().run(program, *args, plan=plan, key=key, optimize=optimize, **kwargs)
                 except OutOfMemory:
                     # Results of users that are kept, and what other engines hold, are not part of a forecast.
                     if not self._users.evict_idle():
                         raise
-                return super().run(program, *args, plan=plan, key=key, **kwargs)
+                return super().run(program, *args, plan=plan, key=key, optimize=optimize, **kwargs)
 
     def add_keys(self, keys: Keys, progress: Any = None) -> NoReturn:
         """Keys of users come from their store."""

@@ -23,6 +23,7 @@ from ..ckks.key_store import KeyStore, StoredKeys
 from ..ckks.params import Params
 from ..memory.budget import MemoryBudget, MemoryOptions
 from .background import BackgroundJobs
+from .plan_choice import Optimize
 from .program_identity import Arguments
 from .program_needs import NeedsOfPrograms, ProgramNeeds
 from .refusals import refusal
@@ -185,6 +186,7 @@ class UserEngine:
         key_id: str | None = None,
         digest: str | None = None,
         key: Any = None,
+        optimize: Optimize | None = None,
         **kwargs: Any,
     ) -> ResultT:
         """`program(*args, **kwargs)` for a user: as `Engine.run` inside `with users.user(user)`.
@@ -194,7 +196,7 @@ class UserEngine:
         self._expect_open()
         self._expect_fits(self._needs.of(program, (args, kwargs), key))
         with self.user(user, key_id=key_id, digest=digest) as engine:
-            return engine.run(program, *args, key=key, **kwargs)
+            return engine.run(program, *args, key=key, optimize=optimize, **kwargs)
 
     # Before a run
 

@@ -260,8 +260,7 @@ class EncodedMap(EncodedCircuit):
     def _on(self, engine: Host, level: int) -> _core.Circuit:
         if self._keep:
             return super()._on(engine, level)
-        how = _core.Encoding(self._mode, level, self._slots, self._baby_count, self._compact)
-        return self._make(engine._core, how)
+        return self._make(engine._core, self._how(engine, level))
 
     def __call__(self, x: Ciphertext) -> Ciphertext:  # type: ignore[override]
         """The map applied to a ciphertext in the source layout; the result is in the target layout."""

@@ -23,16 +23,15 @@ from .sorting.circuit import SortingCircuit
 from .sorting.network import stages
 from .sorting.options import DEFAULT_ALPHA, DEFAULT_COUNT
 
+Prepare = Callable[[Engine], Callable[[], Any]]
+"""Makes the inputs of a program on an engine; returns it as a function without arguments."""
+
 HELR_SAMPLES, HELR_FEATURES = 1024, 196
 """What the papers train: MNIST's threes and eights in 14 by 14 pixels."""
 
 
-def recorded(params: Params, prepare: Callable[[Engine], Callable[[], Any]]) -> Trace:
-    """The second call of a program.
-
-    prepare: makes the inputs on an engine; returns the program as a function without arguments, whose first
-        call encodes what it needs and tells its keys.
-    """
+def recorded(params: Params, prepare: Prepare) -> Trace:
+    """The second call of a program: the first one encodes what it needs and tells its keys."""
     engine = Engine(params, device="ghost")
     program = prepare(engine)
     program()
@@ -42,15 +41,25 @@ def recorded(params: Params, prepare: Callable[[Engine], Callable[[], Any]]) -> 
     return trace
 
 
-def resnet20_trace(params: Params) -> Trace:
+def resnet20_program(params: Params) -> Prepare:
     """One image through the ResNet-20 that comes with the package; phases are its layers."""
     model = digits_model()
     ranges = nn.Ranges.stored_in(model)
     assert ranges is not None  # the shipped weights carry theirs
-    return network_trace(nn.compile(model, params, ranges))
+    return network_program(nn.compile(model, params, ranges))
+
+
+def resnet20_trace(params: Params) -> Trace:
+    """See `resnet20_program`."""
+    return recorded(params, resnet20_program(params))
 
 
 def network_trace(compiled: nn.CompiledModel) -> Trace:
+    """See `network_program`."""
+    return recorded(compiled.params, network_program(compiled))
+
+
+def network_program(compiled: nn.CompiledModel) -> Prepare:
     """One input through a network; phases are its layers."""
 
     def prepare(engine: Engine) -> Callable[[], Ciphertext]:
@@ -58,10 +67,15 @@ def network_trace(compiled: nn.CompiledModel) -> Trace:
         x = engine.ghost_input(level=level, slots=slots)
         return lambda: compiled(x, phase=engine.phase)
 
-    return recorded(compiled.params, prepare)
+    return prepare
 
 
 def helr_trace(params: Params, samples: int = HELR_SAMPLES, features: int = HELR_FEATURES) -> Trace:
+    """See `helr_program`."""
+    return recorded(params, helr_program(params, samples, features))
+
+
+def helr_program(params: Params, samples: int = HELR_SAMPLES, features: int = HELR_FEATURES) -> Prepare:
     """One period of training: as many iterations as levels allow, and the bootstrap behind them."""
     layout = HelrLayout.of(params.slots, samples, features + 1)
     options = HelrOptions()
@@ -82,10 +96,15 @@ def helr_trace(params: Params, samples: int = HELR_SAMPLES, features: int = HELR
         data = circuit.prepare(forward, backward)
         return lambda: circuit.period(state, *data, mean, steps)
 
-    return recorded(params, prepare)
+    return prepare
 
 
 def sorting_trace(params: Params, count: int | None = None) -> Trace:
+    """See `sorting_program`."""
+    return recorded(params, sorting_program(params, count))
+
+
+def sorting_program(params: Params, count: int | None = None) -> Prepare:
     """The last phase of the network, which merges two sorted halves; a bootstrap before each stage.
 
     count: numbers; as many as `halocline run sorting` takes, or fit, unless given.
@@ -112,7 +131,7 @@ def sorting_trace(params: Params, count: int | None = None) -> Trace:
 
         return run
 
-    return recorded(params, prepare)
+    return prepare
 
 
 TRACES: dict[str, Callable[[Params], Trace]] = {
@@ -121,3 +140,10 @@ TRACES: dict[str, Callable[[Params], Trace]] = {
     "sorting": sorting_trace,
 }
 """By the name of the workload."""
+
+PROGRAMS: dict[str, Callable[[Params], Prepare]] = {
+    "resnet20": resnet20_program,
+    "helr": helr_program,
+    "sorting": sorting_program,
+}
+"""The same before they are recorded."""

@@ -69,13 +69,52 @@ def serving(
 @contextlib.contextmanager
 def nginx(root: Path) -> Iterator[str]:
     """URL of an nginx with byte ranges, WebDAV and a listing in JSON; files in root/www."""
-    if NGINX is None:
-        pytest.skip("nginx is not installed (tools/bootstrap.sh test)")
-    (root / "www" / "keys").mkdir(parents=True)
-    port = free_port()
-    (root / "nginx.conf").write_text(CONFIG.format(root=root, port=port))
-    with serving([NGINX, "-p", str(root), "-c", str(root / "nginx.conf")], port):
-        yield f"http://127.0.0.1:{port}/keys"
+    with Nginx(root) as server:
+        yield server.url
+
+
+class Nginx:
+    """An nginx that can be stopped, killed and started again at the same address."""
+
+    def __init__(self, root: Path, rate: str = "0") -> None:
+        """rate: bytes a second for each answer, as `limit_rate` takes it."""
+        if NGINX is None:
+            pytest.skip("nginx is not installed (tools/bootstrap.sh test)")
+        (root / "www" / "keys").mkdir(parents=True)
+        self.root, self.port = root, free_port()
+        self.url = f"http://127.0.0.1:{self.port}/keys"
+        self.process: subprocess.Popen[bytes] | None = None
+        self.set_rate(rate)
+
+    def set_rate(self, rate: str) -> None:
+        """Counts from the next start on."""
+        text = CONFIG.format(root=self.root, port=self.port)
+        (self.root / "nginx.conf").write_text(
+            text.replace("sendfile on;", f"sendfile on; limit_rate {rate};")
+        )
+
+    def start(self) -> None:
+        command = [str(NGINX), "-p", str(self.root), "-c", str(self.root / "nginx.conf")]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for(self.port, self.process)
+
+    def signal(self, number: int) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """SIGKILL; a process that is stopped dies of it too."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def __enter__(self) -> Nginx:
+        self.start()
+        return self
+
+    def __exit__(self, *ignored: object) -> None:
+        self.kill()
 
 
 @contextlib.contextmanager

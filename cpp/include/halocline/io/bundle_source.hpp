@@ -18,8 +18,10 @@ class bundle_source final : public ckks::key_source {
   /// @param ctx the engine's context; must outlive the source
   /// @param wanted limits the source to these keys, each to its level; those that the bundle lacks are left
   ///   out, and of those that it has for lower levels it offers these
+  /// @param in_turn says that all keys will be loaded in the order of `list`: the next one is then fetched
+  ///   while one is unpacked
   bundle_source(const input& from, ckks::context& ctx,
-                const std::optional<std::vector<ckks::key_request>>& wanted = {});
+                const std::optional<std::vector<ckks::key_request>>& wanted = {}, bool in_turn = false);
 
   [[nodiscard]] const ckks::key_id& id() const noexcept override { return reader_.id(); }
   [[nodiscard]] std::vector<ckks::key_request> list() const override;
@@ -28,6 +30,7 @@ class bundle_source final : public ckks::key_source {
  private:
   key_bundle_reader reader_;
   std::map<std::uint64_t, unsigned> levels_;
+  bool in_turn_;
 };
 
 /// Where the parts of a key lie in a bundle that are needed for levels up to `request.level`; empty when the

@@ -26,11 +26,12 @@ class byte_source {
   /// Copies bytes [offset, offset + dst.size()), which must lie inside.
   /// @throws io_error when they cannot be had in time; corrupt_data when they are not what they should be
   virtual void read(std::uint64_t offset, std::span<std::byte> dst) const = 0;
-  /// Fetches parts that `read` will be asked for next, at once where the source can do that. What an earlier
-  /// call fetched is dropped. Errors as `read`.
+  /// Begins to fetch parts that `read` will be asked for next; they may still be on their way when it
+  /// returns, and what goes wrong then is thrown by that `read`. The parts of two calls are kept, older ones
+  /// dropped.
   virtual void prefetch(std::span<const byte_range> parts) const = 0;
-  /// Drops what `prefetch` fetched.
-  virtual void forget() const noexcept = 0;
+  /// Drops what `prefetch` of just these parts fetched.
+  virtual void forget(std::span<const byte_range> parts) const = 0;
 };
 
 }  // namespace halocline::io

@@ -68,10 +68,11 @@ class container_reader {
   /// @param limit largest size that makes sense to the caller.
   /// @throws corrupt_data when it is larger than `limit` or a checksum differs.
   [[nodiscard]] std::vector<std::byte> read_all(const section& from, std::uint64_t limit) const;
-  /// Says that these parts of the container are read next: a source then fetches them together.
+  /// Says that these parts of the container are read next: a source then begins to fetch them together. The
+  /// parts of two calls are kept.
   void prefetch(std::span<const byte_range> parts) const;
-  /// Drops what `prefetch` fetched.
-  void forget() const noexcept;
+  /// Drops what `prefetch` of just these parts fetched.
+  void forget(std::span<const byte_range> parts) const;
   /// The bytes of a section where they lie, not verified: call `verify` first or check them otherwise. Not
   /// for sources, whose bytes lie nowhere.
   [[nodiscard]] std::span<const std::byte> view(const section& from) const noexcept;

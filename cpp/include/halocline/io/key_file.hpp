@@ -16,6 +16,7 @@
 namespace halocline::io {
 
 class byte_reader;
+struct byte_range;
 
 /// What the list of a bundle says about one key.
 struct key_entry {
@@ -66,6 +67,8 @@ class key_bundle_reader {
   /// the prefix of each digit is read.
   /// @throws missing_key when the bundle has no key for the element or only one for lower levels.
   [[nodiscard]] ckks::evaluation_key load(std::uint64_t galois_element, unsigned level) const;
+  /// Says that `load` will be called with these next, or after one more call: a source then begins to fetch.
+  void announce(std::uint64_t galois_element, unsigned level) const;
   /// Bytes of residues that `load` would allocate.
   [[nodiscard]] std::size_t bytes(std::uint64_t galois_element, unsigned level) const;
 
@@ -73,6 +76,8 @@ class key_bundle_reader {
   void read_list();
   [[nodiscard]] key_entry read_entry(byte_reader& in, std::uint64_t galois_element) const;
   [[nodiscard]] const key_entry& find(std::uint64_t galois_element, unsigned level) const;
+  /// The parts of the container that `load` reads.
+  [[nodiscard]] std::vector<byte_range> parts_of(std::uint64_t galois_element, unsigned level) const;
 
   ckks::context& ctx_;
   std::unique_ptr<const container_reader> reader_;

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "halocline/arith/uniform_source.hpp"
 #include "halocline/pir/context.hpp"
 #include "halocline/pir/records.hpp"
 
@@ -16,7 +18,7 @@ namespace halocline::pir {
 /// How a server keeps a database.
 enum class storage : std::uint8_t {
   transformed,  ///< in NTT form, 4 bytes for each residue: fast
-  raw,          ///< as bytes, transformed group by group for each batch: small
+  raw,          ///< as packed integers, transformed group by group for each batch: small
 };
 
 /// What a server keeps of a database, and how.
@@ -30,6 +32,9 @@ struct database_options {
   std::uint32_t first_column = 0;
   std::uint32_t columns = 0;
   std::uint32_t column_step = 1;
+  /// Key of the random choice of integers for coefficients, for tests; drawn unless given. With the same key
+  /// databases of the same records are equal.
+  std::optional<arith::seed_bytes> lift_key{};
   /// Called with the columns that are done, of how many; exceptions end the build.
   std::function<void(std::uint64_t, std::uint64_t)> progress{};
 };
@@ -41,7 +46,7 @@ struct column_group {
   std::uint32_t first = 0;  ///< number of the first one in the database
   std::uint32_t columns = 0;
   /// Transformed: a point matrix with the rows (plane * columns + column) * N0 + row. Raw: the bytes of their
-  /// records. Class `plaintext`.
+  /// records, or the integers that stand for them. Class `plaintext`.
   memory::buffer data;
 };
 
@@ -88,7 +93,7 @@ class database {
   context& ctx_;
   std::shared_ptr<record_store> records_;
   database_options options_;
-  std::shared_ptr<const group_maker> maker_;
+  std::shared_ptr<group_maker> maker_;
   std::vector<column_group> groups_;
   std::vector<bool> stale_;  ///< groups that are read again when they are used
 };

@@ -50,7 +50,9 @@ enum class contents : std::uint8_t {
   uniform,  ///< random bytes, compressed or encrypted records: for comparisons with measurements
 };
 
-/// Noise of a layout. Heuristic as usual: coefficients of the noise independent and Gaussian.
+/// Noise of a layout. Heuristic as usual: noise is Gaussian. Where the scheme lifts at random the failure
+/// probability holds for records that were chosen to raise it, with the covariance of the leaves taken into
+/// account; elsewhere (`paper`) coefficients of the leaves are taken as independent.
 /// @param planes plaintexts of a record (`geometry::planes`), all of which must be right
 /// @throws invalid_argument when the query does not fit in one ciphertext
 [[nodiscard]] noise_forecast forecast(const parameters& of, const layout& at, std::uint32_t planes = 1,

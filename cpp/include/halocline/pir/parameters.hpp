@@ -20,7 +20,7 @@ struct literal {
   unsigned log_n = 12;        ///< ring degree N = 2^log_n, 10 to 13
   unsigned prime_count = 4;   ///< primes of q, 2 to 4
   double prime_bits = 26.5;   ///< they are the largest ones below 2^prime_bits with q_i = 1 mod 2N; 20 to 30
-  unsigned plain_bits = 24;   ///< plaintext modulus t = 2^plain_bits, 2 to 32
+  unsigned plain_bits = 24;   ///< plaintext modulus t = 2^plain_bits, 2 to 31
   double error_stddev = 3.2;  ///< of the discrete Gaussian errors; secrets are uniform ternary
   double log2_failure = -40;  ///< log2 of the probability with which the decoding of a record may fail
   bool allow_insecure = false;  ///< accept less than 128 bits of security
@@ -58,6 +58,9 @@ class parameters {
   [[nodiscard]] double security_bits() const noexcept { return security_bits_; }
   /// Bytes of a record's share of one plaintext: N t bits.
   [[nodiscard]] std::size_t plaintext_bytes() const noexcept { return n() * source_.plain_bits / 8; }
+  /// Whether servers choose at random which integers stand for the coefficients of records, so that the
+  /// failure probability holds for any records: where it is at most 2^-40. `paper` is as it was published.
+  [[nodiscard]] bool lifts_at_random() const noexcept { return source_.log2_failure <= -40; }
   /// The gadget with this many digits for each prime. @throws invalid_argument unless 1 to 8
   [[nodiscard]] gadget split(unsigned digits) const;
 

@@ -27,7 +27,9 @@ class key_store {
 
   /// Puts the keys of a user, in place of those that are there. They are checked first: the whole container
   /// is verified. Readers see the old keys or the new ones; a writer that is killed changes neither, and may
-  /// leave an object that nothing refers to, which a repeated `put` of these keys or `remove` takes away.
+  /// leave an object that nothing refers to, which the next `put`, `clean` or `remove` takes away. Of several
+  /// writers at once, in a folder one waits for the other; on a server that has conditions (If-Match) one of
+  /// them fails; on others, see docs/reference/key_store_format.md.
   /// @throws invalid_argument for a name that is none, a container of another kind, keys that name no secret
   ///   key; corrupt_data; io_error, also when the quota is exceeded
   manifest put(const std::string& user, std::span<const std::byte> container);
@@ -41,10 +43,20 @@ class key_store {
   /// The container of a manifest. What is read is verified against the manifest before it is used; a block
   /// that does not match is fetched once more.
   [[nodiscard]] std::shared_ptr<const io::byte_source> open(manifest of);
+  /// Fetches all keys of a user and compares every block with the manifest; nothing is kept. Arguments and
+  /// errors as `find`.
+  /// @throws io_error, corrupt_data also for what the container is found to be
+  manifest check(const std::string& user, const std::optional<std::string>& root = {},
+                 const std::optional<std::string>& key = {});
   /// Names of all users that have keys, ascending.
   [[nodiscard]] std::vector<std::string> users();
   /// Bytes that a user's objects have in the store.
   [[nodiscard]] std::uint64_t bytes(const std::string& user);
+  /// Removes containers of a user that the manifest does not name: what killed writers left. On a server, not
+  /// while the user's keys are put.
+  /// @return how many objects and files were removed
+  /// @throws corrupt_data when the manifest is not valid: nothing is removed then
+  std::size_t clean(const std::string& user);
   /// Removes everything of a user, the manifest first; whether there was something.
   bool remove(const std::string& user);
 
@@ -52,6 +64,10 @@ class key_store {
   [[nodiscard]] object_store& objects() const noexcept { return *objects_; }
 
  private:
+  /// Writes container and manifest, and removes what was there before.
+  void publish(const manifest& made, std::span<const std::byte> container, std::span<const std::byte> encoded,
+               bool is_shared);
+
   std::shared_ptr<object_store> objects_;
   store_options options_;
   std::uint64_t quota_;

@@ -58,8 +58,10 @@ struct manifest {
 class block_digester {
  public:
   explicit block_digester(const manifest& of);
-  /// Digest of the bytes of one block.
-  [[nodiscard]] digest256 operator()(std::span<const std::byte> block) const noexcept;
+  /// Digests of blocks that follow each other; the last one may be shorter. SIMD lanes compute several at
+  /// once.
+  /// @param out one for each block
+  void operator()(std::span<const std::byte> bytes, std::span<digest256> out) const noexcept;
 
  private:
   digest256 key_;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -50,8 +51,21 @@ struct range_read {
   std::span<std::byte> dst;
 };
 
-/// Called once for each part of a read, with its number, when its bytes are there; by the reading thread.
-using part_done = std::function<void(std::size_t)>;
+/// Called by the reading thread while a part of a read arrives, and when it is complete: with the number of
+/// the part, and how many of its bytes, from its begin, are there and stay as they are.
+using part_progress = std::function<void(std::size_t part, std::size_t bytes)>;
+
+/// Which version of an object is there.
+struct object_version {
+  bool exists = false;
+  std::string tag;  ///< what the store calls it; empty when it does not say
+};
+
+/// One writer at a time while it lives; given up by the system when the process ends.
+class write_lock {
+ public:
+  virtual ~write_lock() = default;
+};
 
 /// A store of objects. Thread-safe. All functions throw io_error when the store cannot be reached, refuses,
 /// or does not do it before the deadline; messages name no credentials.
@@ -65,20 +79,32 @@ class object_store {
   /// Writes an object: afterwards its name shows all of it; until then, and after a failure, what was there
   /// before.
   virtual void put(const std::string& name, std::span<const std::byte> content) = 0;
+  /// Keeps other writers of a folder ("alice/") waiting, where the store can do that; otherwise nothing.
+  /// @throws io_error when another one is at work until the deadline
+  [[nodiscard]] virtual std::unique_ptr<write_lock> lock(const std::string& folder);
+  /// The version of an object, for `put_if`.
+  [[nodiscard]] virtual object_version version(const std::string& name);
+  /// `put` unless the object is no longer of that version. Stores without conditions put always.
+  /// @return whether it was put
+  [[nodiscard]] virtual bool put_if(const std::string& name, std::span<const std::byte> content,
+                                    const object_version& before);
   /// The whole of a small object, or nothing when there is none.
   /// @throws corrupt_data when it has more than `limit` bytes
   [[nodiscard]] virtual std::optional<std::vector<std::byte>> get(const std::string& name,
                                                                   std::uint64_t limit) = 0;
   /// Reads parts of an object, several at a time where that is faster.
   /// @param bytes of the whole object
+  /// @param stop asks to give up, which throws io_error
   /// @throws corrupt_data when the object has another size
   virtual void read(const std::string& name, std::uint64_t bytes, std::span<const range_read> parts,
-                    const part_done& done) = 0;
+                    const part_progress& progress, const std::stop_token& stop = {}) = 0;
   /// What is directly in a folder ("" or "alice/"), ascending; empty when there is no such folder.
   [[nodiscard]] virtual std::vector<store_entry> list(const std::string& folder) = 0;
   /// Removes an object; whether there was one.
   virtual bool remove(const std::string& name) = 0;
   [[nodiscard]] virtual store_counts counts() const = 0;
+  /// Removes what writers that were killed left in a folder under names that are no object's; how many.
+  virtual std::size_t remove_partial(const std::string& folder);
 };
 
 /// Whether a text is a name of a user or object: 1 to 128 letters, digits and `._@-`, not starting with '.'.

@@ -70,7 +70,7 @@ class cached_object final : public io::byte_source {
   void read(std::uint64_t offset, std::span<std::byte> dst) const override;
   /// Fetches what is not held. What finds no room in the cache is kept until `forget`.
   void prefetch(std::span<const io::byte_range> parts) const override;
-  void forget() const noexcept override;
+  void forget(std::span<const io::byte_range> parts) const override;
 
   /// Bytes of it that the cache holds.
   [[nodiscard]] std::uint64_t held_bytes() const;

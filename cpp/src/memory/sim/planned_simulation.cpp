@@ -43,7 +43,8 @@ plan::plan plan_for(const trace& recorded, const device_model& device, const rep
   plan::planner_options planning;
   planning.capacity_bytes = budget_bytes;
   planning.costs = costs;
-  planning.allow_resize = true;
+  planning.allow_expand = planning.allow_encode = options.allow_regenerate;
+  planning.allow_truncate = planning.allow_resize = options.allow_prefixes;
   return plan::make_plan(program, planning);
 }
 
@@ -59,6 +60,7 @@ planned_simulation::planned_simulation(const trace& recorded, const device_model
       plan_(plan_for(recorded, device, options, costs_, budget_bytes)),
       room_(budget_bytes),
       frames_(plan_.objects.size()) {
+  if (options.made != nullptr) *options.made = plan_;
   for (plan::object_index i = 0; i < plan_.objects.size(); ++i) {
     by_id_.emplace(plan_.objects[i].id, i);
     frames_[i].whole_bytes = in_pages(plan_.objects[i].bytes);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "halocline/memory/plan/plan.hpp"
 #include "halocline/memory/plan/program.hpp"
 #include "halocline/memory/policy/policy.hpp"
 #include "halocline/memory/sim/device_model.hpp"
@@ -21,6 +22,10 @@ struct replay_options {
   double kernel_scale = 1;         ///< factor on the times of operations
   /// Times of operations: by the device model, or as recorded (for traces of real runs).
   plan::time_source times = plan::time_source::costs;
+  bool allow_regenerate = true;  ///< `planned`: expand seeds and encode plaintexts instead of loading them
+  bool allow_prefixes = true;    ///< `planned`: load and evict parts of objects; otherwise as a whole
+  /// Where to put the plan that `planned` carries out; nullptr: nowhere.
+  plan::plan* made = nullptr;
   std::uint32_t timeline_points = 2000;  ///< at most so many samples of the residency; at least 2
   /// Where to write every operation, copy, fault and stall down, for `write_perfetto`; nullptr: nowhere.
   timeline* spans = nullptr;
