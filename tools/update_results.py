@@ -11,7 +11,8 @@ docs/papers/fhe_storage_io.md: `storage_paper*.json` (`halocline paper storage -
 docs/concepts/cuda_backend.md: `kernels*.json` (`halocline_kernel_bench --out FILE`). README.md and guides to
 networks, training and sorting: `run_resnet20*.json`, `run_helr*.json`, `run_sorting*.json` (`halocline run`).
 docs/concepts/key_nodes.md: `key_nodes*.json` (`halocline bench key-nodes --json FILE`).
-docs/papers/gpir.md: `retrieval*.json` (`halocline_retrieval_bench --out FILE`).
+docs/papers/gpir.md: `retrieval*.json` (`halocline_retrieval_bench --out FILE`). docs/guides/many_users.md:
+`users*.json` (`tools/bench_users.py --json FILE`), `soak_key_store*.json` (`tools/soak_key_store.py`).
 Other files are not read. With `--check` nothing is written: the exit status is 1 when a block is not what the
 files say, or when a file does not follow its schema.
 """
@@ -48,6 +49,7 @@ from storage_results import (
     streaming_lines,
     text_lines,
 )
+from users_results import soak_lines, users_lines
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = "cpp/bench/results"
@@ -338,6 +340,10 @@ PAGES: dict[str, Readers] = {
     "docs/guides/gpu.md": (("operations*.json", checked(operations_lines, "halocline bench operations")),),
     "docs/concepts/key_nodes.md": (
         ("key_nodes*.json", checked(key_node_lines, "halocline bench key-nodes")),
+    ),
+    "docs/guides/many_users.md": (("users*.json", checked(users_lines, "tools/bench_users.py")),),
+    "docs/guides/many_users.md#soak": (
+        ("soak_key_store*.json", checked(soak_lines, "tools/soak_key_store.py")),
     ),
     "docs/papers/gpir.md": (("retrieval*.json", Grouped(retrieval_lines, "retrieval", key="suite")),),
     "docs/concepts/cuda_backend.md": (("kernels*.json", checked(kernels_lines, "halocline_kernel_bench")),),

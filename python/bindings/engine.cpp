@@ -263,6 +263,8 @@ void bind_keys(nb::class_<bound_engine>& type) {
            [](const bound_engine& self) {
              return rows_of(locked(*self.where, [&] { return self.value->needed_keys(); }));
            })
+      .def("needed_keys_in_order",
+           [](const bound_engine& self) { return rows_of(self.value->needed_keys_in_order()); })
       .def("prepare_keys", prepare_keys, nb::arg("requests"));
 }
 

@@ -306,6 +306,7 @@ void bind_options(nb::module_& module) {
       .def_rw("keep_sources", &runtime_options::keep_sources)
       .def_rw("blocking_copies", &runtime_options::blocking_copies)
       .def_rw("pinned_bytes", &runtime_options::pinned_bytes)
+      .def_rw("cache_bytes", &runtime_options::cache_bytes)
       .def_rw("managed_cap_bytes", &runtime_options::managed_cap_bytes)
       .def_rw("managed_pool", &runtime_options::managed_pool)
       .def_rw("oversubscribe_managed", &runtime_options::oversubscribe_managed)

@@ -5,11 +5,14 @@
 
 #include "bindings.hpp"
 #include "halocline/ckks/context.hpp"
+#include "halocline/ckks/engine_keys.hpp"
+#include "halocline/core/expects.hpp"
 #include "halocline/io/bundle_source.hpp"
 #include "halocline/io/file_map.hpp"
 #include "halocline/io/key_file.hpp"
 #include "halocline/io/serialize.hpp"
 #include "halocline/storage/key_store.hpp"
+#include "halocline/storage/read_cache.hpp"
 
 namespace halocline::python {
 namespace {
@@ -24,6 +27,17 @@ struct bound_store {
 struct bound_stored_keys {
   storage::manifest about;
   std::shared_ptr<const io::byte_source> source;
+  std::shared_ptr<const storage::cached_object> cached{};  ///< the source, when it is read through a cache
+};
+
+struct bound_cache {
+  std::shared_ptr<storage::read_cache> value;
+};
+
+/// Keys of one user in an engine that are in use at times.
+struct bound_user_keys {
+  std::shared_ptr<domain> where;
+  owned<ckks::engine_keys> value;
 };
 
 bound_store open_store(const std::string& url, const storage::store_options& options, std::uint64_t quota) {
@@ -82,13 +96,71 @@ bound_keys load_all(const bound_stored_keys& self, const params::parameters& p) 
   });
 }
 
+/// The requests of rows that may be missing.
+std::optional<std::vector<ckks::key_request>> requests_of(const std::optional<rows>& wanted) {
+  if (!wanted) return std::nullopt;
+  std::vector<ckks::key_request> requests;
+  for (const auto& [element, level] : *wanted) requests.push_back({element, level});
+  return requests;
+}
+
+/// The same keys, read through a cache; their list is read now, so that it needs no lock of a context.
+bound_stored_keys attach(bound_cache& self, const bound_stored_keys& keys) {
+  const released meanwhile;
+  const std::shared_ptr<storage::cached_object> cached = self.value->attach(keys.source);
+  cached->prefetch(io::list_ranges(io::container_reader::from(cached)));
+  return {keys.about, cached, cached};
+}
+
+nb::dict cache_counts(const bound_cache& self) {
+  const storage::read_cache_counts now = self.value->counts();
+  nb::dict out;
+  out["held_bytes"] = now.held_bytes;
+  out["fetched_bytes"] = now.fetched_bytes;
+  out["given_bytes"] = now.given_bytes;
+  out["evicted_bytes"] = now.evicted_bytes;
+  return out;
+}
+
+const storage::cached_object& cache_of(const bound_stored_keys& self) {
+  HALOCLINE_EXPECTS(self.cached != nullptr, invalid_argument, "these keys are not read through a cache");
+  return *self.cached;
+}
+
+/// Reads keys into the cache, without an engine and its lock.
+void fetch(const bound_stored_keys& self, const params::parameters& p, const rows& wanted) {
+  const storage::cached_object& cached = cache_of(self);
+  const released meanwhile;
+  const auto bundle = io::container_reader::from(self.cached);
+  for (const auto& [element, level] : wanted) {
+    const std::vector<io::byte_range> ranges = io::key_ranges(bundle, p, {element, level});
+    cached.prefetch(ranges);
+    cached.forget(ranges);
+  }
+}
+
+/// Keys of a user beside those of the engine: loaded for the levels in `wanted`, and for higher ones where an
+/// operation needs that.
+bound_user_keys make_user_keys(bound_engine& self, const bound_stored_keys& keys,
+                               const std::optional<rows>& wanted) {
+  return locked(*self.where, [&] {
+    std::unique_ptr<ckks::engine_keys> made = self.value->make_keys();
+    made->id() = keys.about.key;
+    const io::input from(keys.source);
+    ckks::context& ctx = self.value->context();
+    if (wanted) made->add_source(std::make_unique<io::bundle_source>(from, ctx, requests_of(wanted)));
+    made->add_source(std::make_unique<io::bundle_source>(from, ctx));
+    return bound_user_keys{self.where, own(self.where, std::move(made))};
+  });
+}
+
+void exchange_keys(bound_engine& self, bound_user_keys& keys) {
+  locked(*self.where, [&] { self.value->exchange_keys(*keys.value); });
+}
+
 void add_source(bound_engine& self, const bound_stored_keys& keys, const std::optional<rows>& wanted,
                 bool in_turn) {
-  std::optional<std::vector<ckks::key_request>> requests;
-  if (wanted) {
-    requests.emplace();
-    for (const auto& [element, level] : *wanted) requests->push_back({element, level});
-  }
+  const auto requests = requests_of(wanted);
   locked(*self.where, [&] {
     self.value->bind_key(keys.about.key);
     if (self.value->is_ghost()) return;
@@ -123,6 +195,11 @@ void bind_stored_keys(nb::module_& module) {
             return io::load_parameters(io::input(self.source), allow_insecure);
           },
           nb::arg("allow_insecure"))
+      .def_prop_ro("cached_bytes", [](const bound_stored_keys& self) { return cache_of(self).held_bytes(); })
+      .def("pin", [](const bound_stored_keys& self) { cache_of(self).pin(); })
+      .def("unpin", [](const bound_stored_keys& self) { cache_of(self).unpin(); })
+      .def("drop_cached", [](const bound_stored_keys& self) { cache_of(self).drop(); })
+      .def("fetch", fetch, nb::arg("params"), nb::arg("wanted"))
       .def("list", list_keys, nb::arg("params"))
       .def("load", load_all, nb::arg("params"));
 }
@@ -147,6 +224,33 @@ void bind_engine_sources(nb::module_& module) {
       .def_prop_ro("key_bytes", [](bound_engine& self) {
         return locked(*self.where, [&] { return self.value->key_bytes(); });
       });
+}
+
+void bind_user_keys(nb::module_& module) {
+  nb::class_<bound_user_keys>(module, "UserKeys")
+      .def(
+          "load",
+          [](bound_user_keys& self, std::uint64_t element) {
+            locked(*self.where, [&] { self.value->load(element); });
+          },
+          nb::arg("galois_element"))
+      .def_prop_ro("nbytes", [](bound_user_keys& self) {
+        return locked(*self.where, [&] { return self.value->held().bytes(); });
+      });
+  nb::borrow<nb::class_<bound_engine>>(module.attr("Engine"))
+      .def("make_user_keys", make_user_keys, nb::arg("keys"), nb::arg("wanted").none())
+      .def("exchange_keys", exchange_keys, nb::arg("keys"));
+}
+
+void bind_cache(nb::module_& module) {
+  nb::class_<bound_cache>(module, "ReadCache")
+      .def_static(
+          "make",
+          [](std::uint64_t limit) { return bound_cache{std::make_shared<storage::read_cache>(limit)}; },
+          nb::arg("limit_bytes"))
+      .def_prop_ro("limit_bytes", [](const bound_cache& self) { return self.value->limit(); })
+      .def("attach", attach, nb::arg("keys"))
+      .def("counts", cache_counts);
 }
 
 }  // namespace
@@ -181,6 +285,8 @@ void bind_storage(nb::module_& module) {
           nb::arg("user"), nb::call_guard<released>())
       .def("counts", counts);
   bind_engine_sources(module);
+  bind_cache(module);
+  bind_user_keys(module);
 }
 
 }  // namespace halocline::python

@@ -56,6 +56,7 @@ from .circuits.polynomial import Polynomial
 from .circuits.transforms import LinearTransform, TransformGrid
 from .ckks.ciphertext import Ciphertext
 from .ckks.client import Client
+from .ckks.key_cache import KeyCache
 from .ckks.key_store import KeyStore, StoredKeys
 from .ckks.keys import EvaluationKeys, KeyPlan, PublicKey
 from .ckks.params import (
@@ -72,6 +73,7 @@ from .engine.engine import Engine, RunReport
 from .engine.minimum import MinimumBudget
 from .engine.plan_choice import PlanChoice
 from .engine.program import ProgramTrace, key_plan, trace_program
+from .engine.users import UserEngine
 from .keynode.server import KeyNodeServer
 from .memory.budget import MemoryBudget, MemoryOptions
 from .memory.plan import Plan, PlanSummary
@@ -115,6 +117,7 @@ __all__ = [
     "InsecureParameters",
     "InvalidArgument",
     "IoError",
+    "KeyCache",
     "KeyMismatch",
     "KeyNode",
     "KeyNodeFailure",
@@ -157,6 +160,7 @@ __all__ = [
     "Tiers",
     "Trace",
     "TransformGrid",
+    "UserEngine",
     "WhenNodeFails",
     "WrongType",
     "advise",

@@ -64,6 +64,15 @@ def test_key_stores_guide(
     assert "['alice']" in capsys.readouterr().out
 
 
+def test_many_users_guide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_page("docs/guides/many_users.md")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["alice [0.06]", "bob [0.06]"] and lines[2].startswith("{'engine_bytes': ")
+
+
 def test_profiling_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run_page("docs/guides/profiling.md")

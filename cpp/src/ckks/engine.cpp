@@ -119,6 +119,17 @@ bool engine::binds_keys() const noexcept { return !is_ghost() && ctx_->runtime()
 
 std::size_t engine::key_bytes() const noexcept { return is_ghost() ? 0 : stored_->held().bytes(); }
 
+std::unique_ptr<engine_keys> engine::make_keys() const {
+  HALOCLINE_EXPECTS(!is_ghost(), invalid_argument, "make_keys: a ghost engine has every key as a shape");
+  return stored_->make_empty();
+}
+
+void engine::exchange_keys(engine_keys& other) {
+  HALOCLINE_EXPECTS(!is_ghost(), invalid_argument, "exchange_keys: a ghost engine has every key as a shape");
+  stored_->exchange(other);
+  std::swap(id_, other.id());
+}
+
 std::vector<key_request> engine::held_keys() const {
   return is_ghost() ? std::vector<key_request>{} : stored_->held().list();
 }
@@ -165,7 +176,8 @@ void engine::calibrate() {
 void engine::measure_costs() {
   constexpr int repetitions = 3;  // the first one loads the key and builds tables, and is discarded
   const params::parameters& p = parameters();
-  for (const key_request& key : keys_->list()) {
+  // Not those that sources have: measuring shall load nothing.
+  for (const key_request& key : is_ghost() ? keys_->list() : stored_->held().list()) {
     if (key.level == 0 || key.galois_element == encapsulation_element) continue;
     ciphertext zero;
     zero.level = key.level;
@@ -214,6 +226,12 @@ std::vector<key_request> engine::needed_keys() const {
   HALOCLINE_EXPECTS(is_ghost(), invalid_argument,
                     "needed keys: only an engine on the ghost device records which keys a program uses");
   return recorded_->requests();
+}
+
+std::vector<key_request> engine::needed_keys_in_order() const {
+  HALOCLINE_EXPECTS(is_ghost(), invalid_argument,
+                    "needed keys: only an engine on the ghost device records which keys a program uses");
+  return recorded_->in_order();
 }
 
 std::map<std::uint64_t, key_use> engine::take_key_uses() {

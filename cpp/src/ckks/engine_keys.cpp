@@ -19,32 +19,58 @@ void engine_keys::add(evaluation_key key) {
   if (!keeps_seeds(key.galois_element)) expand(ctx_, key);
   register_key(ctx_, key);
   bound_.erase(key.galois_element);
+  if (!in_use_) name_key(ctx_, key, false);
   held_.add(std::move(key));
 }
 
 void engine_keys::add_source(std::unique_ptr<key_source> source) {
   for (const key_request& each : source->list()) {
-    offers_.try_emplace(each.galois_element, offer{source.get(), each.level});
+    offers_[each.galois_element].push_back({source.get(), each.level});
   }
   sources_.push_back(std::move(source));
 }
 
-const engine_keys::offer* engine_keys::find(std::uint64_t galois_element) const {
+std::unique_ptr<engine_keys> engine_keys::make_empty() const {
+  auto made = std::make_unique<engine_keys>(ctx_, keep_seeds_);
+  made->seeded_ = seeded_;
+  made->in_use_ = false;
+  return made;
+}
+
+void engine_keys::exchange(engine_keys& other) {
+  HALOCLINE_EXPECTS(&other.ctx_ == &ctx_ && in_use_ && !other.in_use_, invalid_argument,
+                    "exchange_keys: expected a key set that this engine made and that is not in use");
+  name_held(false);
+  std::swap(held_, other.held_);
+  std::swap(sources_, other.sources_);
+  std::swap(offers_, other.offers_);
+  std::swap(bound_, other.bound_);
+  name_held(true);
+}
+
+void engine_keys::name_held(bool named) {
+  for (const auto& [element, key] : held_.keys()) name_key(ctx_, key, named);
+}
+
+const engine_keys::offer* engine_keys::find(std::uint64_t galois_element, unsigned level) const {
   const auto found = offers_.find(galois_element);
-  return found == offers_.end() ? nullptr : &found->second;
+  if (found == offers_.end()) return nullptr;
+  const auto fits = std::ranges::find_if(found->second, [&](const offer& o) { return o.level >= level; });
+  return fits == found->second.end() ? nullptr : &*fits;
+}
+
+void engine_keys::load(std::uint64_t galois_element, const offer& from) {
+  if (!held_.contains(galois_element, from.level)) add(from.source->load(galois_element));
 }
 
 const engine_keys::offer& engine_keys::offered(std::uint64_t galois_element) const {
-  const offer* const found = find(galois_element);
+  const offer* const found = find(galois_element, 0);
   HALOCLINE_EXPECTS(found != nullptr, missing_key, "load: no key store of this engine has the ",
                     describe_key(ctx_.parameters(), galois_element));
   return *found;
 }
 
-void engine_keys::load(std::uint64_t galois_element) {
-  const offer& from = offered(galois_element);
-  if (!held_.contains(galois_element, from.level)) add(from.source->load(galois_element));
-}
+void engine_keys::load(std::uint64_t galois_element) { load(galois_element, offered(galois_element)); }
 
 void engine_keys::bind(std::uint64_t galois_element) {
   const offer& from = offered(galois_element);
@@ -59,6 +85,7 @@ void engine_keys::bind(std::uint64_t galois_element) {
                                               memory::object_class::evaluation_key, "evaluation_key.a");
   }
   register_key(ctx_, key);
+  if (!in_use_) name_key(ctx_, key, false);
   for (std::size_t j = 0; j < key.digits.size(); ++j) {
     if (made[j]) ctx_.runtime().leave_to_recipe(key.digits[j].a);
   }
@@ -68,20 +95,21 @@ void engine_keys::bind(std::uint64_t galois_element) {
 
 const evaluation_key& engine_keys::get(std::uint64_t galois_element, unsigned level) {
   if (!held_.contains(galois_element, level)) {
-    const offer* const found = find(galois_element);
-    if (found != nullptr && found->level >= level) load(galois_element);
+    const offer* const found = find(galois_element, level);
+    if (found != nullptr) load(galois_element, *found);
   }
   return held_.get(galois_element, level);
 }
 
 bool engine_keys::contains(std::uint64_t galois_element, unsigned level) const {
-  const offer* const found = find(galois_element);
-  return held_.contains(galois_element, level) || (found != nullptr && found->level >= level);
+  return held_.contains(galois_element, level) || find(galois_element, level) != nullptr;
 }
 
 std::vector<key_request> engine_keys::list() const {
   std::map<std::uint64_t, unsigned> levels;
-  for (const auto& [element, found] : offers_) levels[element] = found.level;
+  for (const auto& [element, found] : offers_) {
+    for (const offer& each : found) levels[element] = std::max(levels[element], each.level);
+  }
   for (const key_request& each : held_.list()) {
     unsigned& level = levels[each.galois_element];
     level = std::max(level, each.level);

@@ -22,7 +22,9 @@ const evaluation_key& recording_key_set::get(std::uint64_t galois_element, unsig
   HALOCLINE_EXPECTS(level <= parameters.top_level(), invalid_argument, "key for level ", level,
                     "; the highest level is ", parameters.top_level());
   ++uses_[galois_element];
-  unsigned& highest = levels_.try_emplace(galois_element, level).first->second;
+  const auto [place, is_new] = levels_.try_emplace(galois_element, level);
+  if (is_new) order_.push_back(galois_element);
+  unsigned& highest = place->second;
   highest = std::max(highest, level);
   const evaluation_key& key = keys_[galois_element];
   // For the highest level of the parameters, so that the key stays the same object when a higher request
@@ -57,6 +59,12 @@ void recording_key_set::prepare(const key_request& request, bool seeded) {
 std::vector<key_request> recording_key_set::requests() const {
   std::vector<key_request> result;
   for (const auto& [element, level] : levels_) result.push_back({element, level});
+  return result;
+}
+
+std::vector<key_request> recording_key_set::in_order() const {
+  std::vector<key_request> result;
+  for (const std::uint64_t element : order_) result.push_back({element, levels_.at(element)});
   return result;
 }
 

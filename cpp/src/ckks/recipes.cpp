@@ -90,13 +90,22 @@ std::uint64_t hash_of(std::span<const std::complex<double>> values) {
   return hash;
 }
 
+void name_key(context& ctx, const evaluation_key& key, bool named) {
+  const auto name = [&](const memory::buffer& half, const char* kind, std::size_t digit) {
+    ctx.runtime().set_identity(half, named ? identity_of(kind, key.galois_element, digit) : 0);
+  };
+  for (std::size_t j = 0; j < key.digits.size(); ++j) {
+    name(key.digits[j].b, "evaluation_key.b", j);
+    if (key.digits[j].a) name(key.digits[j].a, "evaluation_key.a", j);
+  }
+}
+
 void register_key(context& ctx, const evaluation_key& key) {
+  name_key(ctx, key, true);
   const std::vector<key_digit_layout> layouts = key_layout(ctx.parameters(), {key.galois_element, key.level});
   for (std::size_t j = 0; j < key.digits.size(); ++j) {
     const evaluation_key_digit& digit = key.digits[j];
-    ctx.runtime().set_identity(digit.b, identity_of("evaluation_key.b", key.galois_element, j));
     if (!digit.a) continue;
-    ctx.runtime().set_identity(digit.a, identity_of("evaluation_key.a", key.galois_element, j));
     // A half that was stored without its seed cannot be made again.
     if (digit.source.seed == backend::uniform_source{}.seed) continue;
     ctx.runtime().set_recipe(digit.a, std::make_shared<seed_recipe>(ctx, layouts[j], digit.source));

@@ -5,7 +5,10 @@
 #include <iterator>
 
 #include "halocline/ckks/context.hpp"
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/core/expects.hpp"
+#include "key_sections.hpp"
+#include "object_parts.hpp"
 
 namespace halocline::io {
 
@@ -47,6 +50,30 @@ ckks::evaluation_key bundle_source::load(std::uint64_t galois_element) {
 
 ckks::evaluation_key bundle_source::bind(std::uint64_t galois_element) {
   return reader_.bind(galois_element, level_of(galois_element));
+}
+
+std::vector<byte_range> key_ranges(const container_reader& bundle, const params::parameters& parameters,
+                                   const ckks::key_request& request) {
+  std::vector<byte_range> out;
+  const std::uint64_t element = request.galois_element;
+  const auto layouts = ckks::key_layout(parameters, request);
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    const std::uint64_t needed = layouts[i].limbs() * parameters.limb_bytes();
+    for (const section_id& id : {detail::half_b(element, i), detail::half_a(element, i)}) {
+      const section* const found = bundle.find(id);
+      if (found != nullptr) out.push_back({found->offset, std::min(found->bytes, needed)});
+    }
+  }
+  return out;
+}
+
+std::vector<byte_range> list_ranges(const container_reader& bundle) {
+  std::vector<byte_range> out;
+  for (const section_id& id : {detail::parameters_section, detail::metadata_section}) {
+    const section& found = bundle.at(id);
+    out.push_back({found.offset, found.bytes});
+  }
+  return out;
 }
 
 }  // namespace halocline::io

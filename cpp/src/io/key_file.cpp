@@ -11,20 +11,17 @@
 #include "halocline/core/expects.hpp"
 #include "halocline/io/byte_source.hpp"
 #include "halocline/io/container_reader.hpp"
+#include "key_sections.hpp"
 #include "object_parts.hpp"
 
 namespace halocline::io {
 namespace {
 
+using detail::half_a;
+using detail::half_b;
+
 /// Bits of the flags of a list entry.
 constexpr std::uint32_t seeded_flag = 1;
-
-[[nodiscard]] constexpr section_id half_b(std::uint64_t element, std::size_t digit) {
-  return {section_tag("KEYB"), static_cast<std::uint32_t>(digit), element};
-}
-[[nodiscard]] constexpr section_id half_a(std::uint64_t element, std::size_t digit) {
-  return {section_tag("KEYA"), static_cast<std::uint32_t>(digit), element};
-}
 
 /// Throws invalid_argument unless the key has the shape that the parameters give it; true when it is seeded.
 [[nodiscard]] bool check_shape(const params::parameters& parameters, const ckks::evaluation_key& key) {

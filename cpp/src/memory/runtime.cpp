@@ -286,8 +286,8 @@ void runtime::unpin(pinned_step& step) noexcept {
 // Names and recipes
 
 void runtime::set_identity(const buffer& data, std::uint64_t identity) {
-  HALOCLINE_EXPECTS(data && data.owner() == this && identity != 0, invalid_argument,
-                    "set_identity: expected a buffer of this runtime and a number other than 0");
+  HALOCLINE_EXPECTS(data && data.owner() == this, invalid_argument,
+                    "set_identity: expected a buffer of this runtime");
   const std::lock_guard lock(mutex_);
   state_of(data).identity = identity;
 }

@@ -6,8 +6,11 @@
 
 #include "halocline/ckks/client.hpp"
 #include "halocline/ckks/context.hpp"
+#include "halocline/ckks/engine_keys.hpp"
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/ckks/precision.hpp"
 #include "halocline/core/error.hpp"
+#include "halocline/memory/identity.hpp"
 #include "halocline/params/presets.hpp"
 
 namespace halocline::ckks {
@@ -166,6 +169,71 @@ TEST_F(Engine, NoThreadsAreRefused) {
   options.threads = 0;
   EXPECT_THAT([&] { engine refused(parameters, options); },
               ThrowsMessage<invalid_argument>(HasSubstr("0 threads")));
+}
+
+/// Keys of a bundle that is in memory.
+class held_source final : public key_source {
+ public:
+  held_source(const memory_key_set& keys, context& ctx) : keys_(keys), ctx_(ctx) {}
+  [[nodiscard]] const key_id& id() const noexcept override { return keys_.id(); }
+  [[nodiscard]] std::vector<key_request> list() const override { return keys_.list(); }
+  [[nodiscard]] evaluation_key load(std::uint64_t element) override {
+    return transfer(keys_.keys().at(element), ctx_);
+  }
+
+ private:
+  const memory_key_set& keys_;
+  context& ctx_;
+};
+
+TEST_F(Engine, ExchangesTheKeysOfTwoUsers) {
+  client other(parameters, single_client(6));
+  engine server(parameters, single());
+  key_selection selection;
+  selection.rotations = {1};
+  const memory_key_set first = owner.make_keys(selection), second = other.make_keys(selection);
+  const auto a = server.make_keys(), b = server.make_keys();
+  for (const auto& [set, keys] : {std::pair{a.get(), &first}, std::pair{b.get(), &second}}) {
+    set->id() = keys->id();
+    set->add_source(std::make_unique<held_source>(*keys, server.context()));
+  }
+  const complex_vector values{{0.5, 0.5}, {-1.0, 0.0}, {0.25, -0.5}, {0.0, 1.0}};
+  b->load(relinearization_element);
+  for (int turn = 0; turn < 2; ++turn) {
+    for (const auto& [set, user] : {std::pair{a.get(), &owner}, std::pair{b.get(), &other}}) {
+      server.exchange_keys(*set);
+      EXPECT_EQ(server.id(), user->id());
+      EXPECT_THROW((void)server.load((user == &owner ? other : owner).encrypt(values)), key_mismatch);
+      const ciphertext y = program(server, server.load(user->encrypt(values)));
+      const complex_vector expected{values[1] * values[1], values[2] * values[2], values[3] * values[3],
+                                    values[0] * values[0]};
+      EXPECT_GE(measure_precision(user->decrypt(user->receive(y)), expected).worst_bits, worst_bits);
+      EXPECT_EQ(server.held_keys().size(), 2U);
+      server.exchange_keys(*set);
+      EXPECT_FALSE(server.id().is_known());
+      EXPECT_TRUE(server.held_keys().empty());
+      EXPECT_THROW((void)server.evaluator().rotate(y, 1), missing_key);
+    }
+  }
+  EXPECT_THROW(server.exchange_keys(*engine(parameters, single()).make_keys()), invalid_argument);
+}
+
+TEST_F(Engine, PlansFindKeysInUseOnly) {
+  engine_options options = single();
+  options.memory.policy = "planned";
+  options.memory.budget_bytes = std::size_t{64} << 20;
+  engine server(parameters, options);
+  const memory_key_set keys = owner.make_keys(key_selection{});
+  const auto set = server.make_keys();
+  set->add_source(std::make_unique<held_source>(keys, server.context()));
+  const std::uint64_t name = memory::identity_of("evaluation_key.b", relinearization_element, 0);
+  const auto is_found = [&] { return server.planning(options.memory.budget_bytes).resident.contains(name); };
+  set->load(relinearization_element);
+  EXPECT_FALSE(is_found());
+  server.exchange_keys(*set);
+  EXPECT_TRUE(is_found());
+  server.exchange_keys(*set);
+  EXPECT_FALSE(is_found());
 }
 
 }  // namespace

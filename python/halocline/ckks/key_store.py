@@ -108,8 +108,14 @@ class KeyStore:
         plan: limits them to what a program needs, each key to the level up to which it does: less is read.
         """
         core = self._core.find(expect(name, str, "user: name"), digest, key_id)
+        return self._keys_of(name, core, params, plan, allow_insecure)
+
+    def _keys_of(
+        self, name: str, core: _core.StoredKeys, params: Params | None, plan: KeyPlan | None, allow: bool
+    ) -> StoredKeys:
+        """Keys that were found, checked to belong to parameters."""
         if params is None:
-            params = Params._wrap(core.params(bool(allow_insecure)))
+            params = Params._wrap(core.params(bool(allow)))
         wanted = None
         if plan is not None:
             expect_same(params, [("the key plan", expect(plan, KeyPlan, "user: plan").params)], "user")

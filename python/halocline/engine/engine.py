@@ -83,6 +83,7 @@ class Engine(Circuits):
     thread that calls `run` of the same engine.
     """
 
+    _begins_cold = False  # only runs for one of several users begin with keys that no run left in memory
     _explaining: PlannedHost | None = None  # a ghost, on which a refused program runs to say what it needs
 
     def __init__(
@@ -393,6 +394,10 @@ class Engine(Circuits):
             return self.run(function, *args, **{"key": key, **kwargs})
 
         return planned
+
+    def _plan_keys(self) -> list[tuple[int, int]]:
+        """(Galois element, level) of the keys that plans are made with."""
+        return self._core.list_keys()
 
     def _plan_context(self, device: str | None = None) -> str:
         """What a plan's program ran with, here or on another device; engines with another one refuse it."""

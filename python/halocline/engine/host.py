@@ -41,6 +41,12 @@ class PlannedHost(Host, Protocol):
     ) -> Ciphertext:
         """On a ghost engine, a ciphertext without contents."""
 
+    _begins_cold: bool
+    """Whether the keys of this run were brought in for it, so that no run before it left them in memory."""
+
+    def _plan_keys(self) -> list[tuple[int, int]]:
+        """(Galois element, level) of the keys that plans are made with."""
+
     def _plan_context(self, device: str | None = None) -> str:
         """What a plan's program ran with."""
 

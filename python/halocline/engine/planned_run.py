@@ -93,16 +93,18 @@ class ProgramPlanner:
             values that it reaches.
         Raises InvalidArgument where one of these cannot be compared between runs.
         """
+        cold = self._engine._begins_cold
         key = (
             self._identities.identify(program, arguments, name),
-            tuple(self._engine._core.list_keys()),
+            tuple(self._engine._plan_keys()),
             self._engine.budget_bytes,
             self._engine._core.manual,
             optimize,
+            cold,
         )
         found = self._plans.get(key)
         first = found is None
-        if found is None or (not found.is_final and found.plan.loaded_bytes > 0):
+        if found is None or (not cold and not found.is_final and found.plan.loaded_bytes > 0):
             found = self._try_to_plan(program, arguments, steady=not first, optimize=optimize)
             if found is None:
                 return None
@@ -216,7 +218,7 @@ class ProgramPlanner:
         return made
 
     def _make_twin(self) -> PlannedHost:
-        keys = self._engine._core.list_keys()
+        keys = self._engine._plan_keys()
         if self._twin is None or keys != self._twin_keys:
             self._twin = self._engine._ghost_twin(keys)
             self._twin_keys = keys

@@ -89,6 +89,7 @@ class MemoryOptions:
     eviction,
         and for each copy, as programs do that swap objects by hand. On the CPU `lru` waits anyway.
     pinned: host memory that the slow tier of a GPU may take; None: half of the machine's.
+    freed: freed host memory that is kept for re-use where nothing moves, within the budget; None: 64 MiB.
     managed_cap: unified memory of a GPU that may be allocated; None: half of what the card has free at the
         start. The environment variable HALOCLINE_MANAGED_CAP lowers it.
     managed_pool: take unified memory from a stream-ordered pool instead of one allocation per buffer.
@@ -102,6 +103,7 @@ class MemoryOptions:
     range_limit: int = 4
     decisions: str | Path | bytes | None = None
     pinned: int | str | None = None
+    freed: int | str | None = None
     managed_cap: int | str | None = None
     managed_pool: bool = False
     oversubscribe_managed: bool = False
@@ -127,6 +129,8 @@ class MemoryOptions:
             made.tier_folder = os.fspath(path_text(self.tier_folder, "MemoryOptions: tier_folder"))
         made.tier_limit_bytes = byte_count(self.tier_limit, "MemoryOptions: tier_limit")
         made.pinned_bytes = byte_count(self.pinned, "MemoryOptions: pinned")
+        if self.freed is not None:
+            made.cache_bytes = byte_count(self.freed, "MemoryOptions: freed")
         made.managed_cap_bytes = byte_count(self.managed_cap, "MemoryOptions: managed_cap")
         made.blocking_copies = bool(self.blocking_copies)
         made.managed_pool = bool(self.managed_pool)

@@ -92,6 +92,16 @@ class engine {
   /// ghost.
   [[nodiscard]] std::vector<key_request> held_keys() const;
 
+  /// An empty key set for another secret key, in this engine's memory, which `exchange_keys` puts to use. It
+  /// keeps the seeds that the engine keeps now, and must not outlive the context.
+  /// @throws invalid_argument on a ghost
+  [[nodiscard]] std::unique_ptr<engine_keys> make_keys() const;
+  /// Puts another key set to use, with its secret key, and aside the one in use. Plans find keys in use only,
+  /// by the same names whichever the secret key is. Ciphertexts of other secret keys stay valid and are
+  /// refused by operations.
+  /// @throws invalid_argument on a ghost
+  void exchange_keys(engine_keys& other);
+
   /// Copies a ciphertext into the engine from where it lives: a client, another engine, or the context that
   /// it was read into. No other thread may use that meanwhile; so with keys.
   /// @throws invalid_argument when the parameters differ or the ciphertext is malformed; key_mismatch when it
@@ -131,6 +141,8 @@ class engine {
   /// The keys that a ghost run requested, each with the highest level.
   /// @throws invalid_argument unless this is a ghost
   [[nodiscard]] std::vector<key_request> needed_keys() const;
+  /// The same in the order of their first uses.
+  [[nodiscard]] std::vector<key_request> needed_keys_in_order() const;
   /// How often the programs of a ghost used each key since the last call, without levels.
   /// @throws invalid_argument unless this is a ghost
   [[nodiscard]] std::map<std::uint64_t, key_use> take_key_uses();

@@ -32,9 +32,9 @@ class engine_keys final : public key_set {
   /// Takes a key that lives in the context, expanded unless its seeds are kept.
   /// @throws as `memory_key_set::add`; out_of_memory
   void add(evaluation_key key);
-  /// Loads keys of this source from now on, where no earlier source has them.
+  /// Loads keys of this source from now on, where no earlier source has them for the level that is needed.
   void add_source(std::unique_ptr<key_source> source);
-  /// Loads a key now, unless it is held for the level that a source has it for, or higher.
+  /// Loads a key now, unless it is held for the level that the first source has it for, or higher.
   /// @throws missing_key when no source has it; what the source throws
   void load(std::uint64_t galois_element);
 
@@ -53,22 +53,35 @@ class engine_keys final : public key_set {
   /// What is held.
   [[nodiscard]] const memory_key_set& held() const noexcept { return held_; }
 
+  /// An empty set out of use that keeps the same seeds: for `engine::exchange_keys`.
+  [[nodiscard]] std::unique_ptr<engine_keys> make_empty() const;
+  /// Exchanges keys and sources with a set out of use. Only buffers of keys in use have identities, which are
+  /// the same for all secret keys, so that one plan serves all of them.
+  void exchange(engine_keys& other);
+  /// Of a set out of use, the secret key that it is for; an engine keeps that of the keys in use itself.
+  [[nodiscard]] key_id& id() noexcept { return id_; }
+
  private:
   struct offer {
     key_source* source;
     unsigned level;
   };
-  /// The first source that has the key, or nothing.
-  [[nodiscard]] const offer* find(std::uint64_t galois_element) const;
+  /// Gives buffers of held keys their identities, or takes them away.
+  void name_held(bool named);
+  /// The first source that has the key for that level or higher, or nothing.
+  [[nodiscard]] const offer* find(std::uint64_t galois_element, unsigned level) const;
   [[nodiscard]] const offer& offered(std::uint64_t galois_element) const;
+  void load(std::uint64_t galois_element, const offer& from);
 
   context& ctx_;
   bool keep_seeds_;
   std::set<std::uint64_t> seeded_;  ///< elements of keys that stay seeded
   memory_key_set held_;
   std::vector<std::unique_ptr<key_source>> sources_;
-  std::map<std::uint64_t, offer> offers_;
+  std::map<std::uint64_t, std::vector<offer>> offers_;
   std::set<std::uint64_t> bound_;  ///< elements of keys whose contents are remote
+  bool in_use_ = true;
+  key_id id_{};
 };
 
 }  // namespace halocline::ckks

@@ -32,10 +32,13 @@ class recording_key_set final : public key_set {
   void reset_uses() { uses_.clear(); }
   /// Keys that were requested, ascending by element, each with the highest level.
   [[nodiscard]] std::vector<key_request> requests() const;
+  /// The same in the order in which they were requested first.
+  [[nodiscard]] std::vector<key_request> in_order() const;
 
  private:
   context& ghost_;
   std::map<std::uint64_t, unsigned> levels_;
+  std::vector<std::uint64_t> order_;  ///< elements of `levels_`
   std::map<std::uint64_t, std::uint64_t> uses_;
   std::map<std::uint64_t, evaluation_key> keys_;
 };

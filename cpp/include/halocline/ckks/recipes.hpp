@@ -24,6 +24,9 @@ using memory::identity_of;
 /// its seed.
 void register_key(context& ctx, const evaluation_key& key);
 
+/// Gives the buffers of a key their identities, or takes them away: plans then do not find it.
+void name_key(context& ctx, const evaluation_key& key, bool named);
+
 /// Names an encoded plaintext and sets the recipe that encodes it again from its coefficients, which are kept
 /// for that.
 /// @param value plaintext residues, NTT form

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "halocline/ckks/key_source.hpp"
+#include "halocline/io/container_reader.hpp"
 #include "halocline/io/key_file.hpp"
 
 namespace halocline::io {
@@ -34,5 +35,14 @@ class bundle_source final : public ckks::key_source {
   std::map<std::uint64_t, unsigned> levels_;
   bool in_turn_;
 };
+
+/// Where the parts of a key lie in a bundle that are needed for levels up to `request.level`; empty when the
+/// bundle has no such key. For prefetches: nothing of the key is read or checked.
+[[nodiscard]] std::vector<byte_range> key_ranges(const container_reader& bundle,
+                                                 const params::parameters& parameters,
+                                                 const ckks::key_request& request);
+/// Where the list of a bundle and its parameters lie.
+/// @throws corrupt_data when it lacks one
+[[nodiscard]] std::vector<byte_range> list_ranges(const container_reader& bundle);
 
 }  // namespace halocline::io

@@ -86,7 +86,7 @@ class runtime : public std::enable_shared_from_this<runtime> {
                                std::string_view op, stream_view stream = {});
 
   /// Names a buffer beyond this process: the same object of the same program has the same number in every
-  /// run. Plans find buffers by it that were there before the program. Not 0.
+  /// run. Plans find buffers by it that were there before the program. 0 takes the name away.
   void set_identity(const buffer& data, std::uint64_t identity);
   /// Sets how a read-only buffer is regenerated instead of copied from the slow tier.
   void set_recipe(const buffer& data, std::shared_ptr<const recipe> how);
