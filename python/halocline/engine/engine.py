@@ -38,7 +38,7 @@ from .refusals import stating_engine_minimum, stating_run_minimum
 from .run_report import RunMeter
 from .run_report import RunReport as RunReport
 from .run_scope import run_scope
-from .seed_choice import seed_choice
+from .seed_choice import kept_seeds_text, seed_choice
 
 ResultT = TypeVar("ResultT")
 
@@ -107,8 +107,7 @@ class Engine(Circuits):
         check_keys(keys, params, "Engine: keys", optional=True)
         self._device = expect(device, str, "Engine: device")
         self._policy = expect(policy, str, "Engine: policy")
-        budget, shared = engine_budget(memory, "Engine: memory")
-        self._shared = shared
+        budget, self._shared = engine_budget(memory, "Engine: memory")
         self._composes = bool(compose_rotations)
         self._circuits = expect(circuits or CircuitChoice(), CircuitChoice, "Engine: circuits")
         self._turns, self._depth = threading.RLock(), 0  # held during a run, and how deep it is
@@ -117,12 +116,11 @@ class Engine(Circuits):
         self._keep_seeds, seeded = seed_choice(keep_seeds)
         options = expect(memory_options or MemoryOptions(), MemoryOptions, "Engine: memory_options")
         workers = 0 if threads is None else integer(threads, "Engine: threads", 1, 1024)
-        moving = options._bind(policy == "planned", shared, f"engine {params.name} on {device}")
+        moving = options._bind(policy == "planned", self._shared, f"engine {params.name} on {device}")
         options.expect_decisions(self._policy)
+        how = (device, budget, policy, workers, self._keep_seeds is True, moving)
         with stating_engine_minimum(self, budget, [], keys):
-            self._core = _core.Engine.make(
-                params._core, device, budget, policy, workers, self._keep_seeds is True, moving
-            )
+            self._core = _core.Engine.make(params._core, *how)
         self._core.keep_seeds_of(seeded)
         if not graphs:
             _core.use_graphs(self._core, False)
@@ -401,10 +399,7 @@ class Engine(Circuits):
 
     def _plan_context(self, device: str | None = None) -> str:
         """What a plan's program ran with, here or on another device; engines with another one refuse it."""
-        seeds = "seeded keys" if self._keep_seeds is True else "expanded keys"
-        if isinstance(self._keep_seeds, frozenset):
-            seeds += f" but {sorted(self._keep_seeds)}"
-        return f"{self._params.fingerprint} {device or self._device} {seeds}"
+        return f"{self._params.fingerprint} {device or self._device} {kept_seeds_text(self._keep_seeds)}"
 
     def _ghost_twin(self, keys: list[tuple[int, int]]) -> Engine:
         """A ghost engine with keys of the same sizes, which keeps what this one keeps."""

@@ -17,3 +17,9 @@ def seed_choice(keep: bool | Collection[int]) -> tuple[bool | frozenset[int], li
         raise WrongType(f"Engine: keep_seeds is {kind_of(keep)}; expected a bool or Galois elements")
     elements = sorted({integer(each, "Engine: keep_seeds", 0) for each in keep})
     return frozenset(elements), elements
+
+
+def kept_seeds_text(keep: bool | frozenset[int]) -> str:
+    """What `seed_choice` answered, as plans state it."""
+    text = "seeded keys" if keep is True else "expanded keys"
+    return text + (f" but {sorted(keep)}" if isinstance(keep, frozenset) else "")
