@@ -39,7 +39,7 @@ class Server:
         has part of its "columns" (more room), or all of it ("replicas", more answers). threads: of a CPU.
     memory, policy, memory_options: as of an `Engine`, for each device; with a budget and a policy that moves
         buffers (`planned` for one device, `lru`) the database may be larger than the budget.
-    storage: "transformed" keeps four bytes for each residue, "raw" packed coefficients, little more than records.
+    storage: "transformed" has 4 bytes a residue, "raw" packs coefficients (little above the records).
     scratch_memory: bytes that temporaries of a batch should keep to; larger batches are answered in parts,
         and the database is read again for each. None: half of a budget that buffers move in, else what the
         database leaves.
