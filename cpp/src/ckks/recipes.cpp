@@ -106,8 +106,10 @@ void register_key(context& ctx, const evaluation_key& key) {
   for (std::size_t j = 0; j < key.digits.size(); ++j) {
     const evaluation_key_digit& digit = key.digits[j];
     if (!digit.a) continue;
-    // A half that was stored without its seed cannot be made again.
-    if (digit.source.seed == backend::uniform_source{}.seed) continue;
+    // A half that was stored without its seed cannot be made again. Keys of ghosts have no seeds, but stand
+    // for such that do; where a plan asks for what a key cannot do, its copy is read.
+    const bool seeded = digit.source.seed != backend::uniform_source{}.seed;
+    if (!seeded && !ctx.runtime().is_ghost()) continue;
     ctx.runtime().set_recipe(digit.a, std::make_shared<seed_recipe>(ctx, layouts[j], digit.source));
   }
 }
