@@ -145,6 +145,8 @@ def sample(each, folder):
         return "there", "there"
     if isinstance(value, values.Checked) and value.metavar == "POLICY":
         return "profiled@65%", "profiled@65%"
+    if isinstance(value, values.Checked) and value.metavar == "TIERS":
+        return "memory=64MiB", "memory=64MiB"
     if isinstance(value, ParamsName) or "PRESET" in value.metavar:
         return "n13-d3", "n13-d3"
     return "cuda:0" if each.default != "cuda:0" else "cpu", "cuda:0" if each.default != "cuda:0" else "cpu"
@@ -158,6 +160,7 @@ class _Inner:
 NEEDS = {
     "decisions": ("--policy", "profiled"),
     "blocking_copies": ("--policy", "lru"),
+    "tiers": ("--policy", "planned"),
     "weights": ("--image", "there"),
     "policy": ("--decisions", "there"),
 }
@@ -198,6 +201,9 @@ BAD = [
     ("run digits --policy magic", "'--policy': got 'magic', expected one of: resident"),
     ("run digits --policy profiled", "--policy profiled needs --decisions"),
     ("run digits --blocking-copies", "--blocking-copies is for --policy lru"),
+    ("run digits --tiers memory=64MiB", "--tiers are for --policy lru or planned, got --policy resident"),
+    ("run digits --policy lru --tiers speed=1", "'--tiers': tiers: got 'speed=1'; expected name=value"),
+    ("run digits --policy lru --tiers memory=lots", "'--tiers': tiers: memory: 'lots' is not a size"),
     ("run digits --device ghost", "--device: the ghost device computes nothing"),
     ("run digits --threads 0", "'--threads': got 0, expected 1 to 1024"),
     ("run digits --profile x.txt", "'--profile': 'x.txt' has an unknown suffix"),

@@ -117,7 +117,10 @@ def byte_count(value: Any, what: str) -> int:
             f"size such as '2GiB', or trace_program(params, program).budget({value.strip()!r})"
         )
     if isinstance(value, str):
-        return int(_core.parse_bytes(value))
+        try:
+            return int(_core.parse_bytes(value))
+        except InvalidArgument as error:
+            raise InvalidArgument(f"{what}: {error}") from None
     return integer(value, what, low=1, high=(1 << 63) - 1)
 
 

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
-from ..base.option_values import Choice, Count, Flag, PathName, Settings, Size, Value
+from ..base.option_values import Checked, Choice, Count, Flag, PathName, Settings, Size, Value
 from ..base.options import Options, option
 from ..ckks.params import Params
 from ..memory.budget import MemoryOptions
+from ..memory.tiers import Tiers
 from .settings import check_settings, parse_settings
 
 ENGINE = "Engine and memory"
@@ -142,10 +143,16 @@ class WorkloadOptions(RunOptions):
     decisions: str | Path | bytes | None = option(
         None, "Policy profiled: what `halocline trace decide` wrote.", PathName(or_bytes=True), group=ENGINE
     )
+    tiers: str | None = option(
+        None, "Policies lru and planned: what stands behind the memory of the engine, nearest first, such as "
+        "memory=4GiB,file=/srv/tier,file_limit=32GiB.", Checked("TIERS", Tiers.parse), group=ENGINE
+    )  # fmt: skip
 
     def _check(self) -> None:
         super()._check()
         self.refuse_ghost()
+        if self.tiers is not None and self.policy not in ("lru", "planned"):
+            raise self.refuse(f"{{tiers}} are for {{policy}} lru or planned, got {{policy}} {self.policy}")
         if self.decisions is not None and self.policy != "profiled":
             raise self.refuse(f"{{decisions}} is for {{policy}} profiled, got {{policy}} {self.policy}")
         if self.policy == "profiled" and self.decisions is None:
@@ -154,5 +161,6 @@ class WorkloadOptions(RunOptions):
     def memory_options(
         self, managed_cap: int | None = None, decisions: str | Path | bytes | None = None
     ) -> MemoryOptions:
-        """See `RunOptions`; its own decisions unless others are given."""
-        return super().memory_options(managed_cap, self.decisions if decisions is None else decisions)
+        """See `RunOptions`; its own tiers, and its own decisions unless others are given."""
+        made = super().memory_options(managed_cap, self.decisions if decisions is None else decisions)
+        return dataclasses.replace(made, tiers=self.tiers)
