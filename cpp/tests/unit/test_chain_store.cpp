@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "halocline/core/error.hpp"
 #include "halocline/memory/tier/file_store.hpp"
 #include "halocline/memory/tier/memory_store.hpp"
@@ -80,6 +82,74 @@ TEST(ChainStore, ReadsAPrefixAndThenWhatIsMissing) {
   EXPECT_TRUE(frame.holds(1));
   EXPECT_EQ(at.log.bytes(), size) << "every byte came once";
   EXPECT_THAT(at.place->copies_of(slot), ElementsAre(size));
+}
+
+/// Reads a page of a slot, then the rest of it into a full memory tier, where its first page is what has been
+/// used least recently, and checks every byte.
+void grow_in_full_memory(chain& at, bool from_file) {
+  const slot_id slot = at.adopt(1);
+  if (from_file) {  // all of it lies in the file, and nothing in memory
+    ASSERT_TRUE(at.reads(slot, 1));
+    ASSERT_TRUE(at.reads(at.adopt(2), 2) && at.reads(at.adopt(3), 3));
+    ASSERT_EQ(at.place->copies_of(slot).front(), 0U);
+  }
+  page_frame frame(size);
+  at.place->wait(at.place->read(slot, frame.data(), page));
+  ASSERT_TRUE(at.reads(at.adopt(4), 4, size - page));  // memory is full
+  at.place->wait(at.place->read_from(slot, page, frame.data() + page, size - page));
+  EXPECT_TRUE(frame.holds(1));
+  EXPECT_TRUE(at.reads(slot, 1)) << "what the read left behind";
+  EXPECT_LE(at.place->links().front().held_bytes, size);
+}
+
+TEST(ChainStore, APrefixGrowsWhereMemoryIsFull) {
+  for (const std::size_t room : {2 * page, size, 16 * size}) {
+    SCOPED_TRACE(testing::Message() << "a file of " << room << " bytes");
+    chain far(size, make_memory_store(room));
+    grow_in_full_memory(far, false);
+    if (room <= size) continue;
+    chain near(size, make_memory_store(room));
+    grow_in_full_memory(near, true);
+  }
+  chain without(size, nullptr);
+  grow_in_full_memory(without, false);
+}
+
+/// Prefixes of many lengths of slots that do not fit together, in an order that a seed gives.
+TEST(ChainStore, AnyOrderOfReadsGivesTheContents) {
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    const std::size_t memory = (1 + random() % 6) * page, room = (1 + random() % 16) * page;
+    chain at(memory, seed % 4 == 0 ? nullptr : make_memory_store(room));
+    std::vector<slot_id> slots;
+    std::vector<std::size_t> known(5);
+    std::vector<page_frame> frames;
+    for (std::uint64_t i = 0; i < 5; ++i) {
+      slots.push_back(at.adopt(i));
+      frames.emplace_back(size);
+    }
+    for (int step = 0; step < 60; ++step) {
+      const std::size_t i = random() % 5, from = random() % 2 == 0 ? 0 : known[i];
+      if (from == size) continue;
+      const std::size_t bytes = page * (1 + random() % ((size - from) / page));
+      at.place->wait(at.place->read_from(slots[i], from, frames[i].data() + from, bytes));
+      known[i] = from + bytes;
+      ASSERT_TRUE(frames[i].holds(i, known[i])) << "step " << step;
+      ASSERT_LE(at.place->links().front().held_bytes, memory);
+    }
+  }
+}
+
+TEST(ChainStore, ASlotThatIsBeingReadIsNotWritten) {
+  chain at(4 * size, nullptr);
+  const slot_id slot = at.adopt(1);
+  ASSERT_TRUE(at.reads(slot, 1));
+  const page_frame frame(size), other(size, 2);
+  const transfer_id reading = at.place->read(slot, frame.data(), size);
+  EXPECT_THROW((void)at.place->write(slot, other.data(), size), invalid_argument);
+  at.place->wait(reading);
+  EXPECT_TRUE(frame.holds(1, size));
 }
 
 TEST(ChainStore, ContentsMayEndWithinAPage) {

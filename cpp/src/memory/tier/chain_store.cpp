@@ -27,6 +27,18 @@ void read_padded(const remote_contents& from, std::size_t offset, std::byte* to,
   std::memset(to + there, 0, bytes - there);
 }
 
+/// Raises a number of uses for a scope.
+class use_in_scope {
+ public:
+  explicit use_in_scope(unsigned& uses) : uses_(uses) { ++uses_; }
+  ~use_in_scope() { --uses_; }
+  use_in_scope(const use_in_scope&) = delete;
+  use_in_scope& operator=(const use_in_scope&) = delete;
+
+ private:
+  unsigned& uses_;
+};
+
 }  // namespace
 
 chain_store::chain_store(const chain_options& options)
@@ -306,10 +318,12 @@ chain_store::tier chain_store::source_of(const slot& of, std::size_t end) const 
 /// A block in which a read from a farther tier leaves the first bytes of a slot; nothing where they have no
 /// room, or would have a gap.
 chain_store::block chain_store::prepare_copy(slot_id id, std::size_t offset, std::size_t bytes) {
-  const slot& of = slots_.at(id);
+  slot& of = slots_.at(id);
   const std::size_t start = offset == 0 ? 0 : of.held.bytes;
   if (of.sinking || of.held_uses != 0 || offset > start) return {};
   const std::size_t end = offset + bytes;
+  // The read needs what this slot has in memory and in the file: others must leave.
+  const use_in_scope held(of.held_uses), below(of.below_uses);
   try {
     if (has_memory() && make_room(end)) return take_block(end, false);
     const bool goes_to_file = options_.file && of.remote && of.below_bytes < end;
@@ -367,6 +381,8 @@ transfer_id chain_store::write(slot_id id, const std::byte* frame, std::size_t b
   check_part(to, 0, bytes, frame);
   if (to.sinking) finish_sinking(id);
   if (to.remote) {  // other contents from now on
+    HALOCLINE_EXPECTS(to.held_uses == 0 && to.below_uses == 0, invalid_argument, name(),
+                      " tier: a write to a slot that is being read; wait for the read first");
     drop_held(to);
     drop_below(to);
     to.remote.reset();
@@ -448,6 +464,7 @@ void chain_store::keep_copy(transfer& ended) {
   // Another read may have left a longer copy meanwhile, which others may use.
   const bool is_in_use = of.held_uses != 0 || of.sinking || (ended.kept.is_staged && of.below_uses != 0);
   if (is_in_use || of.held.bytes >= ended.kept.bytes) return drop_block(ended.kept);
+  if (ended.kept.is_staged && of.below_bytes >= ended.kept.bytes) return drop_block(ended.kept);
   hold(ended.of, of, ended.kept);
   if (!ended.kept.is_staged) return;
   try {
