@@ -109,3 +109,10 @@ def test_refusals_leave_nothing(call: Call, case: tuple[tuple[str, ...], int, st
     result = call(*arguments, status=status)
     assert message in " ".join(result.stderr.split())
     assert not (tmp_path / "store").exists() and not (tmp_path / "x.hlc").exists()
+
+
+def test_stores_without_keys_say_so(call: Call, url: str) -> None:
+    assert "no user has keys there" in call("list", url).stderr
+    assert "no user has keys there" in call("usage", url).stderr
+    refused = call("check", url, status=1)
+    assert "nothing was checked" in " ".join(refused.stderr.split())

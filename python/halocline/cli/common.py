@@ -29,6 +29,7 @@ from ..base.errors import Error, InvalidArgument, IoError
 from ..base.files import is_standard, write_file
 from ..base.option_values import Value
 from ..ckks.named_params import named_params
+from .kept_files import expect_no_input, expect_no_secret
 
 ArgumentsT = ParamSpec("ArgumentsT")
 ResultT = TypeVar("ResultT")
@@ -81,6 +82,7 @@ def command(function: Callable[ArgumentsT, ResultT]) -> Callable[ArgumentsT, Res
                 path = kwargs.get(option)
                 if isinstance(path, Path):
                     expect_writable(path)
+                    expect_no_input(path, _paths(kwargs, option))
             return function(*args, **kwargs)
         except Error as error:
             err().print(f"[bold red]error:[/] {_plain(in_options(str(error)))}", soft_wrap=True)
@@ -97,8 +99,18 @@ _OUTPUTS = ("json", "output", "trace", "profile", "html", "perfetto")
 """Arguments of commands that are files to write."""
 
 
+def _paths(arguments: dict[str, Any], without: str) -> list[Path]:
+    """Files that a command was given besides one."""
+    given = [value for name, value in arguments.items() if name != without]
+    several = [each for value in given if isinstance(value, list | tuple) for each in value]
+    return [each for each in (*given, *several) if isinstance(each, Path)]
+
+
 def expect_writable(path: Path, *, folder: bool = False) -> None:
-    """Raises IoError where a file, or with `folder` a folder, cannot be written: before the work."""
+    """Raises IoError where a file, or with `folder` a folder, cannot be written: before the work.
+
+    Raises InvalidArgument where it is a secret.
+    """
     if is_standard(path):
         return
     if folder:
@@ -112,6 +124,7 @@ def expect_writable(path: Path, *, folder: bool = False) -> None:
             raise IoError(
                 f"cannot write '{path}': it is not a regular file; name another, or - for standard output"
             )
+        expect_no_secret(path)
         parent = path.parent
         if not parent.is_dir():
             raise IoError(f"cannot write '{path}': there is no folder '{parent}'; make it first")

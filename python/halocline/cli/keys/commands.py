@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from ... import KeyStore
-from ...base.errors import Error, InvalidArgument
+from ...base.errors import Error, InvalidArgument, IoError
 from ...base.values import byte_count
 from ..common import (
     AllowInsecureOption,
@@ -54,6 +54,9 @@ CleanOption = Annotated[
         "--clean", help="Remove what killed writers left. On a server: while no other process puts keys."
     ),
 ]
+
+
+_EMPTY = "{}: no user has keys there; see that the URL is the one that they were put to"
 
 
 @command
@@ -108,6 +111,8 @@ def list_users(
     """List the users that have keys."""
     console = results_console(json)
     users = open_store(url, connections, deadline).users()
+    if not users:
+        err().print(_EMPTY.format(url), soft_wrap=True, markup=False)
     for each in users:
         console.print(each)
     write_json(json, origin() | {"users": users})
@@ -136,11 +141,13 @@ def check(
     deadline: DeadlineOption = 120.0,
     json: JsonOption = None,
 ) -> None:
-    """Fetch all keys and compare every block with its digest. Exit status 1 where keys are damaged."""
+    """Fetch all keys, compare every block with its digest. Exit status 1 where some are damaged or none there."""
     console = results_console(json)
     pins = _pins(digest, key_id)
     store = open_store(url, connections, deadline)
     names = _names(store, users, bool(pins))
+    if not names:
+        raise IoError(f"{_EMPTY.format(url)}, so nothing was checked")
 
     def one(user: str) -> dict[str, Any]:
         removed = store.clean(user) if clean else 0
@@ -175,6 +182,8 @@ def usage(
     for row in rows:
         share = [f"{row['bytes'] / limit:.1%}"] if limit and "bytes" in row else []
         table.add_row(row["user"], size(row["bytes"]) if "bytes" in row else row["error"], *share)
+    if not rows:
+        err().print(_EMPTY.format(url), soft_wrap=True, markup=False)
     total = sum(row.get("bytes", 0) for row in rows)
     table.add_row("all", size(total))
     console.print(table)

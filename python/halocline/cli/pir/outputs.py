@@ -10,7 +10,8 @@ from ...base import limits
 from ...base.errors import CorruptData, InvalidArgument
 from ...base.files import NO_LIMIT, is_standard, read_file
 from ..common import expect_writable
-from .describe import MESSAGE, RECORDS
+from ..kept_files import MESSAGE
+from .describe import RECORDS
 
 _KEPT = {
     "retrieval secret": "the secret of a client",
