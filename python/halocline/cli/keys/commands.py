@@ -141,7 +141,7 @@ def check(
     deadline: DeadlineOption = 120.0,
     json: JsonOption = None,
 ) -> None:
-    """Fetch all keys and compare every block with its digest. Exit status 1 where any is damaged or missing."""
+    """Compare every block of the keys with its digest. Exit status 1 for damaged keys, or none."""
     console = results_console(json)
     pins = _pins(digest, key_id)
     store = open_store(url, connections, deadline)
