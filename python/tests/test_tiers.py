@@ -177,7 +177,8 @@ def test_seeds_that_are_kept_are_not_made(store: hc.KeyStore, made: dict[str, An
 @pytest.mark.parametrize(
     "text",
     ["", "memory", "memory=", "disk=1GiB", "memory=1GiB,memory=2GiB", "requests=many", "requests=0",
-     "requests=65", "memory=lots", "latency=0", "latency=-1", "latency=soon", "bandwidth=0", "memory=25%"],
+     "requests=65", "file_limit=4095KiB", "memory=lots",
+     "latency=0", "latency=-1", "latency=soon", "bandwidth=0", "memory=25%"],
 )  # fmt: skip
 def test_tiers_that_make_no_sense_are_refused(text: str) -> None:
     with pytest.raises(hc.InvalidArgument):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import queue
+import collections
 import threading
 import time
 from collections.abc import Callable
@@ -29,8 +29,10 @@ class Job:
         """Bytes of the request, which wait in memory."""
         self._work, self._done = work, done
         self._lock = threading.Lock()
-        self._answered = False
+        self._answered = self._begun = False
         self._engine: Any = None
+        self.given_up: Callable[[Job], None] = lambda job: None
+        """Called when it is over before it was begun."""
 
     @property
     def is_over(self) -> bool:
@@ -51,8 +53,10 @@ class Job:
 
     def run(self) -> None:
         """Computes and answers, unless it is over."""
-        if self._answered:
-            return
+        with self._lock:
+            if self._answered:
+                return
+            self._begun = True
         try:
             answer: Answer | Error = self._work(self)
         except Error as error:
@@ -71,6 +75,8 @@ class Job:
             self._answered = True
             if self._engine is not None:
                 self._engine.cancel()
+        if not self._begun:
+            self.given_up(self)
         if answer is not None:
             self._done(answer)
 
@@ -83,8 +89,8 @@ class Jobs:
 
     def __init__(self, limit: int, bytes_limit: int) -> None:
         self._limit, self._bytes_limit = limit, bytes_limit
-        self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._changed = threading.Condition()
+        self._waiting: collections.deque[Job] = collections.deque()
         self._open: set[Job] = set()
         self._reserved = 0
         self._closed = False
@@ -123,9 +129,10 @@ class Jobs:
                 raise IoError("key node: it ends")
             if len(self._open) >= self._limit:
                 raise OutOfMemory(f"key node: {self._limit} requests wait already; ask again later")
+            job.given_up = self._forget
             self._open.add(job)
+            self._waiting.append(job)
             self._changed.notify_all()
-        self._queue.put(job)
 
     def close(self) -> None:
         """Drops all jobs and ends the threads."""
@@ -135,22 +142,31 @@ class Jobs:
             self._changed.notify_all()
         for job in left:
             job.answer(None)
-        self._queue.put(None)
         for each in self._threads:
             each.join()
 
     def _compute(self) -> None:
         while True:
-            job = self._queue.get()
-            if job is None:
-                return
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._closed)
+                if self._closed:
+                    return
+                job = self._waiting.popleft()
             try:
                 job.run()
             finally:
-                with self._changed:
-                    self._open.discard(job)
-                    self._reserved -= job.size
-                    self.finished += 1
+                self._forget(job)
+
+    def _forget(self, job: Job) -> None:
+        """Ends a job that was computed or is over already: its place and its bytes are free for others."""
+        with self._changed:
+            if job not in self._open:
+                return
+            self._open.remove(job)
+            if job in self._waiting:
+                self._waiting.remove(job)
+            self._reserved -= job.size
+            self.finished += 1
 
     def _watch(self) -> None:
         while True:

@@ -11,6 +11,8 @@ from .. import _core
 from ..base.errors import InvalidArgument, WrongType
 from ..base.values import byte_count, expect, integer, kind_of, path_text, positive
 
+_LEAST_FILE = 4 << 20
+
 
 @dataclasses.dataclass(frozen=True)
 class Tiers:
@@ -19,8 +21,8 @@ class Tiers:
     memory: host memory that objects take before they go to the file: bytes, or text such as "4GiB". None:
         none on the CPU; on a GPU half of the machine's memory, pinned.
     file: folder of the file; None: HALOCLINE_TIER_DIR, or the system's folder for temporary files.
-    file_limit: bytes that the file may take; None: as the disk allows. Copies of keys of a store are dropped
-        for others when it is full.
+    file_limit: bytes that the file may take, at least 4 MiB; None: as the disk allows. Copies of keys of a
+        store are dropped for others when it is full.
     requests: reads from a key store in flight at once, 1 to 64; each reads half a digit of a key.
     bandwidth, latency: bytes per second, and seconds until the first byte, that plans assume of a key store
         until 4 MiB were read from it; None: 100 MB/s and 1 ms.
@@ -75,7 +77,13 @@ class Tiers:
         if self.file is not None:
             to.tier_folder = path_text(self.file, "tiers: file")
         if self.file_limit is not None:
-            to.tier_limit_bytes = byte_count(self.file_limit, "tiers: file_limit")
+            limit = byte_count(self.file_limit, "tiers: file_limit")
+            if limit < _LEAST_FILE:
+                raise InvalidArgument(
+                    f"tiers: file_limit is {limit} bytes; expected at least {_LEAST_FILE}, which engines "
+                    "write to measure the file"
+                )
+            to.tier_limit_bytes = limit
         to.remote_requests = integer(self.requests, "tiers: requests", 1, 64)
         if self.bandwidth is not None:
             bandwidth = byte_count(self.bandwidth, "tiers: bandwidth")
