@@ -22,10 +22,10 @@ def jobs() -> Iterator[Jobs]:
 
 
 class Held:
-    """Occupies the thread that computes until it is let go."""
+    """Occupies the thread that computes until it is released."""
 
     def __init__(self, jobs: Jobs) -> None:
-        self._begun, self._go = threading.Event(), threading.Event()
+        self._begun, self._free = threading.Event(), threading.Event()
         self.ended = threading.Event()
         jobs.reserve(0)
         jobs.submit(Job(self._work, lambda _: self.ended.set(), time.monotonic() + 600, 0))
@@ -33,11 +33,11 @@ class Held:
 
     def _work(self, job: Job) -> Answer:
         self._begun.set()
-        assert self._go.wait(60)
+        assert self._free.wait(60)
         return {}, []
 
-    def let_go(self) -> None:
-        self._go.set()
+    def release(self) -> None:
+        self._free.set()
         assert self.ended.wait(60)
 
 
@@ -52,7 +52,7 @@ def test_requests_that_are_given_up_leave_no_trace(jobs: Jobs) -> None:
     assert jobs.count == 1
     jobs.reserve(BYTES)
     jobs.release(BYTES)
-    held.let_go()
+    held.release()
 
 
 def test_what_waits_is_limited_and_computed_in_order(jobs: Jobs) -> None:
@@ -69,7 +69,7 @@ def test_what_waits_is_limited_and_computed_in_order(jobs: Jobs) -> None:
         )
     with pytest.raises(hc.OutOfMemory, match="wait already"):
         jobs.submit(Job(lambda _: ({}, []), order.append, time.monotonic() + 600, 1))
-    held.let_go()
+    held.release()
     for _ in range(LIMIT - 1):
         assert ended.acquire(timeout=60)
     assert order == list(range(LIMIT - 1))
@@ -83,4 +83,4 @@ def test_deadlines_pass_while_another_request_computes(jobs: Jobs) -> None:
     assert jobs.count == 1
     jobs.reserve(BYTES)
     jobs.release(BYTES)
-    held.let_go()
+    held.release()
