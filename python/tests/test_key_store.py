@@ -294,3 +294,16 @@ def test_s3_needs_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(hc.InvalidArgument, match="AWS_ACCESS_KEY_ID") as caught:
         hc.KeyStore("s3://bucket")
     assert "wJalr" not in str(caught.value)
+
+
+def test_pins_that_are_none_are_refused(tmp_path: Path, keys: hc.EvaluationKeys) -> None:
+    store = hc.KeyStore(tmp_path)
+    digest = store.put("alice", keys)
+    assert store.user("alice", digest=digest.upper()).digest == digest
+    calls = (store.user, store.check, hc.KeyCache(store, "64MiB").user)
+    for call in calls:
+        for bad in ({"digest": "00"}, {"digest": digest + "0"}, {"key_id": "g" * 32}, {"key_id": digest}):
+            with pytest.raises(hc.InvalidArgument, match="hexadecimal digits"):
+                call("alice", **bad)
+        with pytest.raises(hc.CorruptData):
+            call("alice", digest="0" * 64)

@@ -13,7 +13,7 @@ from .. import _core
 from ..base.errors import InvalidArgument, NotPicklable
 from ..base.forks import renew_in_children
 from ..base.values import byte_count, expect, positive
-from .key_store import KeyStore, StoredKeys
+from .key_store import KeyStore, StoredKeys, checked_pins
 from .keys import KeyPlan
 from .params import Params
 
@@ -107,6 +107,7 @@ class KeyCache:
         self, name: str, held: _core.StoredKeys | None, digest: str | None, key_id: str | None
     ) -> _core.StoredKeys:
         """Keys as the store has them now: those that are held, where they are the same."""
+        digest, key_id = checked_pins("user", digest, key_id)
         there = self._store._core.find(name, digest, key_id)
         if held is not None and held.digest == there.digest:
             return held

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import os
+import string
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from .. import _core
+from ..base.errors import InvalidArgument
 from ..base.values import byte_count, expect, integer, positive
 from .keys import EvaluationKeys, KeyPlan, _KeyNames
 from .params import Params, expect_same
@@ -107,6 +109,7 @@ class KeyStore:
             store can replace them.
         plan: limits them to what a program needs, each key to the level up to which it does: less is read.
         """
+        digest, key_id = checked_pins("user", digest, key_id)
         core = self._core.find(expect(name, str, "user: name"), digest, key_id)
         return self._keys_of(name, core, params, plan, allow_insecure)
 
@@ -132,6 +135,7 @@ class KeyStore:
         Arguments as those of `user`. Returns the digest of the keys. Raises CorruptData for a block or a
         manifest that is not what was put, IoError for an object that is missing.
         """
+        digest, key_id = checked_pins("check", digest, key_id)
         return self._core.check(expect(user, str, "check: user"), digest, key_id)[0]
 
     def clean(self, user: str) -> int:
@@ -166,6 +170,20 @@ class KeyStore:
 
     def __repr__(self) -> str:
         return f"KeyStore({self.url!r})"
+
+
+def checked_pins(what: str, digest: str | None, key_id: str | None) -> tuple[str | None, str | None]:
+    """Both in lower case. Raises InvalidArgument for another form, so that keys do not seem forged."""
+    return _hexadecimal(f"{what}: digest", digest, 64), _hexadecimal(f"{what}: key_id", key_id, 32)
+
+
+def _hexadecimal(what: str, value: str | None, digits: int) -> str | None:
+    if value is None:
+        return None
+    text = expect(value, str, what)
+    if len(text) != digits or not set(text) <= set(string.hexdigits):
+        raise InvalidArgument(f"{what} is {text!r}; expected {digits} hexadecimal digits")
+    return text.lower()
 
 
 class StoredKeys(_KeyNames):

@@ -222,7 +222,8 @@ class Server:
         peak_bytes: the most that existed at once. Without a budget, what a budget would have to be for
             everything to stay, under the policy `resident`.
         fast_bytes: what the memory of the device has in use or keeps for re-use now; never above a budget.
-        peak_fast_bytes: the most of it so far: what the server has taken of the device.
+        peak_fast_bytes: the most that was in use at once. Freed blocks that are kept for re-use, at most
+            64 MiB, are in fast_bytes only, which may therefore be the larger one.
         """
         return self._work.core.memory()
 

@@ -61,8 +61,8 @@ def offload_of(
         return None
     if device != "cpu" or policy != "resident":
         raise InvalidArgument(
-            f"Engine: key_nodes on {device} under policy '{policy}', which has all keys before a program "
-            'runs; expected device "cpu" and policy "resident"'
+            f"Engine: key_nodes on {device} under policy '{policy}'; expected device \"cpu\" and policy "
+            '"resident", for which alone key nodes work'
         )
     return Offload(core, key_nodes, keys, make_shapes)
 
