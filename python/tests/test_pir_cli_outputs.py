@@ -104,3 +104,15 @@ def test_decode_knows_what_was_asked_for(call):
     call("decode", *MINE, "-q", "b.hlr", "-a", "both.hlr", "-o", "record.bin", "--index", 17)
     assert Path("record.bin").read_bytes() == RECORDS[17].tobytes()
     assert not Path("r").exists()
+
+
+def test_notes_are_kept_and_missed_ones_are_said(call):
+    call("query", *MINE, "--index", 5, "-o", "n.hlr")
+    call("answer", "db.hlr", *ASKED, "-q", "n.hlr", "-o", "n.answer")
+    before = Path("n.hlr.asked").read_bytes()
+    refused = call("decode", *MINE, "-q", "n.hlr", "-a", "n.answer", "-o", "n.hlr.asked", status=1)
+    assert "the note of a query" in " ".join(refused.output.split())
+    assert Path("n.hlr.asked").read_bytes() == before
+    call("query", *MINE, "--index", 6, "-o", "n.hlr")  # the next query, with its note
+    assert Path("n.hlr.asked").read_bytes() != before
+    assert "no note is written" in " ".join(call("query", *MINE, "--index", 6, "-o", "-").stderr.split())

@@ -34,7 +34,7 @@ from .common import (
     read_messages,
     sent,
 )
-from .outputs import expect_outputs
+from .outputs import NOTE, expect_outputs
 from .wanted import IndexOption, KeyOption, WantedOption, expect_one, fitting, read_wanted
 
 _CLIENT = KeySet("pir keygen", (KEYS_FILE, SECRET_FILE))
@@ -85,13 +85,17 @@ def query(
     console = results_console(output)
     note = None if is_standard(output) else note_of(output)
     inputs = {"--info": [info], "--secret": [secret]} | ({} if wanted is None else {"--wanted": [wanted]})
-    expect_outputs("pir query", {"--out": output, "its note": note}, inputs)
+    expect_outputs("pir query", {"--out": output, NOTE: note}, inputs)
     described = DatabaseInfo.load(info, allow_insecure=allow_insecure)
     asked = read_wanted("pir query", described, index, key, wanted)
     made = sent(query_for(Client.load(secret, described), asked))
     write_file(output, b"".join(made))
     if note is not None:
         write_note(output, made, asked)
+    else:
+        err().print(
+            "no note is written beside standard output; decode needs --index, --key or --wanted again"
+        )
     plural = "query" if len(made) == 1 else "queries"
     console.print(f"{output}: {len(made)} {plural} of {size(len(made[0]))}", markup=False, soft_wrap=True)
 

@@ -11,7 +11,11 @@ from ...base.errors import CorruptData, InvalidArgument
 from ...base.files import NO_LIMIT, is_standard, read_file
 from ..common import expect_writable
 from ..kept_files import MESSAGE
+from .asked import SUFFIX
 from .describe import RECORDS
+
+NOTE = "its note"
+"""The name of the note of a query among outputs: the next query to the same file replaces both."""
 
 _KEPT = {
     "retrieval secret": "the secret of a client",
@@ -40,7 +44,7 @@ def expect_outputs(
                 raise InvalidArgument(
                     f"{command}: {name} and {option} are both '{path}'; name another file for {name}"
                 )
-        kind = _kept(path)
+        kind = None if name == NOTE else _kept(path)
         if kind is not None and not (kind == "a database" and replaces_database and name == "--out"):
             raise InvalidArgument(
                 f"{command}: {name} would replace '{path}', which is {kind}; "
@@ -58,6 +62,8 @@ def _kept(path: Path) -> str | None:
     """What an existing file is, if it must not be lost."""
     if not path.is_file():
         return None
+    if path.name.endswith(SUFFIX):
+        return "the note of a query"
     start = read_file(path, "output", NO_LIMIT, len(MESSAGE))
     if start.startswith(RECORDS):
         return "a database"
