@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "halocline/core/blake2b_tables.hpp"
 #include "hwy/highway.h"
 #include "storage/digest/blake2b_lanes.hpp"
 
@@ -32,21 +33,8 @@ using vec = hn::Vec<tag>;
 constexpr std::size_t width = hn::MaxLanes(tag());
 constexpr std::size_t chunk_bytes = 128;
 
-/// RFC 7693, section 2.6.
-constexpr std::uint64_t start[8] = {0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b,
-                                    0xa54ff53a5f1d36f1, 0x510e527fade682d1, 0x9b05688c2b3e6c1f,
-                                    0x1f83d9abfb41bd6b, 0x5be0cd19137e2179};
-/// RFC 7693, section 2.7. Rounds 10 and 11 use rows 0 and 1.
-constexpr std::uint8_t sigma[10][16] = {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
-                                        {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
-                                        {11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4},
-                                        {7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8},
-                                        {9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13},
-                                        {2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9},
-                                        {12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11},
-                                        {13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10},
-                                        {6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5},
-                                        {10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0}};
+using blake2b::sigma;
+constexpr const auto& start = blake2b::initial;
 
 /// Rotation to the right. AVX2 and NEON have no instruction for it, but move whole bytes in one.
 template <int bits>
@@ -92,7 +80,7 @@ struct state {
 
   template <std::size_t round>
   HWY_INLINE static void do_round(vec (&v)[16], const vec* m) {
-    constexpr const std::uint8_t* s = sigma[round % 10];
+    constexpr const auto& s = sigma[round % 10];
     mix(v[0], v[4], v[8], v[12], m[s[0]], m[s[1]]);
     mix(v[1], v[5], v[9], v[13], m[s[2]], m[s[3]]);
     mix(v[2], v[6], v[10], v[14], m[s[4]], m[s[5]]);
