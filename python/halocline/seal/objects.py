@@ -106,7 +106,23 @@ class _Object:
         return made
 
 
-class Ciphertext(_Object):
+class _Scaled(_Object):
+    """What ciphertexts and plaintexts have in common."""
+
+    _core: _core.SealCiphertext | _core.SealPlaintext
+
+    @property
+    def prime_count(self) -> int:
+        """Number of primes left."""
+        return self._core.prime_count
+
+    @property
+    def scale(self) -> float:
+        """Factor between message and encoded integers."""
+        return self._core.scale
+
+
+class Ciphertext(_Scaled):
     """A ciphertext in host memory: 2 to 16 polynomials in NTT form, as SEAL has them."""
 
     _core: _core.SealCiphertext
@@ -127,16 +143,6 @@ class Ciphertext(_Object):
         return self._core.size
 
     @property
-    def prime_count(self) -> int:
-        """Number of primes left."""
-        return self._core.prime_count
-
-    @property
-    def scale(self) -> float:
-        """Factor between message and encoded integers."""
-        return self._core.scale
-
-    @property
     def is_seeded(self) -> bool:
         """Whether a seed stands for the second polynomial."""
         return self._core.is_seeded
@@ -150,7 +156,7 @@ class Ciphertext(_Object):
         return f"seal.Ciphertext(size={self.size}, primes={self.prime_count}, scale={self.scale:g})"
 
 
-class Plaintext(_Object):
+class Plaintext(_Scaled):
     """An encoded message in host memory, in NTT form."""
 
     _core: _core.SealPlaintext
@@ -162,16 +168,6 @@ class Plaintext(_Object):
         if len(words) != 1:
             raise InvalidArgument(f"seal.Plaintext: {len(words)} polynomials, expected 1")
         self._core, self.parameters = _core.SealPlaintext.make(of, words, number), parameters
-
-    @property
-    def prime_count(self) -> int:
-        """Number of primes left."""
-        return self._core.prime_count
-
-    @property
-    def scale(self) -> float:
-        """Factor between message and encoded integers."""
-        return self._core.scale
 
     @property
     def residues(self) -> Words:
