@@ -17,11 +17,6 @@ from .describe import RECORDS
 NOTE = "its note"
 """The name of the note of a query among outputs: the next query to the same file replaces both."""
 
-_KEPT = {
-    "retrieval secret": "the secret of a client",
-    "retrieval keys": "server keys of a client",
-}
-
 
 def expect_outputs(
     command: str,
@@ -59,7 +54,7 @@ def _same(first: Path, second: Path) -> bool:
 
 
 def _kept(path: Path) -> str | None:
-    """What an existing file is, if it must not be lost."""
+    """What an existing file is, if it must not be lost; secrets are refused by `expect_writable`."""
     if not path.is_file():
         return None
     if path.name.endswith(SUFFIX):
@@ -73,4 +68,4 @@ def _kept(path: Path) -> str | None:
         found = _core.retrieval_message(read_file(path, "output", limits.RETRIEVAL_MESSAGES))
     except CorruptData:
         return None
-    return _KEPT.get(found["kind"])
+    return "server keys of a client" if found["kind"] == "retrieval keys" else None
