@@ -25,7 +25,8 @@ void turn_rows(context& ctx, std::span<const memory::buffer> leaves, std::span<e
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     made[i].selectors =
         ctx.make_ciphertexts(ctx.shape().at.rows, memory::object_class::scratch, "pir.selectors");
-    jobs.push_back({{&made[i].selectors, rows}, 0, 1, detail::polynomials(ctx, leaves[i]), rows});
+    jobs.push_back(
+        {{&made[i].selectors, rows, ctx.point_block()}, 0, 1, detail::polynomials(ctx, leaves[i]), rows});
   }
   ctx.device().turn_points(ctx.tables(), jobs);
 }
