@@ -20,6 +20,7 @@ struct retrieval_arguments {
   unsigned threads = 1;         ///< of a CPU
   unsigned repetitions = 5;
   std::string fusion = "auto";  ///< of all levels
+  std::string turn = "auto";    ///< where queries are turned
 };
 
 inline void declare(CLI::App& to, retrieval_arguments& read) {
@@ -48,6 +49,12 @@ inline void declare(CLI::App& to, retrieval_arguments& read) {
   to.add_option("--fusion", read.fusion, "kernels of all levels: auto (the table), operation or stage")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "operation", "stage"}));
+  to.add_option(
+        "--turn", read.turn,
+        "queries are turned for the rows by the last level of a fused expansion (level) or in a pass of "
+        "their own (pass); auto: by the table")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "level", "pass"}));
 }
 
 }  // namespace halocline::bench

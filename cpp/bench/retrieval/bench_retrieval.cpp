@@ -77,7 +77,7 @@ class bench_run {
         records_(std::make_shared<made_up_records>(shape_.records * shape_.record_bytes)),
         server_(shape_, records_,
                 backend::make_backend(given.device, {.memory = {}, .threads = given.threads}),
-                options_of(given)) {
+                options_of(given, shape_)) {
     server_.time_stages(true);
     for (std::uint32_t i = 0; i < std::min(given.batch, given.clients); ++i) {
       clients_.emplace_back(shape_);
@@ -107,6 +107,7 @@ class bench_run {
             {"batch", given_.batch},
             {"group_mib", given_.group_mib},
             {"fusion", given_.fusion},
+            {"turn", given_.turn},
             {"rows", shape_.at.rows},
             {"columns", shape_.at.columns},
             {"digits", json::object{{"expansion", shape_.at.expansion.digits},
@@ -120,11 +121,16 @@ class bench_run {
   }
 
  private:
-  static pir::server_options options_of(const retrieval_arguments& given) {
+  static pir::server_options options_of(const retrieval_arguments& given, const pir::geometry& shape) {
     pir::server_options made{.database = {.group_bytes = std::size_t{given.group_mib} << 20}};
-    if (given.fusion == "auto") return made;
-    const pir::fusion how = given.fusion == "stage" ? pir::fusion::stage : pir::fusion::operation;
-    made.fused = pir::fusion_choice{{how}, {how}};
+    if (given.fusion == "auto" && given.turn == "auto") return made;
+    pir::fusion_choice chosen = pir::choose_fusion(shape, given.device, given.batch);
+    if (given.fusion != "auto") {
+      const pir::fusion how = given.fusion == "stage" ? pir::fusion::stage : pir::fusion::operation;
+      chosen.expansion = chosen.selection = {how};
+    }
+    if (given.turn != "auto") chosen.turned = given.turn == "level";
+    made.fused = std::move(chosen);
     return made;
   }
 

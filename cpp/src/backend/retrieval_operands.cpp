@@ -2,6 +2,7 @@
 // Operands of the operations that retrieval_jobs.hpp describes.
 #include <algorithm>
 #include <bit>
+#include <vector>
 
 #include "backend/operands.hpp"
 
@@ -104,6 +105,17 @@ class array_list {
 
 std::uint32_t parents_of(std::uint32_t children) { return children / 2 + children % 2; }
 
+/// What an expansion writes: points first.
+std::vector<memory::operand> expanded_ranges(const array_list& arrays, const expand_job& job) {
+  std::vector<memory::operand> results;
+  if (job.turned > 0) {
+    arrays.whole_blocks();
+    results.push_back(arrays.range(job.points));
+  }
+  if (job.turned < job.children) results.push_back(arrays.range(job.dst, job.children - job.turned, 2));
+  return results;
+}
+
 void transform(operand_list& list, const array_job& job, const char* op) {
   array_list arrays(list, op);
   arrays.positive(job.count, "polynomials");
@@ -197,14 +209,21 @@ void expand_node(operand_list& list, const expand_job& job) {
   arrays.splittable(job.split);
   const std::uint32_t terms = arrays.limbs() * job.split.digits;
   arrays.sum_of(terms);
-  const memory::operand dst = arrays.range(job.dst, job.children, 2);
+  HALOCLINE_EXPECTS(job.turned <= job.children && job.points.rows >= std::uint64_t{2} * job.turned,
+                    invalid_argument, "expand_node: ", job.turned, " of ", job.children,
+                    " children in a matrix of ", job.points.rows,
+                    " rows; expected no more than there are, and two rows for each");
+  const std::vector<memory::operand> results = expanded_ranges(arrays, job);
   for (const memory::operand& source : {arrays.range(job.src, parents_of(job.children), 2),
                                         arrays.range(job.rows, terms, 2), arrays.range(job.monomial, 1, 1)}) {
-    arrays.apart(dst, source);
+    for (const memory::operand& result : results) arrays.apart(result, source);
     arrays.read(source);
   }
+  if (results.size() == 2) arrays.apart(results[0], results[1]);
+  // All blocks of a matrix have some of these rows.
+  if (job.turned > 0 && job.points.rows != 2 * job.turned) arrays.read(results.front());
   arrays.read_permutation(job.permutation);
-  arrays.write(dst);
+  for (const memory::operand& result : results) arrays.write(result);
   arrays.read_roots();
 }
 

@@ -13,10 +13,10 @@ namespace {
 /// that a level with fewer nodes than an H200 has multiprocessors (132) leaves some without work; counted
 /// from instructions and bytes (docs/concepts/cuda_retrieval.md), not measured yet.
 constexpr std::array<fusion_row, 4> rows{{
-    {"cpu", 11, 0, 0},
-    {"cpu", 12, 0, 0},
-    {"cuda", 11, 132, 132},
-    {"cuda", 12, 132, 132},
+    {"cpu", 11, 0, 0, false},
+    {"cpu", 12, 0, 0, false},
+    {"cuda", 11, 132, 132, true},
+    {"cuda", 12, 132, 132, true},
 }};
 
 fusion at_least(std::uint64_t nodes, std::uint32_t least) {
@@ -38,11 +38,15 @@ const fusion_row& fusion_row_of(std::string_view device, unsigned log_n) {
 }
 
 fusion_choice choose_fusion(const context& ctx, std::size_t batch, std::uint32_t columns) {
-  const geometry& shape = ctx.shape();
-  const fusion_row& row = fusion_row_of(ctx.device().name(), shape.scheme.source().log_n);
+  return choose_fusion(ctx.shape(), ctx.device().name(), batch, columns);
+}
+
+fusion_choice choose_fusion(const geometry& shape, std::string_view device, std::size_t batch,
+                            std::uint32_t columns) {
+  const fusion_row& row = fusion_row_of(device, shape.scheme.source().log_n);
   const unsigned depth = shape.at.expansion_depth(shape.scheme);
   const std::uint64_t leaves = shape.at.packed(shape.scheme);
-  fusion_choice made{{}, {}};
+  fusion_choice made{{}, {}, row.turned};
   for (unsigned level = 0; level < depth; ++level) {
     made.expansion.push_back(at_least((((leaves - 1) >> (depth - level)) + 1) * batch, row.expansion));
   }

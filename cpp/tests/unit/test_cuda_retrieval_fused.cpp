@@ -136,9 +136,10 @@ class CudaRetrievalFused : public cuda_fused_rig {
     return {raw(ciphertexts(count, first, stride)), first, stride};
   }
 
-  /// One job for each number of children; `targets`: limbs of a block.
+  /// One job for each number of children; `targets`: limbs of a block; `turned`: children that become rows of
+  /// points, at most.
   void expand(const std::vector<std::uint32_t>& children, backend::digit_split split, std::uint32_t targets,
-              turns order) {
+              turns order, std::uint32_t turned = 0) {
     std::vector<backend::expand_job> cpu, emulated;
     for (const std::uint32_t count : children) {
       backend::expand_job job;
@@ -151,8 +152,13 @@ class CudaRetrievalFused : public cuda_fused_rig {
       job.permutation = raw(ring::automorphism_permutation(element, host_->log_n));
       const auto dst = destination(std::vector<word>((2 + std::size_t{count} * (2 * limbs() + 1)) * n(), 77));
       job.dst = {dst.first, 2, 2 * limbs() + 1};
+      job.turned = std::min(turned, count);
+      job.points.rows = 2 * job.turned + 1;
+      const auto points = destination(std::vector<word>(job.points.rows * limbs() * n(), 66));
+      job.points.data = points.first;
       cpu.push_back(job);
       job.dst.data = dst.second;
+      job.points.data = points.second;
       emulated.push_back(job);
     }
     cpu_->expand_node(ring_->tables(), cpu);
@@ -208,6 +214,17 @@ TYPED_TEST(CudaRetrievalFused, EqualsTheSpecification) {
   this->select({2}, {1, 27}, false, turns::falling);
 }
 
+/// Leaves that go to a matrix of points: even and odd children on both sides of the last one that does.
+TYPED_TEST(CudaRetrievalFused, TurnsLeaves) {
+  const unsigned log_n = TypeParam::log_n != 0 ? TypeParam::log_n : 5;
+  this->begin(log_n, {26.5, 26.5});
+  this->expand({5, 1}, {4, 7}, 2, turns::rising, 3);
+  this->expand({4}, {4, 7}, 1, turns::falling, 2);
+  this->begin(log_n, {26.5, 26.5, 26.5, 26.5});
+  this->expand({3}, {1, 27}, 4, turns::falling, 3);
+  this->expand({3}, {1, 27}, 1, turns::rising, 1);
+}
+
 using CudaRetrievalFusedAny = CudaRetrievalFused<variant<4, 0, true>>;
 
 /// Other rings and splits: one prime, many digits, more products than a sum holds, the largest primes.
@@ -232,6 +249,7 @@ TEST_F(CudaRetrievalFusedAny, AnyRing) {
 TEST_F(CudaRetrievalFusedAny, ThreadsNeedNoMoreBarriers) {
   begin(6, {26.5, 26.5});
   expand({3}, {2, 14}, 2, turns::free);
+  expand({3}, {2, 14}, 1, turns::free, 2);
   select({1}, {1, 27}, true, turns::free);
 }
 

@@ -28,6 +28,8 @@ TEST(PirFusion, HasAnEntryForEachLevel) {
     EXPECT_EQ(made.expansion.size(), at.expansion_depth(ctx.shape().scheme)) << records;
     EXPECT_EQ(made.selection.size(), std::max(1U, at.column_bits())) << records;
     EXPECT_EQ(std::ranges::count(made.expansion, fusion::operation), 0);  // a processor's row
+    EXPECT_FALSE(made.turned);
+    EXPECT_TRUE(choose_fusion(ctx.shape(), "cuda:1", 3).turned);
     EXPECT_EQ(choose_fusion(ctx, 3, 4).selection.size(),
               at.columns == 1 ? 1U : std::min(2U, at.column_bits()));
   }

@@ -174,6 +174,51 @@ TEST(RetrievalJobs, Expansions) {
   EXPECT_THROW(ring.device->expand_node(ring.tables, std::span(&bad, 1)), error);
 }
 
+TEST(RetrievalJobs, ExpansionsThatTurnChildren) {
+  empty_ring ring;
+  const memory::buffer points = ring.device->runtime().allocate(10 * 2 * ring.tables.limb_bytes(),
+                                                                memory::object_class::scratch, "points");
+  const auto job = [&](std::uint32_t turned) {
+    return expand_job{ring.array(ring.a),
+                      ring.array(ring.b),
+                      ring.array(ring.b, 20),
+                      ring.array(ring.b, 60),
+                      &ring.b,
+                      5,
+                      good_split,
+                      {&points, 10},
+                      turned};
+  };
+  accepted(ring, &backend::expand_node, job(0));
+  accepted(ring, &backend::expand_node, job(4));
+  expand_job all = job(5);
+  all.dst = {};
+  accepted(ring, &backend::expand_node, all);
+  refused(ring, &backend::expand_node, job(6), "6 of 5 children in a matrix of 10 rows");
+  expand_job bad = job(4);
+  bad.points.rows = 7;
+  refused(ring, &backend::expand_node, bad, "4 of 5 children in a matrix of 7 rows");
+  bad.points.rows = 11;
+  refused(ring, &backend::expand_node, bad, "outside");
+  for (const memory::buffer* const shared : {&ring.a, &ring.b}) {  // with dst, with what is read
+    bad = job(4);
+    bad.points.data = shared;
+    refused(ring, &backend::expand_node, bad, "the result overlaps");
+  }
+  empty_ring small(4, {536870849, 536870657});
+  refused(small, &backend::expand_node,
+          expand_job{small.array(small.a),
+                     small.array(small.b),
+                     small.array(small.b, 20),
+                     small.array(small.b, 60),
+                     &small.b,
+                     5,
+                     good_split,
+                     {&points, 10},
+                     4},
+          "ring degree 16; expected at least 32");
+}
+
 /// Sums of more than 64 terms do not fit the tables of kernels.
 TEST(RetrievalJobs, FusedOperationsHaveNoMoreTermsThanProducts) {
   std::vector<std::uint64_t> primes;

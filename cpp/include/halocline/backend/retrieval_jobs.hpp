@@ -92,17 +92,33 @@ struct children_job {
   std::uint32_t children = 0;
 };
 
+/// Points that follow each other in a matrix of points.
+inline constexpr std::uint32_t points_per_block = 32;
+
+/// Polynomials in NTT form in the order in which `row_select` reads them: points j of limb l of row r, for j
+/// in block b of `points_per_block`, are the words from ((l N / points_per_block + b) rows + r)
+/// points_per_block on.
+struct point_matrix {
+  const memory::buffer* data = nullptr;
+  std::uint32_t rows = 0;
+};
+
 /// A level of an expansion at once. Equals, for each src_i with (c0, c1): `array_intt`, `split_digits` and
 /// `array_ntt` of c1, `digit_product` of these with `rows`, plus c0 on the first component, under the
-/// permutation, and `expand_children` of src_i and that.
+/// permutation, and `expand_children` of src_i and that. The first `turned` children go to a matrix of points
+/// instead, where `turn_points` would bring them: component c of child j is row 2 j + c. Child number
+/// `turned` is dst_0 then.
 struct expand_job {
-  poly_array dst;   ///< ciphertexts, as src; shares nothing with it
+  poly_array
+      dst;  ///< ciphertexts, as src; shares nothing with it; without data where all children are turned
   poly_array src;   ///< (children + 1) / 2 of them, NTT form
   poly_array rows;  ///< L * split.digits ciphertexts, at most 64, Montgomery form
   poly_array monomial;
   const memory::buffer* permutation = nullptr;
   std::uint32_t children = 0;
   digit_split split;
+  point_matrix points{};     ///< at least 2 * turned rows; shares nothing with what is read, or with dst
+  std::uint32_t turned = 0;  ///< at most `children`
 };
 
 /// Selections between ciphertexts by an encrypted bit: dst_i = x_i + bit * (y_i - x_i). Equals, for the
@@ -115,17 +131,6 @@ struct select_job {
   poly_array rows;  ///< 2 L * split.digits ciphertexts, at most 64, Montgomery form
   std::uint32_t count = 0;
   digit_split split;
-};
-
-/// Points that follow each other in a matrix of points.
-inline constexpr std::uint32_t points_per_block = 32;
-
-/// Polynomials in NTT form in the order in which `row_select` reads them: points j of limb l of row r, for j
-/// in block b of `points_per_block`, are the words from ((l N / points_per_block + b) rows + r)
-/// points_per_block on.
-struct point_matrix {
-  const memory::buffer* data = nullptr;
-  std::uint32_t rows = 0;
 };
 
 /// Row `first + i * step` of dst = src_i for i < count.

@@ -21,6 +21,9 @@ enum class fusion : std::uint8_t {
 struct fusion_choice {
   std::vector<fusion> expansion{fusion::stage};  ///< from the root
   std::vector<fusion> selection{fusion::stage};  ///< from the largest number of columns
+  /// The last level of the expansion brings the leaves that select rows into the order of `row_select`, where
+  /// its fusion is `stage`; else a pass of its own does.
+  bool turned = false;
 };
 
 /// A row of the table of switch points: fused kernels are faster from so many nodes of a level on, all
@@ -30,6 +33,7 @@ struct fusion_row {
   unsigned log_n = 0;           ///< of the ring; the nearest row of a device counts
   std::uint32_t expansion = 0;  ///< nodes that have children
   std::uint32_t selection = 0;  ///< pairs
+  bool turned = false;          ///< as in `fusion_choice`
 };
 
 /// The row of a device; "cuda:1" is "cuda". Ghosts have that of processors.
@@ -37,6 +41,8 @@ struct fusion_row {
 
 /// The choice of the table for a batch of so many queries.
 /// @param columns that are selected among at once; 0: all
+[[nodiscard]] fusion_choice choose_fusion(const geometry& shape, std::string_view device, std::size_t batch,
+                                          std::uint32_t columns = 0);
 [[nodiscard]] fusion_choice choose_fusion(const context& ctx, std::size_t batch, std::uint32_t columns = 0);
 
 }  // namespace halocline::pir

@@ -155,9 +155,8 @@ void digit_product(const site& on, std::span<const digit_product_job> jobs) {
 }
 
 /// Both children of parent i, on the limb at `offset` of their ciphertexts.
-template <typename JobT>
-void run_children(const site& on, const JobT& job, std::size_t i, const word* turned, std::size_t offset,
-                  std::uint32_t prime) {
+void run_children(const site& on, const children_job& job, std::size_t i, const word* turned,
+                  std::size_t offset, std::uint32_t prime) {
   const polynomials dst(on, job.dst);
   word* const odd = 2 * i + 1 < job.children ? dst.at(2 * i + 1) + offset : nullptr;
   on.kernels.retrieval->children(dst.at(2 * i) + offset, odd, polynomials(on, job.src).at(i) + offset,
@@ -211,6 +210,47 @@ void make_digits(const site& on, word* digits, word* coefficients, const word* s
   }
 }
 
+/// Blocks of points of a limb.
+std::size_t blocks_of(const site& on) { return on.resolve.n() / points_per_block; }
+
+word* block_of(const site& on, const point_matrix& matrix, std::size_t block) {
+  return const_cast<word*>(on.resolve.raw<word>(*matrix.data)) + block * matrix.rows * points_per_block;
+}
+
+/// Where a limb of a child goes: blocks of points, `step` words from one to the next.
+struct child_place {
+  word* first = nullptr;  ///< nullptr: there is no such child
+  std::size_t step = points_per_block;
+};
+
+/// @param limb of both components
+child_place place_of(const site& on, const expand_job& job, std::size_t child, std::size_t limb) {
+  if (child >= job.children) return {};
+  if (child >= job.turned) {
+    return {polynomials(on, job.dst).at(child - job.turned) + limb * on.resolve.n(), points_per_block};
+  }
+  const std::size_t limbs = limbs_of(on), row = 2 * child + limb / limbs;
+  return {block_of(on, job.points, limb % limbs * blocks_of(on)) + row * points_per_block,
+          std::size_t{job.points.rows} * points_per_block};
+}
+
+/// Both children of node i, on one limb: in one piece, or block by block where a child is turned.
+void place_children(const site& on, const expand_job& job, std::size_t i, const word* turned,
+                    std::size_t limb) {
+  const std::size_t n = on.resolve.n(), prime = limb % limbs_of(on);
+  const child_place even = place_of(on, job, 2 * i, limb), odd = place_of(on, job, 2 * i + 1, limb);
+  const bool whole = even.step == points_per_block && odd.step == points_per_block;
+  const std::size_t piece = whole ? n : points_per_block;
+  const word* const src = polynomials(on, job.src).at(i) + limb * n;
+  const word* const monomial = polynomials(on, job.monomial).at(0) + prime * n;
+  for (std::size_t b = 0; b < n / piece; ++b) {
+    const std::size_t at = b * piece;
+    on.kernels.retrieval->children(
+        even.first + b * even.step, odd.first == nullptr ? nullptr : odd.first + b * odd.step, src + at,
+        turned + limb * n + at, monomial + at, piece, on.resolve.modulus(static_cast<std::uint32_t>(prime)));
+  }
+}
+
 void expand_node(const site& on, std::span<const expand_job> jobs) {
   const std::uint32_t limbs = limbs_of(on);
   const std::size_t n = on.resolve.n(), polynomial = limbs * n;
@@ -231,9 +271,7 @@ void expand_node(const site& on, std::span<const expand_job> jobs) {
                    on.resolve.raw<std::uint32_t>(*job.permutation)},
                   l);
     }
-    for (std::uint32_t limb = 0; limb < 2 * limbs; ++limb) {
-      run_children(on, job, i, turned, limb * n, limb % limbs);
-    }
+    for (std::size_t limb = 0; limb < 2 * limbs; ++limb) place_children(on, job, i, turned, limb);
   };
   for_each_item(
       on, jobs, [](const expand_job& job) { return parents_of(job.children); }, polynomial * limbs * 16, run);
@@ -264,13 +302,6 @@ void select_pair(const site& on, std::span<const select_job> jobs) {
   };
   for_each_item(
       on, jobs, [](const select_job& job) { return std::size_t{job.count}; }, polynomial * limbs * 32, run);
-}
-
-/// Blocks of points of a limb.
-std::size_t blocks_of(const site& on) { return on.resolve.n() / points_per_block; }
-
-word* block_of(const site& on, const point_matrix& matrix, std::size_t block) {
-  return const_cast<word*>(on.resolve.raw<word>(*matrix.data)) + block * matrix.rows * points_per_block;
 }
 
 void turn_points(const site& on, std::span<const turn_job> jobs) {

@@ -44,6 +44,12 @@ poly_array second_of(const retrieval_rig& rig, const poly_array& array) {
   return {array.data, array.first + static_cast<std::uint32_t>(rig.host.primes.size()), array.stride};
 }
 
+std::vector<std::uint32_t> words_of(retrieval_rig& rig, const memory::buffer& data) {
+  std::vector<std::uint32_t> words(data.size() / sizeof(std::uint32_t));
+  rig.device().download(std::as_writable_bytes(std::span(words)), data, 0);
+  return words;
+}
+
 /// `expand_node` in steps.
 polys expanded(retrieval_rig& rig, const expand_job& job) {
   const std::uint32_t parents = (job.children + 1) / 2;
@@ -79,6 +85,50 @@ TEST(RetrievalFused, ExpandedNodesEqualTheirSteps) {
         ASSERT_EQ(src.read(), nodes);
       });
     }
+  });
+}
+
+/// Words of a matrix of points of 2 `wanted` rows and one more, of which `turn_points` turns the others of
+/// these children.
+std::vector<std::uint32_t> turned_words(retrieval_rig& rig, const expand_job& job, std::uint32_t wanted) {
+  const polys children = expanded(rig, job);
+  const placed_array all = rig.pairs(children);
+  const std::size_t limbs = rig.host.primes.size();
+  const memory::buffer& points =
+      rig.ring.keep(std::vector<std::uint32_t>((2 * wanted + 1) * limbs * rig.host.n(), 77));
+  const poly_array src{all.view().data, all.view().first, static_cast<std::uint32_t>(limbs)};
+  const backend::turn_job turn{{&points, 2 * wanted + 1}, 0, 1, src, 2 * wanted};
+  rig.device().turn_points(rig.tables(), {&turn, 1});
+  return words_of(rig, points);
+}
+
+/// The last level of an expansion turns some children: those in front, an odd number of them, or all.
+TEST(RetrievalFused, ExpandedNodesAreTurnedAsByAPassOfTheirOwn) {
+  for_each_retrieval_ring([](const ring32& host, std::mt19937_64& random) {
+    const polys monomials = random_polys(host, 1, random), nodes = random_polys(host, 6, random);
+    const auto permutation = ring::automorphism_permutation(random() % (2 * host.n()) | 1, host.log_n);
+    const digit_split split = splits_for(host).back();
+    const polys keys = random_polys(host, 2 * host.primes.size() * split.digits, random);
+    on_each_device(host, [&](retrieval_rig& rig) {
+      const placed_array src = rig.pairs(nodes, 1), rows = rig.pairs(keys), monomial = rig.singles(monomials);
+      const memory::buffer* const table = &rig.ring.keep(permutation);
+      const placed_array whole = rig.room(5, 2);
+      const expand_job plain{whole, src, rows, monomial, table, 5, split};
+      const polys children = expanded(rig, plain);
+      for (const std::uint32_t wanted : {1U, 2U, 3U, 4U, 5U}) {
+        const placed_array rest = rig.room(5 - wanted, 2, 1);
+        const std::size_t words = (2 * wanted + 1) * host.primes.size() * host.n();
+        const memory::buffer& points = rig.ring.keep(std::vector<std::uint32_t>(words, 77));
+        expand_job job = plain;
+        job.dst = wanted == 5 ? poly_array{} : rest.view();
+        job.points = {&points, 2 * wanted + 1};
+        job.turned = wanted;
+        rig.device().expand_node(rig.tables(), {&job, 1});
+        ASSERT_EQ(words_of(rig, points), turned_words(rig, plain, wanted)) << wanted << " turned";
+        ASSERT_EQ(rest.read(), polys(children.begin() + 2 * wanted, children.end())) << wanted << " turned";
+        ASSERT_TRUE(rest.guards_intact());
+      }
+    });
   });
 }
 

@@ -38,6 +38,9 @@ struct fused_job {
   fused_array dst, src, other, rows;
   const std::uint32_t* monomial = nullptr;
   const std::uint32_t* permutation = nullptr;
+  std::uint32_t* points = nullptr;  ///< what the first `turned` children are brought into
+  std::uint32_t point_rows = 0;     ///< of that matrix
+  std::uint32_t turned = 0;
   std::uint32_t children = 0;
   std::uint32_t begin = 0;  ///< number of its first node in the launch
 };

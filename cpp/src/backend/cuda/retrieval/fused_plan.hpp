@@ -22,9 +22,14 @@ namespace halocline::backend::cuda {
 
 [[nodiscard]] inline fused_job fused_job_of(const resolver<std::uint32_t>& resolve, const expand_job& job) {
   fused_job made;
-  made.dst = fused_array_of(resolve, job.dst);
+  if (job.turned < job.children) made.dst = fused_array_of(resolve, job.dst);
   made.src = fused_array_of(resolve, job.src);
   made.rows = fused_array_of(resolve, job.rows);
+  if (job.turned > 0) {
+    made.points = const_cast<std::uint32_t*>(resolve.template raw<std::uint32_t>(*job.points.data));
+    made.point_rows = job.points.rows;
+    made.turned = job.turned;
+  }
   made.monomial = fused_array_of(resolve, job.monomial).data;
   made.permutation = resolve.template raw<std::uint32_t>(*job.permutation);
   made.children = job.children;
