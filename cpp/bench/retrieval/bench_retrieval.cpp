@@ -126,8 +126,7 @@ class bench_run {
     if (given.fusion == "auto" && given.turn == "auto") return made;
     pir::fusion_choice chosen = pir::choose_fusion(shape, given.device, given.batch);
     if (given.fusion != "auto") {
-      const pir::fusion how = given.fusion == "stage" ? pir::fusion::stage : pir::fusion::operation;
-      chosen.expansion = chosen.selection = {how};
+      chosen.expansion = chosen.selection = {bench::fusions().at(given.fusion)};
     }
     if (given.turn != "auto") chosen.turned = given.turn == "level";
     made.fused = std::move(chosen);

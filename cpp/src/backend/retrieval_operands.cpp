@@ -245,6 +245,27 @@ void select_pair(operand_list& list, const select_job& job) {
   arrays.read_roots();
 }
 
+void select_tree(operand_list& list, const select_tree_job& job) {
+  array_list arrays(list, "select_tree");
+  arrays.positive(job.kept, "ciphertexts that are left");
+  HALOCLINE_EXPECTS(job.bits >= 1 && job.bits <= most_tree_bits, invalid_argument, "select_tree: ", job.bits,
+                    " bits; expected 1 to ", most_tree_bits);
+  const std::uint64_t most = std::uint64_t{job.kept} << job.bits;
+  HALOCLINE_EXPECTS(job.columns > most / 2 && job.columns <= most, invalid_argument,
+                    "select_tree: ", job.columns, " ciphertexts, of which ", job.bits, " bits leave ",
+                    job.kept, "; expected more than ", most / 2, " and at most ", most);
+  arrays.splittable(job.split);
+  const std::uint32_t terms = 2 * arrays.limbs() * job.split.digits;
+  arrays.sum_of(terms);
+  const memory::operand data = arrays.range(job.data, job.columns, 2);
+  const memory::operand rows = arrays.range(job.rows, std::uint64_t{job.bits} * terms, 2);
+  arrays.apart(data, rows);
+  arrays.read(rows);
+  arrays.read(data);
+  arrays.write(data);
+  arrays.read_roots();
+}
+
 void turn_points(operand_list& list, const turn_job& job) {
   array_list arrays(list, "turn_points");
   arrays.positive(job.count, "polynomials");

@@ -26,7 +26,7 @@ class expansion {
         leaves_(static_cast<std::uint32_t>(ctx.shape().at.packed(ctx.shape().scheme))) {
     for (const client_query& query : queries) check(query);
     constexpr auto scratch = memory::object_class::scratch;
-    if (depth_ > 0 && how.turned && detail::fusion_of(how.expansion, depth_ - 1) == fusion::stage) {
+    if (depth_ > 0 && how.turned && detail::fusion_of(how.expansion, depth_ - 1) != fusion::operation) {
       turned_ = ctx.shape().at.rows;
     }
     const std::uint32_t even = std::max(leaves_ - turned_, depth_ >= 2 ? nodes(depth_ - 2) : 0);
@@ -41,10 +41,10 @@ class expansion {
     load_roots();
     make_scratch();
     for (unsigned level = 1; level <= depth_; ++level) {
-      if (detail::fusion_of(how_.expansion, level - 1) == fusion::stage) {
-        expand_fused(level);
-      } else {
+      if (detail::fusion_of(how_.expansion, level - 1) == fusion::operation) {
         expand_by_operations(level);
+      } else {
+        expand_fused(level);
       }
     }
     std::vector<query_leaves> made(queries_.size());

@@ -50,6 +50,13 @@ class pir_batch {
       made.emplace_back(data.size());
       ctx.device().download(made.back(), data, 0);
     };
+    const auto note_results = [&](const memory::buffer& data) {  // the first ciphertext of each plane
+      const std::size_t pair = 2 * ctx.polynomial_bytes(), planes = ctx.shape().planes();
+      for (std::size_t plane = 0; plane < planes; ++plane) {
+        made.emplace_back(pair);
+        ctx.device().download(made.back(), data, plane * data.size() / planes);
+      }
+    };
     std::vector<query_leaves> leaves = expand(ctx, queries_, how);
     const std::vector<expanded_query> expanded = complete(ctx, queries_, leaves);
     std::vector<memory::buffer> columns = select_rows(ctx, rig_.server.records(), expanded);
@@ -59,7 +66,7 @@ class pir_batch {
     }
     for (const memory::buffer& each : columns) note(each);
     select_columns(ctx, expanded, columns, all_columns(ctx), how);
-    for (const memory::buffer& each : columns) note(each);
+    for (const memory::buffer& each : columns) note_results(each);
     for (const auto& words : round_answers(ctx, {std::move(columns), ctx.shape().at.columns})) {
       const auto view = std::as_bytes(std::span(words));
       made.emplace_back(view.begin(), view.end());
@@ -90,6 +97,10 @@ TEST(PirStages, OperationAndStageLevelGiveEqualIntegers) {
       EXPECT_EQ(batch.run({{stage}, {operation}, true}), fused);
       EXPECT_EQ(batch.run({{operation, operation, stage}, {stage}, true}), fused);
       EXPECT_EQ(batch.run({{stage, operation}, {stage}, true}), fused);  // nothing to turn in
+      EXPECT_EQ(batch.run({{stage}, {fusion::subtree}}), fused);
+      EXPECT_EQ(batch.run({{fusion::subtree}, {stage, fusion::subtree}, true}), fused);
+      EXPECT_EQ(batch.run({{stage}, {fusion::subtree, operation, operation}}), fused);
+      EXPECT_EQ(batch.run({{stage}, {fusion::subtree_3}}), fused);
     }
   }
 }
@@ -144,7 +155,7 @@ std::vector<std::string> rows_of(const memory::trace& from) {
 }
 
 TEST(PirStages, GhostsDoTheSame) {
-  for (const fusion how : {stage, operation}) {
+  for (const fusion how : {stage, operation, fusion::subtree}) {
     const geometry shape = small("paper", 1.6);
     const fusion_choice fused{{how, stage}, {how}, how == stage};
     client asking(shape, test::make_device(), test::seed_of(1));

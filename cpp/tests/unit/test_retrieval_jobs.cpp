@@ -243,6 +243,30 @@ TEST(RetrievalJobs, Selections) {
   refused<select_job>(ring, &backend::select_pair, {x, x, y, rows, 3, {1, 20}}, "do not cover");
 }
 
+TEST(RetrievalJobs, SelectionsBySeveralBits) {
+  empty_ring ring;
+  const auto job = [&](std::uint32_t columns, std::uint32_t kept, unsigned bits) {
+    return select_tree_job{ring.array(ring.a), ring.array(ring.b), columns, kept, bits, good_split};
+  };
+  for (const std::uint32_t columns : {7U, 12U}) accepted(ring, &backend::select_tree, job(columns, 3, 2));
+  accepted(ring, &backend::select_tree, job(2, 1, 1));
+  accepted(ring, &backend::select_tree, job(8, 1, 3));
+  refused(ring, &backend::select_tree, job(6, 3, 2), "expected more than 6 and at most 12");
+  refused(ring, &backend::select_tree, job(13, 3, 2), "expected more than 6 and at most 12");
+  refused(ring, &backend::select_tree, job(7, 0, 2), "no ciphertexts that are left");
+  refused(ring, &backend::select_tree, job(7, 3, 0), "0 bits; expected 1 to 3");
+  refused(ring, &backend::select_tree, job(16, 1, 4), "4 bits; expected 1 to 3");
+  refused(ring, &backend::select_tree, job(52, 13, 2), "outside");
+  select_tree_job bad = job(12, 3, 2);
+  bad.rows = ring.array(ring.a, 46);
+  refused(ring, &backend::select_tree, bad, "the result overlaps");
+  bad.rows = ring.array(ring.b, 200 - 63);  // rows of two bits: 16 ciphertexts
+  refused(ring, &backend::select_tree, bad, "outside");
+  bad = job(12, 3, 2);
+  bad.split = {1, 20};
+  refused(ring, &backend::select_tree, bad, "do not cover");
+}
+
 TEST(RetrievalJobs, Rows) {
   empty_ring ring;
   const point_matrix matrix{&ring.b, 8};

@@ -133,6 +133,19 @@ struct select_job {
   digit_split split;
 };
 
+/// Selections by several bits, in place: `select_pair` by one bit after the other, from the most significant
+/// one on. Bit b lets ciphertext j meet ciphertext j + kept 2^b, where there is one, and has the rows from
+/// number 2 L digits b on. The first `kept` ciphertexts are the result; the others are not defined then.
+struct select_tree_job {
+  poly_array data;  ///< `columns` ciphertexts, NTT form
+  poly_array rows;  ///< bits * 2 L split.digits ciphertexts, for each bit at most 64; Montgomery form
+  std::uint32_t columns = 0;  ///< more than kept 2^(bits - 1), at most kept 2^bits
+  std::uint32_t kept = 0;
+  unsigned bits = 2;  ///< 1 to `most_tree_bits`
+  digit_split split;
+};
+inline constexpr unsigned most_tree_bits = 3;  ///< levels that a kernel takes
+
 /// Row `first + i * step` of dst = src_i for i < count.
 struct turn_job {
   point_matrix dst;

@@ -277,31 +277,62 @@ void expand_node(const site& on, std::span<const expand_job> jobs) {
       on, jobs, [](const expand_job& job) { return parents_of(job.children); }, polynomial * limbs * 16, run);
 }
 
-void select_pair(const site& on, std::span<const select_job> jobs) {
+/// A selection between two ciphertexts.
+struct selection {
+  word* dst;  ///< may be x or y
+  const word* x;
+  const word* y;
+  polynomials rows;
+};
+
+void run_selection(const site& on, const selection& of, const digit_split& split) {
   const std::uint32_t limbs = limbs_of(on);
   const std::size_t n = on.resolve.n(), polynomial = limbs * n;
-  const auto run = [&](const select_job& job, std::size_t i) {
-    const std::size_t half = std::size_t{limbs} * job.split.digits;
-    word* const digits = scratch((2 * half + 2) * polynomial);
-    word* const difference = digits + 2 * half * polynomial;
-    const word* const x = polynomials(on, job.x).at(i);
-    const word* const y = polynomials(on, job.y).at(i);
-    for (unsigned c = 0; c < 2; ++c) {
-      for (std::uint32_t l = 0; l < limbs; ++l) {
-        const std::size_t at = c * polynomial + l * n;
-        on.kernels.sub(difference + l * n, y + at, x + at, n, on.resolve.modulus(l));
-      }
-      make_digits(on, digits + c * half * polynomial, difference + polynomial, difference, job.split);
-    }
-    word* const dst = polynomials(on, job.dst).at(i);
+  const std::size_t half = std::size_t{limbs} * split.digits;
+  word* const digits = scratch((2 * half + 2) * polynomial);
+  word* const difference = digits + 2 * half * polynomial;
+  for (unsigned c = 0; c < 2; ++c) {
     for (std::uint32_t l = 0; l < limbs; ++l) {
-      run_product(
-          on, {dst, digits, polynomial, polynomials(on, job.rows), 2 * half, {x, x + polynomial}, nullptr},
-          l);
+      const std::size_t at = c * polynomial + l * n;
+      on.kernels.sub(difference + l * n, of.y + at, of.x + at, n, on.resolve.modulus(l));
     }
-  };
+    make_digits(on, digits + c * half * polynomial, difference + polynomial, difference, split);
+  }
+  for (std::uint32_t l = 0; l < limbs; ++l) {
+    run_product(on, {of.dst, digits, polynomial, of.rows, 2 * half, {of.x, of.x + polynomial}, nullptr}, l);
+  }
+}
+
+/// Words that a selection touches.
+std::size_t selection_words(const site& on) { return on.resolve.n() * limbs_of(on) * limbs_of(on) * 32; }
+
+void select_pair(const site& on, std::span<const select_job> jobs) {
   for_each_item(
-      on, jobs, [](const select_job& job) { return std::size_t{job.count}; }, polynomial * limbs * 32, run);
+      on, jobs, [](const select_job& job) { return std::size_t{job.count}; }, selection_words(on),
+      [&](const select_job& job, std::size_t i) {
+        run_selection(on,
+                      {polynomials(on, job.dst).at(i), polynomials(on, job.x).at(i),
+                       polynomials(on, job.y).at(i), polynomials(on, job.rows)},
+                      job.split);
+      });
+}
+
+void select_tree(const site& on, std::span<const select_tree_job> jobs) {
+  const std::uint32_t terms = 2 * limbs_of(on);
+  for_each_item(
+      on, jobs, [](const select_tree_job& job) { return std::size_t{job.kept}; },
+      selection_words(on) << most_tree_bits,
+      [&](const select_tree_job& job, std::size_t i) {
+        const polynomials data(on, job.data);
+        for (unsigned bit = job.bits; bit-- > 0;) {
+          const polynomials rows(on, job.rows.from(bit * terms * job.split.digits));
+          const std::size_t distance = std::size_t{job.kept} << bit;
+          for (std::size_t x = i; x < distance; x += job.kept) {
+            if (x + distance >= job.columns) continue;
+            run_selection(on, {data.at(x), data.at(x), data.at(x + distance), rows}, job.split);
+          }
+        }
+      });
 }
 
 void turn_points(const site& on, std::span<const turn_job> jobs) {
@@ -422,6 +453,7 @@ op_table<executor<std::uint32_t>> retrieval_operations() {
       row<expand_children>(ops::expand_children),
       row<expand_node>(ops::expand_node),
       row<select_pair>(ops::select_pair),
+      row<select_tree>(ops::select_tree),
       row<turn_points>(ops::turn_points),
       row<row_select>(ops::row_select),
       row<round_answer>(ops::round_answer),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// expand_node and select_pair against the sequences of operations that they equal, which other tests compare
-// with their definitions.
+// expand_node, select_pair and select_tree against the sequences of operations that they equal, which other
+// tests compare with their definitions.
+#include <tuple>
+
 #include "halocline/ring/automorphism.hpp"
 #include "retrieval_fixture.hpp"
 
@@ -191,6 +193,52 @@ TEST(RetrievalFused, SelectionsBetweenHalvesOfOneArray) {
     polys expected = columns;
     std::copy(first.begin(), first.end(), expected.begin());
     ASSERT_EQ(array.read(), expected);
+  });
+}
+
+/// `select_tree` bit by bit.
+polys chosen_by_bits(retrieval_rig& rig, const backend::select_tree_job& job, const polys& columns) {
+  const placed_array own = rig.pairs(columns);
+  const auto terms = static_cast<std::uint32_t>(2 * rig.host.primes.size() * job.split.digits);
+  std::uint32_t left = job.columns;
+  for (unsigned bit = job.bits; bit-- > 0;) {
+    const std::uint32_t distance = job.kept << bit;
+    const select_job each{
+        own, own, own.view().from(distance), job.rows.from(bit * terms), left - distance, job.split};
+    rig.device().select_pair(rig.tables(), {&each, 1});
+    left = distance;
+  }
+  polys made = own.read();
+  made.resize(2 * std::size_t{job.kept});
+  return made;
+}
+
+/// Several bits at once: complete subtrees and those that lack columns, in one batch.
+TEST(RetrievalFused, SubtreesEqualSelectionsBitByBit) {
+  for_each_retrieval_ring([](const ring32& host, std::mt19937_64& random) {
+    const digit_split split = host.log_n == 12 ? digit_split{1, 30} : splits_for(host).back();
+    const polys keys = random_polys(host, 3 * 4 * host.primes.size() * split.digits, random);
+    const std::vector<std::tuple<std::uint32_t, std::uint32_t, unsigned>> shapes{
+        {8, 2, 2}, {5, 2, 2}, {3, 1, 2}, {8, 1, 3}, {5, 1, 3}, {13, 2, 3}, {2, 1, 1}};
+    polys columns = random_polys(host, 26, random);
+    on_each_device(host, [&](retrieval_rig& rig) {
+      const placed_array rows = rig.pairs(keys, 1);
+      std::vector<placed_array> data;
+      std::vector<backend::select_tree_job> jobs;
+      for (const auto& [count, kept, bits] : shapes) {
+        data.push_back(rig.pairs(polys(columns.begin(), columns.begin() + 2 * count), 1));
+        jobs.push_back({data.back(), rows, count, kept, bits, split});
+      }
+      rig.device().select_tree(rig.tables(), jobs);
+      for (std::size_t i = 0; i < jobs.size(); ++i) {
+        polys found = data[i].read();
+        found.resize(2 * std::size_t{jobs[i].kept});
+        const polys own(columns.begin(), columns.begin() + 2 * jobs[i].columns);
+        ASSERT_EQ(found, chosen_by_bits(rig, jobs[i], own))
+            << jobs[i].columns << ", " << jobs[i].bits << " bits";
+        ASSERT_TRUE(data[i].guards_intact());
+      }
+    });
   });
 }
 

@@ -109,15 +109,22 @@ HALOCLINE_HOST_DEVICE inline void fused_expand(const fused_block<ShapeT>& on, Te
   }
 }
 
-/// `select_pair` of a block's pair, all limbs: x may be overwritten once every coefficient is known.
+/// A selection: ciphertexts in device or shared memory, and the number of the bit's first row. dst may be x
+/// or y: each thread writes the chunks that it has read, once every coefficient is known.
+struct fused_pair {
+  const std::uint32_t* x;
+  const std::uint32_t* y;
+  std::uint32_t* dst;
+  std::uint32_t first_row;
+};
+
+/// A selection in a block, all limbs.
 template <typename ShapeT, typename TeamT>
-HALOCLINE_HOST_DEVICE inline void fused_select(const fused_block<ShapeT>& on, TeamT& team) {
+HALOCLINE_HOST_DEVICE inline void fused_choose(const fused_block<ShapeT>& on, TeamT& team,
+                                               const fused_pair& of) {
   using state = fused_state<ShapeT>;
-  const std::uint32_t* const x = on.job.src.data + on.node * on.job.src.stride;
-  const std::uint32_t* const y = on.job.other.data + on.node * on.job.other.stride;
-  std::uint32_t* const dst = on.job.dst.data + on.node * on.job.dst.stride;
   const auto difference = [&](std::size_t offset, std::uint32_t q, std::uint32_t number) {
-    return fused_combine<true>(fused_words(y + offset, number), fused_words(x + offset, number), q);
+    return fused_combine<true>(fused_words(of.y + offset, number), fused_words(of.x + offset, number), q);
   };
   HALOCLINE_NO_UNROLL
   for (std::uint32_t each = 0; each < 2 * on.p.limbs; ++each) {
@@ -130,9 +137,12 @@ HALOCLINE_HOST_DEVICE inline void fused_select(const fused_block<ShapeT>& on, Te
   HALOCLINE_NO_UNROLL
   for (std::uint32_t number = 0; number < on.p.limbs; ++number) {
     const fused_limb target = on.limb(number);
-    fused_products(on, team, target, [&](std::uint32_t component, std::uint32_t i) {
-      return difference(on.offset(component, number), target.q.value, i);
-    });
+    fused_products(
+        on, team, target,
+        [&](std::uint32_t component, std::uint32_t i) {
+          return difference(on.offset(component, number), target.q.value, i);
+        },
+        of.first_row);
     team.each_alone([&](std::uint32_t thread, state& own) {
       HALOCLINE_UNROLL
       for (unsigned c = 0; c < 2; ++c) {
@@ -141,12 +151,21 @@ HALOCLINE_HOST_DEVICE inline void fused_select(const fused_block<ShapeT>& on, Te
         for (unsigned i = 0; i < ShapeT::chunks; ++i) {
           const std::uint32_t moved = on.moved_chunk(thread, i);
           const chunk<std::uint32_t> sum = fused_reduce(own, c, i, target.q);
-          reinterpret_cast<chunk<std::uint32_t>*>(dst + offset)[moved] =
-              fused_combine<false>(sum, fused_words(x + offset, moved), target.q.value);
+          reinterpret_cast<chunk<std::uint32_t>*>(of.dst + offset)[moved] =
+              fused_combine<false>(sum, fused_words(of.x + offset, moved), target.q.value);
         }
       }
     });
   }
+}
+
+/// `select_pair` of a block's pair.
+template <typename ShapeT, typename TeamT>
+HALOCLINE_HOST_DEVICE inline void fused_select(const fused_block<ShapeT>& on, TeamT& team) {
+  const fused_job& job = on.job;
+  fused_choose(on, team,
+               {job.src.data + on.node * job.src.stride, job.other.data + on.node * job.other.stride,
+                job.dst.data + on.node * job.dst.stride, 0});
 }
 
 }  // namespace halocline::backend::cuda

@@ -19,6 +19,7 @@ namespace halocline::backend::cuda {
   return job.children / 2 + job.children % 2;
 }
 [[nodiscard]] inline std::uint32_t fused_nodes(const select_job& job) { return job.count; }
+[[nodiscard]] inline std::uint32_t fused_nodes(const select_tree_job& job) { return job.kept; }
 
 [[nodiscard]] inline fused_job fused_job_of(const resolver<std::uint32_t>& resolve, const expand_job& job) {
   fused_job made;
@@ -41,6 +42,17 @@ namespace halocline::backend::cuda {
   made.src = fused_array_of(resolve, job.x);
   made.other = fused_array_of(resolve, job.y);
   made.rows = fused_array_of(resolve, job.rows);
+  return made;
+}
+
+[[nodiscard]] inline fused_job fused_job_of(const resolver<std::uint32_t>& resolve,
+                                            const select_tree_job& job) {
+  fused_job made;
+  made.src = fused_array_of(resolve, job.data);
+  made.rows = fused_array_of(resolve, job.rows);
+  made.columns = job.columns;
+  made.kept = job.kept;
+  made.bits = job.bits;
   return made;
 }
 

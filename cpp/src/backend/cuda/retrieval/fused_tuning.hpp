@@ -15,6 +15,7 @@ struct fused_choice {
   /// Where blocks that compute all limbs of a node are fewer than this many per multiprocessor, each limb of
   /// an expansion has a block of its own, which repeats the node's inverse transforms. 0: never.
   std::uint8_t split_below = 1;
+  bool inner = true;  ///< blocks of subtrees keep a ciphertext in shared memory
 };
 
 /// A row applies when all its bounds hold; the first that applies counts.
@@ -29,7 +30,7 @@ struct fused_tuning_row {
 /// warps a multiprocessor at N = 2^11 (three blocks) and 16 at N = 2^12 (one). Sixteen take fewer
 /// instructions, 69 instead of 76 a word and transform, but 168 registers.
 inline constexpr fused_tuning_row fused_tuning[] = {
-    {0, 0, 0, {3, true, 1}},
+    {0, 0, 0, {3, true, 1, true}},
 };
 
 /// Largest ring: 512 threads of 16 words.
@@ -72,6 +73,15 @@ inline void override_fused(const fused_choice* choice) noexcept { fused_override
   if (log_n != 11 && log_n != 12) choice.e = 4;
   if (fused_shared_bytes(choice.e, components, limbs, log_n, choice.staged) > most_fused_bytes(architecture))
     choice.staged = false;
+  return choice;
+}
+
+/// Shape for subtrees: that of single selections, and a ciphertext in shared memory only where it fits too.
+[[nodiscard]] inline fused_choice choose_tree(int architecture, unsigned log_n,
+                                              std::uint32_t limbs) noexcept {
+  fused_choice choice = choose_fused(architecture, 2, log_n, limbs);
+  const std::uint32_t bytes = fused_shared_bytes(choice.e, 2, limbs, log_n, choice.staged, true);
+  choice.inner = choice.inner && bytes <= most_fused_bytes(architecture);
   return choice;
 }
 
