@@ -14,6 +14,10 @@ from .engine import Engine
 
 Requests = list[tuple[int, int]]
 
+DONE, LATER, NEAR = range(3)
+"""What became of a wish to have a key in fast memory: it is there or comes; the link is busy; there is no
+free room, and it comes to the tier behind."""
+
 
 @dataclasses.dataclass(eq=False)
 class UserKeys:
@@ -34,6 +38,8 @@ class UserKeys:
     """Bytes that it has or will have when what began is done."""
     runs: int = 0
     """Since it is in use."""
+    is_fast: bool = False
+    """Whether some of it may be in the memory that kernels use, where keys move."""
 
 
 class ResidentKeys:
@@ -92,6 +98,35 @@ class ResidentKeys:
             keys.core.load(element)
             keys.nbytes = keys.core.nbytes
             return True
+
+    def bind_idle(self, keys: UserKeys, element: int) -> bool:
+        """Makes a key known whose contents come later; False as `load_idle`."""
+        with self._lock, keys.lock:
+            if keys.in_use or self._sets.get(keys.name) is not keys:
+                return False
+            keys.core.bind(element)
+            keys.nbytes = keys.core.nbytes
+            return True
+
+    def fetch_idle(self, keys: UserKeys, element: int) -> int | None:
+        """Brings a key nearer that `bind_idle` made known: DONE, LATER or NEAR; None as `load_idle`."""
+        with self._lock, keys.lock:
+            if keys.in_use or self._sets.get(keys.name) is not keys:
+                return None
+            keys.is_fast = True
+            return keys.core.fetch(element)
+
+    def clear_fast(self, for_set: UserKeys) -> bool:
+        """Takes the set that was used least recently, and is not in use, out of fast memory; False: none."""
+        with self._lock:
+            for each in self._sets.values():
+                if each is for_set or not each.is_fast or each.in_use:
+                    continue
+                with each.lock:
+                    each.core.evict()
+                    each.is_fast = False
+                return True
+            return False
 
     def settle(self, keys: UserKeys) -> None:
         """What was reserved for a set that is not pinned, and is not there, is free."""

@@ -28,12 +28,14 @@ from .program_identity import Arguments
 from .program_needs import NeedsOfPrograms, ProgramNeeds
 from .refusals import refusal
 from .shared_engine import SharedEngine, expect_ciphertexts_of
-from .user_keys import ResidentKeys, UserKeys
+from .user_keys import LATER, NEAR, ResidentKeys, UserKeys
 
 ResultT = TypeVar("ResultT")
 
 _LEAST_FREED, _MOST_FREED = 64 << 20, 2 << 30
 """Bytes of freed memory that are kept for the next user's keys."""
+_LINK_PAUSE = 0.0005
+"""Seconds until a link that was busy is looked at again."""
 _RESIDENT = ("resident", "async", "cached")
 """Policies under which keys stay in the memory that the budget counts."""
 
@@ -88,6 +90,7 @@ class UserEngine:
         self._needs = NeedsOfPrograms(self._engine)
         self._resident = ResidentKeys(self._engine, params)
         self._lazy = device == "cpu" and policy == "resident"
+        self._binds = device != "cpu" and bool(self._engine._core.binds_keys)
         self._clock = clock
         self._counts: Counter[str] = Counter()
         self._jobs = BackgroundJobs()
@@ -161,7 +164,7 @@ class UserEngine:
         keys.stored._core.pin()
         with keys.lock:
             self._engine._core.exchange_keys(keys.core)
-            keys.in_use, keys.runs = True, 0
+            keys.in_use, keys.runs, keys.is_fast = True, 0, True
         self._engine._user = keys
         self._counts["turns"] += 1
 
@@ -296,7 +299,7 @@ class UserEngine:
         with keys.lock, made.lock:
             self._engine._core.exchange_keys(keys.core)
             self._engine._core.exchange_keys(made.core)
-            keys.in_use, made.in_use = False, True
+            keys.in_use, made.in_use, made.is_fast = False, True, True
         self._engine._user = made
         return made
 
@@ -304,12 +307,21 @@ class UserEngine:
         if not missing:
             return
         wanted = [(element, keys.offers[element]) for element, _ in missing]
+        if self._binds:  # steps and plans bring them through pinned memory
+            for element, _ in wanted:
+                self._engine._core.bind_stored_key(element)
+            self._measure()
+            return
         if len(wanted) > 1:  # into host memory, while the first ones are expanded and used
             self._jobs.start(None, lambda: keys.stored._core.fetch(self._params._core, wanted))
         if self._lazy:
             return  # operations load each key when they need it
         for element, _ in wanted:
             self._engine._core.load_key(element)
+        self._measure()
+
+    def _measure(self) -> None:
+        """What plans count with, once."""
         if self._engine._planner is not None and self._engine.budget_bytes != 0:
             self._engine._core.calibrate()
 
@@ -334,6 +346,8 @@ class UserEngine:
         program, args, key: as of `run`; without arguments, fresh ciphertexts. Its keys come in the order in
         which it uses them; without a program, all keys of the user. They come into host memory, and into the
         engine too while it has nothing to do, under policy "resident", where a program is given and they fit.
+        On a GPU under "planned" or "lru" they come into pinned memory, and on to the card while the link has
+        nothing else to do and there is free room: the keys of others leave for them, but no key of the run.
 
         The result says when it is done, and raises what went wrong; `run` then loads what is missing. A
         prefetch for a user who has one under way returns that.
@@ -357,6 +371,10 @@ class UserEngine:
         keys = self._resident.get(user, stored, self._clock(), pin=False)
         wanted = [(element, keys.offers[element]) for element, _ in needs.requests if element in keys.offers]
         suits = self._resident.suits(keys, needs.requests, keys.nbytes > 0)
+        if self._binds:
+            if suits and self._resident.make_room(self._room(needs), keys, self._bytes_of(keys, needs)):
+                self._bring_near(keys, [element for element, _ in wanted])
+            return
         into_engine = self._engine.policy == "resident" and suits and not keys.pinned
         if into_engine:
             into_engine = self._resident.make_room(self._room(needs), keys, self._bytes_of(keys, needs))
@@ -366,6 +384,24 @@ class UserEngine:
                 into_engine = into_engine and self._load_idle(keys, request[0])
         finally:
             self._resident.settle(keys)
+
+    def _bring_near(self, keys: UserKeys, elements: list[int]) -> None:
+        """Into pinned memory, and on to the card while the link to it has nothing else to do.
+
+        Keys of users who are not served leave the card for them, but nothing that the present run needs.
+        """
+        ahead = [element for element in elements if self._resident.bind_idle(keys, element)]
+        for element in ahead:  # all of them are on their way before the first one is waited for
+            self._resident.fetch_idle(keys, element)
+        for element in ahead:
+            while not self._closed:
+                found = self._resident.fetch_idle(keys, element)
+                if found is None:
+                    return  # the user is being served: a plan brings the rest
+                if found == LATER:
+                    time.sleep(_LINK_PAUSE)
+                elif found != NEAR or not self._resident.clear_fast(keys):
+                    break
 
     def _load_idle(self, keys: UserKeys, element: int) -> bool:
         """Loads a key for a user who will come; whether there is use in loading more.

@@ -9,6 +9,7 @@
 
 #include "halocline/core/expects.hpp"
 #include "halocline/core/format.hpp"
+#include "memory/tier/padded_read.hpp"
 #include "memory/tier/pages.hpp"
 
 namespace halocline::memory {
@@ -18,14 +19,6 @@ namespace {
 constexpr std::size_t staging_bytes = std::size_t{64} << 20;
 /// When memory is full this part of it moves to the file at once, so that the file is kept busy.
 constexpr std::size_t sink_part = 16;
-
-/// Reads into whole pages: zeros behind the end of the contents.
-void read_padded(const remote_contents& from, std::size_t offset, std::byte* to, std::size_t bytes) {
-  const std::uint64_t all = from.bytes();
-  const std::size_t there = offset >= all ? 0 : std::min<std::uint64_t>(bytes, all - offset);
-  if (there != 0) from.read(offset, std::span(to, there));
-  std::memset(to + there, 0, bytes - there);
-}
 
 /// Raises a number of uses for a scope.
 class use_in_scope {
