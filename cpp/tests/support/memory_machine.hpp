@@ -6,11 +6,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "halocline/core/error.hpp"
 #include "halocline/memory/recipe.hpp"
+#include "halocline/memory/remote_contents.hpp"
 #include "halocline/memory/runtime.hpp"
 #include "support/machine_hands.hpp"
 #include "support/memory_program.hpp"
@@ -23,21 +26,51 @@ inline std::byte expected_byte(std::size_t object, std::uint64_t version, std::s
   return static_cast<std::byte>(mixed >> 56);
 }
 
+/// Remote contents of a key: its first version. Reads take a moment, and fail as `fails` says.
+class pattern_contents final : public memory::remote_contents {
+ public:
+  pattern_contents(std::size_t object, std::size_t bytes, std::function<bool()> fails)
+      : object_(object), bytes_(bytes), fails_(std::move(fails)) {}
+  [[nodiscard]] std::uint64_t bytes() const noexcept override { return bytes_; }
+  [[nodiscard]] std::string origin() const override { return "a test"; }
+  void read(std::uint64_t offset, std::span<std::byte> dst) const override {
+    if (fails_ && fails_()) throw io_error("a test: the read failed");
+    for (std::size_t i = 0; i < dst.size(); ++i) dst[i] = expected_byte(object_, 1, offset + i);
+  }
+
+ private:
+  std::size_t object_;
+  std::size_t bytes_;
+  std::function<bool()> fails_;
+};
+
 /// Executes a program on a runtime, checks every byte that a step reads, and the budget after every step.
 class memory_machine {
  public:
+  /// Where the contents of keys are at first.
+  enum class keys_are { written, remote };
   /// Called after each instruction.
-  using observer = std::function<void(const memory::runtime&)>;
+  using observer = std::function<void(memory::runtime&)>;
 
   memory_machine(std::shared_ptr<memory::runtime> runtime, const memory_program& program,
-                 std::shared_ptr<machine_hands> hands = std::make_shared<direct_hands>())
+                 std::shared_ptr<machine_hands> hands = std::make_shared<direct_hands>(),
+                 keys_are keys = keys_are::written, const std::function<bool()>& fails = {})
       : runtime_(std::move(runtime)), program_(program), hands_(std::move(hands)) {
     for (std::size_t i = 0; i < program_.keys; ++i) {
       allocate(i);
       runtime_->set_identity(buffers_.at(i), i + 1);
-      write(i);
+      if (keys == keys_are::written) {
+        write(i);
+        continue;
+      }
+      const std::size_t bytes = program_.objects[i].bytes;
+      runtime_->set_remote(buffers_.at(i), std::make_shared<pattern_contents>(i, bytes, fails));
+      versions_[i] = 1;
     }
   }
+
+  /// A key, for calls of the runtime that a program does not make.
+  [[nodiscard]] const memory::buffer& key(std::size_t number) const { return buffers_.at(number); }
 
   /// Lets the keys come back by computing them.
   void give_recipes(memory::recovery kind) {

@@ -155,9 +155,9 @@ void paged_residency::describe_chain(plan::planner_options& options) {
   const bool has_file = parts_.options.device == nullptr || std::ranges::any_of(options.remote, [](const auto& each) {
     return each.second.copies.size() > 1 && each.second.copies[1] != 0;
   });
-  for (const link_stats& each : links) {
-    if (!has_file && each.name == "file") continue;
-    options.links.push_back({each.name, cost_of(each, options.costs), each.capacity_bytes});
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    if (!has_file && i == 1) continue;
+    options.links.push_back({links[i].name, cost_of(links[i], options.costs), links[i].capacity_bytes});
   }
   if (has_file) return;
   for (auto& [identity, where] : options.remote) where.copies.resize(std::min<std::size_t>(1, where.copies.size()));
