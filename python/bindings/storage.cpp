@@ -252,9 +252,7 @@ void bind_user_keys(nb::module_& module) {
             return static_cast<int>(locked(*self.where, [&] { return self.value->fetch(element); }));
           },
           nb::arg("galois_element"))
-      .def(
-          "evict",
-          [](bound_user_keys& self) { locked(*self.where, [&] { self.value->evict(false); }); })
+      .def("evict", [](bound_user_keys& self) { locked(*self.where, [&] { self.value->evict(false); }); })
       .def_prop_ro("nbytes", [](bound_user_keys& self) {
         return locked(*self.where, [&] { return self.value->held().bytes(); });
       });

@@ -68,8 +68,8 @@ TEST(DeviceRemote, ProgramsAreRightUnderLru) {
     for (const unsigned laziness : {0U, 50U, 100U}) {
       for (const bool sinks : {false, true}) {
         for (const std::size_t pinned : {std::size_t{1} << 17, std::size_t{16} << 20}) {
-          SCOPED_TRACE(testing::Message() << "seed " << seed << ", laziness " << laziness << ", pinned " << pinned
-                                          << ", to the file " << sinks);
+          SCOPED_TRACE(testing::Message() << "seed " << seed << ", laziness " << laziness << ", pinned "
+                                          << pinned << ", to the file " << sinks);
           const memory_program program = program_maker(seed, {12, 80, 8}).make();
           const remote_rig at("lru", live_bytes_of(program) / 3, seed, laziness, pinned, sinks);
           memory_machine machine = at.machine(program);

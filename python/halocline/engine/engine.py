@@ -52,8 +52,8 @@ class Engine(Circuits):
 
     params: parameters of everything that it computes with.
     keys: what `client.evaluation_keys(...)` returned, or `store.user(...)`, or None where none is needed.
-        Of a store, keys are loaded when operations need them, or plans ahead of that: on the CPU under
-        policies "resident", "lru" and "planned"; otherwise all of them now.
+        Of a store, keys are loaded when operations need them, or plans ahead of that: under policies "lru"
+        and "planned", and on the CPU under "resident"; otherwise all of them now.
     device: "cpu", or "ghost", which executes shapes, levels, scales and allocations but no arithmetic.
     memory: budget of the device's memory: bytes, or text such as "2GiB", or a `MemoryBudget` that several
         engines share. None is unlimited.

@@ -311,9 +311,9 @@ class ProgramPlanner:
 
 
 def _are_far(engine: PlannedHost) -> bool:
-    """Whether most of what is to be loaded of keys of a store is on no tier between: it takes another plan."""
+    """Whether most of what is to be loaded of keys of a store is on no tier between."""
     rows = [row for row in engine._core.key_places() if row["copies"]]
-    near = sum(row["fast_bytes"] + max(row["copies"].values()) for row in rows)
+    near = sum(count for row in rows for name, count in row["copies"].items() if name != "remote")
     return 2 * near < sum(row["nbytes"] - row["made_bytes"] for row in rows)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+import time
 from collections import Counter, OrderedDict
+from collections.abc import Callable
 
 from .. import _core
 from ..ckks.key_store import StoredKeys
@@ -14,6 +16,8 @@ from .engine import Engine
 
 Requests = list[tuple[int, int]]
 
+_LINK_PAUSE = 0.0005
+"""Seconds until a link that was busy is looked at again."""
 DONE, LATER, NEAR = range(3)
 """What became of a wish to have a key in fast memory: it is there or comes; the link is busy; there is no
 free room, and it comes to the tier behind."""
@@ -98,6 +102,25 @@ class ResidentKeys:
             keys.core.load(element)
             keys.nbytes = keys.core.nbytes
             return True
+
+    def bring_near(self, keys: UserKeys, elements: list[int], is_over: Callable[[], bool]) -> None:
+        """Into pinned memory, and on to the card while the link to it has nothing else to do.
+
+        Keys of users who are not served leave the card for them, but nothing that the present run needs. Ends
+        when the user is served: a plan brings the rest.
+        """
+        ahead = [element for element in elements if self.bind_idle(keys, element)]
+        for element in ahead:  # all of them are on their way before the first one is waited for
+            self.fetch_idle(keys, element)
+        for element in ahead:
+            while not is_over():
+                found = self.fetch_idle(keys, element)
+                if found is None:
+                    return
+                if found == LATER:
+                    time.sleep(_LINK_PAUSE)
+                elif found != NEAR or not self.clear_fast(keys):
+                    break
 
     def bind_idle(self, keys: UserKeys, element: int) -> bool:
         """Makes a key known whose contents come later; False as `load_idle`."""

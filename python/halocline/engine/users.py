@@ -28,14 +28,12 @@ from .program_identity import Arguments
 from .program_needs import NeedsOfPrograms, ProgramNeeds
 from .refusals import refusal
 from .shared_engine import SharedEngine, expect_ciphertexts_of
-from .user_keys import LATER, NEAR, ResidentKeys, UserKeys
+from .user_keys import ResidentKeys, UserKeys
 
 ResultT = TypeVar("ResultT")
 
 _LEAST_FREED, _MOST_FREED = 64 << 20, 2 << 30
 """Bytes of freed memory that are kept for the next user's keys."""
-_LINK_PAUSE = 0.0005
-"""Seconds until a link that was busy is looked at again."""
 _RESIDENT = ("resident", "async", "cached")
 """Policies under which keys stay in the memory that the budget counts."""
 
@@ -310,8 +308,7 @@ class UserEngine:
         if self._binds:  # steps and plans bring them through pinned memory
             for element, _ in wanted:
                 self._engine._core.bind_stored_key(element)
-            self._measure()
-            return
+            return self._measure()
         if len(wanted) > 1:  # into host memory, while the first ones are expanded and used
             self._jobs.start(None, lambda: keys.stored._core.fetch(self._params._core, wanted))
         if self._lazy:
@@ -321,7 +318,7 @@ class UserEngine:
         self._measure()
 
     def _measure(self) -> None:
-        """What plans count with, once."""
+        """Costs that plans count with, once."""
         if self._engine._planner is not None and self._engine.budget_bytes != 0:
             self._engine._core.calibrate()
 
@@ -346,8 +343,8 @@ class UserEngine:
         program, args, key: as of `run`; without arguments, fresh ciphertexts. Its keys come in the order in
         which it uses them; without a program, all keys of the user. They come into host memory, and into the
         engine too while it has nothing to do, under policy "resident", where a program is given and they fit.
-        On a GPU under "planned" or "lru" they come into pinned memory, and on to the card while the link has
-        nothing else to do and there is free room: the keys of others leave for them, but no key of the run.
+        On a GPU under "planned" or "lru": into pinned memory, and on to the card while its link is idle and
+        there is free room; keys of others leave for them, but none of the run.
 
         The result says when it is done, and raises what went wrong; `run` then loads what is missing. A
         prefetch for a user who has one under way returns that.
@@ -373,7 +370,7 @@ class UserEngine:
         suits = self._resident.suits(keys, needs.requests, keys.nbytes > 0)
         if self._binds:
             if suits and self._resident.make_room(self._room(needs), keys, self._bytes_of(keys, needs)):
-                self._bring_near(keys, [element for element, _ in wanted])
+                self._resident.bring_near(keys, [element for element, _ in wanted], lambda: self._closed)
             return
         into_engine = self._engine.policy == "resident" and suits and not keys.pinned
         if into_engine:
@@ -385,29 +382,8 @@ class UserEngine:
         finally:
             self._resident.settle(keys)
 
-    def _bring_near(self, keys: UserKeys, elements: list[int]) -> None:
-        """Into pinned memory, and on to the card while the link to it has nothing else to do.
-
-        Keys of users who are not served leave the card for them, but nothing that the present run needs.
-        """
-        ahead = [element for element in elements if self._resident.bind_idle(keys, element)]
-        for element in ahead:  # all of them are on their way before the first one is waited for
-            self._resident.fetch_idle(keys, element)
-        for element in ahead:
-            while not self._closed:
-                found = self._resident.fetch_idle(keys, element)
-                if found is None:
-                    return  # the user is being served: a plan brings the rest
-                if found == LATER:
-                    time.sleep(_LINK_PAUSE)
-                elif found != NEAR or not self._resident.clear_fast(keys):
-                    break
-
     def _load_idle(self, keys: UserKeys, element: int) -> bool:
-        """Loads a key for a user who will come; whether there is use in loading more.
-
-        Not while the engine is in use: loading takes its lock, and would take turns with the operations.
-        """
+        """Loads a key for a user who will come, unless the engine is in use; whether to go on with others."""
         if self._closed or self._engine._user is not None:
             return False
         try:

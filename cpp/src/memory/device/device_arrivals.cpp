@@ -173,7 +173,8 @@ void device_store::start_arrival(slot_id id, std::size_t bytes) {
     std::byte* const to = pinned_.data(into);
     if (coming.is_remote) {
       coming.reading = next_arrival_++;
-      remote_.start(coming.reading, bytes, [from = of.remote, to, bytes] { read_padded(*from, 0, to, bytes); });
+      remote_.start(coming.reading, bytes,
+                    [from = of.remote, to, bytes] { read_padded(*from, 0, to, bytes); });
     } else {
       coming.reading = options_.overflow->read(of.below, to, bytes);
     }

@@ -24,8 +24,8 @@ struct device_store_options {
   std::size_t pinned_bytes = 0;  ///< host memory that may be pinned
   std::size_t slab_bytes = std::size_t{256} << 20;
   std::shared_ptr<store> overflow;  ///< takes slots that exceed the limit; none: they are refused
-  bool blocking = false;  ///< the host waits for the compute lane before each copy, and for the copy
-  unsigned requests = 8;  ///< remote reads in flight at once, 1 to 64
+  bool blocking = false;      ///< the host waits for the compute lane before each copy, and for the copy
+  unsigned requests = 8;      ///< remote reads in flight at once, 1 to 64
   bool sinks_remote = false;  ///< copies of remote contents go to the other store when they leave, too
 };
 
@@ -71,10 +71,10 @@ class device_store final : public queued_store {
  private:
   /// Remote contents on their way to pinned memory.
   struct arrival {
-    bool is_remote = true;    ///< `reading` is of `remote_`; otherwise of the other store
+    bool is_remote = true;  ///< `reading` is of `remote_`; otherwise of the other store
     transfer_id reading = 0;
     pinned_slabs::block into{};
-    std::size_t bytes = 0;              ///< counted from the begin of the slot
+    std::size_t bytes = 0;               ///< counted from the begin of the slot
     std::vector<transfer_id> waiting{};  ///< reads to frames
   };
   struct slot {
@@ -98,9 +98,9 @@ class device_store final : public queued_store {
     std::optional<pinned_slabs::block> stage{};
     std::byte* frame = nullptr;
     std::size_t bytes = 0;
-    ticket after = 0;            ///< of the compute lane: when the frame is free
-    slot_id below = no_slot;     ///< what `rising` reads
-    std::exception_ptr failure;  ///< of `rising`, for `wait`
+    ticket after = 0;                 ///< of the compute lane: when the frame is free
+    slot_id below = no_slot;          ///< what `rising` reads
+    std::exception_ptr failure;       ///< of `rising`, for `wait`
     std::optional<slot_id> awaits{};  ///< the slot whose remote contents have not arrived
     std::size_t offset = 0;           ///< in that slot
   };

@@ -148,6 +148,14 @@ void chain_store::free(slot_id id) noexcept {
   slots_.erase(found);
 }
 
+void chain_store::forget_copies(slot_id id) {
+  slot& of = at(id);
+  if (!of.remote) return;
+  if (of.sinking) finish_sinking(id);
+  if (of.held_uses == 0) drop_held(of);
+  if (of.below_uses == 0) drop_below(of);
+}
+
 bool chain_store::is_renewable(slot_id id) const noexcept {
   const auto found = slots_.find(id);
   return found != slots_.end() && found->second.remote != nullptr;

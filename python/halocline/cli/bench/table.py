@@ -117,8 +117,8 @@ SUITES = {
     ),
     "cold-keys": Suite(
         "Runs whose keys are in host memory, in a file or another user's when they begin.",
-        "bench.cold_key_options:ColdKeyOptions",
-        "bench.cold_keys",
+        "bench.cold.options:ColdKeyOptions",
+        "bench.cold.run",
     ),
     "operations": Suite(
         "Single operations on a GPU, beside what bounds them.",

@@ -212,13 +212,14 @@ def _print_key_nodes(console: Console, content: dict[str, Any]) -> None:
 
 def _print_cold_keys(console: Console, content: dict[str, Any]) -> None:
     title = escape(f"Keys cold: {content['params']} on {content['device']}")
-    table = Table("case", "keys from", "variant", "ms", "against warm", "at most", "moved", "stalled", title=title)
+    names = ("case", "keys from", "variant", "ms", "against warm", "at most", "moved", "stalled, ms")
+    table = Table(*names, title=title)
     for row in content["rows"]:
         moved = sum(row["link_bytes"].values())
         compared = [f"{row[name]:.3f}" if name in row else "-" for name in ("slowdown", "limit")]
         texts = [str(row.get(name, "-")) for name in ("from", "variant")]
-        times = [f"{1e3 * row['seconds']:.2f}", *compared, size(moved), f"{1e3 * row['stall_seconds']:.2f} ms"]
-        table.add_row(row["case"], *texts, *times)
+        seconds, stalled = (f"{1e3 * row[name]:.2f}" for name in ("seconds", "stall_seconds"))
+        table.add_row(row["case"], *texts, seconds, *compared, size(moved), stalled)
     console.print(table, markup=False)
 
 

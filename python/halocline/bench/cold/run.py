@@ -14,22 +14,23 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from ..base.values import byte_count
-from ..ckks.ciphertext import Ciphertext
-from ..ckks.client import Client
-from ..ckks.key_store import KeyStore
-from ..ckks.keys import KeyPlan
-from ..ckks.named_params import named_params
-from ..engine.engine import Engine, RunReport
-from ..engine.users import UserEngine
-from ..memory.budget import MemoryOptions
-from ..memory.tiers import Tiers
-from .cold_key_files import drop_cached, read_seconds
-from .cold_key_options import ColdKeyOptions, bootstrap_choice, variants_of
-from .cold_key_tasks import BootstrapTask, ImageTask, Task, union_of
-from .keeping import SILENT, Json, Watcher
+from ...base.names import device_name
+from ...base.values import byte_count
+from ...ckks.ciphertext import Ciphertext
+from ...ckks.client import Client
+from ...ckks.key_store import KeyStore
+from ...ckks.keys import KeyPlan
+from ...ckks.named_params import named_params
+from ...engine.engine import Engine, RunReport
+from ...engine.explanation import KeyPlace
+from ...engine.users import UserEngine
+from ...memory.budget import MemoryOptions
+from ...memory.tiers import Tiers
+from ..keeping import SILENT, Json, Watcher
+from .files import drop_cached, read_seconds
+from .options import ColdKeyOptions, bootstrap_choice, variants_of
+from .tasks import BootstrapTask, ImageTask, Task, union_of
 
 SCHEMA = 1
 WARM_UP = 4
@@ -60,6 +61,7 @@ class _Bench:
 
     def __init__(self, o: ColdKeyOptions, folder: Path, watcher: Watcher) -> None:
         self._o, self._folder, self._watcher = o, folder, watcher
+        self._device = device_name(o.device)
         self._params = named_params(o.params, o.allow_insecure)
         self._store = KeyStore(folder)
         self._begin = time.perf_counter()
@@ -113,7 +115,7 @@ class _Bench:
         """A new client, whose keys are made on the device and put into the store; and how long that took."""
         self._say(f"keys of {name}")
         begin = time.perf_counter()
-        client = Client(self._params, device=self._o.device, threads=self._o.threads)
+        client = Client(self._params, device=self._device, threads=self._o.threads)
         keys = client.evaluation_keys(plan=plan)
         made = time.perf_counter()
         digest = self._store.put(name, keys)
@@ -125,9 +127,7 @@ class _Bench:
         """An engine with default options whose keys stay on the device."""
         keys = self._store.user(user.name, self._params, plan=task.plan, digest=user.digest)
         graphs = not isinstance(task, ImageTask)  # a graph of 27,000 kernels saves nothing
-        return Engine(
-            self._params, keys, self._o.device, threads=self._o.threads, graphs=graphs
-        )
+        return Engine(self._params, keys, self._device, threads=self._o.threads, graphs=graphs)
 
     def _moving(self, user: _User, task: Task) -> Engine:
         """An engine under plans whose keys come from the store when they are needed."""
@@ -135,7 +135,7 @@ class _Bench:
         return Engine(
             self._params,
             keys,
-            self._o.device,
+            self._device,
             memory=self._o.room,
             policy="planned",
             threads=self._o.threads,
@@ -175,7 +175,7 @@ class _Bench:
                 how.before()
             places = engine.explain().keys
             fast = max(fast, sum(each.fast_bytes for each in places))
-            near = max(near, sum(next(iter(each.copies.values()), 0) for each in places))
+            near = max(near, sum(_near_bytes(each) for each in places))
             engine.synchronize()
             made = self._runs(engine, task, ct, 1)
             runs += made if number > 0 else []
@@ -199,7 +199,7 @@ class _Bench:
         user, took = self._enroll("bootstrap", plan)
         self.content["bootstrap_keys"] = took | {"keys": len(plan), "bytes": self._store.nbytes(user.name)}
         self._warm_row("bootstrap", user, tasks["as-written"], self._o.runs)
-        rows = []
+        rows: list[Json] = []
         for text, task in tasks.items():
             if not self._has_time(f"bootstrap cold, {text}"):
                 continue
@@ -298,7 +298,7 @@ class _Bench:
         return UserEngine(
             self._params,
             self._store,
-            self._o.device,
+            self._device,
             memory=self._o.memory,
             policy="planned",
             key_memory=(count + 1) * task.plan.nbytes(),
@@ -398,6 +398,11 @@ class _Turns:
         """Counters of each link to the device."""
         found: list[Json] = self._engine.engine.stats()["links"]
         return found
+
+
+def _near_bytes(key: KeyPlace) -> int:
+    """Of a key, on tiers between the store and the device."""
+    return sum(count for name, count in key.copies.items() if name != "remote")
 
 
 def _summary(runs: Sequence[RunReport]) -> Json:

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from ..base.option_values import Checked, Choice, Count, Flag, Number, PathName, Several, Size
-from ..base.options import Options, option
-from ..ckks.params import Params
-from ..workloads.options import params_option
-from .budgets.options import device_option
+from ...base.errors import InvalidArgument
+from ...base.option_values import Checked, Choice, Count, Flag, Number, PathName, Several, Size
+from ...base.options import Options, option
+from ...ckks.params import Params
+from ...workloads.options import params_option
+from ..budgets.options import device_option
 
 CASES = ("bootstrap", "resnet20", "users")
 PROGRAMS = ("resnet20", "bootstrap")
@@ -35,8 +36,6 @@ def bootstrap_choice(text: str) -> dict[str, object]:
 
     Raises InvalidArgument for what is no such list.
     """
-    from ..base.errors import InvalidArgument
-
     if text == "as-written":
         return {}
     made: dict[str, object] = {}
@@ -50,8 +49,8 @@ def bootstrap_choice(text: str) -> dict[str, object]:
             made[name] = value == "true"
         else:
             raise InvalidArgument(
-                f"bench cold-keys: variant {text!r}: got {part.strip()!r}; expected as-written, or cts_mode=, "
-                "stc_mode=, baby_count= or compact= with a value, separated by commas"
+                f"bench cold-keys: variant {text!r}: got {part.strip()!r}; expected as-written, or "
+                "cts_mode=, stc_mode=, baby_count= or compact= with a value, separated by commas"
             )
     return made
 
@@ -77,7 +76,7 @@ class ColdKeyOptions(Options):
     device: str = device_option()
     params: str | Params = params_option("n16-boot")
     cases: Sequence[str] = option(
-        CASES, "What is measured: bootstrap, resnet20, users.", Several(Choice(CASES, "CASE")), flag="--workload"
+        CASES, "What is measured.", Several(Choice(CASES, "CASE")), flag="--workload"
     )
     runs: int = option(20, "Timed cold runs of a bootstrap.", Count(), flag="--repetitions")
     image_runs: int = option(7, "Timed runs of an image, warm and cold.", Count())
@@ -96,9 +95,7 @@ class ColdKeyOptions(Options):
         None, "Pinned memory of an engine; half of the machine's unless given.", Size()
     )
     requests: int = option(16, "Reads from a key store in flight at once.", Count(1, 64))
-    key_seconds: float = option(
-        70.0, "Seconds after which no more users get keys; those that have some take their turns.", Number(0.0)
-    )
+    key_seconds: float = option(70.0, "Seconds after which no more users get keys.", Number(0.0))
     seconds: float = option(225.0, "Seconds after which nothing more is begun.", Number(0.0))
     folder: str | Path | None = option(
         None, "Where the key store is made; a temporary folder unless given.", PathName("DIR", made=True)

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import nn
-from ..base.errors import CorruptData
-from ..ckks.ciphertext import Ciphertext
-from ..ckks.client import Client
-from ..ckks.keys import KeyPlan
-from ..ckks.params import Params
-from ..workloads.bootstrap.messages import bits, largest_part, make_bootstrapper, random_message
-from ..workloads.resnet20.digits import digits_model, held_out_pictures
+from ... import nn
+from ...base.errors import CorruptData
+from ...ckks.ciphertext import Ciphertext
+from ...ckks.client import Client
+from ...ckks.keys import KeyPlan
+from ...ckks.params import Params
+from ...workloads.bootstrap.messages import bits, largest_part, make_bootstrapper, random_message
+from ...workloads.resnet20.digits import digits_model, held_out_pictures
 
 LEAST_BITS = 8
 """A result with less is wrong."""
@@ -54,12 +54,14 @@ class BootstrapTask(Task):
         self.plan = self.program.key_plan
 
     def encrypt(self, client: Client) -> Ciphertext:
+        """Random messages at the level that it begins with."""
         return client.encrypt(self._message, level=self.program.input_level)
 
     def check(self, client: Client, result: Ciphertext) -> dict[str, Any]:
+        """Bits of the worst slot."""
         found = bits(float(largest_part(client.decrypt(result) - self._message).max()))
         if found < LEAST_BITS:
-            raise CorruptData(f"bench cold-keys: a bootstrap is precise to {found:.1f} bits; expected 8 at least")
+            raise CorruptData(f"bench cold-keys: a bootstrap has {found:.1f} bits; expected {LEAST_BITS}")
         return {"precision_worst_bits": found}
 
 
@@ -77,10 +79,12 @@ class ImageTask(Task):
         self._expected = model.forward(model.prepare(self._image[None]))[0]
 
     def encrypt(self, client: Client) -> Ciphertext:
+        """A picture of a digit."""
         made: Ciphertext = self.program.encrypt(client, self._image)
         return made
 
     def check(self, client: Client, result: Ciphertext) -> dict[str, Any]:
+        """How far logits are from those of the network in the clear; the class must be the same."""
         found = self.program.decrypt(client, result)
         if int(np.argmax(found)) != int(np.argmax(self._expected)):
             raise CorruptData("bench cold-keys: the encrypted network says another class than the clear one")
