@@ -20,6 +20,9 @@ struct retrieval_arguments {
   unsigned threads = 1;         ///< of a CPU
   unsigned repetitions = 5;
   std::string fusion = "auto";  ///< of all levels
+  std::string storage = "transformed";
+  std::string policy = "resident";
+  double memory_gib = 0;  ///< budget; 0: none
 };
 
 inline void declare(CLI::App& to, retrieval_arguments& read) {
@@ -42,12 +45,20 @@ inline void declare(CLI::App& to, retrieval_arguments& read) {
       ->capture_default_str()
       ->check(CLI::Range(0U, 65536U));
   to.add_option("--threads", read.threads, "of a CPU")->capture_default_str()->check(CLI::Range(1U, 1024U));
-  to.add_option("--repetitions", read.repetitions, "the fastest counts")
+  to.add_option("--repetitions", read.repetitions,
+                "of timed stages, and of whole batches, whose median counts")
       ->capture_default_str()
       ->check(CLI::Range(1U, 1000U));
   to.add_option("--fusion", read.fusion, "kernels of all levels: auto (the table), operation or stage")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "operation", "stage"}));
+  to.add_option("--storage", read.storage, "how the database is kept: transformed or raw")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"transformed", "raw"}));
+  to.add_option("--policy", read.policy, "residency of buffers, for example planned")->capture_default_str();
+  to.add_option("--memory-gib", read.memory_gib, "budget in GiB; 0: none")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1024.0));
 }
 
 }  // namespace halocline::bench
