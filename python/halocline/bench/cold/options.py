@@ -19,14 +19,13 @@ CASES = ("bootstrap", "resnet20", "users")
 PROGRAMS = ("resnet20", "bootstrap")
 
 VARIANTS = (
-    "cts_mode=small_key,stc_mode=double_hoisted",
-    "cts_mode=small_key,stc_mode=bsgs",
-    "cts_mode=small_key,stc_mode=small_key",
-    "cts_mode=small_key,stc_mode=double_hoisted,compact=true",
-    "cts_mode=bsgs,stc_mode=double_hoisted,baby_count=4",
-    "baby_count=4",
-    "baby_count=8",
     "as-written",
+    "cts_mode=small_key,stc_mode=double_hoisted,baby_count=8",
+    "cts_mode=small_key,stc_mode=double_hoisted,baby_count=8,seeds=kept",
+    "cts_mode=small_key,stc_mode=double_hoisted",
+    "cts_mode=small_key,stc_mode=small_key",
+    "cts_mode=small_key,stc_mode=bsgs,baby_count=8",
+    "baby_count=4",
 )
 """Options of bootstraps that are tried, besides what is written."""
 
@@ -34,6 +33,7 @@ VARIANTS = (
 def bootstrap_choice(text: str) -> dict[str, object]:
     """Fields of `BootstrapOptions` of a text such as "cts_mode=small_key,baby_count=4"; "as-written": none.
 
+    seeds=kept becomes `keep_seeds` of an engine.
     Raises InvalidArgument for what is no such list.
     """
     if text == "as-written":
@@ -45,12 +45,14 @@ def bootstrap_choice(text: str) -> dict[str, object]:
             made[name] = value
         elif name == "baby_count" and value.isdigit():
             made[name] = int(value)
+        elif name == "seeds" and value == "kept":
+            made["keep_seeds"] = True
         elif name == "compact" and value in ("true", "false"):
             made[name] = value == "true"
         else:
             raise InvalidArgument(
                 f"bench cold-keys: variant {text!r}: got {part.strip()!r}; expected as-written, or "
-                "cts_mode=, stc_mode=, baby_count= or compact= with a value, separated by commas"
+                "cts_mode=, stc_mode=, baby_count=, compact= or seeds=kept, separated by commas"
             )
     return made
 

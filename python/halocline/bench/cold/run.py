@@ -28,11 +28,14 @@ from ...engine.users import UserEngine
 from ...memory.budget import MemoryOptions
 from ...memory.tiers import Tiers
 from ..keeping import SILENT, Json, Watcher
+from .advised import Speeds, advised
 from .files import drop_cached, read_seconds
 from .options import ColdKeyOptions, bootstrap_choice, variants_of
 from .tasks import BootstrapTask, ImageTask, Task, union_of
 
 SCHEMA = 1
+_ASSUMED_RATE = 50e9
+"""Bytes a second of a link that took no time that could be measured."""
 WARM_UP = 4
 """Runs before those that count where everything stays: weights are encoded, and a graph is made."""
 
@@ -139,6 +142,7 @@ class _Bench:
             memory=self._o.room,
             policy="planned",
             threads=self._o.threads,
+            keep_seeds=task.keep_seeds,
             memory_options=self._memory_options(),
         )
 
@@ -194,23 +198,48 @@ class _Bench:
     # A bootstrap
 
     def _bootstrap(self) -> None:
-        tasks = {text: BootstrapTask(self._params, bootstrap_choice(text)) for text in self._variants()}
+        tasks = {text: self._variant(text) for text in self._variants()}
         plan = union_of(self._params, [each.plan for each in tasks.values()])
         user, took = self._enroll("bootstrap", plan)
         self.content["bootstrap_keys"] = took | {"keys": len(plan), "bytes": self._store.nbytes(user.name)}
         self._warm_row("bootstrap", user, tasks["as-written"], self._o.runs)
-        rows: list[Json] = []
         for text, task in tasks.items():
-            if not self._has_time(f"bootstrap cold, {text}"):
-                continue
-            found = self._bootstrap_row(user, task)
-            row = {"variant": text, "from": "pinned"} | found | self._compared("bootstrap", found, 1.6)
-            rows.append(row)
-            self._row("bootstrap cold", row)
-        planned = [each for each in rows if each["plan"] is not None]
-        if planned:  # by the forecast of plans with the costs that the engines measured on this device
-            best = min(planned, key=lambda each: float(each["plan"]["total_seconds"]))
-            self._row("bootstrap cold, advised", best | {"variants": len(rows)})
+            if self._has_time(f"bootstrap cold, {text}"):
+                found = self._bootstrap_row(user, task)
+                row = {"variant": text, "from": "pinned"} | found
+                self._row("bootstrap cold", row | self._compared("bootstrap", found, 1.6))
+        if self._has_time("bootstrap cold, advised"):
+            self._advised_row()
+
+    def _advised_row(self) -> None:
+        """The options of the adviser, which knows how fast this device and its link are."""
+        measured = [each for row in self.content["rows"] for each in row.get("links", ())]
+        moved = [each for each in measured if each["read_bytes"] and each["name"] != "remote"]
+        busy = sum(each["busy_seconds"] for each in moved)
+        rate = sum(each["read_bytes"] for each in moved) / busy if busy > 0 else _ASSUMED_RATE
+        self._say("bootstrap, advice")
+        speeds = Speeds(self._warm["bootstrap"], rate, self._o.requests)
+        found, scale = advised(self._params, speeds, self._o.room, self._device)
+        best = found.best
+        chosen = best.variant.circuits.bootstrap_settings
+        task = BootstrapTask(self._params, chosen, keep_seeds=best.variant.seeds == "kept")
+        user, _ = self._enroll("advised", task.plan)
+        row = self._bootstrap_row(user, task)
+        advice = {
+            "variant": str(best.variant),
+            "link_bytes_per_second": rate,
+            "kernel_scale": scale,
+            "forecast_seconds": best.seconds_each,
+            "written_forecast_seconds": found.written.seconds_each,
+            "forecast_bytes": best.moved_each,
+        }
+        row = {"from": "pinned"} | row | self._compared("bootstrap", row, 1.6)
+        self._row("bootstrap cold, advised", advice | row)
+
+    def _variant(self, text: str) -> BootstrapTask:
+        chosen = bootstrap_choice(text)
+        keeps = bool(chosen.pop("keep_seeds", False))
+        return BootstrapTask(self._params, chosen, keep_seeds=keeps)
 
     def _variants(self) -> list[str]:
         found = variants_of(self._o.variants)

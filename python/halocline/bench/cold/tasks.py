@@ -31,6 +31,8 @@ class Task(ABC):
     plan: KeyPlan = dataclasses.field(init=False)
     """The keys that it needs."""
     program: Any = dataclasses.field(init=False)
+    keep_seeds: bool = dataclasses.field(default=False, kw_only=True)
+    """Whether the engine expands keys at each use."""
 
     @abstractmethod
     def encrypt(self, client: Client) -> Ciphertext:
