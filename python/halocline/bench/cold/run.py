@@ -212,7 +212,7 @@ class _Bench:
             self._advised_row()
 
     def _advised_row(self) -> None:
-        """The options of the adviser, which knows how fast this device and its link are."""
+        """The options of the adviser, with the speeds of this device and its link."""
         measured = [each for row in self.content["rows"] for each in row.get("links", ())]
         moved = [each for each in measured if each["read_bytes"] and each["name"] != "remote"]
         busy = sum(each["busy_seconds"] for each in moved)
