@@ -209,7 +209,7 @@ struct seal_engine {
       : ctx(of.value->top(), device, allow_insecure), on(ctx) {}
 
   seal::context ctx;
-  seal::evaluator on;
+  seal::batch_evaluator on;
   seal::switch_key_set relin;
   seal::switch_key_set galois;
 };
@@ -229,10 +229,12 @@ struct bound_device_pt {
 };
 
 bound_engine_of_seal make_engine(const bound_chain& of, const std::string& device, unsigned threads,
-                                 bool allow_insecure) {
+                                 bool allow_insecure, bool scalar, std::optional<std::size_t> kept_bytes) {
   const released meanwhile;
   backend::backend_options options;
   options.threads = unless_zero(threads);
+  options.scalar = scalar;
+  if (kept_bytes) options.memory.cache_bytes = *kept_bytes;
   const auto where = std::make_shared<retrieval_site>(backend::make_backend(device, options));
   return {where, of.value, {new seal_engine(of, where->device, allow_insecure), {where}}};
 }
@@ -251,17 +253,44 @@ bound_device_pt compute_plain(bound_engine_of_seal& self, BodyT body) {
   });
 }
 
-template <seal::ciphertext (seal::evaluator::*Call)(const seal::ciphertext&)>
-bound_device_ct unary(bound_engine_of_seal& self, const bound_device_ct& a) {
-  return compute(self, [&](seal_engine& e) { return (e.on.*Call)(*a.value); });
+using given_cts = std::vector<const bound_device_ct*>;
+using given_pts = std::vector<const bound_device_pt*>;
+using made_cts = std::vector<bound_device_ct>;
+
+template <typename ValueT, typename BoundT>
+std::vector<const ValueT*> values_of(const std::vector<const BoundT*>& of) {
+  std::vector<const ValueT*> made;
+  for (const BoundT* each : of) made.push_back(each->value.get());
+  return made;
 }
-template <seal::ciphertext (seal::evaluator::*Call)(const seal::ciphertext&, const seal::ciphertext&)>
-bound_device_ct binary(bound_engine_of_seal& self, const bound_device_ct& a, const bound_device_ct& b) {
-  return compute(self, [&](seal_engine& e) { return (e.on.*Call)(*a.value, *b.value); });
+std::vector<const seal::ciphertext*> values(const given_cts& of) { return values_of<seal::ciphertext>(of); }
+std::vector<const seal::plaintext*> values(const given_pts& of) { return values_of<seal::plaintext>(of); }
+
+/// The ciphertexts that `body(engine)` makes.
+template <typename BodyT>
+made_cts compute_all(bound_engine_of_seal& self, BodyT body) {
+  return locked(*self.where, [&] {
+    made_cts made;
+    for (seal::ciphertext& each : body(*self.value)) {
+      made.push_back({self.where, {new seal::ciphertext(std::move(each)), {self.where}}});
+    }
+    return made;
+  });
 }
-template <seal::ciphertext (seal::evaluator::*Call)(const seal::ciphertext&, const seal::plaintext&)>
-bound_device_ct with_plain(bound_engine_of_seal& self, const bound_device_ct& a, const bound_device_pt& b) {
-  return compute(self, [&](seal_engine& e) { return (e.on.*Call)(*a.value, *b.value); });
+
+using batch = seal::batch_evaluator;
+
+template <batch::results (batch::*Call)(seal::ciphertexts)>
+made_cts unary(bound_engine_of_seal& self, const given_cts& a) {
+  return compute_all(self, [&](seal_engine& e) { return (e.on.*Call)(values(a)); });
+}
+template <batch::results (batch::*Call)(seal::ciphertexts, seal::ciphertexts)>
+made_cts binary(bound_engine_of_seal& self, const given_cts& a, const given_cts& b) {
+  return compute_all(self, [&](seal_engine& e) { return (e.on.*Call)(values(a), values(b)); });
+}
+template <batch::results (batch::*Call)(seal::ciphertexts, seal::plaintexts)>
+made_cts with_plain(bound_engine_of_seal& self, const given_cts& a, const given_pts& b) {
+  return compute_all(self, [&](seal_engine& e) { return (e.on.*Call)(values(a), values(b)); });
 }
 
 bound_ct store_ct(bound_engine_of_seal& self, const bound_device_ct& from) {
@@ -375,48 +404,63 @@ bound_device_pt load_pt(bound_engine_of_seal& self, const bound_pt& from) {
 }
 
 void bind_sums_and_products(engine_class& engine) {
-  using ev = seal::evaluator;
-  engine.def("negate", unary<&ev::negate>)
-      .def("add", binary<&ev::add>)
-      .def("sub", binary<&ev::sub>)
-      .def("add_plain", with_plain<&ev::add_plain>)
-      .def("sub_plain", with_plain<&ev::sub_plain>)
-      .def("multiply_plain", with_plain<&ev::multiply_plain>)
-      .def("multiply", binary<&ev::multiply>)
-      .def("square", unary<&ev::square>)
-      .def("rescale_to_next", unary<&ev::rescale_to_next>)
-      .def("mod_switch_to_next",
-           unary<static_cast<seal::ciphertext (ev::*)(const seal::ciphertext&)>(&ev::mod_switch_to_next)>)
+  engine.def("negate", unary<&batch::negate>)
+      .def("add", binary<&batch::add>)
+      .def("sub", binary<&batch::sub>)
+      .def("add_plain", with_plain<&batch::add_plain>)
+      .def("sub_plain", with_plain<&batch::sub_plain>)
+      .def("multiply_plain", with_plain<&batch::multiply_plain>)
+      .def("multiply", binary<&batch::multiply>)
+      .def("square", unary<&batch::square>)
+      .def("rescale_to_next", unary<&batch::rescale_to_next>)
+      .def("mod_switch_to_next", unary<&batch::mod_switch_to_next>)
       .def("mod_switch_plain", [](bound_engine_of_seal& self, const bound_device_pt& a) {
-        return compute_plain(self, [&](seal_engine& e) { return e.on.mod_switch_to_next(*a.value); });
+        return compute_plain(
+            self, [&](seal_engine& e) { return seal::evaluator(e.ctx).mod_switch_to_next(*a.value); });
       });
 }
 
-/// Operations that use keys. `body` gets the engine's parts, the ciphertext and the number.
+/// Operations that use keys. `body` gets the engine's parts, the ciphertexts and the number.
 template <typename BodyT>
 auto with_number(BodyT body) {
-  return [body](bound_engine_of_seal& self, const bound_device_ct& a, std::int64_t number) {
-    return compute(self, [&](seal_engine& e) { return body(e, *a.value, number); });
+  return [body](bound_engine_of_seal& self, const given_cts& a, std::int64_t number) {
+    return compute_all(self, [&](seal_engine& e) { return body(e, values(a), number); });
   };
 }
 
 void bind_key_switches(engine_class& engine) {
-  using ct = seal::ciphertext;
+  using cts = seal::ciphertexts;
   engine
       .def("relinearize",
-           [](bound_engine_of_seal& self, const bound_device_ct& a) {
-             return compute(self, [&](seal_engine& e) { return e.on.relinearize(*a.value, e.relin); });
+           [](bound_engine_of_seal& self, const given_cts& a) {
+             return compute_all(self, [&](seal_engine& e) { return e.on.relinearize(values(a), e.relin); });
            })
       .def("complex_conjugate",
-           [](bound_engine_of_seal& self, const bound_device_ct& a) {
-             return compute(self, [&](seal_engine& e) { return e.on.complex_conjugate(*a.value, e.galois); });
+           [](bound_engine_of_seal& self, const given_cts& a) {
+             return compute_all(self,
+                                [&](seal_engine& e) { return e.on.complex_conjugate(values(a), e.galois); });
            })
-      .def("rotate_vector", with_number([](seal_engine& e, const ct& a, std::int64_t steps) {
+      .def("rotate_vector", with_number([](seal_engine& e, cts a, std::int64_t steps) {
              return e.on.rotate_vector(a, steps, e.galois);
            }))
-      .def("apply_galois", with_number([](seal_engine& e, const ct& a, std::int64_t element) {
+      .def("apply_galois", with_number([](seal_engine& e, cts a, std::int64_t element) {
              return e.on.apply_galois(a, static_cast<std::uint64_t>(element), e.galois);
            }));
+}
+
+void bind_programs(engine_class& engine) {
+  engine
+      .def("wait",
+           [](bound_engine_of_seal& self) { locked(*self.where, [&] { self.where->device->wait(); }); })
+      .def(
+          "begin_program",
+          [](bound_engine_of_seal& self, std::uint64_t key) {
+            locked(*self.where, [&] { self.where->device->begin_program(key); });
+          },
+          nb::arg("key"))
+      .def("end_program", [](bound_engine_of_seal& self) {
+        locked(*self.where, [&] { self.where->device->end_program(); });
+      });
 }
 
 }  // namespace
@@ -428,7 +472,7 @@ void bind_seal(nb::module_& module) {
   engine_class engine(module, "SealEngine");
   engine
       .def_static("make", make_engine, nb::arg("parameters"), nb::arg("device"), nb::arg("threads"),
-                  nb::arg("allow_insecure"))
+                  nb::arg("allow_insecure"), nb::arg("scalar"), nb::arg("kept_bytes").none())
       .def("set_relin_keys", set_relin_keys)
       .def("set_galois_keys", set_galois_keys)
       .def("load_ciphertext", load_ct)
@@ -437,6 +481,7 @@ void bind_seal(nb::module_& module) {
       .def("store_plaintext", store_pt);
   bind_sums_and_products(engine);
   bind_key_switches(engine);
+  bind_programs(engine);
 }
 
 }  // namespace halocline::python

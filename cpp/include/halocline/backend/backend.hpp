@@ -15,6 +15,7 @@
 #include "halocline/backend/job_batch.hpp"
 #include "halocline/backend/key_jobs.hpp"
 #include "halocline/backend/profile.hpp"
+#include "halocline/backend/reduce_jobs.hpp"
 #include "halocline/backend/retrieval_jobs.hpp"
 #include "halocline/core/stream_view.hpp"
 #include "halocline/memory/runtime.hpp"

@@ -27,6 +27,8 @@ template <typename WordT>
 template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> ntt_operations();  // ntt/exec_ntt.cu
 template <typename WordT>
+[[nodiscard]] op_table<executor<WordT>> reduced_operations();  // ntt/exec_reduced.cu, part of the former
+template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> convert_operations();  // convert/exec_convert.cu
 template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> key_operations();  // key/exec_key.cu
