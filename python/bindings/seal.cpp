@@ -223,18 +223,23 @@ struct bound_device_ct {
   std::shared_ptr<retrieval_site> where;
   at_site<seal::ciphertext> value;
 };
+struct bound_matrix {
+  std::shared_ptr<retrieval_site> where;
+  at_site<seal::ciphertext_matrix> value;
+};
 struct bound_device_pt {
   std::shared_ptr<retrieval_site> where;
   at_site<seal::plaintext> value;
 };
 
 bound_engine_of_seal make_engine(const bound_chain& of, const std::string& device, unsigned threads,
-                                 bool allow_insecure, bool scalar, std::optional<std::size_t> kept_bytes) {
+                                 bool allow_insecure, bool scalar, const std::string& policy) {
   const released meanwhile;
   backend::backend_options options;
   options.threads = unless_zero(threads);
   options.scalar = scalar;
-  if (kept_bytes) options.memory.cache_bytes = *kept_bytes;
+  options.memory.policy = policy;
+  if (policy == "async") options.memory.cache_bytes = 0;  // nothing kept, also on CPUs
   const auto where = std::make_shared<retrieval_site>(backend::make_backend(device, options));
   return {where, of.value, {new seal_engine(of, where->device, allow_insecure), {where}}};
 }
@@ -448,6 +453,72 @@ void bind_key_switches(engine_class& engine) {
            }));
 }
 
+template <typename BodyT>
+bound_matrix compute_matrix(bound_engine_of_seal& self, BodyT body) {
+  return locked(*self.where, [&] {
+    return bound_matrix{self.where, {new seal::ciphertext_matrix(body(*self.value)), {self.where}}};
+  });
+}
+
+void bind_matrices(nb::module_& module, engine_class& engine) {
+  nb::class_<bound_matrix>(module, "SealMatrix")
+      .def_prop_ro("rows", [](const bound_matrix& self) { return self.value->rows; })
+      .def_prop_ro("columns", [](const bound_matrix& self) { return self.value->columns; })
+      .def_prop_ro("size", [](const bound_matrix& self) { return self.value->size; })
+      .def_prop_ro("prime_count", [](const bound_matrix& self) { return self.value->parts.primes(); })
+      .def_prop_ro("scale", [](const bound_matrix& self) { return self.value->scale; });
+  engine
+      .def("make_matrix",
+           [](bound_engine_of_seal& self, const given_cts& entries, std::uint32_t rows,
+              std::uint32_t columns) {
+             return compute_matrix(
+                 self, [&](seal_engine& e) { return e.on.make_matrix(values(entries), rows, columns); });
+           })
+      .def("entries",
+           [](bound_engine_of_seal& self, const bound_matrix& of, const std::vector<std::uint32_t>& numbers) {
+             return compute_all(self, [&](seal_engine& e) { return e.on.entries(*of.value, numbers); });
+           })
+      .def("multiply_matrices",
+           [](bound_engine_of_seal& self, const bound_matrix& a, const bound_matrix& b) {
+             return compute_matrix(self, [&](seal_engine& e) { return e.on.multiply(*a.value, *b.value); });
+           })
+      .def("add_matrix_product",
+           [](bound_engine_of_seal& self, bound_matrix& c, const bound_matrix& a, const bound_matrix& b) {
+             locked(*self.where, [&] { self.value->on.add_product(*c.value, *a.value, *b.value); });
+           });
+}
+
+/// Operands and keys for measurements.
+void bind_uniform(engine_class& engine) {
+  engine
+      .def("uniform_ciphertext",
+           [](bound_engine_of_seal& self, std::uint32_t primes, double scale, std::uint32_t seed) {
+             return compute(self, [&](seal_engine& e) {
+               return seal::uniform_ciphertext(e.ctx, 2, primes, scale, seed);
+             });
+           })
+      .def("transform",
+           [](bound_engine_of_seal& self, const given_cts& all, bool inverse) {
+             locked(*self.where, [&] {
+               std::vector<backend::unary_job> jobs;
+               for (const seal::ciphertext* each : values(all)) {
+                 for (std::uint32_t i = 0; i < each->parts.size(); ++i) {
+                   jobs.push_back({each->parts.part(i), each->parts.part(i)});
+                 }
+               }
+               const auto& ring = self.value->ctx.tables();
+               inverse ? self.where->device->intt(ring, jobs) : self.where->device->ntt(ring, jobs);
+             });
+           })
+      .def("use_uniform_keys",
+           [](bound_engine_of_seal& self, const std::vector<std::uint64_t>& elements, std::uint32_t seed) {
+             locked(*self.where, [&] {
+               self.value->relin = seal::uniform_keys(self.value->ctx, {0}, seed);
+               self.value->galois = seal::uniform_keys(self.value->ctx, elements, seed + 1);
+             });
+           });
+}
+
 void bind_programs(engine_class& engine) {
   engine
       .def("wait",
@@ -472,7 +543,7 @@ void bind_seal(nb::module_& module) {
   engine_class engine(module, "SealEngine");
   engine
       .def_static("make", make_engine, nb::arg("parameters"), nb::arg("device"), nb::arg("threads"),
-                  nb::arg("allow_insecure"), nb::arg("scalar"), nb::arg("kept_bytes").none())
+                  nb::arg("allow_insecure"), nb::arg("scalar"), nb::arg("policy"))
       .def("set_relin_keys", set_relin_keys)
       .def("set_galois_keys", set_galois_keys)
       .def("load_ciphertext", load_ct)
@@ -481,6 +552,8 @@ void bind_seal(nb::module_& module) {
       .def("store_plaintext", store_pt);
   bind_sums_and_products(engine);
   bind_key_switches(engine);
+  bind_matrices(module, engine);
+  bind_uniform(engine);
   bind_programs(engine);
 }
 

@@ -140,6 +140,19 @@ void tensor(operand_list& list, const tensor_job& job) {
   list.read_moduli(job.d0.primes);
 }
 
+void tensor_matrix(operand_list& list, const matrix_job& job) {
+  HALOCLINE_EXPECTS(job.c.rows > 0 && job.c.columns > 0 && job.a.columns > 0 && job.a.rows == job.c.rows &&
+                        job.b.columns == job.c.columns && job.a.columns == job.b.rows,
+                    invalid_argument, "tensor_matrix: ", job.c.rows, " by ", job.c.columns, " entries of ",
+                    job.a.rows, " by ", job.a.columns, " times ", job.b.rows, " by ", job.b.columns,
+                    "; expected m by n of m by k times k by n");
+  list.read_moduli(job.primes);
+  list.read_entries(job.a, 2, job.primes);
+  list.read_entries(job.b, 2, job.primes);
+  if (job.accumulate) list.read_entries(job.c, 3, job.primes);
+  list.write_entries(job.c, 3, job.primes);
+}
+
 void linear_combine(operand_list& list, const linear_job& job) {
   combination(list, job);
   HALOCLINE_EXPECTS(job.conversion == nullptr, invalid_argument,

@@ -57,6 +57,39 @@ class DeviceCiphertext(_OnDevice):
         return f"seal.DeviceCiphertext(size={self.size}, primes={self.prime_count}, scale={self.scale:g})"
 
 
+class DeviceMatrix:
+    """Ciphertexts of one level and scale in one block of an engine's memory."""
+
+    def __init__(self, engine: Engine, core: _core.SealMatrix) -> None:
+        self.engine, self._core = engine, core
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self._core.rows, self._core.columns
+
+    @property
+    def scale(self) -> float:
+        """Factor between messages and encoded integers."""
+        return self._core.scale
+
+    def entries(self, numbers: Sequence[int] | None = None) -> list[DeviceCiphertext]:
+        """Copies of entries by their number row by row; all unless given. Raises InvalidArgument."""
+        all_of_them = range(self._core.rows * self._core.columns)
+        wanted = [integer(each, "entries", 0, 2**32 - 1) for each in numbers or all_of_them]
+        return [self.engine._hold(each) for each in self.engine._core.entries(self._core, wanted)]
+
+    def __reduce__(self) -> NoReturn:
+        raise NotPicklable("seal.DeviceMatrix: it is in an engine's memory; store() its entries")
+
+    def __repr__(self) -> str:
+        of = self._core
+        return (
+            f"seal.DeviceMatrix({of.rows} by {of.columns}, size={of.size}, primes={of.prime_count}, "
+            f"scale={of.scale:g})"
+        )
+
+
 class DevicePlaintext(_OnDevice):
     """A plaintext in the memory of an engine."""
 
@@ -92,6 +125,10 @@ def _plain_cores(of: DevicePlaintext | Sequence[DevicePlaintext]) -> list[_core.
     if isinstance(of, DevicePlaintext):
         return [of._core]
     return [expect(each, DevicePlaintext, "seal.Engine", "load it with engine.load")._core for each in of]
+
+
+def _matrix(of: DeviceMatrix) -> _core.SealMatrix:
+    return expect(of, DeviceMatrix, "seal.Engine", "make it with engine.matrix")._core
 
 
 def _check_alike(a: Any, b: Any, kind: type, what: str) -> None:
@@ -138,7 +175,7 @@ class Engine:
         workers = 0 if threads is None else integer(threads, "seal.Engine: threads", 1, 1024)
         insecure = expect(allow_insecure, bool, "seal.Engine: allow_insecure")
         self.parameters = parameters
-        self._core = _core.SealEngine.make(of, name, workers, insecure, False, None)
+        self._core = _core.SealEngine.make(of, name, workers, insecure, scalar=False, policy="resident")
         if relin_keys is not None:
             self._core.set_relin_keys(expect(relin_keys, RelinKeys, "seal.Engine: relin_keys")._core)
         if galois_keys is not None:
@@ -322,8 +359,32 @@ class Engine:
     def complex_conjugate(self, a: Batch) -> list[DeviceCiphertext]: ...
     def complex_conjugate(self, a: Operand) -> DeviceCiphertext | list[DeviceCiphertext]:
         """Conjugates all slots. Raises MissingKey."""
-        made: DeviceCiphertext | list[DeviceCiphertext] = self._made(a, self._core.complex_conjugate(_cores(a)))
+        made: DeviceCiphertext | list[DeviceCiphertext] = self._made(
+            a, self._core.complex_conjugate(_cores(a))
+        )
         return made
+
+    def matrix(self, rows: Sequence[Sequence[DeviceCiphertext]]) -> DeviceMatrix:
+        """A matrix with copies of ciphertexts: two polynomials each, equal levels and scales.
+
+        Raises InvalidArgument for rows of different lengths, or none.
+        """
+        entries = [each for row in rows for each in row]
+        width = len(rows[0]) if len(rows) > 0 else 0
+        if any(len(row) != width for row in rows):
+            raise InvalidArgument("seal.Engine.matrix: rows of different lengths; expected equal ones")
+        return DeviceMatrix(self, self._core.make_matrix(_cores(entries), len(rows), width))
+
+    def multiply_matrices(self, a: DeviceMatrix, b: DeviceMatrix) -> DeviceMatrix:
+        """a b for m by k and k by n ciphertexts: entries are those of `multiply` and `add`, three polynomials.
+
+        Each word is reduced once. Raises InvalidArgument for other shapes or different levels.
+        """
+        return DeviceMatrix(self, self._core.multiply_matrices(_matrix(a), _matrix(b)))
+
+    def add_matrix_product(self, c: DeviceMatrix, a: DeviceMatrix, b: DeviceMatrix) -> None:
+        """c += a b, in place. Raises as `multiply_matrices`, and ScaleMismatch."""
+        self._core.add_matrix_product(_matrix(c), _matrix(a), _matrix(b))
 
     def wait(self) -> None:
         """Returns when a GPU has done everything that it was asked for. Operations do not wait."""

@@ -14,6 +14,7 @@
 #include "halocline/backend/graph_statistics.hpp"
 #include "halocline/backend/job_batch.hpp"
 #include "halocline/backend/key_jobs.hpp"
+#include "halocline/backend/matrix_jobs.hpp"
 #include "halocline/backend/profile.hpp"
 #include "halocline/backend/reduce_jobs.hpp"
 #include "halocline/backend/retrieval_jobs.hpp"

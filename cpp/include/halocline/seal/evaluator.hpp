@@ -42,7 +42,19 @@ class batch_evaluator {
   [[nodiscard]] results rotate_vector(ciphertexts a, std::int64_t steps, const switch_key_set& keys);
   [[nodiscard]] results complex_conjugate(ciphertexts a, const switch_key_set& keys);
 
+  /// Copies rows * columns ciphertexts of two polynomials and one scale, row by row.
+  [[nodiscard]] ciphertext_matrix make_matrix(ciphertexts entries, std::uint32_t rows, std::uint32_t columns);
+  /// Copies entries of a matrix, by their number row by row.
+  [[nodiscard]] results entries(const ciphertext_matrix& of, std::span<const std::uint32_t> numbers);
+  /// a b with three polynomials in each entry: what `multiply` and `add` make, with one reduction for each
+  /// word. @throws invalid_argument unless a is m by k and b k by n
+  [[nodiscard]] ciphertext_matrix multiply(const ciphertext_matrix& a, const ciphertext_matrix& b);
+  /// c += a b, in place. @throws scale_mismatch unless the scale of c is that of the product
+  void add_product(ciphertext_matrix& c, const ciphertext_matrix& a, const ciphertext_matrix& b);
+
  private:
+  void matrix_product(const ciphertext_matrix& c, const ciphertext_matrix& a, const ciphertext_matrix& b,
+                      bool accumulate);
   [[nodiscard]] results combine(ciphertexts a, ciphertexts b, bool subtract);
   [[nodiscard]] results combine_plain(ciphertexts a, plaintexts b, bool subtract);
   [[nodiscard]] results made_like(ciphertexts a, std::uint32_t size, std::uint32_t primes) const;
