@@ -59,13 +59,7 @@ struct machine {
     std::vector<WordT> out(poly.size());
     for (std::size_t i = 0; i < moduli.size(); ++i) {
       const WordT* const at = roots.data() + 4 * n * i;
-      backend::cpu::prime_tables<WordT> tables{};
-      tables.q = &moduli[i];
-      tables.log_n = log_n;
-      tables.roots = at;
-      tables.root_quotients = at + n;
-      tables.inverse_roots = at + 2 * n;
-      tables.inverse_root_quotients = at + 3 * n;
+      const backend::cpu::prime_tables<WordT> tables{&moduli[i], at, at + n, at + 2 * n, at + 3 * n, log_n};
       if (inverse) {
         backend::cpu::scalar::intt(out.data() + n * i, poly.data() + n * i, tables);
       } else {
@@ -364,11 +358,7 @@ void expect_reduced_integers(unsigned log_n, const ntt_choice& choice, double la
     group.by[p] = {0, p == 1};
     for (unsigned i = 0; i < 2; ++i) {
       const WordT* const at = on.roots.data() + 4 * n * (i + 1);
-      backend::cpu::prime_tables<WordT> tables{};
-      tables.q = &on.moduli[i + 1];
-      tables.log_n = log_n;
-      tables.roots = at;
-      tables.root_quotients = at + n;
+      const backend::cpu::prime_tables<WordT> tables{&on.moduli[i + 1], at, at + n, nullptr, nullptr, log_n};
       backend::cpu::scalar::ntt_reduced<WordT>(expected[p].data() + i * n, on.data[p].data(), nullptr, 0, 0,
                                                {on.moduli[0].value, p == 1}, tables);
     }

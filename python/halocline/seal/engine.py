@@ -376,7 +376,7 @@ class Engine:
         return DeviceMatrix(self, self._core.make_matrix(_cores(entries), len(rows), width))
 
     def multiply_matrices(self, a: DeviceMatrix, b: DeviceMatrix) -> DeviceMatrix:
-        """a b for m by k and k by n ciphertexts: entries are those of `multiply` and `add`, three polynomials.
+        """a b for m by k and k by n ciphertexts: entries of three polynomials, as `multiply` and `add` give.
 
         Each word is reduced once. Raises InvalidArgument for other shapes or different levels.
         """

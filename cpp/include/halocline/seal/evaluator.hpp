@@ -22,24 +22,39 @@ using plaintexts = std::span<const plaintext* const>;
 /// differ in levels or numbers of polynomials. An empty list gives an empty one. Not thread-safe.
 class batch_evaluator {
  public:
+  /// One for each operand.
   using results = std::vector<ciphertext>;
 
   explicit batch_evaluator(context& of) noexcept : ctx_(&of) {}
 
+  /// -a.
   [[nodiscard]] results negate(ciphertexts a);
+  /// a + b and a - b; numbers of polynomials may differ.
   [[nodiscard]] results add(ciphertexts a, ciphertexts b);
+  /// See `add`.
   [[nodiscard]] results sub(ciphertexts a, ciphertexts b);
+  /// a + b.
   [[nodiscard]] results add_plain(ciphertexts a, plaintexts b);
+  /// a - b.
   [[nodiscard]] results sub_plain(ciphertexts a, plaintexts b);
+  /// a b.
   [[nodiscard]] results multiply_plain(ciphertexts a, plaintexts b);
+  /// a b with size(a) + size(b) - 1 polynomials; 16 at most.
   [[nodiscard]] results multiply(ciphertexts a, ciphertexts b);
+  /// a a.
   [[nodiscard]] results square(ciphertexts a);
+  /// To two polynomials. Its digits go in groups of primes (`context::switch_group`), so that their memory is
+  /// bounded.
   [[nodiscard]] results relinearize(ciphertexts a, const switch_key_set& keys);
+  /// Divides by the last prime and drops it.
   [[nodiscard]] results rescale_to_next(ciphertexts a);
+  /// Drops the last prime.
   [[nodiscard]] results mod_switch_to_next(ciphertexts a);
+  /// X -> X^element.
   [[nodiscard]] results apply_galois(ciphertexts a, std::uint64_t element, const switch_key_set& keys);
   /// Every one by the same number of steps.
   [[nodiscard]] results rotate_vector(ciphertexts a, std::int64_t steps, const switch_key_set& keys);
+  /// Conjugates all slots.
   [[nodiscard]] results complex_conjugate(ciphertexts a, const switch_key_set& keys);
 
   /// Copies rows * columns ciphertexts of two polynomials and one scale, row by row.

@@ -71,8 +71,8 @@ struct switch_key_set {
   std::map<std::uint64_t, switch_key> keys;
 };
 
-/// A ciphertext and keys of nobody for measurements: uniform residues that depend on the seed and the primes
-/// only. `indices` are those of `switch_key_set`.
+/// A ciphertext and keys without a secret, for measurements: uniform residues that depend on the seed and the
+/// primes only. `indices` are those of `switch_key_set`.
 [[nodiscard]] ciphertext uniform_ciphertext(context& on, std::uint32_t size, std::uint32_t primes,
                                             double scale, std::uint32_t seed);
 [[nodiscard]] switch_key_set uniform_keys(context& on, const std::vector<std::uint64_t>& indices,

@@ -17,7 +17,11 @@ Json = dict[str, Any]
 
 def print_result(console: Console, suite: str, content: Json) -> None:
     """The tables of a suite's result."""
-    _PRINTERS[suite](console, content)
+    def _print_seal(console: Console, content: dict[str, Any]) -> None:
+    print_rows(console, content["rows"], f"Milliseconds of one thread on {content['processor']}")
+
+
+_PRINTERS[suite](console, content)
     if (partial := content.get("partial")) is not None:
         total = f" of {partial['total']}" if partial["total"] else ""
         stopped = escape(f"{partial['done']}{total} rows; the run was stopped")
@@ -212,6 +216,7 @@ def _print_key_nodes(console: Console, content: dict[str, Any]) -> None:
 
 _PRINTERS: dict[str, Callable[[Console, Json], None]] = {
     "micro": _print_micro,
+    "seal": _print_seal,
     "peers": _print_peers,
     "operations": _print_operations,
     "ratio": _print_ratio,

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...seal.engine import DeviceCiphertext, DeviceMatrix, Engine
-from .rigs import Row, Step, chain, equal, make_engine, operand, timed
+from ...bench.uniform_seal import uniform_ciphertext
+from ...seal.engine import DeviceCiphertext, DeviceMatrix
+from .rigs import Row, Step, chain, equal, make_engine, timed
 
 SHAPES = {"100x100x1": (100, 100, 1), "10x9x8": (10, 9, 8)}
 """matMul_mxnxk: C += A B with A m by k, B k by n."""
@@ -30,7 +31,7 @@ class Rig:
         self.sum: DeviceMatrix | None = None
 
     def _operand(self, kind: int, number: int) -> DeviceCiphertext:
-        return operand(self.on, LEVELS, 100_000 * kind + number, SCALE)
+        return uniform_ciphertext(self.on, LEVELS, 100_000 * kind + number, SCALE)
 
     def separate(self) -> None:
         """C += A B by products and sums of ciphertexts, a row of C at a time."""

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the XeHE paper and its book publish.
 
-Paper: "Accelerating Encrypted Computing on Intel GPUs" (2021), as a chapter whose text ends at Figure 20. Book: "SYCL
-Sparkler", XeHE (CC BY 4.0), whose data folders count figures to 26. Every entry names its numbering.
+Paper: "Accelerating Encrypted Computing on Intel GPUs" (2021), as a chapter whose text ends at Figure 20.
+Book: "SYCL Sparkler", XeHE (CC BY 4.0), whose data folders count figures to 26. Every entry
+names its numbering.
 """
 
 from __future__ import annotations

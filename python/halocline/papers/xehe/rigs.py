@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Engines with operands of nobody, and how they are timed."""
+"""Engines with uniform operands, and how they are timed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ... import _core
+from ...bench.uniform_seal import uniform_engine
 from ...seal.engine import DeviceCiphertext, Engine
 from ...seal.objects import Parameters
 
 Row = dict[str, Any]
 Call = Callable[[Engine], Any]
-SEED = 2021
 STEPS = (1, 8)
 """Rotations with keys."""
 _SAMPLE_SECONDS = 0.004
@@ -62,20 +61,10 @@ def steps_of(device: str, batch: int, queues: int) -> list[Step]:
 
 
 def make_engine(params: Parameters, device: str, step: Step) -> Engine:
-    """An engine with uniform keys for products and the rotations STEPS. Smaller rings than the paper's are not secure."""
-    made = Engine.__new__(Engine)
-    made.parameters = params
-    made._core = _core.SealEngine.make(
-        params._core, device, step.threads, True, scalar=step.scalar, policy=step.policy
+    """An engine of the step, with uniform keys."""
+    return uniform_engine(
+        params, device, threads=step.threads, scalar=step.scalar, policy=step.policy, steps=STEPS
     )
-    elements = [pow(3, steps, 2 * params.n) for steps in STEPS]
-    made._core.use_uniform_keys(elements, SEED)
-    return made
-
-
-def operand(engine: Engine, primes: int, number: int, scale: float) -> DeviceCiphertext:
-    """A ciphertext of uniform residues; equal numbers give equal ones on every device."""
-    return engine._hold(engine._core.uniform_ciphertext(primes, scale, SEED + 1000 + number))
 
 
 def timed(engines: Sequence[Engine], call: Callable[[int], Any], samples: int, graph: bool) -> Row:

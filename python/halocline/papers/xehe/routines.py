@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...bench.uniform_seal import uniform_ciphertext
 from ...seal.engine import DeviceCiphertext, Engine
-from .rigs import Row, Step, chain, equal, make_engine, operand, timed
+from .rigs import Row, Step, chain, equal, make_engine, timed
 
 LEVELS = 8
 """Data primes, the paper's L."""
@@ -59,7 +60,7 @@ class Rig:
         params = chain(1 << log_n, [PRIME_BITS] * (LEVELS + 1))
         self.engines = [make_engine(params, device, step) for _ in range(step.queues)]
         self._operands = [
-            [[operand(on, LEVELS, 3 * i + k, SCALE) for i in range(step.batch)] for k in range(3)]
+            [[uniform_ciphertext(on, LEVELS, 3 * i + k, SCALE) for i in range(step.batch)] for k in range(3)]
             for on in self.engines
         ]
 

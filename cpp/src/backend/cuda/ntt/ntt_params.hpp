@@ -34,7 +34,7 @@ struct reduced_from {
 /// The group of `ntt_reduced`: the same limb `from` for all primes. src is dst.
 template <typename WordT>
 struct reduced_group : ntt_group<WordT> {
-  static constexpr unsigned capacity = 28;
+  static constexpr unsigned capacity = 64;
   const WordT* from[max_ntt_polys][1] = {};
   reduced_from by[max_ntt_polys] = {};
 };
