@@ -17,11 +17,7 @@ Json = dict[str, Any]
 
 def print_result(console: Console, suite: str, content: Json) -> None:
     """The tables of a suite's result."""
-    def _print_seal(console: Console, content: dict[str, Any]) -> None:
-    print_rows(console, content["rows"], f"Milliseconds of one thread on {content['processor']}")
-
-
-_PRINTERS[suite](console, content)
+    _PRINTERS[suite](console, content)
     if (partial := content.get("partial")) is not None:
         total = f" of {partial['total']}" if partial["total"] else ""
         stopped = escape(f"{partial['done']}{total} rows; the run was stopped")
@@ -212,6 +208,10 @@ def _print_key_nodes(console: Console, content: dict[str, Any]) -> None:
         fewer = [f"{row[name]:.1f} times" for name in ("fewer_first", "fewer")]
         table.add_row(row["operation"], str(row["keys"]), *moved, *fewer)
     console.print(table, markup=False)
+
+
+def _print_seal(console: Console, content: dict[str, Any]) -> None:
+    print_rows(console, content["rows"], f"Milliseconds of one thread on {content['processor']}")
 
 
 _PRINTERS: dict[str, Callable[[Console, Json], None]] = {
