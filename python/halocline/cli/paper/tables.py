@@ -52,6 +52,7 @@ def _print_xehe(console: Console, content: Json) -> None:
         ("routines", "Routines: microseconds for one ciphertext, and gain over the first step"),
         ("matrices", "Matrix products"),
         ("transforms", "Transforms"),
+        ("refused", "Rows that could not be measured"),
     ):
         print_rows(console, [_readable(row) for row in content[name]], title)
 

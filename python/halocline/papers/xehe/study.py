@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import _core
-from ...base.errors import CorruptData
+from ...base.errors import CorruptData, Error
 from ...bench.keeping import SILENT, Watcher
 from ...bench.operations import clocks
 from . import matrices, published, routines, transforms
@@ -36,19 +36,21 @@ def run(options: XeheOptions, watcher: Watcher = SILENT) -> Row:
         "transforms": [],
         "routines": [],
         "matrices": [],
+        "refused": [],
         "routine_work": routines.floors(o.log_n),
     }
     _check(o)
     content["equal_integers"] = True
     work = _work(o)
     for done, (table, measure) in enumerate(work):
-        content[table].append(measure())
-        if table != "matrices" or done + 1 == len(work) or work[done + 1][0] != table:
-            _speed_ups(content)
+        try:
+            content[table].append(measure())
+        except Error as error:  # other steps may do, and what is measured is kept
+            content["refused"].append({"table": table, "number": done, "error": str(error)})
+        _speed_ups(content)
         if o.rows is not None:
             o.rows.write_text(json.dumps(content | {"partial": done + 1 < len(work)}, indent=1))
         watcher.row("measuring", content, done + 1, len(work))
-    _speed_ups(content)
     content["clocks"]["after"] = clocks()
     return content
 
