@@ -71,6 +71,11 @@ SUITES = {
     "peers": Suite(
         "The same operations in SEAL and OpenFHE.", "bench.peers.options:PeersOptions", "bench.peers.run"
     ),
+    "seal": Suite(
+        "Operations with SEAL's integers on one thread, beside SEAL.",
+        "bench.seal_suite:SealOptions",
+        "bench.seal_suite",
+    ),
     "wide-rotations": Suite(
         "A network of many rotation keys: slowdown by budget and policy.",
         "bench.budgets.options:WideBenchOptions",

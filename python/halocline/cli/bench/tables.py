@@ -223,8 +223,13 @@ def _print_cold_keys(console: Console, content: dict[str, Any]) -> None:
     console.print(table, markup=False)
 
 
+def _print_seal(console: Console, content: dict[str, Any]) -> None:
+    print_rows(console, content["rows"], f"Milliseconds of one thread on {content['processor']}")
+
+
 _PRINTERS: dict[str, Callable[[Console, Json], None]] = {
     "micro": _print_micro,
+    "seal": _print_seal,
     "peers": _print_peers,
     "operations": _print_operations,
     "ratio": _print_ratio,
