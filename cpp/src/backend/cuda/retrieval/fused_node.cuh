@@ -23,14 +23,24 @@ template <bool subtract>
   return a;
 }
 
-/// Where a limb goes: word j to `at(j)`. Blocks of points follow each other in an array of polynomials, and
-/// stand `block` words apart in a matrix of points; a warp writes 128 bytes that follow each other to both.
+/// Where a limb goes. Blocks of points follow each other in an array of polynomials, and stand `block` words
+/// apart in a matrix of points; a warp writes 128 bytes that follow each other to both.
 struct fused_place {
   std::uint32_t* data;
   std::size_t block;
 
-  [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t& at(std::uint32_t j) const {
-    return data[j / points_per_block * block + j % points_per_block];
+  /// The i-th word of a thread, which is number i * threads + thread of the limb.
+  template <typename ShapeT>
+  [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t& at(const fused_block<ShapeT>& on, std::uint32_t thread,
+                                                        unsigned i) const {
+    if constexpr (ShapeT::k != 0) {  // whole blocks of points lie between the words of a thread
+      constexpr std::uint32_t step = (1U << (ShapeT::k - ShapeT::e)) / points_per_block;
+      static_assert(step > 0);
+      return data[thread / points_per_block * block + thread % points_per_block + i * (step * block)];
+    } else {
+      const std::uint32_t j = i * on.threads() + thread;
+      return data[j / points_per_block * block + j % points_per_block];
+    }
   }
 };
 
@@ -66,10 +76,10 @@ HALOCLINE_HOST_DEVICE inline void fused_children(const fused_block<ShapeT>& on, 
   for (unsigned i = 0; i < ShapeT::size; ++i) {
     const std::uint32_t j = i * on.threads() + thread;
     const std::uint32_t a = src[j], b = turned[on.job.permutation[j]];
-    even.at(j) = subtract_once<std::uint32_t>(a + b, q.value);
+    even.at(on, thread, i) = subtract_once<std::uint32_t>(a + b, q.value);
     if (!second) continue;
     const std::uint64_t product = static_cast<std::uint64_t>(a + q.value - b) * monomial[j];
-    odd.at(j) = arith::montgomery_reduce<std::uint32_t>(product, q);
+    odd.at(on, thread, i) = arith::montgomery_reduce<std::uint32_t>(product, q);
   }
 }
 
