@@ -36,6 +36,9 @@ class array_list {
             ((count - 1) * array.stride + std::size_t{polynomials} * limbs_) * limb};
   }
   [[nodiscard]] memory::operand range(const point_matrix& matrix) const {
+    HALOCLINE_EXPECTS(matrix.block == points_per_block || matrix.block == 1, invalid_argument, op_,
+                      ": a matrix with blocks of ", matrix.block, " points; expected ", points_per_block,
+                      " or 1");
     return {matrix.data, 0, std::size_t{matrix.rows} * limbs_ * list_.ring().limb_bytes()};
   }
   void read(const memory::operand& part) { list_.read_bytes(part.data, part.offset, part.bytes); }
@@ -110,6 +113,9 @@ std::vector<memory::operand> expanded_ranges(const array_list& arrays, const exp
   std::vector<memory::operand> results;
   if (job.turned > 0) {
     arrays.whole_blocks();
+    HALOCLINE_EXPECTS(job.points.block == points_per_block, invalid_argument,
+                      "expand_node: children go to a matrix with blocks of ", job.points.block,
+                      " points; expected ", points_per_block);
     results.push_back(arrays.range(job.points));
   }
   if (job.turned < job.children) results.push_back(arrays.range(job.dst, job.children - job.turned, 2));
@@ -293,6 +299,9 @@ void row_select(operand_list& list, const row_select_job& job) {
   arrays.positive(job.queries.size(), "queries");
   arrays.read(arrays.range(job.database));
   for (const row_query& query : job.queries) {
+    HALOCLINE_EXPECTS(query.selectors.block == job.database.block, invalid_argument,
+                      "row_select: selectors with blocks of ", query.selectors.block,
+                      " points; the database has blocks of ", job.database.block);
     HALOCLINE_EXPECTS(query.selectors.rows == 2 * job.rows, invalid_argument, "row_select: a query with ",
                       query.selectors.rows, " polynomials; expected two for each of ", job.rows, " rows");
     const memory::operand dst = arrays.range(query.dst, job.columns, 2);

@@ -29,7 +29,11 @@ void turn_rows(context& ctx, std::span<query_leaves> leaves, std::span<expanded_
     }
     made[i].selectors =
         ctx.make_ciphertexts(ctx.shape().at.rows, memory::object_class::scratch, "pir.selectors");
-    jobs.push_back({{&made[i].selectors, rows}, 0, 1, detail::polynomials(ctx, leaves[i].data), rows});
+    jobs.push_back({{&made[i].selectors, rows, ctx.point_block()},
+                    0,
+                    1,
+                    detail::polynomials(ctx, leaves[i].data),
+                    rows});
   }
   if (!jobs.empty()) ctx.device().turn_points(ctx.tables(), jobs);
 }

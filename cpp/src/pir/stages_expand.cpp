@@ -26,7 +26,8 @@ class expansion {
         leaves_(static_cast<std::uint32_t>(ctx.shape().at.packed(ctx.shape().scheme))) {
     for (const client_query& query : queries) check(query);
     constexpr auto scratch = memory::object_class::scratch;
-    if (depth_ > 0 && how.turned && detail::fusion_of(how.expansion, depth_ - 1) != fusion::operation) {
+    if (depth_ > 0 && how.turned && ctx.point_block() == backend::points_per_block &&
+        detail::fusion_of(how.expansion, depth_ - 1) != fusion::operation) {
       turned_ = ctx.shape().at.rows;
     }
     const std::uint32_t even = std::max(leaves_ - turned_, depth_ >= 2 ? nodes(depth_ - 2) : 0);

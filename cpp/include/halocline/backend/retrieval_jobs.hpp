@@ -92,15 +92,17 @@ struct children_job {
   std::uint32_t children = 0;
 };
 
-/// Points that follow each other in a matrix of points.
+/// Points that follow each other in a matrix of points, unless it is point-major.
 inline constexpr std::uint32_t points_per_block = 32;
 
 /// Polynomials in NTT form in the order in which `row_select` reads them: points j of limb l of row r, for j
-/// in block b of `points_per_block`, are the words from ((l N / points_per_block + b) rows + r)
-/// points_per_block on.
+/// in block b of `block` points, are the words from ((l N / block + b) rows + r) block on. With blocks of
+/// `points_per_block` points vectors and warps have a point in each lane. With blocks of one point the matrix
+/// is *point-major*: the rows of a point follow each other, as products of matrices read them.
 struct point_matrix {
   const memory::buffer* data = nullptr;
   std::uint32_t rows = 0;
+  std::uint32_t block = points_per_block;  ///< or 1
 };
 
 /// A level of an expansion at once. Equals, for each src_i with (c0, c1): `array_intt`, `split_digits` and
@@ -162,7 +164,7 @@ struct row_query {
 };
 
 /// dst_j[c] = (sum over r < rows of selector_r[c] * database_(j rows + r)) / 2^32 for each column j and each
-/// query: products of matrices, one for each prime and point.
+/// query: products of matrices, one for each prime and point. Database and selectors have equal blocks.
 struct row_select_job {
   point_matrix database;  ///< columns * rows rows, Montgomery form: row r of column j is row j * rows + r
   std::uint32_t rows = 0;

@@ -5,6 +5,7 @@
 
 #include "backend/cpu/executor.hpp"
 #include "backend/cpu/retrieval_kernels.hpp"
+#include "backend/cpu/retrieval_point_major.hpp"
 #include "halocline/arith/arith.hpp"
 
 namespace halocline::backend::cpu {
@@ -343,6 +344,10 @@ void turn_points(const site& on, std::span<const turn_job> jobs) {
       [&](const turn_job& job, std::size_t block) {
         word* const dst = block_of(on, job.dst, block);
         const polynomials src(on, job.src);
+        if (job.dst.block == 1) {
+          const auto from = [&](std::uint32_t i) { return src.at(i) + block * points_per_block; };
+          return turn_point_major(dst, job, from);
+        }
         for (std::uint32_t i = 0; i < job.count; ++i) {
           const std::size_t row = job.first + std::size_t{i} * job.step;
           std::memcpy(dst + row * points_per_block, src.at(i) + block * points_per_block, bytes);
@@ -374,9 +379,25 @@ void select_columns(const site& on, const row_select_job& job, const row_query& 
       on.resolve.modulus(static_cast<std::uint32_t>(block / per_limb)));
 }
 
+/// The points of a block of all columns, point-major, for one query.
+void select_point_major(const site& on, const row_select_job& job, const row_query& query,
+                        std::size_t block) {
+  const auto limb = static_cast<std::uint32_t>(block / blocks_of(on));
+  const std::size_t polynomial = limbs_of(on) * on.resolve.n();
+  for (std::uint32_t j = 0; j < job.columns; ++j) {
+    word* const first = polynomials(on, query.dst).at(j) + block * points_per_block;
+    select_points({first, first + polynomial}, block_of(on, job.database, block),
+                  block_of(on, query.selectors, block), {job.rows, job.columns, j}, on.resolve.modulus(limb));
+  }
+}
+
 void row_select(const site& on, std::span<const row_select_job> jobs) {
   const std::size_t blocks = limbs_of(on) * blocks_of(on);
   const auto run = [&](const row_select_job& job, std::size_t block) {
+    if (job.database.block == 1) {
+      for (const row_query& query : job.queries) select_point_major(on, job, query, block);
+      return;
+    }
     const std::size_t step = columns_at_once(job);
     std::vector<word*> dst(2 * std::min<std::size_t>(step, job.columns));
     for (std::size_t first = 0; first < job.columns; first += step) {

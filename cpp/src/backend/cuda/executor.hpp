@@ -25,7 +25,11 @@ struct executor {
 template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> elementwise_operations();  // elementwise/exec_elementwise.cu
 template <typename WordT>
+[[nodiscard]] op_table<executor<WordT>> matrix_operations();  // elementwise/exec_matrix.cu
+template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> ntt_operations();  // ntt/exec_ntt.cu
+template <typename WordT>
+[[nodiscard]] op_table<executor<WordT>> reduced_operations();  // ntt/exec_reduced.cu, part of the former
 template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> convert_operations();  // convert/exec_convert.cu
 template <typename WordT>
@@ -53,6 +57,7 @@ template <typename WordT>
       key_operations<WordT>(),
       stream_operations<WordT>(),
       client_operations<WordT>(),
+      matrix_operations<WordT>(),
       slot_operations<WordT>(),
       retrieval_operations<WordT>(),
       fused_retrieval_operations<WordT>(),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <type_traits>
 
+#include "backend/cuda/retrieval/cluster_node.hpp"
 #include "backend/cuda/retrieval/fused_launch.cuh"
 #include "backend/cuda/retrieval/fused_node.cuh"
 
@@ -34,12 +36,48 @@ fused_function kernel_of(unsigned e, unsigned log_n) {
   return kernel_of<4, 0, components, staged>();
 }
 
+/// Requests `bytes` of shared memory of a multiprocessor, and leaves the rest to the first-level cache: rows
+/// and twiddles come through it.
+void share_memory(const launcher& launch, fused_function kernel, std::uint32_t bytes) {
+  const auto* const function = reinterpret_cast<const void*>(kernel);
+  if (!launch.device().is_new(function)) return;
+  const std::uint32_t percent = std::min(100U, bytes / (228 * 1024 / 100) + 2);
+  check(cudaFuncSetAttribute(function, cudaFuncAttributePreferredSharedMemoryCarveout,
+                             static_cast<int>(percent)),
+        "share memory");
+}
+
+/// Nodes in clusters of blocks, one for each prime.
+template <unsigned components, typename JobT>
+void run_cluster(const executor<std::uint32_t>& on, const char* name, std::span<const JobT> jobs) {
+  const unsigned log_n = on.resolve.log_n();
+  const fused_function kernel =
+      cluster_kernel_of(components, log_n, static_cast<std::uint32_t>(on.resolve.ring().primes.size()));
+  plan_fused<JobT>(on.resolve, jobs, [&](fused_params& p) {
+    const std::uint32_t bytes = 4 * cluster_shared_words(components, log_n, p.digits);
+    share_memory(on.launch, kernel, bytes * cluster_blocks(log_n));
+    p.targets = 1;
+    run_phase(on.launch, name, kernel, dim3(p.blocks()), dim3(1U << (log_n - cluster_e)), bytes, p);
+  });
+}
+
+/// Whether children go to matrices of points, which blocks of clusters do not write.
+template <typename JobT>
+bool turns_children([[maybe_unused]] std::span<const JobT> jobs) {
+  if constexpr (std::is_same_v<JobT, expand_job>) {
+    return std::any_of(jobs.begin(), jobs.end(), [](const expand_job& job) { return job.turned > 0; });
+  } else {
+    return false;
+  }
+}
+
 template <unsigned components, typename JobT>
 void run_fused(const executor<std::uint32_t>& on, const char* name, std::span<const JobT> jobs) {
   const device_context& device = on.launch.device();
   const auto limbs = static_cast<std::uint32_t>(on.resolve.ring().primes.size());
   const unsigned log_n = on.resolve.log_n();
   const fused_choice choice = choose_fused(device.architecture(), components, log_n, limbs);
+  if (choice.cluster && !turns_children(jobs)) return run_cluster<components>(on, name, jobs);
   const std::uint32_t bytes = fused_shared_bytes(choice.e, components, limbs, log_n, choice.staged);
   check_fused(name, device.architecture(), choice, log_n, limbs, bytes);
   const fused_function kernel = choice.staged ? kernel_of<components, true>(choice.e, log_n)
