@@ -166,6 +166,9 @@ HALOCLINE_HOST_DEVICE inline void cluster_end(const cluster_block<ShapeT>& on, T
   team.each(on.threads(), [](std::uint32_t, state&) {});  // the last transform's exchanges have ended
   team.each(on.threads(), [&](std::uint32_t thread, state& own) { cluster_keep(on, thread, own, target); });
   team.each_alone([&](std::uint32_t thread, state&) {
+    if constexpr (ShapeT::components == 1) {
+      if (fused_quads(on)) return fused_write_quads(on, thread, target, {on.area(0), on.area(1)});
+    }
     HALOCLINE_UNROLL
     for (unsigned c = 0; c < 2; ++c) {
       if constexpr (ShapeT::components == 1) {

@@ -61,23 +61,13 @@ void run_cluster(const executor<std::uint32_t>& on, const char* name, std::span<
   });
 }
 
-/// Whether children go to matrices of points, which blocks of clusters do not write.
-template <typename JobT>
-bool turns_children([[maybe_unused]] std::span<const JobT> jobs) {
-  if constexpr (std::is_same_v<JobT, expand_job>) {
-    return std::any_of(jobs.begin(), jobs.end(), [](const expand_job& job) { return job.turned > 0; });
-  } else {
-    return false;
-  }
-}
-
 template <unsigned components, typename JobT>
 void run_fused(const executor<std::uint32_t>& on, const char* name, std::span<const JobT> jobs) {
   const device_context& device = on.launch.device();
   const auto limbs = static_cast<std::uint32_t>(on.resolve.ring().primes.size());
   const unsigned log_n = on.resolve.log_n();
   const fused_choice choice = choose_fused(device.architecture(), components, log_n, limbs);
-  if (choice.cluster && !turns_children(jobs)) return run_cluster<components>(on, name, jobs);
+  if (choice.cluster) return run_cluster<components>(on, name, jobs);
   const std::uint32_t bytes = fused_shared_bytes(choice.e, components, limbs, log_n, choice.staged);
   check_fused(name, device.architecture(), choice, log_n, limbs, bytes);
   const fused_function kernel = choice.staged ? kernel_of<components, true>(choice.e, log_n)
