@@ -128,8 +128,8 @@ void run_phases(const host_cluster<ShapeT>& cluster, bool falling) {
     for (std::uint32_t i = 0; i < count; ++i) body(falling ? count - 1 - i : i);
   };
   phase([&](std::uint32_t b) { cluster_begin(cluster.blocks[b], teams[b], at[b]); });
-  phase([&](std::uint32_t b) { cluster_limbs(cluster.blocks[b], teams[b], at[b], false); });
-  phase([&](std::uint32_t b) { cluster_limbs(cluster.blocks[b], teams[b], at[b], true); });
+  for (std::uint32_t each = 0; each < count; ++each)
+    phase([&](std::uint32_t b) { cluster_limb(cluster.blocks[b], teams[b], at[b], each); });
   phase([&](std::uint32_t b) { cluster_end(cluster.blocks[b], teams[b]); });
 }
 
@@ -149,9 +149,10 @@ void run_free(const host_cluster<ShapeT>& cluster) {
       cluster_progress at;
       cluster_begin(on, team, at);
       team.arrive();
-      cluster_limbs(on, team, at, false);
-      team.wait();
-      cluster_limbs(on, team, at, true);
+      for (std::uint32_t each = 0; each < count; ++each) {
+        if (each == 1) team.wait();
+        cluster_limb(on, team, at, each);
+      }
       team.arrive();
       cluster_end(on, team);
       team.wait();
@@ -175,8 +176,22 @@ void run_clusters(const fused_params& p, turns order) {
 template <typename SizeT>
 class CudaRetrievalCluster : public cuda_fused_rig {
  protected:
+  template <unsigned components, unsigned headroom>
+  using shape = cluster_shape<SizeT::value, components, headroom>;
+
+  /// Runs the kernel that the ring takes.
   template <unsigned components>
-  using shape = fused_shape<cluster_e, SizeT::value, components, false>;
+  void run(const fused_params& p, turns order) {
+    const auto& primes = host_->primes;
+    const unsigned headroom = cluster_headroom(*std::max_element(primes.begin(), primes.end()));
+    if (headroom == 5) {
+      run_clusters<shape<components, 5>>(p, order);
+    } else if (headroom == 3) {
+      run_clusters<shape<components, 3>>(p, order);
+    } else {
+      run_clusters<shape<components, 2>>(p, order);
+    }
+  }
 
   /// Random ciphertexts, `stride` limbs apart from limb `first` on.
   std::vector<word> ciphertexts(std::uint32_t count, std::uint32_t first, std::uint32_t stride) {
@@ -213,7 +228,7 @@ class CudaRetrievalCluster : public cuda_fused_rig {
     cpu_->expand_node(ring_->tables(), cpu);
     emulate([&](const auto& resolve) {
       plan_fused<backend::expand_job>(resolve, emulated,
-                                      [&](fused_params& p) { run_clusters<shape<1>>(p, order); });
+                                      [&](fused_params& p) { this->template run<1>(p, order); });
     });
   }
   /// `in_place`: the result takes the place of x.
@@ -237,7 +252,7 @@ class CudaRetrievalCluster : public cuda_fused_rig {
     cpu_->select_pair(ring_->tables(), cpu);
     emulate([&](const auto& resolve) {
       plan_fused<backend::select_job>(resolve, emulated,
-                                      [&](fused_params& p) { run_clusters<shape<2>>(p, order); });
+                                      [&](fused_params& p) { this->template run<2>(p, order); });
     });
   }
 };
@@ -254,6 +269,9 @@ TYPED_TEST(CudaRetrievalCluster, EqualsTheSpecification) {
   this->expand({3, 1}, {4, 7}, turns::rising);
   this->select({2, 1}, {3, 9}, true, turns::falling);
   this->select({1}, {3, 9}, false, turns::rising);
+  this->begin(log_n, {29, 29});
+  this->expand({3}, {4, 8}, turns::rising);
+  this->select({2}, {3, 10}, true, turns::rising);
   this->begin(log_n, {26.5, 26.5, 26.5, 26.5});
   this->expand({3}, {1, 27}, turns::falling);
   this->select({1}, {1, 27}, true, turns::rising);
@@ -270,9 +288,12 @@ TEST_F(CudaRetrievalClusterAny, AnyRing) {
     expand({5}, {8, 4}, turns::rising);
     expand({2}, {1, 30}, turns::falling);
     select({2}, {8, 4}, true, turns::rising);
-    begin(log_n, {30, 29.9});
-    expand({2}, {1, 30}, turns::rising);
-    select({3}, {2, 15}, false, turns::falling);
+    for (const double bits : {30.0, 29.0, 27.0}) {  // the largest of each kernel
+      begin(log_n, {bits, bits});
+      expand({2}, {1, 30}, turns::rising);
+      expand({1}, {8, 4}, turns::falling);
+      select({3}, {8, 4}, false, turns::falling);
+    }
   }
 }
 

@@ -39,6 +39,12 @@ struct cluster_team {
     asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory");
 #endif
   }
+  /// The same where nothing was written: what was read is used, so it is here.
+  __device__ __forceinline__ void arrive_reads() const {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" : : : "memory");
+#endif
+  }
   __device__ __forceinline__ void wait() const {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory");
@@ -60,10 +66,12 @@ __global__ void HALOCLINE_CLUSTER(limbs)
   cluster_progress at;
   cluster_begin(on, team, at);
   team.arrive();
-  cluster_limbs(on, team, at, false);
-  team.wait();
-  cluster_limbs(on, team, at, true);
-  team.arrive();
+  HALOCLINE_NO_UNROLL
+  for (std::uint32_t each = 0; each < limbs; ++each) {
+    if (each == 1) team.wait();
+    cluster_limb(on, team, at, each);
+  }
+  team.arrive_reads();
   cluster_end(on, team);
   team.wait();
 #endif
@@ -71,17 +79,26 @@ __global__ void HALOCLINE_CLUSTER(limbs)
 
 using cluster_function = void (*)(fused_params);
 
-template <unsigned components, unsigned k>
+template <unsigned k, unsigned components, unsigned headroom>
 cluster_function kernel_of(std::uint32_t limbs) {
-  using shape = fused_shape<cluster_e, k, components, false>;
+  using shape = cluster_shape<k, components, headroom>;
   return limbs == 2 ? cluster_kernel<shape, 2> : cluster_kernel<shape, 4>;
+}
+template <unsigned k, unsigned components>
+cluster_function kernel_of(std::uint32_t limbs, unsigned headroom) {
+  if (headroom == 5) return kernel_of<k, components, 5>(limbs);
+  return headroom == 3 ? kernel_of<k, components, 3>(limbs) : kernel_of<k, components, 2>(limbs);
 }
 
 }  // namespace
 
-void (*cluster_kernel_of(unsigned components, unsigned log_n, std::uint32_t limbs))(fused_params) {
-  if (components == 1) return log_n == 11 ? kernel_of<1, 11>(limbs) : kernel_of<1, 12>(limbs);
-  return log_n == 11 ? kernel_of<2, 11>(limbs) : kernel_of<2, 12>(limbs);
+void (*cluster_kernel_of(const cluster_ring& ring, unsigned components))(fused_params) {
+  if (components == 1) {
+    return ring.log_n == 11 ? kernel_of<11, 1>(ring.limbs, ring.headroom)
+                            : kernel_of<12, 1>(ring.limbs, ring.headroom);
+  }
+  return ring.log_n == 11 ? kernel_of<11, 2>(ring.limbs, ring.headroom)
+                          : kernel_of<12, 2>(ring.limbs, ring.headroom);
 }
 
 }  // namespace halocline::backend::cuda
