@@ -77,7 +77,8 @@ class bench_run {
       : given_(given),
         shape_(geometry_of(given)),
         records_(std::make_shared<made_up_records>(shape_.records * shape_.record_bytes)),
-        server_(shape_, records_, backend::make_backend(given.device, backend_of(given)), options_of(given)) {
+        server_(shape_, records_, backend::make_backend(given.device, backend_of(given)),
+                options_of(given, shape_)) {
     server_.time_stages(true);
     for (std::uint32_t i = 0; i < std::min(given.batch, given.clients); ++i) {
       clients_.emplace_back(shape_);
@@ -117,6 +118,7 @@ class bench_run {
                       {"batch", given_.batch},
                       {"group_mib", given_.group_mib},
                       {"fusion", given_.fusion},
+                      {"turn", given_.turn},
                       {"storage", given_.storage},
                       {"policy", given_.policy},
                       {"memory_gib", given_.memory_gib},
@@ -146,12 +148,16 @@ class bench_run {
     return made;
   }
 
-  static pir::server_options options_of(const retrieval_arguments& given) {
+  static pir::server_options options_of(const retrieval_arguments& given, const pir::geometry& shape) {
     pir::server_options made{.database = {.group_bytes = std::size_t{given.group_mib} << 20}};
     made.database.kept = given.storage == "raw" ? pir::storage::raw : pir::storage::transformed;
-    if (given.fusion == "auto") return made;
-    const pir::fusion how = given.fusion == "stage" ? pir::fusion::stage : pir::fusion::operation;
-    made.fused = pir::fusion_choice{{how}, {how}};
+    if (given.fusion == "auto" && given.turn == "auto") return made;
+    pir::fusion_choice chosen = pir::choose_fusion(shape, given.device, given.batch);
+    if (given.fusion != "auto") {
+      chosen.expansion = chosen.selection = {bench::fusions().at(given.fusion)};
+    }
+    if (given.turn != "auto") chosen.turned = given.turn == "level";
+    made.fused = std::move(chosen);
     return made;
   }
 

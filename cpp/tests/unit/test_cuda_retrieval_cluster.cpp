@@ -207,8 +207,9 @@ class CudaRetrievalCluster : public cuda_fused_rig {
     return {raw(ciphertexts(count, first, stride)), first, stride};
   }
 
-  /// One job for each number of children.
-  void expand(const std::vector<std::uint32_t>& children, backend::digit_split split, turns order) {
+  /// One job for each number of children; `turned`: children that become rows of points, at most.
+  void expand(const std::vector<std::uint32_t>& children, backend::digit_split split, turns order,
+              std::uint32_t turned = 0) {
     std::vector<backend::expand_job> cpu, emulated;
     for (const std::uint32_t count : children) {
       backend::expand_job job;
@@ -221,8 +222,13 @@ class CudaRetrievalCluster : public cuda_fused_rig {
       job.permutation = raw(ring::automorphism_permutation(element, host_->log_n));
       const auto dst = destination(std::vector<word>((2 + std::size_t{count} * (2 * limbs() + 1)) * n(), 77));
       job.dst = {dst.first, 2, 2 * limbs() + 1};
+      job.turned = std::min(turned, count);
+      job.points.rows = 2 * job.turned + 1;
+      const auto points = destination(std::vector<word>(job.points.rows * limbs() * n(), 66));
+      job.points.data = points.first;
       cpu.push_back(job);
       job.dst.data = dst.second;
+      job.points.data = points.second;
       emulated.push_back(job);
     }
     cpu_->expand_node(ring_->tables(), cpu);
@@ -276,6 +282,16 @@ TYPED_TEST(CudaRetrievalCluster, EqualsTheSpecification) {
   this->expand({3}, {1, 27}, turns::falling);
   this->select({1}, {1, 27}, true, turns::rising);
   this->select({2}, {1, 27}, false, turns::falling);
+}
+
+/// Leaves that go to a matrix of points: even and odd children on both sides of the last one that does.
+TYPED_TEST(CudaRetrievalCluster, TurnsLeaves) {
+  const unsigned log_n = TypeParam::value != 0 ? TypeParam::value : 6;
+  this->begin(log_n, {29, 29});
+  this->expand({5, 1}, {4, 8}, turns::rising, 3);
+  this->begin(log_n, {26.5, 26.5, 26.5, 26.5});
+  this->expand({3}, {1, 27}, turns::falling, 2);
+  this->expand({3}, {1, 27}, turns::rising, 3);
 }
 
 using CudaRetrievalClusterAny = CudaRetrievalCluster<size_of<0>>;

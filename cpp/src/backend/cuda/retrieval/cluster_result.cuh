@@ -6,6 +6,12 @@
 /// Results of the blocks of a cluster: from the sums of threads, through shared memory, to device memory.
 namespace halocline::backend::cuda {
 
+/// Whether a node's children become rows of points: then threads write words, not chunks.
+template <typename ShapeT>
+[[nodiscard]] HALOCLINE_HOST_DEVICE inline bool cluster_turns(const cluster_block<ShapeT>& on) {
+  return ShapeT::components == 1 && on.job.turned > 0;
+}
+
 /// Place of word `j` in a sum's area: neighbours of a thread, and every fourth word, lie on different banks.
 [[nodiscard]] HALOCLINE_HOST_DEVICE inline std::uint32_t cluster_place(std::uint32_t j) {
   return j + (j >> 5);
@@ -20,7 +26,8 @@ HALOCLINE_HOST_DEVICE inline void cluster_keep(const cluster_block<ShapeT>& on, 
   for (unsigned c = 0; c < 2; ++c) {
     const std::uint32_t* const src =
         on.job.src.data + on.node * on.job.src.stride + on.offset(0, target.number);
-    std::uint32_t* const to = on.area(c) + cluster_place(thread * ShapeT::size);
+    const std::uint32_t first = thread * ShapeT::size;
+    std::uint32_t* const to = on.area(c) + (cluster_turns(on) ? first : cluster_place(first));
     HALOCLINE_UNROLL
     for (unsigned i = 0; i < ShapeT::chunks; ++i) {
       chunk<std::uint32_t> sum = fused_reduce(own, c, i, target.q);

@@ -2,35 +2,12 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "backend/cuda/device/grid_order.cuh"
-#include "backend/cuda/executor.hpp"
-#include "backend/cuda/ntt/ntt_run.hpp"
 #include "backend/cuda/retrieval/cluster_node.hpp"
+#include "backend/cuda/retrieval/fused_launch.cuh"
 #include "backend/cuda/retrieval/fused_node.cuh"
-#include "backend/cuda/retrieval/fused_plan.hpp"
-#include "backend/cuda/retrieval/fused_tuning.hpp"
-#include "halocline/core/expects.hpp"
 
 namespace halocline::backend::cuda {
 namespace {
-
-/// The team of a block on a device: each thread calls for itself.
-template <typename ShapeT>
-struct device_team {
-  fused_state<ShapeT> own;
-
-  template <typename BodyT>
-  __device__ __forceinline__ void each(const BodyT& body) {
-    body(threadIdx.x, own);
-    __syncthreads();
-  }
-  template <typename BodyT>
-  __device__ __forceinline__ void each_alone(const BodyT& body) {
-    body(threadIdx.x, own);
-  }
-};
-
-extern __shared__ uint4 fused_shared[];
 
 template <typename ShapeT, unsigned threads, unsigned blocks>
 __global__ void __launch_bounds__(threads, blocks) fused_kernel(const __grid_constant__ fused_params p) {
@@ -43,8 +20,6 @@ __global__ void __launch_bounds__(threads, blocks) fused_kernel(const __grid_con
     fused_select(on, team);
   }
 }
-
-using fused_function = void (*)(fused_params);
 
 /// Kernel for log2 N = `k` (0: any, with as many threads as a block may have).
 template <unsigned e, unsigned k, unsigned components, bool staged>
@@ -96,11 +71,7 @@ void run_fused(const executor<std::uint32_t>& on, const char* name, std::span<co
   const fused_choice choice = choose_fused(device.architecture(), components, log_n, limbs);
   if (choice.cluster) return run_cluster<components>(on, name, jobs);
   const std::uint32_t bytes = fused_shared_bytes(choice.e, components, limbs, log_n, choice.staged);
-  const std::uint32_t most = most_fused_bytes(device.architecture());
-  HALOCLINE_EXPECTS(log_n > choice.e && log_n <= most_fused_log_n && bytes <= most, invalid_argument, name,
-                    ": a ring of 2^", log_n, " coefficients and ", limbs, " primes needs ", bytes,
-                    " bytes of shared memory; expected at most ", most, " and 2^5 to 2^", most_fused_log_n,
-                    " coefficients. Use the operations one by one");
+  check_fused(name, device.architecture(), choice, log_n, limbs, bytes);
   const fused_function kernel = choice.staged ? kernel_of<components, true>(choice.e, log_n)
                                               : kernel_of<components, false>(choice.e, log_n);
   prefer_shared(on.launch, kernel);

@@ -18,6 +18,7 @@ struct fused_choice {
   /// A node is computed in a cluster of blocks where `has_cluster` says so; what stands above is for the
   /// rest.
   bool cluster = false;
+  bool inner = true;  ///< blocks of subtrees keep a ciphertext in shared memory
 };
 
 /// A row applies when all its bounds hold; the first that applies counts.
@@ -79,6 +80,15 @@ inline void override_fused(const fused_choice* choice) noexcept { fused_override
   if (!has_cluster(architecture, log_n, limbs)) choice.cluster = false;
   if (fused_shared_bytes(choice.e, components, limbs, log_n, choice.staged) > most_fused_bytes(architecture))
     choice.staged = false;
+  return choice;
+}
+
+/// Shape for subtrees: that of single selections, and a ciphertext in shared memory only where it fits too.
+[[nodiscard]] inline fused_choice choose_tree(int architecture, unsigned log_n,
+                                              std::uint32_t limbs) noexcept {
+  fused_choice choice = choose_fused(architecture, 2, log_n, limbs);
+  const std::uint32_t bytes = fused_shared_bytes(choice.e, 2, limbs, log_n, choice.staged, true);
+  choice.inner = choice.inner && bytes <= most_fused_bytes(architecture);
   return choice;
 }
 
