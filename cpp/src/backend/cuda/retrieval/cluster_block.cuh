@@ -35,18 +35,18 @@ struct cluster_block : fused_block<ShapeT> {
   }
 };
 
-/// The block with number `block` of a launch. @param of_blocks null on a device
+/// Block `rank` of the cluster of a node of a launch. @param of_blocks null on a device
 template <typename ShapeT>
 [[nodiscard]] HALOCLINE_HOST_DEVICE inline cluster_block<ShapeT> cluster_find(
-    const fused_params& p, std::uint32_t block, std::uint32_t* shared,
+    const fused_params& p, std::uint32_t node, std::uint32_t rank, std::uint32_t* shared,
     const std::uint32_t* const* of_blocks) {
   const unsigned log_n = ShapeT::k != 0 ? ShapeT::k : p.log_n;
-  const std::uint32_t node = block / p.limbs;
   const fused_job& job = p.job[p.find(node)];
-  std::uint32_t* const exchange = shared + (ShapeT::components << log_n);
+  std::uint32_t* const coefficients = shared + cluster_barrier_words;
+  std::uint32_t* const exchange = coefficients + (ShapeT::components << log_n);
   std::uint32_t* const second = exchange + exchange_words(log_n, ShapeT::e);
-  return {{p, job, node - job.begin, block % p.limbs, reinterpret_cast<std::int32_t*>(shared), exchange,
-           second, nullptr, nullptr, nullptr},
+  return {{p, job, node - job.begin, rank, reinterpret_cast<std::int32_t*>(coefficients), exchange, second,
+           nullptr, nullptr, nullptr},
           second + exchange_words(log_n, ShapeT::e),
           of_blocks};
 }
@@ -68,7 +68,7 @@ template <typename ShapeT>
                : "memory");
 #endif
 #else
-  out = *reinterpret_cast<const chunk<std::uint32_t>*>(of_blocks[rank] + offset);
+  out = *reinterpret_cast<const chunk<std::uint32_t>*>(of_blocks[rank] + cluster_barrier_words + offset);
 #endif
   return out;
 }

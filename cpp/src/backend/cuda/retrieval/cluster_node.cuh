@@ -137,6 +137,7 @@ HALOCLINE_HOST_DEVICE inline void cluster_end(const cluster_block<ShapeT>& on, T
   using state = fused_state<ShapeT>;
   const fused_limb target = on.limb(on.first_target);
   team.each(on.threads(), [](std::uint32_t, state&) {});  // the last transform's exchanges have ended
+  team.read();
   team.each(on.threads(), [&](std::uint32_t thread, state& own) { cluster_keep(on, thread, own, target); });
   team.each_alone([&](std::uint32_t thread, state&) {
     if constexpr (ShapeT::components == 1) {
@@ -147,6 +148,31 @@ HALOCLINE_HOST_DEVICE inline void cluster_end(const cluster_block<ShapeT>& on, T
       cluster_selected(on, thread, target);
     }
   });
+}
+
+/// All nodes of a cluster, for block `block` of the launch.
+template <typename ShapeT, typename TeamT>
+HALOCLINE_HOST_DEVICE inline void cluster_nodes(const fused_params& p, std::uint32_t block,
+                                                std::uint32_t* shared, const std::uint32_t* const* of_blocks,
+                                                TeamT& team) {
+  const std::uint32_t first = block / p.limbs * p.run;
+  const std::uint32_t end = first + p.run < p.nodes ? first + p.run : p.nodes;
+  cluster_progress at;
+  HALOCLINE_NO_UNROLL
+  for (std::uint32_t node = first; node < end; ++node) {
+    const auto on = cluster_find<ShapeT>(p, node, block % p.limbs, shared, of_blocks);
+    at.products = 0;
+    cluster_begin(on, team, at);
+    team.ready();
+    HALOCLINE_NO_UNROLL
+    for (std::uint32_t each = 0; each < p.limbs; ++each) {
+      if (each == 1) team.wait_ready();
+      cluster_limb(on, team, at, each);
+    }
+    cluster_end(on, team);
+    team.wait_read();
+    team.each(on.threads(), [](std::uint32_t, fused_state<ShapeT>&) {});  // the result has left shared memory
+  }
 }
 
 }  // namespace halocline::backend::cuda

@@ -32,12 +32,25 @@ inline constexpr std::uint32_t cluster_products_per_sum = 8, cluster_products_pe
   return architecture >= 90 && (log_n == 11 || log_n == 12) && (limbs == 2 || limbs == 4);
 }
 
-/// Words of shared memory of a block: coefficients of its limb of `components` polynomials, two areas for
-/// exchanges within transforms and, where limbs have several digits, coefficients of another block's limb.
+/// Words of two barriers in shared memory, in front of the rest.
+inline constexpr std::uint32_t cluster_barrier_words = 4;
+
+/// Words of shared memory of a block: barriers, coefficients of its limb of `components` polynomials, two
+/// areas for exchanges within transforms and, where limbs have several digits, coefficients of another
+/// block's limb.
 [[nodiscard]] HALOCLINE_HOST_DEVICE constexpr std::uint32_t cluster_shared_words(unsigned components,
                                                                                  unsigned log_n,
                                                                                  std::uint32_t digits) {
-  return ((components + (digits > 1 ? 1U : 0U)) << log_n) + 2 * exchange_words(log_n, cluster_e);
+  return cluster_barrier_words + ((components + (digits > 1 ? 1U : 0U)) << log_n) +
+         2 * exchange_words(log_n, cluster_e);
+}
+
+/// Nodes that a cluster computes one after the other: its blocks set up their barriers once, and the
+/// first-level cache loses its lines then. Each place on the card has four clusters at least, so that the
+/// last ones end at about the same time.
+[[nodiscard]] constexpr std::uint32_t cluster_run(std::uint32_t nodes, std::uint32_t places) {
+  const std::uint32_t run = nodes / (4 * places);
+  return run < 1 ? 1 : run < 16 ? run : 16;
 }
 
 /// Blocks that a multiprocessor must have room for: 32 warps.
