@@ -128,7 +128,9 @@ def test_lists_and_objects_are_not_mixed(params: seal.Parameters) -> None:
         on.add([x], x)  # type: ignore[call-overload]
     with pytest.raises(hc.WrongType, match=r"multiply: got list, expected a seal\.DeviceCiphertext"):
         on.multiply(x, [x])  # type: ignore[call-overload]
-    with pytest.raises(hc.WrongType, match=r"add_plain: got DeviceCiphertext, expected a seal\.DevicePlaintext"):
+    with pytest.raises(
+        hc.WrongType, match=r"add_plain: got DeviceCiphertext, expected a seal\.DevicePlaintext"
+    ):
         on.add_plain(x, x)  # type: ignore[call-overload]
     with pytest.raises(hc.WrongType, match="expected DevicePlaintext"):
         on.add_plain([x], [x])  # type: ignore[list-item]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`halocline paper xehe` and `halocline bench seal`: rows of every kind at small sizes, and what is refused."""
+"""`halocline paper xehe` and `halocline bench seal`: rows of every kind at small sizes, and refusals."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import pytest
 from halocline.bench import seal_suite
 from halocline.bench.uniform_seal import uniform_ciphertext, uniform_engine
 from halocline.cli.app import app
-from halocline.papers.xehe import matrices, routines, study
+from halocline.papers.xehe import matrices, processes, routines, study
 from halocline.papers.xehe.options import XeheOptions
 from halocline.papers.xehe.rigs import Step, chain, is_prime, steps_of
+from halocline.seal import Engine
 from typer.testing import CliRunner
 
 SMALL = {"repetitions": 1, "batch": 2, "log_n": 12, "matrix_log_n": 12}
@@ -113,6 +114,27 @@ def test_the_command_writes_shows_and_draws_a_result(content: Any, tmp_path: Pat
         "xehe_routines.png",
         "xehe_matrices.png",
     }
+
+
+def test_processes_are_timed_stage_by_stage(tmp_path: Path) -> None:
+    options = XeheOptions(parts=("processes",), process_repetitions=1, **SMALL | {"matrix_log_n": 13})
+    if importlib.util.find_spec("seal") is None:
+        with pytest.raises(hc.MissingExtra, match="seal-python"):
+            study.run(options)
+        pytest.skip("seal-python is not installed: install tools/requirements/peers.txt")
+    rows = study.run(options)["processes"]
+    assert len(rows) == 4 * len(matrices.SHAPES)
+    for row in rows:
+        assert row["us"] == pytest.approx(sum(row[f"{stage}_us"] for stage in processes.STAGES))
+        assert (row["load_us"] == 0) == (row["step"] == processes.SEAL_ALONE)
+
+
+def test_wrong_results_of_a_process_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    if importlib.util.find_spec("seal") is None:
+        pytest.skip("seal-python is not installed: install tools/requirements/peers.txt")
+    monkeypatch.setattr(Engine, "add", lambda self, a, b: a)
+    with pytest.raises(hc.CorruptData, match="entry 0 of a matrix product is wrong"):
+        processes.time_process("cpu", Step("memory cache"), 13, "2x2x3", 1)
 
 
 def test_bench_seal_compares_three_operations(tmp_path: Path) -> None:
