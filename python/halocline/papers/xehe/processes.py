@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...base.errors import CorruptData, MissingExtra
 from ...bench.uniform_seal import uniform_engine
@@ -30,7 +31,8 @@ SEAL_ALONE = "SEAL on one thread"
 TOLERANCE = 1e-4
 """Of decoded slots, which lie in [-k, k] for k products."""
 
-Values = list[list[np.ndarray]]
+Slots = npt.NDArray[np.float64]
+Values = list[list[Slots]]
 
 
 def seal_python() -> Any:
@@ -66,11 +68,11 @@ class Client:
         encode, encrypt = self.encoder.encode, self.encryptor.encrypt
         return [[encrypt(encode(each, matrices.SCALE)) for each in row] for row in values]
 
-    def decrypt(self, cipher: Any) -> np.ndarray:
+    def decrypt(self, cipher: Any) -> Slots:
         """The message."""
         return np.asarray(self.encoder.decode(self.decryptor.decrypt(cipher)))
 
-    def error(self, found: np.ndarray, row: int, column: int) -> float:
+    def error(self, found: Slots, row: int, column: int) -> float:
         """Largest error of an entry of the product."""
         wanted = sum(self.a[row][t] * self.b[t][column] for t in range(self.shape[2]))
         return float(np.abs(found - wanted).max())
@@ -82,10 +84,10 @@ class Clock:
     def __init__(self) -> None:
         self.seconds = dict.fromkeys(STAGES, 0.0)
 
-    def run(self, stage: str, work: Callable[[], Any]) -> Any:
-        """Adds the time of `work()` to a stage."""
+    def run(self, stage: str, work: Callable[..., Any], *given: Any) -> Any:
+        """Adds the time of `work(*given)` to a stage."""
         begin = time.perf_counter()
-        made = work()
+        made = work(*given)
         self.seconds[stage] += time.perf_counter() - begin
         return made
 
@@ -93,13 +95,13 @@ class Clock:
 def _on_device(client: Client, engine: Engine, fused: bool, clock: Clock) -> Iterator[Any]:
     """The entries of the product as ciphertexts of SEAL, row by row; computed on an engine."""
     rows, columns, inner = client.shape
-    fresh = [clock.run("encode_encrypt", lambda of=of: client.encrypt(of)) for of in (client.a, client.b)]
+    fresh = [clock.run("encode_encrypt", client.encrypt, of) for of in (client.a, client.b)]
 
     def load(of: list[list[Any]]) -> list[list[DeviceCiphertext]]:
         read = engine.parameters
         return [[engine.load(from_bytes(each.to_string(), Ciphertext, read)) for each in row] for row in of]
 
-    a, b = (clock.run("load", lambda of=of: load(of)) for of in fresh)
+    a, b = (clock.run("load", load, of) for of in fresh)
 
     def compute() -> list[list[DeviceCiphertext]] | Any:
         if fused:
@@ -120,15 +122,15 @@ def _on_device(client: Client, engine: Engine, fused: bool, clock: Clock) -> Ite
         entries = product.entries(list(numbers)) if fused else product[i]
         for each in entries:
             made = client.lib.Ciphertext()
-            stored = clock.run("store", lambda each=each: to_bytes(each))
-            clock.run("store", lambda made=made, stored=stored: made.load_bytes(client.context, stored))
+            stored = clock.run("store", to_bytes, each)
+            clock.run("store", made.load_bytes, client.context, stored)
             yield made
 
 
 def _on_seal(client: Client, clock: Clock) -> Iterator[Any]:
     """The same by SEAL's evaluator."""
     rows, columns, inner = client.shape
-    a, b = (clock.run("encode_encrypt", lambda of=of: client.encrypt(of)) for of in (client.a, client.b))
+    a, b = (clock.run("encode_encrypt", client.encrypt, of) for of in (client.a, client.b))
     by = client.evaluator
 
     def entry(i: int, j: int) -> Any:
@@ -139,13 +141,13 @@ def _on_seal(client: Client, clock: Clock) -> Iterator[Any]:
 
     for i in range(rows):
         for j in range(columns):
-            yield clock.run("compute", lambda i=i, j=j: entry(i, j))
+            yield clock.run("compute", entry, i, j)
 
 
 def _once(client: Client, entries: Iterator[Any], clock: Clock) -> None:
     """A whole process. Raises CorruptData for a wrong result."""
     for number, cipher in enumerate(entries):
-        found = clock.run("decrypt_decode", lambda cipher=cipher: client.decrypt(cipher))
+        found = clock.run("decrypt_decode", client.decrypt, cipher)
         error = client.error(found, *divmod(number, client.shape[1]))
         if error > TOLERANCE * client.shape[2]:
             raise CorruptData(f"paper xehe: entry {number} of a matrix product is wrong by {error:.3g}")
