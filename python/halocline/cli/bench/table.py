@@ -120,6 +120,11 @@ SUITES = {
         "bench.key_node_options:KeyNodeOptions",
         "bench.key_nodes",
     ),
+    "cold-keys": Suite(
+        "Runs whose keys are in host memory, in a file or another user's when they begin.",
+        "bench.cold.options:ColdKeyOptions",
+        "bench.cold.run",
+    ),
     "operations": Suite(
         "Single operations on a GPU, beside what bounds them.",
         "bench.options:OperationOptions",
