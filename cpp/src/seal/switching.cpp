@@ -71,7 +71,7 @@ class key_switches {
         const std::uint32_t before = std::clamp(i, chain.first, chain.end());
         const std::uint32_t behind = std::clamp(i + 1, chain.first, chain.end());
         for (const window part :
-             {window{chain.first, before - chain.first}, {behind, chain.end() - behind}}) {
+             {window{chain.first, before - chain.first}, window{behind, chain.end() - behind}}) {
           if (part.count > 0) jobs.push_back({digit(x, i, shift + part.first - chain.first, part), from});
         }
       }
