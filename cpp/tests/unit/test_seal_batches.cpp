@@ -100,12 +100,16 @@ TEST_F(SealBatches, GroupsOfPrimesGiveTheSameIntegers) {
   const std::vector<ciphertext> products = all.multiply(list(left), list(right));
   const std::vector<ciphertext> whole = all.relinearize(list(products), relin);
   const std::size_t digits = products.size() * levels * n * sizeof(std::uint64_t);
+  const std::vector<ciphertext> turned = all.complex_conjugate(list(left), galois);
   for (const std::uint32_t group : {1U, 2U, 3U, 4U}) {
-    ctx.set_digit_bytes(group * digits);
-    EXPECT_EQ(ctx.switch_group(products.size() * levels, levels + 1), group);
-    expect_equal(all.relinearize(list(products), relin), whole, "relinearize");
+    for (const bool joined : {false, true}) {
+      ctx.set_switching(group * digits, joined);
+      EXPECT_EQ(ctx.switch_group(products.size() * levels, levels + 1), group);
+      expect_equal(all.relinearize(list(products), relin), whole, "relinearize");
+      expect_equal(all.complex_conjugate(list(left), galois), turned, "conjugate");
+    }
   }
-  ctx.set_digit_bytes(0);
+  ctx.set_switching(0, false);
   EXPECT_EQ(ctx.switch_group(1, levels + 1), 1U);
 }
 
