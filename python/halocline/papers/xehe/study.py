@@ -27,6 +27,8 @@ def run(options: XeheOptions, watcher: Watcher = SILENT) -> Row:
     content: Row = {
         "schema": SCHEMA,
         "suite": SUITE,
+        "version": _core.version,
+        "commit": _core.commit,
         "device": o.device,
         "report": _core.report_device(o.device, True),
         "clocks": {"before": clocks()},
