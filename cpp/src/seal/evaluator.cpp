@@ -279,4 +279,16 @@ ciphertext evaluator::complex_conjugate(const ciphertext& a, const switch_key_se
   return apply_galois(a, 2 * ctx_->tables().n() - 1, keys);
 }
 
+polynomials evaluator::transform(const polynomials& a, bool forward) {
+  check_operand(a, forward ? "transform_to_ntt" : "transform_from_ntt");
+  polynomials made(*ctx_, a.size(), a.primes(), memory::object_class::ciphertext, "ciphertext");
+  std::vector<backend::unary_job> jobs;
+  for (std::uint32_t i = 0; i < a.size(); ++i) jobs.push_back({made.part(i), a.part(i)});
+  forward ? ctx_->device().ntt(ctx_->tables(), jobs) : ctx_->device().intt(ctx_->tables(), jobs);
+  return made;
+}
+
+polynomials evaluator::transform_from_ntt(const polynomials& a) { return transform(a, false); }
+polynomials evaluator::transform_to_ntt(const polynomials& a) { return transform(a, true); }
+
 }  // namespace halocline::seal

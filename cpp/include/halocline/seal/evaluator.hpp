@@ -44,8 +44,12 @@ class evaluator {
   /// the element, one rotation for each digit of the non-adjacent form of `steps`, lowest first.
   [[nodiscard]] ciphertext rotate_vector(const ciphertext& a, std::int64_t steps, const switch_key_set& keys);
   [[nodiscard]] ciphertext complex_conjugate(const ciphertext& a, const switch_key_set& keys);
+  /// Coefficients, and back: for programs that read them. All other operations expect the NTT form.
+  [[nodiscard]] polynomials transform_from_ntt(const polynomials& a);
+  [[nodiscard]] polynomials transform_to_ntt(const polynomials& a);
 
  private:
+  [[nodiscard]] polynomials transform(const polynomials& a, bool forward);
   [[nodiscard]] ciphertext combine(const ciphertext& a, const ciphertext& b, bool subtract);
   [[nodiscard]] ciphertext combine_plain(const ciphertext& a, const plaintext& b, bool subtract);
   void check_operand(const polynomials& a, const char* what) const;
