@@ -56,8 +56,8 @@ void client::from_ntt(std::span<std::uint64_t> words) { transform(words, false);
 polynomials client::sample_on_device(noise kind, std::uint32_t primes) {
   const std::size_t n = ctx_->tables().n();
   wiped<std::int64_t> small(n);
-  kind == noise::ternary ? ring::sample_ternary(random_, small.words)
-                         : ring::sample_gaussian(random_, error_stddev, small.words);
+  kind == noise::ternary ? ring::sample_ternary(*random_, small.words)
+                         : ring::sample_gaussian(*random_, error_stddev, small.words);
   wiped<std::uint64_t> residues(n);
   polynomials made(*ctx_, 1, primes, memory::object_class::scratch, "seal.small", true);
   for (std::uint32_t i = 0; i < primes; ++i) {
@@ -119,7 +119,7 @@ seal_format::ciphertext client::encrypt_zero_symmetric(std::span<const std::uint
   made.primes = primes;
   made.data.reserve(2 * primes * n);
   made.data.resize(primes * n);
-  random_.fill(std::as_writable_bytes(std::span(seed.bytes)));
+  random_->fill(std::as_writable_bytes(std::span(seed.bytes)));
   seed.kind = seal_format::seed_kind::blake2xb;
   made.second = seed;
   ctx_->chain().expand(made);

@@ -29,8 +29,9 @@ void check_security(const seal_format::parameters& of) {
   double bits = 0;
   for (const std::uint64_t prime : of.primes) bits += std::log2(static_cast<double>(prime));
   const auto log_n = static_cast<unsigned>(std::countr_zero(of.n));
-  HALOCLINE_EXPECTS(log_n >= least_log_n, insecure_parameters, "SEAL parameters: no primes are secure for ring degree ",
-                    of.n, "; expected at least 1024, or allow_insecure for tests");
+  HALOCLINE_EXPECTS(log_n >= least_log_n, insecure_parameters,
+                    "SEAL parameters: no primes are secure for ring degree ", of.n,
+                    "; expected at least 1024, or allow_insecure for tests");
   const unsigned row = log_n - least_log_n;
   if (row < standard_bits.size() && bits <= standard_bits[row]) return;
   const params::security_estimate own = params::estimate_security(log_n, bits, {}, 3.2);

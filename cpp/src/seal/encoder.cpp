@@ -147,8 +147,9 @@ std::vector<std::complex<double>> encoder::to_slots(std::span<const double> coef
 
 void to_residues(std::span<const double> numbers, std::span<const std::uint64_t> primes,
                  std::span<std::uint64_t> words) {
-  HALOCLINE_EXPECTS(words.size() == numbers.size() * primes.size(), invalid_argument, "to_residues: ",
-                    words.size(), " words for ", numbers.size(), " numbers and ", primes.size(), " primes");
+  HALOCLINE_EXPECTS(words.size() == numbers.size() * primes.size(), invalid_argument,
+                    "to_residues: ", words.size(), " words for ", numbers.size(), " numbers and ",
+                    primes.size(), " primes");
   std::vector<whole_number> parts;
   parts.reserve(numbers.size());
   int most = 0;
@@ -175,8 +176,8 @@ void to_residues(std::span<const double> numbers, std::span<const std::uint64_t>
 
 std::vector<double> from_residues(std::span<std::uint64_t> words, std::span<const std::uint64_t> primes,
                                   double scale) {
-  HALOCLINE_EXPECTS(!primes.empty() && words.size() % primes.size() == 0, invalid_argument, "from_residues: ",
-                    words.size(), " words for ", primes.size(), " primes");
+  HALOCLINE_EXPECTS(!primes.empty() && words.size() % primes.size() == 0, invalid_argument,
+                    "from_residues: ", words.size(), " words for ", primes.size(), " primes");
   const std::size_t count = words.size() / primes.size();
   const std::vector<arith::elimination<std::uint64_t>> table = eliminations(primes);
   std::vector<wide_modulus> moduli;

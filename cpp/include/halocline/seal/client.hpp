@@ -19,7 +19,8 @@ namespace halocline::seal {
 /// of the parameter set. Not thread-safe.
 class client {
  public:
-  explicit client(context& of) noexcept : ctx_(&of) {}
+  /// Both must outlive the client.
+  client(context& of, ring::random_source& random) noexcept : ctx_(&of), random_(&random) {}
 
   /// A fresh secret key.
   /// @param to words of all primes
@@ -27,7 +28,8 @@ class client {
   /// The secret raised to a power, coefficient by coefficient of its NTT form.
   void make_power(std::span<const std::uint64_t> secret, std::uint64_t power, std::span<std::uint64_t> to);
   /// s(X^element).
-  void apply_galois(std::span<const std::uint64_t> secret, std::uint64_t element, std::span<std::uint64_t> to);
+  void apply_galois(std::span<const std::uint64_t> secret, std::uint64_t element,
+                    std::span<std::uint64_t> to);
 
   /// An encryption of 0 modulo the first `primes` primes under a secret key: (-(a s + e), a) with `a` made of
   /// a fresh seed. `data` has both polynomials; drop the second one to write the seed in its place.
@@ -61,7 +63,7 @@ class client {
   void transform(std::span<std::uint64_t> words, bool forward);
 
   context* ctx_;
-  ring::random_source random_;
+  ring::random_source* random_;
 };
 
 }  // namespace halocline::seal
