@@ -40,10 +40,11 @@ class Ciphertext {
     reserve(context, parms_id, size_capacity);
   }
   Ciphertext(const Ciphertext& copy) = default;
-  Ciphertext(Ciphertext&& source) = default;
+  /// The source is empty afterwards.
+  Ciphertext(Ciphertext&& source) noexcept;
   Ciphertext(const Ciphertext& copy, MemoryPoolHandle pool) : Ciphertext(std::move(pool)) { operator=(copy); }
   Ciphertext& operator=(const Ciphertext& assign) = default;
-  Ciphertext& operator=(Ciphertext&& assign) = default;
+  Ciphertext& operator=(Ciphertext&& assign) noexcept;
 
   /// Memory for so many polynomials, and the parameters; polynomials that are there stay, up to that number.
   /// @throws std::invalid_argument for parameters that are not valid, a parms_id of others, or a number that
@@ -84,6 +85,9 @@ class Ciphertext {
   [[nodiscard]] std::size_t size_capacity() const noexcept;
   /// Whether all polynomials but the first are 0: then it hides nothing. So is an empty one.
   [[nodiscard]] bool is_transparent() const;
+
+  /// Whether `save` writes a seed in place of polynomial 1. Only objects within a `Serializable` do.
+  [[nodiscard]] bool contains_seed() const noexcept { return seed_ != nullptr; }
 
   [[nodiscard]] std::streamoff save_size(
       compr_mode_type compr_mode = Serialization::compr_mode_default) const;

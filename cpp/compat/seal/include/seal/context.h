@@ -29,7 +29,8 @@ class EncryptionParameterQualifiers {
     invalid_plain_modulus_coprimality = 11,
     invalid_plain_modulus_too_large = 12,
     invalid_plain_modulus_nonzero = 13,
-    failed_creating_rns_tool = 14
+    failed_creating_rns_tool = 14,
+    invalid_coeff_modulus_non_prime = 15
   };
 
   EncryptionParameterQualifiers() = default;

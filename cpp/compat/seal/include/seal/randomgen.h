@@ -85,11 +85,15 @@ class UniformRandomGenerator {
   /// Writes the next `buffer_size_` bytes from `buffer_begin_` on.
   virtual void refill_buffer() = 0;
 
-  const prng_seed_type seed_;
-  seal_byte* const buffer_begin_;
+  prng_seed_type seed_;
 
  private:
   std::array<seal_byte, buffer_size_> buffer_{};
+
+ protected:
+  seal_byte* const buffer_begin_;
+
+ private:
   std::size_t position_ = buffer_size_;
   std::mutex mutex_;
 };
