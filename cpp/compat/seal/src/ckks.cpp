@@ -89,6 +89,9 @@ void encode_values(const SEALContext& context, std::span<const std::complex<doub
 }  // namespace
 
 CKKSEncoder::CKKSEncoder(const SEALContext& context) : context_(context) {
+  if (context_.parameters_set() && context_.key_context_data()->parms().scheme() != scheme_type::ckks) {
+    throw std::invalid_argument("unsupported scheme: CKKSEncoder is for CKKS");
+  }
   detail::check_parameters(context_);
   slots_ = context_.first_context_data()->parms().poly_modulus_degree() / 2;
 }
@@ -132,7 +135,7 @@ void CKKSEncoder::encode(std::int64_t value, parms_id_type parms_id, Plaintext& 
   const auto at = data_at(context_, parms_id);
   const auto magnitude =
       value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
-  if (std::bit_width(magnitude) + 2 >= at->total_coeff_modulus_bit_count()) {
+  if (static_cast<int>(std::bit_width(magnitude)) + 2 >= at->total_coeff_modulus_bit_count()) {
     throw std::invalid_argument("encoded value is too large");
   }
   write_constant(*at, 1.0, destination, [value, magnitude](std::uint64_t prime) {

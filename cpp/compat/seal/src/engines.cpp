@@ -288,7 +288,7 @@ void check_parameters(const SEALContext& context) {
                                 context.parameter_error_message());
   }
   if (context.key_context_data()->parms().scheme() != scheme_type::ckks) {
-    throw std::invalid_argument("unsupported scheme: this library computes with CKKS");
+    throw std::logic_error("unsupported scheme: BFV and BGV are not supported, only CKKS");
   }
 }
 
@@ -363,6 +363,12 @@ Ciphertext& Ciphertext::to(const std::string& device) {
 }
 Ciphertext& Ciphertext::gpu() { return to("cuda:0"); }
 bool Ciphertext::on_gpu() const noexcept { return !device_.place().empty(); }
+
+KSwitchKeys& KSwitchKeys::to(const std::string& device) {
+  place_ = detail::checked_place(device);
+  return *this;
+}
+KSwitchKeys& KSwitchKeys::gpu() { return to("cuda:0"); }
 
 Plaintext& Plaintext::to(const std::string& device) {
   device_.set_place(detail::checked_place(device));

@@ -120,7 +120,7 @@ void remove_device(const std::string& name);
 /// What objects throw where a pool handle has no pool.
 void check_pool(const MemoryPoolHandle& pool);
 /// Checks the parameters of a context, and that they are of CKKS.
-/// @throws std::invalid_argument
+/// @throws std::invalid_argument for bad parameters, std::logic_error for another scheme
 void check_parameters(const SEALContext& context);
 
 /// Randomness for keys and encryption: that of the operating system, or, where the program has set a
