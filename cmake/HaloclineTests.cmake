@@ -44,6 +44,7 @@ if(HALOCLINE_SEAL)
   halocline_add_tests(compat_seal)
   if(TARGET halocline_compat_seal_tests)
     target_link_libraries(halocline_compat_seal_tests PRIVATE HaloclineSeal)
+    target_include_directories(halocline_compat_seal_tests PRIVATE "${PROJECT_SOURCE_DIR}/cpp/compat/seal/src")
     if(Python_EXECUTABLE)  # tests that ask another implementation of SEAL; they skip without it
       set_tests_properties(compat_seal PROPERTIES ENVIRONMENT "HALOCLINE_PYTHON=${Python_EXECUTABLE}")
     endif()
