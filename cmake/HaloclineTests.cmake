@@ -40,6 +40,15 @@ set_source_files_properties(
 foreach(folder unit conformance property)
   halocline_add_tests(${folder})
 endforeach()
+if(HALOCLINE_SEAL)
+  halocline_add_tests(compat_seal)
+  if(TARGET halocline_compat_seal_tests)
+    target_link_libraries(halocline_compat_seal_tests PRIVATE HaloclineSeal)
+    if(Python_EXECUTABLE)  # tests that ask another implementation of SEAL; they skip without it
+      set_tests_properties(compat_seal PROPERTIES ENVIRONMENT "HALOCLINE_PYTHON=${Python_EXECUTABLE}")
+    endif()
+  endif()
+endif()
 if(HALOCLINE_CUDA)
   halocline_add_tests(gpu)  # skipped, test by test, on machines without a device
 endif()
