@@ -38,8 +38,8 @@ void check_lower_level(std::uint32_t primes, const char* what) {
                     ": the operand has one prime left; encrypt with more primes, or rescale less");
 }
 
-/// Digits 1 and -1 of the non-adjacent form, times their powers of two, lowest first (Reitwiesner, "Binary
-/// arithmetic", 1960).
+}  // namespace
+
 std::vector<std::int64_t> non_adjacent_form(std::int64_t value) {
   const std::int64_t sign = value < 0 ? -1 : 1;
   std::vector<std::int64_t> digits;
@@ -52,8 +52,6 @@ std::vector<std::int64_t> non_adjacent_form(std::int64_t value) {
   }
   return digits;
 }
-
-}  // namespace
 
 std::uint64_t galois_element(std::uint64_t n, std::int64_t steps) {
   const auto slots = static_cast<std::int64_t>(n / 2);
@@ -184,6 +182,15 @@ ciphertext evaluator::multiply(const ciphertext& a, const ciphertext& b) {
 ciphertext evaluator::square(const ciphertext& a) { return multiply(a, a); }
 
 ciphertext evaluator::relinearize(const ciphertext& a, const switch_key_set& keys) {
+  std::vector<const switch_key*> list;
+  for (std::uint32_t i = 2; i < a.parts.size(); ++i) {
+    const auto key = keys.keys.find(i - 2);
+    list.push_back(key == keys.keys.end() ? nullptr : &key->second);
+  }
+  return relinearize(a, list);
+}
+
+ciphertext evaluator::relinearize(const ciphertext& a, std::span<const switch_key* const> keys) {
   check_operand(a.parts, "relinearize");
   const std::uint32_t primes = a.parts.primes();
   ciphertext made = make_ciphertext(*ctx_, 2, primes, a.scale);
@@ -192,12 +199,12 @@ ciphertext evaluator::relinearize(const ciphertext& a, const switch_key_set& key
     return made;
   }
   for (std::uint32_t i = a.parts.size() - 1; i >= 2; --i) {
-    const auto key = keys.keys.find(i - 2);
-    HALOCLINE_EXPECTS(key != keys.keys.end(), missing_key, "relinearize: no key for power ", i,
+    const switch_key* const key = i - 2 < keys.size() ? keys[i - 2] : nullptr;
+    HALOCLINE_EXPECTS(key != nullptr, missing_key, "relinearize: no key for power ", i,
                       " of the secret key; make relinearization keys, and relinearize after each product");
     ciphertext next = make_ciphertext(*ctx_, 2, primes, a.scale);
     const polynomials& sum = i + 1 == a.parts.size() ? a.parts : made.parts;
-    switch_key_of(*ctx_, a.parts.part(i), key->second, sum.part(0), sum.part(1), next.parts.part(0),
+    switch_key_of(*ctx_, a.parts.part(i), *key, sum.part(0), sum.part(1), next.parts.part(0),
                   next.parts.part(1));
     made = std::move(next);
   }
@@ -239,21 +246,25 @@ plaintext evaluator::mod_switch_to_next(const plaintext& a) {
 }
 
 ciphertext evaluator::apply_galois(const ciphertext& a, std::uint64_t element, const switch_key_set& keys) {
-  check_operand(a.parts, "apply_galois");
-  HALOCLINE_EXPECTS(a.parts.size() == 2, invalid_argument, "apply_galois: a ciphertext of ", a.parts.size(),
-                    " polynomials; relinearize it first");
   ring::check_galois_element(element, ctx_->tables().log_n);
   const auto key = keys.keys.find(element);
   HALOCLINE_EXPECTS(key != keys.keys.end(), missing_key, "apply_galois: no key for element ", element,
                     "; add it, or the rotation that it stands for, to the Galois keys");
+  return apply_galois(a, element, key->second);
+}
+
+ciphertext evaluator::apply_galois(const ciphertext& a, std::uint64_t element, const switch_key& key) {
+  check_operand(a.parts, "apply_galois");
+  HALOCLINE_EXPECTS(a.parts.size() == 2, invalid_argument, "apply_galois: a ciphertext of ", a.parts.size(),
+                    " polynomials; relinearize it first");
+  ring::check_galois_element(element, ctx_->tables().log_n);
   const polynomials turned(*ctx_, 2, a.parts.primes(), memory::object_class::scratch, "seal.turned");
   const memory::buffer& permutation = ctx_->ring().permutation(element);
   std::vector<backend::automorphism_job> jobs;
   for (std::uint32_t i = 0; i < 2; ++i) jobs.push_back({turned.part(i), a.parts.part(i), &permutation});
   ctx_->device().automorphism(ctx_->tables(), jobs);
   ciphertext made = make_ciphertext(*ctx_, 2, a.parts.primes(), a.scale);
-  switch_key_of(*ctx_, turned.part(1), key->second, turned.part(0), {}, made.parts.part(0),
-                made.parts.part(1));
+  switch_key_of(*ctx_, turned.part(1), key, turned.part(0), {}, made.parts.part(0), made.parts.part(1));
   return made;
 }
 
@@ -278,5 +289,17 @@ ciphertext evaluator::rotate_vector(const ciphertext& a, std::int64_t steps, con
 ciphertext evaluator::complex_conjugate(const ciphertext& a, const switch_key_set& keys) {
   return apply_galois(a, 2 * ctx_->tables().n() - 1, keys);
 }
+
+polynomials evaluator::transform(const polynomials& a, bool forward) {
+  check_operand(a, forward ? "transform_to_ntt" : "transform_from_ntt");
+  polynomials made(*ctx_, a.size(), a.primes(), memory::object_class::ciphertext, "ciphertext");
+  std::vector<backend::unary_job> jobs;
+  for (std::uint32_t i = 0; i < a.size(); ++i) jobs.push_back({made.part(i), a.part(i)});
+  forward ? ctx_->device().ntt(ctx_->tables(), jobs) : ctx_->device().intt(ctx_->tables(), jobs);
+  return made;
+}
+
+polynomials evaluator::transform_from_ntt(const polynomials& a) { return transform(a, false); }
+polynomials evaluator::transform_to_ntt(const polynomials& a) { return transform(a, true); }
 
 }  // namespace halocline::seal

@@ -56,6 +56,23 @@ Ciphertext::Ciphertext(Ciphertext&& source) noexcept
   source.release();
 }
 
+Ciphertext& Ciphertext::operator=(const Ciphertext& assign) {
+  if (this == &assign) return *this;
+  device_.copy_with(assign.device_, [&](bool host_is_valid) {
+    data_.clear();
+    if (host_is_valid) data_ = assign.data_;
+  });
+  parms_id_ = assign.parms_id_;
+  is_ntt_form_ = assign.is_ntt_form_;
+  size_ = assign.size_;
+  poly_modulus_degree_ = assign.poly_modulus_degree_;
+  coeff_modulus_size_ = assign.coeff_modulus_size_;
+  scale_ = assign.scale_;
+  correction_factor_ = assign.correction_factor_;
+  seed_ = assign.seed_;
+  return *this;
+}
+
 Ciphertext& Ciphertext::operator=(Ciphertext&& assign) noexcept {
   if (this == &assign) return *this;
   parms_id_ = assign.parms_id_;

@@ -47,6 +47,18 @@ Plaintext::Plaintext(Plaintext&& source) noexcept
   source.release();
 }
 
+Plaintext& Plaintext::operator=(const Plaintext& assign) {
+  if (this == &assign) return *this;
+  device_.copy_with(assign.device_, [&](bool host_is_valid) {
+    data_.clear();
+    if (host_is_valid) data_ = assign.data_;
+  });
+  parms_id_ = assign.parms_id_;
+  coeff_count_ = assign.coeff_count_;
+  scale_ = assign.scale_;
+  return *this;
+}
+
 Plaintext& Plaintext::operator=(Plaintext&& assign) noexcept {
   if (this == &assign) return *this;
   parms_id_ = assign.parms_id_;

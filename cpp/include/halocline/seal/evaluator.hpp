@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "halocline/seal/context.hpp"
 #include "halocline/seal/objects.hpp"
@@ -31,6 +33,8 @@ class evaluator {
   [[nodiscard]] ciphertext square(const ciphertext& a);
   /// To two polynomials. @throws missing_key that names the power of the secret
   [[nodiscard]] ciphertext relinearize(const ciphertext& a, const switch_key_set& keys);
+  /// The same with the keys of powers 2, 3, ... in a list; nullptr for one that is not there.
+  [[nodiscard]] ciphertext relinearize(const ciphertext& a, std::span<const switch_key* const> keys);
   /// Divides by the last prime and drops it; the scale too. @throws level_exhausted with one prime left
   [[nodiscard]] ciphertext rescale_to_next(const ciphertext& a);
   /// Drops the last prime. @throws level_exhausted with one prime left
@@ -40,12 +44,18 @@ class evaluator {
   /// ciphertext has two polynomials
   [[nodiscard]] ciphertext apply_galois(const ciphertext& a, std::uint64_t element,
                                         const switch_key_set& keys);
+  /// The same with the key of the element.
+  [[nodiscard]] ciphertext apply_galois(const ciphertext& a, std::uint64_t element, const switch_key& key);
   /// Rotates slots to the left by `steps`, to the right by negative ones; |steps| < N/2. Without the key of
   /// the element, one rotation for each digit of the non-adjacent form of `steps`, lowest first.
   [[nodiscard]] ciphertext rotate_vector(const ciphertext& a, std::int64_t steps, const switch_key_set& keys);
   [[nodiscard]] ciphertext complex_conjugate(const ciphertext& a, const switch_key_set& keys);
+  /// Coefficients, and back: for programs that read them. All other operations expect the NTT form.
+  [[nodiscard]] polynomials transform_from_ntt(const polynomials& a);
+  [[nodiscard]] polynomials transform_to_ntt(const polynomials& a);
 
  private:
+  [[nodiscard]] polynomials transform(const polynomials& a, bool forward);
   [[nodiscard]] ciphertext combine(const ciphertext& a, const ciphertext& b, bool subtract);
   [[nodiscard]] ciphertext combine_plain(const ciphertext& a, const plaintext& b, bool subtract);
   void check_operand(const polynomials& a, const char* what) const;
@@ -59,5 +69,10 @@ class evaluator {
 /// 3^steps modulo 2N: the element that rotates slots to the left by `steps`.
 /// @throws invalid_argument unless |steps| < N/2
 [[nodiscard]] std::uint64_t galois_element(std::uint64_t n, std::int64_t steps);
+
+/// Digits 1 and -1 of the non-adjacent form of `steps`, times their powers of two, lowest first (Reitwiesner,
+/// "Binary arithmetic", 1960): the rotations of which SEAL composes one without a key of its own. Of these,
+/// N/2 steps are none.
+[[nodiscard]] std::vector<std::int64_t> non_adjacent_form(std::int64_t steps);
 
 }  // namespace halocline::seal

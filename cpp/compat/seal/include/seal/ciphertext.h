@@ -39,11 +39,11 @@ class Ciphertext {
       : Ciphertext(std::move(pool)) {
     reserve(context, parms_id, size_capacity);
   }
-  Ciphertext(const Ciphertext& copy) = default;
+  Ciphertext(const Ciphertext& copy) : Ciphertext(copy, copy.pool()) {}
   /// The source is empty afterwards.
   Ciphertext(Ciphertext&& source) noexcept;
   Ciphertext(const Ciphertext& copy, MemoryPoolHandle pool) : Ciphertext(std::move(pool)) { operator=(copy); }
-  Ciphertext& operator=(const Ciphertext& assign) = default;
+  Ciphertext& operator=(const Ciphertext& assign);
   Ciphertext& operator=(Ciphertext&& assign) noexcept;
 
   /// Memory for so many polynomials, and the parameters; polynomials that are there stay, up to that number.

@@ -50,6 +50,11 @@ class KSwitchKeys {
   [[nodiscard]] const parms_id_type& parms_id() const noexcept { return parms_id_; }
   [[nodiscard]] MemoryPoolHandle pool() const noexcept { return pool_; }
 
+  /// Marks the keys for a device, as `Ciphertext::to`: what is computed with them runs there.
+  KSwitchKeys& gpu();
+  [[nodiscard]] bool on_gpu() const noexcept { return !place_.empty(); }
+  KSwitchKeys& to(const std::string& device);
+
   [[nodiscard]] std::streamoff save_size(
       compr_mode_type compr_mode = Serialization::compr_mode_default) const;
   std::streamoff save(std::ostream& stream,
@@ -68,6 +73,7 @@ class KSwitchKeys {
   parms_id_type parms_id_ = parms_id_zero;
   std::vector<std::vector<PublicKey>> keys_;
   mutable std::shared_ptr<detail::device_keys> device_;
+  std::string place_;  ///< mark
 };
 
 }  // namespace seal

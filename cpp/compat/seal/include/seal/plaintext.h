@@ -42,11 +42,11 @@ class Plaintext {
       : coeff_count_(coeffs.size()),
         data_(coeffs.data(), coeffs.size(), coeffs.size(), false, std::move(pool)) {}
 #endif
-  Plaintext(const Plaintext& copy) = default;
+  Plaintext(const Plaintext& copy) : Plaintext(copy, copy.pool()) {}
   /// The source is empty afterwards.
   Plaintext(Plaintext&& source) noexcept;
   Plaintext(const Plaintext& copy, MemoryPoolHandle pool) : Plaintext(std::move(pool)) { operator=(copy); }
-  Plaintext& operator=(const Plaintext& assign) = default;
+  Plaintext& operator=(const Plaintext& assign);
   Plaintext& operator=(Plaintext&& assign) noexcept;
   /// Reads a polynomial such as "7FFx^3 + 1x^1 + 3": coefficients are hexadecimal, exponents decimal and
   /// falling, and an exponent 0 is left out.

@@ -59,6 +59,8 @@ struct keys_access {
   [[nodiscard]] static std::shared_ptr<device_keys>& device(const KSwitchKeys& of) noexcept {
     return of.device_;
   }
+  /// Mark, "" for none.
+  [[nodiscard]] static const std::string& place(const KSwitchKeys& of) noexcept { return of.place_; }
 };
 
 struct context_access {
