@@ -9,7 +9,7 @@ target_compile_features(HaloclineSeal PUBLIC cxx_std_20)
 target_include_directories(HaloclineSeal
   PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/cpp/compat/seal/include>" "$<INSTALL_INTERFACE:include/halocline_seal>"
   PRIVATE "${PROJECT_SOURCE_DIR}/cpp/compat/seal/src" "${PROJECT_SOURCE_DIR}/cpp/src")
-target_link_libraries(HaloclineSeal PUBLIC halocline PRIVATE PkgConfig::sodium "$<BUILD_INTERFACE:halocline_options>")
+target_link_libraries(HaloclineSeal PUBLIC halocline::halocline PRIVATE PkgConfig::sodium "$<BUILD_INTERFACE:halocline_options>")
 # What SEAL's headers say about compressions, which is a property of the library.
 foreach(packer zlib zstd)
   if(${packer}_FOUND)

@@ -68,6 +68,7 @@ endforeach()
 if(NOT HALOCLINE_SANITIZE)
   add_test(NAME installed_package COMMAND "${CMAKE_COMMAND}" "-DBUILD=${CMAKE_BINARY_DIR}" "-DSOURCE=${PROJECT_SOURCE_DIR}"
     "-DWORK=${CMAKE_BINARY_DIR}/installed_package" "-DCXX=${CMAKE_CXX_COMPILER}" "-DLIBDIR=${CMAKE_INSTALL_LIBDIR}"
+    "-DSEAL=${HALOCLINE_SEAL}"
     -P "${PROJECT_SOURCE_DIR}/cpp/tests/package/run.cmake")
   set_tests_properties(installed_package PROPERTIES LABELS package TIMEOUT 600)
 endif()

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "halocline/core/expects.hpp"
+#include "halocline/seal_format/packing.hpp"
 #include "seal_format/fields.hpp"
-#include "seal_format/packing.hpp"
 
 namespace halocline::seal_format {
 namespace {
@@ -87,11 +87,13 @@ ciphertext get_ciphertext(fields& from) {
   made.primes = from.get<std::uint64_t>();
   made.scale = from.get<double>();
   made.correction_factor = from.get<std::uint64_t>();
-  HALOCLINE_EXPECTS(made.size >= min_ciphertext_size && made.size <= max_ciphertext_size &&
-                        is_degree(made.n) && made.primes >= 1 && made.primes <= max_primes,
+  const bool size_fits =
+      made.size == 0 || (made.size >= min_ciphertext_size && made.size <= max_ciphertext_size);
+  HALOCLINE_EXPECTS(size_fits && is_degree(made.n) && made.primes >= 1 && made.primes <= max_primes,
                     corrupt_data, from.what(), ": ", made.size, " polynomials of ", made.n,
-                    " coefficients modulo ", made.primes, " primes; expected ", min_ciphertext_size, " to ",
-                    max_ciphertext_size, ", a power of two up to ", max_degree, ", and 1 to ", max_primes);
+                    " coefficients modulo ", made.primes, " primes; expected 0 or ", min_ciphertext_size,
+                    " to ", max_ciphertext_size, ", a power of two up to ", max_degree, ", and 1 to ",
+                    max_primes);
   made.data = get_array(from);
   const std::uint64_t polynomial = made.n * made.primes;
   const bool seeded = made.size == 2 && made.data.size() == polynomial;

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "halocline/core/expects.hpp"
+#include "halocline/seal_format/packing.hpp"
 #include "seal_format/fields.hpp"
-#include "seal_format/packing.hpp"
 
 namespace halocline::seal_format {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "seal_format/expand.hpp"
+#include "halocline/seal_format/expand.hpp"
 
 namespace seal::detail {
 namespace {

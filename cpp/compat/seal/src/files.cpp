@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "seal_format/packing.hpp"
+#include "halocline/seal_format/packing.hpp"
 
 namespace seal::detail {
 namespace {

@@ -7,8 +7,8 @@
 #include <span>
 
 #include "files.hpp"
-#include "seal_format/blake2.hpp"
-#include "seal_format/keccak.hpp"
+#include "halocline/seal_format/blake2.hpp"
+#include "halocline/seal_format/keccak.hpp"
 
 namespace seal {
 namespace {

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "files.hpp"
-#include "seal_format/packing.hpp"
+#include "halocline/seal_format/packing.hpp"
 
 namespace seal {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
+#include "halocline/seal_format/blake2.hpp"
 #include "seal/util/hash.h"
 #include "seal/util/uintcore.h"
-#include "seal_format/blake2.hpp"
 
 namespace seal::util {
 namespace {
