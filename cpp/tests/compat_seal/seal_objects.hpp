@@ -113,8 +113,8 @@ template <typename ObjectT>
   return made;
 }
 
-/// Loads any bytes as an object: refused with the exceptions that SEAL documents, or valid and the same again.
-/// Aborts otherwise.
+/// Loads any bytes as an object: refused with the exceptions that SEAL documents, or valid and the same
+/// again. Aborts otherwise.
 template <typename ObjectT>
 void check_any_file(const std::string& file, const SEALContext& context) {
   ObjectT loaded;

@@ -23,6 +23,7 @@
 #include <span>
 #endif
 
+#include "seal/util/config.h"
 #include "seal/version.h"
 
 #define SEAL_NODISCARD [[nodiscard]]
@@ -31,6 +32,8 @@
 #define SEAL_IF_CONSTEXPR if constexpr
 #define SEAL_NOEXCEPT noexcept
 #define SEAL_USE_STD_BYTE
+/// Results that hide nothing are refused.
+#define SEAL_THROW_ON_TRANSPARENT_CIPHERTEXT
 
 /// Bits of a prime: of those that programs choose, and of all.
 #define SEAL_MOD_BIT_COUNT_MIN 2
