@@ -31,6 +31,8 @@
 #define SEAL_IF_CONSTEXPR if constexpr
 #define SEAL_NOEXCEPT noexcept
 #define SEAL_USE_STD_BYTE
+/// Operations of the evaluator refuse transparent results.
+#define SEAL_THROW_ON_TRANSPARENT_CIPHERTEXT
 
 /// Bits of a prime: of those that programs choose, and of all.
 #define SEAL_MOD_BIT_COUNT_MIN 2
