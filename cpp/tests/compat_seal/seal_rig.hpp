@@ -58,9 +58,12 @@ struct rig {
     encoder.encode(message, scale, made);
     return made;
   }
+  /// Under the public key; under the secret one in rings so small that the ternary factor of public
+  /// encryption may be 0 (once in 3^N), which makes the result transparent.
   [[nodiscard]] Ciphertext encrypt(const slots& message, double scale = 0x1p30) const {
     Ciphertext made;
-    encryptor.encrypt(encode(message, scale), made);
+    encoder.slot_count() < 16 ? encryptor.encrypt_symmetric(encode(message, scale), made)
+                              : encryptor.encrypt(encode(message, scale), made);
     return made;
   }
   [[nodiscard]] slots decrypt(const Ciphertext& from) {

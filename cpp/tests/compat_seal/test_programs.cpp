@@ -175,6 +175,7 @@ TEST(CompatPrograms, PerformanceLoop) {
     evaluator.multiply_inplace(encrypted1, encrypted2);
     evaluator.multiply_plain_inplace(encrypted2, plain);
     evaluator.relinearize_inplace(encrypted1, relin_keys);
+    const Ciphertext product = encrypted1;
     evaluator.rescale_to_next_inplace(encrypted1);
     evaluator.rotate_vector_inplace(encrypted, 1, gal_keys);
     evaluator.rotate_vector_inplace(encrypted, -1, gal_keys);
@@ -184,7 +185,7 @@ TEST(CompatPrograms, PerformanceLoop) {
     encrypted.save(stream, compr_mode_type::none);
     EXPECT_EQ(static_cast<size_t>(encrypted.save_size(compr_mode_type::none)), stream.str().size());
     Plaintext result;
-    decryptor.decrypt(encrypted1, result);
+    decryptor.decrypt(product, result);
     encoder.decode(result, values);
     EXPECT_NEAR(values[7], 12.0, 0.5) << degree;
     decryptor.decrypt(encrypted, result);

@@ -32,7 +32,7 @@
 #define SEAL_IF_CONSTEXPR if constexpr
 #define SEAL_NOEXCEPT noexcept
 #define SEAL_USE_STD_BYTE
-/// Results that hide nothing are refused.
+/// Operations of the evaluator refuse transparent results.
 #define SEAL_THROW_ON_TRANSPARENT_CIPHERTEXT
 
 /// Bits of a prime: of those that programs choose, and of all.
