@@ -113,7 +113,9 @@ def check_compat_include(name: str, place: str, style: str, include: str) -> str
         own = style == '"' and include.startswith(f"{name}/")
         standard = style == "<" and "/" not in include and not include.endswith(".h")
         if not own and not standard:
-            return f"a header of compat '{name}' must not include '{include}': standard headers and its own only"
+            return (
+                f"a header of compat '{name}' must not include '{include}': standard headers and its own only"
+            )
     elif style == '"' and "/" in include and not include.startswith(f"{name}/"):
         return f"'{include}' is internal to a layer; compat '{name}' includes headers of cpp/include only"
     return None

@@ -124,7 +124,7 @@ TEST(SealSerialization, SurvivesDamagedFiles) {
     files.push_back(test::saved(test::small_parameters(), how));
     files.push_back(test::saved(test::sample_ciphertext(context).dyn_array(), how));
   }
-  for (int round = 0; round < 400; ++round) {
+  for (int round = 0; round < 150; ++round) {
     for (std::string file : files) {
       // Headers and sizes are at the front: half of the changes go there.
       const std::size_t reach = random() % 2 == 0 ? std::min<std::size_t>(file.size(), 120) : file.size();
