@@ -37,6 +37,8 @@ if(HALOCLINE_SEAL)
   install(EXPORT HaloclineSealTargets DESTINATION "${seal_package_dir}" COMPONENT development)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/cpp/compat/seal/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/halocline_seal"
     COMPONENT development FILES_MATCHING PATTERN "*.h")
+  install(FILES "${halocline_seal_generated}/seal/util/config.h"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/halocline_seal/seal/util" COMPONENT development)
   configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/HaloclineSealConfig.cmake.in"
     "${CMAKE_BINARY_DIR}/HaloclineSealConfig.cmake" INSTALL_DESTINATION "${seal_package_dir}")
   # The version is that of this library; the interface is that of SEAL_VERSION in seal/version.h.

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The other side of test_peer.cpp: SEAL itself, through seal-python.
 
-`peer.py write FOLDER` makes keys and objects, `peer.py read FOLDER` uses those that the test made, and
-`peer.py contexts FOLDER` writes what SEAL says of random parameters. The exit status is 77 without
-seal-python.
+`peer.py write FOLDER` makes keys and objects, and `peer.py contexts FOLDER` writes what SEAL says of random
+parameters. The exit status is 77 without seal-python.
 """
 
 from __future__ import annotations
@@ -18,13 +17,7 @@ try:
 except ImportError:
     sys.exit(77)
 
-DEGREE, BITS, SCALE = 4096, [36, 36, 37], 2.0**30
-SLOTS = 8
-
-
-def values() -> list[float]:
-    """What is encrypted, in both directions."""
-    return [0.25 * i - 1.0 for i in range(SLOTS)]
+DEGREE, BITS = 4096, [36, 36, 37]
 
 
 def make_context() -> seal.SEALContext:
@@ -36,58 +29,19 @@ def make_context() -> seal.SEALContext:
 
 
 def write(folder: Path) -> None:
-    """Keys, a plaintext, a ciphertext and what SEAL computes of it."""
+    """One object of each kind."""
     context = make_context()
     keygen = seal.KeyGenerator(context)
     public, relin, galois = seal.PublicKey(), seal.RelinKeys(), seal.GaloisKeys()
     keygen.create_public_key(public)
     keygen.create_relin_keys(relin)
     keygen.create_galois_keys([1], galois)
-    encoder, evaluator = seal.CKKSEncoder(context), seal.Evaluator(context)
-    plain = encoder.encode(numpy.array(values()), SCALE)
+    plain = seal.CKKSEncoder(context).encode(numpy.array([1.0, 2.0]), 2.0**30)
     cipher = seal.Encryptor(context, public).encrypt(plain)
-    product = evaluator.relinearize(evaluator.square(cipher), relin)
-    results = {
-        "product": evaluator.rescale_to_next(product),
-        "rotated": evaluator.rotate_vector(cipher, 1, galois),
-    }
-    objects = {"secret": keygen.secret_key(), "public": public, "relin": relin, "galois": galois}
     context.key_context_data().parms().save(str(folder / "parms"), seal.compr_mode_type.none)
-    for name, made in (objects | {"plain": plain, "cipher": cipher} | results).items():
+    objects = {"secret": keygen.secret_key(), "public": public, "relin": relin, "galois": galois}
+    for name, made in (objects | {"plain": plain, "cipher": cipher}).items():
         made.save(str(folder / name))
-
-
-def read(folder: Path) -> None:
-    """Decrypts what the test has encrypted, before and after computing with its keys."""
-    parms = seal.EncryptionParameters(seal.scheme_type.ckks)
-    parms.load(str(folder / "parms"))
-    context = seal.SEALContext(parms)
-    loaded = {
-        "secret": seal.SecretKey(),
-        "public": seal.PublicKey(),
-        "relin": seal.RelinKeys(),
-        "galois": seal.GaloisKeys(),
-        "cipher": seal.Ciphertext(),
-        "symmetric": seal.Ciphertext(),
-    }
-    for name, to in loaded.items():
-        to.load(context, str(folder / name))
-    encoder, evaluator = seal.CKKSEncoder(context), seal.Evaluator(context)
-    decryptor = seal.Decryptor(context, loaded["secret"])
-    own = seal.Encryptor(context, loaded["public"]).encrypt(encoder.encode(numpy.array(values()), SCALE))
-    expected = numpy.array(values())
-    square = evaluator.relinearize(evaluator.square(loaded["cipher"]), loaded["relin"])
-    turned = evaluator.rotate_vector(loaded["symmetric"], 1, loaded["galois"])
-    for what, cipher, wanted in (
-        ("cipher", loaded["cipher"], expected),
-        ("symmetric", loaded["symmetric"], expected),
-        ("public key", own, expected),
-        ("relinearization keys", square, expected**2),
-        ("Galois keys", turned, numpy.append(expected[1:], 0.0)),
-    ):
-        found = numpy.array(encoder.decode(decryptor.decrypt(cipher)))[:SLOTS]
-        if abs(found - wanted).max() > 1e-3:
-            sys.exit(f"{what}: {found}; expected {wanted}")
 
 
 def contexts(folder: Path) -> None:
@@ -131,4 +85,4 @@ def contexts(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    {"write": write, "read": read, "contexts": contexts}[sys.argv[1]](Path(sys.argv[2]))
+    {"write": write, "contexts": contexts}[sys.argv[1]](Path(sys.argv[2]))

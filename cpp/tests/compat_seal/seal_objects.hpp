@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <random>
 #include <sstream>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "seal/plaintext.h"
 #include "seal/relinkeys.h"
 #include "seal/secretkey.h"
+#include "seal/valcheck.h"
 
 /// Small objects for tests of containers and files: random residues, not encryptions of anything.
 namespace seal::test {
@@ -109,6 +111,38 @@ template <typename ObjectT>
     if (Serialization::IsSupportedComprMode(how)) made.push_back(how);
   }
   return made;
+}
+
+/// Loads any bytes as an object: refused with the exceptions that SEAL documents, or valid and the same
+/// again. Aborts otherwise.
+template <typename ObjectT>
+void check_any_file(const std::string& file, const SEALContext& context) {
+  ObjectT loaded;
+  try {
+    loaded.load(context, bytes_of(file), file.size());
+  } catch (const std::logic_error&) {  // std::invalid_argument is one
+    return;
+  }
+  if (!is_valid_for(loaded, context)) std::abort();
+  const std::string copy = saved(loaded);
+  ObjectT again;
+  again.load(context, bytes_of(copy), copy.size());
+  if (saved(again) != copy) std::abort();
+}
+
+/// The same for what needs no context.
+template <typename ObjectT>
+void check_any_plain_file(const std::string& file) {
+  ObjectT loaded;
+  try {
+    loaded.load(bytes_of(file), file.size());
+  } catch (const std::logic_error&) {
+    return;
+  }
+  const std::string copy = saved(loaded);
+  ObjectT again;
+  again.load(bytes_of(copy), copy.size());
+  if (saved(again) != copy) std::abort();
 }
 
 }  // namespace seal::test

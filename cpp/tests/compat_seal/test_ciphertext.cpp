@@ -136,7 +136,7 @@ TEST(SealCiphertext, SavesASeedInPlaceOfWhatItExpandsTo) {
     EXPECT_FALSE(loaded.contains_seed());
     EXPECT_EQ(test::saved(loaded).size(), 113U + 4 * 8 * 8);
     cipher.data()[0] = 1;
-    EXPECT_FALSE(cipher.contains_seed()) << "whoever writes may write polynomial 1";
+    EXPECT_FALSE(cipher.contains_seed()) << "a program that writes may write polynomial 1";
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Against SEAL itself, through seal-python (peer.py): files in both directions, equal integers, equal
-// judgements of parameters. Skipped where `$HALOCLINE_PYTHON`, or python3, has no seal-python.
+// Against SEAL itself, through seal-python (peer.py): equal bytes, equal judgements of parameters. Skipped
+// where `$HALOCLINE_PYTHON`, or python3, has no seal-python.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -8,13 +8,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "seal/seal.h"
+#include "seal/context.h"
 #include "seal_objects.hpp"
 
 namespace seal {
 namespace {
-
-constexpr double scale = 1 << 30;
 
 class SealPeer : public testing::Test {
  protected:
@@ -39,92 +37,34 @@ class SealPeer : public testing::Test {
     return {std::istreambuf_iterator<char>(in), {}};
   }
   template <typename ObjectT>
-  void load(const SEALContext& context, const std::string& name, ObjectT& to) const {
+  void expect_same(const SEALContext& context, const std::string& name) const {
     std::ifstream in(folder_ / name, std::ios::binary);
-    to.load(context, in);
-    EXPECT_EQ(test::saved(to), text(name)) << name << " is written as SEAL wrote it";
-  }
-  template <typename ObjectT>
-  void save(const ObjectT& object, const std::string& name) const {
-    std::ofstream out(folder_ / name, std::ios::binary);
-    object.save(out, compr_mode_type::none);
+    ObjectT loaded;
+    loaded.load(context, in);
+    EXPECT_TRUE(test::saved(loaded) == text(name)) << name;
+    EXPECT_EQ(loaded.save_size(compr_mode_type::none), static_cast<std::streamoff>(text(name).size()));
   }
 
   std::filesystem::path folder_;
 };
 
-std::vector<double> values() {
-  std::vector<double> made;
-  for (int i = 0; i < 8; ++i) made.push_back(0.25 * i - 1.0);
-  return made;
-}
-
 #define SKIP_WITHOUT_PEER(status)                       \
   if ((status) == 77) GTEST_SKIP() << "no seal-python"; \
   ASSERT_EQ(status, 0)
 
-TEST_F(SealPeer, FilesOfSealAreLoadedAndGiveTheSameIntegers) {
+TEST_F(SealPeer, FilesOfSealAreWrittenAsTheyWere) {
   SKIP_WITHOUT_PEER(peer("write"));
   EncryptionParameters parms;
   std::ifstream in(folder_ / "parms", std::ios::binary);
   parms.load(in);
   EXPECT_EQ(test::saved(parms), text("parms"));
   const SEALContext context(parms);
-  SecretKey secret;
-  PublicKey pub;
-  RelinKeys relin;
-  GaloisKeys galois;
-  Plaintext plain;
-  Ciphertext cipher;
-  load(context, "secret", secret);
-  load(context, "public", pub);
-  load(context, "relin", relin);
-  load(context, "galois", galois);
-  load(context, "plain", plain);
-  load(context, "cipher", cipher);
-
-  Decryptor decryptor(context, secret);
-  CKKSEncoder encoder(context);
-  std::vector<double> decoded;
-  encoder.decode(plain, decoded);
-  for (std::size_t i = 0; i < values().size(); ++i) EXPECT_NEAR(decoded[i], values()[i], 1e-6);
-  decryptor.decrypt(cipher, plain);
-  encoder.decode(plain, decoded);
-  for (std::size_t i = 0; i < values().size(); ++i) EXPECT_NEAR(decoded[i], values()[i], 1e-3);
-
-  Evaluator evaluator(context);
-  Ciphertext result;
-  evaluator.square(cipher, result);
-  evaluator.relinearize_inplace(result, relin);
-  evaluator.rescale_to_next_inplace(result);
-  EXPECT_TRUE(test::saved(result) == text("product")) << "residues, scale and all";
-  evaluator.rotate_vector(cipher, 1, galois, result);
-  EXPECT_TRUE(test::saved(result) == text("rotated"));
-}
-
-TEST_F(SealPeer, OurFilesAreLoadedBySeal) {
-  EncryptionParameters parms(scheme_type::ckks);
-  parms.set_poly_modulus_degree(4096);
-  parms.set_coeff_modulus(CoeffModulus::Create(4096, {36, 36, 37}));
-  const SEALContext context(parms);
-  KeyGenerator keygen(context);
-  PublicKey pub;
-  keygen.create_public_key(pub);
-  save(parms, "parms");
-  save(keygen.secret_key(), "secret");
-  save(pub, "public");
-  save(keygen.create_relin_keys(), "relin");  // with seeds, as the next one
-  save(keygen.create_galois_keys(std::vector<int>{1}), "galois");
-  CKKSEncoder encoder(context);
-  Plaintext plain;
-  encoder.encode(values(), scale, plain);
-  Encryptor encryptor(context, pub, keygen.secret_key());
-  Ciphertext cipher;
-  encryptor.encrypt(plain, cipher);
-  save(cipher, "cipher");
-  save(encryptor.encrypt_symmetric(plain), "symmetric");
-  EXPECT_LT(text("symmetric").size(), text("cipher").size() / 2 + 200);
-  SKIP_WITHOUT_PEER(peer("read"));
+  expect_same<SecretKey>(context, "secret");
+  expect_same<PublicKey>(context, "public");
+  expect_same<RelinKeys>(context, "relin");
+  expect_same<GaloisKeys>(context, "galois");
+  expect_same<Plaintext>(context, "plain");
+  expect_same<Ciphertext>(context, "cipher");
 }
 
 /// What SEAL says of each level of a context, as peer.py writes it.

@@ -75,7 +75,7 @@ std::vector<Modulus> CoeffModulus::BFVDefault(std::size_t poly_modulus_degree, s
     throw std::invalid_argument("BFVDefault: poly_modulus_degree " + std::to_string(poly_modulus_degree) +
                                 "; expected a power of two from 1024 to 32768");
   }
-  return {row->primes.begin(), row->primes.end()};
+  return {row->primes.begin(), std::find(row->primes.begin(), row->primes.end(), std::uint64_t{0})};
 }
 
 std::vector<Modulus> CoeffModulus::Create(std::size_t poly_modulus_degree, std::vector<int> bit_sizes) {

@@ -257,7 +257,7 @@ SEALContext::SEALContext(const EncryptionParameters& parms, bool expand_mod_chai
     : contents_(std::make_shared<contents>()) {
   std::vector<std::shared_ptr<ContextData>> chain{validate(parms, sec_level)};
   contents_->data.emplace(chain[0]->parms_id(), chain[0]);
-  // The special prime is dropped in any case, the others if the program wants it.
+  // The special prime is dropped in any case, the others if the program requests it.
   const std::size_t most = expand_mod_chain ? std::numeric_limits<std::size_t>::max() : 2;
   while (chain.size() < most) {
     std::shared_ptr<ContextData> next = expand(*contents_, chain.back(), sec_level);

@@ -8,7 +8,7 @@
 namespace seal::detail {
 
 [[nodiscard]] format::plaintext to_format(const Plaintext& from);
-/// With a seed in place of polynomial 1 where the object knows it.
+/// With a seed in place of polynomial 1 where the object has one.
 [[nodiscard]] format::ciphertext to_format(const Ciphertext& from);
 
 /// Sets an object; its pool stays.

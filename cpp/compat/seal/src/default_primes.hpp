@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace seal::detail {
 
@@ -13,7 +13,7 @@ struct default_row {
   int security;  ///< 128, 192 or 256
   int max_bits;  ///< HomomorphicEncryption.org, "Homomorphic encryption standard", 2018, table 1, ternary
                  ///< secrets
-  std::vector<std::uint64_t> primes;
+  std::array<std::uint64_t, 16> primes;  ///< 0 behind the last one
 };
 
 /// None for a ring degree or security that the table lacks.

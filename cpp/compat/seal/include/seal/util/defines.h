@@ -23,6 +23,7 @@
 #include <span>
 #endif
 
+#include "seal/util/config.h"
 #include "seal/version.h"
 
 #define SEAL_NODISCARD [[nodiscard]]
