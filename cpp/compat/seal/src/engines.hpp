@@ -25,7 +25,8 @@ namespace core = halocline::seal;
 
 /// An in-order queue: a parameter set on a backend of its own. One user at a time, who holds the mutex.
 ///
-/// Mutexes are taken in this order: of keys, of an object's copies, of a queue. Nobody holds two of a kind.
+/// Mutexes are taken in this order: of keys, of an object's copies, of a queue. Two
+/// objects' are taken together, by `std::scoped_lock`.
 struct queue {
   queue(const halocline::seal_format::parameters& of, std::shared_ptr<halocline::backend::backend> device)
       : ctx(of, std::move(device), true, 2), on(ctx) {}
