@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The side of SEAL itself in test_seal_python.cpp, which runs this file: seal-python is SEAL.
 
-`make FOLDER N BITS...` writes parameters, keys, operands and results of operations. `check FOLDER` reads the keys and
-ciphertexts that the test has written, and fails unless they decrypt to the numbers in `message`.
+`make FOLDER N BITS...` writes parameters, keys, operands and results of operations. `check FOLDER` reads the
+keys and ciphertexts that the test has written, and fails unless they decrypt to the numbers in `message`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ def values(count: int, seed: int) -> list[float]:
 
 
 def parameters(folder: Path) -> Any:
+    """Those of `make`."""
     made = seal.EncryptionParameters(seal.scheme_type.ckks)
     made.load(str(folder / "parms"))
     return made

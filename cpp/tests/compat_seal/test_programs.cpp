@@ -12,9 +12,8 @@ namespace {
 // pi x^3 + 0.4 x + 1 at points of [0, 1].
 TEST(CompatPrograms, Polynomial) {
   EncryptionParameters parms(scheme_type::ckks);
-  const size_t poly_modulus_degree = 8192;
-  parms.set_poly_modulus_degree(poly_modulus_degree);
-  parms.set_coeff_modulus(CoeffModulus::Create(poly_modulus_degree, {60, 40, 40, 60}));
+  parms.set_poly_modulus_degree(8192);
+  parms.set_coeff_modulus(CoeffModulus::Create(8192, {60, 40, 40, 60}));
   SEALContext context(parms);
   KeyGenerator keygen(context);
   auto secret_key = keygen.secret_key();
@@ -57,9 +56,8 @@ TEST(CompatPrograms, Polynomial) {
   EXPECT_EQ(context.get_context_data(result.parms_id())->chain_index(), 0U);
   result.scale() = pow(2.0, 40);
   with_linear.scale() = pow(2.0, 40);
-  const parms_id_type last_parms_id = result.parms_id();
-  evaluator.mod_switch_to_inplace(with_linear, last_parms_id);
-  evaluator.mod_switch_to_inplace(constant, last_parms_id);
+  evaluator.mod_switch_to_inplace(with_linear, result.parms_id());
+  evaluator.mod_switch_to_inplace(constant, result.parms_id());
   evaluator.add_inplace(result, with_linear);
   evaluator.add_plain_inplace(result, constant);
 
@@ -80,8 +78,7 @@ TEST(CompatPrograms, ClientAndServer) {
     EncryptionParameters parms(scheme_type::ckks);
     parms.set_poly_modulus_degree(8192);
     parms.set_coeff_modulus(CoeffModulus::Create(8192, {50, 30, 50}));
-    const auto size = parms.save(parms_stream);
-    EXPECT_EQ(static_cast<size_t>(size), parms_stream.str().size());
+    parms.save(parms_stream);
   }
   const double scale = pow(2.0, 30);
   {
@@ -94,10 +91,7 @@ TEST(CompatPrograms, ClientAndServer) {
     sk.save(sk_stream);
     Serializable<RelinKeys> rlk = keygen.create_relin_keys();
     const auto seeded = rlk.save(rlk_stream);
-    RelinKeys full;
-    keygen.create_relin_keys(full);
-    stringstream other;
-    EXPECT_LT(seeded, full.save(other));
+    EXPECT_EQ(static_cast<size_t>(seeded), rlk_stream.str().size());
     Encryptor encryptor(context, sk);
     CKKSEncoder encoder(context);
     for (const double value : {2.3, 3.4}) {
@@ -137,7 +131,6 @@ TEST(CompatPrograms, ClientAndServer) {
   vector<double> numbers;
   encoder.decode(plain, numbers);
   EXPECT_NEAR(numbers[0], 2.3 * 3.4, 0.01);
-  EXPECT_NEAR(numbers[4095], 2.3 * 3.4, 0.01);
 }
 
 // All calls that a loop for timing makes, at every set of default primes.

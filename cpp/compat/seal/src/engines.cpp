@@ -227,13 +227,13 @@ device_plaintext on_queue(const std::shared_ptr<queue>& where, const Plaintext& 
   return made;
 }
 
-/// Keys by queue and index. Each key's memory is that of its queue, which it keeps.
+/// Keys by queue and element. Their memory is that of a queue, which they keep.
 class queue_keys final : public device_keys {
  public:
   struct entry {
     const queue* where;
-    std::size_t index;
-    std::shared_ptr<const core::switch_key> key;
+    std::uint32_t element;  ///< 0 for relinearization keys
+    device_key_set keys;
   };
 
   std::mutex mutex;
@@ -250,32 +250,54 @@ std::shared_ptr<queue_keys> cache_of(const KSwitchKeys& keys) {
   return std::static_pointer_cast<queue_keys>(slot);
 }
 
-struct held_key {
+struct held_keys {
   std::shared_ptr<queue> where;
-  core::switch_key key;
+  core::switch_key_set set;
 };
 
-}  // namespace
+core::switch_key load_key(queue& where, const std::vector<PublicKey>& digits) {
+  check_words(digits.size(), where.ctx.chain().data_primes(), "key");
+  core::switch_key made;
+  for (const PublicKey& digit : digits) {
+    const DynArray<std::uint64_t>& words = digit.data().dyn_array();
+    check_words(words.size(), 2 * where.ctx.chain().key_primes() * where.ctx.tables().n(), "key");
+    const std::scoped_lock busy(where.mutex);
+    made.push_back(core::load_digit(where.ctx, {words.cbegin(), words.size()}));
+  }
+  return made;
+}
 
-std::shared_ptr<const core::switch_key> key_on_queue(const std::shared_ptr<queue>& where,
-                                                     const KSwitchKeys& keys, std::size_t index) {
+/// Keys that are there, or those that `load(set)` adds to an empty set.
+template <typename LoadT>
+device_key_set cached(const std::shared_ptr<queue>& where, const KSwitchKeys& keys, std::uint32_t element,
+                      LoadT load) {
   const std::shared_ptr<queue_keys> cache = cache_of(keys);
   const std::scoped_lock lock(cache->mutex);
   for (const queue_keys::entry& each : cache->entries) {
-    if (each.where == where.get() && each.index == index) return each.key;
+    if (each.where == where.get() && each.element == element) return each.keys;
   }
-  const auto made = std::make_shared<held_key>();
+  const auto made = std::make_shared<held_keys>();
   made->where = where;
-  const std::vector<PublicKey>& digits = keys.data(index);
-  check_words(digits.size(), where->ctx.chain().data_primes(), "key");
-  for (const PublicKey& digit : digits) {
-    const DynArray<std::uint64_t>& words = digit.data().dyn_array();
-    check_words(words.size(), 2 * where->ctx.chain().key_primes() * where->ctx.tables().n(), "key");
-    const std::scoped_lock busy(where->mutex);
-    made->key.push_back(core::load_digit(where->ctx, {words.cbegin(), words.size()}));
-  }
-  cache->entries.push_back({where.get(), index, {made, &made->key}});
-  return cache->entries.back().key;
+  load(made->set);
+  cache->entries.push_back({where.get(), element, {made, &made->set}});
+  return cache->entries.back().keys;
+}
+
+}  // namespace
+
+device_key_set keys_on_queue(const std::shared_ptr<queue>& where, const RelinKeys& keys) {
+  return cached(where, keys, 0, [&](core::switch_key_set& to) {
+    for (std::size_t i = 0; i < keys.data().size(); ++i) {
+      if (!keys.data()[i].empty()) to.keys.emplace(i, load_key(*where, keys.data()[i]));
+    }
+  });
+}
+
+device_key_set keys_on_queue(const std::shared_ptr<queue>& where, const GaloisKeys& keys,
+                             std::uint32_t element) {
+  return cached(where, keys, element, [&](core::switch_key_set& to) {
+    to.keys.emplace(element, load_key(*where, keys.key(element)));
+  });
 }
 
 void check_pool(const MemoryPoolHandle& pool) {

@@ -13,8 +13,11 @@
 #include "halocline/seal/client.hpp"
 #include "halocline/seal/encoder.hpp"
 #include "halocline/seal/evaluator.hpp"
+#include "halocline/seal/forms.hpp"
 #include "seal/detail/access.h"
 #include "seal/device.h"
+#include "seal/galoiskeys.h"
+#include "seal/relinkeys.h"
 
 namespace seal::detail {
 
@@ -22,7 +25,8 @@ namespace core = halocline::seal;
 
 /// An in-order queue: a parameter set on a backend of its own. One user at a time, who holds the mutex.
 ///
-/// Mutexes are taken in this order: of keys, of an object's copies, of a queue. Nobody holds two of a kind.
+/// Mutexes are taken in this order: of keys, of an object's copies, of a queue. Two
+/// objects' are taken together, by `std::scoped_lock`.
 struct queue {
   queue(const halocline::seal_format::parameters& of, std::shared_ptr<halocline::backend::backend> device)
       : ctx(of, std::move(device), true, 2), on(ctx) {}
@@ -112,10 +116,12 @@ void remove_device(const std::string& name);
 [[nodiscard]] device_ciphertext on_queue(const std::shared_ptr<queue>& where, const Ciphertext& object);
 [[nodiscard]] device_plaintext on_queue(const std::shared_ptr<queue>& where, const Plaintext& object);
 
-/// One entry of evaluation keys in a queue's memory, uploaded unless it is there.
-[[nodiscard]] std::shared_ptr<const core::switch_key> key_on_queue(const std::shared_ptr<queue>& where,
-                                                                   const KSwitchKeys& keys,
-                                                                   std::size_t index);
+/// Keys in a queue's memory, uploaded unless they are there: all relinearization keys, or the Galois key of
+/// one element.
+using device_key_set = std::shared_ptr<const core::switch_key_set>;
+[[nodiscard]] device_key_set keys_on_queue(const std::shared_ptr<queue>& where, const RelinKeys& keys);
+[[nodiscard]] device_key_set keys_on_queue(const std::shared_ptr<queue>& where, const GaloisKeys& keys,
+                                           std::uint32_t element);
 
 /// What objects throw where a pool handle has no pool.
 void check_pool(const MemoryPoolHandle& pool);

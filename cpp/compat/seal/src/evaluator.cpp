@@ -87,13 +87,8 @@ void Evaluator::relinearize(const Ciphertext& encrypted, const RelinKeys& relin_
   }
   const operation at(context_, detail::place_with(encrypted, relin_keys));
   const auto a = at.operand(encrypted);
-  std::vector<std::shared_ptr<const detail::core::switch_key>> held;
-  std::vector<const detail::core::switch_key*> keys;
-  for (std::size_t power = 2; power < encrypted.size(); ++power) {
-    held.push_back(at.operand(relin_keys, RelinKeys::get_index(power)));
-    keys.push_back(held.back().get());
-  }
-  at.run([&](evaluator& on) { return on.relinearize(a->value(), keys); }, detail::shape_of(encrypted),
+  const auto keys = at.operand(relin_keys);
+  at.run([&](evaluator& on) { return on.relinearize(a->value(), *keys); }, detail::shape_of(encrypted),
          destination);
 }
 
@@ -178,35 +173,35 @@ void Evaluator::multiply_plain(const Ciphertext& encrypted, const Plaintext& pla
   const auto b = at.operand(plain);
   const auto product = [&](evaluator& on) {
     if (encrypted.is_ntt_form()) return on.multiply_plain(a->value(), b->value());
-    const detail::core::ciphertext points{on.transform_to_ntt(a->value().parts), 1.0};
+    const detail::core::ciphertext points{detail::core::to_points(at.ring(), a->value().parts), 1.0};
     const detail::core::ciphertext made = on.multiply_plain(points, b->value());
-    return detail::core::ciphertext{on.transform_from_ntt(made.parts), 1.0};
+    return detail::core::ciphertext{detail::core::to_coefficients(at.ring(), made.parts), 1.0};
   };
   at.run(product, shape, destination);
 }
 
-void Evaluator::transform_to_ntt(const Ciphertext& encrypted, Ciphertext& destination) const {
+void Evaluator::transform_to_ntt(const Ciphertext& encrypted, Ciphertext& destination_ntt) const {
   detail::check_valid(encrypted, context_, "encrypted");
   if (encrypted.is_ntt_form()) throw std::invalid_argument("encrypted is already in NTT form");
   const operation at(context_, place_of(encrypted));
   const auto a = at.operand(encrypted);
   result_shape shape = detail::shape_of(encrypted);
   shape.is_ntt_form = true;
-  const auto body = [&](evaluator& on) {
-    return detail::core::ciphertext{on.transform_to_ntt(a->value().parts), 1.0};
+  const auto body = [&](evaluator&) {
+    return detail::core::ciphertext{detail::core::to_points(at.ring(), a->value().parts), 1.0};
   };
-  at.run(body, shape, destination);
+  at.run(body, shape, destination_ntt);
 }
 
-void Evaluator::transform_from_ntt(const Ciphertext& encrypted, Ciphertext& destination) const {
-  detail::check_valid(encrypted, context_, "encrypted");
-  if (!encrypted.is_ntt_form()) throw std::invalid_argument("encrypted_ntt is not in NTT form");
-  const operation at(context_, place_of(encrypted));
-  const auto a = at.operand(encrypted);
-  result_shape shape = detail::shape_of(encrypted);
+void Evaluator::transform_from_ntt(const Ciphertext& encrypted_ntt, Ciphertext& destination) const {
+  detail::check_valid(encrypted_ntt, context_, "encrypted_ntt");
+  if (!encrypted_ntt.is_ntt_form()) throw std::invalid_argument("encrypted_ntt is not in NTT form");
+  const operation at(context_, place_of(encrypted_ntt));
+  const auto a = at.operand(encrypted_ntt);
+  result_shape shape = detail::shape_of(encrypted_ntt);
   shape.is_ntt_form = false;
-  const auto body = [&](evaluator& on) {
-    return detail::core::ciphertext{on.transform_from_ntt(a->value().parts), 1.0};
+  const auto body = [&](evaluator&) {
+    return detail::core::ciphertext{detail::core::to_coefficients(at.ring(), a->value().parts), 1.0};
   };
   at.run(body, shape, destination);
 }
@@ -227,7 +222,7 @@ void Evaluator::apply_galois(const Ciphertext& encrypted, std::uint32_t galois_e
   detail::check_ntt_form(encrypted);
   const operation at(context_, detail::place_with(encrypted, galois_keys));
   const auto a = at.operand(encrypted);
-  const auto key = at.operand(galois_keys, GaloisKeys::get_index(galois_elt));
+  const auto key = at.operand(galois_keys, galois_elt);
   at.run([&](evaluator& on) { return on.apply_galois(a->value(), galois_elt, *key); },
          detail::shape_of(encrypted), destination);
 }
@@ -247,7 +242,7 @@ void Evaluator::rotate_vector(const Ciphertext& encrypted, int steps, const Galo
   const auto element =
       static_cast<std::uint32_t>(detail::core::galois_element(2 * static_cast<std::uint64_t>(reach), steps));
   if (galois_keys.has_key(element)) return apply_galois(encrypted, element, galois_keys, destination, pool);
-  const std::vector<std::int64_t> digits = detail::core::non_adjacent_form(steps);
+  const std::vector<std::int64_t> digits = detail::core::rotation_digits(steps);
   if (digits.size() == 1) {
     throw std::invalid_argument("Galois key not present, for " + std::to_string(steps) + " steps");
   }

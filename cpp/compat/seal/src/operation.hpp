@@ -27,10 +27,13 @@ class operation {
     return on_queue(on_, from);
   }
   [[nodiscard]] device_plaintext operand(const Plaintext& from) const { return on_queue(on_, from); }
-  [[nodiscard]] std::shared_ptr<const core::switch_key> operand(const KSwitchKeys& from,
-                                                                std::size_t index) const {
-    return key_on_queue(on_, from, index);
+  [[nodiscard]] device_key_set operand(const RelinKeys& from) const { return keys_on_queue(on_, from); }
+  /// The key of one element.
+  [[nodiscard]] device_key_set operand(const GaloisKeys& from, std::uint32_t element) const {
+    return keys_on_queue(on_, from, element);
   }
+  /// The queue's parameter set, within `run` only.
+  [[nodiscard]] core::context& ring() const noexcept { return on_->ctx; }
 
   /// Computes `body(evaluator)` and makes it the contents of `to`, which may be an operand.
   /// @throws std::logic_error for a transparent result, where words can be looked at without waiting
