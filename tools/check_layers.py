@@ -5,8 +5,8 @@ A file under cpp/include or cpp/src belongs to the layer named by its first fold
 layer and those to its left in CHAIN; `io`, `storage`, `pir` and the two of SEAL have
 their own lists in BESIDE.
 Below cpp/compat stand libraries with the interface of another one (COMPAT): their headers include standard
-headers and each other only. `python_rooms.py` has the rooms of the Python package. Public headers, which are installed, include public
-ones only. Prints `file:line: message`; the exit status is 1 if there is one.
+headers and each other only. `python_rooms.py` has the rooms of the Python package. Public headers, which are
+installed, include public ones only. Prints `file:line: message`; the exit status is 1 if there is one.
 """
 
 from __future__ import annotations

@@ -15,16 +15,6 @@ namespace {
 
 constexpr std::uint64_t seed_object_bytes = 1 + 64;
 
-/// Zeroes bytes at its end where that is wanted; the compiler must not leave it out.
-struct wiped_at_end {
-  const growing_bytes& bytes;
-  bool wanted;
-  ~wiped_at_end() {
-    volatile std::byte* const at = bytes.all().data();
-    for (std::size_t i = 0; wanted && i < bytes.size(); ++i) at[i] = std::byte{0};
-  }
-};
-
 /// Calls `body` with the members of the object, unpacked.
 template <typename BodyT>
 auto read_object(std::span<const std::byte> bytes, const read_limits& limits, const char* what, bool secret,
@@ -36,11 +26,12 @@ auto read_object(std::span<const std::byte> bytes, const read_limits& limits, co
   HALOCLINE_EXPECTS(packed.size() <= limits.bytes, corrupt_data, what, ": ", packed.size(),
                     " bytes; expected at most ", limits.bytes);
   growing_bytes unpacked;
-  const wiped_at_end guard{unpacked, secret};
+  wiped_at_end guard(secret);
   if (head.compression != 0) {
     const std::uint64_t most =
         std::min(limits.bytes, limits.unpacked_base + limits.unpacked_factor * packed.size());
     unpacked = unpack(packed, static_cast<compression>(head.compression), most, secret);
+    guard.set(unpacked.all());
   }
   fields members(head.compression != 0 ? unpacked.all() : packed, head.minor, what);
   auto made = body(members);
