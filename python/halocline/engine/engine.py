@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NoReturn, TypeVar, overload
 
 from .. import _core
+from ..base.devices import prepare_device
 from ..base.errors import InvalidArgument, NotPicklable, WrongType
 from ..base.forks import renew_in_children
 from ..base.names import Device, Policy
@@ -105,7 +106,7 @@ class Engine(Circuits):
     ) -> None:
         self._params = expect(params, Params, "Engine", "use Engine(params, keys)")
         check_keys(keys, params, "Engine: keys", optional=True)
-        self._device = expect(device, str, "Engine: device")
+        self._device = prepare_device(expect(device, str, "Engine: device"))
         self._policy = expect(policy, str, "Engine: policy")
         budget, self._shared = engine_budget(memory, "Engine: memory")
         self._composes = bool(compose_rotations)

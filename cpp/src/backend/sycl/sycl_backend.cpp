@@ -6,6 +6,7 @@
 #include "backend/sycl/executor.hpp"
 #include "backend/sycl/memory/sycl_memory.hpp"
 #include "backend/sycl/runtime/sycl_runtime.hpp"
+#include "halocline/backend/devices.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::backend {
@@ -79,11 +80,32 @@ std::shared_ptr<backend> make_sycl_backend(unsigned ordinal, const backend_optio
   return std::make_shared<sycl_backend>(memory::runtime::create(memory), std::move(device));
 }
 
+namespace {
+
+/// How many devices a named runtime has.
+[[nodiscard]] unsigned count_devices() {
+  unsigned count = 0;
+  if (runtime_root()) check(bridge().count(count), "look for devices");
+  return count;
+}
+
+}  // namespace
+
+std::string sycl_problem() {
+  try {
+    return count_devices() == 0 && runtime_root() ? "the runtime finds no device with unified shared memory" : "";
+  } catch (const error& found) {
+    return found.what();
+  }
+}
+
 std::vector<std::string> sycl_devices() {
   std::vector<std::string> names;
-  if (!runtime_root()) return names;
   unsigned count = 0;
-  check(bridge().count(count), "look for devices");
+  try {
+    count = count_devices();
+  } catch (const error&) {  // `sycl_problem` says what
+  }
   for (unsigned i = 0; i < count; ++i) names.push_back(text("sycl:", i));
   return names;
 }

@@ -18,8 +18,7 @@ class device_context;
 /// @throws device_error as `sycl::device_context::open`
 [[nodiscard]] std::shared_ptr<backend> make_sycl_backend(unsigned ordinal, const backend_options& options);
 
-/// "sycl:0", ...: devices of this machine. Empty where no runtime was named, or where it finds no device.
-/// @throws device_error when a runtime was named and cannot be used
+/// "sycl:0", ...: devices of this machine. Empty where no runtime was named or it cannot be used.
 [[nodiscard]] std::vector<std::string> sycl_devices();
 
 }  // namespace halocline::backend
