@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices of this machine, and the runtime that those of SYCL need: packages of Python, found where they are."""
+"""Devices of this machine, and the runtime that those of SYCL need, found among the packages of Python."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def prepare_device(name: str) -> str:
 
 
 def available_devices() -> list[str]:
-    """Devices that engines accept on this machine: "cpu", "ghost", GPUs, and those of SYCL where the extra is."""
+    """Devices that engines accept here: "cpu", "ghost", GPUs, and those of SYCL where the extra is."""
     _find_sycl()
     return _core.available_devices()
 

@@ -111,8 +111,7 @@ class Engine(Circuits):
         budget, self._shared = engine_budget(memory, "Engine: memory")
         self._composes = bool(compose_rotations)
         self._circuits = expect(circuits or CircuitChoice(), CircuitChoice, "Engine: circuits")
-        self._turns, self._depth = threading.RLock(), 0  # held during a run, and how deep it is
-        self._recording = threading.Lock()
+        self._turns, self._depth, self._recording = threading.RLock(), 0, threading.Lock()  # of runs
         renew_in_children(self)
         self._keep_seeds, seeded = seed_choice(keep_seeds)
         options = expect(memory_options or MemoryOptions(), MemoryOptions, "Engine: memory_options")

@@ -91,7 +91,8 @@ class Engine:
     ) -> None:
         """An engine for a parameter set, with its keys in the device's memory.
 
-        device: "cpu", "cuda:0" in a build with CUDA, or "sycl:0" with the extra halocline[sycl]. threads: of a CPU; None: one for each processor.
+        device: "cpu", "cuda:0" in a build with CUDA, or "sycl:0" with the extra halocline[sycl]. threads: of
+            a CPU; None: one for each processor.
 
         Raises InsecureParameters for sets below 128-bit security, by SEAL's table and that of this library,
         unless `allow_insecure`; InvalidArgument for a ring degree below 1024, a modulus that is not prime, or
