@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -45,7 +46,7 @@ def prepare_device(name: str) -> str:
 
     Raises MissingExtra for a SYCL device without the extra halocline[sycl].
     """
-    if name.partition(":")[0] == "sycl":
+    if re.fullmatch(r"sycl(:\d+)?", name):
         problem = _find_sycl()
         if problem:
             raise MissingExtra(f"device {name!r}: {problem}; {install('sycl')}")
