@@ -37,7 +37,7 @@ set_source_files_properties(
   "${PROJECT_SOURCE_DIR}/cpp/tests/unit/test_cuda_slot_tile.cpp"
   PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 
-foreach(folder unit conformance property)
+foreach(folder unit conformance property sycl)  # sycl: skipped, test by test, where no runtime is named
   halocline_add_tests(${folder})
 endforeach()
 if(HALOCLINE_SEAL)

@@ -297,7 +297,15 @@ void bind_engine(nb::module_& module) {
   bind_products(type);
   bind_maintenance(type);
   bind_rotations(type);
-  module.def("available_devices", &backend::available_devices);
+  module.def("available_devices", [] {
+    const released meanwhile;  // devices of SYCL may compile for seconds
+    return backend::available_devices();
+  });
+  module.def("use_sycl_root", &backend::use_sycl_root, nb::arg("folder"));
+  module.def("sycl_problem", [] {
+    const released meanwhile;
+    return backend::sycl_problem();
+  });
   module.def("policy_names", &memory::policy_names);
 }
 

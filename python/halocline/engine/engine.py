@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NoReturn, TypeVar, overload
 
 from .. import _core
+from ..base.devices import prepare_device
 from ..base.errors import InvalidArgument, NotPicklable, WrongType
 from ..base.forks import renew_in_children
 from ..base.names import Device, Policy
@@ -105,13 +106,12 @@ class Engine(Circuits):
     ) -> None:
         self._params = expect(params, Params, "Engine", "use Engine(params, keys)")
         check_keys(keys, params, "Engine: keys", optional=True)
-        self._device = expect(device, str, "Engine: device")
+        self._device = prepare_device(expect(device, str, "Engine: device"))
         self._policy = expect(policy, str, "Engine: policy")
         budget, self._shared = engine_budget(memory, "Engine: memory")
         self._composes = bool(compose_rotations)
         self._circuits = expect(circuits or CircuitChoice(), CircuitChoice, "Engine: circuits")
-        self._turns, self._depth = threading.RLock(), 0  # held during a run, and how deep it is
-        self._recording = threading.Lock()
+        self._turns, self._depth, self._recording = threading.RLock(), 0, threading.Lock()  # of runs
         renew_in_children(self)
         self._keep_seeds, seeded = seed_choice(keep_seeds)
         options = expect(memory_options or MemoryOptions(), MemoryOptions, "Engine: memory_options")
