@@ -182,12 +182,6 @@ def test_what_needs_no_key_stays_here(far: hc.Engine, x: hc.Ciphertext) -> None:
     assert far.stats()["key_nodes"]["requests"] == 0
 
 
-def test_products_fetch_their_key(far: hc.Engine, near: hc.Engine, x: hc.Ciphertext) -> None:
-    there, here = (engine.run(lambda y: (y * y).rotate(2), x) for engine in (far, near))
-    assert there.to_bytes() == here.to_bytes()
-    assert [element for element, _ in far._core.held_keys()] == [1]
-
-
 def test_sums_follow_the_evaluator() -> None:
     for count in (1, 2, 3, 7, 12, 16, 31):
         ghost = hc.Engine(PARAMS, device="ghost")

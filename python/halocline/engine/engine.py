@@ -521,16 +521,6 @@ class Engine(Circuits):
         made = self._core.rotate_many(source, checked) if made is None else made
         return [Ciphertext(each, self, ct.is_real) for each in made]
 
-    def dot(self, a: Sequence[Ciphertext], b: Sequence[Ciphertext]) -> Ciphertext:
-        """sum_i a[i] * b[i] with one relinearization and one rescale for the whole sum. Costs one level."""
-        if len(a) != len(b) or not a:
-            raise InvalidArgument(
-                f"dot: {len(a)} and {len(b)} ciphertexts, expected equally many, at least one"
-            )
-        left = [self._own(each, "dot") for each in a]
-        right = [self._own(each, "dot") for each in b]
-        return Ciphertext(self._core.dot(left, right), self, all(each.is_real for each in (*a, *b)))
-
     def inner_sum(self, ct: Ciphertext, count: int | None = None, stride: int = 1) -> Ciphertext:
         """sum_{i < count} ct.rotate(i * stride), with about log2(count) rotations; all slots unless given.
 

@@ -19,10 +19,9 @@ from ..base.forks import renew_in_children
 from ..base.names import KeyNodeUse, WhenNodeFails, key_node_use, when_node_fails
 from ..base.values import positive
 from ..circuits.choice import CircuitChoice
-from ..circuits.encoded import EncodedCircuit
 from .address import Address, client_tls, is_loopback, token_of_client
 from .cost import Link
-from .maps import OWN, KnownMaps, digest_of, to_bytes
+from .maps import OWN, Circuit, KnownMaps, digest_of, to_bytes
 from .wire import MOST_DEADLINE, Channel, Frame, Kind, pack, remaining, unpack
 
 _ANSWERS = frozenset({Kind.WELCOME, Kind.RESULT, Kind.ERROR})
@@ -127,7 +126,7 @@ class KeyNode:
         """Whether it failed less than `retry_after` ago."""
         return time.monotonic() < self._down_until
 
-    def map_name(self, circuit: EncodedCircuit, said: CircuitChoice) -> tuple[str, int] | None:
+    def map_name(self, circuit: Circuit, said: CircuitChoice) -> tuple[str, int] | None:
         """Digest of a circuit and the bytes that must be sent first; None where no node evaluates it."""
         named = self._maps.name(circuit, said)
         if named is None:
@@ -152,7 +151,7 @@ class KeyNode:
         self,
         about: dict[str, Any],
         blobs: Sequence[bytes],
-        circuit: EncodedCircuit | None = None,
+        circuit: Circuit | None = None,
         give_up: Callable[[], None] | None = None,
         said: CircuitChoice = OWN,
     ) -> Reply:
@@ -193,7 +192,7 @@ class KeyNode:
 
     def _send_map(
         self,
-        circuit: EncodedCircuit,
+        circuit: Circuit,
         said: CircuitChoice,
         name: str,
         until: float,
