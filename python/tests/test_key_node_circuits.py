@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from halocline.base.errors import CorruptData, InvalidArgument
 from halocline.circuits.functions import ComparisonCircuit, PolynomialCircuit
+from halocline.ckks.ciphertext import Ciphertext
 from halocline.remote.maps import MOST_COEFFICIENTS, from_bytes, to_bytes
+from halocline.remote.offload import offload_of
 from halocline.remote.wire import pack, unpack
 
 PARAMS = hc.Params.preset("test-n11-boot", allow_insecure=True)
@@ -218,3 +220,27 @@ def test_options_of_bootstraps_are_checked(field: str, value: object) -> None:
     about["options"][field] = value
     with pytest.raises((CorruptData, InvalidArgument, hc.WrongType)):
         from_bytes(pack(about, blobs))
+
+
+def test_engines_on_gpus_may_have_nodes(
+    server: hc.KeyNodeServer, store: hc.KeyStore, near: hc.Engine, x: hc.Ciphertext
+) -> None:
+    """What sends requests asks an engine for its operations only, on whatever device; ghosts have none."""
+    bare = hc.Engine(PARAMS, threads=1)
+    keys, node = store.user("alice", PARAMS), hc.KeyNode(server.url, **USE)
+
+    def ghost() -> hc.Engine:
+        return hc.Engine(PARAMS, device="ghost")
+
+    sender = offload_of(node, bare._core, keys, "cuda:0", "resident", ghost)
+    assert sender is not None
+    (made,) = (
+        sender.switch(
+            "product", [Ciphertext(bare._core.unfinished_product(*[x.to(bare)._core] * 2), bare, True)]
+        )
+        or []
+    )
+    assert made.to_bytes(True) == OPERATIONS["square"](near, x.to(near))[0].to_bytes()
+    for device, policy in (("ghost", "resident"), ("cuda:0", "planned")):
+        with pytest.raises(InvalidArgument, match="the CPU or a GPU under policy"):
+            offload_of(node, bare._core, keys, device, policy, ghost)

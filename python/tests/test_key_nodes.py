@@ -439,7 +439,7 @@ def test_engines_that_take_no_node(store: hc.KeyStore, client: hc.Client) -> Non
     with pytest.raises(hc.InvalidArgument, match=r"keys of a store|finds keys by store"):
         hc.Engine(PARAMS, client.evaluation_keys(rotations=[1]), key_nodes=node)
     for options in ({"policy": "lru", "memory": "1GiB"}, {"device": "ghost"}):
-        with pytest.raises(hc.InvalidArgument, match='expected device "cpu" and policy "resident"'):
+        with pytest.raises(hc.InvalidArgument, match='expected the CPU or a GPU under policy "resident"'):
             hc.Engine(PARAMS, store.user("alice"), key_nodes=node, **options)
     with pytest.raises(hc.WrongType):
         hc.Engine(PARAMS, store.user("alice"), key_nodes="tcp://127.0.0.1:1")

@@ -102,6 +102,7 @@ class Worker:
         try:
             begin = time.perf_counter()
             done = self._computed(switch, engine, job)
+            engine.synchronize()  # a GPU works on after its operations have returned
             seconds = time.perf_counter() - begin
             blobs = [each.to_bytes() for each in done]
         finally:

@@ -60,9 +60,9 @@ def offload_of(
     """What sends the key switches of an engine to nodes, where it was given some."""
     if key_nodes is None:
         return None
-    if device != "cpu" or policy != "resident":
+    if device == "ghost" or policy != "resident":
         raise InvalidArgument(
-            f"Engine: key_nodes on {device} under policy '{policy}'; expected device \"cpu\" and policy "
+            f"Engine: key_nodes on {device} under policy '{policy}'; expected the CPU or a GPU under policy "
             '"resident", for which alone key nodes work'
         )
     return Offload(core, key_nodes, keys, make_shapes)
