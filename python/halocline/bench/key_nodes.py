@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -38,7 +37,7 @@ from .relay import Relay
 
 SCHEMA = 1
 USER = "bench"
-_EXPONENTIAL = Polynomial.fit(math.exp, (-1, 1), 15)
+_POLYNOMIAL = Polynomial(1.0 / np.arange(1, 17))
 Work = Callable[[Engine, Ciphertext], list[Ciphertext]]
 
 
@@ -79,10 +78,10 @@ def _cases(o: KeyNodeOptions, params: Params) -> Iterator[_Case]:
         circuit = LinearTransform({d: rng.standard_normal(params.slots) for d in range(count)})
         yield _Case(f"map of {count}", lambda engine, x, circuit=circuit: [circuit(x)])  # type: ignore[misc]
     yield _Case("product", lambda engine, x: [x * x])
-    if params.max_level >= _EXPONENTIAL.levels:
+    if params.max_level >= _POLYNOMIAL.levels:
         yield _Case(
-            f"polynomial of degree {_EXPONENTIAL.degree}",
-            lambda engine, x: [engine.polynomial(x, _EXPONENTIAL)],
+            f"polynomial of degree {_POLYNOMIAL.degree}",
+            lambda engine, x: [engine.polynomial(x, _POLYNOMIAL)],
         )
     if params.bootstrapping is not None:
         boots = Bootstrapper(params)
