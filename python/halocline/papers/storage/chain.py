@@ -61,8 +61,8 @@ def simulate_chain(load: KeyLoad, chain: Chain, policy: str) -> ChainOutcome:
     """A run from a cold start, under a policy of POLICIES.
 
     `none` and `prefetch` keep nothing on the card, and in host memory what was used last; `lru` keeps in both
-    what was used last, `planned` what is needed soonest. `none` and `lru` wait for each transfer, over one link
-    after the other; the others have a process for each link and receive in a share of each memory.
+    what was used last, `planned` what is needed soonest. `none` and `lru` wait for each transfer, over one
+    link after the other; the others have a process for each link and receive in a share of each memory.
 
     Raises InvalidArgument where a memory cannot hold the largest piece.
     """
