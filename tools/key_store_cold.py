@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When an engine without keys gives its first result: they come from a web server over a link of limited rate.
+"""First results of engines whose keys come from a web server over a link of limited rate.
 
 The bound is (bytes of the keys that the program needs) / (rate of the link) + (time of the first run of a new
 engine that has the keys): what a run takes that does one after the other and loses nothing. Keys count
@@ -32,6 +32,8 @@ from halocline.bench.relay import Relay
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python/tests/support"))
 import store_rig
 
+BURST = 0.005
+"""Seconds of the rate that may pass at once."""
 Program = Callable[[hc.Engine, hc.Ciphertext], hc.Ciphertext]
 
 
@@ -136,7 +138,7 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
         kept = hc.KeyStore(Path(name) / "www" / "keys")
         kept.put("alice", client.evaluation_keys(rotations=sorted(steps)))
         x = client.encrypt(np.random.default_rng(options.seed).uniform(-1, 1, params.slots))
-        with Relay(server.port, options.rate) as link:
+        with Relay(server.port, options.rate, BURST) as link:
             rig = Rig(params, kept, link, options)
             for policy in options.policies.split(","):
                 for title, program in chosen.items():

@@ -26,12 +26,11 @@ def test_the_first_results_of_cold_engines(
     for row in rows:
         # Every key came over the link in this run, and little else: blocks, the manifest, HTTP.
         assert row["needed_bytes"] <= row["keys"] * key
-        assert row["needed_bytes"] * 0.9 < row["moved_bytes"] < row["needed_bytes"] + 1_500_000
-        assert row["first_seconds"] > row["moved_bytes"] / 50e6 - 0.1, "the link has its rate"
+        assert row["needed_bytes"] < row["moved_bytes"] < row["keys"] * (key + 300_000) + 800_000
+        assert row["first_seconds"] > row["moved_bytes"] / 50e6 - 0.01, "the link has its rate"
         assert row["bound_seconds"] == pytest.approx(row["needed_bytes"] / 50e6 + row["compute_seconds"])
     assert [row["keys"] for row in rows[:4]] == [1, 3, 4, 8]
-    monkeypatch.setattr(
-        key_store_cold, "rows", lambda options: [key_store_cold.Row(**rows[0] | {"first_seconds": 9.0})]
-    )
+    late = key_store_cold.Row(**rows[0] | {"first_seconds": 9.0})
+    monkeypatch.setattr(key_store_cold, "rows", lambda options: [late])
     monkeypatch.setattr(sys, "argv", ["key_store_cold.py"])
     assert key_store_cold.main() == 1, "a row beyond the limit"
