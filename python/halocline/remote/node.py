@@ -268,13 +268,8 @@ class KeyNode:
         return frame, *moved
 
     def _connect(self, until: float) -> Channel:
-        host, port = self._address.host, self._address.port
-        try:
-            sock = socket.create_connection((host, port), timeout=remaining(until))
-        except OSError as error:
-            raise IoError(
-                f"key node: no connection to {self.url}: {error}; is `halocline keynode` running?"
-            ) from None
+        host = self._address.host
+        sock = self._first_that_answers(until)
         channel = None
         try:
             if self._tls is None and not is_loopback(str(sock.getpeername()[0])):
@@ -299,6 +294,31 @@ class KeyNode:
             if instance != self._instance:  # another process than before
                 self._has, self._instance = set(), instance
         return channel
+
+    def _first_that_answers(self, until: float) -> socket.socket:
+        """A connection to one of the addresses of the host; all of them share the deadline."""
+        try:
+            found = socket.getaddrinfo(self._address.host, self._address.port, type=socket.SOCK_STREAM)
+            why: Exception = OSError("the name has no address")
+        except OSError as error:
+            found, why = [], error
+        for number, (family, kind, protocol, _, address) in enumerate(found):
+            try:
+                sock = socket.socket(family, kind, protocol)
+            except OSError as error:
+                why = error
+                continue
+            try:
+                sock.settimeout(remaining(until) / (len(found) - number))  # the others get their share
+                sock.connect(address)
+            except (OSError, IoError) as error:
+                why = error
+                sock.close()
+            else:
+                return sock
+        raise IoError(
+            f"key node: no connection to {self.url}: {why}; is `halocline keynode` running?"
+        ) from None
 
     def failed(self) -> None:
         """It is not asked again for `retry_after` seconds."""
