@@ -28,7 +28,18 @@ find_package(CUDAToolkit 13.0 REQUIRED)
 
 file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS
   "${PROJECT_SOURCE_DIR}/cpp/src/backend/cuda/*.cpp" "${PROJECT_SOURCE_DIR}/cpp/src/backend/cuda/*.cu")
-target_sources(halocline PRIVATE ${cuda_sources})
+# Matrix instructions of warpgroups exist on compute capability 9.0 and nowhere else: their files are compiled for that
+# alone, and chosen at run time.
+set(cuda_90a_sources ${cuda_sources})
+list(FILTER cuda_90a_sources INCLUDE REGEX "_sm90a\\.cu$")
+list(FILTER cuda_sources EXCLUDE REGEX "_sm90a\\.cu$")
+add_library(halocline_cuda_90a OBJECT ${cuda_90a_sources})
+set_target_properties(halocline_cuda_90a PROPERTIES CUDA_ARCHITECTURES "90a-real" POSITION_INDEPENDENT_CODE ON)
+target_include_directories(halocline_cuda_90a PRIVATE
+  "${PROJECT_SOURCE_DIR}/cpp/include" "${PROJECT_SOURCE_DIR}/cpp/src")
+target_compile_options(halocline_cuda_90a PRIVATE "--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra")
+target_link_libraries(halocline_cuda_90a PRIVATE CUDA::cudart_static)
+target_sources(halocline PRIVATE ${cuda_sources} $<TARGET_OBJECTS:halocline_cuda_90a>)
 set_target_properties(halocline PROPERTIES CUDA_ARCHITECTURES "${HALOCLINE_CUDA_ARCHS}")  # made before them
 target_link_libraries(halocline PRIVATE CUDA::cudart_static)
 target_compile_options(halocline PRIVATE

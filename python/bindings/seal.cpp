@@ -1,44 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects of SEAL: files, and computing with the integers of SEAL.
+// Objects of SEAL in files.
 #include <sodium.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
-#include "halocline/backend/registry.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/io/atomic_file.hpp"
 #include "halocline/io/file_map.hpp"
-#include "halocline/seal/evaluator.hpp"
 #include "halocline/seal_format/read.hpp"
 #include "halocline/seal_format/write.hpp"
 #include "pir.hpp"
+#include "seal.hpp"
 
 namespace halocline::python {
 namespace {
 
-namespace format = seal_format;
-using chain_handle = std::shared_ptr<const format::modulus_chain>;
 using word_array = nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<3>>;
 using given_words = nb::ndarray<const std::uint64_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-
-/// A parameter set.
-struct bound_chain {
-  chain_handle value;
-};
-
-/// An object of a parameter set. The number distinguishes kinds with the same structure.
-template <typename ValueT, int kind>
-struct of_chain {
-  chain_handle chain;
-  ValueT value;
-};
-using bound_ct = of_chain<format::ciphertext, 0>;
-using bound_pt = of_chain<format::plaintext, 0>;
-using bound_public = of_chain<format::ciphertext, 1>;
-using bound_relin = of_chain<format::switch_keys, 0>;
-using bound_galois = of_chain<format::switch_keys, 1>;
 
 /// A secret key, zeroed when it goes.
 struct bound_secret {
@@ -203,74 +182,6 @@ bool is_seeded(const format::switch_keys& keys) {
   return std::any_of(keys.keys.begin(), keys.keys.end(), seeded);
 }
 
-/// An engine: a parameter set on a device, and keys.
-struct seal_engine {
-  seal_engine(const bound_chain& of, const std::shared_ptr<backend::backend>& device, bool allow_insecure)
-      : ctx(of.value->top(), device, allow_insecure), on(ctx) {}
-
-  seal::context ctx;
-  seal::evaluator on;
-  seal::switch_key_set relin;
-  seal::switch_key_set galois;
-};
-
-struct bound_engine_of_seal {
-  std::shared_ptr<retrieval_site> where;
-  chain_handle chain;
-  owned<seal_engine> value;
-};
-struct bound_device_ct {
-  std::shared_ptr<retrieval_site> where;
-  owned<seal::ciphertext> value;
-};
-struct bound_device_pt {
-  std::shared_ptr<retrieval_site> where;
-  owned<seal::plaintext> value;
-};
-
-bound_engine_of_seal make_engine(const bound_chain& of, const std::string& device, unsigned threads,
-                                 bool allow_insecure) {
-  const released meanwhile;
-  backend::backend_options options;
-  options.threads = unless_zero(threads);
-  const auto where = std::make_shared<retrieval_site>(backend::make_backend(device, options));
-  return {where, of.value, {new seal_engine(of, where->device, allow_insecure), {where}}};
-}
-
-/// A ciphertext that `body(engine)` makes.
-template <typename BodyT>
-bound_device_ct compute(bound_engine_of_seal& self, BodyT body) {
-  return locked(*self.where, [&] {
-    return bound_device_ct{self.where, {new seal::ciphertext(body(*self.value)), {self.where}}};
-  });
-}
-template <typename BodyT>
-bound_device_pt compute_plain(bound_engine_of_seal& self, BodyT body) {
-  return locked(*self.where, [&] {
-    return bound_device_pt{self.where, {new seal::plaintext(body(*self.value)), {self.where}}};
-  });
-}
-
-template <seal::ciphertext (seal::evaluator::*Call)(const seal::ciphertext&)>
-bound_device_ct unary(bound_engine_of_seal& self, const bound_device_ct& a) {
-  return compute(self, [&](seal_engine& e) { return (e.on.*Call)(*a.value); });
-}
-template <seal::ciphertext (seal::evaluator::*Call)(const seal::ciphertext&, const seal::ciphertext&)>
-bound_device_ct binary(bound_engine_of_seal& self, const bound_device_ct& a, const bound_device_ct& b) {
-  return compute(self, [&](seal_engine& e) { return (e.on.*Call)(*a.value, *b.value); });
-}
-template <seal::ciphertext (seal::evaluator::*Call)(const seal::ciphertext&, const seal::plaintext&)>
-bound_device_ct with_plain(bound_engine_of_seal& self, const bound_device_ct& a, const bound_device_pt& b) {
-  return compute(self, [&](seal_engine& e) { return (e.on.*Call)(*a.value, *b.value); });
-}
-
-bound_ct store_ct(bound_engine_of_seal& self, const bound_device_ct& from) {
-  return {self.chain, locked(*self.where, [&] { return seal::store(self.value->ctx, *from.value); })};
-}
-bound_pt store_pt(bound_engine_of_seal& self, const bound_device_pt& from) {
-  return {self.chain, locked(*self.where, [&] { return seal::store(self.value->ctx, *from.value); })};
-}
-
 void bind_parameters(nb::module_& module) {
   nb::class_<bound_limits>(module, "SealLimits")
       .def(
@@ -345,98 +256,12 @@ void bind_objects(nb::module_& module) {
       .def("save", save_secret, nb::arg("path"), nb::arg("compression"), nb::arg("minor"));
 }
 
-void bind_device_objects(nb::module_& module) {
-  nb::class_<bound_device_ct>(module, "SealDeviceCiphertext")
-      .def_prop_ro("size", [](const bound_device_ct& self) { return self.value->parts.size(); })
-      .def_prop_ro("prime_count", [](const bound_device_ct& self) { return self.value->parts.primes(); })
-      .def_prop_rw(
-          "scale", [](const bound_device_ct& self) { return self.value->scale; },
-          [](bound_device_ct& self, double scale) { self.value->scale = scale; });
-  nb::class_<bound_device_pt>(module, "SealDevicePlaintext")
-      .def_prop_ro("prime_count", [](const bound_device_pt& self) { return self.value->part.primes(); })
-      .def_prop_rw(
-          "scale", [](const bound_device_pt& self) { return self.value->scale; },
-          [](bound_device_pt& self, double scale) { self.value->scale = scale; });
-}
-
-using engine_class = nb::class_<bound_engine_of_seal>;
-
-void set_relin_keys(bound_engine_of_seal& self, const bound_relin& keys) {
-  locked(*self.where, [&] { self.value->relin = seal::load_relin_keys(self.value->ctx, keys.value); });
-}
-void set_galois_keys(bound_engine_of_seal& self, const bound_galois& keys) {
-  locked(*self.where, [&] { self.value->galois = seal::load_galois_keys(self.value->ctx, keys.value); });
-}
-bound_device_ct load_ct(bound_engine_of_seal& self, const bound_ct& from) {
-  return compute(self, [&](seal_engine& e) { return seal::load(e.ctx, from.value); });
-}
-bound_device_pt load_pt(bound_engine_of_seal& self, const bound_pt& from) {
-  return compute_plain(self, [&](seal_engine& e) { return seal::load(e.ctx, from.value); });
-}
-
-void bind_sums_and_products(engine_class& engine) {
-  using ev = seal::evaluator;
-  engine.def("negate", unary<&ev::negate>)
-      .def("add", binary<&ev::add>)
-      .def("sub", binary<&ev::sub>)
-      .def("add_plain", with_plain<&ev::add_plain>)
-      .def("sub_plain", with_plain<&ev::sub_plain>)
-      .def("multiply_plain", with_plain<&ev::multiply_plain>)
-      .def("multiply", binary<&ev::multiply>)
-      .def("square", unary<&ev::square>)
-      .def("rescale_to_next", unary<&ev::rescale_to_next>)
-      .def("mod_switch_to_next",
-           unary<static_cast<seal::ciphertext (ev::*)(const seal::ciphertext&)>(&ev::mod_switch_to_next)>)
-      .def("mod_switch_plain", [](bound_engine_of_seal& self, const bound_device_pt& a) {
-        return compute_plain(self, [&](seal_engine& e) { return e.on.mod_switch_to_next(*a.value); });
-      });
-}
-
-/// Operations that use keys. `body` gets the engine's parts, the ciphertext and the number.
-template <typename BodyT>
-auto with_number(BodyT body) {
-  return [body](bound_engine_of_seal& self, const bound_device_ct& a, std::int64_t number) {
-    return compute(self, [&](seal_engine& e) { return body(e, *a.value, number); });
-  };
-}
-
-void bind_key_switches(engine_class& engine) {
-  using ct = seal::ciphertext;
-  engine
-      .def("relinearize",
-           [](bound_engine_of_seal& self, const bound_device_ct& a) {
-             return compute(self, [&](seal_engine& e) { return e.on.relinearize(*a.value, e.relin); });
-           })
-      .def("complex_conjugate",
-           [](bound_engine_of_seal& self, const bound_device_ct& a) {
-             return compute(self, [&](seal_engine& e) { return e.on.complex_conjugate(*a.value, e.galois); });
-           })
-      .def("rotate_vector", with_number([](seal_engine& e, const ct& a, std::int64_t steps) {
-             return e.on.rotate_vector(a, steps, e.galois);
-           }))
-      .def("apply_galois", with_number([](seal_engine& e, const ct& a, std::int64_t element) {
-             return e.on.apply_galois(a, static_cast<std::uint64_t>(element), e.galois);
-           }));
-}
-
 }  // namespace
 
 void bind_seal(nb::module_& module) {
   bind_parameters(module);
   bind_objects(module);
-  bind_device_objects(module);
-  engine_class engine(module, "SealEngine");
-  engine
-      .def_static("make", make_engine, nb::arg("parameters"), nb::arg("device"), nb::arg("threads"),
-                  nb::arg("allow_insecure"))
-      .def("set_relin_keys", set_relin_keys)
-      .def("set_galois_keys", set_galois_keys)
-      .def("load_ciphertext", load_ct)
-      .def("load_plaintext", load_pt)
-      .def("store_ciphertext", store_ct)
-      .def("store_plaintext", store_pt);
-  bind_sums_and_products(engine);
-  bind_key_switches(engine);
+  bind_seal_engine(module);
 }
 
 }  // namespace halocline::python

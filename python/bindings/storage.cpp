@@ -220,6 +220,12 @@ void bind_engine_sources(nb::module_& module) {
             locked(*self.where, [&] { self.value->bind_stored_key(element); });
           },
           nb::arg("galois_element"))
+      .def(
+          "evict_keys",
+          [](bound_engine& self, bool copies) {
+            locked(*self.where, [&] { self.value->evict_keys(copies); });
+          },
+          nb::arg("copies"))
       .def_prop_ro("binds_keys", [](const bound_engine& self) { return self.value->binds_keys(); })
       .def_prop_ro("key_bytes", [](bound_engine& self) {
         return locked(*self.where, [&] { return self.value->key_bytes(); });
@@ -234,6 +240,19 @@ void bind_user_keys(nb::module_& module) {
             locked(*self.where, [&] { self.value->load(element); });
           },
           nb::arg("galois_element"))
+      .def(
+          "bind",
+          [](bound_user_keys& self, std::uint64_t element) {
+            locked(*self.where, [&] { self.value->bind(element); });
+          },
+          nb::arg("galois_element"))
+      .def(
+          "fetch",
+          [](bound_user_keys& self, std::uint64_t element) {
+            return static_cast<int>(locked(*self.where, [&] { return self.value->fetch(element); }));
+          },
+          nb::arg("galois_element"))
+      .def("evict", [](bound_user_keys& self) { locked(*self.where, [&] { self.value->evict(false); }); })
       .def_prop_ro("nbytes", [](bound_user_keys& self) {
         return locked(*self.where, [&] { return self.value->held().bytes(); });
       });

@@ -54,6 +54,37 @@ def rig() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def test_only_keys_may_be_cold(rig: dict[str, Any]) -> None:
+    how: dict[str, Any] = {"memory": "8GiB", "link": LINK}
+    program = (rig["params"], rig["program"], rig["x"])
+    everything, keys = (hc.advise(*program, **how, only_keys_cold=cold) for cold in (False, True))
+    for row in keys.rows:
+        if row.forecast is not None and row.variant.seeds == "kept":
+            assert row.forecast.loaded_bytes == pytest.approx(row.key_bytes, rel=0.02)
+    assert keys.written.forecast is not None and everything.written.forecast is not None
+    assert keys.written.forecast.loaded_bytes < everything.written.forecast.loaded_bytes
+    assert keys.best.seconds_each < everything.best.seconds_each
+
+
+def test_transforms_of_bootstraps_may_have_different_modes() -> None:
+    params = hc.Params.preset("test-n11-boot", allow_insecure=True)
+    boots = hc.Bootstrapper(params)
+    ghost = hc.Engine(params, device="ghost")
+    x = ghost.ghost_input(level=boots.input_level, slots=boots.slots, real=False)
+    found = hc.advise(params, boots, x, link=LINK, memory="8GiB", only_keys_cold=True)
+    modes = {
+        (row.variant.circuits.bootstrap_mode, row.variant.circuits.bootstrap_stc_mode) for row in found.rows
+    }
+    assert any(first and second and first != second for first, second in modes), modes
+    mixed = hc.CircuitChoice(bootstrap_mode="small_key", bootstrap_stc_mode="double_hoisted")
+    settings = mixed.bootstrap_settings
+    assert (settings["cts_mode"], settings["stc_mode"]) == ("small_key", "double_hoisted")
+    assert "SlotToCoeff double_hoisted" in str(mixed)
+    one = hc.key_plan(params, boots, x, circuits=hc.CircuitChoice(bootstrap_mode="small_key"))
+    both = hc.key_plan(params, boots, x, circuits=mixed)
+    assert len(one) < len(both)
+
+
 @pytest.fixture(scope="module")
 def advice(rig: dict[str, Any]) -> hc.Advice:
     return hc.advise(rig["params"], rig["program"], rig["x"], memory=MEMORY, link=LINK, batches=(2, 4))

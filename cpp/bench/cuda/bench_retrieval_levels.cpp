@@ -35,15 +35,20 @@ constexpr level_set sets[] = {
     {"n4096", 12, 4, 26.5, {1, 27}, {1, 27}, 512, 171},
     {"paper", 11, 2, 29, {4, 8}, {3, 10}, 512, 631},
 };
-constexpr std::uint32_t batches[] = {1, 16, 64};
+constexpr std::uint32_t batches[] = {1, 64};
+constexpr std::uint32_t sizes[] = {2, 16, 128, 1024};  // children; pairs are half as many
 constexpr std::uint32_t most_children = 1024, most_batch = 64;
 
 constexpr std::pair<const char*, fused_choice> fused_variants[] = {
     {"stage, 8 words", {3, true, 0}},
     {"stage, 8 words, a block for a limb", {3, true, 255}},
-    {"stage, 8 words, not staged", {3, false, 0}},
-    {"stage, 16 words", {4, true, 0}},
     {"stage, 16 words, not staged", {4, false, 0}},
+    {"stage, cluster", {3, true, 0, true}},
+};
+/// Of `select_tree`: the second of two siblings in shared memory, or through the second-level cache.
+constexpr std::pair<const char*, fused_choice> tree_variants[] = {
+    {"subtree, 8 words, in shared memory", {3, true, 0, false, true}},
+    {"subtree, 8 words, through the cache", {3, true, 0, false, false}},
 };
 constexpr std::pair<const char*, row_select_kernel> row_variants[] = {
     {"integer", row_select_kernel::integer},
@@ -69,11 +74,21 @@ class level_bench {
     coefficients_ = array(rig_.room(std::size_t{nodes} * two()), set_.primes);
     monomial_ = array(rig_.random_room(set_.primes), set_.primes);
     for (std::uint32_t i = 0; i < most_batch; ++i) {
-      keys_.push_back(array(rig_.random_room(std::size_t{std::max(terms, pair_terms)} * two()), two()));
+      const std::uint32_t rows = std::max(terms, backend::most_tree_bits * pair_terms);
+      keys_.push_back(array(rig_.random_room(std::size_t{rows} * two()), two()));
+      points_.push_back(&rig_.room(std::size_t{most_children} * two()));
     }
     for (const std::uint32_t batch : batches) {
-      for (std::uint32_t size = 2; size <= most_children; size *= 2) expand(batch, size);
-      for (std::uint32_t size = 1; size <= most_children / 2; size *= 2) select(batch, size);
+      for (const std::uint32_t size : sizes) expand(batch, size);
+      for (const std::uint32_t size : sizes) select(batch, size / 2);
+      for (const std::uint32_t size : sizes) {
+        if (size >= most_children / 4) expand_last(batch, size);
+      }
+      for (const unsigned bits : {2U, 3U}) {
+        for (const std::uint32_t size : sizes) {
+          if (size << bits <= most_children) select_tree(batch, size, bits);
+        }
+      }
     }
   }
 
@@ -86,7 +101,7 @@ class level_bench {
       queries.push_back({{&rig_.random_room(std::size_t{rows} * two()), 2 * rows},
                          array(rig_.room(std::size_t{columns} * two()), two())});
     }
-    for (const std::uint32_t batch : {1U, 2U, 3U, 4U, 6U, 8U, 12U, 16U, 32U, 64U}) {
+    for (const std::uint32_t batch : {1U, 2U, 3U, 4U, 8U, 16U, 64U}) {
       job.queries.assign(queries.begin(), queries.begin() + batch);
       const double words = rig_.tables().n() * 1.0 * set_.primes;
       const double bytes = 4 * words * (1.0 * rows * columns + 2.0 * batch * (rows + columns));
@@ -107,10 +122,13 @@ class level_bench {
 
   void add(const char* op, const char* variant, std::uint32_t batch, std::uint32_t size, double bytes,
            double mads, const std::function<void()>& body) {
-    rows_.push_back({set_.name, op, variant, batch, size,
-                     watch_.time(body, {.samples = 21, .calls = 2, .warm_up = 1}), bytes, mads});
+    const bool is_long = mads > 2e9;  // about a millisecond
+    rows_.push_back(
+        {set_.name, op, variant, batch, size,
+         watch_.time(body, {.samples = is_long ? 5U : 21U, .calls = is_long ? 1U : 2U, .warm_up = 1}), bytes,
+         mads});
     const timing& time = rows_.back().time;
-    std::printf("%-6s %-10s %-36s batch %2u size %4u  %10.2f us  %.2f TB/s  %.2f Tmad/s\n", set_.name, op,
+    std::printf("%-6s %-11s %-36s batch %2u size %4u  %10.2f us  %.2f TB/s  %.2f Tmad/s\n", set_.name, op,
                 variant, batch, size, time.median_us, bytes / time.median_us * 1e-6,
                 mads / time.median_us * 1e-6);
   }
@@ -169,6 +187,71 @@ class level_bench {
     fused("expand", batch, children, bytes, mads, [&] { on.expand_node(ring, stage); });
   }
 
+  /// The last level, whose children become rows: by a pass of its own, or by the level.
+  void expand_last(std::uint32_t batch, std::uint32_t children) {
+    const auto& ring = rig_.tables();
+    backend::backend& on = rig_.backend();
+    const std::uint32_t parents = children / 2, primes = set_.primes, terms = primes * set_.expand.digits;
+    const auto element = static_cast<std::uint32_t>(2 * (ring.n() / children) + 1);
+    const memory::buffer& permutation = rig_.keep(ring::automorphism_permutation(element, set_.log_n));
+    std::vector<backend::expand_job> plain, turned;
+    std::vector<backend::turn_job> turns;
+    for (std::uint32_t i = 0; i < batch; ++i) {
+      plain.push_back({dst_.from(i * children), src_.from(i * parents), keys_[i], monomial_, &permutation,
+                       children, set_.expand});
+      turned.push_back(plain.back());
+      turned.back().dst = {};
+      turned.back().points = {points_[i], 2 * children};
+      turned.back().turned = children;
+      const poly_array leaves{dst_.data, i * children * two(), primes};
+      turns.push_back({{points_[i], 2 * children}, 0, 1, leaves, 2 * children});
+    }
+    const std::uint32_t nodes = batch * parents;
+    const double bytes =
+        static_cast<double>(ring.limb_bytes()) * primes * (6.0 * nodes + 2.0 * batch * terms);
+    const double transforms = terms * primes - (set_.expand.digits == 1 ? primes : 0);
+    const double mads = nodes * node_mads(primes, transforms, terms * primes);
+    add("expand_last", "stage and a pass", batch, children, bytes, mads, [&] {
+      on.expand_node(ring, plain);
+      on.turn_points(ring, turns);
+    });
+    add("expand_last", "stage that turns", batch, children, bytes, mads,
+        [&] { on.expand_node(ring, turned); });
+  }
+
+  /// `bits` levels that leave `kept` ciphertexts of each client.
+  void select_tree(std::uint32_t batch, std::uint32_t kept, unsigned bits) {
+    const auto& ring = rig_.tables();
+    backend::backend& on = rig_.backend();
+    const std::uint32_t primes = set_.primes, terms = 2 * primes * set_.select.digits, columns = kept << bits;
+    std::vector<std::vector<backend::select_job>> levels(bits);
+    std::vector<backend::select_tree_job> trees;
+    for (std::uint32_t i = 0; i < batch; ++i) {
+      const poly_array data = src_.from(i * columns);
+      trees.push_back({data, keys_[i], columns, kept, bits, set_.select});
+      for (unsigned bit = bits; bit-- > 0;) {
+        const std::uint32_t pairs = kept << bit;
+        levels[bits - 1 - bit].push_back(
+            {data, data, data.from(pairs), keys_[i].from(bit * terms), pairs, set_.select});
+      }
+    }
+    const double nodes = 1.0 * batch * (columns - kept);
+    const double bytes = static_cast<double>(ring.limb_bytes()) * primes * 2 *
+                         (1.0 * batch * (columns + kept) + 1.0 * batch * bits * terms);
+    const double transforms = terms * primes - (set_.select.digits == 1 ? 2.0 * primes : 0);
+    const double mads = nodes * node_mads(2.0 * primes, transforms, terms * primes);
+    const std::string name = "select_" + std::to_string(bits);
+    add(name.c_str(), "stage, a kernel for each level", batch, kept, bytes, mads, [&] {
+      for (const auto& level : levels) on.select_pair(ring, level);
+    });
+    for (const auto& [variant, choice] : tree_variants) {
+      if (choice.inner && set_.log_n != 11) continue;  // no room
+      backend::cuda::override_fused(&choice);
+      add(name.c_str(), variant, batch, kept, bytes, mads, [&] { on.select_tree(ring, trees); });
+      backend::cuda::override_fused(nullptr);
+    }
+  }
+
   void select(std::uint32_t batch, std::uint32_t pairs) {
     const auto& ring = rig_.tables();
     backend::backend& on = rig_.backend();
@@ -210,6 +293,7 @@ class level_bench {
   stopwatch watch_;
   poly_array src_, dst_, digits_, turned_, coefficients_, monomial_;
   std::vector<poly_array> keys_;
+  std::vector<const memory::buffer*> points_;  ///< of each client
   std::vector<level_row> rows_;
 };
 

@@ -3,7 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <vector>
+
+#include "halocline/pir/fusion.hpp"
 
 namespace halocline::bench {
 
@@ -20,7 +24,20 @@ struct retrieval_arguments {
   unsigned threads = 1;         ///< of a CPU
   unsigned repetitions = 5;
   std::string fusion = "auto";  ///< of all levels
+  std::string turn = "auto";    ///< where queries are turned
+  std::string storage = "transformed";
+  std::string policy = "resident";
+  double memory_gib = 0;  ///< budget; 0: none
 };
+
+/// Values of `--fusion` beside `auto`.
+inline const std::map<std::string, pir::fusion>& fusions() {
+  static const std::map<std::string, pir::fusion> names{{"operation", pir::fusion::operation},
+                                                        {"stage", pir::fusion::stage},
+                                                        {"subtree", pir::fusion::subtree},
+                                                        {"subtree_3", pir::fusion::subtree_3}};
+  return names;
+}
 
 inline void declare(CLI::App& to, retrieval_arguments& read) {
   to.description("Stages of private retrieval: seconds of each, for one database and batch.");
@@ -42,12 +59,31 @@ inline void declare(CLI::App& to, retrieval_arguments& read) {
       ->capture_default_str()
       ->check(CLI::Range(0U, 65536U));
   to.add_option("--threads", read.threads, "of a CPU")->capture_default_str()->check(CLI::Range(1U, 1024U));
-  to.add_option("--repetitions", read.repetitions, "the fastest counts")
+  to.add_option("--repetitions", read.repetitions,
+                "of timed stages, and of whole batches, whose median counts")
       ->capture_default_str()
       ->check(CLI::Range(1U, 1000U));
-  to.add_option("--fusion", read.fusion, "kernels of all levels: auto (the table), operation or stage")
+  std::vector<std::string> names{"auto"};
+  for (const auto& each : fusions()) names.push_back(each.first);
+  to.add_option(
+        "--fusion", read.fusion,
+        "kernels of all levels: auto (the table), operation, stage, subtree or subtree_3 (two or three "
+        "levels of selections at once, expansions as stage)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "operation", "stage"}));
+      ->check(CLI::IsMember(names));
+  to.add_option(
+        "--turn", read.turn,
+        "queries are turned for the rows by the last level of a fused expansion (level) or in a pass of "
+        "their own (pass); auto: by the table")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "level", "pass"}));
+  to.add_option("--storage", read.storage, "how the database is kept: transformed or raw")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"transformed", "raw"}));
+  to.add_option("--policy", read.policy, "residency of buffers, for example planned")->capture_default_str();
+  to.add_option("--memory-gib", read.memory_gib, "budget in GiB; 0: none")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1024.0));
 }
 
 }  // namespace halocline::bench

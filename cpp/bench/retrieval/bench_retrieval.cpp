@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // halocline_retrieval_bench: seconds of the stages of private retrieval for one database and batch.
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <fstream>
 #include <iostream>
@@ -30,16 +32,16 @@ class made_up_records final : public pir::record_store {
   explicit made_up_records(std::uint64_t bytes) : bytes_(bytes) {}
   [[nodiscard]] std::uint64_t bytes() const noexcept override { return bytes_; }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    std::uint64_t word = 0;
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      const std::uint64_t at = offset + i;
-      if (i == 0 || at % 8 == 0) word = mixed(at / 8);
-      out[i] = static_cast<std::byte>(word >> (8 * (at % 8)));
+    for (std::size_t i = 0; i < out.size();) {
+      const std::uint64_t at = offset + i, skipped = at % 8;
+      const std::uint64_t word = mixed(at / 8) >> (8 * skipped);
+      const std::size_t part = std::min<std::size_t>(8 - skipped, out.size() - i);
+      std::memcpy(out.data() + i, &word, part);
+      i += part;
     }
   }
-  void write(std::uint64_t, std::span<const std::byte>) override {
-    throw io_error("made-up records cannot be replaced");
-  }
+  /// Records that are replaced get the bytes that they have.
+  void write(std::uint64_t, std::span<const std::byte>) override {}
 
  private:
   static std::uint64_t mixed(std::uint64_t x) noexcept {
@@ -75,9 +77,8 @@ class bench_run {
       : given_(given),
         shape_(geometry_of(given)),
         records_(std::make_shared<made_up_records>(shape_.records * shape_.record_bytes)),
-        server_(shape_, records_,
-                backend::make_backend(given.device, {.memory = {}, .threads = given.threads}),
-                options_of(given)) {
+        server_(shape_, records_, backend::make_backend(given.device, backend_of(given)),
+                options_of(given, shape_)) {
     server_.time_stages(true);
     for (std::uint32_t i = 0; i < std::min(given.batch, given.clients); ++i) {
       clients_.emplace_back(shape_);
@@ -85,50 +86,114 @@ class bench_run {
     }
   }
 
+  /// Stages are timed first, each with a wait for the device behind it, then whole batches without these
+  /// waits.
   void measure() {
     for (unsigned i = 0; i <= given_.repetitions; ++i) {
-      const pir::stage_times times = answer_batch(i);
-      if (i > 0) runs_.push_back(times);  // the first one makes tables
+      answer_batch(i);
+      if (i > 0) runs_.push_back(server_.times());  // the first one makes tables
     }
+    server_.time_stages(false);
+    for (unsigned i = 0; i <= given_.repetitions; ++i) {
+      const double seconds = answer_batch(given_.repetitions + 1 + i);
+      if (i > 0) whole_.push_back(seconds);
+    }
+    std::ranges::sort(whole_);
+    measure_records();
   }
 
   [[nodiscard]] json::object result() {
     const pir::stage_times& best = *std::ranges::min_element(runs_, {}, total);
     const double bytes = static_cast<double>(shape_.records * shape_.record_bytes);
+    const double median = whole_[whole_.size() / 2];
     json::array runs;
     for (const pir::stage_times& each : runs_) runs.emplace_back(to_json(each));
-    return {{"schema", 1},
-            {"suite", "retrieval"},
-            {"set", given_.set},
-            {"device", server_.scope().device().describe().device},
-            {"threads", given_.threads},
-            {"commit", std::string(commit())},
-            {"gib", given_.gib},
-            {"batch", given_.batch},
-            {"group_mib", given_.group_mib},
-            {"fusion", given_.fusion},
-            {"rows", shape_.at.rows},
-            {"columns", shape_.at.columns},
-            {"digits", json::object{{"expansion", shape_.at.expansion.digits},
-                                    {"selection", shape_.at.selection.digits},
-                                    {"secret", shape_.at.secret.digits}}},
-            {"log2_failure", pir::forecast(shape_.scheme, shape_.at).log2_failure},
-            {"best_seconds", to_json(best)},
-            {"queries_per_second", given_.batch / total(best)},
-            {"record_bytes_per_second", given_.batch * bytes / total(best)},
-            {"runs", std::move(runs)}};
-  }
-
- private:
-  static pir::server_options options_of(const retrieval_arguments& given) {
-    pir::server_options made{.database = {.group_bytes = std::size_t{given.group_mib} << 20}};
-    if (given.fusion == "auto") return made;
-    const pir::fusion how = given.fusion == "stage" ? pir::fusion::stage : pir::fusion::operation;
-    made.fused = pir::fusion_choice{{how}, {how}};
+    json::object made{{"schema", 1},
+                      {"suite", "retrieval"},
+                      {"set", given_.set},
+                      {"device", server_.scope().device().describe().device},
+                      {"threads", given_.threads},
+                      {"commit", std::string(commit())},
+                      {"gib", given_.gib},
+                      {"batch", given_.batch},
+                      {"group_mib", given_.group_mib},
+                      {"fusion", given_.fusion},
+                      {"turn", given_.turn},
+                      {"storage", given_.storage},
+                      {"policy", given_.policy},
+                      {"memory_gib", given_.memory_gib},
+                      {"rows", shape_.at.rows},
+                      {"columns", shape_.at.columns},
+                      {"digits", json::object{{"expansion", shape_.at.expansion.digits},
+                                              {"selection", shape_.at.selection.digits},
+                                              {"secret", shape_.at.secret.digits}}},
+                      {"log2_failure", pir::forecast(shape_.scheme, shape_.at).log2_failure},
+                      {"best_seconds", to_json(best)},
+                      {"median_seconds", median},
+                      {"queries_per_second", given_.batch / median},
+                      {"record_bytes_per_second", given_.batch * bytes / median},
+                      {"peak_fast_bytes", server_.scope().runtime().statistics().peak_fast_bytes},
+                      {"replace_seconds", replaced_[replaced_.size() / 2]},
+                      {"runs", std::move(runs)}};
+    if (!encoded_.empty())
+      made.emplace_back("encoded_bytes_per_second", bytes / encoded_[encoded_.size() / 2]);
     return made;
   }
 
-  pir::stage_times answer_batch(std::uint64_t number) {
+ private:
+  static backend::backend_options backend_of(const retrieval_arguments& given) {
+    backend::backend_options made{.memory = {}, .threads = given.threads};
+    made.memory.policy = given.policy;
+    made.memory.budget_bytes = static_cast<std::size_t>(given.memory_gib * 0x1p30);
+    return made;
+  }
+
+  static pir::server_options options_of(const retrieval_arguments& given, const pir::geometry& shape) {
+    pir::server_options made{.database = {.group_bytes = std::size_t{given.group_mib} << 20}};
+    made.database.kept = given.storage == "raw" ? pir::storage::raw : pir::storage::transformed;
+    if (given.fusion == "auto" && given.turn == "auto") return made;
+    pir::fusion_choice chosen = pir::choose_fusion(shape, given.device, given.batch);
+    if (given.fusion != "auto") {
+      chosen.expansion = chosen.selection = {bench::fusions().at(given.fusion)};
+    }
+    if (given.turn != "auto") chosen.turned = given.turn == "level";
+    made.fused = std::move(chosen);
+    return made;
+  }
+
+  /// Records replaced, and the whole database computed from its raw bytes, group by group.
+  void measure_records() {
+    const std::vector<std::byte> fresh(shape_.record_bytes);
+    for (unsigned i = 0; i <= given_.repetitions; ++i) {
+      const double seconds = timed([&] { server_.records().replace(i * 7919 % shape_.records, fresh); });
+      if (i > 0) replaced_.push_back(seconds);
+    }
+    std::ranges::sort(replaced_);
+    if (server_.records().kept() != pir::storage::raw) return;
+    memory::buffer scratch;
+    for (unsigned i = 0; i <= given_.repetitions; ++i) {
+      const double seconds = timed([&] {
+        for (const pir::column_group& group : server_.records().groups()) {
+          (void)server_.records().points(group, scratch);
+        }
+      });
+      if (i > 0) encoded_.push_back(seconds);
+    }
+    std::ranges::sort(encoded_);
+  }
+
+  /// Seconds of something that the device has finished.
+  template <typename BodyT>
+  double timed(const BodyT& body) {
+    server_.scope().device().wait();
+    const auto begin = std::chrono::steady_clock::now();
+    body();
+    server_.scope().device().wait();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+
+  /// Seconds from queries to answers, on the host's clock.
+  double answer_batch(std::uint64_t number) {
     std::vector<std::vector<std::byte>> queries;
     std::vector<std::shared_ptr<const pir::server_keys>> keys;
     std::vector<std::uint64_t> wanted;
@@ -139,14 +204,16 @@ class bench_run {
       keys.push_back(keys_[who]);
     }
     const std::vector<std::span<const std::byte>> views(queries.begin(), queries.end());
+    const auto begin = std::chrono::steady_clock::now();
     const std::vector<std::vector<std::byte>> answers = server_.answer(keys, views);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
     for (std::uint32_t i = 0; i < given_.batch; ++i) {
       std::vector<std::byte> expected(shape_.record_bytes);
       records_->read(wanted[i] * shape_.record_bytes, expected);
       HALOCLINE_EXPECTS(clients_[i % clients_.size()].decode(wanted[i], queries[i], answers[i]) == expected,
                         error, "a wrong answer to query ", i, " for record ", wanted[i]);
     }
-    return server_.times();
+    return seconds.count();
   }
 
   const retrieval_arguments& given_;
@@ -156,6 +223,7 @@ class bench_run {
   std::vector<pir::client> clients_;
   std::vector<std::shared_ptr<const pir::server_keys>> keys_;
   std::vector<pir::stage_times> runs_;
+  std::vector<double> whole_, replaced_, encoded_;  ///< seconds, least first
 };
 
 }  // namespace

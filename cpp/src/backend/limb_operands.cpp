@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands of the operations that descriptors.hpp and key_jobs.hpp describe.
+// Operands of the operations that descriptors.hpp, key_jobs.hpp and reduce_jobs.hpp describe.
 #include <algorithm>
 
 #include "backend/conversion_targets.hpp"
@@ -140,6 +140,19 @@ void tensor(operand_list& list, const tensor_job& job) {
   list.read_moduli(job.d0.primes);
 }
 
+void tensor_matrix(operand_list& list, const matrix_job& job) {
+  HALOCLINE_EXPECTS(job.c.rows > 0 && job.c.columns > 0 && job.a.columns > 0 && job.a.rows == job.c.rows &&
+                        job.b.columns == job.c.columns && job.a.columns == job.b.rows,
+                    invalid_argument, "tensor_matrix: ", job.c.rows, " by ", job.c.columns, " entries of ",
+                    job.a.rows, " by ", job.a.columns, " times ", job.b.rows, " by ", job.b.columns,
+                    "; expected m by n of m by k times k by n");
+  list.read_moduli(job.primes);
+  list.read_entries(job.a, 2, job.primes);
+  list.read_entries(job.b, 2, job.primes);
+  if (job.accumulate) list.read_entries(job.c, 3, job.primes);
+  list.write_entries(job.c, 3, job.primes);
+}
+
 void linear_combine(operand_list& list, const linear_job& job) {
   combination(list, job);
   HALOCLINE_EXPECTS(job.conversion == nullptr, invalid_argument,
@@ -150,6 +163,29 @@ void ntt_linear_combine(operand_list& list, const linear_job& job) {
   combination(list, job);
   list.read_roots(job.dst.primes);
   job.conversion != nullptr ? conversion_of(list, job) : list.write(job.b);
+}
+
+void ntt_reduced(operand_list& list, const reduce_job& job) {
+  HALOCLINE_EXPECTS(job.src.primes.count == 1, invalid_argument, "ntt_reduced: a source of ",
+                    job.src.primes.count, " limbs; expected one");
+  HALOCLINE_EXPECTS(apart(job.src, job.dst), invalid_argument,
+                    "ntt_reduced: dst shares limbs with src; expected others");
+  list.read(job.src);
+  list.read_moduli(job.src.primes);
+  const bool combined = job.a.data != nullptr;
+  if (combined) {
+    HALOCLINE_EXPECTS(apart(job.a, job.dst), invalid_argument,
+                      "ntt_reduced: dst shares limbs with a; expected others");
+    list.same_primes(job.a, job.dst);
+    list.one_per_limb(job.factor_a.size(), job.dst);
+    list.one_per_limb(job.factor_b.size(), job.dst);
+    list.read(job.a);
+  }
+  HALOCLINE_EXPECTS(combined || (job.factor_a.empty() && job.factor_b.empty()), invalid_argument,
+                    "ntt_reduced: factors without a; expected none");
+  list.read_moduli(job.dst.primes);
+  list.read_roots(job.dst.primes);
+  list.write(job.dst);
 }
 
 void automorphism(operand_list& list, const automorphism_job& job) {

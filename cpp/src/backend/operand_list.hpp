@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "halocline/backend/descriptors.hpp"
+#include "halocline/backend/matrix_jobs.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/memory/runtime.hpp"
 
@@ -27,6 +28,14 @@ class operand_list {
 
   void write_bytes(const memory::buffer* data, std::size_t offset, std::size_t bytes) {
     writes_.push_back({data, offset, bytes});
+  }
+
+  /// Entries of that many polynomials modulo `primes`.
+  void read_entries(const matrix_view& of, std::uint32_t polys, window primes) {
+    reads_.push_back(entries(of, polys, primes));
+  }
+  void write_entries(const matrix_view& of, std::uint32_t polys, window primes) {
+    writes_.push_back(entries(of, polys, primes));
   }
 
   /// Requires that `view` spans the primes of `reference`.
@@ -61,6 +70,11 @@ class operand_list {
   }
 
  private:
+  [[nodiscard]] memory::operand entries(const matrix_view& of, std::uint32_t polys, window primes) const {
+    const memory::operand one = check({of.data, of.limb, primes});
+    return {one.data, one.offset, one.bytes * polys * of.rows * of.columns};
+  }
+
   [[nodiscard]] memory::operand check(const limb_view& view) const {
     HALOCLINE_EXPECTS(view.log_repeat == 0, invalid_argument, op_,
                       ": one of the operands is a repeated view;", " this operation takes none there");

@@ -4,6 +4,8 @@
 #include "backend/operand_list.hpp"
 #include "halocline/backend/client_jobs.hpp"
 #include "halocline/backend/key_jobs.hpp"
+#include "halocline/backend/matrix_jobs.hpp"
+#include "halocline/backend/reduce_jobs.hpp"
 #include "halocline/backend/retrieval_jobs.hpp"
 
 /// What a job of each operation reads and writes, and what is checked before: one function per line of

@@ -2,6 +2,7 @@
 // Operands of the operations that retrieval_jobs.hpp describes.
 #include <algorithm>
 #include <bit>
+#include <vector>
 
 #include "backend/operands.hpp"
 
@@ -35,6 +36,9 @@ class array_list {
             ((count - 1) * array.stride + std::size_t{polynomials} * limbs_) * limb};
   }
   [[nodiscard]] memory::operand range(const point_matrix& matrix) const {
+    HALOCLINE_EXPECTS(matrix.block == points_per_block || matrix.block == 1, invalid_argument, op_,
+                      ": a matrix with blocks of ", matrix.block, " points; expected ", points_per_block,
+                      " or 1");
     return {matrix.data, 0, std::size_t{matrix.rows} * limbs_ * list_.ring().limb_bytes()};
   }
   void read(const memory::operand& part) { list_.read_bytes(part.data, part.offset, part.bytes); }
@@ -103,6 +107,20 @@ class array_list {
 };
 
 std::uint32_t parents_of(std::uint32_t children) { return children / 2 + children % 2; }
+
+/// What an expansion writes: points first.
+std::vector<memory::operand> expanded_ranges(const array_list& arrays, const expand_job& job) {
+  std::vector<memory::operand> results;
+  if (job.turned > 0) {
+    arrays.whole_blocks();
+    HALOCLINE_EXPECTS(job.points.block == points_per_block, invalid_argument,
+                      "expand_node: children go to a matrix with blocks of ", job.points.block,
+                      " points; expected ", points_per_block);
+    results.push_back(arrays.range(job.points));
+  }
+  if (job.turned < job.children) results.push_back(arrays.range(job.dst, job.children - job.turned, 2));
+  return results;
+}
 
 void transform(operand_list& list, const array_job& job, const char* op) {
   array_list arrays(list, op);
@@ -197,14 +215,21 @@ void expand_node(operand_list& list, const expand_job& job) {
   arrays.splittable(job.split);
   const std::uint32_t terms = arrays.limbs() * job.split.digits;
   arrays.sum_of(terms);
-  const memory::operand dst = arrays.range(job.dst, job.children, 2);
+  HALOCLINE_EXPECTS(job.turned <= job.children && job.points.rows >= std::uint64_t{2} * job.turned,
+                    invalid_argument, "expand_node: ", job.turned, " of ", job.children,
+                    " children in a matrix of ", job.points.rows,
+                    " rows; expected no more than there are, and two rows for each");
+  const std::vector<memory::operand> results = expanded_ranges(arrays, job);
   for (const memory::operand& source : {arrays.range(job.src, parents_of(job.children), 2),
                                         arrays.range(job.rows, terms, 2), arrays.range(job.monomial, 1, 1)}) {
-    arrays.apart(dst, source);
+    for (const memory::operand& result : results) arrays.apart(result, source);
     arrays.read(source);
   }
+  if (results.size() == 2) arrays.apart(results[0], results[1]);
+  // All blocks of a matrix have some of these rows.
+  if (job.turned > 0 && job.points.rows != 2 * job.turned) arrays.read(results.front());
   arrays.read_permutation(job.permutation);
-  arrays.write(dst);
+  for (const memory::operand& result : results) arrays.write(result);
   arrays.read_roots();
 }
 
@@ -223,6 +248,27 @@ void select_pair(operand_list& list, const select_job& job) {
   arrays.apart_or_same(job.dst, job.x, job.count, 2);
   arrays.read(arrays.range(job.x, job.count, 2));
   arrays.write(dst);
+  arrays.read_roots();
+}
+
+void select_tree(operand_list& list, const select_tree_job& job) {
+  array_list arrays(list, "select_tree");
+  arrays.positive(job.kept, "ciphertexts that are left");
+  HALOCLINE_EXPECTS(job.bits >= 1 && job.bits <= most_tree_bits, invalid_argument, "select_tree: ", job.bits,
+                    " bits; expected 1 to ", most_tree_bits);
+  const std::uint64_t most = std::uint64_t{job.kept} << job.bits;
+  HALOCLINE_EXPECTS(job.columns > most / 2 && job.columns <= most, invalid_argument,
+                    "select_tree: ", job.columns, " ciphertexts, of which ", job.bits, " bits leave ",
+                    job.kept, "; expected more than ", most / 2, " and at most ", most);
+  arrays.splittable(job.split);
+  const std::uint32_t terms = 2 * arrays.limbs() * job.split.digits;
+  arrays.sum_of(terms);
+  const memory::operand data = arrays.range(job.data, job.columns, 2);
+  const memory::operand rows = arrays.range(job.rows, std::uint64_t{job.bits} * terms, 2);
+  arrays.apart(data, rows);
+  arrays.read(rows);
+  arrays.read(data);
+  arrays.write(data);
   arrays.read_roots();
 }
 
@@ -253,6 +299,9 @@ void row_select(operand_list& list, const row_select_job& job) {
   arrays.positive(job.queries.size(), "queries");
   arrays.read(arrays.range(job.database));
   for (const row_query& query : job.queries) {
+    HALOCLINE_EXPECTS(query.selectors.block == job.database.block, invalid_argument,
+                      "row_select: selectors with blocks of ", query.selectors.block,
+                      " points; the database has blocks of ", job.database.block);
     HALOCLINE_EXPECTS(query.selectors.rows == 2 * job.rows, invalid_argument, "row_select: a query with ",
                       query.selectors.rows, " polynomials; expected two for each of ", job.rows, " rows");
     const memory::operand dst = arrays.range(query.dst, job.columns, 2);

@@ -117,6 +117,10 @@ void engine::bind_stored_key(std::uint64_t galois_element) {
 
 bool engine::binds_keys() const noexcept { return !is_ghost() && ctx_->runtime().reads_remote(); }
 
+void engine::evict_keys(bool copies) {
+  if (!is_ghost()) stored_->evict(copies);
+}
+
 std::size_t engine::key_bytes() const noexcept { return is_ghost() ? 0 : stored_->held().bytes(); }
 
 std::unique_ptr<engine_keys> engine::make_keys() const {

@@ -93,6 +93,30 @@ void engine_keys::bind(std::uint64_t galois_element) {
   bound_.insert(galois_element);
 }
 
+memory::fetched engine_keys::fetch(std::uint64_t galois_element) {
+  memory::fetched worst = memory::fetched::done;
+  if (!held_.contains(galois_element, 0)) return worst;
+  // Halves that are made of seeds on the device come nearer by themselves.
+  for (const evaluation_key_digit& digit : held_.get(galois_element, 0).digits) {
+    for (const memory::buffer* half : {&digit.b, &digit.a}) {
+      if (!*half) continue;
+      const memory::fetched now = ctx_.runtime().fetch(*half, half->size());
+      if (worst != memory::fetched::later && now != memory::fetched::done) worst = now;
+    }
+  }
+  return worst;
+}
+
+void engine_keys::evict(bool copies) {
+  for (const auto& [element, key] : held_.keys()) {
+    for (const evaluation_key_digit& digit : key.digits) {
+      for (const memory::buffer* half : {&digit.b, &digit.a}) {
+        if (*half) ctx_.runtime().leave_fast(*half, copies);
+      }
+    }
+  }
+}
+
 const evaluation_key& engine_keys::get(std::uint64_t galois_element, unsigned level) {
   if (!held_.contains(galois_element, level)) {
     const offer* const found = find(galois_element, level);

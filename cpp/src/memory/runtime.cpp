@@ -330,6 +330,20 @@ void runtime::leave_to_recipe(const buffer& data) {
   residency_->leave_to_recipe(state);
 }
 
+fetched runtime::fetch(const buffer& data, std::size_t bytes) {
+  HALOCLINE_EXPECTS(data && data.owner() == this && is_recoverable(data.cls()), invalid_argument,
+                    "fetch: expected a key, plaintext or table of this runtime");
+  const std::lock_guard lock(mutex_);
+  return residency_->fetch(state_of(data), bytes);
+}
+
+void runtime::leave_fast(const buffer& data, bool copies) {
+  HALOCLINE_EXPECTS(data && data.owner() == this && is_recoverable(data.cls()), invalid_argument,
+                    "leave_fast: expected a key, plaintext or table of this runtime");
+  const std::lock_guard lock(mutex_);
+  residency_->leave_fast(state_of(data), copies);
+}
+
 // Plans and budgets
 
 void runtime::begin_plan(std::shared_ptr<const plan::plan> source) {

@@ -188,7 +188,7 @@ void group_maker::transform_tile(const memory::buffer& points, column_range of, 
     job.factors = factors_;
     unpack.push_back(std::move(job));
     const std::uint32_t row = (part.plane + p) * group_rows + part.first;
-    turn.push_back({{&points, shape().planes() * group_rows}, row, 1, mine, part.count});
+    turn.push_back({{&points, shape().planes() * group_rows, ctx_.point_block()}, row, 1, mine, part.count});
   }
   const backend::array_job transform{all, all, part.planes * part.count};
   ctx_.device().unpack_plain(ctx_.tables(), unpack);

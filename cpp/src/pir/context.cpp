@@ -39,7 +39,9 @@ void write_monomial(backend::backend& device, const backend::ring_tables& tables
 }  // namespace
 
 context::context(geometry of, std::shared_ptr<backend::backend> device)
-    : shape_(std::move(of)), ring_(ring_of(shape_.scheme), std::move(device)) {}
+    : shape_(std::move(of)),
+      ring_(ring_of(shape_.scheme), std::move(device)),
+      point_block_(ring_.device().describe().point_block) {}
 
 memory::buffer context::make_ciphertexts(std::size_t count, memory::object_class cls, const char* tag) {
   return runtime().allocate(2 * count * polynomial_bytes(), cls, tag);

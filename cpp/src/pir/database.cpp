@@ -118,13 +118,13 @@ backend::point_matrix database::points(const column_group& group, memory::buffer
   }
   const std::size_t bytes = maker_->point_bytes(group.columns);
   const auto rows = static_cast<std::uint32_t>(bytes / ctx_.polynomial_bytes());
-  if (options_.kept == storage::transformed) return {&group.data, rows};
+  if (options_.kept == storage::transformed) return {&group.data, rows, ctx_.point_block()};
   if (scratch.size() < bytes) {
     scratch = {};
     scratch = ctx_.runtime().allocate(bytes, memory::object_class::scratch, "database.points");
   }
   maker_->transform_raw(scratch, group.data, of);
-  return {&scratch, rows};
+  return {&scratch, rows, ctx_.point_block()};
 }
 
 std::size_t database::find(std::uint64_t record) const {

@@ -11,16 +11,34 @@ namespace {
 /// Processors: measured with `halocline_retrieval_bench`, fused kernels are 1.3 to 2.4 times as fast in every
 /// level, because digits stay in the second-level cache. GPUs: a fused kernel has a block for each node, so
 /// that a level with fewer nodes than an H200 has multiprocessors (132) leaves some without work; counted
-/// from instructions and bytes (docs/concepts/cuda_retrieval.md), not measured yet.
+/// from instructions and bytes (docs/concepts/cuda_retrieval.md), not measured yet. By that count subtrees
+/// gain nothing: instructions take four times as long as bytes.
 constexpr std::array<fusion_row, 4> rows{{
-    {"cpu", 11, 0, 0},
-    {"cpu", 12, 0, 0},
-    {"cuda", 11, 132, 132},
-    {"cuda", 12, 132, 132},
+    {"cpu", 11, 0, 0, never, never, false},
+    {"cpu", 12, 0, 0, never, never, false},
+    {"cuda", 11, 132, 132, never, never, true},
+    {"cuda", 12, 132, 132, never, never, true},
 }};
 
+bool reaches(std::uint64_t nodes, std::uint32_t least) { return least != never && nodes >= least; }
+
 fusion at_least(std::uint64_t nodes, std::uint32_t least) {
-  return nodes >= least ? fusion::stage : fusion::operation;
+  return reaches(nodes, least) ? fusion::stage : fusion::operation;
+}
+
+/// Selections among `left` columns in each of so many trees.
+std::vector<fusion> choose_selections(const fusion_row& row, std::uint32_t left, std::uint64_t trees) {
+  std::vector<fusion> made;
+  while (left > 1) {
+    const auto bits = static_cast<unsigned>(std::bit_width(left - 1));
+    const std::uint32_t kept = std::uint32_t{1} << (bits - 1);
+    fusion how = at_least((left - kept) * trees, row.selection);
+    if (bits >= 2 && reaches(kept / 2 * trees, row.subtree)) how = fusion::subtree;
+    if (bits >= 3 && reaches(kept / 4 * trees, row.subtree_3)) how = fusion::subtree_3;
+    made.insert(made.end(), levels_of(how), how);
+    left = std::uint32_t{1} << (bits - levels_of(how));
+  }
+  return made;
 }
 
 }  // namespace
@@ -38,20 +56,24 @@ const fusion_row& fusion_row_of(std::string_view device, unsigned log_n) {
 }
 
 fusion_choice choose_fusion(const context& ctx, std::size_t batch, std::uint32_t columns) {
-  const geometry& shape = ctx.shape();
-  const fusion_row& row = fusion_row_of(ctx.device().name(), shape.scheme.source().log_n);
+  return choose_fusion(ctx.shape(), ctx.device().name(), batch, columns);
+}
+
+fusion_choice choose_fusion(const geometry& shape, std::string_view device, std::size_t batch,
+                            std::uint32_t columns) {
+  return choose_fusion(shape, fusion_row_of(device, shape.scheme.source().log_n), batch, columns);
+}
+
+fusion_choice choose_fusion(const geometry& shape, const fusion_row& row, std::size_t batch,
+                            std::uint32_t columns) {
   const unsigned depth = shape.at.expansion_depth(shape.scheme);
   const std::uint64_t leaves = shape.at.packed(shape.scheme);
-  fusion_choice made{{}, {}};
+  fusion_choice made{{}, {}, row.turned};
   for (unsigned level = 0; level < depth; ++level) {
     made.expansion.push_back(at_least((((leaves - 1) >> (depth - level)) + 1) * batch, row.expansion));
   }
-  std::uint32_t left = columns == 0 ? shape.at.columns : std::min(columns, shape.at.columns);
-  while (left > 1) {
-    const std::uint32_t kept = std::bit_ceil(left) / 2;
-    made.selection.push_back(at_least(std::uint64_t{left - kept} * shape.planes() * batch, row.selection));
-    left = kept;
-  }
+  const std::uint32_t left = columns == 0 ? shape.at.columns : std::min(columns, shape.at.columns);
+  made.selection = choose_selections(row, left, std::uint64_t{shape.planes()} * batch);
   // Trees of a single node have no level.
   if (made.expansion.empty()) made.expansion.push_back(fusion::stage);
   if (made.selection.empty()) made.selection.push_back(fusion::stage);

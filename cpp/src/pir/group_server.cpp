@@ -152,7 +152,7 @@ std::vector<expanded_query> group_server::expand(member& on, std::span<const cli
   std::vector<expanded_query> made;
   for (std::size_t begin = 0; begin < queries.size(); begin += at_once) {
     const auto part = queries.subspan(begin, std::min(at_once, queries.size() - begin));
-    const std::vector<memory::buffer> leaves = pir::expand(on.ctx, part, fused(on, part.size()));
+    std::vector<query_leaves> leaves = pir::expand(on.ctx, part, fused(on, part.size()));
     for (expanded_query& each : complete(on.ctx, part, leaves)) made.push_back(std::move(each));
   }
   return made;

@@ -33,7 +33,7 @@ void answer_one(context& ctx, database& records, std::size_t scratch) {
   const std::vector<client_query> batch{{&keys, &empty}};
   const fusion_choice how = choose_fusion(ctx, 1);
   const std::vector<expanded_query> expanded = [&] {
-    const std::vector<memory::buffer> leaves = expand(ctx, batch, how);  // which go before the rest begins
+    std::vector<query_leaves> leaves = expand(ctx, batch, how);  // which go before the rest begins
     return complete(ctx, batch, leaves);
   }();
   const batch_steps steps = choose_steps(ctx, records, 1, scratch);

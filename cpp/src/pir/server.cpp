@@ -103,7 +103,7 @@ std::vector<std::vector<std::uint64_t>> server::run(std::span<const client_query
   std::vector<expanded_query> expanded;
   for (std::size_t begin = 0; begin < batch.size(); begin += steps.queries) {
     const auto part = batch.subspan(begin, std::min(steps.queries, batch.size() - begin));
-    const std::vector<memory::buffer> leaves = expand(ctx_, part, how);
+    std::vector<query_leaves> leaves = expand(ctx_, part, how);
     times_.expansion += clock.lap();
     for (expanded_query& each : complete(ctx_, part, leaves)) expanded.push_back(std::move(each));
     times_.completion += clock.lap();

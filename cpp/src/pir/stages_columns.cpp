@@ -31,12 +31,17 @@ class column_selection {
   void run(const fusion_choice& how) {
     const std::vector<pairing> levels = pairings();
     make_scratch(levels, how);
-    for (unsigned level = 0; level < levels.size(); ++level) {
-      if (detail::fusion_of(how.selection, level) == fusion::stage) {
+    for (unsigned level = 0; level < levels.size();) {
+      const fusion each = detail::fusion_of(how.selection, level);
+      const auto count = std::min<std::size_t>(levels_of(each), levels.size() - level);
+      if (each == fusion::operation) {
+        select_by_operations(levels[level]);
+      } else if (count == 1) {
         select_fused(levels[level]);
       } else {
-        select_by_operations(levels[level]);
+        select_subtrees(levels[level], levels[level + count - 1]);
       }
+      level += static_cast<unsigned>(count);
     }
   }
 
@@ -56,9 +61,10 @@ class column_selection {
   /// For the largest level that takes single operations.
   void make_scratch(std::span<const pairing> levels, const fusion_choice& how) {
     std::size_t pairs = 0;
-    for (unsigned level = 0; level < levels.size(); ++level) {
-      if (detail::fusion_of(how.selection, level) == fusion::stage) continue;
-      pairs = std::max<std::size_t>(pairs, levels[level].count);
+    for (unsigned level = 0; level < levels.size();) {
+      const fusion each = detail::fusion_of(how.selection, level);
+      if (each == fusion::operation) pairs = std::max<std::size_t>(pairs, levels[level].count);
+      level += levels_of(each);
     }
     if (pairs == 0) return;
     pairs *= queries_.size() * planes_;
@@ -89,6 +95,16 @@ class column_selection {
                       detail::split_of(split_)});
     });
     ctx_.device().select_pair(ctx_.tables(), jobs);
+  }
+
+  /// From a level to a later one.
+  void select_subtrees(const pairing& from, const pairing& to) {
+    std::vector<backend::select_tree_job> jobs;
+    for_each_plane(from, [&](std::size_t i, std::uint32_t x, std::uint32_t) {
+      jobs.push_back({ctx_.ciphertexts(columns_[i], x), rows(i, to), from.distance + from.count, to.distance,
+                      from.bit - to.bit + 1, detail::split_of(split_)});
+    });
+    ctx_.device().select_tree(ctx_.tables(), jobs);
   }
 
   void select_by_operations(const pairing& pairs) {

@@ -14,7 +14,7 @@ namespace {
 using backend::poly_array;
 
 /// The expansions of a batch, level by level. The levels of a query alternate between two buffers, so that
-/// the last one fills that of the leaves.
+/// the last one fills that of the leaves, or its beginning where it turns some.
 class expansion {
  public:
   expansion(context& ctx, std::span<const client_query> queries, const fusion_choice& how)
@@ -26,23 +26,35 @@ class expansion {
         leaves_(static_cast<std::uint32_t>(ctx.shape().at.packed(ctx.shape().scheme))) {
     for (const client_query& query : queries) check(query);
     constexpr auto scratch = memory::object_class::scratch;
+    if (depth_ > 0 && how.turned && ctx.point_block() == backend::points_per_block &&
+        detail::fusion_of(how.expansion, depth_ - 1) != fusion::operation) {
+      turned_ = ctx.shape().at.rows;
+    }
+    const std::uint32_t even = std::max(leaves_ - turned_, depth_ >= 2 ? nodes(depth_ - 2) : 0);
     for (std::size_t i = 0; i < queries.size(); ++i) {
-      even_.push_back(ctx.make_ciphertexts(leaves_, scratch, "pir.leaves"));
+      even_.push_back(even == 0 ? memory::buffer{} : ctx.make_ciphertexts(even, scratch, "pir.leaves"));
+      if (turned_ > 0) selectors_.push_back(ctx.make_ciphertexts(turned_, scratch, "pir.selectors"));
       if (depth_ > 0) odd_.push_back(ctx.make_ciphertexts(nodes(depth_ - 1), scratch, "pir.expansion"));
     }
   }
 
-  [[nodiscard]] std::vector<memory::buffer> run() {
+  [[nodiscard]] std::vector<query_leaves> run() {
     load_roots();
     make_scratch();
     for (unsigned level = 1; level <= depth_; ++level) {
-      if (detail::fusion_of(how_.expansion, level - 1) == fusion::stage) {
-        expand_fused(level);
-      } else {
+      if (detail::fusion_of(how_.expansion, level - 1) == fusion::operation) {
         expand_by_operations(level);
+      } else {
+        expand_fused(level);
       }
     }
-    return std::move(even_);
+    std::vector<query_leaves> made(queries_.size());
+    for (std::size_t i = 0; i < queries_.size(); ++i) {
+      if (turned_ < leaves_) made[i].data = std::move(even_[i]);
+      made[i].first = turned_;
+      if (turned_ > 0) made[i].selectors = std::move(selectors_[i]);
+    }
+    return made;
   }
 
  private:
@@ -95,14 +107,23 @@ class expansion {
     coefficients_ = detail::make_polynomials(ctx_, parents, "pir.expansion.coefficients");
     digits_ =
         detail::make_polynomials(ctx_, parents * detail::digits_of(ctx_, split_), "pir.expansion.digits");
-    turned_ = ctx_.make_ciphertexts(parents, memory::object_class::scratch, "pir.expansion.turned");
+    rotated_ = ctx_.make_ciphertexts(parents, memory::object_class::scratch, "pir.expansion.turned");
   }
 
   void expand_fused(unsigned level) {
     std::vector<backend::expand_job> jobs;
+    const std::uint32_t turned = level == depth_ ? turned_ : 0;
     for (std::size_t i = 0; i < queries_.size(); ++i) {
-      jobs.push_back({ctx_.ciphertexts(at(i, level)), ctx_.ciphertexts(at(i, level - 1)), rows(i, level),
-                      monomial(level), &permutation(level), nodes(level), detail::split_of(split_)});
+      backend::expand_job& job = jobs.emplace_back();
+      if (turned < nodes(level)) job.dst = ctx_.ciphertexts(at(i, level));
+      job.src = ctx_.ciphertexts(at(i, level - 1));
+      job.rows = rows(i, level);
+      job.monomial = monomial(level);
+      job.permutation = &permutation(level);
+      job.children = nodes(level);
+      job.split = detail::split_of(split_);
+      if (turned > 0) job.points = {&selectors_[i], 2 * turned};
+      job.turned = turned;
     }
     ctx_.device().expand_node(ctx_.tables(), jobs);
   }
@@ -115,7 +136,7 @@ class expansion {
     for (std::size_t i = 0; i < queries_.size(); ++i) {
       const memory::buffer& src = at(i, level - 1);
       const poly_array digits = detail::polynomials(ctx_, digits_, i * parents * terms);
-      const poly_array turned = ctx_.ciphertexts(turned_, static_cast<std::uint32_t>(i * parents));
+      const poly_array turned = ctx_.ciphertexts(rotated_, static_cast<std::uint32_t>(i * parents));
       tasks.push_back(
           {digits, detail::polynomials(ctx_, coefficients_, i * parents), ctx_.component(src, 1), parents});
       products.push_back({.dst = turned,
@@ -139,14 +160,16 @@ class expansion {
   gadget split_;
   unsigned depth_;
   std::uint32_t leaves_;
+  std::uint32_t turned_ = 0;                ///< leaves that the last level turns
   std::vector<memory::buffer> even_, odd_;  ///< levels at an even and at an odd distance from the leaves
-  memory::buffer coefficients_, digits_, turned_;
+  std::vector<memory::buffer> selectors_;   ///< turned leaves
+  memory::buffer coefficients_, digits_, rotated_;
 };
 
 }  // namespace
 
-std::vector<memory::buffer> expand(context& ctx, std::span<const client_query> queries,
-                                   const fusion_choice& how) {
+std::vector<query_leaves> expand(context& ctx, std::span<const client_query> queries,
+                                 const fusion_choice& how) {
   if (queries.empty()) return {};
   return expansion(ctx, queries, how).run();
 }

@@ -43,7 +43,8 @@ class row_selection {
     job.rows = ctx_.shape().at.rows;
     job.columns = planes_ * group.columns;
     for (std::size_t i = 0; i < queries_.size(); ++i) {
-      job.queries.push_back({{&queries_[i].selectors, 2 * job.rows}, ctx_.ciphertexts(to[i], first)});
+      job.queries.push_back(
+          {{&queries_[i].selectors, 2 * job.rows, ctx_.point_block()}, ctx_.ciphertexts(to[i], first)});
     }
     ctx_.device().row_select(ctx_.tables(), {&job, 1});
   }

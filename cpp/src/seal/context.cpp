@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "halocline/seal/context.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <memory>
-#include <span>
 #include <utility>
 
 #include "halocline/arith/arith.hpp"
-#include "halocline/backend/table_recipe.hpp"
 #include "halocline/core/expects.hpp"
-#include "halocline/memory/identity.hpp"
 #include "halocline/params/primes.hpp"
 #include "halocline/params/security.hpp"
 
@@ -58,10 +56,18 @@ ring::shape ring_of(const seal_format::parameters& of, bool allow_insecure) {
   return made;
 }
 
+/// Half of a device's cache; without one, what second-level caches of processors hold, for each thread.
+std::size_t digit_bytes(const backend::capability& of) {
+  constexpr std::size_t near = std::size_t{2} << 20;
+  return of.cache_bytes != 0 ? of.cache_bytes / 2 : near * std::max(1U, of.threads);
+}
+
 }  // namespace
 
 context::context(seal_format::parameters of, std::shared_ptr<backend::backend> device, bool allow_insecure)
-    : chain_(std::move(of)), ring_(ring_of(chain_.top(), allow_insecure), std::move(device)) {}
+    : chain_(std::move(of)),
+      ring_(ring_of(chain_.top(), allow_insecure), std::move(device)),
+      digit_bytes_(digit_bytes(ring_.device().describe())) {}
 
 std::uint32_t context::special() const {
   HALOCLINE_EXPECTS(chain_.key_primes() > 1, invalid_argument,
@@ -75,72 +81,22 @@ double context::log2_modulus(std::uint32_t count) const {
   return bits;
 }
 
-template <typename WordsT>
-backend::conversion_table context::make_table(std::uint32_t source, std::uint32_t copies,
-                                              std::vector<std::uint32_t> targets, WordsT words) {
-  const std::uint64_t q = prime(source);
-  std::vector<std::uint64_t> all(copies, 1);  // no cofactor to divide by
-  all.insert(all.end(), copies, arith::shoup_quotient<std::uint64_t>(1, arith::make_modulus(q)));
-  all.insert(all.end(), copies, 0);  // reciprocals: with these the quotient is 0, so that nothing is centred
-  for (const std::uint32_t target : targets) {
-    const wide_modulus p = arith::make_modulus(prime(target));
-    for (const std::uint64_t word : words(p)) all.push_back(arith::mul_mod(word, p.r, p));
-    all.push_back(0);
-  }
-  backend::conversion_table made;
-  made.sources.assign(copies, source);
-  made.targets = std::move(targets);
-  const auto bytes = std::as_bytes(std::span(all));
-  made.data = runtime().allocate(bytes.size(), memory::object_class::table, "seal.conversion");
-  device().upload(made.data, 0, bytes);
-  const auto write = [&on = device(), all](const memory::buffer& to) {
-    on.upload(to, 0, std::as_bytes(std::span(all)));
-  };
-  runtime().set_recipe(made.data, std::make_shared<backend::table_recipe>(write));
-  return made;
-}
-
-const backend::conversion_table& context::digit_table(std::uint32_t digit, std::uint32_t count) {
-  const auto found = digits_.find({digit, count});
-  if (found != digits_.end()) return found->second;
-  std::vector<std::uint32_t> targets{special()};
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (i != digit) targets.push_back(i);
-  }
-  const auto one = [](const wide_modulus&) { return std::array<std::uint64_t, 1>{1}; };
-  return digits_.emplace(std::pair(digit, count), make_table(digit, 1, std::move(targets), one))
-      .first->second;
-}
-
 const division_plan& context::division(std::uint32_t divisor, std::uint32_t count) {
   const auto found = divisions_.find({divisor, count});
   if (found != divisions_.end()) return found->second;
   const std::uint64_t p = prime(divisor);
   division_plan made;
-  made.half = p / 2;
-  std::vector<std::uint32_t> targets;
   for (std::uint32_t i = 0; i < count; ++i) {
     const wide_modulus q = arith::make_modulus(prime(i));
-    targets.push_back(i);
     made.inverse.push_back(arith::inverse_mod(p % q.value, q));
     made.negative.push_back(arith::negate_mod(made.inverse.back(), q));
   }
-  made.table = make_table(divisor, 2, std::move(targets), [&](const wide_modulus& q) {
-    return std::array<std::uint64_t, 2>{1, arith::negate_mod(made.half % q.value, q)};
-  });
   return divisions_.emplace(std::pair(divisor, count), std::move(made)).first->second;
 }
 
-const memory::buffer& context::ones() {
-  if (ones_) return ones_;
-  ones_ = runtime().allocate(tables().limb_bytes(), memory::object_class::table, "seal.ones");
-  const auto write = [&on = device(), n = tables().n()](const memory::buffer& to) {
-    const std::vector<std::uint64_t> words(n, 1);
-    on.upload(to, 0, std::as_bytes(std::span(words)));
-  };
-  write(ones_);
-  runtime().set_recipe(ones_, std::make_shared<backend::table_recipe>(write));
-  return ones_;
+std::uint32_t context::switch_group(std::size_t digits, std::uint32_t targets) const {
+  const std::size_t fitting = digit_bytes_ / (digits * tables().limb_bytes());
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(fitting, 1, targets));
 }
 
 const std::vector<std::uint64_t>& context::special_residues() {

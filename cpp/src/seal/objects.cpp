@@ -55,6 +55,18 @@ switch_key_set load_keys(context& to, const seal_format::switch_keys& from, bool
   return made;
 }
 
+/// Polynomial i from stream `first + i`.
+void fill_uniform(context& on, const polynomials& to, std::uint32_t seed, std::uint32_t first) {
+  backend::uniform_source source;
+  for (unsigned i = 0; i < 4; ++i) source.seed[i] = static_cast<std::uint8_t>(seed >> (8 * i));
+  std::vector<backend::uniform_job> jobs;
+  for (std::uint32_t i = 0; i < to.size(); ++i) {
+    source.stream = first + i;
+    jobs.push_back({to.part(i), source});
+  }
+  on.device().sample_uniform(on.tables(), jobs);
+}
+
 }  // namespace
 
 polynomials::polynomials(context& of, std::uint32_t size, std::uint32_t primes, memory::object_class cls,
@@ -95,6 +107,36 @@ switch_key_set load_relin_keys(context& to, const seal_format::switch_keys& from
 
 switch_key_set load_galois_keys(context& to, const seal_format::switch_keys& from) {
   return load_keys(to, from, true);
+}
+
+ciphertext uniform_ciphertext(context& on, std::uint32_t size, std::uint32_t primes, double scale,
+                              std::uint32_t seed) {
+  HALOCLINE_EXPECTS(size >= 2 && size <= seal_format::max_ciphertext_size && primes >= 1 &&
+                        primes <= on.chain().data_primes(),
+                    invalid_argument, "uniform_ciphertext: ", size, " polynomials of ", primes,
+                    " primes; expected 2 to ", seal_format::max_ciphertext_size, " of 1 to ",
+                    on.chain().data_primes());
+  ciphertext made{polynomials(on, size, primes, memory::object_class::ciphertext, "ciphertext"), scale};
+  fill_uniform(on, made.parts, seed, 0);
+  return made;
+}
+
+switch_key_set uniform_keys(context& on, const std::vector<std::uint64_t>& indices, std::uint32_t seed) {
+  switch_key_set made;
+  std::uint32_t stream = 0;
+  const auto half = [&] {
+    polynomials of(on, 1, on.chain().key_primes(), memory::object_class::evaluation_key, "seal.key");
+    fill_uniform(on, of, seed, stream++);
+    return of;
+  };
+  for (const std::uint64_t index : indices) {
+    switch_key& key = made.keys[index];
+    for (std::uint32_t i = 0; i < on.chain().data_primes(); ++i) {
+      polynomials b = half();
+      key.push_back({std::move(b), half()});
+    }
+  }
+  return made;
 }
 
 seal_format::ciphertext store(context& of, const ciphertext& from) {

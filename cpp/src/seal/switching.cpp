@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "seal/switching.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "halocline/core/expects.hpp"
@@ -8,57 +9,110 @@
 namespace halocline::seal {
 namespace {
 
+using arith::window;
 using backend::limb_view;
 
 memory::buffer scratch(context& on, std::size_t limbs, const char* tag) {
   return on.runtime().allocate(limbs * on.tables().limb_bytes(), memory::object_class::scratch, tag);
 }
 
-/// Digits of a polynomial modulo the special prime and all primes of the polynomial, in this order. A digit's
-/// own limb is that of the polynomial, and without meaning here.
-struct digit_list {
-  memory::buffer data;
-  std::uint32_t special = 0;
-  std::uint32_t count = 0;  ///< digits, and primes of the polynomial
+/// The key switches of a batch.
+class key_switches {
+ public:
+  key_switches(context& on, std::span<const switch_item> items)
+      : on_(on),
+        items_(items),
+        count_(items.front().target.primes.count),
+        group_(on.switch_group(items.size() * count_, count_ + 1)),
+        coefficients_(scratch(on, items.size() * count_, "seal.coefficients")),
+        digits_(scratch(on, items.size() * count_ * group_, "seal.digits")),
+        sums_(scratch(on, items.size() * 2 * (std::size_t{count_} + 1), "seal.sums")) {}
 
-  [[nodiscard]] limb_view special_part(std::uint32_t i) const {
-    return {&data, i * (count + 1), {special, 1}};
+  void run() {
+    std::vector<backend::unary_job> inverse;
+    for (std::uint32_t x = 0; x < items_.size(); ++x) {
+      inverse.push_back({{&coefficients_, x * count_, {0, count_}}, items_[x].target});
+    }
+    on_.device().intt(on_.tables(), inverse);
+    // Targets are the special prime, then those of the level.
+    for (std::uint32_t first = 0; first <= count_; first += group_) {
+      const std::uint32_t end = std::min(first + group_, count_ + 1), begin = std::max(first, 1U);
+      pass(first == 0, {begin - 1, end - begin});
+    }
+    std::vector<dividend> sums;
+    for (std::uint32_t x = 0; x < items_.size(); ++x) {
+      sums.push_back({special_sum(x, 0), chain_sum(x, 0), items_[x].dst0});
+      sums.push_back({special_sum(x, 1), chain_sum(x, 1), items_[x].dst1});
+    }
+    divide(on_, on_.special(), sums);
   }
-  [[nodiscard]] limb_view chain_part(std::uint32_t i, arith::window primes) const {
-    return {&data, i * (count + 1) + 1 + primes.first, primes};
+
+ private:
+  [[nodiscard]] limb_view special_sum(std::uint32_t x, std::uint32_t k) const {
+    return {&sums_, (2 * x + k) * (count_ + 1), {on_.special(), 1}};
   }
+  [[nodiscard]] limb_view chain_sum(std::uint32_t x, std::uint32_t k) const {
+    return {&sums_, (2 * x + k) * (count_ + 1) + 1, {0, count_}};
+  }
+  /// Digit `i` of item `x`: where it lies modulo prime `prime`, the `place`-th of the pass.
+  [[nodiscard]] limb_view digit(std::uint32_t x, std::uint32_t i, std::uint32_t place, window primes) const {
+    return {&digits_, (x * count_ + i) * group_ + place, primes};
+  }
+
+  /// Digits modulo some primes, and their products with keys.
+  void pass(bool special, window chain) {
+    std::vector<backend::reduce_job> jobs;
+    const std::uint32_t shift = special ? 1 : 0;
+    for (std::uint32_t x = 0; x < items_.size(); ++x) {
+      for (std::uint32_t i = 0; i < count_; ++i) {
+        const limb_view from{&coefficients_, x * count_ + i, {i, 1}};
+        if (special) jobs.push_back({digit(x, i, 0, {on_.special(), 1}), from});
+        // A digit's own limb is that of the target.
+        const std::uint32_t before = std::clamp(i, chain.first, chain.end());
+        const std::uint32_t behind = std::clamp(i + 1, chain.first, chain.end());
+        for (const window part :
+             {window{chain.first, before - chain.first}, {behind, chain.end() - behind}}) {
+          if (part.count > 0) jobs.push_back({digit(x, i, shift + part.first - chain.first, part), from});
+        }
+      }
+    }
+    on_.device().ntt_reduced(on_.tables(), jobs);
+    std::vector<backend::key_job> products;
+    for (std::uint32_t x = 0; x < items_.size(); ++x) {
+      if (special) products.push_back(product(x, {on_.special(), 1}, 0));
+      for (std::uint32_t p = chain.first; p < chain.end(); ++p) {
+        products.push_back(product(x, {p, 1}, shift + p - chain.first));
+      }
+    }
+    on_.device().key_multiply_accumulate(on_.tables(), products);
+  }
+
+  /// The sums of item `x` modulo one prime. What is added is multiplied by the special prime first: the
+  /// division then gives exactly what adding after it would.
+  [[nodiscard]] backend::key_job product(std::uint32_t x, window one, std::uint32_t place) const {
+    const switch_item& item = items_[x];
+    const bool special = one.first == on_.special();
+    const auto sum = [&](std::uint32_t k) {
+      return special ? special_sum(x, k) : chain_sum(x, k).slice(one);
+    };
+    backend::key_job job{sum(0), sum(1), {}};
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      const limb_view view = i == one.first ? item.target.slice(one) : digit(x, i, place, one);
+      job.digits.push_back({view, &(*item.key)[i].b.data(), &(*item.key)[i].a.data()});
+    }
+    if (special) return job;
+    job.plus0 = item.plus0.slice(one);
+    if (item.plus1.data != nullptr) job.plus1 = item.plus1.slice(one);
+    job.factors = {on_.special_residues()[one.first]};
+    return job;
+  }
+
+  context& on_;
+  std::span<const switch_item> items_;
+  std::uint32_t count_;  ///< digits of an item, and primes of its target
+  std::uint32_t group_;  ///< primes of a pass
+  memory::buffer coefficients_, digits_, sums_;
 };
-
-digit_list raise_digits(context& on, const limb_view& target) {
-  const std::uint32_t count = target.primes.count;
-  const memory::buffer coefficients = scratch(on, count, "seal.coefficients");
-  const backend::unary_job inverse{{&coefficients, 0, target.primes}, target};
-  on.device().intt(on.tables(), {&inverse, 1});
-  digit_list made{scratch(on, std::size_t{count} * (count + 1), "seal.digits"), on.special(), count};
-  std::vector<backend::convert_job> conversions;
-  std::vector<backend::unary_job> transforms;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    backend::convert_job job{{{&coefficients, i, {i, 1}}}, {made.special_part(i)}, &on.digit_table(i, count)};
-    if (i > 0) job.dst.push_back(made.chain_part(i, {0, i}));
-    if (i + 1 < count) job.dst.push_back(made.chain_part(i, {i + 1, count - i - 1}));
-    for (const limb_view& raised : job.dst) transforms.push_back({raised, raised});
-    conversions.push_back(std::move(job));
-  }
-  on.device().base_convert(on.tables(), conversions);
-  on.device().ntt(on.tables(), transforms);
-  return made;
-}
-
-/// The key product modulo the primes of `dst0`; `limb(i)` is where digit i has its limbs for them.
-template <typename LimbT>
-backend::key_job product(const limb_view& dst0, const limb_view& dst1, const switch_key& key,
-                         std::uint32_t count, LimbT limb) {
-  backend::key_job job{dst0, dst1, {}};
-  for (std::uint32_t i = 0; i < count; ++i) {
-    job.digits.push_back({limb(i), &key[i].b.data(), &key[i].a.data()});
-  }
-  return job;
-}
 
 }  // namespace
 
@@ -67,50 +121,18 @@ void divide(context& on, std::uint32_t divisor, std::span<const dividend> items)
   const division_plan& plan = on.division(divisor, items.front().dst.primes.count);
   const memory::buffer last = scratch(on, items.size(), "seal.last");
   std::vector<backend::unary_job> transforms;
-  std::vector<backend::linear_job> combinations;
+  std::vector<backend::reduce_job> quotients;
   for (std::uint32_t i = 0; i < items.size(); ++i) {
     const limb_view mine{&last, i, {divisor, 1}};
     transforms.push_back({mine, items[i].last});
-    backend::linear_job job{items[i].dst, items[i].kept, {}, plan.inverse, plan.negative};
-    job.from = {mine, {&on.ones(), 0, {divisor, 1}}};
-    job.conversion = &plan.table;
-    combinations.push_back(std::move(job));
-  }
-  std::vector<backend::scalar_job> shifts;
-  for (const backend::unary_job& each : transforms) {
-    shifts.push_back({each.dst, each.dst, {{plan.half, plan.half}}});
+    quotients.push_back({items[i].dst, mine, true, items[i].kept, plan.inverse, plan.negative});
   }
   on.device().intt(on.tables(), transforms);
-  on.device().scalar_add(on.tables(), shifts);
-  on.device().ntt_linear_combine(on.tables(), combinations);
+  on.device().ntt_reduced(on.tables(), quotients);
 }
 
-void switch_key_of(context& on, const limb_view& target, const switch_key& key, const limb_view& plus0,
-                   const limb_view& plus1, const limb_view& dst0, const limb_view& dst1) {
-  const std::uint32_t count = target.primes.count;
-  const digit_list digits = raise_digits(on, target);
-  // Sums modulo the special prime and the others, of both polynomials. What is added is multiplied by the
-  // special prime first: the division then gives exactly what adding after it would.
-  const memory::buffer sums = scratch(on, 2 * (std::size_t{count} + 1), "seal.sums");
-  const auto special = [&](std::uint32_t k) {
-    return limb_view{&sums, k * (count + 1), {digits.special, 1}};
-  };
-  const auto chain = [&](std::uint32_t k) { return limb_view{&sums, k * (count + 1) + 1, {0, count}}; };
-  std::vector<backend::key_job> jobs;
-  jobs.push_back(
-      product(special(0), special(1), key, count, [&](std::uint32_t i) { return digits.special_part(i); }));
-  for (std::uint32_t j = 0; j < count; ++j) {
-    const arith::window one{j, 1};
-    jobs.push_back(product(chain(0).slice(one), chain(1).slice(one), key, count, [&](std::uint32_t i) {
-      return i == j ? target.slice(one) : digits.chain_part(i, one);
-    }));
-    jobs.back().plus0 = plus0.slice(one);
-    if (plus1.data != nullptr) jobs.back().plus1 = plus1.slice(one);
-    jobs.back().factors = {on.special_residues()[j]};
-  }
-  on.device().key_multiply_accumulate(on.tables(), jobs);
-  const dividend items[2] = {{special(0), chain(0), dst0}, {special(1), chain(1), dst1}};
-  divide(on, digits.special, items);
+void switch_keys(context& on, std::span<const switch_item> items) {
+  if (!items.empty()) key_switches(on, items).run();
 }
 
 }  // namespace halocline::seal

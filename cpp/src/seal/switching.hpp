@@ -17,13 +17,18 @@ struct dividend {
   backend::limb_view dst;
 };
 
-/// Divides polynomials by prime `divisor`, with SEAL's rounding.
+/// Divides polynomials by prime `divisor`, with SEAL's rounding. All keep the same primes.
 void divide(context& on, std::uint32_t divisor, std::span<const dividend> items);
 
 /// Key switch of SEAL: dst0 + dst1 s = plus0 + plus1 s + target s', as far as it is exact. `plus1` may be
 /// without data. The sources share nothing with the results.
-void switch_key_of(context& on, const backend::limb_view& target, const switch_key& key,
-                   const backend::limb_view& plus0, const backend::limb_view& plus1,
-                   const backend::limb_view& dst0, const backend::limb_view& dst1);
+struct switch_item {
+  backend::limb_view target;
+  const switch_key* key = nullptr;
+  backend::limb_view plus0, plus1, dst0, dst1;
+};
+
+/// Switches the keys of all items, whose targets have the same primes.
+void switch_keys(context& on, std::span<const switch_item> items);
 
 }  // namespace halocline::seal

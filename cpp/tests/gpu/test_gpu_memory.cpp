@@ -228,6 +228,51 @@ TEST_F(GpuMemory, ProgramsAreRightUnderPlans) {
   }
 }
 
+TEST_F(GpuMemory, RemoteKeysAreRightWhenTheyAreFetchedAheadAndEvicted) {
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  const memory_program program = some_program(seed);
+  for (const char* const policy : {"lru", "planned"}) {
+    for (const std::size_t pinned : {6 * mib, 512 * mib}) {
+      SCOPED_TRACE(testing::Message() << policy << ", pinned " << pinned);
+      runtime_options options = options_of(policy, live_bytes_of(program) / 2);
+      options.pinned_bytes = pinned;
+      const auto at = runtime::create(options);
+      memory_machine machine(at, program, hands, memory_machine::keys_are::remote);
+      std::mt19937_64 random(seed);
+      machine.run([&](runtime& now) {
+        const std::size_t number = random() % program.keys;
+        const std::size_t bytes = 1 + random() % program.objects[number].bytes;
+        if (random() % 2 == 0) (void)now.fetch(machine.key(number), bytes);
+        if (random() % 3 == 0) now.leave_fast(machine.key(random() % program.keys), random() % 2 == 0);
+        ASSERT_LE(now.statistics().fast_bytes, options.budget_bytes);
+      });
+      machine.check_all();
+      EXPECT_GT(at->link_statistics().back().read_bytes, 0U);
+      machine.clear();
+      EXPECT_EQ(at->slow_statistics().slots, 0U);
+    }
+  }
+}
+
+TEST_F(GpuMemory, PlansBringRemoteKeysThroughPinnedMemory) {
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  const memory_program program = some_program(seed);
+  const auto at = runtime::create(options_of("planned", live_bytes_of(program)));
+  for (int round = 0; round < 3; ++round) {
+    memory_machine machine(at, program, hands, memory_machine::keys_are::remote);
+    const memory::plan::planner_options planning = at->planning(at->budget_bytes());
+    const auto source = ghost_pass(program, memory::recovery::copy, planning.costs);
+    at->begin_plan(std::make_shared<const memory::plan::plan>(memory::plan::make_plan(source, planning)));
+    machine.run();
+    const memory::plan_outcome outcome = at->end_plan();
+    EXPECT_FALSE(outcome.diverged) << outcome.reason;
+    machine.check_all();
+    machine.clear();
+    EXPECT_EQ(at->slow_statistics().slots, 0U);
+  }
+  EXPECT_GT(at->link_statistics().back().read_bytes, 0U);
+}
+
 TEST_F(GpuMemory, ProgramsAreRightInUnifiedMemory) {
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   const memory_program program = some_program(seed);

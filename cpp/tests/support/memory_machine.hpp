@@ -14,30 +14,37 @@
 #include "halocline/memory/runtime.hpp"
 #include "support/machine_hands.hpp"
 #include "support/memory_program.hpp"
+#include "support/pattern_contents.hpp"
 
 namespace halocline::test {
-
-/// Byte `i` of version `version` of an object.
-inline std::byte expected_byte(std::size_t object, std::uint64_t version, std::size_t i) {
-  const std::uint64_t mixed = (object * 1315423911U + version * 2654435761U + i) * 0x9e3779b97f4a7c15ULL;
-  return static_cast<std::byte>(mixed >> 56);
-}
 
 /// Executes a program on a runtime, checks every byte that a step reads, and the budget after every step.
 class memory_machine {
  public:
+  /// Where the contents of keys are at first.
+  enum class keys_are { written, remote };
   /// Called after each instruction.
-  using observer = std::function<void(const memory::runtime&)>;
+  using observer = std::function<void(memory::runtime&)>;
 
   memory_machine(std::shared_ptr<memory::runtime> runtime, const memory_program& program,
-                 std::shared_ptr<machine_hands> hands = std::make_shared<direct_hands>())
+                 std::shared_ptr<machine_hands> hands = std::make_shared<direct_hands>(),
+                 keys_are keys = keys_are::written, const std::function<bool()>& fails = {})
       : runtime_(std::move(runtime)), program_(program), hands_(std::move(hands)) {
     for (std::size_t i = 0; i < program_.keys; ++i) {
       allocate(i);
       runtime_->set_identity(buffers_.at(i), i + 1);
-      write(i);
+      if (keys == keys_are::written) {
+        write(i);
+        continue;
+      }
+      const std::size_t bytes = program_.objects[i].bytes;
+      runtime_->set_remote(buffers_.at(i), std::make_shared<pattern_contents>(i, bytes, fails));
+      versions_[i] = 1;
     }
   }
+
+  /// A key, for calls of the runtime that a program does not make.
+  [[nodiscard]] const memory::buffer& key(std::size_t number) const { return buffers_.at(number); }
 
   /// Lets the keys come back by computing them.
   void give_recipes(memory::recovery kind) {

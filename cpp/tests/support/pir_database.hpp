@@ -67,7 +67,7 @@ namespace halocline::test {
                                                            const backend::point_matrix& points,
                                                            std::uint32_t row) {
   const std::size_t n = ctx.shape().scheme.n();
-  constexpr std::uint32_t block = backend::points_per_block;
+  const std::uint32_t block = points.block;
   std::vector<std::uint32_t> matrix(points.rows * ctx.limbs() * n);
   ctx.device().download(std::as_writable_bytes(std::span(matrix)), *points.data, 0);
   std::vector<std::uint32_t> words(ctx.limbs() * n);

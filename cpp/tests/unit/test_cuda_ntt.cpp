@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "backend/cpu/scalar_elementwise.hpp"
 #include "backend/cpu/scalar_ntt.hpp"
 #include "backend/cpu/scalar_rns.hpp"
 #include "backend/cuda/ntt/ntt_converted.cuh"
@@ -28,10 +29,16 @@ using namespace halocline::backend::cuda;
 /// Polynomials of a few limbs, tables, and what the scalar kernels make of them.
 template <typename WordT>
 struct machine {
-  explicit machine(unsigned log_n, unsigned primes = 2, unsigned polys = 3) : log_n(log_n), polys(polys) {
+  /// `last_bits`: of the last prime, if it differs from the others.
+  explicit machine(unsigned log_n, unsigned primes = 2, unsigned polys = 3, double last_bits = 0)
+      : log_n(log_n), polys(polys) {
     const std::size_t n = std::size_t{1} << log_n;
     for (const std::uint64_t q : params::primes_below(sizeof(WordT) == 4 ? 30 : 61, primes, 2 * n))
       moduli.push_back(arith::make_modulus(static_cast<WordT>(q)));
+    if (last_bits != 0) {
+      const auto q = params::primes_below(last_bits, 1, 2 * n).front();
+      moduli.back() = arith::make_modulus(static_cast<WordT>(q));
+    }
     roots.resize(4 * n * primes);
     for (std::size_t i = 0; i < primes; ++i)
       ring::fill_roots<WordT>(moduli[i], log_n, std::span(roots).subspan(4 * n * i, 4 * n));
@@ -52,13 +59,7 @@ struct machine {
     std::vector<WordT> out(poly.size());
     for (std::size_t i = 0; i < moduli.size(); ++i) {
       const WordT* const at = roots.data() + 4 * n * i;
-      backend::cpu::prime_tables<WordT> tables{};
-      tables.q = &moduli[i];
-      tables.log_n = log_n;
-      tables.roots = at;
-      tables.root_quotients = at + n;
-      tables.inverse_roots = at + 2 * n;
-      tables.inverse_root_quotients = at + 3 * n;
+      const backend::cpu::prime_tables<WordT> tables{&moduli[i], at, at + n, at + 2 * n, at + 3 * n, log_n};
       if (inverse) {
         backend::cpu::scalar::intt(out.data() + n * i, poly.data() + n * i, tables);
       } else {
@@ -334,6 +335,49 @@ TEST(CudaNtt, FirstPhaseConverts) {
     expect_converted_integers<std::uint32_t, 4, 3>(log_n, {5, 128, 1, false});
     expect_converted_integers<std::uint32_t, 4, 4>(log_n, {4, 64, 2, true});
     expect_converted_integers<std::uint64_t, 3, 4>(log_n, {3, 64, 1, false});
+  }
+}
+
+/// Reduces the first limbs of two polynomials modulo the other two primes, of which the last one is smaller,
+/// in the first phase.
+template <typename WordT, unsigned e>
+void expect_reduced_integers(unsigned log_n, const ntt_choice& choice, double last_bits) {
+  machine<WordT> on(log_n, 3, 2, last_bits);
+  const std::size_t n = std::size_t{1} << log_n;
+  (void)on.params();  // makes the results
+  const auto params = std::make_unique<reduced_params<WordT>>();
+  params->moduli = on.moduli.data();
+  params->roots = on.roots.data();
+  params->log_n = log_n;
+  reduced_group<WordT> group;
+  group.prime = 1;
+  std::vector<std::vector<WordT>> expected(2, std::vector<WordT>(2 * n));
+  for (group.polys = 0; group.polys < 2; ++group.polys) {
+    const unsigned p = group.polys;
+    group.from[p][0] = on.data[p].data();
+    group.by[p] = {0, p == 1};
+    for (unsigned i = 0; i < 2; ++i) {
+      const WordT* const at = on.roots.data() + 4 * n * (i + 1);
+      const backend::cpu::prime_tables<WordT> tables{&on.moduli[i + 1], at, at + n, nullptr, nullptr, log_n};
+      backend::cpu::scalar::ntt_reduced<WordT>(expected[p].data() + i * n, on.data[p].data(), nullptr, 0, 0,
+                                               {on.moduli[0].value, p == 1}, tables);
+    }
+    group.src[p] = group.dst[p] = on.results[p].data();
+  }
+  ASSERT_TRUE(params->groups.add(group, 2));
+  transform<e, false, reduced_source>(*params, choice);
+  for (unsigned p = 0; p < 2; ++p) {
+    on.results[p].resize(2 * n);
+    EXPECT_EQ(on.results[p], expected[p]) << "polynomial " << p << ", N = 2^" << log_n;
+  }
+}
+
+TEST(CudaNtt, FirstPhaseReduces) {
+  for (const unsigned log_n : {4U, 9U, 12U, 13U, 15U}) {
+    expect_reduced_integers<std::uint32_t, 4>(log_n, {4, 64, 2, true}, 24);
+    expect_reduced_integers<std::uint32_t, 4>(log_n, {4, 64, 2, true}, 29);
+    expect_reduced_integers<std::uint64_t, 3>(log_n, {3, 64, 1, false}, 40);
+    expect_reduced_integers<std::uint64_t, 3>(log_n, {3, 64, 1, false}, 60);
   }
 }
 

@@ -5,12 +5,13 @@
 
 #include <algorithm>
 #include <barrier>
+#include <bit>
 #include <random>
 #include <thread>
 #include <vector>
 
-#include "backend/cuda/retrieval/fused_node.cuh"
 #include "backend/cuda/retrieval/fused_plan.hpp"
+#include "backend/cuda/retrieval/fused_tree.cuh"
 #include "backend/cuda/retrieval/fused_tuning.hpp"
 #include "cuda_fused_rig.hpp"
 #include "halocline/ring/automorphism.hpp"
@@ -77,6 +78,8 @@ template <typename ShapeT, typename TeamT>
 void run_block(const fused_block<ShapeT>& on, TeamT& team) {
   if constexpr (ShapeT::components == 1) {
     fused_expand(on, team);
+  } else if (on.job.bits > 0) {
+    fused_select_tree(on, team);
   } else {
     fused_select(on, team);
   }
@@ -87,7 +90,7 @@ void run_blocks(const fused_params& p, turns order) {
   const unsigned log_n = p.log_n;
   ASSERT_TRUE(ShapeT::k == 0 || ShapeT::k == log_n);
   std::vector<std::uint32_t> shared(
-      fused_shared_bytes(ShapeT::e, ShapeT::components, p.limbs, log_n, ShapeT::staged) / 4 + 4);
+      fused_shared_bytes(ShapeT::e, ShapeT::components, p.limbs, log_n, ShapeT::staged, p.inner) / 4 + 4);
   auto* const first = reinterpret_cast<std::uint32_t*>(
       (reinterpret_cast<std::uintptr_t>(shared.data()) + 15) & ~std::uintptr_t{15});
   for (std::uint32_t b = 0; b < p.blocks(); ++b) {
@@ -136,9 +139,10 @@ class CudaRetrievalFused : public cuda_fused_rig {
     return {raw(ciphertexts(count, first, stride)), first, stride};
   }
 
-  /// One job for each number of children; `targets`: limbs of a block.
+  /// One job for each number of children; `targets`: limbs of a block; `turned`: children that become rows of
+  /// points, at most.
   void expand(const std::vector<std::uint32_t>& children, backend::digit_split split, std::uint32_t targets,
-              turns order) {
+              turns order, std::uint32_t turned = 0) {
     std::vector<backend::expand_job> cpu, emulated;
     for (const std::uint32_t count : children) {
       backend::expand_job job;
@@ -151,8 +155,13 @@ class CudaRetrievalFused : public cuda_fused_rig {
       job.permutation = raw(ring::automorphism_permutation(element, host_->log_n));
       const auto dst = destination(std::vector<word>((2 + std::size_t{count} * (2 * limbs() + 1)) * n(), 77));
       job.dst = {dst.first, 2, 2 * limbs() + 1};
+      job.turned = std::min(turned, count);
+      job.points.rows = 2 * job.turned + 1;
+      const auto points = destination(std::vector<word>(job.points.rows * limbs() * n(), 66));
+      job.points.data = points.first;
       cpu.push_back(job);
       job.dst.data = dst.second;
+      job.points.data = points.second;
       emulated.push_back(job);
     }
     cpu_->expand_node(ring_->tables(), cpu);
@@ -187,6 +196,43 @@ class CudaRetrievalFused : public cuda_fused_rig {
                                       [&](fused_params& p) { run_blocks<shape<2>>(p, order); });
     });
   }
+
+  /// A job among trees: ciphertexts, those that are left, and bits.
+  struct tree {
+    std::uint32_t columns, kept;
+    unsigned bits;
+  };
+  /// Ciphertexts that are no results are not compared.
+  void select_trees(const std::vector<tree>& trees, backend::digit_split split, bool inner, turns order) {
+    std::vector<backend::select_tree_job> cpu, emulated;
+    const std::uint32_t stride = 2 * limbs() + 1;
+    for (const tree& each : trees) {
+      const auto data = destination(ciphertexts(each.columns, 1, stride));
+      cpu.push_back({{data.first, 1, stride},
+                     operand(each.bits * 2 * limbs() * split.digits),
+                     each.columns,
+                     each.kept,
+                     each.bits,
+                     split});
+      emulated.push_back(cpu.back());
+      emulated.back().data.data = data.second;
+    }
+    cpu_->select_tree(ring_->tables(), cpu);
+    emulate([&](const auto& resolve) {
+      plan_fused<backend::select_tree_job>(resolve, emulated, [&](fused_params& p) {
+        p.inner = inner;
+        run_blocks<shape<2>>(p, order);
+      });
+      for (std::size_t i = 0; i < cpu.size(); ++i) {
+        const std::vector<word> expected = words_of(*cpu[i].data.data);
+        auto* const found = const_cast<word*>(resolve.template raw<word>(*emulated[i].data.data));
+        for (std::uint32_t other = cpu[i].kept; other < cpu[i].columns; ++other) {
+          const std::size_t at = (1 + std::size_t{other} * stride) * n();
+          std::copy_n(expected.begin() + at, 2 * limbs() * n(), found + at);
+        }
+      }
+    });
+  }
 };
 
 using variants = testing::Types<variant<4, 0, false>, variant<4, 0, true>, variant<4, 11, true>,
@@ -206,6 +252,29 @@ TYPED_TEST(CudaRetrievalFused, EqualsTheSpecification) {
   this->expand({3}, {1, 27}, 1, turns::rising);
   this->select({1}, {1, 27}, true, turns::rising);
   this->select({2}, {1, 27}, false, turns::falling);
+}
+
+/// Leaves that go to a matrix of points: even and odd children on both sides of the last one that does.
+TYPED_TEST(CudaRetrievalFused, TurnsLeaves) {
+  const unsigned log_n = TypeParam::log_n != 0 ? TypeParam::log_n : 5;
+  this->begin(log_n, {26.5, 26.5});
+  this->expand({5, 1}, {4, 7}, 2, turns::rising, 3);
+  this->expand({4}, {4, 7}, 1, turns::falling, 2);
+  this->begin(log_n, {26.5, 26.5, 26.5, 26.5});
+  this->expand({3}, {1, 27}, 4, turns::falling, 3);
+  this->expand({3}, {1, 27}, 1, turns::rising, 1);
+}
+
+/// Subtrees of two levels, all of whose pairs exist or only some.
+TYPED_TEST(CudaRetrievalFused, SelectsBySeveralBits) {
+  const unsigned log_n = TypeParam::log_n != 0 ? TypeParam::log_n : 6;
+  this->begin(log_n, {26.5, 26.5});
+  this->select_trees({{3, 1, 2}}, {3, 9}, true, turns::rising);
+  this->select_trees({{7, 2, 2}}, {3, 9}, false, turns::falling);
+  if (log_n == 11) return;
+  this->begin(log_n, {26.5, 26.5, 26.5, 26.5});
+  this->select_trees({{4, 1, 2}}, {1, 27}, false, turns::rising);
+  this->select_trees({{3, 1, 2}}, {1, 27}, log_n < 12, turns::falling);
 }
 
 using CudaRetrievalFusedAny = CudaRetrievalFused<variant<4, 0, true>>;
@@ -228,11 +297,33 @@ TEST_F(CudaRetrievalFusedAny, AnyRing) {
   }
 }
 
+/// One to three levels, jobs of different ones in a launch, every number of columns.
+TEST_F(CudaRetrievalFusedAny, AnySubtree) {
+  for (const bool inner : {false, true}) {
+    begin(5, {30, 29.9});
+    std::vector<tree> trees;
+    for (std::uint32_t columns = 2; columns <= 8; ++columns) {
+      trees.push_back({columns, 1, static_cast<unsigned>(std::bit_width(columns - 1))});
+    }
+    for (const std::uint32_t columns : {9U, 12U, 13U, 16U}) trees.push_back({columns, 2, 3});
+    for (const std::uint32_t columns : {7U, 10U, 12U}) trees.push_back({columns, 3, 2});
+    trees.push_back({5, 4, 1});
+    select_trees(trees, {2, 15}, inner, turns::rising);
+    begin(6, {26.5, 26.5, 26.5});
+    select_trees({{7, 1, 3}, {3, 1, 2}}, {1, 27}, inner, turns::falling);
+  }
+}
+
 /// A thread that is early or late finds what it needs, and disturbs no other one.
 TEST_F(CudaRetrievalFusedAny, ThreadsNeedNoMoreBarriers) {
   begin(6, {26.5, 26.5});
   expand({3}, {2, 14}, 2, turns::free);
+  expand({3}, {2, 14}, 1, turns::free, 2);
   select({1}, {1, 27}, true, turns::free);
+  for (const bool inner : {false, true}) {
+    select_trees({{4, 1, 2}}, {1, 27}, inner, turns::free);
+    select_trees({{7, 1, 3}}, {2, 14}, inner, turns::free);
+  }
 }
 
 /// More jobs than a launch has, of two splits.
@@ -254,10 +345,16 @@ TEST(CudaRetrievalFusedPlan, ChoosesWhatFits) {
       }
     }
   }
-  const fused_choice wanted{3, false, 2};
+  // Three blocks of single selections and two of subtrees on a multiprocessor; no room for four primes.
+  EXPECT_TRUE(choose_tree(90, 11, 2).inner && choose_tree(90, 11, 2).staged);
+  EXPECT_EQ(most_fused_bytes(90) / fused_shared_bytes(3, 2, 2, 11, true), 3U);
+  EXPECT_EQ(most_fused_bytes(90) / fused_shared_bytes(3, 2, 2, 11, true, true), 2U);
+  EXPECT_FALSE(choose_tree(90, 12, 4).inner || choose_tree(86, 11, 2).inner);
+  const fused_choice wanted{3, false, 2, false};
   override_fused(&wanted);
   EXPECT_EQ(choose_fused(90, 1, 12, 4).e, 3);
   EXPECT_EQ(choose_fused(90, 1, 10, 4).e, 4);
+  EXPECT_FALSE(choose_tree(90, 11, 2).inner);
   override_fused(nullptr);
   EXPECT_EQ(fused_targets(wanted, 263, 4, 132), 1U);
   EXPECT_EQ(fused_targets(wanted, 264, 4, 132), 4U);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of a runtime on an accelerator, and what happens when something is full: on a fake card.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -10,8 +11,10 @@
 #include "halocline/memory/tier/memory_store.hpp"
 #include "memory/device/device_frames.hpp"
 #include "memory/device/device_store.hpp"
+#include "support/counted_contents.hpp"
 #include "support/fake_card.hpp"
 #include "support/message_of.hpp"
+#include "support/page_frame.hpp"
 
 namespace halocline::test {
 namespace {
@@ -187,6 +190,129 @@ TEST(DeviceStore, WithoutASecondStoreAFullOneSaysSo) {
   EXPECT_THROW((void)store.allocate(page), io_error);
   store.free(a);
   store.free(store.allocate(page));
+}
+
+struct remote_store {
+  explicit remote_store(std::size_t pinned, bool sinks = false, unsigned laziness = 50)
+      : card(std::make_shared<fake_card>(7, laziness)) {
+    below = memory::make_memory_store();
+    memory::device_store_options options;
+    options.pinned_bytes = options.slab_bytes = pinned;
+    options.overflow = below;
+    options.requests = 4;
+    options.sinks_remote = sinks;
+    store = std::make_unique<memory::device_store>(card, options);
+  }
+  memory::slot_id adopt(std::uint64_t content, std::size_t pages) {
+    contents.push_back(std::make_shared<counted_contents>(log, content, pages * page));
+    return store->adopt(contents.back(), pages * page);
+  }
+  void expect(memory::slot_id slot, std::uint64_t content, std::size_t pages) {
+    const page_frame frame(pages * page);
+    store->wait(store->read(slot, frame.data(), pages * page));
+    card->finish();
+    EXPECT_TRUE(frame.holds(content, pages * page)) << "content " << content;
+  }
+
+  remote_log log;
+  std::shared_ptr<fake_card> card;
+  std::shared_ptr<memory::store> below;
+  std::unique_ptr<memory::device_store> store;
+  std::vector<std::shared_ptr<counted_contents>> contents;
+};
+
+TEST(DeviceStore, KeepsRemoteContentsInPinnedMemory) {
+  remote_store at(16 * page);
+  const memory::slot_id slot = at.adopt(1, 4);
+  EXPECT_TRUE(at.store->adopts() && at.store->is_renewable(slot));
+  EXPECT_THAT(at.store->copies_of(slot), testing::ElementsAre(0, 0));
+  at.expect(slot, 1, 2);
+  EXPECT_THAT(at.store->copies_of(slot), testing::ElementsAre(2 * page, 0));
+  at.expect(slot, 1, 4);  // a longer prefix comes as a whole
+  EXPECT_EQ(at.log.bytes(), 6 * page);
+  at.expect(slot, 1, 3);
+  EXPECT_EQ(at.log.bytes(), 6 * page);
+  const auto links = at.store->links();
+  ASSERT_EQ(links.size(), 3U);
+  EXPECT_EQ(links[0].name, "pinned");
+  EXPECT_EQ(links[0].read_bytes, 3 * page);
+  EXPECT_EQ(links[0].held_bytes, 4 * page);
+  EXPECT_EQ(links[2].read_bytes, 6 * page);
+  at.store->forget_copies(slot);
+  EXPECT_THAT(at.store->copies_of(slot), testing::ElementsAre(0, 0));
+  at.expect(slot, 1, 4);
+  EXPECT_EQ(at.log.bytes(), 10 * page);
+  at.store->free(slot);
+}
+
+TEST(DeviceStore, SeveralReadsWaitForOneArrivalAndOnlyThoseThatNeedIt) {
+  remote_store at(64 * page);
+  const memory::slot_id slot = at.adopt(1, 4), other = at.adopt(2, 1);
+  at.log.close_gate();
+  at.store->fetch(slot, 4 * page);
+  at.log.await(1);
+  const page_frame a(4 * page), b(2 * page);
+  const auto first = at.store->read(slot, a.data(), 4 * page);
+  const auto second = at.store->read(slot, b.data(), 2 * page);
+  EXPECT_FALSE(at.store->poll(first));
+  const auto gone = at.store->read(other, b.data(), page);
+  (void)at.store->detach(gone);
+  at.log.open_gate();
+  at.store->wait(second);
+  at.store->wait(first);
+  at.card->finish();
+  EXPECT_TRUE(a.holds(1, 4 * page) && b.holds(1, 2 * page)) << "and a detached read writes nothing";
+  at.expect(other, 2, 1);
+  EXPECT_EQ(at.log.bytes(), 5 * page) << "every byte was read once";
+}
+
+TEST(DeviceStore, RemoteContentsUsedLongestAgoLeaveForOthers) {
+  for (const bool sinks : {false, true}) {
+    remote_store at(4 * page, sinks);
+    const memory::slot_id a = at.adopt(1, 2), b = at.adopt(2, 2), c = at.adopt(3, 2);
+    at.expect(a, 1, 2);
+    at.expect(b, 2, 2);
+    at.expect(a, 1, 2);
+    at.expect(c, 3, 2);  // b was used longest ago
+    EXPECT_THAT(at.store->copies_of(b), testing::ElementsAre(0, sinks ? 2 * page : 0));
+    EXPECT_THAT(at.store->copies_of(a), testing::ElementsAre(2 * page, 0));
+    at.expect(b, 2, 2);
+    EXPECT_EQ(at.log.bytes(), (sinks ? 6 : 8) * page);
+    // What is written needs the room too.
+    const memory::slot_id made = at.store->allocate(2 * page);
+    at.expect(a, 1, 2);
+    at.store->free(made);
+  }
+}
+
+TEST(DeviceStore, SlotsMayBeFreedWhileTheirContentsArrive) {
+  remote_store at(64 * page, false, 100);
+  at.log.close_gate();
+  std::vector<memory::slot_id> slots;
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    slots.push_back(at.adopt(i, 4));
+    at.store->fetch(slots.back(), 4 * page);
+  }
+  at.log.await(4);
+  for (std::size_t i = 0; i < 4; ++i) at.store->free(slots[i]);
+  at.log.open_gate();
+  for (std::size_t i = 4; i < 8; ++i) at.expect(slots[i], i, 4);
+  at.store->trim();
+  EXPECT_EQ(at.store->links()[0].held_bytes, 16 * page);
+}
+
+TEST(DeviceStore, ErrorsOfArrivalsAreThoseOfTheReadsThatWait) {
+  remote_store at(64 * page);
+  const memory::slot_id slot = at.adopt(1, 4);
+  at.contents[0]->fault = [] { throw io_error("cut"); };
+  const page_frame frame(4 * page);
+  const auto read = at.store->read(slot, frame.data(), 4 * page);
+  EXPECT_THROW(at.store->wait(read), io_error);
+  EXPECT_EQ(at.store->links()[0].held_bytes, 0U);
+  at.contents[0]->fault = nullptr;
+  at.expect(slot, 1, 4);
+  EXPECT_THROW((void)at.store->adopt(nullptr, page), invalid_argument);
+  EXPECT_THROW((void)at.store->adopt(at.contents[0], 8 * page), invalid_argument);
 }
 
 runtime_options on_card(const std::shared_ptr<fake_card>& card, const char* policy) {

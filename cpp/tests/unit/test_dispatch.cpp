@@ -25,8 +25,8 @@ using ::testing::ThrowsMessage;
 constexpr op_kind retrieval_operations[] = {
     op_kind::array_ntt,    op_kind::array_intt,    op_kind::array_sub,       op_kind::array_scale,
     op_kind::split_digits, op_kind::digit_product, op_kind::expand_children, op_kind::expand_node,
-    op_kind::select_pair,  op_kind::turn_points,   op_kind::row_select,      op_kind::round_answer,
-    op_kind::unpack_plain};
+    op_kind::select_pair,  op_kind::select_tree,   op_kind::turn_points,     op_kind::row_select,
+    op_kind::round_answer, op_kind::unpack_plain};
 
 /// What the rows of the tests below were called with.
 struct site {

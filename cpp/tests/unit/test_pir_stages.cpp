@@ -41,7 +41,7 @@ class pir_batch {
   [[nodiscard]] std::span<const client_query> queries() const { return queries_; }
   [[nodiscard]] pir_rig::user& user(std::size_t i) { return users_[i]; }
 
-  /// Everything that the stages make: leaves, bits, selectors, columns before and after, answers.
+  /// Everything that the stages make of leaves and later: bits, selectors, columns before and after, answers.
   [[nodiscard]] std::vector<bytes> run(const fusion_choice& how) {
     context& ctx = rig_.server.scope();
     std::vector<bytes> made;
@@ -50,17 +50,23 @@ class pir_batch {
       made.emplace_back(data.size());
       ctx.device().download(made.back(), data, 0);
     };
-    const std::vector<memory::buffer> leaves = expand(ctx, queries_, how);
+    const auto note_results = [&](const memory::buffer& data) {  // the first ciphertext of each plane
+      const std::size_t pair = 2 * ctx.polynomial_bytes(), planes = ctx.shape().planes();
+      for (std::size_t plane = 0; plane < planes; ++plane) {
+        made.emplace_back(pair);
+        ctx.device().download(made.back(), data, plane * data.size() / planes);
+      }
+    };
+    std::vector<query_leaves> leaves = expand(ctx, queries_, how);
     const std::vector<expanded_query> expanded = complete(ctx, queries_, leaves);
     std::vector<memory::buffer> columns = select_rows(ctx, rig_.server.records(), expanded);
-    for (const memory::buffer& each : leaves) note(each);
     for (const expanded_query& each : expanded) {
       note(each.selectors);
       note(each.bits);
     }
     for (const memory::buffer& each : columns) note(each);
     select_columns(ctx, expanded, columns, all_columns(ctx), how);
-    for (const memory::buffer& each : columns) note(each);
+    for (const memory::buffer& each : columns) note_results(each);
     for (const auto& words : round_answers(ctx, {std::move(columns), ctx.shape().at.columns})) {
       const auto view = std::as_bytes(std::span(words));
       made.emplace_back(view.begin(), view.end());
@@ -88,7 +94,39 @@ TEST(PirStages, OperationAndStageLevelGiveEqualIntegers) {
       EXPECT_EQ(batch.run({{operation}, {operation}}), fused);
       EXPECT_EQ(batch.run({{stage, operation, operation, stage}, {operation, stage}}), fused);
       EXPECT_EQ(batch.run({{operation, stage, operation}, {stage, operation}}), fused);
+      EXPECT_EQ(batch.run({{stage}, {operation}, true}), fused);
+      EXPECT_EQ(batch.run({{operation, operation, stage}, {stage}, true}), fused);
+      EXPECT_EQ(batch.run({{stage, operation}, {stage}, true}), fused);  // nothing to turn in
+      EXPECT_EQ(batch.run({{stage}, {fusion::subtree}}), fused);
+      EXPECT_EQ(batch.run({{fusion::subtree}, {stage, fusion::subtree}, true}), fused);
+      EXPECT_EQ(batch.run({{stage}, {fusion::subtree, operation, operation}}), fused);
+      EXPECT_EQ(batch.run({{stage}, {fusion::subtree_3}}), fused);
     }
+  }
+}
+
+/// A database of one column has no leaves but those that select rows; one of a row and a column has no level.
+TEST(PirStages, AllLeavesMayBeTurned) {
+  for (const auto& [records, rows] : {std::pair{4U, 4U}, {1U, 1U}, {5U, 1U}}) {
+    pir_rig rig(small("pir-n2048", 0.9, records, rows));
+    context& ctx = rig.server.scope();
+    pir_rig::user user = rig.make_user(1);
+    const query_message message = read_query(rig.shape, user.client.query(records - 1));
+    const client_query query{user.keys.get(), &message};
+    std::vector<query_leaves> turned = expand(ctx, {&query, 1}, {{stage}, {stage}, true});
+    const bool any_level = ctx.shape().at.expansion_depth(ctx.shape().scheme) > 0;
+    EXPECT_EQ(turned[0].first, any_level ? rows : 0U) << records;
+    EXPECT_EQ(turned[0].selectors.size(), turned[0].first * 2 * ctx.polynomial_bytes());
+    EXPECT_EQ(static_cast<bool>(turned[0].data), records != rows || !any_level);
+    std::vector<query_leaves> plain = expand(ctx, {&query, 1}, {{stage}, {stage}, false});
+    EXPECT_EQ(plain[0].first, 0U);
+    const auto selectors = [&](std::span<query_leaves> from) {
+      const std::vector<expanded_query> made = complete(ctx, {&query, 1}, from);
+      bytes words(made[0].selectors.size());
+      ctx.device().download(words, made[0].selectors, 0);
+      return words;
+    };
+    EXPECT_EQ(selectors(turned), selectors(plain)) << records;
   }
 }
 
@@ -117,9 +155,9 @@ std::vector<std::string> rows_of(const memory::trace& from) {
 }
 
 TEST(PirStages, GhostsDoTheSame) {
-  for (const fusion how : {stage, operation}) {
+  for (const fusion how : {stage, operation, fusion::subtree}) {
     const geometry shape = small("paper", 1.6);
-    const fusion_choice fused{{how, stage}, {how}};
+    const fusion_choice fused{{how, stage}, {how}, how == stage};
     client asking(shape, test::make_device(), test::seed_of(1));
     const bytes keys = asking.server_keys(), query = asking.query(5);
     std::vector<std::string> expected;
@@ -175,10 +213,12 @@ TEST(PirStages, RefuseWhatDoesNotBelongTogether) {
   EXPECT_THAT([&] { (void)load_keys(ctx, forged); },
               ThrowsMessage<invalid_argument>(HasSubstr("levels of expansion")));
   EXPECT_THROW((void)complete(ctx, batch.queries(), {}), invalid_argument);
-  const std::vector<memory::buffer> leaves = expand(ctx, batch.queries());
+  std::vector<query_leaves> leaves = expand(ctx, batch.queries());
   const std::vector<expanded_query> expanded = complete(ctx, batch.queries(), leaves);
   EXPECT_THROW(select_columns(ctx, expanded, {}, all_columns(ctx)), invalid_argument);
-  EXPECT_THAT([&] { select_columns(ctx, expanded, leaves, all_columns(ctx)); },
+  std::vector<memory::buffer> foreign;
+  for (query_leaves& each : leaves) foreign.push_back(std::move(each.data));
+  EXPECT_THAT([&] { select_columns(ctx, expanded, foreign, all_columns(ctx)); },
               ThrowsMessage<invalid_argument>(HasSubstr("columns of a query; expected 5")));
   EXPECT_THAT([&] { (void)ctx.monomial(0); }, ThrowsMessage<invalid_argument>(HasSubstr("expected 1 to 11")));
   EXPECT_THROW((void)ctx.monomial(12), invalid_argument);

@@ -166,6 +166,30 @@ TEST(Replay, AFrameThatGrowsLoadsAndTakesOnlyWhatItLacks) {
   EXPECT_EQ(made.expected.loaded_bytes, 12 * mib);
 }
 
+TEST(Replay, OnlyKeysMayBeCold) {
+  const sim::device_model clock = toy();
+  trace_writer out(clock);
+  const std::uint64_t key = out.existing(object_class::evaluation_key, 2 * mib, "key@0123456789abcdef");
+  const std::uint64_t weight = out.existing(object_class::plaintext, mib, "weight@0123456789abcdee");
+  const std::uint64_t table = out.existing(object_class::table, mib, "table");
+  const std::uint64_t x = out.existing(object_class::scratch, 4096, "x");
+  out.step("add", {{key, false}, {weight, false}, {table, false}, {x, true}});
+  sim::replay_options options;
+  options.policy = "planned";
+  memory::plan::plan made;
+  options.made = &made;
+  for (const bool cold : {false, true}) {
+    options.only_keys_cold = cold;
+    options.budget_bytes = 8 * mib;
+    const sim::replay_report report = sim::replay(out.result(), clock, options);
+    EXPECT_EQ(report.loaded_bytes, cold ? 2 * mib : 4 * mib);
+    EXPECT_GE(report.peak_resident_bytes, 4 * mib);
+  }
+  for (const memory::plan::object& each : made.objects) {
+    EXPECT_EQ(each.identity != 0, each.cls != object_class::table && each.cls != object_class::scratch);
+  }
+}
+
 TEST(Replay, ManagedKeysMigrateAndEvictionsCopy) {
   const memory::trace program = keys_in_order(3, {0, 1, 2, 0});
   const std::uint64_t budget = 2 * mib + 65536;

@@ -174,6 +174,51 @@ TEST(RetrievalJobs, Expansions) {
   EXPECT_THROW(ring.device->expand_node(ring.tables, std::span(&bad, 1)), error);
 }
 
+TEST(RetrievalJobs, ExpansionsThatTurnChildren) {
+  empty_ring ring;
+  const memory::buffer points = ring.device->runtime().allocate(10 * 2 * ring.tables.limb_bytes(),
+                                                                memory::object_class::scratch, "points");
+  const auto job = [&](std::uint32_t turned) {
+    return expand_job{ring.array(ring.a),
+                      ring.array(ring.b),
+                      ring.array(ring.b, 20),
+                      ring.array(ring.b, 60),
+                      &ring.b,
+                      5,
+                      good_split,
+                      {&points, 10},
+                      turned};
+  };
+  accepted(ring, &backend::expand_node, job(0));
+  accepted(ring, &backend::expand_node, job(4));
+  expand_job all = job(5);
+  all.dst = {};
+  accepted(ring, &backend::expand_node, all);
+  refused(ring, &backend::expand_node, job(6), "6 of 5 children in a matrix of 10 rows");
+  expand_job bad = job(4);
+  bad.points.rows = 7;
+  refused(ring, &backend::expand_node, bad, "4 of 5 children in a matrix of 7 rows");
+  bad.points.rows = 11;
+  refused(ring, &backend::expand_node, bad, "outside");
+  for (const memory::buffer* const shared : {&ring.a, &ring.b}) {  // with dst, with what is read
+    bad = job(4);
+    bad.points.data = shared;
+    refused(ring, &backend::expand_node, bad, "the result overlaps");
+  }
+  empty_ring small(4, {536870849, 536870657});
+  refused(small, &backend::expand_node,
+          expand_job{small.array(small.a),
+                     small.array(small.b),
+                     small.array(small.b, 20),
+                     small.array(small.b, 60),
+                     &small.b,
+                     5,
+                     good_split,
+                     {&points, 10},
+                     4},
+          "ring degree 16; expected at least 32");
+}
+
 /// Sums of more than 64 terms do not fit the tables of kernels.
 TEST(RetrievalJobs, FusedOperationsHaveNoMoreTermsThanProducts) {
   std::vector<std::uint64_t> primes;
@@ -196,6 +241,30 @@ TEST(RetrievalJobs, Selections) {
   refused<select_job>(ring, &backend::select_pair,
                       {ring.array(ring.a, 30), ring.array(ring.a, 28), x, rows, 3, good_split}, "in part");
   refused<select_job>(ring, &backend::select_pair, {x, x, y, rows, 3, {1, 20}}, "do not cover");
+}
+
+TEST(RetrievalJobs, SelectionsBySeveralBits) {
+  empty_ring ring;
+  const auto job = [&](std::uint32_t columns, std::uint32_t kept, unsigned bits) {
+    return select_tree_job{ring.array(ring.a), ring.array(ring.b), columns, kept, bits, good_split};
+  };
+  for (const std::uint32_t columns : {7U, 12U}) accepted(ring, &backend::select_tree, job(columns, 3, 2));
+  accepted(ring, &backend::select_tree, job(2, 1, 1));
+  accepted(ring, &backend::select_tree, job(8, 1, 3));
+  refused(ring, &backend::select_tree, job(6, 3, 2), "expected more than 6 and at most 12");
+  refused(ring, &backend::select_tree, job(13, 3, 2), "expected more than 6 and at most 12");
+  refused(ring, &backend::select_tree, job(7, 0, 2), "no ciphertexts that are left");
+  refused(ring, &backend::select_tree, job(7, 3, 0), "0 bits; expected 1 to 3");
+  refused(ring, &backend::select_tree, job(16, 1, 4), "4 bits; expected 1 to 3");
+  refused(ring, &backend::select_tree, job(52, 13, 2), "outside");
+  select_tree_job bad = job(12, 3, 2);
+  bad.rows = ring.array(ring.a, 46);
+  refused(ring, &backend::select_tree, bad, "the result overlaps");
+  bad.rows = ring.array(ring.b, 200 - 63);  // rows of two bits: 16 ciphertexts
+  refused(ring, &backend::select_tree, bad, "outside");
+  bad = job(12, 3, 2);
+  bad.split = {1, 20};
+  refused(ring, &backend::select_tree, bad, "do not cover");
 }
 
 TEST(RetrievalJobs, Rows) {

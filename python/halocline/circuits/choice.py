@@ -31,14 +31,16 @@ class CircuitChoice:
     compact: bool | None = None
     """Whether these keep weights as integer coefficients, which are expanded at each use."""
     bootstrap_mode: Mode | None = None
-    """Of both transforms of bootstraps."""
+    """Of the transforms of bootstraps."""
     bootstrap_baby_count: int | None = None
     """See `baby_count`."""
     bootstrap_compact: bool | None = None
     """See `compact`."""
+    bootstrap_stc_mode: Mode | None = None
+    """Of SlotToCoeff, where it is another one than that of CoeffToSlot."""
 
     def __post_init__(self) -> None:
-        for name in ("mode", "bootstrap_mode"):
+        for name in ("mode", "bootstrap_mode", "bootstrap_stc_mode"):
             mode = getattr(self, name)
             if mode is not None and mode not in MODES:
                 raise InvalidArgument(
@@ -53,7 +55,7 @@ class CircuitChoice:
         """Fields of `BootstrapOptions` that it decides."""
         decided = {
             "cts_mode": self.bootstrap_mode,
-            "stc_mode": self.bootstrap_mode,
+            "stc_mode": self.bootstrap_stc_mode or self.bootstrap_mode,
             "baby_count": self.bootstrap_baby_count,
             "compact": self.bootstrap_compact,
         }
@@ -64,6 +66,7 @@ class CircuitChoice:
         maps = _words(self.mode, self.baby_count, self.compact)
         bootstraps = _words(self.bootstrap_mode, self.bootstrap_baby_count, self.bootstrap_compact)
         parts = [f"{name} {said}" for name, said in (("maps", maps), ("bootstraps", bootstraps)) if said]
+        parts += [f"SlotToCoeff {self.bootstrap_stc_mode}"] if self.bootstrap_stc_mode else []
         return "; ".join(parts)
 
 

@@ -218,6 +218,7 @@ def advise(
     keep_levels: bool = False,
     kernel_scale: float = 1.0,
     runs_on: Device = "cpu",
+    only_keys_cold: bool = False,
     progress: Callable[[str, int], None] | None = None,
 ) -> Advice:
     """Compares ways to run `program(*args)` whose keys and weights begin on the far side of a link.
@@ -229,6 +230,7 @@ def advise(
     on the times of its operations. batches: numbers of inputs in one run to try. keep_levels: results must
     have the levels that they have now; otherwise inputs at the lowest possible level are tried too.
     runs_on: device of engines that may follow the plans of rows (`Engine.run(..., plan=row.forecast.plan)`).
+    only_keys_cold: weights and tables stay in the device's memory, as far as they have room; keys do not.
     progress: called with what is tried now and how many variants are done.
 
     Raises OutOfMemory on `.best` only: variants that do not fit are rows with the smallest budget they need.
@@ -247,7 +249,7 @@ def advise(
 
     subject = Subject(expect(params, Params, "advise"), prepare, sizes, not keep_levels)
     how: dict[str, Any] = {"kernel_scale": kernel_scale, "runs_on": runs_on, "progress": progress}
-    return advise_subject(subject, memory, link, device, **how)
+    return advise_subject(subject, memory, link, device, only_keys_cold=only_keys_cold, **how)
 
 
 def _lowered(value: Any, levels: int) -> Any:
@@ -268,13 +270,15 @@ def advise_subject(
     *,
     kernel_scale: float = 1.0,
     runs_on: Device = "cpu",
+    only_keys_cold: bool = False,
     progress: Callable[[str, int], None] | None = None,
 ) -> Advice:
     """See `advise`."""
     found_link = None if link is None else link_of(link)
     model = device_model(device)
     scale = positive(kernel_scale, "advise: kernel_scale")
-    return _Search(subject, model, found_link, scale, runs_on, progress).run(memory)
+    how = _How(model, found_link, scale, runs_on, bool(only_keys_cold))
+    return _Search(subject, how, progress).run(memory)
 
 
 @dataclasses.dataclass
@@ -292,20 +296,23 @@ class _Traced:
     bootstraps: bool
 
 
+@dataclasses.dataclass(frozen=True)
+class _How:
+    """What variants are simulated on."""
+
+    model: DeviceModel
+    link: Link | None
+    kernel_scale: float
+    runs_on: Device
+    only_keys_cold: bool
+
+
 class _Search:
     """Variants that were tried, and what they take."""
 
-    def __init__(
-        self,
-        subject: Subject,
-        model: DeviceModel,
-        link: Link | None,
-        kernel_scale: float,
-        runs_on: str,
-        progress: Callable[[str, int], None] | None,
-    ) -> None:
-        self._subject, self._model, self._link, self._scale = subject, model, link, kernel_scale
-        self._runs_on, self._progress = runs_on, progress or (lambda what, done: None)
+    def __init__(self, subject: Subject, how: _How, progress: Callable[[str, int], None] | None) -> None:
+        self._subject, self._how = subject, how
+        self._progress = progress or (lambda what, done: None)
         self._rows: dict[Variant, Row] = {}
         self._budget = 0
         self._plain: tuple[Variant, _Traced] | None = None  # the last one that rotations were composed in
@@ -314,7 +321,7 @@ class _Search:
         """All groups of alternatives, each on the best variant before it."""
         base = self._trace(Variant())
         budget = byte_count(budget_of(memory, base.trace.peak_bytes), "advise: memory")
-        self._budget = budget or self._model.usable_bytes
+        self._budget = budget or self._how.model.usable_bytes
         self._weigh(Variant(), base)
         for group in self._groups(base):
             for variant in group(self._best.variant):
@@ -322,7 +329,7 @@ class _Search:
                     self._progress(str(variant), len(self._rows))
                     self._try(variant)
         rows = sorted(self._rows.values(), key=Row._order)
-        return Advice(tuple(rows), self._budget, self._link, self._model.name)
+        return Advice(tuple(rows), self._budget, self._how.link, self._how.model.name)
 
     @property
     def _best(self) -> Row:
@@ -334,6 +341,8 @@ class _Search:
             if there:
                 yield lambda now, prefix=prefix: _organised(now, prefix)  # type: ignore[misc]
                 yield lambda now, prefix=prefix: _baby_steps(now, prefix)  # type: ignore[misc]
+        if base.bootstraps:
+            yield _second_transforms
         yield lambda now: (dataclasses.replace(now, seeds=each) for each in SEEDS)
         spare = _spare_levels(base.result) if self._subject.levels and not base.bootstraps else 0
         if spare:
@@ -392,14 +401,15 @@ class _Search:
         try:
             found = forecast(
                 traced.trace,
-                self._model,
+                self._how.model,
                 self._budget,
-                self._link,
+                self._how.link,
                 regenerate=variant.seeds != "loaded",
                 prefixes=variant.prefixes,
-                kernel_scale=self._scale,
+                kernel_scale=self._how.kernel_scale,
                 coefficient_bytes=COEFFICIENT_BYTES * self._subject.params.n,
-                parameters=traced.engine._plan_context(self._runs_on),
+                parameters=traced.engine._plan_context(self._how.runs_on),
+                only_keys_cold=self._how.only_keys_cold,
             )
         except OutOfMemory:
             found = None
@@ -418,6 +428,13 @@ def _organised(now: Variant, prefix: str) -> Iterator[Variant]:
                 said = {f"{prefix}mode": mode, f"{prefix}compact": compact}
                 circuits = dataclasses.replace(now.circuits, **said)  # type: ignore[arg-type]
                 yield dataclasses.replace(now, circuits=circuits, seeds=seeds)
+
+
+def _second_transforms(now: Variant) -> Iterator[Variant]:
+    """Modes of SlotToCoeff, whose keys are smaller and needed later than those of CoeffToSlot."""
+    for mode in MODES:
+        circuits = dataclasses.replace(now.circuits, bootstrap_stc_mode=mode)
+        yield dataclasses.replace(now, circuits=circuits)
 
 
 def _baby_steps(now: Variant, prefix: str) -> Iterator[Variant]:

@@ -52,8 +52,8 @@ class Engine(Circuits):
 
     params: parameters of everything that it computes with.
     keys: what `client.evaluation_keys(...)` returned, or `store.user(...)`, or None where none is needed.
-        Of a store, keys are loaded when operations need them, or plans ahead of that: on the CPU under
-        policies "resident", "lru" and "planned", and with key nodes; otherwise all of them now.
+        Of a store, keys are loaded when operations need them, or plans ahead of that: under policies "lru"
+        and "planned", and under "resident" on the CPU or with key nodes; otherwise all of them now.
     device: "cpu", or "ghost", which executes shapes, levels, scales and allocations but no arithmetic.
     memory: budget of the device's memory: bytes, or text such as "2GiB", or a `MemoryBudget` that several
         engines share. None is unlimited.
@@ -84,7 +84,7 @@ class Engine(Circuits):
     thread that calls `run` of the same engine.
     """
 
-    _begins_cold = False  # only runs for one of several users begin with keys that no run left in memory
+    _begins_cold = False  # the next run begins with keys that no run left in memory
     _explaining: PlannedHost | None = None  # a ghost, on which a refused program runs to say what it needs
 
     def __init__(
@@ -207,6 +207,22 @@ class Engine(Circuits):
         keeps the old budget, when what is in use does not fit.
         """
         self._core.set_budget(byte_count(memory, "set_budget"))
+
+    def evict_keys(self, *, copies: bool = False) -> None:
+        """Takes all keys out of the memory that kernels use; the next run begins without them.
+
+        Keys that are nowhere else are written to the tier behind it first. copies: those of keys of a store
+        leave the tiers between too, so that they are read from the store again. The next `run` is planned for
+        that: keys are loaded while it computes, in the order of their use. Where everything stays, as under
+        policy "resident", it raises InvalidArgument.
+        """
+        if not self._core.moves:
+            raise InvalidArgument(
+                f"evict_keys: the policy is '{self._policy}' on {self._device}, where keys stay; expected "
+                "policy 'planned' or 'lru'"
+            )
+        self._core.evict_keys(bool(copies))
+        self._begins_cold = True
 
     def synchronize(self) -> None:
         """Waits until a GPU has finished all submitted work; no effect on other devices."""
@@ -337,6 +353,7 @@ class Engine(Circuits):
         named = {name: bind_all(each, self._bind) for name, each in kwargs.items()}
         meter = RunMeter(self, self._planner)
         prepared, plan_seconds = self._prepare(program, (bound, named), plan, key, optimize)
+        self._begins_cold = False
         meter.begin()
         with run_scope(self, lambda: self._identities.graph_number(program, (bound, named), key)):
             if self._planner is not None:

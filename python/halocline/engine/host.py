@@ -42,7 +42,7 @@ class PlannedHost(Host, Protocol):
         """On a ghost engine, a ciphertext without contents."""
 
     _begins_cold: bool
-    """Whether the keys of this run were brought in for it, so that no run before it left them in memory."""
+    """Whether keys were brought in for this run or evicted before it, so that none left them in memory."""
 
     def _plan_keys(self) -> list[tuple[int, int]]:
         """(Galois element, level) of the keys that plans are made with."""

@@ -101,6 +101,7 @@ class ProgramPlanner:
             self._engine._core.manual,
             optimize,
             cold,
+            cold and self._engine._core.binds_keys and _are_far(self._engine),
         )
         found = self._plans.get(key)
         first = found is None
@@ -154,6 +155,8 @@ class ProgramPlanner:
 
     def _plan(self, trace: Trace, steady: bool, **limits: bool) -> _core.Plan:
         engine = self._engine
+        if engine._begins_cold and engine._core.binds_keys and not steady:
+            engine._core.evict_keys(False)  # later runs under this plan find fewer keys there
         context = engine._plan_context()
         return engine._core.make_plan(trace._core, engine.budget_bytes, context, steady, **limits)
 
@@ -305,6 +308,13 @@ class ProgramPlanner:
             prepared.choice = made.choice
             core.set_routes(prepared.plan.compositions)
         return False
+
+
+def _are_far(engine: PlannedHost) -> bool:
+    """Whether most of what is to be loaded of keys of a store is on no tier between."""
+    rows = [row for row in engine._core.key_places() if row["copies"]]
+    near = sum(count for row in rows for name, count in row["copies"].items() if name != "remote")
+    return 2 * near < sum(row["nbytes"] - row["made_bytes"] for row in rows)
 
 
 def _warn(message: str) -> None:

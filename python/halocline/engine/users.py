@@ -88,6 +88,7 @@ class UserEngine:
         self._needs = NeedsOfPrograms(self._engine)
         self._resident = ResidentKeys(self._engine, params)
         self._lazy = device == "cpu" and policy == "resident"
+        self._binds = device != "cpu" and bool(self._engine._core.binds_keys)
         self._clock = clock
         self._counts: Counter[str] = Counter()
         self._jobs = BackgroundJobs()
@@ -161,7 +162,7 @@ class UserEngine:
         keys.stored._core.pin()
         with keys.lock:
             self._engine._core.exchange_keys(keys.core)
-            keys.in_use, keys.runs = True, 0
+            keys.in_use, keys.runs, keys.is_fast = True, 0, True
         self._engine._user = keys
         self._counts["turns"] += 1
 
@@ -296,7 +297,7 @@ class UserEngine:
         with keys.lock, made.lock:
             self._engine._core.exchange_keys(keys.core)
             self._engine._core.exchange_keys(made.core)
-            keys.in_use, made.in_use = False, True
+            keys.in_use, made.in_use, made.is_fast = False, True, True
         self._engine._user = made
         return made
 
@@ -304,12 +305,20 @@ class UserEngine:
         if not missing:
             return
         wanted = [(element, keys.offers[element]) for element, _ in missing]
+        if self._binds:  # steps and plans bring them through pinned memory
+            for element, _ in wanted:
+                self._engine._core.bind_stored_key(element)
+            return self._measure()
         if len(wanted) > 1:  # into host memory, while the first ones are expanded and used
             self._jobs.start(None, lambda: keys.stored._core.fetch(self._params._core, wanted))
         if self._lazy:
             return  # operations load each key when they need it
         for element, _ in wanted:
             self._engine._core.load_key(element)
+        self._measure()
+
+    def _measure(self) -> None:
+        """Costs that plans count with, once."""
         if self._engine._planner is not None and self._engine.budget_bytes != 0:
             self._engine._core.calibrate()
 
@@ -334,6 +343,8 @@ class UserEngine:
         program, args, key: as of `run`; without arguments, fresh ciphertexts. Its keys come in the order in
         which it uses them; without a program, all keys of the user. They come into host memory, and into the
         engine too while it has nothing to do, under policy "resident", where a program is given and they fit.
+        On a GPU under "planned" or "lru": into pinned memory, and on to the card while its link is idle and
+        there is free room; keys of others leave for them, but none of the run.
 
         The result says when it is done, and raises what went wrong; `run` then loads what is missing. A
         prefetch for a user who has one under way returns that.
@@ -357,6 +368,10 @@ class UserEngine:
         keys = self._resident.get(user, stored, self._clock(), pin=False)
         wanted = [(element, keys.offers[element]) for element, _ in needs.requests if element in keys.offers]
         suits = self._resident.suits(keys, needs.requests, keys.nbytes > 0)
+        if self._binds:
+            if suits and self._resident.make_room(self._room(needs), keys, self._bytes_of(keys, needs)):
+                self._resident.bring_near(keys, [element for element, _ in wanted], lambda: self._closed)
+            return
         into_engine = self._engine.policy == "resident" and suits and not keys.pinned
         if into_engine:
             into_engine = self._resident.make_room(self._room(needs), keys, self._bytes_of(keys, needs))
@@ -368,10 +383,7 @@ class UserEngine:
             self._resident.settle(keys)
 
     def _load_idle(self, keys: UserKeys, element: int) -> bool:
-        """Loads a key for a user who will come; whether there is use in loading more.
-
-        Not while the engine is in use: loading takes its lock, and would take turns with the operations.
-        """
+        """Loads a key for a user who will come, unless the engine is in use; whether to go on with others."""
         if self._closed or self._engine._user is not None:
             return False
         try:

@@ -93,7 +93,7 @@ class Server:
         self, database: Database, place: Place, progress: Progress | None, limits: tuple[Any, ...]
     ) -> Server:
         core, explain = make_core(database, place, progress), explain_of(database, place)
-        self._work = Answering(core, *limits, explain=explain)
+        self._work = Answering(core, limits[0], limits[1], limits[2], explain)
         return self
 
     @property

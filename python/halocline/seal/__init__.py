@@ -11,7 +11,7 @@ y = engine.rescale_to_next(engine.relinearize(engine.multiply(x, x)))
 seal.save("y.seal", y, version="4.1")                         # the client reads it with SEAL 4.1
 """
 
-from .engine import DeviceCiphertext, DevicePlaintext, Engine
+from .engine import DeviceCiphertext, DeviceMatrix, DevicePlaintext, Engine
 from .files import from_bytes, load, save, to_bytes
 from .objects import (
     Ciphertext,
@@ -26,6 +26,7 @@ from .objects import (
 __all__ = [
     "Ciphertext",
     "DeviceCiphertext",
+    "DeviceMatrix",
     "DevicePlaintext",
     "Engine",
     "GaloisKeys",

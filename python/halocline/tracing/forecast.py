@@ -15,7 +15,7 @@ from .replay import DeviceModel
 
 @dataclasses.dataclass(frozen=True)
 class Forecast:
-    """A simulated run that follows a plan and begins with nothing in the device's memory."""
+    """A simulated run that follows a plan, and begins with nothing in the device's memory unless asked."""
 
     loaded_bytes: int
     """Over the link into the device's memory, with the coefficients of weights that are encoded again."""
@@ -54,6 +54,7 @@ def forecast(
     kernel_scale: float = 1.0,
     coefficient_bytes: int = 0,
     parameters: str = "",
+    only_keys_cold: bool = False,
 ) -> Forecast:
     """Plans a trace for a budget in bytes, and simulates the run on the device with the link.
 
@@ -61,7 +62,8 @@ def forecast(
     faster than loading them. prefixes: load and evict parts of keys, as levels need them; otherwise whole
     objects. coefficient_bytes: that a run reads for each weight that it encodes again: 8 N, or fewer where
     values repeat themselves; plans do not schedule these reads, so the run waits for them. parameters: stored
-    in the plan, see `Plan.parameters`.
+    in the plan, see `Plan.parameters`. only_keys_cold: weights and tables are in the device's memory when the
+    program begins, as far as they have room.
 
     Raises OutOfMemory where not even the largest step fits, InvalidArgument for a budget above what programs
     on the device may use.
@@ -70,6 +72,7 @@ def forecast(
     options.budget_bytes = memory
     options.kernel_scale = positive(kernel_scale, "forecast: kernel_scale")
     options.allow_regenerate, options.allow_prefixes = bool(regenerate), bool(prefixes)
+    options.only_keys_cold = bool(only_keys_cold)
     model = device if link is None else link.on(device)
     recorded = expect(trace, Trace, "forecast")._core
     report, core = _core.replay_planned(recorded, model._core, options, parameters)

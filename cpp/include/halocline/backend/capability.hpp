@@ -57,6 +57,8 @@ struct capability {
   std::size_t memory_bytes = 0;  ///< physical size of the fast tier
   /// Cache shared by all units, where operations gain from finding their operands in it; 0 otherwise.
   std::size_t cache_bytes = 0;
+  /// Blocks of point matrices (`point_matrix::block`) with which private retrieval is fastest: 32 or 1.
+  std::uint32_t point_block = 32;
 };
 
 }  // namespace halocline::backend

@@ -8,6 +8,8 @@
 #include "halocline/backend/client_jobs.hpp"
 #include "halocline/backend/descriptors.hpp"
 #include "halocline/backend/key_jobs.hpp"
+#include "halocline/backend/matrix_jobs.hpp"
+#include "halocline/backend/reduce_jobs.hpp"
 #include "halocline/backend/retrieval_jobs.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/core/stream_view.hpp"

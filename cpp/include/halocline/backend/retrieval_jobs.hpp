@@ -92,17 +92,35 @@ struct children_job {
   std::uint32_t children = 0;
 };
 
+/// Points that follow each other in a matrix of points, unless it is point-major.
+inline constexpr std::uint32_t points_per_block = 32;
+
+/// Polynomials in NTT form in the order in which `row_select` reads them: points j of limb l of row r, for j
+/// in block b of `block` points, are the words from ((l N / block + b) rows + r) block on. With blocks of
+/// `points_per_block` points vectors and warps have a point in each lane. With blocks of one point the matrix
+/// is *point-major*: the rows of a point follow each other, as products of matrices read them.
+struct point_matrix {
+  const memory::buffer* data = nullptr;
+  std::uint32_t rows = 0;
+  std::uint32_t block = points_per_block;  ///< or 1
+};
+
 /// A level of an expansion at once. Equals, for each src_i with (c0, c1): `array_intt`, `split_digits` and
 /// `array_ntt` of c1, `digit_product` of these with `rows`, plus c0 on the first component, under the
-/// permutation, and `expand_children` of src_i and that.
+/// permutation, and `expand_children` of src_i and that. The first `turned` children go to a matrix of points
+/// instead, where `turn_points` would bring them: component c of child j is row 2 j + c. Child number
+/// `turned` is dst_0 then.
 struct expand_job {
-  poly_array dst;   ///< ciphertexts, as src; shares nothing with it
+  poly_array
+      dst;  ///< ciphertexts, as src; shares nothing with it; without data where all children are turned
   poly_array src;   ///< (children + 1) / 2 of them, NTT form
   poly_array rows;  ///< L * split.digits ciphertexts, at most 64, Montgomery form
   poly_array monomial;
   const memory::buffer* permutation = nullptr;
   std::uint32_t children = 0;
   digit_split split;
+  point_matrix points{};     ///< at least 2 * turned rows; shares nothing with what is read, or with dst
+  std::uint32_t turned = 0;  ///< at most `children`
 };
 
 /// Selections between ciphertexts by an encrypted bit: dst_i = x_i + bit * (y_i - x_i). Equals, for the
@@ -117,16 +135,18 @@ struct select_job {
   digit_split split;
 };
 
-/// Points that follow each other in a matrix of points.
-inline constexpr std::uint32_t points_per_block = 32;
-
-/// Polynomials in NTT form in the order in which `row_select` reads them: points j of limb l of row r, for j
-/// in block b of `points_per_block`, are the words from ((l N / points_per_block + b) rows + r)
-/// points_per_block on.
-struct point_matrix {
-  const memory::buffer* data = nullptr;
-  std::uint32_t rows = 0;
+/// Selections by several bits, in place: `select_pair` by one bit after the other, from the most significant
+/// one on. Bit b lets ciphertext j meet ciphertext j + kept 2^b, where there is one, and has the rows from
+/// number 2 L digits b on. The first `kept` ciphertexts are the result; the others are not defined then.
+struct select_tree_job {
+  poly_array data;  ///< `columns` ciphertexts, NTT form
+  poly_array rows;  ///< bits * 2 L split.digits ciphertexts, for each bit at most 64; Montgomery form
+  std::uint32_t columns = 0;  ///< more than kept 2^(bits - 1), at most kept 2^bits
+  std::uint32_t kept = 0;
+  unsigned bits = 2;  ///< 1 to `most_tree_bits`
+  digit_split split;
 };
+inline constexpr unsigned most_tree_bits = 3;  ///< levels that a kernel takes
 
 /// Row `first + i * step` of dst = src_i for i < count.
 struct turn_job {
@@ -144,7 +164,7 @@ struct row_query {
 };
 
 /// dst_j[c] = (sum over r < rows of selector_r[c] * database_(j rows + r)) / 2^32 for each column j and each
-/// query: products of matrices, one for each prime and point.
+/// query: products of matrices, one for each prime and point. Database and selectors have equal blocks.
 struct row_select_job {
   point_matrix database;  ///< columns * rows rows, Montgomery form: row r of column j is row j * rows + r
   std::uint32_t rows = 0;

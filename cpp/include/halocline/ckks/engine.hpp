@@ -84,8 +84,11 @@ class engine {
   /// The same without its contents, which come when a step or a plan needs them. Nothing on a ghost.
   /// @throws as `load_key`; invalid_argument unless `binds_keys`
   void bind_stored_key(std::uint64_t galois_element);
-  /// Whether that works: under policies `lru` and `planned` in host memory.
+  /// Whether that works: under policies `lru` and `planned`.
   [[nodiscard]] bool binds_keys() const noexcept;
+  /// Takes all keys out of the fast tier, and with `copies` those of sources out of the tiers between, so
+  /// that the next program finds them cold. Nothing on a ghost, and where nothing moves.
+  void evict_keys(bool copies);
   /// Bytes of the keys that it holds.
   [[nodiscard]] std::size_t key_bytes() const noexcept;
   /// The keys that it holds, without those that sources have and that no operation needed yet; none of a

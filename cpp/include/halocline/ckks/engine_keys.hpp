@@ -10,6 +10,7 @@
 
 #include "halocline/ckks/key_set.hpp"
 #include "halocline/ckks/key_source.hpp"
+#include "halocline/memory/runtime.hpp"
 
 namespace halocline::ckks {
 
@@ -42,6 +43,11 @@ class engine_keys final : public key_set {
   /// source by remote reads, uniform halves that are not kept seeded from their seeds.
   /// @throws as `load`; invalid_argument where the runtime reads no remote contents
   void bind(std::uint64_t galois_element);
+  /// Brings a held key nearer before it is used: see `memory::runtime::fetch`. What became of the part that
+  /// is farthest away.
+  [[nodiscard]] memory::fetched fetch(std::uint64_t galois_element);
+  /// Takes all held keys out of the fast tier: see `memory::runtime::leave_fast`.
+  void evict(bool copies);
   /// Whether the contents of a held key are remote.
   [[nodiscard]] bool is_bound(std::uint64_t galois_element) const { return bound_.contains(galois_element); }
 

@@ -8,6 +8,13 @@
 
 namespace halocline::memory {
 
+/// What became of a wish to have bytes in the fast tier ahead of their use.
+enum class fetched : std::uint8_t {
+  done,   ///< they are there, or on their way
+  later,  ///< the link is busy with what is needed now
+  near,   ///< there is no free room; they are on their way to the next tier
+};
+
 /// The contents of one read-only buffer in a place that is not this machine's, such as half a digit of a key
 /// in a key store (`runtime::set_remote`). A buffer with such contents needs no copy on a nearer tier: they
 /// are read when a step or a plan needs them, and can be read again after every eviction.

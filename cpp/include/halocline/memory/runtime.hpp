@@ -98,8 +98,18 @@ class runtime : public std::enable_shared_from_this<runtime> {
   /// makes them whenever a step or a plan needs them; its frame is dropped without a copy.
   /// @throws invalid_argument where `reads_remote` is false, or it has no recipe
   void leave_to_recipe(const buffer& data);
-  /// Whether buffers can have remote contents: under policies `lru` and `planned` in host memory.
+  /// Whether buffers can have remote contents: under policies `lru` and `planned`.
   [[nodiscard]] bool reads_remote() const noexcept;
+
+  /// Brings the first `bytes` bytes of a read-only buffer nearer, before a step or a plan asks for them: into
+  /// the fast tier where nothing must leave it for them and the link to it has nothing to do, and into the
+  /// tier behind it otherwise, as far as remote contents wait farther away. Returns at once; errors of reads
+  /// are those of the step that needs the bytes. Nothing (`done`) where nothing moves.
+  [[nodiscard]] fetched fetch(const buffer& data, std::size_t bytes);
+  /// Takes a read-only buffer out of the fast tier, unless a step uses it; what has no other copy is written
+  /// to the slow tier. `copies`: those of remote contents on tiers in between go too, so that the next use
+  /// reads them from where they came. Nothing where nothing moves.
+  void leave_fast(const buffer& data, bool copies = false);
 
   /// Follows a plan from this thread's next step on; other threads' steps are served in between, unplanned.
   /// @throws invalid_argument unless the policy is `planned` and no plan is active; plan::exceeds_budget

@@ -28,6 +28,8 @@ class context {
   [[nodiscard]] std::uint32_t limbs() const noexcept {
     return static_cast<std::uint32_t>(shape_.scheme.primes().size());
   }
+  /// Blocks of the matrices of points of this device: `capability::point_block`.
+  [[nodiscard]] std::uint32_t point_block() const noexcept { return point_block_; }
   /// Bytes of one polynomial modulo all primes.
   [[nodiscard]] std::size_t polynomial_bytes() const noexcept { return limbs() * tables().limb_bytes(); }
 
@@ -48,6 +50,7 @@ class context {
  private:
   geometry shape_;
   ring::context ring_;
+  std::uint32_t point_block_;
   std::map<unsigned, memory::buffer> monomials_;
 };
 

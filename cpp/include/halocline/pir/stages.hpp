@@ -41,12 +41,20 @@ struct expanded_query {
   memory::buffer bits;       ///< 2 L digits ciphertexts for each bit of the column number, Montgomery form
 };
 
-/// Leaves of the expansions: `layout::packed` ciphertexts for each query, in NTT form.
-[[nodiscard]] std::vector<memory::buffer> expand(context& ctx, std::span<const client_query> queries,
-                                                 const fusion_choice& how = {});
-/// Turns the rows and completes the bits.
+/// Leaves of an expansion: `layout::packed` ciphertexts in NTT form, of which those that select rows may be
+/// turned already.
+struct query_leaves {
+  memory::buffer data;       ///< leaves from number `first` on; nothing where all are turned
+  std::uint32_t first = 0;   ///< 0 or the number of rows
+  memory::buffer selectors;  ///< the others, as in `expanded_query`
+};
+
+/// Leaves of the expansions, for each query.
+[[nodiscard]] std::vector<query_leaves> expand(context& ctx, std::span<const client_query> queries,
+                                               const fusion_choice& how = {});
+/// Turns rows that are not turned yet, and completes the bits. Takes the selectors from the leaves.
 [[nodiscard]] std::vector<expanded_query> complete(context& ctx, std::span<const client_query> queries,
-                                                   std::span<const memory::buffer> leaves);
+                                                   std::span<query_leaves> leaves);
 /// Sums over rows of the columns of some groups: planes * columns ciphertexts for each query, plane by plane.
 [[nodiscard]] std::vector<memory::buffer> select_rows(context& ctx, database& from,
                                                       std::span<const column_group> groups,

@@ -15,8 +15,6 @@ namespace halocline::seal {
 
 /// Constants of a division by one prime, see `context::division`.
 struct division_plan {
-  backend::conversion_table table;      ///< from the prime, twice, to those that stay
-  std::uint64_t half = 0;               ///< floor(p / 2)
   std::vector<std::uint64_t> inverse;   ///< p^-1 modulo each prime that stays
   std::vector<std::uint64_t> negative;  ///< -p^-1
 };
@@ -44,31 +42,26 @@ class context {
   /// Bits of the product of the first `count` primes.
   [[nodiscard]] double log2_modulus(std::uint32_t count) const;
 
-  /// Residues of a polynomial modulo prime `digit`, read as integers in [0, q), modulo the special prime and
-  /// the others of the first `count` primes, in this order. Kept.
-  [[nodiscard]] const backend::conversion_table& digit_table(std::uint32_t digit, std::uint32_t count);
   /// For the division by prime `divisor` of polynomials that keep the first `count` primes. Kept.
   ///
-  /// SEAL's rounding: with h = floor(p / 2) and y = (x + h) mod p, the result is (x - y + h) / p. The table
-  /// makes y - h of two sources, y and the polynomial whose coefficients are all 1.
+  /// SEAL's rounding: with h = floor(p / 2) and y = (x + h) mod p, the result is (x - y + h) / p. As p is
+  /// odd, y - h is the residue of x modulo p in [-(p - 1)/2, (p - 1)/2].
   [[nodiscard]] const division_plan& division(std::uint32_t divisor, std::uint32_t count);
-  /// N words 1.
-  [[nodiscard]] const memory::buffer& ones();
   /// P modulo the first primes, P the special prime. Kept.
   [[nodiscard]] const std::vector<std::uint64_t>& special_residues();
 
- private:
-  /// A table of `words(p)` for each target p behind the words of the sources.
-  template <typename WordsT>
-  [[nodiscard]] backend::conversion_table make_table(std::uint32_t source, std::uint32_t copies,
-                                                     std::vector<std::uint32_t> targets, WordsT words);
+  /// Primes that a key switch raises `digits` digits to at a time, of `targets`: so many that the raised
+  /// digits stay in the cache of the device, one at least.
+  [[nodiscard]] std::uint32_t switch_group(std::size_t digits, std::uint32_t targets) const;
+  /// Bytes that raised digits may take; for tests.
+  void set_digit_bytes(std::size_t bytes) noexcept { digit_bytes_ = bytes; }
 
+ private:
   seal_format::modulus_chain chain_;
   ring::context ring_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, backend::conversion_table> digits_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, division_plan> divisions_;
-  memory::buffer ones_;
   std::vector<std::uint64_t> special_residues_;
+  std::size_t digit_bytes_;
 };
 
 }  // namespace halocline::seal

@@ -2,11 +2,84 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "halocline/seal/context.hpp"
 #include "halocline/seal/objects.hpp"
 
 namespace halocline::seal {
+
+/// Operands of a batch: of equal levels, and ciphertexts with equal numbers of polynomials. Scales may
+/// differ.
+using ciphertexts = std::span<const ciphertext* const>;
+using plaintexts = std::span<const plaintext* const>;
+
+/// The operations of `evaluator` on lists: result i is that of operand i, or of both operands i. Each step of
+/// an operation is one batch of the backend, which fills a device that single ciphertexts leave idle.
+///
+/// All throw what `evaluator` throws, and invalid_argument for lists of different lengths or operands that
+/// differ in levels or numbers of polynomials. An empty list gives an empty one. Not thread-safe.
+class batch_evaluator {
+ public:
+  /// One for each operand.
+  using results = std::vector<ciphertext>;
+
+  explicit batch_evaluator(context& of) noexcept : ctx_(&of) {}
+
+  /// -a.
+  [[nodiscard]] results negate(ciphertexts a);
+  /// a + b and a - b; numbers of polynomials may differ.
+  [[nodiscard]] results add(ciphertexts a, ciphertexts b);
+  /// See `add`.
+  [[nodiscard]] results sub(ciphertexts a, ciphertexts b);
+  /// a + b.
+  [[nodiscard]] results add_plain(ciphertexts a, plaintexts b);
+  /// a - b.
+  [[nodiscard]] results sub_plain(ciphertexts a, plaintexts b);
+  /// a b.
+  [[nodiscard]] results multiply_plain(ciphertexts a, plaintexts b);
+  /// a b with size(a) + size(b) - 1 polynomials; 16 at most.
+  [[nodiscard]] results multiply(ciphertexts a, ciphertexts b);
+  /// a a.
+  [[nodiscard]] results square(ciphertexts a);
+  /// To two polynomials. Its digits go in groups of primes (`context::switch_group`), so that their memory is
+  /// bounded.
+  [[nodiscard]] results relinearize(ciphertexts a, const switch_key_set& keys);
+  /// Divides by the last prime and drops it.
+  [[nodiscard]] results rescale_to_next(ciphertexts a);
+  /// Drops the last prime.
+  [[nodiscard]] results mod_switch_to_next(ciphertexts a);
+  /// X -> X^element.
+  [[nodiscard]] results apply_galois(ciphertexts a, std::uint64_t element, const switch_key_set& keys);
+  /// Every one by the same number of steps.
+  [[nodiscard]] results rotate_vector(ciphertexts a, std::int64_t steps, const switch_key_set& keys);
+  /// Conjugates all slots.
+  [[nodiscard]] results complex_conjugate(ciphertexts a, const switch_key_set& keys);
+
+  /// Copies rows * columns ciphertexts of two polynomials and one scale, row by row.
+  [[nodiscard]] ciphertext_matrix make_matrix(ciphertexts entries, std::uint32_t rows, std::uint32_t columns);
+  /// Copies entries of a matrix, by their number row by row.
+  [[nodiscard]] results entries(const ciphertext_matrix& of, std::span<const std::uint32_t> numbers);
+  /// a b with three polynomials in each entry: what `multiply` and `add` make, with one reduction for each
+  /// word. @throws invalid_argument unless a is m by k and b k by n
+  [[nodiscard]] ciphertext_matrix multiply(const ciphertext_matrix& a, const ciphertext_matrix& b);
+  /// c += a b, in place. @throws scale_mismatch unless the scale of c is that of the product
+  void add_product(ciphertext_matrix& c, const ciphertext_matrix& a, const ciphertext_matrix& b);
+
+ private:
+  void matrix_product(const ciphertext_matrix& c, const ciphertext_matrix& a, const ciphertext_matrix& b,
+                      bool accumulate);
+  [[nodiscard]] results combine(ciphertexts a, ciphertexts b, bool subtract);
+  [[nodiscard]] results combine_plain(ciphertexts a, plaintexts b, bool subtract);
+  [[nodiscard]] results made_like(ciphertexts a, std::uint32_t size, std::uint32_t primes) const;
+  [[nodiscard]] results prefixes(ciphertexts a, std::uint32_t primes);
+  void check_operands(ciphertexts a, const char* what) const;
+  template <typename SecondT>
+  void check_pairs(ciphertexts a, SecondT b, const char* what) const;
+
+  context* ctx_;
+};
 
 /// CKKS operations with exactly the residues that SEAL 4.x computes from the same ciphertexts and keys: one
 /// prime per digit, one special prime, digits read as integers in [0, q), SEAL's rounding.
@@ -46,13 +119,6 @@ class evaluator {
   [[nodiscard]] ciphertext complex_conjugate(const ciphertext& a, const switch_key_set& keys);
 
  private:
-  [[nodiscard]] ciphertext combine(const ciphertext& a, const ciphertext& b, bool subtract);
-  [[nodiscard]] ciphertext combine_plain(const ciphertext& a, const plaintext& b, bool subtract);
-  void check_operand(const polynomials& a, const char* what) const;
-  void check_pair(const polynomials& a, const polynomials& b, const char* what) const;
-  void check_scales(double a, double b, const char* what) const;
-  void check_scale(double scale, std::uint32_t primes, const char* what) const;
-
   context* ctx_;
 };
 

@@ -42,6 +42,15 @@ struct ciphertext {
   double scale = 1.0;
 };
 
+/// A matrix of ciphertexts of one level and scale in one buffer, row by row.
+struct ciphertext_matrix {
+  polynomials parts;  ///< rows * columns * size
+  std::uint32_t rows = 0;
+  std::uint32_t columns = 0;
+  std::uint32_t size = 2;  ///< polynomials of an entry: 2, or 3 of products
+  double scale = 1.0;
+};
+
 /// An encoded message on a device.
 struct plaintext {
   polynomials part;  ///< 1
@@ -61,6 +70,13 @@ using switch_key = std::vector<switch_digit>;
 struct switch_key_set {
   std::map<std::uint64_t, switch_key> keys;
 };
+
+/// A ciphertext and keys without a secret, for measurements: uniform residues that depend on the seed and the
+/// primes only. `indices` are those of `switch_key_set`.
+[[nodiscard]] ciphertext uniform_ciphertext(context& on, std::uint32_t size, std::uint32_t primes,
+                                            double scale, std::uint32_t seed);
+[[nodiscard]] switch_key_set uniform_keys(context& on, const std::vector<std::uint64_t>& indices,
+                                          std::uint32_t seed);
 
 /// From files, and back. @throws as `modulus_chain::check`; out_of_memory
 [[nodiscard]] ciphertext load(context& to, const seal_format::ciphertext& from);

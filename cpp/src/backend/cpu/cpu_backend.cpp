@@ -66,7 +66,8 @@ class cpu_backend final : public backend {
 
     [[nodiscard]] static op_table<executor<WordT>> all_operations() {
       const op_table<executor<WordT>> common{cpu::elementwise_operations<WordT>(),
-                                             cpu::rns_operations<WordT>(), cpu::client_operations<WordT>()};
+                                             cpu::rns_operations<WordT>(), cpu::client_operations<WordT>(),
+                                             cpu::matrix_operations<WordT>()};
       if constexpr (sizeof(WordT) == 4) {
         return op_table<executor<WordT>>{common, cpu::retrieval_operations()};
       } else {

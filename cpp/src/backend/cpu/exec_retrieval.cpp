@@ -5,6 +5,7 @@
 
 #include "backend/cpu/executor.hpp"
 #include "backend/cpu/retrieval_kernels.hpp"
+#include "backend/cpu/retrieval_point_major.hpp"
 #include "halocline/arith/arith.hpp"
 
 namespace halocline::backend::cpu {
@@ -155,9 +156,8 @@ void digit_product(const site& on, std::span<const digit_product_job> jobs) {
 }
 
 /// Both children of parent i, on the limb at `offset` of their ciphertexts.
-template <typename JobT>
-void run_children(const site& on, const JobT& job, std::size_t i, const word* turned, std::size_t offset,
-                  std::uint32_t prime) {
+void run_children(const site& on, const children_job& job, std::size_t i, const word* turned,
+                  std::size_t offset, std::uint32_t prime) {
   const polynomials dst(on, job.dst);
   word* const odd = 2 * i + 1 < job.children ? dst.at(2 * i + 1) + offset : nullptr;
   on.kernels.retrieval->children(dst.at(2 * i) + offset, odd, polynomials(on, job.src).at(i) + offset,
@@ -211,6 +211,47 @@ void make_digits(const site& on, word* digits, word* coefficients, const word* s
   }
 }
 
+/// Blocks of points of a limb.
+std::size_t blocks_of(const site& on) { return on.resolve.n() / points_per_block; }
+
+word* block_of(const site& on, const point_matrix& matrix, std::size_t block) {
+  return const_cast<word*>(on.resolve.raw<word>(*matrix.data)) + block * matrix.rows * points_per_block;
+}
+
+/// Where a limb of a child goes: blocks of points, `step` words from one to the next.
+struct child_place {
+  word* first = nullptr;  ///< nullptr: there is no such child
+  std::size_t step = points_per_block;
+};
+
+/// @param limb of both components
+child_place place_of(const site& on, const expand_job& job, std::size_t child, std::size_t limb) {
+  if (child >= job.children) return {};
+  if (child >= job.turned) {
+    return {polynomials(on, job.dst).at(child - job.turned) + limb * on.resolve.n(), points_per_block};
+  }
+  const std::size_t limbs = limbs_of(on), row = 2 * child + limb / limbs;
+  return {block_of(on, job.points, limb % limbs * blocks_of(on)) + row * points_per_block,
+          std::size_t{job.points.rows} * points_per_block};
+}
+
+/// Both children of node i, on one limb: in one piece, or block by block where a child is turned.
+void place_children(const site& on, const expand_job& job, std::size_t i, const word* turned,
+                    std::size_t limb) {
+  const std::size_t n = on.resolve.n(), prime = limb % limbs_of(on);
+  const child_place even = place_of(on, job, 2 * i, limb), odd = place_of(on, job, 2 * i + 1, limb);
+  const bool whole = even.step == points_per_block && odd.step == points_per_block;
+  const std::size_t piece = whole ? n : points_per_block;
+  const word* const src = polynomials(on, job.src).at(i) + limb * n;
+  const word* const monomial = polynomials(on, job.monomial).at(0) + prime * n;
+  for (std::size_t b = 0; b < n / piece; ++b) {
+    const std::size_t at = b * piece;
+    on.kernels.retrieval->children(
+        even.first + b * even.step, odd.first == nullptr ? nullptr : odd.first + b * odd.step, src + at,
+        turned + limb * n + at, monomial + at, piece, on.resolve.modulus(static_cast<std::uint32_t>(prime)));
+  }
+}
+
 void expand_node(const site& on, std::span<const expand_job> jobs) {
   const std::uint32_t limbs = limbs_of(on);
   const std::size_t n = on.resolve.n(), polynomial = limbs * n;
@@ -231,46 +272,68 @@ void expand_node(const site& on, std::span<const expand_job> jobs) {
                    on.resolve.raw<std::uint32_t>(*job.permutation)},
                   l);
     }
-    for (std::uint32_t limb = 0; limb < 2 * limbs; ++limb) {
-      run_children(on, job, i, turned, limb * n, limb % limbs);
-    }
+    for (std::size_t limb = 0; limb < 2 * limbs; ++limb) place_children(on, job, i, turned, limb);
   };
   for_each_item(
       on, jobs, [](const expand_job& job) { return parents_of(job.children); }, polynomial * limbs * 16, run);
 }
 
-void select_pair(const site& on, std::span<const select_job> jobs) {
+/// A selection between two ciphertexts.
+struct selection {
+  word* dst;  ///< may be x or y
+  const word* x;
+  const word* y;
+  polynomials rows;
+};
+
+void run_selection(const site& on, const selection& of, const digit_split& split) {
   const std::uint32_t limbs = limbs_of(on);
   const std::size_t n = on.resolve.n(), polynomial = limbs * n;
-  const auto run = [&](const select_job& job, std::size_t i) {
-    const std::size_t half = std::size_t{limbs} * job.split.digits;
-    word* const digits = scratch((2 * half + 2) * polynomial);
-    word* const difference = digits + 2 * half * polynomial;
-    const word* const x = polynomials(on, job.x).at(i);
-    const word* const y = polynomials(on, job.y).at(i);
-    for (unsigned c = 0; c < 2; ++c) {
-      for (std::uint32_t l = 0; l < limbs; ++l) {
-        const std::size_t at = c * polynomial + l * n;
-        on.kernels.sub(difference + l * n, y + at, x + at, n, on.resolve.modulus(l));
-      }
-      make_digits(on, digits + c * half * polynomial, difference + polynomial, difference, job.split);
-    }
-    word* const dst = polynomials(on, job.dst).at(i);
+  const std::size_t half = std::size_t{limbs} * split.digits;
+  word* const digits = scratch((2 * half + 2) * polynomial);
+  word* const difference = digits + 2 * half * polynomial;
+  for (unsigned c = 0; c < 2; ++c) {
     for (std::uint32_t l = 0; l < limbs; ++l) {
-      run_product(
-          on, {dst, digits, polynomial, polynomials(on, job.rows), 2 * half, {x, x + polynomial}, nullptr},
-          l);
+      const std::size_t at = c * polynomial + l * n;
+      on.kernels.sub(difference + l * n, of.y + at, of.x + at, n, on.resolve.modulus(l));
     }
-  };
-  for_each_item(
-      on, jobs, [](const select_job& job) { return std::size_t{job.count}; }, polynomial * limbs * 32, run);
+    make_digits(on, digits + c * half * polynomial, difference + polynomial, difference, split);
+  }
+  for (std::uint32_t l = 0; l < limbs; ++l) {
+    run_product(on, {of.dst, digits, polynomial, of.rows, 2 * half, {of.x, of.x + polynomial}, nullptr}, l);
+  }
 }
 
-/// Blocks of points of a limb.
-std::size_t blocks_of(const site& on) { return on.resolve.n() / points_per_block; }
+/// Words that a selection touches.
+std::size_t selection_words(const site& on) { return on.resolve.n() * limbs_of(on) * limbs_of(on) * 32; }
 
-word* block_of(const site& on, const point_matrix& matrix, std::size_t block) {
-  return const_cast<word*>(on.resolve.raw<word>(*matrix.data)) + block * matrix.rows * points_per_block;
+void select_pair(const site& on, std::span<const select_job> jobs) {
+  for_each_item(
+      on, jobs, [](const select_job& job) { return std::size_t{job.count}; }, selection_words(on),
+      [&](const select_job& job, std::size_t i) {
+        run_selection(on,
+                      {polynomials(on, job.dst).at(i), polynomials(on, job.x).at(i),
+                       polynomials(on, job.y).at(i), polynomials(on, job.rows)},
+                      job.split);
+      });
+}
+
+void select_tree(const site& on, std::span<const select_tree_job> jobs) {
+  const std::uint32_t terms = 2 * limbs_of(on);
+  for_each_item(
+      on, jobs, [](const select_tree_job& job) { return std::size_t{job.kept}; },
+      selection_words(on) << most_tree_bits,
+      [&](const select_tree_job& job, std::size_t i) {
+        const polynomials data(on, job.data);
+        for (unsigned bit = job.bits; bit-- > 0;) {
+          const polynomials rows(on, job.rows.from(bit * terms * job.split.digits));
+          const std::size_t distance = std::size_t{job.kept} << bit;
+          for (std::size_t x = i; x < distance; x += job.kept) {
+            if (x + distance >= job.columns) continue;
+            run_selection(on, {data.at(x), data.at(x), data.at(x + distance), rows}, job.split);
+          }
+        }
+      });
 }
 
 void turn_points(const site& on, std::span<const turn_job> jobs) {
@@ -281,6 +344,10 @@ void turn_points(const site& on, std::span<const turn_job> jobs) {
       [&](const turn_job& job, std::size_t block) {
         word* const dst = block_of(on, job.dst, block);
         const polynomials src(on, job.src);
+        if (job.dst.block == 1) {
+          const auto from = [&](std::uint32_t i) { return src.at(i) + block * points_per_block; };
+          return turn_point_major(dst, job, from);
+        }
         for (std::uint32_t i = 0; i < job.count; ++i) {
           const std::size_t row = job.first + std::size_t{i} * job.step;
           std::memcpy(dst + row * points_per_block, src.at(i) + block * points_per_block, bytes);
@@ -312,9 +379,25 @@ void select_columns(const site& on, const row_select_job& job, const row_query& 
       on.resolve.modulus(static_cast<std::uint32_t>(block / per_limb)));
 }
 
+/// The points of a block of all columns, point-major, for one query.
+void select_point_major(const site& on, const row_select_job& job, const row_query& query,
+                        std::size_t block) {
+  const auto limb = static_cast<std::uint32_t>(block / blocks_of(on));
+  const std::size_t polynomial = limbs_of(on) * on.resolve.n();
+  for (std::uint32_t j = 0; j < job.columns; ++j) {
+    word* const first = polynomials(on, query.dst).at(j) + block * points_per_block;
+    select_points({first, first + polynomial}, block_of(on, job.database, block),
+                  block_of(on, query.selectors, block), {job.rows, job.columns, j}, on.resolve.modulus(limb));
+  }
+}
+
 void row_select(const site& on, std::span<const row_select_job> jobs) {
   const std::size_t blocks = limbs_of(on) * blocks_of(on);
   const auto run = [&](const row_select_job& job, std::size_t block) {
+    if (job.database.block == 1) {
+      for (const row_query& query : job.queries) select_point_major(on, job, query, block);
+      return;
+    }
     const std::size_t step = columns_at_once(job);
     std::vector<word*> dst(2 * std::min<std::size_t>(step, job.columns));
     for (std::size_t first = 0; first < job.columns; first += step) {
@@ -391,6 +474,7 @@ op_table<executor<std::uint32_t>> retrieval_operations() {
       row<expand_children>(ops::expand_children),
       row<expand_node>(ops::expand_node),
       row<select_pair>(ops::select_pair),
+      row<select_tree>(ops::select_tree),
       row<turn_points>(ops::turn_points),
       row<row_select>(ops::row_select),
       row<round_answer>(ops::round_answer),

@@ -99,6 +99,21 @@ void ntt_linear_combine(const executor<WordT>& on, std::span<const linear_job> j
 }
 
 template <typename WordT>
+void ntt_reduced(const executor<WordT>& on, std::span<const reduce_job> jobs) {
+  constexpr std::size_t passes = 8;
+  on.for_each_limb(jobs, &reduce_job::dst, passes,
+                   [&](const reduce_job& job, std::uint32_t limb, std::uint32_t prime) {
+                     const bool combined = job.a.data != nullptr;
+                     const WordT source = on.resolve.modulus(job.src.primes.first).value;
+                     on.kernels.ntt_reduced(on.resolve.limb(job.dst, limb), on.resolve.limb(job.src, 0),
+                                            combined ? on.resolve.limb(job.a, limb) : nullptr,
+                                            combined ? static_cast<WordT>(job.factor_a[limb]) : WordT{0},
+                                            combined ? static_cast<WordT>(job.factor_b[limb]) : WordT{0},
+                                            {source, job.centred}, on.resolve.tables(prime));
+                   });
+}
+
+template <typename WordT>
 key_addend<WordT> addend_of(const executor<WordT>& on, const key_job& job, std::uint32_t limb,
                             std::uint32_t prime) {
   key_addend<WordT> plus;
@@ -188,6 +203,7 @@ op_table<executor<WordT>> rns_operations() {
       row<transform<WordT, &set::ntt>>(ops::ntt),
       row<transform<WordT, &set::intt>>(ops::intt),
       row<ntt_linear_combine<WordT>>(ops::ntt_linear_combine),
+      row<ntt_reduced<WordT>>(ops::ntt_reduced),
       row<base_convert<WordT>>(ops::base_convert),
       row<key_multiply_accumulate<WordT>>(ops::key_multiply_accumulate),
       row<encode_expand<WordT>>(ops::encode_expand),

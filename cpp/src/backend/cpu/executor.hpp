@@ -75,13 +75,16 @@ struct executor {
   }
 };
 
-/// What the backend has, by the file that has it: exec_elementwise.cpp, exec_rns.cpp, exec_client.cpp.
+/// What the backend has, by the file that has it: exec_elementwise.cpp, exec_rns.cpp, exec_client.cpp,
+/// exec_matrix.cpp.
 template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> elementwise_operations();
 template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> rns_operations();
 template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> client_operations();
+template <typename WordT>
+[[nodiscard]] op_table<executor<WordT>> matrix_operations();
 /// exec_retrieval.cpp: 32-bit words only.
 [[nodiscard]] op_table<executor<std::uint32_t>> retrieval_operations();
 

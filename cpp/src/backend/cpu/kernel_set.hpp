@@ -54,6 +54,13 @@ struct key_addend {
   WordT factor = 0;               ///< Montgomery form
 };
 
+/// How a limb modulo one prime becomes one modulo another.
+template <typename WordT>
+struct reduction {
+  WordT source = 0;      ///< the prime of the limb
+  bool centred = false;  ///< values above (source - 1) / 2 stand for negative ones
+};
+
 /// Words [begin, begin + count) of a limb. `begin` is a multiple of `range_alignment` and so is `count`,
 /// unless the range is the whole of a smaller limb.
 struct word_range {
@@ -75,6 +82,9 @@ struct kernel_set {
   /// dst = factor_a * a + factor_b * ntt(b); overwrites b.
   void (*ntt_linear_combine)(WordT* dst, const WordT* a, WordT* b, WordT factor_a, WordT factor_b,
                              const prime_tables<WordT>& tables);
+  /// dst = ntt of src, reduced; where a is not nullptr factor_a * a + factor_b * that. dst is none of them.
+  void (*ntt_reduced)(WordT* dst, const WordT* src, const WordT* a, WordT factor_a, WordT factor_b,
+                      const reduction<WordT>& from, const prime_tables<WordT>& tables);
 
   void (*add)(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const mod& q);
   void (*sub)(WordT* dst, const WordT* a, const WordT* b, std::size_t count, const mod& q);

@@ -65,6 +65,22 @@ void ntt_linear_combine(WordT* dst, const WordT* a, WordT* b, WordT factor_a, Wo
 }
 
 template <typename WordT>
+void ntt_reduced(WordT* dst, const WordT* src, const WordT* a, WordT factor_a, WordT factor_b,
+                 const reduction<WordT>& from, const prime_tables<WordT>& tables) {
+  const auto& q = *tables.q;
+  const WordT one_quotient = arith::shoup_quotient<WordT>(1, q);
+  const WordT wrapped = static_cast<WordT>(from.source % q.value);
+  const std::size_t n = std::size_t{1} << tables.log_n;
+  for (std::size_t i = 0; i < n; ++i) {
+    const WordT x = arith::mul_shoup<WordT>(src[i], 1, one_quotient, q);
+    const bool negative = from.centred && src[i] > from.source / 2;
+    dst[i] = negative ? arith::sub_mod(x, wrapped, q) : x;
+  }
+  ntt(dst, static_cast<const WordT*>(dst), tables);
+  if (a != nullptr) linear_combine(dst, a, static_cast<const WordT*>(dst), factor_a, factor_b, n, q);
+}
+
+template <typename WordT>
 void dot(WordT* dst, const WordT* const* a, const WordT* const* b, const std::uint8_t* repeats,
          std::size_t terms, bool accumulate, std::size_t offset, std::size_t count, const modulus<WordT>& q) {
   for (std::size_t i = offset; i < offset + count; ++i) {

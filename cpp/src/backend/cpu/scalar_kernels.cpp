@@ -14,6 +14,7 @@ const kernel_set<WordT>& scalar_kernels() {
       .ntt = scalar::ntt<WordT>,
       .intt = scalar::intt<WordT>,
       .ntt_linear_combine = scalar::ntt_linear_combine<WordT>,
+      .ntt_reduced = scalar::ntt_reduced<WordT>,
       .add = scalar::add<WordT>,
       .sub = scalar::sub<WordT>,
       .negate = scalar::negate<WordT>,

@@ -62,6 +62,32 @@ struct pass_plan {
   }
 };
 
+/// First words of a transform: those of the source.
+template <typename WordT>
+struct load_words {
+  HWY_INLINE vec<WordT> operator()(const lazy_prime<WordT>&, const WordT* from) const { return load(from); }
+};
+
+/// First words of a transform: those of a limb modulo another prime p. What is below 2B - q needs no
+/// reduction; otherwise a product by 1 is in [0, B]. Negative integers are greater by p in the limb.
+template <typename WordT>
+struct load_reduced {
+  bool product;
+  vec<WordT> one, one_quotient, half, wrapped;
+
+  HWY_INLINE load_reduced(const reduction<WordT>& by, const arith::modulus<WordT>& q)
+      : product(by.source / (sizeof(WordT) == 8 ? 7 : 3) >= q.value),
+        one(broadcast<WordT>(1)),
+        one_quotient(broadcast(arith::shoup_quotient<WordT>(1, q))),
+        half(broadcast<WordT>(by.centred ? by.source / 2 : by.source)),
+        wrapped(broadcast(arith::negate_mod(static_cast<WordT>(by.source % q.value), q))) {}
+  HWY_INLINE vec<WordT> operator()(const lazy_prime<WordT>& f, const WordT* from) const {
+    const vec<WordT> x = load(from);
+    const vec<WordT> added = hn::IfThenElseZero(hn::Gt(x, half), wrapped);
+    return hn::Add(product ? f.mul_paired(x, one, one_quotient) : x, added);
+  }
+};
+
 /// Stores reduced results of a core.
 template <typename WordT>
 struct store_reduced {
@@ -98,25 +124,20 @@ struct store_combined {
 };
 
 /// One forward NTT.
-template <typename WordT, typename StoreT>
+template <typename WordT, typename StoreT, typename LoadT = load_words<WordT>>
 class forward_transform {
  public:
-  forward_transform(const prime_tables<WordT>& tables, const StoreT& out)
+  forward_transform(const prime_tables<WordT>& tables, const StoreT& out, const LoadT& in = {})
       : tables_(tables),
         n_(std::size_t{1} << tables.log_n),
         f_(*tables.q),
         inner_(tables.roots, tables.root_quotients, n_),
         out_(out),
+        in_(in),
         plan_(tables.log_n - hwy::FloorLog2(static_cast<std::uint32_t>(core_words<WordT>))) {}
 
-  /// `work` holds intermediate values; it may be `src`.
-  void run(WordT* work, const WordT* src) const {
-    if (plan_.count == 0) {
-      cores(src, 1, 0, n_);
-    } else {
-      block(0, 1, 0, n_, work, src);
-    }
-  }
+  /// `work` holds intermediate values; it may be `src`. There is a pass before the cores (`is_small`).
+  void run(WordT* work, const WordT* src) const { block(0, 1, 0, n_, work, src); }
 
  private:
   /// Transforms the group with table entry `group` at words [first, first + size), from pass `level` on.
@@ -151,22 +172,30 @@ class forward_transform {
   }
 
   void pass(unsigned stages, std::size_t group, WordT* dst, const WordT* src, std::size_t size) const {
+    size == n_ ? pass_from(in_, stages, group, dst, src, size)
+               : pass_from(load_words<WordT>(), stages, group, dst, src, size);
+  }
+
+  template <typename FromT>
+  void pass_from(const FromT& in, unsigned stages, std::size_t group, WordT* dst, const WordT* src,
+                 std::size_t size) const {
     switch (stages) {
       case 1:
-        return pass_of<1>(group, dst, src, size);
+        return pass_of<1>(in, group, dst, src, size);
       case 2:
-        return pass_of<2>(group, dst, src, size);
+        return pass_of<2>(in, group, dst, src, size);
       case 3:
-        return pass_of<3>(group, dst, src, size);
+        return pass_of<3>(in, group, dst, src, size);
       default:
-        return pass_of<4>(group, dst, src, size);
+        return pass_of<4>(in, group, dst, src, size);
     }
   }
 
-  template <unsigned Stages>
-  void pass_of(std::size_t group, WordT* dst, const WordT* src, std::size_t size) const {
+  template <unsigned Stages, typename FromT>
+  void pass_of(const FromT& from, std::size_t group, WordT* dst, const WordT* src, std::size_t size) const {
     constexpr std::size_t values = std::size_t{1} << Stages;
     const lazy_prime<WordT> f = f_;
+    const FromT in = from;
     const group_factors<WordT, Stages> w(tables_.roots, tables_.root_quotients, group);
     const std::size_t stride = size / values;
     for (std::size_t j = 0; j < stride; j += lanes<WordT>) {
@@ -177,7 +206,7 @@ class forward_transform {
       }
       vec<WordT> x[values];
       HWY_UNROLL(16)
-      for (std::size_t i = 0; i < values; ++i) x[i] = load(src + i * stride + j);
+      for (std::size_t i = 0; i < values; ++i) x[i] = in(f, src + i * stride + j);
       forward_stages<Stages>(f, x, w);
       HWY_UNROLL(16)
       for (std::size_t i = 0; i < values; ++i) store<WordT>(x[i], dst + i * stride + j);
@@ -211,6 +240,7 @@ class forward_transform {
   lazy_prime<WordT> f_;
   vector_stages<WordT> inner_;
   StoreT out_;
+  LoadT in_;
   pass_plan plan_;
 };
 
@@ -381,8 +411,24 @@ void ntt_linear_combine(WordT* dst, const WordT* a, WordT* b, WordT factor_a, Wo
 }
 
 template <typename WordT>
+void ntt_reduced(WordT* dst, const WordT* src, const WordT* a, WordT factor_a, WordT factor_b,
+                 const reduction<WordT>& from, const prime_tables<WordT>& tables) {
+  if (is_small(tables)) return scalar::ntt_reduced(dst, src, a, factor_a, factor_b, from, tables);
+  const auto& q = *tables.q;
+  const load_reduced<WordT> in(from, q);
+  using reduced = load_reduced<WordT>;
+  if (a == nullptr) {
+    return forward_transform<WordT, store_reduced<WordT>, reduced>(tables, {dst}, in).run(dst, src);
+  }
+  const store_combined<WordT> out{dst, a, broadcast_factor(factor_a, arith::shoup_quotient(factor_a, q)),
+                                  broadcast_factor(factor_b, arith::shoup_quotient(factor_b, q))};
+  forward_transform<WordT, store_combined<WordT>, reduced>(tables, out, in).run(dst, src);
+}
+
+template <typename WordT>
 void fill(kernel_set<WordT>& kernels) {
   kernels.ntt = ntt<WordT>;
+  kernels.ntt_reduced = ntt_reduced<WordT>;
   kernels.intt = intt<WordT>;
   kernels.ntt_linear_combine = ntt_linear_combine<WordT>;
 }

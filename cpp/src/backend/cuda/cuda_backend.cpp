@@ -10,6 +10,7 @@
 #include "backend/cuda/executor.hpp"
 #include "backend/cuda/graph/launch_recorder.hpp"
 #include "backend/cuda/memory/cuda_memory.hpp"
+#include "backend/cuda/retrieval/row_select_choice.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::backend {
@@ -41,7 +42,7 @@ class cuda_backend final : public backend {
     const cudaDeviceProp& of = device_->properties();
     return {text(of.name, " (compute capability ", of.major, ".", of.minor, ")"),
             text("sm_", device_->architecture()), static_cast<unsigned>(of.multiProcessorCount),
-            of.totalGlobalMem, static_cast<std::size_t>(of.l2CacheSize)};
+            of.totalGlobalMem, static_cast<std::size_t>(of.l2CacheSize), point_block_of(device_->architecture())};
   }
 
   void begin_program(std::uint64_t key) override {

@@ -25,7 +25,11 @@ struct executor {
 template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> elementwise_operations();  // elementwise/exec_elementwise.cu
 template <typename WordT>
+[[nodiscard]] op_table<executor<WordT>> matrix_operations();  // elementwise/exec_matrix.cu
+template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> ntt_operations();  // ntt/exec_ntt.cu
+template <typename WordT>
+[[nodiscard]] op_table<executor<WordT>> reduced_operations();  // ntt/exec_reduced.cu, part of the former
 template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> convert_operations();  // convert/exec_convert.cu
 template <typename WordT>
@@ -40,14 +44,24 @@ template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> retrieval_operations();  // retrieval/exec_retrieval.cu
 template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> fused_retrieval_operations();  // retrieval/exec_retrieval_fused.cu
+template <typename WordT>
+[[nodiscard]] op_table<executor<WordT>> tree_retrieval_operations();  // retrieval/exec_retrieval_tree.cu
 
 /// All of them.
 template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> all_operations() {
   return op_table<executor<WordT>>{
-      elementwise_operations<WordT>(), ntt_operations<WordT>(),       convert_operations<WordT>(),
-      key_operations<WordT>(),         stream_operations<WordT>(),    client_operations<WordT>(),
-      slot_operations<WordT>(),        retrieval_operations<WordT>(), fused_retrieval_operations<WordT>(),
+      elementwise_operations<WordT>(),
+      ntt_operations<WordT>(),
+      convert_operations<WordT>(),
+      key_operations<WordT>(),
+      stream_operations<WordT>(),
+      client_operations<WordT>(),
+      matrix_operations<WordT>(),
+      slot_operations<WordT>(),
+      retrieval_operations<WordT>(),
+      fused_retrieval_operations<WordT>(),
+      tree_retrieval_operations<WordT>(),
   };
 }
 

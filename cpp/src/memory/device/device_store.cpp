@@ -30,13 +30,15 @@ device_store::device_store(std::shared_ptr<device_memory> device, device_store_o
       pinned_(device_, options_.pinned_bytes, options_.slab_bytes),
       reads_(device_, lane::load, timed_copies),
       writes_(device_, lane::save, timed_copies),
-      stalls_(device_, lane::compute, timed_waits) {}
+      stalls_(device_, lane::compute, timed_waits),
+      remote_(std::clamp(options_.requests, 1U, 64U)) {}
 
 device_store::~device_store() {
   clear_leftovers(true);
   for (auto& [id, each] : slots_) {
     try {
       if (each.sinking) options_.overflow->wait(*each.sinking);
+      if (each.arriving && !each.arriving->is_remote) options_.overflow->wait(each.arriving->reading);
     } catch (const std::exception&) {  // the bytes are no longer wanted
     }
   }
@@ -76,7 +78,7 @@ pinned_slabs::block device_store::take_block(std::size_t bytes) {
   clear_leftovers(false);
   for (;;) {
     if (const auto block = pinned_.take(bytes)) return *block;
-    if (sink_some(bytes) || finish_rising()) continue;
+    if (sink_some(bytes) || finish_rising() || finish_oldest_arrival()) continue;
     if (leftovers_.empty()) break;
     clear_leftovers(true);
   }
@@ -123,21 +125,28 @@ void device_store::unlist(slot& of) noexcept {
 /// Frees `bytes` bytes: starts moving slots to the other store, waits for the first. False: there is nothing
 /// to move.
 bool device_store::sink_some(std::size_t bytes) {
-  if (!options_.overflow) return false;
   std::size_t started = 0;
+  bool dropped = false;
   const std::size_t wanted = std::max(bytes, options_.pinned_bytes / sink_part);
   for (const slot_id id : sinking_) started += at(id).bytes;
-  while (started < wanted && !order_.empty()) {
-    const slot_id id = order_.front();
+  for (auto next = order_.begin(); next != order_.end() && started < wanted;) {
+    const slot_id id = *next++;
+    const std::size_t held = at(id).held;
+    if (drop_pinned(id)) {
+      started += held;
+      dropped = true;
+      continue;
+    }
+    if (!options_.overflow) continue;
     try {
       start_sinking(id);
     } catch (const io_error&) {  // the moves that have been started may be enough
-      if (sinking_.empty()) throw;
+      if (sinking_.empty() && !dropped) throw;
       break;
     }
     started += at(id).bytes;
   }
-  if (sinking_.empty()) return false;
+  if (dropped || sinking_.empty()) return dropped;
   finish_sinking(sinking_.front());
   return true;
 }
@@ -145,11 +154,14 @@ bool device_store::sink_some(std::size_t bytes) {
 void device_store::start_sinking(slot_id id) {
   mark_reads();
   slot& each = at(id);
-  each.below = options_.overflow->allocate(each.bytes);
+  const std::size_t bytes = each.remote ? each.held : each.bytes;
+  forget_below(each.below);
+  each.below_bytes = 0;
+  each.below = take_below(bytes);
   sinking_.push_back(id);
   try {
     device_->wait(lane::save, each.written);
-    each.sinking = options_.overflow->write(each.below, pinned_.data(*each.pinned), each.bytes);
+    each.sinking = options_.overflow->write(each.below, pinned_.data(*each.pinned), bytes);
   } catch (...) {
     sinking_.pop_back();
     forget_below(each.below);
@@ -170,6 +182,7 @@ void device_store::finish_sinking(slot_id id) {
     throw;
   }
   pinned_.give(*std::exchange(each.pinned, std::nullopt), {each.read, each.written});
+  each.below_bytes = std::exchange(each.held, 0);
 }
 
 void device_store::forget_below(slot_id& below) noexcept {
@@ -194,6 +207,7 @@ void device_store::free(slot_id id) noexcept {
   }
   slot gone = std::move(found->second);
   unlist(gone);
+  if (gone.arriving) std::erase(arrivals_, id);
   slots_.erase(found);
   --stats_.slots;
   stats_.slot_bytes -= gone.bytes;
@@ -204,16 +218,29 @@ void device_store::free(slot_id id) noexcept {
   } else if (gone.pinned) {
     pinned_.give(*gone.pinned, behind);
   }
+  if (gone.arriving) cancel_arrival(gone);
   forget_below(gone.below);
+}
+
+bool device_store::has_ended(const leftover& each) {
+  return each.is_remote ? remote_.has_ended(each.under_way) : options_.overflow->poll(each.under_way);
+}
+
+void device_store::end(const leftover& each) noexcept {
+  try {
+    if (each.is_remote) {
+      remote_.wait(each.under_way);
+    } else {
+      options_.overflow->wait(each.under_way);
+    }
+  } catch (const std::exception&) {  // the bytes are no longer wanted
+  }
 }
 
 void device_store::clear_leftovers(bool wait) noexcept {
   std::erase_if(leftovers_, [&](const leftover& each) {
-    if (!wait && !options_.overflow->poll(each.under_way)) return false;
-    try {
-      options_.overflow->wait(each.under_way);
-    } catch (const std::exception&) {  // the bytes are no longer wanted
-    }
+    if (!wait && !has_ended(each)) return false;
+    end(each);
     if (each.stage) pinned_.give(*each.stage, each.behind);
     return true;
   });
@@ -259,7 +286,7 @@ void device_store::queue_load(std::byte* frame, const std::byte* from, std::size
 /// Gives the reads of a group their end.
 void device_store::mark_reads() {
   if (unmarked_.empty()) return;
-  const ticket end = device_->mark(lane::load);
+  const ticket end = last_load_ = device_->mark(lane::load);
   for (const auto& [read, from] : unmarked_) {
     const auto found = transfers_.find(read);
     if (found != transfers_.end()) found->second.end = end;
@@ -279,12 +306,14 @@ void device_store::end_reads() noexcept {
 }
 
 transfer_id device_store::read_from(slot_id id, std::size_t offset, std::byte* frame, std::size_t bytes) {
+  look_for_arrivals();
   const slot& from = at(id);
   check_part(from, offset, frame, bytes);
   transfer started;
   started.frame = frame;
   started.bytes = bytes;
   started.after = compute_end();
+  if (from.remote) return read_adopted(id, offset, started);
   if (from.pinned) return read_pinned(id, offset, started);
   HALOCLINE_EXPECTS(from.below != no_slot, invalid_argument, "pinned tier: slot ", id, " was never written");
   const slot_id below = from.below;
@@ -326,7 +355,7 @@ void device_store::queue_staged(transfer& of) {
   try {
     options_.overflow->wait(rising);
     queue_load(of.frame, pinned_.data(stage), of.bytes, of.after);
-    of.end = device_->mark(lane::load);
+    of.end = last_load_ = device_->mark(lane::load);
   } catch (...) {
     pinned_.give(stage, {});
     throw;
@@ -338,6 +367,7 @@ transfer_id device_store::write(slot_id id, const std::byte* frame, std::size_t 
   mark_reads();
   slot* to = &at(id);
   check_part(*to, 0, frame, bytes);
+  if (to->remote) renounce(id);
   if (to->sinking) {
     try {
       finish_sinking(id);
@@ -370,6 +400,11 @@ bool device_store::poll(transfer_id id) {
   const auto found = transfers_.find(id);
   if (found == transfers_.end()) return true;
   transfer& each = found->second;
+  if (each.awaits) {
+    const slot_id from = *each.awaits;
+    if (has_arrived(at(from))) finish_arrival(from);
+    if (each.awaits) return false;
+  }
   if (each.rising) {
     if (!options_.overflow->poll(*each.rising)) return false;
     try {
@@ -386,6 +421,8 @@ void device_store::wait(transfer_id id) {
   mark_reads();
   const auto found = transfers_.find(id);
   HALOCLINE_EXPECTS(found != transfers_.end(), invalid_argument, "pinned tier: no transfer ", id);
+  look_for_arrivals();
+  while (found->second.awaits) finish_arrival(*found->second.awaits);
   transfer ended = found->second;
   transfers_.erase(found);
   if (ended.failure) std::rethrow_exception(ended.failure);
@@ -410,6 +447,10 @@ fence device_store::detach(transfer_id id) noexcept {
   }
   const transfer gone = found->second;
   transfers_.erase(found);
+  if (gone.awaits) {  // the contents arrive all the same, for the next read
+    std::erase(slots_.at(*gone.awaits).arriving->waiting, id);
+    return {};
+  }
   if (gone.rising) {
     leftovers_.push_back({*gone.rising, gone.stage, gone.below, {}});
     return {};

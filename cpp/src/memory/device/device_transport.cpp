@@ -35,6 +35,9 @@ device_store_options store_options(const runtime_options& options, std::shared_p
   made.pinned_bytes = options.pinned_bytes != 0 ? options.pinned_bytes : machine_bytes() / 2;
   made.overflow = std::move(overflow);
   made.blocking = options.blocking_copies;
+  made.requests = options.remote_requests;
+  // Without a file that was asked for, keys are read again from their store.
+  made.sinks_remote = !options.tier_folder.empty() || options.tier_limit_bytes != 0;
   return made;
 }
 
@@ -62,6 +65,7 @@ class device_transport final : public transport {
   void begin_reads() noexcept override { slow_->begin_reads(); }
   void end_reads() noexcept override { slow_->end_reads(); }
   void compute_went_on() noexcept override { slow_->compute_went_on(); }
+  [[nodiscard]] bool is_link_idle() override { return slow_->is_idle(); }
   void before_eviction() override {
     if (blocking_) device_->wait(lane::compute, device_->mark(lane::compute));
   }

@@ -20,6 +20,8 @@ class queued_store : public store {
   virtual void end_reads() noexcept = 0;
   /// Work was queued on the compute lane: reads of the group are ordered behind it from now on.
   virtual void compute_went_on() noexcept = 0;
+  /// Whether all reads whose copies were queued are done.
+  [[nodiscard]] virtual bool is_idle() = 0;
 };
 
 }  // namespace halocline::memory

@@ -56,6 +56,12 @@ class pager final : public budget_member, public frame_holder {
   [[nodiscard]] bool regenerate(buffer_state& state, std::size_t bytes);
   /// Evicts the frame if its contents are elsewhere; otherwise it becomes the next victim.
   void drop(buffer_state& state);
+  /// Takes the frame of a buffer that no step uses; its contents go to the slow tier first where they are
+  /// nowhere else. With `copies`, copies of remote contents on the slow tier go too.
+  void leave_fast(buffer_state& state, bool copies);
+  /// Brings the first `bytes` bytes of a buffer nearer before anything asks for them: into a frame where that
+  /// takes no room from others and the link has nothing to do, else towards the slow tier.
+  [[nodiscard]] fetched fetch(buffer_state& state, std::size_t bytes);
   /// Makes a frame the next victim.
   void release(buffer_state& state);
   /// Evicts the frame as soon as its contents are elsewhere: now, or when a write-back has ended.
@@ -160,6 +166,7 @@ class pager final : public budget_member, public frame_holder {
   std::unordered_map<std::byte*, buffer_state*> users_;  ///< of frames that can be moved together
   std::size_t peak_ = 0;
   std::size_t loose_ = 0;     ///< bytes that new frames should leave free
+  std::size_t ahead_ = 0;     ///< bytes that `fetch` has loaded since the link was idle
   std::size_t accesses_ = 0;  ///< under way
 };
 

@@ -49,6 +49,8 @@ class transport {
   virtual void compute_went_on() noexcept {}
   /// A frame is about to be taken from its buffer to make room.
   virtual void before_eviction() {}
+  /// Whether reads that were started have been done, so that others do not delay them.
+  [[nodiscard]] virtual bool is_link_idle() { return true; }
   /// Whether other runtimes may be handed frames while operations are being queued by another thread.
   [[nodiscard]] virtual bool may_share_during_steps() const noexcept { return true; }
 

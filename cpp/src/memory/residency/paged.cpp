@@ -151,9 +151,18 @@ void paged_residency::describe_chain(plan::planner_options& options) {
     where.copies = slow.copies_of(each->slot);
   }
   if (options.remote.empty() && parts_.options.tier_memory_bytes == 0) return;
-  for (const link_stats& each : links) {
-    options.links.push_back({each.name, cost_of(each, options.costs), each.capacity_bytes});
+  // With an accelerator the file only takes what pinned memory has no room for.
+  const bool has_file =
+      parts_.options.device == nullptr || std::ranges::any_of(options.remote, [](const auto& each) {
+        return each.second.copies.size() > 1 && each.second.copies[1] != 0;
+      });
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    if (!has_file && i == 1) continue;
+    options.links.push_back({links[i].name, cost_of(links[i], options.costs), links[i].capacity_bytes});
   }
+  if (has_file) return;
+  for (auto& [identity, where] : options.remote)
+    where.copies.resize(std::min<std::size_t>(1, where.copies.size()));
 }
 
 plan::cost_model paged_residency::measured_costs(const plan::cost_model& base) {

@@ -46,6 +46,11 @@ class paged_residency final : public residency, private plan_follower {
   }
   void leave_to_recipe(buffer_state& state) override { pager_.leave_to_recipe(state); }
 
+  [[nodiscard]] fetched fetch(buffer_state& state, std::size_t bytes) override {
+    return pager_.fetch(state, bytes);
+  }
+  void leave_fast(buffer_state& state, bool copies) override { pager_.leave_fast(state, copies); }
+
   void report(stats& counters) override;
   [[nodiscard]] store_stats slow_statistics() override;
   [[nodiscard]] std::vector<link_stats> link_statistics() override;

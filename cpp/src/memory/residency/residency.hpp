@@ -106,6 +106,10 @@ class residency {
   virtual void set_remote(buffer_state& state, std::shared_ptr<const remote_contents> contents);
   virtual void leave_to_recipe(buffer_state& state);
 
+  /// As `runtime::fetch` and `runtime::leave_fast`.
+  [[nodiscard]] virtual fetched fetch(buffer_state& state, std::size_t bytes);
+  virtual void leave_fast(buffer_state& state, bool copies);
+
   // What is known of it.
   /// Fills in what the runtime does not count itself: bytes of the fast tier, movement.
   virtual void report(stats& counters) = 0;

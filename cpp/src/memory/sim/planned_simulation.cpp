@@ -18,6 +18,29 @@ std::uint64_t in_pages(std::uint64_t bytes) {
   return std::uint64_t{plan::pages_of(bytes)} * plan::page_bytes;
 }
 
+/// Whether an object is in the device's memory when only keys are not.
+bool begins_warm(const plan::object& each) {
+  return each.preexisting && each.cls != object_class::evaluation_key;
+}
+
+/// A plan for a run that begins with everything but keys. Planners know what is there by its identity, so
+/// tables have one for a moment.
+plan::plan plan_cold_keys(plan::program& program, plan::planner_options& planning) {
+  std::vector<std::size_t> named;
+  for (std::size_t i = 0; i < program.objects.size(); ++i) {
+    plan::object& each = program.objects[i];
+    if (!begins_warm(each)) continue;
+    if (each.identity == 0) {
+      each.identity = ~std::uint64_t{i};
+      named.push_back(i);
+    }
+    planning.resident[each.identity] = each.bytes;
+  }
+  plan::plan made = plan::make_plan(program, planning);
+  for (const std::size_t i : named) made.objects[i].identity = 0;
+  return made;
+}
+
 /// Collects the times of the steps that plans count.
 class step_times final : public simulation {
  public:
@@ -45,7 +68,7 @@ plan::plan plan_for(const trace& recorded, const device_model& device, const rep
   planning.costs = costs;
   planning.allow_expand = planning.allow_encode = options.allow_regenerate;
   planning.allow_truncate = planning.allow_resize = options.allow_prefixes;
-  return plan::make_plan(program, planning);
+  return options.only_keys_cold ? plan_cold_keys(program, planning) : plan::make_plan(program, planning);
 }
 
 }  // namespace
@@ -65,6 +88,17 @@ planned_simulation::planned_simulation(const trace& recorded, const device_model
     by_id_.emplace(plan_.objects[i].id, i);
     frames_[i].whole_bytes = in_pages(plan_.objects[i].bytes);
     frames_[i].is_scratch = plan_.objects[i].cls == object_class::scratch;
+  }
+  if (options.only_keys_cold) begin_warm();
+}
+
+/// What the plan brings before the first step is there, unless it is a key.
+void planned_simulation::begin_warm() {
+  for (const plan::directive& each : plan_.directives) {
+    if (each.before != 0) break;
+    const bool comes = each.action == plan::verb::load || each.action == plan::verb::encode;
+    if (!comes || !begins_warm(plan_.objects[each.target])) continue;
+    (void)take(frames_[each.target], std::uint64_t{each.pages} * plan::page_bytes);
   }
 }
 

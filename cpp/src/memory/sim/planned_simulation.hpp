@@ -39,6 +39,7 @@ class planned_simulation final : public simulation {
   using release = std::pair<double, std::uint64_t>;  ///< when, bytes
 
   void enlist(std::uint64_t number, const sim_object& object);
+  void begin_warm();
   void carry_out(const plan::directive& each);
   void regenerate(frame& target, std::uint64_t bytes, bool seed);
   /// Allocates the missing bytes of a frame; returns the time at which they are free.

@@ -9,6 +9,7 @@
 
 #include "halocline/core/expects.hpp"
 #include "halocline/core/format.hpp"
+#include "memory/tier/padded_read.hpp"
 #include "memory/tier/pages.hpp"
 
 namespace halocline::memory {
@@ -18,14 +19,6 @@ namespace {
 constexpr std::size_t staging_bytes = std::size_t{64} << 20;
 /// When memory is full this part of it moves to the file at once, so that the file is kept busy.
 constexpr std::size_t sink_part = 16;
-
-/// Reads into whole pages: zeros behind the end of the contents.
-void read_padded(const remote_contents& from, std::size_t offset, std::byte* to, std::size_t bytes) {
-  const std::uint64_t all = from.bytes();
-  const std::size_t there = offset >= all ? 0 : std::min<std::uint64_t>(bytes, all - offset);
-  if (there != 0) from.read(offset, std::span(to, there));
-  std::memset(to + there, 0, bytes - there);
-}
 
 /// Raises a number of uses for a scope.
 class use_in_scope {
@@ -153,6 +146,14 @@ void chain_store::free(slot_id id) noexcept {
   --stats_.slots;
   stats_.slot_bytes -= gone.bytes;
   slots_.erase(found);
+}
+
+void chain_store::forget_copies(slot_id id) {
+  slot& of = at(id);
+  if (!of.remote) return;
+  if (of.sinking) finish_sinking(id);
+  if (of.held_uses == 0) drop_held(of);
+  if (of.below_uses == 0) drop_below(of);
 }
 
 bool chain_store::is_renewable(slot_id id) const noexcept {

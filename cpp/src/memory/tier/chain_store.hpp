@@ -37,6 +37,7 @@ class chain_store final : public store {
   [[nodiscard]] store_stats statistics() const override;
   [[nodiscard]] bool adopts() const noexcept override { return true; }
   [[nodiscard]] slot_id adopt(std::shared_ptr<const remote_contents> contents, std::size_t bytes) override;
+  void forget_copies(slot_id id) override;
   [[nodiscard]] bool is_renewable(slot_id id) const noexcept override;
   [[nodiscard]] std::vector<std::uint64_t> copies_of(slot_id id) const override;
   [[nodiscard]] std::vector<link_stats> links() const override;

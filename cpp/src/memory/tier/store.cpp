@@ -10,6 +10,10 @@ slot_id store::adopt(std::shared_ptr<const remote_contents> contents, std::size_
   throw invalid_argument(text("a tier in ", name(), " cannot read remote contents; use a chain of tiers"));
 }
 
+void store::fetch(slot_id slot, std::size_t bytes) { (void)slot, (void)bytes; }
+
+void store::forget_copies(slot_id slot) { (void)slot; }
+
 std::vector<link_stats> store::links() const {
   const store_stats moved = statistics();
   link_stats only;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// expand_node and select_pair against the sequences of operations that they equal, which other tests compare
-// with their definitions.
+// expand_node, select_pair and select_tree against the sequences of operations that they equal, which other
+// tests compare with their definitions.
+#include <tuple>
+
 #include "halocline/ring/automorphism.hpp"
 #include "retrieval_fixture.hpp"
 
@@ -44,6 +46,12 @@ poly_array second_of(const retrieval_rig& rig, const poly_array& array) {
   return {array.data, array.first + static_cast<std::uint32_t>(rig.host.primes.size()), array.stride};
 }
 
+std::vector<std::uint32_t> words_of(retrieval_rig& rig, const memory::buffer& data) {
+  std::vector<std::uint32_t> words(data.size() / sizeof(std::uint32_t));
+  rig.device().download(std::as_writable_bytes(std::span(words)), data, 0);
+  return words;
+}
+
 /// `expand_node` in steps.
 polys expanded(retrieval_rig& rig, const expand_job& job) {
   const std::uint32_t parents = (job.children + 1) / 2;
@@ -79,6 +87,50 @@ TEST(RetrievalFused, ExpandedNodesEqualTheirSteps) {
         ASSERT_EQ(src.read(), nodes);
       });
     }
+  });
+}
+
+/// Words of a matrix of points of 2 `wanted` rows and one more, of which `turn_points` turns the others of
+/// these children.
+std::vector<std::uint32_t> turned_words(retrieval_rig& rig, const expand_job& job, std::uint32_t wanted) {
+  const polys children = expanded(rig, job);
+  const placed_array all = rig.pairs(children);
+  const std::size_t limbs = rig.host.primes.size();
+  const memory::buffer& points =
+      rig.ring.keep(std::vector<std::uint32_t>((2 * wanted + 1) * limbs * rig.host.n(), 77));
+  const poly_array src{all.view().data, all.view().first, static_cast<std::uint32_t>(limbs)};
+  const backend::turn_job turn{{&points, 2 * wanted + 1}, 0, 1, src, 2 * wanted};
+  rig.device().turn_points(rig.tables(), {&turn, 1});
+  return words_of(rig, points);
+}
+
+/// The last level of an expansion turns some children: those in front, an odd number of them, or all.
+TEST(RetrievalFused, ExpandedNodesAreTurnedAsByAPassOfTheirOwn) {
+  for_each_retrieval_ring([](const ring32& host, std::mt19937_64& random) {
+    const polys monomials = random_polys(host, 1, random), nodes = random_polys(host, 6, random);
+    const auto permutation = ring::automorphism_permutation(random() % (2 * host.n()) | 1, host.log_n);
+    const digit_split split = splits_for(host).back();
+    const polys keys = random_polys(host, 2 * host.primes.size() * split.digits, random);
+    on_each_device(host, [&](retrieval_rig& rig) {
+      const placed_array src = rig.pairs(nodes, 1), rows = rig.pairs(keys), monomial = rig.singles(monomials);
+      const memory::buffer* const table = &rig.ring.keep(permutation);
+      const placed_array whole = rig.room(5, 2);
+      const expand_job plain{whole, src, rows, monomial, table, 5, split};
+      const polys children = expanded(rig, plain);
+      for (const std::uint32_t wanted : {1U, 2U, 3U, 4U, 5U}) {
+        const placed_array rest = rig.room(5 - wanted, 2, 1);
+        const std::size_t words = (2 * wanted + 1) * host.primes.size() * host.n();
+        const memory::buffer& points = rig.ring.keep(std::vector<std::uint32_t>(words, 77));
+        expand_job job = plain;
+        job.dst = wanted == 5 ? poly_array{} : rest.view();
+        job.points = {&points, 2 * wanted + 1};
+        job.turned = wanted;
+        rig.device().expand_node(rig.tables(), {&job, 1});
+        ASSERT_EQ(words_of(rig, points), turned_words(rig, plain, wanted)) << wanted << " turned";
+        ASSERT_EQ(rest.read(), polys(children.begin() + 2 * wanted, children.end())) << wanted << " turned";
+        ASSERT_TRUE(rest.guards_intact());
+      }
+    });
   });
 }
 
@@ -141,6 +193,52 @@ TEST(RetrievalFused, SelectionsBetweenHalvesOfOneArray) {
     polys expected = columns;
     std::copy(first.begin(), first.end(), expected.begin());
     ASSERT_EQ(array.read(), expected);
+  });
+}
+
+/// `select_tree` bit by bit.
+polys chosen_by_bits(retrieval_rig& rig, const backend::select_tree_job& job, const polys& columns) {
+  const placed_array own = rig.pairs(columns);
+  const auto terms = static_cast<std::uint32_t>(2 * rig.host.primes.size() * job.split.digits);
+  std::uint32_t left = job.columns;
+  for (unsigned bit = job.bits; bit-- > 0;) {
+    const std::uint32_t distance = job.kept << bit;
+    const select_job each{
+        own, own, own.view().from(distance), job.rows.from(bit * terms), left - distance, job.split};
+    rig.device().select_pair(rig.tables(), {&each, 1});
+    left = distance;
+  }
+  polys made = own.read();
+  made.resize(2 * std::size_t{job.kept});
+  return made;
+}
+
+/// Several bits at once: complete subtrees and those that lack columns, in one batch.
+TEST(RetrievalFused, SubtreesEqualSelectionsBitByBit) {
+  for_each_retrieval_ring([](const ring32& host, std::mt19937_64& random) {
+    const digit_split split = host.log_n == 12 ? digit_split{1, 30} : splits_for(host).back();
+    const polys keys = random_polys(host, 3 * 4 * host.primes.size() * split.digits, random);
+    const std::vector<std::tuple<std::uint32_t, std::uint32_t, unsigned>> shapes{
+        {8, 2, 2}, {5, 2, 2}, {3, 1, 2}, {8, 1, 3}, {5, 1, 3}, {13, 2, 3}, {2, 1, 1}};
+    polys columns = random_polys(host, 26, random);
+    on_each_device(host, [&](retrieval_rig& rig) {
+      const placed_array rows = rig.pairs(keys, 1);
+      std::vector<placed_array> data;
+      std::vector<backend::select_tree_job> jobs;
+      for (const auto& [count, kept, bits] : shapes) {
+        data.push_back(rig.pairs(polys(columns.begin(), columns.begin() + 2 * count), 1));
+        jobs.push_back({data.back(), rows, count, kept, bits, split});
+      }
+      rig.device().select_tree(rig.tables(), jobs);
+      for (std::size_t i = 0; i < jobs.size(); ++i) {
+        polys found = data[i].read();
+        found.resize(2 * std::size_t{jobs[i].kept});
+        const polys own(columns.begin(), columns.begin() + 2 * jobs[i].columns);
+        ASSERT_EQ(found, chosen_by_bits(rig, jobs[i], own))
+            << jobs[i].columns << ", " << jobs[i].bits << " bits";
+        ASSERT_TRUE(data[i].guards_intact());
+      }
+    });
   });
 }
 

@@ -71,6 +71,11 @@ SUITES = {
     "peers": Suite(
         "The same operations in SEAL and OpenFHE.", "bench.peers.options:PeersOptions", "bench.peers.run"
     ),
+    "seal": Suite(
+        "Operations with SEAL's integers on one thread, beside SEAL.",
+        "bench.seal_suite:SealOptions",
+        "bench.seal_suite",
+    ),
     "wide-rotations": Suite(
         "A network of many rotation keys: slowdown by budget and policy.",
         "bench.budgets.options:WideBenchOptions",
@@ -114,6 +119,11 @@ SUITES = {
         "Key nodes: bytes of ciphertexts against bytes of fetched keys, over a throttled link.",
         "bench.key_node_options:KeyNodeOptions",
         "bench.key_nodes",
+    ),
+    "cold-keys": Suite(
+        "Runs whose keys are in host memory, in a file or another user's when they begin.",
+        "bench.cold.options:ColdKeyOptions",
+        "bench.cold.run",
     ),
     "operations": Suite(
         "Single operations on a GPU, beside what bounds them.",

@@ -210,8 +210,26 @@ def _print_key_nodes(console: Console, content: dict[str, Any]) -> None:
     console.print(table, markup=False)
 
 
+def _print_cold_keys(console: Console, content: dict[str, Any]) -> None:
+    title = escape(f"Keys cold: {content['params']} on {content['device']}")
+    names = ("case", "keys from", "variant", "ms", "against warm", "at most", "moved", "stalled, ms")
+    table = Table(*names, title=title)
+    for row in content["rows"]:
+        moved = sum(row["link_bytes"].values())
+        compared = [f"{row[name]:.3f}" if name in row else "-" for name in ("slowdown", "limit")]
+        texts = [str(row.get(name, "-")) for name in ("from", "variant")]
+        seconds, stalled = (f"{1e3 * row[name]:.2f}" for name in ("seconds", "stall_seconds"))
+        table.add_row(row["case"], *texts, seconds, *compared, size(moved), stalled)
+    console.print(table, markup=False)
+
+
+def _print_seal(console: Console, content: dict[str, Any]) -> None:
+    print_rows(console, content["rows"], f"Milliseconds of one thread on {content['processor']}")
+
+
 _PRINTERS: dict[str, Callable[[Console, Json], None]] = {
     "micro": _print_micro,
+    "seal": _print_seal,
     "peers": _print_peers,
     "operations": _print_operations,
     "ratio": _print_ratio,
@@ -223,5 +241,6 @@ _PRINTERS: dict[str, Callable[[Console, Json], None]] = {
     "wide-rotations": _print_plain,
     "pir": _print_retrieval,
     "key-nodes": _print_key_nodes,
+    "cold-keys": _print_cold_keys,
     "hybrid-paper": _print_hybrid,
 }

@@ -50,4 +50,11 @@ STUDIES = {
         "storage-paper",
         "storage",
     ),
+    "xehe": Study(
+        "SEAL's routines on one device, step by step, beside XeHE's figures.",
+        "xehe",
+        "XeheOptions",
+        "xehe-paper",
+        "xehe",
+    ),
 }

@@ -48,6 +48,16 @@ def _print_storage(console: Console, content: Json) -> None:
         print_rows(console, [_readable(row) for row in chosen], title)
 
 
+def _print_xehe(console: Console, content: Json) -> None:
+    for name, title in (
+        ("routines", "Routines: microseconds for one ciphertext, and gain over the first step"),
+        ("matrices", "Matrix products"),
+        ("transforms", "Transforms"),
+        ("refused", "Rows that could not be measured"),
+    ):
+        print_rows(console, [_readable(row) for row in content[name]], title)
+
+
 def _readable(row: Json) -> Json:
     """Bytes as integers, which are printed as sizes."""
     return {
@@ -56,4 +66,7 @@ def _readable(row: Json) -> Json:
     }
 
 
-_PRINTERS: dict[str, Callable[[Console, Json], None]] = {"storage-paper": _print_storage}
+_PRINTERS: dict[str, Callable[[Console, Json], None]] = {
+    "storage-paper": _print_storage,
+    "xehe-paper": _print_xehe,
+}

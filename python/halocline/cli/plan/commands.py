@@ -89,6 +89,10 @@ KeepLevelsOption = Annotated[
     bool,
     typer.Option("--keep-levels", help="Of programs: results keep the levels that they have as written."),
 ]
+OnlyKeysOption = Annotated[
+    bool,
+    typer.Option("--only-keys-cold", help="Weights and tables stay in the device's memory; keys do not."),
+]
 TopOption = Annotated[
     int, typer.Option("--top", min=1, metavar="COUNT", help="Rows of the table; JSON has all of them.")
 ]
@@ -105,6 +109,7 @@ def advise_command(
     kernel_scale: KernelScaleOption = 1.0,
     batches: BatchesOption = None,
     keep_levels: KeepLevelsOption = False,
+    only_keys_cold: OnlyKeysOption = False,
     top: TopOption = 12,
     expr: ExprOption = None,
     script: ScriptOption = None,
@@ -117,7 +122,7 @@ def advise_command(
     Tried are modes, baby steps and weights as coefficients of linear maps and bootstraps, seeds of keys,
     composed rotations, whole keys instead of prefixes, inputs of fewer levels and batches. Each is planned
     for the budget and simulated on the device; nothing is computed. Bytes and requests are those over the
-    link, of a run that begins with nothing in memory.
+    link, of a run that begins with nothing in memory, or with all but keys.
     """
     if program is not None and (expr is not None or script is not None):
         raise InvalidArgument("plan advise: give a workload or a program, not both")
@@ -128,6 +133,7 @@ def advise_command(
     chosen = params_of(program or "digits", params, allow_insecure)[0]
     console = results_console(json)
     how: dict[str, Any] = {"memory": memory, "link": link, "device": device, "kernel_scale": kernel_scale}
+    how["only_keys_cold"] = only_keys_cold
     with progress_bar("trying variants") as report:
         how["progress"] = lambda what, done: report(done, done + 1)
         if program is None:

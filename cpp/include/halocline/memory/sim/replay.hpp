@@ -24,6 +24,9 @@ struct replay_options {
   plan::time_source times = plan::time_source::costs;
   bool allow_regenerate = true;  ///< `planned`: expand seeds and encode plaintexts instead of loading them
   bool allow_prefixes = true;    ///< `planned`: load and evict parts of objects; otherwise as a whole
+  /// `planned`: only keys are on the host when the program begins; all else that was there before is in the
+  /// device's memory, as far as it has room.
+  bool only_keys_cold = false;
   /// Where to put the plan that `planned` carries out; nullptr: nowhere.
   plan::plan* made = nullptr;
   std::uint32_t timeline_points = 2000;  ///< at most so many samples of the residency; at least 2

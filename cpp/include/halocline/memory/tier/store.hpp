@@ -87,6 +87,13 @@ class store {
   /// Writing to it ends that.
   /// @throws invalid_argument where the store cannot read remote contents
   [[nodiscard]] virtual slot_id adopt(std::shared_ptr<const remote_contents> contents, std::size_t bytes);
+  /// Starts bringing the first `bytes` bytes of a slot with remote contents to the nearest tier, for a later
+  /// read. Nothing where they are there, or where that tier cannot have them before a frame does.
+  /// @throws io_error when there is no room
+  virtual void fetch(slot_id slot, std::size_t bytes);
+  /// Drops what tiers have of remote contents, so that the next read begins where they came from. Nothing
+  /// for other slots, and for copies in use.
+  virtual void forget_copies(slot_id slot);
   /// Whether the contents of a slot can be read again when this attempt finds them damaged.
   [[nodiscard]] virtual bool is_renewable(slot_id slot) const noexcept {
     (void)slot;

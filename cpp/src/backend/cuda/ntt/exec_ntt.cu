@@ -6,37 +6,13 @@
 
 #include "backend/conversion_targets.hpp"
 #include "backend/cuda/executor.hpp"
+#include "backend/cuda/ntt/ntt_batch.hpp"
 #include "backend/cuda/ntt/ntt_groups.hpp"
 #include "backend/cuda/ntt/ntt_jobs.hpp"
 #include "backend/cuda/ntt/ntt_launch.hpp"
 
 namespace halocline::backend::cuda {
 namespace {
-
-[[nodiscard]] const limb_view& dst_of(const unary_job& job) { return job.dst; }
-[[nodiscard]] const limb_view& dst_of(const linear_job* job) { return job->dst; }
-
-template <typename JobsT>
-std::vector<window> windows_of(const JobsT& jobs) {
-  std::vector<window> windows;
-  windows.reserve(jobs.size());
-  for (const auto& job : jobs) windows.push_back(dst_of(job).primes);
-  return windows;
-}
-
-std::size_t limbs_of(std::span<const window> windows) {
-  std::size_t limbs = 0;
-  for (const window& each : windows) limbs += each.count;
-  return limbs;
-}
-
-template <typename ParamsT, typename WordT>
-void begin(ParamsT& params, const resolver<WordT>& resolve) {
-  params.moduli = resolve.moduli();
-  params.roots = resolve.roots();
-  params.log_n = resolve.log_n();
-  params.groups.jobs = params.groups.limbs = 0;
-}
 
 /// Groups the jobs of a batch and calls `launch(choice, params)` whenever a parameter block is full.
 template <typename WordT, typename LaunchT>
@@ -136,12 +112,8 @@ class combine_batch {
     }
   }
   [[nodiscard]] combine_factors<WordT> factors_of(const linear_job& job, std::uint32_t prime) const {
-    const auto q = static_cast<double_word>(resolve_.ring().primes[prime]);
     const std::uint32_t limb = prime - job.dst.primes.first;
-    const auto a = static_cast<WordT>(job.factor_a[limb]), b = static_cast<WordT>(job.factor_b[limb]);
-    constexpr unsigned bits = 8 * sizeof(WordT);
-    return {a, static_cast<WordT>((static_cast<double_word>(a) << bits) / q), b,
-            static_cast<WordT>((static_cast<double_word>(b) << bits) / q)};
+    return make_factors<WordT>(resolve_.ring().primes[prime], job.factor_a[limb], job.factor_b[limb]);
   }
   void flush() {
     if (params_->groups.jobs != 0) launch_ntt_combine(on_, choice_, *params_);
@@ -149,7 +121,6 @@ class combine_batch {
     used_ = 0;
   }
 
-  using double_word = arith::double_word<WordT>;
   const launcher& on_;
   const resolver<WordT>& resolve_;
   std::vector<const linear_job*> jobs_;
@@ -187,6 +158,7 @@ op_table<executor<WordT>> ntt_operations() {
       row<ntt<WordT>>(ops::ntt),
       row<intt<WordT>>(ops::intt),
       row<ntt_linear_combine<WordT>>(ops::ntt_linear_combine),
+      reduced_operations<WordT>(),
   };
 }
 

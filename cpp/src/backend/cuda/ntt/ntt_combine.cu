@@ -16,6 +16,8 @@ void launch_ntt_combine(const launcher& launch, const ntt_choice& choice, combin
       return run_transform<false, 2, WordT>(launch, choice, params);
     case 3:
       return run_transform<false, 3, WordT>(launch, choice, params);
+    case reduced_source:
+      return launch_combine_reduced(launch, choice, params);
     default:
       return run_transform<false, 4, WordT>(launch, choice, params);
   }

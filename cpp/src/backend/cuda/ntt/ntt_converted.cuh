@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <type_traits>
+
 #include "backend/cuda/ntt/ntt_kernels.cuh"
+#include "backend/cuda/ntt/ntt_reduced_words.cuh"
 #include "halocline/backend/descriptors.hpp"
 
 /// Base conversion of a few limbs in the first phase of a transform: what that reads is computed from the
@@ -79,9 +82,13 @@ class converted_words {
   WordT q_, neg_inv_;
 };
 
-/// Loads the first words of a forward transform, which are converted ones where there are `sources`.
+/// Loads the first words of a forward transform, which are converted or reduced ones where there are
+/// `sources`.
 template <unsigned sources, typename WordT, typename ParamsT>
 class first_words {
+  using source = std::conditional_t<sources == reduced_source, reduced_words<WordT>,
+                                    converted_words<sources == reduced_source ? 1 : sources, WordT>>;
+
  public:
   HALOCLINE_HOST_DEVICE first_words(const ParamsT& params, const ntt_place<WordT>& place, std::uint32_t poly)
       : from_(params, place, poly) {}
@@ -91,7 +98,7 @@ class first_words {
   }
 
  private:
-  converted_words<sources, WordT> from_;
+  source from_;
 };
 template <typename WordT, typename ParamsT>
 class first_words<0, WordT, ParamsT> {

@@ -47,9 +47,9 @@ HALOCLINE_HOST_DEVICE inline ntt_place<WordT> find_limb(const ntt_params<WordT, 
   return found;
 }
 
-/// Thread `thread` of block `block` of a limb in the columns kernel. With `k`, N = 2^(2 k). `c` is the number
-/// of neighbouring columns as a power of two if it is known when compiling, else 0.
-template <unsigned e, unsigned k, unsigned c = 0, typename WordT, typename GroupT>
+/// Thread `thread` of block `block` of a limb in the columns kernel. `c` is the number
+/// of neighbouring columns as a power of two if it is known when compiling, else 0, and so is `n_bits`.
+template <unsigned e, unsigned k, unsigned c = 0, unsigned n_bits = 0, typename WordT, typename GroupT>
 HALOCLINE_HOST_DEVICE inline ntt_thread<WordT, e, k> column_thread(const ntt_params<WordT, GroupT>& of,
                                                                    const ntt_place<WordT>& limb,
                                                                    std::uint32_t block, std::uint32_t thread,
@@ -65,7 +65,7 @@ HALOCLINE_HOST_DEVICE inline ntt_thread<WordT, e, k> column_thread(const ntt_par
           1,
           thread >> log_columns,
           bits,
-          k != 0 ? k : of.log_n - bits,
+          (n_bits != 0 ? n_bits : of.log_n) - bits,
           log_columns};
 }
 

@@ -19,4 +19,11 @@ void launch_intt(const launcher& launch, const ntt_choice& choice, plain_ntt_par
 template <typename WordT>
 void launch_ntt_combine(const launcher& launch, const ntt_choice& choice, combine_params<WordT>& params);
 
+/// The same for reduced limbs, which `launch_ntt_combine` calls.
+template <typename WordT>
+void launch_combine_reduced(const launcher& launch, const ntt_choice& choice, combine_params<WordT>& params);
+/// Forward transforms of reduced limbs, whose src is dst.
+template <typename WordT>
+void launch_ntt_reduced(const launcher& launch, const ntt_choice& choice, reduced_params<WordT>& params);
+
 }  // namespace halocline::backend::cuda

@@ -25,13 +25,28 @@ struct ntt_group {
   WordT* dst[max_ntt_polys] = {};
 };
 
+/// Where a polynomial of a group comes from that is reduced modulo its primes: one limb.
+struct reduced_from {
+  std::uint32_t prime = 0;  ///< of the limb
+  bool centred = false;     ///< values above half of that prime stand for negative ones
+};
+
+/// The group of `ntt_reduced`: the same limb `from` for all primes. src is dst.
+template <typename WordT>
+struct reduced_group : ntt_group<WordT> {
+  static constexpr unsigned capacity = 64;
+  const WordT* from[max_ntt_polys][1] = {};
+  reduced_from by[max_ntt_polys] = {};
+};
+
 /// The group of `ntt_linear_combine`: dst = factors[i].a * a + factors[i].b * ntt(src). Where src is a
 /// conversion, it is made of `from`, and src is where the first phase puts what it computes.
 template <typename WordT>
 struct combine_group : ntt_group<WordT> {
   static constexpr unsigned capacity = 16;
   const WordT* from[max_ntt_polys][max_joined_sources] = {};
-  std::uint32_t target = 0;  ///< number of the first prime among the targets of the conversion
+  reduced_from by[max_ntt_polys] = {};  ///< of `ntt_reduced` with a combination: from[poly][0] is the limb
+  std::uint32_t target = 0;             ///< number of the first prime among the targets of the conversion
   const WordT* a[max_ntt_polys] = {};
   std::uint32_t factors[max_ntt_polys] = {};  ///< number of the first limb's factors
 };
@@ -59,11 +74,17 @@ struct ntt_params {
 template <typename WordT>
 using plain_ntt_params = ntt_params<WordT, ntt_group<WordT>>;
 
+template <typename WordT>
+using reduced_params = ntt_params<WordT, reduced_group<WordT>>;
+
+/// Instead of a number of sources: one limb that is reduced.
+inline constexpr std::uint32_t reduced_source = max_joined_sources + 1;
+
 /// With the factors of all limbs of all groups, and their conversion.
 template <typename WordT>
 struct combine_params : ntt_params<WordT, combine_group<WordT>> {
   static constexpr std::uint32_t max_factors = 12288 / sizeof(combine_factors<WordT>);
-  std::uint32_t sources = 0;  ///< limbs that are converted; 0: none are
+  std::uint32_t sources = 0;  ///< limbs that are converted, or `reduced_source`; 0: none are
   std::uint32_t source_primes[max_joined_sources] = {};
   const WordT* table = nullptr;  ///< `conversion_table::data`
   combine_factors<WordT> factors[max_factors];

@@ -52,10 +52,10 @@ template <typename WordT, typename S, unsigned sources = 0, typename ParamsT, ty
 __device__ inline void forward_columns(const ParamsT& params, const block_place& in, const ReadyT& ready) {
   const std::uint32_t group = params.groups.find(in.limb);
   auto place = find_limb<false, S::n>(params, group, in.limb, in.poly);
-  if constexpr (!std::is_same_v<ParamsT, plain_ntt_params<WordT>>)
+  if constexpr (std::is_same_v<ParamsT, combine_params<WordT>>)
     place.dst = const_cast<WordT*>(place.src);  // the combination needs both its inputs
-  const auto on = column_thread<S::e, S::k, S::c>(params, place, in.block, in.thread,
-                                                  reinterpret_cast<WordT*>(exchange_area));
+  const auto on = column_thread<S::e, S::k, S::c, S::n>(params, place, in.block, in.thread,
+                                                        reinterpret_cast<WordT*>(exchange_area));
   const first_words<sources, WordT, ParamsT> first(params, place, in.poly);
   ready();
   if (!has_poly(params, group, in.poly)) return;
@@ -74,8 +74,8 @@ __device__ inline void inverse_columns(const ParamsT& params, const block_place&
   const std::uint32_t group = params.groups.find(in.limb);
   auto place = find_limb<true, S::n>(params, group, in.limb, in.poly);
   place.src = place.dst;  // what the rows kernel left
-  const auto on = column_thread<S::e, S::k, S::c>(params, place, in.block, in.thread,
-                                                  reinterpret_cast<WordT*>(exchange_area));
+  const auto on = column_thread<S::e, S::k, S::c, S::n>(params, place, in.block, in.thread,
+                                                        reinterpret_cast<WordT*>(exchange_area));
   ready();
   if (!has_poly(params, group, in.poly)) return;
   WordT x[1U << S::e];
@@ -138,7 +138,7 @@ __device__ inline auto this_row(const ntt_params<WordT, GroupT>& params, const n
 /// `sources`: of rings without columns.
 template <typename WordT, typename S, unsigned sources = 0, typename ParamsT, typename ReadyT>
 __device__ inline void forward_rows(const ParamsT& params, const block_place& in, const ReadyT& ready) {
-  constexpr bool plain = std::is_same_v<ParamsT, plain_ntt_params<WordT>>;
+  constexpr bool plain = !std::is_same_v<ParamsT, combine_params<WordT>>;
   const std::uint32_t poly = in.poly, number = params.groups.find(in.limb);
   auto place = find_limb<false, S::n>(params, number, in.limb, poly);
   // What the columns kernel left; a ring that needs none is transformed from its source.

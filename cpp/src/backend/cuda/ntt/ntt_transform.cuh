@@ -114,8 +114,13 @@ void run_transform(const launcher& launch, const ntt_choice& choice, ParamsT& pa
     phases<inverse, WordT, decltype(columns), decltype(rows), sources, ParamsT>(launch, choice, params).run();
   };
   if (params.log_n <= one_kernel_log_n) return run(any{}, any{});
-  if constexpr (sizeof(WordT) == 4) {
+  if constexpr (sizeof(WordT) == 4 && sources != reduced_source) {
     if (joined_fits(choice, params)) return run_joined<inverse, sources>(launch, choice, params);
+  }
+  if constexpr (sizeof(WordT) == 8 && (sources == 0 || sources == reduced_source)) {
+    // SEAL's largest common ring.
+    if (params.log_n == 2 * row_stages - 1 && choice.log_columns == e)
+      return run(ntt_shape<e, k - 1, 2 * k - 1, e>{}, ntt_shape<e, k, 2 * k - 1, 0, true>{});
   }
   if (params.log_n != 2 * row_stages) return run(any{}, ntt_shape<e, k, 0, 0>{});
   // Conversions have no kernels of their own for blocks that no row of the tuning table asks for.

@@ -38,10 +38,9 @@ HALOCLINE_HOST_DEVICE inline void fetch_quotients(const TeamT& team, std::uint32
                                                   const twiddle_table<std::uint32_t>& from,
                                                   std::uint32_t threads) {
   using part = pack<std::uint32_t>;
-  const cache_policy policy = make_policy(cache_hint::normal);
   team.each([&](std::uint32_t thread) {
     for (std::uint32_t i = thread; i < (1U << k) / part::size; i += threads) {
-      load_async(reinterpret_cast<part*>(table)[i], from.quotients + i * part::size, policy);
+      load_async(reinterpret_cast<part*>(table)[i], from.quotients + i * part::size);
     }
   });
 }

@@ -12,6 +12,7 @@
 #include "backend/cuda/retrieval/retrieval_tuning.hpp"
 #include "backend/cuda/retrieval/row_select_launch.hpp"
 #include "backend/cuda/retrieval/row_select_mma.hpp"
+#include "backend/cuda/retrieval/row_select_point_major.hpp"
 
 namespace halocline::backend::cuda {
 namespace {
@@ -67,16 +68,42 @@ void expand_children(const site& on, std::span<const children_job> jobs) {
   plan_children(on.resolve, jobs, limbs_launch<children_params, children_body>(on, "expand_children"));
 }
 
-void turn_points(const site& on, std::span<const turn_job> jobs) {
+__global__ void __launch_bounds__(turn_threads)
+    turn_point_major_kernel(const __grid_constant__ turn_params p) {
+  begin_kernel();
+  __shared__ std::uint32_t tile[turn_tile_words];
+  turn_point_major_body(p, block_team{}, blockIdx.x, blockIdx.y, tile);
+}
+
+/// Jobs whose matrices have equal blocks.
+void turn_equal(const site& on, std::span<const turn_job> jobs) {
   plan_turn(on.resolve, jobs, [&](const turn_params& p, std::uint64_t polynomials) {
+    if (jobs.front().dst.block == 1) {
+      on.launch("turn_points", turn_point_major_kernel, dim3(point_major_tiles(p, polynomials), p.jobs),
+                dim3(turn_threads), 0, p);
+      return;
+    }
     on.launch("turn_points", retrieval_kernel<turn_params, turn_body>,
               dim3(turn_tiles(p, polynomials), p.jobs), dim3(turn_threads), 0, p);
   });
 }
 
+void turn_points(const site& on, std::span<const turn_job> jobs) {
+  while (!jobs.empty()) {
+    std::size_t count = 1;
+    while (count < jobs.size() && jobs[count].dst.block == jobs.front().dst.block) ++count;
+    turn_equal(on, jobs.first(count));
+    jobs = jobs.subspan(count);
+  }
+}
+
 void row_select(const site& on, std::span<const row_select_job> jobs) {
   const int architecture = on.launch.device().architecture();
   for (const row_select_job& job : jobs) {
+    if (job.database.block == 1) {
+      warpgroups_select(architecture, job.rows) ? row_select_warpgroup(on, job) : row_select_dots(on, job);
+      continue;
+    }
     const auto queries = static_cast<std::uint32_t>(job.queries.size());
     const row_select_kernel kernel = choose_row_select(architecture, job.columns, job.rows, queries);
     if (kernel == row_select_kernel::integer) {

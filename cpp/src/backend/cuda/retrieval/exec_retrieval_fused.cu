@@ -1,34 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <type_traits>
 
-#include "backend/cuda/device/grid_order.cuh"
-#include "backend/cuda/executor.hpp"
-#include "backend/cuda/ntt/ntt_run.hpp"
+#include "backend/cuda/retrieval/cluster_node.hpp"
+#include "backend/cuda/retrieval/fused_launch.cuh"
 #include "backend/cuda/retrieval/fused_node.cuh"
-#include "backend/cuda/retrieval/fused_plan.hpp"
-#include "backend/cuda/retrieval/fused_tuning.hpp"
-#include "halocline/core/expects.hpp"
 
 namespace halocline::backend::cuda {
 namespace {
-
-/// The team of a block on a device: each thread calls for itself.
-template <typename ShapeT>
-struct device_team {
-  fused_state<ShapeT> own;
-
-  template <typename BodyT>
-  __device__ __forceinline__ void each(const BodyT& body) {
-    body(threadIdx.x, own);
-    __syncthreads();
-  }
-  template <typename BodyT>
-  __device__ __forceinline__ void each_alone(const BodyT& body) {
-    body(threadIdx.x, own);
-  }
-};
-
-extern __shared__ uint4 fused_shared[];
 
 template <typename ShapeT, unsigned threads, unsigned blocks>
 __global__ void __launch_bounds__(threads, blocks) fused_kernel(const __grid_constant__ fused_params p) {
@@ -41,8 +20,6 @@ __global__ void __launch_bounds__(threads, blocks) fused_kernel(const __grid_con
     fused_select(on, team);
   }
 }
-
-using fused_function = void (*)(fused_params);
 
 /// Kernel for log2 N = `k` (0: any, with as many threads as a block may have).
 template <unsigned e, unsigned k, unsigned components, bool staged>
@@ -59,18 +36,50 @@ fused_function kernel_of(unsigned e, unsigned log_n) {
   return kernel_of<4, 0, components, staged>();
 }
 
+/// Requests `bytes` of shared memory of a multiprocessor, and leaves the rest to the first-level cache: rows
+/// and twiddles come through it.
+void share_memory(const launcher& launch, fused_function kernel, std::uint32_t bytes) {
+  const auto* const function = reinterpret_cast<const void*>(kernel);
+  if (!launch.device().is_new(function)) return;
+  const std::uint32_t percent = std::min(100U, bytes / (228 * 1024 / 100) + 2);
+  check(cudaFuncSetAttribute(function, cudaFuncAttributePreferredSharedMemoryCarveout,
+                             static_cast<int>(percent)),
+        "share memory");
+}
+
+/// Nodes in clusters of blocks, one for each prime.
+template <unsigned components, typename JobT>
+void run_cluster(const executor<std::uint32_t>& on, const char* name, std::span<const JobT> jobs) {
+  const unsigned log_n = on.resolve.log_n();
+  const fused_function kernel =
+      cluster_kernel_of(components, log_n, static_cast<std::uint32_t>(on.resolve.ring().primes.size()));
+  plan_fused<JobT>(on.resolve, jobs, [&](fused_params& p) {
+    const std::uint32_t bytes = 4 * cluster_shared_words(components, log_n, p.digits);
+    share_memory(on.launch, kernel, bytes * cluster_blocks(log_n));
+    p.targets = 1;
+    run_phase(on.launch, name, kernel, dim3(p.blocks()), dim3(1U << (log_n - cluster_e)), bytes, p);
+  });
+}
+
+/// Whether children go to matrices of points, which blocks of clusters do not write.
+template <typename JobT>
+bool turns_children([[maybe_unused]] std::span<const JobT> jobs) {
+  if constexpr (std::is_same_v<JobT, expand_job>) {
+    return std::any_of(jobs.begin(), jobs.end(), [](const expand_job& job) { return job.turned > 0; });
+  } else {
+    return false;
+  }
+}
+
 template <unsigned components, typename JobT>
 void run_fused(const executor<std::uint32_t>& on, const char* name, std::span<const JobT> jobs) {
   const device_context& device = on.launch.device();
   const auto limbs = static_cast<std::uint32_t>(on.resolve.ring().primes.size());
   const unsigned log_n = on.resolve.log_n();
   const fused_choice choice = choose_fused(device.architecture(), components, log_n, limbs);
+  if (choice.cluster && !turns_children(jobs)) return run_cluster<components>(on, name, jobs);
   const std::uint32_t bytes = fused_shared_bytes(choice.e, components, limbs, log_n, choice.staged);
-  const std::uint32_t most = most_fused_bytes(device.architecture());
-  HALOCLINE_EXPECTS(log_n > choice.e && log_n <= most_fused_log_n && bytes <= most, invalid_argument, name,
-                    ": a ring of 2^", log_n, " coefficients and ", limbs, " primes needs ", bytes,
-                    " bytes of shared memory; expected at most ", most, " and 2^5 to 2^", most_fused_log_n,
-                    " coefficients. Use the operations one by one");
+  check_fused(name, device.architecture(), choice, log_n, limbs, bytes);
   const fused_function kernel = choice.staged ? kernel_of<components, true>(choice.e, log_n)
                                               : kernel_of<components, false>(choice.e, log_n);
   prefer_shared(on.launch, kernel);

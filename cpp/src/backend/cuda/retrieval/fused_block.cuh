@@ -50,6 +50,7 @@ struct fused_block {
   std::uint32_t* results;      ///< transformed words
   std::uint32_t* twiddles;     ///< quotients of the target's twiddles (see `quotients_suffice`)
   std::uint32_t* rows;         ///< both components of a row, for the target
+  std::uint32_t* inner;        ///< a ciphertext of a subtree (`fused_params::inner`)
 
   [[nodiscard]] HALOCLINE_HOST_DEVICE unsigned log_n() const { return ShapeT::k != 0 ? ShapeT::k : p.log_n; }
   [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t threads() const { return 1U << (log_n() - ShapeT::e); }
@@ -112,7 +113,8 @@ template <typename ShapeT>
           exchange,
           results,
           results + (1U << log_n),
-          results + (2U << log_n)};
+          results + (2U << log_n),
+          results + ((ShapeT::staged ? 4U : 1U) << log_n)};
 }
 
 }  // namespace halocline::backend::cuda

@@ -23,6 +23,33 @@ template <bool subtract>
   return a;
 }
 
+/// Where a limb goes: word j to `at(j)`. Blocks of points follow each other in an array of polynomials, and
+/// stand `block` words apart in a matrix of points; a warp writes 128 bytes that follow each other to both.
+struct fused_place {
+  std::uint32_t* data;
+  std::size_t block;
+
+  [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t& at(std::uint32_t j) const {
+    return data[j / points_per_block * block + j % points_per_block];
+  }
+};
+
+/// Place of a component of a child, for a target.
+template <typename ShapeT>
+[[nodiscard]] HALOCLINE_HOST_DEVICE inline fused_place fused_child(const fused_block<ShapeT>& on,
+                                                                   std::uint32_t child,
+                                                                   std::uint32_t component,
+                                                                   std::uint32_t target) {
+  const fused_job& job = on.job;
+  if (child >= job.turned) {
+    return {job.dst.data + (child - job.turned) * job.dst.stride + on.offset(component, target),
+            points_per_block};
+  }
+  const std::size_t block = static_cast<std::size_t>(job.point_rows) * points_per_block;
+  const std::uint32_t blocks = (1U << on.log_n()) / points_per_block;
+  return {job.points + target * blocks * block + (2 * child + component) * points_per_block, block};
+}
+
 /// Writes one component of both children; `turned` has the sums before their permutation.
 template <typename ShapeT>
 HALOCLINE_HOST_DEVICE inline void fused_children(const fused_block<ShapeT>& on, std::uint32_t thread,
@@ -32,16 +59,17 @@ HALOCLINE_HOST_DEVICE inline void fused_children(const fused_block<ShapeT>& on, 
   const std::size_t offset = on.offset(component, target.number);
   const std::uint32_t* const src = on.job.src.data + on.node * on.job.src.stride + offset;
   const std::uint32_t* const monomial = on.job.monomial + on.offset(0, target.number);
-  std::uint32_t* const even = on.job.dst.data + 2 * on.node * on.job.dst.stride + offset;
+  const fused_place even = fused_child(on, 2 * on.node, component, target.number);
+  const fused_place odd = fused_child(on, 2 * on.node + 1, component, target.number);
   const bool second = 2 * on.node + 1 < on.job.children;
   HALOCLINE_UNROLL
   for (unsigned i = 0; i < ShapeT::size; ++i) {
     const std::uint32_t j = i * on.threads() + thread;
     const std::uint32_t a = src[j], b = turned[on.job.permutation[j]];
-    even[j] = subtract_once<std::uint32_t>(a + b, q.value);
+    even.at(j) = subtract_once<std::uint32_t>(a + b, q.value);
     if (!second) continue;
     const std::uint64_t product = static_cast<std::uint64_t>(a + q.value - b) * monomial[j];
-    even[on.job.dst.stride + j] = arith::montgomery_reduce<std::uint32_t>(product, q);
+    odd.at(j) = arith::montgomery_reduce<std::uint32_t>(product, q);
   }
 }
 
@@ -81,15 +109,22 @@ HALOCLINE_HOST_DEVICE inline void fused_expand(const fused_block<ShapeT>& on, Te
   }
 }
 
-/// `select_pair` of a block's pair, all limbs: x may be overwritten once every coefficient is known.
+/// A selection: ciphertexts in device or shared memory, and the number of the bit's first row. dst may be x
+/// or y: each thread writes the chunks that it has read, once every coefficient is known.
+struct fused_pair {
+  const std::uint32_t* x;
+  const std::uint32_t* y;
+  std::uint32_t* dst;
+  std::uint32_t first_row;
+};
+
+/// A selection in a block, all limbs.
 template <typename ShapeT, typename TeamT>
-HALOCLINE_HOST_DEVICE inline void fused_select(const fused_block<ShapeT>& on, TeamT& team) {
+HALOCLINE_HOST_DEVICE inline void fused_choose(const fused_block<ShapeT>& on, TeamT& team,
+                                               const fused_pair& of) {
   using state = fused_state<ShapeT>;
-  const std::uint32_t* const x = on.job.src.data + on.node * on.job.src.stride;
-  const std::uint32_t* const y = on.job.other.data + on.node * on.job.other.stride;
-  std::uint32_t* const dst = on.job.dst.data + on.node * on.job.dst.stride;
   const auto difference = [&](std::size_t offset, std::uint32_t q, std::uint32_t number) {
-    return fused_combine<true>(fused_words(y + offset, number), fused_words(x + offset, number), q);
+    return fused_combine<true>(fused_words(of.y + offset, number), fused_words(of.x + offset, number), q);
   };
   HALOCLINE_NO_UNROLL
   for (std::uint32_t each = 0; each < 2 * on.p.limbs; ++each) {
@@ -102,9 +137,12 @@ HALOCLINE_HOST_DEVICE inline void fused_select(const fused_block<ShapeT>& on, Te
   HALOCLINE_NO_UNROLL
   for (std::uint32_t number = 0; number < on.p.limbs; ++number) {
     const fused_limb target = on.limb(number);
-    fused_products(on, team, target, [&](std::uint32_t component, std::uint32_t i) {
-      return difference(on.offset(component, number), target.q.value, i);
-    });
+    fused_products(
+        on, team, target,
+        [&](std::uint32_t component, std::uint32_t i) {
+          return difference(on.offset(component, number), target.q.value, i);
+        },
+        of.first_row);
     team.each_alone([&](std::uint32_t thread, state& own) {
       HALOCLINE_UNROLL
       for (unsigned c = 0; c < 2; ++c) {
@@ -113,12 +151,21 @@ HALOCLINE_HOST_DEVICE inline void fused_select(const fused_block<ShapeT>& on, Te
         for (unsigned i = 0; i < ShapeT::chunks; ++i) {
           const std::uint32_t moved = on.moved_chunk(thread, i);
           const chunk<std::uint32_t> sum = fused_reduce(own, c, i, target.q);
-          reinterpret_cast<chunk<std::uint32_t>*>(dst + offset)[moved] =
-              fused_combine<false>(sum, fused_words(x + offset, moved), target.q.value);
+          reinterpret_cast<chunk<std::uint32_t>*>(of.dst + offset)[moved] =
+              fused_combine<false>(sum, fused_words(of.x + offset, moved), target.q.value);
         }
       }
     });
   }
+}
+
+/// `select_pair` of a block's pair.
+template <typename ShapeT, typename TeamT>
+HALOCLINE_HOST_DEVICE inline void fused_select(const fused_block<ShapeT>& on, TeamT& team) {
+  const fused_job& job = on.job;
+  fused_choose(on, team,
+               {job.src.data + on.node * job.src.stride, job.other.data + on.node * job.other.stride,
+                job.dst.data + on.node * job.dst.stride, 0});
 }
 
 }  // namespace halocline::backend::cuda

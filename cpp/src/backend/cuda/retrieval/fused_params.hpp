@@ -33,12 +33,17 @@ struct fused_array {
   std::size_t stride = 0;  ///< words from one to the next
 };
 
-/// `expand_job` (src, dst, monomial, permutation) or `select_job` (src is x, other is y).
+/// `expand_job` (src, dst, monomial, permutation), `select_job` (src is x, other is y) or `select_tree_job`
+/// (src is the data).
 struct fused_job {
   fused_array dst, src, other, rows;
   const std::uint32_t* monomial = nullptr;
   const std::uint32_t* permutation = nullptr;
+  std::uint32_t* points = nullptr;  ///< what the first `turned` children are brought into
+  std::uint32_t point_rows = 0;     ///< of that matrix
+  std::uint32_t turned = 0;
   std::uint32_t children = 0;
+  std::uint32_t columns = 0, kept = 0, bits = 0;
   std::uint32_t begin = 0;  ///< number of its first node in the launch
 };
 
@@ -68,6 +73,7 @@ struct fused_params {
   std::uint32_t targets = 0;  ///< limbs of the result that a block computes: a divisor of `limbs`
   std::uint32_t digits = 0;   ///< of each limb
   fused_digit digit[8] = {};
+  bool inner = false;  ///< blocks of a subtree have room for a ciphertext in shared memory
   std::uint32_t jobs = 0, nodes = 0;
   fused_job job[fused_jobs] = {};
 
@@ -91,10 +97,11 @@ static_assert(sizeof(fused_params) <= 32764, "parameters of a kernel");
                                                                                     unsigned log_n) {
   return (components * limbs) << log_n;
 }
+/// @param inner blocks of subtrees: a ciphertext behind all that
 [[nodiscard]] constexpr std::uint32_t fused_shared_bytes(unsigned e, unsigned components, std::uint32_t limbs,
-                                                         unsigned log_n, bool staged) {
+                                                         unsigned log_n, bool staged, bool inner = false) {
   return 4 * (fused_coefficient_words(components, limbs, log_n) + exchange_words(log_n, e) +
-              ((staged ? 4U : 1U) << log_n));
+              ((staged ? 4U : 1U) << log_n) + (inner ? 2 * limbs << log_n : 0));
 }
 
 }  // namespace halocline::backend::cuda

@@ -19,12 +19,18 @@ namespace halocline::backend::cuda {
   return job.children / 2 + job.children % 2;
 }
 [[nodiscard]] inline std::uint32_t fused_nodes(const select_job& job) { return job.count; }
+[[nodiscard]] inline std::uint32_t fused_nodes(const select_tree_job& job) { return job.kept; }
 
 [[nodiscard]] inline fused_job fused_job_of(const resolver<std::uint32_t>& resolve, const expand_job& job) {
   fused_job made;
-  made.dst = fused_array_of(resolve, job.dst);
+  if (job.turned < job.children) made.dst = fused_array_of(resolve, job.dst);
   made.src = fused_array_of(resolve, job.src);
   made.rows = fused_array_of(resolve, job.rows);
+  if (job.turned > 0) {
+    made.points = const_cast<std::uint32_t*>(resolve.template raw<std::uint32_t>(*job.points.data));
+    made.point_rows = job.points.rows;
+    made.turned = job.turned;
+  }
   made.monomial = fused_array_of(resolve, job.monomial).data;
   made.permutation = resolve.template raw<std::uint32_t>(*job.permutation);
   made.children = job.children;
@@ -36,6 +42,17 @@ namespace halocline::backend::cuda {
   made.src = fused_array_of(resolve, job.x);
   made.other = fused_array_of(resolve, job.y);
   made.rows = fused_array_of(resolve, job.rows);
+  return made;
+}
+
+[[nodiscard]] inline fused_job fused_job_of(const resolver<std::uint32_t>& resolve,
+                                            const select_tree_job& job) {
+  fused_job made;
+  made.src = fused_array_of(resolve, job.data);
+  made.rows = fused_array_of(resolve, job.rows);
+  made.columns = job.columns;
+  made.kept = job.kept;
+  made.bits = job.bits;
   return made;
 }
 

@@ -117,9 +117,11 @@ HALOCLINE_HOST_DEVICE inline void fused_add_term(const fused_block<ShapeT>& on, 
 
 /// Sums of products of all digits with the rows, for a limb, in the threads' registers.
 /// @param own_words chunk of the words of that limb of a component whose digits are multiplied
+/// @param first_row number of the first digit's row
 template <typename ShapeT, typename TeamT, typename OwnT>
 HALOCLINE_HOST_DEVICE inline void fused_products(const fused_block<ShapeT>& on, TeamT& team,
-                                                 const fused_limb& target, const OwnT& own_words) {
+                                                 const fused_limb& target, const OwnT& own_words,
+                                                 std::uint32_t first_row = 0) {
   using state = fused_state<ShapeT>;
   fused_fetch_twiddles(on, team, target);
   team.each_alone([&](std::uint32_t, state& own) {
@@ -128,7 +130,8 @@ HALOCLINE_HOST_DEVICE inline void fused_products(const fused_block<ShapeT>& on, 
   });
   std::uint32_t products = 0;
   HALOCLINE_NO_UNROLL
-  for (fused_term term; term.component < ShapeT::components; term.advance(on.p.limbs, on.p.digits)) {
+  for (fused_term term{first_row}; term.component < ShapeT::components;
+       term.advance(on.p.limbs, on.p.digits)) {
     fused_add_term(on, team, term, target, own_words);
     if (++products < products_per_sum<std::uint32_t>) continue;
     team.each_alone([&](std::uint32_t, state& own) { fused_normalise(own, target); });

@@ -42,11 +42,10 @@ template <typename ShapeT>
 HALOCLINE_HOST_DEVICE inline void fused_fetch(const fused_block<ShapeT>& on, std::uint32_t thread,
                                               std::uint32_t* to, const std::uint32_t* from) {
   using part = pack<std::uint32_t>;
-  const cache_policy policy = make_policy(cache_hint::normal);
   HALOCLINE_UNROLL
   for (unsigned i = 0; i < ShapeT::chunks; ++i) {
     const std::uint32_t number = on.moved_chunk(thread, i);
-    load_async(reinterpret_cast<part*>(to)[number], from + number * part::size, policy);
+    load_async(reinterpret_cast<part*>(to)[number], from + number * part::size);
   }
 }
 

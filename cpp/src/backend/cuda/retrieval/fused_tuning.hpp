@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "backend/cuda/retrieval/fused_params.hpp"
+#include "backend/cuda/retrieval/cluster_params.hpp"
 
 /// Shapes of the fused kernels, per architecture.
 namespace halocline::backend::cuda {
@@ -15,6 +15,10 @@ struct fused_choice {
   /// Where blocks that compute all limbs of a node are fewer than this many per multiprocessor, each limb of
   /// an expansion has a block of its own, which repeats the node's inverse transforms. 0: never.
   std::uint8_t split_below = 1;
+  /// A node is computed in a cluster of blocks where `has_cluster` says so; what stands above is for the
+  /// rest.
+  bool cluster = false;
+  bool inner = true;  ///< blocks of subtrees keep a ciphertext in shared memory
 };
 
 /// A row applies when all its bounds hold; the first that applies counts.
@@ -25,11 +29,14 @@ struct fused_tuning_row {
   fused_choice choice;
 };
 
-/// Not measured. Eight words a thread leave all sums in registers: 78 to 106 of them, nothing spilled, 24
-/// warps a multiprocessor at N = 2^11 (three blocks) and 16 at N = 2^12 (one). Sixteen take fewer
-/// instructions, 69 instead of 76 a word and transform, but 168 registers.
+/// Eight words a thread leave all sums in registers: 78 to 106 of them, nothing spilled, 24 warps a
+/// multiprocessor at N = 2^11 (three blocks) and 16 at N = 2^12 (one). Sixteen take fewer instructions, 69
+/// instead of 76 a word and transform, but 128 to 168 registers. Rows for 9.0 were measured on an H200 with
+/// two primes for 2^11 and four for 2^12: many nodes take 22 % less time with sixteen words (expansion, 2^12)
+/// and 10 % less (selection, 2^11). Clusters are not measured.
 inline constexpr fused_tuning_row fused_tuning[] = {
-    {0, 0, 0, {3, true, 1}},
+    {90, 1, 11, {3, true, 1, true}}, {90, 2, 11, {4, false, 1, true}}, {90, 1, 12, {4, false, 1, true}},
+    {90, 2, 12, {3, true, 1, true}}, {0, 0, 0, {3, true, 1, false}},
 };
 
 /// Largest ring: 512 threads of 16 words.
@@ -70,8 +77,18 @@ inline void override_fused(const fused_choice* choice) noexcept { fused_override
     }
   }
   if (log_n != 11 && log_n != 12) choice.e = 4;
+  if (!has_cluster(architecture, log_n, limbs)) choice.cluster = false;
   if (fused_shared_bytes(choice.e, components, limbs, log_n, choice.staged) > most_fused_bytes(architecture))
     choice.staged = false;
+  return choice;
+}
+
+/// Shape for subtrees: that of single selections, and a ciphertext in shared memory only where it fits too.
+[[nodiscard]] inline fused_choice choose_tree(int architecture, unsigned log_n,
+                                              std::uint32_t limbs) noexcept {
+  fused_choice choice = choose_fused(architecture, 2, log_n, limbs);
+  const std::uint32_t bytes = fused_shared_bytes(choice.e, 2, limbs, log_n, choice.staged, true);
+  choice.inner = choice.inner && bytes <= most_fused_bytes(architecture);
   return choice;
 }
 

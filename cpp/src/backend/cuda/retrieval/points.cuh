@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/cuda/retrieval/array_maps.cuh"
+#include "backend/cuda/retrieval/block_team.cuh"
 #include "halocline/backend/retrieval_jobs.hpp"
 
 /// Body of the kernel that turns polynomials into rows of a point matrix.
@@ -45,6 +46,40 @@ HALOCLINE_HOST_DEVICE inline void turn_body(const turn_params& p, const coordina
     const std::uint32_t i = first + k * rows;
     if (i < job.count) store4(dst + (job.first + std::size_t{i} * job.step) * points_per_block, value[k]);
   }
+}
+
+/// Point-major: a block brings 32 points of 32 polynomials through shared memory, so that both reading and
+/// writing move 128 bytes that follow each other. 256 threads.
+inline constexpr std::uint32_t turn_tile = 32;
+inline constexpr std::uint32_t turn_tile_words = turn_tile * (turn_tile + 1);
+
+[[nodiscard]] HALOCLINE_HOST_DEVICE inline std::uint32_t point_major_tiles(const turn_params& p,
+                                                                           std::uint64_t polynomials) {
+  return static_cast<std::uint32_t>((polynomials + turn_tile - 1) / turn_tile) * (p.limbs << p.log_n >> 5);
+}
+
+template <typename TeamT>
+HALOCLINE_HOST_DEVICE inline void turn_point_major_body(const turn_params& p, const TeamT& team,
+                                                        std::uint32_t block_x, std::uint32_t block_y,
+                                                        std::uint32_t* shared) {
+  const turn_item& job = p.items[block_y];
+  const std::uint32_t lines = p.limbs << p.log_n >> 5;  // 32 points each
+  const std::uint32_t first = block_x / lines * turn_tile, point = block_x % lines * turn_tile;
+  team.each([&](std::uint32_t thread) {
+    for (std::uint32_t k = thread / 32; k < turn_tile; k += turn_threads / 32) {
+      if (first + k >= job.count) break;
+      shared[k * (turn_tile + 1) + thread % 32] = job.src.at(first + k)[point + thread % 32];
+    }
+  });
+  team.barrier();
+  team.each([&](std::uint32_t thread) {
+    const std::uint32_t i = first + thread % 32;
+    if (i >= job.count) return;
+    std::uint32_t* const dst = job.dst + job.first + std::size_t{i} * job.step;
+    for (std::uint32_t k = thread / 32; k < turn_tile; k += turn_threads / 32) {
+      dst[std::size_t{point + k} * job.rows] = shared[thread % 32 * (turn_tile + 1) + k];
+    }
+  });
 }
 
 }  // namespace halocline::backend::cuda

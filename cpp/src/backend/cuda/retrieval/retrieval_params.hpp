@@ -103,6 +103,7 @@ struct turn_item {
   std::uint32_t step = 1;
   std::uint32_t count = 0;
 };
+/// Jobs of one launch have equal blocks of points.
 using turn_params = retrieval_params<turn_item>;
 
 struct round_item {

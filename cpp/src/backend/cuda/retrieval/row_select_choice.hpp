@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "backend/cuda/retrieval/row_select_mma_params.hpp"
+#include "halocline/backend/retrieval_jobs.hpp"
 
 /// Which kernel computes sums over rows, per architecture.
 namespace halocline::backend::cuda {
@@ -48,6 +49,18 @@ inline const row_select_kernel* row_select_override = nullptr;
       return row.kernel;
   }
   return row_select_kernel::integer;
+}
+
+/// Whether point-major matrices are multiplied by warpgroups (`row_select_warpgroup.cuh`): their instructions
+/// are those of compute capability 9.0 and no other, and rows are copied four at a time. Otherwise warps do
+/// it, one row a thread.
+[[nodiscard]] constexpr bool warpgroups_select(int architecture, std::uint32_t rows) noexcept {
+  return architecture == 90 && rows % 4 == 0 && rows <= row_mma_rows;
+}
+
+/// `capability::point_block` of a card.
+[[nodiscard]] constexpr std::uint32_t point_block_of(int architecture) noexcept {
+  return architecture == 90 ? 1 : points_per_block;
 }
 
 /// For benchmarks and tests: replaces the choice for all jobs; nullptr: back to the table. Not thread-safe.

@@ -41,13 +41,12 @@ HALOCLINE_HOST_DEVICE inline void row_mma_fetch_left(const row_mma_params& p, co
   const std::uint32_t chunk = thread % 2, row = thread / 2 % row_mma_step, lane = thread / (2 * row_mma_step);
   const std::uint32_t wanted = step * row_mma_step + row;
   const std::uint32_t source = wanted < p.rows ? wanted : p.rows - 1;
-  const cache_policy policy = make_policy(cache_hint::normal);
   HALOCLINE_UNROLL
   for (std::uint32_t m = 0; m < ShapeT::left_tiles; ++m) {
     const std::uint32_t local = m * 16 + lane, column = at.first_column + local;
     const std::size_t from = static_cast<std::size_t>(column < p.columns ? column : p.columns - 1) * p.rows;
     load_async(*reinterpret_cast<pack<std::uint32_t>*>(stage + row_mma_left_place(local, row, chunk)),
-               at.database + (from + source) * 32 + 4 * chunk, policy);
+               at.database + (from + source) * 32 + 4 * chunk);
   }
 }
 

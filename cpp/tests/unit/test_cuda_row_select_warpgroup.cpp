@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// `row_select` of point-major matrices, a block at a time on the host: with the matrix instructions of
+// warpgroups as the PTX manual lays their operands out, and with a row for each thread of a warp.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "backend/cuda/retrieval/points.cuh"
+#include "backend/cuda/retrieval/retrieval_plan.hpp"
+#include "backend/cuda/retrieval/row_select_choice.hpp"
+#include "backend/cuda/retrieval/row_select_dots.cuh"
+#include "backend/cuda/retrieval/row_select_mma_plan.hpp"
+#include "backend/cuda/retrieval/row_select_plan.hpp"
+#include "backend/cuda/retrieval/row_select_warpgroup.cuh"
+#include "cuda_fused_rig.hpp"
+#include "cuda_team.hpp"
+
+namespace {
+
+using namespace halocline;
+using namespace halocline::test;
+using namespace halocline::backend::cuda;
+
+constexpr std::uint32_t poison = 0xdeadbeef;
+
+/// What a thread keeps.
+template <typename ShapeT>
+struct thread_state {
+  std::uint32_t sums[2][ShapeT::sums] = {};
+  warpgroup_left left;
+};
+
+/// Byte `k` of line `column` of a tile with the 128-byte swizzle: bits 4 to 6 of an address are combined with
+/// bits 7 to 9.
+std::uint8_t swizzled_byte(const std::uint32_t* tile, std::uint32_t column, std::uint32_t k) {
+  std::uint32_t address = column * 128 + k;
+  address ^= (address >> 7 & 7) << 4;
+  return static_cast<std::uint8_t>(tile[address / 4] >> (8 * (address % 4)));
+}
+
+/// wgmma.m64nNk32.s32.u8.u8 number `j` of a step, for half `half` of the bytes.
+template <typename ShapeT>
+void emulate_wgmma(thread_state<ShapeT>* group, const std::uint32_t* tile, unsigned j, unsigned half) {
+  for (std::uint32_t row = 0; row < 64; ++row) {
+    std::uint8_t left[32];
+    for (std::uint32_t k = 0; k < 32;
+         ++k) {  // register 0, 1: columns below 16 of rows g, g + 8; 2, 3: the others
+      const std::uint32_t thread = row / 16 * 32 + row % 8 * 4 + k % 16 / 4;
+      const std::uint32_t word = group[thread].left[j][half][row % 16 / 8 + 2 * (k / 16)];
+      left[k] = static_cast<std::uint8_t>(word >> (8 * (k % 4)));
+    }
+    for (std::uint32_t column = 0; column < ShapeT::n; ++column) {
+      std::uint32_t sum = 0;
+      for (std::uint32_t k = 0; k < 32; ++k)
+        sum += std::uint32_t{left[k]} * swizzled_byte(tile, column, 32 * j + k);
+      const std::uint32_t thread = row / 16 * 32 + row % 8 * 4 + column % 8 / 2;
+      group[thread].sums[half][4 * (column / 8) + 2 * (row % 16 / 8) + column % 2] += sum;
+    }
+  }
+}
+
+template <typename ShapeT>
+void run_block(const row_mma_params& p, std::uint32_t block) {
+  const warpgroup_place at = warpgroup_find<ShapeT>(p, block);
+  const row_mma_prime q = row_mma_constants(p.moduli[at.limb]);
+  const auto threads = std::make_unique<thread_state<ShapeT>[]>(warpgroup_threads);
+  for (std::uint32_t s = 0; s < warpgroup_steps(p.rows); ++s) {
+    std::vector<std::uint32_t> stage(ShapeT::stage_words, poison);
+    for (std::uint32_t t = 0; t < warpgroup_threads; ++t) {
+      warpgroup_fetch<ShapeT>(p, at, t, s, stage.data());
+      std::uint32_t raw[8];
+      warpgroup_read(p, warpgroup_source<ShapeT>(p, at, t), t, s, raw);
+      warpgroup_prepare(q, raw, threads[t].left);
+    }
+    for (std::uint32_t group = 0; group < 2; ++group) {
+      const std::uint32_t* const tile =
+          stage.data() + (ShapeT::wide ? group * ShapeT::n * warpgroup_rows : 0);
+      for (unsigned j = 0; j < 8; ++j) emulate_wgmma<ShapeT>(&threads[128 * group], tile, j / 2, j % 2);
+    }
+  }
+  for (std::uint32_t t = 0; t < warpgroup_threads; ++t) {
+    warpgroup_store<ShapeT>(p, at, q, t, threads[t].sums);
+  }
+}
+
+class CudaPointMajor : public cuda_fused_rig {
+ protected:
+  /// @param emulated runs a job with the resolver
+  template <typename RunT>
+  void check(std::uint32_t rows, std::uint32_t columns, std::uint32_t queries, bool highest,
+             const RunT& run) {
+    SCOPED_TRACE(testing::Message() << rows << " rows, " << columns << " columns, " << queries << " queries");
+    backend::row_select_job cpu{{points(rows * columns, highest), rows * columns, 1}, rows, columns, {}};
+    backend::row_select_job emulated = cpu;
+    for (std::uint32_t i = 0; i < queries; ++i) {
+      const backend::point_matrix selectors{points(2 * rows, highest), 2 * rows, 1};
+      const std::uint32_t stride = 2 * limbs() + i % 2, first = i % 3;
+      const auto dst = destination(std::vector<word>((first + std::size_t{columns} * stride) * n(), poison));
+      cpu.queries.push_back({selectors, {dst.first, first, stride}});
+      emulated.queries.push_back({selectors, {dst.second, first, stride}});
+    }
+    cpu_->row_select(ring_->tables(), std::span(&cpu, 1));
+    emulate([&](const auto& resolve) { run(resolve, emulated); });
+  }
+  template <typename ShapeT>
+  void check_warpgroups(std::uint32_t rows, std::uint32_t columns, std::uint32_t queries,
+                        bool highest = false) {
+    check(rows, columns, queries, highest, [](const auto& resolve, const backend::row_select_job& job) {
+      plan_row_mma<ShapeT>(resolve, job, [](const row_mma_params& p) {
+        for (std::uint32_t b = 0; b < warpgroup_blocks(p); ++b) run_block<ShapeT>(p, b);
+      });
+    });
+  }
+};
+
+/// Rows, columns and queries that do not fill stages and tiles, and that need several.
+TEST_F(CudaPointMajor, WarpgroupsEqualTheSpecification) {
+  begin(5, {30, 24.3});
+  check_warpgroups<warpgroup_shape<64, false>>(4, 1, 1);
+  check_warpgroups<warpgroup_shape<96, false>>(36, 100, 33);
+  check_warpgroups<warpgroup_shape<32, true>>(72, 65, 17);
+  begin(6, {26.5});
+  check_warpgroups<warpgroup_shape<128, true>>(32, 60, 3);
+  check_warpgroups<warpgroup_shape<32, false>>(100, 40, 2, true);
+}
+
+/// Sums of the largest residues of as many rows as there may be keep to 31 bits.
+TEST_F(CudaPointMajor, WarpgroupsSumTheLargestResidues) {
+  begin(5, {30});
+  check_warpgroups<warpgroup_shape<32, false>>(row_mma_rows, 1, 1, true);
+}
+
+TEST_F(CudaPointMajor, DotsEqualTheSpecification) {
+  begin(5, {30, 20.3});
+  const auto run = [](const auto& resolve, const backend::row_select_job& job) {
+    plan_row_select(resolve, job, [](const row_select_params& p) {
+      for (std::uint64_t item = 0; item < dots_items(p); ++item) {
+        const dots_place at = dots_find(p, item);
+        const std::uint32_t q = p.moduli[at.limb].value;
+        for (std::uint32_t i = 0; i < 2 * p.queries; ++i) {
+          std::uint64_t sum = 0;
+          for (std::uint32_t lane = 0; lane < 32; ++lane)
+            sum = dots_add(sum, dots_part(p, at, i / 2, i % 2, lane), q);
+          dots_store(p, at, i / 2, i % 2, sum);
+        }
+      }
+    });
+  };
+  check(1, 3, 1, false, run);
+  check(77, 5, 70, false, run);
+  check(130, 2, 2, true, run);
+}
+
+/// Chunks that threads write at once, and lines that an instruction reads at once, are in different banks.
+TEST(CudaWarpgroupPlaces, AvoidBankConflicts) {
+  for (std::uint32_t column = 0; column < 16; ++column) {
+    std::set<std::uint32_t> banks;
+    for (std::uint32_t chunk = 0; chunk < 8; ++chunk) banks.insert(warpgroup_right_place(column, chunk) % 32);
+    EXPECT_EQ(banks.size(), 8U);
+  }
+  for (std::uint32_t chunk = 0; chunk < 8; ++chunk) {
+    std::set<std::uint32_t> banks;
+    for (std::uint32_t column = 0; column < 8; ++column)
+      banks.insert(warpgroup_right_place(column, chunk) % 32);
+    EXPECT_EQ(banks.size(), 8U);
+  }
+}
+
+/// The tile pads few columns.
+TEST(CudaWarpgroupPlaces, TilesFitTheColumns) {
+  EXPECT_EQ(warpgroup_tile(631, false), 128U);
+  EXPECT_EQ(warpgroup_tile(171, false), 96U);
+  EXPECT_EQ(warpgroup_tile(33, false), 64U);
+  EXPECT_EQ(warpgroup_tile(1, true), 32U);
+  EXPECT_EQ(warpgroup_tile(256, true), 128U);
+}
+
+}  // namespace
