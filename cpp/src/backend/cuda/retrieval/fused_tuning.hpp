@@ -35,8 +35,8 @@ struct fused_tuning_row {
 /// two primes for 2^11 and four for 2^12: many nodes take 22 % less time with sixteen words (expansion, 2^12)
 /// and 10 % less (selection, 2^11). Clusters are not measured.
 inline constexpr fused_tuning_row fused_tuning[] = {
-    {90, 1, 11, {3, true, 1, true}}, {90, 2, 11, {4, false, 1, true}}, {90, 1, 12, {4, false, 1, true}},
-    {90, 2, 12, {3, true, 1, true}}, {0, 0, 0, {3, true, 1, false}},
+    {90, 1, 11, {3, true, 1, true}},  {90, 2, 11, {4, false, 1, false}}, {90, 1, 12, {4, false, 1, true}},
+    {90, 2, 12, {3, true, 1, false}}, {0, 0, 0, {3, true, 1, false}},
 };
 
 /// Largest ring: 512 threads of 16 words.
