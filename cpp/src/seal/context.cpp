@@ -67,7 +67,8 @@ std::size_t digit_bytes(const backend::capability& of) {
 context::context(seal_format::parameters of, std::shared_ptr<backend::backend> device, bool allow_insecure)
     : chain_(std::move(of)),
       ring_(ring_of(chain_.top(), allow_insecure), std::move(device)),
-      digit_bytes_(digit_bytes(ring_.device().describe())) {}
+      digit_bytes_(digit_bytes(ring_.device().describe())),
+      joins_limbs_(ring_.device().describe().cache_bytes != 0) {}
 
 std::uint32_t context::special() const {
   HALOCLINE_EXPECTS(chain_.key_primes() > 1, invalid_argument,

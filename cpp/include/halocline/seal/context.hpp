@@ -53,8 +53,14 @@ class context {
   /// Primes that a key switch raises `digits` digits to at a time, of `targets`: so many that the raised
   /// digits stay in the cache of the device, one at least.
   [[nodiscard]] std::uint32_t switch_group(std::size_t digits, std::uint32_t targets) const;
-  /// Bytes that raised digits may take; for tests.
-  void set_digit_bytes(std::size_t bytes) noexcept { digit_bytes_ = bytes; }
+  /// Whether a digit is raised to its own prime too, where its limb is known: a device takes few jobs of many
+  /// limbs in fewer launches, which saves more than the transform costs.
+  [[nodiscard]] bool joins_limbs() const noexcept { return joins_limbs_; }
+  /// Bytes that raised digits may take, and `joins_limbs`; for tests.
+  void set_switching(std::size_t bytes, bool joined) noexcept {
+    digit_bytes_ = bytes;
+    joins_limbs_ = joined;
+  }
 
  private:
   seal_format::modulus_chain chain_;
@@ -62,6 +68,7 @@ class context {
   std::map<std::pair<std::uint32_t, std::uint32_t>, division_plan> divisions_;
   std::vector<std::uint64_t> special_residues_;
   std::size_t digit_bytes_;
+  bool joins_limbs_;
 };
 
 }  // namespace halocline::seal

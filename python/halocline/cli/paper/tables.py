@@ -51,6 +51,7 @@ def _print_xehe(console: Console, content: Json) -> None:
     for name, title in (
         ("routines", "Routines: microseconds for one ciphertext, and gain over the first step"),
         ("matrices", "Matrix products"),
+        ("processes", "Whole processes, from encoding to decoding"),
         ("transforms", "Transforms"),
         ("refused", "Rows that could not be measured"),
     ):
