@@ -141,12 +141,13 @@ void fetch(const bound_stored_keys& self, const params::parameters& p, const row
 
 /// Keys of a user beside those of the engine: loaded for the levels in `wanted`, and for higher ones where an
 /// operation needs that.
+/// @param direct reads past the cache: the engine has tiers behind its memory that keep the same bytes
 bound_user_keys make_user_keys(bound_engine& self, const bound_stored_keys& keys,
-                               const std::optional<rows>& wanted) {
+                               const std::optional<rows>& wanted, bool direct) {
   return locked(*self.where, [&] {
     std::unique_ptr<ckks::engine_keys> made = self.value->make_keys();
     made->id() = keys.about.key;
-    const io::input from(keys.source);
+    const io::input from(direct && keys.cached ? keys.cached->source() : keys.source);
     ckks::context& ctx = self.value->context();
     if (wanted) made->add_source(std::make_unique<io::bundle_source>(from, ctx, requests_of(wanted)));
     made->add_source(std::make_unique<io::bundle_source>(from, ctx));
@@ -257,7 +258,8 @@ void bind_user_keys(nb::module_& module) {
         return locked(*self.where, [&] { return self.value->held().bytes(); });
       });
   nb::borrow<nb::class_<bound_engine>>(module.attr("Engine"))
-      .def("make_user_keys", make_user_keys, nb::arg("keys"), nb::arg("wanted").none())
+      .def("make_user_keys", make_user_keys, nb::arg("keys"), nb::arg("wanted").none(),
+           nb::arg("direct"))
       .def("exchange_keys", exchange_keys, nb::arg("keys"));
 }
 

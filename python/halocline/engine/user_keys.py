@@ -51,10 +51,11 @@ class ResidentKeys:
 
     Levels: each key is loaded up to the highest level that programs so far need it at, so that keys of all
     users have the same sizes and one plan serves them all; keys that none needed, for all their levels.
+    direct: keys are read past the cache, because the engine's own tiers keep their bytes.
     """
 
-    def __init__(self, engine: Engine, params: Params) -> None:
-        self._engine, self._params = engine, params
+    def __init__(self, engine: Engine, params: Params, direct: bool) -> None:
+        self._engine, self._params, self._direct = engine, params, direct
         self._sets: OrderedDict[str, UserKeys] = OrderedDict()
         self._levels: dict[int, int] = {}
         self.counts: Counter[str] = Counter()
@@ -168,7 +169,7 @@ class ResidentKeys:
 
     def _make(self, name: str, stored: StoredKeys, now: float, levels: Requests | None = None) -> UserKeys:
         offers = self._offers(stored) | dict(levels or ())
-        core = self._engine._core.make_user_keys(stored._core, sorted(offers.items()))
+        core = self._engine._core.make_user_keys(stored._core, sorted(offers.items()), self._direct)
         return UserKeys(name, stored, core, offers, now)
 
     def _offers(self, stored: StoredKeys) -> dict[int, int]:

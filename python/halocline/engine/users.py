@@ -86,9 +86,9 @@ class UserEngine:
         self._engine = SharedEngine(params, None, device, memory, policy, memory_options=kept, **options)
         self._engine._users = self
         self._needs = NeedsOfPrograms(self._engine)
-        self._resident = ResidentKeys(self._engine, params)
-        self._lazy = device == "cpu" and policy == "resident"
         self._binds = device != "cpu" and bool(self._engine._core.binds_keys)
+        self._resident = ResidentKeys(self._engine, params, direct=self._binds)
+        self._lazy = device == "cpu" and policy == "resident"
         self._clock = clock
         self._counts: Counter[str] = Counter()
         self._jobs = BackgroundJobs()

@@ -187,7 +187,10 @@ def fingerprint_of(compiled: Network) -> str:
     for node in compiled.model.nodes:
         mix(node.name, node.inputs, type(node.layer).__name__)
         _mix_layer(node.layer, mix, digest.update)
-    mix(dict(compiled.ranges), dataclasses.asdict(compiled.options))
+    options = dataclasses.asdict(compiled.options)
+    if not compiled.program.first_bootstrappers:  # networks without keep their names
+        del options["first_bootstraps"], options["first_bootstrap"]
+    mix(dict(compiled.ranges), options)
     mix({name: dataclasses.astuple(each) for name, each in compiled.program.schedule.steps.items()})
     for slots, each in compiled.program.bootstrappers.items():
         mix(slots, dataclasses.asdict(each.options))

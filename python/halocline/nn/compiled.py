@@ -92,7 +92,7 @@ class CompiledModel:
     ) -> None:
         self.model, self.params, self.ranges, self.options = model, params, ranges, options
         self.program = program
-        self.steps = tuple(steps_of(program.placed, program.bootstrappers))
+        self.steps = tuple(steps_of(program.placed, program.bootstrappers, program.first_bootstrappers))
         self.segments = tuple(_segments(self.steps))
         self._forecast: Forecast | None = None
         self._last_runs: list[RunReport] = []

@@ -82,19 +82,19 @@ class _Compiler:
 
     def program(self) -> Program:
         """Everything chosen."""
-        schedule, bootstrappers = self._schedule()
+        schedule, bootstrappers, first = self._schedule()
         scale, limit = self._output_scale(schedule)
         last = {source: stage.name for stage in self._stages for source in stage.terms}
         placed = [
             self._placed(stage, schedule, scale, frozenset(s for s in stage.terms if last[s] == stage.name))
             for stage in self._stages
         ]
-        return Program(schedule, placed, bootstrappers, self._layouts[INPUT], scale, limit)
+        return Program(schedule, placed, bootstrappers, self._layouts[INPUT], scale, limit, first)
 
     # Levels
 
-    def _schedule(self) -> tuple[Schedule, dict[int, Bootstrapper]]:
-        """Without bootstraps where levels suffice, else with the fewest."""
+    def _schedule(self) -> tuple[Schedule, dict[int, Bootstrapper], list[Bootstrapper]]:
+        """Without bootstraps where levels suffice, else with the fewest; and the first ones of these."""
         demands = [
             Demand(
                 stage.name,
@@ -106,7 +106,7 @@ class _Compiler:
         ]
         most, wanted = self._params.max_level, self._options.fresh_level
         try:
-            return make_schedule(demands, most, None, wanted), {}
+            return make_schedule(demands, most, None, wanted), {}, []
         except LevelExhausted:
             if self._params.bootstrapping is None:
                 raise
@@ -131,7 +131,18 @@ class _Compiler:
             raise failure
         _, schedule, options = best
         used = {self._layouts[name].slots for name, each in schedule.steps.items() if each.refreshed}
-        return schedule, {n: self._bootstrapper(n, options) for n in sorted(used)}
+        usual = {n: self._bootstrapper(n, options) for n in sorted(used)}
+        return schedule, usual, self._first_bootstrappers(schedule, options)
+
+    def _first_bootstrappers(self, schedule: Schedule, options: Mapping[str, Any]) -> list[Bootstrapper]:
+        """Those that are organised in another way, in order."""
+        chosen = dict(options) | dict(self._options.first_bootstrap)
+        slots = [
+            self._layouts[each.name].slots for each in self._stages if schedule.steps[each.name].refreshed
+        ]
+        first = slots[: self._options.first_bootstraps]
+        made = {n: self._bootstrapper(n, chosen) for n in set(first)}
+        return [made[n] for n in first]
 
     def _bootstrapper(self, slots: int, options: Mapping[str, Any]) -> Bootstrapper:
         """For that many slots, which allow at most log2(slots) matrices."""

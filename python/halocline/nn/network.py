@@ -32,6 +32,8 @@ class Program:
     """Results are this times the encrypted ones."""
     output_limit: float
     """Larger results wrap around; infinite where ranges exclude that."""
+    first_bootstrappers: Sequence[Bootstrapper] = ()
+    """Of the first bootstraps, in order, where they are organised in another way."""
 
 
 class Network(Protocol):

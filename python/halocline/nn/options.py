@@ -12,6 +12,9 @@ from ..base.names import Mode
 from ..base.values import expect, integer
 from ..circuits.bootstrapping import BootstrapOptions
 
+_ORGANISATION = {"cts_mode", "stc_mode", "baby_count", "compact"}
+"""Options of bootstraps that change neither levels nor scales."""
+
 
 @dataclasses.dataclass(frozen=True)
 class CompileOptions:
@@ -31,6 +34,11 @@ class CompileOptions:
     """Of the encrypted input; None: the least that is enough."""
     bootstrap: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Fields of `halocline.BootstrapOptions` instead of those chosen for the network."""
+    first_bootstraps: int = 0
+    """So many bootstraps at the beginning are organised as `first_bootstrap` says. With fewer keys, as of
+    cts_mode "small_key", a run whose keys are not there yet computes while those of the others are loaded."""
+    first_bootstrap: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Their cts_mode, stc_mode, baby_count and compact, where they differ from the others."""
 
     def __post_init__(self) -> None:
         if self.encode not in ("keep", "fly"):
@@ -43,6 +51,13 @@ class CompileOptions:
             raise InvalidArgument(
                 f"compile: bootstrap {self.bootstrap!r:.200}, expected a dictionary with some of "
                 f"{', '.join(sorted(known))}"
+            )
+
+        integer(self.first_bootstraps, "compile: first_bootstraps", 0)
+        if not isinstance(self.first_bootstrap, Mapping) or self.first_bootstrap.keys() - _ORGANISATION:
+            raise InvalidArgument(
+                f"compile: first_bootstrap {self.first_bootstrap!r:.200}, expected a dictionary with some of "
+                f"{', '.join(sorted(_ORGANISATION))}"
             )
 
     @property

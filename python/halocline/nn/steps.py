@@ -141,13 +141,17 @@ def _lowered(x: Ciphertext, level: int) -> Ciphertext:
     return x.drop_level(level) if x.level > level else x
 
 
-def steps_of(placed: Sequence[Placed], bootstrappers: Mapping[int, Bootstrapper]) -> list[Step]:
-    """All steps in order; `bootstrappers` by number of slots."""
+def steps_of(
+    placed: Sequence[Placed], bootstrappers: Mapping[int, Bootstrapper], first: Sequence[Bootstrapper] = ()
+) -> list[Step]:
+    """All steps in order; `bootstrappers` by number of slots, but `first` of the first ones."""
     steps: list[Step] = []
+    ahead = list(first)
     for each in placed:
         steps.append(AddUp(each))
         if each.placement.refreshed:
-            steps.append(Refresh(each, bootstrappers[each.stage.layout.slots]))
+            usual = bootstrappers[each.stage.layout.slots]
+            steps.append(Refresh(each, ahead.pop(0) if ahead else usual))
         if each.approximation is not None:
             steps.append(Activate(each))
     return steps

@@ -179,6 +179,25 @@ def test_encrypted_network_with_bootstraps(network, images):
     assert network.compiled.last_run.peak_bytes <= sum(forecast.footprint.values())
 
 
+def test_first_bootstraps_with_few_keys(network, images):
+    few = {"cts_mode": "small_key", "stc_mode": "small_key"}
+    params = network.compiled.params
+    compiled = nn.compile(network.model, params, network.ranges, first_bootstraps=2, first_bootstrap=few)
+    used = [step.bootstrapper for step in compiled.steps if hasattr(step, "bootstrapper")]
+    modes = [each.options.cts_mode for each in used]
+    usual = network.compiled.program.bootstrappers[used[-1].slots].options.cts_mode
+    assert modes == ["small_key"] * 2 + [usual] * 2 and usual != "small_key"
+    assert compiled.program.schedule.steps == network.compiled.program.schedule.steps
+    assert compiled.fingerprint != network.compiled.fingerprint
+    # The first one needs fewer keys than it did, which are all that a cold run waits for.
+    assert len(used[0].key_plan) < len(network.compiled.program.bootstrappers[used[0].slots].key_plan)
+    keys = network.client.evaluation_keys(plan=compiled.key_plan)
+    engine = hc.Engine(params, keys, threads=2)
+    image = images(1, 11)[0]
+    result = compiled.run(engine, compiled.encrypt(network.client, image))
+    check(network, compiled.decrypt(network.client, result), image)
+
+
 def test_callbacks_belong_to_their_run(network):
     compiled = network.compiled
     level, slots = compiled.program.schedule.fresh_level, compiled.program.input_layout.slots

@@ -244,6 +244,8 @@ def test_other_objects_are_refused(params):
         ({"fresh_level": -1}, hc.InvalidArgument, "fresh_level"),
         ({"compact": "no"}, hc.WrongType, "compact"),
         ({"bootstrap": None}, hc.InvalidArgument, "expected a dictionary"),
+        ({"first_bootstrap": {"order": "cts_first"}}, hc.InvalidArgument, "expected .* baby_count, compact"),
+        ({"first_bootstraps": -1}, hc.InvalidArgument, "first_bootstraps"),
         ({"bootstrap": {"speed": 1}}, hc.InvalidArgument, "speed.*expected .*cts_mode"),
     ],
 )

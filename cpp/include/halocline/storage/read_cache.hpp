@@ -73,6 +73,8 @@ class cached_object final : public io::byte_source {
   void prefetch(std::span<const io::byte_range> parts) const override;
   void forget(std::span<const io::byte_range> parts) const override;
 
+  /// What it reads from: for who keeps bytes in a place of its own, several threads at once.
+  [[nodiscard]] const std::shared_ptr<const io::byte_source>& source() const noexcept { return source_; }
   /// Bytes of it that the cache holds.
   [[nodiscard]] std::uint64_t held_bytes() const;
   /// While it is pinned, once or more, nothing of it is evicted.

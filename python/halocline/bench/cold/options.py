@@ -15,7 +15,7 @@ from ...ckks.params import Params
 from ...workloads.options import params_option
 from ..budgets.options import device_option
 
-CASES = ("bootstrap", "resnet20", "users")
+CASES = ("bootstrap", "resnet20", "resnet20-first", "users")
 PROGRAMS = ("resnet20", "bootstrap")
 
 VARIANTS = (
@@ -87,6 +87,9 @@ class ColdKeyOptions(Options):
         ";".join(VARIANTS),
         "Options of bootstraps to try, separated by semicolons.",
         Checked("NAME=VALUE,...;...", _check_variants),
+    )
+    first: int = option(
+        2, "Bootstraps of resnet20-first that use few keys, at the beginning of an image.", Count()
     )
     users: int = option(8, "Users with keys of their own.", Count(2, 4096))
     turns: int = option(32, "Timed turns of users, one after the other.", Count())

@@ -88,6 +88,7 @@ class _Bench:
         cases: dict[str, Callable[[], None]] = {
             "bootstrap": self._bootstrap,
             "resnet20": self._resnet20,
+            "resnet20-first": self._resnet20_first,
             "users": self._users,
         }
         for name in self._o.cases:
@@ -287,6 +288,24 @@ class _Bench:
         for name, drops in (("file in the page cache", False), ("file", True)):
             if self._has_time(f"resnet20 cold, {name}"):
                 self._file_row(engine, task, ct, name, drops)
+
+    def _resnet20_first(self) -> None:
+        """The same image, with few keys in the first bootstraps: the others come while these compute."""
+        if "resnet20" not in self._warm:
+            task = self._image_task
+            user, _ = self._enroll("warm", task.plan)
+            self._warm_row("resnet20", user, task, self._o.image_runs)
+        self._say("compiling the network with other first bootstraps")
+        lean = ImageTask(self._params, first_bootstraps=self._o.first)
+        user, _ = self._enroll("first", lean.plan)
+        engine = self._moving(user, lean)
+        ct = lean.encrypt(user.client).to(engine)
+        same = self._runs(engine, lean, ct, 3)[-1]
+        found: Json = {"from": "pinned", "variant": f"first {self._o.first} bootstraps with few keys"}
+        found |= self._cold_runs(engine, lean, ct, self._o.image_runs, _Coldness())
+        found |= {"planned_warm_seconds": same.seconds} | lean.check(user.client, self._result)
+        found |= {"keys": len(lean.plan), "sent_bytes": lean.plan.nbytes(seeded=True)}
+        self._row("resnet20 cold", found | self._compared("resnet20", found, 1.1))
 
     def _file_row(self, engine: Engine, task: ImageTask, ct: Ciphertext, name: str, drops: bool) -> None:
         """Keys from the store's file, which the page cache may have or not."""
