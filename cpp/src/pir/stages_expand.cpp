@@ -26,8 +26,7 @@ class expansion {
         leaves_(static_cast<std::uint32_t>(ctx.shape().at.packed(ctx.shape().scheme))) {
     for (const client_query& query : queries) check(query);
     constexpr auto scratch = memory::object_class::scratch;
-    if (depth_ > 0 && how.turned && ctx.point_block() == backend::points_per_block &&
-        detail::fusion_of(how.expansion, depth_ - 1) != fusion::operation) {
+    if (depth_ > 0 && how.turned && detail::fusion_of(how.expansion, depth_ - 1) != fusion::operation) {
       turned_ = ctx.shape().at.rows;
     }
     const std::uint32_t even = std::max(leaves_ - turned_, depth_ >= 2 ? nodes(depth_ - 2) : 0);
@@ -130,7 +129,7 @@ class expansion {
       job.permutation = &permutation(level);
       job.children = nodes(level);
       job.split = detail::split_of(split_);
-      if (turned > 0) job.points = {&selectors_[i], 2 * turned};
+      if (turned > 0) job.points = {&selectors_[i], 2 * turned, ctx_.point_block()};
       job.turned = turned;
     }
     ctx_.device().expand_node(ctx_.tables(), jobs);

@@ -67,7 +67,7 @@ void emulate_wgmma(thread_state<ShapeT>* group, const std::uint32_t* tile, unsig
 template <typename ShapeT>
 std::vector<std::uint32_t> stage_of(const row_mma_params& p, const warpgroup_place& at, std::uint32_t point,
                                     std::uint32_t step) {
-  std::vector<std::uint32_t> stage(ShapeT::stage_words, 0);
+  std::vector<std::uint32_t> stage(ShapeT::right_words, 0);
   for (std::uint32_t local = 0; local < ShapeT::columns; ++local) {
     for (std::uint32_t r = 0; r < warpgroup_rows; ++r) {
       const std::uint32_t column = at.first_column + local, row = step * warpgroup_rows + r;
@@ -79,6 +79,19 @@ std::vector<std::uint32_t> stage_of(const row_mma_params& p, const warpgroup_pla
   return stage;
 }
 
+/// The selectors of a stage.
+template <typename ShapeT>
+std::vector<std::uint32_t> selectors_of(const row_mma_params& p, const warpgroup_place& at,
+                                        std::uint32_t point, std::uint32_t step) {
+  std::vector<std::uint32_t> left(ShapeT::left_words, poison);
+  const std::uint32_t first = at.first_selector / 2;
+  for (std::uint32_t i = 0; i < std::min(ShapeT::selectors / 2, p.queries - first); ++i) {
+    std::copy_n(warpgroup_source(p, at, first + i, point, step), warpgroup_source_words(p, step),
+                left.begin() + i * warpgroup_query_pitch);
+  }
+  return left;
+}
+
 template <typename ShapeT>
 void run_block(const row_mma_params& p, std::uint32_t block) {
   const warpgroup_place at = warpgroup_find<ShapeT>(p, block);
@@ -88,9 +101,10 @@ void run_block(const row_mma_params& p, std::uint32_t block) {
     const auto threads = std::make_unique<thread_state<ShapeT>[]>(warpgroup_threads);
     for (std::uint32_t s = 0; s < warpgroup_steps(p.rows); ++s) {
       const std::vector<std::uint32_t> stage = stage_of<ShapeT>(p, at, point, s);
+      const std::vector<std::uint32_t> left = selectors_of<ShapeT>(p, at, point, s);
       for (std::uint32_t t = 0; t < warpgroup_threads; ++t) {
         std::uint32_t raw[8];
-        warpgroup_read(p, warpgroup_source<ShapeT>(p, at, t), t, point, s, raw);
+        warpgroup_read<ShapeT>(left.data(), t, raw);
         warpgroup_prepare(q, raw, threads[t].left);
       }
       for (std::uint32_t group = 0; group < 2; ++group) {

@@ -22,12 +22,16 @@
 /// eight points of a result are a sector of memory.
 namespace halocline::backend::cuda {
 
-/// Threads of a block that multiply: two warpgroups. One more warp asks for copies.
+/// Threads of a block that multiply: two warpgroups. Further warps ask for copies.
 inline constexpr std::uint32_t warpgroup_threads = 256;
 /// Rows of a stage: 128 bytes of each column, four instructions.
 inline constexpr std::uint32_t warpgroup_rows = 32;
 /// Points of a block.
 inline constexpr std::uint32_t warpgroup_points = 8;
+
+/// Words between the selectors of two queries in a stage: 32 rows of two components, and eight words more, so
+/// that the four queries that a warp reads at once are in different banks.
+inline constexpr std::uint32_t warpgroup_query_pitch = 2 * warpgroup_rows + 8;
 
 /// `tile` columns for each warpgroup, and 32 selectors. `wide`: both have the same selectors and different
 /// columns; otherwise the same columns and different selectors.
@@ -37,11 +41,14 @@ struct warpgroup_shape {
   static constexpr bool wide = is_wide;
   static constexpr std::uint32_t columns = wide ? 2 * n : n, selectors = wide ? 32 : 64;
   static constexpr std::uint32_t sums = n / 2;  ///< of a thread, for each of two instructions
-  static constexpr std::uint32_t stages = wide ? 6 : 8;
-  static constexpr std::uint32_t stage_words = columns * warpgroup_rows;
+  static constexpr std::uint32_t stages = wide ? 4 : 5;
+  /// Words of a stage: those of the database, and those of the selectors.
+  static constexpr std::uint32_t right_words = columns * warpgroup_rows;
+  static constexpr std::uint32_t left_words = selectors / 2 * warpgroup_query_pitch;
   static constexpr std::uint32_t result_words = columns * selectors * warpgroup_points;
   /// Stages, results, and a pair of barriers for each stage.
-  static constexpr std::uint32_t shared_bytes = 4 * (stages * stage_words + result_words) + 16 * stages;
+  static constexpr std::uint32_t shared_bytes =
+      4 * (stages * (right_words + left_words) + result_words) + 16 * stages;
   static_assert((n == 32 || n == 64) && shared_bytes <= 227 * 1024);
 };
 
@@ -108,27 +115,33 @@ template <typename ShapeT>
   return (ShapeT::wide ? thread % 128 : thread) / 4;
 }
 
-/// First word of a thread's selector at the block's first point; nullptr where there is none.
-template <typename ShapeT>
+/// Words of a query that a step has, at point `point` of the block: 2 r + c is component c of row r of the
+/// step.
 [[nodiscard]] HALOCLINE_HOST_DEVICE inline const std::uint32_t* warpgroup_source(const row_mma_params& p,
                                                                                  const warpgroup_place& at,
-                                                                                 std::uint32_t thread) {
-  const std::uint32_t selector = at.first_selector + warpgroup_selector<ShapeT>(thread);
-  if (selector >= 2 * p.queries) return nullptr;
-  return p.query[selector / 2].selectors + static_cast<std::size_t>(at.all_points) * 2 * p.rows +
-         selector % 2;
+                                                                                 std::uint32_t query,
+                                                                                 std::uint32_t point,
+                                                                                 std::uint32_t step) {
+  const std::size_t row = static_cast<std::size_t>(at.all_points + point) * p.rows + step * warpgroup_rows;
+  return p.query[query].selectors + 2 * row;
+}
+/// How many; a multiple of eight.
+[[nodiscard]] HALOCLINE_HOST_DEVICE inline std::uint32_t warpgroup_source_words(const row_mma_params& p,
+                                                                                std::uint32_t step) {
+  const std::uint32_t done = step * warpgroup_rows, left = p.rows > done ? p.rows - done : 0;
+  return 2 * (left < warpgroup_rows ? left : warpgroup_rows);
 }
 
-/// Reads a thread's words of a step at point `point` of the block: word i is row 4 i + thread % 4.
-HALOCLINE_HOST_DEVICE inline void warpgroup_read(const row_mma_params& p, const std::uint32_t* source,
-                                                 std::uint32_t thread, std::uint32_t point,
-                                                 std::uint32_t step, std::uint32_t (&raw)[8]) {
-  const std::uint32_t* const from = source + static_cast<std::size_t>(point) * 2 * p.rows;
+/// Reads a thread's words of a stage: word i is row 4 i + thread % 4. Rows that do not exist are anything:
+/// those of the database are zero.
+template <typename ShapeT>
+HALOCLINE_HOST_DEVICE inline void warpgroup_read(const std::uint32_t* left, std::uint32_t thread,
+                                                 std::uint32_t (&raw)[8]) {
+  const std::uint32_t selector = warpgroup_selector<ShapeT>(thread);
+  const std::uint32_t* const from =
+      left + selector / 2 * warpgroup_query_pitch + 2 * (thread % 4) + selector % 2;
   HALOCLINE_UNROLL
-  for (std::uint32_t i = 0; i < 8; ++i) {
-    const std::uint32_t row = step * warpgroup_rows + 4 * i + thread % 4;
-    raw[i] = source != nullptr && row < p.rows ? from[static_cast<std::size_t>(row) * 2] : 0;
-  }
+  for (std::uint32_t i = 0; i < 8; ++i) raw[i] = from[8 * i];
 }
 
 /// Registers of the left matrices: [instruction of the step][half of the bytes][register].

@@ -116,84 +116,109 @@ __device__ __forceinline__ std::uint64_t right_matrix(const std::uint32_t* tile)
   return static_cast<std::uint64_t>(shared_address(tile) >> 4) | unused | atom | swizzle_128;
 }
 
+/// Begins to copy words; both addresses and the number of bytes are multiples of 16.
+__device__ __forceinline__ void copy_words(const std::uint32_t* from, std::uint32_t* to, std::uint32_t words,
+                                           stage_barrier& done) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          shared_address(to)),
+      "l"(from), "r"(4 * words), "r"(shared_address(&done.state))
+      : "memory");
+}
+
 /// Shared memory of a block.
 template <typename ShapeT>
 struct warpgroup_room {
-  std::uint32_t stage[ShapeT::stages][ShapeT::stage_words];
+  std::uint32_t right[ShapeT::stages][ShapeT::right_words];
+  std::uint32_t left[ShapeT::stages][ShapeT::left_words];
   std::uint32_t results[ShapeT::result_words];
   stage_barrier full[ShapeT::stages];   ///< a stage has its words
   stage_barrier empty[ShapeT::stages];  ///< all warps have multiplied them
 };
 
-/// The warp that asks for copies: one of its threads.
+/// Number of a stage, and how often all of them have been used, modulo 2.
+template <typename ShapeT>
+struct stage_place {
+  std::uint32_t stage = 0, parity = 0;
+
+  __device__ __forceinline__ void advance() {
+    if (++stage < ShapeT::stages) return;
+    stage = 0;
+    parity ^= 1;
+  }
+};
+
+/// Warps that ask for copies. A copy takes a warp some twenty cycles of its own, and a step has up to 33 of
+/// them.
+constexpr std::uint32_t copying_warps = 4;
+
+/// A warp that asks for copies: a thread for each of its queries, and one for the database.
 template <typename ShapeT>
 __device__ __forceinline__ void copy_all(const warpgroup_params& p, const warpgroup_place& at,
                                          warpgroup_room<ShapeT>& room, std::uint32_t steps) {
-  std::uint32_t stage = 0, parity = 1;  // of barriers that nobody has to pass at first
+  constexpr std::uint32_t share = ShapeT::selectors / 2 / copying_warps;
+  const std::uint32_t warp = (threadIdx.x - warpgroup_threads) / 32, lane = threadIdx.x % 32;
+  const std::uint32_t slot = warp * share, first = at.first_selector / 2 + slot;
+  const std::uint32_t queries = first < p.of.queries ? min(share, p.of.queries - first) : 0;
+  stage_place<ShapeT> now;
   for (std::uint32_t point = 0; point < warpgroup_points; ++point) {
-    for (std::uint32_t s = 0; s < steps; ++s) {
-      room.empty[stage].wait(parity);
-      room.full[stage].arrive_with(4 * ShapeT::stage_words);
-      copy_box(p.database, room.stage[stage], room.full[stage], s * warpgroup_rows, at.first_column,
-               at.all_points + point);
-      if (++stage == ShapeT::stages) {
-        stage = 0;
-        parity ^= 1;
+    for (std::uint32_t s = 0; s < steps; ++s, now.advance()) {
+      stage_barrier& full = room.full[now.stage];
+      const std::uint32_t words = warpgroup_source_words(p.of, s);
+      room.empty[now.stage].wait(now.parity ^ 1);  // passed at once the first time
+      if (lane == 0) {
+        full.arrive_with(4 * (queries * words + (warp == 0 ? ShapeT::right_words : 0)));
+        if (warp == 0) {
+          copy_box(p.database, room.right[now.stage], full, s * warpgroup_rows, at.first_column,
+                   at.all_points + point);
+        }
+      }
+      __syncwarp();
+      if (lane < queries && words != 0) {
+        copy_words(warpgroup_source(p.of, at, first + lane, point, s),
+                   room.left[now.stage] + (slot + lane) * warpgroup_query_pitch, words, full);
       }
     }
   }
 }
 
-/// What a thread that multiplies keeps.
+/// Registers of the left matrices of the stage `at`, once it is there.
 template <typename ShapeT>
-struct warpgroup_state {
-  std::uint32_t sums[2][ShapeT::sums];
+__device__ __forceinline__ void prepare(const row_mma_prime& q, warpgroup_room<ShapeT>& room,
+                                        const stage_place<ShapeT>& at, warpgroup_left& left) {
   std::uint32_t raw[8];
-  const std::uint32_t* source;
-  std::uint32_t stage = 0, parity = 0;
-  std::uint32_t next_point = 0, next_step = 0;  ///< of the words that are read next
-
-  __device__ __forceinline__ void read(const row_mma_params& p, std::uint32_t thread, std::uint32_t steps) {
-    if (next_point < warpgroup_points) warpgroup_read(p, source, thread, next_point, next_step, raw);
-    if (++next_step == steps) {
-      next_step = 0;
-      ++next_point;
-    }
+  room.full[at.stage].wait(at.parity);
+  warpgroup_read<ShapeT>(room.left[at.stage], threadIdx.x, raw);
+  warpgroup_prepare(q, raw, left);
+#pragma unroll
+  for (unsigned j = 0; j < 4; ++j) {
+    keep_here(left[j][0]);
+    keep_here(left[j][1]);
   }
-};
+}
 
-/// Step `s` of a point, whose left matrices are `now`; those of the next one become `next`.
+/// Step `s` of a point, whose left matrices are `now`; those of the next one become `next`, unless it is the
+/// last step of all.
 template <typename ShapeT>
-__device__ __forceinline__ void multiply_step(const row_mma_params& p, const row_mma_prime& q,
-                                              warpgroup_room<ShapeT>& room, std::uint32_t s,
-                                              std::uint32_t steps, warpgroup_state<ShapeT>& own,
-                                              warpgroup_left& now, warpgroup_left& next) {
+__device__ __forceinline__ void multiply_step(const row_mma_prime& q, warpgroup_room<ShapeT>& room,
+                                              std::uint32_t s, bool last, stage_place<ShapeT>& at,
+                                              std::uint32_t (&sums)[2][ShapeT::sums], warpgroup_left& now,
+                                              warpgroup_left& next) {
   const std::uint32_t thread = threadIdx.x;
-  room.full[own.stage].wait(own.parity);
   const std::uint64_t right =
-      right_matrix(room.stage[own.stage] + (ShapeT::wide ? thread / 128 * ShapeT::n * warpgroup_rows : 0));
+      right_matrix(room.right[at.stage] + (ShapeT::wide ? thread / 128 * ShapeT::n * warpgroup_rows : 0));
   begin_products();
 #pragma unroll
   for (unsigned j = 0; j < 4; ++j) {  // 32 bytes of each line further
-    multiply_bytes(own.sums[0], now[j][0], right + 2 * j, s + j);
-    multiply_bytes(own.sums[1], now[j][1], right + 2 * j, s + j);
+    multiply_bytes(sums[0], now[j][0], right + 2 * j, s + j);
+    multiply_bytes(sums[1], now[j][1], right + 2 * j, s + j);
   }
   end_products();
-  // Between beginning and end of the products, not in front of them or behind: the compiler must not move it.
-  keep_here(own.raw);
-  warpgroup_prepare(q, own.raw, next);
-#pragma unroll
-  for (unsigned j = 0; j < 4; ++j) {
-    keep_here(next[j][0]);
-    keep_here(next[j][1]);
-  }
-  own.read(p, thread, steps);
+  stage_barrier& done = room.empty[at.stage];
+  at.advance();
+  if (!last) prepare(q, room, at, next);
   wait_products();
-  if (thread % 32 == 0) room.empty[own.stage].arrive();
-  if (++own.stage == ShapeT::stages) {
-    own.stage = 0;
-    own.parity ^= 1;
-  }
+  if (thread % 32 == 0) done.arrive();
 }
 
 /// The threads that multiply.
@@ -202,29 +227,28 @@ __device__ __forceinline__ void multiply_all(const row_mma_params& p, const warp
                                              warpgroup_room<ShapeT>& room, std::uint32_t steps) {
   const std::uint32_t thread = threadIdx.x;
   const row_mma_prime q = row_mma_constants(p.moduli[at.limb]);
-  warpgroup_state<ShapeT> own;
-  own.source = warpgroup_source<ShapeT>(p, at, thread);
+  std::uint32_t sums[2][ShapeT::sums];
+  stage_place<ShapeT> now;
   warpgroup_left even, odd;
-  own.read(p, thread, steps);
-  warpgroup_prepare(q, own.raw, even);
-  own.read(p, thread, steps);
+  prepare(q, room, now, even);
 #pragma unroll 1
   for (std::uint32_t point = 0; point < warpgroup_points; ++point) {
 #pragma unroll 1
     for (std::uint32_t s = 0; s < steps; s += 2) {
-      multiply_step<ShapeT>(p, q, room, s, steps, own, even, odd);
-      multiply_step<ShapeT>(p, q, room, s + 1, steps, own, odd, even);
+      const bool last = point + 1 == warpgroup_points && s + 2 == steps;
+      multiply_step<ShapeT>(q, room, s, false, now, sums, even, odd);
+      multiply_step<ShapeT>(q, room, s + 1, last, now, sums, odd, even);
     }
-    warpgroup_put<ShapeT>(q, thread, point, own.sums, room.results);
+    warpgroup_put<ShapeT>(q, thread, point, sums, room.results);
   }
-  asm volatile("bar.sync 1, %0;" ::"n"(warpgroup_threads) : "memory");  // the copying warp has gone
+  asm volatile("bar.sync 1, %0;" ::"n"(warpgroup_threads) : "memory");  // those that copy have gone
   warpgroup_store<ShapeT>(p, at, thread, room.results);
 }
 
 extern __shared__ __align__(1024) unsigned char warpgroup_shared[];
 
 template <typename ShapeT>
-__global__ void __launch_bounds__(warpgroup_threads + 32, 1)
+__global__ void __launch_bounds__(warpgroup_threads + 32 * copying_warps, 1)
     row_select_warpgroup_kernel(const __grid_constant__ warpgroup_params p) {
   begin_kernel();
   auto& room = *reinterpret_cast<warpgroup_room<ShapeT>*>(warpgroup_shared);
@@ -232,7 +256,7 @@ __global__ void __launch_bounds__(warpgroup_threads + 32, 1)
   const std::uint32_t steps = warpgroup_steps(p.of.rows);
   if (threadIdx.x == 0) {
     for (std::uint32_t i = 0; i < ShapeT::stages; ++i) {
-      room.full[i].begin(1);
+      room.full[i].begin(copying_warps);
       room.empty[i].begin(warpgroup_threads / 32);
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -240,7 +264,7 @@ __global__ void __launch_bounds__(warpgroup_threads + 32, 1)
   }
   __syncthreads();
   if (threadIdx.x >= warpgroup_threads) {
-    if (threadIdx.x == warpgroup_threads) copy_all<ShapeT>(p, at, room, steps);
+    copy_all<ShapeT>(p, at, room, steps);
   } else {
     multiply_all<ShapeT>(p.of, at, room, steps);
   }
@@ -286,7 +310,7 @@ void launch_shape(const executor<std::uint32_t>& on, const row_select_job& job) 
   plan_row_mma<ShapeT>(on.resolve, job, [&](const row_mma_params& p) {
     const warpgroup_params all{database_tensor<ShapeT>(p), p};
     run_phase(on.launch, "row_select_warpgroup", kernel, dim3(warpgroup_blocks(p)),
-              dim3(warpgroup_threads + 32), ShapeT::shared_bytes, all);
+              dim3(warpgroup_threads + 32 * copying_warps), ShapeT::shared_bytes, all);
   });
 }
 
