@@ -23,11 +23,13 @@ struct division_plan {
 /// a prefix of them, named by its number of primes. Not thread-safe.
 class context {
  public:
-  /// @throws invalid_argument for parameters that `modulus_chain` refuses, a ring degree below 1024, numbers
+  /// @param least_degree smallest ring degree that is taken. Rings below 1024 are never secure: for tests
+  /// @throws invalid_argument for parameters that `modulus_chain` refuses, a smaller ring degree, numbers
   ///   that are not prime; insecure_parameters when the primes together have more bits than 128-bit security
   ///   allows, by the table of SEAL (HomomorphicEncryption.org, "Homomorphic encryption standard", 2018,
   ///   table 1) and by that of this library; out_of_memory when the tables exceed the budget
-  context(seal_format::parameters of, std::shared_ptr<backend::backend> device, bool allow_insecure = false);
+  context(seal_format::parameters of, std::shared_ptr<backend::backend> device, bool allow_insecure = false,
+          std::uint64_t least_degree = 1024);
 
   [[nodiscard]] const seal_format::modulus_chain& chain() const noexcept { return chain_; }
   /// The ring, the backend, the tables of the ring, the memory, and prime i.

@@ -36,6 +36,7 @@ def _print_storage(console: Console, content: Json) -> None:
         ("streaming", ("accelerator", "workload", *curves), "Slowdown by policy"),
         ("key_memory", ("workload", "key_memory_bytes", *curves), "Slowdown of TensorFHE by key memory"),
         ("users", ("workload", "users", *curves), "Slowdown with users in turn on TensorFHE"),
+        ("chain", None, "Slowdown over two links, users in turn on TensorFHE"),
         ("cluster", None, "32 hosts that share limbs: time and speedup"),
         ("routing", None, f"Requests of many users, seed {content['options']['seed']}"),
         ("routing_load", None, "Locality against turns, by requests under way for each host"),
