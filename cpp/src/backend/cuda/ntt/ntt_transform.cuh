@@ -119,8 +119,11 @@ void run_transform(const launcher& launch, const ntt_choice& choice, ParamsT& pa
   }
   if constexpr (sizeof(WordT) == 8 && (sources == 0 || sources == reduced_source)) {
     // SEAL's largest common ring.
-    if (params.log_n == 2 * row_stages - 1 && choice.log_columns == e)
-      return run(ntt_shape<e, k - 1, 2 * k - 1, e>{}, ntt_shape<e, k, 2 * k - 1, 0, true>{});
+    using columns = ntt_shape<e, k - 1, 2 * k - 1, e>;
+    if (params.log_n == 2 * row_stages - 1 && choice.log_columns == e) {
+      return choice.near_twiddles ? run(columns{}, ntt_shape<e, k, 2 * k - 1, 0, true>{})
+                                  : run(columns{}, ntt_shape<e, k, 2 * k - 1, 0>{});
+    }
   }
   if (params.log_n != 2 * row_stages) return run(any{}, ntt_shape<e, k, 0, 0>{});
   // Conversions have no kernels of their own for blocks that no row of the tuning table asks for.
