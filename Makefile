@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 bin := .venv/bin
-cxx_files = git ls-files -z '*.hpp' '*.cpp' '*.cu' '*.cuh'
+cxx_files = git ls-files -z '*.h' '*.hpp' '*.cpp' '*.cu' '*.cuh'
 
 .PHONY: help demo build test test-cpp test-python test-examples test-wheel test-attack test-asan test-fuzz
 .PHONY: test-sycl test-sycl-part

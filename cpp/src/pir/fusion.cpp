@@ -16,8 +16,8 @@ namespace {
 constexpr std::array<fusion_row, 4> rows{{
     {"cpu", 11, 0, 0, never, never, false},
     {"cpu", 12, 0, 0, never, never, false},
-    {"cuda", 11, 132, 132, never, never, true},
-    {"cuda", 12, 132, 132, never, never, true},
+    {"cuda", 11, 48, 128, never, never, true},
+    {"cuda", 12, 48, 112, never, never, true},
 }};
 
 bool reaches(std::uint64_t nodes, std::uint32_t least) { return least != never && nodes >= least; }

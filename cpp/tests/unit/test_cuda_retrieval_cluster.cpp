@@ -34,6 +34,7 @@ class host_team {
     EXPECT_LE(group, own_.size());
     each_alone(body);
   }
+  void read() {}
   template <typename BodyT>
   void each_alone(const BodyT& body) {
     const auto threads = static_cast<std::uint32_t>(own_.size());
@@ -67,7 +68,9 @@ class group_barriers {
 template <typename ShapeT>
 class thread_team {
  public:
-  thread_team(std::uint32_t thread, std::uint32_t block, group_barriers& groups, std::barrier<>& cluster)
+  /// @param cluster barriers of all threads: coefficients are there, and are read no more
+  thread_team(std::uint32_t thread, std::uint32_t block, group_barriers& groups,
+              std::deque<std::barrier<>>& cluster)
       : thread_(thread), random_(1 + thread + 64 * block), groups_(groups), cluster_(cluster) {}
 
   template <typename BodyT>
@@ -80,103 +83,107 @@ class thread_team {
     for (auto i = random_() % 4; i > 0; --i) std::this_thread::yield();
     body(thread_, own_);
   }
-  void arrive() { token_.emplace(cluster_.arrive()); }
-  void wait() {
-    cluster_.wait(std::move(*token_));
-    token_.reset();
-  }
+  void ready() { ready_.emplace(cluster_[0].arrive()); }
+  void wait_ready() { cluster_[0].wait(std::move(*ready_)); }
+  void read() { read_.emplace(cluster_[1].arrive()); }
+  void wait_read() { cluster_[1].wait(std::move(*read_)); }
 
  private:
   std::uint32_t thread_;
   std::minstd_rand random_;
   group_barriers& groups_;
-  std::barrier<>& cluster_;
-  std::optional<std::barrier<>::arrival_token> token_;
+  std::deque<std::barrier<>>& cluster_;
+  std::optional<std::barrier<>::arrival_token> ready_, read_;
   fused_state<ShapeT> own_{};
 };
 
 enum class turns { rising, falling, free };
 
-/// Shared memory of the blocks of a cluster, and the blocks.
+/// Shared memory of the blocks of a cluster.
 template <typename ShapeT>
 struct host_cluster {
   std::vector<std::vector<std::uint32_t>> memory;
+  std::vector<std::uint32_t*> areas;
   std::vector<const std::uint32_t*> first;
-  std::vector<cluster_block<ShapeT>> blocks;
 
-  host_cluster(const fused_params& p, std::uint32_t node)
+  explicit host_cluster(const fused_params& p)
       : memory(p.limbs, std::vector<std::uint32_t>(
                             cluster_shared_words(ShapeT::components, p.log_n, p.digits) + 4, 0xdeadbeef)) {
-    std::vector<std::uint32_t*> areas;
     for (auto& each : memory) {
       areas.push_back(reinterpret_cast<std::uint32_t*>((reinterpret_cast<std::uintptr_t>(each.data()) + 15) &
                                                        ~std::uintptr_t{15}));
     }
     first.assign(areas.begin(), areas.end());
-    for (std::uint32_t i = 0; i < p.limbs; ++i)
-      blocks.push_back(cluster_find<ShapeT>(p, node * p.limbs + i, areas[i], first.data()));
   }
 };
 
 /// One phase after the other; blocks take turns in one of both orders.
 template <typename ShapeT>
-void run_phases(const host_cluster<ShapeT>& cluster, bool falling) {
-  const auto count = static_cast<std::uint32_t>(cluster.blocks.size());
-  std::vector<host_team<ShapeT>> teams(count, {cluster.blocks[0].threads(), falling});
-  std::vector<cluster_progress> at(count);
+void run_phases(const fused_params& p, std::uint32_t node, bool falling) {
+  host_cluster<ShapeT> cluster(p);
+  std::vector<cluster_block<ShapeT>> blocks;
+  for (std::uint32_t i = 0; i < p.limbs; ++i)
+    blocks.push_back(cluster_find<ShapeT>(p, node, i, cluster.areas[i], cluster.first.data()));
+  std::vector<host_team<ShapeT>> teams(p.limbs, {blocks[0].threads(), falling});
+  std::vector<cluster_progress> at(p.limbs);
   const auto phase = [&](const auto& body) {
-    for (std::uint32_t i = 0; i < count; ++i) body(falling ? count - 1 - i : i);
+    for (std::uint32_t i = 0; i < p.limbs; ++i) body(falling ? p.limbs - 1 - i : i);
   };
-  phase([&](std::uint32_t b) { cluster_begin(cluster.blocks[b], teams[b], at[b]); });
-  phase([&](std::uint32_t b) { cluster_limbs(cluster.blocks[b], teams[b], at[b], false); });
-  phase([&](std::uint32_t b) { cluster_limbs(cluster.blocks[b], teams[b], at[b], true); });
-  phase([&](std::uint32_t b) { cluster_end(cluster.blocks[b], teams[b]); });
+  phase([&](std::uint32_t b) { cluster_begin(blocks[b], teams[b], at[b]); });
+  for (std::uint32_t each = 0; each < p.limbs; ++each)
+    phase([&](std::uint32_t b) { cluster_limb(blocks[b], teams[b], at[b], each); });
+  phase([&](std::uint32_t b) { cluster_end(blocks[b], teams[b]); });
 }
 
-/// All threads of all blocks at once.
+/// All threads of all blocks of cluster number `number` at once.
 template <typename ShapeT>
-void run_free(const host_cluster<ShapeT>& cluster) {
-  const auto count = static_cast<std::uint32_t>(cluster.blocks.size());
-  const std::uint32_t threads = cluster.blocks[0].threads();
-  std::barrier<> all(static_cast<std::ptrdiff_t>(count) * threads);
+void run_free(const fused_params& p, std::uint32_t number) {
+  host_cluster<ShapeT> cluster(p);
+  const std::uint32_t threads = 1U << (p.log_n - cluster_e);
+  std::deque<std::barrier<>> all;
+  for (int i = 0; i < 2; ++i) all.emplace_back(static_cast<std::ptrdiff_t>(p.limbs) * threads);
   std::deque<group_barriers> groups;
-  for (std::uint32_t b = 0; b < count; ++b) groups.emplace_back(threads);
+  for (std::uint32_t b = 0; b < p.limbs; ++b) groups.emplace_back(threads);
   std::vector<std::jthread> running;
-  for (std::uint32_t i = 0; i < count * threads; ++i) {
+  for (std::uint32_t i = 0; i < p.limbs * threads; ++i) {
     running.emplace_back([&, i] {
-      const cluster_block<ShapeT>& on = cluster.blocks[i / threads];
-      thread_team<ShapeT> team(i % threads, i / threads, groups[i / threads], all);
-      cluster_progress at;
-      cluster_begin(on, team, at);
-      team.arrive();
-      cluster_limbs(on, team, at, false);
-      team.wait();
-      cluster_limbs(on, team, at, true);
-      team.arrive();
-      cluster_end(on, team);
-      team.wait();
+      const std::uint32_t rank = i / threads;
+      thread_team<ShapeT> team(i % threads, rank, groups[rank], all);
+      cluster_nodes<ShapeT>(p, number * p.limbs + rank, cluster.areas[rank], cluster.first.data(), team);
     });
   }
 }
 
 template <typename ShapeT>
-void run_clusters(const fused_params& p, turns order) {
+void run_clusters(fused_params& p, turns order) {
   ASSERT_TRUE(ShapeT::k == 0 || ShapeT::k == p.log_n);
-  for (std::uint32_t node = 0; node < p.nodes; ++node) {
-    const host_cluster<ShapeT> cluster(p, node);
-    if (order == turns::free) {
-      run_free(cluster);
-    } else {
-      run_phases(cluster, order == turns::falling);
-    }
+  if (order == turns::free) {
+    p.run = 2;
+    for (std::uint32_t i = 0; i < (p.nodes + 1) / 2; ++i) run_free<ShapeT>(p, i);
+  } else {
+    for (std::uint32_t node = 0; node < p.nodes; ++node) run_phases<ShapeT>(p, node, order == turns::falling);
   }
 }
 
 template <typename SizeT>
 class CudaRetrievalCluster : public cuda_fused_rig {
  protected:
+  template <unsigned components, unsigned headroom>
+  using shape = cluster_shape<SizeT::value, components, headroom>;
+
+  /// Runs the kernel that the ring takes.
   template <unsigned components>
-  using shape = fused_shape<cluster_e, SizeT::value, components, false>;
+  void run(fused_params& p, turns order) {
+    const auto& primes = host_->primes;
+    const unsigned headroom = cluster_headroom(*std::max_element(primes.begin(), primes.end()));
+    if (headroom == 5) {
+      run_clusters<shape<components, 5>>(p, order);
+    } else if (headroom == 3) {
+      run_clusters<shape<components, 3>>(p, order);
+    } else {
+      run_clusters<shape<components, 2>>(p, order);
+    }
+  }
 
   /// Random ciphertexts, `stride` limbs apart from limb `first` on.
   std::vector<word> ciphertexts(std::uint32_t count, std::uint32_t first, std::uint32_t stride) {
@@ -192,8 +199,10 @@ class CudaRetrievalCluster : public cuda_fused_rig {
     return {raw(ciphertexts(count, first, stride)), first, stride};
   }
 
-  /// One job for each number of children.
-  void expand(const std::vector<std::uint32_t>& children, backend::digit_split split, turns order) {
+  /// One job for each number of children; `turned`: children that become rows of points, at most, in blocks
+  /// of `block`.
+  void expand(const std::vector<std::uint32_t>& children, backend::digit_split split, turns order,
+              std::uint32_t turned = 0, std::uint32_t block = 32) {
     std::vector<backend::expand_job> cpu, emulated;
     for (const std::uint32_t count : children) {
       backend::expand_job job;
@@ -206,14 +215,20 @@ class CudaRetrievalCluster : public cuda_fused_rig {
       job.permutation = raw(ring::automorphism_permutation(element, host_->log_n));
       const auto dst = destination(std::vector<word>((2 + std::size_t{count} * (2 * limbs() + 1)) * n(), 77));
       job.dst = {dst.first, 2, 2 * limbs() + 1};
+      job.turned = std::min(turned, count);
+      job.points.rows = 2 * job.turned + (block == 1 ? 4 : 1);
+      job.points.block = block;
+      const auto points = destination(std::vector<word>(job.points.rows * limbs() * n(), 66));
+      job.points.data = points.first;
       cpu.push_back(job);
       job.dst.data = dst.second;
+      job.points.data = points.second;
       emulated.push_back(job);
     }
     cpu_->expand_node(ring_->tables(), cpu);
     emulate([&](const auto& resolve) {
       plan_fused<backend::expand_job>(resolve, emulated,
-                                      [&](fused_params& p) { run_clusters<shape<1>>(p, order); });
+                                      [&](fused_params& p) { this->template run<1>(p, order); });
     });
   }
   /// `in_place`: the result takes the place of x.
@@ -237,7 +252,7 @@ class CudaRetrievalCluster : public cuda_fused_rig {
     cpu_->select_pair(ring_->tables(), cpu);
     emulate([&](const auto& resolve) {
       plan_fused<backend::select_job>(resolve, emulated,
-                                      [&](fused_params& p) { run_clusters<shape<2>>(p, order); });
+                                      [&](fused_params& p) { this->template run<2>(p, order); });
     });
   }
 };
@@ -254,10 +269,26 @@ TYPED_TEST(CudaRetrievalCluster, EqualsTheSpecification) {
   this->expand({3, 1}, {4, 7}, turns::rising);
   this->select({2, 1}, {3, 9}, true, turns::falling);
   this->select({1}, {3, 9}, false, turns::rising);
+  this->begin(log_n, {29, 29});
+  this->expand({3}, {4, 8}, turns::rising);
+  this->select({2}, {3, 10}, true, turns::rising);
   this->begin(log_n, {26.5, 26.5, 26.5, 26.5});
   this->expand({3}, {1, 27}, turns::falling);
   this->select({1}, {1, 27}, true, turns::rising);
   this->select({2}, {1, 27}, false, turns::falling);
+}
+
+/// Leaves that go to matrices of points, in blocks and point-major.
+TYPED_TEST(CudaRetrievalCluster, TurnsLeaves) {
+  const unsigned log_n = TypeParam::value != 0 ? TypeParam::value : 6;
+  this->begin(log_n, {26.5, 26.5});
+  this->expand({5, 1}, {4, 7}, turns::rising, 3);
+  this->expand({5, 2}, {4, 7}, turns::falling, 4, 1);
+  this->begin(log_n, {26.5, 26.5, 26.5, 26.5});
+  this->expand({3}, {1, 27}, turns::falling, 3);
+  this->expand({3, 1}, {1, 27}, turns::rising, 3, 1);
+  this->begin(log_n, {29, 29});
+  this->expand({5, 1}, {4, 8}, turns::rising, 3);
 }
 
 using CudaRetrievalClusterAny = CudaRetrievalCluster<size_of<0>>;
@@ -270,9 +301,12 @@ TEST_F(CudaRetrievalClusterAny, AnyRing) {
     expand({5}, {8, 4}, turns::rising);
     expand({2}, {1, 30}, turns::falling);
     select({2}, {8, 4}, true, turns::rising);
-    begin(log_n, {30, 29.9});
-    expand({2}, {1, 30}, turns::rising);
-    select({3}, {2, 15}, false, turns::falling);
+    for (const double bits : {30.0, 29.0, 27.0}) {  // the largest of each kernel
+      begin(log_n, {bits, bits});
+      expand({2}, {1, 30}, turns::rising);
+      expand({1}, {8, 4}, turns::falling);
+      select({3}, {8, 4}, false, turns::falling);
+    }
   }
 }
 
@@ -281,12 +315,21 @@ TEST_F(CudaRetrievalClusterAny, AnyRing) {
 TEST_F(CudaRetrievalClusterAny, ThreadsNeedNoMoreBarriers) {
   for (int i = 0; i < 4; ++i) {
     begin(7, {26.5, 26.5});
-    expand({3}, {2, 14}, turns::free);
-    select({1}, {2, 14}, true, turns::free);
+    expand({5, 4}, {2, 14}, turns::free);
+    expand({3}, {2, 14}, turns::free, 2, 1);
+    select({2, 1}, {2, 14}, true, turns::free);
     begin(6, {26.5, 26.5, 26.5, 26.5});
-    expand({2}, {1, 27}, turns::free);
-    select({1}, {1, 27}, true, turns::free);
+    expand({4}, {1, 27}, turns::free, 3);
+    select({2}, {1, 27}, true, turns::free);
   }
+}
+
+/// A cluster has several nodes only where each place has several clusters.
+TEST(CudaRetrievalClusterPlan, RunsOfNodes) {
+  EXPECT_EQ(cluster_run(1, 66), 1U);
+  EXPECT_EQ(cluster_run(4 * 66 * 2 - 1, 66), 1U);
+  EXPECT_EQ(cluster_run(4 * 66 * 2, 66), 2U);
+  EXPECT_EQ(cluster_run(32768, 66), 16U);
 }
 
 /// Rings without such kernels keep the others.

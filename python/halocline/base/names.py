@@ -29,6 +29,9 @@ Order = Literal["cts_first", "stc_first"]
 Basis = Literal["monomial", "chebyshev"]
 """What the coefficients of a polynomial belong to."""
 
+Comparison = Literal["sign", "step", "relu", "compare", "maximum", "minimum"]
+"""What is made of the sign of encrypted numbers."""
+
 KeyNodeUse = Literal["cheaper", "always"]
 """When an engine sends key switches to a key node."""
 

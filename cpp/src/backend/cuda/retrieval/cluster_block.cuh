@@ -3,6 +3,7 @@
 
 #include "backend/cuda/retrieval/cluster_params.hpp"
 #include "backend/cuda/retrieval/fused_node.cuh"
+#include "backend/cuda/retrieval/lazy_rounds.cuh"
 
 /// A block of a cluster: the coefficients of its limb, which the other blocks read, and transforms with one
 /// barrier of the block each.
@@ -34,18 +35,18 @@ struct cluster_block : fused_block<ShapeT> {
   }
 };
 
-/// The block with number `block` of a launch. @param of_blocks null on a device
+/// Block `rank` of the cluster of a node of a launch. @param of_blocks null on a device
 template <typename ShapeT>
 [[nodiscard]] HALOCLINE_HOST_DEVICE inline cluster_block<ShapeT> cluster_find(
-    const fused_params& p, std::uint32_t block, std::uint32_t* shared,
+    const fused_params& p, std::uint32_t node, std::uint32_t rank, std::uint32_t* shared,
     const std::uint32_t* const* of_blocks) {
   const unsigned log_n = ShapeT::k != 0 ? ShapeT::k : p.log_n;
-  const std::uint32_t node = block / p.limbs;
   const fused_job& job = p.job[p.find(node)];
-  std::uint32_t* const exchange = shared + (ShapeT::components << log_n);
+  std::uint32_t* const coefficients = shared + cluster_barrier_words;
+  std::uint32_t* const exchange = coefficients + (ShapeT::components << log_n);
   std::uint32_t* const second = exchange + exchange_words(log_n, ShapeT::e);
-  return {{p, job, node - job.begin, block % p.limbs, reinterpret_cast<std::int32_t*>(shared), exchange,
-           second, nullptr, nullptr},
+  return {{p, job, node - job.begin, rank, reinterpret_cast<std::int32_t*>(coefficients), exchange, second,
+           nullptr, nullptr, nullptr},
           second + exchange_words(log_n, ShapeT::e),
           of_blocks};
 }
@@ -67,7 +68,7 @@ template <typename ShapeT>
                : "memory");
 #endif
 #else
-  out = *reinterpret_cast<const chunk<std::uint32_t>*>(of_blocks[rank] + offset);
+  out = *reinterpret_cast<const chunk<std::uint32_t>*>(of_blocks[rank] + cluster_barrier_words + offset);
 #endif
   return out;
 }
@@ -121,8 +122,31 @@ template <typename ShapeT>
                       from.rank);
 }
 
-/// Transforms a digit modulo the block's prime. The words are in the threads' registers, below four times the
-/// prime; nothing is waited for at the end.
+/// A thread's words of a digit, in [0, q).
+template <typename ShapeT>
+HALOCLINE_HOST_DEVICE inline void cluster_digit(const cluster_block<ShapeT>& on, std::uint32_t thread,
+                                                const cluster_source& from, std::uint32_t digit,
+                                                std::uint32_t q, std::uint32_t (&x)[ShapeT::size]) {
+  HALOCLINE_UNROLL
+  for (unsigned i = 0; i < ShapeT::chunks; ++i) {
+    const chunk<std::uint32_t> in = cluster_coefficients(on, thread, from, i);
+    HALOCLINE_UNROLL
+    for (unsigned j = 0; j < 4; ++j) x[4 * i + j] = in.word[j];
+  }
+  if (on.p.digits > 1) {
+    const fused_digit rule = on.p.digit[digit];
+    HALOCLINE_UNROLL
+    for (std::uint32_t& each : x) {
+      const auto word = static_cast<std::int32_t>(each);
+      each = static_cast<std::uint32_t>((((word + rule.add) >> rule.shift) & rule.mask) - rule.half);
+    }
+  }
+  HALOCLINE_UNROLL
+  for (std::uint32_t& each : x) each = reduce_once<std::uint32_t>(each, 0 - q);  // each + q where negative
+}
+
+/// Transforms a digit modulo the block's prime. The words are in the threads' registers, below 2^31; nothing
+/// is waited for at the end.
 template <typename ShapeT, typename TeamT>
 HALOCLINE_HOST_DEVICE inline void cluster_forward(const cluster_block<ShapeT>& on, TeamT& team,
                                                   const cluster_source& from, std::uint32_t digit,
@@ -130,30 +154,25 @@ HALOCLINE_HOST_DEVICE inline void cluster_forward(const cluster_block<ShapeT>& o
   using state = fused_state<ShapeT>;
   const auto first = on.forward(0, target, on.exchange);
   const unsigned rounds = first.rounds();
-  const auto begin = [&](std::uint32_t thread, state& own) {
-    const fused_digit rule = on.p.digit[digit];
-    HALOCLINE_UNROLL
-    for (unsigned i = 0; i < ShapeT::chunks; ++i) {
-      const chunk<std::uint32_t> in = cluster_coefficients(on, thread, from, i);
-      HALOCLINE_UNROLL
-      for (unsigned j = 0; j < 4; ++j) {
-        const auto x = static_cast<std::int32_t>(in.word[j]);
-        const auto part =
-            static_cast<std::uint32_t>((((x + rule.add) >> rule.shift) & rule.mask) - rule.half);
-        own.x[4 * i + j] = reduce_once<std::uint32_t>(part, 0 - target.q.value);
-      }
-    }
-    on.forward(thread, target, on.area(turn)).forward_loaded(0, own.x);
-  };
-  if (rounds > 1) {
-    team.each(1U << first.below(0), begin);
-  } else {
-    team.each_alone(begin);
-  }
+  lazy_words<ShapeT::headroom> bound{target.q.value};
   HALOCLINE_UNROLL
-  for (unsigned s = 1; s < rounds; ++s) {
+  for (unsigned s = 0; s < rounds; ++s) {
+    const lazy_words<ShapeT::headroom> before = bound;
+    bound.pass(s == 0 ? first.first_stages() : ShapeT::e);
     const auto step = [&](std::uint32_t thread, state& own) {
-      on.forward(thread, target, on.area(turn)).forward_loaded(s, own.x);
+      const auto at = on.forward(thread, target, on.area(turn));
+      if (s == 0) {
+        cluster_digit(on, thread, from, digit, target.q.value, own.x);
+      } else {
+        at.get(s, own.x);
+      }
+      lazy_round<ShapeT::e>(own.x, at.at, at.node_of(s), s == 0 ? at.first_stages() : ShapeT::e, before);
+      if (s + 1 < rounds) {
+        at.put(s, own.x);
+      } else {
+        HALOCLINE_UNROLL
+        for (std::uint32_t& each : own.x) each = reduce_once<std::uint32_t>(each, bound.step());
+      }
     };
     if (s + 1 < rounds) {
       team.each(1U << first.below(s), step);

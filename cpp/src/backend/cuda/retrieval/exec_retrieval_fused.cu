@@ -51,24 +51,19 @@ void share_memory(const launcher& launch, fused_function kernel, std::uint32_t b
 template <unsigned components, typename JobT>
 void run_cluster(const executor<std::uint32_t>& on, const char* name, std::span<const JobT> jobs) {
   const unsigned log_n = on.resolve.log_n();
+  const auto& primes = on.resolve.ring().primes;
+  const unsigned headroom = cluster_headroom(*std::max_element(primes.begin(), primes.end()));
   const fused_function kernel =
-      cluster_kernel_of(components, log_n, static_cast<std::uint32_t>(on.resolve.ring().primes.size()));
+      cluster_kernel_of({log_n, static_cast<std::uint32_t>(primes.size()), headroom}, components);
   plan_fused<JobT>(on.resolve, jobs, [&](fused_params& p) {
     const std::uint32_t bytes = 4 * cluster_shared_words(components, log_n, p.digits);
     share_memory(on.launch, kernel, bytes * cluster_blocks(log_n));
-    p.targets = 1;
-    run_phase(on.launch, name, kernel, dim3(p.blocks()), dim3(1U << (log_n - cluster_e)), bytes, p);
+    const std::uint32_t places =
+        static_cast<std::uint32_t>(on.launch.device().multiprocessors()) * cluster_blocks(log_n) / p.limbs;
+    p.run = cluster_run(p.nodes, places);
+    const std::uint32_t blocks = (p.nodes + p.run - 1) / p.run * p.limbs;
+    run_phase(on.launch, name, kernel, dim3(blocks), dim3(1U << (log_n - cluster_e)), bytes, p);
   });
-}
-
-/// Whether children go to matrices of points, which blocks of clusters do not write.
-template <typename JobT>
-bool turns_children([[maybe_unused]] std::span<const JobT> jobs) {
-  if constexpr (std::is_same_v<JobT, expand_job>) {
-    return std::any_of(jobs.begin(), jobs.end(), [](const expand_job& job) { return job.turned > 0; });
-  } else {
-    return false;
-  }
 }
 
 template <unsigned components, typename JobT>
@@ -77,7 +72,7 @@ void run_fused(const executor<std::uint32_t>& on, const char* name, std::span<co
   const auto limbs = static_cast<std::uint32_t>(on.resolve.ring().primes.size());
   const unsigned log_n = on.resolve.log_n();
   const fused_choice choice = choose_fused(device.architecture(), components, log_n, limbs);
-  if (choice.cluster && !turns_children(jobs)) return run_cluster<components>(on, name, jobs);
+  if (choice.cluster) return run_cluster<components>(on, name, jobs);
   const std::uint32_t bytes = fused_shared_bytes(choice.e, components, limbs, log_n, choice.staged);
   check_fused(name, device.architecture(), choice, log_n, limbs, bytes);
   const fused_function kernel = choice.staged ? kernel_of<components, true>(choice.e, log_n)

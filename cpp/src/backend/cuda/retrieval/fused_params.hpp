@@ -41,6 +41,7 @@ struct fused_job {
   const std::uint32_t* permutation = nullptr;
   std::uint32_t* points = nullptr;  ///< what the first `turned` children are brought into
   std::uint32_t point_rows = 0;     ///< of that matrix
+  std::uint32_t point_block = points_per_block;
   std::uint32_t turned = 0;
   std::uint32_t children = 0;
   std::uint32_t columns = 0, kept = 0, bits = 0;
@@ -71,6 +72,7 @@ struct fused_params {
   const std::uint32_t* roots = nullptr;  ///< as `ring_tables::roots`
   std::uint32_t log_n = 0, limbs = 0;
   std::uint32_t targets = 0;  ///< limbs of the result that a block computes: a divisor of `limbs`
+  std::uint32_t run = 1;      ///< nodes that a cluster of blocks computes, one after the other
   std::uint32_t digits = 0;   ///< of each limb
   fused_digit digit[8] = {};
   bool inner = false;  ///< blocks of a subtree have room for a ciphertext in shared memory
