@@ -46,7 +46,7 @@ if [ "$mode" = part ]; then
   python_tests python/tests/test_sycl.py
   exit 0
 fi
-cpp halocline_conformance_tests '*Op*:JoinedConversion*:LargeBatches*:NegacyclicShift*:SupportTable*'
+cpp halocline_conformance_tests '*Op*:JoinedConversion*:LargeBatches*:NegacyclicShift*:NttReduced*:TensorMatrix*:SupportTable*'
 cpp halocline_sycl_tests '*'
 cpp halocline_unit_tests 'Sycl*:*SealEvaluator*'
 python_tests python/tests/test_sycl.py python/tests/test_gpu.py python/tests/test_gpu_client.py \

@@ -135,7 +135,8 @@ TEST(SyclImages, ComeBackFromAFileAndNotFromAnother) {
   EXPECT_EQ(backend::sycl::unpack_images(file), images);
   EXPECT_EQ(backend::sycl::unpack_images({}), std::vector<bytes>());
   for (std::size_t size = 1; size < file.size(); ++size) {
-    const auto found = backend::sycl::unpack_images({file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size)});
+    const auto found =
+        backend::sycl::unpack_images({file.begin(), file.begin() + static_cast<std::ptrdiff_t>(size)});
     EXPECT_TRUE(found.empty() || size == 11 || size == 19) << size;  // where an image ends
   }
   bytes huge = file;
@@ -150,7 +151,8 @@ TEST(SyclTexts, EveryIncludeOfAKernelIsEmbedded) {
     for (std::size_t at = 0; (at = contents.find("#include \"", at)) != std::string::npos;) {
       at += 10;
       const std::string name = contents.substr(at, contents.find('"', at) - at);
-      EXPECT_TRUE(std::any_of(texts.begin(), texts.end(), [&](const auto& each) { return each.name == name; }))
+      EXPECT_TRUE(
+          std::any_of(texts.begin(), texts.end(), [&](const auto& each) { return each.name == name; }))
           << text.name << " includes " << name;
     }
   }

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from .. import _core
+from ..base.devices import prepare_device
 from ..seal.engine import DeviceCiphertext, Engine
 from ..seal.objects import Parameters
 
@@ -25,7 +26,9 @@ def uniform_engine(
     """
     made = Engine.__new__(Engine)
     made.parameters = params
-    made._core = _core.SealEngine.make(params._core, device, threads, True, scalar=scalar, policy=policy)
+    made._core = _core.SealEngine.make(
+        params._core, prepare_device(device), threads, True, scalar=scalar, policy=policy
+    )
     made._core.use_uniform_keys([pow(3, each, 2 * params.n) for each in steps], SEED)
     return made
 

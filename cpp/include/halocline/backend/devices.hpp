@@ -7,8 +7,8 @@
 namespace halocline::backend {
 
 /// Devices that engines and clients accept in this build on this machine: "cpu", "ghost", "cuda:0", "sycl:0".
-/// Clients take no ghost. Those of SYCL are listed where a runtime was named (`use_sycl_root`) and can be used
-/// (`sycl_problem`).
+/// Clients take no ghost. Those of SYCL are listed where a runtime was named (`use_sycl_root`) and can be
+/// used (`sycl_problem`).
 [[nodiscard]] std::vector<std::string> available_devices();
 
 /// Names the folder where Intel's SYCL runtime (intel-sycl-rt) is installed: that with `include/sycl` and

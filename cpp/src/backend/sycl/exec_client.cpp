@@ -2,6 +2,7 @@
 #include <map>
 
 #include "backend/sycl/executor.hpp"
+#include "backend/sycl/kernels/client_parameters.hpp"
 #include "halocline/arith/small_stream.hpp"
 
 namespace halocline::backend::sycl {

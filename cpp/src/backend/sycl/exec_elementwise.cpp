@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/sycl/executor.hpp"
+#include "halocline/backend/matrix_jobs.hpp"
 
 namespace halocline::backend::sycl {
 namespace {
@@ -117,6 +118,20 @@ void tensor(const executor<WordT>& on, std::span<const tensor_job> jobs) {
   on.launch_words("tensor", items_of<tensor_item<WordT>>(jobs, &tensor_job::d0, make), on.log_n());
 }
 
+/// A launch for each job, because jobs have thousands of limbs.
+template <typename WordT>
+void tensor_matrix(const executor<WordT>& on, std::span<const matrix_job> jobs) {
+  for (const matrix_job& job : jobs) {
+    const auto first = [&](const matrix_view& of) { return on.limb({of.data, of.limb, job.primes}, 0); };
+    const std::vector<sycl_kernels::matrix_item<WordT>> item{
+        {first(job.c), first(job.a), first(job.b), on.modulus(job.primes.first), job.c.columns, job.a.columns,
+         job.primes.count, job.accumulate ? 1U : 0U}};
+    const std::size_t limbs = std::size_t{job.c.rows} * job.c.columns * job.primes.count;
+    on.launch("tensor_matrix", limbs << on.log_n(), std::min(group_items, on.n()),
+              on.batch_of(item, on.log_n()));
+  }
+}
+
 template <typename WordT>
 void automorphism(const executor<WordT>& on, std::span<const automorphism_job> jobs) {
   const auto make = [&](const automorphism_job& job, std::uint32_t limb) {
@@ -167,6 +182,7 @@ op_table<executor<WordT>> elementwise_operations() {
       row<binary<WordT, kernel::multiply_add>>(ops::multiply_add),
       row<dot<WordT>>(ops::dot),
       row<tensor<WordT>>(ops::tensor),
+      row<tensor_matrix<WordT>>(ops::tensor_matrix),
       row<scalar<WordT, kernel::scalar_multiply>>(ops::scalar_multiply),
       row<scalar<WordT, kernel::scalar_add>>(ops::scalar_add),
       row<run_linear_combine<WordT>>(ops::linear_combine),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/conversion_targets.hpp"
 #include "backend/sycl/executor.hpp"
+#include "halocline/backend/reduce_jobs.hpp"
 
 namespace halocline::backend::sycl {
 namespace {
@@ -9,6 +10,7 @@ using sycl_kernels::convert_item;
 using sycl_kernels::encode_item;
 using sycl_kernels::key_item;
 using sycl_kernels::key_term;
+using sycl_kernels::reduce_item;
 using sycl_kernels::uniform_item;
 
 [[nodiscard]] arith::uniform_limb limb_of(const uniform_source& source, std::uint32_t prime) {
@@ -74,6 +76,40 @@ void ntt_linear_combine(const executor<WordT>& on, std::span<const linear_job> j
     transforms.push_back({rest.b, rest.b});
   }
   on.launch_words("base_convert", conversions, on.log_n());
+  run_ntt<WordT>(on, transforms);
+  run_linear_combine<WordT>(on, combinations);
+}
+
+template <typename WordT>
+reduce_item<WordT> reduce_item_of(const executor<WordT>& on, const reduce_job& job, std::uint32_t limb) {
+  const std::uint32_t prime = job.dst.primes.first + limb;
+  const std::uint64_t q = on.prime(prime), source = on.prime(job.src.primes.first);
+  const auto one = static_cast<arith::double_word<WordT>>(1) << executor<WordT>::word_bits;
+  return {on.limb(job.dst, limb),
+          on.limb(job.src, 0),
+          on.modulus(prime),
+          static_cast<WordT>(source),
+          static_cast<WordT>(source % q),
+          static_cast<WordT>(one / q),
+          job.centred ? 1U : 0U};
+}
+
+/// The sequence that the operation equals: the reduction to dst, which is transformed in its place.
+template <typename WordT>
+void ntt_reduced(const executor<WordT>& on, std::span<const reduce_job> jobs) {
+  std::vector<reduce_item<WordT>> items;
+  std::vector<unary_job> transforms;
+  std::vector<linear_job> combinations;
+  for (const reduce_job& job : jobs) {
+    for (std::uint32_t limb = 0; limb < job.dst.primes.count; ++limb) {
+      items.push_back(reduce_item_of(on, job, limb));
+    }
+    transforms.push_back({job.dst, job.dst});
+    if (job.a.data != nullptr) {
+      combinations.push_back({job.dst, job.a, job.dst, job.factor_a, job.factor_b, {}, nullptr});
+    }
+  }
+  on.launch_words("reduce", items, on.log_n());
   run_ntt<WordT>(on, transforms);
   run_linear_combine<WordT>(on, combinations);
 }
@@ -153,6 +189,7 @@ template <typename WordT>
 op_table<executor<WordT>> rns_operations() {
   return op_table<executor<WordT>>{
       row<ntt_linear_combine<WordT>>(ops::ntt_linear_combine),
+      row<ntt_reduced<WordT>>(ops::ntt_reduced),
       row<base_convert<WordT>>(ops::base_convert),
       row<key_multiply_accumulate<WordT>>(ops::key_multiply_accumulate),
       row<encode_expand<WordT>>(ops::encode_expand),

@@ -62,6 +62,7 @@ class executor {
     return roots_ + (4 * static_cast<std::size_t>(prime) + part) * n_;
   }
 
+  [[nodiscard]] std::uint64_t prime(std::uint32_t index) const noexcept { return ring_.primes[index]; }
   /// Montgomery form of a residue.
   [[nodiscard]] WordT montgomery(WordT x, std::uint32_t prime) const noexcept {
     return static_cast<WordT>((static_cast<arith::double_word<WordT>>(x) << word_bits) % ring_.primes[prime]);

@@ -93,7 +93,8 @@ namespace {
 
 std::string sycl_problem() {
   try {
-    return count_devices() == 0 && runtime_root() ? "the runtime finds no device with unified shared memory" : "";
+    return count_devices() == 0 && runtime_root() ? "the runtime finds no device with unified shared memory"
+                                                  : "";
   } catch (const error& found) {
     return found.what();
   }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "halocline/arith/small_stream.hpp"
 #include "kernel.hpp"
+//
+#include "client_parameters.hpp"
+#include "halocline/arith/small_stream.hpp"
 
 /// Private samples, slot transform, rounding, lift. Compiled without contraction of products and sums.
 namespace halocline::sycl_kernels {

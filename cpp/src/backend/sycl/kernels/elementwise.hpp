@@ -104,4 +104,54 @@ HALOCLINE_KERNEL(halocline_tensor, batch<tensor_item<word>>) {
   of.d[2][at.j] = arith::mul_mod(a1, b1, q);
 }
 
+/// Where the words of one entry, prime and place are in the matrices of a product.
+struct matrix_place {
+  std::size_t row, column, prime, j;
+  /// @param number of the work item: entries outermost, then primes, then words
+  matrix_place(const matrix_item<word>& of, std::size_t number, unsigned log_n)
+      : row((number >> log_n) / of.primes / of.columns),
+        column((number >> log_n) / of.primes % of.columns),
+        prime((number >> log_n) % of.primes),
+        j(number & ((std::size_t{1} << log_n) - 1)) {}
+  /// Offset of the first polynomial of an entry of a matrix with so many columns and polynomials.
+  [[nodiscard]] std::size_t entry(const matrix_item<word>& of, unsigned log_n, std::size_t of_row,
+                                  std::size_t of_column, std::size_t columns, std::size_t polys) const {
+    return ((((of_row * columns + of_column) * polys) * of.primes + prime) << log_n) + j;
+  }
+};
+
+/// Three sums of products: two terms of each pair of entries go to the middle one.
+HALOCLINE_KERNEL(halocline_tensor_matrix, batch<matrix_item<word>>) {
+  const matrix_item<word> of = *p->items;
+  const matrix_place at(of, global_id(), p->log_n);
+  const std::size_t poly = std::size_t{of.primes} << p->log_n;
+  const modulus q = of.q[at.prime];
+  word* const c = of.c + at.entry(of, p->log_n, at.row, at.column, of.columns, 3);
+  word sums[3];
+  for (unsigned k = 0; k < 3; ++k) sums[k] = of.accumulate != 0 ? c[k * poly] : word{0};
+  for (std::uint32_t first = 0; first < of.inner; first += terms_of_long_sum / 2) {
+    wide parts[3] = {static_cast<wide>(word{0}), static_cast<wide>(word{0}), static_cast<wide>(word{0})};
+    for (std::uint32_t t = first; t < of.inner && t < first + terms_of_long_sum / 2; ++t) {
+      const word* const a = of.a + at.entry(of, p->log_n, at.row, t, of.inner, 2);
+      const word* const b = of.b + at.entry(of, p->log_n, t, at.column, of.columns, 2);
+      const word a0 = a[0], a1 = a[poly], b0 = b[0], b1 = b[poly];
+      parts[0] = parts[0] + static_cast<wide>(a0) * b0;
+      parts[1] = parts[1] + static_cast<wide>(a0) * b1 + static_cast<wide>(a1) * b0;
+      parts[2] = parts[2] + static_cast<wide>(a1) * b1;
+    }
+    for (unsigned k = 0; k < 3; ++k) sums[k] = arith::add_mod(sums[k], reduce_long_sum(parts[k], q), q);
+  }
+  for (unsigned k = 0; k < 3; ++k) c[k * poly] = sums[k];
+}
+
+/// Coefficients modulo one prime as residues modulo another one.
+HALOCLINE_KERNEL(halocline_reduce, batch<reduce_item<word>>) {
+  const position at(*p);
+  const modulus q = *at.item.q;
+  const word value = at.item.src[at.j];
+  const word x = arith::mul_shoup<word>(value, 1, at.item.one_quotient, q);
+  const bool negative = at.item.centred != 0 && value > at.item.source / 2;
+  at.item.dst[at.j] = negative ? arith::sub_mod(x, at.item.wrapped, q) : x;
+}
+
 }  // namespace halocline::sycl_kernels

@@ -58,4 +58,15 @@ inline word reduce_sum(wide sum, const modulus& q) {
   return arith::montgomery_reduce<word>(static_cast<wide>(once) * q.r2, q);
 }
 
+/// Terms of a sum of products of residues that stays below 2^(2w).
+inline constexpr std::uint32_t terms_of_long_sum = sizeof(word) == 4 ? 8 : 32;
+
+/// sum mod q for a sum of at most `terms_of_long_sum` products of residues: the upper word is reduced first,
+/// and is small enough for that (below 2^(2 bits - w + 5)).
+inline word reduce_long_sum(wide sum, const modulus& q) {
+  constexpr unsigned word_bits = 8 * sizeof(word);
+  const word high = arith::reduce<word>(static_cast<wide>(static_cast<word>(sum >> word_bits)), q);
+  return reduce_sum((static_cast<wide>(high) << word_bits) + static_cast<word>(sum), q);
+}
+
 }  // namespace halocline::sycl_kernels

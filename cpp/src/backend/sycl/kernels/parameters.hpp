@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "halocline/arith/coefficient_math.hpp"
-#include "halocline/arith/slot_fft.hpp"
 #include "halocline/arith/uniform_stream.hpp"
 
 /// Parameters of kernels: written by the host, read by the device where it lies. Plain data with addresses.
@@ -55,6 +53,31 @@ struct tensor_item {
   const WordT* a[2];
   const WordT* b[2];
   const arith::modulus<WordT>* q;
+};
+
+/// One product of matrices: for each word of each entry of c, modulo each of `primes` primes.
+template <typename WordT>
+struct matrix_item {
+  WordT* c;  ///< entries of three polynomials, row by row
+  const WordT* a;
+  const WordT* b;  ///< entries of two polynomials
+  const arith::modulus<WordT>* q;
+  std::uint32_t columns;
+  std::uint32_t inner;
+  std::uint32_t primes;
+  std::uint32_t accumulate;
+};
+
+/// One limb that is reduced modulo another prime.
+template <typename WordT>
+struct reduce_item {
+  WordT* dst;
+  const WordT* src;
+  const arith::modulus<WordT>* q;
+  WordT source;        ///< prime of src
+  WordT wrapped;       ///< that modulo q
+  WordT one_quotient;  ///< Shoup quotient of 1 modulo q
+  std::uint32_t centred;
 };
 
 /// One limb of a transform. `roots` are the table that the direction needs.
@@ -134,53 +157,6 @@ struct uniform_item {
   WordT* dst;
   const arith::modulus<WordT>* q;
   arith::uniform_limb source;
-};
-
-/// One private polynomial.
-struct small_item {
-  std::int64_t* dst;
-  const std::uint8_t* seed;
-  const std::uint64_t* table;  ///< nullptr: ternary
-  std::uint32_t entries;
-  std::uint32_t stream;
-};
-
-/// One slot transform; `depth` is that of the pass.
-struct slot_item {
-  arith::fft_point* slots;
-  double* points;
-  const arith::fft_factors* factors;
-  std::uint32_t count;
-};
-struct slot_launch {
-  batch<slot_item> all;  ///< of one size: log_n is log2 of the slots
-  std::uint32_t depth;
-};
-
-/// One rounding.
-struct round_item {
-  const double* src;
-  std::uint64_t* dst;
-  double* largest;
-  double factor;
-  std::uint32_t count;
-  std::uint32_t integers;
-  std::uint32_t words;
-};
-
-/// One lift.
-template <typename WordT>
-struct lift_item {
-  WordT* limbs;
-  double* dst;
-  const arith::modulus<WordT>* moduli;
-  const arith::elimination<WordT>* table;
-  std::uint64_t* overflow;
-  double scale;
-  std::uint32_t primes;
-  std::uint32_t count;
-  std::uint32_t stride;
-  std::uint32_t log_n;
 };
 
 }  // namespace halocline::sycl_kernels

@@ -6,7 +6,8 @@
 
 namespace halocline::sycl_kernels {
 
-/// 128 bits in two words, for devices without such integers: what `arith` needs of them, modulo 2^128.
+/// 128 bits in two words, for devices without such integers: what `arith` needs of them, modulo 2^128. The
+/// compiler receives its name (HALOCLINE_DOUBLE_WORD_64, runtime/kernel_images.cpp).
 struct wide_word {
   std::uint64_t low = 0, high = 0;
 
@@ -37,5 +38,3 @@ constexpr wide_word operator<<(wide_word a, unsigned bits) {
 }
 
 }  // namespace halocline::sycl_kernels
-
-#define HALOCLINE_DOUBLE_WORD_64 halocline::sycl_kernels::wide_word

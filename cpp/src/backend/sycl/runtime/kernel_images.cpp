@@ -16,7 +16,8 @@ namespace {
 /// No contraction: doubles are equal on all devices. Headers are found by their whole names.
 std::vector<std::string> options_of(unsigned word_bits, bool doubles) {
   std::vector<std::string> options{text("-DHALOCLINE_SYCL_WORD=std::uint", word_bits, "_t"), "-std=c++20",
-                                   "-ffp-contract=off", "-I."};
+                                   "-ffp-contract=off", "-I.",
+                                   "-DHALOCLINE_DOUBLE_WORD_64=halocline::sycl_kernels::wide_word"};
   if (doubles) options.emplace_back("-DHALOCLINE_SYCL_DOUBLES");
   return options;
 }
