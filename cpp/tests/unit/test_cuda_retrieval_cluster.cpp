@@ -332,8 +332,10 @@ TEST(CudaRetrievalClusterPlan, ChoosesWhereThereAreKernels) {
     for (const unsigned log_n : {11U, 12U}) {
       for (const std::uint32_t limbs : {2U, 4U}) {
         EXPECT_TRUE(choose_fused(90, components, log_n, limbs).cluster);
-        EXPECT_LE(cluster_blocks(log_n) * (4 * cluster_shared_words(components, log_n, 2) + 1024),
-                  228U << 10);
+        const std::uint32_t digits = log_n == 11 ? 2 : 1;  // of the parameter sets; more still find room for one block
+        const std::uint32_t bytes = 4 * cluster_shared_words(components, log_n, digits);
+        EXPECT_LE(cluster_blocks(log_n, components) * (bytes + 1024), 228U << 10);
+        EXPECT_LE(4 * cluster_shared_words(components, log_n, 8), most_fused_bytes(90));
       }
       EXPECT_FALSE(choose_fused(90, components, log_n, 3).cluster);
       EXPECT_FALSE(choose_fused(80, components, log_n, 2).cluster);

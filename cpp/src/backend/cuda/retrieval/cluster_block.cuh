@@ -29,6 +29,21 @@ struct cluster_block : fused_block<ShapeT> {
                                                           unsigned i) const {
     return (component << this->log_n()) + 4 * (i * this->threads() + thread);
   }
+  /// Threads of a warp.
+  [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t warp() const {
+    return this->threads() < 32 ? this->threads() : 32;
+  }
+  /// Number of the i-th chunk that a thread copies: a warp copies the chunks that it uses, side by side.
+  [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t copied(std::uint32_t thread, unsigned i) const {
+    const std::uint32_t lane = thread % warp();
+    return (thread - lane) * ShapeT::chunks + i * warp() + lane;
+  }
+  /// Chunk `number` of a component of a row, in shared memory: neighbours of a thread lie on different banks.
+  [[nodiscard]] HALOCLINE_HOST_DEVICE chunk<std::uint32_t>* row_chunk(unsigned component,
+                                                                      std::uint32_t number) const {
+    return reinterpret_cast<chunk<std::uint32_t>*>(this->rows + (component << this->log_n())) +
+           (number ^ ((number >> 3) & (ShapeT::chunks - 1)));
+  }
   /// Number of the i-th chunk of a thread's words in NTT form.
   [[nodiscard]] HALOCLINE_HOST_DEVICE static std::uint32_t number(std::uint32_t thread, unsigned i) {
     return thread * ShapeT::chunks + i;
@@ -45,9 +60,10 @@ template <typename ShapeT>
   std::uint32_t* const coefficients = shared + cluster_barrier_words;
   std::uint32_t* const exchange = coefficients + (ShapeT::components << log_n);
   std::uint32_t* const second = exchange + exchange_words(log_n, ShapeT::e);
+  std::uint32_t* const rows = second + exchange_words(log_n, ShapeT::e);
   return {{p, job, node - job.begin, rank, reinterpret_cast<std::int32_t*>(coefficients), exchange, second,
-           nullptr, nullptr, nullptr},
-          second + exchange_words(log_n, ShapeT::e),
+           nullptr, rows, nullptr},
+          rows + (2U << log_n),
           of_blocks};
 }
 
