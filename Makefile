@@ -6,9 +6,10 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 bin := .venv/bin
-cxx_files = git ls-files -z '*.hpp' '*.cpp' '*.cu' '*.cuh'
+cxx_files = git ls-files -z '*.h' '*.hpp' '*.cpp' '*.cu' '*.cuh'
 
 .PHONY: help demo build test test-cpp test-python test-examples test-wheel test-attack test-asan test-fuzz
+.PHONY: test-sycl test-sycl-part
 .PHONY: wheel bench cuda test-gpu docs lint format stubs tidy clean
 
 help: ## List the targets
@@ -30,6 +31,7 @@ test: ## Run everything: C++, Python, examples, attacks, sanitizers, fuzz target
 	$(MAKE) test-attack
 	$(MAKE) test-asan
 	$(MAKE) test-fuzz
+	$(MAKE) test-sycl-part
 
 test-cpp: ## C++ unit, conformance and property tests, C++ examples (after `make test` once)
 	cmake --preset cpu >/dev/null
@@ -59,6 +61,13 @@ test-asan: ## Unit and conformance tests built by clang with address and undefin
 
 test-fuzz: ## Fuzz targets, one minute in total (after test-asan)
 	tools/run_fuzzers.sh 60
+
+test-sycl: ## SYCL backend on the CPU device of Intel's OpenCL runtime: installs both (1.5 GB), runs everything
+	tools/bootstrap.sh test
+	tools/test_sycl.sh all
+
+test-sycl-part: ## A part of it, where the runtime is installed (after `make test-sycl` once)
+	tools/test_sycl.sh part
 
 bench: ## Micro benchmarks
 	tools/bootstrap.sh test

@@ -29,6 +29,25 @@ write_basic_package_version_file("${CMAKE_BINARY_DIR}/halocline-config-version.c
 install(FILES "${CMAKE_BINARY_DIR}/halocline-config.cmake" "${CMAKE_BINARY_DIR}/halocline-config-version.cmake"
   DESTINATION "${package_dir}" COMPONENT development)
 
+# The headers and the package for programs of SEAL, in folders of their own: find_package(HaloclineSeal).
+if(HALOCLINE_SEAL)
+  set(seal_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/HaloclineSeal")
+  install(TARGETS HaloclineSeal EXPORT HaloclineSealTargets
+    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
+  install(EXPORT HaloclineSealTargets DESTINATION "${seal_package_dir}" COMPONENT development)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/cpp/compat/seal/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/halocline_seal"
+    COMPONENT development FILES_MATCHING PATTERN "*.h")
+  install(FILES "${halocline_seal_generated}/seal/util/config.h"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/halocline_seal/seal/util" COMPONENT development)
+  configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/HaloclineSealConfig.cmake.in"
+    "${CMAKE_BINARY_DIR}/HaloclineSealConfig.cmake" INSTALL_DESTINATION "${seal_package_dir}")
+  # The version is that of this library; the interface is that of SEAL_VERSION in seal/version.h.
+  write_basic_package_version_file("${CMAKE_BINARY_DIR}/HaloclineSealConfigVersion.cmake"
+    COMPATIBILITY SameMinorVersion)
+  install(FILES "${CMAKE_BINARY_DIR}/HaloclineSealConfig.cmake" "${CMAKE_BINARY_DIR}/HaloclineSealConfigVersion.cmake"
+    DESTINATION "${seal_package_dir}" COMPONENT development)
+endif()
+
 # The library is an archive, so what it needs is always linked. Paths are relative to the file itself.
 file(RELATIVE_PATH pc_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")

@@ -2,7 +2,7 @@
 # The library: every cpp/src/**/*.cpp, except device backends, which have targets of their own.
 
 file(GLOB_RECURSE halocline_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/src/*.cpp")
-list(FILTER halocline_sources EXCLUDE REGEX "/backend/(cuda|sycl)/")
+list(FILTER halocline_sources EXCLUDE REGEX "/backend/(cuda|sycl/bridge|sycl/kernels)/")
 file(GLOB_RECURSE halocline_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/include/*.hpp")
 
 add_library(halocline STATIC ${halocline_sources} ${halocline_headers})
@@ -43,6 +43,8 @@ foreach(packer zlib zstd)
     message(STATUS "No ${packer}: files of SEAL that it compressed are refused")
   endif()
 endforeach()
+
+include(HaloclineSycl)  # texts that the SYCL backend compiles at run time
 
 # Doubles that must be equal on every device: no fused multiply-add, which rounds differently.
 file(GLOB halocline_exact_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/src/backend/cpu/client_*.cpp")

@@ -37,9 +37,19 @@ set_source_files_properties(
   "${PROJECT_SOURCE_DIR}/cpp/tests/unit/test_cuda_slot_tile.cpp"
   PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 
-foreach(folder unit conformance property)
+foreach(folder unit conformance property sycl)  # sycl: skipped, test by test, where no runtime is named
   halocline_add_tests(${folder})
 endforeach()
+if(HALOCLINE_SEAL)
+  halocline_add_tests(compat_seal)
+  if(TARGET halocline_compat_seal_tests)
+    target_link_libraries(halocline_compat_seal_tests PRIVATE HaloclineSeal)
+    target_include_directories(halocline_compat_seal_tests PRIVATE "${PROJECT_SOURCE_DIR}/cpp/compat/seal/src")
+    if(Python_EXECUTABLE)  # tests that ask another implementation of SEAL; they skip without it
+      set_tests_properties(compat_seal PROPERTIES ENVIRONMENT "HALOCLINE_PYTHON=${Python_EXECUTABLE}")
+    endif()
+  endif()
+endif()
 if(HALOCLINE_CUDA)
   halocline_add_tests(gpu)  # skipped, test by test, on machines without a device
 endif()
@@ -58,6 +68,7 @@ endforeach()
 if(NOT HALOCLINE_SANITIZE)
   add_test(NAME installed_package COMMAND "${CMAKE_COMMAND}" "-DBUILD=${CMAKE_BINARY_DIR}" "-DSOURCE=${PROJECT_SOURCE_DIR}"
     "-DWORK=${CMAKE_BINARY_DIR}/installed_package" "-DCXX=${CMAKE_CXX_COMPILER}" "-DLIBDIR=${CMAKE_INSTALL_LIBDIR}"
+    "-DSEAL=${HALOCLINE_SEAL}"
     -P "${PROJECT_SOURCE_DIR}/cpp/tests/package/run.cmake")
   set_tests_properties(installed_package PROPERTIES LABELS package TIMEOUT 600)
 endif()

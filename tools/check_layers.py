@@ -4,8 +4,9 @@
 A file under cpp/include or cpp/src belongs to the layer named by its first folder. It may include its own
 layer and those to its left in CHAIN; `io`, `storage`, `pir` and the two of SEAL have
 their own lists in BESIDE.
-`python_rooms.py` has the rooms of the Python package. Public headers, which are installed, include public
-ones only. Prints `file:line: message`; the exit status is 1 if there is one.
+Below cpp/compat stand libraries with the interface of another one (COMPAT): their headers include standard
+headers and each other only. `python_rooms.py` has the rooms of the Python package. Public headers, which are
+installed, include public ones only. Prints `file:line: message`; the exit status is 1 if there is one.
 """
 
 from __future__ import annotations
@@ -36,6 +37,11 @@ USERS_OF_BESIDE = {
     "pir": ("apps",),
     "seal_format": ("seal",),
     "seal": (),
+}
+
+# Libraries below cpp/compat: the layers whose headers their sources may include. No layer includes theirs.
+COMPAT = {
+    "seal": ("core", "arith", "memory", "backend", "params", "ring", "rns", "seal_format", "seal"),
 }
 
 # Includes every public header.
@@ -92,6 +98,56 @@ def check_include(relative: str, include: str) -> str | None:
     if layer != other and not include.startswith("halocline/"):
         return f"'{target}' is internal to layer '{other}'; layer '{layer}' includes its public headers only"
     return None
+
+
+def check_compat_include(name: str, place: str, style: str, include: str) -> str | None:
+    """Message for an include of a library below cpp/compat; `place` is its include/ or src/ folder."""
+    if include.startswith("halocline/"):
+        layer = layer_of(include.removeprefix("halocline/"))
+        if place == "include/":
+            return f"a header of compat '{name}' must not include '{include}': programs do not see it"
+        if layer not in COMPAT[name]:
+            return f"compat '{name}' must not include '{include}' of layer '{layer}'"
+        return None
+    if place == "include/":
+        own = style == '"' and include.startswith(f"{name}/")
+        standard = style == "<" and "/" not in include and not include.endswith(".h")
+        if not own and not standard:
+            return (
+                f"a header of compat '{name}' must not include '{include}': standard headers and its own only"
+            )
+    elif style == '"' and "/" in include and not include.startswith(f"{name}/"):
+        return f"'{include}' is internal to a layer; compat '{name}' includes headers of cpp/include only"
+    return None
+
+
+def check_compat_text(name: str, place: str, text: str) -> Iterator[tuple[int, str]]:
+    """Line and message of each violation in one file of a library below cpp/compat."""
+    code = blank(text, strings=False)
+    for match in INCLUDE.finditer(code):
+        message = check_compat_include(name, place, match[1], match[2])
+        if message:
+            yield line_of(code, match.start(2)), message
+        if DEVICE_HEADER.match(match[2]):
+            yield line_of(code, match.start(2)), f"<{match[2]}> belongs in {KERNEL_FOLDERS} only"
+    for pattern, what in DEVICE_CODE:
+        for match in pattern.finditer(code):
+            yield line_of(code, match.start()), f"{what} belongs in {KERNEL_FOLDERS} only"
+
+
+def check_compat(root: Path) -> list[str]:
+    """`file:line: message` for each violation below cpp/compat."""
+    found = []
+    for path in source_files("cpp/compat/*", root=root):
+        if path.suffix not in (".h", ".hpp", ".cpp"):
+            continue
+        _, _, name, place, *_ = path.relative_to(root).parts
+        if name not in COMPAT:
+            found.append(f"{path.relative_to(root)}:1: compat '{name}' has no row in COMPAT")
+            continue
+        for line, message in check_compat_text(name, f"{place}/", path.read_text()):
+            found.append(f"{path.relative_to(root)}:{line}: {message}")
+    return found
 
 
 def line_of(text: str, offset: int) -> int:
@@ -165,7 +221,7 @@ def check_tree(root: Path) -> list[str]:
             relative = path.relative_to(root / folder).as_posix()
             for line, message in check_text(place, relative, path.read_text()):
                 found.append(f"{path.relative_to(root)}:{line}: {message}")
-    return found + check_rooms(root)
+    return found + check_compat(root) + check_rooms(root)
 
 
 def main() -> int:

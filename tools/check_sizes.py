@@ -26,10 +26,10 @@ FILE_LIMITS = (
     (re.compile(r"^README\.md$"), 80),
     (re.compile(r"(^|/)README\.md$"), 30),
     (re.compile(r"^examples/.*\.(py|cpp)$"), 120),
-    (re.compile(r"\.(hpp|cuh)$"), 200),
+    (re.compile(r"\.(h|hpp|cuh)$"), 200),
     (re.compile(r"\.(cpp|cu|py|sh)$"), 500),
 )
-CHECKED = tuple(f"*.{suffix}" for suffix in ("hpp", "cuh", "cpp", "cu", "py", "sh", "md"))
+CHECKED = tuple(f"*.{suffix}" for suffix in ("h", "hpp", "cuh", "cpp", "cu", "py", "sh", "md"))
 TESTS = re.compile(r"^(cpp/tests|cpp/bench|python/tests)/")
 ROW = re.compile(r"^\|\s*`(?P<what>[^`]+)`\s*\|\s*(?P<limit>\d+)\s*\|\s*(?P<reason>[^|]*?)\s*\|\s*$", re.M)
 
@@ -63,7 +63,7 @@ def functions(path: str, text: str) -> Iterator[tuple[str, int, int]]:
     """Name, first line and length of each function of a C++ or Python file."""
     if path.endswith(".py"):
         yield from python_functions(text)
-    elif path.endswith((".hpp", ".cpp", ".cuh", ".cu")):
+    elif path.endswith((".h", ".hpp", ".cpp", ".cuh", ".cu")):
         for found in declarations(text):
             if found.kind == "function":
                 yield found.name, found.first_line, found.last_line - found.first_line + 1

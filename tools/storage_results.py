@@ -142,6 +142,28 @@ def memory_lines(data: Json) -> Iterator[str]:
     yield from _table(("keys wait in", "users", *POLICIES, "bytes that `planned` loads"), 1, rows)
 
 
+def chain_lines(data: Json) -> Iterator[str]:
+    """Two links with host memory between them."""
+    first, memory = data["chain"][0], data["options"]["key_memory"]
+    host = _gigabytes(first["host_memory_bytes"])
+    yield (
+        f"{_expect(data)}, slowdown of TensorFHE, {first['rounds']} rounds of {NAMES[first['workload']]} "
+        f"in {memory} of key memory and {host} of host memory:"
+    )
+    yield ""
+    rows = (
+        [
+            NAMES.get(row["network"], row["network"]),
+            str(row["users"]),
+            *(_times(row[key]) for key in (*POLICIES, "bound")),
+            *(_gigabytes(row[key]) for key in ("near_bytes", "far_bytes")),
+        ]
+        for row in data["chain"]
+    )
+    names = ("network", "users", *POLICIES, "its bound", "over PCIe", "over the network")
+    yield from _table(names, 1, rows)
+
+
 def cluster_lines(data: Json) -> Iterator[str]:
     """32 hosts that share limbs."""
     hosts = data["cluster"][0]["hosts"]

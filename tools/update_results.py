@@ -41,6 +41,7 @@ from key_node_results import key_node_lines
 from paper_results import paper_lines
 from retrieval_results import retrieval_lines
 from storage_results import (
+    chain_lines,
     cluster_lines,
     memory_lines,
     node_lines,
@@ -298,6 +299,7 @@ STORAGE = {
     "text": text_lines,
     "streaming": streaming_lines,
     "memory": memory_lines,
+    "chain": chain_lines,
     "cluster": cluster_lines,
     "routing": routing_lines,
     "key-nodes": node_lines,

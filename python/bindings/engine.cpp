@@ -131,7 +131,6 @@ void bind_additions(nb::class_<bound_engine>& type) {
 
 void bind_products(nb::class_<bound_engine>& type) {
   using ct = const bound_ciphertext&;
-  using cts = const std::vector<const bound_ciphertext*>&;
   using engine = bound_engine&;
   type.def(
           "multiply",
@@ -140,9 +139,11 @@ void bind_products(nb::class_<bound_engine>& type) {
           },
           nb::arg("a"), nb::arg("b"))
       .def(
-          "square",
-          [](engine e, ct a) { return evaluate(e, [&](evaluator& v) { return v.square(a.value); }); },
-          nb::arg("a"))
+          "unfinished_product",
+          [](engine e, ct a, ct b) {
+            return evaluate(e, [&](evaluator& v) { return v.unfinished_product(a.value, b.value); });
+          },
+          nb::arg("a"), nb::arg("b"))
       .def(
           "multiply_values",
           [](engine e, ct a, const complex_array& b) {
@@ -158,13 +159,30 @@ void bind_products(nb::class_<bound_engine>& type) {
       .def(
           "multiply_by_i",
           [](engine e, ct a) { return evaluate(e, [&](evaluator& v) { return v.multiply_by_i(a.value); }); },
-          nb::arg("a"))
-      .def(
+          nb::arg("a"));
+}
+
+void bind_sums_of_products(nb::class_<bound_engine>& type) {
+  using ct = const bound_ciphertext&;
+  using cts = const std::vector<const bound_ciphertext*>&;
+  using engine = bound_engine&;
+  type.def(
           "dot",
           [](engine e, cts a, cts b) {
             return evaluate(e, [&](evaluator& v) { return v.dot(pointers_to(a), pointers_to(b)); });
           },
-          nb::arg("a"), nb::arg("b"));
+          nb::arg("a"), nb::arg("b"))
+      .def(
+          "unfinished_dot",
+          [](engine e, cts a, cts b) {
+            return evaluate(e,
+                            [&](evaluator& v) { return v.unfinished_dot(pointers_to(a), pointers_to(b)); });
+          },
+          nb::arg("a"), nb::arg("b"))
+      .def(
+          "finish_product",
+          [](engine e, ct a) { return evaluate(e, [&](evaluator& v) { return v.finish_product(a.value); }); },
+          nb::arg("a"));
 }
 
 /// The scale at which a number is encoded that a ciphertext is multiplied by.
@@ -295,9 +313,18 @@ void bind_engine(nb::module_& module) {
   bind_keys(type);
   bind_additions(type);
   bind_products(type);
+  bind_sums_of_products(type);
   bind_maintenance(type);
   bind_rotations(type);
-  module.def("available_devices", &backend::available_devices);
+  module.def("available_devices", [] {
+    const released meanwhile;  // devices of SYCL may compile for seconds
+    return backend::available_devices();
+  });
+  module.def("use_sycl_root", &backend::use_sycl_root, nb::arg("folder"));
+  module.def("sycl_problem", [] {
+    const released meanwhile;
+    return backend::sycl_problem();
+  });
   module.def("policy_names", &memory::policy_names);
 }
 

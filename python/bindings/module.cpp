@@ -6,6 +6,7 @@
 #include "halocline/ckks/context.hpp"
 #include "halocline/core/error.hpp"
 #include "halocline/core/version.hpp"
+#include "halocline/storage/key_store.hpp"
 
 namespace halocline::python {
 namespace {
@@ -35,6 +36,8 @@ void translate(const std::exception_ptr& thrown, void* /*unused*/) {
     raise("OutOfMemory", e.what());
   } catch (const corrupt_data& e) {
     raise("CorruptData", e.what());
+  } catch (const storage::unknown_user& e) {
+    raise("UnknownUser", e.what());
   } catch (const io_error& e) {
     raise("IoError", e.what());
   } catch (const device_error& e) {

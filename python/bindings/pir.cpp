@@ -106,25 +106,6 @@ void bind_geometry(nb::module_& module) {
 
 }  // namespace
 
-retrieval_site::retrieval_site(std::shared_ptr<backend::backend> d)
-    : device(std::move(d)),
-      hook(fork_order::context,
-           {[this](fork_deadline until) { return try_lock_until(mutex, until); }, [this] { mutex.unlock(); },
-            [this](bool held) {
-              renew_in_child(mutex);
-              if (held || lost) return;
-              lost = true;
-              device->runtime().abandon();
-              static_cast<void>(new std::shared_ptr<backend::backend>(device));  // it is half changed
-            }}) {}
-
-void retrieval_site::check() const {
-  HALOCLINE_EXPECTS(!lost, device_error,
-                    "this engine, client or server was made before this process was forked, and another "
-                    "thread was computing with it at the fork; make one in the child, fork when no thread "
-                    "computes, or start worker processes with 'spawn'");
-}
-
 std::function<void(std::uint64_t, std::uint64_t)> progress_of(const nb::object& call) {
   if (call.is_none()) return {};
   return [&call](std::uint64_t done, std::uint64_t total) {

@@ -18,39 +18,13 @@
 /// What the areas of private retrieval share.
 namespace halocline::python {
 
-/// The lock of a client or server of private retrieval, and what forks ask for. Everything that holds buffers
-/// of its backend holds it.
-struct retrieval_site {
-  explicit retrieval_site(std::shared_ptr<backend::backend> d);
-
-  /// @throws device_error in a forked child, when another thread was computing here at the fork
-  void check() const;
+/// The backend of a client or server of private retrieval, and its lock. Everything that holds buffers of the
+/// backend holds it.
+struct retrieval_site : guarded_place {
+  explicit retrieval_site(std::shared_ptr<backend::backend> d) : guarded_place(d), device(std::move(d)) {}
 
   std::shared_ptr<backend::backend> device;
-  std::mutex mutex;
-  bool lost = false;  ///< as `domain::lost`
-  fork_hook hook;
 };
-
-/// Deletes what belongs to a site unless that is lost.
-template <typename ValueT>
-struct unless_site_lost {
-  std::shared_ptr<retrieval_site> where;
-  void operator()(ValueT* value) const noexcept {
-    if (!where->lost) delete value;
-  }
-};
-template <typename ValueT>
-using at_site = std::unique_ptr<ValueT, unless_site_lost<ValueT>>;
-
-/// Runs `body` without the interpreter lock while it holds the site.
-template <typename BodyT>
-auto locked(retrieval_site& where, BodyT body) {
-  const released meanwhile;
-  where.check();
-  const std::scoped_lock lock(where.mutex);
-  return body();
-}
 
 /// Records of a database, in memory or in a file.
 struct bound_records {

@@ -21,7 +21,7 @@ namespace {
 
 struct bound_retriever {
   std::shared_ptr<retrieval_site> where;
-  at_site<pir::client> value;
+  owned<pir::client> value;
 };
 
 /// A secret with its frame: two bits for each coefficient, of which there are at most 2^13.
@@ -105,7 +105,7 @@ void bind_retriever(nb::module_& module) {
 
 struct bound_server {
   std::shared_ptr<retrieval_site> where;
-  at_site<pir::server> value;
+  owned<pir::server> value;
 };
 
 struct loaded_keys {
@@ -235,7 +235,7 @@ void bind_server(nb::module_& module) {
 /// A server on several devices. The first site has its lock.
 struct bound_group {
   std::vector<std::shared_ptr<retrieval_site>> where;
-  at_site<pir::group_server> value;
+  owned<pir::group_server> value;
 };
 
 struct loaded_group_keys {

@@ -22,19 +22,19 @@ struct seal_engine {
 struct bound_engine_of_seal {
   std::shared_ptr<retrieval_site> where;
   chain_handle chain;
-  at_site<seal_engine> value;
+  owned<seal_engine> value;
 };
 struct bound_device_ct {
   std::shared_ptr<retrieval_site> where;
-  at_site<seal::ciphertext> value;
+  owned<seal::ciphertext> value;
 };
 struct bound_matrix {
   std::shared_ptr<retrieval_site> where;
-  at_site<seal::ciphertext_matrix> value;
+  owned<seal::ciphertext_matrix> value;
 };
 struct bound_device_pt {
   std::shared_ptr<retrieval_site> where;
-  at_site<seal::plaintext> value;
+  owned<seal::plaintext> value;
 };
 
 bound_engine_of_seal make_engine(const bound_chain& of, const std::string& device, unsigned threads,

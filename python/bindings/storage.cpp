@@ -130,7 +130,7 @@ const storage::cached_object& cache_of(const bound_stored_keys& self) {
 /// Reads keys into the cache, without an engine and its lock.
 void fetch(const bound_stored_keys& self, const params::parameters& p, const rows& wanted) {
   const storage::cached_object& cached = cache_of(self);
-  const released meanwhile;
+  const released meanwhile(released::forks::go_on);  // locks of stores and caches are renewed in children
   const auto bundle = io::container_reader::from(self.cached);
   for (const auto& [element, level] : wanted) {
     const std::vector<io::byte_range> ranges = io::key_ranges(bundle, p, {element, level});

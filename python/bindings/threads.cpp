@@ -40,23 +40,23 @@ released::~released() {
   }
 }
 
-domain::domain(std::shared_ptr<ckks::context> c)
-    : ctx(std::move(c)),
-      hook(fork_order::context,
-           {[this](fork_deadline until) { return try_lock_until(mutex, until); }, [this] { mutex.unlock(); },
-            [this](bool held) {
-              renew_in_child(mutex);
-              if (held || lost) return;
-              lost = true;
-              ctx->runtime().abandon();
-              static_cast<void>(new std::shared_ptr<ckks::context>(ctx));  // it is half changed
-            }}) {}
+guarded_place::guarded_place(memory::runtime& runtime, std::shared_ptr<void> owner)
+    : owner_(std::move(owner)),
+      hook_(fork_order::context,
+            {[this](fork_deadline until) { return try_lock_until(mutex, until); }, [this] { mutex.unlock(); },
+             [this, &runtime](bool held) {
+               renew_in_child(mutex);
+               if (held || lost) return;
+               lost = true;
+               runtime.abandon();
+               static_cast<void>(new std::shared_ptr<void>(owner_));  // it is half changed
+             }}) {}
 
-void domain::check() const {
+void guarded_place::check() const {
   HALOCLINE_EXPECTS(!lost, device_error,
-                    "this client or engine was made before this process was forked, and another thread was "
-                    "computing with it at the fork; make one in the child, fork when no thread computes, or "
-                    "start worker processes with 'spawn'");
+                    "this engine, client or server was made before this process was forked, and another "
+                    "thread was computing with it at the fork; make one in the child, fork when no thread "
+                    "computes, or start worker processes with 'spawn'");
 }
 
 void expect_threads_at_exit() { nb::module_::import_("atexit").attr("register")(nb::cpp_function(at_exit)); }

@@ -13,6 +13,10 @@ y = engine.run(lambda x: (x * x + 0.5).rotate(1), x)
 print(client.decrypt(y)[:4], y.level, y.nbytes)
 """
 
+# isort: off
+from .base import interrupts as _interrupts  # noqa: F401  # first, as the others take long
+
+# isort: on
 from . import _core as _core  # re-exported for the modules of the package
 from . import errors as errors  # so that `halocline.errors.Error` needs no import of its own
 from .base.errors import (
@@ -35,6 +39,7 @@ from .base.errors import (
     PoorFit,
     PrecisionLoss,
     ScaleMismatch,
+    UnknownUser,
     WrongType,
 )
 from .base.names import (
@@ -160,6 +165,7 @@ __all__ = [
     "Tiers",
     "Trace",
     "TransformGrid",
+    "UnknownUser",
     "UserEngine",
     "WhenNodeFails",
     "WrongType",

@@ -21,6 +21,7 @@ from .base.errors import (
     PoorFit,
     PrecisionLoss,
     ScaleMismatch,
+    UnknownUser,
     WrongType,
 )
 
@@ -44,5 +45,6 @@ __all__ = [
     "PoorFit",
     "PrecisionLoss",
     "ScaleMismatch",
+    "UnknownUser",
     "WrongType",
 ]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client on a GPU: the same bytes as on the CPU."""
+"""A client on a GPU: the same bytes as on the CPU. HALOCLINE_GPU_TEST_DEVICE names another device."""
+
+import os
 
 import halocline as hc
 import numpy as np
@@ -7,11 +9,11 @@ import pytest
 from halocline import _core
 
 SEED = bytes(range(32))
-GPU = "cuda:0"
+GPU = os.environ.get("HALOCLINE_GPU_TEST_DEVICE", "cuda:0")
 
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.skipif(GPU not in _core.available_devices(), reason="no NVIDIA GPU, or a build without CUDA"),
+    pytest.mark.skipif(GPU not in _core.available_devices(), reason=f"no device '{GPU}' here"),
 ]
 
 

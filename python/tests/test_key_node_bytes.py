@@ -24,7 +24,7 @@ def test_whole_maps_move_ten_times_fewer_bytes() -> None:
     options = KeyNodeOptions(params="n13-d3", diagonals=(16, 64), rate=50e6, threads=1)
     result = run(options, Watcher(keep=lambda content, done, total: kept.append(done)))
     rows = {row["operation"]: row for row in result["rows"]}
-    assert kept == [1, 2, 3, 4] and result["bytes_per_second"] == 50e6
+    assert kept == [1, 2, 3, 4, 5] and result["bytes_per_second"] == 50e6
     ciphertext = 2 * 8 * 2**13 * 3  # the least of a result at level 2: the container has a little more
     for row in rows.values():
         # Half of an expanded key for each, and blocks that are rounded up; a ciphertext at least each way.
@@ -37,6 +37,8 @@ def test_whole_maps_move_ten_times_fewer_bytes() -> None:
     for name, weights in (("map of 16", 16), ("map of 64", 64)):
         assert rows[name]["fewer"] >= 10
         assert rows[name]["map_bytes"] == pytest.approx(weights * PARAMS.slots * 8, rel=0.02)
+    product = rows["product"]  # three components there, two of a level less back
+    assert product["keys"] == 1 and product["moved_bytes"] == pytest.approx(5 * ciphertext / 2, rel=0.2)
     assert rows["rotation"]["map_bytes"] == 0 and 1 < rows["rotation"]["fewer"] < 10
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -390,3 +391,28 @@ def test_the_command_ends_when_asked_to(folder: Path, x: hc.Ciphertext, expected
             process.send_signal(number)
             assert process.wait(30) == 0
             assert process.stderr is not None and b"an-environment-token" not in process.stderr.read()
+
+
+def test_all_addresses_of_a_name_share_the_deadline(
+    server: hc.KeyNodeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Addresses that do not answer leave time for one that does, and a request its deadline."""
+    silent = socket.create_server(("127.0.0.1", 0), backlog=0)
+    full = [socket.socket() for _ in range(4)]
+    for each in full:  # none is accepted: once the queue is full, further connections get no answer
+        each.setblocking(False)
+        each.connect_ex(silent.getsockname())
+    known = socket.getaddrinfo("127.0.0.1", server.port, type=socket.SOCK_STREAM)
+    lost = socket.getaddrinfo("127.0.0.1", silent.getsockname()[1], type=socket.SOCK_STREAM)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [*lost, *lost, *known])
+    node = hc.KeyNode(server.url, deadline=3)
+    assert node.status()["users"] >= 0
+    node.close()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [*lost, *lost, *lost])
+    with pytest.raises(hc.IoError, match="no connection to"):
+        hc.KeyNode(server.url, deadline=0.6).status()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [])
+    with pytest.raises(hc.IoError, match="no address"):
+        hc.KeyNode(server.url, deadline=0.6).status()
+    for each in (*full, silent):
+        each.close()

@@ -86,7 +86,7 @@ def test_round_trip_and_lazy_engine(store: hc.KeyStore, client: hc.Client, keys:
         rotated(engine, client, 3)
     assert store.get("alice").to_bytes() == keys.to_bytes()
     assert store.delete("alice") and store.users() == ["bob@example.org"] and store.nbytes("alice") == 0
-    with pytest.raises(hc.IoError, match="no keys of 'alice'"):
+    with pytest.raises(hc.UnknownUser, match="no keys of 'alice'"):
         store.user("alice")
 
 

@@ -103,7 +103,7 @@ def test_answers_that_do_not_pass_end_at_once(tmp_path: Path, keys: hc.Evaluatio
     with rig.nginx(tmp_path) as url:
         plain = tmp_path / "www" / "keys" / "page.html"
         plain.write_text("no store")
-        with pytest.raises(hc.IoError, match="no keys of 'alice'"):
+        with pytest.raises(hc.UnknownUser, match="no keys of 'alice'"):
             hc.KeyStore(url).user("alice")
         (tmp_path / "www" / "keys" / "alice").mkdir()
         for content in (b"", b"\x89HLM\r\n\x1a\n", b"x" * 1000):

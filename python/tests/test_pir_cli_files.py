@@ -152,3 +152,10 @@ def test_array_files_from_python(tmp_path):
             pir.Database.build(str(tmp_path / "bad.npy"), small_params())
     with pytest.raises(hc.IoError):
         pir.Database.build(tmp_path / "missing.npy", small_params())
+
+
+def test_info_of_several_files_names_the_one_that_is_wrong(call):
+    call("pir", "build", "records.bin", *SMALL, "-o", "a.hlr")
+    Path("bad.hlr").write_bytes(b"HALOPIR" + bytes(40))
+    said = call("pir", "info", "a.hlr", "bad.hlr", status=1)
+    assert "bad.hlr:" in said

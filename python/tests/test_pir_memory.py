@@ -88,6 +88,36 @@ def test_budgets_that_are_enough_are_named(shape: tuple[int, int]) -> None:
             fetch(server, client, 7)
 
 
+def test_the_first_answer_names_what_is_enough_too() -> None:
+    """A budget a little below what is needed passes the check, which is no more exact than one part in 16."""
+    records = random_records(300, 900)
+    database = pir.Database.build(records, small_params())
+    client = pir.Client(database.info)
+    with pytest.raises(hc.OutOfMemory) as refused:
+        pir.Server(database, memory=100_000, threads=1)
+    enough = int(NAMED.findall(refused.value.args[0])[0][0])
+    told = 0
+    for part in range(1, 64):
+        try:
+            with pir.Server(database, memory=enough - enough * part // 256, threads=1) as server:
+                server.add_client(client.server_keys())
+                fetch(server, client, 7)
+        except hc.OutOfMemory as error:
+            said = str(error)
+            ways = [each[1:] for each in NAMED.findall(said)]
+            assert ways[0] == ("resident", "transformed") and len(ways) > 1
+            assert said.count("are enough") == 1
+            told += "is too small for this database" not in said
+            if told:
+                break
+    assert told, "some budget passed the check and was too small for an answer"
+
+
+def test_profiled_is_refused_in_words_of_servers(database: pir.Database) -> None:
+    with pytest.raises(hc.InvalidArgument, match=r"pir.Server: policy 'profiled' needs decisions"):
+        pir.Server(database, policy="profiled")
+
+
 def test_servers_on_several_devices_say_what_takes_less(database: pir.Database) -> None:
     with pytest.raises(hc.OutOfMemory, match="storage='raw' takes less memory"):
         pir.Server(database, ["cpu", "cpu"], memory="64KiB")

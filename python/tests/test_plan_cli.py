@@ -85,7 +85,7 @@ def test_a_budget_that_nothing_fits_in_is_told(call: Call) -> None:
         ("nothing", 1, "unknown workload 'nothing'"),
         ("bm-bootstrap", 1, "no advice for 'bm-bootstrap'"),
         ("bootstrap --expr x", 1, "give a workload or a program, not both"),
-        ("", 1, "give either --expr or --script"),
+        ("", 1, f"give a workload ({', '.join(ADVISED)}), or --expr or --script"),
         ("digits --batches 2", 1, "digits takes one input at a time"),
         ("bootstrap --link 12GB", 2, "'--link': link: got '12GB'"),
         ("bootstrap --batches 0", 2, "'--batches': got 0, expected 1 to 1024"),

@@ -66,6 +66,45 @@ def test_products_at_all_levels_are_those_of_seal(peer: Peer, rng: random.Random
         peer.check_equal(on.mod_switch_to_next(flat), by.mod_switch_to_next(linear), "mod_switch")
 
 
+def test_lists_give_the_integers_of_seal(peer: Peer, rng: random.Random) -> None:
+    on, by = peer.engine, peer.evaluator
+    primes = rng.randint(2, peer.params.data_primes)
+    (left, a), (right, b) = (
+        zip(*(peer.encrypt(_values(peer, rng), 2.0**15, primes) for _ in range(3)), strict=True)
+        for _ in range(2)
+    )
+    plain, p = peer.encode(_values(peer, rng), 2.0**15, primes)
+    flat = on.relinearize(on.multiply(list(a), list(b)))
+    found = (
+        on.rescale_to_next(flat),
+        on.mod_switch_to_next(flat),
+        on.rotate_vector(a, 3),
+        on.add_plain(a, [p] * 3),
+    )
+    for i in range(3):
+        linear = by.relinearize(by.multiply(left[i], right[i]), peer.relin)
+        wanted = (
+            by.rescale_to_next(linear),
+            by.mod_switch_to_next(linear),
+            by.rotate_vector(left[i], 3, peer.galois),
+            by.add_plain(left[i], plain),
+        )
+        for made, expected in zip(found, wanted, strict=True):
+            peer.check_equal(made[i], expected, f"ciphertext {i}")
+
+
+def test_matrix_products_give_the_integers_of_seal(peer: Peer, rng: random.Random) -> None:
+    on, by = peer.engine, peer.evaluator
+    pairs = [peer.encrypt(_values(peer, rng), 2.0**15, 1) for _ in range(4)]
+    (a, x), (b, y), (c, z), (d, w) = pairs
+    product = on.multiply_matrices(on.matrix([[x, y]]), on.matrix([[z], [w]]))
+    assert product.shape == (1, 1)
+    wanted = by.add(by.multiply(a, c), by.multiply(b, d))
+    peer.check_equal(product.entries()[0], wanted, "two products")
+    on.add_matrix_product(product, on.matrix([[x]]), on.matrix([[w]]))
+    peer.check_equal(product.entries([0])[0], by.add(wanted, by.multiply(a, d)), "one more")
+
+
 def test_mixed_sizes_are_those_of_seal(peer: Peer, rng: random.Random) -> None:
     on, by = peer.engine, peer.evaluator
     primes = peer.params.data_primes

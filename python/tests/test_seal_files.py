@@ -119,6 +119,31 @@ def test_operands_of_two_engines_are_not_combined(params: seal.Parameters) -> No
         one.rotate_vector(x, 1)
 
 
+def test_lists_and_objects_are_not_mixed(params: seal.Parameters) -> None:
+    on = seal.Engine(params, allow_insecure=True, threads=1)
+    x = on.load(ciphertext(params))
+    plain = on.load(seal.Plaintext(params, residues(params, 1, 2), x.scale))
+    assert on.add([], []) == [] and len(on.negate([x, x])) == 2
+    with pytest.raises(hc.WrongType, match="add: got DeviceCiphertext, expected a list"):
+        on.add([x], x)  # type: ignore[call-overload]
+    with pytest.raises(hc.WrongType, match=r"multiply: got list, expected a seal\.DeviceCiphertext"):
+        on.multiply(x, [x])  # type: ignore[call-overload]
+    with pytest.raises(
+        hc.WrongType, match=r"add_plain: got DeviceCiphertext, expected a seal\.DevicePlaintext"
+    ):
+        on.add_plain(x, x)  # type: ignore[call-overload]
+    with pytest.raises(hc.WrongType, match="expected DevicePlaintext"):
+        on.add_plain([x], [x])  # type: ignore[list-item]
+    with pytest.raises(hc.InvalidArgument, match="lists of 2 and 1 operands"):
+        on.add_plain([x, x], [plain])
+    with pytest.raises(hc.InvalidArgument, match="rows of different lengths"):
+        on.matrix([[x], [x, x]])
+    with pytest.raises(hc.InvalidArgument, match="0 ciphertexts for 0 by 0 entries"):
+        on.matrix([])
+    with pytest.raises(hc.WrongType, match=r"make it with engine\.matrix"):
+        on.multiply_matrices(on.matrix([[x]]), x)  # type: ignore[arg-type]
+
+
 def test_a_packed_file_cannot_take_more_than_its_limit(params: seal.Parameters) -> None:
     """70 MiB of zeros in 70 KiB: more than the base and 32 times the bytes."""
     zeros = seal.to_bytes(ciphertext(params))[:16]

@@ -172,7 +172,7 @@ def test_keys_that_are_missing_are_named_before_anything_is_loaded(people: Peopl
         with pytest.raises(hc.MissingKey, match=r"lacks 1 of the 2 keys.*rotation key for step 7 at level"):
             engine.run(lambda x: (x * x).rotate(7), people.inputs[name])
         assert key_reads(people) == before and users.stats()["misses"] == 0
-        with pytest.raises(hc.IoError, match="no keys of 'unknown'"):
+        with pytest.raises(hc.UnknownUser, match="no keys of 'unknown'"):
             make(people).run("unknown", spread, people.inputs[name])
 
 

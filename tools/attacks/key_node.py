@@ -11,12 +11,16 @@ import numpy as np
 from attacks.case import Finding
 from attacks.samples import World
 from attacks.target import Target
+from halocline.circuits.functions import ComparisonCircuit, PolynomialCircuit, WholeCircuit
 from halocline.keynode.held_maps import HeldMaps
 from halocline.keynode.jobs import Job
 from halocline.keynode.users import Users
 from halocline.keynode.work import Call, Worker
 from halocline.remote import maps
 from halocline.remote.wire import HEAD_BYTES, Frame, Kind, _digest, pack, parse_head, unpack
+
+_BOOTS = hc.Params.preset("test-n11-boot", allow_insecure=True)
+_DEEP = hc.Params.preset("n14-d7")
 
 
 def seal_frame(data: bytes) -> bytes:
@@ -47,6 +51,18 @@ class _Rig:
             raise Finding("a linear transform has no bytes")
         self.map, self.name = data, maps.digest_of(data)
         self.maps.add(self.name, data)
+        self.wholes = self._wholes()
+        for each in self.wholes.values():
+            self.maps.add(maps.digest_of(each), each)
+
+    def _wholes(self) -> dict[str, bytes]:
+        """Circuits without encoded weights as they travel."""
+        found = {
+            "polynomial": PolynomialCircuit(hc.Polynomial([0.5, -1, 0.25])),
+            "comparison": ComparisonCircuit("sign", 6, 1.0),
+            "bootstrap": hc.Bootstrapper(_BOOTS, slots=8),
+        }
+        return {name: maps.to_bytes(each) or b"" for name, each in found.items()}
 
     def call(self, **changes: Any) -> bytes:
         """A call as a frame."""
@@ -65,7 +81,13 @@ class _Rig:
 
     def keep(self, data: bytes) -> None:
         """Weights that are taken can be encoded, or are refused then."""
-        maps.from_bytes(data)._on(hc.Engine(self.world.params, device="ghost"), 2)
+        circuit = maps.from_bytes(data)
+        if isinstance(circuit, WholeCircuit):
+            boots = circuit.operation == "bootstrap"
+            ghost = hc.Engine(_BOOTS if boots else _DEEP, device="ghost")
+            circuit._apply([ghost.ghost_input(slots=8)] * (circuit.inputs or 1))
+        else:
+            circuit._on(hc.Engine(self.world.params, device="ghost"), 2)
 
 
 def key_node_targets(world: World) -> dict[str, Target]:
@@ -77,4 +99,10 @@ def key_node_targets(world: World) -> dict[str, Target]:
             rig.call(operation="map", steps=[], map=rig.name), rig.compute, seal_frame
         ),
         "key node weights": Target(rig.map, rig.keep),
+        **{f"key node {name}": Target(data, rig.keep) for name, data in rig.wholes.items()},
+        "key node polynomial call": Target(
+            rig.call(operation="polynomial", steps=[], map=maps.digest_of(rig.wholes["polynomial"])),
+            rig.compute,
+            seal_frame,
+        ),
     }

@@ -82,7 +82,9 @@ class level_bench {
       for (const std::uint32_t size : sizes) expand(batch, size);
       for (const std::uint32_t size : sizes) select(batch, size / 2);
       for (const std::uint32_t size : sizes) {
-        if (size >= most_children / 4) expand_last(batch, size);
+        if (size >= most_children / 4) {
+          for (const std::uint32_t block : {backend::points_per_block, 1U}) expand_last(batch, size, block);
+        }
       }
       for (const unsigned bits : {2U, 3U}) {
         for (const std::uint32_t size : sizes) {
@@ -187,8 +189,9 @@ class level_bench {
     fused("expand", batch, children, bytes, mads, [&] { on.expand_node(ring, stage); });
   }
 
-  /// The last level, whose children become rows: by a pass of its own, or by the level.
-  void expand_last(std::uint32_t batch, std::uint32_t children) {
+  /// The last level, whose children become rows of blocks of 32 points, or of one point: by a pass of its
+  /// own, or by the level.
+  void expand_last(std::uint32_t batch, std::uint32_t children, std::uint32_t block) {
     const auto& ring = rig_.tables();
     backend::backend& on = rig_.backend();
     const std::uint32_t parents = children / 2, primes = set_.primes, terms = primes * set_.expand.digits;
@@ -201,21 +204,22 @@ class level_bench {
                        children, set_.expand});
       turned.push_back(plain.back());
       turned.back().dst = {};
-      turned.back().points = {points_[i], 2 * children};
+      turned.back().points = {points_[i], 2 * children, block};
       turned.back().turned = children;
       const poly_array leaves{dst_.data, i * children * two(), primes};
-      turns.push_back({{points_[i], 2 * children}, 0, 1, leaves, 2 * children});
+      turns.push_back({turned.back().points, 0, 1, leaves, 2 * children});
     }
     const std::uint32_t nodes = batch * parents;
     const double bytes =
         static_cast<double>(ring.limb_bytes()) * primes * (6.0 * nodes + 2.0 * batch * terms);
     const double transforms = terms * primes - (set_.expand.digits == 1 ? primes : 0);
     const double mads = nodes * node_mads(primes, transforms, terms * primes);
-    add("expand_last", "stage and a pass", batch, children, bytes, mads, [&] {
+    const std::string of = block == 1 ? ", point-major" : "";
+    add("expand_last", ("stage and a pass" + of).c_str(), batch, children, bytes, mads, [&] {
       on.expand_node(ring, plain);
       on.turn_points(ring, turns);
     });
-    add("expand_last", "stage that turns", batch, children, bytes, mads,
+    add("expand_last", ("stage that turns" + of).c_str(), batch, children, bytes, mads,
         [&] { on.expand_node(ring, turned); });
   }
 

@@ -7,6 +7,7 @@
 
 #include "backend/cpu/cpu_backend.hpp"
 #include "backend/ghost/ghost_backend.hpp"
+#include "backend/sycl/sycl_backend.hpp"
 #if defined(HALOCLINE_HAS_CUDA)
 #include "backend/cuda/cuda_backend.hpp"
 #include "backend/cuda/device/device_report.hpp"
@@ -18,16 +19,17 @@ namespace halocline::backend {
 
 namespace {
 
-/// 1 of "cuda:1", 0 of "cuda".
-std::optional<int> cuda_ordinal(std::string_view device) {
-  if (device == "cuda") return 0;
-  constexpr std::string_view prefix = "cuda:";
-  if (!device.starts_with(prefix)) return std::nullopt;
-  device.remove_prefix(prefix.size());
+/// 1 of "cuda:1" and 0 of "cuda", for the family "cuda".
+std::optional<int> ordinal_of(std::string_view family, std::string_view device) {
+  if (!device.starts_with(family)) return std::nullopt;
+  device.remove_prefix(family.size());
+  if (device.empty()) return 0;
+  if (!device.starts_with(':')) return std::nullopt;
+  device.remove_prefix(1);
   int ordinal = 0;
   const auto [end, status] = std::from_chars(device.data(), device.data() + device.size(), ordinal);
-  if (status != std::errc{} || end != device.data() + device.size()) return std::nullopt;
-  return ordinal;
+  const bool whole = status == std::errc{} && end == device.data() + device.size();
+  return whole && ordinal >= 0 ? std::optional(ordinal) : std::nullopt;
 }
 
 #if !defined(HALOCLINE_HAS_CUDA)
@@ -53,12 +55,15 @@ std::shared_ptr<backend> make_backend(std::string_view device, const backend_opt
     memory.ghost = true;
     return make_ghost_backend(memory::runtime::create(memory));
   }
-  if (const std::optional<int> ordinal = cuda_ordinal(device)) {
+  if (const std::optional<int> ordinal = ordinal_of("cuda", device)) {
 #if defined(HALOCLINE_HAS_CUDA)
     return make_cuda_backend(*ordinal, options);
 #else
     throw_without_cuda(device);
 #endif
+  }
+  if (const std::optional<int> ordinal = ordinal_of("sycl", device)) {
+    return make_sycl_backend(static_cast<unsigned>(*ordinal), options);
   }
   std::string known;
   for (const std::string& each : available_devices()) known += (known.empty() ? "" : ", ") + each;
@@ -70,11 +75,12 @@ std::vector<std::string> available_devices() {
 #if defined(HALOCLINE_HAS_CUDA)
   for (std::string& each : cuda_devices()) devices.push_back(std::move(each));
 #endif
+  for (std::string& each : sycl_devices()) devices.push_back(std::move(each));
   return devices;
 }
 
 std::optional<device_report> report_device(std::string_view device, bool measure_links) {
-  const std::optional<int> ordinal = cuda_ordinal(device);
+  const std::optional<int> ordinal = ordinal_of("cuda", device);
   if (!ordinal) return std::nullopt;
 #if defined(HALOCLINE_HAS_CUDA)
   return report_cuda_device(*ordinal, measure_links);

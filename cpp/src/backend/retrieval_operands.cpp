@@ -113,9 +113,6 @@ std::vector<memory::operand> expanded_ranges(const array_list& arrays, const exp
   std::vector<memory::operand> results;
   if (job.turned > 0) {
     arrays.whole_blocks();
-    HALOCLINE_EXPECTS(job.points.block == points_per_block, invalid_argument,
-                      "expand_node: children go to a matrix with blocks of ", job.points.block,
-                      " points; expected ", points_per_block);
     results.push_back(arrays.range(job.points));
   }
   if (job.turned < job.children) results.push_back(arrays.range(job.dst, job.children - job.turned, 2));

@@ -63,28 +63,33 @@ std::vector<ring::poly> relinearized(context& ctx, const evaluation_key& key, co
   return finish_switch(ctx, extended, level, target);
 }
 
-/// Finishes a tensor product as the mode requires.
-ciphertext finish_product(evaluator& eval, tensor_product t, unsigned level, double scale,
-                          std::uint32_t slots, const key_id& secret) {
-  context& ctx = eval.context();
+/// A tensor product as a ciphertext of three components.
+ciphertext unfinished(tensor_product t, unsigned level, double scale, std::uint32_t slots,
+                      const key_id& secret) {
   ciphertext result;
+  result.level = level;
+  result.scale = scale;
   result.slots = slots;
   result.key = secret;
-  if (eval.mode() == maintenance::manual) {
-    result.level = level;
-    result.scale = scale;
-    result.parts.push_back(std::move(t.d0));
-    result.parts.push_back(std::move(t.d1));
-    result.parts.push_back(std::move(t.d2));
-    return result;
-  }
+  result.parts.push_back(std::move(t.d0));
+  result.parts.push_back(std::move(t.d1));
+  result.parts.push_back(std::move(t.d2));
+  return result;
+}
+
+/// Relinearizes and rescales three components.
+ciphertext finished(evaluator& eval, const ciphertext& a, const char* operation) {
+  context& ctx = eval.context();
   const params::parameters& parameters = ctx.parameters();
-  result.level = level - 1;
+  ciphertext result;
+  result.slots = a.slots;
+  result.key = a.key;
+  result.level = a.level - 1;
   result.scale =
-      snap_scale(parameters, level - 1, static_cast<double>(scale / rescale_ratio(parameters, level)));
+      snap_scale(parameters, a.level - 1, static_cast<double>(a.scale / rescale_ratio(parameters, a.level)));
   const evaluation_key& key =
-      matching_key(eval.keys(), relinearization_element, level, result.key, "multiply");
-  result.parts = relinearized(ctx, key, t.d0.chain(), t.d1.chain(), t.d2.chain(), level, level - 1);
+      matching_key(eval.keys(), relinearization_element, a.level, result.key, operation);
+  result.parts = relinearized(ctx, key, part(a, 0), part(a, 1), part(a, 2), a.level, a.level - 1);
   return result;
 }
 
@@ -123,37 +128,36 @@ common_shape shape_of(evaluator& eval, std::span<const ciphertext* const> a,
   return {level, slots, key};
 }
 
-}  // namespace
-
-ciphertext evaluator::multiply(const ciphertext& a, const ciphertext& b) {
-  const backend::scoped_operation named("multiply");
-  check(ctx_, a, "multiply");
-  check(ctx_, b, "multiply");
+/// a * b up to its key switch.
+ciphertext product(evaluator& eval, const ciphertext& a, const ciphertext& b) {
+  context& ctx = eval.context();
+  check(ctx, a, "multiply");
+  check(ctx, b, "multiply");
   require_two_parts(a, "multiply");
   require_two_parts(b, "multiply");
   const key_id key = common_key_of(a, b, "multiply");
   const unsigned level = std::min(a.level, b.level);
-  if (mode_ == maintenance::automatic) require_level(a.level < b.level ? a : b, "multiply");
+  if (eval.mode() == maintenance::automatic) require_level(a.level < b.level ? a : b, "multiply");
   std::optional<ciphertext> lower_a;
   std::optional<ciphertext> lower_b;
-  const ciphertext& x = at_level(*this, a, level, lower_a);
-  const ciphertext& y = at_level(*this, b, level, lower_b);
-  return finish_product(*this, tensor(ctx_, x, y), level, x.scale * y.scale, std::max(a.slots, b.slots), key);
+  const ciphertext& x = at_level(eval, a, level, lower_a);
+  const ciphertext& y = at_level(eval, b, level, lower_b);
+  return unfinished(tensor(ctx, x, y), level, x.scale * y.scale, std::max(a.slots, b.slots), key);
 }
 
-ciphertext evaluator::square(const ciphertext& a) { return multiply(a, a); }
-
-ciphertext evaluator::dot(std::span<const ciphertext* const> a, std::span<const ciphertext* const> b) {
-  const backend::scoped_operation named("dot");
+/// sum_i a_i * b_i up to its key switch.
+ciphertext sum_of_products(evaluator& eval, std::span<const ciphertext* const> a,
+                           std::span<const ciphertext* const> b) {
+  context& ctx = eval.context();
   HALOCLINE_EXPECTS(!a.empty() && a.size() == b.size(), invalid_argument, "dot: ", a.size(), " and ",
                     b.size(), " factors; expected the same positive number");
-  const auto [level, slots, key] = shape_of(*this, a, b);
+  const auto [level, slots, key] = shape_of(eval, a, b);
   std::vector<std::optional<ciphertext>> lowered(2 * a.size());
   backend::dot_job d0, d1, d2;
   double scale = 0.0;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    const ciphertext& x = at_level(*this, *a[i], level, lowered[2 * i]);
-    const ciphertext& y = at_level(*this, *b[i], level, lowered[2 * i + 1]);
+    const ciphertext& x = at_level(eval, *a[i], level, lowered[2 * i]);
+    const ciphertext& y = at_level(eval, *b[i], level, lowered[2 * i + 1]);
     if (i == 0) scale = x.scale * y.scale;
     HALOCLINE_EXPECTS(same_scale(scale, x.scale * y.scale, manual_tolerance), scale_mismatch, "dot: product ",
                       i, " has scale 2^", std::log2(x.scale * y.scale), ", the first 2^", std::log2(scale),
@@ -165,13 +169,49 @@ ciphertext evaluator::dot(std::span<const ciphertext* const> a, std::span<const 
     d2.a.push_back(part(x, 1));
     d2.b.push_back(part(y, 1));
   }
-  tensor_product t = make_tensor(ctx_, level);
+  tensor_product t = make_tensor(ctx, level);
   d0.dst = t.d0.chain();
   d1.dst = t.d1.chain();
   d2.dst = t.d2.chain();
   const std::vector<backend::dot_job> jobs{std::move(d0), std::move(d1), std::move(d2)};
-  ctx_.device().dot(ctx_.tables(), jobs);
-  return finish_product(*this, std::move(t), level, scale, slots, key);
+  ctx.device().dot(ctx.tables(), jobs);
+  return unfinished(std::move(t), level, scale, slots, key);
+}
+
+}  // namespace
+
+ciphertext evaluator::multiply(const ciphertext& a, const ciphertext& b) {
+  const backend::scoped_operation named("multiply");
+  ciphertext made = product(*this, a, b);
+  return mode_ == maintenance::manual ? std::move(made) : finished(*this, made, "multiply");
+}
+
+ciphertext evaluator::unfinished_product(const ciphertext& a, const ciphertext& b) {
+  const backend::scoped_operation named("multiply");
+  return product(*this, a, b);
+}
+
+ciphertext evaluator::finish_product(const ciphertext& a) {
+  const backend::scoped_operation named("multiply");
+  check(ctx_, a, "multiply");
+  require_level(a, "multiply");
+  HALOCLINE_EXPECTS(a.parts.size() == 3, invalid_argument, "finish_product: the ciphertext has ",
+                    a.parts.size(), " components, expected 3 (a product that is not finished)");
+  return finished(*this, a, "multiply");
+}
+
+ciphertext evaluator::square(const ciphertext& a) { return multiply(a, a); }
+
+ciphertext evaluator::dot(std::span<const ciphertext* const> a, std::span<const ciphertext* const> b) {
+  const backend::scoped_operation named("dot");
+  ciphertext made = sum_of_products(*this, a, b);
+  return mode_ == maintenance::manual ? std::move(made) : finished(*this, made, "multiply");
+}
+
+ciphertext evaluator::unfinished_dot(std::span<const ciphertext* const> a,
+                                     std::span<const ciphertext* const> b) {
+  const backend::scoped_operation named("dot");
+  return sum_of_products(*this, a, b);
 }
 
 ciphertext evaluator::relinearize(const ciphertext& a) {

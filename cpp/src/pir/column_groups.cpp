@@ -2,14 +2,13 @@
 #include "pir/column_groups.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <span>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "halocline/backend/backend.hpp"
+#include "pir/shared_work.hpp"
 
 namespace halocline::pir {
 namespace {
@@ -19,24 +18,8 @@ namespace {
 constexpr std::size_t batch_bytes = std::size_t{8} << 20;
 /// Bytes of records that are read at once where nothing is transformed.
 constexpr std::size_t copy_bytes = std::size_t{4} << 20;
-/// Bytes of records for which another thread pays when they are lifted, and most threads.
+/// Bytes of records for which another thread pays when they are lifted.
 constexpr std::size_t bytes_per_thread = std::size_t{256} << 10;
-constexpr unsigned most_threads = 8;
-
-/// body(i) for i < count on the calling thread and others; it does not throw.
-template <typename BodyT>
-void share(std::size_t count, std::size_t threads, const BodyT& body) {
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < count; i = next++) body(i);
-  };
-  std::vector<std::jthread> others;
-  try {
-    while (others.size() + 1 < threads) others.emplace_back(work);
-  } catch (const std::system_error&) {  // no more threads: the others do it
-  }
-  work();
-}
 
 }  // namespace
 
@@ -57,7 +40,7 @@ group_maker::group_maker(context& ctx, std::shared_ptr<record_store> records,
   batch_ = static_cast<std::uint32_t>(std::max<std::size_t>(1, batch_bytes / ctx_.polynomial_bytes()));
   if (shape().scheme.lifts_at_random()) lifts_.emplace(shape().scheme.source().plain_bits, lift_key);
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
-  threads_ = std::min({ctx_.device().describe().threads, cores, most_threads});
+  threads_ = std::min({ctx_.device().describe().threads, cores, static_cast<unsigned>(most_work_threads)});
 }
 
 void group_maker::draw_anew(std::uint64_t plaintext) {
@@ -159,7 +142,7 @@ void group_maker::lift(column_range of, const tile& part, std::span<const std::b
   const std::size_t from = plain.size() / part.count, to = out.size() / part.count;
   const std::uint64_t whole = shape().scheme.plaintext_bytes();
   const std::size_t useful = std::clamp<std::size_t>(plain.size() / bytes_per_thread, 1, threads_);
-  share(std::size_t{part.count} * part.planes, useful, [&](std::size_t item) {
+  share_work(std::size_t{part.count} * part.planes, useful, [&](std::size_t item) {
     const std::size_t i = item / part.planes;
     const auto p = static_cast<std::uint32_t>(item % part.planes);
     const std::uint64_t number = part.first + i;

@@ -9,6 +9,7 @@
 #include "pir/batch_check.hpp"
 #include "pir/batch_plans.hpp"
 #include "pir/batch_steps.hpp"
+#include "pir/shared_work.hpp"
 
 namespace halocline::pir {
 namespace {
@@ -61,22 +62,24 @@ std::vector<std::vector<std::byte>> server::answer(std::span<const std::shared_p
                                                    std::span<const std::span<const std::byte>> queries) {
   HALOCLINE_EXPECTS(keys.size() == queries.size(), invalid_argument, "retrieval server: keys of ",
                     keys.size(), " clients for ", queries.size(), " queries; expected keys for each query");
-  std::vector<query_message> messages;
-  for (std::size_t i = 0; i < queries.size(); ++i) {
-    messages.push_back(detail::of_query(i, [&] {
+  std::vector<query_message> messages(queries.size());
+  const std::size_t threads = work_threads(queries.size(), queries.empty() ? 0 : queries.front().size(),
+                                           ctx_.device().describe().threads);
+  share_work(queries.size(), threads, [&](std::size_t i) {
+    messages[i] = detail::of_query(i, [&] {
       check_keys(ctx_, keys[i].get());
       return detail::read_query_of(ctx_.shape(), keys[i]->client, queries[i]);
-    }));
-  }
+    });
+  });
   std::vector<client_query> batch;
   for (std::size_t i = 0; i < queries.size(); ++i) batch.push_back({keys[i].get(), &messages[i]});
   if (batch.empty()) return {};
   const std::vector<std::vector<std::uint64_t>> words = run_planned(batch);
-  std::vector<std::vector<std::byte>> answers;
-  for (std::size_t i = 0; i < queries.size(); ++i) {
-    answers.push_back(write_answer(ctx_.shape(), {messages[i].database, messages[i].client,
-                                                  tag_of(queries[i]), keys[i]->stamp, words[i]}));
-  }
+  std::vector<std::vector<std::byte>> answers(queries.size());
+  share_work(queries.size(), threads, [&](std::size_t i) {
+    answers[i] = write_answer(ctx_.shape(), {messages[i].database, messages[i].client, tag_of(queries[i]),
+                                             keys[i]->stamp, words[i]});
+  });
   return answers;
 }
 

@@ -29,11 +29,11 @@ std::vector<std::vector<std::uint64_t>> round_answers(context& ctx, const select
   const backend::round_answer_job round{
       &rounded, 0, ctx.ciphertexts(selected), answers, {at.answer_bits0, at.answer_bits1}};
   ctx.device().round_answer(ctx.tables(), {&round, 1});
+  std::vector<std::uint64_t> all(columns.size() * words);  // one copy: each one waits for the device
+  ctx.device().download(std::as_writable_bytes(std::span(all)), rounded, 0);
   std::vector<std::vector<std::uint64_t>> result;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    std::vector<std::uint64_t>& each = result.emplace_back(words);
-    ctx.device().download(std::as_writable_bytes(std::span(each)), rounded,
-                          i * words * sizeof(std::uint64_t));
+  for (auto from = all.cbegin(); from != all.cend(); from += static_cast<std::ptrdiff_t>(words)) {
+    result.emplace_back(from, from + static_cast<std::ptrdiff_t>(words));
   }
   return result;
 }

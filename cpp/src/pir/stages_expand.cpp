@@ -26,8 +26,7 @@ class expansion {
         leaves_(static_cast<std::uint32_t>(ctx.shape().at.packed(ctx.shape().scheme))) {
     for (const client_query& query : queries) check(query);
     constexpr auto scratch = memory::object_class::scratch;
-    if (depth_ > 0 && how.turned && ctx.point_block() == backend::points_per_block &&
-        detail::fusion_of(how.expansion, depth_ - 1) != fusion::operation) {
+    if (depth_ > 0 && how.turned && detail::fusion_of(how.expansion, depth_ - 1) != fusion::operation) {
       turned_ = ctx.shape().at.rows;
     }
     const std::uint32_t even = std::max(leaves_ - turned_, depth_ >= 2 ? nodes(depth_ - 2) : 0);
@@ -87,12 +86,20 @@ class expansion {
   }
 
   void load_roots() {
+    // One copy for all: each one takes the host as long as that of several queries.
+    const memory::buffer sent = detail::make_polynomials(ctx_, queries_.size(), "pir.queries");
+    std::vector<std::uint32_t> words;
+    std::vector<backend::unary_job> copies;
     std::vector<backend::uniform_job> uniform;
+    const backend::window all{0, ctx_.limbs()};
     for (std::size_t i = 0; i < queries_.size(); ++i) {
       const query_message& message = *queries_[i].message;
-      ctx_.device().upload(at(i, 0), 0, std::as_bytes(std::span(message.c0)));
-      uniform.push_back({{&at(i, 0), ctx_.limbs(), {0, ctx_.limbs()}}, {message.seed, 0}});
+      words.insert(words.end(), message.c0.begin(), message.c0.end());
+      copies.push_back({{&at(i, 0), 0, all}, {&sent, static_cast<std::uint32_t>(i) * ctx_.limbs(), all}});
+      uniform.push_back({{&at(i, 0), ctx_.limbs(), all}, {message.seed, 0}});
     }
+    ctx_.device().upload(sent, 0, std::as_bytes(std::span(words)));
+    ctx_.device().copy(ctx_.tables(), copies);
     ctx_.device().sample_uniform(ctx_.tables(), uniform);
   }
 
@@ -122,7 +129,7 @@ class expansion {
       job.permutation = &permutation(level);
       job.children = nodes(level);
       job.split = detail::split_of(split_);
-      if (turned > 0) job.points = {&selectors_[i], 2 * turned};
+      if (turned > 0) job.points = {&selectors_[i], 2 * turned, ctx_.point_block()};
       job.turned = turned;
     }
     ctx_.device().expand_node(ctx_.tables(), jobs);

@@ -6,6 +6,7 @@
 #include "halocline/core/expects.hpp"
 #include "halocline/ring/automorphism.hpp"
 #include "halocline/seal/evaluator.hpp"
+#include "halocline/seal/forms.hpp"
 #include "seal/operand_checks.hpp"
 #include "seal/switching.hpp"
 
@@ -27,21 +28,6 @@ const polynomials& parts_of(const plaintext& a) { return a.part; }
 /// The first `made.primes()` limbs of polynomial `i`.
 backend::unary_job copied(const ciphertext& made, const ciphertext& a, std::uint32_t i) {
   return {made.parts.part(i), a.parts.part(i).slice({0, made.parts.primes()})};
-}
-
-/// Digits 1 and -1 of the non-adjacent form, times their powers of two, lowest first (Reitwiesner, "Binary
-/// arithmetic", 1960).
-std::vector<std::int64_t> non_adjacent_form(std::int64_t value) {
-  const std::int64_t sign = value < 0 ? -1 : 1;
-  std::vector<std::int64_t> digits;
-  std::int64_t power = sign;
-  for (std::int64_t rest = std::abs(value); rest != 0; rest /= 2, power *= 2) {
-    if (rest % 2 == 0) continue;
-    const std::int64_t digit = 2 - rest % 4;
-    rest -= digit;
-    digits.push_back(digit * power);
-  }
-  return digits;
 }
 
 /// Products of all polynomials of a with all of b, by total degree.
@@ -301,7 +287,7 @@ results batch_evaluator::rotate_vector(ciphertexts a, std::int64_t steps, const 
   const std::uint64_t n = ctx_->tables().n();
   const std::uint64_t element = galois_element(n, steps);
   if (element != 1 && keys.keys.contains(element)) return apply_galois(a, element, keys);
-  const std::vector<std::int64_t> digits = non_adjacent_form(steps);
+  const std::vector<std::int64_t> digits = rotation_digits(steps);
   HALOCLINE_EXPECTS(digits.size() != 1, missing_key, "rotate_vector: no key for ", steps,
                     " steps; add them to the Galois keys");
   results made = prefixes(a, a[0]->parts.primes());

@@ -18,7 +18,7 @@ namespace {
 
 using wide_modulus = arith::modulus<std::uint64_t>;
 
-constexpr unsigned least_log_n = 10;  // of rings that backends compute with
+constexpr unsigned least_log_n = 10;  // of the table below
 
 /// Bits of the product of all primes for 128-bit security with ternary secrets, for log2(N) from 10 on.
 constexpr std::array<unsigned, 6> standard_bits{27, 54, 109, 218, 438, 881};
@@ -27,6 +27,9 @@ void check_security(const seal_format::parameters& of) {
   double bits = 0;
   for (const std::uint64_t prime : of.primes) bits += std::log2(static_cast<double>(prime));
   const auto log_n = static_cast<unsigned>(std::countr_zero(of.n));
+  HALOCLINE_EXPECTS(log_n >= least_log_n, insecure_parameters,
+                    "SEAL parameters: no primes are secure for ring degree ", of.n,
+                    "; expected at least 1024, or allow_insecure for tests");
   const unsigned row = log_n - least_log_n;
   if (row < standard_bits.size() && bits <= standard_bits[row]) return;
   const params::security_estimate own = params::estimate_security(log_n, bits, {}, 3.2);
@@ -38,9 +41,9 @@ void check_security(const seal_format::parameters& of) {
                     "allow_insecure for tests");
 }
 
-ring::shape ring_of(const seal_format::parameters& of, bool allow_insecure) {
-  HALOCLINE_EXPECTS(of.n >> least_log_n != 0, invalid_argument, "SEAL parameters: ring degree ", of.n,
-                    "; expected at least 1024 to compute with");
+ring::shape ring_of(const seal_format::parameters& of, bool allow_insecure, std::uint64_t least_degree) {
+  HALOCLINE_EXPECTS(of.n >= least_degree, invalid_argument, "SEAL parameters: ring degree ", of.n,
+                    "; expected at least ", least_degree, " to compute with");
   for (const std::uint64_t prime : of.primes) {
     HALOCLINE_EXPECTS(params::is_prime(prime), invalid_argument, "SEAL parameters: modulus ", prime,
                       " is not prime");
@@ -64,10 +67,12 @@ std::size_t digit_bytes(const backend::capability& of) {
 
 }  // namespace
 
-context::context(seal_format::parameters of, std::shared_ptr<backend::backend> device, bool allow_insecure)
+context::context(seal_format::parameters of, std::shared_ptr<backend::backend> device, bool allow_insecure,
+                 std::uint64_t least_degree)
     : chain_(std::move(of)),
-      ring_(ring_of(chain_.top(), allow_insecure), std::move(device)),
-      digit_bytes_(digit_bytes(ring_.device().describe())) {}
+      ring_(ring_of(chain_.top(), allow_insecure, least_degree), std::move(device)),
+      digit_bytes_(digit_bytes(ring_.device().describe())),
+      joins_limbs_(ring_.device().describe().cache_bytes != 0) {}
 
 std::uint32_t context::special() const {
   HALOCLINE_EXPECTS(chain_.key_primes() > 1, invalid_argument,

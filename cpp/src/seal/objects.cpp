@@ -16,7 +16,7 @@ void upload(context& to, const polynomials& made, std::span<const std::uint64_t>
 
 std::vector<std::uint64_t> download(context& of, const polynomials& from) {
   std::vector<std::uint64_t> words(from.data().size() / sizeof(std::uint64_t));
-  of.device().download(std::as_writable_bytes(std::span(words)), from.data(), 0);
+  store_words(of, from, words);
   return words;
 }
 
@@ -39,9 +39,7 @@ switch_digit load_digit(context& to, const seal_format::ciphertext& from) {
     to.chain().expand(whole);
     return load_digit(to, whole);
   }
-  const std::span<const std::uint64_t> words(from.data);
-  const std::size_t half = words.size() / 2;
-  return {load_half(to, words.first(half)), load_half(to, words.subspan(half))};
+  return seal::load_digit(to, from.data);
 }
 
 switch_key_set load_keys(context& to, const seal_format::switch_keys& from, bool galois) {
@@ -70,9 +68,9 @@ void fill_uniform(context& on, const polynomials& to, std::uint32_t seed, std::u
 }  // namespace
 
 polynomials::polynomials(context& of, std::uint32_t size, std::uint32_t primes, memory::object_class cls,
-                         const char* tag)
+                         const char* tag, bool wipe)
     : home_(of.ring().home()),
-      data_(of.runtime().allocate(std::size_t{size} * primes * of.tables().limb_bytes(), cls, tag)),
+      data_(of.runtime().allocate(std::size_t{size} * primes * of.tables().limb_bytes(), cls, tag, wipe)),
       size_(size),
       primes_(primes) {}
 
@@ -161,6 +159,31 @@ seal_format::plaintext store(context& of, const plaintext& from) {
   made.data = download(of, from.part);
   made.coefficients = made.data.size();
   return made;
+}
+
+polynomials load_words(context& to, std::span<const std::uint64_t> words, std::uint32_t size,
+                       std::uint32_t primes, memory::object_class cls, const char* tag) {
+  HALOCLINE_EXPECTS(size >= 1 && primes >= 1 && primes <= to.chain().key_primes() &&
+                        words.size() == std::size_t{size} * primes * to.tables().n(),
+                    invalid_argument, "SEAL object: ", words.size(), " words; expected ", size, " times ",
+                    primes, " limbs of ", to.tables().n());
+  polynomials made(to, size, primes, cls, tag);
+  upload(to, made, words);
+  return made;
+}
+
+void store_words(context& of, const polynomials& from, std::span<std::uint64_t> to) {
+  HALOCLINE_EXPECTS(from.is_of(of) && to.size_bytes() == from.data().size(), invalid_argument,
+                    "SEAL object: ", to.size(), " words for ", from.data().size() / sizeof(std::uint64_t),
+                    ", or an object of another engine");
+  of.device().download(std::as_writable_bytes(to), from.data(), 0);
+}
+
+switch_digit load_digit(context& to, std::span<const std::uint64_t> words) {
+  const std::size_t half = to.chain().key_primes() * to.tables().n();
+  HALOCLINE_EXPECTS(words.size() == 2 * half, invalid_argument, "SEAL key: ", words.size(),
+                    " words; expected ", 2 * half);
+  return {load_half(to, words.first(half)), load_half(to, words.subspan(half))};
 }
 
 }  // namespace halocline::seal

@@ -2,6 +2,7 @@
 #include "seal/switching.hpp"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "halocline/core/expects.hpp"
@@ -24,6 +25,7 @@ class key_switches {
         items_(items),
         count_(items.front().target.primes.count),
         group_(on.switch_group(items.size() * count_, count_ + 1)),
+        joined_(on.joins_limbs() && group_ > 1),
         coefficients_(scratch(on, items.size() * count_, "seal.coefficients")),
         digits_(scratch(on, items.size() * count_ * group_, "seal.digits")),
         sums_(scratch(on, items.size() * 2 * (std::size_t{count_} + 1), "seal.sums")) {}
@@ -54,9 +56,17 @@ class key_switches {
   [[nodiscard]] limb_view chain_sum(std::uint32_t x, std::uint32_t k) const {
     return {&sums_, (2 * x + k) * (count_ + 1) + 1, {0, count_}};
   }
-  /// Digit `i` of item `x`: where it lies modulo prime `prime`, the `place`-th of the pass.
+  /// Digit `i` of item `x` modulo some primes, of which the first one is the `place`-th of the pass.
   [[nodiscard]] limb_view digit(std::uint32_t x, std::uint32_t i, std::uint32_t place, window primes) const {
     return {&digits_, (x * count_ + i) * group_ + place, primes};
+  }
+
+  /// The primes of `chain` that digit `i` is raised to. Its own limb is that of the target, or made again.
+  [[nodiscard]] std::array<window, 2> parts_of(window chain, std::uint32_t i) const {
+    if (joined_) return {chain, window{}};
+    const std::uint32_t before = std::clamp(i, chain.first, chain.end());
+    const std::uint32_t behind = std::clamp(i + 1, chain.first, chain.end());
+    return {window{chain.first, before - chain.first}, window{behind, chain.end() - behind}};
   }
 
   /// Digits modulo some primes, and their products with keys.
@@ -67,11 +77,7 @@ class key_switches {
       for (std::uint32_t i = 0; i < count_; ++i) {
         const limb_view from{&coefficients_, x * count_ + i, {i, 1}};
         if (special) jobs.push_back({digit(x, i, 0, {on_.special(), 1}), from});
-        // A digit's own limb is that of the target.
-        const std::uint32_t before = std::clamp(i, chain.first, chain.end());
-        const std::uint32_t behind = std::clamp(i + 1, chain.first, chain.end());
-        for (const window part :
-             {window{chain.first, before - chain.first}, {behind, chain.end() - behind}}) {
+        for (const window part : parts_of(chain, i)) {
           if (part.count > 0) jobs.push_back({digit(x, i, shift + part.first - chain.first, part), from});
         }
       }
@@ -80,30 +86,33 @@ class key_switches {
     std::vector<backend::key_job> products;
     for (std::uint32_t x = 0; x < items_.size(); ++x) {
       if (special) products.push_back(product(x, {on_.special(), 1}, 0));
-      for (std::uint32_t p = chain.first; p < chain.end(); ++p) {
-        products.push_back(product(x, {p, 1}, shift + p - chain.first));
+      const std::uint32_t step = joined_ ? std::max(1U, chain.count) : 1;
+      for (std::uint32_t p = chain.first; p < chain.end(); p += step) {
+        products.push_back(product(x, {p, step}, shift + p - chain.first));
       }
     }
     on_.device().key_multiply_accumulate(on_.tables(), products);
   }
 
-  /// The sums of item `x` modulo one prime. What is added is multiplied by the special prime first: the
-  /// division then gives exactly what adding after it would.
-  [[nodiscard]] backend::key_job product(std::uint32_t x, window one, std::uint32_t place) const {
+  /// The sums of item `x` modulo the special prime, or some others. What is added is multiplied by the
+  /// special prime first: the division then gives exactly what adding after it would.
+  [[nodiscard]] backend::key_job product(std::uint32_t x, window primes, std::uint32_t place) const {
     const switch_item& item = items_[x];
-    const bool special = one.first == on_.special();
+    const bool special = primes.first == on_.special();
     const auto sum = [&](std::uint32_t k) {
-      return special ? special_sum(x, k) : chain_sum(x, k).slice(one);
+      return special ? special_sum(x, k) : chain_sum(x, k).slice(primes);
     };
     backend::key_job job{sum(0), sum(1), {}};
     for (std::uint32_t i = 0; i < count_; ++i) {
-      const limb_view view = i == one.first ? item.target.slice(one) : digit(x, i, place, one);
+      const bool own = !joined_ && i == primes.first;
+      const limb_view view = own ? item.target.slice(primes) : digit(x, i, place, primes);
       job.digits.push_back({view, &(*item.key)[i].b.data(), &(*item.key)[i].a.data()});
     }
     if (special) return job;
-    job.plus0 = item.plus0.slice(one);
-    if (item.plus1.data != nullptr) job.plus1 = item.plus1.slice(one);
-    job.factors = {on_.special_residues()[one.first]};
+    job.plus0 = item.plus0.slice(primes);
+    if (item.plus1.data != nullptr) job.plus1 = item.plus1.slice(primes);
+    const auto factors = on_.special_residues().begin() + primes.first;
+    job.factors.assign(factors, factors + primes.count);
     return job;
   }
 
@@ -111,6 +120,7 @@ class key_switches {
   std::span<const switch_item> items_;
   std::uint32_t count_;  ///< digits of an item, and primes of its target
   std::uint32_t group_;  ///< primes of a pass
+  bool joined_;          ///< digits have all limbs of a pass behind each other
   memory::buffer coefficients_, digits_, sums_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "seal_format/blake2.hpp"
+#include "halocline/seal_format/blake2.hpp"
 
 #include <algorithm>
 #include <bit>

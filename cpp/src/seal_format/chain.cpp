@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "halocline/core/expects.hpp"
-#include "seal_format/blake2.hpp"
-#include "seal_format/expand.hpp"
+#include "halocline/seal_format/blake2.hpp"
+#include "halocline/seal_format/expand.hpp"
 
 namespace halocline::seal_format {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "seal_format/expand.hpp"
+#include "halocline/seal_format/expand.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
 
-#include "seal_format/blake2.hpp"
-#include "seal_format/keccak.hpp"
+#include "halocline/seal_format/blake2.hpp"
+#include "halocline/seal_format/keccak.hpp"
 
 namespace halocline::seal_format {
 namespace {

@@ -20,6 +20,25 @@ inline constexpr std::size_t header_bytes = 16;
 inline constexpr unsigned file_major = 4;
 inline constexpr unsigned newest_minor = 4;
 
+/// Zeroes bytes at its end where that is wanted.
+class wiped_at_end {
+ public:
+  explicit wiped_at_end(bool wanted) noexcept : wanted_(wanted) {}
+  wiped_at_end(const wiped_at_end&) = delete;
+  wiped_at_end& operator=(const wiped_at_end&) = delete;
+  ~wiped_at_end() {
+    if (!wanted_ || bytes_.empty()) return;
+    std::memset(bytes_.data(), 0, bytes_.size());
+    asm volatile("" : : "r"(bytes_.data()) : "memory");  // the compiler must not leave it out
+  }
+
+  void set(std::span<std::byte> bytes) noexcept { bytes_ = bytes; }
+
+ private:
+  std::span<std::byte> bytes_;
+  bool wanted_;
+};
+
 /// Takes the members of an object off its bytes. Every read is checked.
 class fields {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "seal_format/keccak.hpp"
+#include "halocline/seal_format/keccak.hpp"
 
 #include <algorithm>
 #include <array>

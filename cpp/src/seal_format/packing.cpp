@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "seal_format/packing.hpp"
+#include "halocline/seal_format/packing.hpp"
 
 #include <algorithm>
 #include <memory>

@@ -7,23 +7,13 @@
 #include <utility>
 
 #include "halocline/core/expects.hpp"
+#include "halocline/seal_format/packing.hpp"
 #include "seal_format/fields.hpp"
-#include "seal_format/packing.hpp"
 
 namespace halocline::seal_format {
 namespace {
 
 constexpr std::uint64_t seed_object_bytes = 1 + 64;
-
-/// Zeroes bytes at its end where that is wanted; the compiler must not leave it out.
-struct wiped_at_end {
-  const growing_bytes& bytes;
-  bool wanted;
-  ~wiped_at_end() {
-    volatile std::byte* const at = bytes.all().data();
-    for (std::size_t i = 0; wanted && i < bytes.size(); ++i) at[i] = std::byte{0};
-  }
-};
 
 /// Calls `body` with the members of the object, unpacked.
 template <typename BodyT>
@@ -36,11 +26,12 @@ auto read_object(std::span<const std::byte> bytes, const read_limits& limits, co
   HALOCLINE_EXPECTS(packed.size() <= limits.bytes, corrupt_data, what, ": ", packed.size(),
                     " bytes; expected at most ", limits.bytes);
   growing_bytes unpacked;
-  const wiped_at_end guard{unpacked, secret};
+  wiped_at_end guard(secret);
   if (head.compression != 0) {
     const std::uint64_t most =
         std::min(limits.bytes, limits.unpacked_base + limits.unpacked_factor * packed.size());
     unpacked = unpack(packed, static_cast<compression>(head.compression), most, secret);
+    guard.set(unpacked.all());
   }
   fields members(head.compression != 0 ? unpacked.all() : packed, head.minor, what);
   auto made = body(members);
@@ -87,11 +78,13 @@ ciphertext get_ciphertext(fields& from) {
   made.primes = from.get<std::uint64_t>();
   made.scale = from.get<double>();
   made.correction_factor = from.get<std::uint64_t>();
-  HALOCLINE_EXPECTS(made.size >= min_ciphertext_size && made.size <= max_ciphertext_size &&
-                        is_degree(made.n) && made.primes >= 1 && made.primes <= max_primes,
+  const bool size_fits =
+      made.size == 0 || (made.size >= min_ciphertext_size && made.size <= max_ciphertext_size);
+  HALOCLINE_EXPECTS(size_fits && is_degree(made.n) && made.primes >= 1 && made.primes <= max_primes,
                     corrupt_data, from.what(), ": ", made.size, " polynomials of ", made.n,
-                    " coefficients modulo ", made.primes, " primes; expected ", min_ciphertext_size, " to ",
-                    max_ciphertext_size, ", a power of two up to ", max_degree, ", and 1 to ", max_primes);
+                    " coefficients modulo ", made.primes, " primes; expected 0 or ", min_ciphertext_size,
+                    " to ", max_ciphertext_size, ", a power of two up to ", max_degree, ", and 1 to ",
+                    max_primes);
   made.data = get_array(from);
   const std::uint64_t polynomial = made.n * made.primes;
   const bool seeded = made.size == 2 && made.data.size() == polynomial;

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "halocline/core/expects.hpp"
+#include "halocline/seal_format/packing.hpp"
 #include "seal_format/fields.hpp"
-#include "seal_format/packing.hpp"
 
 namespace halocline::seal_format {
 namespace {
@@ -48,9 +48,17 @@ class sink {
   unsigned minor_;
 };
 
+std::vector<std::byte> pack_and_drop(std::vector<std::byte> bytes, compression how, bool secret) {
+  wiped_at_end guard(secret);
+  guard.set(bytes);
+  return pack(bytes, how);
+}
+
 /// The object whose members `body` writes, packed as wanted. `bytes` is about what they take.
+/// @param secret whether to zero them once they are packed
 template <typename BodyT>
-std::vector<std::byte> write_object(const write_options& options, std::size_t bytes, BodyT body) {
+std::vector<std::byte> write_object(const write_options& options, std::size_t bytes, bool secret,
+                                    BodyT body) {
   HALOCLINE_EXPECTS(options.minor <= newest_minor, invalid_argument, "SEAL file: version 4.", options.minor,
                     "; expected 4.0 to 4.", newest_minor);
   sink plain(options.minor);
@@ -60,7 +68,7 @@ std::vector<std::byte> write_object(const write_options& options, std::size_t by
     return plain.finish();
   }
   body(plain);
-  const std::vector<std::byte> packed = pack(plain.finish(), options.how);
+  const std::vector<std::byte> packed = pack_and_drop(plain.finish(), options.how, secret);
   sink whole(options.minor);
   whole.reserve(packed.size() + header_bytes);
   whole.put_header(options.how, packed.size() + header_bytes);
@@ -113,7 +121,7 @@ void put_plaintext(sink& to, const plaintext& object) {
 }  // namespace
 
 std::vector<std::byte> write(const parameters& object, const write_options& options) {
-  return write_object(options, 64 * object.primes.size(), [&](sink& to) {
+  return write_object(options, 64 * object.primes.size(), false, [&](sink& to) {
     to.put(static_cast<std::uint8_t>(object.kind));
     to.put(object.n);
     to.put(std::uint64_t{object.primes.size()});
@@ -123,11 +131,11 @@ std::vector<std::byte> write(const parameters& object, const write_options& opti
 }
 
 std::vector<std::byte> write(const ciphertext& object, const write_options& options) {
-  return write_object(options, 8 * object.data.size(), [&](sink& to) { put_ciphertext(to, object); });
+  return write_object(options, 8 * object.data.size(), false, [&](sink& to) { put_ciphertext(to, object); });
 }
 
 std::vector<std::byte> write(const plaintext& object, const write_options& options) {
-  return write_object(options, 8 * object.data.size(), [&](sink& to) { put_plaintext(to, object); });
+  return write_object(options, 8 * object.data.size(), true, [&](sink& to) { put_plaintext(to, object); });
 }
 
 std::vector<std::byte> write(const switch_keys& object, const write_options& options) {
@@ -135,7 +143,7 @@ std::vector<std::byte> write(const switch_keys& object, const write_options& opt
   for (const auto& digits : object.keys) {
     for (const ciphertext& digit : digits) bytes += 256 + 8 * digit.data.size();
   }
-  return write_object(options, bytes, [&](sink& to) {
+  return write_object(options, bytes, false, [&](sink& to) {
     put_id(to, object.id);
     to.put(std::uint64_t{object.keys.size()});
     for (const auto& digits : object.keys) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "halocline/core/expects.hpp"
+#include "halocline/core/process.hpp"
 
 namespace halocline::storage {
 
@@ -56,7 +57,7 @@ class curl_pool {
     owner_ = ::getpid();
   }
 
-  std::mutex mutex_;
+  fork_mutex mutex_{fork_order::table};
   std::vector<multi_handle> idle_;
   ::pid_t owner_ = ::getpid();
 };

@@ -69,7 +69,7 @@ void key_store::publish(const manifest& made, std::span<const std::byte> contain
 manifest key_store::find(const std::string& user, const std::optional<std::string>& root,
                          const std::optional<std::string>& key) {
   const auto bytes = objects_->get(manifest_of(user), manifest::most_bytes + 4096);
-  HALOCLINE_EXPECTS(bytes, io_error, "key store '", objects_->url(), "' has no keys of '", user,
+  HALOCLINE_EXPECTS(bytes, storage::unknown_user, "key store '", objects_->url(), "' has no keys of '", user,
                     "'; put them first");
   manifest found = decode_manifest(*bytes, user);
   HALOCLINE_EXPECTS(!key || to_string(found.key) == *key, key_mismatch, "key store: the keys of '", user,

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <stop_token>
 #include <utility>
 #include <vector>
 
+#include "halocline/core/process.hpp"
 #include "halocline/io/byte_source.hpp"
 #include "halocline/storage/object_store.hpp"
 
@@ -49,7 +49,7 @@ class read_ahead {
   [[nodiscard]] std::vector<std::byte> room(std::uint64_t bytes);
 
   fetcher fetch_;
-  std::mutex mutex_;
+  fork_mutex mutex_{fork_order::store};
   batches batches_;  ///< oldest first
   std::vector<std::vector<std::byte>> spare_;
 };

@@ -36,7 +36,10 @@ bool read_cache::make_room(std::uint64_t bytes, const cached_object& asking) {
 }
 
 cached_object::cached_object(std::shared_ptr<read_cache> cache, std::shared_ptr<const io::byte_source> source)
-    : cache_(std::move(cache)), source_(std::move(source)) {
+    : cache_(std::move(cache)),
+      source_(std::move(source)),
+      fork_hook_(fork_order::context,
+                 {[](fork_deadline) { return true; }, [] {}, [this](bool) { renew_in_child(fetching_); }}) {
   const std::scoped_lock lock(cache_->mutex_);
   place_ = cache_->by_use_.insert(cache_->by_use_.end(), this);
 }

@@ -64,7 +64,7 @@ row_noise measure(server& at, const bytes& records, std::uint8_t queries) {
     const std::uint64_t record = i * 37U % shape.records;
     const query_message message = read_query(shape, user.query(record));
     const client_query query{keys.get(), &message};
-    const std::vector<memory::buffer> leaves = expand(at.scope(), {&query, 1});
+    std::vector<query_leaves> leaves = expand(at.scope(), {&query, 1});
     const std::vector<expanded_query> expanded = complete(at.scope(), {&query, 1}, leaves);
     const std::vector<memory::buffer> columns = select_rows(at.scope(), at.records(), expanded);
     std::vector<std::uint32_t> words(2 * at.scope().polynomial_bytes() / sizeof(std::uint32_t));

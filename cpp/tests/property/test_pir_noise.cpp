@@ -51,8 +51,8 @@ class measured_query {
 
   void run() {
     const client_query query{user_.keys.get(), &message_};
-    const std::vector<memory::buffer> leaves = expand(ctx_, {&query, 1});
-    measure_leaves(leaves.front());
+    std::vector<query_leaves> leaves = expand(ctx_, {&query, 1});
+    measure_leaves(leaves.front().data);
     const std::vector<expanded_query> expanded = complete(ctx_, {&query, 1}, leaves);
     measure_completed(expanded.front().bits);
     std::vector<memory::buffer> columns = select_rows(ctx_, rig_.server.records(), expanded);

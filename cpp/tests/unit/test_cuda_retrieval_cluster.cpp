@@ -199,9 +199,10 @@ class CudaRetrievalCluster : public cuda_fused_rig {
     return {raw(ciphertexts(count, first, stride)), first, stride};
   }
 
-  /// One job for each number of children; `turned`: children that become rows of points, at most.
+  /// One job for each number of children; `turned`: children that become rows of points, at most, in blocks
+  /// of `block`.
   void expand(const std::vector<std::uint32_t>& children, backend::digit_split split, turns order,
-              std::uint32_t turned = 0) {
+              std::uint32_t turned = 0, std::uint32_t block = 32) {
     std::vector<backend::expand_job> cpu, emulated;
     for (const std::uint32_t count : children) {
       backend::expand_job job;
@@ -215,7 +216,8 @@ class CudaRetrievalCluster : public cuda_fused_rig {
       const auto dst = destination(std::vector<word>((2 + std::size_t{count} * (2 * limbs() + 1)) * n(), 77));
       job.dst = {dst.first, 2, 2 * limbs() + 1};
       job.turned = std::min(turned, count);
-      job.points.rows = 2 * job.turned + 1;
+      job.points.rows = 2 * job.turned + (block == 1 ? 4 : 1);
+      job.points.block = block;
       const auto points = destination(std::vector<word>(job.points.rows * limbs() * n(), 66));
       job.points.data = points.first;
       cpu.push_back(job);
@@ -276,14 +278,17 @@ TYPED_TEST(CudaRetrievalCluster, EqualsTheSpecification) {
   this->select({2}, {1, 27}, false, turns::falling);
 }
 
-/// Leaves that go to a matrix of points: even and odd children on both sides of the last one that does.
+/// Leaves that go to matrices of points, in blocks and point-major.
 TYPED_TEST(CudaRetrievalCluster, TurnsLeaves) {
   const unsigned log_n = TypeParam::value != 0 ? TypeParam::value : 6;
+  this->begin(log_n, {26.5, 26.5});
+  this->expand({5, 1}, {4, 7}, turns::rising, 3);
+  this->expand({5, 2}, {4, 7}, turns::falling, 4, 1);
+  this->begin(log_n, {26.5, 26.5, 26.5, 26.5});
+  this->expand({3}, {1, 27}, turns::falling, 3);
+  this->expand({3, 1}, {1, 27}, turns::rising, 3, 1);
   this->begin(log_n, {29, 29});
   this->expand({5, 1}, {4, 8}, turns::rising, 3);
-  this->begin(log_n, {26.5, 26.5, 26.5, 26.5});
-  this->expand({3}, {1, 27}, turns::falling, 2);
-  this->expand({3}, {1, 27}, turns::rising, 3);
 }
 
 using CudaRetrievalClusterAny = CudaRetrievalCluster<size_of<0>>;
@@ -311,6 +316,7 @@ TEST_F(CudaRetrievalClusterAny, ThreadsNeedNoMoreBarriers) {
   for (int i = 0; i < 4; ++i) {
     begin(7, {26.5, 26.5});
     expand({5, 4}, {2, 14}, turns::free);
+    expand({3}, {2, 14}, turns::free, 2, 1);
     select({2, 1}, {2, 14}, true, turns::free);
     begin(6, {26.5, 26.5, 26.5, 26.5});
     expand({4}, {1, 27}, turns::free, 3);

@@ -140,9 +140,9 @@ class CudaRetrievalFused : public cuda_fused_rig {
   }
 
   /// One job for each number of children; `targets`: limbs of a block; `turned`: children that become rows of
-  /// points, at most.
+  /// points, at most, in blocks of `block`.
   void expand(const std::vector<std::uint32_t>& children, backend::digit_split split, std::uint32_t targets,
-              turns order, std::uint32_t turned = 0) {
+              turns order, std::uint32_t turned = 0, std::uint32_t block = 32) {
     std::vector<backend::expand_job> cpu, emulated;
     for (const std::uint32_t count : children) {
       backend::expand_job job;
@@ -156,7 +156,8 @@ class CudaRetrievalFused : public cuda_fused_rig {
       const auto dst = destination(std::vector<word>((2 + std::size_t{count} * (2 * limbs() + 1)) * n(), 77));
       job.dst = {dst.first, 2, 2 * limbs() + 1};
       job.turned = std::min(turned, count);
-      job.points.rows = 2 * job.turned + 1;
+      job.points.rows = 2 * job.turned + (block == 1 ? 4 : 1);
+      job.points.block = block;
       const auto points = destination(std::vector<word>(job.points.rows * limbs() * n(), 66));
       job.points.data = points.first;
       cpu.push_back(job);
@@ -263,6 +264,9 @@ TYPED_TEST(CudaRetrievalFused, TurnsLeaves) {
   this->begin(log_n, {26.5, 26.5, 26.5, 26.5});
   this->expand({3}, {1, 27}, 4, turns::falling, 3);
   this->expand({3}, {1, 27}, 1, turns::rising, 1);
+  // Point-major: in quads for whole nodes and rows that are a multiple of four, and word by word.
+  this->expand({5}, {1, 27}, 2, turns::rising, 4, 1);
+  this->expand({3, 1}, {1, 27}, 4, turns::falling, 3, 1);
 }
 
 /// Subtrees of two levels, all of whose pairs exist or only some.
@@ -319,6 +323,7 @@ TEST_F(CudaRetrievalFusedAny, ThreadsNeedNoMoreBarriers) {
   begin(6, {26.5, 26.5});
   expand({3}, {2, 14}, 2, turns::free);
   expand({3}, {2, 14}, 1, turns::free, 2);
+  expand({3}, {2, 14}, 2, turns::free, 2, 1);
   select({1}, {1, 27}, true, turns::free);
   for (const bool inner : {false, true}) {
     select_trees({{4, 1, 2}}, {1, 27}, inner, turns::free);
@@ -350,7 +355,7 @@ TEST(CudaRetrievalFusedPlan, ChoosesWhatFits) {
   EXPECT_EQ(most_fused_bytes(90) / fused_shared_bytes(3, 2, 2, 11, true), 3U);
   EXPECT_EQ(most_fused_bytes(90) / fused_shared_bytes(3, 2, 2, 11, true, true), 2U);
   EXPECT_FALSE(choose_tree(90, 12, 4).inner || choose_tree(86, 11, 2).inner);
-  const fused_choice wanted{3, false, 2, false};
+  const fused_choice wanted{3, false, 2, false, false};
   override_fused(&wanted);
   EXPECT_EQ(choose_fused(90, 1, 12, 4).e, 3);
   EXPECT_EQ(choose_fused(90, 1, 10, 4).e, 4);

@@ -235,6 +235,24 @@ std::vector<std::byte> bytes_of(ckks_rig& rig, const ckks::ciphertext& value) {
   return all;
 }
 
+TEST_P(Evaluator, ProductsInTwoHalvesAreTheSameIntegers) {
+  const ckks::ciphertext lower = eval.drop_level(*y, rig.top() - 1);
+  const ckks::ciphertext half = eval.unfinished_product(*x, lower);
+  EXPECT_EQ(half.parts.size(), 3U);
+  EXPECT_EQ(half.level, rig.top() - 1);
+  EXPECT_EQ(bytes_of(rig, eval.finish_product(half)), bytes_of(rig, eval.multiply(*x, lower)));
+  const ckks::ciphertext* left[] = {&*x, &*y};
+  const ckks::ciphertext* right[] = {&*y, &lower};
+  EXPECT_EQ(bytes_of(rig, eval.finish_product(eval.unfinished_dot(left, right))),
+            bytes_of(rig, eval.dot(left, right)));
+  EXPECT_EQ(eval.finish_product(half).scale, eval.multiply(*x, lower).scale);
+  EXPECT_THROW((void)eval.finish_product(*x), invalid_argument) << "two components";
+  eval.set_mode(ckks::maintenance::manual);
+  const ckks::ciphertext lowest = eval.drop_level(*y, 0);
+  const ckks::ciphertext last = eval.multiply(lowest, lowest);
+  EXPECT_THROW((void)eval.finish_product(last), level_exhausted);
+}
+
 TEST_P(Evaluator, GroupsOfPrimesGiveTheSameIntegers) {
   const std::size_t limb = rig.ctx->tables().limb_bytes();
   for (const unsigned level : {rig.top(), rig.top() - 1, 1U}) {

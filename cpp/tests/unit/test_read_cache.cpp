@@ -6,12 +6,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <random>
 #include <thread>
 #include <vector>
 
 #include "halocline/core/error.hpp"
 #include "halocline/storage/manifest.hpp"
+#include "support/forked.hpp"
 
 namespace halocline::storage {
 namespace {
@@ -33,6 +36,7 @@ class formula_source final : public io::byte_source {
   [[nodiscard]] std::string name() const override { return "formula"; }
   void read(std::uint64_t offset, std::span<std::byte> dst) const override {
     if (fails) throw io_error("no connection");
+    if (during) during();
     for (std::size_t i = 0; i < dst.size(); ++i) dst[i] = at(offset + i, salt_);
     read_bytes += dst.size();
   }
@@ -42,6 +46,7 @@ class formula_source final : public io::byte_source {
   mutable std::atomic<std::uint64_t> read_bytes = 0;
   mutable std::atomic<std::uint64_t> prefetched = 0;
   bool fails = false;
+  std::function<void()> during;  ///< called by each read
 
  private:
   std::uint64_t bytes_;
@@ -154,6 +159,33 @@ TEST_F(ReadCache, ErrorsOfASourceLeaveItAsItWas) {
   EXPECT_EQ(cache->counts().held_bytes, block);
   sources[0]->fails = false;
   expect_bytes(*object, 0, object->bytes(), 1);
+}
+
+TEST_F(ReadCache, AForkDoesNotWaitForAReadOfASource) {
+  make(100 * block);
+  const auto object = attach(3);
+  std::atomic<bool> reads{false}, forked{false}, gave_up{false};
+  sources[0]->during = [&] {
+    reads = true;
+    // As a server that answers late. A fork that waited for it would let it wait until it gives up.
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(4);
+    while (!forked && !gave_up) gave_up = std::chrono::steady_clock::now() >= until;
+  };
+  std::jthread other([&] { expect_bytes(*object, 0, 2 * block, 3); });
+  while (!reads) std::this_thread::yield();
+  const int code = test::exit_code_of_child([&] {
+    sources[0]->during = nullptr;  // the child reads for itself
+    std::vector<std::byte> got(4 * block);
+    object->read(0, got);
+    for (std::uint64_t i = 0; i < got.size(); ++i) {
+      if (got[i] != formula_source::at(i, 3)) return 1;
+    }
+    return gave_up ? 2 : 0;
+  });
+  forked = true;
+  other.join();
+  EXPECT_EQ(code, 0);
+  expect_bytes(*object, 0, object->bytes(), 3);
 }
 
 TEST_F(ReadCache, PartsGoWithTheirObject) {

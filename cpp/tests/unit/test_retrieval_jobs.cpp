@@ -194,6 +194,10 @@ TEST(RetrievalJobs, ExpansionsThatTurnChildren) {
   expand_job all = job(5);
   all.dst = {};
   accepted(ring, &backend::expand_node, all);
+  all.points.block = 1;
+  accepted(ring, &backend::expand_node, all);
+  all.points.block = 16;
+  refused(ring, &backend::expand_node, all, "blocks of 16 points");
   refused(ring, &backend::expand_node, job(6), "6 of 5 children in a matrix of 10 rows");
   expand_job bad = job(4);
   bad.points.rows = 7;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -158,7 +159,9 @@ class SealEvaluator : public testing::TestWithParam<bool> {
     backend::backend_options options;
     options.threads = 1;
     options.scalar = GetParam();
-    ctx = std::make_unique<context>(test_parameters(), backend::make_backend("cpu", options), true);
+    const char* const device = std::getenv("HALOCLINE_TEST_DEVICE");  // "sycl:0"; none: the CPU
+    ctx = std::make_unique<context>(test_parameters(),
+                                    backend::make_backend(device != nullptr ? device : "cpu", options), true);
     on = std::make_unique<evaluator>(*ctx);
   }
   [[nodiscard]] format::ciphertext sample(std::uint32_t size, std::uint32_t primes,

@@ -54,6 +54,18 @@ void put_word(bytes_t& bytes, std::size_t at, std::uint64_t value) {
   std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
+TEST(SealFormat, ACiphertextMayHaveNoPolynomialsYet) {
+  const modulus_chain& of = small_chain();
+  ciphertext empty = test::sample_seal_ciphertext(of, 2, 2);
+  empty.size = 0;
+  empty.data.clear();
+  const ciphertext read = read_ciphertext(write(empty));
+  EXPECT_EQ(read, empty);
+  EXPECT_THROW(of.check(read), corrupt_data) << "nothing can be computed with it";
+  empty.size = 1;
+  EXPECT_THROW(static_cast<void>(write(empty)), invalid_argument);
+}
+
 TEST(SealFormat, WhatIsWrittenIsReadAgain) {
   const modulus_chain& of = small_chain();
   for (const compression how : {compression::none, compression::zlib, compression::zstd}) {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "halocline/seal_format/blake2.hpp"
 #include "halocline/seal_format/chain.hpp"
-#include "seal_format/blake2.hpp"
-#include "seal_format/expand.hpp"
-#include "seal_format/keccak.hpp"
+#include "halocline/seal_format/expand.hpp"
+#include "halocline/seal_format/keccak.hpp"
 
 namespace halocline::seal_format {
 namespace {

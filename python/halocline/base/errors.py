@@ -57,6 +57,10 @@ class IoError(Error, OSError):
     """A file could not be read or written."""
 
 
+class UnknownUser(IoError):
+    """A key store was reached and has no keys of the user."""
+
+
 class DeviceError(Error, RuntimeError):
     """A device or its driver failed, or a backend lacks an operation."""
 

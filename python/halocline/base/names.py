@@ -15,9 +15,10 @@ Policy = Literal["resident", "async", "managed", "static", "profiled", "dynamic"
 """How an engine or client manages memory: docs/concepts/policies.md."""
 
 Device = Literal[
-    "cpu", "ghost", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7"
+    "cpu", "ghost", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7",
+    "sycl:0", "sycl:1", "sycl:2", "sycl:3",
 ]  # fmt: skip
-"""Where an engine or client computes; `device_name` takes numbers of GPUs beyond these."""
+"""Where an engine or client computes; `device_name` takes numbers beyond these."""
 
 Mode = Literal["naive", "bsgs", "double_hoisted", "small_key"]
 """How the rotations of a linear map are organised."""
@@ -27,6 +28,9 @@ Order = Literal["cts_first", "stc_first"]
 
 Basis = Literal["monomial", "chebyshev"]
 """What the coefficients of a polynomial belong to."""
+
+Comparison = Literal["sign", "step", "relu", "compare", "maximum", "minimum"]
+"""What is made of the sign of encrypted numbers."""
 
 KeyNodeUse = Literal["cheaper", "always"]
 """When an engine sends key switches to a key node."""

@@ -18,10 +18,13 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import CorruptData
+from ..circuits.bootstrapping import Bootstrapper
+from ..circuits.polynomial import Polynomial
 from ..circuits.transforms import LinearTransform
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.client import Client
 from ..ckks.key_store import KeyStore
+from ..ckks.keys import KeyPlan
 from ..ckks.named_params import named_params
 from ..ckks.params import Params
 from ..engine.engine import Engine
@@ -34,6 +37,7 @@ from .relay import Relay
 
 SCHEMA = 1
 USER = "bench"
+_POLYNOMIAL = Polynomial(1.0 / np.arange(1, 17))
 Work = Callable[[Engine, Ciphertext], list[Ciphertext]]
 
 
@@ -42,8 +46,6 @@ class _Case:
     """One operation."""
 
     name: str
-    steps: list[int]
-    """Rotations whose keys it needs."""
     work: Work
 
 
@@ -58,8 +60,7 @@ def run(options: KeyNodeOptions | None = None, watcher: Watcher = SILENT) -> Jso
     client = Client(params)
     with tempfile.TemporaryDirectory(prefix="halocline-key-nodes-") as folder:
         kept = KeyStore(Path(folder))
-        steps = sorted({step for case in cases for step in case.steps})
-        kept.put(USER, client.evaluation_keys(rotations=steps, relinearization=False))
+        kept.put(USER, client.evaluation_keys(plan=_key_plan(cases, params)))
         fresh = client.encrypt(np.random.default_rng(o.seed).uniform(-1, 1, params.slots))
         with _rig(Path(folder), kept, o) as rig:
             for case in cases:
@@ -69,15 +70,30 @@ def run(options: KeyNodeOptions | None = None, watcher: Watcher = SILENT) -> Jso
 
 
 def _cases(o: KeyNodeOptions, params: Params) -> Iterator[_Case]:
-    yield _Case("rotation", [1], lambda engine, x: [x.rotate(1)])
+    yield _Case("rotation", lambda engine, x: [x.rotate(1)])
     hoisted = list(range(1, o.hoisted + 1))
-    yield _Case(f"{o.hoisted} hoisted", hoisted, lambda engine, x: engine.rotate_many(x, hoisted))
-    ghost = Engine(params, device="ghost")
+    yield _Case(f"{o.hoisted} hoisted", lambda engine, x: engine.rotate_many(x, hoisted))
     for count in o.diagonals:
         rng = np.random.default_rng([o.seed, count])
         circuit = LinearTransform({d: rng.standard_normal(params.slots) for d in range(count)})
-        steps = circuit.rotations(ghost)
-        yield _Case(f"map of {count}", steps, lambda engine, x, circuit=circuit: [circuit(x)])  # type: ignore[misc]
+        yield _Case(f"map of {count}", lambda engine, x, circuit=circuit: [circuit(x)])  # type: ignore[misc]
+    yield _Case("product", lambda engine, x: [x * x])
+    if params.max_level >= _POLYNOMIAL.levels:
+        yield _Case(
+            f"polynomial of degree {_POLYNOMIAL.degree}",
+            lambda engine, x: [engine.polynomial(x, _POLYNOMIAL)],
+        )
+    if params.bootstrapping is not None:
+        boots = Bootstrapper(params)
+        yield _Case("bootstrap", lambda engine, x: [boots(x.drop_level(boots.input_level))])
+
+
+def _key_plan(cases: list[_Case], params: Params) -> KeyPlan:
+    """The keys of all operations."""
+    ghost = Engine(params, device="ghost")
+    for case in cases:
+        case.work(ghost, ghost.ghost_input())
+    return ghost.key_plan
 
 
 class _Rig:

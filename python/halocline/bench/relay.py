@@ -12,10 +12,10 @@ _PIECE = 1 << 16
 
 
 class Bucket:
-    """A token bucket: so many bytes a second, of which a twentieth may come at once."""
+    """A token bucket: so many bytes a second, of which those of `burst` seconds may come at once."""
 
-    def __init__(self, bytes_per_second: float) -> None:
-        self._rate = bytes_per_second
+    def __init__(self, bytes_per_second: float, burst: float) -> None:
+        self._rate, self._burst = bytes_per_second, burst
         self._free_at = time.monotonic()
         self._lock = threading.Lock()
 
@@ -23,7 +23,7 @@ class Bucket:
         """Returns when so many bytes may pass."""
         with self._lock:
             now = time.monotonic()
-            self._free_at = max(self._free_at, now - 0.05) + count / self._rate
+            self._free_at = max(self._free_at, now - self._burst) + count / self._rate
             wait = self._free_at - now
         if wait > 0:
             time.sleep(wait)
@@ -32,12 +32,13 @@ class Bucket:
 class Relay:
     """`with Relay(port, rate) as link:` connections to `link.port` go on to `port` of this machine.
 
-    bytes_per_second: in either direction, of all connections together; None is not limited.
+    bytes_per_second: in either direction, of all connections together; None is not limited. burst: seconds
+        of it that may pass at once after a silence, which also make up for sleeps that last too long.
     """
 
-    def __init__(self, port: int, bytes_per_second: float | None = None) -> None:
-        self._target = port
-        self._buckets = [None if bytes_per_second is None else Bucket(bytes_per_second) for _ in range(2)]
+    def __init__(self, port: int, bytes_per_second: float | None = None, burst: float = 0.05) -> None:
+        self._target, rate = port, bytes_per_second
+        self._buckets = [None if rate is None else Bucket(rate, burst) for _ in range(2)]
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
         self.sent = 0

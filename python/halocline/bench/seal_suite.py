@@ -43,7 +43,7 @@ class SealOptions(Options):
 
     subject: ClassVar[str] = "bench seal"
 
-    log_n: Sequence[str] = option(RINGS, "log2 of the ring degrees.", Several(Choice(("13", *RINGS), "LOG2")))
+    log_n: Sequence[str] = option(RINGS, "log2 of the ring degrees.", Several(Choice(RINGS, "LOG2")))
     repetitions: int = option(20, "Calls of each operation of each side; the least time counts.", Count())
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from .._core import Ciphertext as NativeCiphertext
 from ..base.errors import InvalidArgument
 from ..base.names import Mode, Order
 from ..base.values import ComplexVector, byte_count, expect, integer, positive, vector
@@ -20,7 +21,8 @@ from ..ckks.host import Host
 from ..ckks.keys import KeyPlan
 from ..ckks.params import Params, expect_same
 from ..memory.budget import MemoryOptions
-from .choice import MODES
+from .choice import MODES, CircuitChoice
+from .functions import WholeCircuit
 
 ORDERS = get_args(Order)
 """CoeffToSlot first takes ciphertexts of level 0; SlotToCoeff first takes those of a few levels more."""
@@ -101,7 +103,7 @@ class BootstrapOptions:
         return made
 
 
-class Bootstrapper:
+class Bootstrapper(WholeCircuit):
     """Bootstraps ciphertexts: `y = bootstrapper(x)`, or a list of them in one pass over the keys.
 
     params: parameters with levels for bootstrapping, such as the preset n16-boot.
@@ -111,6 +113,9 @@ class Bootstrapper:
     has level `output_level`. The keys are those of `key_plan`; programs that bootstrap and are given to
     `halocline.key_plan` find them as well.
     """
+
+    operation = "bootstrap"
+    inputs = None
 
     def __init__(self, params: Params, **options: Any) -> None:
         self._params = expect(params, Params, "Bootstrapper")
@@ -210,12 +215,18 @@ class Bootstrapper:
             self._ghost = _core.Bootstrapper.make(engine, self._options._core_options())
         return self._ghost
 
+    def _options_with(self, said: CircuitChoice) -> BootstrapOptions:
+        """Its options with what an engine decides in place of them."""
+        decided = said.bootstrap_settings
+        return dataclasses.replace(self._options, **({"memory": 0} | decided)) if decided else self._options
+
+    def _compute(self, engine: Host, sources: Sequence[NativeCiphertext]) -> list[NativeCiphertext]:
+        return engine._core.bootstrap(self._on(engine), sources)
+
     def _on(self, engine: Host, level: int = 0) -> _core.Bootstrapper:
         if engine not in self._encoded:
             expect_same(self._params, [("the engine", engine.params)], "bootstrap")
-            options = self._options
-            if decided := engine._circuits.bootstrap_settings:
-                options = dataclasses.replace(options, **({"memory": 0} | decided))
+            options = self._options_with(engine._circuits)
             self._encoded[engine] = _core.Bootstrapper.make(engine._core, options._core_options())
             if engine._encoded_log is not None:
                 engine._encoded_log.append((self, 0))
@@ -231,8 +242,8 @@ class Bootstrapper:
         if not many:
             return []
         engine = expect(many[0], Ciphertext, "bootstrap")._on("bootstrap")
-        sources = [engine._own(expect(each, Ciphertext, "bootstrap"), "bootstrap") for each in many]
-        cores = engine._core.bootstrap(self._on(engine), sources)
+        expect_same(self._params, [("the engine", engine.params)], "bootstrap")
+        cores = self._apply([expect(each, Ciphertext, "bootstrap") for each in many])
         results = [
             Ciphertext(core, engine, each.is_real or self._options.real)
             for core, each in zip(cores, many, strict=True)
@@ -253,6 +264,23 @@ class Bootstrapper:
             if (value := getattr(self._options, field.name)) != field.default
         ]
         return f"Bootstrapper({', '.join([repr(self._params.name), *changed])})"
+
+
+class BootstrapCircuit(WholeCircuit):
+    """A bootstrap by its options alone, for whatever parameters ciphertexts have: what a key node gets."""
+
+    operation = "bootstrap"
+    inputs = None
+
+    def __init__(self, options: BootstrapOptions) -> None:
+        self.options = options
+        self._made: dict[str, Bootstrapper] = {}
+
+    def _compute(self, engine: Host, sources: Sequence[NativeCiphertext]) -> list[NativeCiphertext]:
+        params = engine.params
+        if params.fingerprint not in self._made:
+            self._made[params.fingerprint] = Bootstrapper(params, **dataclasses.asdict(self.options))
+        return self._made[params.fingerprint]._compute(engine, sources)
 
 
 def _bootstrapper(params: Params, options: dict[str, Any]) -> Bootstrapper:

@@ -14,11 +14,12 @@ from .. import _core
 from .._core import Ciphertext as NativeCiphertext
 from .._core import Engine as NativeEngine
 from ..base.errors import InvalidArgument, WrongType
-from ..base.names import Basis, Mode
+from ..base.names import Basis, Comparison, Mode
 from ..base.values import integer, positive
 from ..ckks.ciphertext import Ciphertext
-from ..ckks.host import Host
+from ..ckks.host import Elsewhere, Host
 from .bootstrapping import Bootstrapper
+from .functions import ComparisonCircuit, PolynomialCircuit
 from .layers import Convolution2d, ImageLayout
 from .polynomial import Polynomial
 from .transforms import LinearTransform, Map
@@ -29,6 +30,7 @@ class Circuits(ABC):
 
     _core: NativeEngine
     _bootstrappers: dict[Any, Bootstrapper]
+    _elsewhere: Elsewhere | None
 
     @abstractmethod
     def _own(self, ciphertext: Ciphertext, operation: str) -> NativeCiphertext:
@@ -37,6 +39,21 @@ class Circuits(ABC):
     def _result(self, core: NativeCiphertext, real: bool) -> Ciphertext:
         engine: Host = self  # type: ignore[assignment]
         return Ciphertext(core, engine, real)
+
+    # Products
+
+    def dot(self, a: Sequence[Ciphertext], b: Sequence[Ciphertext]) -> Ciphertext:
+        """sum_i a[i] * b[i] with one relinearization and one rescale for the whole sum. Costs one level."""
+        if len(a) != len(b) or not a:
+            raise InvalidArgument(
+                f"dot: {len(a)} and {len(b)} ciphertexts, expected equally many, at least one"
+            )
+        left = [self._own(each, "dot") for each in a]
+        right = [self._own(each, "dot") for each in b]
+        real = all(each.is_real for each in (*a, *b))
+        if self._elsewhere is None or self._core.manual:
+            return self._result(self._core.dot(left, right), real)
+        return self._result(self._core.unfinished_dot(left, right), real)._finished()
 
     # Linear maps
 
@@ -102,10 +119,10 @@ class Circuits(ABC):
         Costs ceil(log2(degree + 1)) levels, one more when a Chebyshev domain must be scaled. `level` asks for
         a lower result, which is cheaper. Needs the relinearization key.
         """
-        x = self._own(ct, "polynomial")
+        self._own(ct, "polynomial")
         p = polynomial if isinstance(polynomial, Polynomial) else Polynomial(polynomial, basis, domain)
         wanted = None if level is None else integer(level, "polynomial: level", 0, ct.level)
-        result = self._core.polynomial(x, p.coefficients, p.basis == "chebyshev", *p.domain, wanted)
+        (result,) = PolynomialCircuit(p, wanted)._apply([ct])
         return self._result(result, ct.is_real and p.is_real)
 
     def chebyshev(
@@ -140,11 +157,11 @@ class Circuits(ABC):
 
     # Comparisons
 
-    def _compared(self, name: str, cts: Sequence[Ciphertext], alpha: int, bound: float) -> Ciphertext:
-        known = _core.sign_alphas()
-        alpha = integer(alpha, f"{name}: alpha", min(known), max(known))
-        operands = [self._own(each, name) for each in cts]
-        result = getattr(self._core, name)(*operands, alpha, positive(bound, f"{name}: bound"))
+    def _compared(self, name: Comparison, cts: Sequence[Ciphertext], alpha: int, bound: float) -> Ciphertext:
+        circuit = ComparisonCircuit(name, alpha, bound)
+        for each in cts:
+            self._own(each, name)
+        (result,) = circuit._apply(cts)
         return self._result(result, all(each.is_real for each in cts))
 
     def sign(self, ct: Ciphertext, *, alpha: int = 8, bound: float = 1.0) -> Ciphertext:

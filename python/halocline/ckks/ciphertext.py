@@ -25,6 +25,7 @@ from ..base.values import (
     vector,
 )
 from .host import Host
+from .instead import divisor_encrypted, unsupported
 from .params import Params, carried_params
 
 _SURELY_KEPT = 2.0**-16
@@ -242,11 +243,8 @@ class Ciphertext:
 
     def __mul__(self, other: Operand) -> Ciphertext:
         engine = self._on("multiply")._core
-        if other is self:
-            return self._made(engine.square(self._core))
         if isinstance(other, Ciphertext):
-            self._partner(other, "multiply")
-            return self._made(engine.multiply(self._core, other._core), other._real)
+            return self._times(self._partner(other, "multiply"))
         if is_scalar(other):
             number = scalar(other, "multiply")
             self._warn_if_lost(max(abs(number.real), abs(number.imag)))
@@ -256,6 +254,18 @@ class Ciphertext:
         return self._made(engine.multiply_values(self._core, array), real)
 
     __rmul__ = __mul__
+
+    def _times(self, other: Ciphertext) -> Ciphertext:
+        """The product with a ciphertext of the same engine."""
+        host = self._on("multiply")
+        if host._elsewhere is None or host._core.manual:
+            return self._made(host._core.multiply(self._core, other._core), other._real)
+        return self._made(host._core.unfinished_product(self._core, other._core), other._real)._finished()
+
+    def _finished(self) -> Ciphertext:
+        """A product of three components as automatic mode leaves it; a key node may do that."""
+        sent = self._switched("product")
+        return self._made(self._on("multiply")._core.finish_product(self._core)) if sent is None else sent
 
     def _warn_if_lost(self, largest: float) -> None:
         """Warns of a factor that rounds to 0 at the scale with which it is encoded: its largest magnitude."""
@@ -275,7 +285,7 @@ class Ciphertext:
         """Product with the reciprocal of a number or vector. Ciphertexts cannot be divided by."""
         self._on("divide")
         if isinstance(other, Ciphertext):
-            raise _divisor_encrypted()
+            raise divisor_encrypted()
         if is_scalar(other):
             number = scalar(other, "divide")
             if number == 0:
@@ -288,7 +298,7 @@ class Ciphertext:
 
     def __rtruediv__(self, other: Operand) -> Ciphertext:
         """Raises WrongType: ciphertexts cannot be divided by."""
-        raise _divisor_encrypted()
+        raise divisor_encrypted()
 
     def __pow__(self, exponent: int) -> Ciphertext:
         """Integer power by squaring and multiplying; costs ceil(log2(exponent)) levels."""
@@ -449,33 +459,6 @@ _OPERATORS = {
     "power": "pow",
 }
 """Functions of numpy that are operators of ciphertexts, by the names of their methods."""
-
-_INSTEAD = {
-    "abs": "x * engine.sign(x)",
-    "np.absolute": "x * engine.sign(x)",
-    "np.sign": "engine.sign(x)",
-    "np.maximum": "engine.maximum(a, b)",
-    "np.minimum": "engine.minimum(a, b)",
-    "np.greater": "engine.compare(a, b)",
-    "np.less": "engine.compare(b, a)",
-    "np.square": "x * x",
-    "np.conjugate": "x.conj()",
-    "np.add.reduce": "engine.inner_sum(x)",
-}
-
-
-def unsupported(what: str) -> WrongType:
-    """The error of a function that only numbers have, with what ciphertexts have instead."""
-    name = what if what.startswith("np.") else "f"
-    general = (
-        "engine.polynomial(x, coefficients) for polynomials, or "
-        f"engine.chebyshev(x, {name}, (low, high), degree) for an approximation on an interval"
-    )
-    return WrongType(f"{what}: not defined on encrypted values; use {_INSTEAD.get(what, general)}")
-
-
-def _divisor_encrypted() -> WrongType:
-    return WrongType("divide: the divisor is encrypted; multiply by an approximation of its reciprocal")
 
 
 def bind_all(value: Any, bind: Callable[[Ciphertext], Ciphertext]) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..base.devices import prepare_device
 from ..base.errors import InvalidArgument, KeyMismatch, NotPicklable, WrongType
 from ..base.files import file_only
 from ..base.names import Device, Policy
@@ -33,7 +34,7 @@ def _place(
 ) -> tuple[int, str, int, str, _core.MemoryOptions]:
     """(threads, device, budget, policy, memory options) for the extension module."""
     workers = 0 if threads is None else integer(threads, "Client: threads", 1, 1024)
-    expect(device, str, "Client: device")
+    prepare_device(expect(device, str, "Client: device"))
     expect(policy, str, "Client: policy")
     budget, shared = engine_budget(memory, "Client: memory")
     chosen = expect(options or MemoryOptions(), MemoryOptions, "Client: memory_options")

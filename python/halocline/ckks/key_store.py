@@ -108,6 +108,8 @@ class KeyStore:
         digest: what `put` returned; CorruptData when the keys are others. Without it, who can write to the
             store can replace them.
         plan: limits them to what a program needs, each key to the level up to which it does: less is read.
+
+        Raises UnknownUser, an IoError, when the store has no keys of the user.
         """
         digest, key_id = checked_pins("user", digest, key_id)
         core = self._core.find(expect(name, str, "user: name"), digest, key_id)

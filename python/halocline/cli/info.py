@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .. import _core
+from ..base.devices import available_devices, sycl_problem
 from ..base.names import device_name
 from ..ckks.params import Params
 from ..engine.engine import Engine
@@ -47,7 +48,7 @@ def _devices() -> list[dict[str, Any]]:
     """The description of each device of this build."""
     smallest = Params.preset("n13-d3")
     devices = []
-    for name in _core.available_devices():
+    for name in available_devices():
         found = {"name": name} | Engine(smallest, device=device_name(name)).describe()
         report = _core.report_device(name, True)
         devices.append(found if report is None else found | {"report": report})
@@ -134,6 +135,9 @@ def info(files: FilesArgument = None, json: JsonOption = None) -> None:
         memory = size(each["memory_bytes"]) if each["memory_bytes"] else "-"
         table.add_row(each["name"], each["device"], each["simd"] or "-", str(each["threads"]), memory)
     console.print(table)
+    problem = sycl_problem()
+    if problem:
+        console.print(f"SYCL cannot be used here: {problem}", markup=False, soft_wrap=True)
     gpus = _gpu_table(devices)
     if gpus is not None:
         console.print(gpus)

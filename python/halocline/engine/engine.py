@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NoReturn, TypeVar, overload
 
 from .. import _core
+from ..base.devices import prepare_device
 from ..base.errors import InvalidArgument, NotPicklable, WrongType
 from ..base.forks import renew_in_children
 from ..base.names import Device, Policy
@@ -53,7 +54,7 @@ class Engine(Circuits):
     params: parameters of everything that it computes with.
     keys: what `client.evaluation_keys(...)` returned, or `store.user(...)`, or None where none is needed.
         Of a store, keys are loaded when operations need them, or plans ahead of that: under policies "lru"
-        and "planned", and on the CPU under "resident"; otherwise all of them now.
+        and "planned", and under "resident" on the CPU or with key nodes; otherwise all of them now.
     device: "cpu", or "ghost", which executes shapes, levels, scales and allocations but no arithmetic.
     memory: budget of the device's memory: bytes, or text such as "2GiB", or a `MemoryBudget` that several
         engines share. None is unlimited.
@@ -70,8 +71,9 @@ class Engine(Circuits):
     compose_rotations: let plans make rarely used rotations of others (5 of 4 and 1) where that is forecast to
         be faster than loading their keys. It adds the noise of a key switch, so results are other integers
         than under other policies; without it they are the same under every policy and plan.
-    key_nodes: `KeyNode`s that do key switches where fetching keys costs more; on the CPU under policy
-        "resident", with keys of a store. Results are the same integers; `stats` says what was sent.
+    key_nodes: `KeyNode`s that do key switches where fetching keys costs more; under policy "resident", with
+        keys of a store, which a GPU then loads at first use too, and without graphs. Results are the same
+        integers; `stats` says what was sent.
     circuits: how it organises linear maps and bootstraps, in place of the options of each (`CircuitChoice`);
         `halocline.advise` finds what reads least.
 
@@ -105,13 +107,12 @@ class Engine(Circuits):
     ) -> None:
         self._params = expect(params, Params, "Engine", "use Engine(params, keys)")
         check_keys(keys, params, "Engine: keys", optional=True)
-        self._device = expect(device, str, "Engine: device")
+        self._device = prepare_device(expect(device, str, "Engine: device"))
         self._policy = expect(policy, str, "Engine: policy")
         budget, self._shared = engine_budget(memory, "Engine: memory")
         self._composes = bool(compose_rotations)
         self._circuits = expect(circuits or CircuitChoice(), CircuitChoice, "Engine: circuits")
-        self._turns, self._depth = threading.RLock(), 0  # held during a run, and how deep it is
-        self._recording = threading.Lock()
+        self._turns, self._depth, self._recording = threading.RLock(), 0, threading.Lock()  # of runs
         renew_in_children(self)
         self._keep_seeds, seeded = seed_choice(keep_seeds)
         options = expect(memory_options or MemoryOptions(), MemoryOptions, "Engine: memory_options")
@@ -122,7 +123,7 @@ class Engine(Circuits):
         with stating_engine_minimum(self, budget, [], keys):
             self._core = _core.Engine.make(params._core, *how)
         self._core.keep_seeds_of(seeded)
-        if not graphs:
+        if not graphs or key_nodes is not None:  # no graph holds a request to another process
             _core.use_graphs(self._core, False)
         self._last_run: RunReport | None = None
         self._last_plan: _core.Plan | None = None
@@ -158,7 +159,8 @@ class Engine(Circuits):
         check_keys(keys, self._params, "add_keys")
         requests = keys.requests()
         # Where neither buffers nor keys can be loaded later, graphs want the keys of a store now.
-        add = loader_of(self._core, keys, lazily=self._device == "cpu" and self._policy == "resident")
+        at_first_use = self._device == "cpu" or self._elsewhere is not None
+        add = loader_of(self._core, keys, lazily=at_first_use and self._policy == "resident")
         if add is None:
             return
         with stating_engine_minimum(self, self.budget_bytes, self._core.list_keys(), keys):
@@ -537,16 +539,6 @@ class Engine(Circuits):
         made = None if self._elsewhere is None else self._elsewhere.switch("rotate_many", [ct], checked)
         made = self._core.rotate_many(source, checked) if made is None else made
         return [Ciphertext(each, self, ct.is_real) for each in made]
-
-    def dot(self, a: Sequence[Ciphertext], b: Sequence[Ciphertext]) -> Ciphertext:
-        """sum_i a[i] * b[i] with one relinearization and one rescale for the whole sum. Costs one level."""
-        if len(a) != len(b) or not a:
-            raise InvalidArgument(
-                f"dot: {len(a)} and {len(b)} ciphertexts, expected equally many, at least one"
-            )
-        left = [self._own(each, "dot") for each in a]
-        right = [self._own(each, "dot") for each in b]
-        return Ciphertext(self._core.dot(left, right), self, all(each.is_real for each in (*a, *b)))
 
     def inner_sum(self, ct: Ciphertext, count: int | None = None, stride: int = 1) -> Ciphertext:
         """sum_{i < count} ct.rotate(i * stride), with about log2(count) rotations; all slots unless given.

@@ -7,8 +7,7 @@ import threading
 from collections import OrderedDict
 
 from ..base.errors import CorruptData, OutOfMemory
-from ..circuits.encoded import EncodedCircuit
-from ..remote.maps import digest_of, from_bytes
+from ..remote.maps import Circuit, digest_of, from_bytes
 
 
 class HeldMaps:
@@ -17,7 +16,7 @@ class HeldMaps:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, tuple[EncodedCircuit, int]] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[Circuit, int]] = OrderedDict()
         self.nbytes = 0
 
     def __len__(self) -> int:
@@ -39,7 +38,7 @@ class HeldMaps:
             self._kept[name] = circuit, len(data)
             self.nbytes += len(data)
 
-    def get(self, name: str) -> EncodedCircuit | None:
+    def get(self, name: str) -> Circuit | None:
         """The circuit, or None."""
         with self._lock:
             found = self._kept.get(name)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import OrderedDict
 
@@ -13,6 +14,7 @@ from ..ckks.params import Params
 from ..engine.engine import Engine
 from ..engine.key_loading import loader_of
 from ..memory.budget import MemoryBudget
+from ..remote.needs import Ghosts
 
 
 class User:
@@ -42,7 +44,7 @@ class Users:
         self._allow_insecure = allow_insecure
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[str, str], User] = OrderedDict()
-        self._ghosts: dict[str, Engine] = {}
+        self._ghosts: dict[str, Ghosts] = {}
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -86,12 +88,12 @@ class Users:
             self._kept[name] = made
         return made
 
-    def shapes(self, params: Params) -> Engine:
-        """A ghost engine of these parameters."""
+    def ghosts(self, params: Params) -> Ghosts:
+        """What executes requests of these parameters without arithmetic."""
         if params.fingerprint not in self._ghosts:
             if len(self._ghosts) >= 16:
                 self._ghosts.clear()
-            self._ghosts[params.fingerprint] = Engine(params, device="ghost")
+            self._ghosts[params.fingerprint] = Ghosts(functools.partial(Engine, params, device="ghost"))
         return self._ghosts[params.fingerprint]
 
     def expect_room(self, size: int, what: str) -> None:

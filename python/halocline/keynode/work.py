@@ -12,7 +12,7 @@ from ..base.errors import Cancelled, CorruptData, InvalidArgument, OutOfMemory
 from ..base.limits import KEY_NODE_MESSAGE
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.key_store import StoredKeys
-from ..remote.switches import MOST_INPUTS, Switch, apply, check, keys_of
+from ..remote.switches import MOST_INPUTS, Switch, apply, check
 from .held_maps import HeldMaps
 from .jobs import Answer, Job
 from .users import Users
@@ -82,22 +82,19 @@ class Worker:
             raise InvalidArgument("key node: a ciphertext under another secret key than the user's keys")
         switch = Switch(call.operation, inputs, call.steps, circuit)
         check(switch)
-        largest = max(each.nbytes for each in inputs) * switch.results
-        if largest > KEY_NODE_MESSAGE:
-            raise InvalidArgument(
-                f"key node: results of {largest} bytes, expected at most {KEY_NODE_MESSAGE}; ask for fewer"
-            )
         return switch
 
     def _admit(self, switch: Switch, keys: StoredKeys) -> int:
         """Refuses what can never fit, before a key is loaded; the number of key switches."""
-        shapes = self.users.shapes(keys.params)
-        needed, switches = keys_of(switch, keys.params, shapes)
-        size = sum(keys.params._request_bytes(element, level) for element, level in needed.items())
-        if switch.circuit is not None:
-            size += switch.circuit.nbytes(shapes, switch.level)
-        self.users.expect_room(size, switch.operation)
-        return switches
+        ghosts = self.users.ghosts(keys.params)
+        needs, largest = ghosts.needs(switch), ghosts.result_bytes(switch)
+        if largest > KEY_NODE_MESSAGE:
+            raise InvalidArgument(
+                f"key node: results of {largest} bytes, expected at most {KEY_NODE_MESSAGE}; ask for fewer"
+            )
+        size = sum(keys.params._request_bytes(element, level) for element, level in needs.keys.items())
+        self.users.expect_room(size + needs.weight_bytes, switch.operation)
+        return needs.switches
 
     def _on_engine(self, switch: Switch, keys: StoredKeys, job: Job, switches: int) -> Answer:
         engine = self.users.open(keys).engine
@@ -105,6 +102,7 @@ class Worker:
         try:
             begin = time.perf_counter()
             done = self._computed(switch, engine, job)
+            engine.synchronize()  # a GPU works on after its operations have returned
             seconds = time.perf_counter() - begin
             blobs = [each.to_bytes() for each in done]
         finally:

@@ -14,6 +14,7 @@ from .. import _core
 from ..base.errors import MissingKey, OutOfMemory
 from ..base.forks import renew_in_children
 from .batching import Job
+from .budgets import Explain
 from .key_cache import Expanded, KeyCache
 from .statistics import BatchPlan
 
@@ -33,8 +34,10 @@ class Answering:
         host_limit: int,
         device_limit: int,
         expiry: float | None,
+        explain: Explain | None = None,
     ) -> None:
         self.core = core
+        self._explain: Explain = explain or (lambda error: error)
         self.keys = KeyCache(self._expand, host_limit, device_limit, expiry)
         self._device_limit = device_limit
         self.counts: collections.Counter[str] = collections.Counter()
@@ -87,7 +90,7 @@ class Answering:
             except OutOfMemory as error:
                 if group:
                     break  # alone it may have room
-                job.answer.set_exception(_bare(error))
+                job.answer.set_exception(_bare(self._explain(error)))
                 waiting.popleft()
                 continue
             if group and job.client not in held and sum(held.values()) + keys.nbytes > self._device_limit:
@@ -121,7 +124,7 @@ class Answering:
                     continue
                 if len(group) > 1:
                     return False
-                group[0][0].answer.set_exception(_bare(error))
+                group[0][0].answer.set_exception(_bare(self._explain(error)))
                 return True
         self.counts["queries"] += len(group)
         self.counts["batches"] += 1

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from .. import _core
 from ..base.errors import OutOfMemory
@@ -23,13 +23,29 @@ def budget_checked(shape: _core.RetrievalGeometry, budget: int, policy: str, raw
     if policy not in _KNOWN:
         yield
         return
+    explain = explaining(shape, policy, raw)
     if _core.retrieval_budget_falls_short(shape, raw, budget, policy):
         said = f"a budget of {_bytes(budget)} is too small for this database and one query"
         raise OutOfMemory(f"pir.Server: {said}; {_enough(shape, policy, raw)}")
     try:
         yield
     except OutOfMemory as error:
-        raise OutOfMemory(f"{error}. pir.Server: {_enough(shape, policy, raw)}") from None
+        raise explain(error) from None
+
+
+Explain = Callable[[OutOfMemory], OutOfMemory]
+"""Adds to an error what would be enough."""
+
+
+def explaining(shape: _core.RetrievalGeometry, policy: str, raw: bool) -> Explain:
+    """For errors of a server on a CPU: of a budget a little below what it needs, the first answer tells."""
+
+    def explain(error: OutOfMemory) -> OutOfMemory:
+        if policy not in _KNOWN or "pir.Server:" in str(error):
+            return error
+        return OutOfMemory(f"{error}. pir.Server: {_enough(shape, policy, raw)}")
+
+    return explain
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from ..base.names import policy_name
 from ..base.progress import Progress
 from ..base.values import expect, integer
 from ..memory.budget import MemoryBudget, MemoryOptions, engine_budget
-from .budgets import budget_checked, explained
+from .budgets import Explain, budget_checked, explained, explaining
 from .database import Database
 
 Spread = Literal["columns", "replicas"]
@@ -34,6 +34,13 @@ class Place:
     """Bytes for temporaries of a batch; 0: chosen."""
 
 
+def explain_of(database: Database, place: Place) -> Explain | None:
+    """What says which budgets are enough, where that is known: on one CPU with a budget of its own."""
+    budget, shared = engine_budget(place.memory, "pir.Server: memory")
+    known = budget and shared is None and place.devices == ["cpu"]
+    return explaining(database.info._core, place.policy, place.raw) if known else None
+
+
 def make_core(
     database: Database, place: Place, progress: Progress | None
 ) -> _core.RetrievalServer | _core.RetrievalGroup:
@@ -46,7 +53,11 @@ def make_core(
     budget, shared = engine_budget(place.memory, "pir.Server: memory")
     chosen = expect(place.options or MemoryOptions(), MemoryOptions, "pir.Server: memory_options")
     bound = chosen._bind(False, shared, f"retrieval server on {', '.join(place.devices)}")
-    policy_name(place.policy, "pir.Server: policy")
+    if policy_name(place.policy, "pir.Server: policy") == "profiled":
+        raise InvalidArgument(
+            "pir.Server: policy 'profiled' needs decisions from a recorded run, which servers of private "
+            "retrieval do not take; expected 'resident', 'lru' or 'planned', or another policy"
+        )
     if len(place.devices) > 1 and place.policy == "planned":
         raise InvalidArgument(
             "pir.Server: policy 'planned' with several devices; plans are of one: use 'lru', or one device"

@@ -19,7 +19,7 @@ from ..memory.budget import MemoryBudget, MemoryOptions
 from .answering import Answering
 from .batching import Gatherer, Job
 from .database import Database
-from .engines import Place, Spread, make_core
+from .engines import Place, Spread, explain_of, make_core
 from .info import DatabaseInfo
 from .statistics import BatchPlan, ServerStats
 
@@ -84,13 +84,16 @@ class Server:
         place = Place(_devices(device), threads, memory, policy, memory_options, raw, spread, scratch)
         self._device, self._storage, self._replaced = device, storage, 0
         self._closed = False
-        database._join(lambda: self._with(Answering(make_core(database, place, progress), *limits, expiry)))
+        database._join(lambda: self._begin(database, place, progress, (*limits, expiry)))
         self._queue = Gatherer(self._work.run, most, wait)
         self._end = weakref.finalize(self, self._queue.close)
         self._end.atexit = False  # the gatherer cancels what waits then
 
-    def _with(self, work: Answering) -> Server:
-        self._work = work
+    def _begin(
+        self, database: Database, place: Place, progress: Progress | None, limits: tuple[Any, ...]
+    ) -> Server:
+        core, explain = make_core(database, place, progress), explain_of(database, place)
+        self._work = Answering(core, limits[0], limits[1], limits[2], explain)
         return self
 
     @property

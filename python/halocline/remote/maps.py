@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Circuits with plain weights as bytes, so that a key node evaluates them.
+"""Circuits as bytes, so that a key node evaluates them.
 
 The weights travel as they were given, before they are encoded: the encoder makes the same integers of them on
 both sides. Numbers that are real travel as 8 bytes.
@@ -12,7 +12,7 @@ import hashlib
 import math
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,18 +21,26 @@ import numpy.typing as npt
 from ..base import limits
 from ..base.errors import CorruptData, Error, InvalidArgument
 from ..base.values import integer
+from ..circuits.bootstrapping import BootstrapCircuit, BootstrapOptions, Bootstrapper
 from ..circuits.choice import CircuitChoice
 from ..circuits.encoded import EncodedCircuit
+from ..circuits.functions import ComparisonCircuit, PolynomialCircuit, WholeCircuit
 from ..circuits.layers import BlockMatmul, Convolution2d, ImageLayout, MatrixVector
+from ..circuits.polynomial import Polynomial
 from ..circuits.transforms import LinearTransform, TransformGrid
 from .wire import pack, unpack
 
 Array = npt.NDArray[Any]
+Circuit = EncodedCircuit | WholeCircuit
 _TYPES = {"f": "<f8", "c": "<c16"}
 OWN = CircuitChoice()
 """Leaves a circuit its own options."""
 MOST_CELLS = 1 << 16
 """Cells of a grid."""
+MOST_COEFFICIENTS = 1 << 13
+"""Of a polynomial."""
+MOST_ROUNDS = 64
+"""Iterations of a bootstrap, and the degree of its arcsine."""
 MOST_PLAIN = 4 * limits.GIB
 """Bytes of all diagonals in the clear, 16 for each slot, as they are while a node encodes them."""
 
@@ -54,13 +62,16 @@ class _Arrays:
         return self._known[id(array)]
 
 
-def to_bytes(circuit: EncodedCircuit, said: CircuitChoice = OWN) -> bytes | None:
+def to_bytes(circuit: Circuit, said: CircuitChoice = OWN) -> bytes | None:
     """A circuit as `from_bytes` reads it; None for one of another class, which no node evaluates.
 
     said: what the engine decides about it, which the copy has as its own options.
     """
     arrays = _Arrays()
     about: dict[str, Any]
+    if isinstance(circuit, WholeCircuit):
+        described = _described(circuit, said, arrays)
+        return None if described is None else pack(described, arrays.blobs)
     if type(circuit) in (TransformGrid, LinearTransform):
         cells = [[[(d, arrays.add(v)) for d, v in cell.items()] for cell in row] for row in circuit._cells]  # type: ignore[attr-defined]
         about = {"kind": "grid", "cells": cells}
@@ -82,6 +93,22 @@ def to_bytes(circuit: EncodedCircuit, said: CircuitChoice = OWN) -> bytes | None
     return pack(about, arrays.blobs)
 
 
+def _described(circuit: WholeCircuit, said: CircuitChoice, arrays: _Arrays) -> dict[str, Any] | None:
+    """A circuit without encoded weights; None for one that no node evaluates."""
+    if isinstance(circuit, Bootstrapper | BootstrapCircuit):
+        options = circuit._options_with(said) if isinstance(circuit, Bootstrapper) else circuit.options
+        given = dataclasses.asdict(options)
+        finite = all(math.isfinite(each) for each in given.values() if isinstance(each, float))
+        return {"kind": "bootstrap", "options": given} if finite else None
+    if isinstance(circuit, ComparisonCircuit):
+        return {"kind": "comparison", "name": circuit.name, "alpha": circuit.alpha, "bound": circuit.bound}
+    if isinstance(circuit, PolynomialCircuit) and len(circuit.polynomial.coefficients) <= MOST_COEFFICIENTS:
+        p = circuit.polynomial
+        about = {"kind": "polynomial", "coefficients": arrays.add(p.coefficients), "level": circuit.level}
+        return about | {"basis": p.basis, "domain": list(p.domain)}
+    return None
+
+
 def digest_of(data: bytes) -> str:
     """The name of a map: a BLAKE2b digest of 32 bytes, in hexadecimal."""
     return hashlib.blake2b(data, digest_size=32, person=b"halocline map").hexdigest()
@@ -92,10 +119,10 @@ class KnownMaps:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._names: weakref.WeakKeyDictionary[EncodedCircuit, dict[CircuitChoice, tuple[str, int]]]
+        self._names: weakref.WeakKeyDictionary[Circuit, dict[CircuitChoice, tuple[str, int]]]
         self._names = weakref.WeakKeyDictionary()
 
-    def name(self, circuit: EncodedCircuit, said: CircuitChoice) -> tuple[str, int] | None:
+    def name(self, circuit: Circuit, said: CircuitChoice) -> tuple[str, int] | None:
         """Digest and size of a circuit; None for one that no node evaluates. Weights never change."""
         with self._lock:
             known = self._names.get(circuit, {}).get(said)
@@ -110,13 +137,14 @@ class KnownMaps:
         return found
 
 
-def from_bytes(data: bytes) -> EncodedCircuit:
+def from_bytes(data: bytes) -> Circuit:
     """The circuit. CorruptData for anything but what `to_bytes` makes, InvalidArgument as its class does."""
     about, blobs = unpack(data, "map")
     arrays = [_array(each) for each in blobs]
     try:
         made = _BUILDERS[about["kind"]](about, arrays)
-        made._real = bool(about["real"])
+        if isinstance(made, EncodedCircuit):
+            made._real = bool(about["real"])
     except Error:
         raise
     except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
@@ -217,4 +245,50 @@ def _blocks(about: dict[str, Any], arrays: Sequence[Array]) -> EncodedCircuit:
     return BlockMatmul(rows, block, slots, fold=about["fold"], **_options(about))
 
 
-_BUILDERS = {"grid": _grid, "convolution": _convolution, "matrix": _matrix, "blocks": _blocks}
+def _polynomial(about: dict[str, Any], arrays: Sequence[Array]) -> WholeCircuit:
+    coefficients = _at(arrays, about["coefficients"])
+    if len(coefficients) > MOST_COEFFICIENTS:
+        raise CorruptData(f"map: {len(coefficients)} coefficients, expected at most {MOST_COEFFICIENTS}")
+    level = None if about["level"] is None else _count(about["level"], "level", 0, 1 << 10)
+    return PolynomialCircuit(
+        Polynomial(coefficients, about["basis"], [_number(each) for each in about["domain"]]), level
+    )
+
+
+def _comparison(about: dict[str, Any], arrays: Sequence[Array]) -> WholeCircuit:
+    return ComparisonCircuit(about["name"], _count(about["alpha"], "alpha"), _number(about["bound"]))
+
+
+def _bootstrap(about: dict[str, Any], arrays: Sequence[Array]) -> WholeCircuit:
+    given = about["options"]
+    for field in dataclasses.fields(BootstrapOptions):
+        value, default = given[field.name], field.default
+        fits = isinstance(value, int | float) if isinstance(default, float) else type(value) is type(default)
+        fits = fits or (field.name in ("slots", "memory", "range") and type(value) in (int, float, str))
+        if not fits or (isinstance(value, float) and not math.isfinite(value)):
+            raise CorruptData(f"map: {field.name} of a bootstrap is {value!r:.40}")
+    made = BootstrapOptions(**given)
+    if max(made.iterations, made.arcsine_degree) > MOST_ROUNDS:
+        raise InvalidArgument(
+            f"map: a bootstrap of {made.iterations} iterations with an arcsine of degree "
+            f"{made.arcsine_degree}, expected at most {MOST_ROUNDS} of both"
+        )
+    made._core_options()  # its texts and sizes are checked there
+    return BootstrapCircuit(made)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise CorruptData(f"map: {value!r:.40} is no number")
+    return float(value)
+
+
+_BUILDERS: dict[str, Callable[[dict[str, Any], Sequence[Array]], Circuit]] = {
+    "grid": _grid,
+    "convolution": _convolution,
+    "matrix": _matrix,
+    "blocks": _blocks,
+    "polynomial": _polynomial,
+    "comparison": _comparison,
+    "bootstrap": _bootstrap,
+}

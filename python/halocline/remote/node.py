@@ -19,10 +19,9 @@ from ..base.forks import renew_in_children
 from ..base.names import KeyNodeUse, WhenNodeFails, key_node_use, when_node_fails
 from ..base.values import positive
 from ..circuits.choice import CircuitChoice
-from ..circuits.encoded import EncodedCircuit
 from .address import Address, client_tls, is_loopback, token_of_client
 from .cost import Link
-from .maps import OWN, KnownMaps, digest_of, to_bytes
+from .maps import OWN, Circuit, KnownMaps, digest_of, to_bytes
 from .wire import MOST_DEADLINE, Channel, Frame, Kind, pack, remaining, unpack
 
 _ANSWERS = frozenset({Kind.WELCOME, Kind.RESULT, Kind.ERROR})
@@ -127,7 +126,7 @@ class KeyNode:
         """Whether it failed less than `retry_after` ago."""
         return time.monotonic() < self._down_until
 
-    def map_name(self, circuit: EncodedCircuit, said: CircuitChoice) -> tuple[str, int] | None:
+    def map_name(self, circuit: Circuit, said: CircuitChoice) -> tuple[str, int] | None:
         """Digest of a circuit and the bytes that must be sent first; None where no node evaluates it."""
         named = self._maps.name(circuit, said)
         if named is None:
@@ -152,7 +151,7 @@ class KeyNode:
         self,
         about: dict[str, Any],
         blobs: Sequence[bytes],
-        circuit: EncodedCircuit | None = None,
+        circuit: Circuit | None = None,
         give_up: Callable[[], None] | None = None,
         said: CircuitChoice = OWN,
     ) -> Reply:
@@ -193,7 +192,7 @@ class KeyNode:
 
     def _send_map(
         self,
-        circuit: EncodedCircuit,
+        circuit: Circuit,
         said: CircuitChoice,
         name: str,
         until: float,
@@ -269,13 +268,8 @@ class KeyNode:
         return frame, *moved
 
     def _connect(self, until: float) -> Channel:
-        host, port = self._address.host, self._address.port
-        try:
-            sock = socket.create_connection((host, port), timeout=remaining(until))
-        except OSError as error:
-            raise IoError(
-                f"key node: no connection to {self.url}: {error}; is `halocline keynode` running?"
-            ) from None
+        host = self._address.host
+        sock = self._first_that_answers(until)
         channel = None
         try:
             if self._tls is None and not is_loopback(str(sock.getpeername()[0])):
@@ -300,6 +294,31 @@ class KeyNode:
             if instance != self._instance:  # another process than before
                 self._has, self._instance = set(), instance
         return channel
+
+    def _first_that_answers(self, until: float) -> socket.socket:
+        """A connection to one of the addresses of the host; all of them share the deadline."""
+        try:
+            found = socket.getaddrinfo(self._address.host, self._address.port, type=socket.SOCK_STREAM)
+            why: Exception = OSError("the name has no address")
+        except OSError as error:
+            found, why = [], error
+        for number, (family, kind, protocol, _, address) in enumerate(found):
+            try:
+                sock = socket.socket(family, kind, protocol)
+            except OSError as error:
+                why = error
+                continue
+            try:
+                sock.settimeout(remaining(until) / (len(found) - number))  # the others get their share
+                sock.connect(address)
+            except (OSError, IoError) as error:
+                why = error
+                sock.close()
+            else:
+                return sock
+        raise IoError(
+            f"key node: no connection to {self.url}: {why}; is `halocline keynode` running?"
+        ) from None
 
     def failed(self) -> None:
         """It is not asked again for `retry_after` seconds."""

@@ -13,13 +13,14 @@ from .._core import Engine as NativeEngine
 from ..base.errors import Cancelled, CorruptData, Error, InvalidArgument, KeyNodeFailure
 from ..base.forks import renew_in_children
 from ..base.values import expect, kind_of
-from ..circuits.encoded import EncodedCircuit
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.host import Host
 from ..ckks.key_store import StoredKeys
 from .cost import Estimate, Ledger, estimate
+from .maps import Circuit
+from .needs import Ghosts
 from .node import KeyNode, Reply, is_refusal
-from .switches import MOST_STEPS, Switch, keys_of, shapes_of
+from .switches import MOST_STEPS, Switch
 
 KeyNodes = KeyNode | Sequence[KeyNode]
 """What an engine takes: a node, or several of which the first that works is asked."""
@@ -59,9 +60,9 @@ def offload_of(
     """What sends the key switches of an engine to nodes, where it was given some."""
     if key_nodes is None:
         return None
-    if device != "cpu" or policy != "resident":
+    if device == "ghost" or policy != "resident":
         raise InvalidArgument(
-            f"Engine: key_nodes on {device} under policy '{policy}'; expected device \"cpu\" and policy "
+            f"Engine: key_nodes on {device} under policy '{policy}'; expected the CPU or a GPU under policy "
             '"resident", for which alone key nodes work'
         )
     return Offload(core, key_nodes, keys, make_shapes)
@@ -83,11 +84,10 @@ class Offload:
                 f"Engine: key_nodes with keys of type {kind_of(keys)}; a node finds keys by store and "
                 "user: Engine(params, store.user(name), key_nodes=...)"
             )
-        self._core, self._keys, self._make_shapes = core, keys, make_shapes
+        self._core, self._keys, self._ghosts = core, keys, Ghosts(make_shapes)
         self._offered = dict(keys.requests())
         self._ledger = Ledger()
         self._renew_locks()
-        self._shapes: Host | None = None
         self._counts = dict.fromkeys(COUNTS, 0)
         self._last_failure: str | None = None
         self._give_up: set[threading.Event] = set()
@@ -116,7 +116,7 @@ class Offload:
         operation: str,
         inputs: Sequence[Ciphertext],
         steps: Sequence[int] = (),
-        circuit: EncodedCircuit | None = None,
+        circuit: Circuit | None = None,
     ) -> list[NativeCiphertext] | None:
         """The results, in the engine; None where it shall compute them itself.
 
@@ -146,14 +146,16 @@ class Offload:
 
     def _worth_it(self, request: Switch, node: KeyNode) -> Estimate | None:
         """What the request costs, where a node should do it."""
-        needed, switches = self._needs(request)
+        with self._lock:  # one thread at a time uses the ghosts
+            needs = self._ghosts.needs(request)
+            moved = sum(each.nbytes for each in request.inputs) + self._ghosts.result_bytes(request)
+        needed, switches = needs.keys, needs.switches
         held = dict(self._core.held_keys())
         lacking = {g: level for g, level in needed.items() if held.get(g, -1) < level}
         if not lacking or any(self._offered.get(g, -1) < level for g, level in lacking.items()):
             return None  # nothing to fetch; or a key that the user does not have, which the engine names
-        moved = sum(each.nbytes for each in request.inputs) + self._result_bytes(request)
         if request.circuit is not None:
-            named = node.map_name(request.circuit, self._ghost()._circuits)
+            named = node.map_name(request.circuit, self._ghosts.one._circuits)
             if named is None:
                 return None
             moved += named[1]
@@ -166,19 +168,6 @@ class Offload:
             self._counts["fetches"] += 1
         return None
 
-    def _needs(self, request: Switch) -> tuple[dict[int, int], int]:
-        with self._lock:  # one thread at a time encodes for the ghost
-            return keys_of(request, self._keys.params, self._ghost())
-
-    def _ghost(self) -> Host:
-        if self._shapes is None:
-            self._shapes = self._make_shapes()
-        return self._shapes
-
-    def _result_bytes(self, request: Switch) -> int:
-        x = request.inputs[0]
-        return request.results * (x.nbytes // x.components) * 2
-
     def _fits(self, request: Switch, lacking: dict[int, int]) -> bool:
         """Whether the keys fit into the engine's budget beside what is there and a key switch's workspace.
 
@@ -186,7 +175,8 @@ class Offload:
         """
         budget = int(self._core.budget_bytes)
         sizes = [self._keys.params._request_bytes(g, self._offered[g]) for g in lacking]
-        workspace = max(sizes) // 2 + self._result_bytes(request)
+        with self._lock:
+            workspace = max(sizes) // 2 + self._ghosts.result_bytes(request)
         return budget == 0 or int(self._core.statistics()["live_bytes"]) + sum(sizes) + workspace <= budget
 
     # Requests
@@ -208,7 +198,7 @@ class Offload:
             self._give_up.add(told)
         try:
             blobs = [each.to_bytes() for each in request.inputs]
-            reply = node.call(about, blobs, request.circuit, give_up, self._ghost()._circuits)
+            reply = node.call(about, blobs, request.circuit, give_up, self._ghosts.one._circuits)
         finally:
             with self._lock:
                 self._give_up.discard(told)
@@ -232,7 +222,7 @@ class Offload:
         made = [Ciphertext.from_bytes(each, params) for each in reply.blobs]
         found = [(each.level, each.scale, each.slots) for each in made]
         with self._lock:
-            expected = shapes_of(request, self._ghost())
+            expected = self._ghosts.results(request)
         known = request.inputs[0].key_id or self._keys.key_id
         if found != expected or any(each.components != 2 or each.key_id != known for each in made):
             raise CorruptData(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn, overload
 
 from .. import _core
+from ..base.devices import prepare_device
 from ..base.errors import InvalidArgument, NotPicklable, WrongType
 from ..base.values import expect, integer, kind_of, positive
 from .objects import Ciphertext, GaloisKeys, Parameters, Plaintext, RelinKeys, core_parameters
@@ -162,14 +163,15 @@ class Engine:
     ) -> None:
         """An engine for a parameter set, with its keys in the device's memory.
 
-        device: "cpu", or "cuda:0" in a build with CUDA. threads: of a CPU; None: one for each processor.
+        device: "cpu", "cuda:0" in a build with CUDA, or "sycl:0" with the extra halocline[sycl]. threads: of
+            a CPU; None: one for each processor.
 
         Raises InsecureParameters for sets below 128-bit security, by SEAL's table and that of this library,
         unless `allow_insecure`; InvalidArgument for a ring degree below 1024, a modulus that is not prime, or
         keys of other parameters.
         """
         of = core_parameters(parameters, "seal.Engine")
-        name = expect(device, str, "seal.Engine: device")
+        name = prepare_device(expect(device, str, "seal.Engine: device"))
         if name == "ghost":
             raise InvalidArgument("seal.Engine: a ghost computes nothing; give 'cpu' or a GPU")
         workers = 0 if threads is None else integer(threads, "seal.Engine: threads", 1, 1024)

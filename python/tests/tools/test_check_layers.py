@@ -50,6 +50,43 @@ def test_refused_includes(place: str, relative: str, include: str, part: str) ->
     assert part in found[0]
 
 
+def compat_messages(place: str, include: str) -> list[str]:
+    text = f"#include {include}\n"
+    return [message for _, message in check_layers.check_compat_text("seal", place, text)]
+
+
+@pytest.mark.parametrize(
+    ("place", "include"),
+    [
+        ("include/", "<vector>"),
+        ("include/", '"seal/ciphertext.h"'),
+        ("src/", '"seal/ciphertext.h"'),
+        ("src/", '"files.hpp"'),
+        ("src/", "<sodium.h>"),
+        ("src/", '"halocline/seal/evaluator.hpp"'),
+    ],
+)
+def test_allowed_includes_of_compat(place: str, include: str) -> None:
+    assert compat_messages(place, include) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "include", "part"),
+    [
+        ("include/", '"halocline/seal/evaluator.hpp"', "programs do not see it"),
+        ("include/", "<sodium.h>", "standard headers and its own only"),
+        ("include/", '"files.hpp"', "standard headers and its own only"),
+        ("src/", '"halocline/ckks/engine.hpp"', "of layer 'ckks'"),
+        ("src/", '"seal_format/fields.hpp"', "internal to a layer"),
+        ("src/", "<immintrin.h>", "src/backend/<name>/ only"),
+    ],
+)
+def test_refused_includes_of_compat(place: str, include: str, part: str) -> None:
+    found = compat_messages(place, include)
+    assert len(found) == 1
+    assert part in found[0]
+
+
 def test_device_code_is_found_outside_kernels_only() -> None:
     text = "#pragma omp parallel for\nauto x = _mm256_add_epi64(a, b);\n__global__ void f();\n"
     assert [line for line, _ in check_layers.check_text("src/", "ckks/encoder.cpp", text)] == [1, 2, 3]

@@ -14,7 +14,11 @@ struct double_width<std::uint32_t> {
 };
 template <>
 struct double_width<std::uint64_t> {
+#if defined(HALOCLINE_DOUBLE_WORD_64)  // devices without 128-bit integers bring a type of their own
+  using type = HALOCLINE_DOUBLE_WORD_64;
+#else
   __extension__ using type = unsigned __int128;
+#endif
 };
 /// Unsigned integer twice as wide as the word.
 template <typename WordT>

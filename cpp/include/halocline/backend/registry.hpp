@@ -22,10 +22,12 @@ struct backend_options {
 };
 
 /// Creates a backend with a memory runtime of its own.
-/// @param device "cpu", "cuda:0" (or another card; "cuda" is the first) or "ghost"; the ghost executes shapes
-///   and allocations but no arithmetic.
+/// @param device "cpu", "cuda:0" (or another card; "cuda" is the first), "sycl:0" (or another device of the
+///   SYCL runtime; see `use_sycl_root`) or "ghost"; the ghost executes shapes and allocations but no
+///   arithmetic.
 /// @throws invalid_argument naming the known devices, or for 0 threads; device_error when the build has no
-///   CUDA, or when there is no such card, no driver, or the card is older than compute capability 8.0
+///   CUDA, or when there is no such card, no driver, or the card is older than compute capability 8.0; or
+///   when there is no SYCL runtime, it cannot be used, or it has no such device
 [[nodiscard]] std::shared_ptr<backend> make_backend(std::string_view device,
                                                     const backend_options& options = {});
 

@@ -107,12 +107,10 @@ struct point_matrix {
 
 /// A level of an expansion at once. Equals, for each src_i with (c0, c1): `array_intt`, `split_digits` and
 /// `array_ntt` of c1, `digit_product` of these with `rows`, plus c0 on the first component, under the
-/// permutation, and `expand_children` of src_i and that. The first `turned` children go to a matrix of points
-/// instead, where `turn_points` would bring them: component c of child j is row 2 j + c. Child number
-/// `turned` is dst_0 then.
+/// permutation, and `expand_children` of src_i and that. The first `turned` children go to `points` instead,
+/// as `turn_points` would bring them: component c of child j is row 2 j + c. Child `turned` is dst_0 then.
 struct expand_job {
-  poly_array
-      dst;  ///< ciphertexts, as src; shares nothing with it; without data where all children are turned
+  poly_array dst;   ///< ciphertexts, as src, with which it shares nothing; none where all are turned
   poly_array src;   ///< (children + 1) / 2 of them, NTT form
   poly_array rows;  ///< L * split.digits ciphertexts, at most 64, Montgomery form
   poly_array monomial;

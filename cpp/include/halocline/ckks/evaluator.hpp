@@ -71,6 +71,16 @@ class evaluator {
   /// sum_i a_i * b_i with one relinearization and one rescale for the whole sum.
   [[nodiscard]] ciphertext dot(std::span<const ciphertext* const> a, std::span<const ciphertext* const> b);
 
+  /// `multiply` and `dot` up to their key switch, in either mode: three components at the scale of the
+  /// product.
+  [[nodiscard]] ciphertext unfinished_product(const ciphertext& a, const ciphertext& b);
+  [[nodiscard]] ciphertext unfinished_dot(std::span<const ciphertext* const> a,
+                                          std::span<const ciphertext* const> b);
+  /// What they make of that in automatic mode: relinearized and rescaled by one division, one level lower.
+  /// The integers are those of `multiply` and `dot`, wherever this is done.
+  /// @throws level_exhausted at level 0
+  [[nodiscard]] ciphertext finish_product(const ciphertext& a);
+
   /// Three components to two.
   [[nodiscard]] ciphertext relinearize(const ciphertext& a);
   /// One level lower; scale multiplied by Q_(l-1) / Q_l.

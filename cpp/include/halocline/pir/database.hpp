@@ -24,8 +24,8 @@ enum class storage : std::uint8_t {
 /// What a server keeps of a database, and how.
 struct database_options {
   storage kept = storage::transformed;
-  /// Most transformed bytes of a group, a column at least. 0: 256 MiB, or an eighth of the budget where that
-  /// is less.
+  /// Most transformed bytes of a group, a column at least. 0: 256 MiB, or 4 GiB where matrices are
+  /// point-major, or an eighth of the budget where that is less.
   std::size_t group_bytes = 0;
   /// Columns to keep, for shards: `columns` of them, numbers first_column, first_column + column_step, ...;
   /// 0: all of these.
@@ -39,8 +39,10 @@ struct database_options {
   std::function<void(std::uint64_t, std::uint64_t)> progress{};
 };
 
-/// Most transformed bytes of a group in a budget, 0 for none, where none are given.
-[[nodiscard]] std::size_t default_group_bytes(std::size_t budget) noexcept;
+/// Most transformed bytes of a group in a budget, 0 for none, where none are given, on a device with
+/// `capability::point_block`.
+[[nodiscard]] std::size_t default_group_bytes(std::size_t budget,
+                                              std::uint32_t point_block = backend::points_per_block) noexcept;
 
 class group_maker;
 

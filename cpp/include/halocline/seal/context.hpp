@@ -23,11 +23,13 @@ struct division_plan {
 /// a prefix of them, named by its number of primes. Not thread-safe.
 class context {
  public:
-  /// @throws invalid_argument for parameters that `modulus_chain` refuses, a ring degree below 1024, numbers
+  /// @param least_degree smallest ring degree that is taken. Rings below 1024 are never secure: for tests
+  /// @throws invalid_argument for parameters that `modulus_chain` refuses, a smaller ring degree, numbers
   ///   that are not prime; insecure_parameters when the primes together have more bits than 128-bit security
   ///   allows, by the table of SEAL (HomomorphicEncryption.org, "Homomorphic encryption standard", 2018,
   ///   table 1) and by that of this library; out_of_memory when the tables exceed the budget
-  context(seal_format::parameters of, std::shared_ptr<backend::backend> device, bool allow_insecure = false);
+  context(seal_format::parameters of, std::shared_ptr<backend::backend> device, bool allow_insecure = false,
+          std::uint64_t least_degree = 1024);
 
   [[nodiscard]] const seal_format::modulus_chain& chain() const noexcept { return chain_; }
   /// The ring, the backend, the tables of the ring, the memory, and prime i.
@@ -53,8 +55,14 @@ class context {
   /// Primes that a key switch raises `digits` digits to at a time, of `targets`: so many that the raised
   /// digits stay in the cache of the device, one at least.
   [[nodiscard]] std::uint32_t switch_group(std::size_t digits, std::uint32_t targets) const;
-  /// Bytes that raised digits may take; for tests.
-  void set_digit_bytes(std::size_t bytes) noexcept { digit_bytes_ = bytes; }
+  /// Whether a digit is raised to its own prime too, where its limb is known: a device takes few jobs of many
+  /// limbs in fewer launches, which saves more than the transform costs.
+  [[nodiscard]] bool joins_limbs() const noexcept { return joins_limbs_; }
+  /// Bytes that raised digits may take, and `joins_limbs`; for tests.
+  void set_switching(std::size_t bytes, bool joined) noexcept {
+    digit_bytes_ = bytes;
+    joins_limbs_ = joined;
+  }
 
  private:
   seal_format::modulus_chain chain_;
@@ -62,6 +70,7 @@ class context {
   std::map<std::pair<std::uint32_t, std::uint32_t>, division_plan> divisions_;
   std::vector<std::uint64_t> special_residues_;
   std::size_t digit_bytes_;
+  bool joins_limbs_;
 };
 
 }  // namespace halocline::seal

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "halocline/backend/descriptors.hpp"
@@ -16,8 +17,9 @@ namespace halocline::seal {
 class polynomials {
  public:
   /// Uninitialised.
+  /// @param wipe zero the words when they are freed
   polynomials(context& of, std::uint32_t size, std::uint32_t primes, memory::object_class cls,
-              const char* tag);
+              const char* tag, bool wipe = false);
 
   [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
   [[nodiscard]] std::uint32_t primes() const noexcept { return primes_; }
@@ -85,5 +87,12 @@ struct switch_key_set {
 [[nodiscard]] switch_key_set load_galois_keys(context& to, const seal_format::switch_keys& from);
 [[nodiscard]] seal_format::ciphertext store(context& of, const ciphertext& from);
 [[nodiscard]] seal_format::plaintext store(context& of, const plaintext& from);
+
+/// From and to words of host memory, in the same order and of the same number.
+[[nodiscard]] polynomials load_words(context& to, std::span<const std::uint64_t> words, std::uint32_t size,
+                                     std::uint32_t primes, memory::object_class cls, const char* tag);
+void store_words(context& of, const polynomials& from, std::span<std::uint64_t> to);
+/// A part of a key from the words of its two polynomials, over all primes.
+[[nodiscard]] switch_digit load_digit(context& to, std::span<const std::uint64_t> words);
 
 }  // namespace halocline::seal

@@ -50,7 +50,7 @@ struct seed {
 struct ciphertext {
   id_words id{};
   bool is_ntt = true;
-  std::uint64_t size = 0;    ///< polynomials, those of a seed included
+  std::uint64_t size = 0;    ///< polynomials, those of a seed included; 0: none yet
   std::uint64_t n = 0;       ///< coefficients
   std::uint64_t primes = 0;  ///< primes
   double scale = 1.0;

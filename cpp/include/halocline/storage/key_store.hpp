@@ -10,11 +10,18 @@
 #include <utility>
 #include <vector>
 
+#include "halocline/core/error.hpp"
 #include "halocline/io/byte_source.hpp"
 #include "halocline/storage/manifest.hpp"
 #include "halocline/storage/object_store.hpp"
 
 namespace halocline::storage {
+
+/// A store was reached and has no keys of a user.
+class unknown_user : public io_error {
+ public:
+  using io_error::io_error;
+};
 
 /// The evaluation keys of many users in an object store: for each user a folder with one container
 /// (io/key_file.hpp) and one manifest, which is written last. Nothing in the store is trusted. Thread-safe.

@@ -6,6 +6,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -105,12 +106,13 @@ class cached_object final : public io::byte_source {
 
   std::shared_ptr<read_cache> cache_;
   std::shared_ptr<const io::byte_source> source_;
-  mutable fork_mutex fetching_{fork_order::context};  ///< of reads of the source, so that none is done twice
+  mutable std::mutex fetching_;  ///< of reads of the source, so that none is done twice
   // Under the mutex of the cache:
   mutable part_map parts_;
   mutable std::uint64_t held_ = 0;
   mutable unsigned pins_ = 0;
   std::list<cached_object*>::iterator place_;
+  fork_hook fork_hook_;  ///< a fork does not wait for reads over a network: the child reads for itself
 };
 
 }  // namespace halocline::storage

@@ -218,21 +218,33 @@ word* block_of(const site& on, const point_matrix& matrix, std::size_t block) {
   return const_cast<word*>(on.resolve.raw<word>(*matrix.data)) + block * matrix.rows * points_per_block;
 }
 
-/// Where a limb of a child goes: blocks of points, `step` words from one to the next.
+/// Where a limb of a child goes: blocks of points, `step` words from one to the next, and points within them
+/// `spread` words apart.
 struct child_place {
   word* first = nullptr;  ///< nullptr: there is no such child
   std::size_t step = points_per_block;
+  std::size_t spread = 1;
+
+  /// Where a kernel writes block b: to `own`, for `finish`, if its points are apart.
+  [[nodiscard]] word* block(std::size_t b, word* own) const noexcept {
+    if (first == nullptr || spread != 1) return first == nullptr ? nullptr : own;
+    return first + b * step;
+  }
+  void finish(std::size_t b, const word* own) const noexcept {
+    if (first == nullptr || spread == 1) return;
+    for (std::size_t j = 0; j < points_per_block; ++j) first[b * step + j * spread] = own[j];
+  }
 };
 
 /// @param limb of both components
 child_place place_of(const site& on, const expand_job& job, std::size_t child, std::size_t limb) {
   if (child >= job.children) return {};
   if (child >= job.turned) {
-    return {polynomials(on, job.dst).at(child - job.turned) + limb * on.resolve.n(), points_per_block};
+    return {polynomials(on, job.dst).at(child - job.turned) + limb * on.resolve.n()};
   }
   const std::size_t limbs = limbs_of(on), row = 2 * child + limb / limbs;
-  return {block_of(on, job.points, limb % limbs * blocks_of(on)) + row * points_per_block,
-          std::size_t{job.points.rows} * points_per_block};
+  return {block_of(on, job.points, limb % limbs * blocks_of(on)) + row * job.points.block,
+          std::size_t{job.points.rows} * points_per_block, job.points.block == 1 ? job.points.rows : 1};
 }
 
 /// Both children of node i, on one limb: in one piece, or block by block where a child is turned.
@@ -246,9 +258,12 @@ void place_children(const site& on, const expand_job& job, std::size_t i, const 
   const word* const monomial = polynomials(on, job.monomial).at(0) + prime * n;
   for (std::size_t b = 0; b < n / piece; ++b) {
     const std::size_t at = b * piece;
-    on.kernels.retrieval->children(
-        even.first + b * even.step, odd.first == nullptr ? nullptr : odd.first + b * odd.step, src + at,
-        turned + limb * n + at, monomial + at, piece, on.resolve.modulus(static_cast<std::uint32_t>(prime)));
+    word own[2][points_per_block];
+    on.kernels.retrieval->children(even.block(b, own[0]), odd.block(b, own[1]), src + at,
+                                   turned + limb * n + at, monomial + at, piece,
+                                   on.resolve.modulus(static_cast<std::uint32_t>(prime)));
+    even.finish(b, own[0]);
+    odd.finish(b, own[1]);
   }
 }
 

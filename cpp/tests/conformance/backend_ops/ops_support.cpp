@@ -23,9 +23,15 @@ void pretend(std::int64_t targets) {
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
+/// HALOCLINE_TEST_DEVICE: with the specification, this device alone.
+std::vector<device_under_test> chosen_device(const char* name) {
+  return {{"scalar", make_cpu(1, true)}, {name, backend::make_backend(name)}};
+}
+
 }  // namespace
 
 std::vector<device_under_test> devices_under_test() {
+  if (const char* const name = std::getenv("HALOCLINE_TEST_DEVICE")) return chosen_device(name);
   std::vector<device_under_test> devices;
   devices.push_back({"scalar", make_cpu(1, true)});
   const std::int64_t supported = hwy::SupportedTargets();
@@ -39,7 +45,8 @@ std::vector<device_under_test> devices_under_test() {
   }
   pretend(0);
   for (const std::string& name : backend::available_devices()) {
-    if (name.starts_with("cuda:")) devices.push_back({name, backend::make_backend(name)});
+    if (name.starts_with("cuda:") || name.starts_with("sycl:"))
+      devices.push_back({name, backend::make_backend(name)});
   }
   return devices;
 }

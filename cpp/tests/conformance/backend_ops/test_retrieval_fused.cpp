@@ -90,16 +90,16 @@ TEST(RetrievalFused, ExpandedNodesEqualTheirSteps) {
   });
 }
 
-/// Words of a matrix of points of 2 `wanted` rows and one more, of which `turn_points` turns the others of
-/// these children.
-std::vector<std::uint32_t> turned_words(retrieval_rig& rig, const expand_job& job, std::uint32_t wanted) {
+/// Words of a matrix of points like `like`, whose first rows are these children as `turn_points` brings them.
+std::vector<std::uint32_t> turned_words(retrieval_rig& rig, const expand_job& job, std::uint32_t wanted,
+                                        const backend::point_matrix& like) {
   const polys children = expanded(rig, job);
   const placed_array all = rig.pairs(children);
   const std::size_t limbs = rig.host.primes.size();
   const memory::buffer& points =
-      rig.ring.keep(std::vector<std::uint32_t>((2 * wanted + 1) * limbs * rig.host.n(), 77));
+      rig.ring.keep(std::vector<std::uint32_t>(like.rows * limbs * rig.host.n(), 77));
   const poly_array src{all.view().data, all.view().first, static_cast<std::uint32_t>(limbs)};
-  const backend::turn_job turn{{&points, 2 * wanted + 1}, 0, 1, src, 2 * wanted};
+  const backend::turn_job turn{{&points, like.rows, like.block}, 0, 1, src, 2 * wanted};
   rig.device().turn_points(rig.tables(), {&turn, 1});
   return words_of(rig, points);
 }
@@ -118,17 +118,22 @@ TEST(RetrievalFused, ExpandedNodesAreTurnedAsByAPassOfTheirOwn) {
       const expand_job plain{whole, src, rows, monomial, table, 5, split};
       const polys children = expanded(rig, plain);
       for (const std::uint32_t wanted : {1U, 2U, 3U, 4U, 5U}) {
-        const placed_array rest = rig.room(5 - wanted, 2, 1);
-        const std::size_t words = (2 * wanted + 1) * host.primes.size() * host.n();
-        const memory::buffer& points = rig.ring.keep(std::vector<std::uint32_t>(words, 77));
-        expand_job job = plain;
-        job.dst = wanted == 5 ? poly_array{} : rest.view();
-        job.points = {&points, 2 * wanted + 1};
-        job.turned = wanted;
-        rig.device().expand_node(rig.tables(), {&job, 1});
-        ASSERT_EQ(words_of(rig, points), turned_words(rig, plain, wanted)) << wanted << " turned";
-        ASSERT_EQ(rest.read(), polys(children.begin() + 2 * wanted, children.end())) << wanted << " turned";
-        ASSERT_TRUE(rest.guards_intact());
+        const std::uint32_t fours = (2 * wanted + 4) / 4 * 4;  // rows that kernels write four at a time
+        const std::vector<backend::point_matrix> shapes{
+            {nullptr, 2 * wanted + 1, 32}, {nullptr, 2 * wanted + 1, 1}, {nullptr, fours, 1}};
+        for (const backend::point_matrix& like : shapes) {
+          const placed_array rest = rig.room(5 - wanted, 2, 1);
+          const std::size_t words = like.rows * host.primes.size() * host.n();
+          expand_job job = plain;
+          job.dst = wanted == 5 ? poly_array{} : rest.view();
+          job.points = {&rig.ring.keep(std::vector<std::uint32_t>(words, 77)), like.rows, like.block};
+          job.turned = wanted;
+          rig.device().expand_node(rig.tables(), {&job, 1});
+          ASSERT_EQ(words_of(rig, *job.points.data), turned_words(rig, plain, wanted, like))
+              << wanted << " turned, " << like.rows << " rows in blocks of " << like.block;
+          ASSERT_EQ(rest.read(), polys(children.begin() + 2 * wanted, children.end())) << wanted;
+          ASSERT_TRUE(rest.guards_intact());
+        }
       }
     });
   });

@@ -36,6 +36,7 @@ def _print_storage(console: Console, content: Json) -> None:
         ("streaming", ("accelerator", "workload", *curves), "Slowdown by policy"),
         ("key_memory", ("workload", "key_memory_bytes", *curves), "Slowdown of TensorFHE by key memory"),
         ("users", ("workload", "users", *curves), "Slowdown with users in turn on TensorFHE"),
+        ("chain", None, "Slowdown over two links, users in turn on TensorFHE"),
         ("cluster", None, "32 hosts that share limbs: time and speedup"),
         ("routing", None, f"Requests of many users, seed {content['options']['seed']}"),
         ("routing_load", None, "Locality against turns, by requests under way for each host"),
@@ -51,6 +52,7 @@ def _print_xehe(console: Console, content: Json) -> None:
     for name, title in (
         ("routines", "Routines: microseconds for one ciphertext, and gain over the first step"),
         ("matrices", "Matrix products"),
+        ("processes", "Whole processes, from encoding to decoding"),
         ("transforms", "Transforms"),
         ("refused", "Rows that could not be measured"),
     ):

@@ -11,10 +11,10 @@ from typing import Any
 
 from ...base.errors import CorruptData, InvalidArgument
 from ...base.files import OWNER, read_file, write_file
+from ..kept_files import NOTE_SUFFIX
 
 _FORMAT = 1
 _LIMIT = 1 << 18
-SUFFIX = ".asked"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Asked:
 
 def note_of(query: Path) -> Path:
     """The note of a query file."""
-    return query.with_name(query.name + SUFFIX)
+    return query.with_name(query.name + NOTE_SUFFIX)
 
 
 def write_note(query: Path, queries: list[bytes], asked: Asked) -> Path:

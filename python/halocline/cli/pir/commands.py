@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ...base.errors import InvalidArgument
+from ...base.errors import Error, InvalidArgument
+from ...base.progress import Progress
 from ..bench.commands import suite_command
 from ..common import (
     AllowInsecureOption,
@@ -23,7 +24,7 @@ from ..groups import Group, humane
 from .answer import answer, lookup
 from .build import build
 from .client_commands import decode, keygen, query
-from .describe import describe, print_found
+from .describe import Found, describe, print_found
 
 BENCH = "pir"
 """Suite of `halocline bench` that is `halocline pir bench` too."""
@@ -68,7 +69,7 @@ def info(
     """Show what files are: databases, descriptions, keys, queries, answers, secrets."""
     console = results_console(json, output)
     with progress_bar("verifying") as progress:
-        found = [describe(path, allow_insecure, progress if verify else None) for path in files]
+        found = [_described(path, allow_insecure, progress if verify else None) for path in files]
     for about, _ in found:
         print_found(console, about)
     if output is not None:
@@ -77,6 +78,16 @@ def info(
             raise InvalidArgument(f"pir info: --out needs one database among the files; got {len(known)}")
         known[0].save(output)
     write_json(json, origin() | {"files": [about for about, _ in found]})
+
+
+def _described(path: Path, allow_insecure: bool, verify: Progress | None) -> Found:
+    """What a file is; errors name it."""
+    try:
+        return describe(path, allow_insecure, verify)
+    except Error as error:
+        if str(path) in str(error):
+            raise
+        raise type(error)(f"{path}: {error}") from None
 
 
 app.command("build")(build)

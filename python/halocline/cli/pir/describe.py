@@ -15,10 +15,9 @@ from ...base.files import NO_LIMIT, is_standard, read_file
 from ...base.progress import Progress
 from ...pir import DatabaseInfo
 from ..common import size
-from ..kept_files import MESSAGE
+from ..kept_files import MESSAGE, RECORDS
 from .common import open_database
 
-RECORDS = b"\x89HLR"
 _DESCRIPTION = b'{\n "format": "halocline retrieval database"'
 
 Found = tuple[dict[str, Any], DatabaseInfo | None]

@@ -126,6 +126,8 @@ def advise_command(
     """
     if program is not None and (expr is not None or script is not None):
         raise InvalidArgument("plan advise: give a workload or a program, not both")
+    if program is None and expr is None and script is None:
+        raise _no_program()
     if program is not None:
         workload_named(program, "plan advise")
     chosen = params_of(program or "digits", params, allow_insecure)[0]
@@ -142,6 +144,14 @@ def advise_command(
     print_advice(console, found, Asked(program, chosen, params), top)
     about = {"program": program or expr or str(script), "params": chosen.name}
     write_json(json, about | found.to_dict() | origin())
+
+
+def _no_program() -> InvalidArgument:
+    from ...workloads.advice import ADVISED
+
+    return InvalidArgument(
+        f"plan advise: no program; give a workload ({', '.join(ADVISED)}), or --expr or --script"
+    )
 
 
 def _of_program(

@@ -36,6 +36,11 @@ class StorageOptions(Options):
         "Keys that TensorFHE keeps on its card of 40 GB; SHARP has 180 MB on its chip.",
         Size(share=False),
     )
+    host_memory: str = option(
+        "128GB",
+        "Keys that stay in host memory, where they come over two links: from a network, then over PCIe.",
+        Size(share=False),
+    )
     hosts: int = option(8, "Hosts that serve requests of many users.", Count(1, 1024))
     slots: int = option(8, "Users whose keys each of them holds.", Count(1, 1_000_000))
     users: int = option(64, "Users in all.", Count(1, 1_000_000))
@@ -52,6 +57,8 @@ class StorageOptions(Options):
             raise self.refuse("{workloads}: the same workload twice; expected each once")
         if int(_core.parse_bytes(self.key_memory)) < LEAST_KEY_MEMORY:
             raise self.refuse(f"{{key_memory}}: got {self.key_memory!r}, expected at least 1GB")
+        if int(_core.parse_bytes(self.host_memory)) < LEAST_KEY_MEMORY:
+            raise self.refuse(f"{{host_memory}}: got {self.host_memory!r}, expected at least 1GB")
         if self.requests <= self.outstanding * self.hosts:
             raise self.refuse(
                 "{requests}: expected more than are under way at a time, {outstanding} times {hosts}: "

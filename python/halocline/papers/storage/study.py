@@ -10,6 +10,7 @@ from typing import Any
 
 from ... import _core
 from ...bench.keeping import SILENT, Watcher
+from .chain import Chain, simulate_chain
 from .closed_form import needed_hit_ratio, on_hosts, overlapped, slowdown
 from .cluster import cluster_steps, simulate_cluster
 from .inputs import (
@@ -42,6 +43,8 @@ KEY_MEMORIES = (5, 10, 20, 30, 40)
 """Gigabytes."""
 LOADS = (2, 4, 8, 16)
 """Requests under way for each host, besides what the options say."""
+CHAIN_NETWORKS = {"rdma": TIERS["rdma"], "10 Gbit/s": 1.25 * GIGA}
+"""Networks behind host memory."""
 REQUEST_TIER = "ddr"
 """Where the hosts that serve many users hold their keys."""
 PIECES = 8
@@ -68,6 +71,7 @@ def run(options: StorageOptions | None = None, watcher: Watcher = SILENT) -> Row
         ("streaming", lambda: list(study.streaming())),
         ("key_memory", lambda: list(study.key_memory())),
         ("users", lambda: list(study.users())),
+        ("chain", lambda: list(study.chain())),
         ("cluster", lambda: list(study.cluster())),
         ("routing", lambda: list(study.routing())),
         ("routing_load", lambda: list(study.routing_load())),
@@ -194,6 +198,25 @@ class _Study:
             for tier in ("pcie", "rdma"):
                 about = {"workload": workload, "tier": tier, "users": count, "rounds": ROUNDS}
                 yield about | _by_policy(load, rate, TIERS[tier], memory)
+
+    def chain(self) -> Iterator[Row]:
+        """Users in turn on TensorFHE, their keys over a network into host memory and over PCIe from there."""
+        workload, memory = self._options.workloads[0], self._memory["tensorfhe"]
+        host = float(_core.parse_bytes(self._options.host_memory))
+        for count in USERS:
+            load = self.load("tensorfhe", workload).users(count, ROUNDS).split(memory / PIECES)
+            for network, rate in CHAIN_NETWORKS.items():
+                chain = Chain(TIERS["pcie"], rate, memory, host)
+                runs = {policy: simulate_chain(load, chain, policy) for policy in POLICIES}
+                about = {"workload": workload, "network": network, "users": count, "rounds": ROUNDS}
+                yield about | {
+                    "host_memory_bytes": int(host),
+                    **{policy: each.slowdown for policy, each in runs.items()},
+                    "bound": runs["planned"].bound(chain),
+                    "near_bytes": runs["planned"].near_bytes,
+                    "far_bytes": runs["planned"].far_bytes,
+                    "lru_far_bytes": runs["lru"].far_bytes,
+                }
 
     def cluster(self) -> Iterator[Row]:
         """32 hosts that share limbs, with and without loading ahead."""

@@ -11,7 +11,9 @@ from typing import ClassVar
 from ...base.option_values import Choice, Count, OutputName, Several, Value
 from ...base.options import Options, option
 
-PARTS = ("transforms", "routines", "matrices")
+PARTS = ("routines", "matrices", "transforms")
+ALL_PARTS = (*PARTS, "processes")
+"""Processes need seal-python, and take minutes."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,8 +23,11 @@ class XeheOptions(Options):
     subject: ClassVar[str] = "paper xehe"
 
     device: str = option("cpu", "Where to compute: cpu, cuda:0, ...", Value("DEVICE"))
-    parts: Sequence[str] = option(PARTS, "What to measure.", Several(Choice(PARTS, "PART")))
+    parts: Sequence[str] = option(
+        PARTS, "What to measure; processes need seal-python.", Several(Choice(ALL_PARTS, "PART"))
+    )
     repetitions: int = option(20, "Timed samples of each row; the median counts.", Count())
+    process_repetitions: int = option(3, "Whole processes of each row; the median counts.", Count())
     batch: int = option(16, "Ciphertexts of a batch.", Count(1, 1024))
     queues: int = option(2, "Queues of the step with several: engines, each with a thread.", Count(1, 64))
     log_n: int = option(15, "log2 of the ring degree of the routines; the paper's is 15.", Count(12, 16))

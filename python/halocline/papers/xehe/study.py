@@ -11,7 +11,7 @@ from ... import _core
 from ...base.errors import CorruptData, Error
 from ...bench.keeping import SILENT, Watcher
 from ...bench.operations import clocks
-from . import matrices, published, routines, transforms
+from . import matrices, processes, published, routines, transforms
 from .options import XeheOptions
 from .rigs import Row, Step, steps_of
 
@@ -27,6 +27,8 @@ def run(options: XeheOptions, watcher: Watcher = SILENT) -> Row:
     content: Row = {
         "schema": SCHEMA,
         "suite": SUITE,
+        "version": _core.version,
+        "commit": _core.commit,
         "device": o.device,
         "report": _core.report_device(o.device, True),
         "clocks": {"before": clocks()},
@@ -36,12 +38,13 @@ def run(options: XeheOptions, watcher: Watcher = SILENT) -> Row:
         "transforms": [],
         "routines": [],
         "matrices": [],
+        "processes": [],
         "refused": [],
         "routine_work": routines.floors(o.log_n),
     }
+    work = _work(o)
     _check(o)
     content["equal_integers"] = True
-    work = _work(o)
     for done, (table, measure) in enumerate(work):
         try:
             content[table].append(measure())
@@ -89,7 +92,16 @@ def _work(o: XeheOptions) -> list[tuple[str, Callable[[], Row]]]:
             for log_n in transforms.LOG_SIZES:
                 for limbs in transforms.BATCHES:
                     found.append(("transforms", _transform_row(o, step, log_n, limbs)))
+    if "processes" in o.parts:
+        processes.seal_python()
+        for name in reversed(matrices.SHAPES):
+            found += [("processes", _process_row(o, step, name)) for step in processes.STEPS]
     return found
+
+
+def _process_row(o: XeheOptions, step: Step, name: str) -> Callable[[], Row]:
+    count = o.process_repetitions
+    return lambda: processes.time_process(o.device, step, o.matrix_log_n, name, count)
 
 
 def _routine_rows(o: XeheOptions, step: Step) -> list[Callable[[], Row]]:
@@ -117,6 +129,7 @@ def _speed_ups(content: dict[str, Any]) -> None:
     for table, keys in (
         ("routines", ("routine",)),
         ("matrices", ("product",)),
+        ("processes", ("product",)),
         ("transforms", ("log_n", "limbs")),
     ):
         first: dict[tuple[Any, ...], float] = {}

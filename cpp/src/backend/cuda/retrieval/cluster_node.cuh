@@ -161,6 +161,7 @@ HALOCLINE_HOST_DEVICE inline void cluster_end(const cluster_block<ShapeT>& on, T
   team.each(on.threads(), [&](std::uint32_t thread, state& own) { cluster_keep(on, thread, own, target); });
   team.each_alone([&](std::uint32_t thread, state&) {
     if constexpr (ShapeT::components == 1) {
+      if (fused_quads(on)) return fused_write_quads(on, thread, target, {on.area(0), on.area(1)});
       if (!cluster_turns(on)) return cluster_expanded(on, thread, target);
       HALOCLINE_NO_UNROLL
       for (unsigned c = 0; c < 2; ++c) fused_children(on, thread, c, target, on.area(c));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "backend/cuda/retrieval/fused_children.cuh"
 #include "backend/cuda/retrieval/fused_products.cuh"
 
 /// Blocks of the fused kernels: all of a node for some limbs of the result.
@@ -21,56 +22,6 @@ template <bool subtract>
     a.word[j] = subtract_once<std::uint32_t>(a.word[j] + (subtract ? q - b.word[j] : b.word[j]), q);
   }
   return a;
-}
-
-/// Where a limb goes: word j to `at(j)`. Blocks of points follow each other in an array of polynomials, and
-/// stand `block` words apart in a matrix of points; a warp writes 128 bytes that follow each other to both.
-struct fused_place {
-  std::uint32_t* data;
-  std::size_t block;
-
-  [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t& at(std::uint32_t j) const {
-    return data[j / points_per_block * block + j % points_per_block];
-  }
-};
-
-/// Place of a component of a child, for a target.
-template <typename ShapeT>
-[[nodiscard]] HALOCLINE_HOST_DEVICE inline fused_place fused_child(const fused_block<ShapeT>& on,
-                                                                   std::uint32_t child,
-                                                                   std::uint32_t component,
-                                                                   std::uint32_t target) {
-  const fused_job& job = on.job;
-  if (child >= job.turned) {
-    return {job.dst.data + (child - job.turned) * job.dst.stride + on.offset(component, target),
-            points_per_block};
-  }
-  const std::size_t block = static_cast<std::size_t>(job.point_rows) * points_per_block;
-  const std::uint32_t blocks = (1U << on.log_n()) / points_per_block;
-  return {job.points + target * blocks * block + (2 * child + component) * points_per_block, block};
-}
-
-/// Writes one component of both children; `turned` has the sums before their permutation.
-template <typename ShapeT>
-HALOCLINE_HOST_DEVICE inline void fused_children(const fused_block<ShapeT>& on, std::uint32_t thread,
-                                                 std::uint32_t component, const fused_limb& target,
-                                                 const std::uint32_t* turned) {
-  const modulus<std::uint32_t>& q = target.q;
-  const std::size_t offset = on.offset(component, target.number);
-  const std::uint32_t* const src = on.job.src.data + on.node * on.job.src.stride + offset;
-  const std::uint32_t* const monomial = on.job.monomial + on.offset(0, target.number);
-  const fused_place even = fused_child(on, 2 * on.node, component, target.number);
-  const fused_place odd = fused_child(on, 2 * on.node + 1, component, target.number);
-  const bool second = 2 * on.node + 1 < on.job.children;
-  HALOCLINE_UNROLL
-  for (unsigned i = 0; i < ShapeT::size; ++i) {
-    const std::uint32_t j = i * on.threads() + thread;
-    const std::uint32_t a = src[j], b = turned[on.job.permutation[j]];
-    even.at(j) = subtract_once<std::uint32_t>(a + b, q.value);
-    if (!second) continue;
-    const std::uint64_t product = static_cast<std::uint64_t>(a + q.value - b) * monomial[j];
-    odd.at(j) = arith::montgomery_reduce<std::uint32_t>(product, q);
-  }
 }
 
 /// `expand_node` of a block's node and limbs.
@@ -103,9 +54,15 @@ HALOCLINE_HOST_DEVICE inline void fused_expand(const fused_block<ShapeT>& on, Te
     team.each([&](std::uint32_t thread, state& own) { keep(thread, own, 0, on.exchange); });
     team.each([&](std::uint32_t thread, state& own) {
       keep(thread, own, 1, on.results);
-      fused_children(on, thread, 0, target, on.exchange);
+      if (!fused_quads(on)) fused_children(on, thread, 0, target, on.exchange);
     });
-    team.each_alone([&](std::uint32_t thread, state&) { fused_children(on, thread, 1, target, on.results); });
+    team.each_alone([&](std::uint32_t thread, state&) {
+      if (fused_quads(on)) {
+        fused_write_quads(on, thread, target, {on.exchange, on.results});
+      } else {
+        fused_children(on, thread, 1, target, on.results);
+      }
+    });
   }
 }
 

@@ -41,6 +41,7 @@ struct fused_job {
   const std::uint32_t* permutation = nullptr;
   std::uint32_t* points = nullptr;  ///< what the first `turned` children are brought into
   std::uint32_t point_rows = 0;     ///< of that matrix
+  std::uint32_t point_block = points_per_block;
   std::uint32_t turned = 0;
   std::uint32_t children = 0;
   std::uint32_t columns = 0, kept = 0, bits = 0;

@@ -29,6 +29,7 @@ namespace halocline::backend::cuda {
   if (job.turned > 0) {
     made.points = const_cast<std::uint32_t*>(resolve.template raw<std::uint32_t>(*job.points.data));
     made.point_rows = job.points.rows;
+    made.point_block = job.points.block;
     made.turned = job.turned;
   }
   made.monomial = fused_array_of(resolve, job.monomial).data;

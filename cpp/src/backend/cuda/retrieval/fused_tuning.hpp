@@ -35,8 +35,8 @@ struct fused_tuning_row {
 /// two primes for 2^11 and four for 2^12: many nodes take 22 % less time with sixteen words (expansion, 2^12)
 /// and 10 % less (selection, 2^11). Clusters are not measured.
 inline constexpr fused_tuning_row fused_tuning[] = {
-    {90, 1, 11, {3, true, 1, true}}, {90, 2, 11, {4, false, 1, true}}, {90, 1, 12, {4, false, 1, true}},
-    {90, 2, 12, {3, true, 1, true}}, {0, 0, 0, {3, true, 1, false}},
+    {90, 1, 11, {3, true, 1, true}},  {90, 2, 11, {4, false, 1, false}}, {90, 1, 12, {4, false, 1, true}},
+    {90, 2, 12, {3, true, 1, false}}, {0, 0, 0, {3, true, 1, false}},
 };
 
 /// Largest ring: 512 threads of 16 words.
@@ -83,12 +83,15 @@ inline void override_fused(const fused_choice* choice) noexcept { fused_override
   return choice;
 }
 
-/// Shape for subtrees: that of single selections, and a ciphertext in shared memory only where it fits too.
+/// Shape for subtrees, without clusters: eight words a thread, and a ciphertext in shared memory only where
+/// it fits beside the rest.
 [[nodiscard]] inline fused_choice choose_tree(int architecture, unsigned log_n,
                                               std::uint32_t limbs) noexcept {
-  fused_choice choice = choose_fused(architecture, 2, log_n, limbs);
-  const std::uint32_t bytes = fused_shared_bytes(choice.e, 2, limbs, log_n, choice.staged, true);
-  choice.inner = choice.inner && bytes <= most_fused_bytes(architecture);
+  fused_choice choice = fused_override != nullptr ? *fused_override : fused_choice{};
+  if (log_n != 11 && log_n != 12) choice.e = 4;
+  const std::uint32_t most = most_fused_bytes(architecture);
+  choice.staged = choice.staged && fused_shared_bytes(choice.e, 2, limbs, log_n, true) <= most;
+  choice.inner = choice.inner && fused_shared_bytes(choice.e, 2, limbs, log_n, choice.staged, true) <= most;
   return choice;
 }
 

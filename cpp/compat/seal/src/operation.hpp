@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "engines.hpp"
+
+namespace seal::detail {
+
+/// What a result is beside its words.
+struct result_shape {
+  parms_id_type parms_id = parms_id_zero;
+  double scale = 1.0;
+  bool is_ntt_form = true;
+};
+
+/// One operation of the evaluator: the queue on which it runs, and its result.
+class operation {
+ public:
+  /// @param place the mark of its result, "" for the CPU
+  operation(const SEALContext& context, std::string place)
+      : on_(engines::of(context)->mine(place)), place_(std::move(place)) {}
+
+  [[nodiscard]] bool is_away() const noexcept { return !place_.empty(); }
+  /// The words of an operand in the queue's memory.
+  /// @throws std::logic_error for an empty ciphertext, of which every result is transparent
+  [[nodiscard]] device_ciphertext operand(const Ciphertext& from) const {
+    if (from.size() == 0) refuse_transparent();
+    return on_queue(on_, from);
+  }
+  [[nodiscard]] device_plaintext operand(const Plaintext& from) const { return on_queue(on_, from); }
+  [[nodiscard]] device_key_set operand(const RelinKeys& from) const { return keys_on_queue(on_, from); }
+  /// The key of one element.
+  [[nodiscard]] device_key_set operand(const GaloisKeys& from, std::uint32_t element) const {
+    return keys_on_queue(on_, from, element);
+  }
+  /// The queue's parameter set, within `run` only.
+  [[nodiscard]] core::context& ring() const noexcept { return on_->ctx; }
+
+  /// Computes `body(evaluator)` and makes it the contents of `to`, which may be an operand.
+  /// @throws std::logic_error for a transparent result, where words can be looked at without waiting
+  template <typename BodyT>
+  void run(BodyT body, const result_shape& shape, Ciphertext& to) const {
+    std::shared_ptr<queue_words<core::ciphertext>> made;
+    {
+      const std::scoped_lock lock(on_->mutex);
+      core::ciphertext value = body(on_->on);
+      value.scale = 1.0;
+      if (!is_away() && is_transparent(value.parts)) refuse_transparent();
+      made = std::make_shared<queue_words<core::ciphertext>>(on_, std::move(value));
+    }
+    keep(std::move(made), shape, to);
+  }
+
+  [[noreturn]] static void refuse_transparent() {
+    throw std::logic_error("result ciphertext is transparent: it hides nothing");
+  }
+
+ private:
+  [[nodiscard]] bool is_transparent(const core::polynomials& of) const;
+  void keep(std::shared_ptr<queue_words<core::ciphertext>> made, const result_shape& shape,
+            Ciphertext& to) const;
+
+  std::shared_ptr<queue> on_;
+  std::string place_;
+};
+
+/// The mark of a result: that of the first marked operand.
+[[nodiscard]] std::string place_of(const Ciphertext& a);
+[[nodiscard]] std::string place_of(const Ciphertext& a, const Ciphertext& b);
+[[nodiscard]] std::string place_of(const Ciphertext& a, const Plaintext& b);
+
+}  // namespace seal::detail

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "halocline/arith/coefficient_math.hpp"
+#include "halocline/arith/slot_fft.hpp"
+#include "halocline/arith/uniform_stream.hpp"
+
+/// Parameters of kernels: written by the host, read by the device where it lies. Plain data with addresses.
+namespace halocline::sycl_kernels {
+
+/// Items of one launch; each is a limb unless said otherwise.
+template <typename ItemT>
+struct batch {
+  const ItemT* items;
+  std::uint32_t count;
+  std::uint32_t log_n;
+};
+
+/// One limb of an operation on single words.
+template <typename WordT>
+struct element_item {
+  WordT* dst;
+  const WordT* a;
+  const WordT* b;
+  const arith::modulus<WordT>* q;
+  const std::uint32_t* permutation;
+  WordT low;            ///< constant of the first half, or of a
+  WordT high;           ///< constant of the second half, or of b
+  std::uint32_t place;  ///< exponent of a shift; log_repeat of a copy
+};
+
+/// One limb of a dot product.
+template <typename WordT>
+struct dot_term {
+  const WordT* a;
+  const WordT* b;
+  std::uint32_t repeat;
+};
+template <typename WordT>
+struct dot_item {
+  WordT* dst;
+  const dot_term<WordT>* terms;
+  const arith::modulus<WordT>* q;
+  std::uint32_t count;
+  std::uint32_t accumulate;
+};
+
+/// One limb of a tensor product.
+template <typename WordT>
+struct tensor_item {
+  WordT* d[3];
+  const WordT* a[2];
+  const WordT* b[2];
+  const arith::modulus<WordT>* q;
+};
+
+/// One limb of a transform. `roots` are the table that the direction needs.
+template <typename WordT>
+struct ntt_item {
+  WordT* dst;
+  const WordT* src;
+  const WordT* roots;
+  const WordT* quotients;
+  const arith::modulus<WordT>* q;
+};
+/// A launch of `steps` stages of a transform from `stage` on; `last`: reduce, or multiply by 1/N.
+template <typename WordT>
+struct ntt_launch {
+  batch<ntt_item<WordT>> limbs;
+  std::uint32_t stage;
+  std::uint32_t steps;
+  std::uint32_t last;
+};
+/// Stages of a group of work items in local memory: log2 of its words.
+inline constexpr unsigned log_tile = 12;
+/// Stages of a work item in its registers: radix 8.
+inline constexpr unsigned most_steps = 3;
+
+/// A base conversion; an item is one conversion of whole limbs.
+template <typename WordT>
+struct convert_item {
+  const WordT* const* src;
+  WordT* const* dst;
+  const arith::modulus<WordT>* const* source_moduli;
+  const arith::modulus<WordT>* const* target_moduli;
+  const WordT* inverses;
+  const WordT* quotients;
+  const WordT* reciprocals;
+  const WordT* factors;
+  std::uint32_t sources;
+  std::uint32_t targets;
+};
+/// Most sources of a conversion.
+inline constexpr std::uint32_t most_sources = 64;
+
+/// One digit of a key product, and one limb of such a product.
+template <typename WordT>
+struct key_term {
+  const WordT* digit;
+  const WordT* b;
+  const WordT* a;  ///< nullptr: expand `source`
+  arith::uniform_limb source;
+};
+template <typename WordT>
+struct key_item {
+  WordT* dst0;
+  WordT* dst1;
+  const key_term<WordT>* terms;
+  const WordT* plus0;
+  const WordT* plus1;
+  const std::uint32_t* permutation;
+  const arith::modulus<WordT>* q;
+  WordT factor;  ///< Montgomery form
+  std::uint32_t count;
+  std::uint32_t accumulate;
+};
+
+/// One limb of a plaintext.
+template <typename WordT>
+struct encode_item {
+  WordT* dst;
+  const std::uint64_t* coefficients;
+  const arith::modulus<WordT>* q;
+  std::uint32_t words;
+  std::uint32_t log_stride;
+};
+
+/// One limb of a seeded polynomial.
+template <typename WordT>
+struct uniform_item {
+  WordT* dst;
+  const arith::modulus<WordT>* q;
+  arith::uniform_limb source;
+};
+
+/// One private polynomial.
+struct small_item {
+  std::int64_t* dst;
+  const std::uint8_t* seed;
+  const std::uint64_t* table;  ///< nullptr: ternary
+  std::uint32_t entries;
+  std::uint32_t stream;
+};
+
+/// One slot transform; `depth` is that of the pass.
+struct slot_item {
+  arith::fft_point* slots;
+  double* points;
+  const arith::fft_factors* factors;
+  std::uint32_t count;
+};
+struct slot_launch {
+  batch<slot_item> all;  ///< of one size: log_n is log2 of the slots
+  std::uint32_t depth;
+};
+
+/// One rounding.
+struct round_item {
+  const double* src;
+  std::uint64_t* dst;
+  double* largest;
+  double factor;
+  std::uint32_t count;
+  std::uint32_t integers;
+  std::uint32_t words;
+};
+
+/// One lift.
+template <typename WordT>
+struct lift_item {
+  WordT* limbs;
+  double* dst;
+  const arith::modulus<WordT>* moduli;
+  const arith::elimination<WordT>* table;
+  std::uint64_t* overflow;
+  double scale;
+  std::uint32_t primes;
+  std::uint32_t count;
+  std::uint32_t stride;
+  std::uint32_t log_n;
+};
+
+}  // namespace halocline::sycl_kernels

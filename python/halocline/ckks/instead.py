@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What encrypted values cannot do, and what there is instead."""
+
+from __future__ import annotations
+
+from ..base.errors import WrongType
+
+_INSTEAD = {
+    "abs": "x * engine.sign(x)",
+    "np.absolute": "x * engine.sign(x)",
+    "np.sign": "engine.sign(x)",
+    "np.maximum": "engine.maximum(a, b)",
+    "np.minimum": "engine.minimum(a, b)",
+    "np.greater": "engine.compare(a, b)",
+    "np.less": "engine.compare(b, a)",
+    "np.square": "x * x",
+    "np.conjugate": "x.conj()",
+    "np.add.reduce": "engine.inner_sum(x)",
+}
+
+
+def unsupported(what: str) -> WrongType:
+    """The error of a function that only numbers have, with what ciphertexts have instead."""
+    name = what if what.startswith("np.") else "f"
+    general = (
+        "engine.polynomial(x, coefficients) for polynomials, or "
+        f"engine.chebyshev(x, {name}, (low, high), degree) for an approximation on an interval"
+    )
+    return WrongType(f"{what}: not defined on encrypted values; use {_INSTEAD.get(what, general)}")
+
+
+def divisor_encrypted() -> WrongType:
+    """The error of a division by a ciphertext."""
+    return WrongType("divide: the divisor is encrypted; multiply by an approximation of its reciprocal")
