@@ -8,8 +8,10 @@
 /// A block of a cluster: the coefficients of its limb, which the other blocks read, and transforms with one
 /// barrier of the block each.
 ///
-/// A team has two more barriers than that of a block alone: `each(group, body)` ends with a barrier of
-/// `group` neighbouring threads, and `arrive` and `wait` are the two halves of a barrier of the cluster.
+/// A team has more barriers than that of a block alone: `each(group, body)` ends with a barrier of `group`
+/// neighbouring threads. Two barriers of the cluster come in halves. `ready` (a barrier of the block too) and
+/// `wait_ready`: coefficients of all blocks are there. `read` and `wait_read`: no block reads those of this
+/// one.
 namespace halocline::backend::cuda {
 
 template <typename ShapeT>
