@@ -2,14 +2,17 @@
 #pragma once
 
 #include "backend/cuda/retrieval/cluster_params.hpp"
+#include "backend/cuda/retrieval/cluster_read.cuh"
 #include "backend/cuda/retrieval/fused_node.cuh"
 #include "backend/cuda/retrieval/lazy_rounds.cuh"
 
 /// A block of a cluster: the coefficients of its limb, which the other blocks read, and transforms with one
 /// barrier of the block each.
 ///
-/// A team has two more barriers than that of a block alone: `each(group, body)` ends with a barrier of
-/// `group` neighbouring threads, and `arrive` and `wait` are the two halves of a barrier of the cluster.
+/// A team has more barriers than that of a block alone: `each(group, body)` ends with a barrier of `group`
+/// neighbouring threads. Two barriers of the cluster come in halves. `ready` (a barrier of the block too) and
+/// `wait_ready`: coefficients of all blocks are there. `read` and `wait_read`: no block reads those of this
+/// one.
 namespace halocline::backend::cuda {
 
 template <typename ShapeT>
@@ -29,6 +32,21 @@ struct cluster_block : fused_block<ShapeT> {
                                                           unsigned i) const {
     return (component << this->log_n()) + 4 * (i * this->threads() + thread);
   }
+  /// Threads of a warp.
+  [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t warp() const {
+    return this->threads() < 32 ? this->threads() : 32;
+  }
+  /// Number of the i-th chunk that a thread copies: a warp copies the chunks that it uses, side by side.
+  [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t copied(std::uint32_t thread, unsigned i) const {
+    const std::uint32_t lane = thread % warp();
+    return (thread - lane) * ShapeT::chunks + i * warp() + lane;
+  }
+  /// Chunk `number` of a component of a row, in shared memory: neighbours of a thread lie on different banks.
+  [[nodiscard]] HALOCLINE_HOST_DEVICE chunk<std::uint32_t>* row_chunk(unsigned component,
+                                                                      std::uint32_t number) const {
+    return reinterpret_cast<chunk<std::uint32_t>*>(this->rows + (component << this->log_n())) +
+           (number ^ ((number >> 3) & (ShapeT::chunks - 1)));
+  }
   /// Number of the i-th chunk of a thread's words in NTT form.
   [[nodiscard]] HALOCLINE_HOST_DEVICE static std::uint32_t number(std::uint32_t thread, unsigned i) {
     return thread * ShapeT::chunks + i;
@@ -45,32 +63,11 @@ template <typename ShapeT>
   std::uint32_t* const coefficients = shared + cluster_barrier_words;
   std::uint32_t* const exchange = coefficients + (ShapeT::components << log_n);
   std::uint32_t* const second = exchange + exchange_words(log_n, ShapeT::e);
+  std::uint32_t* const rows = second + exchange_words(log_n, ShapeT::e);
   return {{p, job, node - job.begin, rank, reinterpret_cast<std::int32_t*>(coefficients), exchange, second,
-           nullptr, nullptr, nullptr},
-          second + exchange_words(log_n, ShapeT::e),
+           nullptr, rows, nullptr},
+          rows + (2U << log_n),
           of_blocks};
-}
-
-/// Sixteen bytes of the shared memory of block `rank` of the cluster; `own` is their place in this block.
-[[nodiscard]] HALOCLINE_HOST_DEVICE inline chunk<std::uint32_t> cluster_read(
-    [[maybe_unused]] const std::uint32_t* own, [[maybe_unused]] const std::uint32_t* const* of_blocks,
-    [[maybe_unused]] std::uint32_t offset, std::uint32_t rank) {
-  chunk<std::uint32_t> out{};
-#if defined(__CUDA_ARCH__)
-#if __CUDA_ARCH__ >= 900
-  std::uint32_t at;
-  asm("mapa.shared::cluster.u32 %0, %1, %2;"
-      : "=r"(at)
-      : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(own + offset))), "r"(rank));
-  asm volatile("ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(out.word[0]), "=r"(out.word[1]), "=r"(out.word[2]), "=r"(out.word[3])
-               : "r"(at)
-               : "memory");
-#endif
-#else
-  out = *reinterpret_cast<const chunk<std::uint32_t>*>(of_blocks[rank] + cluster_barrier_words + offset);
-#endif
-  return out;
 }
 
 /// Coefficients of a component of the block's limb, in [-q/2, q/2). A thread has its words in NTT form in

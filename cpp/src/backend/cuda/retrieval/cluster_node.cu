@@ -87,7 +87,7 @@ extern __shared__ uint4 cluster_shared[];
 
 template <typename ShapeT, unsigned limbs>
 __global__ void HALOCLINE_CLUSTER(limbs)
-    __launch_bounds__(1U << (ShapeT::k - ShapeT::e), cluster_blocks(ShapeT::k))
+    __launch_bounds__(1U << (ShapeT::k - ShapeT::e), cluster_blocks(ShapeT::k, ShapeT::components))
         cluster_kernel(const __grid_constant__ fused_params p) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   begin_kernel();

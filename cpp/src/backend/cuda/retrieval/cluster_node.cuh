@@ -13,23 +13,41 @@ struct cluster_progress {
   std::uint32_t turn = 0, products = 0;
 };
 
-/// Adds the thread's words, below 2^31, times its part of row `term`.
-template <typename ShapeT>
-HALOCLINE_HOST_DEVICE inline void cluster_multiply(const cluster_block<ShapeT>& on, std::uint32_t thread,
-                                                   fused_state<ShapeT>& own, std::uint32_t term,
-                                                   const fused_limb& target) {
-  HALOCLINE_UNROLL
-  for (unsigned c = 0; c < 2; ++c) {
-    const std::uint32_t* const row = fused_row(on, term, c, target);
+/// Begins to copy row `term` to shared memory; the warp has used the one before.
+template <typename ShapeT, typename TeamT>
+HALOCLINE_HOST_DEVICE inline void cluster_fetch(const cluster_block<ShapeT>& on, TeamT& team,
+                                                std::uint32_t term, const fused_limb& target) {
+  team.each(on.warp(), [](std::uint32_t, fused_state<ShapeT>&) {});
+  team.each_alone([&](std::uint32_t thread, fused_state<ShapeT>&) {
     HALOCLINE_UNROLL
-    for (unsigned i = 0; i < ShapeT::chunks; ++i) {
-      const chunk<std::uint32_t> y = fused_words(row, on.number(thread, i));
+    for (unsigned c = 0; c < 2; ++c) {
+      const std::uint32_t* const row = fused_row(on, term, c, target);
       HALOCLINE_UNROLL
-      for (unsigned j = 0; j < 4; ++j) {
-        own.sum[c][4 * i + j] += static_cast<std::uint64_t>(own.x[4 * i + j]) * y.word[j];
+      for (unsigned i = 0; i < ShapeT::chunks; ++i) {
+        const std::uint32_t number = on.copied(thread, i);
+        load_async(*reinterpret_cast<pack<std::uint32_t>*>(on.row_chunk(c, number)), row + 4 * number);
       }
     }
-  }
+  });
+}
+
+/// Adds the threads' words, below 2^31, times their parts of the row that was fetched.
+template <typename ShapeT, typename TeamT>
+HALOCLINE_HOST_DEVICE inline void cluster_multiply(const cluster_block<ShapeT>& on, TeamT& team) {
+  team.each(on.warp(), [](std::uint32_t, fused_state<ShapeT>&) { wait_async(); });
+  team.each_alone([&](std::uint32_t thread, fused_state<ShapeT>& own) {
+    HALOCLINE_UNROLL
+    for (unsigned c = 0; c < 2; ++c) {
+      HALOCLINE_UNROLL
+      for (unsigned i = 0; i < ShapeT::chunks; ++i) {
+        const chunk<std::uint32_t> y = read_chunk(on.row_chunk(c, on.number(thread, i)));
+        HALOCLINE_UNROLL
+        for (unsigned j = 0; j < 4; ++j) {
+          own.sum[c][4 * i + j] += static_cast<std::uint64_t>(own.x[4 * i + j]) * y.word[j];
+        }
+      }
+    }
+  });
 }
 
 /// Counts a product, and makes room for the next ones.
@@ -73,11 +91,14 @@ HALOCLINE_HOST_DEVICE inline void cluster_begin(const cluster_block<ShapeT>& on,
   });
   HALOCLINE_NO_UNROLL
   for (std::uint32_t component = 0; component < ShapeT::components; ++component) {
-    team.each_alone([&](std::uint32_t thread, state& own) {
-      cluster_load(on, thread, component, target, own.x);
-      if (on.p.digits == 1) cluster_multiply(on, thread, own, component * on.p.limbs + target.number, target);
-    });
-    if (on.p.digits == 1) cluster_count<ShapeT>(team, at, target);
+    const bool single = on.p.digits == 1;
+    if (single) cluster_fetch(on, team, component * on.p.limbs + target.number, target);
+    team.each_alone(
+        [&](std::uint32_t thread, state& own) { cluster_load(on, thread, component, target, own.x); });
+    if (single) {
+      cluster_multiply(on, team);
+      cluster_count<ShapeT>(team, at, target);
+    }
     cluster_inverse(on, team, component, target, at.turn++);
   }
 }
@@ -91,10 +112,9 @@ HALOCLINE_HOST_DEVICE inline void cluster_products(const cluster_block<ShapeT>& 
   const std::uint32_t first = (component * on.p.limbs + limb) * on.p.digits;
   HALOCLINE_NO_UNROLL
   for (std::uint32_t digit = 0; digit < on.p.digits; ++digit) {
+    cluster_fetch(on, team, first + digit, target);
     cluster_forward(on, team, from, digit, target, at.turn++);
-    team.each_alone([&](std::uint32_t thread, fused_state<ShapeT>& own) {
-      cluster_multiply(on, thread, own, first + digit, target);
-    });
+    cluster_multiply(on, team);
     cluster_count<ShapeT>(team, at, target);
   }
 }

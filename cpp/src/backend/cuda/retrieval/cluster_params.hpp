@@ -41,7 +41,7 @@ inline constexpr std::uint32_t cluster_barrier_words = 4;
 [[nodiscard]] HALOCLINE_HOST_DEVICE constexpr std::uint32_t cluster_shared_words(unsigned components,
                                                                                  unsigned log_n,
                                                                                  std::uint32_t digits) {
-  return cluster_barrier_words + ((components + (digits > 1 ? 1U : 0U)) << log_n) +
+  return cluster_barrier_words + ((components + 2 + (digits > 1 ? 1U : 0U)) << log_n) +
          2 * exchange_words(log_n, cluster_e);
 }
 
@@ -53,7 +53,9 @@ inline constexpr std::uint32_t cluster_barrier_words = 4;
   return run < 1 ? 1 : run < 16 ? run : 16;
 }
 
-/// Blocks that a multiprocessor must have room for: 32 warps.
-[[nodiscard]] constexpr unsigned cluster_blocks(unsigned log_n) { return log_n == 11 ? 4 : 2; }
+/// Blocks that a multiprocessor must have room for: 32 warps, and 24 for selections with N = 2^11.
+[[nodiscard]] constexpr unsigned cluster_blocks(unsigned log_n, unsigned components) {
+  return log_n == 12 ? 2 : components == 1 ? 4 : 3;
+}
 
 }  // namespace halocline::backend::cuda
