@@ -97,7 +97,7 @@ void run_block(const row_mma_params& p, std::uint32_t block) {
   const warpgroup_place at = warpgroup_find<ShapeT>(p, block);
   const row_mma_prime q = row_mma_constants(p.moduli[at.limb]);
   std::vector<std::uint32_t> results(ShapeT::result_words, poison);
-  for (std::uint32_t point = 0; point < warpgroup_points; ++point) {
+  for (std::uint32_t point = 0; point < ShapeT::points; ++point) {
     const auto threads = std::make_unique<thread_state<ShapeT>[]>(warpgroup_threads);
     for (std::uint32_t s = 0; s < warpgroup_steps(p.rows); ++s) {
       const std::vector<std::uint32_t> stage = stage_of<ShapeT>(p, at, point, s);
@@ -144,7 +144,7 @@ class CudaPointMajor : public cuda_fused_rig {
                         bool highest = false) {
     check(rows, columns, queries, highest, [](const auto& resolve, const backend::row_select_job& job) {
       plan_row_mma<ShapeT>(resolve, job, [](const row_mma_params& p) {
-        for (std::uint32_t b = 0; b < warpgroup_blocks(p); ++b) run_block<ShapeT>(p, b);
+        for (std::uint32_t b = 0; b < warpgroup_blocks<ShapeT>(p); ++b) run_block<ShapeT>(p, b);
       });
     });
   }
@@ -159,6 +159,8 @@ TEST_F(CudaPointMajor, WarpgroupsEqualTheSpecification) {
   begin(6, {26.5});
   check_warpgroups<warpgroup_shape<64, true>>(32, 60, 3);
   check_warpgroups<warpgroup_shape<32, false>>(100, 40, 2, true);
+  check_warpgroups<warpgroup_shape<96, false>>(40, 100, 33);
+  check_warpgroups<warpgroup_shape<128, false>>(68, 130, 5);
 }
 
 /// Sums of the largest residues of as many rows as there may be keep to 31 bits.
@@ -203,10 +205,19 @@ TEST(CudaWarpgroupPlaces, AvoidBankConflicts) {
   }
 }
 
+/// Tiles: few columns, those of databases of 1 GiB, and wide ones.
+TEST(CudaWarpgroupPlaces, TilesPadLittle) {
+  EXPECT_EQ(warpgroup_tile(20, false), 32U);
+  EXPECT_EQ(warpgroup_tile(171, false), 96U);
+  EXPECT_EQ(warpgroup_tile(631, false), 128U);
+  EXPECT_EQ(warpgroup_tile(60, true), 32U);
+  EXPECT_EQ(warpgroup_tile(631, true), 64U);
+}
+
 /// Results that warps put at once are in different banks but for pairs of threads.
 TEST(CudaWarpgroupPlaces, ResultsSpreadOverBanks) {
   using shape = warpgroup_shape<64, false>;
-  for (std::uint32_t point = 0; point < warpgroup_points; ++point) {
+  for (std::uint32_t point = 0; point < shape::points; ++point) {
     std::map<std::uint32_t, int> banks;
     for (std::uint32_t t = 0; t < 32; ++t)
       ++banks[warpgroup_result_place<shape>(warpgroup_selector<shape>(t), 2 * (t % 4), point) % 32];

@@ -18,17 +18,14 @@
 /// whole sums. The right matrix has columns of the database, whose rows follow each other in memory: 128
 /// bytes of a column, 32 rows, are a line of the swizzled tile that the instruction reads from shared memory.
 ///
-/// A block takes eight neighbouring points one after the other, and keeps their results in shared memory:
-/// eight points of a result are a sector of memory.
+/// A block takes eight or four neighbouring points one after the other, and keeps their results in shared
+/// memory: eight points of a result are a sector of memory.
 namespace halocline::backend::cuda {
 
 /// Threads of a block that multiply: two warpgroups. Further warps ask for copies.
 inline constexpr std::uint32_t warpgroup_threads = 256;
 /// Rows of a stage: 128 bytes of each column, four instructions.
 inline constexpr std::uint32_t warpgroup_rows = 32;
-/// Points of a block.
-inline constexpr std::uint32_t warpgroup_points = 8;
-
 /// Words between the selectors of two queries in a stage: 32 rows of two components, and eight words more, so
 /// that the four queries that a warp reads at once are in different banks.
 inline constexpr std::uint32_t warpgroup_query_pitch = 2 * warpgroup_rows + 8;
@@ -40,31 +37,36 @@ struct warpgroup_shape {
   static constexpr unsigned n = tile;
   static constexpr bool wide = is_wide;
   static constexpr std::uint32_t columns = wide ? 2 * n : n, selectors = wide ? 32 : 64;
-  static constexpr std::uint32_t sums = n / 2;  ///< of a thread, for each of two instructions
-  static constexpr std::uint32_t stages = wide ? 4 : 5;
+  static constexpr std::uint32_t sums = n / 2;             ///< of a thread, for each of two instructions
+  static constexpr std::uint32_t points = n > 64 ? 4 : 8;  ///< as many as there is room for results
+  static constexpr std::uint32_t stages = n == 128 ? 3 : wide ? 4 : 5;
   /// Words of a stage: those of the database, and those of the selectors.
   static constexpr std::uint32_t right_words = columns * warpgroup_rows;
   static constexpr std::uint32_t left_words = selectors / 2 * warpgroup_query_pitch;
-  static constexpr std::uint32_t result_words = columns * selectors * warpgroup_points;
+  static constexpr std::uint32_t result_words = columns * selectors * points;
   /// Stages, results, and a pair of barriers for each stage.
   static constexpr std::uint32_t shared_bytes =
       4 * (stages * (right_words + left_words) + result_words) + 16 * stages;
-  static_assert((n == 32 || n == 64) && shared_bytes <= 227 * 1024);
+  static_assert(n % 32 == 0 && shared_bytes <= 227 * 1024);
 };
 
 /// Most queries whose selectors are those of one warpgroup.
 inline constexpr std::size_t most_wide_queries = 16;
 
-/// Columns of a warpgroup for a job: of the tiles that pad fewest columns the largest. Smaller ones read
-/// selectors more often and have fewer products for a word of shared memory.
+/// Cycles of a step, relative to each other, for tiles of 32, 64, 96 and 128 columns: with few columns, what
+/// making the left matrices takes.
+inline constexpr std::uint32_t warpgroup_costs[] = {12, 12, 13, 14};
+
+/// Columns of a warpgroup for a job: what takes least. `wide` tiles have up to 64: results of more would
+/// leave no room for stages.
 [[nodiscard]] constexpr unsigned warpgroup_tile(std::uint32_t columns, bool wide) {
-  unsigned best = 128;
+  unsigned best = 32;
   std::uint64_t least = ~std::uint64_t{0};
-  for (unsigned n = 128; n >= 32; n -= 32) {
+  for (unsigned n = 32; n <= (wide ? 64U : 128U); n += 32) {
     const std::uint32_t tile = wide ? 2 * n : n;
-    const std::uint64_t padded = static_cast<std::uint64_t>((columns + tile - 1) / tile) * tile;
-    if (padded < least) {
-      least = padded;
+    const std::uint64_t cost = std::uint64_t{(columns + tile - 1) / tile} * warpgroup_costs[n / 32 - 1];
+    if (cost < least) {
+      least = cost;
       best = n;
     }
   }
@@ -84,8 +86,9 @@ struct warpgroup_place {
   std::uint32_t first_column, first_selector;
 };
 
+template <typename ShapeT>
 [[nodiscard]] inline std::uint32_t warpgroup_blocks(const row_mma_params& p) {
-  return (p.limbs << p.log_n) / warpgroup_points * p.column_tiles * p.selector_tiles;
+  return (p.limbs << p.log_n) / ShapeT::points * p.column_tiles * p.selector_tiles;
 }
 
 /// Blocks that read the same words of the database follow each other.
@@ -96,7 +99,7 @@ template <typename ShapeT>
   at.first_selector = block % p.selector_tiles * ShapeT::selectors;
   block /= p.selector_tiles;
   at.first_column = block % p.column_tiles * ShapeT::columns;
-  at.all_points = block / p.column_tiles * warpgroup_points;
+  at.all_points = block / p.column_tiles * ShapeT::points;
   at.limb = at.all_points >> p.log_n;
   at.point = at.all_points - (at.limb << p.log_n);
   return at;
@@ -164,13 +167,15 @@ HALOCLINE_HOST_DEVICE inline void warpgroup_prepare(const row_mma_prime& q, cons
   }
 }
 
-/// Place of a result, in words: points change places by selector, so that the selectors of a warp are in
-/// different banks.
+/// Place of a result, in words: points change places by selector, and where there are four of them columns do
+/// too, so that the selectors of a warp are in different banks.
 template <typename ShapeT>
 [[nodiscard]] HALOCLINE_HOST_DEVICE constexpr std::uint32_t warpgroup_result_place(std::uint32_t selector,
                                                                                    std::uint32_t column,
                                                                                    std::uint32_t point) {
-  return (selector * ShapeT::columns + column) * warpgroup_points + (point ^ (selector % 8));
+  constexpr std::uint32_t points = ShapeT::points;
+  const std::uint32_t line = column ^ (points == 4 ? selector / 4 % 2 : 0);
+  return (selector * ShapeT::columns + line) * points + (point ^ (selector % points));
 }
 
 /// Puts a thread's results of a point into `results`: entry 4 i + e (+ 2) of each half is byte 2 half (+ 1)
@@ -196,9 +201,10 @@ HALOCLINE_HOST_DEVICE inline void warpgroup_put(const row_mma_prime& q, std::uin
 template <typename ShapeT>
 HALOCLINE_HOST_DEVICE inline void warpgroup_store(const row_mma_params& p, const warpgroup_place& at,
                                                   std::uint32_t thread, const std::uint32_t* results) {
-  const std::uint32_t half = thread % 2 * 4;
-  for (std::uint32_t each = thread / 2; each < ShapeT::selectors * ShapeT::columns;
-       each += warpgroup_threads / 2) {
+  constexpr std::uint32_t parts = ShapeT::points / 4;
+  const std::uint32_t half = thread % parts * 4;
+  for (std::uint32_t each = thread / parts; each < ShapeT::selectors * ShapeT::columns;
+       each += warpgroup_threads / parts) {
     const std::uint32_t local = each / ShapeT::columns, selector = at.first_selector + local;
     const std::uint32_t column = at.first_column + each % ShapeT::columns;
     if (selector >= 2 * p.queries) break;

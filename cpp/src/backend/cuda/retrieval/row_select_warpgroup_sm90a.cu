@@ -51,6 +51,49 @@ __device__ __forceinline__ void multiply_bytes(std::uint32_t (&d)[32], const std
       : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right), "r"(more));
 }
 
+__device__ __forceinline__ void multiply_bytes(std::uint32_t (&d)[48], const std::uint32_t (&left)[4],
+                                               std::uint64_t right, std::uint32_t more) {
+  asm volatile(
+      "{ .reg .pred more;\n"
+      "setp.ne.b32 more, %53, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n96k32.s32.u8.u8 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
+      "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, "
+      "%34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, "
+      "{%48, %49, %50, %51}, %52, more; }"
+      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
+        "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
+        "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]),
+        "+r"(d[23]), "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]),
+        "+r"(d[30]), "+r"(d[31]), "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]),
+        "+r"(d[37]), "+r"(d[38]), "+r"(d[39]), "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]),
+        "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47])
+      : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right), "r"(more));
+}
+
+__device__ __forceinline__ void multiply_bytes(std::uint32_t (&d)[64], const std::uint32_t (&left)[4],
+                                               std::uint64_t right, std::uint32_t more) {
+  asm volatile(
+      "{ .reg .pred more;\n"
+      "setp.ne.b32 more, %69, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n128k32.s32.u8.u8 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, "
+      "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, "
+      "%34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, "
+      "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+      "{%64, %65, %66, %67}, %68, more; }"
+      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
+        "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
+        "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]),
+        "+r"(d[23]), "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]),
+        "+r"(d[30]), "+r"(d[31]), "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]),
+        "+r"(d[37]), "+r"(d[38]), "+r"(d[39]), "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]),
+        "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]), "+r"(d[48]), "+r"(d[49]), "+r"(d[50]),
+        "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]), "+r"(d[56]), "+r"(d[57]),
+        "+r"(d[58]), "+r"(d[59]), "+r"(d[60]), "+r"(d[61]), "+r"(d[62]), "+r"(d[63])
+      : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right), "r"(more));
+}
+
 /// Before the first product behind a change of registers.
 __device__ __forceinline__ void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void end_products() {
@@ -148,9 +191,12 @@ struct stage_place {
   }
 };
 
-/// Warps that ask for copies. A copy takes a warp some twenty cycles of its own, and a step has up to 33 of
-/// them.
+/// Warps that ask for copies: a warpgroup, so that its registers can go to the others. A copy takes a warp
+/// some twenty cycles of its own, and a step has up to 33 of them.
 constexpr std::uint32_t copying_warps = 4;
+
+/// Registers of a thread: of those that copy, and of those that multiply; 168 at first.
+constexpr std::uint32_t copying_registers = 40, multiplying_registers = 232;
 
 /// A warp that asks for copies: a thread for each of its queries, and one for the database.
 template <typename ShapeT>
@@ -161,7 +207,7 @@ __device__ __forceinline__ void copy_all(const warpgroup_params& p, const warpgr
   const std::uint32_t slot = warp * share, first = at.first_selector / 2 + slot;
   const std::uint32_t queries = first < p.of.queries ? min(share, p.of.queries - first) : 0;
   stage_place<ShapeT> now;
-  for (std::uint32_t point = 0; point < warpgroup_points; ++point) {
+  for (std::uint32_t point = 0; point < ShapeT::points; ++point) {
     for (std::uint32_t s = 0; s < steps; ++s, now.advance()) {
       stage_barrier& full = room.full[now.stage];
       const std::uint32_t words = warpgroup_source_words(p.of, s);
@@ -232,10 +278,10 @@ __device__ __forceinline__ void multiply_all(const row_mma_params& p, const warp
   warpgroup_left even, odd;
   prepare(q, room, now, even);
 #pragma unroll 1
-  for (std::uint32_t point = 0; point < warpgroup_points; ++point) {
+  for (std::uint32_t point = 0; point < ShapeT::points; ++point) {
 #pragma unroll 1
     for (std::uint32_t s = 0; s < steps; s += 2) {
-      const bool last = point + 1 == warpgroup_points && s + 2 == steps;
+      const bool last = point + 1 == ShapeT::points && s + 2 == steps;
       multiply_step<ShapeT>(q, room, s, false, now, sums, even, odd);
       multiply_step<ShapeT>(q, room, s + 1, last, now, sums, odd, even);
     }
@@ -264,8 +310,10 @@ __global__ void __launch_bounds__(warpgroup_threads + 32 * copying_warps, 1)
   }
   __syncthreads();
   if (threadIdx.x >= warpgroup_threads) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(copying_registers));
     copy_all<ShapeT>(p, at, room, steps);
   } else {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(multiplying_registers));
     multiply_all<ShapeT>(p.of, at, room, steps);
   }
 }
@@ -309,21 +357,32 @@ void launch_shape(const executor<std::uint32_t>& on, const row_select_job& job) 
   prefer_shared(on.launch, kernel);
   plan_row_mma<ShapeT>(on.resolve, job, [&](const row_mma_params& p) {
     const warpgroup_params all{database_tensor<ShapeT>(p), p};
-    run_phase(on.launch, "row_select_warpgroup", kernel, dim3(warpgroup_blocks(p)),
+    run_phase(on.launch, "row_select_warpgroup", kernel, dim3(warpgroup_blocks<ShapeT>(p)),
               dim3(warpgroup_threads + 32 * copying_warps), ShapeT::shared_bytes, all);
   });
 }
 
-template <bool wide>
-void launch_columns(const executor<std::uint32_t>& on, const row_select_job& job) {
-  warpgroup_tile(job.columns, wide) == 32 ? launch_shape<warpgroup_shape<32, wide>>(on, job)
-                                          : launch_shape<warpgroup_shape<64, wide>>(on, job);
+void launch_wide(const executor<std::uint32_t>& on, const row_select_job& job) {
+  warpgroup_tile(job.columns, true) == 32 ? launch_shape<warpgroup_shape<32, true>>(on, job)
+                                          : launch_shape<warpgroup_shape<64, true>>(on, job);
+}
+void launch_tall(const executor<std::uint32_t>& on, const row_select_job& job) {
+  switch (warpgroup_tile(job.columns, false)) {
+    case 32:
+      return launch_shape<warpgroup_shape<32, false>>(on, job);
+    case 64:
+      return launch_shape<warpgroup_shape<64, false>>(on, job);
+    case 96:
+      return launch_shape<warpgroup_shape<96, false>>(on, job);
+    default:
+      return launch_shape<warpgroup_shape<128, false>>(on, job);
+  }
 }
 
 }  // namespace
 
 void row_select_warpgroup(const executor<std::uint32_t>& on, const row_select_job& job) {
-  job.queries.size() <= most_wide_queries ? launch_columns<true>(on, job) : launch_columns<false>(on, job);
+  job.queries.size() <= most_wide_queries ? launch_wide(on, job) : launch_tall(on, job);
 }
 
 }  // namespace halocline::backend::cuda
