@@ -258,8 +258,7 @@ void bind_user_keys(nb::module_& module) {
         return locked(*self.where, [&] { return self.value->held().bytes(); });
       });
   nb::borrow<nb::class_<bound_engine>>(module.attr("Engine"))
-      .def("make_user_keys", make_user_keys, nb::arg("keys"), nb::arg("wanted").none(),
-           nb::arg("direct"))
+      .def("make_user_keys", make_user_keys, nb::arg("keys"), nb::arg("wanted").none(), nb::arg("direct"))
       .def("exchange_keys", exchange_keys, nb::arg("keys"));
 }
 

@@ -9,15 +9,16 @@ namespace halocline::pir {
 namespace {
 
 /// Processors: measured with `halocline_retrieval_bench`, fused kernels are 1.3 to 2.4 times as fast in every
-/// level, because digits stay in the second-level cache. GPUs: a fused kernel has a block for each node, so
-/// that a level with fewer nodes than an H200 has multiprocessors (132) leaves some without work; counted
-/// from instructions and bytes (docs/concepts/cuda_retrieval.md), not measured yet. By that count subtrees
-/// gain nothing: instructions take four times as long as bytes.
+/// level, because digits stay in the second-level cache. GPUs: measured on an H200 with
+/// `halocline_kernel_bench --levels`. Fused kernels win from some 48 nodes or 112 to 128 pairs on; subtrees
+/// are slower than single levels or gain 5 %, in levels that take little. Leaves that the last level turns
+/// into point-major matrices take twice as long as with a pass of its own: their words are 16 bytes apart
+/// from each other.
 constexpr std::array<fusion_row, 4> rows{{
     {"cpu", 11, 0, 0, never, never, false},
     {"cpu", 12, 0, 0, never, never, false},
-    {"cuda", 11, 48, 128, never, never, true},
-    {"cuda", 12, 48, 112, never, never, true},
+    {"cuda", 11, 48, 128, never, never, false},
+    {"cuda", 12, 48, 112, never, never, false},
 }};
 
 bool reaches(std::uint64_t nodes, std::uint32_t least) { return least != never && nodes >= least; }

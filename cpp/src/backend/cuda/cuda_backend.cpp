@@ -41,8 +41,11 @@ class cuda_backend final : public backend {
   [[nodiscard]] capability describe() const override {
     const cudaDeviceProp& of = device_->properties();
     return {text(of.name, " (compute capability ", of.major, ".", of.minor, ")"),
-            text("sm_", device_->architecture()), static_cast<unsigned>(of.multiProcessorCount),
-            of.totalGlobalMem, static_cast<std::size_t>(of.l2CacheSize), point_block_of(device_->architecture())};
+            text("sm_", device_->architecture()),
+            static_cast<unsigned>(of.multiProcessorCount),
+            of.totalGlobalMem,
+            static_cast<std::size_t>(of.l2CacheSize),
+            point_block_of(device_->architecture())};
   }
 
   void begin_program(std::uint64_t key) override {

@@ -51,16 +51,11 @@ template <typename WordT>
 template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> all_operations() {
   return op_table<executor<WordT>>{
-      elementwise_operations<WordT>(),
-      ntt_operations<WordT>(),
-      convert_operations<WordT>(),
-      key_operations<WordT>(),
-      stream_operations<WordT>(),
-      client_operations<WordT>(),
-      matrix_operations<WordT>(),
-      slot_operations<WordT>(),
-      retrieval_operations<WordT>(),
-      fused_retrieval_operations<WordT>(),
+      elementwise_operations<WordT>(),    ntt_operations<WordT>(),
+      convert_operations<WordT>(),        key_operations<WordT>(),
+      stream_operations<WordT>(),         client_operations<WordT>(),
+      matrix_operations<WordT>(),         slot_operations<WordT>(),
+      retrieval_operations<WordT>(),      fused_retrieval_operations<WordT>(),
       tree_retrieval_operations<WordT>(),
   };
 }
