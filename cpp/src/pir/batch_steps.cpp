@@ -29,14 +29,31 @@ std::size_t column_bytes(const context& ctx, std::uint32_t columns, std::uint32_
   return pair_bytes(ctx) * ctx.shape().planes() * (columns + parts);
 }
 
+/// Columns of a database, and of its largest group.
+struct column_counts {
+  explicit column_counts(const database& of) {
+    for (const column_group& each : of.groups()) {
+      all += each.columns;
+      group = std::max(group, each.columns);
+    }
+  }
+  std::uint32_t all = 0, group = 1;
+};
+
 }  // namespace
 
+std::size_t choose_pass(const context& ctx, const database& of, std::size_t batch, std::size_t limit) {
+  const column_counts columns(of);
+  const std::uint32_t part = std::min(std::bit_ceil(columns.group), columns.all);
+  const std::size_t each = expanded_bytes(ctx) + column_bytes(ctx, part, columns.all);
+  const std::size_t most = std::clamp<std::size_t>(limit / each, 1, std::max<std::size_t>(batch, 1));
+  const std::size_t passes = (batch + most - 1) / most;
+  return passes <= 1 ? std::max<std::size_t>(batch, 1) : (batch + passes - 1) / passes;
+}
+
 batch_steps choose_steps(const context& ctx, const database& of, std::size_t batch, std::size_t limit) {
-  std::uint32_t all = 0, group = 1;
-  for (const column_group& each : of.groups()) {
-    all += each.columns;
-    group = std::max(group, each.columns);
-  }
+  const column_counts counts(of);
+  const std::uint32_t all = counts.all, group = counts.group;
   const std::size_t kept = batch * expanded_bytes(ctx);
   const std::size_t left = limit > kept ? limit - kept : 0;
   batch_steps made;

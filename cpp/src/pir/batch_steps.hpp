@@ -19,6 +19,12 @@ struct batch_steps {
 [[nodiscard]] batch_steps choose_steps(const context& ctx, const database& of, std::size_t batch,
                                        std::size_t limit);
 
+/// Queries that pass over the database together, so that what is kept of them, and the sums of a group of
+/// columns, take at most `limit` bytes: all, or parts of a batch that are as equal as they can be; one at
+/// least.
+[[nodiscard]] std::size_t choose_pass(const context& ctx, const database& of, std::size_t batch,
+                                      std::size_t limit);
+
 /// Bytes for the temporaries of a batch: half of a budget where buffers can lose their frames, because the
 /// database passes through the other half; else what the database leaves of the budget, or of the device.
 [[nodiscard]] std::size_t scratch_within(std::size_t budget, bool moves, const database& of) noexcept;

@@ -100,8 +100,20 @@ std::vector<std::vector<std::uint64_t>> server::run_planned(std::span<const clie
 
 std::vector<std::vector<std::uint64_t>> server::run(std::span<const client_query> batch,
                                                     const fusion_choice& how) {
-  const batch_steps steps = choose_steps(ctx_, database_, batch.size(), options_.scratch_bytes);
   times_ = {};
+  const std::size_t pass = choose_pass(ctx_, database_, batch.size(), options_.scratch_bytes);
+  std::vector<std::vector<std::uint64_t>> words;
+  for (std::size_t begin = 0; begin < batch.size(); begin += pass) {
+    for (auto& each : run_pass(batch.subspan(begin, std::min(pass, batch.size() - begin)), how)) {
+      words.push_back(std::move(each));
+    }
+  }
+  return words;
+}
+
+std::vector<std::vector<std::uint64_t>> server::run_pass(std::span<const client_query> batch,
+                                                         const fusion_choice& how) {
+  const batch_steps steps = choose_steps(ctx_, database_, batch.size(), options_.scratch_bytes);
   stage_clock clock(ctx_.device(), timed_);
   std::vector<expanded_query> expanded;
   for (std::size_t begin = 0; begin < batch.size(); begin += steps.queries) {
@@ -116,7 +128,7 @@ std::vector<std::vector<std::uint64_t>> server::run(std::span<const client_query
   };
   const selected_columns selected = select_in_parts(ctx_, database_, expanded, 0, steps.columns, how, after);
   std::vector<std::vector<std::uint64_t>> words = round_answers(ctx_, selected);
-  times_.answers = clock.lap();
+  times_.answers += clock.lap();
   return words;
 }
 

@@ -34,7 +34,6 @@ class host_team {
     EXPECT_LE(group, own_.size());
     each_alone(body);
   }
-  void read() {}
   template <typename BodyT>
   void each_alone(const BodyT& body) {
     const auto threads = static_cast<std::uint32_t>(own_.size());
@@ -68,9 +67,7 @@ class group_barriers {
 template <typename ShapeT>
 class thread_team {
  public:
-  /// @param cluster barriers of all threads: coefficients are there, and are read no more
-  thread_team(std::uint32_t thread, std::uint32_t block, group_barriers& groups,
-              std::deque<std::barrier<>>& cluster)
+  thread_team(std::uint32_t thread, std::uint32_t block, group_barriers& groups, std::barrier<>& cluster)
       : thread_(thread), random_(1 + thread + 64 * block), groups_(groups), cluster_(cluster) {}
 
   template <typename BodyT>
@@ -83,107 +80,103 @@ class thread_team {
     for (auto i = random_() % 4; i > 0; --i) std::this_thread::yield();
     body(thread_, own_);
   }
-  void ready() { ready_.emplace(cluster_[0].arrive()); }
-  void wait_ready() { cluster_[0].wait(std::move(*ready_)); }
-  void read() { read_.emplace(cluster_[1].arrive()); }
-  void wait_read() { cluster_[1].wait(std::move(*read_)); }
+  void arrive() { token_.emplace(cluster_.arrive()); }
+  void wait() {
+    cluster_.wait(std::move(*token_));
+    token_.reset();
+  }
 
  private:
   std::uint32_t thread_;
   std::minstd_rand random_;
   group_barriers& groups_;
-  std::deque<std::barrier<>>& cluster_;
-  std::optional<std::barrier<>::arrival_token> ready_, read_;
+  std::barrier<>& cluster_;
+  std::optional<std::barrier<>::arrival_token> token_;
   fused_state<ShapeT> own_{};
 };
 
 enum class turns { rising, falling, free };
 
-/// Shared memory of the blocks of a cluster.
+/// Shared memory of the blocks of a cluster, and the blocks.
 template <typename ShapeT>
 struct host_cluster {
   std::vector<std::vector<std::uint32_t>> memory;
-  std::vector<std::uint32_t*> areas;
   std::vector<const std::uint32_t*> first;
+  std::vector<cluster_block<ShapeT>> blocks;
 
-  explicit host_cluster(const fused_params& p)
+  host_cluster(const fused_params& p, std::uint32_t node)
       : memory(p.limbs, std::vector<std::uint32_t>(
                             cluster_shared_words(ShapeT::components, p.log_n, p.digits) + 4, 0xdeadbeef)) {
+    std::vector<std::uint32_t*> areas;
     for (auto& each : memory) {
       areas.push_back(reinterpret_cast<std::uint32_t*>((reinterpret_cast<std::uintptr_t>(each.data()) + 15) &
                                                        ~std::uintptr_t{15}));
     }
     first.assign(areas.begin(), areas.end());
+    for (std::uint32_t i = 0; i < p.limbs; ++i)
+      blocks.push_back(cluster_find<ShapeT>(p, node * p.limbs + i, areas[i], first.data()));
   }
 };
 
 /// One phase after the other; blocks take turns in one of both orders.
 template <typename ShapeT>
-void run_phases(const fused_params& p, std::uint32_t node, bool falling) {
-  host_cluster<ShapeT> cluster(p);
-  std::vector<cluster_block<ShapeT>> blocks;
-  for (std::uint32_t i = 0; i < p.limbs; ++i)
-    blocks.push_back(cluster_find<ShapeT>(p, node, i, cluster.areas[i], cluster.first.data()));
-  std::vector<host_team<ShapeT>> teams(p.limbs, {blocks[0].threads(), falling});
-  std::vector<cluster_progress> at(p.limbs);
+void run_phases(const host_cluster<ShapeT>& cluster, bool falling) {
+  const auto count = static_cast<std::uint32_t>(cluster.blocks.size());
+  std::vector<host_team<ShapeT>> teams(count, {cluster.blocks[0].threads(), falling});
+  std::vector<cluster_progress> at(count);
   const auto phase = [&](const auto& body) {
-    for (std::uint32_t i = 0; i < p.limbs; ++i) body(falling ? p.limbs - 1 - i : i);
+    for (std::uint32_t i = 0; i < count; ++i) body(falling ? count - 1 - i : i);
   };
-  phase([&](std::uint32_t b) { cluster_begin(blocks[b], teams[b], at[b]); });
-  for (std::uint32_t each = 0; each < p.limbs; ++each)
-    phase([&](std::uint32_t b) { cluster_limb(blocks[b], teams[b], at[b], each); });
-  phase([&](std::uint32_t b) { cluster_end(blocks[b], teams[b]); });
+  phase([&](std::uint32_t b) { cluster_begin(cluster.blocks[b], teams[b], at[b]); });
+  phase([&](std::uint32_t b) { cluster_limbs(cluster.blocks[b], teams[b], at[b], false); });
+  phase([&](std::uint32_t b) { cluster_limbs(cluster.blocks[b], teams[b], at[b], true); });
+  phase([&](std::uint32_t b) { cluster_end(cluster.blocks[b], teams[b]); });
 }
 
-/// All threads of all blocks of cluster number `number` at once.
+/// All threads of all blocks at once.
 template <typename ShapeT>
-void run_free(const fused_params& p, std::uint32_t number) {
-  host_cluster<ShapeT> cluster(p);
-  const std::uint32_t threads = 1U << (p.log_n - cluster_e);
-  std::deque<std::barrier<>> all;
-  for (int i = 0; i < 2; ++i) all.emplace_back(static_cast<std::ptrdiff_t>(p.limbs) * threads);
+void run_free(const host_cluster<ShapeT>& cluster) {
+  const auto count = static_cast<std::uint32_t>(cluster.blocks.size());
+  const std::uint32_t threads = cluster.blocks[0].threads();
+  std::barrier<> all(static_cast<std::ptrdiff_t>(count) * threads);
   std::deque<group_barriers> groups;
-  for (std::uint32_t b = 0; b < p.limbs; ++b) groups.emplace_back(threads);
+  for (std::uint32_t b = 0; b < count; ++b) groups.emplace_back(threads);
   std::vector<std::jthread> running;
-  for (std::uint32_t i = 0; i < p.limbs * threads; ++i) {
+  for (std::uint32_t i = 0; i < count * threads; ++i) {
     running.emplace_back([&, i] {
-      const std::uint32_t rank = i / threads;
-      thread_team<ShapeT> team(i % threads, rank, groups[rank], all);
-      cluster_nodes<ShapeT>(p, number * p.limbs + rank, cluster.areas[rank], cluster.first.data(), team);
+      const cluster_block<ShapeT>& on = cluster.blocks[i / threads];
+      thread_team<ShapeT> team(i % threads, i / threads, groups[i / threads], all);
+      cluster_progress at;
+      cluster_begin(on, team, at);
+      team.arrive();
+      cluster_limbs(on, team, at, false);
+      team.wait();
+      cluster_limbs(on, team, at, true);
+      team.arrive();
+      cluster_end(on, team);
+      team.wait();
     });
   }
 }
 
 template <typename ShapeT>
-void run_clusters(fused_params& p, turns order) {
+void run_clusters(const fused_params& p, turns order) {
   ASSERT_TRUE(ShapeT::k == 0 || ShapeT::k == p.log_n);
-  if (order == turns::free) {
-    p.run = 2;
-    for (std::uint32_t i = 0; i < (p.nodes + 1) / 2; ++i) run_free<ShapeT>(p, i);
-  } else {
-    for (std::uint32_t node = 0; node < p.nodes; ++node) run_phases<ShapeT>(p, node, order == turns::falling);
+  for (std::uint32_t node = 0; node < p.nodes; ++node) {
+    const host_cluster<ShapeT> cluster(p, node);
+    if (order == turns::free) {
+      run_free(cluster);
+    } else {
+      run_phases(cluster, order == turns::falling);
+    }
   }
 }
 
 template <typename SizeT>
 class CudaRetrievalCluster : public cuda_fused_rig {
  protected:
-  template <unsigned components, unsigned headroom>
-  using shape = cluster_shape<SizeT::value, components, headroom>;
-
-  /// Runs the kernel that the ring takes.
   template <unsigned components>
-  void run(fused_params& p, turns order) {
-    const auto& primes = host_->primes;
-    const unsigned headroom = cluster_headroom(*std::max_element(primes.begin(), primes.end()));
-    if (headroom == 5) {
-      run_clusters<shape<components, 5>>(p, order);
-    } else if (headroom == 3) {
-      run_clusters<shape<components, 3>>(p, order);
-    } else {
-      run_clusters<shape<components, 2>>(p, order);
-    }
-  }
+  using shape = fused_shape<cluster_e, SizeT::value, components, false>;
 
   /// Random ciphertexts, `stride` limbs apart from limb `first` on.
   std::vector<word> ciphertexts(std::uint32_t count, std::uint32_t first, std::uint32_t stride) {
@@ -228,7 +221,7 @@ class CudaRetrievalCluster : public cuda_fused_rig {
     cpu_->expand_node(ring_->tables(), cpu);
     emulate([&](const auto& resolve) {
       plan_fused<backend::expand_job>(resolve, emulated,
-                                      [&](fused_params& p) { this->template run<1>(p, order); });
+                                      [&](fused_params& p) { run_clusters<shape<1>>(p, order); });
     });
   }
   /// `in_place`: the result takes the place of x.
@@ -252,7 +245,7 @@ class CudaRetrievalCluster : public cuda_fused_rig {
     cpu_->select_pair(ring_->tables(), cpu);
     emulate([&](const auto& resolve) {
       plan_fused<backend::select_job>(resolve, emulated,
-                                      [&](fused_params& p) { this->template run<2>(p, order); });
+                                      [&](fused_params& p) { run_clusters<shape<2>>(p, order); });
     });
   }
 };
@@ -269,9 +262,6 @@ TYPED_TEST(CudaRetrievalCluster, EqualsTheSpecification) {
   this->expand({3, 1}, {4, 7}, turns::rising);
   this->select({2, 1}, {3, 9}, true, turns::falling);
   this->select({1}, {3, 9}, false, turns::rising);
-  this->begin(log_n, {29, 29});
-  this->expand({3}, {4, 8}, turns::rising);
-  this->select({2}, {3, 10}, true, turns::rising);
   this->begin(log_n, {26.5, 26.5, 26.5, 26.5});
   this->expand({3}, {1, 27}, turns::falling);
   this->select({1}, {1, 27}, true, turns::rising);
@@ -287,8 +277,6 @@ TYPED_TEST(CudaRetrievalCluster, TurnsLeaves) {
   this->begin(log_n, {26.5, 26.5, 26.5, 26.5});
   this->expand({3}, {1, 27}, turns::falling, 3);
   this->expand({3, 1}, {1, 27}, turns::rising, 3, 1);
-  this->begin(log_n, {29, 29});
-  this->expand({5, 1}, {4, 8}, turns::rising, 3);
 }
 
 using CudaRetrievalClusterAny = CudaRetrievalCluster<size_of<0>>;
@@ -301,12 +289,9 @@ TEST_F(CudaRetrievalClusterAny, AnyRing) {
     expand({5}, {8, 4}, turns::rising);
     expand({2}, {1, 30}, turns::falling);
     select({2}, {8, 4}, true, turns::rising);
-    for (const double bits : {30.0, 29.0, 27.0}) {  // the largest of each kernel
-      begin(log_n, {bits, bits});
-      expand({2}, {1, 30}, turns::rising);
-      expand({1}, {8, 4}, turns::falling);
-      select({3}, {8, 4}, false, turns::falling);
-    }
+    begin(log_n, {30, 29.9});
+    expand({2}, {1, 30}, turns::rising);
+    select({3}, {2, 15}, false, turns::falling);
   }
 }
 
@@ -315,21 +300,13 @@ TEST_F(CudaRetrievalClusterAny, AnyRing) {
 TEST_F(CudaRetrievalClusterAny, ThreadsNeedNoMoreBarriers) {
   for (int i = 0; i < 4; ++i) {
     begin(7, {26.5, 26.5});
-    expand({5, 4}, {2, 14}, turns::free);
+    expand({3}, {2, 14}, turns::free);
     expand({3}, {2, 14}, turns::free, 2, 1);
-    select({2, 1}, {2, 14}, true, turns::free);
+    select({1}, {2, 14}, true, turns::free);
     begin(6, {26.5, 26.5, 26.5, 26.5});
-    expand({4}, {1, 27}, turns::free, 3);
-    select({2}, {1, 27}, true, turns::free);
+    expand({2}, {1, 27}, turns::free);
+    select({1}, {1, 27}, true, turns::free);
   }
-}
-
-/// A cluster has several nodes only where each place has several clusters.
-TEST(CudaRetrievalClusterPlan, RunsOfNodes) {
-  EXPECT_EQ(cluster_run(1, 66), 1U);
-  EXPECT_EQ(cluster_run(4 * 66 * 2 - 1, 66), 1U);
-  EXPECT_EQ(cluster_run(4 * 66 * 2, 66), 2U);
-  EXPECT_EQ(cluster_run(32768, 66), 16U);
 }
 
 /// Rings without such kernels keep the others.
@@ -340,18 +317,14 @@ TEST(CudaRetrievalClusterPlan, ChoosesWhereThereAreKernels) {
     for (const unsigned log_n : {11U, 12U}) {
       for (const std::uint32_t limbs : {2U, 4U}) {
         EXPECT_TRUE(choose_fused(90, components, log_n, limbs).cluster);
-        const std::uint32_t digits =
-            log_n == 11 ? 2 : 1;  // of the parameter sets; more still find room for one block
-        const std::uint32_t bytes = 4 * cluster_shared_words(components, log_n, digits);
-        EXPECT_LE(cluster_blocks(log_n, components) * (bytes + 1024), 228U << 10);
-        EXPECT_LE(4 * cluster_shared_words(components, log_n, 8), most_fused_bytes(90));
+        EXPECT_LE(cluster_blocks(log_n) * (4 * cluster_shared_words(components, log_n, 2) + 1024),
+                  228U << 10);
       }
       EXPECT_FALSE(choose_fused(90, components, log_n, 3).cluster);
       EXPECT_FALSE(choose_fused(80, components, log_n, 2).cluster);
     }
     EXPECT_FALSE(choose_fused(90, components, 13, 2).cluster);
   }
-  EXPECT_FALSE(choose_fused(80, 1, 12, 4).cluster);
   EXPECT_TRUE(choose_fused(100, 1, 12, 4).cluster);
   override_fused(nullptr);
 }

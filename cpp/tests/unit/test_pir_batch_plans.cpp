@@ -82,6 +82,25 @@ TEST_P(PirBatchPlans, ReplacedRecordsAreAnsweredUnderPlans) {
   }
 }
 
+/// Expanded, the queries would take several times the budget: they pass over the database in parts.
+TEST_P(PirBatchPlans, BatchesBeyondTheBudgetPassInParts) {
+  const std::size_t budget = std::size_t{16} << 20;
+  const auto small = make(budget, "planned");
+  pir::client client(shape_);
+  const auto keys = small->load_keys(client.server_keys());
+  std::vector<std::vector<std::byte>> queries;
+  for (std::uint64_t i = 0; i < 40; ++i) queries.push_back(client.query(i * 31));
+  const std::vector<std::span<const std::byte>> views(queries.begin(), queries.end());
+  const auto answers = small->answer(std::vector(queries.size(), keys), views);
+  for (std::uint64_t i = 0; i < queries.size(); ++i) {
+    const auto from = records_.begin() + static_cast<std::ptrdiff_t>(i * 31 * shape_.record_bytes);
+    EXPECT_EQ(client.decode(i * 31, queries[i], answers[i]),
+              std::vector<std::byte>(from, from + static_cast<std::ptrdiff_t>(shape_.record_bytes)));
+  }
+  EXPECT_TRUE(small->last_plan().followed) << small->last_plan().reason;
+  EXPECT_LE(small->scope().runtime().statistics().peak_fast_bytes, budget);
+}
+
 TEST_P(PirBatchPlans, ABudgetBelowTheMinimumIsRefusedUntilItIsRaised) {
   const auto tiny = make(std::size_t{5} << 20, "planned");
   pir::client client(shape_);

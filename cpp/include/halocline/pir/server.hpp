@@ -81,6 +81,9 @@ class server {
   [[nodiscard]] std::vector<std::vector<std::uint64_t>> run_planned(std::span<const client_query> batch);
   [[nodiscard]] std::vector<std::vector<std::uint64_t>> run(std::span<const client_query> batch,
                                                             const fusion_choice& how);
+  /// Queries that pass over the database together.
+  [[nodiscard]] std::vector<std::vector<std::uint64_t>> run_pass(std::span<const client_query> batch,
+                                                                 const fusion_choice& how);
 
   context ctx_;
   database database_;

@@ -2,17 +2,13 @@
 #pragma once
 
 #include "backend/cuda/retrieval/cluster_params.hpp"
-#include "backend/cuda/retrieval/cluster_read.cuh"
 #include "backend/cuda/retrieval/fused_node.cuh"
-#include "backend/cuda/retrieval/lazy_rounds.cuh"
 
 /// A block of a cluster: the coefficients of its limb, which the other blocks read, and transforms with one
 /// barrier of the block each.
 ///
-/// A team has more barriers than that of a block alone: `each(group, body)` ends with a barrier of `group`
-/// neighbouring threads. Two barriers of the cluster come in halves. `ready` (a barrier of the block too) and
-/// `wait_ready`: coefficients of all blocks are there. `read` and `wait_read`: no block reads those of this
-/// one.
+/// A team has two more barriers than that of a block alone: `each(group, body)` ends with a barrier of
+/// `group` neighbouring threads, and `arrive` and `wait` are the two halves of a barrier of the cluster.
 namespace halocline::backend::cuda {
 
 template <typename ShapeT>
@@ -32,42 +28,48 @@ struct cluster_block : fused_block<ShapeT> {
                                                           unsigned i) const {
     return (component << this->log_n()) + 4 * (i * this->threads() + thread);
   }
-  /// Threads of a warp.
-  [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t warp() const {
-    return this->threads() < 32 ? this->threads() : 32;
-  }
-  /// Number of the i-th chunk that a thread copies: a warp copies the chunks that it uses, side by side.
-  [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t copied(std::uint32_t thread, unsigned i) const {
-    const std::uint32_t lane = thread % warp();
-    return (thread - lane) * ShapeT::chunks + i * warp() + lane;
-  }
-  /// Chunk `number` of a component of a row, in shared memory: neighbours of a thread lie on different banks.
-  [[nodiscard]] HALOCLINE_HOST_DEVICE chunk<std::uint32_t>* row_chunk(unsigned component,
-                                                                      std::uint32_t number) const {
-    return reinterpret_cast<chunk<std::uint32_t>*>(this->rows + (component << this->log_n())) +
-           (number ^ ((number >> 3) & (ShapeT::chunks - 1)));
-  }
   /// Number of the i-th chunk of a thread's words in NTT form.
   [[nodiscard]] HALOCLINE_HOST_DEVICE static std::uint32_t number(std::uint32_t thread, unsigned i) {
     return thread * ShapeT::chunks + i;
   }
 };
 
-/// Block `rank` of the cluster of a node of a launch. @param of_blocks null on a device
+/// The block with number `block` of a launch. @param of_blocks null on a device
 template <typename ShapeT>
 [[nodiscard]] HALOCLINE_HOST_DEVICE inline cluster_block<ShapeT> cluster_find(
-    const fused_params& p, std::uint32_t node, std::uint32_t rank, std::uint32_t* shared,
+    const fused_params& p, std::uint32_t block, std::uint32_t* shared,
     const std::uint32_t* const* of_blocks) {
   const unsigned log_n = ShapeT::k != 0 ? ShapeT::k : p.log_n;
+  const std::uint32_t node = block / p.limbs;
   const fused_job& job = p.job[p.find(node)];
-  std::uint32_t* const coefficients = shared + cluster_barrier_words;
-  std::uint32_t* const exchange = coefficients + (ShapeT::components << log_n);
+  std::uint32_t* const exchange = shared + (ShapeT::components << log_n);
   std::uint32_t* const second = exchange + exchange_words(log_n, ShapeT::e);
-  std::uint32_t* const rows = second + exchange_words(log_n, ShapeT::e);
-  return {{p, job, node - job.begin, rank, reinterpret_cast<std::int32_t*>(coefficients), exchange, second,
-           nullptr, rows, nullptr},
-          rows + (2U << log_n),
+  return {{p, job, node - job.begin, block % p.limbs, reinterpret_cast<std::int32_t*>(shared), exchange,
+           second, nullptr, nullptr},
+          second + exchange_words(log_n, ShapeT::e),
           of_blocks};
+}
+
+/// Sixteen bytes of the shared memory of block `rank` of the cluster; `own` is their place in this block.
+[[nodiscard]] HALOCLINE_HOST_DEVICE inline chunk<std::uint32_t> cluster_read(
+    [[maybe_unused]] const std::uint32_t* own, [[maybe_unused]] const std::uint32_t* const* of_blocks,
+    [[maybe_unused]] std::uint32_t offset, std::uint32_t rank) {
+  chunk<std::uint32_t> out{};
+#if defined(__CUDA_ARCH__)
+#if __CUDA_ARCH__ >= 900
+  std::uint32_t at;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;"
+      : "=r"(at)
+      : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(own + offset))), "r"(rank));
+  asm volatile("ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(out.word[0]), "=r"(out.word[1]), "=r"(out.word[2]), "=r"(out.word[3])
+               : "r"(at)
+               : "memory");
+#endif
+#else
+  out = *reinterpret_cast<const chunk<std::uint32_t>*>(of_blocks[rank] + offset);
+#endif
+  return out;
 }
 
 /// Coefficients of a component of the block's limb, in [-q/2, q/2). A thread has its words in NTT form in
@@ -119,31 +121,8 @@ template <typename ShapeT>
                       from.rank);
 }
 
-/// A thread's words of a digit, in [0, q).
-template <typename ShapeT>
-HALOCLINE_HOST_DEVICE inline void cluster_digit(const cluster_block<ShapeT>& on, std::uint32_t thread,
-                                                const cluster_source& from, std::uint32_t digit,
-                                                std::uint32_t q, std::uint32_t (&x)[ShapeT::size]) {
-  HALOCLINE_UNROLL
-  for (unsigned i = 0; i < ShapeT::chunks; ++i) {
-    const chunk<std::uint32_t> in = cluster_coefficients(on, thread, from, i);
-    HALOCLINE_UNROLL
-    for (unsigned j = 0; j < 4; ++j) x[4 * i + j] = in.word[j];
-  }
-  if (on.p.digits > 1) {
-    const fused_digit rule = on.p.digit[digit];
-    HALOCLINE_UNROLL
-    for (std::uint32_t& each : x) {
-      const auto word = static_cast<std::int32_t>(each);
-      each = static_cast<std::uint32_t>((((word + rule.add) >> rule.shift) & rule.mask) - rule.half);
-    }
-  }
-  HALOCLINE_UNROLL
-  for (std::uint32_t& each : x) each = reduce_once<std::uint32_t>(each, 0 - q);  // each + q where negative
-}
-
-/// Transforms a digit modulo the block's prime. The words are in the threads' registers, below 2^31; nothing
-/// is waited for at the end.
+/// Transforms a digit modulo the block's prime. The words are in the threads' registers, below four times the
+/// prime; nothing is waited for at the end.
 template <typename ShapeT, typename TeamT>
 HALOCLINE_HOST_DEVICE inline void cluster_forward(const cluster_block<ShapeT>& on, TeamT& team,
                                                   const cluster_source& from, std::uint32_t digit,
@@ -151,25 +130,30 @@ HALOCLINE_HOST_DEVICE inline void cluster_forward(const cluster_block<ShapeT>& o
   using state = fused_state<ShapeT>;
   const auto first = on.forward(0, target, on.exchange);
   const unsigned rounds = first.rounds();
-  lazy_words<ShapeT::headroom> bound{target.q.value};
+  const auto begin = [&](std::uint32_t thread, state& own) {
+    const fused_digit rule = on.p.digit[digit];
+    HALOCLINE_UNROLL
+    for (unsigned i = 0; i < ShapeT::chunks; ++i) {
+      const chunk<std::uint32_t> in = cluster_coefficients(on, thread, from, i);
+      HALOCLINE_UNROLL
+      for (unsigned j = 0; j < 4; ++j) {
+        const auto x = static_cast<std::int32_t>(in.word[j]);
+        const auto part =
+            static_cast<std::uint32_t>((((x + rule.add) >> rule.shift) & rule.mask) - rule.half);
+        own.x[4 * i + j] = reduce_once<std::uint32_t>(part, 0 - target.q.value);
+      }
+    }
+    on.forward(thread, target, on.area(turn)).forward_loaded(0, own.x);
+  };
+  if (rounds > 1) {
+    team.each(1U << first.below(0), begin);
+  } else {
+    team.each_alone(begin);
+  }
   HALOCLINE_UNROLL
-  for (unsigned s = 0; s < rounds; ++s) {
-    const lazy_words<ShapeT::headroom> before = bound;
-    bound.pass(s == 0 ? first.first_stages() : ShapeT::e);
+  for (unsigned s = 1; s < rounds; ++s) {
     const auto step = [&](std::uint32_t thread, state& own) {
-      const auto at = on.forward(thread, target, on.area(turn));
-      if (s == 0) {
-        cluster_digit(on, thread, from, digit, target.q.value, own.x);
-      } else {
-        at.get(s, own.x);
-      }
-      lazy_round<ShapeT::e>(own.x, at.at, at.node_of(s), s == 0 ? at.first_stages() : ShapeT::e, before);
-      if (s + 1 < rounds) {
-        at.put(s, own.x);
-      } else {
-        HALOCLINE_UNROLL
-        for (std::uint32_t& each : own.x) each = reduce_once<std::uint32_t>(each, bound.step());
-      }
+      on.forward(thread, target, on.area(turn)).forward_loaded(s, own.x);
     };
     if (s + 1 < rounds) {
       team.each(1U << first.below(s), step);

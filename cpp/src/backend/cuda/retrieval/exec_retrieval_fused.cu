@@ -51,18 +51,13 @@ void share_memory(const launcher& launch, fused_function kernel, std::uint32_t b
 template <unsigned components, typename JobT>
 void run_cluster(const executor<std::uint32_t>& on, const char* name, std::span<const JobT> jobs) {
   const unsigned log_n = on.resolve.log_n();
-  const auto& primes = on.resolve.ring().primes;
-  const unsigned headroom = cluster_headroom(*std::max_element(primes.begin(), primes.end()));
   const fused_function kernel =
-      cluster_kernel_of({log_n, static_cast<std::uint32_t>(primes.size()), headroom}, components);
+      cluster_kernel_of(components, log_n, static_cast<std::uint32_t>(on.resolve.ring().primes.size()));
   plan_fused<JobT>(on.resolve, jobs, [&](fused_params& p) {
     const std::uint32_t bytes = 4 * cluster_shared_words(components, log_n, p.digits);
-    share_memory(on.launch, kernel, bytes * cluster_blocks(log_n, components));
-    const std::uint32_t places = static_cast<std::uint32_t>(on.launch.device().multiprocessors()) *
-                                 cluster_blocks(log_n, components) / p.limbs;
-    p.run = cluster_run(p.nodes, places);
-    const std::uint32_t blocks = (p.nodes + p.run - 1) / p.run * p.limbs;
-    run_phase(on.launch, name, kernel, dim3(blocks), dim3(1U << (log_n - cluster_e)), bytes, p);
+    share_memory(on.launch, kernel, bytes * cluster_blocks(log_n));
+    p.targets = 1;
+    run_phase(on.launch, name, kernel, dim3(p.blocks()), dim3(1U << (log_n - cluster_e)), bytes, p);
   });
 }
 

@@ -72,7 +72,6 @@ struct fused_params {
   const std::uint32_t* roots = nullptr;  ///< as `ring_tables::roots`
   std::uint32_t log_n = 0, limbs = 0;
   std::uint32_t targets = 0;  ///< limbs of the result that a block computes: a divisor of `limbs`
-  std::uint32_t run = 1;      ///< nodes that a cluster of blocks computes, one after the other
   std::uint32_t digits = 0;   ///< of each limb
   fused_digit digit[8] = {};
   bool inner = false;  ///< blocks of a subtree have room for a ciphertext in shared memory
