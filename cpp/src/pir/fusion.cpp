@@ -17,8 +17,8 @@ namespace {
 constexpr std::array<fusion_row, 4> rows{{
     {"cpu", 11, 0, 0, never, never, false},
     {"cpu", 12, 0, 0, never, never, false},
-    {"cuda", 11, 48, 128, never, never, false},
-    {"cuda", 12, 48, 112, never, never, false},
+    {"cuda", 11, 48, 128, never, never, true},
+    {"cuda", 12, 48, 112, never, never, true},
 }};
 
 bool reaches(std::uint64_t nodes, std::uint32_t least) { return least != never && nodes >= least; }
@@ -57,7 +57,9 @@ const fusion_row& fusion_row_of(std::string_view device, unsigned log_n) {
 }
 
 fusion_choice choose_fusion(const context& ctx, std::size_t batch, std::uint32_t columns) {
-  return choose_fusion(ctx.shape(), ctx.device().name(), batch, columns);
+  fusion_choice made = choose_fusion(ctx.shape(), ctx.device().name(), batch, columns);
+  made.turned = made.turned && ctx.point_block() == backend::points_per_block;
+  return made;
 }
 
 fusion_choice choose_fusion(const geometry& shape, std::string_view device, std::size_t batch,
