@@ -67,7 +67,7 @@ seed get_seed(fields& from) {
   return made;
 }
 
-ciphertext get_ciphertext(fields& from) {
+ciphertext get_ciphertext(fields& from, bool allow_empty) {
   ciphertext made;
   made.id = get_id(from);
   const auto form = from.get<std::uint8_t>();
@@ -80,11 +80,12 @@ ciphertext get_ciphertext(fields& from) {
   made.correction_factor = from.get<std::uint64_t>();
   const bool size_fits =
       made.size == 0 || (made.size >= min_ciphertext_size && made.size <= max_ciphertext_size);
-  HALOCLINE_EXPECTS(size_fits && is_degree(made.n) && made.primes >= 1 && made.primes <= max_primes,
-                    corrupt_data, from.what(), ": ", made.size, " polynomials of ", made.n,
-                    " coefficients modulo ", made.primes, " primes; expected 0 or ", min_ciphertext_size,
-                    " to ", max_ciphertext_size, ", a power of two up to ", max_degree, ", and 1 to ",
-                    max_primes);
+  const bool is_empty = allow_empty && made.size == 0 && made.n == 0 && made.primes == 0;
+  const bool ring_fits = is_degree(made.n) && made.primes >= 1 && made.primes <= max_primes;
+  HALOCLINE_EXPECTS(is_empty || (size_fits && ring_fits), corrupt_data, from.what(), ": ", made.size,
+                    " polynomials of ", made.n, " coefficients modulo ", made.primes,
+                    " primes; expected 0 or ", min_ciphertext_size, " to ", max_ciphertext_size,
+                    ", a power of two up to ", max_degree, ", and 1 to ", max_primes);
   made.data = get_array(from);
   const std::uint64_t polynomial = made.n * made.primes;
   const bool seeded = made.size == 2 && made.data.size() == polynomial;
@@ -114,7 +115,7 @@ std::uint64_t get_modulus(fields& from) {
   return value;
 }
 
-parameters get_parameters(fields& from) {
+parameters get_parameters(fields& from, bool allow_empty) {
   parameters made;
   const auto kind = from.get<std::uint8_t>();
   HALOCLINE_EXPECTS(kind <= 3, corrupt_data, from.what(), ": scheme ", unsigned{kind},
@@ -122,11 +123,26 @@ parameters get_parameters(fields& from) {
   made.kind = static_cast<scheme>(kind);
   made.n = from.get<std::uint64_t>();
   const auto count = from.get<std::uint64_t>();
-  HALOCLINE_EXPECTS(is_degree(made.n) && count >= 1 && count <= max_primes, corrupt_data, from.what(),
+  const bool is_complete = is_degree(made.n) && count >= 1;
+  const bool is_empty = allow_empty && (made.n == 0 || is_degree(made.n));
+  HALOCLINE_EXPECTS((is_complete || is_empty) && count <= max_primes, corrupt_data, from.what(),
                     ": ring degree ", made.n, " and ", count, " primes; expected a power of two up to ",
                     max_degree, ", and 1 to ", max_primes);
   for (std::uint64_t i = 0; i < count; ++i) made.primes.push_back(get_modulus(from));
   made.plain_modulus = get_modulus(from);
+  return made;
+}
+
+/// Bytes of a digit in a file are at least these and its words, so no file makes room for many that it lacks.
+constexpr std::size_t least_digit_bytes = header_bytes + 32 + 1 + 5 * 8 + header_bytes + 8;
+
+/// A digit of a key: two polynomials, or one and a seed.
+ciphertext get_digit(fields& from) {
+  fields members = from.nested();
+  ciphertext made = get_ciphertext(members, false);
+  members.expect_end();
+  HALOCLINE_EXPECTS(made.size == 2, corrupt_data, from.what(), ": a digit of ", made.size,
+                    " polynomials; expected 2");
   return made;
 }
 
@@ -142,11 +158,8 @@ switch_keys get_switch_keys(fields& from) {
     const auto count = from.get<std::uint64_t>();
     HALOCLINE_EXPECTS(count <= max_primes, corrupt_data, from.what(), ": an entry of ", count,
                       " digits; expected at most ", max_primes);
-    for (std::uint64_t i = 0; i < count; ++i) {
-      fields members = from.nested();
-      digits.push_back(get_ciphertext(members));
-      members.expect_end();
-    }
+    digits.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(count, from.left() / least_digit_bytes)));
+    for (std::uint64_t i = 0; i < count; ++i) digits.push_back(get_digit(from));
   }
   return made;
 }
@@ -178,10 +191,12 @@ object_header peek(std::span<const std::byte> bytes) {
 }
 
 parameters read_parameters(std::span<const std::byte> bytes, const read_limits& limits) {
-  return read_object(bytes, limits, "SEAL parameters", false, get_parameters);
+  return read_object(bytes, limits, "SEAL parameters", false,
+                     [&](fields& from) { return get_parameters(from, limits.allow_empty); });
 }
 ciphertext read_ciphertext(std::span<const std::byte> bytes, const read_limits& limits) {
-  return read_object(bytes, limits, "SEAL ciphertext", false, get_ciphertext);
+  return read_object(bytes, limits, "SEAL ciphertext", false,
+                     [&](fields& from) { return get_ciphertext(from, limits.allow_empty); });
 }
 plaintext read_plaintext(std::span<const std::byte> bytes, const read_limits& limits) {
   return read_object(bytes, limits, "SEAL plaintext", false, get_plaintext);
@@ -190,7 +205,8 @@ plaintext read_secret_key(std::span<const std::byte> bytes, const read_limits& l
   return read_object(bytes, limits, "SEAL secret key", true, get_plaintext);
 }
 ciphertext read_public_key(std::span<const std::byte> bytes, const read_limits& limits) {
-  return read_object(bytes, limits, "SEAL public key", false, get_ciphertext);
+  return read_object(bytes, limits, "SEAL public key", false,
+                     [&](fields& from) { return get_ciphertext(from, limits.allow_empty); });
 }
 switch_keys read_switch_keys(std::span<const std::byte> bytes, const read_limits& limits) {
   return read_object(bytes, limits, "SEAL keys", false, get_switch_keys);

@@ -125,7 +125,7 @@ TEST(SealCiphertext, SavesASeedInPlaceOfWhatItExpandsTo) {
       while (words[i] >= limit) stream->generate(8, reinterpret_cast<seal_byte*>(&words[i]));
       cipher.data(1)[i] = words[i] % q;
     }
-    detail::ciphertext_access::set_seed(cipher, seed);
+    halocline_detail::ciphertext_access::set_seed(cipher, seed);
     EXPECT_TRUE(cipher.contains_seed());
     const std::string file = test::saved(cipher);
     EXPECT_EQ(file.size(), 113U + 2 * 8 * 8 + 81);
@@ -162,7 +162,7 @@ TEST(SealCiphertext, IsCheckedWhenItIsLoaded) {
 }
 
 TEST(SealCiphertext, HasWordsOnADeviceThatComeWhenAskedFor) {
-  struct counted : detail::device_words {
+  struct counted : halocline_detail::device_words {
     explicit counted(int& downloads) : downloads(downloads) {}
     const void* queue() const noexcept override { return this; }
     void download(std::uint64_t* to, std::size_t count) const override {
@@ -173,7 +173,7 @@ TEST(SealCiphertext, HasWordsOnADeviceThatComeWhenAskedFor) {
   };
   int downloads = 0;
   Ciphertext cipher = test::sample_ciphertext(test::small_context());
-  auto& device = detail::ciphertext_access::device(cipher);
+  auto& device = halocline_detail::ciphertext_access::device(cipher);
   const auto words = std::make_shared<counted>(downloads);
   device.set_newer(words);
   EXPECT_EQ(cipher.size(), 2U);

@@ -10,14 +10,14 @@
 namespace seal::test {
 namespace {
 
-using detail::ciphertext_access;
-using detail::plaintext_access;
+using halocline_detail::ciphertext_access;
+using halocline_detail::plaintext_access;
 constexpr double tolerance = 1e-4;
 
 /// "cuda:0" while it lives.
 struct simulated_gpu {
   simulated_gpu() {
-    detail::add_device("cuda:0", [this](const halocline::backend::backend_options& options) {
+    halocline_detail::add_device("cuda:0", [this](const halocline::backend::backend_options& options) {
       if (fails) throw halocline::device_error("the simulated device cannot be opened");
       ++opened;
       return halocline::backend::make_backend("cpu", options);
@@ -25,7 +25,7 @@ struct simulated_gpu {
   }
   simulated_gpu(const simulated_gpu&) = delete;
   simulated_gpu& operator=(const simulated_gpu&) = delete;
-  ~simulated_gpu() { detail::remove_device("cuda:0"); }
+  ~simulated_gpu() { halocline_detail::remove_device("cuda:0"); }
 
   std::atomic<int> opened = 0;
   bool fails = false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exceptions of the types that SEAL 4.4 throws for the same calls.
+#include "operation.hpp"
 #include "seal_rig.hpp"
 
 namespace seal::test {
@@ -157,6 +158,59 @@ TEST_F(CompatEvaluatorErrors, OtherSchemes) {
   EXPECT_TRUE(is_logic_error([&] { KeyGenerator{bfv_context()}; }));
   EXPECT_TRUE(is_logic_error([&] { BatchEncoder{bfv_context()}; }));
   EXPECT_THROW(BatchEncoder{r.context}, invalid);
+}
+
+/// The text of the std::invalid_argument that a call throws.
+template <typename CallT>
+[[nodiscard]] std::string message_of(CallT call) {
+  try {
+    call();
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST_F(CompatEvaluatorErrors, GaloisElementsOutOfRange) {
+  GaloisKeys keys = r.galois();
+  keys.data().resize(200);
+  keys.data()[64] = keys.data()[1];  // of 129, which is 1 modulo 2 N
+  EXPECT_EQ(message_of([&] { r.evaluator.apply_galois(x, 129, keys, z); }),
+            "galois_elt 129 is not valid; expected an odd number below 128");
+  EXPECT_THROW(r.evaluator.apply_galois(x, 4294967295U, keys, z), invalid);
+}
+
+// What only the library below finds wrong has SEAL's types too.
+TEST_F(CompatEvaluatorErrors, ErrorsOfTheLibraryAreInvalidArguments) {
+  const auto fail = [](auto error) {
+    return [error] { halocline_detail::checked([&]() -> void { throw error; }); };
+  };
+  EXPECT_EQ(message_of(fail(halocline::invalid_argument("a"))), "a");
+  EXPECT_EQ(message_of(fail(halocline::key_mismatch("b"))), "b");
+  EXPECT_EQ(message_of(fail(halocline::level_exhausted("c"))), "c");
+  EXPECT_EQ(message_of(fail(halocline::scale_mismatch("d"))), "d");
+  EXPECT_EQ(message_of(fail(halocline::missing_key("e"))), "e");
+  EXPECT_THROW(fail(halocline::device_error("f"))(), halocline::device_error);
+}
+
+TEST_F(CompatEvaluatorErrors, DamagedKeysAreRefused) {
+  GaloisKeys shorter = r.galois();
+  shorter.data(GaloisKeys::get_index(3)).pop_back();
+  EXPECT_EQ(message_of([&] { r.evaluator.apply_galois(x, 3, shorter, z); }),
+            "key: it has 2 digits; its sizes need 3");
+}
+
+TEST_F(CompatEvaluatorErrors, TextsSayWhatWasRequested) {
+  EXPECT_EQ(message_of([&] { r.evaluator.add(x, scaled(0x1p-30), z); }),
+            "scale mismatch: 1099511627776 and 9.3132257461547852e-10");
+  EXPECT_EQ(message_of([&] { r.evaluator.multiply(x, scaled(0x1p300), z); }).substr(0, 47),
+            "scale out of bounds: 2.2397447421778042e+102 fo");
+  GaloisKeys keys;
+  r.generator.create_galois_keys(std::vector<int>{4}, keys);
+  EXPECT_EQ(message_of([&] { r.evaluator.rotate_vector(x, 3, keys, z); }),
+            "Galois key not present, for 3 steps, nor the one for -1 that it could be made of");
+  EXPECT_EQ(message_of([&] { r.evaluator.rotate_vector(x, -2, keys, z); }),
+            "Galois key not present, for -2 steps");
 }
 
 // A failed operation leaves its destination alone.

@@ -101,7 +101,7 @@ TEST(SealKeys, AreMadeForSavingOnly) {
   const SEALContext context = test::small_context();
   RelinKeys keys = test::sample_keys<RelinKeys>(context, {0});
   const std::string file = test::saved(keys);
-  const Serializable<RelinKeys> kept = detail::serializable_access::make(std::move(keys));
+  const Serializable<RelinKeys> kept = halocline_detail::serializable_access::make(std::move(keys));
   EXPECT_EQ(test::saved(kept), file);
   EXPECT_EQ(kept.save_size(compr_mode_type::none), static_cast<std::streamoff>(file.size()));
 }

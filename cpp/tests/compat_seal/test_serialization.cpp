@@ -189,5 +189,35 @@ TEST(SealDynArray, IsSavedAndLoaded) {
   EXPECT_THROW(loaded.load(test::bytes_of(file), file.size()), std::logic_error);
 }
 
+TEST(SealSerialization, NewObjectsAreRead) {
+  EncryptionParameters without_primes(scheme_type::ckks);
+  without_primes.set_poly_modulus_degree(1024);
+  for (const EncryptionParameters& made :
+       {EncryptionParameters(scheme_type::ckks), EncryptionParameters(), without_primes}) {
+    for (const compr_mode_type how : test::compressions()) {
+      std::stringstream stream;
+      made.save(stream, how);
+      EncryptionParameters loaded = test::small_parameters();
+      loaded.load(stream);
+      EXPECT_TRUE(loaded == made);
+      EXPECT_EQ(loaded.poly_modulus_degree(), made.poly_modulus_degree());
+      EXPECT_TRUE(loaded.coeff_modulus().empty());
+    }
+  }
+  const SEALContext context = test::small_context();
+  std::stringstream stream;
+  Ciphertext().save(stream);
+  PublicKey().save(stream);
+  Ciphertext().save(stream);
+  Ciphertext cipher = test::sample_ciphertext(context);
+  cipher.unsafe_load(context, stream);
+  EXPECT_TRUE(cipher.size() == 0 && cipher.poly_modulus_degree() == 0 && cipher.scale() == 1.0);
+  PublicKey key;
+  key.data() = test::sample_ciphertext(context);
+  key.unsafe_load(context, stream);
+  EXPECT_EQ(key.data().size(), 0U);
+  EXPECT_THROW(cipher.load(context, stream), std::logic_error) << "it is no ciphertext of the parameters";
+}
+
 }  // namespace
 }  // namespace seal

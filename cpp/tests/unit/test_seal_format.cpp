@@ -260,5 +260,34 @@ TEST(SealFormat, TheCorpusHasEachKind) {
   }
 }
 
+// A digit without words would take more memory than its bytes in a file, many times over.
+TEST(SealFormat, DigitsOfKeysHaveTwoPolynomials) {
+  const modulus_chain& of = small_chain();
+  for (const std::uint32_t size : {0U, 3U}) {
+    switch_keys keys = test::sample_switch_keys(of, 1, false);
+    keys.keys.front().front() = test::sample_seal_ciphertext(of, size, 3);
+    const bytes_t bytes = write(keys);
+    EXPECT_THAT(test::message_of<corrupt_data>([&] { (void)read_switch_keys(bytes); }),
+                testing::HasSubstr("a digit of " + std::to_string(size) + " polynomials; expected 2"));
+  }
+}
+
+TEST(SealFormat, EmptyObjectsAreReadOnRequest) {
+  read_limits limits;
+  limits.allow_empty = true;
+  const parameters bare{scheme::ckks, 0, {}, 0};
+  EXPECT_THROW((void)read_parameters(write(bare)), corrupt_data);
+  EXPECT_EQ(read_parameters(write(bare), limits), bare);
+  const ciphertext fresh;
+  EXPECT_THROW((void)read_ciphertext(write(fresh)), corrupt_data);
+  EXPECT_EQ(read_ciphertext(write(fresh), limits), fresh);
+  switch_keys keys;
+  keys.keys.push_back({fresh});
+  EXPECT_THROW((void)read_switch_keys(write(keys), limits), corrupt_data);
+  ciphertext half = fresh;
+  half.n = 8;
+  EXPECT_THROW((void)read_ciphertext(write(half), limits), corrupt_data);
+}
+
 }  // namespace
 }  // namespace halocline::seal_format

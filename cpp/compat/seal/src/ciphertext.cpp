@@ -9,7 +9,7 @@ namespace {
 
 std::shared_ptr<const SEALContext::ContextData> data_of(const SEALContext& context,
                                                         const parms_id_type& parms_id) {
-  detail::expect_parameters(context);
+  halocline_detail::expect_parameters(context);
   auto found = context.get_context_data(parms_id);
   if (found == nullptr) {
     throw std::invalid_argument(
@@ -25,15 +25,18 @@ void check_count(std::size_t count, const char* what) {
 }
 
 std::vector<std::byte> write(const Ciphertext& from, compr_mode_type compr_mode) {
-  const auto options = detail::options_of(compr_mode);
-  return detail::translated([&] { return detail::format::write(detail::to_format(from), options); });
+  const auto options = halocline_detail::options_of(compr_mode);
+  return halocline_detail::translated(
+      [&] { return halocline_detail::format::write(halocline_detail::to_format(from), options); });
 }
 
 void read(Ciphertext& to, const SEALContext& context, std::span<const std::byte> bytes, bool checks) {
   Ciphertext made(to.pool());
-  detail::expect_parameters(context);
-  detail::translated(
-      [&] { detail::set(made, detail::format::read_ciphertext(bytes, detail::file_limits()), context); });
+  halocline_detail::expect_parameters(context);
+  halocline_detail::translated([&] {
+    halocline_detail::set(
+        made, halocline_detail::format::read_ciphertext(bytes, halocline_detail::file_limits()), context);
+  });
   if (checks && !is_valid_for(made, context)) {
     throw std::logic_error("ciphertext data is invalid: it does not belong to the context's parameters");
   }
@@ -153,7 +156,8 @@ const Ciphertext::ct_coeff_type* Ciphertext::data(std::size_t poly_index) const 
 
 std::size_t Ciphertext::size_capacity() const noexcept {
   const std::size_t polynomial = poly_modulus_degree_ * coeff_modulus_size_;
-  return polynomial == 0 ? 0 : data_.capacity() / polynomial;
+  if (polynomial == 0) return 0;
+  return std::max(size_, data_.capacity() / polynomial);  // the words of a result may be elsewhere yet
 }
 
 bool Ciphertext::is_transparent() const {
@@ -164,37 +168,37 @@ bool Ciphertext::is_transparent() const {
 }
 
 std::streamoff Ciphertext::save_size(compr_mode_type compr_mode) const {
-  return detail::bound(detail::file_bytes(*this), compr_mode);
+  return halocline_detail::bound(halocline_detail::file_bytes(*this), compr_mode);
 }
 
 std::streamoff Ciphertext::save(std::ostream& stream, compr_mode_type compr_mode) const {
-  return detail::put(write(*this, compr_mode), stream);
+  return halocline_detail::put(write(*this, compr_mode), stream);
 }
 
 std::streamoff Ciphertext::save(seal_byte* out, std::size_t size, compr_mode_type compr_mode) const {
-  return detail::put(write(*this, compr_mode), out, size);
+  return halocline_detail::put(write(*this, compr_mode), out, size);
 }
 
 std::streamoff Ciphertext::unsafe_load(const SEALContext& context, std::istream& stream) {
-  const std::vector<std::byte> bytes = detail::take_object(stream);
+  const std::vector<std::byte> bytes = halocline_detail::take_object(stream);
   read(*this, context, bytes, false);
   return static_cast<std::streamoff>(bytes.size());
 }
 
 std::streamoff Ciphertext::unsafe_load(const SEALContext& context, const seal_byte* in, std::size_t size) {
-  const std::span<const std::byte> bytes = detail::take_object(in, size);
+  const std::span<const std::byte> bytes = halocline_detail::take_object(in, size);
   read(*this, context, bytes, false);
   return static_cast<std::streamoff>(bytes.size());
 }
 
 std::streamoff Ciphertext::load(const SEALContext& context, std::istream& stream) {
-  const std::vector<std::byte> bytes = detail::take_object(stream);
+  const std::vector<std::byte> bytes = halocline_detail::take_object(stream);
   read(*this, context, bytes, true);
   return static_cast<std::streamoff>(bytes.size());
 }
 
 std::streamoff Ciphertext::load(const SEALContext& context, const seal_byte* in, std::size_t size) {
-  const std::span<const std::byte> bytes = detail::take_object(in, size);
+  const std::span<const std::byte> bytes = halocline_detail::take_object(in, size);
   read(*this, context, bytes, true);
   return static_cast<std::streamoff>(bytes.size());
 }

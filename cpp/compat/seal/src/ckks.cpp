@@ -7,7 +7,7 @@
 namespace seal {
 namespace {
 
-using detail::core::encoder;
+using halocline_detail::core::encoder;
 
 /// Parameters at which a plaintext is made.
 std::shared_ptr<const SEALContext::ContextData> data_at(const SEALContext& context,
@@ -26,22 +26,22 @@ void check_scale(double scale, const SEALContext::ContextData& at) {
 /// Makes `destination` a plaintext of these parameters and returns its words, whose contents are free.
 std::span<std::uint64_t> make_room(const SEALContext::ContextData& at, double scale, Plaintext& destination) {
   const std::size_t count = at.parms().poly_modulus_degree() * at.parms().coeff_modulus().size();
-  DynArray<std::uint64_t>& words = detail::plaintext_access::words(destination);
-  detail::plaintext_access::device(destination).drop();
+  DynArray<std::uint64_t>& words = halocline_detail::plaintext_access::words(destination);
+  halocline_detail::plaintext_access::device(destination).drop();
   words.resize(count, false);
-  detail::plaintext_access::set_shape(destination, at.parms_id(), count, scale);
+  halocline_detail::plaintext_access::set_shape(destination, at.parms_id(), count, scale);
   return {words.begin(), count};
 }
 
 /// Rounds coefficients to residues in NTT form.
-void write(detail::engines& with, const SEALContext::ContextData& at, std::span<const double> coefficients,
-           double scale, Plaintext& destination) {
+void write(halocline_detail::engines& with, const SEALContext::ContextData& at,
+           std::span<const double> coefficients, double scale, Plaintext& destination) {
   const std::span<std::uint64_t> words = make_room(at, scale, destination);
-  detail::core::to_residues(coefficients, with.primes(at.parms().coeff_modulus().size()), words);
-  const std::shared_ptr<detail::queue> on = with.mine("");
+  halocline_detail::core::to_residues(coefficients, with.primes(at.parms().coeff_modulus().size()), words);
+  const std::shared_ptr<halocline_detail::queue> on = with.mine("");
   halocline::ring::random_source none;
   const std::scoped_lock lock(on->mutex);
-  detail::core::client(on->ctx, none).to_ntt(words);
+  halocline_detail::core::client(on->ctx, none).to_ntt(words);
 }
 
 /// Writes a polynomial that is constant, so that it is its own NTT form.
@@ -73,10 +73,10 @@ void encode_values(const SEALContext& context, std::span<const std::complex<doub
                                 " values for " + std::to_string(at->parms().poly_modulus_degree() / 2) +
                                 " slots");
   }
-  detail::check_pool(pool);
+  halocline_detail::check_pool(pool);
   check_scale(scale, *at);
   for (const std::complex<double>& value : values) check_finite(value);
-  const std::shared_ptr<detail::engines> with = detail::engines::of(context);
+  const std::shared_ptr<halocline_detail::engines> with = halocline_detail::engines::of(context);
   const std::vector<double> coefficients = with->encoder().to_coefficients(values, scale);
   double largest = 1.0;
   for (const double coefficient : coefficients) largest = std::max(largest, std::abs(coefficient));
@@ -92,7 +92,7 @@ CKKSEncoder::CKKSEncoder(const SEALContext& context) : context_(context) {
   if (context_.parameters_set() && context_.key_context_data()->parms().scheme() != scheme_type::ckks) {
     throw std::invalid_argument("unsupported scheme: CKKSEncoder is for CKKS");
   }
-  detail::check_parameters(context_);
+  halocline_detail::check_parameters(context_);
   slots_ = context_.first_context_data()->parms().poly_modulus_degree() / 2;
 }
 
@@ -110,7 +110,7 @@ void CKKSEncoder::encode_slots(const std::complex<double>* values, std::size_t c
 void CKKSEncoder::encode(double value, parms_id_type parms_id, double scale, Plaintext& destination,
                          MemoryPoolHandle pool) const {
   const auto at = data_at(context_, parms_id);
-  detail::check_pool(pool);
+  halocline_detail::check_pool(pool);
   check_scale(scale, *at);
   check_finite(value);
   const double whole = std::round(value * scale);
@@ -120,7 +120,7 @@ void CKKSEncoder::encode(double value, parms_id_type parms_id, double scale, Pla
   }
   write_constant(*at, scale, destination, [whole](std::uint64_t prime) {
     std::uint64_t word = 0;
-    detail::core::to_residues({&whole, 1}, {&prime, 1}, {&word, 1});
+    halocline_detail::core::to_residues({&whole, 1}, {&prime, 1}, {&word, 1});
     return word;
   });
 }
@@ -149,7 +149,7 @@ std::vector<std::complex<double>> CKKSEncoder::decode_slots(const Plaintext& pla
   if (!is_metadata_valid_for(plain, context_) || !plain.is_ntt_form()) {
     throw std::invalid_argument("plain is not valid for encryption parameters");
   }
-  detail::check_pool(pool);
+  halocline_detail::check_pool(pool);
   const auto at = data_at(context_, plain.parms_id());
   const bool fits = std::isnormal(plain.scale()) && plain.scale() > 0 &&
                     static_cast<int>(std::log2(plain.scale())) < at->total_coeff_modulus_bit_count();
@@ -160,15 +160,15 @@ std::vector<std::complex<double>> CKKSEncoder::decode_slots(const Plaintext& pla
     throw std::invalid_argument("plain is not valid for encryption parameters");
   }
   std::vector<std::uint64_t> words(from.cbegin(), from.cend());
-  const std::shared_ptr<detail::engines> with = detail::engines::of(context_);
+  const std::shared_ptr<halocline_detail::engines> with = halocline_detail::engines::of(context_);
   {
-    const std::shared_ptr<detail::queue> on = with->mine("");
+    const std::shared_ptr<halocline_detail::queue> on = with->mine("");
     halocline::ring::random_source none;
     const std::scoped_lock lock(on->mutex);
-    detail::core::client(on->ctx, none).from_ntt(words);
+    halocline_detail::core::client(on->ctx, none).from_ntt(words);
   }
   const std::vector<double> coefficients =
-      detail::core::from_residues(words, with->primes(primes), plain.scale());
+      halocline_detail::core::from_residues(words, with->primes(primes), plain.scale());
   return with->encoder().to_slots(coefficients);
 }
 

@@ -62,7 +62,8 @@ std::vector<Modulus> create(std::uint64_t factor, const std::vector<int>& bit_si
 
 int CoeffModulus::MaxBitCount(std::size_t poly_modulus_degree, sec_level_type sec_level) noexcept {
   if (sec_level == sec_level_type::none) return std::numeric_limits<int>::max();
-  const detail::default_row* row = detail::find_row(poly_modulus_degree, static_cast<int>(sec_level));
+  const halocline_detail::default_row* row =
+      halocline_detail::find_row(poly_modulus_degree, static_cast<int>(sec_level));
   return row == nullptr ? 0 : row->max_bits;
 }
 
@@ -70,7 +71,8 @@ std::vector<Modulus> CoeffModulus::BFVDefault(std::size_t poly_modulus_degree, s
   if (sec_level == sec_level_type::none) {
     throw std::invalid_argument("BFVDefault: no security level; expected tc128, tc192 or tc256");
   }
-  const detail::default_row* row = detail::find_row(poly_modulus_degree, static_cast<int>(sec_level));
+  const halocline_detail::default_row* row =
+      halocline_detail::find_row(poly_modulus_degree, static_cast<int>(sec_level));
   if (row == nullptr) {
     throw std::invalid_argument("BFVDefault: poly_modulus_degree " + std::to_string(poly_modulus_degree) +
                                 "; expected a power of two from 1024 to 32768");

@@ -186,7 +186,7 @@ struct SEALContext::contents {
   parms_id_type last_id = parms_id_zero;
   std::unordered_map<parms_id_type, std::shared_ptr<const ContextData>> data;
   std::mutex engines_mutex;
-  std::shared_ptr<detail::engines> engines;
+  std::shared_ptr<halocline_detail::engines> engines;
 };
 
 void SEALContext::ContextData::set_plain_constants() {
@@ -270,6 +270,35 @@ SEALContext::SEALContext(const EncryptionParameters& parms, bool expand_mod_chai
   contents_->last_id = chain.back()->parms_id();
 }
 
+const std::shared_ptr<SEALContext::contents>& SEALContext::nothing() noexcept {
+  static const auto* kept = new std::shared_ptr<contents>(std::make_shared<contents>());
+  return *kept;
+}
+
+SEALContext::SEALContext(SEALContext&& source) noexcept
+    : contents_(std::exchange(source.contents_, nothing())) {}
+
+SEALContext& SEALContext::operator=(SEALContext&& source) noexcept {
+  if (this != &source) contents_ = std::exchange(source.contents_, nothing());
+  return *this;
+}
+
+bool SEALContext::parameters_set() const {
+  const auto first = first_context_data();
+  return first != nullptr && first->qualifiers_.parameters_set();
+}
+
+const char* SEALContext::parameter_error_name() const {
+  const auto first = first_context_data();
+  return first == nullptr ? "none" : first->qualifiers_.parameter_error_name();
+}
+
+const char* SEALContext::parameter_error_message() const {
+  const auto first = first_context_data();
+  return first == nullptr ? "the context is empty: it was moved from"
+                          : first->qualifiers_.parameter_error_message();
+}
+
 std::shared_ptr<const SEALContext::ContextData> SEALContext::get_context_data(parms_id_type parms_id) const {
   const auto found = contents_->data.find(parms_id);
   return found == contents_->data.end() ? nullptr : found->second;
@@ -292,7 +321,7 @@ const parms_id_type& SEALContext::first_parms_id() const noexcept { return conte
 const parms_id_type& SEALContext::last_parms_id() const noexcept { return contents_->last_id; }
 bool SEALContext::using_keyswitching() const noexcept { return contents_->key_id != contents_->first_id; }
 
-namespace detail {
+namespace halocline_detail {
 
 std::shared_ptr<engines>& context_access::slot(const SEALContext& of) noexcept {
   return of.contents_->engines;
@@ -301,5 +330,5 @@ std::mutex& context_access::engines_mutex(const SEALContext& of) noexcept {
   return of.contents_->engines_mutex;
 }
 
-}  // namespace detail
+}  // namespace halocline_detail
 }  // namespace seal

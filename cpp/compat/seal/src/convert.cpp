@@ -5,7 +5,7 @@
 
 #include "halocline/seal_format/expand.hpp"
 
-namespace seal::detail {
+namespace seal::halocline_detail {
 namespace {
 
 /// Replaces the words of an array.
@@ -98,4 +98,4 @@ std::size_t file_bytes(const Ciphertext& of) noexcept {
   return ciphertext_bytes + (seeded ? polynomial + seed_bytes : polynomial * of.size());
 }
 
-}  // namespace seal::detail
+}  // namespace seal::halocline_detail

@@ -5,7 +5,7 @@
 #include "seal/detail/access.h"
 
 /// Objects of programs and of files.
-namespace seal::detail {
+namespace seal::halocline_detail {
 
 [[nodiscard]] format::plaintext to_format(const Plaintext& from);
 /// With a seed in place of polynomial 1 where the object has one.
@@ -23,4 +23,4 @@ void expect_parameters(const SEALContext& context);
 [[nodiscard]] std::size_t file_bytes(const Plaintext& of) noexcept;
 [[nodiscard]] std::size_t file_bytes(const Ciphertext& of) noexcept;
 
-}  // namespace seal::detail
+}  // namespace seal::halocline_detail

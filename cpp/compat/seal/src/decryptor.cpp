@@ -7,7 +7,7 @@
 namespace seal {
 
 Decryptor::Decryptor(const SEALContext& context, const SecretKey& secret_key) : context_(context) {
-  detail::check_parameters(context_);
+  halocline_detail::check_parameters(context_);
   if (!is_valid_for(secret_key, context_)) {
     throw std::invalid_argument("secret key is not valid for encryption parameters");
   }
@@ -26,14 +26,14 @@ void Decryptor::decrypt(const Ciphertext& encrypted, Plaintext& destination) {
   if (from.size() != count * encrypted.size()) {
     throw std::invalid_argument("encrypted is not valid for encryption parameters");
   }
-  DynArray<std::uint64_t>& words = detail::plaintext_access::words(destination);
-  detail::plaintext_access::device(destination).drop();
+  DynArray<std::uint64_t>& words = halocline_detail::plaintext_access::words(destination);
+  halocline_detail::plaintext_access::device(destination).drop();
   words.resize(count, false);
-  detail::plaintext_access::set_shape(destination, encrypted.parms_id(), count, encrypted.scale());
+  halocline_detail::plaintext_access::set_shape(destination, encrypted.parms_id(), count, encrypted.scale());
   const DynArray<std::uint64_t>& key = std::as_const(secret_key_).data().dyn_array();
-  const std::shared_ptr<detail::queue> on = detail::engines::of(context_)->mine("");
+  const std::shared_ptr<halocline_detail::queue> on = halocline_detail::engines::of(context_)->mine("");
   halocline::ring::random_source none;
-  detail::core::client(on->ctx, none)
+  halocline_detail::core::client(on->ctx, none)
       .decrypt({from.cbegin(), from.size()}, static_cast<std::uint32_t>(encrypted.size()),
                static_cast<std::uint32_t>(primes), {key.cbegin(), key.size()}, {words.begin(), count});
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "default_primes.hpp"
 
-namespace seal::detail {
+namespace seal::halocline_detail {
 namespace {
 
 /// The primes are those that the public function of SEAL 4.4 returns; programs get the same parms_id with
@@ -58,4 +58,4 @@ const default_row* find_row(std::size_t degree, int security) noexcept {
   return nullptr;
 }
 
-}  // namespace seal::detail
+}  // namespace seal::halocline_detail

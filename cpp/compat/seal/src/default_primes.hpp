@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace seal::detail {
+namespace seal::halocline_detail {
 
 /// A row of `CoeffModulus::MaxBitCount` and `CoeffModulus::BFVDefault`.
 struct default_row {
@@ -19,4 +19,4 @@ struct default_row {
 /// None for a ring degree or security that the table lacks.
 [[nodiscard]] const default_row* find_row(std::size_t degree, int security) noexcept;
 
-}  // namespace seal::detail
+}  // namespace seal::halocline_detail

@@ -7,9 +7,9 @@
 namespace seal {
 namespace {
 
-detail::format::parameters plain(const EncryptionParameters& from) {
-  detail::format::parameters to;
-  to.kind = static_cast<detail::format::scheme>(from.scheme());
+halocline_detail::format::parameters plain(const EncryptionParameters& from) {
+  halocline_detail::format::parameters to;
+  to.kind = static_cast<halocline_detail::format::scheme>(from.scheme());
   to.n = from.poly_modulus_degree();
   for (const Modulus& modulus : from.coeff_modulus()) to.primes.push_back(modulus.value());
   to.plain_modulus = from.plain_modulus().value();
@@ -17,19 +17,19 @@ detail::format::parameters plain(const EncryptionParameters& from) {
 }
 
 EncryptionParameters read(std::span<const std::byte> bytes) {
-  return detail::translated([&] {
-    const auto from = detail::format::read_parameters(bytes, detail::file_limits());
+  return halocline_detail::translated([&] {
+    const auto from = halocline_detail::format::read_parameters(bytes, halocline_detail::file_limits());
     EncryptionParameters to(static_cast<scheme_type>(from.kind));
     to.set_poly_modulus_degree(static_cast<std::size_t>(from.n));
-    to.set_coeff_modulus({from.primes.begin(), from.primes.end()});
+    if (!from.primes.empty()) to.set_coeff_modulus({from.primes.begin(), from.primes.end()});
     to.set_plain_modulus(from.plain_modulus);
     return to;
   });
 }
 
 std::vector<std::byte> write(const EncryptionParameters& from, compr_mode_type compr_mode) {
-  const auto options = detail::options_of(compr_mode);
-  return detail::translated([&] { return detail::format::write(plain(from), options); });
+  const auto options = halocline_detail::options_of(compr_mode);
+  return halocline_detail::translated([&] { return halocline_detail::format::write(plain(from), options); });
 }
 
 }  // namespace
@@ -75,30 +75,33 @@ void EncryptionParameters::set_plain_modulus(const Modulus& plain_modulus) {
   compute_parms_id();
 }
 
-void EncryptionParameters::compute_parms_id() { parms_id_ = detail::format::parms_id(plain(*this)); }
+void EncryptionParameters::compute_parms_id() {
+  parms_id_ = halocline_detail::format::parms_id(plain(*this));
+}
 
 std::streamoff EncryptionParameters::save_size(compr_mode_type compr_mode) const {
-  return detail::bound(detail::header_bytes + 1 + 2 * 8 + detail::modulus_bytes * (coeff_modulus_.size() + 1),
-                       compr_mode);
+  return halocline_detail::bound(halocline_detail::header_bytes + 1 + 2 * 8 +
+                                     halocline_detail::modulus_bytes * (coeff_modulus_.size() + 1),
+                                 compr_mode);
 }
 
 std::streamoff EncryptionParameters::save(std::ostream& stream, compr_mode_type compr_mode) const {
-  return detail::put(write(*this, compr_mode), stream);
+  return halocline_detail::put(write(*this, compr_mode), stream);
 }
 
 std::streamoff EncryptionParameters::save(seal_byte* out, std::size_t size,
                                           compr_mode_type compr_mode) const {
-  return detail::put(write(*this, compr_mode), out, size);
+  return halocline_detail::put(write(*this, compr_mode), out, size);
 }
 
 std::streamoff EncryptionParameters::load(std::istream& stream) {
-  const std::vector<std::byte> bytes = detail::take_object(stream);
+  const std::vector<std::byte> bytes = halocline_detail::take_object(stream);
   *this = read(bytes);
   return static_cast<std::streamoff>(bytes.size());
 }
 
 std::streamoff EncryptionParameters::load(const seal_byte* in, std::size_t size) {
-  const std::span<const std::byte> bytes = detail::take_object(in, size);
+  const std::span<const std::byte> bytes = halocline_detail::take_object(in, size);
   *this = read(bytes);
   return static_cast<std::streamoff>(bytes.size());
 }

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-namespace seal::detail {
+namespace seal::halocline_detail {
 namespace {
 
 namespace backend = halocline::backend;
@@ -87,11 +87,11 @@ backend::backend_options options_for(const DeviceOptions& from) {
   return made;
 }
 
-/// An upload of words that have the number that the object's sizes tell.
-void check_words(std::size_t found, std::size_t expected, const char* what) {
+/// An upload of words, or digits of a key, that have the number that the object's sizes tell.
+void check_count(std::size_t found, std::size_t expected, const char* what, const char* unit = "words") {
   if (found == expected && found != 0) return;
-  throw std::invalid_argument(std::string(what) + ": it has " + std::to_string(found) +
-                              " words; its sizes need " + std::to_string(expected));
+  throw std::invalid_argument(std::string(what) + ": it has " + std::to_string(found) + " " + unit +
+                              "; its sizes need " + std::to_string(expected));
 }
 
 }  // namespace
@@ -154,6 +154,7 @@ std::shared_ptr<queue> engines::mine(const std::string& place) {
     made = std::make_shared<queue>(
         parameters_,
         factory ? factory(options) : backend::make_backend(place.empty() ? "cpu" : place, options));
+    made->owner = weak_from_this();
     const std::scoped_lock lock(mutex_);
     entries_.push_back({place, made, true});
   }
@@ -192,7 +193,7 @@ device_ciphertext on_queue(const std::shared_ptr<queue>& where, const Ciphertext
   }
   const DynArray<std::uint64_t>& words = object.dyn_array();
   const std::size_t expected = object.size() * object.poly_modulus_degree() * object.coeff_modulus_size();
-  check_words(words.size(), expected, "ciphertext");
+  check_count(words.size(), expected, "ciphertext");
   device_ciphertext made;
   {
     const std::scoped_lock lock(where->mutex);
@@ -213,7 +214,7 @@ device_plaintext on_queue(const std::shared_ptr<queue>& where, const Plaintext& 
     return std::static_pointer_cast<const queue_words<core::plaintext>>(found);
   }
   const DynArray<std::uint64_t>& words = object.dyn_array();
-  check_words(words.size(), object.coeff_count(), "plaintext");
+  check_count(words.size(), object.coeff_count(), "plaintext");
   device_plaintext made;
   {
     const std::scoped_lock lock(where->mutex);
@@ -243,11 +244,8 @@ class queue_keys final : public device_keys {
 namespace {
 
 std::shared_ptr<queue_keys> cache_of(const KSwitchKeys& keys) {
-  static std::mutex making;
-  const std::scoped_lock lock(making);
-  std::shared_ptr<device_keys>& slot = keys_access::device(keys);
-  if (!slot) slot = std::make_shared<queue_keys>();
-  return std::static_pointer_cast<queue_keys>(slot);
+  const auto make = [] { return std::make_shared<queue_keys>(); };
+  return std::static_pointer_cast<queue_keys>(keys_access::device(keys).get_or(make));
 }
 
 struct held_keys {
@@ -256,18 +254,19 @@ struct held_keys {
 };
 
 core::switch_key load_key(queue& where, const std::vector<PublicKey>& digits) {
-  check_words(digits.size(), where.ctx.chain().data_primes(), "key");
+  check_count(digits.size(), where.ctx.chain().data_primes(), "key", "digits");
   core::switch_key made;
   for (const PublicKey& digit : digits) {
     const DynArray<std::uint64_t>& words = digit.data().dyn_array();
-    check_words(words.size(), 2 * where.ctx.chain().key_primes() * where.ctx.tables().n(), "key");
+    check_count(words.size(), 2 * where.ctx.chain().key_primes() * where.ctx.tables().n(), "key");
     const std::scoped_lock busy(where.mutex);
     made.push_back(core::load_digit(where.ctx, {words.cbegin(), words.size()}));
   }
   return made;
 }
 
-/// Keys that are there, or those that `load(set)` adds to an empty set.
+/// Keys that are there, or those that `load(set)` adds to an empty set. Those of contexts that are gone are
+/// dropped, and with them the memory of their queues.
 template <typename LoadT>
 device_key_set cached(const std::shared_ptr<queue>& where, const KSwitchKeys& keys, std::uint32_t element,
                       LoadT load) {
@@ -279,6 +278,9 @@ device_key_set cached(const std::shared_ptr<queue>& where, const KSwitchKeys& ke
   const auto made = std::make_shared<held_keys>();
   made->where = where;
   load(made->set);
+  const auto is_left = [](const queue_keys::entry& each) { return each.where->owner.expired(); };
+  cache->entries.erase(std::remove_if(cache->entries.begin(), cache->entries.end(), is_left),
+                       cache->entries.end());
   cache->entries.push_back({where.get(), element, {made, &made->set}});
   return cache->entries.back().keys;
 }
@@ -352,48 +354,48 @@ void set_zero_encryption(queue& on, halocline::ring::random_source& random,
   set_contents(made, parms_id, keep_seed ? &seed : nullptr, to);
 }
 
-}  // namespace seal::detail
+}  // namespace seal::halocline_detail
 
 namespace seal {
 
 void SetDeviceOptions(const SEALContext& context, const std::string& device, const DeviceOptions& options) {
-  detail::check_parameters(context);
-  detail::engines::of(context)->set_options(detail::checked_place(device), options);
+  halocline_detail::check_parameters(context);
+  halocline_detail::engines::of(context)->set_options(halocline_detail::checked_place(device), options);
 }
 
 DeviceMemory GetDeviceMemory(const SEALContext& context, const std::string& device) {
-  detail::check_parameters(context);
-  const std::shared_ptr<detail::queue> at =
-      detail::engines::of(context)->existing(detail::checked_place(device));
+  halocline_detail::check_parameters(context);
+  const std::shared_ptr<halocline_detail::queue> at =
+      halocline_detail::engines::of(context)->existing(halocline_detail::checked_place(device));
   if (!at) return {};
   const halocline::memory::stats found = at->ctx.runtime().statistics();
   return {found.live_bytes, found.peak_bytes};
 }
 
 void WaitForDevice(const SEALContext& context, const std::string& device) {
-  detail::check_parameters(context);
-  const std::shared_ptr<detail::queue> at =
-      detail::engines::of(context)->existing(detail::checked_place(device));
+  halocline_detail::check_parameters(context);
+  const std::shared_ptr<halocline_detail::queue> at =
+      halocline_detail::engines::of(context)->existing(halocline_detail::checked_place(device));
   if (!at) return;
   const std::scoped_lock lock(at->mutex);
   at->ctx.device().wait();
 }
 
 Ciphertext& Ciphertext::to(const std::string& device) {
-  device_.set_place(detail::checked_place(device));
+  device_.set_place(halocline_detail::checked_place(device));
   return *this;
 }
 Ciphertext& Ciphertext::gpu() { return to("cuda:0"); }
 bool Ciphertext::on_gpu() const noexcept { return !device_.place().empty(); }
 
 KSwitchKeys& KSwitchKeys::to(const std::string& device) {
-  place_ = detail::checked_place(device);
+  place_ = halocline_detail::checked_place(device);
   return *this;
 }
 KSwitchKeys& KSwitchKeys::gpu() { return to("cuda:0"); }
 
 Plaintext& Plaintext::to(const std::string& device) {
-  device_.set_place(detail::checked_place(device));
+  device_.set_place(halocline_detail::checked_place(device));
   return *this;
 }
 Plaintext& Plaintext::gpu() { return to("cuda:0"); }

@@ -19,9 +19,11 @@
 #include "seal/galoiskeys.h"
 #include "seal/relinkeys.h"
 
-namespace seal::detail {
+namespace seal::halocline_detail {
 
 namespace core = halocline::seal;
+
+class engines;
 
 /// An in-order queue: a parameter set on a backend of its own. One user at a time, who holds the mutex.
 ///
@@ -32,6 +34,7 @@ struct queue {
       : ctx(of, std::move(device), true, 2), on(ctx) {}
 
   std::mutex mutex;
+  std::weak_ptr<const engines> owner;  ///< gone with the last copy of its context
   core::context ctx;
   core::evaluator on;
 };
@@ -41,10 +44,11 @@ struct queue {
 template <typename ValueT>
 class queue_words final : public device_words {
  public:
-  queue_words(std::shared_ptr<detail::queue> where, ValueT value)
+  queue_words(std::shared_ptr<halocline_detail::queue> where, ValueT value)
       : where_(std::move(where)), value_(std::move(value)) {}
 
   [[nodiscard]] const void* queue() const noexcept override { return where_.get(); }
+  [[nodiscard]] bool is_left() const noexcept override { return where_->owner.expired(); }
   [[nodiscard]] const ValueT& value() const noexcept { return value_; }
   [[nodiscard]] const core::polynomials& parts() const noexcept {
     if constexpr (std::is_same_v<ValueT, core::ciphertext>) {
@@ -59,7 +63,7 @@ class queue_words final : public device_words {
   }
 
  private:
-  std::shared_ptr<detail::queue> where_;  // before the value, which lives in its memory
+  std::shared_ptr<halocline_detail::queue> where_;  // before the value, which lives in its memory
   ValueT value_;
 };
 
@@ -149,4 +153,4 @@ void set_zero_encryption(queue& on, halocline::ring::random_source& random,
                          std::span<const std::uint64_t> key, const parms_id_type& parms_id,
                          std::uint32_t primes, bool keep_seed, Ciphertext& to);
 
-}  // namespace seal::detail
+}  // namespace seal::halocline_detail

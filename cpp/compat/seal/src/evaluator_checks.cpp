@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluator_checks.hpp"
 
-namespace seal::detail {
+#include <array>
+#include <cstdio>
+
+namespace seal::halocline_detail {
 namespace {
 
 [[noreturn]] void refuse(const std::string& message) { throw std::invalid_argument(message); }
+
+/// All digits of a scale, with an exponent where that is shorter.
+std::string text_of(double scale) {
+  std::array<char, 40> text{};
+  std::snprintf(text.data(), text.size(), "%.17g", scale);
+  return text.data();
+}
 
 }  // namespace
 
@@ -51,7 +61,7 @@ void check_ntt_form(const Ciphertext& object) {
 void check_scales(double a, double b) {
   const double larger = std::max({1.0, std::abs(a), std::abs(b)});
   if (!(std::abs(a - b) < std::numeric_limits<double>::epsilon() * larger)) {
-    refuse("scale mismatch: " + std::to_string(a) + " and " + std::to_string(b));
+    refuse("scale mismatch: " + text_of(a) + " and " + text_of(b));
   }
 }
 
@@ -60,8 +70,7 @@ void check_scale(const result_shape& shape, const SEALContext& context) {
   const double scale = shape.scale;
   const bool fits = std::isnormal(scale) && scale > 0 && static_cast<int>(std::log2(scale)) < bits;
   if (!fits) {
-    refuse("scale out of bounds: " + std::to_string(scale) + " for a modulus of " + std::to_string(bits) +
-           " bits");
+    refuse("scale out of bounds: " + text_of(scale) + " for a modulus of " + std::to_string(bits) + " bits");
   }
 }
 
@@ -80,4 +89,4 @@ std::string place_with(const Ciphertext& a, const KSwitchKeys& keys) {
   return first.empty() ? keys_access::place(keys) : first;
 }
 
-}  // namespace seal::detail
+}  // namespace seal::halocline_detail

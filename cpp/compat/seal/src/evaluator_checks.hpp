@@ -5,7 +5,7 @@
 #include "seal/valcheck.h"
 
 /// What operands must be. All throw std::invalid_argument.
-namespace seal::detail {
+namespace seal::halocline_detail {
 
 void check_valid(const Ciphertext& object, const SEALContext& context, const char* name);
 void check_valid(const Plaintext& object, const SEALContext& context, const char* name);
@@ -29,4 +29,4 @@ void check_scale(const result_shape& shape, const SEALContext& context);
 /// The mark of a ciphertext, or of keys.
 [[nodiscard]] std::string place_with(const Ciphertext& a, const KSwitchKeys& keys);
 
-}  // namespace seal::detail
+}  // namespace seal::halocline_detail

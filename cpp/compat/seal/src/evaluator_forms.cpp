@@ -107,7 +107,7 @@ void Evaluator::mod_switch_to(const Ciphertext& encrypted, parms_id_type parms_i
 }
 
 void Evaluator::mod_switch_to(const Plaintext& plain, parms_id_type parms_id, Plaintext& destination) const {
-  detail::check_valid(plain, context_, "plain");
+  halocline_detail::check_valid(plain, context_, "plain");
   if (!plain.is_ntt_form()) throw std::invalid_argument("plain is not in NTT form");
   Plaintext made = plain;
   if (has_way_down(plain, parms_id, context_, "plain")) {
@@ -118,7 +118,7 @@ void Evaluator::mod_switch_to(const Plaintext& plain, parms_id_type parms_id, Pl
 
 void Evaluator::rescale_to(const Ciphertext& encrypted, parms_id_type parms_id, Ciphertext& destination,
                            MemoryPoolHandle pool) const {
-  detail::check_valid(encrypted, context_, "encrypted");
+  halocline_detail::check_valid(encrypted, context_, "encrypted");
   if (!has_way_down(encrypted, parms_id, context_, "encrypted")) {
     if (&destination != &encrypted) destination = encrypted;
     return;
@@ -135,7 +135,7 @@ void Evaluator::multiply_many(const std::vector<Ciphertext>& encrypteds, const R
 }
 void Evaluator::exponentiate_inplace(Ciphertext& encrypted, std::uint64_t exponent, const RelinKeys&,
                                      MemoryPoolHandle) const {
-  detail::check_valid(encrypted, context_, "encrypted");
+  halocline_detail::check_valid(encrypted, context_, "encrypted");
   if (exponent == 0) throw std::invalid_argument("exponent cannot be 0");
   if (exponent != 1) refuse_scheme("exponentiate");
 }

@@ -8,7 +8,7 @@
 
 #include "halocline/seal_format/packing.hpp"
 
-namespace seal::detail {
+namespace seal::halocline_detail {
 namespace {
 
 /// Bytes that are read at least before more room is made.
@@ -30,6 +30,7 @@ void read_exactly(std::istream& from, std::byte* to, std::size_t count) {
 format::read_limits file_limits() noexcept {
   format::read_limits limits;
   limits.bytes = std::numeric_limits<std::int64_t>::max();
+  limits.allow_empty = true;
   return limits;
 }
 
@@ -150,4 +151,4 @@ std::streamoff load_array(const seal_byte* in, std::size_t size, std::size_t wid
   return Serialization::Load(array_loader(width, most, room), in, size);
 }
 
-}  // namespace seal::detail
+}  // namespace seal::halocline_detail

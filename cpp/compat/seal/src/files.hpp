@@ -16,7 +16,7 @@
 #include "seal/serialization.h"
 
 /// Bytes between streams or buffers of a program and `seal_format`, with the exceptions that SEAL documents.
-namespace seal::detail {
+namespace seal::halocline_detail {
 
 namespace format = ::halocline::seal_format;
 
@@ -77,4 +77,4 @@ auto translated(ActionT action) -> decltype(action()) {
   }
 }
 
-}  // namespace seal::detail
+}  // namespace seal::halocline_detail

@@ -30,21 +30,21 @@ std::span<const std::uint64_t> words_of(const SecretKey& key) {
 }  // namespace
 
 KeyGenerator::KeyGenerator(const SEALContext& context) : context_(context) {
-  detail::check_parameters(context_);
+  halocline_detail::check_parameters(context_);
   const EncryptionParameters& parms = context_.key_context_data()->parms();
   const std::size_t count = parms.poly_modulus_degree() * parms.coeff_modulus().size();
   Plaintext& key = secret_key_.data();
-  DynArray<std::uint64_t>& words = detail::plaintext_access::words(key);
+  DynArray<std::uint64_t>& words = halocline_detail::plaintext_access::words(key);
   words.resize(count, false);
-  detail::plaintext_access::set_shape(key, context_.key_parms_id(), count, 1.0);
-  const std::shared_ptr<detail::queue> on = detail::engines::of(context_)->mine("");
-  detail::randomness random(context_);
+  halocline_detail::plaintext_access::set_shape(key, context_.key_parms_id(), count, 1.0);
+  const std::shared_ptr<halocline_detail::queue> on = halocline_detail::engines::of(context_)->mine("");
+  halocline_detail::randomness random(context_);
   const std::scoped_lock lock(on->mutex);
-  detail::core::client(on->ctx, random.source()).make_secret({words.begin(), count});
+  halocline_detail::core::client(on->ctx, random.source()).make_secret({words.begin(), count});
 }
 
 KeyGenerator::KeyGenerator(const SEALContext& context, const SecretKey& secret_key) : context_(context) {
-  detail::check_parameters(context_);
+  halocline_detail::check_parameters(context_);
   if (!is_valid_for(secret_key, context_)) {
     throw std::invalid_argument("secret key is not valid for encryption parameters");
   }
@@ -55,16 +55,16 @@ const SecretKey& KeyGenerator::secret_key() const { return secret_key_; }
 
 PublicKey KeyGenerator::make_public_key(bool keep_seed) const {
   PublicKey made;
-  const std::shared_ptr<detail::queue> on = detail::engines::of(context_)->mine("");
-  detail::randomness random(context_);
-  detail::set_zero_encryption(*on, random.source(), words_of(secret_key_), context_.key_parms_id(),
-                              on->ctx.chain().key_primes(), keep_seed, made.data());
+  const std::shared_ptr<halocline_detail::queue> on = halocline_detail::engines::of(context_)->mine("");
+  halocline_detail::randomness random(context_);
+  halocline_detail::set_zero_encryption(*on, random.source(), words_of(secret_key_), context_.key_parms_id(),
+                                        on->ctx.chain().key_primes(), keep_seed, made.data());
   return made;
 }
 
 void KeyGenerator::create_public_key(PublicKey& destination) const { destination = make_public_key(false); }
 Serializable<PublicKey> KeyGenerator::create_public_key() const {
-  return detail::serializable_access::make(make_public_key(true));
+  return halocline_detail::serializable_access::make(make_public_key(true));
 }
 
 void KeyGenerator::check_switching() const {
@@ -75,17 +75,18 @@ void KeyGenerator::check_switching() const {
 }
 
 std::vector<PublicKey> KeyGenerator::make_key(const std::uint64_t* from, bool keep_seed) const {
-  const std::shared_ptr<detail::queue> on = detail::engines::of(context_)->mine("");
+  const std::shared_ptr<halocline_detail::queue> on = halocline_detail::engines::of(context_)->mine("");
   const std::span<const std::uint64_t> secret = words_of(secret_key_);
   std::vector<PublicKey> digits(on->ctx.chain().data_primes());
-  detail::randomness random(context_);
+  halocline_detail::randomness random(context_);
   for (std::uint32_t i = 0; i < digits.size(); ++i) {
     const std::scoped_lock lock(on->mutex);
     halocline::seal_format::seed seed;
     const halocline::seal_format::ciphertext made =
-        detail::core::client(on->ctx, random.source())
+        halocline_detail::core::client(on->ctx, random.source())
             .make_switch_digit(secret, {from, secret.size()}, i, seed);
-    detail::set_contents(made, context_.key_parms_id(), keep_seed ? &seed : nullptr, digits[i].data());
+    halocline_detail::set_contents(made, context_.key_parms_id(), keep_seed ? &seed : nullptr,
+                                   digits[i].data());
   }
   return digits;
 }
@@ -95,9 +96,9 @@ RelinKeys KeyGenerator::make_relin_keys(bool keep_seed) const {
   const std::span<const std::uint64_t> secret = words_of(secret_key_);
   secret_words square(secret.size());
   {
-    const std::shared_ptr<detail::queue> on = detail::engines::of(context_)->mine("");
+    const std::shared_ptr<halocline_detail::queue> on = halocline_detail::engines::of(context_)->mine("");
     halocline::ring::random_source none;
-    detail::core::client(on->ctx, none).make_power(secret, 2, square.words);
+    halocline_detail::core::client(on->ctx, none).make_power(secret, 2, square.words);
   }
   RelinKeys made;
   made.data().push_back(make_key(square.words.data(), keep_seed));
@@ -107,7 +108,7 @@ RelinKeys KeyGenerator::make_relin_keys(bool keep_seed) const {
 
 void KeyGenerator::create_relin_keys(RelinKeys& destination) { destination = make_relin_keys(false); }
 Serializable<RelinKeys> KeyGenerator::create_relin_keys() {
-  return detail::serializable_access::make(make_relin_keys(true));
+  return halocline_detail::serializable_access::make(make_relin_keys(true));
 }
 
 GaloisKeys KeyGenerator::make_galois_keys(const std::vector<std::uint32_t>& elements, bool keep_seed) const {
@@ -125,9 +126,9 @@ GaloisKeys KeyGenerator::make_galois_keys(const std::vector<std::uint32_t>& elem
   made.data().resize(n);
   for (const std::uint32_t element : std::set<std::uint32_t>(elements.begin(), elements.end())) {
     {
-      const std::shared_ptr<detail::queue> on = detail::engines::of(context_)->mine("");
+      const std::shared_ptr<halocline_detail::queue> on = halocline_detail::engines::of(context_)->mine("");
       halocline::ring::random_source none;
-      detail::core::client(on->ctx, none).apply_galois(secret, element, image.words);
+      halocline_detail::core::client(on->ctx, none).apply_galois(secret, element, image.words);
     }
     made.data()[GaloisKeys::get_index(element)] = make_key(image.words.data(), keep_seed);
   }
@@ -146,7 +147,7 @@ std::vector<std::uint32_t> KeyGenerator::elements_of(const std::vector<int>& ste
                                   " in either direction");
     }
     made.push_back(step == 0 ? static_cast<std::uint32_t>(2 * n - 1)
-                             : static_cast<std::uint32_t>(detail::core::galois_element(n, step)));
+                             : static_cast<std::uint32_t>(halocline_detail::core::galois_element(n, step)));
   }
   return made;
 }
@@ -166,7 +167,7 @@ void KeyGenerator::create_galois_keys(const std::vector<std::uint32_t>& galois_e
   destination = make_galois_keys(galois_elts, false);
 }
 Serializable<GaloisKeys> KeyGenerator::create_galois_keys(const std::vector<std::uint32_t>& galois_elts) {
-  return detail::serializable_access::make(make_galois_keys(galois_elts, true));
+  return halocline_detail::serializable_access::make(make_galois_keys(galois_elts, true));
 }
 void KeyGenerator::create_galois_keys(const std::vector<int>& steps, GaloisKeys& destination) {
   check_switching();
@@ -174,7 +175,7 @@ void KeyGenerator::create_galois_keys(const std::vector<int>& steps, GaloisKeys&
 }
 Serializable<GaloisKeys> KeyGenerator::create_galois_keys(const std::vector<int>& steps) {
   check_switching();
-  return detail::serializable_access::make(make_galois_keys(elements_of(steps), true));
+  return halocline_detail::serializable_access::make(make_galois_keys(elements_of(steps), true));
 }
 void KeyGenerator::create_galois_keys(GaloisKeys& destination) {
   check_switching();
@@ -182,7 +183,7 @@ void KeyGenerator::create_galois_keys(GaloisKeys& destination) {
 }
 Serializable<GaloisKeys> KeyGenerator::create_galois_keys() {
   check_switching();
-  return detail::serializable_access::make(make_galois_keys(all_elements(), true));
+  return halocline_detail::serializable_access::make(make_galois_keys(all_elements(), true));
 }
 
 }  // namespace seal

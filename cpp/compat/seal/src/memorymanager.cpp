@@ -8,7 +8,7 @@
 #include <new>
 
 namespace seal {
-namespace detail {
+namespace halocline_detail {
 
 /// Counts bytes; see `MemoryPoolHandle`.
 class memory_pool {
@@ -25,7 +25,7 @@ class memory_pool {
   bool clears_;
 };
 
-}  // namespace detail
+}  // namespace halocline_detail
 
 namespace {
 
@@ -45,23 +45,24 @@ current_profile& current() {
 }  // namespace
 
 MemoryPoolHandle MemoryPoolHandle::Global() {
-  static const auto* pool = new MemoryPoolHandle(std::make_shared<detail::memory_pool>(false));
+  static const auto* pool = new MemoryPoolHandle(std::make_shared<halocline_detail::memory_pool>(false));
   return *pool;
 }
 
 MemoryPoolHandle MemoryPoolHandle::ThreadLocal() {
-  thread_local const MemoryPoolHandle pool(std::make_shared<detail::memory_pool>(false));
+  thread_local const MemoryPoolHandle pool(std::make_shared<halocline_detail::memory_pool>(false));
   return pool;
 }
 
 MemoryPoolHandle MemoryPoolHandle::New(bool clear_on_destruction) {
-  return MemoryPoolHandle(std::make_shared<detail::memory_pool>(clear_on_destruction));
+  return MemoryPoolHandle(std::make_shared<halocline_detail::memory_pool>(clear_on_destruction));
 }
 
 std::size_t MemoryPoolHandle::alloc_byte_count() const noexcept { return pool_ ? pool_->bytes() : 0; }
 
 void* MemoryPoolHandle::allocate(std::size_t bytes) const {
   if (!pool_) throw std::invalid_argument("MemoryPoolHandle: the pool is uninitialized; pass a valid handle");
+  if (bytes > max_bytes) throw std::bad_alloc();
   void* data = ::operator new(bytes, alignment);
   pool_->add(bytes);
   return data;

@@ -51,7 +51,7 @@ void Modulus::set_value(std::uint64_t value) {
 }
 
 std::streamoff Modulus::save_size(compr_mode_type compr_mode) const {
-  return detail::bound(detail::modulus_bytes, compr_mode);
+  return halocline_detail::bound(halocline_detail::modulus_bytes, compr_mode);
 }
 
 std::streamoff Modulus::save(std::ostream& stream, compr_mode_type compr_mode) const {

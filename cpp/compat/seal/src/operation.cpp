@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace seal::detail {
+namespace seal::halocline_detail {
 namespace {
 
 bool are_zero(std::span<const std::uint64_t> words) {
@@ -48,4 +48,4 @@ std::string place_of(const Ciphertext& a, const Plaintext& b) {
   return first.empty() ? plaintext_access::device(b).place() : first;
 }
 
-}  // namespace seal::detail
+}  // namespace seal::halocline_detail

@@ -2,8 +2,9 @@
 #pragma once
 
 #include "engines.hpp"
+#include "halocline/core/error.hpp"
 
-namespace seal::detail {
+namespace seal::halocline_detail {
 
 /// What a result is beside its words.
 struct result_shape {
@@ -11,6 +12,23 @@ struct result_shape {
   double scale = 1.0;
   bool is_ntt_form = true;
 };
+
+/// Runs a part of an operation. What the library finds wrong with operands is thrown as SEAL's type.
+/// @throws std::invalid_argument
+template <typename ActionT>
+auto checked(ActionT action) -> decltype(action()) {
+  try {
+    return action();
+  } catch (const ::halocline::invalid_argument& error) {
+    throw std::invalid_argument(error.what());
+  } catch (const ::halocline::level_exhausted& error) {
+    throw std::invalid_argument(error.what());
+  } catch (const ::halocline::scale_mismatch& error) {
+    throw std::invalid_argument(error.what());
+  } catch (const ::halocline::missing_key& error) {
+    throw std::invalid_argument(error.what());
+  }
+}
 
 /// One operation of the evaluator: the queue on which it runs, and its result.
 class operation {
@@ -24,13 +42,17 @@ class operation {
   /// @throws std::logic_error for an empty ciphertext, of which every result is transparent
   [[nodiscard]] device_ciphertext operand(const Ciphertext& from) const {
     if (from.size() == 0) refuse_transparent();
-    return on_queue(on_, from);
+    return checked([&] { return on_queue(on_, from); });
   }
-  [[nodiscard]] device_plaintext operand(const Plaintext& from) const { return on_queue(on_, from); }
-  [[nodiscard]] device_key_set operand(const RelinKeys& from) const { return keys_on_queue(on_, from); }
+  [[nodiscard]] device_plaintext operand(const Plaintext& from) const {
+    return checked([&] { return on_queue(on_, from); });
+  }
+  [[nodiscard]] device_key_set operand(const RelinKeys& from) const {
+    return checked([&] { return keys_on_queue(on_, from); });
+  }
   /// The key of one element.
   [[nodiscard]] device_key_set operand(const GaloisKeys& from, std::uint32_t element) const {
-    return keys_on_queue(on_, from, element);
+    return checked([&] { return keys_on_queue(on_, from, element); });
   }
   /// The queue's parameter set, within `run` only.
   [[nodiscard]] core::context& ring() const noexcept { return on_->ctx; }
@@ -42,7 +64,7 @@ class operation {
     std::shared_ptr<queue_words<core::ciphertext>> made;
     {
       const std::scoped_lock lock(on_->mutex);
-      core::ciphertext value = body(on_->on);
+      core::ciphertext value = checked([&] { return body(on_->on); });
       value.scale = 1.0;
       if (!is_away() && is_transparent(value.parts)) refuse_transparent();
       made = std::make_shared<queue_words<core::ciphertext>>(on_, std::move(value));
@@ -68,4 +90,4 @@ class operation {
 [[nodiscard]] std::string place_of(const Ciphertext& a, const Ciphertext& b);
 [[nodiscard]] std::string place_of(const Ciphertext& a, const Plaintext& b);
 
-}  // namespace seal::detail
+}  // namespace seal::halocline_detail

@@ -15,15 +15,18 @@ void refuse_ntt_form(const Plaintext& of, const char* what) {
 }
 
 std::vector<std::byte> write(const Plaintext& from, compr_mode_type compr_mode) {
-  const auto options = detail::options_of(compr_mode);
-  return detail::translated([&] { return detail::format::write(detail::to_format(from), options); });
+  const auto options = halocline_detail::options_of(compr_mode);
+  return halocline_detail::translated(
+      [&] { return halocline_detail::format::write(halocline_detail::to_format(from), options); });
 }
 
 void read(Plaintext& to, const SEALContext& context, std::span<const std::byte> bytes, bool checks) {
   Plaintext made(to.pool());
-  detail::expect_parameters(context);
-  detail::translated(
-      [&] { detail::set(made, detail::format::read_plaintext(bytes, detail::file_limits())); });
+  halocline_detail::expect_parameters(context);
+  halocline_detail::translated([&] {
+    halocline_detail::set(made,
+                          halocline_detail::format::read_plaintext(bytes, halocline_detail::file_limits()));
+  });
   if (checks && !is_valid_for(made, context)) {
     throw std::logic_error("plaintext data is invalid: it does not belong to the context's parameters");
   }
@@ -72,7 +75,7 @@ Plaintext& Plaintext::operator=(Plaintext&& assign) noexcept {
 
 Plaintext& Plaintext::operator=(const std::string& hex_poly) {
   refuse_ntt_form(*this, "set coefficients");
-  const std::vector<std::uint64_t> coefficients = detail::read_polynomial(hex_poly);
+  const std::vector<std::uint64_t> coefficients = halocline_detail::read_polynomial(hex_poly);
   resize(0);
   resize(coefficients.size());
   std::copy(coefficients.begin(), coefficients.end(), data_.begin());
@@ -159,41 +162,41 @@ std::size_t Plaintext::nonzero_coeff_count() const {
 std::string Plaintext::to_string() const {
   if (is_ntt_form())
     throw std::invalid_argument("Plaintext: cannot convert a plaintext in NTT form to a string");
-  return detail::write_polynomial({data(), coeff_count_});
+  return halocline_detail::write_polynomial({data(), coeff_count_});
 }
 
 std::streamoff Plaintext::save_size(compr_mode_type compr_mode) const {
-  return detail::bound(detail::file_bytes(*this), compr_mode);
+  return halocline_detail::bound(halocline_detail::file_bytes(*this), compr_mode);
 }
 
 std::streamoff Plaintext::save(std::ostream& stream, compr_mode_type compr_mode) const {
-  return detail::put(write(*this, compr_mode), stream);
+  return halocline_detail::put(write(*this, compr_mode), stream);
 }
 
 std::streamoff Plaintext::save(seal_byte* out, std::size_t size, compr_mode_type compr_mode) const {
-  return detail::put(write(*this, compr_mode), out, size);
+  return halocline_detail::put(write(*this, compr_mode), out, size);
 }
 
 std::streamoff Plaintext::unsafe_load(const SEALContext& context, std::istream& stream) {
-  const std::vector<std::byte> bytes = detail::take_object(stream);
+  const std::vector<std::byte> bytes = halocline_detail::take_object(stream);
   read(*this, context, bytes, false);
   return static_cast<std::streamoff>(bytes.size());
 }
 
 std::streamoff Plaintext::unsafe_load(const SEALContext& context, const seal_byte* in, std::size_t size) {
-  const std::span<const std::byte> bytes = detail::take_object(in, size);
+  const std::span<const std::byte> bytes = halocline_detail::take_object(in, size);
   read(*this, context, bytes, false);
   return static_cast<std::streamoff>(bytes.size());
 }
 
 std::streamoff Plaintext::load(const SEALContext& context, std::istream& stream) {
-  const std::vector<std::byte> bytes = detail::take_object(stream);
+  const std::vector<std::byte> bytes = halocline_detail::take_object(stream);
   read(*this, context, bytes, true);
   return static_cast<std::streamoff>(bytes.size());
 }
 
 std::streamoff Plaintext::load(const SEALContext& context, const seal_byte* in, std::size_t size) {
-  const std::span<const std::byte> bytes = detail::take_object(in, size);
+  const std::span<const std::byte> bytes = halocline_detail::take_object(in, size);
   read(*this, context, bytes, true);
   return static_cast<std::streamoff>(bytes.size());
 }

@@ -8,7 +8,7 @@
 
 #include "seal/util/defines.h"
 
-namespace seal::detail {
+namespace seal::halocline_detail {
 namespace {
 
 [[noreturn]] void refuse(const std::string& text, const char* why) {
@@ -73,4 +73,4 @@ std::string write_polynomial(std::span<const std::uint64_t> coefficients) {
   return text.empty() ? "0" : text;
 }
 
-}  // namespace seal::detail
+}  // namespace seal::halocline_detail

@@ -14,7 +14,7 @@ namespace seal {
 namespace {
 
 constexpr std::size_t block_bytes = 4096;
-constexpr std::size_t info_bytes = detail::seed_bytes;
+constexpr std::size_t info_bytes = halocline_detail::seed_bytes;
 
 void expect_sodium() {
   if (sodium_init() < 0) throw std::runtime_error("random_bytes: libsodium cannot be initialised");
@@ -85,7 +85,7 @@ std::shared_ptr<UniformRandomGenerator> UniformRandomGeneratorInfo::make_prng() 
 }
 
 std::streamoff UniformRandomGeneratorInfo::SaveSize(compr_mode_type compr_mode) {
-  return detail::bound(info_bytes, compr_mode);
+  return halocline_detail::bound(info_bytes, compr_mode);
 }
 
 std::streamoff UniformRandomGeneratorInfo::save(std::ostream& stream, compr_mode_type compr_mode) const {
@@ -112,7 +112,10 @@ std::streamoff UniformRandomGeneratorInfo::load(const seal_byte* in, std::size_t
 }
 
 UniformRandomGenerator::UniformRandomGenerator(prng_seed_type seed)
-    : seed_(seed), buffer_begin_(buffer_.data()) {}
+    : seed_(seed),
+      buffer_begin_(buffer_.data()),
+      buffer_end_(buffer_begin_ + buffer_size_),
+      buffer_head_(buffer_end_) {}
 
 UniformRandomGenerator::~UniformRandomGenerator() {
   sodium_memzero(buffer_.data(), buffer_.size());
@@ -122,13 +125,13 @@ UniformRandomGenerator::~UniformRandomGenerator() {
 void UniformRandomGenerator::generate(std::size_t byte_count, seal_byte* destination) {
   const std::lock_guard<std::mutex> lock(mutex_);
   while (byte_count > 0) {
-    if (position_ == buffer_size_) {
+    if (buffer_head_ == buffer_end_) {
       refill_buffer();
-      position_ = 0;
+      buffer_head_ = buffer_begin_;
     }
-    const std::size_t count = std::min(byte_count, buffer_size_ - position_);
-    std::memcpy(destination, buffer_.data() + position_, count);
-    position_ += count;
+    const std::size_t count = std::min(byte_count, static_cast<std::size_t>(buffer_end_ - buffer_head_));
+    std::memcpy(destination, buffer_head_, count);
+    buffer_head_ += count;
     destination += count;
     byte_count -= count;
   }
@@ -136,7 +139,7 @@ void UniformRandomGenerator::generate(std::size_t byte_count, seal_byte* destina
 
 void UniformRandomGenerator::refresh() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  position_ = buffer_size_;
+  buffer_head_ = buffer_end_;
 }
 
 std::shared_ptr<UniformRandomGenerator> UniformRandomGeneratorFactory::create() {

@@ -34,7 +34,7 @@ class made_object {
  public:
   made_object(const std::function<void(std::ostream&)>& save_members, compr_mode_type compr_mode, bool clear)
       : clear_(clear) {
-    const auto options = detail::options_of(compr_mode);
+    const auto options = halocline_detail::options_of(compr_mode);
     std::ostringstream members;
     save_members(members);
     if (!members) throw std::runtime_error("I/O error: the members of an object could not be written");
@@ -43,7 +43,8 @@ class made_object {
     std::vector<std::byte> packed;
     std::span<const std::byte> body = std::as_bytes(std::span(raw));
     if (compr_mode != compr_mode_type::none) {
-      packed = detail::translated([&] { return detail::format::pack(body, options.how); });
+      packed =
+          halocline_detail::translated([&] { return halocline_detail::format::pack(body, options.how); });
       body = packed;
     }
     Header header;
@@ -69,19 +70,19 @@ class made_object {
 /// Lets `load_members` read an object.
 std::streamoff load_object(const std::function<void(std::istream&, SEALVersion)>& load_members,
                            std::span<const std::byte> object, bool clear) {
-  return detail::translated([&] {
-    const auto head = detail::format::peek(object);
+  return halocline_detail::translated([&] {
+    const auto head = halocline_detail::format::peek(object);
     std::span<const std::byte> body = object.subspan(sizeof(Header));
-    std::optional<detail::format::growing_bytes> raw;
+    std::optional<halocline_detail::format::growing_bytes> raw;
     if (head.compression != 0) {
-      const auto limits = detail::file_limits();
+      const auto limits = halocline_detail::file_limits();
       const std::uint64_t most = limits.unpacked_base + limits.unpacked_factor * body.size();
-      raw = detail::format::unpack(body, static_cast<detail::format::compression>(head.compression), most,
-                                   clear);
+      raw = halocline_detail::format::unpack(
+          body, static_cast<halocline_detail::format::compression>(head.compression), most, clear);
       body = raw->all();
     }
     const wiper after(raw && clear ? raw->all() : std::span<std::byte>());
-    detail::span_buffer buffer(body);
+    halocline_detail::span_buffer buffer(body);
     std::istream from(&buffer);
     SEALVersion version;
     version.major = static_cast<unsigned char>(head.major);
@@ -98,11 +99,12 @@ std::streamoff load_object(const std::function<void(std::istream&, SEALVersion)>
 
 bool Serialization::IsSupportedComprMode(std::uint8_t compr_mode) noexcept {
   return compr_mode <= static_cast<std::uint8_t>(compr_mode_type::zstd) &&
-         detail::format::is_supported(static_cast<detail::format::compression>(compr_mode));
+         halocline_detail::format::is_supported(
+             static_cast<halocline_detail::format::compression>(compr_mode));
 }
 
 std::size_t Serialization::ComprSizeEstimate(std::size_t in_size, compr_mode_type compr_mode) {
-  static_cast<void>(detail::options_of(compr_mode));
+  static_cast<void>(halocline_detail::options_of(compr_mode));
   if (compr_mode == compr_mode_type::none) return in_size;
   // Both libraries store what does not shrink in blocks with a few bytes each: less than 1 in 128.
   const std::size_t room = in_size / 128 + 1024;
@@ -122,7 +124,7 @@ bool Serialization::IsValidHeader(const SEALHeader& header) noexcept {
 }
 
 std::streamoff Serialization::SaveHeader(const SEALHeader& header, std::ostream& stream) {
-  return detail::put(std::as_bytes(std::span(&header, 1)), stream);
+  return halocline_detail::put(std::as_bytes(std::span(&header, 1)), stream);
 }
 
 std::streamoff Serialization::LoadHeader(std::istream& stream, SEALHeader& header, bool) {
@@ -132,7 +134,7 @@ std::streamoff Serialization::LoadHeader(std::istream& stream, SEALHeader& heade
 }
 
 std::streamoff Serialization::SaveHeader(const SEALHeader& header, seal_byte* out, std::size_t size) {
-  return detail::put(std::as_bytes(std::span(&header, 1)), out, size);
+  return halocline_detail::put(std::as_bytes(std::span(&header, 1)), out, size);
 }
 
 std::streamoff Serialization::LoadHeader(const seal_byte* in, std::size_t size, SEALHeader& header, bool) {
@@ -146,25 +148,25 @@ std::streamoff Serialization::LoadHeader(const seal_byte* in, std::size_t size, 
 
 std::streamoff Serialization::Save(std::function<void(std::ostream&)> save_members, std::streamoff,
                                    std::ostream& stream, compr_mode_type compr_mode, bool clear_buffers) {
-  return detail::put(made_object(save_members, compr_mode, clear_buffers).bytes(), stream);
+  return halocline_detail::put(made_object(save_members, compr_mode, clear_buffers).bytes(), stream);
 }
 
 std::streamoff Serialization::Save(std::function<void(std::ostream&)> save_members, std::streamoff,
                                    seal_byte* out, std::size_t size, compr_mode_type compr_mode,
                                    bool clear_buffers) {
-  return detail::put(made_object(save_members, compr_mode, clear_buffers).bytes(), out, size);
+  return halocline_detail::put(made_object(save_members, compr_mode, clear_buffers).bytes(), out, size);
 }
 
 std::streamoff Serialization::Load(std::function<void(std::istream&, SEALVersion)> load_members,
                                    std::istream& stream, bool clear_buffers) {
-  std::vector<std::byte> object = detail::take_object(stream);
+  std::vector<std::byte> object = halocline_detail::take_object(stream);
   const wiper after(clear_buffers ? std::span(object) : std::span<std::byte>());
   return load_object(load_members, object, clear_buffers);
 }
 
 std::streamoff Serialization::Load(std::function<void(std::istream&, SEALVersion)> load_members,
                                    const seal_byte* in, std::size_t size, bool clear_buffers) {
-  return load_object(load_members, detail::take_object(in, size), clear_buffers);
+  return load_object(load_members, halocline_detail::take_object(in, size), clear_buffers);
 }
 
 }  // namespace seal

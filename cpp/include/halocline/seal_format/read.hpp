@@ -17,6 +17,9 @@ struct read_limits {
   /// zeros do.
   std::uint64_t unpacked_base = std::uint64_t{64} << 20;
   std::uint64_t unpacked_factor = 32;
+  /// Whether parameters without degree or primes, and ciphertexts that are new, are objects too: SEAL writes
+  /// them, and nothing can be computed with them. Digits of keys are never empty.
+  bool allow_empty = false;
 };
 
 /// Version, compression and bytes of an object, from its first 16 bytes.

@@ -13,7 +13,7 @@ namespace seal {
 class BatchEncoder {
  public:
   /// @throws std::invalid_argument for parameters that are not valid, or of CKKS; std::logic_error otherwise
-  explicit BatchEncoder(const SEALContext& context);
+  BatchEncoder(const SEALContext& context);
 
   void encode(const std::vector<std::uint64_t>& values, Plaintext& destination) const;
   void encode(const std::vector<std::int64_t>& values, Plaintext& destination) const;

@@ -12,9 +12,9 @@
 
 namespace seal {
 
-namespace detail {
+namespace halocline_detail {
 struct ciphertext_access;
-}  // namespace detail
+}  // namespace halocline_detail
 
 /// Polynomials modulo the primes of `parms_id`: words in the order [polynomial][prime][coefficient].
 class Ciphertext {
@@ -22,7 +22,7 @@ class Ciphertext {
   using ct_coeff_type = std::uint64_t;
 
   /// Empty. @throws std::invalid_argument for no pool
-  explicit Ciphertext(MemoryPoolHandle pool = MemoryManager::GetPool()) : data_(std::move(pool)) {}
+  Ciphertext(MemoryPoolHandle pool = MemoryManager::GetPool()) : data_(std::move(pool)) {}
   /// Empty, with memory for two polynomials of the first data parameters.
   /// @throws std::invalid_argument when the context's parameters are not valid
   explicit Ciphertext(const SEALContext& context, MemoryPoolHandle pool = MemoryManager::GetPool())
@@ -121,7 +121,7 @@ class Ciphertext {
   Ciphertext& to(const std::string& device);
 
  private:
-  friend struct detail::ciphertext_access;
+  friend struct halocline_detail::ciphertext_access;
   /// The words, up to date; and to be changed.
   DynArray<ct_coeff_type>& host() const {
     device_.to_host(data_, size_ * poly_modulus_degree_ * coeff_modulus_size_);
@@ -144,7 +144,7 @@ class Ciphertext {
   double scale_ = 1.0;
   std::uint64_t correction_factor_ = 1;
   mutable DynArray<ct_coeff_type> data_;
-  mutable detail::device_copy device_;
+  mutable halocline_detail::device_copy device_;
   std::shared_ptr<const UniformRandomGeneratorInfo> seed_;  ///< what polynomial 1 is expanded from
 };
 

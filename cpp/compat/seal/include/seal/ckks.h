@@ -8,12 +8,12 @@
 
 namespace seal {
 
-namespace detail {
+namespace halocline_detail {
 /// Types of messages.
 template <typename T>
 inline constexpr bool is_slot_type =
     std::is_same_v<std::remove_cv_t<T>, double> || std::is_same_v<std::remove_cv_t<T>, std::complex<double>>;
-}  // namespace detail
+}  // namespace halocline_detail
 
 /// Encodes vectors of N/2 real or complex numbers to plaintexts, and back. A number is multiplied by the
 /// scale and rounded, so a larger scale gives more digits.
@@ -24,26 +24,26 @@ inline constexpr bool is_slot_type =
 class CKKSEncoder {
  public:
   /// @throws std::invalid_argument unless the context's parameters are valid, and CKKS
-  explicit CKKSEncoder(const SEALContext& context);
+  CKKSEncoder(const SEALContext& context);
 
   /// At the first data parameters, or at `parms_id`. Slots without a value are 0.
-  template <typename T, typename = std::enable_if_t<detail::is_slot_type<T>>>
+  template <typename T, typename = std::enable_if_t<halocline_detail::is_slot_type<T>>>
   void encode(const std::vector<T>& values, parms_id_type parms_id, double scale, Plaintext& destination,
               MemoryPoolHandle pool = MemoryManager::GetPool()) const {
     encode_slots(values.data(), values.size(), parms_id, scale, destination, pool);
   }
-  template <typename T, typename = std::enable_if_t<detail::is_slot_type<T>>>
+  template <typename T, typename = std::enable_if_t<halocline_detail::is_slot_type<T>>>
   void encode(const std::vector<T>& values, double scale, Plaintext& destination,
               MemoryPoolHandle pool = MemoryManager::GetPool()) const {
     encode(values, context_.first_parms_id(), scale, destination, std::move(pool));
   }
 #if __cplusplus >= 202002L
-  template <typename T, std::size_t extent, typename = std::enable_if_t<detail::is_slot_type<T>>>
+  template <typename T, std::size_t extent, typename = std::enable_if_t<halocline_detail::is_slot_type<T>>>
   void encode(std::span<T, extent> values, parms_id_type parms_id, double scale, Plaintext& destination,
               MemoryPoolHandle pool = MemoryManager::GetPool()) const {
     encode_slots(values.data(), values.size(), parms_id, scale, destination, pool);
   }
-  template <typename T, std::size_t extent, typename = std::enable_if_t<detail::is_slot_type<T>>>
+  template <typename T, std::size_t extent, typename = std::enable_if_t<halocline_detail::is_slot_type<T>>>
   void encode(std::span<T, extent> values, double scale, Plaintext& destination,
               MemoryPoolHandle pool = MemoryManager::GetPool()) const {
     encode(values, context_.first_parms_id(), scale, destination, std::move(pool));
@@ -70,7 +70,7 @@ class CKKSEncoder {
   }
 
   /// All slots; real parts where the destination has real numbers.
-  template <typename T, typename = std::enable_if_t<detail::is_slot_type<T>>>
+  template <typename T, typename = std::enable_if_t<halocline_detail::is_slot_type<T>>>
   void decode(const Plaintext& plain, std::vector<T>& destination,
               MemoryPoolHandle pool = MemoryManager::GetPool()) const {
     const std::vector<std::complex<double>> slots = decode_slots(plain, pool);
@@ -79,7 +79,7 @@ class CKKSEncoder {
   }
 #if __cplusplus >= 202002L
   /// @throws std::invalid_argument also unless the destination has as many elements as there are slots
-  template <typename T, std::size_t extent, typename = std::enable_if_t<detail::is_slot_type<T>>>
+  template <typename T, std::size_t extent, typename = std::enable_if_t<halocline_detail::is_slot_type<T>>>
   void decode(const Plaintext& plain, std::span<T, extent> destination,
               MemoryPoolHandle pool = MemoryManager::GetPool()) const {
     const std::vector<std::complex<double>> slots = decode_slots(plain, pool);

@@ -50,10 +50,10 @@ class EncryptionParameterQualifiers {
   sec_level_type sec_level = sec_level_type::none;
 };
 
-namespace detail {
+namespace halocline_detail {
 class engines;
 struct context_access;
-}  // namespace detail
+}  // namespace halocline_detail
 
 /// Checked parameters and those that follow from them by dropping primes, which form a list: key parameters
 /// with all primes, the first data parameters without the special prime (the last), and so on. Copies share
@@ -130,8 +130,15 @@ class SEALContext {
   /// Does not throw for bad parameters: `parameters_set` is false then, and `parameter_error_message` says
   /// why.
   /// @param expand_mod_chain whether there are parameters after the first data parameters
-  explicit SEALContext(const EncryptionParameters& parms, bool expand_mod_chain = true,
-                       sec_level_type sec_level = sec_level_type::tc128);
+  SEALContext(const EncryptionParameters& parms, bool expand_mod_chain = true,
+              sec_level_type sec_level = sec_level_type::tc128);
+
+  SEALContext(const SEALContext&) = default;
+  SEALContext& operator=(const SEALContext&) = default;
+  /// The source is empty afterwards: it has no parameters, so `parameters_set` is false.
+  SEALContext(SEALContext&& source) noexcept;
+  SEALContext& operator=(SEALContext&& source) noexcept;
+  ~SEALContext() = default;
 
   /// None for a name that is not in the list.
   [[nodiscard]] std::shared_ptr<const ContextData> get_context_data(parms_id_type parms_id) const;
@@ -139,13 +146,9 @@ class SEALContext {
   [[nodiscard]] std::shared_ptr<const ContextData> first_context_data() const;
   [[nodiscard]] std::shared_ptr<const ContextData> last_context_data() const;
 
-  [[nodiscard]] bool parameters_set() const { return first_context_data()->qualifiers_.parameters_set(); }
-  [[nodiscard]] const char* parameter_error_name() const {
-    return first_context_data()->qualifiers_.parameter_error_name();
-  }
-  [[nodiscard]] const char* parameter_error_message() const {
-    return first_context_data()->qualifiers_.parameter_error_message();
-  }
+  [[nodiscard]] bool parameters_set() const;
+  [[nodiscard]] const char* parameter_error_name() const;
+  [[nodiscard]] const char* parameter_error_message() const;
 
   [[nodiscard]] const parms_id_type& key_parms_id() const noexcept;
   [[nodiscard]] const parms_id_type& first_parms_id() const noexcept;
@@ -154,8 +157,10 @@ class SEALContext {
   [[nodiscard]] bool using_keyswitching() const noexcept;
 
  private:
-  friend struct detail::context_access;
+  friend struct halocline_detail::context_access;
   struct contents;
+  /// Those of moved-from contexts.
+  [[nodiscard]] static const std::shared_ptr<contents>& nothing() noexcept;
 
   [[nodiscard]] static std::shared_ptr<ContextData> validate(const EncryptionParameters& parms,
                                                              sec_level_type sec_level);

@@ -21,9 +21,7 @@ class DynArray {
   using const_iterator = const T*;
 
   /// @throws std::invalid_argument for no pool
-  explicit DynArray(MemoryPoolHandle pool = MemoryManager::GetPool()) : pool_(std::move(pool)) {
-    check_pool();
-  }
+  DynArray(MemoryPoolHandle pool = MemoryManager::GetPool()) : pool_(std::move(pool)) { check_pool(); }
   explicit DynArray(std::size_t size, MemoryPoolHandle pool = MemoryManager::GetPool())
       : DynArray(std::move(pool)) {
     resize(size);
@@ -94,9 +92,7 @@ class DynArray {
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
-  [[nodiscard]] std::size_t max_size() const noexcept {
-    return std::numeric_limits<std::size_t>::max() / sizeof(T);
-  }
+  [[nodiscard]] std::size_t max_size() const noexcept { return MemoryPoolHandle::max_bytes / sizeof(T); }
 
   /// Gives the memory back.
   void release() noexcept {
@@ -106,6 +102,7 @@ class DynArray {
   }
   void clear() noexcept { size_ = 0; }
   /// Makes the capacity `capacity`, and the size no more than that.
+  /// @throws std::bad_alloc for more than `max_size`, or more than there is; so does `resize`
   void reserve(std::size_t capacity) { reallocate(capacity, std::min(capacity, size_)); }
   void shrink_to_fit() { reserve(size_); }
   /// New values are zero if `fill_zero`.
@@ -125,25 +122,25 @@ class DynArray {
   /// Upper bound of the bytes that `save` writes.
   [[nodiscard]] std::streamoff save_size(
       compr_mode_type compr_mode = Serialization::compr_mode_default) const {
-    return detail::array_save_size(size_ * sizeof(T), compr_mode);
+    return halocline_detail::array_save_size(size_ * sizeof(T), compr_mode);
   }
   std::streamoff save(std::ostream& stream,
                       compr_mode_type compr_mode = Serialization::compr_mode_default) const {
-    return detail::save_array(data_, size_, sizeof(T), stream, compr_mode);
+    return halocline_detail::save_array(data_, size_, sizeof(T), stream, compr_mode);
   }
   std::streamoff save(seal_byte* out, std::size_t size,
                       compr_mode_type compr_mode = Serialization::compr_mode_default) const {
-    return detail::save_array(data_, size_, sizeof(T), out, size, compr_mode);
+    return halocline_detail::save_array(data_, size_, sizeof(T), out, size, compr_mode);
   }
   /// @param in_size_bound largest number of values that is accepted; 0 for any
   std::streamoff load(std::istream& stream, std::size_t in_size_bound = 0) {
-    return detail::load_array(stream, sizeof(T), in_size_bound, [this](std::size_t size) {
+    return halocline_detail::load_array(stream, sizeof(T), in_size_bound, [this](std::size_t size) {
       resize(size, false);
       return static_cast<void*>(data_);
     });
   }
   std::streamoff load(const seal_byte* in, std::size_t size, std::size_t in_size_bound = 0) {
-    return detail::load_array(in, size, sizeof(T), in_size_bound, [this](std::size_t count) {
+    return halocline_detail::load_array(in, size, sizeof(T), in_size_bound, [this](std::size_t count) {
       resize(count, false);
       return static_cast<void*>(data_);
     });

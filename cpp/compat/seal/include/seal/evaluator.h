@@ -25,7 +25,7 @@ namespace seal {
 class Evaluator {
  public:
   /// @throws std::invalid_argument unless the context's parameters are valid
-  explicit Evaluator(const SEALContext& context);
+  Evaluator(const SEALContext& context);
 
   /// -a.
   void negate_inplace(Ciphertext& encrypted) const;

@@ -18,7 +18,7 @@ class KeyGenerator {
  public:
   /// With a fresh secret key, or a given one.
   /// @throws std::invalid_argument for parameters or a key that are not valid
-  explicit KeyGenerator(const SEALContext& context);
+  KeyGenerator(const SEALContext& context);
   KeyGenerator(const SEALContext& context, const SecretKey& secret_key);
   KeyGenerator(const KeyGenerator& copy) = delete;
   KeyGenerator(KeyGenerator&& source) = delete;

@@ -2,20 +2,20 @@
 #pragma once
 
 #include "seal/context.h"
+#include "seal/detail/keys_slot.h"
 #include "seal/publickey.h"
 #include "seal/util/defines.h"
 
 namespace seal {
 
-namespace detail {
-class device_keys;
+namespace halocline_detail {
 struct keys_access;
-}  // namespace detail
+}  // namespace halocline_detail
 
 /// Keys that switch: for each index none, or one public key for each data prime.
 class KSwitchKeys {
  public:
-  explicit KSwitchKeys(MemoryPoolHandle pool = MemoryManager::GetPool()) : pool_(std::move(pool)) {
+  KSwitchKeys(MemoryPoolHandle pool = MemoryManager::GetPool()) : pool_(std::move(pool)) {
     if (!pool_)
       throw std::invalid_argument("KSwitchKeys: the memory pool is uninitialized; pass a valid handle");
   }
@@ -29,7 +29,8 @@ class KSwitchKeys {
     return static_cast<std::size_t>(
         std::count_if(keys_.begin(), keys_.end(), [](const auto& key) { return !key.empty(); }));
   }
-  /// All indices. Mutable access makes copies on devices void.
+  /// All indices. Mutable access makes copies on devices void; operations of other threads finish with
+  /// theirs.
   [[nodiscard]] std::vector<std::vector<PublicKey>>& data() noexcept {
     device_.reset();
     return keys_;
@@ -67,12 +68,12 @@ class KSwitchKeys {
   std::streamoff load(const SEALContext& context, const seal_byte* in, std::size_t size);
 
  private:
-  friend struct detail::keys_access;
+  friend struct halocline_detail::keys_access;
 
   MemoryPoolHandle pool_;
   parms_id_type parms_id_ = parms_id_zero;
   std::vector<std::vector<PublicKey>> keys_;
-  mutable std::shared_ptr<detail::device_keys> device_;
+  mutable halocline_detail::keys_slot device_;
   std::string place_;  ///< mark
 };
 

@@ -15,9 +15,9 @@ enum mm_prof_opt : mm_prof_opt_t {
   mm_force_thread_local = 0x4
 };
 
-namespace detail {
+namespace halocline_detail {
 class memory_pool;
-}  // namespace detail
+}  // namespace halocline_detail
 
 /// Name of a memory pool. Memory comes from the allocator of the process whatever the pool; a pool counts the
 /// bytes of the objects made with it, and one that clears zeroes them before they are given back.
@@ -25,7 +25,8 @@ class MemoryPoolHandle {
  public:
   /// No pool. Objects refuse it.
   MemoryPoolHandle() = default;
-  explicit MemoryPoolHandle(std::shared_ptr<detail::memory_pool> pool) noexcept : pool_(std::move(pool)) {}
+  explicit MemoryPoolHandle(std::shared_ptr<halocline_detail::memory_pool> pool) noexcept
+      : pool_(std::move(pool)) {}
 
   [[nodiscard]] static MemoryPoolHandle Global();
   [[nodiscard]] static MemoryPoolHandle ThreadLocal();
@@ -40,13 +41,17 @@ class MemoryPoolHandle {
   [[nodiscard]] bool operator==(const MemoryPoolHandle& other) const noexcept { return pool_ == other.pool_; }
   [[nodiscard]] bool operator!=(const MemoryPoolHandle& other) const noexcept { return pool_ != other.pool_; }
 
+  /// Most bytes of one piece of memory: pointers into it have differences, and rounding up to 64 stays below
+  /// 2^64.
+  static constexpr std::size_t max_bytes =
+      static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - 64;
   /// Memory for `bytes` bytes, aligned to 64, uninitialised. Used by `DynArray`.
-  /// @throws std::invalid_argument for no pool, std::bad_alloc
+  /// @throws std::invalid_argument for no pool, std::bad_alloc for more than `max_bytes`, or than there are
   [[nodiscard]] void* allocate(std::size_t bytes) const;
   void deallocate(void* data, std::size_t bytes) const noexcept;
 
  private:
-  std::shared_ptr<detail::memory_pool> pool_;
+  std::shared_ptr<halocline_detail::memory_pool> pool_;
 };
 
 /// Chooses pools for `MemoryManager::GetPool`.
@@ -75,7 +80,7 @@ class MMProfNew : public MMProf {
 class MMProfFixed : public MMProf {
  public:
   /// @throws std::invalid_argument for no pool
-  explicit MMProfFixed(MemoryPoolHandle pool) : pool_(std::move(pool)) {
+  MMProfFixed(MemoryPoolHandle pool) : pool_(std::move(pool)) {
     if (!pool_) throw std::invalid_argument("MMProfFixed: the pool is uninitialized; pass a valid handle");
   }
   [[nodiscard]] MemoryPoolHandle get_pool(mm_prof_opt_t) override { return pool_; }
@@ -127,11 +132,11 @@ class MemoryManager {
 /// Sets a profile for as long as the guard lives.
 class MMProfGuard {
  public:
-  explicit MMProfGuard(std::unique_ptr<MMProf>&& mm_prof, bool start_locked = true) noexcept(false)
+  MMProfGuard(std::unique_ptr<MMProf>&& mm_prof, bool start_locked = true) noexcept(false)
       : mine_(std::move(mm_prof)) {
     if (start_locked) lock();
   }
-  explicit MMProfGuard(MMProf* mm_prof, bool start_locked = true)
+  MMProfGuard(MMProf* mm_prof, bool start_locked = true)
       : MMProfGuard(std::unique_ptr<MMProf>(mm_prof), start_locked) {}
   MMProfGuard(const MMProfGuard&) = delete;
   MMProfGuard& operator=(const MMProfGuard&) = delete;

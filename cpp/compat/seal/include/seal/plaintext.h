@@ -11,9 +11,9 @@
 
 namespace seal {
 
-namespace detail {
+namespace halocline_detail {
 struct plaintext_access;
-}  // namespace detail
+}  // namespace halocline_detail
 
 /// An encoded message. In CKKS: N residues modulo each prime of `parms_id`, in the order
 /// [prime][coefficient], in NTT form, with a scale. In BFV and BGV: coefficients modulo the plaintext
@@ -122,7 +122,7 @@ class Plaintext {
   Plaintext& to(const std::string& device);
 
  private:
-  friend struct detail::plaintext_access;
+  friend struct halocline_detail::plaintext_access;
   /// The words, up to date; and to be changed.
   DynArray<pt_coeff_type>& host() const {
     device_.to_host(data_, coeff_count_);
@@ -138,7 +138,7 @@ class Plaintext {
   std::size_t coeff_count_ = 0;
   double scale_ = 1.0;
   mutable DynArray<pt_coeff_type> data_;
-  mutable detail::device_copy device_;
+  mutable halocline_detail::device_copy device_;
 };
 
 }  // namespace seal

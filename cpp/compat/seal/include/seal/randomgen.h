@@ -61,7 +61,7 @@ class UniformRandomGeneratorInfo {
 /// A stream of bytes from a seed. Safe to use from several threads.
 class UniformRandomGenerator {
  public:
-  explicit UniformRandomGenerator(prng_seed_type seed);
+  UniformRandomGenerator(prng_seed_type seed);
   UniformRandomGenerator(const UniformRandomGenerator&) = delete;
   UniformRandomGenerator& operator=(const UniformRandomGenerator&) = delete;
   /// Zeroes the seed and the buffer.
@@ -82,7 +82,7 @@ class UniformRandomGenerator {
   static constexpr std::size_t buffer_size_ = 4096;
 
   [[nodiscard]] virtual prng_type type() const noexcept = 0;
-  /// Writes the next `buffer_size_` bytes from `buffer_begin_` on.
+  /// Writes the next `buffer_size_` bytes, from `buffer_begin_` to `buffer_end_`.
   virtual void refill_buffer() = 0;
 
   prng_seed_type seed_;
@@ -92,9 +92,11 @@ class UniformRandomGenerator {
 
  protected:
   seal_byte* const buffer_begin_;
+  seal_byte* const buffer_end_;
+  /// The next byte to be given; `buffer_end_` for none.
+  seal_byte* buffer_head_;
 
  private:
-  std::size_t position_ = buffer_size_;
   std::mutex mutex_;
 };
 
@@ -104,7 +106,7 @@ class UniformRandomGeneratorFactory {
   /// Each generator gets a random seed.
   UniformRandomGeneratorFactory() = default;
   /// Each generator gets this seed. For tests only: whoever knows it can decrypt everything.
-  explicit UniformRandomGeneratorFactory(prng_seed_type default_seed)
+  UniformRandomGeneratorFactory(prng_seed_type default_seed)
       : default_seed_(default_seed), use_random_seed_(false) {}
   virtual ~UniformRandomGeneratorFactory() = default;
 
@@ -128,7 +130,7 @@ class UniformRandomGeneratorFactory {
 /// BLAKE2Xb of a counter, with the seed as key.
 class Blake2xbPRNG : public UniformRandomGenerator {
  public:
-  explicit Blake2xbPRNG(prng_seed_type seed) : UniformRandomGenerator(seed) {}
+  Blake2xbPRNG(prng_seed_type seed) : UniformRandomGenerator(seed) {}
 
  protected:
   [[nodiscard]] prng_type type() const noexcept override { return prng_type::blake2xb; }
@@ -151,7 +153,7 @@ class Blake2xbPRNGFactory : public UniformRandomGeneratorFactory {
 /// SHAKE256 of the seed and a counter.
 class Shake256PRNG : public UniformRandomGenerator {
  public:
-  explicit Shake256PRNG(prng_seed_type seed) : UniformRandomGenerator(seed) {}
+  Shake256PRNG(prng_seed_type seed) : UniformRandomGenerator(seed) {}
 
  protected:
   [[nodiscard]] prng_type type() const noexcept override { return prng_type::shake256; }

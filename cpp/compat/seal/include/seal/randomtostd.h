@@ -11,7 +11,7 @@ class RandomToStandardAdapter {
   using result_type = std::uint32_t;
 
   /// @throws std::invalid_argument for no generator
-  explicit RandomToStandardAdapter(std::shared_ptr<UniformRandomGenerator> generator)
+  RandomToStandardAdapter(std::shared_ptr<UniformRandomGenerator> generator)
       : generator_(std::move(generator)) {
     if (!generator_) throw std::invalid_argument("RandomToStandardAdapter: expected a generator, got none");
   }

@@ -7,9 +7,9 @@
 
 namespace seal {
 
-namespace detail {
+namespace halocline_detail {
 struct serializable_access;
-}  // namespace detail
+}  // namespace halocline_detail
 
 /// An object that can be saved only: half of it may be a seed, which makes files half as large. Loading the
 /// file gives the whole object.
@@ -32,7 +32,7 @@ class Serializable {
   }
 
  private:
-  friend struct detail::serializable_access;
+  friend struct halocline_detail::serializable_access;
   explicit Serializable(T&& object) : object_(std::move(object)) {}
 
   T object_;

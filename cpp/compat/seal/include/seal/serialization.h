@@ -70,7 +70,7 @@ class Serialization {
                              const seal_byte* in, std::size_t size, bool clear_buffers = false);
 };
 
-namespace detail {
+namespace halocline_detail {
 
 [[nodiscard]] std::streamoff array_save_size(std::size_t bytes, compr_mode_type compr_mode);
 std::streamoff save_array(const void* data, std::size_t count, std::size_t width, std::ostream& stream,
@@ -82,5 +82,5 @@ std::streamoff load_array(std::istream& stream, std::size_t width, std::size_t b
 std::streamoff load_array(const seal_byte* in, std::size_t size, std::size_t width, std::size_t bound,
                           const std::function<void*(std::size_t)>& room);
 
-}  // namespace detail
+}  // namespace halocline_detail
 }  // namespace seal

@@ -8,7 +8,7 @@
 #include "seal/serializable.h"
 
 /// Doors for the library itself into objects; not for programs.
-namespace seal::detail {
+namespace seal::halocline_detail {
 
 struct ciphertext_access {
   [[nodiscard]] static device_copy& device(const Ciphertext& of) noexcept { return of.device_; }
@@ -48,17 +48,8 @@ struct plaintext_access {
   }
 };
 
-/// What keys have on devices: by device and context, made by the evaluator, dropped when `data()` is asked
-/// for mutably.
-class device_keys {
- public:
-  virtual ~device_keys() = default;
-};
-
 struct keys_access {
-  [[nodiscard]] static std::shared_ptr<device_keys>& device(const KSwitchKeys& of) noexcept {
-    return of.device_;
-  }
+  [[nodiscard]] static keys_slot& device(const KSwitchKeys& of) noexcept { return of.device_; }
   /// Mark, "" for none.
   [[nodiscard]] static const std::string& place(const KSwitchKeys& of) noexcept { return of.place_; }
 };
@@ -77,4 +68,4 @@ struct serializable_access {
   }
 };
 
-}  // namespace seal::detail
+}  // namespace seal::halocline_detail

@@ -6,7 +6,7 @@
 #include "seal/dynarray.h"
 #include "seal/util/defines.h"
 
-namespace seal::detail {
+namespace seal::halocline_detail {
 
 /// Words of an object on a device, never changed once they are there: an operation makes new ones.
 class device_words {
@@ -18,6 +18,8 @@ class device_words {
 
   /// The queue whose memory they are in.
   [[nodiscard]] virtual const void* queue() const noexcept = 0;
+  /// Whether their context is gone, so that no operation can use them any more.
+  [[nodiscard]] virtual bool is_left() const noexcept { return false; }
   /// Waits for them and copies them to the host. `count` is the number of words that the object has.
   virtual void download(std::uint64_t* to, std::size_t count) const = 0;
 };
@@ -81,9 +83,15 @@ class device_copy {
     words_.clear();
     newer_ = false;
   }
-  /// Another copy of the words, which an operation has uploaded.
+  /// Another copy of the words, which an operation has uploaded. Copies of contexts that are gone are
+  /// dropped, and with them the memory of their queues.
   void set_equal(handle words) {
+    std::vector<handle> left;  // freed without the lock
     const std::scoped_lock lock(mutex_);
+    const auto kept = std::partition(words_.begin(), words_.end(),
+                                     [&](const handle& each) { return newer_ || !each->is_left(); });
+    left.assign(std::make_move_iterator(kept), std::make_move_iterator(words_.end()));
+    words_.erase(kept, words_.end());
     words_.push_back(std::move(words));
   }
   /// A result that the host does not have yet.
@@ -123,4 +131,4 @@ class device_copy {
 /// @throws std::runtime_error when there is no such device here; std::invalid_argument for another name
 [[nodiscard]] std::string checked_place(const std::string& device);
 
-}  // namespace seal::detail
+}  // namespace seal::halocline_detail
