@@ -136,13 +136,18 @@ parameters get_parameters(fields& from, bool allow_empty) {
 /// Bytes of a digit in a file are at least these and its words, so no file makes room for many that it lacks.
 constexpr std::size_t least_digit_bytes = header_bytes + 32 + 1 + 5 * 8 + header_bytes + 8;
 
-/// A digit of a key: two polynomials, or one and a seed.
-ciphertext get_digit(fields& from) {
+/// A digit of a key: two polynomials, or one and a seed. Its ring has room for all the keys and digits that
+/// the file tells, so the many digits of a large file are large themselves.
+ciphertext get_digit(fields& from, std::uint64_t entries, std::uint64_t count) {
   fields members = from.nested();
   ciphertext made = get_ciphertext(members, false);
   members.expect_end();
   HALOCLINE_EXPECTS(made.size == 2, corrupt_data, from.what(), ": a digit of ", made.size,
                     " polynomials; expected 2");
+  HALOCLINE_EXPECTS(entries <= std::max(made.n, max_ciphertext_size) && count <= made.primes, corrupt_data,
+                    from.what(), ": ", entries, " entries and one of ", count, " digits of ring degree ",
+                    made.n, " with ", made.primes, " primes; expected at most ",
+                    std::max(made.n, max_ciphertext_size), " and ", made.primes);
   return made;
 }
 
@@ -159,7 +164,7 @@ switch_keys get_switch_keys(fields& from) {
     HALOCLINE_EXPECTS(count <= max_primes, corrupt_data, from.what(), ": an entry of ", count,
                       " digits; expected at most ", max_primes);
     digits.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(count, from.left() / least_digit_bytes)));
-    for (std::uint64_t i = 0; i < count; ++i) digits.push_back(get_digit(from));
+    for (std::uint64_t i = 0; i < count; ++i) digits.push_back(get_digit(from, entries, count));
   }
   return made;
 }

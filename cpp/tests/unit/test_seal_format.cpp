@@ -272,6 +272,24 @@ TEST(SealFormat, DigitsOfKeysHaveTwoPolynomials) {
   }
 }
 
+// Many tiny digits would take several times the memory of the file.
+TEST(SealFormat, KeysHaveNoMoreDigitsThanTheirRingAllows) {
+  const switch_keys keys = test::sample_switch_keys(small_chain(), 1, false);
+  switch_keys many = keys;
+  many.keys.resize(16);
+  EXPECT_EQ(read_switch_keys(write(many)), many);
+  many.keys.resize(17);
+  const auto message = [](const switch_keys& of) {
+    const bytes_t bytes = write(of);
+    return test::message_of<corrupt_data>([&] { (void)read_switch_keys(bytes); });
+  };
+  EXPECT_THAT(message(many),
+              testing::HasSubstr("17 entries and one of 2 digits of ring degree 8 with 3 primes"));
+  many = keys;
+  many.keys.front().resize(4, keys.keys.front().front());
+  EXPECT_THAT(message(many), testing::HasSubstr("expected at most 16 and 3"));
+}
+
 TEST(SealFormat, EmptyObjectsAreReadOnRequest) {
   read_limits limits;
   limits.allow_empty = true;
