@@ -81,6 +81,7 @@ optional_packages() {
   [ "$mode" = tools ] || header curl/curl.h || echo libcurl4-openssl-dev # key stores are then folders only
   [ "$mode" = tools ] || header zlib.h || echo zlib1g-dev # files of SEAL are then read and written without zlib
   [ "$mode" = tools ] || header zstd.h || echo libzstd-dev # or without zstd
+  [ "$mode" != test ] || have ccache || echo ccache # the builds of wheels and for GPUs then compile everything again
 }
 
 install_packages() {

@@ -147,6 +147,8 @@ def sample(each, folder):
         return "profiled@65%", "profiled@65%"
     if isinstance(value, values.Checked) and value.metavar == "TIERS":
         return "memory=64MiB", "memory=64MiB"
+    if isinstance(value, values.Checked) and value.metavar.startswith("NAME=VALUE"):
+        return "baby_count=4", "baby_count=4"
     if isinstance(value, ParamsName) or "PRESET" in value.metavar:
         return "n13-d3", "n13-d3"
     return "cuda:0" if each.default != "cuda:0" else "cpu", "cuda:0" if each.default != "cuda:0" else "cpu"

@@ -10,6 +10,7 @@
 #include "halocline/core/expects.hpp"
 #include "pir/batch_check.hpp"
 #include "pir/batch_steps.hpp"
+#include "pir/shared_work.hpp"
 
 namespace halocline::pir {
 namespace {
@@ -83,7 +84,14 @@ group_server::group_server(geometry of, const std::shared_ptr<record_store>& rec
     members_.push_back(std::make_unique<member>(shape_, records, devices[i],
                                                 shard_of(options_.database, how, i, devices.size())));
   }
-  if (how == spread::columns) peers_ = backend::make_peers(std::move(devices));
+  if (how == spread::replicas) return;
+  for (const auto& each : members_) {  // expanded queries of one are read by the others
+    HALOCLINE_EXPECTS(each->ctx.point_block() == members_.front()->ctx.point_block(), invalid_argument,
+                      "retrieval group: ", devices.front()->describe().device, " and ",
+                      each->ctx.device().describe().device,
+                      " keep points in different orders; expected cards of one kind. Use replicas");
+  }
+  peers_ = backend::make_peers(std::move(devices));
 }
 
 group_server::~group_server() = default;
@@ -102,13 +110,16 @@ group_server::batch group_server::check(std::span<const std::shared_ptr<group_ke
                     " clients for ", queries.size(), " queries; expected keys for each query");
   batch made;
   made.devices = members_.size();
-  for (std::size_t i = 0; i < queries.size(); ++i) {
-    made.messages.push_back(detail::of_query(i, [&] {
+  made.messages.resize(queries.size());
+  const std::size_t threads = work_threads(queries.size(), queries.empty() ? 0 : queries.front().size(),
+                                           members_.front()->ctx.device().describe().threads);
+  share_work(queries.size(), threads, [&](std::size_t i) {
+    made.messages[i] = detail::of_query(i, [&] {
       HALOCLINE_EXPECTS(keys[i] != nullptr && keys[i]->loaded_.size() == members_.size(), invalid_argument,
                         "no keys of its client for this group; send them with `load_keys`");
       return detail::read_query_of(shape_, keys[i]->client(), queries[i]);
-    }));
-  }
+    });
+  });
   made.queries.resize(queries.size());
   for (std::size_t m = 0; m < members_.size(); ++m) {
     for (std::size_t i = made.first(m); i < made.first(m + 1); ++i) {
