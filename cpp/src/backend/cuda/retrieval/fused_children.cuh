@@ -88,8 +88,9 @@ HALOCLINE_HOST_DEVICE inline void fused_children(const fused_block<ShapeT>& on, 
   const std::uint32_t* const src = on.job.src.data + on.node * on.job.src.stride + offset;
   const std::uint32_t* const monomial = on.job.monomial + on.offset(0, target.number);
   const fused_place even = fused_child(on, 2 * on.node, component, target.number);
-  const fused_place odd = fused_child(on, 2 * on.node + 1, component, target.number);
   const bool second = 2 * on.node + 1 < on.job.children;
+  // Without a second child its place is not used, and may be in no array.
+  const fused_place odd = fused_child(on, 2 * on.node + (second ? 1 : 0), component, target.number);
   HALOCLINE_UNROLL
   for (unsigned i = 0; i < ShapeT::size; ++i) {
     const std::uint32_t j = i * on.threads() + thread;
