@@ -19,6 +19,9 @@ from .base import interrupts as _interrupts  # noqa: F401  # first, as the other
 # isort: on
 from . import _core as _core  # re-exported for the modules of the package
 from . import errors as errors  # so that `halocline.errors.Error` needs no import of its own
+from .arrays.array import EncryptedArray
+from .arrays.client import Client
+from .arrays.packing import Packing
 from .base.errors import (
     ActivationRange,
     Cancelled,
@@ -60,7 +63,6 @@ from .circuits.methods import sign_epsilon, sign_levels
 from .circuits.polynomial import Polynomial
 from .circuits.transforms import LinearTransform, TransformGrid
 from .ckks.ciphertext import Ciphertext
-from .ckks.client import Client
 from .ckks.key_cache import KeyCache
 from .ckks.key_store import KeyStore, StoredKeys
 from .ckks.keys import EvaluationKeys, KeyPlan, PublicKey
@@ -114,6 +116,7 @@ __all__ = [
     "Device",
     "DeviceError",
     "DeviceModel",
+    "EncryptedArray",
     "Engine",
     "Error",
     "EvaluationKeys",
@@ -145,6 +148,7 @@ __all__ = [
     "NotPicklable",
     "Order",
     "OutOfMemory",
+    "Packing",
     "Params",
     "PhaseTime",
     "Plan",
