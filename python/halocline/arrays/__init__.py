@@ -3,5 +3,6 @@
 
 from . import elementwise as elementwise  # what these modules define registers itself: see registry.py
 from . import numpy_protocol as numpy_protocol
+from . import products as products
 from . import reductions as reductions
 from . import shapes as shapes
