@@ -19,8 +19,8 @@ import numpy as np
 
 from ..base.errors import LevelExhausted
 from ..base.values import power_of_two
-from ..ckks.ciphertext import Ciphertext
 from ..circuits.transforms import TransformGrid
+from ..ckks.ciphertext import Ciphertext
 from .array import EncryptedArray
 from .block_shapes import BlockShape, block_sources, choose_blocks, cut
 from .movement import gather
@@ -102,7 +102,7 @@ def block_product(a: EncryptedArray, b: EncryptedArray, level: int | None = None
 
 
 def key_switches(a: EncryptedArray, b: EncryptedArray) -> int:
-    """About how many key switches `block_product` takes; a large number where weights would take much memory."""
+    """About how many key switches `block_product` takes; very many where weights would take much memory."""
     shape = choose_blocks(a.packing, b.packing, a.params.slots, a.is_real and b.is_real)
     sides = sides_of(a, b, shape)
     total = 0
@@ -143,21 +143,27 @@ def _moved(parts: Sequence[Ciphertext], side: Side, shape: BlockShape) -> Blocks
     """Every block in a ciphertext of its own, repeated over the grid."""
     made: Blocks = {}
     for number in side.numbers():
-        needed, circuit = kept_circuit(_mover, side, shape, number)
-        made[number] = circuit([parts[each] for each in needed])[0]
+        needed = _needed(side, shape, number)[0]
+        made[number] = kept_circuit(_mover, side, shape, number)([parts[each] for each in needed])[0]
     return made
 
 
-def _mover(side: Side, shape: BlockShape, number: tuple[int, int]) -> Any:
-    """The ciphertexts that hold elements of a block, and the map that brings them to their places."""
+def _needed(side: Side, shape: BlockShape, number: tuple[int, int]) -> tuple[list[int], Addresses]:
+    """The ciphertexts that hold elements of a block, and where among them those are."""
     sources, slots = block_sources(side.packing, shape, side.tile, number), side.packing.slots
-    needed, local = np.unique(sources[sources >= 0] // slots, return_inverse=True)
-    sources[sources >= 0] = local * slots + sources[sources >= 0] % slots
-    return tuple(int(each) for each in needed), grid_of([[(sources, 1.0)]], len(needed), slots, shape.slots)
+    used = sources >= 0
+    needed, local = np.unique(sources[used] // slots, return_inverse=True)
+    sources[used] = local * slots + sources[used] % slots
+    return [int(each) for each in needed], sources
+
+
+def _mover(side: Side, shape: BlockShape, number: tuple[int, int]) -> TransformGrid:
+    needed, sources = _needed(side, shape, number)
+    return grid_of([[(sources, 1.0)]], len(needed), side.packing.slots, shape.slots)
 
 
 def skew_left(shape: BlockShape, used: tuple[int, int]) -> TransformGrid:
-    """From A to A[x, x + y + offset]: a shift within rows. The factor 1/2 makes up for the sum with conjugates."""
+    """From A to A[x, x + y + offset]: a shift within rows. Half of it where conjugates are added later."""
     c, x, y = shape.places()
     own = np.arange(shape.slots, dtype=np.int64)
     terms: list[Term] = []

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import LevelExhausted
-from ..ckks.ciphertext import Ciphertext
 from ..circuits.transforms import TransformGrid
+from ..ckks.ciphertext import Ciphertext
 from .array import EncryptedArray
 from .packing import Packing
 from .slot_maps import Term, grid_of, kept_circuit, widened
@@ -30,8 +30,8 @@ def _level_of_result(x: EncryptedArray, y: EncryptedArray, level: int | None) ->
     aim = reached if level is None else level
     if aim < 0 or aim > reached:
         raise LevelExhausted(
-            f"inner products: arrays of levels {x.level} and {y.level}; a result of level {max(aim, 0)} takes "
-            f"level {max(aim, 0) + LEVELS}; encrypt with more levels, or bootstrap"
+            f"inner products: arrays of levels {x.level} and {y.level}; a result of level {max(aim, 0)} "
+            f"takes level {max(aim, 0) + LEVELS}; encrypt with more levels, or bootstrap"
         )
     return aim
 
@@ -170,7 +170,7 @@ class RowShape:
 
 
 def suits_rows(x: EncryptedArray, y: EncryptedArray) -> bool:
-    """Whether X Y^T can be made so: both rows in neighbouring slots, equally far apart, and longer than many."""
+    """Whether X Y^T can be made so: rows in neighbouring slots, equally far apart, longer than many."""
     a, b = x.packing, y.packing
     beside = a.strides[1] == b.strides[1] == 1 and not (a.copies or b.copies)
     widths = [max(each.strides[0], each.padded[1]) for each in (a, b)]
@@ -178,7 +178,7 @@ def suits_rows(x: EncryptedArray, y: EncryptedArray) -> bool:
 
 
 def row_switches(x: EncryptedArray, y: EncryptedArray) -> int:
-    """About how many key switches `row_products` takes: a relinearization, a sum and a gathering for each step."""
+    """About how many key switches `row_products` takes: a relinearization and a sum for each step, and moves."""
     width = max(x.packing.strides[0], x.packing.padded[1])
     rows = max(1, x.packing.slots // width)
     blocks = -(-x.shape[0] // rows) * -(-y.shape[0] // rows)

@@ -2,8 +2,8 @@
 """Products of an encrypted array and a plain matrix: a linear map along one axis.
 
 The diagonals of a plain matrix become those of the linear map, as many slots apart as neighbours on the axis
-are (Halevi and Shoup, "Algorithms in HElib", CRYPTO 2014, section 4.3): K + N - 1 of them for a (K, N) matrix,
-whatever the other axes are, and key switches in the order of the square root of that.
+are (Halevi and Shoup, "Algorithms in HElib", CRYPTO 2014, section 4.3): K + N - 1 of them for a (K, N)
+matrix, whatever the other axes are, and key switches in the order of the square root of that.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base.values import power_of_two
-from ..ckks.ciphertext import Ciphertext
 from ..circuits.transforms import TransformGrid
+from ..ckks.ciphertext import Ciphertext
 from .array import EncryptedArray
 from .movement import gather
 from .packing import Packing

@@ -168,7 +168,7 @@ def dot(a: Operand, b: Operand) -> EncryptedArray:
     x, y = _pair(a, b, "dot")
     if x.ndim == 0 or y.ndim == 0:
         return multiply(x, y)
-    if x.ndim <= 2 and y.ndim <= 2 or y.ndim == 1:
+    if (x.ndim <= 2 and y.ndim <= 2) or y.ndim == 1:
         return matmul(x, y)
     _check_inner(x, y, (-1, -2), "dot")
     if not isinstance(y, EncryptedArray) and y.ndim == 2:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..ckks.ciphertext import Ciphertext
 from ..circuits.transforms import TransformGrid
+from ..ckks.ciphertext import Ciphertext
 
 Addresses = npt.NDArray[np.int64]
 Term = tuple[Addresses, Any]
-"""For every slot of an output, input * period + slot of the source, or -1 for none; and the weight, a number or
-one for each slot."""
+"""For every slot of an output, input * period + slot of the source, or -1 for none; and the weight, a number
+or one for each slot."""
 
 CIRCUITS_KEPT = 48
 """Maps that are kept with their encoded weights; those used least recently are made anew."""
