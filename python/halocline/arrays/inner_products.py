@@ -178,7 +178,7 @@ def suits_rows(x: EncryptedArray, y: EncryptedArray) -> bool:
 
 
 def row_switches(x: EncryptedArray, y: EncryptedArray) -> int:
-    """About how many key switches `row_products` takes: a relinearization and a sum for each step, and moves."""
+    """About how many key switches `row_products` takes: for each step a relinearization, a sum and moves."""
     width = max(x.packing.strides[0], x.packing.padded[1])
     rows = max(1, x.packing.slots // width)
     blocks = -(-x.shape[0] // rows) * -(-y.shape[0] // rows)
