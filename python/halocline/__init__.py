@@ -22,6 +22,8 @@ from . import errors as errors  # so that `halocline.errors.Error` needs no impo
 from .arrays.array import EncryptedArray
 from .arrays.client import Client
 from .arrays.packing import Packing
+from .arrays.packing_choice import choose_packing
+from .arrays.stand_ins import ArraySpec
 from .base.errors import (
     ActivationRange,
     Cancelled,
@@ -101,6 +103,7 @@ __all__ = [
     "LINKS",
     "ActivationRange",
     "Advice",
+    "ArraySpec",
     "Basis",
     "BlockMatmul",
     "BootstrapOptions",
@@ -175,6 +178,7 @@ __all__ = [
     "WrongType",
     "advise",
     "allow_insecure_unpickling",
+    "choose_packing",
     "decide",
     "device_models",
     "device_name",
