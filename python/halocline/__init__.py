@@ -23,7 +23,9 @@ from .arrays.array import EncryptedArray
 from .arrays.client import Client
 from .arrays.packing import Packing
 from .arrays.packing_choice import choose_packing
+from .arrays.products import matmul
 from .arrays.stand_ins import ArraySpec
+from .arrays.statistics import corrcoef, cov, standardize, variance_range
 from .base.errors import (
     ActivationRange,
     Cancelled,
@@ -179,11 +181,14 @@ __all__ = [
     "advise",
     "allow_insecure_unpickling",
     "choose_packing",
+    "corrcoef",
+    "cov",
     "decide",
     "device_models",
     "device_name",
     "fresh_error_bound",
     "key_plan",
+    "matmul",
     "measure_error_bound",
     "plan_flooding",
     "plan_trace",
@@ -193,5 +198,7 @@ __all__ = [
     "replay",
     "sign_epsilon",
     "sign_levels",
+    "standardize",
     "trace_program",
+    "variance_range",
 ]

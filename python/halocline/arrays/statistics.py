@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ..base.errors import InvalidArgument
 from ..base.values import expect, positive
 from ..circuits.polynomial import Polynomial, interval
+from .alignment import onto
 from .array import EncryptedArray, Operand
 from .elementwise import cleaned, map_parts, multiply, plus_plain, subtract, times_plain
 from .inner_products import column_products, row_products, suits_columns, suits_rows
@@ -29,9 +30,7 @@ _MOST_DEGREE = 511
 
 
 @implements(np.average)
-def average(
-    a: Operand, axis: Any = None, weights: Any = None, *, keepdims: bool = False
-) -> EncryptedArray:
+def average(a: Operand, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> EncryptedArray:
     """np.average: the mean, or the sum with plain weights divided by their sum. One level.
 
     weights: as numpy takes them: of the shape of the array, or a vector along one axis.
@@ -54,8 +53,7 @@ def average(
             )
         factors = factors.reshape([-1 if each == at else 1 for each in range(x.ndim)])
     whole = np.broadcast_to(factors, x.shape)
-    at = tuple(range(x.ndim)) if axis is None else axis
-    total = whole.sum(axis=at, keepdims=True)
+    total = whole.sum(axis=axis, keepdims=True)
     if not np.asarray(total).all():
         raise InvalidArgument("average: the weights sum to 0; expected another sum")
     return sum_(times_plain(x, np.ascontiguousarray(whole / total)), axis, keepdims=keepdims)
@@ -65,7 +63,9 @@ def _samples(m: Operand, y: Operand, rowvar: bool, what: str) -> EncryptedArray:
     """Variables in rows (axis 0) and samples in columns, as numpy reads its arguments."""
     x = expect(m, EncryptedArray, what, "encrypt the samples with client.encrypt_array")
     if x.ndim > 2:
-        raise InvalidArgument(f"{what}: an array of {x.ndim} axes, expected samples of variables in one or two")
+        raise InvalidArgument(
+            f"{what}: an array of {x.ndim} axes, expected samples of variables in one or two"
+        )
     made = _rows(x, rowvar)
     if y is not None:
         other = expect(y, EncryptedArray, f"{what}: y", "encrypt it too, or leave it out")
@@ -82,17 +82,17 @@ def _rows(x: EncryptedArray, rowvar: bool) -> EncryptedArray:
     return x if rowvar or x.shape[0] == 1 else x.transpose()
 
 
-def _centred(x: EncryptedArray, axis: int, factor: float, weights: npt.NDArray[Any] | None) -> EncryptedArray:
+def _centred(x: EncryptedArray, axis: int, factor: float, total: EncryptedArray) -> EncryptedArray:
     """factor * (x - mean along an axis), with zeros in all slots without an element. One level.
 
-    It takes another one where sums do not come out in the slots of all samples, as along neighbouring slots.
+    total: the sum along the axis, which is kept.
     """
-    if weights is None:
-        total, share = sum_(x, axis, keepdims=True), factor / x.shape[axis]
+    share = factor / x.shape[axis]
+    if total.packing.copies:  # in the slots of all samples: one product scales it and leaves zeros elsewhere
+        mean = times_plain(onto(total, x.packing), np.full(x.shape, share))
     else:
-        total, share = average(x, axis, weights, keepdims=True), factor
-    wide = perform("broadcast_to", total, x.shape)
-    return cleaned(subtract(scaled(x, factor), times_plain(wide, np.full(x.shape, share))))
+        mean = onto(times_plain(total, np.full(total.shape, share)), x.packing)
+    return cleaned(subtract(scaled(x, factor), mean))
 
 
 def _products_of(x: EncryptedArray, factor: float, level: int | None = None) -> EncryptedArray:
@@ -113,9 +113,7 @@ def _freedom(count: float, bias: bool, ddof: int | None, what: str) -> float:
     return float(count - less)
 
 
-def _weights(
-    fweights: Any, aweights: Any, count: int
-) -> npt.NDArray[np.float64] | None:
+def _weights(fweights: Any, aweights: Any, count: int) -> npt.NDArray[np.float64] | None:
     """Frequency and reliability weights of samples, multiplied as numpy does."""
     made = None
     for name, given in (("fweights", fweights), ("aweights", aweights)):
@@ -148,19 +146,20 @@ def cov(
     variables, encrypted. fweights and aweights are plain. level: of the result, the highest unless given.
 
     Costs four levels: the mean, and a product of columns (`matmul`); one more for weights, for samples in
-    neighbouring slots, and for y. Samples along the widest stride are cheapest: (samples, variables) arrays as
-    `encrypt_array` packs them, with rowvar=False or as `np.cov(x.T)`.
+    neighbouring slots, and for y. Samples along the widest stride are cheapest: (samples, variables) arrays
+    as `encrypt_array` packs them, with rowvar=False or as `np.cov(x.T)`.
     """
     x = _samples(m, y, rowvar, "cov")
     count = x.shape[1]
     weights = _weights(fweights, aweights, count)
     if weights is None:
-        made = _products_of(_centred(x, 1, 1.0, None), 1.0 / _freedom(count, bias, ddof, "cov"), level)
+        centred = _centred(x, 1, 1.0, sum_(x, 1, keepdims=True))
+        made = _products_of(centred, 1.0 / _freedom(count, bias, ddof, "cov"), level)
     else:
         divisor = _weighted_freedom(weights, fweights, aweights, bias, ddof)
-        centred = _centred(x, 1, 1.0, weights)
-        root = np.sqrt(weights / divisor)
-        made = _products_of(times_plain(centred, np.broadcast_to(root, x.shape)), 1.0, level)
+        mean = onto(average(x, 1, weights, keepdims=True), x.packing)
+        root = np.broadcast_to(np.sqrt(weights / divisor), x.shape)
+        made = _products_of(times_plain(subtract(x, mean), root), 1.0, level)
     return dropped(made, (0, 1)) if made.shape == (1, 1) else made
 
 
@@ -216,11 +215,9 @@ def inverse_root(bounds: tuple[float, float], precision: float) -> Polynomial:
 
     degree = 3
     while degree <= _MOST_DEGREE:
-        nodes = np.polynomial.chebyshev.chebinterpolate(lambda u: 1 / np.sqrt((u * (1 - ratio) + 1 + ratio) / 2), degree)
-        points = np.cos(np.linspace(0, np.pi, 8 * degree + 1))
-        exact = 1 / np.sqrt((points * (1 - ratio) + 1 + ratio) / 2)
-        if np.abs(np.polynomial.chebyshev.chebval(points, nodes) - exact).max() <= 2.0**-precision:
-            return Polynomial.fit(function, (-1.0, 1.0), degree)
+        made = Polynomial.fit(function, (-1.0, 1.0), degree, tolerance=1.0 / ratio)
+        if made.max_error <= 2.0**-precision:
+            return made
         degree = 2 * degree + 1
     raise InvalidArgument(
         f"variances: 1 / sqrt on ({low:g}, {high:g}) to {precision:g} bits takes a polynomial of more than "
@@ -232,9 +229,9 @@ def inverse_root(bounds: tuple[float, float], precision: float) -> Polynomial:
 def _bounds(variances: Any, what: str) -> tuple[float, float]:
     if variances is None:
         raise InvalidArgument(
-            f"{what}: nothing is known of the variances, and 1 / sqrt(variance) is a polynomial on an interval; "
-            f"use hc.{what}(x, variances=(low, high)), or variances=hc.variance_range(samples) from samples "
-            "in the clear"
+            f"{what}: nothing is known of the variances, and 1 / sqrt(variance) is a polynomial on an "
+            f"interval; use hc.{what}(x, variances=(low, high)), or variances=hc.variance_range(samples) "
+            "from samples in the clear"
         )
     low, high = interval(variances, f"{what}: variances")
     if low <= 0:
@@ -242,22 +239,28 @@ def _bounds(variances: Any, what: str) -> tuple[float, float]:
     return low, high
 
 
-def _scores(x: EncryptedArray, axis: int, ddof: float, bounds: tuple[float, float], bits: float) -> EncryptedArray:
+def _scores(
+    x: EncryptedArray, axis: int, ddof: float, bounds: tuple[float, float], bits: float
+) -> EncryptedArray:
     """(x - mean) / standard deviation, with zeros in slots without an element."""
     low, high = bounds
-    freedom = x.shape[axis] - ddof
-    # Squares of the differences then sum to 2 variance / (high - low): the argument of the polynomial but for
-    # a constant, so that nothing has to be scaled at a level of its own.
-    factor = math.sqrt(2.0 / (freedom * (high - low)))
-    centred = _centred(x, axis, factor, None)
-    sums = cleaned(sum_(multiply(centred, centred), axis, keepdims=True))
-    argument = plus_plain(sums, np.full(sums.shape, -(high + low) / (high - low)))
-    polynomial = inverse_root(bounds, bits)
+    # Times `share`, squares of differences sum to 2 variance / (high - low): the argument of the polynomial
+    # but for a constant.
+    share = 2.0 / ((x.shape[axis] - ddof) * (high - low))
+    total = sum_(x, axis, keepdims=True)
+    # Sums in the slots of all samples take the factor with the differences, so that it costs no level. Others
+    # are multiplied by ones and zeros anyway: what else is in slots could leave the interval, and overflow.
+    factor = math.sqrt(share) if total.packing.copies else 1.0
+    centred = _centred(x, axis, factor, total)
+    sums = sum_(multiply(centred, centred), axis, keepdims=True)
+    if factor == 1.0:
+        sums = onto(times_plain(sums, np.full(sums.shape, share)), x.packing)
+    argument = plus_plain(cleaned(sums), np.full(sums.shape, -(high + low) / (high - low)))
     # What is left of the factors: differences times 1 / factor times 1 / sqrt(high).
     scale = 1.0 / (factor * math.sqrt(high))
-    polynomial = Polynomial(polynomial.coefficients * scale, "chebyshev", (-1.0, 1.0))
+    polynomial = Polynomial(inverse_root(bounds, bits).coefficients.real * scale, "chebyshev", (-1.0, 1.0))
     inverse = map_parts(argument, lambda ct: ct.engine.polynomial(ct, polynomial), zero_to_zero=False)
-    return multiply(centred, inverse)
+    return multiply(centred, onto(inverse, x.packing))
 
 
 def standardize(
@@ -306,8 +309,8 @@ def corrcoef(
     x, y, rowvar and level: as for `cov`. variances, precision: as for `standardize`, of variances with
     ddof=0.
 
-    Costs the levels of `standardize` and three: 10 for high / low up to 5. The standard scores are multiplied,
-    which needs no covariances and no division; the diagonal is 1 to the precision.
+    Costs the levels of `standardize` and three: 10 for high / low up to 5. The standard scores are
+    multiplied, which needs no covariances and no division; the diagonal is 1 to the precision.
     """
     what = "corrcoef"
     samples = _real(_samples(x, y, rowvar, what), what)
