@@ -12,6 +12,7 @@ decomposition.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ from .array import EncryptedArray
 from .block_shapes import BlockShape, block_sources, choose_blocks, cut
 from .movement import gather
 from .packing import Packing
-from .slot_maps import Addresses, Term, grid_of, is_identity, kept_circuit, widened
+from .slot_maps import CIRCUITS_KEPT, Addresses, Term, grid_of, is_identity, kept_circuit, widened
 
 Blocks = dict[tuple[int, int], Ciphertext]
 """Ciphertexts by number of the block of rows and of columns."""
@@ -108,17 +109,22 @@ def key_switches(a: EncryptedArray, b: EncryptedArray) -> int:
     total = 0
     for side, rotations in zip(sides, (2, 1 + int(shape.copies > 1)), strict=True):
         count = len(side.numbers())
-        distances = 0
-        if not _fits(side, shape):
-            source = block_sources(side.packing, shape, side.tile, (0, 0))
-            steps = (source - np.arange(shape.slots))[source >= 0] % side.packing.slots
-            distances = len(np.unique(steps))
+        distances = 0 if _fits(side, shape) else _distances(side, shape)
         total += count * (int(2 * distances**0.5) + int(3 * shape.inner**0.5) + rotations * shape.steps)
         total += _TOO_MANY if distances > _MOST_DISTANCES else 0
     return total + 4 * len(sides[0].numbers()) * sides[1].counts[1]
 
 
+@functools.lru_cache(maxsize=CIRCUITS_KEPT)
+def _distances(side: Side, shape: BlockShape) -> int:
+    """Diagonals of the map that brings the first block to its places."""
+    source = block_sources(side.packing, shape, side.tile, (0, 0))
+    return len(np.unique((source - np.arange(shape.slots))[source >= 0] % side.packing.slots))
+
+
+@functools.lru_cache(maxsize=CIRCUITS_KEPT)
 def _fits(side: Side, shape: BlockShape) -> bool:
+    """Whether the ciphertexts are the blocks as they are."""
     sources = [block_sources(side.packing, shape, side.tile, each) for each in side.numbers()]
     return is_identity(sources, side.packing.count, side.packing.slots, shape.slots)
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -123,13 +124,19 @@ def _encrypted_product(x: EncryptedArray, y: EncryptedArray, level: int | None) 
 
 def _matrix_product(x: EncryptedArray, y: EncryptedArray, level: int | None) -> EncryptedArray:
     """The way that needs the fewest key switches for the packings of both matrices."""
-    columns, rows = x.transpose(), y.transpose()
+    columns, rows = _swapped(x), _swapped(y)
     by_blocks = key_switches(x, y)
     if suits_columns(columns, y) and column_switches(columns) < by_blocks:
         return column_products(columns, y, level=level)
     if suits_rows(x, rows) and row_switches(x, rows) < by_blocks:
         return row_products(x, rows, level=level)
     return block_product(x, y, level)
+
+
+def _swapped(x: EncryptedArray) -> EncryptedArray:
+    """The transpose, as another reading of the packing."""
+    packing = dataclasses.replace(x.packing, shape=x.shape[::-1], strides=x.packing.strides[::-1])
+    return EncryptedArray(x.parts, packing, x.is_clean)
 
 
 def _reshaped(x: EncryptedArray, shape: tuple[int, ...]) -> EncryptedArray:
