@@ -48,8 +48,8 @@ def implemented() -> list[str]:
 
 def _unsupported(name: str) -> WrongType:
     return WrongType(
-        f"np.{name}: not defined on encrypted arrays, because it is no sum of products, or its result "
-        "depends on values that nobody sees. Defined are "
+        f"np.{name}: not defined on encrypted arrays, because it is no sum of products, or what it "
+        "returns is plain and would show what is encrypted. Defined are "
         f"{', '.join(implemented())}; other functions of the elements by polynomials that come close to them "
         "on an interval: hc.Polynomial.fit"
     )
