@@ -117,7 +117,7 @@ def test_arrays_larger_than_a_ciphertext(shape, step):
 
 
 def test_copies_beside_elements_are_known(rig):
-    """A number that repeats itself in all slots leaves its copies between the elements that it is added to."""
+    """A number that repeats itself in all slots leaves copies between the elements that it is added to."""
     x = numbers((4, 8), 10)
     made = rig.check(lambda x, y: np.mean(x, axis=1) + y, x, numbers((1,), 11))
     assert not made.is_clean and made.packing.strides == (8,)
@@ -133,8 +133,22 @@ def test_levels_that_operations_cost(rig):
     """What the guide says: no level where rotations are enough."""
     x = numbers((4, 8), 13)
     costs = {
-        0: [np.sum, np.transpose, np.ravel, lambda x: x + x.sum(axis=0), lambda x: x[1:3, ::2], lambda x: np.diff(x)],
-        1: [lambda x: x * x, lambda x: x + x[0], np.mean, lambda x: np.flip(x, 0), lambda x: x - x.mean(axis=0), np.cumsum],
+        0: [
+            np.sum,
+            np.transpose,
+            np.ravel,
+            lambda x: x + x.sum(axis=0),
+            lambda x: x[1:3, ::2],
+            np.diff,
+        ],
+        1: [
+            lambda x: x * x,
+            lambda x: x + x[0],
+            np.mean,
+            lambda x: np.flip(x, 0),
+            lambda x: x - x.mean(axis=0),
+            np.cumsum,
+        ],
         2: [lambda x: np.var(x, axis=0), lambda x: np.var(x, axis=1), lambda x: x**3],
     }
     for level, programs in costs.items():

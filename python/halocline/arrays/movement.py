@@ -102,7 +102,7 @@ def move(
     cells = _cells(x.packing, target, source, np.broadcast_to(weights, source.shape), slots)
     if x.packing.slots == target.slots:
         clean = x.is_clean and _takes_all(x.packing, target, cells)
-        if clean or not zeros:
+        if clean or not (zeros or (source < 0).any()):
             rotated = _rotated(x, cells)
             if rotated is not None:
                 return rotated, clean

@@ -83,7 +83,7 @@ def function_of_numpy(function: Any, args: Any, options: dict[str, Any]) -> Any:
     for key, value in options.items():
         if key in takes or key not in _DEFAULTS:
             kept[key] = value
-        elif not any(value is each for each in _DEFAULTS[key]) and value not in _DEFAULTS[key]:
+        elif not (value is None or isinstance(value, bool | str)) or value not in _DEFAULTS[key]:
             raise InvalidArgument(f"np.{name}: no option '{key}' on encrypted arrays; leave it out")
     try:
         bound = inspect.signature(ours).bind(*args, **kept)

@@ -164,7 +164,7 @@ def stack(arrays: Sequence[Operand], axis: int = 0) -> EncryptedArray:
 
 
 def _listed(arrays: Any, what: str) -> list[Any]:
-    if isinstance(arrays, EncryptedArray) or not isinstance(arrays, Sequence):
+    if not isinstance(arrays, Sequence | EncryptedArray | np.ndarray):
         raise WrongType(f"{what}: got {kind_of(arrays)}, expected a list of arrays")
     given = [each if isinstance(each, EncryptedArray) else plain_operand(each, what) for each in arrays]
     if not any(isinstance(each, EncryptedArray) for each in given):
