@@ -186,7 +186,7 @@ def test_mutated_bytes_are_refused_as_corrupt(rig):
     ],
 )
 def test_descriptions_that_lie(rig, change):
-    """With a right hash, as who wants to mislead would write it."""
+    """With a right hash, as an attacker would write it."""
     from halocline.arrays import container
 
     array = rig.client.encrypt_array(numbers(3, 300))
@@ -218,7 +218,7 @@ def test_parts_of_two_clients_are_refused(rig):
 
 def program(x, w):
     scores = np.sum(x * w, axis=1)
-    return {"scores": scores, "centred": [x - x.mean(axis=0)]}
+    return {"scores": scores, "centred": [x - x.mean(axis=0)], "backwards": (np.flip(x, 1),)}
 
 
 @pytest.mark.parametrize("policy", ["resident", "lru", "planned"])
@@ -232,6 +232,7 @@ def test_policies(rig, policy):
         made = engine.run(program, *arrays)
         rig.compare(made["scores"], (x * w).sum(axis=1))
         rig.compare(made["centred"][0], x - x.mean(axis=0))
+        rig.compare(made["backwards"][0], x[:, ::-1])
     assert engine.last_run.divergence is None
     assert (engine.last_plan is not None) == (policy == "planned")
 
@@ -333,6 +334,17 @@ def test_programs_that_fail_say_why_for_any_packing(rig):
         hc.choose_packing(rig.params, lambda x: x**32, numbers(4, 4))
     with pytest.raises(hc.InvalidArgument, match="do not go together"):
         rig.client.encrypt_for(lambda x, y: x + y, numbers(3), numbers(4))
+
+
+def test_repacking(rig):
+    """40 sums of rows lie in 5 ciphertexts until they are brought together."""
+    made = rig.run(lambda x: x.sum(axis=1), numbers(40, 50))
+    assert made.packing.count == 5
+    packed = rig.run(lambda x: x.repack(), made)
+    assert packed.packing == hc.Packing.of(40, 512) and packed.is_clean
+    rig.compare(packed, numbers(40, 50).sum(axis=1))
+    with pytest.raises(hc.InvalidArgument, match="repack"):
+        packed.repack(hc.Packing.of(41, 512))
 
 
 # Movements with weights, for products

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import InvalidArgument, WrongType
-from ..base.values import kind_of
+from ..base.values import expect, kind_of
 from ..ckks.ciphertext import Ciphertext
-from .alignment import spread
+from .alignment import onto, spread
 from .array import EncryptedArray, Operand
 from .elementwise import plain_operand
 from .movement import move, view
@@ -108,6 +108,16 @@ def broadcast_to(x: EncryptedArray, shape: Any) -> EncryptedArray:
     if broadcast_shape(x.shape, wanted, "broadcast_to") != wanted:
         raise InvalidArgument(f"broadcast_to: shape {x.shape} cannot become {wanted}")
     return spread(x, wanted)
+
+
+@operation("repack")
+def repack(x: EncryptedArray, packing: Packing | None = None) -> EncryptedArray:
+    """The same elements elsewhere."""
+    if packing is None:
+        packing = Packing.of(x.shape, x.params.slots)
+    if expect(packing, Packing, "repack: packing").shape != x.shape or packing.slots > x.params.slots:
+        raise InvalidArgument(f"repack: {packing} for an array of shape {x.shape} and {x.params.slots} slots")
+    return onto(x, packing)
 
 
 @operation("concatenate")
