@@ -126,7 +126,7 @@ def test_variances_from_samples():
 def test_what_does_not_fit_says_so(rig):
     x = samples(8, 3)
     wrong = {
-        "variances=": lambda x: np.corrcoef(x),
+        "variances=": np.corrcoef,
         "positive bound": lambda x: hc.corrcoef(x, variances=(0, 1)),
         "closer to each other": lambda x: hc.corrcoef(x, variances=(1e-6, 1)),
         "more samples": lambda x: np.cov(x, rowvar=False, ddof=8),

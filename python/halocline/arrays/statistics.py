@@ -79,7 +79,7 @@ def _rows(x: EncryptedArray, rowvar: bool) -> EncryptedArray:
     if x.ndim < 2:
         made: EncryptedArray = perform("reshape", x, (1, x.size))
         return made
-    return x if rowvar or x.shape[0] == 1 else x.transpose()
+    return x if rowvar else x.transpose()
 
 
 def _centred(x: EncryptedArray, axis: int, factor: float, total: EncryptedArray) -> EncryptedArray:
