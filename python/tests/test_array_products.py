@@ -134,7 +134,7 @@ def test_levels_and_key_switches(rig):
     spec = hc.ArraySpec((64, 64), level=3)
     plan = hc.key_plan(params, operator.matmul, spec, spec)
     assert max(plan.levels.values()) <= 3
-    assert len(plan) <= 40  # 7.3 MB each at level 3
+    assert len(plan) <= 48  # up to 7.3 MB each at level 3
     engine = hc.Engine(params, device="ghost")
     calls = []
     dot = engine.dot

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import LevelExhausted
+from ..base.names import Mode
 from ..base.values import power_of_two
 from ..circuits.transforms import TransformGrid
 from ..ckks.ciphertext import Ciphertext
@@ -34,6 +35,7 @@ Blocks = dict[tuple[int, int], Ciphertext]
 _MOST_DISTANCES = 512
 """Diagonals of a linear map that are tolerated: each one is kept encoded, as large as half a ciphertext."""
 _TOO_MANY = 1_000_000
+_FEW_STEPS = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -194,6 +196,11 @@ def skew_right(shape: BlockShape, used: tuple[int, int]) -> TransformGrid:
     return grid_of([terms], 1, shape.slots, shape.slots)
 
 
+def _shift_mode(shape: BlockShape) -> Mode:
+    """All rotations from one decomposition, with a key each, as long as there are few of them."""
+    return "naive" if shape.steps <= _FEW_STEPS else "double_hoisted"
+
+
 def shift_left(shape: BlockShape) -> TransformGrid:
     """From sigma(A) to it shifted by 1, 2, ... columns: an output for every step but 0."""
     _, _, y = shape.places()
@@ -202,7 +209,7 @@ def shift_left(shape: BlockShape) -> TransformGrid:
     for step in range(1, shape.steps):
         column = np.where(y + step < shape.width, y + step, y + step - shape.inner)
         outputs.append([(own - y + column, 1.0)])
-    return grid_of(outputs, 1, shape.slots, shape.slots)
+    return grid_of(outputs, 1, shape.slots, shape.slots, _shift_mode(shape))
 
 
 def shift_right(shape: BlockShape) -> TransformGrid:
@@ -214,7 +221,7 @@ def shift_right(shape: BlockShape) -> TransformGrid:
         back = shape.inner if shape.copies > 1 else 0  # a single copy repeats itself after the last row
         row = step - np.where(x + step < shape.height, 0, back)
         outputs.append([((own + row * shape.width) % shape.slots, 1.0)])
-    return grid_of(outputs, 1, shape.slots, shape.slots)
+    return grid_of(outputs, 1, shape.slots, shape.slots, _shift_mode(shape))
 
 
 def _steps(blocks: Blocks, shape: BlockShape, is_left: bool) -> dict[tuple[int, int], list[Ciphertext]]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..base.names import Mode
 from ..circuits.transforms import TransformGrid
 from ..ckks.ciphertext import Ciphertext
 
@@ -22,10 +23,16 @@ CIRCUITS_KEPT = 48
 """Maps that are kept with their encoded weights; those used least recently are made anew."""
 
 
-def grid_of(outputs: Sequence[Sequence[Term]], inputs: int, period: int, slots: int) -> TransformGrid:
+def grid_of(
+    outputs: Sequence[Sequence[Term]],
+    inputs: int,
+    period: int,
+    slots: int,
+    mode: Mode = "double_hoisted",
+) -> TransformGrid:
     """The linear map whose output o is the sum of its terms, for inputs that repeat after `period` slots.
 
-    slots: of the ciphertexts, a multiple of `period`. Costs one level.
+    slots: of the ciphertexts, a multiple of `period`. mode: as for `TransformGrid`. Costs one level.
     """
     own = np.arange(slots, dtype=np.int64)
     cells: list[list[dict[int, Any]]] = [[{} for _ in range(inputs)] for _ in outputs]
@@ -37,7 +44,7 @@ def grid_of(outputs: Sequence[Sequence[Term]], inputs: int, period: int, slots: 
             weights = np.broadcast_to(np.asarray(weight), slots)
             for index in np.unique(number[addresses >= 0]):
                 _add_diagonals(row[index], steps, (number == index) & (addresses >= 0), weights)
-    return TransformGrid(cells, slots=slots)
+    return TransformGrid(cells, slots=slots, mode=mode)
 
 
 def _add_diagonals(

@@ -276,7 +276,7 @@ def standardize(
     variances: (low, high) with the variances of all variables, as `variance_range` finds; beyond it results
         have no meaning. precision: bits of 1 / sqrt(variance). ddof: as for np.std.
 
-    Costs three levels and those of the polynomial: 4 for high / low up to 5, 5 up to 20, 6 up to 100 at
+    Costs three levels and those of the polynomial: 4 for high / low up to 5, 5 up to 20, 6 up to 50 at
     20 bits. One more each for the mean and the deviation where samples are in neighbouring slots.
     """
     what = "standardize"
