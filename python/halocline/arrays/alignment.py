@@ -146,8 +146,6 @@ def _way(packing: Packing, clean: bool, target: Packing) -> _Way | None:
             exact = exact and (length <= count or length % count == 0)
             fills.append(_Fill(stride, min(length, count)))
     wanted = target.copies & ~copies
-    if wanted & packing.slot_bits:
-        return None
     fills += [_Fill(1 << bit, 2) for bit in range(wanted.bit_length()) if wanted >> bit & 1]
     masks = bool(fills) and not clean
     spare = copies & ~target.copies & ~used
