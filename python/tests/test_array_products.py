@@ -213,3 +213,9 @@ def test_equal_ciphertexts_share_the_map_of_a_plain_matrix(small, monkeypatch):
     made.clear()
     small.compare(engine.run(lambda x: x @ y, encrypted), x @ y)
     assert len(made) == 2
+
+
+def test_programs_run_in_the_clear_too():
+    x = numbers((5, 3), 29)
+    assert np.array_equal(hc.matmul(x.T, x, level=1), x.T @ x)
+    assert np.array_equal(hc.cov(x, rowvar=False, level=2), np.cov(x, rowvar=False))
