@@ -19,7 +19,9 @@ from .base import interrupts as _interrupts  # noqa: F401  # first, as the other
 # isort: on
 from . import _core as _core  # re-exported for the modules of the package
 from . import errors as errors  # so that `halocline.errors.Error` needs no import of its own
+from .arrays import functions as functions
 from .arrays.array import EncryptedArray
+from .arrays.calibration import CalibratedProgram, CallSite, calibrate
 from .arrays.client import Client
 from .arrays.packing import Packing
 from .base.errors import (
@@ -106,6 +108,8 @@ __all__ = [
     "BootstrapOptions",
     "Bootstrapper",
     "Bootstrapping",
+    "CalibratedProgram",
+    "CallSite",
     "Cancelled",
     "Ciphertext",
     "CircuitChoice",
@@ -175,10 +179,12 @@ __all__ = [
     "WrongType",
     "advise",
     "allow_insecure_unpickling",
+    "calibrate",
     "decide",
     "device_models",
     "device_name",
     "fresh_error_bound",
+    "functions",
     "key_plan",
     "measure_error_bound",
     "plan_flooding",
