@@ -24,6 +24,8 @@ from .arrays.array import EncryptedArray
 from .arrays.calibration import CalibratedProgram, CallSite, calibrate
 from .arrays.client import Client
 from .arrays.packing import Packing
+from .arrays.packing_choice import choose_packing
+from .arrays.stand_ins import ArraySpec
 from .base.errors import (
     ActivationRange,
     Cancelled,
@@ -103,6 +105,7 @@ __all__ = [
     "LINKS",
     "ActivationRange",
     "Advice",
+    "ArraySpec",
     "Basis",
     "BlockMatmul",
     "BootstrapOptions",
@@ -180,6 +183,7 @@ __all__ = [
     "advise",
     "allow_insecure_unpickling",
     "calibrate",
+    "choose_packing",
     "decide",
     "device_models",
     "device_name",

@@ -7,7 +7,7 @@ import pickle
 import halocline as hc
 import numpy as np
 import pytest
-from array_rig import ArrayRig
+from deep_array_rig import DeepArrayRig
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +22,7 @@ NOISE = 2.0**-22
 
 @pytest.fixture(scope="module")
 def rig():
-    return ArrayRig(20)
+    return DeepArrayRig(20)
 
 
 def values(interval, shape, seed=3):
@@ -112,7 +112,7 @@ def test_iterations_are_as_exact_encrypted(rig):
 
 
 def test_newton_is_as_exact_encrypted():
-    rig = ArrayRig(24)
+    rig = DeepArrayRig(24)
     interval = (1e-5, 1)
     cost = F.describe("rsqrt", interval, 12)
     x = np.geomspace(*interval, 16)
@@ -204,7 +204,7 @@ def test_calls_are_told_apart_by_their_order(rig):
     assert names == ["exp", "tanh", "exp", "tanh", "sigmoid", "cos", "reciprocal", "sin"]
     assert program.sites[-1].given and program.sites[-1].interval == (-4, 4)
     x, y = rng.uniform(-1, 1, (2, 5))
-    deep = ArrayRig(30)
+    deep = DeepArrayRig(30)
     assert np.abs(deep.decrypted(program, x, y) - activations(x, y)).max() < 2.0**-16
     assert pickle.loads(pickle.dumps(program)).sites == program.sites
 

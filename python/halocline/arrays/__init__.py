@@ -3,6 +3,6 @@
 
 from . import elementwise as elementwise  # what these modules define registers itself: see registry.py
 from . import functions as functions
-from . import numpy_protocol as numpy_protocol
+from . import numpy_functions as numpy_functions
 from . import reductions as reductions
 from . import shapes as shapes

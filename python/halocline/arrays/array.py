@@ -130,7 +130,7 @@ class EncryptedArray:
         return self._parts[0].device
 
     def to(self, engine: Host) -> EncryptedArray:
-        """This array bound to an engine of equal parameters; raises KeyMismatch for keys of another client."""
+        """This array bound to an engine of equal parameters; KeyMismatch for keys of another client."""
         return self._map_ciphertexts(lambda ct: ct.to(engine))
 
     def _map_ciphertexts(self, bind: Callable[[Ciphertext], Ciphertext]) -> EncryptedArray:
@@ -264,6 +264,10 @@ class EncryptedArray:
         """np.std: `var`, and the square root with the options of `halocline.arrays.functions.sqrt`."""
         return _array(perform("std", self, axis, ddof=ddof, keepdims=keepdims, **options))
 
+    def prod(self, axis: Axis = None, *, keepdims: bool = False) -> EncryptedArray:
+        """np.prod; costs ceil(log2(length)) levels for each axis."""
+        return _array(perform("prod", self, axis, keepdims=keepdims))
+
     def cumsum(self, axis: int | None = None) -> EncryptedArray:
         """np.cumsum; costs a level for each factor 64 of the length."""
         return _array(perform("cumsum", self, axis))
@@ -350,6 +354,29 @@ class EncryptedArray:
         """np.argmin; see `halocline.functions.argmin`."""
         return _array(perform("argmin", self, axis, **options))
 
+    def __abs__(self) -> EncryptedArray:
+        return _array(perform("abs", self))
+
+    def __lt__(self, other: Operand) -> EncryptedArray:
+        return _array(perform("less", self, other))
+
+    def __le__(self, other: Operand) -> EncryptedArray:
+        return _array(perform("less_equal", self, other))
+
+    def __gt__(self, other: Operand) -> EncryptedArray:
+        return _array(perform("greater", self, other))
+
+    def __ge__(self, other: Operand) -> EncryptedArray:
+        return _array(perform("greater_equal", self, other))
+
+    def __eq__(self, other: Operand) -> EncryptedArray:  # type: ignore[override]
+        return _array(perform("equal", self, other))
+
+    def __ne__(self, other: Operand) -> EncryptedArray:  # type: ignore[override]
+        return _array(perform("not_equal", self, other))
+
+    __hash__ = object.__hash__
+
     # numpy: numpy_protocol.py
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
@@ -371,20 +398,32 @@ class EncryptedArray:
     def __bool__(self) -> NoReturn:
         raise WrongType(
             "an encrypted array has no truth value: what it holds is encrypted, so no `if` can depend on it; "
-            "compute both ways and choose with np.where(condition, yes, no)"
+            "compute both ways and choose: c * yes + (1 - c) * no with an encrypted c of 1 or 0"
         )
 
-    def _number(self, kind: str) -> NoReturn:
-        raise WrongType(f"{kind}: an encrypted array cannot become a number; use client.decrypt(array)")
+    def _number(self) -> NoReturn:
+        raise WrongType("an encrypted array cannot become a number; use client.decrypt(array)")
 
-    def __float__(self) -> float:
-        self._number("float")
+    __float__ = __int__ = __complex__ = __index__ = _number
 
-    def __int__(self) -> int:
-        self._number("int")
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise WrongType(
+            "x[index] = value: encrypted arrays never change; make a new one with np.concatenate, or as "
+            "mask * value + (1 - mask) * x with a plain mask"
+        )
 
-    def __complex__(self) -> complex:
-        self._number("complex")
+    def __contains__(self, value: object) -> NoReturn:
+        raise WrongType("value in x: what an encrypted array holds is not known; decrypt it")
+
+    def _no_operator(self, *others: Any) -> NoReturn:
+        raise WrongType(
+            "%, //, <<, >>, &, |, ^, ~ and round are not defined on encrypted arrays: they need whole "
+            "numbers or jumps. Defined are + - * / by plain numbers, **, and functions by polynomials"
+        )
+
+    __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = __rdivmod__ = _no_operator
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _no_operator
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __round__ = _no_operator
 
     def __repr__(self) -> str:
         place = f"on {self.device}" if self.engine is not None else "unbound"

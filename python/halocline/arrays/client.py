@@ -3,17 +3,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy.typing as npt
 
 from ..base.errors import InvalidArgument
+from ..base.progress import Progress
 from ..base.values import expect
+from ..circuits.choice import CircuitChoice
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.client import Client as VectorClient
+from ..ckks.keys import EvaluationKeys
+from ..engine.program import key_plan
 from .array import EncryptedArray
 from .operands import plain_array
 from .packing import Packing
+from .packing_choice import choose_packing, spec_of
 
 
 class Client(VectorClient):
@@ -60,6 +66,39 @@ class Client(VectorClient):
             )
         how: dict[str, Any] = {"level": level, "public": public, "slots": packing.slots}
         return EncryptedArray([self.encrypt(each, **how) for each in packing.pack(array)], packing)
+
+    def encrypt_for(self, program: Callable[..., Any], *arrays: npt.ArrayLike) -> list[EncryptedArray]:
+        """Encrypted arrays of plain ones, in the packings with which `program(*arrays)` costs least.
+
+        See `halocline.choose_packing`, which runs the program on ghosts. An `EncryptedArray` among the
+        arguments is passed on as it is.
+        """
+        plain = [
+            each if isinstance(each, EncryptedArray) else plain_array(each, "encrypt_for") for each in arrays
+        ]
+        packings = choose_packing(self.params, program, *plain)
+        return [
+            each if isinstance(each, EncryptedArray) else self.encrypt_array(each, packing)
+            for each, packing in zip(plain, packings, strict=True)
+        ]
+
+    def keys_for(
+        self,
+        program: Callable[..., Any],
+        *args: Any,
+        circuits: CircuitChoice | None = None,
+        extend: EvaluationKeys | None = None,
+        progress: Progress | None = None,
+    ) -> EvaluationKeys:
+        """The keys that `program(*args)` needs: those of `halocline.key_plan`.
+
+        args: encrypted arrays and ciphertexts, `ArraySpec`s, and plain arrays, which stand for what
+            `encrypt_array` makes of them; plain operands are bound with functools.partial. Without any,
+            every required parameter is a fresh ciphertext of all slots. Other arguments: `evaluation_keys`.
+        """
+        shapes = [spec_of(each, self.params) for each in args]
+        plan = key_plan(self.params, program, *shapes, circuits=circuits)
+        return self.evaluation_keys(plan=plan, extend=extend, progress=progress)
 
     def decrypt(
         self,

@@ -101,6 +101,7 @@ def log1p(x: Any, *, interval: Any = None, precision: float = DEFAULT_PRECISION)
     return _evaluated("log1p", x, interval, precision)
 
 
+@operation("sqrt")
 def sqrt(x: Any, *, interval: Any = None, precision: float = DEFAULT_PRECISION) -> Any:
     """The square root on an interval from 0 on; down to 0 itself some 10 bits are possible. See `exp`."""
     return _evaluated("sqrt", x, interval, precision)

@@ -20,7 +20,7 @@ from ..ckks.ciphertext import Ciphertext
 from .array import Axis, EncryptedArray
 from .elementwise import as_real, cleaned, map_parts, multiply, subtract, times_plain
 from .movement import gather
-from .operands import axes_of, one_axis
+from .operands import along, axes_of, one_axis
 from .packing import Packing
 from .registry import operation, perform
 
@@ -137,3 +137,19 @@ def cumsum(x: EncryptedArray, axis: int | None = None) -> EncryptedArray:
         x = gather(x, x.packing, np.moveaxis(np.moveaxis(source, 1, axis + 1), 0, -1))
         reach *= terms
     return x
+
+
+@operation("prod")
+def prod(x: EncryptedArray, axis: Axis = None, *, keepdims: bool = False) -> EncryptedArray:
+    """np.prod: halves multiplied, ceil(log2(length)) levels for each axis."""
+    axes = axes_of(axis, x.ndim, "prod")
+    for each in axes:
+        odd: EncryptedArray | None = None
+        while (length := x.shape[each]) > 1:
+            half = length // 2
+            if length % 2:
+                last = x[along(each, length - 1, length)]
+                odd = last if odd is None else odd * last
+            x = x[along(each, 0, half)] * x[along(each, half, 2 * half)]
+        x = x if odd is None else x * odd
+    return x if keepdims else dropped(x, axes)
