@@ -82,6 +82,7 @@ def test_chains_of_operations(rig, data, shape):
 STEPS = {
     "centre": lambda x: x - np.mean(x, axis=-1, keepdims=True) if x.ndim else x - 1.0,
     "centre first": lambda x: x - np.mean(x, axis=0) if x.ndim else x,
+    "without sums": lambda x: x - np.sum(x, axis=-1, keepdims=True) if x.ndim else x,
     "row sums": lambda x: np.sum(x, axis=-1) if x.ndim else x,
     "column sums": lambda x: np.sum(x, axis=0) if x.ndim else x,
     "transpose": np.transpose,
@@ -101,7 +102,7 @@ STEPS = {
 @settings(max_examples=15)
 @given(data=st.data(), shape=hnp.array_shapes(min_dims=1, max_dims=2, min_side=1, max_side=40))
 def test_several_ciphertexts(data, shape):
-    """Axes that reach over ciphertexts: as above, with 256 slots... and arrays of up to 1600 numbers."""
+    """Up to 1600 numbers, which 64 x 64 addresses hold, with 512 slots in a ciphertext."""
     step = data.draw(st.sampled_from(sorted(STEPS)))
     WIDE.check(STEPS[step], numbers(shape, 8))
 
@@ -113,3 +114,75 @@ WIDE = ArrayRig("test-n10-d3")
 @pytest.mark.parametrize("step", sorted(STEPS))
 def test_arrays_larger_than_a_ciphertext(shape, step):
     WIDE.check(STEPS[step], numbers(shape, 9))
+
+
+def test_copies_beside_elements_are_known(rig):
+    """A number that repeats itself in all slots leaves copies between the elements that it is added to."""
+    x = numbers((4, 8), 10)
+    made = rig.check(lambda x, y: np.mean(x, axis=1) + y, x, numbers((1,), 11))
+    assert not made.is_clean and made.packing.strides == (8,)
+    rig.check(lambda x, y: np.sum(np.mean(x, axis=1) + y) * np.ones(3), x, numbers((1,), 11))
+
+
+def test_sums_over_ciphertexts_leave_out_what_is_no_element():
+    """19 rows of 33, 8 rows to a ciphertext: the last one has 5 rows that hold copies of the first row."""
+    WIDE.check(lambda x: np.sum(x + x[:1], axis=0), numbers((19, 33), 12))
+
+
+def test_levels_that_operations_cost(rig):
+    """What the guide says: no level where rotations are enough."""
+    x = numbers((4, 8), 13)
+    costs = {
+        0: [
+            np.sum,
+            np.transpose,
+            np.ravel,
+            lambda x: x + x.sum(axis=0),
+            lambda x: x[1:3, ::2],
+            np.diff,
+        ],
+        1: [
+            lambda x: x * x,
+            lambda x: x + x[0],
+            np.mean,
+            lambda x: np.flip(x, 0),
+            lambda x: x - x.mean(axis=0),
+            np.cumsum,
+        ],
+        2: [lambda x: np.var(x, axis=0), lambda x: np.var(x, axis=1), lambda x: x**3],
+    }
+    for level, programs in costs.items():
+        for program in programs:
+            rig.check(program, x, level=level)
+
+
+def test_axis_in_the_way_of_a_roll_costs_no_level(rig):
+    """A rotation where the axis fills the ciphertext."""
+    rig.check(lambda x: np.roll(x, 3), numbers((16,), 14), level=0)
+    rig.check(lambda x: np.roll(x, -1, axis=0), numbers((4, 8), 14), level=0)
+    rig.check(lambda x: np.roll(x, 1, axis=1), numbers((4, 8), 14), level=1)
+
+
+def test_long_cumulative_sums(rig):
+    """65 and more terms take two steps."""
+    rig.check(np.cumsum, numbers((64,), 15), level=1)
+    rig.check(np.cumsum, numbers((100,), 15), level=2)
+
+
+def test_complex_parts(rig):
+    z = numbers((3, 5), 16, "complex")
+    assert rig.check(np.real, z).is_real
+    assert rig.check(np.imag, z).is_real
+    rig.check(lambda z: z * np.conj(z) + z.conj(), z)
+    x = numbers((3, 5), 16)
+    assert rig.check(lambda x: x.imag, x, level=0).is_real
+    assert rig.check(lambda x: x.real, x, level=0).is_real
+
+
+def test_powers_and_quotients(rig):
+    x = numbers((2, 3), 17)
+    rig.check(lambda x: x**0 + x**1 + x**5, x, level=3)
+    rig.check(lambda x: x / 4 + x / np.array([1.0, 2.0, -3.0]), x, level=1)
+    rig.check(lambda x: 1 - x, x, level=0)
+    rig.check(lambda x: np.prod(x, axis=1), numbers((2, 7), 18), level=3)
+    rig.check(lambda x: -x + np.square(x), x)

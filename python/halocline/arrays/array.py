@@ -323,17 +323,6 @@ class EncryptedArray:
 
     # Comparisons and order (comparisons.py, tournaments.py); with other options: halocline.functions
 
-    def __abs__(self) -> EncryptedArray:
-        return _array(perform("absolute", self))
-
-    def __gt__(self, other: Operand) -> EncryptedArray:
-        return _array(perform("greater", self, other))
-
-    def __lt__(self, other: Operand) -> EncryptedArray:
-        return _array(perform("less", self, other))
-
-    __ge__, __le__ = __gt__, __lt__
-
     def clip(self, low: float | None, high: float | None, **options: Any) -> EncryptedArray:
         """np.clip; see `halocline.functions.clip`."""
         return _array(perform("clip", self, low, high, **options))

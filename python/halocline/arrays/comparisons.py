@@ -121,7 +121,7 @@ def relu(x: Any, *, interval: Any = None, precision: int = COMPARISON_PRECISION)
     return Compared.of("relu", x, interval, precision, "x").relu()
 
 
-@operation("absolute")
+@operation("abs")
 def absolute(x: Any, *, interval: Any = None, precision: int = COMPARISON_PRECISION) -> Any:
     """|x|, as 2 relu(x) - x; off by at most twice what `relu` is."""
     if _clear(x):
@@ -147,6 +147,36 @@ def less(a: Any, b: Any, *, interval: Any = None, precision: int = COMPARISON_PR
         return _kept(np.heaviside(-_sample("less", d, interval), 0.5), d)
     found = Compared.of("less", d, interval, precision)
     return Compared(-d, found.interval, found.alpha).step()
+
+
+operation("greater_equal")(greater)
+operation("less_equal")(less)
+
+
+@operation("equal")
+def equal(a: Any, b: Any, *, interval: Any = None, precision: int = COMPARISON_PRECISION) -> Any:
+    """1 where a = b, 0 where they differ by more than `sign_epsilon(precision)` times the largest difference.
+
+    As 1 - sign(a - b)^2: for numbers that are equal or clearly apart, such as labels. interval: of a - b.
+    """
+    return 1 - not_equal(a, b, interval=interval, precision=precision, name="equal")
+
+
+@operation("not_equal")
+def not_equal(
+    a: Any,
+    b: Any,
+    *,
+    interval: Any = None,
+    precision: int = COMPARISON_PRECISION,
+    name: str = "not_equal",
+) -> Any:
+    """0 where a = b, 1 where they clearly differ: see `equal`."""
+    a, b, d = _difference(a, b, name)
+    if _clear(d):
+        return _kept(np.sign(_sample(name, d, interval)) ** 2, d)
+    sign = Compared.of(name, d, interval, precision).sign()
+    return sign * sign
 
 
 def maximum(a: Any, b: Any, *, interval: Any = None, precision: int = COMPARISON_PRECISION) -> Any:
@@ -237,6 +267,8 @@ FUNCTIONS |= {
     np.greater_equal: greater,
     np.less: less,
     np.less_equal: less,
+    np.equal: equal,
+    np.not_equal: not_equal,
     np.maximum: maximum,
     np.minimum: minimum,
     np.clip: clip,

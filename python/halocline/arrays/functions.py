@@ -25,10 +25,12 @@ from .comparisons import (
     COMPARISON_PRECISION,
     absolute,
     clip,
+    equal,
     greater,
     less,
     maximum,
     minimum,
+    not_equal,
     relu,
     sign,
     where,
@@ -44,13 +46,13 @@ from .elementary import (
 from .evaluation import check_range, expect_real, is_encrypted, mapped, numbers
 from .numpy_protocol import implements
 from .registry import operation
-from .samples import FUNCTIONS, Samples, plain, sampled
+from .samples import FUNCTIONS, ON_SAMPLES, Samples, plain, sampled
 from .sorting import median, percentile, sort
 from .tournaments import amax as max  # the names of numpy
 from .tournaments import amin as min
 from .tournaments import argmax, argmin
 
-COMPARISONS = ("sign", "relu", "absolute", "greater", "less", "maximum", "minimum")
+COMPARISONS = ("sign", "greater", "less", "equal", "not_equal", "relu", "absolute", "maximum", "minimum")
 """The functions that `describe` knows besides the elementary ones."""
 
 
@@ -230,6 +232,15 @@ FUNCTIONS |= {
     np.cos: cos,
 }
 
+
+def _std(x: Samples, axis: Any = None, **options: Any) -> Any:
+    """np.std of samples, as it is of encrypted arrays: `sqrt` of the variance."""
+    how = {name: value for name, value in options.items() if name in ("ddof", "keepdims")}
+    rest = {name: value for name, value in options.items() if name in ("interval", "precision")}
+    return sqrt(np.var(x, axis=axis, **how), **rest)
+
+
+ON_SAMPLES[np.std] = _std
 for _known, _ours in FUNCTIONS.items():
     implements(_known)(_ours)
 
@@ -242,6 +253,7 @@ __all__ = [
     "cos",
     "describe",
     "divide",
+    "equal",
     "erf",
     "exp",
     "expm1",
@@ -256,6 +268,7 @@ __all__ = [
     "median",
     "min",
     "minimum",
+    "not_equal",
     "percentile",
     "reciprocal",
     "relu",

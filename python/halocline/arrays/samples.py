@@ -18,6 +18,10 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 """What functions of numpy are on samples, where not numpy's own; modules that need intervals fill it."""
 
 
+ON_SAMPLES: dict[Any, Callable[..., Any]] = {}
+"""The same for functions that others make for encrypted arrays, of those that need intervals."""
+
+
 def plain(value: Any) -> npt.NDArray[Any]:
     """The numbers."""
     return np.asarray(value).view(np.ndarray)
@@ -53,20 +57,24 @@ def _again(value: Any) -> Any:
     return value
 
 
+def _ours(function: Any) -> Callable[..., Any] | None:
+    return FUNCTIONS.get(function) or ON_SAMPLES.get(function)
+
+
 class Samples(np.ndarray[Any, Any]):
     """Numbers in place of an encrypted array."""
 
     def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> Any:
         """Ours where there is one, numpy's otherwise; `x += 1` makes a new array, as of encrypted ones."""
         options.pop("out", None)
-        if method == "__call__" and ufunc in FUNCTIONS and not options:
-            return FUNCTIONS[ufunc](*inputs)
+        if method == "__call__" and not options and (ours := _ours(ufunc)) is not None:
+            return ours(*inputs)
         return _again(getattr(ufunc, method)(*(_bare(each) for each in inputs), **options))
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Ours where there is one, numpy's otherwise."""
-        if function in FUNCTIONS:
-            return FUNCTIONS[function](*args, **kwargs)
+        if (ours := _ours(function)) is not None:
+            return ours(*args, **kwargs)
         named = {name: _bare(each) for name, each in kwargs.items()}
         return _again(function(*(_bare(each) for each in args), **named))
 

@@ -28,7 +28,10 @@ class ArrayRig:
 
     def run(self, program: Callable[..., Any], *arrays: Any, **options: Any) -> Any:
         """What a program makes of the encryptions of plain arrays, or of encrypted ones."""
-        given = [each if isinstance(each, hc.EncryptedArray) else self.client.encrypt_array(each) for each in arrays]
+        given = [
+            each if isinstance(each, hc.EncryptedArray) else self.client.encrypt_array(each)
+            for each in arrays
+        ]
         return self.engine_for(program, *given, **options).run(program, *given)
 
     def check(self, program: Callable[..., Any], *arrays: Any, level: int | None = None) -> hc.EncryptedArray:
