@@ -10,19 +10,12 @@ the exact values, so that one program text serves both.
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from typing import Any
 
 import numpy as np
 
-from ..base.errors import InvalidArgument
-from ..circuits.polynomial import Interval
-from ..circuits.polynomial import interval as checked_interval
-from . import comparisons
 from .calibration import interval_of, note
 from .comparisons import (
-    COMPARISON_PRECISION,
     absolute,
     clip,
     equal,
@@ -35,6 +28,7 @@ from .comparisons import (
     sign,
     where,
 )
+from .costs import COMPARISONS, ORDER, FunctionCost, describe
 from .elementary import (
     DEFAULT_PRECISION,
     ELEMENTARY,
@@ -51,9 +45,6 @@ from .sorting import median, percentile, sort
 from .tournaments import amax as max  # the names of numpy
 from .tournaments import amin as min
 from .tournaments import argmax, argmin
-
-COMPARISONS = ("sign", "greater", "less", "equal", "not_equal", "relu", "absolute", "maximum", "minimum")
-"""The functions that `describe` knows besides the elementary ones."""
 
 
 def _evaluated(name: str, x: Any, interval: Any, precision: Any) -> Any:
@@ -167,72 +158,6 @@ def cos(x: Any, *, interval: Any = None, precision: float = DEFAULT_PRECISION) -
     return _evaluated("cos", x, interval, precision)
 
 
-@dataclasses.dataclass(frozen=True)
-class FunctionCost:
-    """What a function costs and how far from exact it is: `describe` makes it, `str()` shows it."""
-
-    name: str
-    interval: Interval
-    """Of the argument, or of the difference of two arguments."""
-    precision: float
-    """Bits asked for."""
-    method: str
-    """How it is evaluated."""
-    degree: int
-    """Of its polynomial; of the composition, for comparisons 0."""
-    levels: int
-    """That it costs."""
-    error: float
-    """Largest error on the interval, without that of encryption; NaN for functions that jump, which
-    are right to 2^-precision except near the jump: nearer than `sign_epsilon(precision)` times the largest
-    magnitude."""
-
-    def __str__(self) -> str:
-        low, high = self.interval
-        error = (
-            "jumps"
-            if math.isnan(self.error)
-            else f"error at most {self.error:.2g} (2^{math.log2(self.error):.1f})"
-        )
-        degree = f" of degree {self.degree}" if self.degree else ""
-        return f"{self.name} on ({low:g}, {high:g}): {self.method}{degree}, {self.levels} levels, {error}"
-
-
-def describe(name: str, interval: Any = None, precision: float | None = None) -> FunctionCost:
-    """What a function costs on an interval, as `describe("exp", (-1, 1), 20)`.
-
-    interval: an example of the table in docs/guides/arrays.md unless given. precision: 20 bits unless
-    given, 8 for comparisons.
-    """
-    if name in COMPARISONS:
-        bits = comparisons.check_bits(COMPARISON_PRECISION if precision is None else precision, name)
-        held = (-1.0, 1.0) if interval is None else checked_interval(interval, name)
-        levels, error = comparisons.levels_of(name, held, bits), comparisons.error_of(name, held, bits)
-        return FunctionCost(name, held, bits, "composed minimax polynomials", 0, levels, error)
-    if name not in ELEMENTARY:
-        known = ", ".join([*ELEMENTARY, *COMPARISONS])
-        raise InvalidArgument(f"describe: {name!r:.40}, expected one of: {known}")
-    held = check_interval(name, ELEMENTARY[name].example if interval is None else interval)
-    asked = check_precision(DEFAULT_PRECISION if precision is None else precision, name)
-    way = approximation(name, held, asked)
-    return FunctionCost(name, held, asked, way.method, way.degree, way.levels, way.error)
-
-
-FUNCTIONS |= {
-    np.exp: exp,
-    np.expm1: expm1,
-    np.log: log,
-    np.log2: log2,
-    np.log1p: log1p,
-    np.sqrt: sqrt,
-    np.reciprocal: reciprocal,
-    np.true_divide: divide,
-    np.tanh: tanh,
-    np.sin: sin,
-    np.cos: cos,
-}
-
-
 def _std(x: Samples, axis: Any = None, **options: Any) -> Any:
     """np.std of samples, as it is of encrypted arrays: `sqrt` of the variance."""
     how = {name: value for name, value in options.items() if name in ("ddof", "keepdims")}
@@ -245,6 +170,8 @@ for _known, _ours in FUNCTIONS.items():
     implements(_known)(_ours)
 
 __all__ = [
+    "COMPARISONS",
+    "ORDER",
     "FunctionCost",
     "absolute",
     "argmax",
