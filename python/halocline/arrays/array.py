@@ -277,6 +277,13 @@ class EncryptedArray:
     def __getitem__(self, index: Any) -> EncryptedArray:
         return _array(perform("getitem", self, index))
 
+    def repack(self, packing: Packing | None = None) -> EncryptedArray:
+        """The same elements in another packing, the one without gaps unless given; costs a level, or none.
+
+        Worth it where few elements lie in many ciphertexts, as after sums along the last axis.
+        """
+        return _array(perform("repack", self, packing))
+
     def __iter__(self) -> Iterator[EncryptedArray]:
         for number in range(len(self)):
             yield self[number]

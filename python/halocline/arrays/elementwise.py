@@ -25,7 +25,11 @@ def map_parts(
 
     zero_to_zero: whether the function of 0 is 0, so that slots without an element stay 0.
     """
-    return EncryptedArray([function(each) for each in x.parts], x.packing, x.is_clean and zero_to_zero)
+    made: dict[int, Ciphertext] = {}
+    for each in x.parts:  # a broadcast may have put one ciphertext into several places
+        if id(each) not in made:
+            made[id(each)] = function(each)
+    return EncryptedArray([made[id(each)] for each in x.parts], x.packing, x.is_clean and zero_to_zero)
 
 
 def cleaned(x: EncryptedArray) -> EncryptedArray:

@@ -48,8 +48,8 @@ def implemented() -> list[str]:
 
 def _unsupported(name: str) -> WrongType:
     return WrongType(
-        f"np.{name}: not defined on encrypted arrays, because it is no sum of products, or its result "
-        "depends on values that nobody sees. Defined are "
+        f"np.{name}: not defined on encrypted arrays, because it is no sum of products, or what it "
+        "returns is plain and would show what is encrypted. Defined are "
         f"{', '.join(implemented())}; other functions of the elements by polynomials that come close to them "
         "on an interval: hc.Polynomial.fit"
     )
@@ -83,7 +83,7 @@ def function_of_numpy(function: Any, args: Any, options: dict[str, Any]) -> Any:
     for key, value in options.items():
         if key in takes or key not in _DEFAULTS:
             kept[key] = value
-        elif not any(value is each for each in _DEFAULTS[key]) and value not in _DEFAULTS[key]:
+        elif not (value is None or isinstance(value, bool | str)) or value not in _DEFAULTS[key]:
             raise InvalidArgument(f"np.{name}: no option '{key}' on encrypted arrays; leave it out")
     try:
         bound = inspect.signature(ours).bind(*args, **kept)
