@@ -3,6 +3,9 @@
 
 import math
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import halocline as hc
 import numpy as np
@@ -326,3 +329,9 @@ def test_a_program_with_another_course_is_refused(rig):
     calls[:] = []
     calibrated = hc.calibrate(lambda x: x, [np.linspace(0, 1, 3)])
     assert calibrated.sites == ()
+
+
+def test_the_guide_has_the_costs_of_now():
+    script = Path(__file__).resolve().parents[2] / "tools" / "array_function_table.py"
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -127,7 +127,7 @@ def note(
     least: float = -math.inf,
     mirrored: bool = False,
 ) -> None:
-    """In a run on samples, remembers the values that a function gets; elsewhere it does nothing.
+    """In a run on samples, records the values that a function gets; elsewhere it does nothing.
 
     least: the function is defined above it, so that the interval is widened by factors from there; mirrored:
         and on the other side of 0, for numbers that are all there.

@@ -166,6 +166,19 @@ def _std(x: Samples, axis: Any = None, **options: Any) -> Any:
 
 
 ON_SAMPLES[np.std] = _std
+FUNCTIONS |= {
+    np.exp: exp,
+    np.expm1: expm1,
+    np.log: log,
+    np.log2: log2,
+    np.log1p: log1p,
+    np.sqrt: sqrt,
+    np.reciprocal: reciprocal,
+    np.true_divide: divide,
+    np.tanh: tanh,
+    np.sin: sin,
+    np.cos: cos,
+}
 for _known, _ours in FUNCTIONS.items():
     implements(_known)(_ours)
 
