@@ -21,16 +21,15 @@ import numpy as np
 
 from ..base.errors import InvalidArgument, WrongType
 from ..base.values import power_of_two
-from ..circuits.polynomial import interval as checked_interval
+from ..circuits.polynomial import Interval
 from ..ckks.ciphertext import Ciphertext
 from .array import EncryptedArray
-from .calibration import interval_of
-from .comparisons import COMPARISON_PRECISION, check_bits
+from .comparisons import COMPARISON_PRECISION
 from .elementwise import cleaned
-from .evaluation import expect_real, is_encrypted
+from .evaluation import is_encrypted
 from .movement import gather
 from .samples import FUNCTIONS
-from .tournaments import Scale, _clear, _turned
+from .tournaments import Scale, _clear, _turned, asked
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,15 +72,13 @@ def sort(x: Any, axis: Any = -1, *, interval: Any = None, precision: int = COMPA
         raise WrongType("sort: got a Ciphertext, expected an array: client.encrypt_array(values)")
     if not is_encrypted(x):
         return _clear("sort", np.sort, x, interval, axis=axis)
+    taken, alpha = asked("sort", x, interval, precision)
     x, along = _turned(x, axis, "sort")
-    return _sorted("sort", x, along, interval, precision)
+    return _sorted(x, along, taken, alpha)
 
 
-def _sorted(name: str, x: EncryptedArray, along: int, interval: Any, precision: Any) -> EncryptedArray:
+def _sorted(x: EncryptedArray, along: int, taken: Interval, alpha: int) -> EncryptedArray:
     """The array sorted along an axis."""
-    alpha = check_bits(precision, name)
-    expect_real(x, name)
-    taken = interval_of(name, None if interval is None else checked_interval(interval, name))
     network = stages(x.shape[along])
     if not network:
         return x
@@ -150,8 +147,9 @@ def _ranked(name: str, x: Any, share: float, axis: Any, interval: Any, precision
         raise WrongType(f"{name}: got a Ciphertext, expected an array: client.encrypt_array(values)")
     if not is_encrypted(x):
         return _clear(name, lambda v, axis: np.percentile(v, share, axis=axis), x, interval, axis=axis)
+    taken, alpha = asked(name, x, interval, precision)
     x, along = _turned(x, axis, name)
-    ordered = _sorted(name, x, along, interval, precision)
+    ordered = _sorted(x, along, taken, alpha)
     length = x.shape[along]
     position = share / 100 * (length - 1)
     first = min(int(position), length - 1)

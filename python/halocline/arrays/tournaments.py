@@ -234,13 +234,18 @@ def _minus(h: Any, kept: Any) -> Any:
     return plus(-kept, h) if isinstance(h, np.ndarray) else h - kept
 
 
-def _field(name: str, x: Any, axis: int, interval: Any, precision: Any, *, least: bool) -> _Field:
-    """The array, negated where the least is looked for, with the interval that is given or calibrated."""
+def asked(name: str, x: Any, interval: Any, precision: Any) -> tuple[Interval, int]:
+    """The interval that is given or calibrated, and alpha, checked before any work."""
     alpha = check_bits(precision, name)
     given = None if interval is None else checked_interval(interval, name)
     expect_real(x, name)
-    low, high = interval_of(name, given)
-    return _Field.of(-x, axis, (-high, -low), alpha) if least else _Field.of(x, axis, (low, high), alpha)
+    return interval_of(name, given), alpha
+
+
+def _field(x: EncryptedArray, axis: int, interval: Interval, alpha: int, *, least: bool) -> _Field:
+    """The array, negated where the least is looked for."""
+    low, high = interval
+    return _Field.of(-x, axis, (-high, -low), alpha) if least else _Field.of(x, axis, interval, alpha)
 
 
 def _extreme(
@@ -251,8 +256,9 @@ def _extreme(
     if not is_encrypted(x):
         return _clear(name, np.min if least else np.max, x, interval, axis=axis, keepdims=keepdims)
     dimensions = x.ndim
+    taken, alpha = asked(name, x, interval, precision)
     x, along = _turned(x, axis, name)
-    field = _field(name, x, along, interval, precision, least=least)
+    field = _field(x, along, taken, alpha, least=least)
     found = _largest(field) if x.shape[along] > 1 else -x if least else x
     found = _first(-found if least else found, along, keepdims)
     return found.reshape((1,) * dimensions) if axis is None and keepdims else found
@@ -304,8 +310,9 @@ def _place(name: str, x: Any, axis: Any, one_hot: bool, interval: Any, precision
             name, functools.partial(_clear_place, least=least, one_hot=one_hot), x, interval, axis=axis
         )
     shape = x.shape
+    taken, alpha = asked(name, x, interval, precision)
     x, along = _turned(x, axis, name)
-    field = _field(name, x, along, interval, precision, least=least)
+    field = _field(x, along, taken, alpha, least=least)
     hot = _one_hot(field) if x.shape[along] > 1 else perform("subtract", x, x) + 1.0
     if one_hot:
         return hot.reshape(shape) if hot.shape != shape else hot
