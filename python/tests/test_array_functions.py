@@ -11,7 +11,7 @@ import halocline as hc
 import numpy as np
 import pytest
 from deep_array_rig import DeepArrayRig
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 F = hc.functions
@@ -168,6 +168,23 @@ def test_numbers_in_the_clear_get_exact_values():
     assert F.softplus([1, 2]) == pytest.approx(np.log1p(np.exp([1, 2])))
 
 
+def test_any_function_of_arrays_can_be_applied(rig):
+    x = values((0.2, 0.7), (5,))
+    for function in (np.arcsin, lambda x: np.sqrt(x) + np.floor(0.5)):
+        found = rig.decrypted(lambda x, f=function: F.apply(f, x, interval=(0.2, 0.7), precision=16), x)
+        assert np.abs(found - function(x)).max() <= 2.0**-16 + NOISE
+    program = hc.calibrate(lambda x: F.apply(np.arctan, x, name="angle"), [x])
+    assert program.sites[0].function == "angle"
+    assert np.abs(rig.decrypted(program, x) - np.arctan(x)).max() < 2.0**-19
+    seen = []
+    F.apply(
+        lambda x: seen.append((np.min(x), np.max(x))) or np.cos(x),
+        rig.client.encrypt_array(x).to(hc.Engine(rig.params, device="ghost")),
+        interval=(0.2, 0.7),
+    )
+    assert min(low for low, _ in seen) >= 0.2 and max(high for _, high in seen) <= 0.7
+
+
 # Calibration
 
 
@@ -190,6 +207,36 @@ def test_calibrated_programs_name_no_interval(rig):
     table = str(program)
     assert "sqrt" in table and "reciprocal" in table and len(table.splitlines()) == 3
     assert repr(program) == "CalibratedProgram(standardised, 2 calls, margin 1.5)"
+
+
+def test_standard_deviations_are_calibrated(rig):
+    rng = np.random.default_rng(7)
+    samples = rng.normal(size=(60, 6, 2))
+    program = hc.calibrate(lambda x: x.std(axis=0) + np.std(x), samples, margin=2)
+    assert [each.function for each in program.sites] == ["sqrt", "sqrt"]
+    x = rng.normal(size=(6, 2))
+    assert program.check(x) == []
+    assert np.abs(rig.decrypted(program, x) - program(x)).max() < 2.0**-17  # two errors of 2^-20 times 2
+
+
+@given(
+    name=st.sampled_from(NAMES),
+    shape=st.lists(st.integers(1, 6), max_size=3),
+    low=st.floats(0.2, 2),
+    width=st.floats(0.2, 3),
+    precision=st.integers(8, 20),
+)
+@settings(max_examples=15)
+def test_any_shape_and_interval_is_within_the_stated_error(rig, name, shape, low, width, precision):
+    interval = (low, low + width)
+    x = np.random.default_rng(1).uniform(*interval, shape)
+    function = getattr(F, name)
+    found = rig.run(lambda x: function(x, interval=interval, precision=precision), x)
+    cost = F.describe(name, interval, precision)
+    assert found.shape == x.shape
+    assert found.level == rig.params.max_level - cost.levels
+    # exp of 5 and 1 / x of 0.2 magnify noise by 150 and 25
+    assert np.abs(rig.client.decrypt(found) - function(x)).max() <= cost.error + 150 * 2.0**-26
 
 
 def activations(x, y):
@@ -272,10 +319,14 @@ def test_margins_stay_where_functions_are_defined():
         (lambda x: F.exp(x, interval=(0, 1), precision=0), hc.InvalidArgument, "1 to 40"),
         (lambda x: F.exp(x, interval=(0, 1), precision="high"), hc.WrongType, "bits"),
         (lambda x: F.exp(x * 1j, interval=(0, 1)), hc.WrongType, "complex"),
-        (lambda x: F.exp(x, interval=(0, 5000)), hc.InvalidArgument, "narrower"),
+        (lambda x: F.exp(x, interval=(0, 5000)), hc.InvalidArgument, "up to inf"),
         (lambda x: F.exp(F.exp(x, interval=(0, 1)), interval=(0, 30)), hc.Error, "modulus|level"),
         (np.arctan, hc.WrongType, "arctan"),
         (lambda x: F.sin("one"), hc.WrongType, "real numbers"),
+        (lambda x: F.apply(3, x, interval=(0, 1)), hc.WrongType, "function"),
+        (lambda x: F.apply(np.sum, x, interval=(0, 1)), hc.WrongType, "each element"),
+        (lambda x: F.apply(np.sign, x, interval=(-1, 1)), hc.InvalidArgument, "degree above"),
+        (lambda x: F.apply(np.arccos, x, interval=(0, 2)), hc.InvalidArgument, "finite"),
     ],
 )
 def test_what_cannot_be_done_is_refused(call, kind, message):

@@ -71,7 +71,7 @@ def describe(
     if name not in ELEMENTARY:
         known = ", ".join([*ELEMENTARY, *COMPARISONS, *ORDER])
         raise InvalidArgument(f"describe: {name!r:.40}, expected one of: {known}")
-    held = check_interval(name, ELEMENTARY[name].example if interval is None else interval)
+    held = check_interval(ELEMENTARY[name], ELEMENTARY[name].example if interval is None else interval)
     asked = check_precision(DEFAULT_PRECISION if precision is None else precision, name)
     way = approximation(name, held, asked)
     return FunctionCost(name, held, asked, way.method, way.degree, way.levels, way.error)

@@ -17,7 +17,7 @@ from ..circuits.polynomial import Interval
 from ..circuits.polynomial import interval as checked_interval
 from . import approximations
 from .approximations import Approximation
-from .series import MAX_DEGREE, Array, Function
+from .series import MAX_DEGREE, Array
 
 DEFAULT_PRECISION = 20.0
 """Bits that functions are right to unless another precision is asked for."""
@@ -31,6 +31,10 @@ _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 def _rsqrt(x: Array) -> Array:
     return np.asarray(1 / np.sqrt(x))
+
+
+def _reciprocal(x: Array) -> Array:
+    return np.asarray(1 / x)
 
 
 def _sigmoid(x: Array) -> Array:
@@ -66,6 +70,10 @@ class Elementary:
     """Ways besides one polynomial."""
     last: bool = False
     """Whether these are for intervals where no polynomial will do: they never take fewer levels."""
+    mirrored: bool = False
+    """Whether it is odd, and there below 0 as well, but not at 0."""
+    given: bool = False
+    """Whether a program brought it: it is asked for values on the interval only."""
 
 
 def _roots(interval: Interval, tolerance: float) -> Iterator[Approximation]:
@@ -80,7 +88,9 @@ _ALL = (
     Elementary("log1p", np.log1p, "log(1 + x)", (-0.5, 1), -1.0),
     Elementary("sqrt", np.sqrt, "square root", (0.1, 10), 0.0, True, _roots, True),
     Elementary("rsqrt", _rsqrt, "1 / sqrt(x)", (0.1, 10), 0.0, False, approximations.newton, True),
-    Elementary("reciprocal", lambda x: 1 / x, "1 / x", (0.1, 10), 0.0, False, approximations.goldschmidt),
+    Elementary(
+        "reciprocal", _reciprocal, "1 / x", (0.1, 10), 0.0, False, approximations.goldschmidt, mirrored=True
+    ),
     Elementary("tanh", np.tanh, "hyperbolic tangent", (-4, 4)),
     Elementary("sigmoid", _sigmoid, "1 / (1 + e^-x)", (-8, 8)),
     Elementary("erf", _erf, "error function", (-3, 3)),
@@ -117,14 +127,14 @@ def check_precision(precision: Any, what: str) -> float:
     return float(precision)
 
 
-def check_interval(name: str, interval: Any) -> Interval:
-    """An interval on which the function is defined."""
+def check_interval(function: Elementary, interval: Any) -> Interval:
+    """An interval on which a function is defined."""
+    name = function.name
     low, high = checked_interval(interval, name)
-    function = ELEMENTARY[name]
-    if name == "reciprocal":
+    if function.mirrored:
         if low <= 0 <= high:
             raise InvalidArgument(
-                f"reciprocal: interval ({low:g}, {high:g}) contains 0; expected one side of it, such as "
+                f"{name}: interval ({low:g}, {high:g}) contains 0; expected one side of it, such as "
                 f"({max(abs(low), abs(high)) / 1000:g}, {max(abs(low), abs(high)):g}): add a positive number "
                 "to values that may be 0"
             )
@@ -136,36 +146,45 @@ def check_interval(name: str, interval: Any) -> Interval:
     return low, high
 
 
-def approximation(name: str, interval: Any, precision: Any = DEFAULT_PRECISION) -> Approximation:
-    """The way of fewest levels, then of fewest products, for a precision.
+def known(name: str) -> Elementary:
+    """The function of that name."""
+    if name not in ELEMENTARY:
+        raise InvalidArgument(f"functions: {name!r:.40}, expected one of: {', '.join(ELEMENTARY)}")
+    return ELEMENTARY[name]
+
+
+def approximation(
+    function: Elementary | str, interval: Any, precision: Any = DEFAULT_PRECISION
+) -> Approximation:
+    """The way of fewest levels, then of fewest products, for a precision; a function, or the name of one.
 
     Raises InvalidArgument where the interval is none of the function's, and where no way is known that
     reaches the precision.
     """
-    if name not in ELEMENTARY:
-        raise InvalidArgument(f"functions: {name!r:.40}, expected one of: {', '.join(ELEMENTARY)}")
-    return _found(name, check_interval(name, interval), check_precision(precision, name))
+    of = known(function) if isinstance(function, str) else function
+    return _found(of, check_interval(of, interval), check_precision(precision, of.name))
 
 
 @functools.lru_cache(maxsize=1024)
-def _found(name: str, interval: Interval, precision: float) -> Approximation:
-    function = ELEMENTARY[name]
-    if name == "reciprocal" and interval[1] < 0:
-        return approximations.negated(_found(name, (-interval[1], -interval[0]), precision))
-    largest = largest_value(function.clear, interval)
+def _found(function: Elementary, interval: Interval, precision: float) -> Approximation:
+    if function.mirrored and interval[1] < 0:
+        return approximations.negated(_found(function, (-interval[1], -interval[0]), precision))
+    where = f"on ({interval[0]:g}, {interval[1]:g})"
+    largest = largest_value(function, interval)
     if not largest < _MOST_VALUE:
         raise InvalidArgument(
-            f"{name}: values up to {largest:.3g} on ({interval[0]:g}, {interval[1]:g}), expected at most "
-            f"{_MOST_VALUE:.3g}: take a narrower interval"
+            f"{function.name}: values up to {largest:.3g} {where}, expected at most {_MOST_VALUE:.3g}: take "
+            "an interval where it is finite and smaller"
         )
     tolerance = 2.0**-precision * max(1.0, largest)
-    ways = list(approximations.single(function.clear, interval, tolerance, function.least))
+    least = math.nan if function.given else function.least
+    ways = list(approximations.single(function.clear, interval, tolerance, least))
     if function.iterations is not None and not (ways and function.last):
         ways += function.iterations(interval, tolerance)
     if not ways:
         raise InvalidArgument(
-            f"{name}: {precision:g} bits on ({interval[0]:g}, {interval[1]:g}) take a polynomial of degree "
-            f"above {MAX_DEGREE}; expected a narrower interval{_nearer(function, interval)} or less precision"
+            f"{function.name}: {precision:g} bits {where} take a polynomial of degree above {MAX_DEGREE}; "
+            f"expected a narrower interval{_nearer(function, interval)} or less precision"
         )
     return min(ways, key=lambda way: (way.levels, way.products))
 
@@ -177,7 +196,14 @@ def _nearer(function: Elementary, interval: Interval) -> str:
     return f", one that begins farther from {function.least:g} than {interval[0]:g}"
 
 
-def largest_value(function: Function, interval: Interval) -> float:
+def largest_value(function: Elementary, interval: Interval) -> float:
     """Largest magnitude on an interval: at its ends, or at a point of a grid."""
-    with np.errstate(over="ignore"):
-        return float(np.abs(function(np.linspace(*interval, _GRID).astype(np.float64))).max())
+    points = np.linspace(*interval, _GRID)
+    with np.errstate(all="ignore"):
+        found = np.asarray(function.clear(points))
+    if found.shape != points.shape or found.dtype.kind not in "biuf":
+        raise WrongType(
+            f"{function.name}: of {_GRID} numbers it makes an array of shape {found.shape} and type "
+            f"{found.dtype}; expected a function of arrays that gives a real number for each element"
+        )
+    return float(np.abs(found).max())

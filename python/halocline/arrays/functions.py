@@ -10,10 +10,13 @@ the exact values, so that one program text serves both.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..base.errors import WrongType
+from ..base.values import kind_of
 from .calibration import interval_of, note
 from .comparisons import (
     absolute,
@@ -31,10 +34,11 @@ from .comparisons import (
 from .costs import COMPARISONS, ORDER, FunctionCost, describe
 from .elementary import (
     DEFAULT_PRECISION,
-    ELEMENTARY,
+    Elementary,
     approximation,
     check_interval,
     check_precision,
+    known,
     largest_value,
 )
 from .evaluation import check_range, expect_real, is_encrypted, mapped, numbers
@@ -47,20 +51,40 @@ from .tournaments import amin as min
 from .tournaments import argmax, argmin
 
 
-def _evaluated(name: str, x: Any, interval: Any, precision: Any) -> Any:
-    given = None if interval is None else check_interval(name, interval)
+def _evaluated(function: Elementary | str, x: Any, interval: Any, precision: Any) -> Any:
+    function = known(function) if isinstance(function, str) else function
+    name = function.name
+    given = None if interval is None else check_interval(function, interval)
     bits = check_precision(precision, name)
-    function = ELEMENTARY[name]
     if is_encrypted(x):
         expect_real(x, name)
         taken = interval_of(name, given)
-        way = approximation(name, taken, bits)
-        check_range(x, largest_value(function.clear, taken), way.levels, name)
+        way = approximation(function, taken, bits)
+        check_range(x, largest_value(function, taken), way.levels, name)
         return mapped(x, way, lambda u: float(way(np.float64(u))), taken)
     x = x if isinstance(x, Samples) else numbers(x, name)
-    note(name, x, given, least=function.least, mirrored=name == "reciprocal")
+    note(name, x, given, least=function.least, mirrored=function.mirrored)
     result = np.asarray(function.clear(plain(x)))
     return sampled(result) if isinstance(x, Samples) else result
+
+
+def apply(
+    function: Callable[[Any], Any],
+    x: Any,
+    *,
+    interval: Any = None,
+    precision: float = DEFAULT_PRECISION,
+    name: str | None = None,
+) -> Any:
+    """function(x) for any smooth function that takes arrays of numbers element by element, such as np.arctan.
+
+    One Chebyshev series. name: for messages and tables, that of the function unless given. Other arguments
+    and errors as for `exp`; WrongType for a function that does not give a real number for each element.
+    """
+    if not callable(function):
+        raise WrongType(f"apply: got {kind_of(function)}, expected a function of arrays of numbers")
+    called = str(name or getattr(function, "__name__", kind_of(function)))
+    return _evaluated(Elementary(called, function, called, (-1.0, 1.0), given=True), x, interval, precision)
 
 
 def exp(x: Any, *, interval: Any = None, precision: float = DEFAULT_PRECISION) -> Any:
@@ -187,6 +211,7 @@ __all__ = [
     "ORDER",
     "FunctionCost",
     "absolute",
+    "apply",
     "argmax",
     "argmin",
     "clip",

@@ -46,7 +46,10 @@ def chebyshev_coefficients(function: Function, interval: Interval, count: int = 
     """Coefficients of the interpolation in `count` Chebyshev points, by a fast cosine transform."""
     low, high = interval
     angles = np.pi * (np.arange(count) + 0.5) / count
-    values = function((low + high) / 2 + (high - low) / 2 * np.cos(angles))
+    with np.errstate(all="ignore"):  # what is not finite fits nothing
+        values = np.asarray(function((low + high) / 2 + (high - low) / 2 * np.cos(angles)), np.float64)
+    if not np.isfinite(values).all():
+        return np.full(count, math.inf)
     spectrum = np.fft.rfft(np.concatenate([values, values[::-1]]))[:count]
     turned = spectrum * np.exp(-0.5j * np.pi * np.arange(count) / count)
     found: Array = turned.real / count
@@ -57,13 +60,14 @@ def chebyshev_coefficients(function: Function, interval: Interval, count: int = 
 def free_domains(interval: Interval, least: float) -> Iterator[Interval]:
     """The interval, and wider ones whose variable costs no level: those of half-width 1 / m.
 
-    least: the function is not defined at and below it. The wider interval has the same middle where the
-    function is defined on it, which keeps odd and even functions so, and the same lower end otherwise.
+    least: the function is not defined at and below it; NaN where nothing is known. The wider interval has the
+    same middle where the function is defined on it, which keeps odd and even functions so, and the same lower
+    end otherwise.
     """
     yield interval
     low, high = interval
     half = (high - low) / 2
-    if half >= 1:
+    if half >= 1 or math.isnan(least):
         return
     wider = 1.0 / math.floor(1.0 / half * (1 + 2.0**-40))
     middle = (low + high) / 2

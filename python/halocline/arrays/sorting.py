@@ -28,6 +28,7 @@ from .comparisons import COMPARISON_PRECISION
 from .elementwise import cleaned
 from .evaluation import is_encrypted
 from .movement import gather
+from .packing import Addresses, Packing
 from .samples import FUNCTIONS
 from .tournaments import Scale, _clear, _turned, asked
 
@@ -102,23 +103,31 @@ def _staged(x: EncryptedArray, axis: int, stage: Stage, alpha: int, bound: float
     step = packing.strides[axis] * stage.distance
     pairs = np.stack([np.where(lower, here, -1), np.where(lower, here + step, -1)], axis=-1)
     u = gather(x, packing, pairs, np.array([1.0, -1.0]))
-    w = [ct.engine.relu(ct, alpha=alpha, bound=bound) for ct in u.parts]
-    lost = EncryptedArray(w, packing)
+    whole = step % packing.slots == 0
+    apart = not whole and (here % packing.slots + step >= packing.slots)[lower].any()
+    used = [apart or bool(each.any()) for each in packing.pack(lower.astype(np.float64))]
+    w = [
+        ct.engine.relu(ct, alpha=alpha, bound=bound) if uses else None
+        for ct, uses in zip(u.parts, used, strict=True)
+    ]
+    parts = [ct if lost is None else ct - lost for ct, lost in zip(x.parts, w, strict=True)]
     upper = np.broadcast_to(np.roll(is_lower, stage.distance).reshape(place), x.shape)
-    return x - lost + _moved(lost, np.where(upper, here - step, -1), step, stage, axis)
+    gained = _moved(w, packing, np.where(upper, here - step, -1), step, apart=apart)
+    parts = [ct if more is None else ct + more for ct, more in zip(parts, gained, strict=True)]
+    return EncryptedArray(parts, packing)
 
 
-def _moved(x: EncryptedArray, source: Any, step: int, stage: Stage, axis: int) -> EncryptedArray:
-    """What the lower elements lost, at the upper ones: by rotations where no pair is in two ciphertexts."""
-    packing = x.packing
-    reach = packing.strides[axis] * (stage.lower[-1] + stage.distance)
-    apart = any(
-        packing.strides[axis] * i // packing.slots != (packing.strides[axis] * i + step) // packing.slots
-        for i in stage.lower
-    )
-    if reach < packing.slots or not apart:
-        return EncryptedArray([ct.rotate(-step) for ct in x.parts], packing)
-    return gather(x, packing, source)
+def _moved(
+    w: list[Any], packing: Packing, source: Addresses, step: int, *, apart: bool
+) -> list[Ciphertext | None]:
+    """What the lower elements lost, at the upper ones: without a level unless a pair is in two of them."""
+    if apart:
+        return list(gather(EncryptedArray(w, packing), packing, source).parts)
+    if step < packing.slots:
+        return [None if each is None else each.rotate(-step) for each in w]
+    index = packing.index_of
+    sources = (index.get(number - step // packing.slots) for number in packing.numbers)
+    return [None if each is None else w[each] for each in sources]
 
 
 def median(x: Any, axis: Any = None, *, interval: Any = None, precision: int = COMPARISON_PRECISION) -> Any:

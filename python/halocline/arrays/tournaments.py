@@ -93,18 +93,23 @@ def _turned(x: Any, axis: Any, name: str) -> tuple[Any, int]:
 
 
 def partners(x: EncryptedArray, axis: int, distance: int) -> list[Ciphertext | None]:
-    """For each ciphertext, one with the elements at `distance` farther along an axis in the same slots.
+    """For each ciphertext, one with the elements at `distance`, a power of two, farther along an axis.
 
-    None where there are no such elements. Slots of elements whose partner would be in another ciphertext
-    hold something else, unless the distance is that of a bit of the index which they have as 0.
+    That holds for elements whose index is below the distance; other slots hold something else. None where a
+    ciphertext has no such elements, or there is nothing at that distance.
     """
     packing = x.packing
-    step = packing.strides[axis] * distance
-    if step < packing.slots:
-        return [ct.rotate(step) for ct in x.parts]
-    index = packing.index_of
-    others = (index.get(number + step // packing.slots) for number in packing.numbers)
-    return [None if each is None else x.parts[each] for each in others]
+    stride = packing.strides[axis]
+    step = stride * distance
+    found: list[Ciphertext | None] = []
+    for number, ct in zip(packing.numbers, x.parts, strict=True):
+        first = number * packing.slots // stride % packing.padded[axis]
+        other = packing.index_of.get(number + step // packing.slots)
+        if first >= distance or other is None:
+            found.append(None)
+        else:
+            found.append(ct.rotate(step) if step < packing.slots else x.parts[other])
+    return found
 
 
 @dataclasses.dataclass(frozen=True)
