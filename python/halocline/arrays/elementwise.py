@@ -34,7 +34,10 @@ def map_parts(
 
 def cleaned(x: EncryptedArray) -> EncryptedArray:
     """The same array with zeros in all slots that hold no element; costs a level if there are others."""
-    return x if x.is_clean else times_plain(x, np.ones(x.shape))
+    if x.is_clean:
+        return x
+    vectors = x.packing.pack(np.ones(x.shape))
+    return EncryptedArray([_times(p, v) for p, v in zip(x.parts, vectors, strict=True)], x.packing)
 
 
 def plain_operand(value: Operand, what: str) -> npt.NDArray[Any]:
