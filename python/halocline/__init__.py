@@ -25,7 +25,9 @@ from .arrays.calibration import CalibratedProgram, CallSite, calibrate
 from .arrays.client import Client
 from .arrays.packing import Packing
 from .arrays.packing_choice import choose_packing
+from .arrays.products import matmul
 from .arrays.stand_ins import ArraySpec
+from .arrays.statistics import corrcoef, cov, standardize, variance_range
 from .base.errors import (
     ActivationRange,
     Cancelled,
@@ -184,12 +186,15 @@ __all__ = [
     "allow_insecure_unpickling",
     "calibrate",
     "choose_packing",
+    "corrcoef",
+    "cov",
     "decide",
     "device_models",
     "device_name",
     "fresh_error_bound",
     "functions",
     "key_plan",
+    "matmul",
     "measure_error_bound",
     "plan_flooding",
     "plan_trace",
@@ -199,5 +204,7 @@ __all__ = [
     "replay",
     "sign_epsilon",
     "sign_levels",
+    "standardize",
     "trace_program",
+    "variance_range",
 ]

@@ -186,3 +186,17 @@ def test_powers_and_quotients(rig):
     rig.check(lambda x: 1 - x, x, level=0)
     rig.check(lambda x: np.prod(x, axis=1), numbers((2, 7), 18), level=3)
     rig.check(lambda x: -x + np.square(x), x)
+
+
+def test_powers_of_what_was_cut_off_do_not_spoil_the_rest(rig):
+    """300^7 is beyond the modulus, 0.5^7 is not; the level that this takes is taken once."""
+    x = np.array([0.5, 300.0, -0.25, 200.0])
+    rig.check(lambda x: x[::2] ** 7, x, level=4)
+    rig.check(lambda x: x[::2] * x[::2], x, level=1)
+
+    def seventh(x):
+        x = x[::2]
+        square = x * x
+        return square * square * square * x
+
+    rig.check(seventh, x, level=5)  # one more than without cutting

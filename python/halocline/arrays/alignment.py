@@ -53,13 +53,8 @@ def spread(x: EncryptedArray, shape: tuple[int, ...]) -> EncryptedArray:
     return onto(x, _extended(x, shape, None))
 
 
-def aligned(
-    x: EncryptedArray, y: EncryptedArray, what: str, *, product: bool = False
-) -> tuple[EncryptedArray, EncryptedArray]:
-    """Both arrays broadcast to one shape and packing: the one that leaves most levels, then the cheapest.
-
-    product: slots that hold an element in one of them only do not matter.
-    """
+def aligned(x: EncryptedArray, y: EncryptedArray, what: str) -> tuple[EncryptedArray, EncryptedArray]:
+    """Both arrays broadcast to one shape and packing: the one that leaves most levels, then the cheapest."""
     if x.packing == y.packing:
         return x, y
     shape = broadcast_shape(x.shape, y.shape, what)
@@ -99,7 +94,7 @@ def onto(x: EncryptedArray, target: Packing) -> EncryptedArray:
                 ct = _repeated(ct, fill)
             made[at] = ct
         parts.append(made[at])
-    return EncryptedArray(parts, target, way.clean)
+    return x._made(parts, target, way.clean)
 
 
 def _repeated(ct: Ciphertext, fill: _Fill) -> Ciphertext:
@@ -151,8 +146,6 @@ def _way(packing: Packing, clean: bool, target: Packing) -> _Way | None:
             exact = exact and (length <= count or length % count == 0)
             fills.append(_Fill(stride, min(length, count)))
     wanted = target.copies & ~copies
-    if wanted & packing.slot_bits:
-        return None
     fills += [_Fill(1 << bit, 2) for bit in range(wanted.bit_length()) if wanted >> bit & 1]
     masks = bool(fills) and not clean
     spare = copies & ~target.copies & ~used

@@ -42,7 +42,7 @@ class EncryptedArray:
     Operations raise errors as those of `Ciphertext` do; shapes that do not fit raise InvalidArgument.
     """
 
-    __slots__ = ("__weakref__", "_clean", "_packing", "_parts")
+    __slots__ = ("__weakref__", "_clean", "_degree", "_packing", "_parts")
 
     def __init__(self, parts: Sequence[Ciphertext], packing: Packing, clean: bool = True) -> None:
         what = "EncryptedArray"
@@ -50,7 +50,7 @@ class EncryptedArray:
         if isinstance(parts, Ciphertext):
             raise WrongType(f"{what}: parts: got a Ciphertext, expected a list of {packing.count}")
         self._parts = tuple(expect(each, Ciphertext, f"{what}: part") for each in parts)
-        self._clean = bool(clean)
+        self._clean, self._degree = bool(clean), 0 if clean else 1
         if len(self._parts) != packing.count:
             raise InvalidArgument(
                 f"{what}: {len(self._parts)} ciphertexts, but the packing of shape {packing.shape} has "
@@ -95,6 +95,11 @@ class EncryptedArray:
         return self._clean or self._packing.is_full
 
     @property
+    def _dirt(self) -> int:
+        """Of how many factors the slots between elements may hold a product; 0 where they hold 0."""
+        return 0 if self.is_clean else self._degree
+
+    @property
     def level(self) -> int:
         """Multiplications left: the least of its ciphertexts."""
         return min(each.level for each in self._parts)
@@ -135,7 +140,15 @@ class EncryptedArray:
 
     def _map_ciphertexts(self, bind: Callable[[Ciphertext], Ciphertext]) -> EncryptedArray:
         """The same array with other ciphertexts: for `engine.run` and plans."""
-        return EncryptedArray([bind(each) for each in self._parts], self._packing, self._clean)
+        return self._made([bind(each) for each in self._parts], self._packing, self._clean)
+
+    def _made(
+        self, parts: Sequence[Ciphertext], packing: Packing, clean: bool, *others: EncryptedArray
+    ) -> EncryptedArray:
+        """An array whose slots between elements hold what is there in this one and others, or sums of it."""
+        made = EncryptedArray(parts, packing, clean)
+        made._degree = max(each._degree for each in (made, self, *others))
+        return made
 
     def __program_identity__(self) -> Any:
         """For plans: what decides the course of a program on this array."""
@@ -146,7 +159,7 @@ class EncryptedArray:
     # Plain data
 
     def to_bytes(self) -> bytes:
-        """A description of the packing and the containers of the ciphertexts; see docs/guides/arrays.md."""
+        """A description of the packing and the containers of the ciphertexts: docs/reference/array_format.md."""
         return write_container(self._packing, self._clean, [each.to_bytes() for each in self._parts])
 
     @classmethod

@@ -85,7 +85,7 @@ def gather(
         some = _fitted(x.parts[0], target) if some is None else some
         nothing = some - some
     parts = [moved.get(number, nothing) for number in target.numbers]
-    return EncryptedArray(parts, target, clean)  # type: ignore[arg-type]
+    return x._made(parts, target, clean)  # type: ignore[arg-type]
 
 
 def move(

@@ -18,7 +18,7 @@ from ..base.errors import InvalidArgument
 from ..base.values import positive
 from ..ckks.ciphertext import Ciphertext
 from .array import Axis, EncryptedArray
-from .elementwise import as_real, cleaned, map_parts, multiply, subtract, times_plain
+from .elementwise import as_real, cleaned, map_parts, multiply, product, subtract, times_plain
 from .movement import gather
 from .operands import along, axes_of, one_axis
 from .packing import Packing
@@ -45,7 +45,7 @@ def dropped(x: EncryptedArray, axes: tuple[int, ...]) -> EncryptedArray:
         shape=tuple(x.shape[each] for each in left),
         strides=tuple(x.packing.strides[each] for each in left),
     )
-    return EncryptedArray(x.parts, packing, x.is_clean)
+    return x._made(x.parts, packing, x.is_clean)
 
 
 def _summed(x: EncryptedArray, axis: int) -> EncryptedArray:
@@ -67,9 +67,8 @@ def _summed(x: EncryptedArray, axis: int) -> EncryptedArray:
     repeats = bool(bits) and whole and x.packing.copies & above == above
     shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
     packing = Packing(shape, x.packing.strides, slots, x.packing.copies | (bits if repeats else 0))
-    return EncryptedArray(
-        [parts[number] for number in packing.numbers], packing, x.is_clean and (repeats or not bits)
-    )
+    clean = x.is_clean and (repeats or not bits)
+    return x._made([parts[number] for number in packing.numbers], packing, clean)
 
 
 def _summed_over_parts(x: EncryptedArray, bits: int) -> dict[int, Ciphertext]:
@@ -149,7 +148,7 @@ def prod(x: EncryptedArray, axis: Axis = None, *, keepdims: bool = False) -> Enc
             half = length // 2
             if length % 2:
                 last = x[along(each, length - 1, length)]
-                odd = last if odd is None else odd * last
-            x = x[along(each, 0, half)] * x[along(each, half, 2 * half)]
-        x = x if odd is None else x * odd
+                odd = last if odd is None else product(odd, last, bounded=True)
+            x = product(x[along(each, 0, half)], x[along(each, half, 2 * half)], bounded=True)
+        x = x if odd is None else product(x, odd, bounded=True)
     return x if keepdims else dropped(x, axes)
