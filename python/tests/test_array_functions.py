@@ -239,6 +239,23 @@ def test_any_shape_and_interval_is_within_the_stated_error(rig, name, shape, low
     assert np.abs(rig.client.decrypt(found) - function(x)).max() <= cost.error + 150 * 2.0**-26
 
 
+def test_correlations_and_scores_are_calibrated():
+    def program(x):
+        return np.corrcoef(x.T) @ hc.standardize(x).mean(axis=0) + np.tanh(hc.standardize(x)).sum(axis=0)
+
+    rig = DeepArrayRig(26)
+    rng = np.random.default_rng(3)
+    calibrated = hc.calibrate(program, rng.normal(size=(40, 16, 2)), margin=2)
+    names = [each.function for each in calibrated.sites]
+    assert names == ["corrcoef", "standardize", "standardize", "tanh"]
+    assert calibrated.sites[0].values == "variances"
+    x = rng.normal(size=(16, 2))
+    assert calibrated.check(x) == []
+    assert hc.corrcoef(x, rowvar=False) == pytest.approx(np.corrcoef(x.T))
+    assert hc.standardize(x) == pytest.approx((x - x.mean(axis=0)) / x.std(axis=0))
+    assert np.abs(rig.decrypted(calibrated, x) - program(x)).max() < 2.0**-14  # sums of 16 errors of 2^-20
+
+
 def activations(x, y):
     """Functions by numpy's names and by ours, with a loop."""
     for _ in range(2):

@@ -137,10 +137,15 @@ def note(
         current.note(function, x, given, values, least, mirrored)
 
 
+def calibrated(function: str) -> Interval | None:
+    """The interval of the next call in a calibrated program, which must be of that function; None outside."""
+    current = _current.get()
+    return current.take(function) if isinstance(current, _Playing) else None
+
+
 def interval_of(function: str, given: Interval | None, values: str = "x") -> Interval:
     """The interval of a call on encrypted values: the given one, or the calibrated one of this call."""
-    current = _current.get()
-    taken = current.take(function) if isinstance(current, _Playing) else None
+    taken = calibrated(function)
     if given is not None:
         return given
     if taken is None:
