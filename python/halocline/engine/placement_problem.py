@@ -108,14 +108,14 @@ class Problem:
             path.append(last)
             if self.arriving[last] < self.needed[last]:
                 break  # bootstrapped, if all are
-        first, last = self.nodes[number], self.nodes[path[-1]]
-        at = f" ({last.where})" if last.where else ""
+        first, end = self.nodes[number], self.nodes[path[-1]]
+        at = f" ({end.where})" if end.where else ""
         needs = self.arriving[number]
         return (
-            f"bootstraps: between {first.operation}, which has {there} levels, and {last.operation}{at} nothing "
-            f"can be bootstrapped, and {needs} levels are needed; levels missing: {needs - there}. Take "
-            "parameters with more levels, bootstraps that leave more (fewer slots, fewer stc_levels), or "
-            "operations of fewer levels, such as polynomials of lower degree"
+            f"bootstraps: between {first.operation}, which has {there} levels, and {end.operation}{at} "
+            f"nothing can be bootstrapped, and {needs} levels are needed; levels missing: {needs - there}. "
+            "Take parameters with more levels, bootstraps that leave more (fewer slots, fewer stc_levels), "
+            "or operations of fewer levels, such as polynomials of lower degree"
         )
 
     def arrives(self, number: int, levels: Sequence[int]) -> int:
@@ -159,9 +159,10 @@ class Problem:
         for number, node in enumerate(self.nodes):
             if number not in chosen and node.fixed_level is None:
                 levels[number] = self.arrives(number, levels)
-            elif (number in chosen or not node.operands) and low[number] < levels[number]:
-                if self.consumers[number]:
-                    made[number] = levels[number] = low[number]
+                continue
+            free = number in chosen or (not node.operands and bool(self.consumers[number]))
+            if free and low[number] < levels[number]:
+                made[number] = levels[number] = low[number]
         return made
 
     def cost_of(self, chosen: Collection[int]) -> float:

@@ -164,7 +164,7 @@ class _Search:
     def _step(self, number: int) -> None:
         problem, node = self.problem, self.problem.nodes[number]
         if node.fixed_level is not None:
-            made = np.full(len(self.cost), node.fixed_level, np.int32)
+            made: Array = np.full(len(self.cost), node.fixed_level, np.int32)
         else:
             columns = [self.column[each] for each in dict.fromkeys(node.operands)]
             made = self.levels[:, columns].min(axis=1) - node.levels
