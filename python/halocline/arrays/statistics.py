@@ -15,6 +15,8 @@ from ..circuits.polynomial import Polynomial, interval
 from ..ckks.ciphertext import Ciphertext
 from .alignment import onto
 from .array import EncryptedArray, Operand
+from .calibration import calibrated
+from .clear_statistics import clear_corrcoef, clear_standardize
 from .elementwise import cleaned, map_parts, multiply, plus_plain, subtract, times_plain
 from .inner_products import column_products, row_products, suits_columns, suits_rows
 from .numpy_protocol import implements
@@ -22,6 +24,7 @@ from .operands import one_axis, plain_array
 from .products import matmul
 from .reductions import dropped, scaled, sum_
 from .registry import perform
+from .samples import Samples
 
 DEFAULT_PRECISION = 20.0
 """Bits of 1 / sqrt(variance) unless given."""
@@ -230,11 +233,13 @@ def inverse_root(bounds: tuple[float, float], precision: float) -> Polynomial:
 
 
 def _bounds(variances: Any, what: str) -> tuple[float, float]:
+    taken = calibrated(what)
+    variances = taken if variances is None else variances
     if variances is None:
         raise InvalidArgument(
             f"{what}: nothing is known of the variances, and 1 / sqrt(variance) is a polynomial on an "
             f"interval; use hc.{what}(x, variances=(low, high)), or variances=hc.variance_range(samples) "
-            "from samples in the clear"
+            "from samples in the clear, or hc.calibrate(program, samples)"
         )
     low, high = interval(variances, f"{what}: variances")
     if low <= 0:
@@ -273,16 +278,21 @@ def standardize(
     variances: Any = None,
     ddof: float = 0,
     precision: float = DEFAULT_PRECISION,
-) -> EncryptedArray:
+) -> Any:
     """Standard scores: (x - mean) / standard deviation along an axis, the samples.
 
-    variances: (low, high) with the variances of all variables, as `variance_range` finds; beyond it results
-        have no meaning. precision: bits of 1 / sqrt(variance). ddof: as for np.std.
+    x: encrypted, or numbers, of which it gives the exact scores.
+    variances: (low, high) with the variances of all variables, as `variance_range` finds, unless a calibrated
+        program has them; beyond it results have no meaning.
+    precision: bits of 1 / sqrt(variance). ddof: as for np.std.
 
     Costs three levels and those of the polynomial: 4 for high / low up to 5, 5 up to 20, 6 up to 50 at
     20 bits. One more each for the mean and the deviation where samples are in neighbouring slots.
     """
     what = "standardize"
+    if not isinstance(x, EncryptedArray | Ciphertext):
+        numbers = x if isinstance(x, Samples) else plain_array(x, what)
+        return clear_standardize(numbers, axis, variances=variances, ddof=ddof)
     array = _real(expect(x, EncryptedArray, what, "encrypt the samples with client.encrypt_array"), what)
     bounds = _bounds(variances, what)
     at = one_axis(axis, array.ndim, what)
@@ -306,7 +316,7 @@ def corrcoef(
     variances: Any = None,
     precision: float = DEFAULT_PRECISION,
     level: int | None = None,
-) -> EncryptedArray:
+) -> Any:
     """np.corrcoef of encrypted real samples: the matrix of correlations of all pairs of variables.
 
     x, y, rowvar and level: as for `cov`. variances, precision: as for `standardize`, of variances with
@@ -316,6 +326,8 @@ def corrcoef(
     multiplied, which needs no covariances and no division; the diagonal is 1 to the precision.
     """
     what = "corrcoef"
+    if not any(isinstance(each, EncryptedArray | Ciphertext) for each in (x, y)):
+        return clear_corrcoef(x, y, rowvar, variances=variances)
     samples = _real(_samples(x, y, rowvar, what), what)
     bounds = _bounds(variances, what)
     scores = _scores(samples, 1, 0.0, bounds, positive(precision, f"{what}: precision"))
