@@ -26,6 +26,7 @@ from ..circuits.transforms import TransformGrid
 from ..ckks.ciphertext import Ciphertext
 from .array import EncryptedArray
 from .block_shapes import BlockShape, block_sources, choose_blocks, cut
+from .levels import at_level, make_ready
 from .movement import gather
 from .packing import Packing
 from .slot_maps import CIRCUITS_KEPT, Addresses, Term, grid_of, is_identity, kept_circuit, widened
@@ -87,9 +88,10 @@ def block_product(a: EncryptedArray, b: EncryptedArray, level: int | None = None
     shape = choose_blocks(a.packing, b.packing, a.params.slots, a.is_real and b.is_real)
     left, right = sides_of(a, b, shape)
     costs = cost_in_levels(left, shape), cost_in_levels(right, shape)
-    reached = min(a.level - costs[0], b.level - costs[1])
     later = int(right.counts[1] > 1)  # the level of `_as_array`
-    reached -= later
+    for array, cost in zip((a, b), costs, strict=True):
+        make_ready(array, cost + later + (level or 0))
+    reached = min(a.level - costs[0], b.level - costs[1]) - later
     aim = reached if level is None else level
     if aim > reached or aim < 0:
         raise LevelExhausted(
@@ -134,7 +136,7 @@ def _fits(side: Side, shape: BlockShape) -> bool:
 
 def _skewed(array: EncryptedArray, side: Side, shape: BlockShape, level: int) -> Blocks:
     """sigma or tau of every block, with the offsets of copies and halves."""
-    parts = widened([_at(each, level) for each in array.parts], shape.slots)
+    parts = widened([at_level(each, level) for each in array.parts], shape.slots)
     blocks = (
         dict(zip(side.numbers(), parts, strict=False)) if _fits(side, shape) else _moved(parts, side, shape)
     )
@@ -142,10 +144,6 @@ def _skewed(array: EncryptedArray, side: Side, shape: BlockShape, level: int) ->
     return {
         number: kept_circuit(make, shape, side.used(number))([block])[0] for number, block in blocks.items()
     }
-
-
-def _at(ct: Ciphertext, level: int) -> Ciphertext:
-    return ct if ct.level == level else ct.drop_level(level)
 
 
 def _moved(parts: Sequence[Ciphertext], side: Side, shape: BlockShape) -> Blocks:

@@ -17,6 +17,7 @@ from ..base.errors import LevelExhausted
 from ..circuits.transforms import TransformGrid
 from ..ckks.ciphertext import Ciphertext
 from .array import EncryptedArray
+from .levels import at_level, make_ready
 from .packing import Packing
 from .slot_maps import Term, grid_of, kept_circuit, widened
 
@@ -26,6 +27,8 @@ LEVELS = 3
 
 def _level_of_result(x: EncryptedArray, y: EncryptedArray, level: int | None) -> int:
     """The one that is wanted, or the highest that there is."""
+    for each in (x, y):
+        make_ready(each, LEVELS + (level or 0))
     reached = min(x.level, y.level) - LEVELS
     aim = reached if level is None else level
     if aim < 0 or aim > reached:
@@ -34,10 +37,6 @@ def _level_of_result(x: EncryptedArray, y: EncryptedArray, level: int | None) ->
             f"takes level {max(aim, 0) + LEVELS}; encrypt with more levels, or bootstrap"
         )
     return aim
-
-
-def _at(ct: Ciphertext, level: int) -> Ciphertext:
-    return ct if ct.level == level else ct.drop_level(level)
 
 
 def _real_part(ct: Ciphertext, halves: int) -> Ciphertext:
@@ -110,8 +109,8 @@ def _sums(x: EncryptedArray, y: EncryptedArray, how: ColumnShape, aim: int) -> l
     left = []
     for number, ct in zip(x.packing.numbers, x.parts, strict=True):
         used = rows if clean else min(rows, x.shape[0] - number * rows)
-        left.append(kept_circuit(_shifts, how, used, clean)([_at(ct, aim + 3)]))
-    right = [_at(each, aim + 2) for each in y.parts]
+        left.append(kept_circuit(_shifts, how, used, clean)([at_level(ct, aim + 3)]))
+    right = [at_level(each, aim + 2) for each in y.parts]
     totals = [engine.dot([each[step] for each in left], right) for step in range(how.steps)]
     return [engine.inner_sum(total, rows, how.width) for total in totals]
 
@@ -195,7 +194,7 @@ def row_products(
     rows = max(1, slots // width)
     how = RowShape(rows, width, slots, 2 if rows > 1 and x.is_real and y.is_real else 1, float(weight))
     left = _turned(x, how, aim, x.is_clean or y.is_clean)
-    right = widened([_at(ct, aim + 2) for ct in y.parts], slots)
+    right = widened([at_level(ct, aim + 2) for ct in y.parts], slots)
     sums = _row_sums(left, right, how)
     target = Packing((x.shape[0], y.shape[0]), (1, width), min(x.params.slots, y.packing.padded[0] * width))
     blocks = len(x.parts) // _across(how), len(y.parts) // _across(how)
@@ -217,7 +216,7 @@ def _turned(x: EncryptedArray, how: RowShape, aim: int, clean: bool) -> list[lis
     for number, ct in zip(x.packing.numbers, x.parts, strict=True):
         span = min(how.width, how.slots)
         used = span if clean else min(span, x.shape[1] - number % _across(how) * how.slots)
-        made.append(kept_circuit(_turns, how, used)(widened([_at(ct, aim + 3)], how.slots)))
+        made.append(kept_circuit(_turns, how, used)(widened([at_level(ct, aim + 3)], how.slots)))
     return made
 
 
