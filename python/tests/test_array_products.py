@@ -219,3 +219,24 @@ def test_programs_run_in_the_clear_too():
     x = numbers((5, 3), 29)
     assert np.array_equal(hc.matmul(x.T, x, level=1), x.T @ x)
     assert np.array_equal(hc.cov(x, rowvar=False, level=2), np.cov(x, rowvar=False))
+
+
+def test_products_are_bootstrapped_by_themselves():
+    """Six products and twelve scalings take 24 levels, the parameters have five."""
+    params = hc.Params.preset("test-n11-boot", allow_insecure=True)
+    client = hc.Client(params, threads=1, seed=bytes(32))
+    x, _ = np.linalg.qr(numbers((8, 8), 30))  # powers of it have elements up to 1
+
+    def program(a):
+        for _ in range(6):
+            a = a @ a * 1.25 * 0.8
+        return a
+
+    encrypted = client.encrypt_array(x)
+    plan = hc.key_plan(params, program, encrypted, bootstrap="auto")
+    engine = hc.Engine(params, client.evaluation_keys(plan=plan), threads=1, bootstrap="auto")
+    wanted = program(x)
+    for made in (engine.run(program, encrypted), program(encrypted.to(engine))):
+        # Bootstraps of this preset are right to 2^-22 or better, and each of six products doubles errors or
+        # less, as rows and columns have length 1.
+        assert np.abs(client.decrypt(made) - wanted).max() < 2.0**-15
