@@ -105,6 +105,16 @@ def test_client_refuses(rig, values, kind):
         rig.client.encrypt_array(values)
 
 
+def test_other_parties_encrypt_with_the_public_key(rig):
+    x = numbers(3, 400)
+    array = hc.encrypt_array(rig.client.public_key(), x, hc.Packing.of(x.shape, 512, (1, 0)), level=2)
+    assert array.level == 2 and array.packing.strides == (1, 4)
+    rig.compare(array, x)
+    rig.compare(hc.encrypt_array(rig.client, x), x)
+    with pytest.raises(hc.WrongType, match="PublicKey"):
+        hc.encrypt_array(rig.params, x)
+
+
 def test_client_refuses_packings_of_others(rig):
     with pytest.raises(hc.InvalidArgument, match="shape"):
         rig.client.encrypt_array([1, 2], hc.Packing.of(3, 512))
