@@ -322,6 +322,17 @@ def test_packing_is_chosen_by_what_the_program_does(rig):
     assert hc.choose_packing(rig.params, total, x) == [hc.Packing.of((8, 8), 512)]
 
 
+def test_arrays_that_are_added_are_packed_alike(rig):
+    """Another order for one of them alone would cost more than it saves."""
+
+    def program(x, y):
+        both = x + y
+        return both - both.mean(axis=1, keepdims=True)
+
+    packings = hc.choose_packing(rig.params, program, numbers(16, 8), numbers(16, 8))
+    assert [each.strides for each in packings] == [(1, 16), (1, 16)]
+
+
 def test_chosen_packings_cost_less_and_compute_the_same(rig):
     x, w = numbers(16, 8), numbers(16)
 
