@@ -23,6 +23,7 @@ from .arrays import functions as functions
 from .arrays.array import EncryptedArray
 from .arrays.calibration import CalibratedProgram, CallSite, calibrate
 from .arrays.client import Client
+from .arrays.client import Client, encrypt_array
 from .arrays.packing import Packing
 from .arrays.packing_choice import choose_packing
 from .arrays.products import matmul
@@ -191,6 +192,7 @@ __all__ = [
     "decide",
     "device_models",
     "device_name",
+    "encrypt_array",
     "fresh_error_bound",
     "functions",
     "key_plan",

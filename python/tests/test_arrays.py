@@ -129,6 +129,14 @@ def test_sums_over_ciphertexts_leave_out_what_is_no_element():
     WIDE.check(lambda x: np.sum(x + x[:1], axis=0), numbers((19, 33), 12))
 
 
+def test_levels_do_not_depend_on_the_number_of_ciphertexts():
+    """19 rows, 8 to a ciphertext: variances cost two levels, and sums of what is left of means none."""
+    x = numbers((19, 33), 12)
+    WIDE.check(lambda x: np.var(x, axis=0), x, level=2)
+    WIDE.check(lambda x: np.var(x, axis=1), x, level=2)
+    WIDE.check(lambda x: np.sum(x - np.mean(x, axis=0), axis=0), x, level=1)
+
+
 def test_levels_that_operations_cost(rig):
     """What the guide says: no level where rotations are enough."""
     x = numbers((4, 8), 13)

@@ -105,6 +105,16 @@ def test_client_refuses(rig, values, kind):
         rig.client.encrypt_array(values)
 
 
+def test_other_parties_encrypt_with_the_public_key(rig):
+    x = numbers(3, 400)
+    array = hc.encrypt_array(rig.client.public_key(), x, hc.Packing.of(x.shape, 512, (1, 0)), level=2)
+    assert array.level == 2 and array.packing.strides == (1, 4)
+    rig.compare(array, x)
+    rig.compare(hc.encrypt_array(rig.client, x), x)
+    with pytest.raises(hc.WrongType, match="PublicKey"):
+        hc.encrypt_array(rig.params, x)
+
+
 def test_client_refuses_packings_of_others(rig):
     with pytest.raises(hc.InvalidArgument, match="shape"):
         rig.client.encrypt_array([1, 2], hc.Packing.of(3, 512))
@@ -310,6 +320,17 @@ def test_packing_is_chosen_by_what_the_program_does(rig):
         assert packing.strides == strides
     total = functools.partial(np.sum, axis=None)
     assert hc.choose_packing(rig.params, total, x) == [hc.Packing.of((8, 8), 512)]
+
+
+def test_arrays_that_are_added_are_packed_alike(rig):
+    """Another order for one of them alone would cost more than it saves."""
+
+    def program(x, y):
+        both = x + y
+        return both - both.mean(axis=1, keepdims=True)
+
+    packings = hc.choose_packing(rig.params, program, numbers(16, 8), numbers(16, 8))
+    assert [each.strides for each in packings] == [(1, 16), (1, 16)]
 
 
 def test_chosen_packings_cost_less_and_compute_the_same(rig):

@@ -54,15 +54,19 @@ def spread(x: EncryptedArray, shape: tuple[int, ...]) -> EncryptedArray:
 
 
 def aligned(x: EncryptedArray, y: EncryptedArray, what: str) -> tuple[EncryptedArray, EncryptedArray]:
-    """Both arrays broadcast to one shape and packing: the one that leaves most levels, then the cheapest."""
+    """Both arrays broadcast to one shape and packing: the one that costs least levels, then key switches.
+
+    Levels of the arrays do not matter, so that all runs of a program are alike, those on ghosts that have
+    other levels too.
+    """
     if x.packing == y.packing:
         return x, y
     shape = broadcast_shape(x.shape, y.shape, what)
     candidates = [_extended(x, shape, y), _extended(y, shape, x), Packing.of(shape, x.params.slots)]
 
     def worth(target: Packing) -> tuple[int, int]:
-        costs = [(each.level, *_cost(each, target)) for each in (x, y)]
-        return -min(level - levels for level, levels, _ in costs), sum(switches for *_, switches in costs)
+        costs = [_cost(each, target) for each in (x, y)]
+        return max(levels for levels, _ in costs), sum(switches for _, switches in costs)
 
     best = min(candidates, key=worth)
     return onto(x, best), onto(y, best)

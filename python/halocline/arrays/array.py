@@ -159,7 +159,7 @@ class EncryptedArray:
     # Plain data
 
     def to_bytes(self) -> bytes:
-        """A description of the packing and the containers of the ciphertexts: docs/reference/array_format.md."""
+        """The packing and the containers of the ciphertexts: docs/reference/array_format.md."""
         return write_container(self._packing, self._clean, [each.to_bytes() for each in self._parts])
 
     @classmethod

@@ -115,15 +115,12 @@ def product(a: EncryptedArray, b: EncryptedArray, *, bounded: bool = False) -> E
     """The product of two arrays, broadcast.
 
     bounded: what the slots between elements hold is no larger than products of elements. Otherwise no
-    products of more than two such factors are made: these slots are set to 0 first, for a level of the
-    operand that is not at the lower level.
+    products of more than two such factors are made: these slots are set to 0 first, for a level.
     """
     a, b = aligned(a, b, "multiply")
     degree = a._degree + b._degree
     if degree > _MOST_FACTORS and not bounded:
-        both = a._dirt and b._dirt
-        a = cleaned(a) if both or a.level > b.level else a
-        b = cleaned(b) if both or b.level > a.level else b
+        a, b = cleaned(a), cleaned(b)  # whatever their levels, so that all runs of a program are alike
         degree = a._degree + b._degree
     made = a._made(
         [p * q for p, q in zip(a.parts, b.parts, strict=True)], a.packing, a.is_clean or b.is_clean

@@ -37,10 +37,10 @@ def choose_packing(params: Params, program: Callable[..., Any], *arrays: Any) ->
         with a packing keep theirs; other arguments are passed on, and count for nothing in the result.
 
     Tried are the orders of the axes from the widest stride to the narrowest (all of them up to four axes that
-    are longer than 1), and repetitions of small arrays beside the axes of larger ones, for one array after
-    the other, at most 64 runs of the program on ghosts in all; the first of equals is taken, and the
-    packing of `client.encrypt_array` is tried first. Packings with which the program fails are left out; if
-    it fails with all, the error is that of the first.
+    are longer than 1), for all arrays at once and for one after the other, and repetitions of small arrays
+    beside the axes of larger ones, at most 64 runs of the program on ghosts in all. The first of equals is
+    taken, and the packing of `client.encrypt_array` is tried first. Packings with which the program fails
+    are left out; if it fails with all, the error is that of the first.
     """
     expect(params, Params, "choose_packing: params")
     given = [spec_of(each, params) for each in arrays]
@@ -66,21 +66,41 @@ def spec_of(value: Any, params: Params) -> Any:
 
 
 def _search(params: Params, program: Callable[..., Any], specs: list[Any], free: list[int]) -> list[Any]:
-    """The best of the candidates for one array after the other, until none gets better or runs are spent."""
-    runs = itertools.count(1)
-    best, first = _work(params, program, specs)
-    for at in free:
-        kept = specs[at]
-        for packing in _candidates(params, specs, at):
-            if packing == kept.packing or next(runs) >= MOST_RUNS:
-                continue
-            tried = [*specs[:at], dataclasses.replace(kept, packing=packing), *specs[at + 1 :]]
+    """The best of the candidates for all arrays at once, and then for one after the other."""
+    best, failure = _work(params, program, specs)
+    runs = 1
+
+    def keep_better(tried: list[Any]) -> None:
+        nonlocal best, runs, specs
+        if runs < MOST_RUNS and tried != specs:
+            runs += 1
             work, _ = _work(params, program, tried)
             if work < best:
                 best, specs = work, tried
-    if best == float("inf") and first is not None:
-        raise first
+
+    for tried in list(_joint(params, specs, free)):
+        keep_better(tried)
+    for at in free:
+        for packing in _candidates(params, specs, at):
+            keep_better([*specs[:at], dataclasses.replace(specs[at], packing=packing), *specs[at + 1 :]])
+    if failure is not None and best == float("inf"):
+        raise failure
     return specs
+
+
+def _joint(params: Params, specs: list[Any], free: list[int]) -> Iterator[list[Any]]:
+    """One order of axes for all arrays, whose last axes correspond as in a broadcast."""
+    most = max(len(specs[at].shape) for at in free)
+    if len(free) < 2 or not 2 <= most <= _MOST_ORDERED_AXES:
+        return
+    for order in itertools.permutations(range(most)):
+        tried = list(specs)
+        for at in free:
+            lead = most - len(specs[at].shape)
+            own = [axis - lead for axis in order if axis >= lead]
+            packing = Packing.of(specs[at].shape, params.slots, own)
+            tried[at] = dataclasses.replace(specs[at], packing=packing)
+        yield tried
 
 
 def _work(params: Params, program: Callable[..., Any], specs: list[Any]) -> tuple[float, Error | None]:

@@ -17,8 +17,9 @@ import numpy as np
 from ..base.errors import InvalidArgument
 from ..base.values import positive
 from ..ckks.ciphertext import Ciphertext
+from .alignment import onto
 from .array import Axis, EncryptedArray
-from .elementwise import as_real, cleaned, map_parts, multiply, product, subtract, times_plain
+from .elementwise import as_real, map_parts, multiply, product, subtract, times_plain
 from .movement import gather
 from .operands import along, axes_of, one_axis
 from .packing import Packing
@@ -55,20 +56,29 @@ def _summed(x: EncryptedArray, axis: int) -> EncryptedArray:
         return x
     width = x.packing.padded[axis]
     inside = max(1, min(width, slots // stride))
+    outside = stride * (width - 1) // slots
     if length > inside and length % inside and not x.is_clean:
-        x = cleaned(x)
-    parts = _summed_over_parts(x, stride * (width - 1) // slots)
-    bits = stride * (inside - 1) if inside > 1 else 0
+        return _summed_apart(x, axis, inside)
+    parts = _summed_over_parts(x, outside)
+    bits = stride * (inside - 1)
     whole = x.is_clean or length % inside == 0
-    if bits:
+    if inside > 1:
         count = inside if whole else length
         parts = {n: ct.engine.inner_sum(ct, count, stride) for n, ct in parts.items()}
     above = (slots - 1) & ~(stride * inside - 1) if bits else 0
-    repeats = bool(bits) and whole and x.packing.copies & above == above
+    repeats = inside > 1 and whole and x.packing.copies & above == above
     shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
     packing = Packing(shape, x.packing.strides, slots, x.packing.copies | (bits if repeats else 0))
-    clean = x.is_clean and (repeats or not bits)
+    clean = x.is_clean and (repeats or inside == 1)
     return x._made([parts[number] for number in packing.numbers], packing, clean)
+
+
+def _summed_apart(x: EncryptedArray, axis: int, inside: int) -> EncryptedArray:
+    """A sum over several ciphertexts of which the last ones also hold what is no element: by themselves."""
+    rest = x.shape[axis] % inside
+    first = perform("getitem", x, along(axis, 0, x.shape[axis] - rest))
+    last = perform("getitem", x, along(axis, -rest, None))
+    return perform("add", _summed(first, axis), _summed(last, axis))  # type: ignore[no-any-return]
 
 
 def _summed_over_parts(x: EncryptedArray, bits: int) -> dict[int, Ciphertext]:
@@ -105,10 +115,17 @@ def var(x: EncryptedArray, axis: Axis = None, *, ddof: float = 0, keepdims: bool
     if left <= 0:
         raise InvalidArgument(f"var: ddof {ddof} for {count} values, expected fewer than those")
     factor = 1.0 / math.sqrt(left)
-    average = scaled(sum_(x, axes, keepdims=True), factor / count)
+    average = _everywhere(sum_(x, axes, keepdims=True), x.packing, factor / count)
     apart = subtract(scaled(x, factor), average)
     squares = multiply(apart, apart if x.is_real else perform("conj", apart))
     return map_parts(sum_(squares, axes, keepdims=keepdims), as_real, zero_to_zero=True)
+
+
+def _everywhere(x: EncryptedArray, target: Packing, factor: float) -> EncryptedArray:
+    """x * factor broadcast to a packing for one level, with zeros between the elements if that is free."""
+    if not x.is_clean:
+        return scaled(x, factor)
+    return scaled(onto(x, target), factor)
 
 
 @operation("std")
