@@ -7,6 +7,7 @@ import halocline as hc
 import numpy as np
 import pytest
 from array_rig import TOLERANCE, ArrayRig
+from halocline.arrays import plain_products
 from halocline.arrays.block_products import block_product
 from halocline.arrays.inner_products import column_products, row_products
 from halocline.arrays.packing import Packing
@@ -198,3 +199,23 @@ def test_what_does_not_fit_says_so(rig):
     with pytest.raises(hc.WrongType):
         rig.run(lambda x, y: hc.matmul(x, y.parts[0]), x, y)
     assert TOLERANCE < 1e-4
+
+
+def test_equal_ciphertexts_share_the_map_of_a_plain_matrix(small, monkeypatch):
+    """70 rows of 32 slots are in five ciphertexts, of which the last one is not full."""
+    made = []
+    grid = plain_products.TransformGrid
+    monkeypatch.setattr(plain_products, "TransformGrid", lambda *a, **k: made.append(1) or grid(*a, **k))
+    x, y = numbers((70, 20), 27), numbers((20, 18), 28)
+    encrypted = small.client.encrypt_array(x)
+    assert len(encrypted.parts) == 5
+    engine = small.engine_for(lambda x: x @ y, encrypted)
+    made.clear()
+    small.compare(engine.run(lambda x: x @ y, encrypted), x @ y)
+    assert len(made) == 2
+
+
+def test_programs_run_in_the_clear_too():
+    x = numbers((5, 3), 29)
+    assert np.array_equal(hc.matmul(x.T, x, level=1), x.T @ x)
+    assert np.array_equal(hc.cov(x, rowvar=False, level=2), np.cov(x, rowvar=False))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -150,9 +151,8 @@ def _at(ct: Ciphertext, level: int) -> Ciphertext:
 def _moved(parts: Sequence[Ciphertext], side: Side, shape: BlockShape) -> Blocks:
     """Every block in a ciphertext of its own, repeated over the grid."""
     made: Blocks = {}
-    for number in side.numbers():
-        needed = _needed(side, shape, number)[0]
-        made[number] = kept_circuit(_mover, side, shape, number)([parts[each] for each in needed])[0]
+    for number, (needed, alike) in _moves(side, shape).items():
+        made[number] = kept_circuit(_mover, side, shape, alike)([parts[each] for each in needed])[0]
     return made
 
 
@@ -163,6 +163,17 @@ def _needed(side: Side, shape: BlockShape, number: tuple[int, int]) -> tuple[lis
     needed, local = np.unique(sources[used] // slots, return_inverse=True)
     sources[used] = local * slots + sources[used] % slots
     return [int(each) for each in needed], sources
+
+
+@functools.lru_cache(maxsize=CIRCUITS_KEPT)
+def _moves(side: Side, shape: BlockShape) -> dict[tuple[int, int], tuple[list[int], tuple[int, int]]]:
+    """For every block the ciphertexts that it needs, and the first block that is taken from them alike."""
+    first: dict[bytes, tuple[int, int]] = {}
+    made = {}
+    for number in side.numbers():
+        needed, sources = _needed(side, shape, number)
+        made[number] = needed, first.setdefault(hashlib.sha256(sources.tobytes()).digest(), number)
+    return made
 
 
 def _mover(side: Side, shape: BlockShape, number: tuple[int, int]) -> TransformGrid:

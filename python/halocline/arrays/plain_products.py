@@ -24,6 +24,8 @@ from .slot_maps import widened
 
 Cells = dict[int, dict[int, dict[int, npt.NDArray[Any]]]]
 """Diagonals by number of the output, number of the input, and distance."""
+Map = tuple[int, list[int], TransformGrid]
+"""Number of an output, those of its inputs, and the map."""
 
 
 def product_along(x: EncryptedArray, matrix: npt.NDArray[Any], axis: int) -> EncryptedArray:
@@ -37,11 +39,19 @@ def product_along(x: EncryptedArray, matrix: npt.NDArray[Any], axis: int) -> Enc
     slots = max(target.slots, x.packing.slots)
     parts = widened(x.parts, slots)
     made: dict[int, Ciphertext] = {}
-    for number, rows in _cells(x.packing, target, matrix, axis, slots).items():
-        grid = TransformGrid([list(rows.values())], slots=slots)
-        ct = grid([parts[x.packing.index_of[each]] for each in rows])[0]
-        # What a longer ciphertext holds behind the slots of the result is 0.
-        made[number] = ct if slots == target.slots else _narrowed(ct, target.slots)
+    maps: dict[bytes, list[Map]] = {}
+    # Groups of ciphertexts that no others depend on; most of them have elements in the same places.
+    span = max(slots, max(x.packing.strides[axis], target.strides[axis], 1) * power_of_two(max(matrix.shape)))
+    bases = np.sort(np.take(target.addresses, 0, axis=axis).ravel())
+    for group in np.unique(bases // span):
+        own = bases[bases // span == group] - group * span
+        if own.tobytes() not in maps:
+            maps[own.tobytes()] = _maps(x.packing, target, matrix, axis, own)
+        to, come = int(group * span) // target.slots, int(group * span) // x.packing.slots
+        for number, inputs, grid in maps[own.tobytes()]:
+            ct = grid([parts[x.packing.index_of[come + each]] for each in inputs])[0]
+            # What a longer ciphertext holds behind the slots of the result is 0.
+            made[to + number] = ct if slots == target.slots else _narrowed(ct, target.slots)
     nothing = None
     if len(made) < target.count:
         some = next(iter(made.values()), None)
@@ -86,11 +96,12 @@ def _target(x: EncryptedArray, shape: tuple[int, ...], axis: int) -> Packing:
     return dataclasses.replace(made, slots=min(x.params.slots, reach))
 
 
-def _cells(packing: Packing, target: Packing, matrix: npt.NDArray[Any], axis: int, slots: int) -> Cells:
-    """The diagonals: those of the matrix, at the places of the elements."""
-    stride = packing.strides[axis]
+def _maps(
+    packing: Packing, target: Packing, matrix: npt.NDArray[Any], axis: int, bases: npt.NDArray[np.int64]
+) -> list[Map]:
+    """The diagonals of the matrix at the places of the elements: rows of the other axes begin at `bases`."""
+    stride, slots = packing.strides[axis], max(packing.slots, target.slots)
     step = max(packing.strides[axis], target.strides[axis])
-    bases = np.take(target.addresses, 0, axis=axis).ravel()
     (count, columns), cells = matrix.shape, Cells()
     for offset in range(1 - columns, count):
         j = np.arange(max(0, -offset), min(columns, count - offset))
@@ -101,7 +112,9 @@ def _cells(packing: Packing, target: Packing, matrix: npt.NDArray[Any], axis: in
         to = (bases[:, None] + j[kept] * step).ravel()
         come = (bases[:, None] + (j[kept] + offset) * stride).ravel()
         _add(cells, to, come, np.tile(values[kept], len(bases)), (target.slots, packing.slots, slots))
-    return cells
+    return [
+        (number, list(row), TransformGrid([list(row.values())], slots=slots)) for number, row in cells.items()
+    ]
 
 
 def _add(

@@ -63,11 +63,13 @@ def _check_inner(x: Any, y: Any, axes: tuple[int, int], what: str) -> None:
         )
 
 
-def matmul(a: Operand, b: Operand, *, level: int | None = None) -> EncryptedArray:
+def matmul(a: Operand, b: Operand, *, level: int | None = None) -> Any:
     """a @ b as np.matmul, for arrays of which at least one is encrypted; also `a @ b`, `np.matmul(a, b)`.
 
     level: of the result. Operands are brought down to what it takes before anything is computed, which is
         several times faster than at high levels; by default the result keeps all levels that it can.
+
+    Of two plain arrays it is numpy's product, so that a program can run in the clear, too.
 
     Plain operands cost one level (two where an axis gets longer than its place), encrypted matrices three,
     or four where a packing does not fit; docs/guides/arrays.md has the counts of key switches.
@@ -82,6 +84,8 @@ def matmul(a: Operand, b: Operand, *, level: int | None = None) -> EncryptedArra
         )
     _check_inner(x, y, (-1, -2 if y.ndim > 1 else -1), "matmul")
     wanted = None if level is None else integer(level, "matmul: level", 0)
+    if not isinstance(x, EncryptedArray) and not isinstance(y, EncryptedArray):
+        return np.matmul(x, y)  # type: ignore[no-any-return]
     if isinstance(x, EncryptedArray) and isinstance(y, EncryptedArray):
         return _encrypted_product(x, y, wanted)
     return _at_level(_plain_product(x, y), wanted)

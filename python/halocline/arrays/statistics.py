@@ -143,16 +143,18 @@ def cov(
     aweights: Any = None,
     *,
     level: int | None = None,
-) -> EncryptedArray:
+) -> Any:
     """np.cov of encrypted samples: the matrix of covariances of all pairs of variables.
 
     m: (variables, samples), or (samples, variables) with rowvar=False; one axis is one variable. y: more
     variables, encrypted. fweights and aweights are plain. level: of the result, the highest unless given.
 
-    Costs four levels: the mean, and a product of columns (`matmul`); one more for weights, for samples in
-    neighbouring slots, and for y. Samples along the widest stride are cheapest: (samples, variables) arrays
+    Of plain arrays it is numpy's function. Costs four levels: the mean, and a product of columns (`matmul`);
+    one more for weights and for y. Samples along the widest stride are cheapest: (samples, variables) arrays
     as `encrypt_array` packs them, with rowvar=False or as `np.cov(x.T)`.
     """
+    if not any(isinstance(each, EncryptedArray | Ciphertext) for each in (m, y)):
+        return np.cov(m, y, rowvar, bias, ddof, fweights, aweights)
     x = _samples(m, y, rowvar, "cov")
     count = x.shape[1]
     weights = _weights(fweights, aweights, count)
