@@ -22,7 +22,6 @@ from . import errors as errors  # so that `halocline.errors.Error` needs no impo
 from .arrays import functions as functions
 from .arrays.array import EncryptedArray
 from .arrays.calibration import CalibratedProgram, CallSite, calibrate
-from .arrays.client import Client
 from .arrays.client import Client, encrypt_array
 from .arrays.packing import Packing
 from .arrays.packing_choice import choose_packing
