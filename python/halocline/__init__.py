@@ -19,7 +19,9 @@ from .base import interrupts as _interrupts  # noqa: F401  # first, as the other
 # isort: on
 from . import _core as _core  # re-exported for the modules of the package
 from . import errors as errors  # so that `halocline.errors.Error` needs no import of its own
+from .arrays import functions as functions
 from .arrays.array import EncryptedArray
+from .arrays.calibration import CalibratedProgram, CallSite, calibrate
 from .arrays.client import Client
 from .arrays.packing import Packing
 from .arrays.packing_choice import choose_packing
@@ -111,6 +113,8 @@ __all__ = [
     "BootstrapOptions",
     "Bootstrapper",
     "Bootstrapping",
+    "CalibratedProgram",
+    "CallSite",
     "Cancelled",
     "Ciphertext",
     "CircuitChoice",
@@ -180,6 +184,7 @@ __all__ = [
     "WrongType",
     "advise",
     "allow_insecure_unpickling",
+    "calibrate",
     "choose_packing",
     "corrcoef",
     "cov",
@@ -187,6 +192,7 @@ __all__ = [
     "device_models",
     "device_name",
     "fresh_error_bound",
+    "functions",
     "key_plan",
     "matmul",
     "measure_error_bound",

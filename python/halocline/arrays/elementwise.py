@@ -12,11 +12,10 @@ import numpy.typing as npt
 from ..base.errors import InvalidArgument, WrongType
 from ..base.values import integer, is_scalar
 from ..ckks.ciphertext import Ciphertext
-from ..ckks.instead import divisor_encrypted
 from .alignment import aligned, spread
 from .array import EncryptedArray, Operand
 from .operands import broadcast_shape, plain_array
-from .registry import operation
+from .registry import operation, perform
 
 
 def map_parts(
@@ -119,9 +118,9 @@ def times_plain(x: EncryptedArray, values: npt.NDArray[Any]) -> EncryptedArray:
 
 @operation("divide")
 def divide(x: Operand, y: Operand) -> EncryptedArray:
-    """x / y for plain y."""
+    """x / y; by an encrypted y with the interval of a calibrated program (`functions.divide`)."""
     if isinstance(y, EncryptedArray):
-        raise divisor_encrypted()
+        return multiply(perform("reciprocal", y), x)
     values = plain_operand(y, "divide")
     if not values.all():
         raise InvalidArgument("divide: the divisor is zero or has a zero; expected other numbers")
