@@ -59,6 +59,10 @@ from .circuits.layers import BlockMatmul, Convolution2d, ImageLayout, MatrixVect
 from .circuits.methods import sign_epsilon, sign_levels
 from .circuits.polynomial import Polynomial
 from .circuits.transforms import LinearTransform, TransformGrid
+from .choosing.choice import Choice
+from .choosing.choose import choose
+from .choosing.evaluation import Evaluation, OutputForecast
+from .choosing.simulate import simulate
 from .ckks.ciphertext import Ciphertext
 from .ckks.client import Client
 from .ckks.key_cache import KeyCache
@@ -106,6 +110,7 @@ __all__ = [
     "Bootstrapping",
     "Cancelled",
     "Ciphertext",
+    "Choice",
     "CircuitChoice",
     "ClassStats",
     "Client",
@@ -116,6 +121,7 @@ __all__ = [
     "DeviceModel",
     "Engine",
     "Error",
+    "Evaluation",
     "EvaluationKeys",
     "Flooding",
     "ImageLayout",
@@ -145,6 +151,7 @@ __all__ = [
     "NotPicklable",
     "Order",
     "OutOfMemory",
+    "OutputForecast",
     "Params",
     "PhaseTime",
     "Plan",
@@ -171,6 +178,7 @@ __all__ = [
     "WrongType",
     "advise",
     "allow_insecure_unpickling",
+    "choose",
     "decide",
     "device_models",
     "device_name",
@@ -185,5 +193,6 @@ __all__ = [
     "replay",
     "sign_epsilon",
     "sign_levels",
+    "simulate",
     "trace_program",
 ]

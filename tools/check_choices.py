@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares the forecasts of `halocline.choose` with real runs of random programs.
+
+For each program it draws a precision, lets `choose` find parameters, runs the program encrypted under them, and
+compares the largest error of each result with its forecast. Parameters are read back from JSON without
+allow_insecure, which refuses what has less than 128 bits of security.
+
+usage: tools/check_choices.py [--programs 200] [--first 0] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import halocline as hc
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python/tests"))
+from support.random_programs import RandomProgram
+
+PRECISIONS = (12, 24)
+"""Wanted bits are drawn from here."""
+
+
+def check(seed: int, most_depth: int = 6, most_log_slots: int = 12) -> dict[str, Any]:
+    """One program: what was chosen, and for each result the forecast and the measured bits."""
+    program = RandomProgram.drawn(seed, most_depth, most_log_slots)
+    values = program.values()
+    wanted = int(np.random.default_rng([seed, 3]).integers(*PRECISIONS, endpoint=True))
+    choice = hc.choose(program, values, precision=wanted)
+    params = hc.Params.from_json(choice.params.to_json())
+    client = hc.Client(params, seed=seed.to_bytes(32, "little"))
+    engine = hc.Engine(params, client.evaluation_keys(plan=hc.key_plan(params, program, *values)))
+    made = engine.run(program, *(client.encrypt(each) for each in values))
+    exact = hc.simulate(program, values, params, noise=False)
+    rows = []
+    for output, result, right in zip(choice.outputs, made, exact, strict=True):
+        error = float(np.abs(client.decrypt(result) - right).max())
+        rows.append({"forecast": output.precision, "measured": -math.log2(error)})
+    return {
+        "seed": seed,
+        "params": params.name,
+        "security_bits": params.security_bits,
+        "wanted": wanted,
+        "outputs": rows,
+    }
+
+
+def summary(programs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Share of results within their forecasts, and how many bits forecasts are below measurements."""
+    gaps = [each["measured"] - each["forecast"] for row in programs for each in row["outputs"]]
+    reached = [min(each["measured"] for each in row["outputs"]) - row["wanted"] for row in programs]
+    return {
+        "programs": len(programs),
+        "results": len(gaps),
+        "within_forecast": float(np.mean(np.array(gaps) >= 0)),
+        "programs_within": float(np.mean([
+            all(each["measured"] >= each["forecast"] for each in row["outputs"]) for row in programs
+        ])),
+        "as_precise_as_wanted": float(np.mean(np.array(reached) >= 0)),
+        "pessimism_bits": {name: float(np.quantile(gaps, q)) for name, q in
+                           (("least", 0.0), ("median", 0.5), ("most", 1.0))},
+        "least_security_bits": min(row["security_bits"] for row in programs),
+        "presets": sorted({row["params"] for row in programs} & set(hc.preset_names())),
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Checks, prints, and writes the result."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--programs", type=int, default=200)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    begin, rows = time.perf_counter(), []
+    for seed in range(options.first, options.first + options.programs):
+        rows.append(check(seed))
+        if sys.stderr.isatty():
+            print(f"\r{len(rows)} of {options.programs}", end="", file=sys.stderr)
+    found = summary(rows)
+    print(json.dumps(found, indent=2), f"{time.perf_counter() - begin:.0f} s")
+    if options.json is not None:
+        content = {"schema": 1, "suite": "choices", "summary": found, "programs": rows}
+        options.json.write_text(json.dumps(content, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
