@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the forecasts of `halocline.choose` with real runs of random programs.
 
-For each program it draws a precision, lets `choose` find parameters, runs the program encrypted under them, and
-compares the largest error of each result with its forecast. Parameters are read back from JSON without
+For each program it draws a precision, lets `choose` find parameters, runs the program encrypted under them,
+and compares the largest error of each result with its forecast. Parameters are read back from JSON without
 allow_insecure, which refuses what has less than 128 bits of security.
 
 usage: tools/check_choices.py [--programs 200] [--first 0] [--json FILE]

@@ -19,6 +19,9 @@ from .base import interrupts as _interrupts  # noqa: F401  # first, as the other
 # isort: on
 from . import _core as _core  # re-exported for the modules of the package
 from . import errors as errors  # so that `halocline.errors.Error` needs no import of its own
+from .arrays.array import EncryptedArray
+from .arrays.client import Client
+from .arrays.packing import Packing
 from .base.errors import (
     ActivationRange,
     Cancelled,
@@ -53,18 +56,17 @@ from .base.names import (
     device_name,
     policy_name,
 )
+from .choosing.choice import Choice
+from .choosing.choose import choose
+from .choosing.evaluation import Evaluation, OutputForecast
+from .choosing.simulate import simulate
 from .circuits.bootstrapping import BootstrapOptions, Bootstrapper
 from .circuits.choice import CircuitChoice
 from .circuits.layers import BlockMatmul, Convolution2d, ImageLayout, MatrixVector
 from .circuits.methods import sign_epsilon, sign_levels
 from .circuits.polynomial import Polynomial
 from .circuits.transforms import LinearTransform, TransformGrid
-from .choosing.choice import Choice
-from .choosing.choose import choose
-from .choosing.evaluation import Evaluation, OutputForecast
-from .choosing.simulate import simulate
 from .ckks.ciphertext import Ciphertext
-from .ckks.client import Client
 from .ckks.key_cache import KeyCache
 from .ckks.key_store import KeyStore, StoredKeys
 from .ckks.keys import EvaluationKeys, KeyPlan, PublicKey
@@ -109,8 +111,8 @@ __all__ = [
     "Bootstrapper",
     "Bootstrapping",
     "Cancelled",
-    "Ciphertext",
     "Choice",
+    "Ciphertext",
     "CircuitChoice",
     "ClassStats",
     "Client",
@@ -119,6 +121,7 @@ __all__ = [
     "Device",
     "DeviceError",
     "DeviceModel",
+    "EncryptedArray",
     "Engine",
     "Error",
     "Evaluation",
@@ -152,6 +155,7 @@ __all__ = [
     "Order",
     "OutOfMemory",
     "OutputForecast",
+    "Packing",
     "Params",
     "PhaseTime",
     "Plan",

@@ -47,7 +47,7 @@ def largest_modulus(log_n: int) -> float:
 
 
 def narrow_primes(scale_bits: float) -> tuple[float, float, float] | None:
-    """Scale, main and terminal bits in words of 32 bits: the least scale from the given one on that has a form.
+    """Scale, main and terminal bits in words of 32 bits: the least scale from the given one on with a form.
 
     All moduli must be sums of mains of at most 30 bits and a few terminals of at least 19.5 bits.
     """
@@ -67,7 +67,7 @@ def narrow_primes(scale_bits: float) -> tuple[float, float, float] | None:
 
 
 def _narrow_base(least: float, main: float, terminal: float, pure: bool) -> float:
-    """The least sum of mains and terminals from `least` bits on; with mains only where there are no others."""
+    """The least sum of mains and terminals from `least` bits on; pure: of mains only."""
     sums = (
         m * main + t * terminal
         for t in range(1 if pure else MOST_TERMINALS // 2)
@@ -78,12 +78,16 @@ def _narrow_base(least: float, main: float, terminal: float, pure: bool) -> floa
 
 
 def _splits(
-    log2_q: float, largest_prime: float, primes: int, special_bits: float, log_n: int
+    log2_q: float, prime: float, excess: float, primes: int, special_bits: float, log_n: int
 ) -> Iterator[tuple[float, int, int]]:
-    """Work of a key switch, special primes and digit size of every split that is secure."""
+    """Work of a key switch, special primes and digit size of every split that is secure.
+
+    prime: bits of a prime; excess: that one prime has more. The product of a digit may exceed that of the
+    special primes by a bit.
+    """
     room = largest_modulus(log_n) - log2_q
     for digit in range(1, min(primes, MOST_DIGIT) + 1):
-        special = max(1, math.ceil((digit * largest_prime - 1.0) / special_bits))
+        special = max(1, math.ceil((digit * prime + excess - 1.0) / special_bits))
         if special > MOST_SPECIAL or special * special_bits > room or special + primes > MOST_PRIMES:
             continue
         yield math.ceil(primes / digit) * (special + primes), special, digit
@@ -98,9 +102,9 @@ def literals(log_n: int, wanted: Wanted) -> Iterator[dict[str, Any]]:
     for fields, bits, primes in (_narrow(wanted), _wide(wanted)):
         if fields is None:
             continue
-        largest = fields["main_bits"] if fields["word_bits"] == 32 else max(wanted.scale_bits, 28.0)
-        largest = max(largest, bits - wanted.depth * fields["scale_bits"] if primes == wanted.depth + 1 else 0)
-        splits = sorted(_splits(bits, largest, primes, fields["special_bits"], log_n))
+        prime = fields["main_bits"] or fields["scale_bits"]
+        excess = fields["base_bits"] - prime if fields["word_bits"] == 64 else 0.0
+        splits = sorted(_splits(bits, prime, excess, primes, fields["special_bits"], log_n))
         for rank, (_, special, digit) in enumerate(splits[:SPLITS]):
             more = {"log_n": log_n, "special_primes": special, "digit_size": digit}
             found.append((rank, fields | more))

@@ -54,10 +54,11 @@ class Choice:
     def __str__(self) -> str:
         best = self.best
         lines = [
-            f"{best.params.name}: log N {best.params.log_n}, {best.params.max_level} levels, scale "
-            f"2^{math.log2(best.params.level(0).scale):.4g}, {best.params.security_bits:.0f} bits of security",
+            f"{best.params.name}: log N {best.params.log_n}, {best.params.max_level} levels, "
+            f"scale 2^{math.log2(best.params.level(0).scale):.4g}, "
+            f"{best.params.security_bits:.0f} bits of security",
             *(
-                f"  {each.name}: level {each.level}, {each.slots} slots, values up to {each.largest:.3g}, "
+                f"  {each.name}: level {each.level}, {each.size} values up to {each.largest:.3g}, "
                 f"error below {each.error:.2g} ({each.precision:.1f} bits)"
                 for each in best.outputs[:8]
             ),
@@ -65,7 +66,7 @@ class Choice:
         if len(best.outputs) > 8:
             lines.append(f"  and {len(best.outputs) - 8} more results")
         lines.append(
-            f"time on {self.device}: forecast by a model of its kernels; precision: drawn from the error budget"
+            f"time on {self.device} by a model of its kernels, everything resident; precision by simulation"
         )
         return "\n".join([*lines, "", *_table([COLUMNS, *map(_row, self.alternatives)])])
 

@@ -8,20 +8,17 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
-
 from ..base.errors import Error, InvalidArgument, LevelExhausted
 from ..base.values import power_of_two
 from ..ckks.params import Params
 from ..tracing.replay import DeviceModel
 from .candidates import LOG_N, MOST_DEPTH, Wanted, probe_params, secure_params, secure_presets
 from .choice import Choice
-from .evaluation import Evaluation, evaluate, forecasts, least_bits, time_model
-from .simulate import Inputs, arguments_of, replaced, run_simulated
+from .evaluation import ROWS, Evaluation, evaluate, forecasts, least_bits, time_model
+from .simulate import Inputs, arguments_of, is_array, replaced, run_simulated
 
 PROBE_DEPTHS = (24, 60, MOST_DEPTH)
 """Levels that a program is given to find how many it takes."""
-PROBE_ROWS = 9
 ROOM_MARGIN = 1.0
 """Bits by which values may exceed those of the inputs given."""
 LEAST_SCALE = 24.0
@@ -50,6 +47,7 @@ def choose(
     failure: float = 2.0**-40,
     device: str | DeviceModel = "cpu",
     *,
+    arrays: bool = False,
     seed: int = 0,
 ) -> Choice:
     """The smallest secure parameters under which `program` gives results of the wanted precision.
@@ -58,7 +56,7 @@ def choose(
     how large its values become and how its errors grow. From this follow ring degree, number and size of
     primes; each candidate is then simulated itself, and executed on a ghost for keys, bytes, memory and time.
 
-    inputs: typical ones, as for `simulate`: the forecast is for values of this size.
+    inputs, arrays: typical ones, as for `simulate`: the forecast is for values of this size.
     precision: bits: the error of each slot of each result is below 2^-precision, the noise of encryption that
         is. Approximations, such as polynomials in place of functions, are part of the program.
     failure: probability with which an error may exceed its forecast, if errors are Gaussian, and with which
@@ -75,7 +73,7 @@ def choose(
     if not 0 < failure < 1:
         raise InvalidArgument(f"choose: failure: got {failure!r}, expected a probability between 0 and 1")
     model = time_model(device)
-    search = _Search(program, inputs, wanted, float(failure), model, seed)
+    search = _Search(program, inputs, wanted, float(failure), model, seed, bool(arrays))
     found = search.all()
     good = [each for each in found if not each.problem]
     if not good:
@@ -104,8 +102,10 @@ class _Search:
         failure: float,
         model: DeviceModel,
         seed: int,
+        arrays: bool,
     ) -> None:
-        self.program, self.inputs, self.model, self.seed = program, inputs, model, seed
+        self.program, self.inputs, self.model = program, inputs, model
+        self.how: dict[str, Any] = {"seed": seed, "arrays": arrays}
         self.precision, self.failure = precision, failure
         self.refused: list[str] = []
 
@@ -125,7 +125,7 @@ class _Search:
         for depth in PROBE_DEPTHS:
             try:
                 made = run_simulated(
-                    self.program, self.inputs, probe_params(log_n, depth), rows=PROBE_ROWS, seed=self.seed
+                    self.program, self.inputs, probe_params(log_n, depth), rows=ROWS, **self.how
                 )
             except LevelExhausted as error:
                 self.refused.append(f"without bootstraps: {error}")
@@ -150,13 +150,13 @@ class _Search:
 
         def measure(values: Any) -> Any:
             nonlocal largest
-            if values.ndim == 1:
-                largest = max(largest, power_of_two(len(values)))
+            if not is_array(values, self.how["arrays"]):
+                largest = max(largest, power_of_two(max(values.size, 1)))
             return values
 
         args, named = arguments_of(self.inputs)
         replaced([*args, *named.values()], measure)
-        return max(LOG_N[0], int(np.log2(largest)) + 1)
+        return max(LOG_N[0], largest.bit_length())
 
     def plain(self, needs: Needs) -> Iterator[Evaluation]:
         """Literals of the two smallest rings that do, and presets that have what it takes."""
@@ -195,9 +195,7 @@ class _Search:
     def evaluated(self, params: Params) -> Iterator[Evaluation]:
         """The evaluation under parameters; nothing where the program does not run."""
         try:
-            made = evaluate(
-                self.program, self.inputs, params, self.model, failure=self.failure, seed=self.seed
-            )
+            made = evaluate(self.program, self.inputs, params, self.model, failure=self.failure, **self.how)
         except Error as error:
             self.refused.append(f"{params.name}: {error}")
             return
@@ -212,6 +210,8 @@ class _Search:
         text = "choose: no secure parameters give results of "
         text += f"{self.precision:g} bits with failure probability 2^{math.log2(self.failure):.0f}"
         reasons = [f"{each.params.name}: {each.problem}" for each in found] + self.refused
-        return text + ("; " + "; ".join(reasons[:4]) if reasons else "") + (
-            ". Ask for less precision, take a program of fewer levels, or scale its values down"
+        return (
+            text
+            + ("; " + "; ".join(reasons[:4]) if reasons else "")
+            + (". Ask for less precision, take a program of fewer levels, or scale its values down")
         )

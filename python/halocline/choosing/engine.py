@@ -12,7 +12,7 @@ import numpy as np
 
 from .._core import Ciphertext as NativeCiphertext
 from ..base.errors import InvalidArgument
-from ..base.values import ComplexVector, expect, power_of_two, vector
+from ..base.values import expect, power_of_two, vector
 from ..circuits.bootstrapping import Bootstrapper
 from ..circuits.choice import CircuitChoice
 from ..circuits.encoded import EncodedCircuit
@@ -58,9 +58,9 @@ class SimulatedEngine(Engine):
                 "slots in a ciphertext: give fewer values, or parameters of a larger ring"
             )
         shape = self.ghost.ghost_input(level=level, slots=count)
-        rows = np.zeros((self.noise.rows, count), dtype=np.complex128)
-        rows[:, : len(array)] = array
-        rows = rows + self.noise.coefficients(self.noise.model.fresh(public), count, shape.scale)
+        exact: Rows = np.zeros((self.noise.rows, count), dtype=np.complex128)
+        exact[:, : len(array)] = array
+        rows = exact + self.noise.coefficients(self.noise.model.fresh(public), count, shape.scale)
         return Ciphertext(self.simulated.made(shape._core, rows, "an input"), self, real)
 
     def decrypt_rows(self, ciphertext: Ciphertext) -> Any:

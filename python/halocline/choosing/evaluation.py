@@ -20,28 +20,30 @@ from ..ckks.params import Params
 from ..engine.engine import Engine
 from ..engine.footprint import encoder_bytes
 from ..tracing.replay import DeviceModel, device_model, device_models, resident_seconds
-from .simulate import Inputs, Simulated, arguments_of, outputs_of, replaced, run_simulated
+from .simulate import Inputs, Simulated, encrypted, outputs_of, rows_of, run_simulated
 
 ROWS = 9
 """One without noise and eight with it, each under a secret key of its own."""
 MODEL_MARGIN = 1.25
-"""Factor on forecast errors for what the formulas leave out: 0.3 bits, as in docs/concepts/error_budget.md."""
+"""Factor on forecast errors for what the formulas leave out: 0.3 bits (docs/concepts/error_budget.md)."""
 
 _CPU_MODEL = Path(__file__).resolve().parents[1] / "data" / "cpu_device.json"
 
 
 @dataclasses.dataclass(frozen=True)
 class OutputForecast:
-    """One ciphertext of the result."""
+    """One ciphertext, or one encrypted array, of the result."""
 
     name: str
     """Where it is in the result, such as "result[1]"."""
     level: int
-    slots: int
+    """The least of its ciphertexts."""
+    size: int
+    """Slots of a ciphertext, elements of an array."""
     largest: float
     """Largest magnitude of its values for the inputs given."""
     error: float
-    """Bound on the magnitude of the error of each slot."""
+    """Bound on the magnitude of the error of each slot, or element."""
 
     @property
     def precision(self) -> float:
@@ -123,11 +125,10 @@ def forecasts(made: Simulated, failure: float) -> tuple[OutputForecast, ...]:
     """Levels, values and errors of what a simulated run returned."""
     found = []
     for name, output in outputs_of(made.result):
-        rows = made.engine.decrypt_rows(output)
+        rows = rows_of(made.engine, output)
+        rows = rows.reshape(len(rows), -1)
         largest = float(np.abs(rows[0]).max())
-        found.append(
-            OutputForecast(name, output.level, output.slots, largest, error_bound(rows, failure))
-        )
+        found.append(OutputForecast(name, output.level, rows.shape[1], largest, error_bound(rows, failure)))
     return tuple(found)
 
 
@@ -139,10 +140,11 @@ def evaluate(
     *,
     failure: float,
     seed: int = 0,
+    arrays: bool = False,
     circuits: CircuitChoice | None = None,
 ) -> Evaluation:
     """Simulates a program under parameters, and executes it on a ghost for time and memory."""
-    made = run_simulated(program, inputs, params, rows=ROWS, seed=seed, circuits=circuits)
+    made = run_simulated(program, inputs, params, rows=ROWS, seed=seed, arrays=arrays, circuits=circuits)
     outputs = forecasts(made, failure)
     engine = made.engine
     problem = engine.simulated.overflow
@@ -153,7 +155,7 @@ def evaluate(
             f"2^{math.log2(failure):.1f}: give them a lower log2_failure"
         )
     plan = engine.key_plan
-    seconds, memory = _time_and_memory(program, inputs, params, model, plan.requests(), circuits)
+    seconds, memory = _time_and_memory(program, inputs, arrays, params, model, plan.requests(), circuits)
     return Evaluation(
         params=params,
         outputs=outputs,
@@ -173,6 +175,7 @@ def evaluate(
 def _time_and_memory(
     program: Callable[..., Any],
     inputs: Inputs,
+    arrays: bool,
     params: Params,
     model: DeviceModel,
     requests: list[tuple[int, int]],
@@ -182,13 +185,10 @@ def _time_and_memory(
     ghost = Engine(params, device="ghost", circuits=circuits)
     ghost._core.prepare_keys(requests)
 
-    def shape(values: npt.NDArray[Any]) -> Ciphertext:
-        slots = 1 << (len(values) - 1).bit_length()
+    def shape(values: npt.NDArray[Any], slots: int) -> Ciphertext:
         return ghost.ghost_input(slots=slots, real=values.dtype.kind != "c")
 
-    args, named = arguments_of(inputs)
-    positional = [replaced(each, shape) for each in args]
-    keywords = {name: replaced(each, shape) for name, each in named.items()}
+    positional, keywords = encrypted(inputs, params.slots, arrays, shape)
     program(*positional, **keywords)  # encodes weights, which is no part of a run
     with ghost.record() as trace:
         program(*positional, **keywords)

@@ -16,7 +16,7 @@ from ..circuits.encoded import EncodedCircuit
 from ..circuits.layers import BlockMatmul, Convolution2d, ImageLayout, MatrixVector
 from ..circuits.transforms import TransformGrid
 from .linear_steps import baby_switches
-from .native import SimulatedCiphertext, SimulatedCore
+from .native import SimulatedCore
 from .noise import Rows
 
 Diagonals = dict[int, ComplexVector]

@@ -37,35 +37,42 @@ class SimulatedCiphertext(_core.Ciphertext):
 
     @property
     def params(self) -> _core.Params:
-        """As of the ghost, like the following ones."""
+        """Of the ghost."""
         return self.ghost.params
 
     @property
     def level(self) -> int:
+        """Of the ghost."""
         return self.ghost.level
 
     @property
     def scale(self) -> float:
+        """Of the ghost."""
         return self.ghost.scale
 
     @property
     def slots(self) -> int:
+        """Of the ghost."""
         return self.ghost.slots
 
     @property
     def parts(self) -> int:
+        """Components, of the ghost."""
         return self.ghost.parts
 
     @property
     def seeded(self) -> bool:
+        """No."""
         return False
 
     @property
     def nbytes(self) -> int:
+        """Of the ghost."""
         return self.ghost.nbytes
 
     @property
     def key_id(self) -> str | None:
+        """None: there is no key."""
         return None
 
     def to_bytes(self, real: bool) -> NoReturn:
@@ -403,20 +410,25 @@ class SimulatedCore:
         return self.made(ghost, rows, name)
 
     def sign(self, x: Any, alpha: int, bound: float) -> SimulatedCiphertext:
-        """See Engine, like the following ones."""
+        """See Engine."""
         return self.compared("sign", [x], alpha, bound)
 
     def step(self, x: Any, alpha: int, bound: float) -> SimulatedCiphertext:
+        """See Engine."""
         return self.compared("step", [x], alpha, bound)
 
     def relu(self, x: Any, alpha: int, bound: float) -> SimulatedCiphertext:
+        """See Engine."""
         return self.compared("relu", [x], alpha, bound)
 
     def compare(self, a: Any, b: Any, alpha: int, bound: float) -> SimulatedCiphertext:
+        """See Engine."""
         return self.compared("compare", [a, b], alpha, bound)
 
     def maximum(self, a: Any, b: Any, alpha: int, bound: float) -> SimulatedCiphertext:
+        """See Engine."""
         return self.compared("maximum", [a, b], alpha, bound)
 
     def minimum(self, a: Any, b: Any, alpha: int, bound: float) -> SimulatedCiphertext:
+        """See Engine."""
         return self.compared("minimum", [a, b], alpha, bound)

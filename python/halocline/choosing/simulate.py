@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays.array import EncryptedArray
+from ..arrays.operands import plain_array
+from ..arrays.packing import Packing
 from ..base.errors import InvalidArgument, WrongType
-from ..base.values import expect, integer, kind_of
+from ..base.values import expect, integer, kind_of, power_of_two
 from ..circuits.choice import CircuitChoice
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.params import Params
@@ -20,6 +23,8 @@ from .engine import SimulatedEngine
 Inputs = Any
 """The arguments of a program: one array; a list or tuple with one entry for each positional parameter; a
 dictionary with one for each named one. Arrays stand for what the client encrypts."""
+MOST_SLOTS = 1 << 16
+"""Of a ciphertext under any parameters; longer vectors are encrypted arrays."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,20 +46,23 @@ def simulate(
     *,
     noise: bool = True,
     seed: int = 0,
+    arrays: bool = False,
     public: bool = False,
     circuits: CircuitChoice | None = None,
 ) -> Any:
     """What `program` returns for `inputs`, with arrays of decrypted numbers in place of ciphertexts.
 
-    The program is any code on ciphertexts: operators, methods of their engine (`ct.engine`), circuits,
-    bootstraps. Nothing is encrypted: each operation adds the error that it would add under `params`, drawn
-    from the distributions in docs/concepts/error_budget.md. So results are off as decrypted ones would be, at
-    a small part of the cost. Levels, scales and refusals (LevelExhausted and so on) are those of a ghost
-    engine.
+    The program is any code on ciphertexts and encrypted arrays: operators, methods of their engine
+    (`ct.engine`), circuits, bootstraps. Nothing is encrypted: each operation adds the error that it would add
+    under `params`, drawn from the distributions in docs/concepts/error_budget.md. So results are off as
+    decrypted ones would be, at a small part of the cost. Levels, scales and refusals (LevelExhausted and so
+    on) are those of a ghost engine.
 
-    inputs: one array, a list or tuple of the program's arguments, or a dictionary of named ones. Arrays (of
-        one dimension) are encrypted by the client, also in lists, tuples and dictionaries; anything else is
-        passed on. Bind plain arrays with `functools.partial`.
+    inputs: one array, a list or tuple of the program's arguments, or a dictionary of named ones. Arrays of
+        one dimension stand for ciphertexts (`client.encrypt`), others for an `EncryptedArray`
+        (`client.encrypt_array`), also in lists, tuples and dictionaries; anything else is passed on. Bind
+        plain arrays with `functools.partial`.
+    arrays: arrays of one dimension stand for encrypted arrays too.
     noise: without it the result is what the program would compute if it were exact; approximations such as
         polynomials in place of functions stay.
     seed: results with equal seeds are equal. public: inputs are encrypted with the public key.
@@ -63,8 +71,8 @@ def simulate(
     Raises InvalidArgument where values exceed what the modulus of their level holds, where inputs do not fit,
     and for what simulations cannot do; WrongType where no input is an array; what the program raises.
     """
-    made = run_simulated(program, inputs, params, rows=2 if noise else 1, seed=seed, public=public,
-                         circuits=circuits)  # fmt: skip
+    made = run_simulated(program, inputs, params, rows=2 if noise else 1, seed=seed, arrays=arrays,
+                         public=public, circuits=circuits)  # fmt: skip
     if made.engine.simulated.overflow:
         raise InvalidArgument(
             f"simulate: {made.engine.simulated.overflow}; expected smaller values: scale the inputs, or take "
@@ -80,6 +88,7 @@ def run_simulated(
     *,
     rows: int,
     seed: int = 0,
+    arrays: bool = False,
     public: bool = False,
     circuits: CircuitChoice | None = None,
 ) -> Simulated:
@@ -91,13 +100,11 @@ def run_simulated(
     engine = SimulatedEngine(params, rows, seed, circuits=circuits)
     sent: list[Ciphertext] = []
 
-    def encrypt(values: npt.NDArray[Any]) -> Any:
-        sent.append(engine.encrypt(values, public=public))
+    def encrypt(values: npt.NDArray[Any], slots: int) -> Ciphertext:
+        sent.append(engine.encrypt(values, slots=slots, public=public))
         return sent[-1]
 
-    args, named = arguments_of(inputs)
-    positional = [replaced(each, encrypt) for each in args]
-    keywords = {name: replaced(each, encrypt) for name, each in named.items()}
+    positional, keywords = encrypted(inputs, params.slots, arrays, encrypt)
     if not sent:
         raise WrongType(
             "simulate: no input is an array; give numpy arrays of what the client encrypts, as in "
@@ -119,6 +126,27 @@ def arguments_of(inputs: Inputs) -> tuple[tuple[Any, ...], dict[str, Any]]:
     )
 
 
+def encrypted(
+    inputs: Inputs, slots: int, arrays: bool, encrypt: Callable[[npt.NDArray[Any], int], Ciphertext]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments with what `encrypt(vector, slots)` makes in place of arrays; `slots`: the most there are."""
+
+    def one(values: npt.NDArray[Any]) -> Any:
+        if is_array(values, arrays):
+            array = plain_array(values, "simulate")
+            packing = Packing.of(array.shape, slots)
+            return EncryptedArray([encrypt(each, packing.slots) for each in packing.pack(array)], packing)
+        return encrypt(np.atleast_1d(values), power_of_two(max(values.size, 1)))
+
+    args, named = arguments_of(inputs)
+    return [replaced(each, one) for each in args], {name: replaced(each, one) for name, each in named.items()}
+
+
+def is_array(values: npt.NDArray[Any], arrays: bool) -> bool:
+    """Whether an input stands for an encrypted array, and not for a ciphertext."""
+    return arrays or values.ndim > 1 or values.size > MOST_SLOTS
+
+
 def replaced(value: Any, encrypt: Callable[[npt.NDArray[Any]], Any]) -> Any:
     """`value` with arrays encrypted, inside lists, tuples and dictionaries too."""
     if isinstance(value, np.ndarray):
@@ -130,9 +158,9 @@ def replaced(value: Any, encrypt: Callable[[npt.NDArray[Any]], Any]) -> Any:
     return value
 
 
-def outputs_of(value: Any, name: str = "result") -> Iterator[tuple[str, Ciphertext]]:
-    """Names and ciphertexts of what a program returned."""
-    if isinstance(value, Ciphertext):
+def outputs_of(value: Any, name: str = "result") -> Iterator[tuple[str, Ciphertext | EncryptedArray]]:
+    """Names, ciphertexts and arrays of what a program returned."""
+    if isinstance(value, Ciphertext | EncryptedArray):
         yield name, value
     elif isinstance(value, list | tuple):
         for index, each in enumerate(value):
@@ -142,12 +170,21 @@ def outputs_of(value: Any, name: str = "result") -> Iterator[tuple[str, Cipherte
             yield from outputs_of(each, f"{name}[{key!r}]")
 
 
+def rows_of(engine: SimulatedEngine, output: Ciphertext | EncryptedArray) -> npt.NDArray[Any]:
+    """(rows, ...) of the values of an output: slots of a ciphertext, elements of an array."""
+    if isinstance(output, Ciphertext):
+        return np.asarray(engine.decrypt_rows(output))
+    parts = np.stack([engine.decrypt_rows(each) for each in output.parts], axis=1)
+    parts = parts.real if output.is_real else parts
+    return np.stack([output.packing.unpack(list(each)) for each in parts])
+
+
 def decrypted(made: Simulated, row: int) -> Any:
     """The result of a run with the numbers of one row in place of ciphertexts."""
 
     def opened(value: Any) -> Any:
-        if isinstance(value, Ciphertext):
-            return np.array(made.engine.decrypt_rows(value)[row])
+        if isinstance(value, Ciphertext | EncryptedArray):
+            return np.array(rows_of(made.engine, value)[row])
         if isinstance(value, list | tuple):
             return type(value)(opened(each) for each in value)
         if isinstance(value, dict):

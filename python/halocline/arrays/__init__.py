@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Encrypted arrays of any shape with the vocabulary of numpy."""
+
+from . import elementwise as elementwise  # what these modules define registers itself: see registry.py
+from . import numpy_protocol as numpy_protocol
+from . import reductions as reductions
+from . import shapes as shapes
