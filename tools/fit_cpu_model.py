@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fits the CPU model of time forecasts (python/halocline/data/cpu_device.json) on this machine.
+"""Fits the CPU models of time forecasts (python/halocline/data/cpu_device_w*.json) on this machine.
 
 For a program with the common operations, at several ring degrees, it takes the least time of each kernel over
 many runs with one thread, and divides by the bytes that the trace of the program says the kernel touches. The
 least time leaves out what other processes of the machine take.
 
-usage: tools/fit_cpu_model.py [--runs 30] [--out python/halocline/data/cpu_device.json]
+usage: tools/fit_cpu_model.py [--runs 30] [--out python/halocline/data]
 """
 
 from __future__ import annotations
@@ -20,9 +20,19 @@ from typing import Any
 import halocline as hc
 import numpy as np
 
-PRESETS = ("n13-d3", "n14-d7", "n15-d14")
+WIDE: dict[str, Any] = {"word_bits": 64, "main_bits": 0, "terminal_bits": 0, "special_bits": 60.5}
+SETS = {
+    32: [hc.Params.preset(name) for name in ("n13-d3", "n14-d7", "n15-d14")],
+    64: [
+        hc.Params(log_n=13, depth=3, scale_bits=30.0, base_bits=36.0, special_primes=1, digit_size=1, **WIDE),
+        hc.Params(log_n=14, depth=5, scale_bits=36.0, base_bits=40.0, special_primes=2, digit_size=3, **WIDE),
+        hc.Params(
+            log_n=15, depth=12, scale_bits=40.0, base_bits=50.0, special_primes=5, digit_size=6, **WIDE
+        ),
+    ],
+}
 BYTES_PER_S = 1e10
-MODEL = Path("python/halocline/data/cpu_device.json")
+DATA = Path("python/halocline/data")
 
 
 def program(x: Any, y: Any) -> Any:
@@ -66,12 +76,11 @@ def least_times(params: hc.Params, runs: int) -> dict[str, float]:
     return found
 
 
-def fitted(runs: int) -> dict[str, float]:
+def fitted(runs: int, bits: int) -> dict[str, float]:
     """Bytes of time at `BYTES_PER_S` for each byte that a kernel touches."""
     times: dict[str, float] = collections.defaultdict(float)
     sizes: dict[str, float] = collections.defaultdict(float)
-    for name in PRESETS:
-        params = hc.Params.preset(name)
+    for params in SETS[bits]:
         size, time = bytes_by_operation(params), least_times(params, runs)
         for kernel in size.keys() & time.keys():
             times[kernel] += time[kernel] * 1e-9
@@ -79,14 +88,8 @@ def fitted(runs: int) -> dict[str, float]:
     return {kernel: times[kernel] * BYTES_PER_S / sizes[kernel] for kernel in times if sizes[kernel]}
 
 
-def main() -> None:
-    """Fits, and writes the model."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=30)
-    parser.add_argument("--out", type=Path, default=MODEL)
-    options = parser.parse_args()
-    factors = fitted(options.runs)
-    source = f"fitted: least of {options.runs} runs, 1 thread, {platform.machine()}, {', '.join(PRESETS)}"
+def model_of(factors: dict[str, float], source: str) -> dict[str, Any]:
+    """A device model in which a kernel takes its factor times its bytes, and nothing else takes time."""
     model: dict[str, Any] = json.loads(hc.device_models()["h200"]._core.to_json())
     model["name"] = "cpu"
     for name, constant in model["constants"].items():
@@ -94,15 +97,28 @@ def main() -> None:
         if name.endswith("_us") or name.endswith("_us_per_mib"):
             constant["value"] = 0
     model["constants"]["memory_bytes_per_s"] = {"value": BYTES_PER_S, "source": "unit of the factors"}
-    rows = {}
-    for kernel in sorted(factors):
-        rows[kernel] = {"launches": 1, "fixed_us": 0, "factor": round(factors[kernel], 3), "source": source}
-    model["operations"] = rows
+    model["operations"] = {
+        kernel: {"launches": 1, "fixed_us": 0, "factor": round(factors[kernel], 3), "source": source}
+        for kernel in sorted(factors)
+    }
     model["other_operation"] = {
         "launches": 1, "fixed_us": 0, "factor": round(factors["add"], 3), "source": "as an addition",
     }  # fmt: skip
-    options.out.write_text(json.dumps(model, indent=2) + "\n")
-    print({kernel: row["factor"] for kernel, row in rows.items()})
+    return model
+
+
+def main() -> None:
+    """Fits, and writes the model."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=30)
+    parser.add_argument("--out", type=Path, default=DATA)
+    options = parser.parse_args()
+    for bits in SETS:
+        factors = fitted(options.runs, bits)
+        source = f"fitted: least of {options.runs} runs, 1 thread, {platform.machine()}, {bits}-bit words"
+        text = json.dumps(model_of(factors, source), indent=2) + "\n"
+        (options.out / f"cpu_device_w{bits}.json").write_text(text)
+        print(bits, {kernel: round(factor, 3) for kernel, factor in factors.items()})
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ from typing import Any
 from ..base.errors import Error
 from ..ckks.params import Params, preset_names
 
+EASY_SCALES = (39.0, 40.0)
+"""Bits for which there are enough primes of 32 bits (39: in rings up to 2^14); tried for smaller scales."""
 LOG_N = range(12, 18)
 """Base-2 logarithms of ring degrees with published bounds that leave room for a level."""
 SPECIAL_BITS = 30.0
@@ -99,7 +101,9 @@ def literals(log_n: int, wanted: Wanted) -> Iterator[dict[str, Any]]:
     Those with the least work of key switches come first, of both sizes of words in turn.
     """
     found: list[tuple[int, dict[str, Any]]] = []
-    for fields, bits, primes in (_narrow(wanted), _wide(wanted)):
+    scales = (wanted.scale_bits, *(each for each in EASY_SCALES if each > wanted.scale_bits))
+    narrow = [_narrow(dataclasses.replace(wanted, scale_bits=each)) for each in scales]
+    for fields, bits, primes in (*narrow, _wide(wanted)):
         if fields is None:
             continue
         prime = fields["main_bits"] or fields["scale_bits"]

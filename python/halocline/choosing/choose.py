@@ -14,7 +14,7 @@ from ..ckks.params import Params
 from ..tracing.replay import DeviceModel
 from .candidates import LOG_N, MOST_DEPTH, Wanted, probe_params, secure_params, secure_presets
 from .choice import Choice
-from .evaluation import ROWS, Evaluation, evaluate, forecasts, least_bits, time_model
+from .evaluation import ROWS, Evaluation, TimeModel, evaluate, forecasts, least_bits
 from .simulate import Inputs, arguments_of, is_array, replaced, run_simulated
 
 PROBE_DEPTHS = (24, 60, MOST_DEPTH)
@@ -72,7 +72,7 @@ def choose(
     wanted = least_bits(precision, "choose: precision")
     if not 0 < failure < 1:
         raise InvalidArgument(f"choose: failure: got {failure!r}, expected a probability between 0 and 1")
-    model = time_model(device)
+    model = TimeModel.of(device)
     search = _Search(program, inputs, wanted, float(failure), model, seed, bool(arrays))
     found = search.all()
     good = [each for each in found if not each.problem]
@@ -100,7 +100,7 @@ class _Search:
         inputs: Inputs,
         precision: float,
         failure: float,
-        model: DeviceModel,
+        model: TimeModel,
         seed: int,
         arrays: bool,
     ) -> None:

@@ -19,6 +19,7 @@ from ..ckks.ciphertext import Ciphertext
 from ..ckks.params import Params
 from ..engine.engine import Engine
 from ..engine.footprint import encoder_bytes
+from ..memory.trace import Trace
 from ..tracing.replay import DeviceModel, device_model, device_models, resident_seconds
 from .simulate import Inputs, Simulated, encrypted, outputs_of, rows_of, run_simulated
 
@@ -27,7 +28,10 @@ ROWS = 9
 MODEL_MARGIN = 1.25
 """Factor on forecast errors for what the formulas leave out: 0.3 bits (docs/concepts/error_budget.md)."""
 
-_CPU_MODEL = Path(__file__).resolve().parents[1] / "data" / "cpu_device.json"
+DOUBLES = 2.0**-48
+"""Relative error of encoding and decoding, which use double precision."""
+
+_DATA = Path(__file__).resolve().parents[1] / "data"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,26 +91,50 @@ class Evaluation:
         """Plain values, for JSON."""
         made = dataclasses.asdict(self)
         del made["params"], made["outputs"]
-        if made["log2_failure"] == -math.inf:
-            made["log2_failure"] = None
+        made["log2_failure"] = _finite(self.log2_failure)
         return {
             "params": self.params.name,
             "log_n": self.params.log_n,
             "levels": self.params.max_level,
             "log2_pq": self.params.log2_pq,
             "security_bits": self.params.security_bits,
-            "precision": self.precision,
-            "outputs": [dataclasses.asdict(each) | {"precision": each.precision} for each in self.outputs],
+            "precision": _finite(self.precision),
+            "outputs": [
+                dataclasses.asdict(each) | {"precision": _finite(each.precision)} for each in self.outputs
+            ],
         } | made
 
 
-def time_model(device: str | DeviceModel) -> DeviceModel:
-    """The model of a device for forecasts of time: "cpu", "cuda:0", a name or file of a device model."""
-    if isinstance(device, str) and device == "cpu":
-        return DeviceModel.load(_CPU_MODEL)
-    if isinstance(device, str) and device.startswith("cuda"):
-        return device_models()["h200"]
-    return device_model(device)
+def _finite(value: float) -> float | None:
+    """None for what JSON cannot say."""
+    return value if math.isfinite(value) else None
+
+
+@dataclasses.dataclass(frozen=True)
+class TimeModel:
+    """The kernels of a device, for words of 32 and of 64 bits."""
+
+    narrow: DeviceModel
+    wide: DeviceModel
+
+    @classmethod
+    def of(cls, device: str | DeviceModel) -> TimeModel:
+        """Of "cpu" (one core), "cuda:0" (an H200), or of the name or file of a device model, or of one."""
+        if isinstance(device, str) and device == "cpu":
+            files = (_DATA / f"cpu_device_w{bits}.json" for bits in (32, 64))
+            return cls(*(DeviceModel.load(each) for each in files))
+        known = isinstance(device, str) and device.startswith("cuda")
+        model = device_models()["h200"] if known else device_model(device)
+        return cls(model, model)
+
+    @property
+    def name(self) -> str:
+        """Of the device."""
+        return self.narrow.name
+
+    def seconds(self, trace: Trace, params: Params) -> float:
+        """Of a trace, with everything in the memory of the device."""
+        return resident_seconds(trace, self.narrow if params.word_bits == 32 else self.wide)
 
 
 def error_bound(rows: npt.NDArray[Any], failure: float) -> float:
@@ -118,7 +146,8 @@ def error_bound(rows: npt.NDArray[Any], failure: float) -> float:
     deviation = float(np.sqrt(np.mean(np.abs(errors) ** 2, axis=0).max()))
     tail = math.log(errors.shape[1] / failure)
     real = not np.iscomplexobj(rows)
-    return MODEL_MARGIN * deviation * math.sqrt(2.0 * (tail + math.log(2.0)) if real else tail)
+    noise = MODEL_MARGIN * deviation * math.sqrt(2.0 * (tail + math.log(2.0)) if real else tail)
+    return noise + float(np.abs(rows[0]).max()) * DOUBLES
 
 
 def forecasts(made: Simulated, failure: float) -> tuple[OutputForecast, ...]:
@@ -136,7 +165,7 @@ def evaluate(
     program: Callable[..., Any],
     inputs: Inputs,
     params: Params,
-    model: DeviceModel,
+    model: TimeModel,
     *,
     failure: float,
     seed: int = 0,
@@ -177,7 +206,7 @@ def _time_and_memory(
     inputs: Inputs,
     arrays: bool,
     params: Params,
-    model: DeviceModel,
+    model: TimeModel,
     requests: list[tuple[int, int]],
     circuits: CircuitChoice | None,
 ) -> tuple[float, int]:
@@ -192,8 +221,7 @@ def _time_and_memory(
     program(*positional, **keywords)  # encodes weights, which is no part of a run
     with ghost.record() as trace:
         program(*positional, **keywords)
-    seconds = resident_seconds(trace, model)
-    return seconds, int(ghost.stats()["peak_bytes"]) + encoder_bytes(params)
+    return model.seconds(trace, params), int(ghost.stats()["peak_bytes"]) + encoder_bytes(params)
 
 
 def size(count: int) -> str:

@@ -76,7 +76,7 @@ def _needed(unwrapped: list[int], slots: int, stride: int, count: int, mode: str
     for at, giant in enumerate(order):
         after = order[at + 1] if at + 1 < len(order) and (giant > 0) == (order[at + 1] > 0) else 0
         turn = giant - (0 if mode == "bsgs" else after)
-        if mode == "small_key":
+        if mode == "small_key" and after:  # one step after the other, but the last one at once
             turn = 1 if turn > 0 else -1
         needed.add(turn * count * stride)
     return {_wrapped(each, slots) for each in needed} | {0}

@@ -103,7 +103,8 @@ def _polynomial(rng: np.random.Generator, known: list[Bounded]) -> Bounded:
     domain = max(x, 0.5)
     if function is FUNCTIONS[-1] and domain > 2.0:
         function = FUNCTIONS[0]
-    fit = hc.Polynomial.fit(function, (-domain, domain), (3, 7, 15)[rng.integers(3)])
+    degree = (3, 7, 15)[rng.integers(3)] if domain <= 1.0 else 15  # lower ones are poor fits
+    fit = hc.Polynomial.fit(function, (-domain, domain), degree)
     return a.engine.polynomial(a, fit), 1.2
 
 
