@@ -6,7 +6,7 @@ import math
 import halocline as hc
 import numpy as np
 import pytest
-from halocline.choosing.simulate import outputs_of, run_simulated
+from halocline.choosing.programs import outputs_of, run_simulated
 from halocline.circuits.minimax import minimax_relu
 
 PARAMS = hc.Params.preset("test-n11-d8", allow_insecure=True)
@@ -56,8 +56,8 @@ PROGRAMS = {
     "blocks": lambda x, y: BLOCKS([x, y]),
 }
 # The deviations of forecast and of measurement have 8 and 2 keys behind them, of which each draws values of
-# the secret in 256 slots; both vary by less than a tenth of a bit there. What the formulas leave out is 0.3 bits
-# (docs/concepts/error_budget.md), and power bases of polynomials, which are followed roughly, 0.5 bits.
+# the secret in 256 slots; both vary by less than a tenth of a bit there. What the formulas leave out is 0.3
+# bits (docs/concepts/error_budget.md), and power bases of polynomials, which are followed roughly, 0.5 bits.
 AGREEMENT = 0.8
 
 
@@ -143,6 +143,14 @@ def test_encrypted_arrays_and_their_elements():
     assert 0 < np.abs(made - (a * a).sum(axis=1)).max() < 2.0**-18
     flat = hc.simulate(lambda a: a + a, a[0], PARAMS, arrays=True, noise=False)
     np.testing.assert_allclose(flat, 2 * a[0], atol=1e-12)
+
+
+def test_without_parameters_those_that_choose_finds_are_taken():
+    x, y = values()
+    program = lambda x, y: x * y  # noqa: E731
+    made = hc.simulate(program, [x, y])
+    assert (made == hc.simulate(program, [x, y], hc.choose(program, [x, y]).params)).all()
+    assert 0 < np.abs(made - x * y).max() < 2.0**-20
 
 
 def test_public_encryption_has_more_noise():

@@ -15,7 +15,7 @@ from ..tracing.replay import DeviceModel
 from .candidates import LOG_N, MOST_DEPTH, Wanted, probe_params, secure_params, secure_presets
 from .choice import Choice
 from .evaluation import ROWS, Evaluation, TimeModel, evaluate, forecasts, least_bits
-from .simulate import Inputs, arguments_of, is_array, replaced, run_simulated
+from .programs import Inputs, arguments_of, is_array, replaced, run_simulated
 
 PROBE_DEPTHS = (24, 60, MOST_DEPTH)
 """Levels that a program is given to find how many it takes."""

@@ -21,7 +21,7 @@ from ..engine.engine import Engine
 from ..engine.footprint import encoder_bytes
 from ..memory.trace import Trace
 from ..tracing.replay import DeviceModel, device_model, device_models, resident_seconds
-from .simulate import Inputs, Simulated, encrypted, outputs_of, rows_of, run_simulated
+from .programs import Inputs, Simulated, encrypted, outputs_of, rows_of, run_simulated
 
 ROWS = 9
 """One without noise and eight with it, each under a secret key of its own."""

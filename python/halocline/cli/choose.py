@@ -18,7 +18,6 @@ from .files import ExprOption, FunctionOption, ScriptOption, named_inputs, progr
 from .script import script_errors
 from .value_files import read_values
 
-
 InputsOption = Annotated[
     list[str] | None,
     typer.Option("--input", "-i", help="NAME=FILE of numbers like those that will be encrypted."),
