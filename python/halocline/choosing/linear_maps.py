@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from ..base.errors import InvalidArgument
 from ..base.values import ComplexVector, kind_of, power_of_two
 from ..circuits.encoded import EncodedCircuit
 from ..circuits.layers import BlockMatmul, Convolution2d, ImageLayout, MatrixVector
-from ..circuits.transforms import TransformGrid
 from .linear_steps import baby_switches
 from .native import SimulatedCore
 from .noise import Rows
@@ -36,8 +35,9 @@ class LinearMap:
 def linear_map(circuit: EncodedCircuit) -> LinearMap:
     """The diagonals of a circuit, as the C++ library makes them of its weights."""
     slots = circuit.slots
-    if isinstance(circuit, TransformGrid):
-        return LinearMap([[_repeated(cell, slots) for cell in row] for row in circuit._cells])
+    cells = circuit._diagonals()
+    if cells is not None:
+        return LinearMap([[_repeated(cell, slots) for cell in row] for row in cells])
     if isinstance(circuit, Convolution2d):
         return _convolution(circuit)
     if isinstance(circuit, MatrixVector):
@@ -45,12 +45,12 @@ def linear_map(circuit: EncodedCircuit) -> LinearMap:
     if isinstance(circuit, BlockMatmul):
         return _block_product(circuit)
     raise InvalidArgument(
-        f"simulate: circuits of the kind {kind_of(circuit)} are not known; expected TransformGrid, "
-        "LinearTransform, Convolution2d, MatrixVector or BlockMatmul"
+        f"simulate: circuits of the kind {kind_of(circuit)} are not known; expected Convolution2d, "
+        "MatrixVector, BlockMatmul, or one that says its diagonals"
     )
 
 
-def _repeated(cell: Diagonals, slots: int) -> Diagonals:
+def _repeated(cell: Mapping[int, Any], slots: int) -> Diagonals:
     made: Diagonals = {}
     for index, values in cell.items():
         made[index % slots] = made.get(index % slots, 0) + np.tile(values, slots // len(values))
