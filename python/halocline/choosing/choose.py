@@ -159,7 +159,7 @@ class _Search:
         return max(LOG_N[0], largest.bit_length())
 
     def plain(self, needs: Needs) -> Iterator[Evaluation]:
-        """Literals of the two smallest rings that do, and presets that have what it takes."""
+        """Literals of the two smallest rings that do, and of each ring the preset with enough levels."""
         met = 0
         for log_n in range(max(needs.log_n, LOG_N[0]), LOG_N[-1] + 1):
             found = list(self.of_ring(log_n, needs))
@@ -167,9 +167,11 @@ class _Search:
             met += any(not each.problem for each in found)
             if met == 2:
                 break
-        for params in secure_presets(False):
-            if params.max_level >= needs.depth and needs.log_n <= params.log_n <= log_n:
-                yield from self.evaluated(params)
+        for ring in range(needs.log_n, log_n + 1):
+            deep = [each for each in secure_presets(False) if each.max_level >= needs.depth]
+            fitting = [each for each in deep if each.log_n == ring]
+            if fitting:
+                yield from self.evaluated(min(fitting, key=lambda each: (each.max_level, each.log2_pq)))
 
     def of_ring(self, log_n: int, needs: Needs) -> Iterator[Evaluation]:
         """Candidates of one ring degree, with a larger scale where the first has too little precision."""

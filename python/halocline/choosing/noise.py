@@ -81,8 +81,10 @@ class NoiseSource:
     def _normal(self, slots: int) -> Rows:
         """Complex, of mean square 1; row 0 is 0."""
         made = np.zeros((self.rows, slots), dtype=np.complex128)
-        parts = self._random.standard_normal((2, self.rows - 1, slots))
-        made[1:] = (parts[0] + 1j * parts[1]) / math.sqrt(2.0)
+        parts = self._random.standard_normal((2, self.rows - 1, slots), dtype=np.float32)
+        made.real[1:] = parts[0]
+        made.imag[1:] = parts[1]
+        made *= math.sqrt(0.5)
         return made
 
     def _gain(self, slots: int) -> npt.NDArray[np.float64]:
