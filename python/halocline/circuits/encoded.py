@@ -106,7 +106,7 @@ class EncodedCircuit(ABC):
     def _on(self, engine: Host, level: int) -> _core.Circuit:
         kept = self._encoded.setdefault(engine, {})
         if level not in kept:
-            kept[level] = self._make(engine._core, self._how(engine, level))
+            kept[level] = self._make(engine._native, self._how(engine, level))
             if engine._encoded_log is not None:
                 engine._encoded_log.append((self, level))
         return kept[level]
@@ -119,6 +119,8 @@ class EncodedCircuit(ABC):
         if len(cts) != self._inputs:
             raise InvalidArgument(f"{what}: {len(cts)} inputs, expected {self._inputs}")
         engine = cts[0]._on(what)
+        if engine._refreshes is not None:
+            engine._refreshes.ready(cts, 1)  # weights are encoded for the level of the inputs
         sources = [engine._own(each, what) for each in cts]
         wrong = [each.slots for each in cts if each.slots != self._slots]
         if wrong:
