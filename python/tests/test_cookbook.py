@@ -4,8 +4,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "guides" / "cookbook.md"
 RECIPE = re.compile(r"^## (\d+)\. (.*?)\n.*?^```python\n(.*?)^```", re.M | re.S)
 RECIPES = RECIPE.findall(PAGE.read_text())

@@ -79,6 +79,7 @@ def trace_program(
     keys: EvaluationKeys | None = None,
     keep_seeds: bool | Collection[int] = False,
     circuits: CircuitChoice | None = None,
+    bootstrap: Any = None,
 ) -> ProgramTrace:
     """Executes `program(*args)` on ghost engines and says what it touches and which keys it needs.
 
@@ -91,26 +92,28 @@ def trace_program(
     slots.
 
     keys: what the engine will have, when that is not just the keys that the program needs; all of them occupy
-        memory. keep_seeds, circuits: as for `Engine`.
+        memory. keep_seeds, circuits, bootstrap: as for `Engine`.
     Raises MissingKey when the program needs others than those.
     """
-    plan = key_plan(params, program, *args, circuits=circuits)
+    plan = key_plan(params, program, *args, circuits=circuits, bootstrap=bootstrap)
     requests = _requests(plan, keys)
 
     def make_ghost() -> Engine:
-        return Engine(params, device="ghost", keep_seeds=keep_seeds, circuits=circuits)
+        how: Any = {"keep_seeds": keep_seeds, "circuits": circuits, "bootstrap": bootstrap}
+        return Engine(params, device="ghost", **how)
 
     engine = make_ghost()
     engine._core.prepare_keys(requests)
-    shapes = _shapes(program, args, engine)
+    shapes = shape_call(program, args, engine)
     engine._core.take_key_uses()
+    engine._place(program, (tuple(shapes), {}))
     with engine.record() as trace:
-        result = program(*shapes)
+        result = engine._call(program, (tuple(shapes), {}))
     uses = {element: switches for element, (switches, _) in engine._core.take_key_uses().items()}
 
     def minimum() -> MinimumBudget:
         def shape(ghost: PlannedHost) -> Arguments:
-            return tuple(_shapes(program, args, ghost)), {}
+            return tuple(shape_call(program, args, ghost)), {}
 
         return find_minimum(make_ghost, requests, program, shape)
 
@@ -134,21 +137,30 @@ def _requests(plan: KeyPlan, keys: EvaluationKeys | None) -> list[tuple[int, int
 
 
 def key_plan(
-    params: Params, program: Callable[..., Any], *args: Any, circuits: CircuitChoice | None = None
+    params: Params,
+    program: Callable[..., Any],
+    *args: Any,
+    circuits: CircuitChoice | None = None,
+    bootstrap: Any = None,
 ) -> KeyPlan:
     """The evaluation keys that `program(*args)` needs; arguments as for `trace_program`.
+
+    bootstrap: as for `Engine`: with "auto", or options of bootstraps, those of automatic bootstraps as well.
 
     `client.evaluation_keys(plan=plan)` generates exactly these.
     """
     expect(params, Params, "key_plan")
     if not callable(program):
         raise WrongType(f"key_plan: got {kind_of(program)}, expected a function of ciphertexts")
-    engine = Engine(params, device="ghost", circuits=circuits)
-    program(*_shapes(program, args, engine))
+    engine = Engine(params, device="ghost", circuits=circuits, bootstrap=bootstrap)
+    arguments = tuple(shape_call(program, args, engine)), dict[str, Any]()
+    engine._place(program, arguments)
+    engine._call(program, arguments)
     return engine.key_plan
 
 
-def _shapes(program: Callable[..., Any], args: tuple[Any, ...], engine: PlannedHost) -> list[Any]:
+def shape_call(program: Callable[..., Any], args: tuple[Any, ...], engine: PlannedHost) -> list[Any]:
+    """Arguments of a call on a ghost engine; a fresh ciphertext for each parameter where there are none."""
     return [_shaped(each, engine) for each in args] if args else _fresh(program, engine)
 
 

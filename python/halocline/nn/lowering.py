@@ -209,7 +209,7 @@ class EncodedVector:
         if level not in kept:
             scale = engine.params.level(level).scale
             values = self._values().astype(np.complex128)
-            kept[level] = _core.encode(engine._core, values, level, scale, self._slots)
+            kept[level] = _core.encode(engine._native, values, level, scale, self._slots)
             if self._keep and engine._encoded_log is not None:
                 engine._encoded_log.append((self, level))
         return kept[level]
@@ -218,7 +218,8 @@ class EncodedVector:
         """The sum."""
         engine = x._on("bias")
         plain = self._on(engine, x.level)
-        return Ciphertext(_core.add_plain(engine._core, engine._own(x, "bias"), plain), engine, x.is_real)
+        engine._own(x, "bias")
+        return Ciphertext(engine._add_encoded(x, plain), engine, x.is_real)
 
 
 class EncodedMap(EncodedCircuit):
@@ -260,7 +261,7 @@ class EncodedMap(EncodedCircuit):
     def _on(self, engine: Host, level: int) -> _core.Circuit:
         if self._keep:
             return super()._on(engine, level)
-        return self._make(engine._core, self._how(engine, level))
+        return self._make(engine._native, self._how(engine, level))
 
     def __call__(self, x: Ciphertext) -> Ciphertext:  # type: ignore[override]
         """The map applied to a ciphertext in the source layout; the result is in the target layout."""
