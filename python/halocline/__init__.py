@@ -62,6 +62,10 @@ from .base.names import (
     device_name,
     policy_name,
 )
+from .choosing.choice import Choice
+from .choosing.choose import choose
+from .choosing.evaluation import Evaluation, OutputForecast
+from .choosing.simulate import simulate
 from .circuits.bootstrapping import BootstrapOptions, Bootstrapper
 from .circuits.choice import CircuitChoice
 from .circuits.layers import BlockMatmul, Convolution2d, ImageLayout, MatrixVector
@@ -116,6 +120,7 @@ __all__ = [
     "CalibratedProgram",
     "CallSite",
     "Cancelled",
+    "Choice",
     "Ciphertext",
     "CircuitChoice",
     "ClassStats",
@@ -128,6 +133,7 @@ __all__ = [
     "EncryptedArray",
     "Engine",
     "Error",
+    "Evaluation",
     "EvaluationKeys",
     "Flooding",
     "ImageLayout",
@@ -157,6 +163,7 @@ __all__ = [
     "NotPicklable",
     "Order",
     "OutOfMemory",
+    "OutputForecast",
     "Packing",
     "Params",
     "PhaseTime",
@@ -185,6 +192,7 @@ __all__ = [
     "advise",
     "allow_insecure_unpickling",
     "calibrate",
+    "choose",
     "choose_packing",
     "corrcoef",
     "cov",
@@ -205,6 +213,7 @@ __all__ = [
     "replay",
     "sign_epsilon",
     "sign_levels",
+    "simulate",
     "standardize",
     "trace_program",
     "variance_range",
