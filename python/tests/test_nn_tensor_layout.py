@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors over several ciphertexts and several images in one: slots, and what clients know of them."""
-
-import dataclasses
-import json
+"""Tensors over several ciphertexts, and several images in one: slots."""
 
 import halocline as hc
 import numpy as np
 import pytest
 from halocline.nn import Layout
-from halocline.nn.client_facts import ClientFacts, EncryptedBatch
 from halocline.nn.tensor_layout import TensorLayout
 
 CASES = [  # image, slots of a ciphertext, images at once, ciphertexts of one image, images in one
@@ -64,49 +60,9 @@ def test_what_does_not_fit_is_refused():
         made.unpack(np.zeros((2, 64)), 2)
 
 
-def facts():
-    return ClientFacts(
-        TensorLayout.within(Layout.of((2, 4, 4)), 128, 4),
-        2,
-        TensorLayout.within(Layout.of((3,)), 128, 4),
-        (3,),
-        2.0,
-    )
-
-
-def test_facts_for_clients_are_plain_values():
-    values = json.loads(json.dumps(facts().to_dict()))
-    assert ClientFacts.from_dict(values) == facts()
-    assert not facts().is_single
-    for name, wrong in [
-        ("input", {}),
-        ("output", values["input"]),
-        ("output_shape", [4]),
-        ("output_scale", float("nan")),
-        ("output_scale", "much"),
-        ("input_level", -1),
-        ("input", values["input"] | {"slots": 1 << 40}),
-        ("input", values["input"] | {"batch": 3}),
-        ("input", values["input"] | {"image": values["input"]["image"] | {"channels": 1 << 40}}),
-        ("input", values["input"] | {"image": values["input"]["image"] | {"block": 0}}),
-    ]:
-        with pytest.raises(hc.CorruptData, match="network: "):
-            ClientFacts.from_dict(values | {name: wrong})
-    with pytest.raises(hc.CorruptData, match="input_level"):
-        ClientFacts.from_dict({name: each for name, each in values.items() if name != "input_level"})
-
-
-def test_encrypted_images_come_back(client, rng):
-    known = dataclasses.replace(facts(), output=facts().input, output_shape=(2, 4, 4))
-    images = rng.normal(size=(5, 2, 4, 4))
-    batch = known.encrypt(client, images)
-    assert (len(batch), len(batch.ciphertexts)) == (5, 2)
-    assert {(each.slots, each.level) for each in batch.ciphertexts} == {(128, 2)}
-    assert batch.nbytes == 2 * batch.ciphertexts[0].nbytes
-    found = known.decrypt(client, batch.ciphertexts, len(batch)) / known.output_scale
-    # Fresh noise at scale 2^40 and ring 2^10.
-    np.testing.assert_allclose(found, images, atol=2.0**-20)
-    with pytest.raises(hc.Error, match="EncryptedBatch"):
-        EncryptedBatch((1,), 1)
-    with pytest.raises(hc.InvalidArgument, match="EncryptedBatch: count"):
-        EncryptedBatch(batch.ciphertexts, 0)
+def test_places_of_a_group_of_images(rng):
+    made = TensorLayout.within(Layout.of((3, 4, 4)), 128, 2)
+    images = rng.normal(size=(4, 3, 4, 4))
+    places = made.places(4)
+    assert places.shape == (4, 48)
+    np.testing.assert_array_equal(np.concatenate(made.pack(images))[places], images.reshape(4, -1))

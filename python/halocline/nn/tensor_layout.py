@@ -100,6 +100,13 @@ class TensorLayout:
         part, group = np.divmod(group, self.groups_of_part)
         return part, group * self.batch * self.image.block + within
 
+    def places(self, images: int) -> Slots:
+        """Number of the ciphertext times `slots` plus slot of every value (images, values of one)."""
+        part, slot = self.index()
+        group, b = np.divmod(np.arange(images)[:, None], self.batch)
+        found: Slots = (group * self.parts + part) * self.slots + slot + b * self.image.block
+        return found
+
     def pack(self, images: npt.ArrayLike) -> list[Array]:
         """Slot values of every ciphertext of images (count, channels, rows, columns).
 
@@ -112,12 +119,10 @@ class TensorLayout:
                 f"pack: values of shape {array.shape}, expected images of {self.image.channels} channels of "
                 f"{self.image.rows} x {self.image.columns}"
             )
+        number = np.arange(-(-len(array) // self.batch) * self.batch)
+        packed = np.zeros(self.ciphertexts(len(number)) * self.slots)
         flat = array.reshape(len(array), self.size)
-        part, slot = self.index()
-        packed = np.zeros((-(-len(flat) // self.batch), self.parts, self.slots))
-        for at in range(len(packed) * self.batch):
-            group, b = divmod(at, self.batch)
-            packed[group, part, slot + b * self.image.block] = flat[min(at, len(flat) - 1)]
+        packed[self.places(len(number))] = flat[np.minimum(number, len(flat) - 1)]
         return list(packed.reshape(-1, self.slots))
 
     def unpack(self, slots: Sequence[Any], count: int | None = None) -> Array:
@@ -133,8 +138,5 @@ class TensorLayout:
             )
         room = len(rows) // self.parts * self.batch
         count = room if count is None else integer(count, "unpack: count", 1, room)
-        part, slot = self.index()
-        cells = rows.reshape(-1, self.parts, self.slots)
-        places = (divmod(at, self.batch) for at in range(count))
-        found = [cells[group, part, slot + b * self.image.block] for group, b in places]
-        return np.reshape(found, (count, self.image.channels, self.image.rows, self.image.columns))
+        found = rows.ravel()[self.places(count)]
+        return found.reshape(count, self.image.channels, self.image.rows, self.image.columns)
