@@ -24,6 +24,7 @@ from .layout import Layout
 from .model import INPUT, Model, Node
 from .options import CompileOptions
 from .ranges import Exceeded, Ranges, calibrate, check
+from .resnet18 import resnet18
 from .resnet20 import CIFAR10_CLASSES, resnet20
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "from_torch",
     "load",
     "load_images",
+    "resnet18",
     "resnet20",
     "save",
     "to_description",
