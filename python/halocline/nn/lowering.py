@@ -30,7 +30,7 @@ from ..base.values import expect
 from ..circuits.encoded import EncodedCircuit
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.host import Host
-from .layers import Array, AvgPool, Conv2d, Flatten, Layer, Linear, Shape, Shortcut
+from .layers import Array, AvgPool, Conv2d, Flatten, Layer, Linear, LinearMap, Shape, Shortcut
 from .layout import Layout, Slots
 
 MAX_ENTRIES = 1 << 23
@@ -106,22 +106,28 @@ def matrix_of(layer: Layer, shape: Shape) -> SparseMatrix:
         return SparseMatrix.identity(size)
     if isinstance(layer, Shortcut):
         return _shortcut(layer, shape)
+    if isinstance(layer, LinearMap):
+        return SparseMatrix(int(np.prod(layer.output_shape([shape]))), size, *layer.triplets(shape))
     raise InvalidArgument(f"lowering: {type(layer).__name__} is no linear layer of one input")
 
 
 def _convolution(layer: Conv2d, shape: Shape) -> SparseMatrix:
     channels, rows, columns = shape
     outputs, down, across = layer.output_shape([shape])
+    per_group = outputs // layer.groups
+    (step_y, step_x), (dilation_y, dilation_x) = layer.strides, layer.dilations
+    (top, _), (left, _) = layer.pads
     parts = []
     for dy, dx in np.ndindex(*layer.kernel):
         o, i = np.nonzero(layer.weight[:, :, dy, dx])
+        first = o // per_group * layer.weight.shape[1]
         y: Slots = np.arange(down)
         x: Slots = np.arange(across)
-        from_y, from_x = layer.stride * y + dy - layer.pad, layer.stride * x + dx - layer.pad
+        from_y, from_x = step_y * y + dilation_y * dy - top, step_x * x + dilation_x * dx - left
         y, from_y = (each[(from_y >= 0) & (from_y < rows)] for each in (y, from_y))
         x, from_x = (each[(from_x >= 0) & (from_x < columns)] for each in (x, from_x))
         to = (o[:, None, None] * down + y[:, None]) * across + x
-        source = (i[:, None, None] * rows + from_y[:, None]) * columns + from_x
+        source = ((first + i)[:, None, None] * rows + from_y[:, None]) * columns + from_x
         value = np.broadcast_to(layer.weight[o, i, dy, dx][:, None, None], to.shape)
         parts.append((to.ravel(), source.ravel(), value.ravel()))
     joined = (np.concatenate(each) for each in zip(*parts, strict=True))
