@@ -34,8 +34,10 @@ from .layers import (
 )
 from .linear_maps import Affine, Pad
 
-MAX_WINDOW = 1 << 12
+MAX_WINDOW = 1 << 10
 """Values of a window of maximum pooling."""
+MAX_FILTERS = 1 << 26
+"""Numbers in the filters that choose what is compared: channels times half of the square of a window."""
 MAX_KNOTS = 16
 """Corners of a function of straight lines."""
 
@@ -118,8 +120,13 @@ class MaxPool(Composite):
         """(channels, windows down, windows across)"""
         shape = image(shapes, "MaxPool")
         kernel, _ = self._window(shape)
-        if kernel[0] * kernel[1] > MAX_WINDOW:
-            raise InvalidArgument(f"MaxPool: windows of {kernel}, expected at most {MAX_WINDOW} values")
+        values = kernel[0] * kernel[1]
+        if values > MAX_WINDOW or shape[0] * values * ((values + 1) // 2) > MAX_FILTERS:
+            raise InvalidArgument(
+                f"MaxPool: {shape[0]} channels with windows of {kernel}, expected at most "
+                f"{MAX_WINDOW} values; "
+                "pool in several steps"
+            )
         around = self._padding_layer()
         padded = shape if around is None else around.output_shape([shape])
         if any(size < each for size, each in zip(padded[1:], kernel, strict=True)):

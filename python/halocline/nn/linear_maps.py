@@ -16,7 +16,7 @@ from ..base.errors import InvalidArgument
 from ..base.values import expect, integer
 from .layers import MAX_SIDE, Array, LinearMap, Pair, Shape, Slots, image, pair, real_array, real_values
 
-MAX_REACH = 1 << 13
+MAX_REACH = 1 << 11
 """Rows or columns of an image that resampling takes as a matrix."""
 
 
@@ -37,6 +37,7 @@ class Affine(LinearMap):
                     f"Affine: {name} of shape {values.shape}, expected a number, (features,) or (channels, "
                     "rows, columns) with ones where values are shared"
                 )
+            values = values.reshape(()) if values.size == 1 else values
             object.__setattr__(self, name, real_array(values, values.ndim, f"Affine: {name}"))
 
     def output_shape(self, shapes: Sequence[Shape]) -> Shape:

@@ -255,3 +255,43 @@ def test_maximum_pooling_encrypted(rng):
     # Each of two comparisons is off by the bound (about 6) times 2^-8 at most.
     assert np.abs(found - clear).max() < 2 * 6 * 2.0**-8
     assert np.abs(found - simulated).max() < 2.0**-6  # two bootstraps, whose precision is 2^-10 of the bound
+
+
+LINEAR = [
+    nn.Affine(2.0, np.ones((3, 1, 1))),
+    nn.Expand((3, 4, 6)),
+    nn.Pad((0, 1, 1), (0, 0, 2), "edge"),
+    nn.Permute((1, 2, 0)),
+    nn.Resample(np.ones((2, 4)), np.eye(6)),
+    nn.Reshape((72,)),
+    nn.Slice((0, 1, 0), (3, 4, 6), (1, 1, 2)),
+    nn.Upsample((1, 2), "bilinear", True),
+    nn.Conv2d(np.ones((3, 1, 2, 3)), None, (1, 2), (0, 1, 2, 0), (1, 2), 3),
+    nn.Step(alpha=9),
+    nn.Multiply(balance=2.0),
+    nn.Maximum(alpha=7),
+]
+
+
+@pytest.mark.parametrize(
+    "layer", [*LINEAR, *SMOOTH, *(each for each, _ in COMPOSITES)], ids=lambda each: type(each).__name__
+)
+def test_every_layer_survives_a_file(rng, tmp_path, layer):
+    node = nn.Node("f", layer, ("input",) * layer.inputs)
+    model = nn.Model((3, 4, 6), (node,))
+    nn.save(model, tmp_path / "model.json")
+    copy, x = nn.load(tmp_path / "model.json"), rng.normal(size=(2, 3, 4, 6))
+    assert type(copy.node("f").layer) is type(layer)
+    assert np.array_equal(copy.forward(x), model.forward(x))
+    description, tensors = nn.to_description(model)
+    assert description["version"] == 2
+    with pytest.raises(hc.CorruptData, match=r"needs version 2|groups|padding|dilation|stride|unknown keys"):
+        nn.from_description(description | {"version": 1}, tensors)
+
+
+def test_layers_of_version_1_are_written_as_such():
+    model = chain((3, 4, 6), nn.Conv2d(np.ones((2, 3, 3, 3)), stride=2), nn.ReLU(), nn.AvgPool())
+    description, _ = nn.to_description(model)
+    assert description["version"] == 1
+    with pytest.raises(hc.CorruptData, match="expected 'halocline-model' 1 to 2"):
+        nn.from_description(description | {"version": 3}, {})
