@@ -13,7 +13,7 @@ from .linear_maps import Affine, Expand, Pad, Permute, Resample, Reshape, Slice,
 
 NOTHING = type(None)
 
-TYPES: dict[str, type[Layer]] = {
+TYPES: dict[str, Any] = {
     "affine": Affine,
     "decay": Decay,
     "elu": ELU,
@@ -39,7 +39,7 @@ TYPES: dict[str, type[Layer]] = {
     "tanh": Tanh,
     "upsample": Upsample,
 }
-NAMES = {layer: name for name, layer in TYPES.items()}
+NAMES: dict[type[Layer], str] = {layer: name for name, layer in TYPES.items()}
 
 TENSORS = {
     "affine": ("scale", "shift"),
@@ -69,6 +69,7 @@ def options(kind: str) -> list[tuple[str, tuple[type, ...], Any]]:
     for field in dataclasses.fields(TYPES[kind]):
         if field.name in TENSORS.get(kind, ()):
             continue
+        known: tuple[type, ...] | None
         known = (float,) if field.name in _FLOATS or (kind == "elu" and field.name == "scale") else None
         known = known or ((list,) if field.name in _LISTS else _KINDS[field.name])
         made.append((field.name, known, field.default))

@@ -329,7 +329,7 @@ def interpolation(size: int, wanted: int, align_corners: bool) -> Array:
 
 
 def pooling_matrix(
-    size: int, kernel: int, stride: int, padding: Pair, *, ceil_mode: bool = False, count_padding: bool = True
+    size: int, kernel: int, stride: int, padding: Pair, ceil_mode: bool = False, count_padding: bool = True
 ) -> Array:
     """The matrix (windows, size) of means along an axis, with zeros around it.
 
