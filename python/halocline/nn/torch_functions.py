@@ -32,7 +32,7 @@ Import = Callable[..., Any]
 def function_table(torch: Any, b: TorchBuilder) -> dict[Any, Import]:
     """How each function, or the method of a name, is imported."""
     table: dict[Any, Import] = {}
-    for rows in (_arithmetic(torch), _shapes(torch), _pooling(torch), _functions(torch)):
+    for rows in (_arithmetic(torch), _shapes(torch), _pooling(torch), _functions(torch), _cornered(torch)):
         for function, targets in rows:
             table.update({target: functools.partial(function, b) for target in targets})
     return table
@@ -110,13 +110,6 @@ def _functions(torch: Any) -> Rows:
     def softplus(b: TorchBuilder, x: Any, beta: float = 1.0, threshold: float = 20.0) -> Value:
         return b.add(Softplus(float(beta), precision=b.precision), x)
 
-    def maybe_in_place(function: Import) -> Import:
-        def made(b: TorchBuilder, x: Any, *arguments: Any, inplace: bool = False, **options: Any) -> Any:
-            result = function(b, x, *arguments, **options)
-            return b.in_place(x, result) if inplace else result
-
-        return made
-
     return [
         (_relu, (functional.relu, torch.relu, "relu")),
         (lambda b, x: _relu(b, x, True), (functional.relu_, torch.relu_, "relu_")),
@@ -128,19 +121,33 @@ def _functions(torch: Any) -> Rows:
         (_smooth(Softsign), (functional.softsign,)),
         (gelu, (functional.gelu,)),
         (softplus, (functional.softplus,)),
-        (maybe_in_place(lambda b, x: b.clip(x, 0.0, 6.0)), (functional.relu6,)),
+    ]
+
+
+def _maybe_in_place(function: Import) -> Import:
+    def made(b: TorchBuilder, x: Any, *arguments: Any, inplace: bool = False, **options: Any) -> Any:
+        result = function(b, x, *arguments, **options)
+        return b.in_place(x, result) if inplace else result
+
+    return made
+
+
+def _cornered(torch: Any) -> Rows:
+    functional = torch.nn.functional
+    return [
+        (_maybe_in_place(lambda b, x: b.clip(x, 0.0, 6.0)), (functional.relu6,)),
         (
-            maybe_in_place(lambda b, x, negative_slope=0.01: b.leaky(x, negative_slope)),
+            _maybe_in_place(lambda b, x, negative_slope=0.01: b.leaky(x, negative_slope)),
             (functional.leaky_relu,),
         ),
-        (maybe_in_place(lambda b, x: b.add(Hardswish(b.alpha), x)), (functional.hardswish,)),
-        (maybe_in_place(hardsigmoid), (functional.hardsigmoid,)),
+        (_maybe_in_place(lambda b, x: b.add(Hardswish(b.alpha), x)), (functional.hardswish,)),
+        (_maybe_in_place(hardsigmoid), (functional.hardsigmoid,)),
         (
-            maybe_in_place(lambda b, x, min_val=-1.0, max_val=1.0: b.clip(x, min_val, max_val)),
+            _maybe_in_place(lambda b, x, min_val=-1.0, max_val=1.0: b.clip(x, min_val, max_val)),
             (functional.hardtanh,),
         ),
-        (maybe_in_place(lambda b, x, alpha=1.0: b.elu(x, alpha)), (functional.elu,)),
-        (maybe_in_place(lambda b, x: b.elu(x, SELU_HEIGHT, 1.0, SELU_SCALE)), (functional.selu,)),
+        (_maybe_in_place(lambda b, x, alpha=1.0: b.elu(x, alpha)), (functional.elu,)),
+        (_maybe_in_place(lambda b, x: b.elu(x, SELU_HEIGHT, 1.0, SELU_SCALE)), (functional.selu,)),
     ]
 
 
