@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from ..ckks.keys import KeyPlan
 from ..engine.engine import Engine
 from ..engine.footprint import encoder_bytes
 from .network import Network
-from .steps import Activate, AddUp, Refresh
+from .steps import Activate, AddUp, Placed, Refresh, Step
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,6 +19,8 @@ class Forecast:
     """One evaluation on an engine that computes nothing."""
 
     compiled: Network
+    images: int
+    """Evaluated at once."""
     key_plan: KeyPlan
     key_uses: dict[int, int]
     """Galois element -> how often the network uses that key."""
@@ -50,7 +53,11 @@ class Forecast:
             "params": self.compiled.params.name,
             "levels": {"fresh": schedule.fresh_level}
             | {name: dataclasses.asdict(each) for name, each in schedule.steps.items()},
+            "images": self.images,
             "slots": {each.name: each.stage.layout.slots for each in self.compiled.program.placed},
+            "ciphertexts": {
+                each.name: each.stage.layout.ciphertexts(self.images) for each in self.compiled.program.placed
+            },
             "operations": self.operations(),
             "distinct_keys": len(self.key_plan),
             "key_bytes": self.key_plan.nbytes(),
@@ -62,30 +69,39 @@ class Forecast:
         }
 
     def operations(self) -> dict[str, int]:
-        """Counts by kind."""
+        """Counts by kind: for each ciphertext, but of linear maps and diagonals those that are encoded."""
         steps = self.compiled.steps
         sums = [step.placed for step in steps if isinstance(step, AddUp)]
         maps = [term.map for each in sums for term in each.terms if term.map is not None]
+
+        def ciphertexts(kind: type[Step], factor: Callable[[Placed], int] = lambda _: 1) -> int:
+            placed = [step.placed for step in steps if isinstance(step, kind)]
+            return sum(each.stage.layout.ciphertexts(self.images) * factor(each) for each in placed)
+
         return {
-            "bootstraps": sum(isinstance(step, Refresh) for step in steps),
-            "activations": sum(isinstance(step, Activate) for step in steps),
+            "bootstraps": ciphertexts(Refresh),
+            "activations": ciphertexts(Activate),
             "linear_maps": len(maps),
             "diagonals": sum(each.products for each in maps),
-            "constant_products": sum(term.map is None for each in sums for term in each.terms),
-            "additions": sum(len(each.terms) - 1 for each in sums),
-            "biases": sum(each.bias is not None for each in sums),
+            "constant_products": ciphertexts(AddUp, lambda each: sum(t.map is None for t in each.terms)),
+            "additions": ciphertexts(AddUp, lambda each: len(each.terms) - 1),
+            "biases": ciphertexts(AddUp, lambda each: any(bias is not None for bias in each.biases)),
             "key_switches": sum(self.key_uses.values()),
             "backend_steps": self.steps,
         }
 
 
-def forecast(compiled: Network) -> Forecast:
-    """Runs a network twice on a ghost: to find its keys and encode its weights, and with those in place."""
+def forecast(compiled: Network, images: int = 1) -> Forecast:
+    """Runs a network twice on a ghost: to find its keys and encode its weights, and with those in place.
+
+    images: so many at once.
+    """
     engine = Engine(compiled.params, device="ghost")
     layout, level = compiled.program.input_layout, compiled.program.schedule.fresh_level
 
     def once() -> None:
-        compiled(engine.ghost_input(level=level, slots=layout.slots))
+        count = layout.ciphertexts(images)
+        compiled([engine.ghost_input(level=level, slots=layout.slots) for _ in range(count)])
 
     once()
     plan = engine.key_plan
@@ -99,4 +115,4 @@ def forecast(compiled: Network) -> Forecast:
     uses = {element: switches for element, (switches, _) in engine._core.take_key_uses().items()}
     weights = before["live_by_class"]["plaintext"]
     largest = max(trace._core.minimum_budget())
-    return Forecast(compiled, plan, uses, after, weights, after["steps"] - before["steps"], largest)
+    return Forecast(compiled, images, plan, uses, after, weights, after["steps"] - before["steps"], largest)
