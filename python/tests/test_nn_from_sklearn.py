@@ -156,7 +156,7 @@ def test_what_is_not_supported_is_named():
         (svm.SVC(kernel="precomputed").fit(x @ x.T, y), "kernel"),
         (tree.DecisionTreeClassifier(max_depth=1, min_samples_leaf=150).fit(x, y), "without any split"),
         (
-            tree.DecisionTreeRegressor().fit(np.arange(20.0)[:, None], 2.0 ** np.arange(20)),
+            tree.DecisionTreeRegressor().fit(np.arange(40.0)[:, None], 9.0 ** np.arange(40)),
             "depth .* max_depth",
         ),
         (preprocessing.MinMaxScaler(clip=True).fit(x), "clip"),

@@ -98,16 +98,7 @@ def from_sklearn(
     x, known = Value(INPUT), dict(metadata or {})
     for name, step in steps:
         builder.wanted = name
-        try:
-            x = _imported(builder, step, x, values)
-        except AttributeError as error:
-            raise InvalidArgument(
-                f"from_sklearn: {name!r} ({kind_of(step)}) is not fitted, or of an unknown version of "
-                "scikit-learn "
-                f"({error})"
-            ) from None
-        except (Unsupported, Error) as error:
-            raise InvalidArgument(f"from_sklearn: {name!r} ({kind_of(step)}): {error}") from None
+        x = _named(builder, name, step, x, values)
     last = steps[-1][1]
     known |= _classes(last)
     if output == "probability":
@@ -168,6 +159,19 @@ def _steps(estimator: Any) -> list[tuple[str, Any]]:
     if not made:
         raise InvalidArgument("from_sklearn: a pipeline without steps")
     return made
+
+
+def _named(b: Builder, name: str, step: Any, x: Value, samples: Array | None) -> Value:
+    """The values after a step; errors name it."""
+    try:
+        return _imported(b, step, x, samples)
+    except AttributeError as error:
+        raise InvalidArgument(
+            f"from_sklearn: {name!r} ({kind_of(step)}) is not fitted, or of another version of scikit-learn "
+            f"({error})"
+        ) from None
+    except (Unsupported, Error) as error:
+        raise InvalidArgument(f"from_sklearn: {name!r} ({kind_of(step)}): {error}") from None
 
 
 def _imported(b: Builder, step: Any, x: Value, samples: Array | None) -> Value:
