@@ -1,26 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks: description, import, ranges, and compilation to encrypted programs."""
 
+from .activations import GELU, Decay, Erf, Mish, Sigmoid, SiLU, Smooth, Softplus, Softsign, Step, Tanh
 from .compiled import CompiledModel
 from .compiler import compile
+from .composites import ELU, Hardswish, Maximum, MaxPool, Multiply, PiecewiseLinear
 from .description import from_description, load, save, to_description
 from .forecast import Forecast
+from .from_sklearn import from_sklearn, labels
 from .from_torch import from_torch
 from .images import Images, load_images
 from .layers import (
     Activation,
     Add,
     AvgPool,
+    Composite,
     Conv2d,
     Flatten,
     Layer,
     Linear,
+    LinearMap,
     Polynomial,
     ReLU,
     Shortcut,
     fold_batch_norm,
 )
 from .layout import Layout
+from .linear_maps import Affine, Expand, Pad, Permute, Resample, Reshape, Slice, Upsample
 from .model import INPUT, Model, Node
 from .options import CompileOptions
 from .ranges import Exceeded, Ranges, calibrate, check
@@ -29,32 +35,61 @@ from .resnet20 import CIFAR10_CLASSES, resnet20
 
 __all__ = [
     "CIFAR10_CLASSES",
+    "ELU",
+    "GELU",
     "INPUT",
     "Activation",
     "Add",
+    "Affine",
     "AvgPool",
     "CompileOptions",
     "CompiledModel",
+    "Composite",
     "Conv2d",
+    "Decay",
+    "Erf",
     "Exceeded",
+    "Expand",
     "Flatten",
     "Forecast",
+    "Hardswish",
     "Images",
     "Layer",
     "Layout",
     "Linear",
+    "LinearMap",
+    "MaxPool",
+    "Maximum",
+    "Mish",
     "Model",
+    "Multiply",
     "Node",
+    "Pad",
+    "Permute",
+    "PiecewiseLinear",
     "Polynomial",
     "Ranges",
     "ReLU",
+    "Resample",
+    "Reshape",
     "Shortcut",
+    "SiLU",
+    "Sigmoid",
+    "Slice",
+    "Smooth",
+    "Softplus",
+    "Softsign",
+    "Step",
+    "Tanh",
+    "Upsample",
     "calibrate",
     "check",
     "compile",
     "fold_batch_norm",
     "from_description",
+    "from_sklearn",
     "from_torch",
+    "labels",
     "load",
     "load_images",
     "resnet18",
