@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks: description, import, ranges, and compilation to encrypted programs."""
 
+from .client import Client
+from .client_spec import ClientSpec, InputSpec, OutputSpec
 from .compiled import CompiledModel
 from .compiler import compile
 from .description import from_description, load, save, to_description
@@ -23,8 +25,10 @@ from .layers import (
 from .layout import Layout
 from .model import INPUT, Model, Node
 from .options import CompileOptions
+from .places import Places
 from .ranges import Exceeded, Ranges, calibrate, check
 from .resnet20 import CIFAR10_CLASSES, resnet20
+from .server import Server
 
 __all__ = [
     "CIFAR10_CLASSES",
@@ -32,6 +36,8 @@ __all__ = [
     "Activation",
     "Add",
     "AvgPool",
+    "Client",
+    "ClientSpec",
     "CompileOptions",
     "CompiledModel",
     "Conv2d",
@@ -39,14 +45,18 @@ __all__ = [
     "Flatten",
     "Forecast",
     "Images",
+    "InputSpec",
     "Layer",
     "Layout",
     "Linear",
     "Model",
     "Node",
+    "OutputSpec",
+    "Places",
     "Polynomial",
     "Ranges",
     "ReLU",
+    "Server",
     "Shortcut",
     "calibrate",
     "check",

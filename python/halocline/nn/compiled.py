@@ -26,6 +26,7 @@ from ..ckks.keys import KeyPlan
 from ..ckks.params import Params
 from ..engine.engine import Engine, RunReport
 from .checkpoint import Checkpoint, fingerprint_of
+from .client_spec import ClientSpec, client_spec_of
 from .forecast import Forecast, forecast
 from .layers import Array
 from .model import INPUT, Model
@@ -152,6 +153,22 @@ class CompiledModel:
             if each.approximation is not None
         }
         return self.model.forward(self.model.prepare(images), functions)
+
+    def client_spec(
+        self,
+        *,
+        name: str = "",
+        classes: Sequence[str] | None = None,
+        input_range: tuple[float, float] | None = None,
+    ) -> ClientSpec:
+        """What a client needs of this network, without its weights: for `halocline.nn.Client`.
+
+        name: any label. classes: a name for each value of the result; those of the metadata
+            "classes" (with commas) unless given. input_range: smallest and largest value of a normalised
+            input; that of the ranges, so of the samples of `calibrate`, unless given.
+        Makes the `report`, for the keys. docs/reference/client_spec_format.md says what a file reveals.
+        """
+        return client_spec_of(self, self.key_plan, name=name, classes=classes, input_range=input_range)
 
     # The server
 

@@ -102,6 +102,11 @@ class Model:
         return self.shapes[self.output]
 
     @property
+    def normalization(self) -> tuple[Array, Array] | None:
+        """Mean and standard deviation of each channel, as `prepare` uses them; None where there are none."""
+        return self._normalization
+
+    @property
     def activation_nodes(self) -> tuple[Node, ...]:
         """The nodes with an activation, in order."""
         return tuple(node for node in self.nodes if isinstance(node.layer, Activation))
