@@ -25,20 +25,20 @@ from ..ckks.client import Client
 from ..ckks.keys import KeyPlan
 from ..ckks.params import Params
 from ..engine.engine import Engine, RunReport
+from ..tracing.replay import device_model
 from .checkpoint import Checkpoint, fingerprint_of
 from .client_spec import ClientSpec, client_spec_of
 from .forecast import Forecast, forecast
+from .layer_table import layer_table
 from .layers import Array
 from .model import INPUT, Model
-from .network import Program
+from .network import Phase, Program
 from .options import CompileOptions
 from .ranges import Ranges
 from .ranges import check as check_ranges
 from .steps import Refresh as RefreshStep
 from .steps import Step, Values, steps_of
 
-Phase = Callable[[str], AbstractContextManager[None]]
-"""Called with the name of a layer, which is evaluated inside the context."""
 OnBootstrap = Callable[[str, int, int], None]
 """Called after each bootstrap with the layer's name, how many are done, and how many there are."""
 Progress = Callable[[int, int], None]
@@ -288,16 +288,28 @@ class CompiledModel:
     @property
     def key_plan(self) -> KeyPlan:
         """The evaluation keys that it needs, each with its level."""
-        return self.report().key_plan
+        return (self._forecast or self.report()).key_plan
 
-    def report(self) -> Forecast:
-        """Levels, operation counts by kind, keys, footprint by object class: from a ghost run.
+    def report(self, device: str = "h200") -> Forecast:
+        """Levels, keys, bytes and times of layers: from a ghost run. `print` and notebooks show a table.
 
-        Made at the first call, which encodes all weights on a ghost engine.
+        device: the simulated device of the times, of `halocline.device_models()` or a file of one.
+        Made at the first call, and for another device, which encodes all weights on a ghost engine.
         """
-        if self._forecast is None:
-            self._forecast = forecast(self)
+        if self._forecast is None or self._forecast.device != device_model(device).name:
+            self._forecast = forecast(self, device)
         return self._forecast
+
+    def plot(self, path: str | Path, device: str = "h200") -> None:
+        """Writes a picture of the layers with their levels, bootstraps and forecast times, as PNG.
+
+        Raises MissingExtra without matplotlib.
+        """
+        self.report(device).plot(path)
+
+    def _repr_html_(self) -> str:
+        costs = {} if self._forecast is None else self._forecast.costs
+        return layer_table(self, costs, repr(self)).to_html()
 
     def __program_identity__(self) -> CompiledModel:
         return self

@@ -4,12 +4,18 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from ..base.tables import Table, short_seconds
 from ..ckks.keys import KeyPlan
 from ..engine.engine import Engine
 from ..engine.footprint import encoder_bytes
-from .network import Network
+from ..tracing.replay import DeviceModel, device_model
+from .layer_table import layer_rows, layer_table, save_picture, size_text
+from .network import Network, Phase
+from .step_costs import StepCost, StepWatch
 from .steps import Activate, AddUp, Refresh
 
 
@@ -29,6 +35,15 @@ class Forecast:
     """Backend operations of one run."""
     step_bytes: int
     """Of its largest step, with all operands: enough for a run under policies that move bytes."""
+    device: str
+    """Name of the simulated device that times are of."""
+    costs: Mapping[str, StepCost] = dataclasses.field(repr=False)
+    """By the name of the step: a layer, or its bootstrap."""
+
+    @property
+    def seconds(self) -> float:
+        """Of one evaluation on the device, where keys, weights and everything else are in its memory."""
+        return sum(each.seconds for each in self.costs.values())
 
     @property
     def peak_bytes(self) -> int:
@@ -57,9 +72,38 @@ class Forecast:
             "key_sent_bytes": self.key_plan.nbytes(seeded=True),
             "weight_bytes": self.weight_bytes,
             "peak_bytes": self.peak_bytes,
+            "device": self.device,
+            "seconds": self.seconds,
+            "layers": [row.to_dict() for row in layer_rows(self.compiled, self.costs)],
             "footprint": footprint,
             "footprint_bytes": sum(footprint.values()),
         }
+
+    def table(self) -> Table:
+        """A row for each layer: levels, bootstraps, keys, memory and time."""
+        compiled, plan = self.compiled, self.key_plan
+        kept, sent = size_text(plan.nbytes()), size_text(plan.nbytes(seeded=True))
+        notes = (
+            f"{compiled.program.schedule.bootstraps} bootstraps; {len(plan)} keys, {kept} in memory, {sent} "
+            f"to send; weights {size_text(self.weight_bytes)}",
+            f"peak memory {size_text(self.peak_bytes)}; one evaluation {short_seconds(self.seconds)}, "
+            f"forecast for {self.device} with everything in its memory",
+        )
+        title = f"{len(compiled.model.nodes)} layers on {compiled.params.name}"
+        return layer_table(compiled, self.costs, title, notes)
+
+    def plot(self, path: str | Path) -> None:
+        """Writes a picture of the layers with levels, bootstraps and times, as PNG.
+
+        Raises MissingExtra without matplotlib.
+        """
+        save_picture(self.compiled, self.costs, self.device, path)
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html()
 
     def operations(self) -> dict[str, int]:
         """Counts by kind."""
@@ -79,24 +123,36 @@ class Forecast:
         }
 
 
-def forecast(compiled: Network) -> Forecast:
-    """Runs a network twice on a ghost: to find its keys and encode its weights, and with those in place."""
+def forecast(compiled: Network, device: str | DeviceModel = "h200") -> Forecast:
+    """Runs a network twice on a ghost: to find its keys and encode its weights, and with those in place.
+
+    device: the simulated device whose times of steps are forecast.
+    """
     engine = Engine(compiled.params, device="ghost")
     layout, level = compiled.program.input_layout, compiled.program.schedule.fresh_level
 
-    def once() -> None:
-        compiled(engine.ghost_input(level=level, slots=layout.slots))
+    watch = StepWatch(engine)
 
-    once()
+    def once(phase: Phase) -> None:
+        compiled(engine.ghost_input(level=level, slots=layout.slots), phase)
+
+    once(watch.weights)
     plan = engine.key_plan
     engine._core.prepare_keys(plan.requests())
     engine._core.take_key_uses()
     engine.reset_peak()
     before = engine.stats()
     with engine.record() as trace:
-        once()
-    after = engine.stats()
-    uses = {element: switches for element, (switches, _) in engine._core.take_key_uses().items()}
+        once(watch.step)
+    after = watch.stats()
+    watch.time(trace, device)
+    uses: dict[int, int] = {}
+    for cost in watch.costs.values():
+        for element, switches in cost.key_uses.items():
+            uses[element] = uses.get(element, 0) + switches
     weights = before["live_by_class"]["plaintext"]
     largest = max(trace._core.minimum_budget())
-    return Forecast(compiled, plan, uses, after, weights, after["steps"] - before["steps"], largest)
+    steps = after["steps"] - before["steps"]
+    return Forecast(
+        compiled, plan, uses, after, weights, steps, largest, device_model(device).name, watch.costs
+    )

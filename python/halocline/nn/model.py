@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import Error, InvalidArgument, WrongType
+from ..base.tables import Table
 from ..base.values import expect, integer, kind_of
 from .layers import Activation, Array, Layer, Shape, real_values
+from .model_table import model_table
 
 INPUT = "input"
 """Name by which layers refer to the input of the network."""
@@ -95,6 +97,16 @@ class Model:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Model, (self.input_shape, self.nodes, self.output, dict(self.metadata))
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html()
+
+    def table(self) -> Table:
+        """A row for each layer; `print` and notebooks show it."""
+        return model_table(self.nodes, self.shapes, INPUT, self.output)
 
     @property
     def output_shape(self) -> Shape:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from ..circuits.bootstrapping import Bootstrapper
@@ -36,6 +37,10 @@ class Program:
     """Of the first bootstraps, in order, where they are organised in another way."""
 
 
+Phase = Callable[[str], AbstractContextManager[None]]
+"""Called with the name of a layer, which is evaluated inside the context."""
+
+
 class Network(Protocol):
     """A compiled network as its checkpoints and forecasts see it: `CompiledModel` is one."""
 
@@ -53,5 +58,5 @@ class Network(Protocol):
     def live_values(self, position: int) -> set[str]:
         """Names of the values after that many segments."""
 
-    def __call__(self, ct: Ciphertext) -> Ciphertext:
+    def __call__(self, ct: Ciphertext, phase: Phase = ...) -> Ciphertext:
         """The encrypted result."""
