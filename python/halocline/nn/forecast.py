@@ -24,7 +24,9 @@ class Forecast:
     """One evaluation on an engine that computes nothing."""
 
     compiled: Network
+    """The network."""
     key_plan: KeyPlan
+    """The evaluation keys that it needs, each with its level."""
     key_uses: dict[int, int]
     """Galois element -> how often the network uses that key."""
     stats: dict[str, Any]

@@ -46,8 +46,11 @@ class Node:
     """A layer of a network: its name, what it does, and the names of the layers (or `INPUT`) that feed it."""
 
     name: str
+    """Of the layer: no other has it."""
     layer: Layer
+    """What it does."""
     inputs: tuple[str, ...]
+    """Names of the layers, or `INPUT`, that feed it."""
 
     def __post_init__(self) -> None:
         name = checked_name(self.name)
@@ -75,6 +78,7 @@ class Model:
 
     input_shape: Shape
     nodes: tuple[Node, ...]
+    """The layers, in an order in which each one follows those that feed it."""
     output: str = ""
     metadata: Mapping[str, str] = dataclasses.field(default_factory=dict)
     shapes: Mapping[str, Shape] = dataclasses.field(init=False)

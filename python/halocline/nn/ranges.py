@@ -160,9 +160,11 @@ class Exceeded(NamedTuple):
     """An activation that a sample drives out of its range."""
 
     layer: str
+    """Name of the activation."""
     found: float
     """Largest absolute value"""
     bound: float
+    """What it was calibrated for."""
 
 
 def largest_inputs(model: Model, samples: Any) -> dict[str, float]:
