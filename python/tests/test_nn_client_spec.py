@@ -167,6 +167,29 @@ def test_several_inputs(rig):
     assert isinstance(rig.client.encrypt(rig.images[:1]), list)
 
 
+def test_batches_share_ciphertexts(rig, tmp_path):
+    """Four inputs at once: sixteen fit in the ciphertexts of the result, fewer in those of the input."""
+    ranges = rig.compiled.ranges
+    compiled = nn.compile(rig.model, rig.params, ranges, batch=64)
+    spec = ClientSpec.from_bytes(compiled.client_spec().to_bytes(), allow_insecure=True)
+    assert spec.input.places.images == 16 and spec.output.places.images == 64
+    client = nn.Client(spec, threads=1)
+    server = nn.Server(compiled, client.evaluation_keys(), threads=1)
+    inputs = client.encrypt(rig.images[:20])
+    assert len(inputs) == 2
+    for own, theirs in zip(inputs, compiled.encrypt(client.owner, rig.images[:20]), strict=True):
+        found = client.owner.decrypt(own, real=True) - client.owner.decrypt(theirs, real=True)
+        assert np.abs(found).max() < ERROR
+    answers = server.answer([each.to_bytes() for each in inputs])
+    results = [hc.Ciphertext.from_bytes(each, rig.params) for each in answers]
+    values = client.decrypt(results, count=20)
+    expected = rig.model.forward(rig.model.prepare(rig.images[:20]))
+    assert values.shape == (20, 3)
+    assert np.abs(values - expected).max() < ERROR
+    assert len(client.classify(results)) == 64  # with the last input repeated
+    assert isinstance(client.encrypt(rig.images[0]), list)
+
+
 def test_the_client_checks_inputs(rig):
     with pytest.warns(hc.ActivationRange, match=r"from -2 to 1018.*made for inputs from"):
         rig.client.encrypt(255 * np.ones((1, 8, 8)) * np.linspace(0, 1, 8))

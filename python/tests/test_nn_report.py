@@ -157,12 +157,23 @@ def test_memory_is_what_an_engine_takes(rig):
 
 def test_times_depend_on_the_device(rig):
     compiled = nn.compile(rig.model, rig.compiled.params, rig.ranges)
-    slow = compiled.report("gtx1050")
+    slow = compiled.report(device="gtx1050")
     assert slow.device == "gtx1050" and slow.seconds > 2 * rig.report.seconds
-    assert compiled.report("gtx1050") is slow  # made once
+    assert compiled.report(device="gtx1050") is slow  # made once
     assert compiled.key_plan == rig.report.key_plan
     with pytest.raises(hc.InvalidArgument, match="no-such"):
-        compiled.report("no-such")
+        compiled.report(device="no-such")
+
+
+def test_reports_of_several_inputs(rig):
+    twice = rig.compiled.report(images=2)
+    rows = twice.to_dict()["layers"]
+    assert [row["ciphertexts"] for row in rows] == [2, 2, 2]
+    assert [row["bootstraps"] for row in rows] == [
+        2 * row["bootstraps"] for row in rig.report.to_dict()["layers"]
+    ]
+    assert rig.report.seconds < twice.seconds < 2.1 * rig.report.seconds
+    assert "2 x 128" in str(twice) and "for 2 inputs" in str(twice)
 
 
 def test_reports_print_a_table(rig):
@@ -183,7 +194,7 @@ def test_notebooks_show_html(rig):
         assert tags.found.count("tr") == 1 + 3
     fresh = nn.compile(rig.model, rig.compiled.params, rig.ranges)
     assert "key switches" not in fresh._repr_html_()  # a cell must not start a ghost run
-    assert fresh._forecast is None
+    assert not fresh._forecasts
     assert [row.seconds for row in layer_rows(fresh, {})] == [0, 0, 0]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import halocline
+
 from api_reference.docstrings import to_rst
 
 project = "Halocline"

@@ -13,6 +13,7 @@ from ..nn.client_spec import ClientSpec
 from ..nn.compiled import CompiledModel
 from ..nn.compiler import compile as compile_model
 from ..nn.description import load
+from ..nn.options import MAX_BATCH
 from ..nn.ranges import Ranges
 from .common import (
     AllowInsecureOption,
@@ -50,8 +51,16 @@ RangesOption = Annotated[
 ]
 
 
+BatchOption = Annotated[
+    int,
+    typer.Option(
+        "--batch", min=1, max=MAX_BATCH, metavar="COUNT", help="Inputs at once, which share ciphertexts."
+    ),
+]
+
+
 def _compiled(
-    model: Path, weights: Path | None, params: str, ranges: Path | None, allow_insecure: bool
+    model: Path, weights: Path | None, params: str, ranges: Path | None, batch: int, allow_insecure: bool
 ) -> CompiledModel:
     """The network of files, compiled as it is by default."""
     read = load(model, weights)
@@ -61,7 +70,7 @@ def _compiled(
             f"nn: the weights of '{model}' have no ranges of activations in their metadata; give --ranges, a "
             "file that halocline.nn.calibrate(...).save wrote"
         )
-    return compile_model(read, load_params(params, allow_insecure=allow_insecure), known)
+    return compile_model(read, load_params(params, allow_insecure=allow_insecure), known, batch=batch)
 
 
 @app.command("report")
@@ -71,6 +80,7 @@ def report(
     params: ParamsOption,
     weights: WeightsOption = None,
     ranges: RangesOption = None,
+    batch: BatchOption = 1,
     device: DeviceModelOption = "h200",
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE.png", help="A picture of the layers with levels.")
@@ -84,8 +94,8 @@ def report(
     everything.
     """
     _expect_output(plot, "--plot", model, weights, ranges)
-    compiled = _compiled(model, weights, params, ranges, allow_insecure)
-    found = compiled.report(device)
+    compiled = _compiled(model, weights, params, ranges, batch, allow_insecure)
+    found = compiled.report(device=device)
     results_console(json).print(str(found), markup=False, highlight=False, soft_wrap=True)
     if plot is not None:
         found.plot(plot)
@@ -102,6 +112,7 @@ def spec(
     ],
     weights: WeightsOption = None,
     ranges: RangesOption = None,
+    batch: BatchOption = 1,
     name: Annotated[str, typer.Option("--name", help="Label of the network.")] = "",
     classes: Annotated[
         str | None, typer.Option("--classes", metavar="NAME,...", help="A name for each value of the result.")
@@ -110,7 +121,7 @@ def spec(
 ) -> None:
     """Write what clients need to use a network: shapes, packing, parameters, keys; no weights."""
     _expect_output(out, "", model, weights, ranges)
-    compiled = _compiled(model, weights, params, ranges, allow_insecure)
+    compiled = _compiled(model, weights, params, ranges, batch, allow_insecure)
     listed = None if classes is None else [each.strip() for each in classes.split(",")]
     made = compiled.client_spec(name=name, classes=listed)
     made.save(out)

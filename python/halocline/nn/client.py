@@ -128,8 +128,8 @@ class Client:
     def encrypt(self, inputs: Any) -> Ciphertext | list[Ciphertext]:
         """Inputs, prepared and encrypted at the level that the network needs: each ciphertext can be saved.
 
-        One `Ciphertext` for one input in one ciphertext, else a list: for each group of as many inputs as
-        the specification packs together, its ciphertexts.
+        A `Ciphertext` for one input where one holds no more, else a list: for each group of as many inputs as
+        the specification packs together, its ciphertexts. Groups that are not full repeat the last input.
         """
         given = self._spec.input
         single = np.shape(inputs) == given.shape
@@ -141,7 +141,9 @@ class Client:
             for vector in given.places.pack(prepared[first : first + step])
         ]
         made = [self._owner.encrypt(each, level=given.level, slots=slots) for each in vectors]
-        return made[0] if single and len(made) == 1 else made
+        layouts = (given.places, self._spec.output.places)
+        alone = single and all(each.images == each.ciphertexts == 1 for each in layouts)
+        return made[0] if alone else made
 
     def decrypt(self, results: Ciphertext | Sequence[Ciphertext], count: int | None = None) -> Array:
         """What the network says: of the result's shape for one ciphertext, (count, *shape) for a list.

@@ -25,9 +25,9 @@ from ..base.values import byte_string, expect, kind_of, path_text, positive
 from ..ckks.keys import RELINEARIZATION, KeyPlan
 from ..ckks.params import ENCAPSULATION, Params
 from .layers import Array
-from .layout import Layout
 from .network import Network
 from .places import Places, whole
+from .tensor_layout import TensorLayout
 
 FORMAT = "halocline-client-spec"
 VERSION = 1
@@ -135,11 +135,6 @@ class ClientSpec:
                 raise InvalidArgument(
                     f"client spec: {what} in {places.slots} slots, the parameters have {self.params.slots}"
                 )
-        if self.input.places.images != self.output.places.images:
-            raise InvalidArgument(
-                f"client spec: {self.input.places.images} inputs at once, but "
-                f"{self.output.places.images} results"
-            )
         whole(self.input.level, "client spec: input level", 0, self.params.max_level)
         for text, what in ((self.name, "name"), (self.made_by, "made_by")):
             _text(text, what, least=0)
@@ -321,7 +316,7 @@ def client_spec_of(
     listed = model.metadata.get("classes", "").split(",") if classes is None else classes
     made = OutputSpec(
         model.output_shape,
-        _places_of(program.placed[-1].stage.layout, model.output_shape),
+        _places_of(program.output_layout, model.output_shape),
         float(program.output_scale),
         float(program.output_limit),
         tuple(each for each in listed if each != ""),
@@ -329,8 +324,9 @@ def client_spec_of(
     return ClientSpec(compiled.params, key_plan, taken, made, name)
 
 
-def _places_of(layout: Layout, shape: tuple[int, ...]) -> Places:
-    return Places.of(layout.index().reshape(1, *shape), layout.slots)
+def _places_of(layout: TensorLayout, shape: tuple[int, ...]) -> Places:
+    """Of all images that share ciphertexts."""
+    return Places.of(layout.places(layout.batch).reshape(layout.batch, *shape), layout.slots, layout.parts)
 
 
 # Files

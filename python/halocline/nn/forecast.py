@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from ..tracing.replay import DeviceModel, device_model
 from .layer_table import layer_rows, layer_table, save_picture, size_text
 from .network import Network, Phase
 from .step_costs import StepCost, StepWatch
-from .steps import Activate, AddUp, Refresh
+from .steps import Activate, AddUp, Placed, Refresh, Step
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +25,8 @@ class Forecast:
 
     compiled: Network
     """The network."""
+    images: int
+    """Evaluated at once."""
     key_plan: KeyPlan
     """The evaluation keys that it needs, each with its level."""
     key_uses: dict[int, int]
@@ -44,7 +46,7 @@ class Forecast:
 
     @property
     def seconds(self) -> float:
-        """Of one evaluation on the device, where keys, weights and everything else are in its memory."""
+        """Of one evaluation of all `images` on the device, where everything is in its memory."""
         return sum(each.seconds for each in self.costs.values())
 
     @property
@@ -67,7 +69,11 @@ class Forecast:
             "params": self.compiled.params.name,
             "levels": {"fresh": schedule.fresh_level}
             | {name: dataclasses.asdict(each) for name, each in schedule.steps.items()},
+            "images": self.images,
             "slots": {each.name: each.stage.layout.slots for each in self.compiled.program.placed},
+            "ciphertexts": {
+                each.name: each.stage.layout.ciphertexts(self.images) for each in self.compiled.program.placed
+            },
             "operations": self.operations(),
             "distinct_keys": len(self.key_plan),
             "key_bytes": self.key_plan.nbytes(),
@@ -76,7 +82,7 @@ class Forecast:
             "peak_bytes": self.peak_bytes,
             "device": self.device,
             "seconds": self.seconds,
-            "layers": [row.to_dict() for row in layer_rows(self.compiled, self.costs)],
+            "layers": [row.to_dict() for row in layer_rows(self.compiled, self.costs, self.images)],
             "footprint": footprint,
             "footprint_bytes": sum(footprint.values()),
         }
@@ -88,18 +94,18 @@ class Forecast:
         notes = (
             f"{compiled.program.schedule.bootstraps} bootstraps; {len(plan)} keys, {kept} in memory, {sent} "
             f"to send; weights {size_text(self.weight_bytes)}",
-            f"peak memory {size_text(self.peak_bytes)}; one evaluation {short_seconds(self.seconds)}, "
-            f"forecast for {self.device} with everything in its memory",
+            f"peak memory {size_text(self.peak_bytes)}; {short_seconds(self.seconds)} for {self.images} "
+            f"input{'s' * (self.images > 1)}, forecast for {self.device} with everything in its memory",
         )
         title = f"{len(compiled.model.nodes)} layers on {compiled.params.name}"
-        return layer_table(compiled, self.costs, title, notes)
+        return layer_table(compiled, self.costs, title, notes, self.images)
 
     def plot(self, path: str | Path) -> None:
         """Writes a picture of the layers with levels, bootstraps and times, as PNG.
 
         Raises MissingExtra without matplotlib.
         """
-        save_picture(self.compiled, self.costs, self.device, path)
+        save_picture(self.compiled, self.costs, self.images, self.device, path)
 
     def __str__(self) -> str:
         return str(self.table())
@@ -108,35 +114,40 @@ class Forecast:
         return self.table().to_html()
 
     def operations(self) -> dict[str, int]:
-        """Counts by kind."""
+        """Counts by kind: for each ciphertext, but of linear maps and diagonals those that are encoded."""
         steps = self.compiled.steps
         sums = [step.placed for step in steps if isinstance(step, AddUp)]
         maps = [term.map for each in sums for term in each.terms if term.map is not None]
+
+        def ciphertexts(kind: type[Step], factor: Callable[[Placed], int] = lambda _: 1) -> int:
+            placed = [step.placed for step in steps if isinstance(step, kind)]
+            return sum(each.stage.layout.ciphertexts(self.images) * factor(each) for each in placed)
+
         return {
-            "bootstraps": sum(isinstance(step, Refresh) for step in steps),
-            "activations": sum(isinstance(step, Activate) for step in steps),
+            "bootstraps": ciphertexts(Refresh),
+            "activations": ciphertexts(Activate),
             "linear_maps": len(maps),
             "diagonals": sum(each.products for each in maps),
-            "constant_products": sum(term.map is None for each in sums for term in each.terms),
-            "additions": sum(len(each.terms) - 1 for each in sums),
-            "biases": sum(each.bias is not None for each in sums),
+            "constant_products": ciphertexts(AddUp, lambda each: sum(t.map is None for t in each.terms)),
+            "additions": ciphertexts(AddUp, lambda each: len(each.terms) - 1),
+            "biases": ciphertexts(AddUp, lambda each: any(bias is not None for bias in each.biases)),
             "key_switches": sum(self.key_uses.values()),
             "backend_steps": self.steps,
         }
 
 
-def forecast(compiled: Network, device: str | DeviceModel = "h200") -> Forecast:
+def forecast(compiled: Network, images: int = 1, device: str | DeviceModel = "h200") -> Forecast:
     """Runs a network twice on a ghost: to find its keys and encode its weights, and with those in place.
 
-    device: the simulated device whose times of steps are forecast.
+    images: so many at once. device: the simulated device whose times of steps are forecast.
     """
     engine = Engine(compiled.params, device="ghost")
     layout, level = compiled.program.input_layout, compiled.program.schedule.fresh_level
 
-    watch = StepWatch(engine)
+    watch, count = StepWatch(engine), layout.ciphertexts(images)
 
     def once(phase: Phase) -> None:
-        compiled(engine.ghost_input(level=level, slots=layout.slots), phase)
+        compiled([engine.ghost_input(level=level, slots=layout.slots) for _ in range(count)], phase)
 
     once(watch.weights)
     plan = engine.key_plan
@@ -154,7 +165,5 @@ def forecast(compiled: Network, device: str | DeviceModel = "h200") -> Forecast:
             uses[element] = uses.get(element, 0) + switches
     weights = before["live_by_class"]["plaintext"]
     largest = max(trace._core.minimum_budget())
-    steps = after["steps"] - before["steps"]
-    return Forecast(
-        compiled, plan, uses, after, weights, steps, largest, device_model(device).name, watch.costs
-    )
+    steps, name = after["steps"] - before["steps"], device_model(device).name
+    return Forecast(compiled, images, plan, uses, after, weights, steps, largest, name, watch.costs)

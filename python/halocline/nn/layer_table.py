@@ -32,6 +32,8 @@ class LayerRow:
     """Of its result."""
     slots: int
     """Of each of the ciphertexts that hold it."""
+    ciphertexts: int
+    """That hold the results of all inputs."""
     sources: tuple[str, ...]
     """Stages that it takes, or "input"."""
     level_in: int
@@ -67,12 +69,12 @@ class LayerRow:
         return dataclasses.asdict(self) | {"seconds": self.seconds}
 
 
-def layer_rows(compiled: Network, costs: Mapping[str, StepCost]) -> list[LayerRow]:
-    """A row for each stage, in order; `costs` by the names of steps may be empty."""
-    return [_row(compiled, number, costs) for number in range(len(compiled.program.placed))]
+def layer_rows(compiled: Network, costs: Mapping[str, StepCost], images: int = 1) -> list[LayerRow]:
+    """A row for each stage, in order, for so many inputs; `costs` by the names of steps may be empty."""
+    return [_row(compiled, number, costs, images) for number in range(len(compiled.program.placed))]
 
 
-def _row(compiled: Network, number: int, costs: Mapping[str, StepCost]) -> LayerRow:
+def _row(compiled: Network, number: int, costs: Mapping[str, StepCost], images: int) -> LayerRow:
     placed = compiled.program.placed[number]
     stage, levels = placed.stage, placed.placement
     none = StepCost("")
@@ -86,11 +88,12 @@ def _row(compiled: Network, number: int, costs: Mapping[str, StepCost]) -> Layer
         kind="" if stage.activation is None else type(stage.activation).__name__,
         shape=tuple(compiled.model.shapes[placed.name]),
         slots=stage.layout.slots,
+        ciphertexts=stage.layout.ciphertexts(images),
         sources=tuple(stage.terms),
         level_in=levels.linear_level,
         level_bootstrapped=levels.activation_level if levels.refreshed else None,
         level_out=levels.output_level,
-        bootstraps=int(levels.refreshed),
+        bootstraps=stage.layout.ciphertexts(images) * levels.refreshed,
         key_switches=sum(each.key_switches for each in parts),
         keys=len(set().union(*(each.key_uses for each in parts))),
         weight_bytes=sum(each.weight_bytes for each in parts),
@@ -106,6 +109,11 @@ def size_text(count: int) -> str:
     return str(_core.format_bytes(count))
 
 
+def _held(row: LayerRow) -> str:
+    """Slots, of several ciphertexts with their number in front."""
+    return str(row.slots) if row.ciphertexts == 1 else f"{row.ciphertexts} x {row.slots}"
+
+
 def _cells(row: LayerRow) -> list[str]:
     """Of a row of the table."""
     layers = row.name if row.linear == row.name else f"{row.linear}, {row.name}"
@@ -113,7 +121,7 @@ def _cells(row: LayerRow) -> list[str]:
     if row.level_bootstrapped is not None:
         levels = f"{row.level_in} > boot {row.level_bootstrapped} > {row.level_out}"
     shape = " x ".join(str(each) for each in row.shape)
-    return [layers, row.kind or "-", shape, str(row.slots), levels, str(row.bootstraps)]
+    return [layers, row.kind or "-", shape, _held(row), levels, str(row.bootstraps)]
 
 
 def _cost_cells(row: LayerRow) -> list[str]:
@@ -126,20 +134,27 @@ _COST_COLUMNS = (">key switches", ">keys", ">weights", ">memory", ">time")
 
 
 def layer_table(
-    compiled: Network, costs: Mapping[str, StepCost], title: str, notes: Sequence[str] = ()
+    compiled: Network,
+    costs: Mapping[str, StepCost],
+    title: str,
+    notes: Sequence[str] = (),
+    images: int = 1,
 ) -> Table:
     """A row for each stage; with costs, where there are some."""
-    rows = layer_rows(compiled, costs)
+    rows = layer_rows(compiled, costs, images)
     if not costs:
         return Table(title, _COLUMNS, [_cells(row) for row in rows], notes)
     return Table(title, _COLUMNS + _COST_COLUMNS, [_cells(row) + _cost_cells(row) for row in rows], notes)
 
 
-def save_picture(compiled: Network, costs: Mapping[str, StepCost], device: str, path: str | Path) -> None:
+def save_picture(
+    compiled: Network, costs: Mapping[str, StepCost], images: int, device: str, path: str | Path
+) -> None:
     """Writes a picture of the layers as PNG. Raises MissingExtra without matplotlib."""
     name = path_text(path, "plot")
     with needs("lab", "plot"):
         from ..plots.networks import save_network
-    rows = [each.to_dict() for each in layer_rows(compiled, costs)]
-    about = f"{len(rows)} stages on {compiled.params.name}, forecast for {device}"
+    rows = [each.to_dict() for each in layer_rows(compiled, costs, images)]
+    inputs = "one input" if images == 1 else f"{images} inputs at once"
+    about = f"{len(rows)} stages on {compiled.params.name}, {inputs}, forecast for {device}"
     save_network(rows, compiled.program.schedule.fresh_level, about, name)

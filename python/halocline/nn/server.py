@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from ..base.errors import KeyMismatch, MissingKey
@@ -41,12 +42,18 @@ class Server:
         """What computes."""
         return self._engine
 
-    def run(self, ct: Ciphertext) -> Ciphertext:
-        """The encrypted result of one encrypted input.
+    def run(self, inputs: Ciphertext | Sequence[Ciphertext]) -> Any:
+        """The encrypted result of one ciphertext, or the list of results of the list that `encrypt` made.
 
         @throws KeyMismatch for an input of another client; InvalidArgument for one of other parameters, slots
             or levels
         """
+        for ct in inputs if isinstance(inputs, list | tuple) else [inputs]:
+            self._check(ct)
+        return self._compiled.run(self._engine, inputs)
+
+    def _check(self, ct: Any) -> None:
+        """That a ciphertext has the parameters of the network and the secret key of the keys."""
         expect(ct, Ciphertext, "Server: input", "nn.Client.encrypt makes it")
         expect_same(self._compiled.params, [("the input", ct.params)], "Server")
         if None not in (ct.key_id, self._keys.key_id) and ct.key_id != self._keys.key_id:
@@ -54,15 +61,21 @@ class Server:
                 f"Server: the input belongs to the secret key {ct.key_id}, the evaluation keys to "
                 f"{self._keys.key_id}; both must come from one client"
             )
-        return self._compiled.run(self._engine, ct)
 
-    def answer(self, request: bytes) -> bytes:
-        """The same from bytes to bytes. Raises CorruptData too."""
-        data = byte_string(request, "Server: request")
-        return self.run(Ciphertext.from_bytes(data, self._compiled.params)).to_bytes()
+    def answer(self, request: bytes | Sequence[bytes]) -> Any:
+        """The same from bytes to bytes, or from a list of them to a list. Raises CorruptData too."""
+        if isinstance(request, list | tuple):
+            return [each.to_bytes() for each in self.run([self._read(each) for each in request])]
+        return self.run(self._read(request)).to_bytes()
+
+    def _read(self, data: Any) -> Ciphertext:
+        return Ciphertext.from_bytes(byte_string(data, "Server: request"), self._compiled.params)
 
     def answer_file(self, source: str | os.PathLike[str], to: str | os.PathLike[str]) -> None:
-        """The same from a file to a file, which is written as a whole or not at all. Raises IoError too."""
+        """The same from a file to a file, which is written as a whole or not at all. Raises IoError too.
+
+        For networks that take one ciphertext and give one.
+        """
         self.run(Ciphertext.load(os.fspath(source), self._compiled.params)).save(os.fspath(to))
 
     def __repr__(self) -> str:

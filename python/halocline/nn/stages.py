@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from .layers import Activation, Add, Array, AvgPool, Conv2d, Flatten, Layer, Lin
 from .layout import Layout
 from .lowering import MAX_ENTRIES, SparseMatrix, matrix_of
 from .model import INPUT, SUPPORTED, Model, Node
+from .tensor_layout import TensorLayout
+from .tensor_map import Convolution, Piece
 
 
 class Expression(ABC):
@@ -37,6 +39,16 @@ class Expression(ABC):
     @abstractmethod
     def matrix(self) -> SparseMatrix:
         """The matrix."""
+
+    def pieces(self, factor: float) -> Iterator[Piece]:
+        """What adds up to the matrix times a number; convolutions as such, which are smaller."""
+        yield self.matrix().scaled(factor)
+
+    def largest(self) -> Array:
+        """Bound of each result where all inputs lie in [-1, 1]."""
+        matrix = self.matrix()
+        sums = np.bincount(matrix.row, weights=np.abs(matrix.value), minlength=matrix.rows)
+        return np.asarray(sums, dtype=np.float64)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,6 +102,20 @@ class Leaf(Expression):
         """Of the layer without its bias."""
         return matrix_of(self.layer, self.shape)
 
+    def pieces(self, factor: float) -> Iterator[Piece]:
+        """One."""
+        if isinstance(self.layer, Conv2d):
+            yield Convolution(self.layer, self.shape, factor)
+        else:
+            yield from super().pieces(factor)
+
+    def largest(self) -> Array:
+        """Of large convolutions for pixels with all neighbours."""
+        if isinstance(self.layer, Conv2d) and self.entries > MAX_ENTRIES:
+            sums = np.abs(self.layer.weight).sum(axis=(1, 2, 3))
+            return np.repeat(sums, self.rows // len(sums))
+        return super().largest()
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Product(Expression):
@@ -134,6 +160,17 @@ class Sum(Expression):
         """The sum."""
         return self.first.matrix() + self.second.matrix()
 
+    def pieces(self, factor: float) -> Iterator[Piece]:
+        """Those of both."""
+        yield from self.first.pieces(factor)
+        yield from self.second.pieces(factor)
+
+    def largest(self) -> Array:
+        """At most, where convolutions are large."""
+        if self.entries > MAX_ENTRIES:
+            return self.first.largest() + self.second.largest()
+        return super().largest()
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Stage:
@@ -148,24 +185,26 @@ class Stage:
     """By the names of the stages, or `INPUT`, that are taken."""
     constant: Array
     """Flattened: what biases add."""
-    layout: Layout
+    layout: TensorLayout
 
 
-def stages_of(model: Model, slots: int) -> list[Stage]:
+def stages_of(model: Model, slots: int, images: int = 1) -> list[Stage]:
     """The stages of a model for ciphertexts of at most `slots` slots, the last one its output.
+
+    images: that are evaluated at once; as many of them share a ciphertext as fit.
 
     Layers whose weights are all 0 add nothing to a sum, and what leads only to them is left out.
 
     @throws InvalidArgument that names the layer that does not fit
     """
-    layouts = layouts_of(model, slots)
+    layouts = tensor_layouts(model, slots, images)
     return _Builder(model, layouts).build()
 
 
 class _Builder:
     """Goes through the layers and records each one as matrices of the values before it."""
 
-    def __init__(self, model: Model, layouts: Mapping[str, Layout]) -> None:
+    def __init__(self, model: Model, layouts: Mapping[str, TensorLayout]) -> None:
         self._model, self._layouts = model, layouts
         self._terms: dict[str, dict[str, Expression]] = {}
         self._constants: dict[str, Array] = {}
@@ -255,16 +294,27 @@ def _is_zero(layer: Layer, shape: Shape) -> bool:
     return not layer.weight[:, :, met[0]][:, :, :, met[1]].any()
 
 
-def input_layout(model: Model, slots: int) -> Layout:
-    """Where the values of the input are: with room for all strides where that fits."""
-    roomy = Layout.of(model.input_shape, _largest_gap(model))
-    return roomy if roomy.slots <= slots else Layout.of(model.input_shape)
+def tensor_layouts(model: Model, slots: int, images: int = 1) -> dict[str, TensorLayout]:
+    """Where the values of the input and of each layer are, in ciphertexts of at most `slots` slots.
+
+    @throws InvalidArgument that names a layer of which not even the channels that share a block fit in one
+    """
+    made = {}
+    for name, image in _layouts(model, slots).items():
+        if image.block > slots:
+            raise InvalidArgument(
+                f"layer {name!r}: each of {image.channels} channels of {image.rows} x {image.columns} needs "
+                f"{image.block} slots, a ciphertext has {slots}; take larger parameters, or fewer pixels"
+            )
+        made[name] = TensorLayout.within(image, slots, images)
+    return made
 
 
-def layouts_of(model: Model, slots: int) -> dict[str, Layout]:
-    """Where the values of each layer are; strides widen gaps, and channels fill them."""
-    layouts = {INPUT: input_layout(model, slots)}
-    _check(INPUT, layouts[INPUT], slots)
+def _layouts(model: Model, slots: int) -> dict[str, Layout]:
+    """Those of single images, as if ciphertexts had any number of slots; strides widen gaps, and channels
+    fill them.
+    """
+    layouts = {INPUT: _input_layout(model, slots)}
     for node in model.nodes:
         shape = model.shapes[node.name]
         before = min((layouts[name] for name in node.inputs), key=lambda each: each.slots)
@@ -275,17 +325,13 @@ def layouts_of(model: Model, slots: int) -> dict[str, Layout]:
             layouts[node.name] = Layout.of(shape)
         else:
             layouts[node.name] = before.strided(stride, shape)
-        _check(node.name, layouts[node.name], slots)
     return layouts
 
 
-def _check(name: str, layout: Layout, slots: int) -> None:
-    if layout.slots > slots:
-        raise InvalidArgument(
-            f"layer {name!r}: {layout.channels} channels of {layout.rows} x {layout.columns} need "
-            f"{layout.slots} slots, a ciphertext has {slots}; take larger parameters, or fewer channels or "
-            "pixels"
-        )
+def _input_layout(model: Model, slots: int) -> Layout:
+    """With room for all strides, unless the input needs several ciphertexts only because of that."""
+    roomy, dense = Layout.of(model.input_shape, _largest_gap(model)), Layout.of(model.input_shape)
+    return dense if dense.slots <= slots < roomy.slots else roomy
 
 
 def _stride(layer: Layer, shape: Shape) -> int:
