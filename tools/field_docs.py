@@ -27,7 +27,7 @@ def check_fields(root: Path) -> Iterator[str]:
 def public_classes(package: Path) -> set[tuple[Path, str]]:
     """(file, class) of the names in `__all__` of the package and its rooms, where modules have them."""
     found = set()
-    for init in [package / "__init__.py", *package.glob("*/__init__.py")]:
+    for init in [*package.glob("__init__.py"), *package.glob("*/__init__.py")]:
         tree = ast.parse(init.read_text())
         public = set(_all_of(tree))
         for node in tree.body:

@@ -93,7 +93,7 @@ def inline(text: str) -> str:
     for found in _SPANS.finditer(text):
         made.append(_SPECIAL.sub(r"\\\1", text[end : found.start()]))
         code = found[2].strip()
-        # The markup wants something that is no letter on both sides: an escaped space is shown as none.
+        # Letters may not touch the marks: an escaped space stands between them and is shown as none.
         made.append(f"\\ ``{code}``\\ " if code else "")
         end = found.end()
     made.append(_SPECIAL.sub(r"\\\1", text[end:]))
