@@ -219,6 +219,9 @@ def test_the_server_notices_inputs_of_other_kinds(rig):
         rig.server.run(foreign)
     with pytest.raises(hc.InvalidArgument, match="test-n10-d3"):
         rig.server.answer(foreign.to_bytes())
+    plain = hc.Engine(other, threads=1)  # without nn.Server too
+    with pytest.raises(hc.InvalidArgument, match="network: the input belongs to parameters 'test-n10-d3'"):
+        plain.run(rig.compiled, foreign)
     with pytest.raises(hc.CorruptData):
         rig.server.answer(rig.client.encrypt(rig.images[0]).to_bytes()[:-1])
     with pytest.raises(hc.MissingKey, match="11 of 12 evaluation keys are missing"):

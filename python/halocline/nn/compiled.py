@@ -23,7 +23,7 @@ from ..base.values import expect, integer
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.client import Client
 from ..ckks.keys import KeyPlan
-from ..ckks.params import Params
+from ..ckks.params import Params, expect_same
 from ..engine.engine import Engine, RunReport
 from ..tracing.replay import device_model
 from .checkpoint import Checkpoint, fingerprint_of
@@ -231,6 +231,7 @@ class CompiledModel:
         given = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
         layout, level = self.program.input_layout, self.program.schedule.fresh_level
         cts = [expect(each, Ciphertext, "network: input", "use CompiledModel.encrypt") for each in given]
+        expect_same(self.params, [("the input", ct.params) for ct in cts], "network")
         for ct in cts:
             if ct.slots != layout.slots or ct.level < level:
                 raise InvalidArgument(
