@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from .docstrings import to_rst
+from .options_page import options_page
 
 PACKAGE = "halocline"
 TITLES = {
@@ -128,8 +129,10 @@ def write(folder: Path) -> list[Path]:
     for room, entries in found.items():
         made.append(folder / f"{room}.rst")
         made[-1].write_text(page(room, entries))
+    made.append(folder / "options.rst")
+    made[-1].write_text(options_page())
     intro = importlib.import_module(PACKAGE).__doc__ or ""
-    contents = "\n".join(f"   {room}" for room in found)
+    contents = "\n".join(f"   {room}" for room in [*found, "options"])
     toctree = f".. toctree::\n   :maxdepth: 2\n\n{contents}\n"
     made.append(folder / "index.rst")
     made[-1].write_text(_heading("Halocline for Python", "#") + _index_text(intro) + "\n" + toctree)

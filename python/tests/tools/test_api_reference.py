@@ -11,7 +11,9 @@ import halocline.pir
 import halocline.seal
 import pytest
 from api_reference.docstrings import inline, to_rst
+from api_reference.options_page import option_classes, options_page
 from api_reference.pages import TITLES, page, pages, write
+from halocline.base.options import described
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -61,8 +63,22 @@ def test_pages_name_what_is_documented(found, tmp_path) -> None:
     assert "   Name by which layers refer to the input of the network." in text
     assert ".. autoexception:: halocline.KeyMismatch" in page("base", found["base"])
     made = write(tmp_path)
-    assert {each.stem for each in made} == {*found, "index"}
+    assert {each.stem for each in made} == {*found, "index", "options"}
     assert all(f"\n   {room}\n" in (tmp_path / "index.rst").read_text() for room in found)
+
+
+def test_options_are_described() -> None:
+    """Each option of a dataclass that a command takes: name, default, help, kind of value."""
+    text = options_page()
+    classes = option_classes()
+    assert {"DigitsOptions"} <= {each.__name__ for each in classes} and len(classes) > 10
+    for kind in classes:
+        options = list(described(kind))
+        assert options, kind
+        head = f".. py:class:: {kind.__module__}.{kind.__qualname__}\n"
+        rest = text[text.index(head) :].split("\n.. py:class::", 2)[0]
+        assert rest.count("   .. py:attribute:: ") == len(options)
+        assert all(each.help.endswith(".") and inline(each.help) in rest for each in options)
 
 
 # Docstrings
