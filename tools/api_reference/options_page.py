@@ -15,8 +15,8 @@ from .docstrings import inline, to_rst
 
 TITLE = "Options of workloads, benchmarks, studies"
 INTRO = """Dataclasses that `run` functions take, such as `halocline.workloads.sorting.run.run(options)`; the
-commands `halocline run`, `bench` and `paper` have the same options as flags. Values are checked when an object
-is made."""
+commands `halocline run`, `bench` and `paper` have the same options as flags. Values are checked when an
+object is made."""
 
 
 def option_classes() -> dict[type, str]:
