@@ -101,7 +101,7 @@ def test_models_print_their_layers(rig):
     assert re.split(r"\s{2,}", lines[3].strip()) == [
         "conv",
         "Conv2d",
-        "stride=1, padding=1",
+        "padding=1",
         "input",
         "2 x 8 x 8",
         "20",

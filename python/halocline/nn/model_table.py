@@ -15,6 +15,8 @@ _LONGEST = 60  # characters of the settings of a layer
 
 
 class _Node(Protocol):
+    """A node of a `Model`; layers are dataclasses."""
+
     @property
     def name(self) -> str: ...
     @property
@@ -53,17 +55,21 @@ def _weights(layer: Any) -> int:
 
 
 def _settings(layer: Any) -> str:
-    """Fields that are no arrays."""
+    """Fields that are no arrays and differ from their defaults."""
+    usual = {field.name: field.default for field in _described(layer)}
     small = (
         f"{name}={value}"
         for name, value in _fields(layer).items()
-        if isinstance(value, int | float | str | tuple) and not name.startswith("_")
+        if isinstance(value, int | float | str | tuple) and value != usual[name]
     )
     text = ", ".join(small)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 def _fields(layer: Any) -> dict[str, Any]:
-    if not dataclasses.is_dataclass(layer):
-        return dict(vars(layer))
-    return {field.name: getattr(layer, field.name) for field in dataclasses.fields(layer)}
+    return {field.name: getattr(layer, field.name) for field in _described(layer)}
+
+
+def _described(layer: Any) -> tuple[dataclasses.Field[Any], ...]:
+    """None for layers of callers that are no dataclasses."""
+    return dataclasses.fields(layer) if dataclasses.is_dataclass(layer) else ()
