@@ -2,6 +2,8 @@
 """Networks: description, import, ranges, and compilation to encrypted programs."""
 
 from .activations import GELU, Decay, Erf, Mish, Sigmoid, SiLU, Smooth, Softplus, Softsign, Step, Tanh
+from .client import Client
+from .client_spec import ClientSpec, InputSpec, OutputSpec
 from .compiled import CompiledModel
 from .compiler import compile
 from .composites import ELU, Hardswish, Maximum, MaxPool, Multiply, PiecewiseLinear
@@ -29,9 +31,11 @@ from .layout import Layout
 from .linear_maps import Affine, Expand, Pad, Permute, Resample, Reshape, Slice, Upsample
 from .model import INPUT, Model, Node
 from .options import CompileOptions
+from .places import Places
 from .ranges import Exceeded, Ranges, calibrate, check
 from .resnet18 import resnet18
 from .resnet20 import CIFAR10_CLASSES, resnet20
+from .server import Server
 
 __all__ = [
     "CIFAR10_CLASSES",
@@ -42,6 +46,8 @@ __all__ = [
     "Add",
     "Affine",
     "AvgPool",
+    "Client",
+    "ClientSpec",
     "CompileOptions",
     "CompiledModel",
     "Composite",
@@ -54,6 +60,7 @@ __all__ = [
     "Forecast",
     "Hardswish",
     "Images",
+    "InputSpec",
     "Layer",
     "Layout",
     "Linear",
@@ -64,14 +71,17 @@ __all__ = [
     "Model",
     "Multiply",
     "Node",
+    "OutputSpec",
     "Pad",
     "Permute",
     "PiecewiseLinear",
+    "Places",
     "Polynomial",
     "Ranges",
     "ReLU",
     "Resample",
     "Reshape",
+    "Server",
     "Shortcut",
     "SiLU",
     "Sigmoid",

@@ -2,8 +2,8 @@
 """ResNet-18 for small images: He, Zhang, Ren, Sun, "Deep residual learning for image recognition" (2015),
 table 1.
 
-Four stages of two basic blocks, shortcuts of option B (a convolution with kernel 1). As usual for images of 32
-or 64 pixels, the network begins with a convolution of kernel 3 without stride or pooling instead of kernel 7.
+Four stages of two basic blocks, shortcuts of option B (a convolution with kernel 1). As usual for images of
+32 or 64 pixels, the network begins with a convolution of kernel 3 without stride or pooling, not of kernel 7.
 
 Tensors have the names of PyTorch state dictionaries: conv1, bn1, layer{1,2,3,4}.{0,1}.{conv,bn}{1,2},
 layer{2,3,4}.0.downsample.{0,1}, fc; "shortcut" instead of downsample and "linear" instead of fc will do too.
@@ -127,7 +127,8 @@ def resnet18(
 
     Batch norms are folded into the convolutions before them. Channels of an image and, where there are
     weights, the number of classes follow from them. metadata: of the model (None: those of the file); see
-    `Model`. classes, seed: of random weights. side: rows and columns of images, 8 at least. alpha: of the ReLUs.
+    `Model`. classes, seed: of random weights. side: rows and columns of images, 8 at least. alpha: of the
+    ReLUs.
     """
     side = integer(side, "ResNet-18: side", 8)
     kept, what = metadata or {}, "ResNet-18"
