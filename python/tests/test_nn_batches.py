@@ -217,3 +217,15 @@ def test_inputs_that_do_not_fit_are_refused(throughput, latency):
             throughput.client, compiled.run(engine, compiled.encrypt(throughput.client, images(2))), 9
         )
     assert compiled.fingerprint != latency.compiled.fingerprint
+
+
+def test_a_client_without_weights_sends_any_number(throughput):
+    spec = nn.ClientSpec.from_bytes(throughput.compiled.client_spec().to_bytes(), allow_insecure=True)
+    client = nn.Client(spec, throughput.client)
+    given = images(11)
+    inputs = client.encrypt(given)
+    assert len(inputs) == 2
+    results = throughput.compiled.run(throughput.engine, inputs)
+    np.testing.assert_allclose(
+        client.decrypt(results, len(given)), throughput.model.forward(given), rtol=0, atol=NOISE
+    )
