@@ -7,6 +7,7 @@ from .compiler import compile
 from .composites import ELU, Hardswish, Maximum, MaxPool, Multiply, PiecewiseLinear
 from .description import from_description, load, save, to_description
 from .forecast import Forecast
+from .from_onnx import from_onnx
 from .from_sklearn import from_sklearn, labels
 from .from_torch import from_torch
 from .images import Images, load_images
@@ -86,6 +87,7 @@ __all__ = [
     "compile",
     "fold_batch_norm",
     "from_description",
+    "from_onnx",
     "from_sklearn",
     "from_torch",
     "labels",
