@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Import of ONNX files: results equal those of ONNX's reference evaluator, and bad files are refused."""
 
+import contextlib
+
 import halocline as hc
 import halocline.nn as nn
 import numpy as np
@@ -9,8 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 onnx = pytest.importorskip("onnx")
-import contextlib
-
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 from onnx.reference import ReferenceEvaluator  # noqa: E402
 

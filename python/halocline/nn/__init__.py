@@ -6,6 +6,7 @@ from .compiled import CompiledModel
 from .compiler import compile
 from .composites import ELU, Hardswish, Maximum, MaxPool, Multiply, PiecewiseLinear
 from .description import from_description, load, save, to_description
+from .fine_tuning import FineTune
 from .forecast import Forecast
 from .from_onnx import from_onnx
 from .from_sklearn import from_sklearn, labels
@@ -30,6 +31,7 @@ from .layout import Layout
 from .linear_maps import Affine, Expand, Pad, Permute, Resample, Reshape, Slice, Upsample
 from .model import INPUT, Model, Node
 from .options import CompileOptions
+from .prepare import Prepared, prepare
 from .ranges import Exceeded, Ranges, calibrate, check
 from .resnet20 import CIFAR10_CLASSES, resnet20
 
@@ -50,6 +52,7 @@ __all__ = [
     "Erf",
     "Exceeded",
     "Expand",
+    "FineTune",
     "Flatten",
     "Forecast",
     "Hardswish",
@@ -68,6 +71,7 @@ __all__ = [
     "Permute",
     "PiecewiseLinear",
     "Polynomial",
+    "Prepared",
     "Ranges",
     "ReLU",
     "Resample",
@@ -93,6 +97,7 @@ __all__ = [
     "labels",
     "load",
     "load_images",
+    "prepare",
     "resnet20",
     "save",
     "to_description",
