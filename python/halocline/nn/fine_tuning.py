@@ -43,7 +43,7 @@ class FineTune:
 
 
 def is_module(network: Any) -> bool:
-    """Whether it is a torch module; torch is not imported where nobody has."""
+    """Whether it is a torch module; torch is not imported for that."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(network, torch.nn.Module)
 
