@@ -2,6 +2,8 @@
 """Networks: description, import, ranges, and compilation to encrypted programs."""
 
 from .activations import GELU, Decay, Erf, Mish, Sigmoid, SiLU, Smooth, Softplus, Softsign, Step, Tanh
+from .client import Client
+from .client_spec import ClientSpec, InputSpec, OutputSpec
 from .compiled import CompiledModel
 from .compiler import compile
 from .composites import ELU, Hardswish, Maximum, MaxPool, Multiply, PiecewiseLinear
@@ -31,9 +33,12 @@ from .layout import Layout
 from .linear_maps import Affine, Expand, Pad, Permute, Resample, Reshape, Slice, Upsample
 from .model import INPUT, Model, Node
 from .options import CompileOptions
+from .places import Places
 from .prepare import Prepared, prepare
 from .ranges import Exceeded, Ranges, calibrate, check
+from .resnet18 import resnet18
 from .resnet20 import CIFAR10_CLASSES, resnet20
+from .server import Server
 
 __all__ = [
     "CIFAR10_CLASSES",
@@ -44,6 +49,8 @@ __all__ = [
     "Add",
     "Affine",
     "AvgPool",
+    "Client",
+    "ClientSpec",
     "CompileOptions",
     "CompiledModel",
     "Composite",
@@ -57,6 +64,7 @@ __all__ = [
     "Forecast",
     "Hardswish",
     "Images",
+    "InputSpec",
     "Layer",
     "Layout",
     "Linear",
@@ -67,15 +75,18 @@ __all__ = [
     "Model",
     "Multiply",
     "Node",
+    "OutputSpec",
     "Pad",
     "Permute",
     "PiecewiseLinear",
+    "Places",
     "Polynomial",
     "Prepared",
     "Ranges",
     "ReLU",
     "Resample",
     "Reshape",
+    "Server",
     "Shortcut",
     "SiLU",
     "Sigmoid",
@@ -98,6 +109,7 @@ __all__ = [
     "load",
     "load_images",
     "prepare",
+    "resnet18",
     "resnet20",
     "save",
     "to_description",

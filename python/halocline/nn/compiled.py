@@ -23,13 +23,16 @@ from ..base.values import expect, integer
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.client import Client
 from ..ckks.keys import KeyPlan
-from ..ckks.params import Params
+from ..ckks.params import Params, expect_same
 from ..engine.engine import Engine, RunReport
+from ..tracing.replay import device_model
 from .checkpoint import Checkpoint, fingerprint_of
+from .client_spec import ClientSpec, client_spec_of
 from .forecast import Forecast, forecast
+from .layer_table import layer_table
 from .layers import Array
 from .model import INPUT, Model
-from .network import Program
+from .network import Phase, Program
 from .options import CompileOptions
 from .ranges import Ranges
 from .ranges import check as check_ranges
@@ -37,8 +40,6 @@ from .steps import Refresh as RefreshStep
 from .steps import Step, Values, steps_of
 from .tensor_layout import TensorLayout
 
-Phase = Callable[[str], AbstractContextManager[None]]
-"""Called with the name of a layer, which is evaluated inside the context."""
 OnBootstrap = Callable[[str, int, int], None]
 """Called after each bootstrap with the layer's name, how many are done, and how many there are."""
 Progress = Callable[[int, int], None]
@@ -96,7 +97,7 @@ class CompiledModel:
         self.program = program
         self.steps = tuple(steps_of(program.placed, program.bootstrappers, program.first_bootstrappers))
         self.segments = tuple(_segments(self.steps))
-        self._forecasts: dict[int, Forecast] = {}
+        self._forecasts: dict[tuple[int, str], Forecast] = {}
         self._last_runs: list[RunReport] = []
         self._fingerprint: str | None = None
 
@@ -181,6 +182,22 @@ class CompiledModel:
         }
         return self.model.forward(self.model.prepare(images), functions)
 
+    def client_spec(
+        self,
+        *,
+        name: str = "",
+        classes: Sequence[str] | None = None,
+        input_range: tuple[float, float] | None = None,
+    ) -> ClientSpec:
+        """What a client needs of this network, without its weights: for `halocline.nn.Client`.
+
+        name: any label. classes: a name for each value of the result; those of the metadata
+            "classes" (with commas) unless given. input_range: smallest and largest value of a normalised
+            input; that of the ranges, so of the samples of `calibrate`, unless given.
+        Makes the `report`, for the keys. docs/reference/client_spec_format.md says what a file reveals.
+        """
+        return client_spec_of(self, self.key_plan, name=name, classes=classes, input_range=input_range)
+
     # The server
 
     @overload
@@ -214,6 +231,7 @@ class CompiledModel:
         given = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
         layout, level = self.program.input_layout, self.program.schedule.fresh_level
         cts = [expect(each, Ciphertext, "network: input", "use CompiledModel.encrypt") for each in given]
+        expect_same(self.params, [("the input", ct.params) for ct in cts], "network")
         for ct in cts:
             if ct.slots != layout.slots or ct.level < level:
                 raise InvalidArgument(
@@ -339,16 +357,29 @@ class CompiledModel:
         known = next(iter(self._forecasts.values()), None)
         return (self.report() if known is None else known).key_plan  # the same for any number of inputs
 
-    def report(self, images: int | None = None) -> Forecast:
-        """Levels, operation counts by kind, keys, footprint by object class: from a ghost run.
+    def report(self, images: int | None = None, device: str = "h200") -> Forecast:
+        """Levels, operations, keys, bytes and times of layers: from a ghost run. `print` shows a table.
 
-        images: at once; as many as the network was compiled for (`batch`) unless given. Made at the first
-        call with that number, which encodes all weights on a ghost engine.
+        images: at once; as many as the network was compiled for (`batch`) unless given. device: the simulated
+        device of the times, of `halocline.device_models()` or a file of one. Made at the first call with
+        these, which encodes all weights on a ghost engine.
         """
         count = self.options.batch if images is None else integer(images, "report: images", 1)
-        if count not in self._forecasts:
-            self._forecasts[count] = forecast(self, count)
-        return self._forecasts[count]
+        which = count, device_model(device).name
+        if which not in self._forecasts:
+            self._forecasts[which] = forecast(self, count, device)
+        return self._forecasts[which]
+
+    def plot(self, path: str | Path, images: int | None = None, device: str = "h200") -> None:
+        """Writes a picture of the layers with their levels, bootstraps and forecast times, as PNG.
+
+        Raises MissingExtra without matplotlib.
+        """
+        self.report(images, device).plot(path)
+
+    def _repr_html_(self) -> str:
+        known = next(iter(self._forecasts.values()), None)
+        return layer_table(self, {}, repr(self)).to_html() if known is None else known.table().to_html()
 
     def __program_identity__(self) -> CompiledModel:
         return self

@@ -29,6 +29,9 @@ from .tensor_map import EncodedMap, TensorMap
 STC_LEVELS = {3: 1.0, 2: 1.1, 1: 2.0}
 """Levels of SlotToCoeff that are tried for bootstraps, and about what one costs: fewer need more keys."""
 
+LARGE_SLOTS = 1 << 12
+"""Enough for as many matrices as bootstraps of more slots have; those take long to make."""
+
 _ROOM_BITS = 2.0  # of the modulus, beyond what results take
 
 _INPUT_BOUND = 256.0  # where results are sums with inputs, which have no ranges: that of images of 8 bits
@@ -70,7 +73,10 @@ class _Compiler:
             for stage in self._stages
             if stage.activation is not None
         }
-        self._layouts = tensor_layouts(model, params.slots, options.batch)
+        self._layouts = {
+            INPUT: tensor_layouts(model, params.slots, options.batch)[INPUT],
+            **{each.name: each.layout for each in self._stages},
+        }
 
     def program(self) -> Program:
         """Everything chosen."""
@@ -108,7 +114,7 @@ class _Compiler:
         for options in self._bootstrap_options():
             # Levels are the same for all sizes that have as many matrices; small ones are made fastest.
             large = [n for n in sizes if n >> options.get("stc_levels", 0)]
-            facts = self._bootstrapper(min(large, default=max(sizes)), options)
+            facts = self._bootstrapper(min(LARGE_SLOTS, *large) if large else max(sizes), options)
             refresh = Refresh(facts.input_level, facts.output_level)
             try:
                 made = make_schedule(demands, most, refresh, wanted)

@@ -31,6 +31,7 @@ class FineTune:
     epochs: int = 5
     """Passes over the data"""
     learning_rate: float = 1e-3
+    """Of Adam"""
     batch: int = 32
     """Inputs of a step"""
     seed: int = 0

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import Error, InvalidArgument, WrongType
+from ..base.tables import Table
 from ..base.values import expect, integer, kind_of
 from .layers import Activation, Array, Composite, Layer, Shape, real_values
+from .model_table import model_table
 
 INPUT = "input"
 """Name by which layers refer to the input of the network."""
@@ -51,8 +53,11 @@ class Node:
     """A layer of a network: its name, what it does, and the names of the layers (or `INPUT`) that feed it."""
 
     name: str
+    """Of the layer: no other has it."""
     layer: Layer
+    """What it does."""
     inputs: tuple[str, ...]
+    """Names of the layers, or `INPUT`, that feed it."""
 
     def __post_init__(self) -> None:
         name = checked_name(self.name)
@@ -80,6 +85,7 @@ class Model:
 
     input_shape: Shape
     nodes: tuple[Node, ...]
+    """The layers, in an order in which each one follows those that feed it."""
     output: str = ""
     metadata: Mapping[str, str] = dataclasses.field(default_factory=dict)
     shapes: Mapping[str, Shape] = dataclasses.field(init=False)
@@ -103,10 +109,25 @@ class Model:
     def __reduce__(self) -> tuple[Any, ...]:
         return Model, (self.input_shape, self.nodes, self.output, dict(self.metadata))
 
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html()
+
+    def table(self) -> Table:
+        """A row for each layer; `print` and notebooks show it."""
+        return model_table(self.nodes, self.shapes, INPUT, self.output)
+
     @property
     def output_shape(self) -> Shape:
         """Shape of the result."""
         return self.shapes[self.output]
+
+    @property
+    def normalization(self) -> tuple[Array, Array] | None:
+        """Mean and standard deviation of each channel, as `prepare` uses them; None where there are none."""
+        return self._normalization
 
     @property
     def activation_nodes(self) -> tuple[Node, ...]:

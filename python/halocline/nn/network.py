@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from ..circuits.bootstrapping import Bootstrapper
@@ -45,6 +46,10 @@ class Program:
         return all(each.batch == each.parts == 1 for each in (self.input_layout, self.output_layout))
 
 
+Phase = Callable[[str], AbstractContextManager[None]]
+"""Called with the name of a layer, which is evaluated inside the context."""
+
+
 class Network(Protocol):
     """A compiled network as its checkpoints and forecasts see it: `CompiledModel` is one."""
 
@@ -65,5 +70,5 @@ class Network(Protocol):
     def layout_of(self, name: str) -> TensorLayout:
         """Where a value of that name is."""
 
-    def __call__(self, inputs: Any) -> Any:
+    def __call__(self, inputs: Any, phase: Phase = ...) -> Any:
         """The encrypted results."""

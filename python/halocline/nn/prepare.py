@@ -33,7 +33,9 @@ class Prepared:
     """A network that is ready to be compiled, and what it costs to compute it encrypted."""
 
     model: Model
+    """With what was replaced"""
     ranges: Ranges
+    """Of its activations, on the data"""
     changes: tuple[str, ...]
     """What was replaced, layer by layer"""
     agreement: float

@@ -219,7 +219,7 @@ class _Builder:
     """Goes through the layers and records each one as matrices of the values before it."""
 
     def __init__(self, model: Model, layouts: Mapping[str, TensorLayout]) -> None:
-        self._model, self._layouts = model, layouts
+        self._model, self._layouts = model, dict(layouts)
         self._terms: dict[str, dict[str, Expression]] = {}
         self._constants: dict[str, Array] = {}
         self._stages: list[Stage] = []
@@ -283,6 +283,11 @@ class _Builder:
                 f"layer {linear!r}: does not depend on the input, because weights are 0 or meet nothing but "
                 "padding; leave out what has no effect"
             )
+        if activation is None:
+            # Collecting more images in a ciphertext takes more diagonals and saves no activation.
+            batch = max(self._layouts[source].batch for source in self._terms[linear])
+            layout = TensorLayout.within(layout.image, layout.slots, min(batch, layout.batch))
+            self._layouts[name] = layout
         self._stages.append(
             Stage(name, linear, activation, self._terms[linear], self._constants[linear], layout)
         )

@@ -40,6 +40,8 @@ from .tensor_layout import TensorLayout
 Diagonals = dict[int, npt.NDArray[np.complex128]]
 """y[i] = sum_d diagonals[d][i] x[(i + d) mod slots]"""
 
+TAG = 2.0**-900
+"""Imaginary part of a slot that tells two diagonals of equal values apart."""
 CHUNK = 1 << 21
 """Values of a convolution that are written at once."""
 
@@ -134,10 +136,14 @@ class TensorMap:
         for piece in pieces:
             for each in self._entries(piece):
                 self._add(real, keys, each, period)
+        if self.inputs * self.outputs > 1:
+            # Plans know weights by their contents, and those of two cells may be the same but for a rotation.
+            # What makes them differ is far below what the encoder rounds to.
+            table.imag[:, 0] = TAG * (1 + np.arange(len(table)))
         made: list[list[Diagonals]] = [[{} for _ in range(self.inputs)] for _ in range(self.outputs)]
         for key, row in zip(keys.tolist(), table, strict=True):
             cell, distance = divmod(key, period)
-            if row.any():
+            if row.real.any():
                 made[cell // self.inputs][cell % self.inputs][distance - period // 2] = row
         if not any(cell for each in made for cell in each):
             raise InvalidArgument(

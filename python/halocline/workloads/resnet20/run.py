@@ -20,11 +20,12 @@ from ...ckks.named_params import named_params
 from ...ckks.params import Params
 from ...engine.engine import Engine, RunReport
 from ...memory.trace import Trace
-from ...nn.compiled import CompiledModel, Phase
+from ...nn.compiled import CompiledModel
 from ...nn.compiler import compile
 from ...nn.forecast import Forecast
 from ...nn.images import Images, load_images
 from ...nn.model import Model
+from ...nn.network import Phase
 from ...nn.ranges import Ranges, calibrate, check
 from ...nn.resnet20 import CIFAR10_CLASSES, resnet20
 from ..resident import peak_resident_bytes, resident_bytes
