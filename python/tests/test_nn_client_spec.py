@@ -73,6 +73,16 @@ def test_it_is_read_as_it_was_written(rig, tmp_path):
     assert (read.input.mean, read.input.std) == ((0.5,), (0.25,))
 
 
+def test_identifiers_do_not_depend_on_how_numbers_are_written(rig):
+    whole = dataclasses.replace(
+        rig.spec,
+        input=dataclasses.replace(rig.spec.input, mean=(1,), std=(2,), range=(-3, 3)),
+        output=dataclasses.replace(rig.spec.output, scale=4, limit=16),
+    )
+    read = ClientSpec.from_bytes(whole.to_bytes(), allow_insecure=True)
+    assert read == whole and read.id == whole.id
+
+
 def test_it_holds_the_documented_fields_and_no_weights(rig):
     """Another network of the same shapes has the same file, but for the range of its samples."""
     content = json.loads(rig.spec.to_bytes())
