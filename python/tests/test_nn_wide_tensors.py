@@ -23,6 +23,7 @@ def weights(rng, *shape):
 
 IMAGE = Layout.of((4, 8, 8))  # 256 slots
 HALF = IMAGE.strided(2, (8, 4, 4))  # 128 slots
+QUARTER = Layout.of((2, 16, 16)).strided(2, (8, 8, 8)).strided(2, (64, 4, 4))  # gap 4, 1024 slots
 CASES = [  # layer, input shape, layouts, slots of a ciphertext, images at once
     (lambda r: Conv2d(weights(r, 4, 4, 3, 3)), (4, 8, 8), IMAGE, IMAGE, 64, 1),
     (lambda r: Conv2d(weights(r, 4, 4, 3, 3)), (4, 8, 8), IMAGE, IMAGE, 128, 1),
@@ -32,6 +33,7 @@ CASES = [  # layer, input shape, layouts, slots of a ciphertext, images at once
     (lambda r: Conv2d(weights(r, 8, 4, 1, 1), None, 2), (4, 8, 8), IMAGE, HALF, 512, 3),
     (lambda r: Conv2d(weights(r, 6, 8, 3, 3)), (8, 4, 4), HALF, HALF.strided(1, (6, 4, 4)), 64, 1),
     (lambda r: Conv2d(weights(r, 4, 4, 3, 3)), (4, 8, 8), IMAGE, Layout.of((4, 8, 8), 3), 128, 1),
+    (lambda r: Conv2d(weights(r, 64, 64, 3, 3)), (64, 4, 4), QUARTER, QUARTER, 512, 1),
     (lambda r: Shortcut(2, 8), (4, 8, 8), IMAGE, HALF, 64, 1),
     (lambda r: AvgPool(2), (4, 8, 8), IMAGE, IMAGE.strided(2, (4, 4, 4)), 128, 4),
     (lambda r: AvgPool(), (8, 4, 4), HALF, Layout.of((8,)), 64, 4),

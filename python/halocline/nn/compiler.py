@@ -45,7 +45,7 @@ def compile(model: Model, params: Params, ranges: Ranges, **options: Any) -> Com
     @throws InvalidArgument naming the layer that is not supported or does not fit
     @throws LevelExhausted that says how many levels are missing
     """
-    model = expect(model, Model, "compile: model")
+    model = expect(model, Model, "compile: model").expanded
     params = expect(params, Params, "compile: params")
     ranges = expect(ranges, Ranges, "compile: ranges", "use halocline.nn.calibrate").expect_for(model)
     if unknown := options.keys() - {field.name for field in dataclasses.fields(CompileOptions)}:

@@ -17,7 +17,7 @@ from .. import _core
 from ..base.errors import InvalidArgument
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.host import Host
-from .layers import Array, AvgPool, Conv2d, Flatten, Layer, Linear, Shape, Shortcut
+from .layers import Array, AvgPool, Conv2d, Flatten, Layer, Linear, LinearMap, Shape, Shortcut
 from .layout import Slots
 
 MAX_ENTRIES = 1 << 23
@@ -93,6 +93,8 @@ def matrix_of(layer: Layer, shape: Shape) -> SparseMatrix:
         return SparseMatrix.identity(size)
     if isinstance(layer, Shortcut):
         return _shortcut(layer, shape)
+    if isinstance(layer, LinearMap):
+        return SparseMatrix(int(np.prod(layer.output_shape([shape]))), size, *layer.triplets(shape))
     raise InvalidArgument(f"lowering: {type(layer).__name__} is no linear layer of one input")
 
 
@@ -113,14 +115,17 @@ class Tap:
 
 def steps_of(layer: Conv2d) -> tuple[int, int]:
     """Pixels of the input between neighbours of the output, down and across."""
-    return layer.stride, layer.stride
+    return layer.strides
 
 
 def taps_of(layer: Conv2d) -> Iterator[Tap]:
     """Weights of a convolution that are not 0, by their place in the kernel."""
+    (down, across), ((top, _), (left, _)) = layer.dilations, layer.pads
+    outputs, inputs = layer.weight.shape[:2]
     for dy, dx in np.ndindex(*layer.kernel):
         o, i = np.nonzero(layer.weight[:, :, dy, dx])
-        yield Tap(dy - layer.pad, dx - layer.pad, o, i, layer.weight[o, i, dy, dx])
+        first = o // (outputs // layer.groups) * inputs
+        yield Tap(down * dy - top, across * dx - left, o, first + i, layer.weight[o, i, dy, dx])
 
 
 def _convolution(layer: Conv2d, shape: Shape) -> SparseMatrix:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 from ..base.errors import Error, InvalidArgument, WrongType
 from ..base.tables import Table
 from ..base.values import expect, integer, kind_of
-from .layers import Activation, Array, Layer, Shape, real_values
+from .layers import Activation, Array, Composite, Layer, Shape, real_values
 from .model_table import model_table
 
 INPUT = "input"
@@ -26,7 +27,13 @@ MAX_VALUES = 1 << 24
 MAX_NAME = 200
 """Characters of a layer's name."""
 
-SUPPORTED = "Conv2d, Linear, AvgPool, Flatten, Add, Shortcut, ReLU, Polynomial"
+SUPPORTED = (
+    "Conv2d, Linear, Affine, AvgPool, MaxPool, Resample, Upsample, Shortcut, Flatten, Reshape, "
+    "Permute, Slice, "
+    "Pad, Expand, Add, Multiply, Maximum, ReLU, Step, Polynomial, PiecewiseLinear, ELU, Hardswish, "
+    "and the smooth "
+    "functions Sigmoid, Tanh, GELU, SiLU, Mish, Softplus, Softsign, Erf, Decay"
+)
 
 Approximation = Mapping[str, Callable[[Array], Array]]
 
@@ -133,6 +140,25 @@ class Model:
             if node.name == name:
                 return node
         raise InvalidArgument(f"model: no layer {name!r}; there are {', '.join(n.name for n in self.nodes)}")
+
+    @functools.cached_property
+    def expanded(self) -> Model:
+        """The same network with the layers that encrypted networks compute by several others replaced by
+        these.
+
+        Ranges and compiled networks name the activations of this one. A network without such layers is its
+        own.
+        """
+        if not any(isinstance(node.layer, Composite) for node in self.nodes):
+            return self
+        nodes: list[Node] = []
+        for node in self.nodes:
+            if isinstance(node.layer, Composite):
+                shapes = [self.shapes[name] for name in node.inputs]
+                nodes += [Node(*part) for part in node.layer.parts(node.name, node.inputs, shapes)]
+            else:
+                nodes.append(node)
+        return Model(self.input_shape, tuple(nodes), self.output, self.metadata)
 
     def prepare(self, images: Any) -> Array:
         """Inputs of the network from images (batch, *input_shape): (x - mean) / std for each channel, if the

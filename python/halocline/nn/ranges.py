@@ -74,7 +74,7 @@ class Ranges(Mapping[str, float]):
 
     def expect_for(self, model: Model) -> Ranges:
         """These ranges, if there is one for every activation of the model and no other."""
-        names = {node.name for node in model.activation_nodes}
+        names = {node.name for node in model.expanded.activation_nodes}
         for what, wrong in (
             ("no bound for", names - set(self)),
             ("bounds for no activation", set(self) - names),
@@ -169,7 +169,8 @@ class Exceeded(NamedTuple):
 
 def largest_inputs(model: Model, samples: Any) -> dict[str, float]:
     """Largest absolute value that each activation of the network gets for inputs (batch, *input_shape)."""
-    nodes = expect(model, Model, "ranges: model").activation_nodes
+    model = expect(model, Model, "ranges: model").expanded
+    nodes = model.activation_nodes
     samples = np.asarray(samples)
     if samples.ndim == 0 or len(samples) == 0:
         raise InvalidArgument(f"ranges: samples of shape {samples.shape}, expected at least one input")

@@ -15,7 +15,19 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ..base.errors import InvalidArgument
-from .layers import Activation, Add, Array, AvgPool, Conv2d, Flatten, Layer, Linear, Shape, Shortcut
+from .layers import (
+    Activation,
+    Add,
+    Array,
+    AvgPool,
+    Conv2d,
+    Flatten,
+    Layer,
+    Linear,
+    LinearMap,
+    Shape,
+    Shortcut,
+)
 from .layout import Layout
 from .lowering import MAX_ENTRIES, SparseMatrix, matrix_of
 from .model import INPUT, SUPPORTED, Model, Node
@@ -96,6 +108,8 @@ class Leaf(Expression):
         if isinstance(self.layer, AvgPool):
             height, width, _ = self.layer.window(self.shape)
             return float(self.rows * height * width)
+        if isinstance(self.layer, LinearMap):
+            return float(len(self.layer.triplets(self.shape)[0]))
         return float(self.rows)
 
     def matrix(self) -> SparseMatrix:
@@ -247,7 +261,7 @@ class _Builder:
         shape = self._model.shapes[node.inputs[0]]
         if isinstance(node.layer, Flatten):
             return before
-        if not isinstance(node.layer, Conv2d | Linear | AvgPool | Shortcut):
+        if not isinstance(node.layer, Conv2d | Linear | AvgPool | Shortcut | LinearMap):
             raise InvalidArgument(
                 f"layer {node.name!r}: {type(node.layer).__name__}; supported are {SUPPORTED}"
             )
@@ -289,12 +303,17 @@ def _is_zero(layer: Layer, shape: Shape) -> bool:
     """Whether a layer gives its bias, whatever its input of that shape is."""
     if isinstance(layer, Linear):
         return not layer.weight.any()
+    if isinstance(layer, LinearMap):
+        return not layer.triplets(shape)[2].any()
     if not isinstance(layer, Conv2d):
         return False
     _, down, across = layer.output_shape([shape])
     met = []  # for each row, and each column, of the kernel: whether it is ever on the image
-    for kernel, windows, size in zip(layer.kernel, (down, across), shape[1:], strict=True):
-        at = layer.stride * np.arange(windows) + np.arange(kernel)[:, None] - layer.pad
+    axes = zip(
+        layer.kernel, (down, across), shape[1:], layer.strides, layer.dilations, layer.pads, strict=True
+    )
+    for kernel, windows, size, stride, dilation, around in axes:
+        at = stride * np.arange(windows) + dilation * np.arange(kernel)[:, None] - around[0]
         met.append(((at >= 0) & (at < size)).any(axis=1))
     return not layer.weight[:, :, met[0]][:, :, :, met[1]].any()
 
@@ -340,7 +359,11 @@ def _input_layout(model: Model, slots: int) -> Layout:
 
 
 def _stride(layer: Layer, shape: Shape) -> int:
-    if isinstance(layer, Conv2d | Shortcut):
+    if isinstance(layer, Conv2d):
+        return min(layer.strides)
+    if isinstance(layer, LinearMap):
+        return min(layer.steps)
+    if isinstance(layer, Shortcut):
         return layer.stride
     return layer.window(shape)[2] if isinstance(layer, AvgPool) else 1
 
