@@ -91,6 +91,7 @@ class GELU(Smooth):
     """x Phi(x) with the normal distribution Phi ("none"), or with PyTorch's formula for it ("tanh")."""
 
     approximate: str = "none"
+    """"none" or "tanh", as PyTorch names them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
