@@ -100,7 +100,7 @@ def from_sklearn(
         builder.wanted = name
         x = _named(builder, name, step, x, values)
     last = steps[-1][1]
-    known |= _classes(last)
+    known |= _classes(last, builder.shape_of(x)[0])
     if output == "probability":
         x, more = _probability(builder, last, x)
         known |= more
@@ -117,9 +117,9 @@ def labels(model: Model, scores: npt.ArrayLike) -> npt.NDArray[Any]:
     model: of `from_sklearn`; its metadata have the classes. One result alone gives one class.
     """
     names = expect(model, Model, "labels: model").metadata
-    if "classes" not in names:
+    if "labels" not in names:
         raise InvalidArgument("labels: the model has no classes; it is no classifier that from_sklearn made")
-    classes = np.array(json.loads(names["classes"]))
+    classes = np.array(json.loads(names["labels"]))
     values = np.asarray(scores, dtype=np.float64)
     single = values.shape == model.output_shape
     batch = values[np.newaxis] if single else values
@@ -294,14 +294,19 @@ def _network(b: Builder, step: Any, x: Value) -> Value:
     return x
 
 
-def _classes(step: Any) -> dict[str, str]:
-    """Classes of a classifier, for `labels`."""
+def _classes(step: Any, outputs: int) -> dict[str, str]:
+    """Classes of a classifier, for `labels`; and their names for clients, where each result is that of
+    a class.
+    """
     found = getattr(step, "classes_", None)
     if found is None:
         return {}
     if isinstance(found, list):
         raise InvalidArgument(f"from_sklearn: {kind_of(step)} with several outputs; supported is one")
-    known = {"classes": json.dumps([each.item() if hasattr(each, "item") else each for each in found])}
+    values = [each.item() if hasattr(each, "item") else each for each in found]
+    known, names = {"labels": json.dumps(values)}, [str(each) for each in values]
+    if len(names) == outputs and not any("," in each or not each for each in names):
+        known["classes"] = ",".join(names)
     pairs = type(step).__name__ in KERNELS and len(found) > 2
     return known | ({"scores": "one-vs-one"} if pairs else {})
 
