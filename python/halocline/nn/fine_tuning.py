@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training of torch modules whose activations became polynomials, and pooling means. PyTorch is
-imported in here."""
+"""Training of torch modules whose activations became polynomials, and pooling means."""
 
 from __future__ import annotations
 

@@ -76,14 +76,12 @@ def from_sklearn(
     the model does not.
 
     samples: inputs (batch, features) like those to come; features of trees are scaled by their ranges, so
-    that
-        each threshold is as sharp as any other. Without them the thresholds tell the ranges.
+        that each threshold is as sharp as any other. Without them the thresholds tell the ranges.
     output: "decision", or "probability" for a classifier of two classes whose score goes through the logistic
         function. Softmax is left to the client.
     alpha, precision: of comparisons, and of smooth functions, in bits.
 
     @throws InvalidArgument that names the estimator or option that is not supported, and what is nearest
-    to it
     """
     if output not in ("decision", "probability"):
         raise InvalidArgument(f"from_sklearn: output {output!r}, expected 'decision' or 'probability'")
@@ -254,9 +252,7 @@ def _pairs(step: Any) -> Array:
 
 
 def _gaussian(b: Builder, step: Any, x: Value, vectors: Array) -> Value:
-    """exp(-gamma |x - s|^2), with |x - s|^2 = |x|^2 - 2 s x + |s|^2 around the mean of the support
-    vectors.
-    """
+    """exp(-gamma |x - s|^2) by |x|^2 - 2 s x + |s|^2, all around the mean of the support vectors."""
     gamma, middle = float(step._gamma), vectors.mean(axis=0)
     centred, around = b.affine(x, 1.0, -middle), vectors - middle
     squares = b.matrix(b.power(centred, 2), np.full(vectors.shape, gamma))
