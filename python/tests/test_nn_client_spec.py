@@ -73,6 +73,16 @@ def test_it_is_read_as_it_was_written(rig, tmp_path):
     assert (read.input.mean, read.input.std) == ((0.5,), (0.25,))
 
 
+def test_identifiers_do_not_depend_on_how_numbers_are_written(rig):
+    whole = dataclasses.replace(
+        rig.spec,
+        input=dataclasses.replace(rig.spec.input, mean=(1,), std=(2,), range=(-3, 3)),
+        output=dataclasses.replace(rig.spec.output, scale=4, limit=16),
+    )
+    read = ClientSpec.from_bytes(whole.to_bytes(), allow_insecure=True)
+    assert read == whole and read.id == whole.id
+
+
 def test_it_holds_the_documented_fields_and_no_weights(rig):
     """Another network of the same shapes has the same file, but for the range of its samples."""
     content = json.loads(rig.spec.to_bytes())
@@ -191,6 +201,31 @@ def test_batches_share_ciphertexts(rig, tmp_path):
     found = client.classify(results)
     assert len(found) > 20 and set(found[20:]) == {found[19]}  # the last input is repeated
     assert isinstance(client.encrypt(rig.images[0]), list)
+
+
+def test_inputs_of_several_ciphertexts(rig):
+    """2048 values in ciphertexts of 1024 slots: two for each input, one for each result."""
+    rng = np.random.default_rng(7)
+    nodes = (
+        nn.Node("conv", nn.Conv2d(rng.normal(size=(2, 8, 3, 3)) / 8, stride=4), ("input",)),
+        nn.Node("flat", nn.Flatten(), ("conv",)),
+        nn.Node("out", nn.Linear(rng.normal(size=(3, 32)) / 6), ("flat",)),
+    )
+    model = nn.Model((8, 16, 16), nodes)
+    images = rng.random((4, 8, 16, 16))
+    compiled = nn.compile(model, rig.params, nn.calibrate(model, images))
+    spec = ClientSpec.from_bytes(compiled.client_spec().to_bytes(), allow_insecure=True)
+    assert spec.input.places.ciphertexts == 2 and spec.output.places.ciphertexts == 1
+    client = nn.Client(spec, threads=1)
+    server = nn.Server(compiled, client.evaluation_keys(), threads=1)
+    inputs = client.encrypt(images[:2])
+    assert len(inputs) == 4
+    values = client.decrypt(server.run(inputs))
+    assert np.abs(values - model.forward(images[:2])).max() < ERROR
+    one = server.run(client.encrypt(images[0]))
+    assert np.abs(client.decrypt(one)[0] - values[0]).max() < ERROR
+    with pytest.raises(hc.InvalidArgument, match="3 ciphertexts, expected 2 for each input"):
+        server.run(inputs[:3])
 
 
 def test_the_client_checks_inputs(rig):

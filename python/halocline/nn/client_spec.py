@@ -61,12 +61,11 @@ class InputSpec:
                 f"client spec: {len(self.mean)} means and {len(self.std)} deviations, expected one of each "
                 f"for {self.shape[0]} channels, or none"
             )
-        for each in self.mean:
-            _number(each, "mean")
-        for each in self.std:
-            positive(each, "client spec: std")
+        object.__setattr__(self, "mean", tuple(_number(each, "mean") for each in self.mean))
+        object.__setattr__(self, "std", tuple(positive(each, "client spec: std") for each in self.std))
         if self.range is not None:
             low, high = (_number(each, "range") for each in self.range)
+            object.__setattr__(self, "range", (low, high))
             if low > high:
                 raise InvalidArgument(f"client spec: range {low} to {high}, expected low before high")
 
@@ -96,9 +95,9 @@ class OutputSpec:
 
     def __post_init__(self) -> None:
         _check_shape(self.shape, self.places, "output")
-        positive(self.scale, "client spec: output scale")
+        object.__setattr__(self, "scale", positive(self.scale, "client spec: output scale"))
         if self.limit != math.inf:
-            positive(self.limit, "client spec: output limit")
+            object.__setattr__(self, "limit", positive(self.limit, "client spec: output limit"))
         if self.classes and len(self.classes) != math.prod(self.shape):
             raise InvalidArgument(
                 f"client spec: {len(self.classes)} classes for results of shape {self.shape}, expected one "
