@@ -6,6 +6,7 @@ import halocline.nn as nn
 import numpy as np
 import pytest
 from halocline.nn import INPUT, Add, AvgPool, Conv2d, Flatten, Linear, Model, Node, Shortcut
+from halocline.nn.checkpoint import Checkpoint
 
 SQUARE = nn.Polynomial(hc.Polynomial([0.1, 0.5, 0.25]))
 NOISE = 2.0**-20
@@ -200,6 +201,22 @@ def test_a_run_of_several_images_goes_on(deep, tmp_path):
         deep.compiled.run(deep.engine, inputs[:1] * 2, checkpoint=path)
 
 
+def test_checkpoints_of_incomplete_values_are_refused(deep, tmp_path):
+    kept = Checkpoint(tmp_path / "kept", deep.compiled, deep.client.key_id)
+    inputs = deep.compiled.encrypt(deep.client, images(8))
+    kept.expect_input(inputs, False)
+    (name,) = deep.compiled.live_values(1)
+    layout = deep.compiled.layout_of(name)
+    cts = [deep.client.encrypt(np.zeros(layout.slots), level=2, slots=layout.slots) for _ in range(2)]
+    kept.save(1, {name: cts})
+    position, values = kept.load()
+    assert (position, [len(each) for each in values.values()], kept.is_single) == (1, [2], False)
+    other = deep.client.encrypt(np.zeros(8), level=2, slots=8)
+    kept.save(1, {name: [cts[0], other]})
+    with pytest.raises(hc.CorruptData, match="do not make up whole images"):
+        kept.load()
+
+
 def test_inputs_that_do_not_fit_are_refused(throughput, latency):
     compiled, engine = throughput.compiled, throughput.engine
     with pytest.raises(hc.InvalidArgument, match="no inputs, expected at least one"):
@@ -217,3 +234,15 @@ def test_inputs_that_do_not_fit_are_refused(throughput, latency):
             throughput.client, compiled.run(engine, compiled.encrypt(throughput.client, images(2))), 9
         )
     assert compiled.fingerprint != latency.compiled.fingerprint
+
+
+def test_a_client_without_weights_sends_any_number(throughput):
+    spec = nn.ClientSpec.from_bytes(throughput.compiled.client_spec().to_bytes(), allow_insecure=True)
+    client = nn.Client(spec, throughput.client)
+    given = images(11)
+    inputs = client.encrypt(given)
+    assert len(inputs) == 2
+    results = throughput.compiled.run(throughput.engine, inputs)
+    np.testing.assert_allclose(
+        client.decrypt(results, len(given)), throughput.model.forward(given), rtol=0, atol=NOISE
+    )

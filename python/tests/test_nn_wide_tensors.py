@@ -157,3 +157,45 @@ def test_bootstraps_of_several_ciphertexts(rng):
     assert forecast["operations"]["bootstraps"] == forecast["operations"]["activations"] == 8
     np.testing.assert_allclose(found, compiled.simulate(images), rtol=0, atol=BOOTSTRAP_NOISE)
     np.testing.assert_allclose(found, exact, rtol=0, atol=BOOTSTRAP_NOISE + RELU_ERROR)
+
+
+def test_inputs_and_results_of_several_ciphertexts(rng):
+    params = hc.Params.preset("test-n10-d3", allow_insecure=True)
+    model = Model(
+        (4, 16, 16),
+        (
+            Node("conv", Conv2d(weights(rng, 8, 4, 3, 3), rng.normal(size=8)), (INPUT,)),
+            Node("square", nn.Polynomial(hc.Polynomial([0, 0, 1])), ("conv",)),
+        ),
+    )
+    images = rng.uniform(-1, 1, (2, 4, 16, 16))
+    compiled = nn.compile(model, params, nn.calibrate(model, images))
+    client = nn.Client(compiled.client_spec(), hc.Client(params, seed=bytes(32), threads=2))
+    engine = hc.Engine(params, client.evaluation_keys(), threads=2)
+    inputs = client.encrypt(images)
+    assert len(inputs) == 4  # 1024 values of an image in ciphertexts of 512 slots
+    results = compiled.run(engine, inputs)
+    assert len(results) == 8
+    exact = model.forward(images)
+    # Scale 2^40, ring 2^10, squares of values of about 4.
+    np.testing.assert_allclose(client.decrypt(results), exact, rtol=0, atol=2.0**-20)
+    np.testing.assert_allclose(compiled.decrypt(client.owner, results), exact, rtol=0, atol=2.0**-20)
+    with pytest.raises(hc.InvalidArgument, match="1 ciphertexts, expected 2 for each input"):
+        compiled.run(engine, inputs[:1])
+    with pytest.raises(hc.InvalidArgument, match="2 inputs of 2 ciphertexts, expected one of one"):
+        compiled.prepare(images)
+
+
+def test_channels_without_effect_get_their_bias(rng):
+    """Half of the results are in a ciphertext to which no weight adds anything."""
+    params = hc.Params.preset("test-n10-d3", allow_insecure=True)
+    weight = weights(rng, 4, 2, 3, 3)
+    weight[2:] = 0
+    bias = rng.normal(size=4)
+    model = Model((2, 16, 16), (Node("conv", Conv2d(weight, bias), (INPUT,)),))
+    found, exact, compiled = run(model, params, rng.uniform(-1, 1, (1, 2, 16, 16)), nn.Ranges({}))
+    assert compiled.program.output_layout.parts == 2
+    np.testing.assert_allclose(found, exact, rtol=0, atol=2.0**-20)
+    with pytest.raises(hc.InvalidArgument, match=r"'conv'.*does not depend on the input"):
+        nothing = Model((2, 16, 16), (Node("conv", Conv2d(0 * weight, bias), (INPUT,)),))
+        nn.compile(nothing, params, nn.Ranges({}))

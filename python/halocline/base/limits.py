@@ -34,6 +34,8 @@ WEIGHT_COUNT = 1 << 28
 """Numbers in the weights of a model."""
 WEIGHTS_HEADER = 16 * MIB
 """The header of a safetensors file."""
+ONNX = GIB
+"""An ONNX file without what is beside it; also the constants that are computed when it is read."""
 IMAGE = 64 * MIB
 """An image file."""
 IMAGE_PIXELS = 1 << 26

@@ -8,7 +8,9 @@ from .compiled import CompiledModel
 from .compiler import compile
 from .composites import ELU, Hardswish, Maximum, MaxPool, Multiply, PiecewiseLinear
 from .description import from_description, load, save, to_description
+from .fine_tuning import FineTune
 from .forecast import Forecast
+from .from_onnx import from_onnx
 from .from_sklearn import from_sklearn, labels
 from .from_torch import from_torch
 from .images import Images, load_images
@@ -32,6 +34,7 @@ from .linear_maps import Affine, Expand, Pad, Permute, Resample, Reshape, Slice,
 from .model import INPUT, Model, Node
 from .options import CompileOptions
 from .places import Places
+from .prepare import Prepared, prepare
 from .ranges import Exceeded, Ranges, calibrate, check
 from .resnet18 import resnet18
 from .resnet20 import CIFAR10_CLASSES, resnet20
@@ -56,6 +59,7 @@ __all__ = [
     "Erf",
     "Exceeded",
     "Expand",
+    "FineTune",
     "Flatten",
     "Forecast",
     "Hardswish",
@@ -77,6 +81,7 @@ __all__ = [
     "PiecewiseLinear",
     "Places",
     "Polynomial",
+    "Prepared",
     "Ranges",
     "ReLU",
     "Resample",
@@ -97,11 +102,13 @@ __all__ = [
     "compile",
     "fold_batch_norm",
     "from_description",
+    "from_onnx",
     "from_sklearn",
     "from_torch",
     "labels",
     "load",
     "load_images",
+    "prepare",
     "resnet18",
     "resnet20",
     "save",

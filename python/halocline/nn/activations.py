@@ -91,7 +91,7 @@ class GELU(Smooth):
     """x Phi(x) with the normal distribution Phi ("none"), or with PyTorch's formula for it ("tanh")."""
 
     approximate: str = "none"
-    """"none" or "tanh", as PyTorch names them."""
+    """As in PyTorch: "none" or "tanh"; which of the two formulas"""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -82,12 +82,13 @@ class MaxPool(Composite):
         stride = kernel if self.stride is None else pair(self.stride, "MaxPool: stride")
         object.__setattr__(self, "kernel", kernel[0] if kernel[0] == kernel[1] else kernel)
         object.__setattr__(self, "stride", stride[0] if stride[0] == stride[1] else stride)
-        if any(max(each) >= size for each, size in zip(self._around(), kernel, strict=True)):
+        if any(max(each) >= size for each, size in zip(self.around, kernel, strict=True)):
             raise InvalidArgument(
                 f"MaxPool: padding {self.padding!r}, expected less than the kernel {kernel}"
             )
 
-    def _around(self) -> tuple[Pair, Pair]:
+    @property
+    def around(self) -> tuple[Pair, Pair]:
         """Pixels before and behind rows, and columns."""
         given = self.padding if isinstance(self.padding, tuple | list) else (self.padding, self.padding)
         if len(given) == 4:
@@ -98,7 +99,7 @@ class MaxPool(Composite):
         rows, columns = pair(given, "MaxPool: padding", 0)
         return (rows, rows), (columns, columns)
 
-    def _window(self, shape: Shape) -> tuple[Pair, Pair]:
+    def window(self, shape: Shape) -> tuple[Pair, Pair]:
         """Rows and columns of a window, and strides, on images of that shape."""
         if self.kernel is None:
             return (shape[1], shape[2]), (shape[1], shape[2])
@@ -107,19 +108,19 @@ class MaxPool(Composite):
 
     def _padding_layer(self) -> Pad | None:
         """The nearest pixel of the image is in the window too, so that it changes no maximum."""
-        (top, bottom), (left, right) = self._around()
+        (top, bottom), (left, right) = self.around
         return Pad((0, top, left), (0, bottom, right), "edge") if self.padding else None
 
     def _selection(self, shape: Shape, weight: Array) -> Conv2d:
         """Combinations of the values of each window: weight (combinations, rows, columns)."""
-        kernel, stride = self._window(shape)
+        kernel, stride = self.window(shape)
         filters = np.tile(weight.reshape(-1, 1, *kernel), (shape[0], 1, 1, 1))
         return Conv2d(filters, stride=stride, padding=0, groups=shape[0])
 
     def output_shape(self, shapes: Sequence[Shape]) -> Shape:
         """(channels, windows down, windows across)"""
         shape = image(shapes, "MaxPool")
-        kernel, _ = self._window(shape)
+        kernel, _ = self.window(shape)
         values = kernel[0] * kernel[1]
         if values > MAX_WINDOW or shape[0] * values * ((values + 1) // 2) > MAX_FILTERS:
             raise InvalidArgument(
@@ -138,7 +139,7 @@ class MaxPool(Composite):
         (batch,) = arrays
         around = self._padding_layer()
         padded = batch if around is None else around.forward(batch)
-        kernel, stride = self._window(padded.shape[1:])
+        kernel, stride = self.window(padded.shape[1:])
         windows: Array = np.lib.stride_tricks.sliding_window_view(padded, kernel, axis=(2, 3))  # type: ignore[call-overload]
         return np.asarray(windows[:, :, :: stride[0], :: stride[1]].max(axis=(4, 5)))
 
@@ -150,7 +151,7 @@ class MaxPool(Composite):
             shape = around.output_shape([shape])
             made.append(Part(f"{name}.pad", around, (before,)))
             before = f"{name}.pad"
-        channels, (kernel, _) = shape[0], self._window(shape)
+        channels, (kernel, _) = shape[0], self.window(shape)
         count, number = kernel[0] * kernel[1], 1
         if count == 1:
             return [*made, Part(name, self._selection(shape, np.ones((1, 1))), (before,))]

@@ -27,7 +27,7 @@ from .linear_maps import (
     interpolation,
     pooling_matrix,
 )
-from .model import INPUT, Model, Node
+from .model import INPUT, MAX_VALUES, Model, Node
 
 NEAREST = {
     "ConvTranspose": "Upsample and a convolution",
@@ -108,6 +108,7 @@ class Builder:
         """A new layer."""
         only(all(isinstance(each, Value) for each in inputs), "an operand that is no tensor of the network")
         shape = layer.output_shape([self.shapes[each.name] for each in inputs])
+        only(math.prod(shape) <= MAX_VALUES, f"values of shape {shape}; expected at most {MAX_VALUES}")
         name, count = self.wanted, 1
         while name in self.shapes:
             name, count = f"{self.wanted}.{count}", count + 1

@@ -175,7 +175,7 @@ class Pad(Rearrangement):
     before: tuple[int, ...]
     behind: tuple[int, ...]
     mode: str = "constant"
-    """"constant", "edge" or "reflect"."""
+    """Which values: "constant", "edge" or "reflect" """
 
     def __post_init__(self) -> None:
         for name in ("before", "behind"):
@@ -290,7 +290,7 @@ class Upsample(AxisMaps):
 
     scale: int | Pair = 2
     mode: str = "nearest"
-    """"nearest" or "bilinear"."""
+    """Of interpolation: "nearest" or "bilinear" """
     align_corners: bool = False
 
     def __post_init__(self) -> None:
