@@ -20,8 +20,10 @@ from .base import interrupts as _interrupts  # noqa: F401  # first, as the other
 from . import _core as _core  # re-exported for the modules of the package
 from . import errors as errors  # so that `halocline.errors.Error` needs no import of its own
 from .arrays.array import EncryptedArray
-from .arrays.client import Client
+from .arrays.client import Client, encrypt_array
 from .arrays.packing import Packing
+from .arrays.packing_choice import choose_packing
+from .arrays.stand_ins import ArraySpec
 from .base.errors import (
     ActivationRange,
     Cancelled,
@@ -105,6 +107,7 @@ __all__ = [
     "LINKS",
     "ActivationRange",
     "Advice",
+    "ArraySpec",
     "Basis",
     "BlockMatmul",
     "BootstrapOptions",
@@ -183,9 +186,11 @@ __all__ = [
     "advise",
     "allow_insecure_unpickling",
     "choose",
+    "choose_packing",
     "decide",
     "device_models",
     "device_name",
+    "encrypt_array",
     "fresh_error_bound",
     "key_plan",
     "measure_error_bound",

@@ -2,6 +2,6 @@
 """Encrypted arrays of any shape with the vocabulary of numpy."""
 
 from . import elementwise as elementwise  # what these modules define registers itself: see registry.py
-from . import numpy_protocol as numpy_protocol
+from . import numpy_functions as numpy_functions
 from . import reductions as reductions
 from . import shapes as shapes

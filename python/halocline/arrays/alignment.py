@@ -53,12 +53,11 @@ def spread(x: EncryptedArray, shape: tuple[int, ...]) -> EncryptedArray:
     return onto(x, _extended(x, shape, None))
 
 
-def aligned(
-    x: EncryptedArray, y: EncryptedArray, what: str, *, product: bool = False
-) -> tuple[EncryptedArray, EncryptedArray]:
-    """Both arrays broadcast to one shape and packing: the one that leaves most levels, then the cheapest.
+def aligned(x: EncryptedArray, y: EncryptedArray, what: str) -> tuple[EncryptedArray, EncryptedArray]:
+    """Both arrays broadcast to one shape and packing: the one that costs least levels, then key switches.
 
-    product: slots that hold an element in one of them only do not matter.
+    Levels of the arrays do not matter, so that all runs of a program are alike, those on ghosts that have
+    other levels too.
     """
     if x.packing == y.packing:
         return x, y
@@ -66,8 +65,8 @@ def aligned(
     candidates = [_extended(x, shape, y), _extended(y, shape, x), Packing.of(shape, x.params.slots)]
 
     def worth(target: Packing) -> tuple[int, int]:
-        costs = [(each.level, *_cost(each, target)) for each in (x, y)]
-        return -min(level - levels for level, levels, _ in costs), sum(switches for *_, switches in costs)
+        costs = [_cost(each, target) for each in (x, y)]
+        return max(levels for levels, _ in costs), sum(switches for _, switches in costs)
 
     best = min(candidates, key=worth)
     return onto(x, best), onto(y, best)
@@ -99,7 +98,7 @@ def onto(x: EncryptedArray, target: Packing) -> EncryptedArray:
                 ct = _repeated(ct, fill)
             made[at] = ct
         parts.append(made[at])
-    return EncryptedArray(parts, target, way.clean)
+    return x._made(parts, target, way.clean)
 
 
 def _repeated(ct: Ciphertext, fill: _Fill) -> Ciphertext:
@@ -151,8 +150,6 @@ def _way(packing: Packing, clean: bool, target: Packing) -> _Way | None:
             exact = exact and (length <= count or length % count == 0)
             fills.append(_Fill(stride, min(length, count)))
     wanted = target.copies & ~copies
-    if wanted & packing.slot_bits:
-        return None
     fills += [_Fill(1 << bit, 2) for bit in range(wanted.bit_length()) if wanted >> bit & 1]
     masks = bool(fills) and not clean
     spare = copies & ~target.copies & ~used

@@ -42,7 +42,7 @@ class EncryptedArray:
     Operations raise errors as those of `Ciphertext` do; shapes that do not fit raise InvalidArgument.
     """
 
-    __slots__ = ("__weakref__", "_clean", "_packing", "_parts")
+    __slots__ = ("__weakref__", "_clean", "_degree", "_packing", "_parts")
 
     def __init__(self, parts: Sequence[Ciphertext], packing: Packing, clean: bool = True) -> None:
         what = "EncryptedArray"
@@ -50,7 +50,7 @@ class EncryptedArray:
         if isinstance(parts, Ciphertext):
             raise WrongType(f"{what}: parts: got a Ciphertext, expected a list of {packing.count}")
         self._parts = tuple(expect(each, Ciphertext, f"{what}: part") for each in parts)
-        self._clean = bool(clean)
+        self._clean, self._degree = bool(clean), 0 if clean else 1
         if len(self._parts) != packing.count:
             raise InvalidArgument(
                 f"{what}: {len(self._parts)} ciphertexts, but the packing of shape {packing.shape} has "
@@ -95,6 +95,11 @@ class EncryptedArray:
         return self._clean or self._packing.is_full
 
     @property
+    def _dirt(self) -> int:
+        """Of how many factors the slots between elements may hold a product; 0 where they hold 0."""
+        return 0 if self.is_clean else self._degree
+
+    @property
     def level(self) -> int:
         """Multiplications left: the least of its ciphertexts."""
         return min(each.level for each in self._parts)
@@ -130,12 +135,20 @@ class EncryptedArray:
         return self._parts[0].device
 
     def to(self, engine: Host) -> EncryptedArray:
-        """This array bound to an engine of equal parameters; raises KeyMismatch for keys of another client."""
+        """This array bound to an engine of equal parameters; KeyMismatch for keys of another client."""
         return self._map_ciphertexts(lambda ct: ct.to(engine))
 
     def _map_ciphertexts(self, bind: Callable[[Ciphertext], Ciphertext]) -> EncryptedArray:
         """The same array with other ciphertexts: for `engine.run` and plans."""
-        return EncryptedArray([bind(each) for each in self._parts], self._packing, self._clean)
+        return self._made([bind(each) for each in self._parts], self._packing, self._clean)
+
+    def _made(
+        self, parts: Sequence[Ciphertext], packing: Packing, clean: bool, *others: EncryptedArray
+    ) -> EncryptedArray:
+        """An array whose slots between elements hold what is there in this one and others, or sums of it."""
+        made = EncryptedArray(parts, packing, clean)
+        made._degree = max(each._degree for each in (made, self, *others))
+        return made
 
     def __program_identity__(self) -> Any:
         """For plans: what decides the course of a program on this array."""
@@ -146,7 +159,7 @@ class EncryptedArray:
     # Plain data
 
     def to_bytes(self) -> bytes:
-        """A description of the packing and the containers of the ciphertexts; see docs/guides/arrays.md."""
+        """The packing and the containers of the ciphertexts: docs/reference/array_format.md."""
         return write_container(self._packing, self._clean, [each.to_bytes() for each in self._parts])
 
     @classmethod
@@ -264,6 +277,10 @@ class EncryptedArray:
         """np.std: `var`, and the square root with the options of `halocline.arrays.functions.sqrt`."""
         return _array(perform("std", self, axis, ddof=ddof, keepdims=keepdims, **options))
 
+    def prod(self, axis: Axis = None, *, keepdims: bool = False) -> EncryptedArray:
+        """np.prod; costs ceil(log2(length)) levels for each axis."""
+        return _array(perform("prod", self, axis, keepdims=keepdims))
+
     def cumsum(self, axis: int | None = None) -> EncryptedArray:
         """np.cumsum; costs a level for each factor 64 of the length."""
         return _array(perform("cumsum", self, axis))
@@ -272,6 +289,13 @@ class EncryptedArray:
 
     def __getitem__(self, index: Any) -> EncryptedArray:
         return _array(perform("getitem", self, index))
+
+    def repack(self, packing: Packing | None = None) -> EncryptedArray:
+        """The same elements in another packing, the one without gaps unless given; costs a level, or none.
+
+        Worth it where few elements lie in many ciphertexts, as after sums along the last axis.
+        """
+        return _array(perform("repack", self, packing))
 
     def __iter__(self) -> Iterator[EncryptedArray]:
         for number in range(len(self)):
@@ -319,6 +343,29 @@ class EncryptedArray:
 
     # Functions, comparisons, sorting (functions.py, comparisons.py, sorting.py): methods go here
 
+    def __abs__(self) -> EncryptedArray:
+        return _array(perform("abs", self))
+
+    def __lt__(self, other: Operand) -> EncryptedArray:
+        return _array(perform("less", self, other))
+
+    def __le__(self, other: Operand) -> EncryptedArray:
+        return _array(perform("less_equal", self, other))
+
+    def __gt__(self, other: Operand) -> EncryptedArray:
+        return _array(perform("greater", self, other))
+
+    def __ge__(self, other: Operand) -> EncryptedArray:
+        return _array(perform("greater_equal", self, other))
+
+    def __eq__(self, other: Operand) -> EncryptedArray:  # type: ignore[override]
+        return _array(perform("equal", self, other))
+
+    def __ne__(self, other: Operand) -> EncryptedArray:  # type: ignore[override]
+        return _array(perform("not_equal", self, other))
+
+    __hash__ = object.__hash__
+
     # numpy: numpy_protocol.py
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
@@ -340,20 +387,32 @@ class EncryptedArray:
     def __bool__(self) -> NoReturn:
         raise WrongType(
             "an encrypted array has no truth value: what it holds is encrypted, so no `if` can depend on it; "
-            "compute both ways and choose with np.where(condition, yes, no)"
+            "compute both ways and choose: c * yes + (1 - c) * no with an encrypted c of 1 or 0"
         )
 
-    def _number(self, kind: str) -> NoReturn:
-        raise WrongType(f"{kind}: an encrypted array cannot become a number; use client.decrypt(array)")
+    def _number(self) -> NoReturn:
+        raise WrongType("an encrypted array cannot become a number; use client.decrypt(array)")
 
-    def __float__(self) -> float:
-        self._number("float")
+    __float__ = __int__ = __complex__ = __index__ = _number
 
-    def __int__(self) -> int:
-        self._number("int")
+    def __setitem__(self, index: Any, value: Any) -> NoReturn:
+        raise WrongType(
+            "x[index] = value: encrypted arrays never change; make a new one with np.concatenate, or as "
+            "mask * value + (1 - mask) * x with a plain mask"
+        )
 
-    def __complex__(self) -> complex:
-        self._number("complex")
+    def __contains__(self, value: object) -> NoReturn:
+        raise WrongType("value in x: what an encrypted array holds is not known; decrypt it")
+
+    def _no_operator(self, *others: Any) -> NoReturn:
+        raise WrongType(
+            "%, //, <<, >>, &, |, ^, ~ and round are not defined on encrypted arrays: they need whole "
+            "numbers or jumps. Defined are + - * / by plain numbers, **, and functions by polynomials"
+        )
+
+    __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = __rdivmod__ = _no_operator
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _no_operator
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __round__ = _no_operator
 
     def __repr__(self) -> str:
         place = f"on {self.device}" if self.engine is not None else "unbound"

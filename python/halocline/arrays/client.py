@@ -3,17 +3,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy.typing as npt
 
-from ..base.errors import InvalidArgument
-from ..base.values import expect
+from ..base.errors import InvalidArgument, WrongType
+from ..base.progress import Progress
+from ..base.values import expect, kind_of
+from ..circuits.choice import CircuitChoice
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.client import Client as VectorClient
+from ..ckks.keys import EvaluationKeys, PublicKey
+from ..ckks.params import Params
+from ..engine.program import key_plan
 from .array import EncryptedArray
 from .operands import plain_array
 from .packing import Packing
+from .packing_choice import choose_packing, spec_of
 
 
 class Client(VectorClient):
@@ -49,17 +56,40 @@ class Client(VectorClient):
         Raises InvalidArgument for arrays without elements, NaN, infinity, and a packing of another shape or
         more slots than the parameters have; WrongType for anything but numbers.
         """
-        array = plain_array(values, "encrypt_array")
-        slots = self.params.slots
-        if packing is None:
-            packing = Packing.of(array.shape, slots)
-        elif expect(packing, Packing, "encrypt_array: packing").slots > slots:
-            raise InvalidArgument(
-                f"encrypt_array: a packing for {packing.slots} slots, parameters '{self.params.name}' have "
-                f"{slots}; make it with Packing.of(shape, params.slots)"
-            )
-        how: dict[str, Any] = {"level": level, "public": public, "slots": packing.slots}
-        return EncryptedArray([self.encrypt(each, **how) for each in packing.pack(array)], packing)
+        return _encrypted(self.params, self.encrypt, values, packing, level=level, public=public)
+
+    def encrypt_for(self, program: Callable[..., Any], *arrays: npt.ArrayLike) -> list[EncryptedArray]:
+        """Encrypted arrays of plain ones, in the packings with which `program(*arrays)` costs least.
+
+        See `halocline.choose_packing`, which runs the program on ghosts. An `EncryptedArray` among the
+        arguments is passed on as it is.
+        """
+        plain = [
+            each if isinstance(each, EncryptedArray) else plain_array(each, "encrypt_for") for each in arrays
+        ]
+        packings = choose_packing(self.params, program, *plain)
+        return [
+            each if isinstance(each, EncryptedArray) else self.encrypt_array(each, packing)
+            for each, packing in zip(plain, packings, strict=True)
+        ]
+
+    def keys_for(
+        self,
+        program: Callable[..., Any],
+        *args: Any,
+        circuits: CircuitChoice | None = None,
+        extend: EvaluationKeys | None = None,
+        progress: Progress | None = None,
+    ) -> EvaluationKeys:
+        """The keys that `program(*args)` needs: those of `halocline.key_plan`.
+
+        args: encrypted arrays and ciphertexts, `ArraySpec`s, and plain arrays, which stand for what
+            `encrypt_array` makes of them; plain operands are bound with functools.partial. Without any,
+            every required parameter is a fresh ciphertext of all slots. Other arguments: `evaluation_keys`.
+        """
+        shapes = [spec_of(each, self.params) for each in args]
+        plan = key_plan(self.params, program, *shapes, circuits=circuits)
+        return self.evaluation_keys(plan=plan, extend=extend, progress=progress)
 
     def decrypt(
         self,
@@ -87,3 +117,38 @@ class Client(VectorClient):
         return ciphertext.packing.unpack(
             [super(Client, self).decrypt(each, **how) for each in ciphertext.parts]
         )
+
+
+def encrypt_array(
+    key: PublicKey | VectorClient,
+    values: npt.ArrayLike,
+    packing: Packing | None = None,
+    *,
+    level: int | None = None,
+) -> EncryptedArray:
+    """An encrypted array for the client of a public key, made by another party.
+
+    Arguments, result and errors as those of `Client.encrypt_array`; a client encrypts with its secret key.
+    """
+    if not isinstance(key, PublicKey | VectorClient):
+        raise WrongType(f"encrypt_array: got {kind_of(key)}, expected a PublicKey or a Client")
+    return _encrypted(key.params, key.encrypt, values, packing, level=level)
+
+
+def _encrypted(
+    params: Params,
+    encrypt: Callable[..., Ciphertext],
+    values: npt.ArrayLike,
+    packing: Packing | None,
+    **how: Any,
+) -> EncryptedArray:
+    array = plain_array(values, "encrypt_array")
+    if packing is None:
+        packing = Packing.of(array.shape, params.slots)
+    elif expect(packing, Packing, "encrypt_array: packing").slots > params.slots:
+        raise InvalidArgument(
+            f"encrypt_array: a packing for {packing.slots} slots, parameters '{params.name}' have "
+            f"{params.slots}; make it with Packing.of(shape, params.slots)"
+        )
+    parts = [encrypt(each, slots=packing.slots, **how) for each in packing.pack(array)]
+    return EncryptedArray(parts, packing)

@@ -37,6 +37,11 @@ def write_container(packing: Packing, clean: bool, parts: list[bytes]) -> bytes:
         "clean": clean,
         "bytes": [len(each) for each in parts],
     }
+    return joined(header, parts)
+
+
+def joined(header: dict[str, Any], parts: list[bytes]) -> bytes:
+    """A description and containers as one."""
     text = json.dumps(header).encode()
     return b"".join([MAGIC, len(text).to_bytes(4, "little"), _hash(text), text, *parts])
 

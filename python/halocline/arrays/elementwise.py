@@ -18,6 +18,10 @@ from .array import EncryptedArray, Operand
 from .operands import broadcast_shape, plain_array
 from .registry import operation
 
+_MOST_FACTORS = 2
+"""Products of more factors are formed of elements only: what slots between them hold, such as elements that
+were cut off, may be larger than these, and its powers would exceed the modulus and spoil all slots."""
+
 
 def map_parts(
     x: EncryptedArray, function: Callable[[Ciphertext], Ciphertext], *, zero_to_zero: bool
@@ -26,7 +30,11 @@ def map_parts(
 
     zero_to_zero: whether the function of 0 is 0, so that slots without an element stay 0.
     """
-    return EncryptedArray([function(each) for each in x.parts], x.packing, x.is_clean and zero_to_zero)
+    made: dict[int, Ciphertext] = {}
+    for each in x.parts:  # a broadcast may have put one ciphertext into several places
+        if id(each) not in made:
+            made[id(each)] = function(each)
+    return x._made([made[id(each)] for each in x.parts], x.packing, x.is_clean and zero_to_zero)
 
 
 def cleaned(x: EncryptedArray) -> EncryptedArray:
@@ -57,7 +65,7 @@ def add(x: Operand, y: Operand) -> EncryptedArray:
     if isinstance(y, EncryptedArray):
         a, b = aligned(x, y, "add")
         parts = [p + q for p, q in zip(a.parts, b.parts, strict=True)]
-        return EncryptedArray(parts, a.packing, a.is_clean and b.is_clean)
+        return a._made(parts, a.packing, a.is_clean and b.is_clean, b)
     return plus_plain(x, plain_operand(y, "add"))
 
 
@@ -68,7 +76,7 @@ def plus_plain(x: EncryptedArray, values: npt.NDArray[Any]) -> EncryptedArray:
         return map_parts(x, lambda ct: ct + _number(values), zero_to_zero=False)
     vectors = x.packing.pack(np.broadcast_to(values, x.shape))
     parts = [_plus(p, v) for p, v in zip(x.parts, vectors, strict=True)]
-    return EncryptedArray(parts, x.packing, x.is_clean)
+    return x._made(parts, x.packing, x.is_clean)
 
 
 def _plus(ct: Ciphertext, values: npt.NDArray[Any]) -> Ciphertext:
@@ -85,7 +93,7 @@ def subtract(x: Operand, y: Operand) -> EncryptedArray:
     if isinstance(x, EncryptedArray) and isinstance(y, EncryptedArray):
         a, b = aligned(x, y, "subtract")
         parts = [p - q for p, q in zip(a.parts, b.parts, strict=True)]
-        return EncryptedArray(parts, a.packing, a.is_clean and b.is_clean)
+        return a._made(parts, a.packing, a.is_clean and b.is_clean, b)
     if isinstance(x, EncryptedArray):
         return plus_plain(x, -1.0 * plain_operand(y, "subtract"))
     return plus_plain(negative(y), plain_operand(x, "subtract"))
@@ -97,10 +105,26 @@ def multiply(x: Operand, y: Operand) -> EncryptedArray:
     if not isinstance(x, EncryptedArray):
         x, y = y, x
     if isinstance(y, EncryptedArray):
-        a, b = aligned(x, y, "multiply", product=True)
-        parts = [p * q for p, q in zip(a.parts, b.parts, strict=True)]
-        return EncryptedArray(parts, a.packing, a.is_clean or b.is_clean)
+        return product(x, y)
     return times_plain(x, plain_operand(y, "multiply"))
+
+
+def product(a: EncryptedArray, b: EncryptedArray, *, bounded: bool = False) -> EncryptedArray:
+    """The product of two arrays, broadcast.
+
+    bounded: what the slots between elements hold is no larger than products of elements. Otherwise no
+    products of more than two such factors are made: these slots are set to 0 first, for a level.
+    """
+    a, b = aligned(a, b, "multiply")
+    degree = a._degree + b._degree
+    if degree > _MOST_FACTORS and not bounded:
+        a, b = cleaned(a), cleaned(b)  # whatever their levels, so that all runs of a program are alike
+        degree = a._degree + b._degree
+    made = a._made(
+        [p * q for p, q in zip(a.parts, b.parts, strict=True)], a.packing, a.is_clean or b.is_clean
+    )
+    made._degree = degree
+    return made
 
 
 def times_plain(x: EncryptedArray, values: npt.NDArray[Any]) -> EncryptedArray:
@@ -138,7 +162,11 @@ def power(x: Operand, exponent: Operand) -> EncryptedArray:
         raise InvalidArgument(f"power: exponent {number}, expected 0 or more; 1 / x is hc.arrays' reciprocal")
     if number == 0:
         return plus_plain(subtract(x, x), np.ones(()))
-    return map_parts(x, lambda ct: ct**number, zero_to_zero=True)
+    if number * x._dirt > _MOST_FACTORS:
+        x = cleaned(x)
+    made = map_parts(x, lambda ct: ct**number, zero_to_zero=True)
+    made._degree = number * x._degree
+    return made
 
 
 @operation("negative")

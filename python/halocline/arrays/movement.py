@@ -42,7 +42,10 @@ def view(x: EncryptedArray, source: Addresses, otherwise: Packing | None = None)
 
 
 def packing_of_view(packing: Packing, source: Addresses) -> Packing | None:
-    """The packing of elements at given addresses after a rotation by the first one; None if there is none."""
+    """The packing of elements at given addresses after a rotation by the first one; None if there is none.
+
+    In several ciphertexts the rotation may bring elements from one into the next, which costs a level.
+    """
     base = int(source.flat[0])
     strides = []
     for axis, length in enumerate(source.shape):
@@ -57,8 +60,7 @@ def packing_of_view(packing: Packing, source: Addresses) -> Packing | None:
         target = Packing(source.shape, tuple(strides), packing.slots, packing.copies)
     except InvalidArgument:
         return None
-    borrows = (source % packing.slots) < base % packing.slots
-    return target if np.array_equal(target.addresses + base, source) and not borrows.any() else None
+    return target if np.array_equal(target.addresses + base, source) else None
 
 
 def gather(
@@ -83,7 +85,7 @@ def gather(
         some = _fitted(x.parts[0], target) if some is None else some
         nothing = some - some
     parts = [moved.get(number, nothing) for number in target.numbers]
-    return EncryptedArray(parts, target, clean)  # type: ignore[arg-type]
+    return x._made(parts, target, clean)  # type: ignore[arg-type]
 
 
 def move(
@@ -100,7 +102,7 @@ def move(
     cells = _cells(x.packing, target, source, np.broadcast_to(weights, source.shape), slots)
     if x.packing.slots == target.slots:
         clean = x.is_clean and _takes_all(x.packing, target, cells)
-        if clean or not zeros:
+        if clean or not (zeros or (source < 0).any()):
             rotated = _rotated(x, cells)
             if rotated is not None:
                 return rotated, clean

@@ -1,25 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of numpy on encrypted arrays: `np.sum(x, axis=0)`, `np.multiply(x, y)`.
 
-`implements` puts a function into the table: numpy calls it with the arguments of its own function.
+`implements` puts a function into the table: it is called with the arguments that numpy's function got.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ..base.errors import InvalidArgument, WrongType
-from . import elementwise, reductions, shapes
 from .registry import operation
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {}
-_NOT_HERE = frozenset({"out", "where", "dtype", "initial", "casting", "order", "subok"})
-"""Options of functions of numpy that only their defaults are taken of."""
+_DEFAULTS: dict[str, tuple[Any, ...]] = {
+    "out": (None,),
+    "where": (None, True),
+    "dtype": (None,),
+    "initial": (None,),
+    "casting": ("same_kind", "unsafe"),
+    "order": (None, "C", "K"),
+    "subok": (False, True),
+}
+"""Options of functions of numpy that encrypted arrays do not have, and the values that say nothing."""
 
 
 def implements(*functions: Any) -> Callable[[FunctionT], FunctionT]:
@@ -33,63 +41,52 @@ def implements(*functions: Any) -> Callable[[FunctionT], FunctionT]:
     return register
 
 
+def implemented() -> list[str]:
+    """Names of the functions of numpy that take encrypted arrays."""
+    return sorted({each.__name__ for each in _FUNCTIONS})
+
+
 def _unsupported(name: str) -> WrongType:
-    known = sorted(each.__name__ for each in _FUNCTIONS)
     return WrongType(
-        f"np.{name}: not defined on encrypted arrays; defined are {', '.join(known)}. Polynomials and their "
-        "approximations of other functions are made by engine.polynomial and engine.chebyshev"
+        f"np.{name}: not defined on encrypted arrays, because it is no sum of products, or what it "
+        "returns is plain and would show what is encrypted. Defined are "
+        f"{', '.join(implemented())}; other functions of the elements by polynomials that come close to them "
+        "on an interval: hc.Polynomial.fit"
     )
 
 
 @operation("ufunc")
 def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """A ufunc on encrypted arrays; `np.add.reduce` is `np.sum`."""
-    name = function.__name__
-    if method == "reduce" and function is np.add:
-        return function_of_numpy(np.sum, inputs, {"axis": 0, **options})
-    if method != "__call__":
-        raise _unsupported(f"{name}.{method}")
-    if function not in _FUNCTIONS:
-        raise _unsupported(name)
-    return function_of_numpy(function, inputs, options)
+    """A ufunc on encrypted arrays; `np.add.reduce` and `np.add.accumulate` are sums."""
+    if method == "__call__":
+        return function_of_numpy(function, inputs, options)
+    instead: dict[tuple[Any, str], Any] = {
+        (np.add, "reduce"): np.sum,
+        (np.add, "accumulate"): np.cumsum,
+        (np.multiply, "reduce"): np.prod,
+    }
+    if (function, method) not in instead:
+        raise _unsupported(f"{function.__name__}.{method}")
+    how = {"axis": 0, **options} if len(inputs) < 2 else options
+    return function_of_numpy(instead[function, method], inputs, how)
 
 
 @operation("function")
 def function_of_numpy(function: Any, args: Any, options: dict[str, Any]) -> Any:
     """A function of numpy on arguments of which some are encrypted arrays."""
     name = function.__name__
-    if function not in _FUNCTIONS:
+    ours = _FUNCTIONS.get(function)
+    if ours is None:
         raise _unsupported(name)
-    for each in _NOT_HERE & options.keys():
-        if options[each] not in (None, True):
-            raise InvalidArgument(f"np.{name}: no option '{each}' on encrypted arrays; leave it out")
-    kept = {key: value for key, value in options.items() if key not in _NOT_HERE}
+    takes = inspect.signature(ours).parameters
+    kept = {}
+    for key, value in options.items():
+        if key in takes or key not in _DEFAULTS:
+            kept[key] = value
+        elif not (value is None or isinstance(value, bool | str)) or value not in _DEFAULTS[key]:
+            raise InvalidArgument(f"np.{name}: no option '{key}' on encrypted arrays; leave it out")
     try:
-        return _FUNCTIONS[function](*args, **kept)
+        bound = inspect.signature(ours).bind(*args, **kept)
     except TypeError as error:
-        if isinstance(error, WrongType):
-            raise
-        raise InvalidArgument(f"np.{name}: {error}") from None
-
-
-implements(np.add)(elementwise.add)
-implements(np.subtract)(elementwise.subtract)
-implements(np.multiply)(elementwise.multiply)
-implements(np.divide)(elementwise.divide)
-implements(np.power)(elementwise.power)
-implements(np.negative)(elementwise.negative)
-implements(np.conjugate)(elementwise.conj)
-implements(np.real)(elementwise.real)
-implements(np.imag)(elementwise.imag)
-implements(np.sum)(reductions.sum_)
-implements(np.mean)(reductions.mean)
-implements(np.var)(reductions.var)
-implements(np.std)(reductions.std)
-implements(np.cumsum)(reductions.cumsum)
-implements(np.reshape)(shapes.reshape)
-implements(np.transpose)(shapes.transpose)
-implements(np.roll)(shapes.roll)
-implements(np.flip)(shapes.flip)
-implements(np.concatenate)(shapes.concatenate)
-implements(np.stack)(shapes.stack)
-implements(np.broadcast_to)(shapes.broadcast_to)
+        raise InvalidArgument(f"np.{name} on encrypted arrays: {error}") from None
+    return ours(*bound.args, **bound.kwargs)

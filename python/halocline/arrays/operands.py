@@ -57,3 +57,8 @@ def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
     if len(set(axes)) < len(axes):
         raise InvalidArgument(f"{what}: axis {axis} names an axis twice")
     return axes
+
+
+def along(axis: int, start: int | None, stop: int | None) -> tuple[slice, ...]:
+    """The index of a stretch of one axis."""
+    return (slice(None),) * axis + (slice(start, stop),)

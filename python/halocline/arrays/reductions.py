@@ -17,10 +17,11 @@ import numpy as np
 from ..base.errors import InvalidArgument
 from ..base.values import positive
 from ..ckks.ciphertext import Ciphertext
+from .alignment import onto
 from .array import Axis, EncryptedArray
-from .elementwise import as_real, cleaned, map_parts, multiply, subtract, times_plain
+from .elementwise import as_real, map_parts, multiply, product, subtract, times_plain
 from .movement import gather
-from .operands import axes_of, one_axis
+from .operands import along, axes_of, one_axis
 from .packing import Packing
 from .registry import operation, perform
 
@@ -45,7 +46,7 @@ def dropped(x: EncryptedArray, axes: tuple[int, ...]) -> EncryptedArray:
         shape=tuple(x.shape[each] for each in left),
         strides=tuple(x.packing.strides[each] for each in left),
     )
-    return EncryptedArray(x.parts, packing, x.is_clean)
+    return x._made(x.parts, packing, x.is_clean)
 
 
 def _summed(x: EncryptedArray, axis: int) -> EncryptedArray:
@@ -55,21 +56,29 @@ def _summed(x: EncryptedArray, axis: int) -> EncryptedArray:
         return x
     width = x.packing.padded[axis]
     inside = max(1, min(width, slots // stride))
+    outside = stride * (width - 1) // slots
     if length > inside and length % inside and not x.is_clean:
-        x = cleaned(x)
-    parts = _summed_over_parts(x, stride * (width - 1) // slots)
-    bits = stride * (inside - 1) if inside > 1 else 0
+        return _summed_apart(x, axis, inside)
+    parts = _summed_over_parts(x, outside)
+    bits = stride * (inside - 1)
     whole = x.is_clean or length % inside == 0
-    if bits:
+    if inside > 1:
         count = inside if whole else length
         parts = {n: ct.engine.inner_sum(ct, count, stride) for n, ct in parts.items()}
     above = (slots - 1) & ~(stride * inside - 1) if bits else 0
-    repeats = bool(bits) and whole and x.packing.copies & above == above
+    repeats = inside > 1 and whole and x.packing.copies & above == above
     shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
     packing = Packing(shape, x.packing.strides, slots, x.packing.copies | (bits if repeats else 0))
-    return EncryptedArray(
-        [parts[number] for number in packing.numbers], packing, x.is_clean and (repeats or not bits)
-    )
+    clean = x.is_clean and (repeats or inside == 1)
+    return x._made([parts[number] for number in packing.numbers], packing, clean)
+
+
+def _summed_apart(x: EncryptedArray, axis: int, inside: int) -> EncryptedArray:
+    """A sum over several ciphertexts of which the last ones also hold what is no element: by themselves."""
+    rest = x.shape[axis] % inside
+    first = perform("getitem", x, along(axis, 0, x.shape[axis] - rest))
+    last = perform("getitem", x, along(axis, -rest, None))
+    return perform("add", _summed(first, axis), _summed(last, axis))  # type: ignore[no-any-return]
 
 
 def _summed_over_parts(x: EncryptedArray, bits: int) -> dict[int, Ciphertext]:
@@ -106,10 +115,17 @@ def var(x: EncryptedArray, axis: Axis = None, *, ddof: float = 0, keepdims: bool
     if left <= 0:
         raise InvalidArgument(f"var: ddof {ddof} for {count} values, expected fewer than those")
     factor = 1.0 / math.sqrt(left)
-    average = scaled(sum_(x, axes, keepdims=True), factor / count)
+    average = _everywhere(sum_(x, axes, keepdims=True), x.packing, factor / count)
     apart = subtract(scaled(x, factor), average)
     squares = multiply(apart, apart if x.is_real else perform("conj", apart))
     return map_parts(sum_(squares, axes, keepdims=keepdims), as_real, zero_to_zero=True)
+
+
+def _everywhere(x: EncryptedArray, target: Packing, factor: float) -> EncryptedArray:
+    """x * factor broadcast to a packing for one level, with zeros between the elements if that is free."""
+    if not x.is_clean:
+        return scaled(x, factor)
+    return scaled(onto(x, target), factor)
 
 
 @operation("std")
@@ -137,3 +153,19 @@ def cumsum(x: EncryptedArray, axis: int | None = None) -> EncryptedArray:
         x = gather(x, x.packing, np.moveaxis(np.moveaxis(source, 1, axis + 1), 0, -1))
         reach *= terms
     return x
+
+
+@operation("prod")
+def prod(x: EncryptedArray, axis: Axis = None, *, keepdims: bool = False) -> EncryptedArray:
+    """np.prod: halves multiplied, ceil(log2(length)) levels for each axis."""
+    axes = axes_of(axis, x.ndim, "prod")
+    for each in axes:
+        odd: EncryptedArray | None = None
+        while (length := x.shape[each]) > 1:
+            half = length // 2
+            if length % 2:
+                last = x[along(each, length - 1, length)]
+                odd = last if odd is None else product(odd, last, bounded=True)
+            x = product(x[along(each, 0, half)], x[along(each, half, 2 * half)], bounded=True)
+        x = x if odd is None else product(x, odd, bounded=True)
+    return x if keepdims else dropped(x, axes)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import InvalidArgument, WrongType
-from ..base.values import kind_of
+from ..base.values import expect, kind_of
 from ..ckks.ciphertext import Ciphertext
-from .alignment import spread
+from .alignment import onto, spread
 from .array import EncryptedArray, Operand
 from .elementwise import plain_operand
 from .movement import move, view
@@ -110,6 +110,16 @@ def broadcast_to(x: EncryptedArray, shape: Any) -> EncryptedArray:
     return spread(x, wanted)
 
 
+@operation("repack")
+def repack(x: EncryptedArray, packing: Packing | None = None) -> EncryptedArray:
+    """The same elements elsewhere."""
+    if packing is None:
+        packing = Packing.of(x.shape, x.params.slots)
+    if expect(packing, Packing, "repack: packing").shape != x.shape or packing.slots > x.params.slots:
+        raise InvalidArgument(f"repack: {packing} for an array of shape {x.shape} and {x.params.slots} slots")
+    return onto(x, packing)
+
+
 @operation("concatenate")
 def concatenate(arrays: Sequence[Operand], axis: int | None = 0) -> EncryptedArray:
     """np.concatenate, of encrypted and plain arrays; no level where they can be put together by rotations."""
@@ -164,7 +174,7 @@ def stack(arrays: Sequence[Operand], axis: int = 0) -> EncryptedArray:
 
 
 def _listed(arrays: Any, what: str) -> list[Any]:
-    if isinstance(arrays, EncryptedArray) or not isinstance(arrays, Sequence):
+    if not isinstance(arrays, Sequence | EncryptedArray | np.ndarray):
         raise WrongType(f"{what}: got {kind_of(arrays)}, expected a list of arrays")
     given = [each if isinstance(each, EncryptedArray) else plain_operand(each, what) for each in arrays]
     if not any(isinstance(each, EncryptedArray) for each in given):
