@@ -204,8 +204,8 @@ def test_automatic_bootstraps_are_those_of_an_engine():
     np.testing.assert_allclose(rows[0], program(x), rtol=0, atol=1e-12)
     forecast = float(np.abs(rows[1:] - rows[0]).max(axis=1).mean())
     measured = float(np.abs(client.decrypt(result) - rows[0]).max())
-    # One key, and the largest of 16 slots: a bit. Forecasts for so few slots are cautious by three bits: those
-    # of a bootstrapper are for full slots.
+    # One key, and the largest of 16 slots: a bit. Forecasts of a bootstrapper for so few slots are cautious
+    # by three bits.
     assert -1 < math.log2(forecast / measured) < 4
 
 

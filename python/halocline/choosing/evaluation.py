@@ -20,6 +20,7 @@ from ..engine.engine import Engine
 from ..engine.footprint import encoder_bytes
 from ..memory.trace import Trace
 from ..tracing.replay import DeviceModel, device_model, device_models, resident_seconds
+from .native import SimulatedCore
 from .programs import Inputs, Simulated, encrypted, outputs_of, rows_of, run_simulated
 
 ROWS = 9
@@ -179,15 +180,7 @@ def evaluate(
     how: dict[str, Any] = {"arrays": arrays, "bootstrap": bootstrap}
     made = run_simulated(program, inputs, params, rows=ROWS, seed=seed, **how)
     outputs = forecasts(made, failure)
-    engine = made.engine
-    problem = engine.simulated.overflow
-    failures, bootstraps = engine.simulated.failures, engine.simulated.bootstraps
-    log2_failure = math.log2(failures) if failures else -math.inf
-    if log2_failure > math.log2(failure):
-        problem = problem or (
-            f"{bootstraps} bootstraps fail with probability 2^{log2_failure:.1f}, expected at most "
-            f"2^{math.log2(failure):.1f}: give them a lower log2_failure"
-        )
+    engine, core = made.engine, made.engine.simulated
     plan = engine.key_plan
     ghost = Engine(params, device="ghost", bootstrap=bootstrap)
     ghost._core.prepare_keys(plan.requests())
@@ -196,17 +189,31 @@ def evaluate(
         params=params,
         outputs=outputs,
         seconds=seconds,
-        bootstraps=bootstraps,
+        bootstraps=core.bootstraps,
         bootstrap=bootstrap,
-        largest_message=engine.simulated.largest_message,
-        log2_failure=log2_failure,
+        largest_message=core.largest_message,
+        log2_failure=_log2(core.failures),
         keys=len(plan),
         key_bytes=plan.nbytes(),
         sent_key_bytes=plan.nbytes(seeded=True),
         sent_bytes=sum(each.nbytes // 2 for each in made.encrypted),
         received_bytes=sum(each.nbytes for _, each in outputs_of(made.result)),
         memory_bytes=memory,
-        problem=problem,
+        problem=core.overflow or _failing(core, failure),
+    )
+
+
+def _log2(probability: float) -> float:
+    return math.log2(probability) if probability > 0 else -math.inf
+
+
+def _failing(core: SimulatedCore, failure: float) -> str:
+    """What is wrong with the bootstraps of a run; empty where they fail seldom enough."""
+    if core.failures <= failure:
+        return ""
+    return (
+        f"{core.bootstraps} bootstraps fail with probability 2^{_log2(core.failures):.1f}, expected at most "
+        f"2^{math.log2(failure):.1f}: give them a lower log2_failure"
     )
 
 
