@@ -4,7 +4,7 @@
 The problem is to hit every path of a graph that costs more levels than there are, at least cost; it is
 NP-hard in general (Paindavoine and Vialla, "Minimizing the number of bootstrappings in fully homomorphic
 encryption", SAC 2015; Benhamouda, Lepoint, Mathieu and Zhou, "Optimization of bootstrapping in circuits",
-SODA 2017). Programs that people write are long and narrow, and there it is easy: `placement_search.py` goes
+SODA 2017). Most programs are long and narrow, and there it is easy: `placement_search.py` goes
 through the operations once, with the levels of all live ciphertexts as state, as compilers for networks do
 with the level of one (Ebel, Garimella and Reagen, "Orion", ASPLOS 2025). `placement_improvement.py` then
 weighs what operations cost at their levels.

@@ -53,9 +53,7 @@ class Problem:
         self.consumers = graph.consumers()
         self.deepest = self._deepest()
         """For each node the levels that what follows it costs without further bootstraps."""
-        self.needed, self.arriving = self._needed()
-        """Levels that a node must have for its consumers, and before its own bootstrap, if everything that
-        follows is bootstrapped wherever that helps."""
+        self.needed, self.arriving = self.levels_needed()
 
     @classmethod
     def of(
@@ -83,12 +81,16 @@ class Problem:
         node = self.nodes[number]
         return max(node.needs, node.levels + (0 if node.fixed_level is not None else own))
 
-    def _needed(self) -> tuple[list[int], list[int]]:
+    def levels_needed(self, able: Sequence[bool] | None = None) -> tuple[list[int], list[int]]:
+        """Levels that a node must have for its consumers, and before its own bootstrap.
+
+        They suffice if everything that follows is bootstrapped wherever that helps; able: which nodes may be.
+        """
         needed, arriving = [0] * len(self.nodes), [0] * len(self.nodes)
         for number in range(len(self.nodes) - 1, -1, -1):
             asked = (self._asked(each, arriving[each]) for each in self.consumers[number])
             own = needed[number] = max(asked, default=0)
-            refresh = self.refreshes[number]
+            refresh = self.refreshes[number] if able is None or able[number] else None
             helps = refresh is not None and own <= refresh.output_level
             arriving[number] = min(own, refresh.input_level) if refresh is not None and helps else own
         return needed, arriving

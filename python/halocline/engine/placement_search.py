@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .placement_problem import Problem
+from .placement_problem import Problem, Refresh
 
 DEFAULT_STATES = 256
 """States that are kept after each operation."""
 
 _PARTS = 100
 """Parts of a choice that are searched again where states had to be dropped."""
-_PART_WORK = 20_000
+_PART_WORK = 40_000
 """Operations that these searches together may go through, a second or two."""
 _PART_SIZES = (16, 32, 48)
 """Nodes of a part."""
@@ -40,13 +40,20 @@ def search(problem: Problem, states: int) -> tuple[frozenset[int], bool]:
 
     Where states had to be dropped, parts of the choice are searched again, one after another.
     """
-    whole = _Search(problem, states)
+    worth = candidates(problem)
+    whole = _Search(problem, states, worth)
     chosen = whole.run()
-    assert chosen is not None  # only given choices lead to dead ends
-    return (chosen, True) if whole.exact else (_searched_in_parts(problem, states, chosen), False)
+    if chosen is None:  # levels that programs ask for may need what is never worth it without them
+        worth = [each is not None for each in problem.refreshes]
+        whole = _Search(problem, states, worth)
+        chosen = whole.run()
+    assert chosen is not None  # `check` has passed, and only given choices lead to dead ends
+    return (chosen, True) if whole.exact else (_searched_in_parts(problem, states, worth, chosen), False)
 
 
-def _searched_in_parts(problem: Problem, states: int, chosen: frozenset[int]) -> frozenset[int]:
+def _searched_in_parts(
+    problem: Problem, states: int, worth: list[bool], chosen: frozenset[int]
+) -> frozenset[int]:
     """A choice that costs no more: around one bootstrap after another all is decided anew, the rest stays.
 
     Equal choices are taken too, which is how the search leaves local minima. The order is the same always.
@@ -58,7 +65,9 @@ def _searched_in_parts(problem: Problem, states: int, chosen: frozenset[int]) ->
             break
         centre = draw.choice(sorted(chosen))
         size = draw.choice(_PART_SIZES)
-        other = _Search(problem, min(states, _PART_STATES), chosen, _around(problem, centre, size)).run()
+        other = _Search(
+            problem, min(states, _PART_STATES), worth, chosen, _around(problem, centre, size)
+        ).run()
         if other is not None and problem.cost_of(other) <= problem.cost_of(chosen):
             chosen = other
     return chosen
@@ -109,19 +118,45 @@ def _meet(sinks: list[int | None], a: int | None, b: int | None) -> int | None:
     return a
 
 
+def _roots(problem: Problem) -> list[int]:
+    """For each node the earliest one that it is made of, alone, at the cost of no level.
+
+    Bootstrapping that one is at least as good: it has the same level, and raises the same and more.
+    """
+    made: list[int] = []
+    for number, node in enumerate(problem.nodes):
+        from_ = {made[each] for each in node.operands} if _is_free(problem, number) else set()
+        made.append(from_.pop() if len(from_) == 1 else number)
+    return made
+
+
+def _replaces(other: Refresh | None, refresh: Refresh) -> bool:
+    """Whether a bootstrap of one node is at least as good as that of another one at the same level."""
+    return (
+        other is not None
+        and other.input_level <= refresh.input_level
+        and other.output_level >= refresh.output_level
+        and other.cost <= refresh.cost
+    )
+
+
 def candidates(problem: Problem) -> list[bool]:
-    """Which nodes can be worth a bootstrap."""
-    sinks = _sinks(problem)
-    made = []
-    for number, refresh in enumerate(problem.refreshes):
+    """Which nodes can be worth a bootstrap: for each of the others one of these is at least as good."""
+    roots, sinks, refreshes = _roots(problem), _sinks(problem), problem.refreshes
+    made: list[bool] = []
+    for number, refresh in enumerate(refreshes):
         worth = refresh is not None and problem.needed[number] <= refresh.output_level
         worth = worth and problem.deepest[number] > 0
-        sink = sinks[number]
-        other = None if sink is None else problem.refreshes[sink]
-        if worth and refresh is not None and other is not None:
-            same = other.input_level <= refresh.input_level and other.output_level >= refresh.output_level
-            worth = not (same and other.cost <= refresh.cost)
+        root = roots[number]
+        if worth and refresh is not None and root != number and made[root]:
+            worth = not _replaces(refreshes[root], refresh)
         made.append(worth)
+    for number, refresh in enumerate(refreshes):
+        sink = sinks[number] if made[number] else None
+        while sink is not None and not made[sink]:
+            sink = sinks[sink]
+        if sink is not None and refresh is not None and _replaces(refreshes[sink], refresh):
+            made[number] = False
     return made
 
 
@@ -132,12 +167,14 @@ class _Search:
         self,
         problem: Problem,
         states: int,
+        worth: list[bool],
         given: frozenset[int] | None = None,
         part: Collection[int] = (),
     ) -> None:
-        """given: a choice that stays outside of `part`; None where everything is decided."""
+        """worth: what may be bootstrapped. given: a choice that stays outside of `part`, if not None."""
         self.problem, self.states, self.given, self.part = problem, states, given, part
-        self.worth = candidates(problem)
+        self.worth = worth
+        self.needed, _ = problem.levels_needed(worth)
         self.last_use = [taken[-1] if taken else number for number, taken in enumerate(problem.consumers)]
         self.column: dict[int, int] = {}
         self.free: list[int] = []
@@ -190,9 +227,9 @@ class _Search:
 
     def _choices(self, number: int, made: Array) -> tuple[Array, Array]:
         """States in which a node is left as it is, and those in which it is bootstrapped."""
-        problem, refresh = self.problem, self.problem.refreshes[number]
+        refresh = self.problem.refreshes[number]
         none: Array = np.zeros(0, np.intp)
-        kept = np.flatnonzero(made >= problem.needed[number])
+        kept = np.flatnonzero(made >= self.needed[number])
         if refresh is None:
             return kept, none
         can = (made >= refresh.input_level) & (made < refresh.output_level)
@@ -200,7 +237,7 @@ class _Search:
             return (none, np.flatnonzero(can)) if number in self.given else (kept, none)
         if not self.worth[number]:
             return kept, none
-        return kept, np.flatnonzero(can & (made < problem.deepest[number]))
+        return kept, np.flatnonzero(can & (made < self.problem.deepest[number]))
 
     def _drop_dead(self, number: int, operands: tuple[int, ...]) -> None:
         for each in dict.fromkeys(operands):

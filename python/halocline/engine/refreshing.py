@@ -70,6 +70,8 @@ class Refresher:
         self.options = options
         self.leaves_out_bootstraps = False
         """Whether bootstraps of the program itself are left out: in recordings."""
+        self.count = 0
+        """Ciphertexts bootstrapped so far."""
         self._refuses: tuple[int, str] | None = None
         self._recorder: GraphRecorder | None = None
         self._course: Course | None = None
@@ -109,6 +111,7 @@ class Refresher:
     def _refresh(self, natives: Sequence[NativeCiphertext], kind: Kind) -> list[NativeCiphertext]:
         """All of one kind, bootstrapped together."""
         made = self._native.bootstrap(self.bootstrapper(kind)._on(self.engine), list(natives))
+        self.count += len(made)
         if self._recorder is not None:
             for before, after in zip(natives, made, strict=True):
                 self._recorder.same(before, after)
@@ -309,7 +312,7 @@ class Refresher:
     def follow(self, course: Course, arguments: Arguments) -> Arguments:
         """Bootstraps along a placement what this thread does from now on; `stop` ends it.
 
-        The arguments come back as other objects, so that nobody else sees what is done to them.
+        The arguments come back as other objects, so that those of the caller stay as they are.
         """
         self._course, self._thread = course, threading.get_ident()
         made: dict[int, Ciphertext] = {}
