@@ -19,11 +19,15 @@ from .base import interrupts as _interrupts  # noqa: F401  # first, as the other
 # isort: on
 from . import _core as _core  # re-exported for the modules of the package
 from . import errors as errors  # so that `halocline.errors.Error` needs no import of its own
+from .arrays import functions as functions
 from .arrays.array import EncryptedArray
+from .arrays.calibration import CalibratedProgram, CallSite, calibrate
 from .arrays.client import Client, encrypt_array
 from .arrays.packing import Packing
 from .arrays.packing_choice import choose_packing
+from .arrays.products import matmul
 from .arrays.stand_ins import ArraySpec
+from .arrays.statistics import corrcoef, cov, standardize, variance_range
 from .base.errors import (
     ActivationRange,
     Cancelled,
@@ -113,6 +117,8 @@ __all__ = [
     "BootstrapOptions",
     "Bootstrapper",
     "Bootstrapping",
+    "CalibratedProgram",
+    "CallSite",
     "Cancelled",
     "Choice",
     "Ciphertext",
@@ -185,14 +191,19 @@ __all__ = [
     "WrongType",
     "advise",
     "allow_insecure_unpickling",
+    "calibrate",
     "choose",
     "choose_packing",
+    "corrcoef",
+    "cov",
     "decide",
     "device_models",
     "device_name",
     "encrypt_array",
     "fresh_error_bound",
+    "functions",
     "key_plan",
+    "matmul",
     "measure_error_bound",
     "plan_flooding",
     "plan_trace",
@@ -203,5 +214,7 @@ __all__ = [
     "sign_epsilon",
     "sign_levels",
     "simulate",
+    "standardize",
     "trace_program",
+    "variance_range",
 ]

@@ -309,6 +309,21 @@ def test_specs_that_cannot_be(make):
         make()
 
 
+def test_engine_for_many_users(rig, tmp_path):
+    """The keys of the user whose arrays they are; arrays of another client are refused."""
+
+    def centred(x):
+        return x - x.mean(axis=1, keepdims=True)
+
+    x = numbers(3, 400)
+    store = hc.KeyStore(f"file:{tmp_path / 'keys'}")
+    store.put("one", rig.client.keys_for(centred, x))
+    with hc.UserEngine(rig.params, store, key_memory="1GiB", threads=1) as users:
+        rig.compare(users.run("one", centred, rig.client.encrypt_array(x)), centred(x))
+        with pytest.raises(hc.KeyMismatch):
+            users.run("one", centred, hc.Client(rig.params).encrypt_array(x))
+
+
 # Packings chosen
 
 

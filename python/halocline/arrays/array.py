@@ -341,7 +341,27 @@ class EncryptedArray:
         """np.trace; costs a level."""
         return _array(perform("trace", self, offset, axis1, axis2))
 
-    # Functions, comparisons, sorting (functions.py, comparisons.py, sorting.py): methods go here
+    # Comparisons and order (comparisons.py, tournaments.py); with other options: halocline.functions
+
+    def clip(self, low: float | None, high: float | None, **options: Any) -> EncryptedArray:
+        """np.clip; see `halocline.functions.clip`."""
+        return _array(perform("clip", self, low, high, **options))
+
+    def max(self, axis: int | None = None, *, keepdims: bool = False, **options: Any) -> EncryptedArray:
+        """np.max; see `halocline.functions.max`."""
+        return _array(perform("max", self, axis, keepdims=keepdims, **options))
+
+    def min(self, axis: int | None = None, *, keepdims: bool = False, **options: Any) -> EncryptedArray:
+        """np.min; see `halocline.functions.min`."""
+        return _array(perform("min", self, axis, keepdims=keepdims, **options))
+
+    def argmax(self, axis: int | None = None, **options: Any) -> EncryptedArray:
+        """np.argmax; see `halocline.functions.argmax`."""
+        return _array(perform("argmax", self, axis, **options))
+
+    def argmin(self, axis: int | None = None, **options: Any) -> EncryptedArray:
+        """np.argmin; see `halocline.functions.argmin`."""
+        return _array(perform("argmin", self, axis, **options))
 
     def __abs__(self) -> EncryptedArray:
         return _array(perform("abs", self))

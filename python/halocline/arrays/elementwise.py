@@ -12,11 +12,10 @@ import numpy.typing as npt
 from ..base.errors import InvalidArgument, WrongType
 from ..base.values import integer, is_scalar
 from ..ckks.ciphertext import Ciphertext
-from ..ckks.instead import divisor_encrypted
 from .alignment import aligned, spread
 from .array import EncryptedArray, Operand
 from .operands import broadcast_shape, plain_array
-from .registry import operation
+from .registry import operation, perform
 
 _MOST_FACTORS = 2
 """Products of more factors are formed of elements only: what slots between them hold, such as elements that
@@ -39,7 +38,10 @@ def map_parts(
 
 def cleaned(x: EncryptedArray) -> EncryptedArray:
     """The same array with zeros in all slots that hold no element; costs a level if there are others."""
-    return x if x.is_clean else times_plain(x, np.ones(x.shape))
+    if x.is_clean:
+        return x
+    vectors = x.packing.pack(np.ones(x.shape))
+    return EncryptedArray([_times(p, v) for p, v in zip(x.parts, vectors, strict=True)], x.packing)
 
 
 def plain_operand(value: Operand, what: str) -> npt.NDArray[Any]:
@@ -139,9 +141,9 @@ def times_plain(x: EncryptedArray, values: npt.NDArray[Any]) -> EncryptedArray:
 
 @operation("divide")
 def divide(x: Operand, y: Operand) -> EncryptedArray:
-    """x / y for plain y."""
+    """x / y; by an encrypted y with the interval of a calibrated program (`functions.divide`)."""
     if isinstance(y, EncryptedArray):
-        raise divisor_encrypted()
+        return multiply(perform("reciprocal", y), x)
     values = plain_operand(y, "divide")
     if not values.all():
         raise InvalidArgument("divide: the divisor is zero or has a zero; expected other numbers")

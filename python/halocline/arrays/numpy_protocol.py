@@ -50,8 +50,8 @@ def _unsupported(name: str) -> WrongType:
     return WrongType(
         f"np.{name}: not defined on encrypted arrays, because it is no sum of products, or what it "
         "returns is plain and would show what is encrypted. Defined are "
-        f"{', '.join(implemented())}; other functions of the elements by polynomials that come close to them "
-        "on an interval: hc.Polynomial.fit"
+        f"{', '.join(implemented())}; other smooth functions of the elements by "
+        "hc.functions.apply(function, x, interval=(low, high))"
     )
 
 
