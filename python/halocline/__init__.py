@@ -17,6 +17,10 @@ print(client.decrypt(y)[:4], y.level, y.nbytes)
 from .base import interrupts as _interrupts  # noqa: F401  # first, as the others take long
 
 # isort: on
+import importlib as _importlib
+from types import ModuleType as _ModuleType
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from . import _core as _core  # re-exported for the modules of the package
 from . import errors as errors  # so that `halocline.errors.Error` needs no import of its own
 from .arrays import functions as functions
@@ -106,6 +110,19 @@ __version__: str = _core.version
 """Version of the library, "major.minor.patch"."""
 __commit__: str = _core.commit
 """Git commit that it was built from, or "unknown"."""
+
+if _TYPE_CHECKING:
+    from . import nn as nn
+    from . import pir as pir
+    from . import seal as seal
+else:
+
+    def __getattr__(name: str) -> _ModuleType:
+        """`halocline.nn`, `.pir` and `.seal` need no import of their own: they are loaded at first use."""
+        if name in ("nn", "pir", "seal"):
+            return _importlib.import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "LINKS",
