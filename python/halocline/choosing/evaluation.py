@@ -60,7 +60,9 @@ class Evaluation:
     """A program under one parameter set."""
 
     params: Params
+    """The parameters, which are secure."""
     outputs: tuple[OutputForecast, ...]
+    """Forecasts of its results, in the order in which it returns them."""
     seconds: float
     """Of one run with everything in the device's memory."""
     bootstraps: int
