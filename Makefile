@@ -84,8 +84,10 @@ test-gpu: ## GPU tests (after `make cuda`; they skip themselves where there is n
 	build/cuda/halocline_conformance_tests
 	$(bin)/python -m pytest -m gpu
 
-docs: ## Check doc comments, folder READMEs and links
+docs: ## Check doc comments, folder READMEs and links; build the API reference in build/docs/html
 	python3 tools/check_docs.py
+	tools/bootstrap.sh docs
+	$(bin)/python tools/api_reference/build.py
 
 lint: ## Layers, sizes, docs, language, formatting, Python types, spelling
 	tools/bootstrap.sh tools

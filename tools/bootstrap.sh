@@ -7,6 +7,7 @@
 #   tools/bootstrap.sh system   system packages to compile the library, nothing else
 #   tools/bootstrap.sh demo     what the demo needs: library and Python package, installed into .venv
 #   tools/bootstrap.sh test     the same, plus test libraries, clang with its sanitizers, development packages
+#   tools/bootstrap.sh docs     library and Python package, and Sphinx for the API reference
 #   tools/bootstrap.sh cuda     library and Python package with the CUDA backend, in build/cuda, and libraries for tests
 #                               and benchmarks
 #
@@ -18,8 +19,8 @@ cd "$(dirname "$0")/.."
 mode=${1:-demo}
 python=${PYTHON:-python3}
 case $mode in
-  tools | system | demo | test | cuda) ;;
-  *) echo "bootstrap: unknown mode '$mode'; use tools, system, demo, test or cuda" >&2 && exit 2 ;;
+  tools | system | demo | test | docs | cuda) ;;
+  *) echo "bootstrap: unknown mode '$mode'; use tools, system, demo, test, docs or cuda" >&2 && exit 2 ;;
 esac
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
@@ -164,5 +165,6 @@ case $mode in
   system) ;;
   demo) install_python_packages demo && build_package build/cpu ;;
   test) install_python_packages dev && build_package build/cpu ;;
+  docs) install_python_packages docs && build_package build/cpu ;;
   cuda) install_python_packages dev && build_cuda_package ;;
 esac

@@ -7,6 +7,7 @@
 * Every folder below cpp/ and python/, and some others, has a README.md.
 * Relative links in Markdown pages lead to files that exist, and docs/README.md leads to every page in docs.
 * Python code in Markdown pages parses and imports what is there (`doc_code.py`).
+* Fields of public dataclasses are described (`field_docs.py`).
 
 Prints `file:line: message`; the exit status is 1 if there is a violation.
 """
@@ -19,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import doc_code
+import field_docs
 from cpp_scan import ROOT, Declaration, declarations, source_files
 
 # Declarations that need no comment of their own: the language, or another place, says all there is.
@@ -144,7 +146,7 @@ def check_code(root: Path) -> Iterator[str]:
 
 def check_tree(root: Path) -> list[str]:
     """`file:line: message` for each violation in a checkout."""
-    checks = (check_headers, check_readmes, check_links, check_index, check_code)
+    checks = (check_headers, check_readmes, check_links, check_index, check_code, field_docs.check_fields)
     return [message for check in checks for message in check(root)]
 
 

@@ -24,7 +24,7 @@ import sys
 
 import halocline as hc
 
-for heavy in ("typer", "rich", "matplotlib", "sklearn", "safetensors", "PIL", "torch"):
+for heavy in ("typer", "rich", "matplotlib", "sklearn", "safetensors", "PIL", "torch", "onnx"):
     assert heavy not in sys.modules, f"import halocline imports {heavy}"
 installed = {each.metadata["Name"].lower() for each in importlib.metadata.distributions()} - {"pip", "setuptools"}
 assert installed == {"halocline", "numpy"}, f"installed: {sorted(installed)}"

@@ -9,7 +9,7 @@ import pytest
 from halocline.base import extras
 from halocline.errors import MissingExtra
 
-OPTIONAL = ("typer", "rich", "matplotlib", "safetensors", "sklearn", "PIL", "scipy", "torch")
+OPTIONAL = ("typer", "rich", "matplotlib", "safetensors", "sklearn", "PIL", "scipy", "torch", "onnx")
 PACKAGE = Path(__file__).resolve().parents[1] / "halocline"
 
 

@@ -125,7 +125,7 @@ def layer(index, **fields):
     ("change", "match"),
     [
         (lambda d: d.update(format="onnx"), "format 'onnx' 1, expected 'halocline-model' 1"),
-        (lambda d: d.update(version=2), "expected 'halocline-model' 1"),
+        (lambda d: d.update(version=3), "expected 'halocline-model' 1 to 2"),
         (lambda d: d.update(version=True), "'version': got True, expected a whole number"),
         (lambda d: d.update(extra=1), "unknown keys 'extra'"),
         (lambda d: d.pop("layers"), "no 'layers'"),

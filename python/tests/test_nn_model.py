@@ -162,7 +162,9 @@ def test_normalisation(rng):
 
 def test_bad_layers():
     for make, match in (
-        (lambda: nn.Conv2d(np.ones((1, 1, 2, 2))), "odd"),
+        (lambda: nn.Conv2d(np.ones((1, 1, 2, 2))), "padding= as a number"),
+        (lambda: nn.Conv2d(np.ones((3, 1, 3, 3)), groups=2), "groups"),
+        (lambda: nn.Conv2d(np.ones((1, 1, 3, 3)), stride=(1, 2, 3)), "two for rows"),
         (lambda: nn.Conv2d(np.ones((1, 1, 1, 3))), "padding"),
         (lambda: nn.Conv2d(np.ones((1, 1, 3))), "4 dimensions"),
         (lambda: nn.Conv2d(np.full((1, 1, 3, 3), np.nan)), "finite"),

@@ -25,6 +25,17 @@ def test_errors_need_no_import_of_their_own() -> None:
     assert done.stdout == "InvalidArgument\n"
 
 
+def test_rooms_are_loaded_at_first_use() -> None:
+    code = """
+import sys, halocline as hc
+rooms = [f"halocline.{name}" for name in ("nn", "pir", "seal")]
+print([each for each in rooms if each in sys.modules])
+print(hc.nn.Client.__name__, hc.pir.Client.__name__, hasattr(hc, "no_such_room"))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\nClient Client False\n"
+
+
 def test_the_module_raises_the_same_errors() -> None:
     try:
         hc._core.Params.preset("no such preset")

@@ -250,6 +250,16 @@ def test_seeded_keys_half_of_the_memory_and_a_trace(small, call, tmp_path):
     assert (report["accuracy"], report["resumed_images"]) == (report["accuracy_plain"], 0)
 
 
+def test_images_in_batches(small, call, tmp_path):
+    """Three images, two at once: the second batch has room for one more."""
+    call("--images", 3, "--batch", 2, "--threads", 1, "--json", "r.json")
+    report = json.loads((tmp_path / "r.json").read_text())
+    expect_good(report, images=3)  # as many bootstraps as for one image
+    assert (report["batch"], report["resumed_images"], len(report["program_seconds"])) == (2, 0, 2)
+    call("--batch", 2, "--checkpoint", "kept", status=2)
+    call("--batch", 0, status=2)
+
+
 @pytest.mark.parametrize("options", [(), ("--seeded",), ("--policy", "planned"), ("--policy", "lru")])
 def test_budget_that_is_too_small_is_refused_before_keys(small, call, options, monkeypatch):
     policy = options[1] if len(options) == 2 else "resident"

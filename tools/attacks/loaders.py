@@ -16,6 +16,7 @@ from pathlib import Path
 import halocline as hc
 import numpy as np
 from attacks.case import Case, Finding, outcome
+from attacks.client_specs import client_spec_targets
 from attacks.key_node import key_node_targets
 from attacks.retrieval import retrieval_targets
 from attacks.samples import World, rotations
@@ -41,6 +42,7 @@ class Loaders:
             | retrieval_targets(world)
             | key_node_targets(world)
             | seal_targets()
+            | client_spec_targets(world)
         )
         for name, target in self.targets.items():
             answer = outcome(lambda target=target: target.load(target.data), name)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import random
 import struct
 
@@ -144,6 +145,20 @@ def seal_container(data: bytes) -> bytes:
         out[96:112] = hashlib.blake2b(bytes(out[directory : directory + length]), digest_size=16).digest()
     out[112:128] = hashlib.blake2b(bytes(out[:112]), digest_size=16).digest()
     return bytes(out)
+
+
+def seal_client_spec(data: bytes) -> bytes:
+    """A client's specification of a network with its identifier computed again, where it is JSON at all."""
+    try:
+        content = json.loads(data)
+        if not isinstance(content, dict):
+            return data
+        content.pop("id", None)
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    except (ValueError, RecursionError):
+        return data
+    name = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return json.dumps(content | {"id": name}).encode()
 
 
 def seal_plan(data: bytes) -> bytes:

@@ -26,6 +26,10 @@ VALUES = 16 * MIB
 """Numbers to encrypt, as .npy or text."""
 VALUE_COUNT = 1 << 16
 """How many numbers those may be: the slots of the largest ring."""
+ENCRYPTED_ARRAY = 16 * GIB
+"""A file with an encrypted array."""
+ARRAY_HEADER = 16 * MIB
+"""The description in front of its ciphertexts."""
 MODEL = 16 * MIB
 """JSON of a network or of ranges of activations."""
 WEIGHTS = 4 * GIB
@@ -34,12 +38,22 @@ WEIGHT_COUNT = 1 << 28
 """Numbers in the weights of a model."""
 WEIGHTS_HEADER = 16 * MIB
 """The header of a safetensors file."""
+ONNX = GIB
+"""An ONNX file without what is beside it; also the constants that are computed when it is read."""
 IMAGE = 64 * MIB
 """An image file."""
 IMAGE_PIXELS = 1 << 26
 """Its pixels before it is resized."""
 CHECKPOINT = 8 * GIB
 """A checkpoint of a network."""
+CLIENT_SPEC = MIB
+"""A client's specification of a network."""
+CLIENT_SPEC_KEYS = 1 << 13
+"""How many evaluation keys it may ask for."""
+CLIENT_SPEC_PLACES = 1 << 22
+"""Slots of all ciphertexts that hold an input, or a result, by it."""
+CLIENT_KEYS = 16 * GIB
+"""Evaluation keys that a client makes for a specification, as they are sent, unless it allows more."""
 IDX = 256 * MIB
 """An array in an IDX file (MNIST), unpacked."""
 RUN = 64 * KIB

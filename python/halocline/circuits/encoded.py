@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,10 @@ class EncodedCircuit(ABC):
     @abstractmethod
     def _make(self, engine: _core.Engine, how: _core.Encoding) -> _core.Circuit:
         """The circuit encoded for one engine."""
+
+    def _diagonals(self) -> list[list[Mapping[int, Any]]] | None:
+        """Diagonals of each output and input in the clear; None where nothing but a grid is kept of them."""
+        return None
 
     @property
     def slots(self) -> int:

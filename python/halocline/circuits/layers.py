@@ -35,7 +35,9 @@ class ImageLayout:
     """
 
     rows: int
+    """Of an image."""
     columns: int
+    """Of an image."""
     block: int
     """Slots of an image, a power of two; slots / block images in a ciphertext."""
     pitch: int = 0

@@ -475,7 +475,11 @@ _OPERATORS = {
 
 
 def bind_all(value: Any, bind: Callable[[Ciphertext], Ciphertext]) -> Any:
-    """`value` with every ciphertext in it bound, inside lists, tuples and dictionaries too."""
+    """`value` with every ciphertext in it bound, inside lists, tuples and dictionaries too.
+
+    An object that holds ciphertexts says so with a method `_map_ciphertexts(bind)`, which returns the same
+    kind of object with bound ones, and has `__program_identity__`, which says the rest of its shape.
+    """
     try:
         return _bind_in(value, bind)
     except RecursionError:
@@ -492,4 +496,7 @@ def _bind_in(value: Any, bind: Callable[[Ciphertext], Ciphertext]) -> Any:
         return kind(_bind_in(each, bind) for each in value)
     if kind is dict:
         return {key: _bind_in(each, bind) for key, each in value.items()}
+    for base in kind.__mro__:  # the class alone decides, as above
+        if "_map_ciphertexts" in vars(base):
+            return vars(base)["_map_ciphertexts"](value, bind)
     return value

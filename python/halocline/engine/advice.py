@@ -161,9 +161,11 @@ class Advice:
 
     rows: tuple[Row, ...]
     budget_bytes: int
+    """Of the device's memory, for which all rows are planned."""
     link: Link | None
     """None: that of the device."""
     device: str
+    """Name of the simulated device."""
 
     @property
     def best(self) -> Row:

@@ -54,6 +54,7 @@ class PlanChoice:
     """What `optimize="io"` took, and what else there was."""
 
     taken: PlanCandidate
+    """The plan that the run followed."""
     others: tuple[PlanCandidate, ...]
     """By forecast time, then by bytes."""
 

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..base.errors import MissingKey, NotPicklable, WrongType
+from ..base.errors import InvalidArgument, MissingKey, NotPicklable, WrongType
 from ..base.values import byte_count, expect, kind_of, power_of_two, vector
 from ..circuits.choice import CircuitChoice
 from ..ckks.ciphertext import Ciphertext, bind_all
@@ -23,6 +23,7 @@ from ..ckks.keys import EvaluationKeys, KeyPlan
 from ..ckks.params import Params, expect_same
 from ..memory.budget import budget_of
 from ..memory.trace import Trace
+from .code_facts import defines
 from .engine import Engine
 from .host import PlannedHost
 from .minimum import MinimumBudget, find_minimum
@@ -84,8 +85,9 @@ def trace_program(
 
     The program is called twice: first to find its keys, then with keys of the right size from the start.
 
-    Arguments may be ciphertexts, of which only the shape matters, and arrays of numbers, which stand for what
-    `client.encrypt` makes of them; lists, tuples and dictionaries of these; anything else is passed on as it
+    Arguments may be ciphertexts and encrypted arrays, of which only the shape matters, vectors of numbers,
+    which stand for what `client.encrypt` makes of them, and `ArraySpec`s, which stand for what
+    `client.encrypt_array` makes; lists, tuples and dictionaries of these; anything else is passed on as it
     is. Without arguments every required positional parameter of the program becomes a fresh ciphertext of all
     slots.
 
@@ -171,14 +173,26 @@ def _fresh(program: Callable[..., Any], engine: PlannedHost) -> list[Ciphertext]
 
 
 def _shaped(value: Any, engine: PlannedHost) -> Any:
-    """`value` with ciphertexts and arrays replaced by ciphertexts without contents."""
+    """`value` with ciphertexts and arrays replaced by ciphertexts without contents.
+
+    An object that stands for ciphertexts says so with a method `_stand_in(engine)`.
+    """
 
     def bind(ct: Ciphertext) -> Ciphertext:
         return engine.ghost_input(level=ct.level, scale=ct.scale, slots=ct.slots, real=ct.is_real)
 
+    if defines(type(value), "_stand_in"):
+        return value._stand_in(engine)
+    if isinstance(value, np.ndarray) and value.ndim > 1:
+        raise InvalidArgument(
+            f"trace_program: an array of shape {value.shape}; for what client.encrypt_array makes of it pass "
+            "hc.ArraySpec(array.shape), for client.encrypt a vector"
+        )
     if isinstance(value, np.ndarray):
         array, real = vector(value, "trace_program")
         return engine.ghost_input(slots=power_of_two(len(array)), real=real)
     if isinstance(value, list | tuple):
         return type(value)(_shaped(each, engine) for each in value)
+    if type(value) is dict:
+        return {key: _shaped(each, engine) for key, each in value.items()}
     return bind_all(value, bind)

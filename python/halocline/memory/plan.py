@@ -28,10 +28,13 @@ class LinkForecast:
     name: str
     """Of the tier: "memory", "file", "remote"."""
     loads: int
+    """Transfers from there."""
     loaded_bytes: int
+    """Brought from there."""
     least_bytes: int
     """No schedule takes fewer bytes from there."""
     busy_seconds: float
+    """That the link is busy."""
     bytes_per_second: float
     """What was assumed, or measured before."""
 
@@ -41,15 +44,21 @@ class PlanSummary:
     """What the planner expects of a run; times in seconds of the device that it planned for."""
 
     capacity_bytes: int
+    """Budget that it was made for."""
     footprint_bytes: int
     """All objects that some step touches, also those that never live at the same time."""
     minimum_bytes: int
     """Smallest budget for which a plan exists."""
     peak_bytes: int
+    """Most bytes in the fast memory at once."""
     loaded_bytes: int
+    """Into the fast memory, from slower ones."""
     written_bytes: int
+    """Out of the fast memory."""
     expanded_bytes: int
+    """Made again from seeds instead of being loaded."""
     encoded_bytes: int
+    """Of plaintexts that are encoded again."""
     lower_bound_bytes: int
     """No schedule brings fewer bytes back."""
     gap: float
@@ -57,10 +66,13 @@ class PlanSummary:
     resident_seconds: float
     """Compute time alone."""
     total_seconds: float
+    """The whole run."""
     stall_seconds: float
     """Waiting for transfers."""
     load_busy_seconds: float
+    """That the link into the fast memory is busy."""
     store_busy_seconds: float
+    """That the link out of it is busy."""
     bound_seconds: float = 0.0
     """No schedule takes less time: computing alone, or the least bytes of a link at its speed."""
     bound_by: str = "compute"

@@ -66,7 +66,9 @@ class Lifetimes:
     first: npt.NDArray[np.int64]
     last: npt.NDArray[np.int64]
     begin: npt.NDArray[np.float64]
+    """When its life begins, in seconds."""
     end: npt.NDArray[np.float64]
+    """When its life ends, in seconds."""
     tag: npt.NDArray[Any]
     """Tag of the allocating operation; without the identity that keys and plaintexts carry in the file."""
 

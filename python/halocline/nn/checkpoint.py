@@ -12,8 +12,9 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,25 +44,32 @@ class Checkpoint:
         self._key_id = key_id
         self._compiled, self._fingerprint = compiled, compiled.fingerprint
         self._input: str | None = None
+        self.is_single = False
+        """Whether the run began with a ciphertext, not with a list of them."""
 
-    def expect_input(self, ct: Ciphertext) -> None:
+    def expect_input(self, inputs: Sequence[Ciphertext], is_single: bool) -> None:
         """Names the input that the run began with; checkpoints of another one are refused."""
-        self._key_id = _same_key(ct.key_id, self._key_id, "run", "the input", "the engine")
-        self._input = _hash(ct.to_bytes())
+        self.is_single = is_single
+        for ct in inputs:
+            self._key_id = _same_key(ct.key_id, self._key_id, "run", "the input", "the engine")
+        hashes = [_hash(ct.to_bytes()) for ct in inputs]
+        self._input = hashes[0] if is_single else _hash(" ".join(hashes).encode())
 
     def save(self, position: int, values: Values) -> None:
         """Replaces the file by one with these values, after `position` segments."""
-        blobs = {name: ct.to_bytes() for name, ct in values.items()}
+        cts = [(name, ct) for name, each in values.items() for ct in each]
+        blobs = [(name, ct.to_bytes()) for name, ct in cts]
         header = {
             "fingerprint": self._fingerprint,
             "input": self._input,
-            "key": next((ct.key_id for ct in values.values() if ct.key_id is not None), self._key_id),
+            "single": self.is_single,
+            "key": next((ct.key_id for _, ct in cts if ct.key_id is not None), self._key_id),
             "position": position,
-            "values": [[name, len(blob), _hash(blob)] for name, blob in blobs.items()],
+            "values": [[name, len(blob), _hash(blob)] for name, blob in blobs],
         }
         text = json.dumps(header).encode()
         parts = [MAGIC, len(text).to_bytes(4, "little"), hashlib.blake2b(text, digest_size=32).digest(), text]
-        write_file(self.path, b"".join([*parts, *blobs.values()]), OWNER)
+        write_file(self.path, b"".join([*parts, *(blob for _, blob in blobs)]), OWNER)
 
     def load(self) -> tuple[int, Values] | None:
         """Segments done and values after them; None where there is no file.
@@ -81,14 +89,28 @@ class Checkpoint:
             blob, rest = rest[:size], rest[size:]
             if len(blob) != size or _hash(blob) != digest:
                 raise self._corrupt(f"the ciphertext of {name!r} is truncated or changed")
-            values[name] = Ciphertext.from_bytes(blob, self._compiled.params)
+            ct = Ciphertext.from_bytes(blob, self._compiled.params)
             # The description names the key for readers only; the check uses the identifier in each
             # ciphertext.
-            self._expect_key(values[name].key_id)
+            self._expect_key(ct.key_id)
+            values.setdefault(name, []).append(ct)
         if rest:
             raise self._corrupt(f"{len(rest)} bytes too many")
-        self._input = header["input"]
+        self._check_counts(values)
+        self._input, self.is_single = header["input"], header["single"]
         return position, values
+
+    def _check_counts(self, values: Values) -> None:
+        """Refuses values of different numbers of images."""
+        most, least = math.inf, 0
+        for name, cts in values.items():
+            layout = self._compiled.layout_of(name)
+            if len(cts) % layout.parts or any(ct.slots != layout.slots for ct in cts):
+                raise self._corrupt(f"ciphertexts of {name!r} that do not make up whole images")
+            most = min(most, len(cts) // layout.parts * layout.batch)
+            least = max(least, (len(cts) // layout.parts - 1) * layout.batch + 1)
+        if least > most:
+            raise self._corrupt(f"a value of at least {least} images and one of at most {most}")
 
     def remove(self) -> None:
         """Deletes the file of a run that is done."""
@@ -117,6 +139,7 @@ class Checkpoint:
                 "input": header["input"],
                 "key": _key_of(header),
                 "position": integer(header["position"], "position", 0),
+                "single": expect(header.get("single", True), bool, "single"),
                 "values": rows,
             }
         except (ValueError, KeyError, TypeError) as error:
@@ -190,6 +213,8 @@ def fingerprint_of(compiled: Network) -> str:
     options = dataclasses.asdict(compiled.options)
     if not compiled.program.first_bootstrappers:  # networks without keep their names
         del options["first_bootstraps"], options["first_bootstrap"]
+    if compiled.options.batch == 1:
+        del options["batch"]
     mix(dict(compiled.ranges), options)
     mix({name: dataclasses.astuple(each) for name, each in compiled.program.schedule.steps.items()})
     for slots, each in compiled.program.bootstrappers.items():

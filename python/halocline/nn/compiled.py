@@ -13,31 +13,33 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
 
 from ..base.errors import ActivationRange, InvalidArgument
 from ..base.locks import FileLock
-from ..base.values import expect
+from ..base.values import expect, integer
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.client import Client
 from ..ckks.keys import KeyPlan
-from ..ckks.params import Params
+from ..ckks.params import Params, expect_same
 from ..engine.engine import Engine, RunReport
+from ..tracing.replay import device_model
 from .checkpoint import Checkpoint, fingerprint_of
+from .client_spec import ClientSpec, client_spec_of
 from .forecast import Forecast, forecast
+from .layer_table import layer_table
 from .layers import Array
 from .model import INPUT, Model
-from .network import Program
+from .network import Phase, Program
 from .options import CompileOptions
 from .ranges import Ranges
 from .ranges import check as check_ranges
 from .steps import Refresh as RefreshStep
 from .steps import Step, Values, steps_of
+from .tensor_layout import TensorLayout
 
-Phase = Callable[[str], AbstractContextManager[None]]
-"""Called with the name of a layer, which is evaluated inside the context."""
 OnBootstrap = Callable[[str, int, int], None]
 """Called after each bootstrap with the layer's name, how many are done, and how many there are."""
 Progress = Callable[[int, int], None]
@@ -59,7 +61,7 @@ class Segment:
         self, values: Values, phase: Phase = no_phase, on_bootstrap: OnBootstrap | None = None
     ) -> Values:
         """The values that what follows needs."""
-        values = dict(values)
+        values = {name: list(each) for name, each in values.items()}
         for step in self.steps:
             with phase(step.name):
                 step(values)
@@ -73,15 +75,16 @@ class Segment:
 
 def _on_ghost(values: Values) -> bool:
     """Whether this is the pass that a plan is made from."""
-    engine = next(iter(values.values())).engine
+    engine = next(iter(values.values()))[0].engine
     return engine is not None and engine.is_ghost
 
 
 class CompiledModel:
-    """A network as a program on ciphertexts: `result = engine.run(compiled, ct)`.
+    """A network as a program on ciphertexts: `results = engine.run(compiled, inputs)`.
 
-    Made by `compile`. The client prepares and encrypts one input, an engine with the keys of `key_plan`
-    evaluates, the client decrypts. Weights are encoded for an engine at their first use.
+    Made by `compile`. The client prepares and encrypts inputs, an engine with the keys of `key_plan`
+    evaluates, the client decrypts. Weights are encoded for an engine at their first use. All inputs go
+    through a layer before the next one, so that keys and weights are read once for all of them.
     """
 
     _compile: ClassVar[Callable[..., CompiledModel]]
@@ -94,7 +97,7 @@ class CompiledModel:
         self.program = program
         self.steps = tuple(steps_of(program.placed, program.bootstrappers, program.first_bootstrappers))
         self.segments = tuple(_segments(self.steps))
-        self._forecast: Forecast | None = None
+        self._forecasts: dict[tuple[int, str], Forecast] = {}
         self._last_runs: list[RunReport] = []
         self._fingerprint: str | None = None
 
@@ -108,18 +111,29 @@ class CompiledModel:
     # The client
 
     def prepare(self, image: Any) -> Array:
-        """Slot values of one input: normalised as the model's metadata say, checked against the ranges.
+        """Slot values of one input that fits in a ciphertext: normalised as the model's metadata say, checked
+        against the ranges. Where several inputs share a ciphertext, this one is in all of their places.
 
         Warns (`ActivationRange`) where it drives activations out of their ranges.
         """
-        array = np.asarray(image)
+        prepared = self._prepared(image)
+        if len(prepared) != 1 or self.program.input_layout.parts != 1:
+            raise InvalidArgument(
+                f"prepare: {len(prepared)} inputs of {self.program.input_layout.parts} ciphertexts, expected "
+                "one of one; use encrypt"
+            )
+        return self.program.input_layout.pack(prepared)[0]
+
+    def _prepared(self, images: Any) -> Array:
+        """Inputs (count, *input_shape) of one, or of several, normalised and checked."""
+        array = np.asarray(images)
         batch = array[np.newaxis] if array.shape == self.model.input_shape else array
         prepared = self.model.prepare(batch)
-        if len(prepared) != 1:
-            raise InvalidArgument(f"prepare: {len(prepared)} inputs, expected one")
+        if not len(prepared):
+            raise InvalidArgument("encrypt: no inputs, expected at least one")
         check_ranges(self.model, self.ranges, prepared)
         self._check_output(prepared)
-        return self.program.input_layout.pack(prepared[0])
+        return prepared
 
     def _check_output(self, prepared: Array) -> None:
         """Warns of results that would not fit in the modulus, where no range says that they do."""
@@ -129,20 +143,35 @@ class CompiledModel:
                 f"results of up to {found:.3g}, but the encrypted ones hold {limit:.3g} and would be wrong: "
                 "scale inputs or the last layer down",
                 ActivationRange,
-                stacklevel=3,
+                stacklevel=4,
             )
 
-    def encrypt(self, client: Client, image: Any) -> Ciphertext:
-        """One input, prepared and encrypted at the level that the network needs."""
-        client = expect(client, Client, "encrypt: client")
-        slots = self.program.input_layout.slots
-        return client.encrypt(self.prepare(image), level=self.program.schedule.fresh_level, slots=slots)
+    def encrypt(self, client: Client, images: Any) -> Any:
+        """One input, or any number (count, ...): prepared, and encrypted at the level that the network needs.
 
-    def decrypt(self, client: Client, ciphertext: Ciphertext) -> Array:
-        """What the network says, of shape `model.output_shape`."""
-        layout = self.program.placed[-1].stage.layout
-        values = layout.unpack(client.decrypt(ciphertext, real=True)) * self.program.output_scale
-        return values.reshape(self.model.output_shape)
+        A ciphertext for one input where one holds no more, else a list; where ciphertexts have room for more
+        inputs than there are, the last one is repeated.
+        """
+        client = expect(client, Client, "encrypt: client")
+        layout, level = self.program.input_layout, self.program.schedule.fresh_level
+        prepared = self._prepared(images)
+        made = [client.encrypt(each, level=level, slots=layout.slots) for each in layout.pack(prepared)]
+        return made[0] if self.program.is_single and len(prepared) == 1 else made
+
+    def decrypt(
+        self, client: Client, results: Ciphertext | Sequence[Ciphertext], count: int | None = None
+    ) -> Array:
+        """What the network says: of shape `model.output_shape` for one ciphertext, (count, *output_shape) for
+        a list.
+
+        count: so many results; as many as the ciphertexts have room for unless given.
+        """
+        layout, shape = self.program.output_layout, self.model.output_shape
+        one = isinstance(results, Ciphertext)
+        listed = [results] if isinstance(results, Ciphertext) else list(results)
+        slots = [client.decrypt(each, real=True) for each in listed]
+        values = layout.unpack(slots, count) * self.program.output_scale
+        return values.reshape(shape if one and len(values) == 1 else (len(values), *shape))
 
     def simulate(self, images: Any) -> Array:
         """Results for a batch of inputs with the polynomials of the encrypted network, without its noise."""
@@ -153,44 +182,85 @@ class CompiledModel:
         }
         return self.model.forward(self.model.prepare(images), functions)
 
+    def client_spec(
+        self,
+        *,
+        name: str = "",
+        classes: Sequence[str] | None = None,
+        input_range: tuple[float, float] | None = None,
+    ) -> ClientSpec:
+        """What a client needs of this network, without its weights: for `halocline.nn.Client`.
+
+        name: any label. classes: a name for each value of the result; those of the metadata
+            "classes" (with commas) unless given. input_range: smallest and largest value of a normalised
+            input; that of the ranges, so of the samples of `calibrate`, unless given.
+        Makes the `report`, for the keys. docs/reference/client_spec_format.md says what a file reveals.
+        """
+        return client_spec_of(self, self.key_plan, name=name, classes=classes, input_range=input_range)
+
     # The server
 
+    @overload
     def __call__(
-        self, ct: Ciphertext, phase: Phase = no_phase, on_bootstrap: OnBootstrap | None = None
-    ) -> Ciphertext:
-        """The encrypted result: a program for `Engine.run`."""
-        values: Values = {INPUT: self._expect_input(ct)}
-        del ct
+        self, inputs: Ciphertext, phase: Phase = ..., on_bootstrap: OnBootstrap | None = ...
+    ) -> Ciphertext: ...
+    @overload
+    def __call__(
+        self, inputs: Sequence[Ciphertext], phase: Phase = ..., on_bootstrap: OnBootstrap | None = ...
+    ) -> list[Ciphertext]: ...
+    def __call__(
+        self,
+        inputs: Ciphertext | Sequence[Ciphertext],
+        phase: Phase = no_phase,
+        on_bootstrap: OnBootstrap | None = None,
+    ) -> Ciphertext | list[Ciphertext]:
+        """The encrypted results: a program for `Engine.run`. One ciphertext for one, a list for a list."""
+        one = isinstance(inputs, Ciphertext)
+        values: Values = {INPUT: self._expect_inputs(inputs)}
+        del inputs
         for segment in self.segments:
             values = segment(values, phase, on_bootstrap)
-        return values[self.model.output]
+        return self._results(values, one)
 
-    def _expect_input(self, ct: Ciphertext) -> Ciphertext:
-        """A ciphertext with the slots and levels of an input."""
-        ct = expect(ct, Ciphertext, "network: input", "use CompiledModel.encrypt")
-        slots, level = self.program.input_layout.slots, self.program.schedule.fresh_level
-        if ct.slots != slots or ct.level < level:
+    def _results(self, values: Values, one: bool) -> Ciphertext | list[Ciphertext]:
+        found = values[self.model.output]
+        return found[0] if one and len(found) == 1 else found
+
+    def _expect_inputs(self, inputs: Ciphertext | Sequence[Ciphertext]) -> list[Ciphertext]:
+        """Ciphertexts with the slots and levels of inputs, as many as complete inputs have."""
+        given = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+        layout, level = self.program.input_layout, self.program.schedule.fresh_level
+        cts = [expect(each, Ciphertext, "network: input", "use CompiledModel.encrypt") for each in given]
+        expect_same(self.params, [("the input", ct.params) for ct in cts], "network")
+        for ct in cts:
+            if ct.slots != layout.slots or ct.level < level:
+                raise InvalidArgument(
+                    f"network: an input of {ct.slots} slots at level {ct.level}, expected {layout.slots} "
+                    f"slots at level {level} or above; make it with CompiledModel.encrypt"
+                )
+        if not cts or len(cts) % layout.parts:
             raise InvalidArgument(
-                f"network: an input of {ct.slots} slots at level {ct.level}, expected {slots} slots at level "
-                f"{level} or above; make it with CompiledModel.encrypt"
+                f"network: {len(cts)} ciphertexts, expected {layout.parts} for each input, or each "
+                f"{layout.batch} of them; make them with CompiledModel.encrypt"
             )
-        return ct
+        return cts
 
     def run(
         self,
         engine: Engine,
-        ct: Ciphertext | None,
+        inputs: Ciphertext | Sequence[Ciphertext] | None,
         *,
         checkpoint: str | Path | None = None,
         progress: Progress | None = None,
         phase: Phase = no_phase,
         on_bootstrap: OnBootstrap | None = None,
-    ) -> Ciphertext:
-        """The encrypted result; `last_run` says what that took.
+    ) -> Any:
+        """The encrypted result of a ciphertext, or the list of results of a list; `last_run` says what that
+        took.
 
         checkpoint: a file that holds the live ciphertexts after each segment. The segments are then runs of
             the engine, each with a plan of its own. Where there is such a file of this network and input,
-            the run goes on from it; it is removed at the end. `ct` may be None then.
+            the run goes on from it; it is removed at the end. `inputs` may be None then.
         progress: called at the beginning and after each segment: from one bootstrap to the next.
         @throws InvalidArgument when the checkpoint is of something else, or in use by another process;
             KeyMismatch when it, or the input, is of another client than the engine's keys; CorruptData,
@@ -210,19 +280,23 @@ class CompiledModel:
         if checkpoint is not None:
             kept = Checkpoint(checkpoint, self, engine.key_id)
             with FileLock(f"{kept.path}.lock", f"checkpoint '{kept.path}'"):
-                return self._run_segments(watch, ct, kept, tell)
-        if ct is None:
+                return self._run_segments(watch, inputs, kept, tell)
+        if inputs is None:
             raise InvalidArgument("run: no input, and no checkpoint to continue from; pass checkpoint=")
         tell(0, total)
-        result, self._last_runs = watch(self, ct)
+        result, self._last_runs = watch(self, inputs)
         tell(total, total)
         return result
 
     def _run_segments(
-        self, watch: Callable[..., Any], ct: Ciphertext | None, kept: Checkpoint, tell: Progress
-    ) -> Ciphertext:
+        self,
+        watch: Callable[..., Any],
+        inputs: Ciphertext | Sequence[Ciphertext] | None,
+        kept: Checkpoint,
+        tell: Progress,
+    ) -> Ciphertext | list[Ciphertext]:
         """One run of the engine after the other, and a checkpoint after each but the last."""
-        position, values = self._begin(kept, ct)
+        position, values = self._begin(kept, inputs)
         self._last_runs, total = [], len(self.segments)
         tell(position, total)
         for done in range(position + 1, total + 1):
@@ -232,17 +306,20 @@ class CompiledModel:
                 kept.save(done, values)
             tell(done, total)
         kept.remove()
-        return values[self.model.output]
+        return self._results(values, kept.is_single)
 
-    def _begin(self, kept: Checkpoint, ct: Ciphertext | None) -> tuple[int, Values]:
+    def _begin(
+        self, kept: Checkpoint, inputs: Ciphertext | Sequence[Ciphertext] | None
+    ) -> tuple[int, Values]:
         """Segments done, and the values after them."""
-        if ct is not None:
-            kept.expect_input(self._expect_input(ct))
+        given = None if inputs is None else self._expect_inputs(inputs)
+        if given is not None:
+            kept.expect_input(given, isinstance(inputs, Ciphertext))
         if (found := kept.load()) is not None:
             return found
-        if ct is None:
+        if given is None:
             raise InvalidArgument(f"run: no input, and no checkpoint to continue from at '{kept.path}'")
-        return 0, {INPUT: ct}
+        return 0, {INPUT: given}
 
     @property
     def last_run(self) -> RunReport | None:
@@ -259,6 +336,12 @@ class CompiledModel:
                 names = step.live_after(names)
         return names
 
+    def layout_of(self, name: str) -> TensorLayout:
+        """Where a value that `live_values` names is."""
+        if name == INPUT:
+            return self.program.input_layout
+        return next(each.stage.layout for each in self.program.placed if name in (each.name, each.sum_name))
+
     @property
     def fingerprint(self) -> str:
         """Names the network, its weights, ranges, parameters and schedule."""
@@ -271,16 +354,32 @@ class CompiledModel:
     @property
     def key_plan(self) -> KeyPlan:
         """The evaluation keys that it needs, each with its level."""
-        return self.report().key_plan
+        known = next(iter(self._forecasts.values()), None)
+        return (self.report() if known is None else known).key_plan  # the same for any number of inputs
 
-    def report(self) -> Forecast:
-        """Levels, operation counts by kind, keys, footprint by object class: from a ghost run.
+    def report(self, images: int | None = None, device: str = "h200") -> Forecast:
+        """Levels, operations, keys, bytes and times of layers: from a ghost run. `print` shows a table.
 
-        Made at the first call, which encodes all weights on a ghost engine.
+        images: at once; as many as the network was compiled for (`batch`) unless given. device: the simulated
+        device of the times, of `halocline.device_models()` or a file of one. Made at the first call with
+        these, which encodes all weights on a ghost engine.
         """
-        if self._forecast is None:
-            self._forecast = forecast(self)
-        return self._forecast
+        count = self.options.batch if images is None else integer(images, "report: images", 1)
+        which = count, device_model(device).name
+        if which not in self._forecasts:
+            self._forecasts[which] = forecast(self, count, device)
+        return self._forecasts[which]
+
+    def plot(self, path: str | Path, images: int | None = None, device: str = "h200") -> None:
+        """Writes a picture of the layers with their levels, bootstraps and forecast times, as PNG.
+
+        Raises MissingExtra without matplotlib.
+        """
+        self.report(images, device).plot(path)
+
+    def _repr_html_(self) -> str:
+        known = next(iter(self._forecasts.values()), None)
+        return layer_table(self, {}, repr(self)).to_html() if known is None else known.table().to_html()
 
     def __program_identity__(self) -> CompiledModel:
         return self
@@ -288,9 +387,15 @@ class CompiledModel:
     def __repr__(self) -> str:
         return (
             f"CompiledModel({len(self.model.nodes)} layers on {self.params.name!r}, "
-            f"{self.program.schedule.bootstraps} bootstraps, input of {self.program.input_layout.slots} "
-            f"slots at level {self.program.schedule.fresh_level})"
+            f"{self.program.schedule.bootstraps} bootstraps, input of {_size(self.program.input_layout)} "
+            f"at level {self.program.schedule.fresh_level})"
         )
+
+
+def _size(layout: TensorLayout) -> str:
+    """Slots, and how many inputs share them or ciphertexts they take."""
+    several = f" in {layout.parts} ciphertexts" if layout.parts > 1 else ""
+    return f"{layout.slots} slots{several}" + (f" for {layout.batch} images" if layout.batch > 1 else "")
 
 
 def _watched(

@@ -15,17 +15,22 @@ from ..circuits.bootstrapping import Bootstrapper
 from ..ckks.params import Params
 from .approximation import approximate
 from .compiled import CompiledModel
-from .lowering import EncodedMap, EncodedVector, SlotMap, SparseMatrix
+from .layers import Array
+from .lowering import EncodedVector
 from .model import INPUT, Model
 from .network import Program
 from .options import CompileOptions
 from .ranges import Ranges
 from .schedule import Demand, Refresh, Schedule, make_schedule
-from .stages import Expression, Identity, Stage, input_layout, stages_of
+from .stages import Expression, Identity, Stage, stages_of, tensor_layouts
 from .steps import Placed, Term
+from .tensor_map import EncodedMap, TensorMap
 
 STC_LEVELS = {3: 1.0, 2: 1.1, 1: 2.0}
 """Levels of SlotToCoeff that are tried for bootstraps, and about what one costs: fewer need more keys."""
+
+LARGE_SLOTS = 1 << 12
+"""Enough for as many matrices as bootstraps of more slots have; those take long to make."""
 
 _ROOM_BITS = 2.0  # of the modulus, beyond what results take
 
@@ -40,7 +45,7 @@ def compile(model: Model, params: Params, ranges: Ranges, **options: Any) -> Com
     @throws InvalidArgument naming the layer that is not supported or does not fit
     @throws LevelExhausted that says how many levels are missing
     """
-    model = expect(model, Model, "compile: model")
+    model = expect(model, Model, "compile: model").expanded
     params = expect(params, Params, "compile: params")
     ranges = expect(ranges, Ranges, "compile: ranges", "use halocline.nn.calibrate").expect_for(model)
     if unknown := options.keys() - {field.name for field in dataclasses.fields(CompileOptions)}:
@@ -57,27 +62,20 @@ def _compiled(model: Model, params: Params, ranges: Ranges, options: CompileOpti
 CompiledModel._compile = staticmethod(_compiled)
 
 
-def _nonzero(expression: Expression, name: str) -> SparseMatrix:
-    """The matrix of an expression; InvalidArgument where nothing is left of it."""
-    made = expression.matrix()
-    if not made.value.any():
-        raise InvalidArgument(f"layer {name!r}: has no effect: together with the layers before it, it is 0")
-    return made
-
-
 class _Compiler:
     """Makes the program of one model."""
 
     def __init__(self, model: Model, params: Params, ranges: Ranges, options: CompileOptions) -> None:
         self._model, self._params, self._options = model, params, options
-        self._stages = stages_of(model, params.slots)
+        self._stages = stages_of(model, params.slots, options.batch)
         self._approximations = {
             stage.name: approximate(stage.activation, ranges[stage.name], stage.name, ranges.margin)
             for stage in self._stages
             if stage.activation is not None
         }
-        self._layouts = {INPUT: input_layout(model, params.slots)} | {
-            each.name: each.layout for each in self._stages
+        self._layouts = {
+            INPUT: tensor_layouts(model, params.slots, options.batch)[INPUT],
+            **{each.name: each.layout for each in self._stages},
         }
 
     def program(self) -> Program:
@@ -116,7 +114,7 @@ class _Compiler:
         for options in self._bootstrap_options():
             # Levels are the same for all sizes that have as many matrices; small ones are made fastest.
             large = [n for n in sizes if n >> options.get("stc_levels", 0)]
-            facts = self._bootstrapper(min(large, default=max(sizes)), options)
+            facts = self._bootstrapper(min(LARGE_SLOTS, *large) if large else max(sizes), options)
             refresh = Refresh(facts.input_level, facts.output_level)
             try:
                 made = make_schedule(demands, most, refresh, wanted)
@@ -176,21 +174,31 @@ class _Compiler:
             self._term(source, expression, stage, self._source_scale(source) / half)
             for source, expression in stage.terms.items()
         )
-        constant = (stage.constant - middle) / half
-        keep = self._options.keep
-        bias = None
-        if constant.any():
-            bias = EncodedVector(lambda: stage.layout.pack(constant), stage.layout.slots, keep=keep)
-        return Placed(stage, schedule.steps[stage.name], terms, bias, known, done)
+        biases = self._biases(stage, (stage.constant - middle) / half)
+        return Placed(stage, schedule.steps[stage.name], terms, biases, known, done)
+
+    def _biases(self, stage: Stage, constant: Array) -> tuple[EncodedVector | None, ...]:
+        """What is added to each ciphertext of an image."""
+        layout = stage.layout
+        used = set(layout.index()[0][constant != 0].tolist())
+
+        def bias(part: int) -> EncodedVector | None:
+            if part not in used:
+                return None
+            return EncodedVector(
+                lambda: layout.pack(constant[None])[part], layout.slots, keep=self._options.keep
+            )
+
+        return tuple(bias(part) for part in range(layout.parts))
 
     def _term(self, source: str, expression: Expression, stage: Stage, factor: float) -> Term:
         layout = self._layouts[source]
         if isinstance(expression, Identity) and layout == stage.layout and layout.is_full:
             return Term(source, None, factor)
-        slot_map = SlotMap(lambda: _nonzero(expression, stage.linear).scaled(factor), layout, stage.layout)
+        tensor_map = TensorMap(lambda: list(expression.pieces(factor)), layout, stage.layout, stage.linear)
         how = self._options
         encoded = EncodedMap(
-            slot_map, keep=how.keep, mode=how.mode, baby_count=how.baby_count, compact=how.compact
+            tensor_map, keep=how.keep, mode=how.mode, baby_count=how.baby_count, compact=how.compact
         )
         return Term(source, encoded)
 
@@ -203,9 +211,9 @@ class _Compiler:
             return self._approximations[stage.name].scale, np.inf
         bound = np.abs(stage.constant)
         for source, expression in stage.terms.items():
-            matrix = expression.matrix()
-            weights = np.bincount(matrix.row, weights=np.abs(matrix.value), minlength=matrix.rows)
-            bound = bound + weights * (_INPUT_BOUND if source == INPUT else self._source_scale(source))
+            bound = bound + expression.largest() * (
+                _INPUT_BOUND if source == INPUT else self._source_scale(source)
+            )
         level = self._params.level(schedule.steps[stage.name].output_level)
         room = level.log2_modulus - np.log2(level.scale) - 1
         excess = np.log2(max(bound.max(), 1.0)) + _ROOM_BITS - room

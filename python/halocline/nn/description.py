@@ -7,6 +7,8 @@ executed, and every key, type, size and number is checked.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import json
 import math
 import os
@@ -21,6 +23,7 @@ from ..base.errors import CorruptData, Error, InvalidArgument
 from ..base.files import parse_json, read_file, write_file
 from ..base.values import expect, kind_of, path_text
 from ..circuits.polynomial import Polynomial as PolynomialFunction
+from . import layer_formats
 from . import tensors as files
 from .layers import (
     Add,
@@ -37,7 +40,9 @@ from .layers import (
 from .model import INPUT, MAX_NODES, Model, Node, checked_name
 
 FORMAT = "halocline-model"
-VERSION = 1
+VERSION = 2
+"""Of descriptions with layers of `layer_formats.py`, or with convolutions that version 1 had not. Others are
+written as version 1, which older releases read."""
 MAX_BYTES = 16 << 20
 """Bytes of a description."""
 
@@ -48,7 +53,8 @@ _REQUIRED = object()
 class _Fields:
     """One object of a description: its keys are taken one by one, and `done` refuses those left over."""
 
-    def __init__(self, value: object, what: str) -> None:
+    def __init__(self, value: object, what: str, version: int = VERSION) -> None:
+        self.version = version
         self._left = dict(_typed(value, dict, what))
         self._what = what
 
@@ -66,13 +72,22 @@ class _Fields:
             raise CorruptData(f"{self._what}: unknown keys {files.names_text(map(str, self._left))}")
 
 
-_KINDS = {dict: "an object", list: "a list", str: "a text", int: "a whole number", float: "a number"}
+_KINDS = {
+    bool: "true or false",
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+}
 
 
 def _typed(value: object, kind: type | tuple[type, ...], what: str) -> Any:
     """`value` if it is of that JSON type; whole numbers are numbers, true and false are neither."""
     kinds = kind if isinstance(kind, tuple) else (kind,)
-    fits = isinstance(value, (*kinds, int) if float in kinds else kinds) and not isinstance(value, bool)
+    fits = isinstance(value, (*kinds, int) if float in kinds else kinds) and isinstance(value, bool) == (
+        bool in kinds
+    )
     if not fits or (isinstance(value, float) and not math.isfinite(value)):
         expected = " or ".join(_KINDS.get(each, "null") for each in kinds)
         raise CorruptData(f"{what}: got {_short(value)}, expected {expected}")
@@ -123,9 +138,28 @@ def _weighted(fields: _Fields, name: str, weights: _Weights) -> tuple[Any, Any] 
 
 
 def _conv2d(fields: _Fields, name: str, weights: _Weights) -> Layer | None:
-    stride, padding = fields.take("stride", int, 1), fields.take("padding", (int, type(None)), None)
+    lists: tuple[type, ...] = (list,) if fields.version > 1 else ()
+    stride = fields.take("stride", (int, *lists), 1)
+    padding = fields.take("padding", (int, type(None), *lists), None)
+    more = {}
+    if fields.version > 1:
+        more = {"dilation": fields.take("dilation", (int, list), 1), "groups": fields.take("groups", int, 1)}
     found = _weighted(fields, name, weights)
-    return None if found is None else Conv2d(*found, stride=stride, padding=padding)
+    return None if found is None else Conv2d(*found, stride=stride, padding=padding, **more)
+
+
+def _newer(kind: str, fields: _Fields, name: str, weights: _Weights) -> Layer | None:
+    """A layer of version 2."""
+    arguments: dict[str, Any] = {}
+    for key, kinds, default in layer_formats.options(kind):
+        required = default is dataclasses.MISSING
+        value = fields.take(key, kinds, *([] if required else [default]))
+        arguments[key] = tuple(value) if isinstance(value, list) else value
+    for key in layer_formats.TENSORS.get(kind, ()):
+        arguments[key] = weights.get(fields.take(key, str, f"{name}.{key}"))
+    if any(arguments[key] is None for key in layer_formats.TENSORS.get(kind, ())):
+        return None
+    return layer_formats.TYPES[kind](**arguments)
 
 
 def _linear(fields: _Fields, name: str, weights: _Weights) -> Layer | None:
@@ -166,20 +200,24 @@ _TYPES: dict[str, Callable[[_Fields, str, _Weights], Layer | None]] = {
 }
 
 
-def _node(value: object, before: str, index: int, weights: _Weights) -> Node | None:
+def _node(value: object, before: str, index: int, weights: _Weights, version: int) -> Node | None:
     """One layer; None where its tensors are missing."""
-    fields = _Fields(value, f"layer {index}")
+    fields = _Fields(value, f"layer {index}", version)
     try:
         name = checked_name(fields.take("name", str))
     except InvalidArgument as error:
         raise CorruptData(f"layer {index}: {error}") from None
     what = f"layer {name!r}"
     kind = fields.take("type", str)
-    if kind not in _TYPES:
-        raise CorruptData(f"{what}: type {_short(kind)} is not supported; supported are {', '.join(_TYPES)}")
+    newer = layer_formats.TYPES if version > 1 else {}
+    if kind not in _TYPES and kind not in newer:
+        hint = "; this type needs version 2" if kind in layer_formats.TYPES else ""
+        known = ", ".join([*_TYPES, *newer])
+        raise CorruptData(f"{what}: type {_short(kind)} is not supported{hint}; supported are {known}")
     inputs = fields.take("inputs", list, [before])
     try:
-        layer = _TYPES[kind](fields, name, weights)
+        make = _TYPES.get(kind) or functools.partial(_newer, kind)
+        layer = make(fields, name, weights)
         fields.done()
         return None if layer is None else Node(name, layer, tuple(inputs))
     except (Error, OverflowError) as error:
@@ -190,8 +228,8 @@ def from_description(description: Mapping[str, Any], tensors: Mapping[str, Any])
     """The model that a description (a parsed JSON object) and the tensors that it names stand for."""
     fields = _Fields(description, "description")
     kind, version = fields.take("format", str), fields.take("version", int)
-    if kind != FORMAT or version != VERSION:
-        raise CorruptData(f"description: format {_short(kind)} {version}, expected {FORMAT!r} {VERSION}")
+    if kind != FORMAT or version not in range(1, VERSION + 1):
+        raise CorruptData(f"description: format {_short(kind)} {version}, expected {FORMAT!r} 1 to {VERSION}")
     shape = fields.take("input", list)
     layers = fields.take("layers", list)
     output, metadata = fields.take("output", str, ""), fields.take("metadata", dict, {})
@@ -200,7 +238,7 @@ def from_description(description: Mapping[str, Any], tensors: Mapping[str, Any])
         raise CorruptData(f"description: {len(layers)} layers, expected 1 to {MAX_NODES}")
     weights, nodes, before = _Weights(tensors), [], INPUT
     for index, value in enumerate(layers):
-        nodes.append(_node(value, before, index, weights))
+        nodes.append(_node(value, before, index, weights, version))
         before = value["name"]
     files.check_names(tensors, weights.used, weights.optional, "weights")
     try:
@@ -216,15 +254,31 @@ def to_description(model: Model) -> tuple[dict[str, Any], dict[str, Any]]:
         fields, arrays = _described(node.layer)
         layers.append({"name": node.name, "inputs": list(node.inputs), **fields})
         tensors.update({f"{node.name}.{key}": array for key, array in arrays.items()})
-    description = {"format": FORMAT, "version": VERSION, "input": list(model.input_shape), "layers": layers}
+    version = 2 if any(_is_newer(fields) for fields in layers) else 1
+    description = {"format": FORMAT, "version": version, "input": list(model.input_shape), "layers": layers}
     return {**description, "output": model.output, "metadata": dict(model.metadata)}, tensors
+
+
+def _is_newer(fields: Mapping[str, Any]) -> bool:
+    """Whether version 1 had no such layer."""
+    return fields["type"] not in _TYPES or any(
+        key in ("dilation", "groups") or (key in ("stride", "padding") and isinstance(value, list))
+        for key, value in fields.items()
+    )
+
+
+def _convolution(layer: Conv2d) -> dict[str, Any]:
+    """Options of a convolution; those that version 1 had not only where they say something."""
+    values: dict[str, Any] = {"stride": layer.stride, "padding": layer.padding}
+    values |= {"dilation": layer.dilation} if layer.dilation != 1 else {}
+    values |= {"groups": layer.groups} if layer.groups != 1 else {}
+    return {key: list(each) if isinstance(each, tuple) else each for key, each in values.items()}
 
 
 def _described(layer: Layer) -> tuple[dict[str, Any], dict[str, Any]]:
     """Type and options of a layer, and its tensors."""
     if isinstance(layer, Conv2d):
-        options = {"type": "conv2d", "stride": layer.stride, "padding": layer.padding}
-        return options, {"weight": layer.weight, "bias": layer.bias}
+        return {"type": "conv2d", **_convolution(layer)}, {"weight": layer.weight, "bias": layer.bias}
     if isinstance(layer, Linear):
         return {"type": "linear"}, {"weight": layer.weight, "bias": layer.bias}
     if isinstance(layer, AvgPool):
@@ -242,6 +296,10 @@ def _described(layer: Layer) -> tuple[dict[str, Any], dict[str, Any]]:
         }, {}
     if isinstance(layer, Shortcut):
         return {"type": "shortcut", "stride": layer.stride, "channels": layer.channels}, {}
+    if type(layer) in layer_formats.NAMES:
+        return layer_formats.described(layer)
+    if type(layer) not in (Add, Flatten):
+        raise InvalidArgument(f"description: {kind_of(layer)}; files hold layers of halocline.nn only")
     return {"type": {Add: "add", Flatten: "flatten"}[type(layer)]}, {}
 
 

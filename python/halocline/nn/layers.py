@@ -10,7 +10,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,9 @@ from ..base.values import expect, integer, positive
 from ..circuits.polynomial import Polynomial as PolynomialFunction
 
 Array = npt.NDArray[np.float64]
+Slots = npt.NDArray[np.int64]
 Shape = tuple[int, ...]
+Pair = tuple[int, int]
 
 MAX_SIDE = 1 << 16
 """Largest stride, window and number of channels that a layer may ask for."""
@@ -61,7 +63,7 @@ def _bias(values: Any, count: int, what: str) -> Array:
     return bias
 
 
-def _image(shapes: Sequence[Shape], what: str) -> Shape:
+def image(shapes: Sequence[Shape], what: str) -> Shape:
     """The one shape, which must be that of images."""
     (shape,) = shapes
     if len(shape) != 3:
@@ -72,14 +74,15 @@ def _image(shapes: Sequence[Shape], what: str) -> Shape:
     return shape
 
 
-def _windows(size: int, kernel: int, stride: int, padding: int, what: str) -> int:
+def _windows(size: int, kernel: int, stride: int, padding: Pair, what: str) -> int:
     """Positions of a window of `kernel` along one axis."""
-    if size + 2 * padding < kernel:
+    if size + sum(padding) < kernel:
+        shown = padding[0] if padding[0] == padding[1] else padding
         raise InvalidArgument(
-            f"{what}: a window of {kernel} in {size} pixels with padding {padding}; "
+            f"{what}: a window of {kernel} in {size} pixels with padding {shown}; "
             "make the kernel smaller or the padding larger"
         )
-    return (size + 2 * padding - kernel) // stride + 1
+    return (size + sum(padding) - kernel) // stride + 1
 
 
 class Layer(abc.ABC):
@@ -99,89 +102,190 @@ class Layer(abc.ABC):
         """The exact result for a batch: (batch, *shape) in and out."""
 
 
+class Part(NamedTuple):
+    """One of the layers that do the work of a composite one."""
+
+    name: str
+    layer: Layer
+    inputs: tuple[str, ...]
+
+
+class Composite(Layer):
+    """A layer that encrypted networks compute by several others."""
+
+    is_linear: ClassVar[bool] = False
+
+    @abc.abstractmethod
+    def parts(self, name: str, inputs: Sequence[str], shapes: Sequence[Shape]) -> list[Part]:
+        """These layers in order: their names begin with `name`, that of the layer, which the last one bears.
+
+        shapes: of the inputs.
+        """
+
+
+class LinearMap(Layer):
+    """A layer of one input that encrypted networks take as its matrix, and as what it makes of zeros."""
+
+    @property
+    def steps(self) -> Pair:
+        """Rows and columns of the input from a pixel of the result to the next: its strides."""
+        return 1, 1
+
+    @abc.abstractmethod
+    def triplets(self, shape: Shape) -> tuple[Slots, Slots, Array]:
+        """Rows, columns and values of the matrix between flattened arrays, for inputs of that shape."""
+
+
+def pair(value: Any, what: str, low: int = 1) -> Pair:
+    """One number for rows and columns, or one for each."""
+    values = tuple(value) if isinstance(value, tuple | list) else (value, value)
+    if len(values) != 2:
+        raise InvalidArgument(f"{what}: {value!r}, expected a number, or two for rows and columns")
+    rows, columns = (integer(each, what, low, MAX_SIDE) for each in values)
+    return rows, columns
+
+
+def _shortest(numbers: tuple[int, ...]) -> Any:
+    """A single number where all are the same."""
+    return numbers[0] if len(set(numbers)) == 1 else numbers
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Conv2d(Layer):
-    """out[o, y, x] = bias[o] + sum weight[o, i, dy, dx] in[i, s y + dy - p, s x + dx - p], with stride s,
-    padding p, and zeros outside the image.
+    """out[o, y, x] = bias[o] + sum weight[o, i, dy, dx] in[i, s y + d dy - p, s x + d dx - p], with stride s,
+    dilation d, padding p, and zeros outside the image. With groups g, output o takes the inputs / g
+    channels of its group: those from (o // (outputs / g)) (inputs / g) on.
     """
 
     weight: Array
-    """(outputs, inputs, rows, columns), rows and columns odd"""
+    """(outputs, inputs / groups, rows, columns)"""
     bias: Array = None  # type: ignore[assignment]
     """(outputs,); zeros when None is given"""
-    stride: int = 1
-    padding: int | None = None
-    """Rows and columns of zeros around the image; None: (kernel - 1) / 2, which needs a square kernel"""
+    stride: int | tuple[int, ...] = 1
+    """Pixels from window to window; (rows, columns) where they differ"""
+    padding: int | tuple[int, ...] | None = None
+    """Zeros around the image: one number, (rows, columns), or (top, bottom, left, right). None: half of
+    what the kernel covers, rounded down, which needs a square kernel of odd size"""
+    dilation: int | tuple[int, ...] = 1
+    """Pixels from one value of the kernel to the next; (rows, columns) where they differ"""
+    groups: int = 1
+    """Divides inputs and outputs; as many as inputs make the convolution depthwise"""
 
     def __post_init__(self) -> None:
         weight = real_array(self.weight, 4, "Conv2d: weight")
-        rows, columns = weight.shape[2:]
-        if rows % 2 == 0 or columns % 2 == 0:
-            raise InvalidArgument(f"Conv2d: a kernel of {rows} x {columns}, supported are odd sizes")
-        padding = self.padding
-        if padding is None:
-            if rows != columns:
-                raise InvalidArgument(f"Conv2d: a kernel of {rows} x {columns} needs padding= as a number")
-            padding = (rows - 1) // 2
         object.__setattr__(self, "weight", weight)
         object.__setattr__(self, "bias", _bias(self.bias, len(weight), "Conv2d: bias"))
-        object.__setattr__(self, "stride", integer(self.stride, "Conv2d: stride", 1, MAX_SIDE))
-        object.__setattr__(self, "padding", integer(padding, "Conv2d: padding", 0, max(rows, columns) - 1))
+        object.__setattr__(self, "stride", _shortest(pair(self.stride, "Conv2d: stride")))
+        object.__setattr__(self, "dilation", _shortest(pair(self.dilation, "Conv2d: dilation")))
+        object.__setattr__(self, "groups", integer(self.groups, "Conv2d: groups", 1, MAX_SIDE))
+        object.__setattr__(self, "padding", _shortest(self._checked_padding()))
+        if len(weight) % self.groups:
+            raise InvalidArgument(
+                f"Conv2d: {len(weight)} outputs in {self.groups} groups; expected a number that divides them"
+            )
+
+    def _checked_padding(self) -> tuple[int, ...]:
+        rows, columns = self.kernel
+        if self.padding is None:
+            if rows != columns or rows % 2 == 0:
+                raise InvalidArgument(f"Conv2d: a kernel of {rows} x {columns} needs padding= as a number")
+            return tuple(each // 2 for each in self.extent)
+        given = tuple(self.padding) if isinstance(self.padding, tuple | list) else (self.padding,)
+        if len(given) not in (1, 2, 4):
+            raise InvalidArgument(
+                f"Conv2d: padding {self.padding!r}, expected a number, (rows, columns) or (top, "
+                "bottom, left, "
+                "right)"
+            )
+        most = max(self.extent) - 1
+        return tuple(integer(each, "Conv2d: padding", 0, most) for each in given)
 
     @property
-    def kernel(self) -> tuple[int, int]:
+    def kernel(self) -> Pair:
         """Rows and columns of the kernel."""
         return self.weight.shape[2], self.weight.shape[3]
 
     @property
-    def pad(self) -> int:
-        """`padding` as a number."""
-        return self.padding or 0
+    def extent(self) -> Pair:
+        """Rows and columns of the image that the kernel covers."""
+        (rows, columns), (down, across) = self.kernel, self.dilations
+        return (rows - 1) * down + 1, (columns - 1) * across + 1
+
+    @property
+    def strides(self) -> Pair:
+        """`stride` for rows and columns."""
+        return pair(self.stride, "Conv2d: stride")
+
+    @property
+    def dilations(self) -> Pair:
+        """`dilation` for rows and columns."""
+        return pair(self.dilation, "Conv2d: dilation")
+
+    @property
+    def pads(self) -> tuple[Pair, Pair]:
+        """Zeros before and behind rows, and columns."""
+        padding = self.padding
+        if isinstance(padding, tuple):
+            around = padding if len(padding) == 4 else (padding[0], padding[0], padding[1], padding[1])
+            return (around[0], around[1]), (around[2], around[3])
+        each = padding or 0
+        return (each, each), (each, each)
 
     def output_shape(self, shapes: Sequence[Shape]) -> Shape:
         """(outputs, windows down, windows across)."""
-        channels, rows, columns = _image(shapes, "Conv2d")
-        if channels != self.weight.shape[1]:
+        channels, rows, columns = image(shapes, "Conv2d")
+        if channels != self.weight.shape[1] * self.groups:
+            groups = f" in {self.groups} groups" if self.groups > 1 else ""
             raise InvalidArgument(
-                f"Conv2d: input of {channels} channels, weight of shape {self.weight.shape} expects "
-                f"{self.weight.shape[1]}"
+                f"Conv2d: input of {channels} channels, weight of shape {self.weight.shape}{groups} expects "
+                f"{self.weight.shape[1] * self.groups}"
             )
-        down = _windows(rows, self.kernel[0], self.stride, self.pad, "Conv2d")
-        across = _windows(columns, self.kernel[1], self.stride, self.pad, "Conv2d")
-        unfolded = self.weight[0].size * down * across
+        down, across = (
+            _windows(size, extent, stride, around, "Conv2d")
+            for size, extent, stride, around in zip(
+                (rows, columns), self.extent, self.strides, self.pads, strict=True
+            )
+        )
+        unfolded = self.weight[0].size * self.groups * down * across
         if unfolded > MAX_UNFOLDED:
             raise InvalidArgument(
-                f"Conv2d: {down} x {across} windows of {self.weight[0].size} values, supported are at most "
-                f"{MAX_UNFOLDED} values in all; make kernel or image smaller"
+                f"Conv2d: {down} x {across} windows of {self.weight[0].size * self.groups} values, supported "
+                f"are at most {MAX_UNFOLDED} values in all; make kernel or image smaller"
             )
         return len(self.weight), down, across
 
     def forward(self, *arrays: Array) -> Array:
-        """The convolution as a matrix product.
+        """The convolution as a matrix product for each group.
 
         Many images at a time: threads that meet after every small product cost more than they give on a
         machine with other work.
         """
         (batch,) = arrays
         _, down, across = self.output_shape([batch.shape[1:]])
-        matrix = self.weight.reshape(len(self.weight), -1)
-        result = np.empty((len(batch), len(matrix), down * across))
-        step = max(1, CHUNK_VALUES // (matrix.shape[1] * down * across))
+        matrices = self.weight.reshape(self.groups, len(self.weight) // self.groups, -1)
+        result = np.empty((len(batch), len(self.weight), down * across))
+        values = self.groups * matrices.shape[2] * down * across
+        step = max(1, CHUNK_VALUES // values)
         for first in range(0, len(batch), step):
-            windows = _unfold(batch[first : first + step], self.kernel, self.stride, self.pad)
-            columns = windows.transpose(1, 4, 5, 0, 2, 3).reshape(matrix.shape[1], -1)
-            product = (matrix @ columns).reshape(len(matrix), len(windows), down * across)
+            windows = self._windows_of(batch[first : first + step])
+            count = len(windows)
+            columns = windows.transpose(1, 4, 5, 0, 2, 3).reshape(self.groups, matrices.shape[2], -1)
+            product = (matrices @ columns).reshape(len(self.weight), count, down * across)
             result[first : first + step] = product.transpose(1, 0, 2)
         result += self.bias[:, np.newaxis]
-        return result.reshape(len(batch), len(matrix), down, across)
+        return result.reshape(len(batch), len(self.weight), down, across)
+
+    def _windows_of(self, batch: Array) -> Array:
+        """(batch, channels, down, across, rows, columns)"""
+        padded = np.pad(batch, ((0, 0), (0, 0), *self.pads)) if self.padding else batch
+        down, across = self.dilations
+        return _unfold(padded, self.extent, self.strides)[..., ::down, ::across]
 
 
-def _unfold(batch: Array, kernel: tuple[int, int], stride: int, padding: int) -> Array:
+def _unfold(batch: Array, kernel: Pair, strides: Pair) -> Array:
     """Windows (batch, channels, down, across, rows, columns) of images: a view."""
-    around = (padding, padding)
-    padded = np.pad(batch, ((0, 0), (0, 0), around, around)) if padding else batch
-    windows: Array = np.lib.stride_tricks.sliding_window_view(padded, kernel, axis=(2, 3))  # type: ignore[call-overload]
-    return windows[:, :, ::stride, ::stride]
+    windows: Array = np.lib.stride_tricks.sliding_window_view(batch, kernel, axis=(2, 3))  # type: ignore[call-overload]
+    return windows[:, :, :: strides[0], :: strides[1]]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -240,16 +344,16 @@ class AvgPool(Layer):
 
     def output_shape(self, shapes: Sequence[Shape]) -> Shape:
         """(channels, windows down, windows across); what is left at the edges is not used."""
-        shape = _image(shapes, "AvgPool")
+        shape = image(shapes, "AvgPool")
         rows, columns, stride = self.window(shape)
-        down = _windows(shape[1], rows, stride, 0, "AvgPool")
-        return shape[0], down, _windows(shape[2], columns, stride, 0, "AvgPool")
+        down = _windows(shape[1], rows, stride, (0, 0), "AvgPool")
+        return shape[0], down, _windows(shape[2], columns, stride, (0, 0), "AvgPool")
 
     def forward(self, *arrays: Array) -> Array:
         """The means."""
         (batch,) = arrays
         rows, columns, stride = self.window(batch.shape[1:])
-        return np.asarray(_unfold(batch, (rows, columns), stride, 0).mean(axis=(4, 5)))
+        return np.asarray(_unfold(batch, (rows, columns), (stride, stride)).mean(axis=(4, 5)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -301,7 +405,7 @@ class Shortcut(Layer):
 
     def output_shape(self, shapes: Sequence[Shape]) -> Shape:
         """(channels, rows / stride, columns / stride), rounded up."""
-        channels, rows, columns = _image(shapes, "Shortcut")
+        channels, rows, columns = image(shapes, "Shortcut")
         if channels > self.channels:
             raise InvalidArgument(
                 f"Shortcut: input of {channels} channels, more than the {self.channels} of the result; "

@@ -30,8 +30,11 @@ class Layout:
     """
 
     channels: int
+    """Of an image, or features of a vector."""
     rows: int
+    """Of an image; 1 for vectors."""
     columns: int
+    """Of an image; 1 for vectors."""
     gap: int = 1
     """Slots from a pixel to its neighbour; gap^2 channels share a block."""
     pitch: int = 0

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import Error, InvalidArgument, WrongType
+from ..base.tables import Table
 from ..base.values import expect, integer, kind_of
-from .layers import Activation, Array, Layer, Shape, real_values
+from .layers import Activation, Array, Composite, Layer, Shape, real_values
+from .model_table import model_table
 
 INPUT = "input"
 """Name by which layers refer to the input of the network."""
@@ -24,7 +27,13 @@ MAX_VALUES = 1 << 24
 MAX_NAME = 200
 """Characters of a layer's name."""
 
-SUPPORTED = "Conv2d, Linear, AvgPool, Flatten, Add, Shortcut, ReLU, Polynomial"
+SUPPORTED = (
+    "Conv2d, Linear, Affine, AvgPool, MaxPool, Resample, Upsample, Shortcut, Flatten, Reshape, "
+    "Permute, Slice, "
+    "Pad, Expand, Add, Multiply, Maximum, ReLU, Step, Polynomial, PiecewiseLinear, ELU, Hardswish, "
+    "and the smooth "
+    "functions Sigmoid, Tanh, GELU, SiLU, Mish, Softplus, Softsign, Erf, Decay"
+)
 
 Approximation = Mapping[str, Callable[[Array], Array]]
 
@@ -44,8 +53,11 @@ class Node:
     """A layer of a network: its name, what it does, and the names of the layers (or `INPUT`) that feed it."""
 
     name: str
+    """Of the layer: no other has it."""
     layer: Layer
+    """What it does."""
     inputs: tuple[str, ...]
+    """Names of the layers, or `INPUT`, that feed it."""
 
     def __post_init__(self) -> None:
         name = checked_name(self.name)
@@ -73,6 +85,7 @@ class Model:
 
     input_shape: Shape
     nodes: tuple[Node, ...]
+    """The layers, in an order in which each one follows those that feed it."""
     output: str = ""
     metadata: Mapping[str, str] = dataclasses.field(default_factory=dict)
     shapes: Mapping[str, Shape] = dataclasses.field(init=False)
@@ -96,10 +109,25 @@ class Model:
     def __reduce__(self) -> tuple[Any, ...]:
         return Model, (self.input_shape, self.nodes, self.output, dict(self.metadata))
 
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html()
+
+    def table(self) -> Table:
+        """A row for each layer; `print` and notebooks show it."""
+        return model_table(self.nodes, self.shapes, INPUT, self.output)
+
     @property
     def output_shape(self) -> Shape:
         """Shape of the result."""
         return self.shapes[self.output]
+
+    @property
+    def normalization(self) -> tuple[Array, Array] | None:
+        """Mean and standard deviation of each channel, as `prepare` uses them; None where there are none."""
+        return self._normalization
 
     @property
     def activation_nodes(self) -> tuple[Node, ...]:
@@ -112,6 +140,23 @@ class Model:
             if node.name == name:
                 return node
         raise InvalidArgument(f"model: no layer {name!r}; there are {', '.join(n.name for n in self.nodes)}")
+
+    @functools.cached_property
+    def expanded(self) -> Model:
+        """The same network, with these others for layers that encrypted networks compute by several.
+
+        Ranges and compiled networks name its activations. A network without such layers is its own.
+        """
+        if not any(isinstance(node.layer, Composite) for node in self.nodes):
+            return self
+        nodes: list[Node] = []
+        for node in self.nodes:
+            if isinstance(node.layer, Composite):
+                shapes = [self.shapes[name] for name in node.inputs]
+                nodes += [Node(*part) for part in node.layer.parts(node.name, node.inputs, shapes)]
+            else:
+                nodes.append(node)
+        return Model(self.input_shape, tuple(nodes), self.output, self.metadata)
 
     def prepare(self, images: Any) -> Array:
         """Inputs of the network from images (batch, *input_shape): (x - mean) / std for each channel, if the

@@ -12,6 +12,8 @@ from ..base.names import Mode
 from ..base.values import expect, integer
 from ..circuits.bootstrapping import BootstrapOptions
 
+MAX_BATCH = 1 << 16
+"""Inputs at once."""
 _ORGANISATION = {"cts_mode", "stc_mode", "baby_count", "compact"}
 """Options of bootstraps that change neither levels nor scales."""
 
@@ -30,6 +32,9 @@ class CompileOptions:
     encode: str = "keep"
     """"keep": encoded weights stay with the engine; "fly": they are encoded at each use and dropped, which
     takes least memory and most work."""
+    batch: int = 1
+    """Inputs that come at once. From 2 on as many of them share a ciphertext as fit, which takes least time
+    for each; 1: what takes least time for a single one. Programs take any number of inputs in either case."""
     fresh_level: int | None = None
     """Of the encrypted input; None: the least that is enough."""
     bootstrap: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -44,6 +49,7 @@ class CompileOptions:
         if self.encode not in ("keep", "fly"):
             raise InvalidArgument(f"compile: encode {self.encode!r}, expected 'keep' or 'fly'")
         expect(self.compact, bool, "compile: compact")
+        integer(self.batch, "compile: batch", 1, MAX_BATCH)
         if self.fresh_level is not None:
             integer(self.fresh_level, "compile: fresh_level", 0)
         known = {field.name for field in dataclasses.fields(BootstrapOptions)}

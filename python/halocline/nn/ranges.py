@@ -20,7 +20,7 @@ from ..base.errors import ActivationRange, CorruptData, Error, InvalidArgument, 
 from ..base.files import parse_json
 from ..base.values import expect, kind_of, path_text, positive
 from .description import read_json, write_json
-from .layers import Array
+from .layers import Array, real_array
 from .model import MAX_NODES, Model, Node
 from .tensors import names_text
 
@@ -37,11 +37,14 @@ class Ranges(Mapping[str, float]):
     """Bound B of each activation, by the name of its layer: inputs lie in [-B, B].
 
     margin: by how much the bounds exceed what was found; provenance: text by text, on which samples.
+    input_range: smallest and largest value that inputs of the network may have, so widened too; None where
+    that is unknown.
     """
 
     bounds: Mapping[str, float]
     margin: float = 1.0
     provenance: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    input_range: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         for what, value in (("bounds", self.bounds), ("provenance", self.provenance)):
@@ -55,9 +58,10 @@ class Ranges(Mapping[str, float]):
         object.__setattr__(self, "bounds", types.MappingProxyType(bounds))
         object.__setattr__(self, "margin", positive(self.margin, "ranges: margin"))
         object.__setattr__(self, "provenance", types.MappingProxyType(dict(self.provenance)))
+        object.__setattr__(self, "input_range", _interval(self.input_range))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Ranges, (dict(self.bounds), self.margin, dict(self.provenance))
+        return Ranges, (dict(self.bounds), self.margin, dict(self.provenance), self.input_range)
 
     def __getitem__(self, name: str) -> float:
         return self.bounds[name]
@@ -70,7 +74,7 @@ class Ranges(Mapping[str, float]):
 
     def expect_for(self, model: Model) -> Ranges:
         """These ranges, if there is one for every activation of the model and no other."""
-        names = {node.name for node in model.activation_nodes}
+        names = {node.name for node in model.expanded.activation_nodes}
         for what, wrong in (
             ("no bound for", names - set(self)),
             ("bounds for no activation", set(self) - names),
@@ -84,7 +88,13 @@ class Ranges(Mapping[str, float]):
 
     def to_json(self) -> dict[str, Any]:
         """An object for JSON."""
-        fields = {"margin": self.margin, "provenance": dict(self.provenance), "bounds": dict(self.bounds)}
+        fields: dict[str, Any] = {
+            "margin": self.margin,
+            "provenance": dict(self.provenance),
+            "bounds": dict(self.bounds),
+        }
+        if self.input_range is not None:
+            fields["input_range"] = list(self.input_range)
         return {"format": FORMAT, "version": VERSION, **fields}
 
     @classmethod
@@ -92,14 +102,14 @@ class Ranges(Mapping[str, float]):
         """Ranges of what `to_json` made, as an object or as text; CorruptData for anything else."""
         data = parse_json(data, "ranges") if isinstance(data, str | bytes) else data
         expected = {"format", "version", "margin", "provenance", "bounds"}
-        if not isinstance(data, dict) or set(data) != expected:
+        if not isinstance(data, dict) or set(data) - {"input_range"} != expected:
             raise CorruptData(f"ranges: expected an object with the keys {', '.join(sorted(expected))}")
         if (data["format"], data["version"]) != (FORMAT, VERSION):
             raise CorruptData(
                 f"ranges: format {data['format']!r:.60}, expected {FORMAT!r}, version {VERSION}"
             )
         try:
-            return cls(data["bounds"], data["margin"], data["provenance"])
+            return cls(data["bounds"], data["margin"], data["provenance"], data.get("input_range"))
         except Error as error:
             raise CorruptData(str(error)) from None
 
@@ -134,18 +144,33 @@ class Ranges(Mapping[str, float]):
             raise CorruptData(f"{path_text(path, 'ranges')}: {error}") from None
 
 
+def _interval(given: Any) -> tuple[float, float] | None:
+    """Two finite numbers in order, or None."""
+    if given is None:
+        return None
+    made = real_array(given, 1, "ranges: input_range")
+    if made.shape != (2,) or made[0] > made[1]:
+        raise InvalidArgument(
+            f"ranges: input_range {given!r:.60}, expected the smallest and the largest value of an input"
+        )
+    return float(made[0]), float(made[1])
+
+
 class Exceeded(NamedTuple):
     """An activation that a sample drives out of its range."""
 
     layer: str
+    """Name of the activation."""
     found: float
     """Largest absolute value"""
     bound: float
+    """What it was calibrated for."""
 
 
 def largest_inputs(model: Model, samples: Any) -> dict[str, float]:
     """Largest absolute value that each activation of the network gets for inputs (batch, *input_shape)."""
-    nodes = expect(model, Model, "ranges: model").activation_nodes
+    model = expect(model, Model, "ranges: model").expanded
+    nodes = model.activation_nodes
     samples = np.asarray(samples)
     if samples.ndim == 0 or len(samples) == 0:
         raise InvalidArgument(f"ranges: samples of shape {samples.shape}, expected at least one input")
@@ -169,7 +194,7 @@ def calibrate(
     """Ranges of `margin` times what the activations get on samples: inputs as `Model.forward` takes them.
 
     Take some hundred inputs that are like those to come. A larger margin costs precision, a smaller one
-    warnings.
+    warnings. The range of the inputs is that of the samples, `margin` times as wide.
     """
     margin = positive(margin, "calibrate: margin")
     if margin < 1:
@@ -177,7 +202,11 @@ def calibrate(
     found = largest_inputs(model, samples)
     least = max(found.values(), default=0.0) * _SMALLEST or 1.0
     bounds = {name: margin * max(each, least) for name, each in found.items()}
-    return Ranges(bounds, margin, {"samples": str(len(samples)), **(provenance or {})})
+    values = np.asarray(samples, dtype=np.float64)
+    low, high = float(values.min()), float(values.max())
+    slack = (margin - 1) / 2 * (high - low)
+    named = {"samples": str(len(samples)), **(provenance or {})}
+    return Ranges(bounds, margin, named, (low - slack, high + slack))
 
 
 def check(model: Model, ranges: Ranges, samples: Any) -> list[Exceeded]:

@@ -95,8 +95,8 @@ def _blocks(layers: dict[str, Conv2d], relu: ReLU) -> Iterator[Node]:
             yield Node(f"{at}.conv1", first, (x,))
             yield Node(f"{at}.relu1", relu, (f"{at}.conv1",))
             yield Node(f"{at}.conv2", second, (f"{at}.relu1",))
-            if first.stride > 1:
-                yield Node(f"{at}.shortcut", Shortcut(first.stride, width), (x,))
+            if first.strides[0] > 1:
+                yield Node(f"{at}.shortcut", Shortcut(first.strides[0], width), (x,))
                 x = f"{at}.shortcut"
             yield Node(f"{at}.add", Add(), (f"{at}.conv2", x))
             x = f"{at}.relu2"

@@ -10,15 +10,29 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from ..base.errors import InvalidArgument
-from .layers import Activation, Add, Array, AvgPool, Conv2d, Flatten, Layer, Linear, Shape, Shortcut
+from .layers import (
+    Activation,
+    Add,
+    Array,
+    AvgPool,
+    Conv2d,
+    Flatten,
+    Layer,
+    Linear,
+    LinearMap,
+    Shape,
+    Shortcut,
+)
 from .layout import Layout
 from .lowering import MAX_ENTRIES, SparseMatrix, matrix_of
 from .model import INPUT, SUPPORTED, Model, Node
+from .tensor_layout import TensorLayout
+from .tensor_map import Convolution, Piece
 
 
 class Expression(ABC):
@@ -37,6 +51,16 @@ class Expression(ABC):
     @abstractmethod
     def matrix(self) -> SparseMatrix:
         """The matrix."""
+
+    def pieces(self, factor: float) -> Iterator[Piece]:
+        """What adds up to the matrix times a number; convolutions as such, which are smaller."""
+        yield self.matrix().scaled(factor)
+
+    def largest(self) -> Array:
+        """Bound of each result where all inputs lie in [-1, 1]."""
+        matrix = self.matrix()
+        sums = np.bincount(matrix.row, weights=np.abs(matrix.value), minlength=matrix.rows)
+        return np.asarray(sums, dtype=np.float64)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,11 +108,27 @@ class Leaf(Expression):
         if isinstance(self.layer, AvgPool):
             height, width, _ = self.layer.window(self.shape)
             return float(self.rows * height * width)
+        if isinstance(self.layer, LinearMap):
+            return float(len(self.layer.triplets(self.shape)[0]))
         return float(self.rows)
 
     def matrix(self) -> SparseMatrix:
         """Of the layer without its bias."""
         return matrix_of(self.layer, self.shape)
+
+    def pieces(self, factor: float) -> Iterator[Piece]:
+        """One."""
+        if isinstance(self.layer, Conv2d):
+            yield Convolution(self.layer, self.shape, factor)
+        else:
+            yield from super().pieces(factor)
+
+    def largest(self) -> Array:
+        """Of large convolutions for pixels with all neighbours."""
+        if isinstance(self.layer, Conv2d) and self.entries > MAX_ENTRIES:
+            sums = np.abs(self.layer.weight).sum(axis=(1, 2, 3))
+            return np.repeat(sums, self.rows // len(sums))
+        return super().largest()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -134,6 +174,17 @@ class Sum(Expression):
         """The sum."""
         return self.first.matrix() + self.second.matrix()
 
+    def pieces(self, factor: float) -> Iterator[Piece]:
+        """Those of both."""
+        yield from self.first.pieces(factor)
+        yield from self.second.pieces(factor)
+
+    def largest(self) -> Array:
+        """At most, where convolutions are large."""
+        if self.entries > MAX_ENTRIES:
+            return self.first.largest() + self.second.largest()
+        return super().largest()
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Stage:
@@ -148,25 +199,27 @@ class Stage:
     """By the names of the stages, or `INPUT`, that are taken."""
     constant: Array
     """Flattened: what biases add."""
-    layout: Layout
+    layout: TensorLayout
 
 
-def stages_of(model: Model, slots: int) -> list[Stage]:
+def stages_of(model: Model, slots: int, images: int = 1) -> list[Stage]:
     """The stages of a model for ciphertexts of at most `slots` slots, the last one its output.
+
+    images: that are evaluated at once; as many of them share a ciphertext as fit.
 
     Layers whose weights are all 0 add nothing to a sum, and what leads only to them is left out.
 
     @throws InvalidArgument that names the layer that does not fit
     """
-    layouts = layouts_of(model, slots)
+    layouts = tensor_layouts(model, slots, images)
     return _Builder(model, layouts).build()
 
 
 class _Builder:
     """Goes through the layers and records each one as matrices of the values before it."""
 
-    def __init__(self, model: Model, layouts: Mapping[str, Layout]) -> None:
-        self._model, self._layouts = model, layouts
+    def __init__(self, model: Model, layouts: Mapping[str, TensorLayout]) -> None:
+        self._model, self._layouts = model, dict(layouts)
         self._terms: dict[str, dict[str, Expression]] = {}
         self._constants: dict[str, Array] = {}
         self._stages: list[Stage] = []
@@ -208,7 +261,7 @@ class _Builder:
         shape = self._model.shapes[node.inputs[0]]
         if isinstance(node.layer, Flatten):
             return before
-        if not isinstance(node.layer, Conv2d | Linear | AvgPool | Shortcut):
+        if not isinstance(node.layer, Conv2d | Linear | AvgPool | Shortcut | LinearMap):
             raise InvalidArgument(
                 f"layer {node.name!r}: {type(node.layer).__name__}; supported are {SUPPORTED}"
             )
@@ -230,6 +283,11 @@ class _Builder:
                 f"layer {linear!r}: does not depend on the input, because weights are 0 or meet nothing but "
                 "padding; leave out what has no effect"
             )
+        if activation is None:
+            # Collecting more images in a ciphertext takes more diagonals and saves no activation.
+            batch = max(self._layouts[source].batch for source in self._terms[linear])
+            layout = TensorLayout.within(layout.image, layout.slots, min(batch, layout.batch))
+            self._layouts[name] = layout
         self._stages.append(
             Stage(name, linear, activation, self._terms[linear], self._constants[linear], layout)
         )
@@ -245,26 +303,42 @@ def _is_zero(layer: Layer, shape: Shape) -> bool:
     """Whether a layer gives its bias, whatever its input of that shape is."""
     if isinstance(layer, Linear):
         return not layer.weight.any()
+    if isinstance(layer, LinearMap):
+        return not layer.triplets(shape)[2].any()
     if not isinstance(layer, Conv2d):
         return False
     _, down, across = layer.output_shape([shape])
     met = []  # for each row, and each column, of the kernel: whether it is ever on the image
-    for kernel, windows, size in zip(layer.kernel, (down, across), shape[1:], strict=True):
-        at = layer.stride * np.arange(windows) + np.arange(kernel)[:, None] - layer.pad
+    axes = zip(
+        layer.kernel, (down, across), shape[1:], layer.strides, layer.dilations, layer.pads, strict=True
+    )
+    for kernel, windows, size, stride, dilation, around in axes:
+        at = stride * np.arange(windows) + dilation * np.arange(kernel)[:, None] - around[0]
         met.append(((at >= 0) & (at < size)).any(axis=1))
     return not layer.weight[:, :, met[0]][:, :, :, met[1]].any()
 
 
-def input_layout(model: Model, slots: int) -> Layout:
-    """Where the values of the input are: with room for all strides where that fits."""
-    roomy = Layout.of(model.input_shape, _largest_gap(model))
-    return roomy if roomy.slots <= slots else Layout.of(model.input_shape)
+def tensor_layouts(model: Model, slots: int, images: int = 1) -> dict[str, TensorLayout]:
+    """Where the values of the input and of each layer are, in ciphertexts of at most `slots` slots.
+
+    @throws InvalidArgument that names a layer of which not even the channels that share a block fit in one
+    """
+    made = {}
+    for name, image in _layouts(model, slots).items():
+        if image.block > slots:
+            raise InvalidArgument(
+                f"layer {name!r}: each of {image.channels} channels of {image.rows} x {image.columns} needs "
+                f"{image.block} slots, a ciphertext has {slots}; take larger parameters, or fewer pixels"
+            )
+        made[name] = TensorLayout.within(image, slots, images)
+    return made
 
 
-def layouts_of(model: Model, slots: int) -> dict[str, Layout]:
-    """Where the values of each layer are; strides widen gaps, and channels fill them."""
-    layouts = {INPUT: input_layout(model, slots)}
-    _check(INPUT, layouts[INPUT], slots)
+def _layouts(model: Model, slots: int) -> dict[str, Layout]:
+    """Those of single images, as if ciphertexts had any number of slots; strides widen gaps, and channels
+    fill them.
+    """
+    layouts = {INPUT: _input_layout(model, slots)}
     for node in model.nodes:
         shape = model.shapes[node.name]
         before = min((layouts[name] for name in node.inputs), key=lambda each: each.slots)
@@ -275,21 +349,21 @@ def layouts_of(model: Model, slots: int) -> dict[str, Layout]:
             layouts[node.name] = Layout.of(shape)
         else:
             layouts[node.name] = before.strided(stride, shape)
-        _check(node.name, layouts[node.name], slots)
     return layouts
 
 
-def _check(name: str, layout: Layout, slots: int) -> None:
-    if layout.slots > slots:
-        raise InvalidArgument(
-            f"layer {name!r}: {layout.channels} channels of {layout.rows} x {layout.columns} need "
-            f"{layout.slots} slots, a ciphertext has {slots}; take larger parameters, or fewer channels or "
-            "pixels"
-        )
+def _input_layout(model: Model, slots: int) -> Layout:
+    """With room for all strides, unless the input needs several ciphertexts only because of that."""
+    roomy, dense = Layout.of(model.input_shape, _largest_gap(model)), Layout.of(model.input_shape)
+    return dense if dense.slots <= slots < roomy.slots else roomy
 
 
 def _stride(layer: Layer, shape: Shape) -> int:
-    if isinstance(layer, Conv2d | Shortcut):
+    if isinstance(layer, Conv2d):
+        return min(layer.strides)
+    if isinstance(layer, LinearMap):
+        return min(layer.steps)
+    if isinstance(layer, Shortcut):
         return layer.stride
     return layer.window(shape)[2] if isinstance(layer, AvgPool) else 1
 

@@ -4,18 +4,22 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 from ..circuits.bootstrapping import Bootstrapper
 from ..ckks.ciphertext import Ciphertext
 from .approximation import Approximation
-from .lowering import EncodedMap, EncodedVector
+from .lowering import EncodedVector
 from .schedule import Placement
 from .stages import Stage
+from .tensor_map import EncodedMap
 
-Values = dict[str, Ciphertext]
-"""Live ciphertexts by the name of their stage; with `SUM` behind it, what its activation gets."""
+Values = dict[str, list[Ciphertext]]
+"""Live ciphertexts by the name of their stage, in the order of `TensorLayout`; with `SUM` behind it, what its
+activation gets.
+"""
 
 SUM = " (sum)"
 """Behind the name of a stage: the sum of linear maps that its activation gets."""
@@ -29,6 +33,10 @@ class Term:
     map: EncodedMap | None
     factor: float = 1.0
 
+    def __call__(self, inputs: Sequence[Ciphertext]) -> Sequence[Ciphertext | None]:
+        """The summand; None where it is 0."""
+        return [x * self.factor for x in inputs] if self.map is None else self.map(inputs)
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Placed:
@@ -37,7 +45,8 @@ class Placed:
     stage: Stage
     placement: Placement
     terms: tuple[Term, ...]
-    bias: EncodedVector | None
+    biases: tuple[EncodedVector | None, ...]
+    """Of the ciphertexts of an image; None where it is 0."""
     approximation: Approximation | None
     done: frozenset[str]
     """Values that no later stage takes."""
@@ -84,17 +93,15 @@ class AddUp(Step):
     def __call__(self, values: Values) -> None:
         """Takes the sources, gives the sum; drops values that are not needed any more."""
         level = self.placed.placement.linear_level
-        total: Ciphertext | None = None
+        total: list[Ciphertext | None] = []
         for term in self.placed.terms:
-            x = _lowered(values[term.source], level)
-            y = x * term.factor if term.map is None else term.map(x)
-            total = y if total is None else total + y
-        assert total is not None  # every layer has an input
-        if self.placed.bias is not None:
-            total = self.placed.bias(total)
+            given = [_lowered(x, level) for x in values[term.source]]
+            total = _added(total, term(given))
+        biases = itertools.cycle(self.placed.biases)
+        found = [x if bias is None else bias(x) for x, bias in zip(_filled(total), biases, strict=False)]
         for name in self.placed.done:
             del values[name]
-        values[self.placed.sum_name] = total
+        values[self.placed.sum_name] = found
 
     def live_after(self, names: set[str]) -> set[str]:
         """Without those that are not needed any more, with the sum."""
@@ -115,7 +122,9 @@ class Refresh(Step):
 
     def __call__(self, values: Values) -> None:
         """Takes the sum, gives it back with levels."""
-        values[self.placed.sum_name] = self.bootstrapper(values.pop(self.placed.sum_name))
+        given = values.pop(self.placed.sum_name)
+        # All of them in one pass over the keys.
+        values[self.placed.sum_name] = self.bootstrapper(given)
 
 
 class Activate(Step):
@@ -129,12 +138,30 @@ class Activate(Step):
     def __call__(self, values: Values) -> None:
         """Takes the sum, gives the value of the stage."""
         assert self.placed.approximation is not None
-        total = _lowered(values.pop(self.placed.sum_name), self.placed.placement.activation_level)
-        values[self.placed.name] = self.placed.approximation.evaluate(total)
+        evaluate, level = self.placed.approximation.evaluate, self.placed.placement.activation_level
+        given = values.pop(self.placed.sum_name)
+        values[self.placed.name] = [evaluate(_lowered(x, level)) for x in given]
 
     def live_after(self, names: set[str]) -> set[str]:
         """With the value instead of the sum."""
         return (names - {self.placed.sum_name}) | {self.placed.name}
+
+
+def _added(total: Sequence[Ciphertext | None], more: Sequence[Ciphertext | None]) -> list[Ciphertext | None]:
+    """Sums of ciphertexts, of which those that are 0 are None.
+
+    Terms of more images in a ciphertext may have room for images that the others do not have.
+    """
+    if not total:
+        return list(more)
+    pairs = zip(total, more, strict=False)
+    return [y if x is None else x if y is None else x + y for x, y in pairs]
+
+
+def _filled(total: Sequence[Ciphertext | None]) -> list[Ciphertext]:
+    """With an encrypted 0 for channels that no input has an effect on; there are others, see `stages_of`."""
+    some = next(each for each in total if each is not None)
+    return [some - some if each is None else each for each in total]
 
 
 def _lowered(x: Ciphertext, level: int) -> Ciphertext:

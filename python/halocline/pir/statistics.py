@@ -35,7 +35,9 @@ class ServerStats:
     queries: int = 0
     """Answered."""
     batches: int = 0
+    """Answered."""
     largest_batch: int = 0
+    """Queries in the largest one."""
     splits: int = 0
     """Batches that did not fit into the memory and were answered in two halves."""
     seconds: float = 0.0
@@ -50,6 +52,7 @@ class ServerStats:
     left_plans: int = 0
     """Batches that left their plan: see `Server.last_plan`."""
     replaced_records: int = 0
+    """Records that were replaced while the server ran."""
     clients: int = 0
     """Whose keys are here now."""
     uploaded_bytes: int = 0
@@ -57,9 +60,11 @@ class ServerStats:
     expanded_clients: int = 0
     """Of these, in the memory of the device now."""
     expanded_bytes: int = 0
+    """Of expanded keys, in the memory of the device."""
     key_hits: int = 0
     """Queries whose client's keys were in the memory of the device."""
     key_misses: int = 0
+    """Queries whose client's keys had to be expanded first."""
     key_evictions: int = 0
     """Expanded keys that made room for others."""
     key_expiries: int = 0

@@ -33,12 +33,14 @@ class Link:
     """
 
     name: str
+    """For reports."""
     bytes_per_second: float
     latency_seconds: float = 0.0
     """From a request to its first byte."""
     requests: int = 1
     """In flight at once."""
     source: str = "given"
+    """Where the numbers come from; "given" for those of the caller."""
 
     def __post_init__(self) -> None:
         if not MIN_RATE <= positive(self.bytes_per_second, "link: rate") <= MAX_RATE:

@@ -111,6 +111,7 @@ class PhaseTime:
     begin: float
     """Seconds since the program began."""
     seconds: float
+    """How long it takes."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,10 +119,15 @@ class ReplayReport:
     """What a replay found; times in seconds of the simulated device."""
 
     device: str
+    """Name of the simulated device."""
     policy: str
+    """That memory was managed by."""
     budget_bytes: int
+    """Of the device's memory."""
     steps: int
+    """Operations of the trace."""
     total_seconds: float
+    """From the first operation to the end of the last one."""
     compute_seconds: float
     """Kernels alone, with what was regenerated."""
     fault_seconds: float
@@ -135,23 +141,37 @@ class ReplayReport:
     stall_seconds: float
     """Total without compute."""
     allocate_seconds: float
+    """Host time in allocations."""
     free_seconds: float
+    """Host time in frees, without waiting."""
     synchronize_seconds: float
+    """Host time waiting for the device in frees and in copies that block."""
     load_busy_seconds: float
     """Link into the device."""
     store_busy_seconds: float
     """Link out of it."""
     loaded_bytes: int
+    """Into the device: copies, migrations of page faults, accesses over the link."""
     stored_bytes: int
+    """Copied out of it: write-backs, and evictions that copy."""
     regenerated_bytes: int
+    """Expanded from seeds or encoded again, instead of being copied."""
     faults: int
+    """Page faults."""
     fault_batches: int
+    """Groups of faults that the driver served together."""
     allocations: int
+    """Of buffers on the device."""
     frees: int
+    """Of such buffers."""
     peak_resident_bytes: int
+    """Most bytes on the device at once."""
     peak_pool_bytes: int
+    """Most bytes in the stream-ordered pool at once."""
     peak_managed_bytes: int
+    """Most bytes of managed memory at once."""
     phases: tuple[PhaseTime, ...] = dataclasses.field(repr=False)
+    """Stretches of steps with one phase, in order."""
     timeline: dict[str, npt.NDArray[np.float64]] = dataclasses.field(repr=False, compare=False)
     """Samples as arrays: seconds, resident_bytes, pool_bytes, managed_bytes."""
 

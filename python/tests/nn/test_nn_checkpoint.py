@@ -8,7 +8,7 @@ import halocline as hc
 import halocline.nn as nn
 import numpy as np
 import pytest
-from halocline.nn.checkpoint import MAGIC
+from halocline.nn.checkpoint import MAGIC, Checkpoint
 
 
 class Stopped(Exception):
@@ -76,6 +76,21 @@ def test_the_live_values_are_what_is_needed(network):
     assert live[1:3] == [{"relu1 (sum)"}, {"relu2 (sum)"}]
     assert live[3:5] == [{"relu2", "relu3 (sum)"}, {"relu4 (sum)"}]
     assert live[0] == live[5] == set()
+
+
+def test_values_of_different_numbers_of_images_are_refused(network, ct, tmp_path):
+    kept = Checkpoint(tmp_path / "run", network.compiled, network.client.key_id)
+    kept.expect_input([ct, ct], False)
+    value = network.client.encrypt(np.zeros(64), level=3, slots=64)
+    kept.save(3, {"relu2": [value, value], "relu3 (sum)": [value, value]})
+    position, values = kept.load()
+    assert (position, {name: len(each) for name, each in values.items()}) == (
+        3,
+        {"relu2": 2, "relu3 (sum)": 2},
+    )
+    kept.save(3, {"relu2": [value, value], "relu3 (sum)": [value]})
+    with pytest.raises(hc.CorruptData, match="a value of at least 2 images and one of at most 1"):
+        kept.load()
 
 
 def test_other_networks_and_inputs_are_refused(network, residual, images, engine, saved, ct, tmp_path):

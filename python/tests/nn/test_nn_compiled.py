@@ -100,8 +100,8 @@ def test_products_that_are_too_large_are_computed_layer_by_layer(monkeypatch):
 
 
 def test_layers_that_do_not_fit_are_named(residual):
-    with pytest.raises(hc.InvalidArgument, match="layer 'conv1': 2 channels of 8 x 8 need 128 slots"):
-        stages_of(residual(), 64)
+    with pytest.raises(hc.InvalidArgument, match="layer 'input': each of 1 channels of 8 x 8 needs 64 slots"):
+        stages_of(residual(), 32)
 
 
 # Activations
@@ -286,7 +286,7 @@ def test_large_results_are_scaled_down():
 def test_inputs_are_checked_on_the_client(network, images):
     with pytest.warns(hc.ActivationRange, match="relu1"):
         network.compiled.prepare(50 * images(1)[0])
-    with pytest.raises(hc.InvalidArgument, match="2 inputs, expected one"):
+    with pytest.raises(hc.InvalidArgument, match="2 inputs of 1 ciphertexts, expected one"):
         network.compiled.prepare(images(2))
     with pytest.raises(hc.InvalidArgument, match="shape"):
         network.compiled.prepare(np.zeros((1, 8, 9)))

@@ -5,7 +5,9 @@ import halocline as hc
 import numpy as np
 import pytest
 from halocline.nn import AvgPool, Conv2d, Flatten, Layout, Linear, ReLU, Shortcut
-from halocline.nn.lowering import EncodedMap, EncodedVector, SlotMap, matrix_of
+from halocline.nn.lowering import EncodedVector, matrix_of
+from halocline.nn.tensor_layout import TensorLayout
+from halocline.nn.tensor_map import EncodedMap, TensorMap
 
 
 def weights(rng, *shape):
@@ -45,7 +47,7 @@ def test_products_and_sums_of_matrices(rng):
 
 
 def lowered(layer, shape, source, target):
-    return SlotMap(lambda: matrix_of(layer, shape), source, target)
+    return TensorMap(lambda: [matrix_of(layer, shape)], TensorLayout(source), TensorLayout(target))
 
 
 IMAGE = Layout.of((2, 8, 8))  # 128 slots
@@ -64,12 +66,12 @@ MAPS = [
 @pytest.mark.parametrize(("make", "shape", "source", "target", "folds"), MAPS)
 def test_maps_between_layouts(make, shape, source, target, folds, rng):
     layer = make(rng)
-    slot_map = lowered(layer, shape, source, target)
-    assert slot_map.folds == folds
-    assert slot_map.slots == max(source.slots, target.slots)
-    assert len(slot_map.diagonals()) <= min(source.slots, target.slots)
+    tensor_map = lowered(layer, shape, source, target)
+    assert tensor_map.folds == folds
+    assert tensor_map.slots == max(source.slots, target.slots)
+    assert len(tensor_map.cells()[0][0]) <= min(source.slots, target.slots)
     x = rng.normal(size=shape)
-    y = slot_map.apply(source.pack(x))
+    (y,) = tensor_map.apply([source.pack(x)])
     np.testing.assert_allclose(target.unpack(y).ravel(), layer.forward(x[None])[0].ravel(), atol=1e-12)
     unused = np.setdiff1d(np.arange(target.slots), target.index())
     assert not y[unused].any()
@@ -81,7 +83,7 @@ def test_numbers_of_diagonals_of_resnet20(rng):
     three = two.strided(2, (64, 8, 8))
 
     def count(layer, shape, source, target):
-        return len(lowered(layer, shape, source, target).diagonals())
+        return len(lowered(layer, shape, source, target).cells()[0][0])
 
     def conv(outputs, inputs, stride=1):
         return Conv2d(weights(rng, outputs, inputs, 3, 3), None, stride)
@@ -94,7 +96,8 @@ def test_numbers_of_diagonals_of_resnet20(rng):
     assert count(conv(64, 64), (64, 8, 8), three, three) == 900
     assert count(Shortcut(2, 32), (16, 32, 32), one, two) == 16
     dense = matrix_of(Linear(weights(rng, 10, 64)), (64,)).after(matrix_of(AvgPool(), (64, 8, 8)))
-    assert len(SlotMap(lambda: dense, three, Layout.of((10,))).diagonals()) == 16
+    head = TensorMap(lambda: [dense], TensorLayout(three), TensorLayout(Layout.of((10,))))
+    assert len(head.cells()[0][0]) == 16
 
 
 @pytest.mark.parametrize("keep", [True, False])
@@ -109,7 +112,7 @@ def test_encrypted_maps(case, keep, params, client, rng):
     ct = client.encrypt(source.pack(x))
 
     def program(ct):
-        return add(encoded(ct))
+        return add(encoded([ct])[0])
 
     keys = client.evaluation_keys(plan=hc.key_plan(params, program, ct))
     y = hc.Engine(params, keys, threads=1).run(program, ct)
@@ -117,4 +120,4 @@ def test_encrypted_maps(case, keep, params, client, rng):
     found = target.unpack(client.decrypt(y)).ravel()
     expected = layer.forward(x[None])[0].ravel() + bias
     assert np.abs(found - expected).max() < 2.0**-18
-    assert encoded.products == len(encoded.slot_map.diagonals())
+    assert encoded.products == len(encoded.tensor_map.cells()[0][0])

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from ...base.option_values import Choice, Count, Number, PathName
 from ...base.options import option
 from ...ckks.params import Params
+from ...nn.options import MAX_BATCH
 from ..options import WorkloadOptions, bootstrap_option, key_memory_option, params_option, seeded_option
 
 
@@ -49,6 +50,11 @@ class Resnet20Options(WorkloadOptions):
         "the client's secret key too, until the run is done.",
         PathName("DIR", made=True),
     )
+    batch: int = option(
+        1,
+        "Images that are evaluated at once; from 2 on as many of them share a ciphertext as fit.",
+        Count(1, MAX_BATCH),
+    )
     seeded: bool = seeded_option()
     key_memory: int | str | None = key_memory_option()
     bootstrap: dict[str, Any] = bootstrap_option(("slots",))
@@ -64,3 +70,5 @@ class Resnet20Options(WorkloadOptions):
         super()._check()
         if self.image is None and self.weights is not None:
             raise self.refuse("{weights} of your own need images: give {image}")
+        if self.batch > 1 and self.checkpoint is not None:
+            raise self.refuse("{checkpoint} keeps single images: leave it out, or {batch}")
