@@ -368,6 +368,47 @@ TEST_P(PagedResidency, APlanIsFollowedUntilTheProgramLeavesIt) {
   at->strategy->free(*a);
 }
 
+/// Weights of equal contents have one identity; another object of their size has none and comes later.
+TEST_P(PagedResidency, APlanTellsObjectsOfOneIdentityApart) {
+  const auto at = make("planned", 8 * page);
+  auto plan = std::make_shared<memory::plan::plan>();
+  plan->capacity_bytes = 8 * page;
+  plan->objects.resize(3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    memory::plan::object& each = plan->objects[i];
+    each.id = i + 1;
+    each.bytes = page;
+    each.cls = object_class::plaintext;
+    each.preexisting = true;
+    each.identity = i < 2 ? 7 : 0;
+  }
+  const memory::plan::object_index order[] = {1, 0, 1, 2, 0};
+  for (const auto index : order) {
+    memory::plan::step_hash hash("work");
+    hash.add(object_class::plaintext, page, false, memory::plan::which_object(plan->objects[index], index));
+    plan->hashes.push_back(hash.value());
+  }
+  std::vector<std::unique_ptr<memory::buffer_state>> buffers;
+  for (std::size_t i = 0; i < 3; ++i) {
+    buffers.push_back(at->make(1, placement::paged));
+    buffers[i]->id = i + 1;
+    buffers[i]->cls = object_class::plaintext;
+    buffers[i]->identity = plan->objects[i].identity;
+  }
+  at->live = {buffers[1].get(), buffers[2].get(), buffers[0].get()};
+  memory::plan_follower& plans = *at->strategy->plans();
+  plans.begin(plan);
+  for (const auto index : order) {
+    const std::vector<step_use> uses{{buffers[index].get(), page, true, false, false}};
+    plans.next_step(uses, "work");
+  }
+  for (std::uint32_t i = 0; i < 3; ++i) EXPECT_EQ(buffers[i]->plan_object, i);
+  const memory::plan_outcome outcome = plans.end();
+  EXPECT_EQ(outcome.steps_followed, 5U);
+  EXPECT_FALSE(outcome.diverged) << outcome.reason;
+  for (const auto& each : buffers) at->strategy->free(*each);
+}
+
 TEST(UnifiedResidency, BlocksMoveAndThePoolStays) {
   const auto card = std::make_shared<fake_card>(1, 0);
   rig at("static", 4 * page, card);

@@ -40,8 +40,6 @@ from .tensor_layout import TensorLayout
 Diagonals = dict[int, npt.NDArray[np.complex128]]
 """y[i] = sum_d diagonals[d][i] x[(i + d) mod slots]"""
 
-TAG = 2.0**-900
-"""Imaginary part of a slot that tells two diagonals of equal values apart."""
 CHUNK = 1 << 21
 """Values of a convolution that are written at once."""
 
@@ -136,10 +134,6 @@ class TensorMap:
         for piece in pieces:
             for each in self._entries(piece):
                 self._add(real, keys, each, period)
-        if self.inputs * self.outputs > 1:
-            # Plans know weights by their contents, and those of two cells may be the same but for a rotation.
-            # What makes them differ is far below what the encoder rounds to.
-            table.imag[:, 0] = TAG * (1 + np.arange(len(table)))
         made: list[list[Diagonals]] = [[{} for _ in range(self.inputs)] for _ in range(self.outputs)]
         for key, row in zip(keys.tolist(), table, strict=True):
             cell, distance = divmod(key, period)
