@@ -13,6 +13,7 @@ networks, training and sorting: `run_resnet20*.json`, `run_helr*.json`, `run_sor
 docs/concepts/key_nodes.md: `key_nodes*.json` (`halocline bench key-nodes --json FILE`).
 docs/papers/gpir.md: `retrieval*.json` (`halocline_retrieval_bench --out FILE`). docs/guides/many_users.md:
 `users*.json` (`tools/bench_users.py --json FILE`), `soak_key_store*.json` (`tools/soak_key_store.py`).
+docs/guides/choosing.md: `choices*.json` (`tools/check_choices.py --json FILE`).
 Other files are not read. With `--check` nothing is written: the exit status is 1 when a block is not what the
 files say, or when a file does not follow its schema.
 """
@@ -36,6 +37,7 @@ from application_results import (
 )
 from bootstrap_results import bm_lines, curve_lines
 from bootstrap_results import operations_lines as bm_operations_lines
+from choices_results import choices_lines
 from gpu_results import kernels_lines, operations_lines, ratio_lines
 from key_node_results import key_node_lines
 from paper_results import paper_lines
@@ -316,6 +318,7 @@ PAGES: dict[str, Readers] = {
     "docs/guides/networks.md": (("run_resnet20*.json", Grouped(network_lines, "resnet20")),),
     "docs/guides/training.md": (("run_helr*.json", checked(training_lines, "halocline run helr")),),
     "docs/guides/sorting.md": (("run_sorting*.json", checked(sorting_lines, "halocline run sorting")),),
+    "docs/guides/choosing.md": (("choices*.json", checked(choices_lines, "tools/check_choices.py")),),
     "docs/guides/memory.md": (("wide_rotations*.json", wide_rotations_lines),),
     "docs/papers/hybrid_unified_memory.md": (("hybrid_paper*.json", hybrid_paper_lines),),
     "docs/papers/hybrid_unified_memory.md#ratio": (

@@ -23,6 +23,15 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from . import _core as _core  # re-exported for the modules of the package
 from . import errors as errors  # so that `halocline.errors.Error` needs no import of its own
+from .arrays import functions as functions
+from .arrays.array import EncryptedArray
+from .arrays.calibration import CalibratedProgram, CallSite, calibrate
+from .arrays.client import Client, encrypt_array
+from .arrays.packing import Packing
+from .arrays.packing_choice import choose_packing
+from .arrays.products import matmul
+from .arrays.stand_ins import ArraySpec
+from .arrays.statistics import corrcoef, cov, standardize, variance_range
 from .base.errors import (
     ActivationRange,
     Cancelled,
@@ -57,6 +66,10 @@ from .base.names import (
     device_name,
     policy_name,
 )
+from .choosing.choice import Choice
+from .choosing.choose import choose
+from .choosing.evaluation import Evaluation, OutputForecast
+from .choosing.simulate import simulate
 from .circuits.bootstrapping import BootstrapOptions, Bootstrapper
 from .circuits.choice import CircuitChoice
 from .circuits.layers import BlockMatmul, Convolution2d, ImageLayout, MatrixVector
@@ -64,7 +77,6 @@ from .circuits.methods import sign_epsilon, sign_levels
 from .circuits.polynomial import Polynomial
 from .circuits.transforms import LinearTransform, TransformGrid
 from .ckks.ciphertext import Ciphertext
-from .ckks.client import Client
 from .ckks.key_cache import KeyCache
 from .ckks.key_store import KeyStore, StoredKeys
 from .ckks.keys import EvaluationKeys, KeyPlan, PublicKey
@@ -116,12 +128,16 @@ __all__ = [
     "LINKS",
     "ActivationRange",
     "Advice",
+    "ArraySpec",
     "Basis",
     "BlockMatmul",
     "BootstrapOptions",
     "Bootstrapper",
     "Bootstrapping",
+    "CalibratedProgram",
+    "CallSite",
     "Cancelled",
+    "Choice",
     "Ciphertext",
     "CircuitChoice",
     "ClassStats",
@@ -131,8 +147,10 @@ __all__ = [
     "Device",
     "DeviceError",
     "DeviceModel",
+    "EncryptedArray",
     "Engine",
     "Error",
+    "Evaluation",
     "EvaluationKeys",
     "Flooding",
     "ImageLayout",
@@ -162,6 +180,8 @@ __all__ = [
     "NotPicklable",
     "Order",
     "OutOfMemory",
+    "OutputForecast",
+    "Packing",
     "Params",
     "PhaseTime",
     "Plan",
@@ -188,11 +208,19 @@ __all__ = [
     "WrongType",
     "advise",
     "allow_insecure_unpickling",
+    "calibrate",
+    "choose",
+    "choose_packing",
+    "corrcoef",
+    "cov",
     "decide",
     "device_models",
     "device_name",
+    "encrypt_array",
     "fresh_error_bound",
+    "functions",
     "key_plan",
+    "matmul",
     "measure_error_bound",
     "plan_flooding",
     "plan_trace",
@@ -202,5 +230,8 @@ __all__ = [
     "replay",
     "sign_epsilon",
     "sign_levels",
+    "simulate",
+    "standardize",
     "trace_program",
+    "variance_range",
 ]

@@ -43,6 +43,13 @@ def test_processes_guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (tmp_path / "secret.hlc").exists()
 
 
+def test_arrays_guide(capsys: pytest.CaptureFixture[str]) -> None:
+    run_page("docs/guides/arrays.md")
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "True"
+    assert "strides (64, 1)" in out[2] and "strides (1, 64)" in out[3]
+
+
 def test_sharing_page(capsys: pytest.CaptureFixture[str]) -> None:
     run_page("docs/concepts/sharing_results.md")
     assert float(capsys.readouterr().out.split()[-1]) > 23  # bits; the page says 24

@@ -26,6 +26,10 @@ VALUES = 16 * MIB
 """Numbers to encrypt, as .npy or text."""
 VALUE_COUNT = 1 << 16
 """How many numbers those may be: the slots of the largest ring."""
+ENCRYPTED_ARRAY = 16 * GIB
+"""A file with an encrypted array."""
+ARRAY_HEADER = 16 * MIB
+"""The description in front of its ciphertexts."""
 MODEL = 16 * MIB
 """JSON of a network or of ranges of activations."""
 WEIGHTS = 4 * GIB

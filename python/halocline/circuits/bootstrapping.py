@@ -227,7 +227,7 @@ class Bootstrapper(WholeCircuit):
         if engine not in self._encoded:
             expect_same(self._params, [("the engine", engine.params)], "bootstrap")
             options = self._options_with(engine._circuits)
-            self._encoded[engine] = _core.Bootstrapper.make(engine._core, options._core_options())
+            self._encoded[engine] = _core.Bootstrapper.make(engine._native, options._core_options())
             if engine._encoded_log is not None:
                 engine._encoded_log.append((self, 0))
         return self._encoded[engine]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,10 @@ class EncodedCircuit(ABC):
     @abstractmethod
     def _make(self, engine: _core.Engine, how: _core.Encoding) -> _core.Circuit:
         """The circuit encoded for one engine."""
+
+    def _diagonals(self) -> list[list[Mapping[int, Any]]] | None:
+        """Diagonals of each output and input in the clear; None where nothing but a grid is kept of them."""
+        return None
 
     @property
     def slots(self) -> int:
@@ -102,7 +106,7 @@ class EncodedCircuit(ABC):
     def _on(self, engine: Host, level: int) -> _core.Circuit:
         kept = self._encoded.setdefault(engine, {})
         if level not in kept:
-            kept[level] = self._make(engine._core, self._how(engine, level))
+            kept[level] = self._make(engine._native, self._how(engine, level))
             if engine._encoded_log is not None:
                 engine._encoded_log.append((self, level))
         return kept[level]
@@ -115,6 +119,8 @@ class EncodedCircuit(ABC):
         if len(cts) != self._inputs:
             raise InvalidArgument(f"{what}: {len(cts)} inputs, expected {self._inputs}")
         engine = cts[0]._on(what)
+        if engine._refreshes is not None:
+            engine._refreshes.ready(cts, 1)  # weights are encoded for the level of the inputs
         sources = [engine._own(each, what) for each in cts]
         wrong = [each.slots for each in cts if each.slots != self._slots]
         if wrong:

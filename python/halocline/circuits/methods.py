@@ -148,12 +148,16 @@ class Circuits(ABC):
         its `key_plan` names; parameters must have levels for bootstrapping.
         """
         self._own(ct, "bootstrap")
+        return self._bootstrapper(ct.slots, options)(ct)
+
+    def _bootstrapper(self, slots: int, options: dict[str, Any]) -> Bootstrapper:
+        """The one that is kept for these slots and options."""
         engine: Host = self  # type: ignore[assignment]
         kept = self._bootstrappers
-        key = (ct.slots, *sorted(options.items()))
+        key = (slots, *sorted(options.items()))
         if key not in kept:
-            kept[key] = Bootstrapper(engine.params, **{"slots": ct.slots, **options})
-        return kept[key](ct)
+            kept[key] = Bootstrapper(engine.params, **{"slots": slots, **options})
+        return kept[key]
 
     # Comparisons
 

@@ -95,6 +95,9 @@ class TransformGrid(EncodedCircuit):
     def _make(self, engine: _core.Engine, how: _core.Encoding) -> _core.Circuit:
         return _core.Circuit.grid(engine, how, self._cells)
 
+    def _diagonals(self) -> list[list[Mapping[int, Any]]]:
+        return [list(row) for row in self._cells]
+
 
 class LinearTransform(TransformGrid):
     """One plain linear map: `y = transform(x)`. A grid of one cell; see `TransformGrid` for the arguments."""

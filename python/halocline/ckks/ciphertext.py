@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from .._core import Ciphertext as NativeCiphertext
 from ..base.errors import InvalidArgument, PrecisionLoss, WrongType
 from ..base.files import load_object, save_object
 from ..base.values import (
@@ -52,17 +53,26 @@ class Ciphertext:
     evaluation keys of two clients), LevelExhausted, MissingKey, ScaleMismatch (manual mode) and OutOfMemory.
     """
 
-    __slots__ = ("_core", "_engine", "_real")
+    __slots__ = ("__weakref__", "_engine", "_native", "_real", "_waits")
 
-    def __init__(self, core: _core.Ciphertext, engine: Host | None, real: bool) -> None:
-        self._core = expect(core, _core.Ciphertext, "Ciphertext", "use client.encrypt(values)")
+    def __init__(self, core: NativeCiphertext, engine: Host | None, real: bool) -> None:
+        self._native = expect(core, NativeCiphertext, "Ciphertext", "use client.encrypt(values)")
         self._engine = engine
         self._real = real
+        refreshes = None if engine is None else engine._refreshes
+        self._waits = refreshes is not None and refreshes.adopt(self)
+
+    @property
+    def _core(self) -> NativeCiphertext:
+        """The native ciphertext; one that waits for its bootstrap gets it now."""
+        if self._waits and self._engine is not None and self._engine._refreshes is not None:
+            self._engine._refreshes.settle(self)
+        return self._native
 
     @property
     def params(self) -> Params:
         """Parameters that it belongs to."""
-        return Params._wrap(self._core.params)
+        return Params._wrap(self._native.params)
 
     @property
     def level(self) -> int:
@@ -77,7 +87,7 @@ class Ciphertext:
     @property
     def slots(self) -> int:
         """Number of values, a power of two."""
-        return self._core.slots
+        return self._native.slots
 
     @property
     def components(self) -> int:
@@ -87,7 +97,7 @@ class Ciphertext:
     @property
     def key_id(self) -> str | None:
         """The secret key that it is encrypted under, as `Client.key_id`; None where that is unknown."""
-        return self._core.key_id
+        return self._native.key_id
 
     @property
     def nbytes(self) -> int:
@@ -171,7 +181,7 @@ class Ciphertext:
             )
         return self._engine
 
-    def _made(self, core: _core.Ciphertext, real: bool = True) -> Ciphertext:
+    def _made(self, core: NativeCiphertext, real: bool = True) -> Ciphertext:
         return Ciphertext(core, self._engine, self._real and real)
 
     def _switched(self, operation: str, steps: tuple[int, ...] = ()) -> Ciphertext | None:
@@ -349,11 +359,14 @@ class Ciphertext:
         return self._made(self._on("rescale")._core.rescale(self._core))
 
     def drop_level(self, level: int) -> Ciphertext:
-        """The same values at a lower level: less to compute with. One division with rounding."""
+        """The same values at a lower level: less to compute with. One division with rounding.
+
+        On an engine with automatic bootstraps `level` may be above its level: it is bootstrapped then, where
+        that gives so many levels, and stays as it is where it does not.
+        """
         engine = self._on("drop_level")
-        return self._made(
-            engine._core.drop_level(self._core, integer(level, "drop_level: level", 0, self.level))
-        )
+        most = self.level if engine._refreshes is None else self.params.max_level
+        return self._made(engine._core.drop_level(self._core, integer(level, "drop_level: level", 0, most)))
 
     def adjust(self, level: int, scale: float) -> Ciphertext:
         """The same values at exactly `level` and `scale`; needs a level more unless the scale fits."""
@@ -462,7 +475,11 @@ _OPERATORS = {
 
 
 def bind_all(value: Any, bind: Callable[[Ciphertext], Ciphertext]) -> Any:
-    """`value` with every ciphertext in it bound, inside lists, tuples and dictionaries too."""
+    """`value` with every ciphertext in it bound, inside lists, tuples and dictionaries too.
+
+    An object that holds ciphertexts says so with a method `_map_ciphertexts(bind)`, which returns the same
+    kind of object with bound ones, and has `__program_identity__`, which says the rest of its shape.
+    """
     try:
         return _bind_in(value, bind)
     except RecursionError:
@@ -479,4 +496,7 @@ def _bind_in(value: Any, bind: Callable[[Ciphertext], Ciphertext]) -> Any:
         return kind(_bind_in(each, bind) for each in value)
     if kind is dict:
         return {key: _bind_in(each, bind) for key, each in value.items()}
+    for base in kind.__mro__:  # the class alone decides, as above
+        if "_map_ciphertexts" in vars(base):
+            return vars(base)["_map_ciphertexts"](value, bind)
     return value

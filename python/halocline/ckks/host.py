@@ -28,6 +28,19 @@ class Elsewhere(Protocol):
         """What was done elsewhere so far."""
 
 
+class Refreshes(Protocol):
+    """What bootstraps the ciphertexts of an engine by itself: `engine.refreshing.Refresher` is one."""
+
+    def adopt(self, ciphertext: Any) -> bool:
+        """Notes Python's object of a native ciphertext; whether that waits for its bootstrap."""
+
+    def settle(self, ciphertext: Any) -> None:
+        """Bootstraps a ciphertext that waits."""
+
+    def ready(self, ciphertexts: Sequence[Any], levels: int) -> None:
+        """Bootstraps those that have fewer levels than what comes costs, where that helps."""
+
+
 class Host(Protocol):
     """An engine as seen from below: `halocline.Engine` is one.
 
@@ -35,6 +48,11 @@ class Host(Protocol):
     """
 
     _core: NativeEngine
+    """The native engine, or what looks like it and sees all operations."""
+    _native: NativeEngine
+    """The native engine itself, for functions that take one."""
+    _refreshes: Refreshes | None
+    """What bootstraps ciphertexts by itself; None where nothing does."""
     _encoded_log: list[tuple[Any, int]] | None
     """Circuits and levels that were encoded for it; None where no list is kept."""
     _elsewhere: Elsewhere | None
@@ -55,6 +73,9 @@ class Host(Protocol):
 
     def _own(self, ciphertext: Any, operation: str) -> NativeCiphertext:
         """The native ciphertext, checked to belong to this engine."""
+
+    def _add_encoded(self, ciphertext: Any, plain: Any) -> NativeCiphertext:
+        """The sum of a ciphertext of this engine and an encoded vector."""
 
     def matvec(self, matrix: npt.ArrayLike, ct: Any) -> Any:
         """Product of a plain matrix with the vector in a ciphertext."""

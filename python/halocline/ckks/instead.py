@@ -23,8 +23,8 @@ def unsupported(what: str) -> WrongType:
     """The error of a function that only numbers have, with what ciphertexts have instead."""
     name = what if what.startswith("np.") else "f"
     general = (
-        "engine.polynomial(x, coefficients) for polynomials, or "
-        f"engine.chebyshev(x, {name}, (low, high), degree) for an approximation on an interval"
+        "engine.polynomial(x, coefficients) for polynomials, hc.functions (or hc.functions.apply) for "
+        f"functions within an interval, or engine.chebyshev(x, {name}, (low, high), degree)"
     )
     return WrongType(f"{what}: not defined on encrypted values; use {_INSTEAD.get(what, general)}")
 

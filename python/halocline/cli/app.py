@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .. import _core
-from . import error_bound, files, info, networks, params
+from . import choose, error_bound, files, info, networks, params
 from .bench import commands as bench
 from .groups import Group
 from .keynode import keynode
@@ -50,6 +50,7 @@ app.command("keygen")(files.keygen)
 app.command("encrypt")(files.encrypt)
 app.command("eval")(files.evaluate)
 app.command("decrypt")(files.decrypt)
+app.command("choose")(choose.choose)
 app.command("error-bound")(error_bound.error_bound)
 app.command("keynode")(keynode)
 app.add_typer(keys.app, name="keys")

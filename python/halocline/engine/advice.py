@@ -31,7 +31,7 @@ from .engine import Engine
 from .minimum import table_minimum
 from .plan_choice import COEFFICIENT_BYTES, COMPOSED_USES, Routes, rounded, routes_of
 from .planned_run import name_inputs
-from .program import _shapes
+from .program import shape_call
 
 MODES: tuple[Mode, ...] = ("double_hoisted", "bsgs", "small_key")
 """Of linear maps that are tried; "naive" needs a key for each diagonal."""
@@ -243,7 +243,7 @@ def advise(
 
     def prepare(engine: Engine, variant: Variant) -> Callable[[], Any]:
         inputs = [
-            [_lowered(each, variant.dropped_levels) for each in _shapes(program, args, engine)]
+            [_lowered(each, variant.dropped_levels) for each in shape_call(program, args, engine)]
             for _ in range(variant.batch)
         ]
         name_inputs(engine, (tuple(inputs), {}))

@@ -21,13 +21,14 @@ from ..circuits.bootstrapping import Bootstrapper
 from ..circuits.choice import CircuitChoice
 from ..circuits.methods import Circuits
 from ..ckks.ciphertext import Ciphertext, bind_all
-from ..ckks.host import Elsewhere
+from ..ckks.host import Elsewhere, Refreshes
 from ..ckks.keys import KeyPlan
 from ..ckks.params import Params, expect_same
 from ..memory.budget import MemoryBudget, MemoryOptions, engine_budget
 from ..memory.plan import Plan
 from ..memory.trace import Trace
 from ..remote.offload import KeyNodes, offload_of
+from .automatic_runs import AutomaticRuns, Bootstrap
 from .explanation import Explanation, explain
 from .host import PlannedHost
 from .key_loading import Keys, check_keys, loader_of
@@ -76,6 +77,10 @@ class Engine(Circuits):
         integers; `stats` says what was sent.
     circuits: how it organises linear maps and bootstraps, in place of the options of each (`CircuitChoice`);
         `halocline.advise` finds what reads least.
+    bootstrap: "auto", or fields of `BootstrapOptions` in a mapping: ciphertexts are bootstrapped where levels
+        would be missing. `run` records a program on a ghost and places bootstraps by dynamic programming;
+        operations outside of runs bootstrap what they lack. Values that are bootstrapped must keep to
+        `message_bound`. docs/concepts/automatic_bootstraps.md.
 
     Ciphertexts keep the engine alive that they are bound to; objects may be dropped in any order.
 
@@ -103,6 +108,7 @@ class Engine(Circuits):
         compose_rotations: bool = False,
         key_nodes: KeyNodes | None = None,
         circuits: CircuitChoice | None = None,
+        bootstrap: Bootstrap | None = None,
         progress: Progress | None = None,
     ) -> None:
         self._params = expect(params, Params, "Engine", "use Engine(params, keys)")
@@ -123,6 +129,7 @@ class Engine(Circuits):
         with stating_engine_minimum(self, budget, [], keys):
             self._core = _core.Engine.make(params._core, *how)
         self._core.keep_seeds_of(seeded)
+        self._native = self._core
         if not graphs or key_nodes is not None:  # no graph holds a request to another process
             _core.use_graphs(self._core, False)
         self._last_run: RunReport | None = None
@@ -131,8 +138,10 @@ class Engine(Circuits):
         self._bootstrappers: dict[Any, Bootstrapper] = {}
         self._identities = ProgramIdentities()
         self._planner = ProgramPlanner.of(self, self._identities, policy)
+        self._automatic = AutomaticRuns.of(self, bootstrap, key_nodes is not None)
+        self._refreshes: Refreshes | None = None if self._automatic is None else self._automatic.refresher
         ghost = functools.partial(Engine, params, device="ghost", circuits=self._circuits)
-        self._elsewhere: Elsewhere | None = offload_of(key_nodes, self._core, keys, device, policy, ghost)
+        self._elsewhere: Elsewhere | None = offload_of(key_nodes, self._native, keys, device, policy, ghost)
         if keys is not None:
             self.add_keys(keys, progress)
 
@@ -144,8 +153,12 @@ class Engine(Circuits):
 
     def _bare_ghost(self) -> Engine:
         """A ghost engine without keys that keeps keys, and organises circuits, as this one does."""
-        how: Any = {"keep_seeds": self._keep_seeds, "circuits": self._circuits}
-        return Engine(self._params, device="ghost", **how)
+        return Engine(self._params, device="ghost", **self._alike())
+
+    def _alike(self) -> dict[str, Any]:
+        """What a ghost is made with that keeps keys, and organises circuits, as this one does."""
+        bootstrap = None if self._automatic is None else self._automatic.options
+        return {"keep_seeds": self._keep_seeds, "circuits": self._circuits, "bootstrap": bootstrap}
 
     def add_keys(self, keys: Keys, progress: Progress | None = None) -> None:
         """Adds keys of the same parameters to those that it has; keys that it has already are replaced.
@@ -226,7 +239,7 @@ class Engine(Circuits):
 
     def synchronize(self) -> None:
         """Waits until a GPU has finished all submitted work; no effect on other devices."""
-        _core.wait(self._core)
+        _core.wait(self._native)
 
     def cancel(self) -> None:
         """Makes the engine's next step, or what waits for a key node, raise Cancelled. Objects stay valid."""
@@ -253,8 +266,10 @@ class Engine(Circuits):
         return self._core.statistics() | {"links": self._core.link_statistics()} | nodes
 
     def explain(self) -> Explanation:
-        """Where each key waits now, and bound, forecast and measurement of the last run; `str()` shows it."""
-        return explain(self, self._params, self._last_plan, self._last_run)
+        """Where each key waits now, bound, forecast and measurement of the last run, and where and why it
+        bootstrapped by itself; `str()` shows it."""
+        bootstraps = () if self._automatic is None else self._automatic.points()
+        return explain(self, self._params, self._last_plan, self._last_run, bootstraps)
 
     def reset_peak(self) -> None:
         """Sets the peak counters back to what is live now."""
@@ -352,6 +367,8 @@ class Engine(Circuits):
         bound = tuple(bind_all(each, self._bind) for each in args)
         named = {name: bind_all(each, self._bind) for name, each in kwargs.items()}
         meter = RunMeter(self, self._planner)
+        if self._automatic is not None:
+            self._automatic.prepare(program, (bound, named), key)
         prepared, plan_seconds = self._prepare(program, (bound, named), plan, key, optimize)
         self._begins_cold = False
         meter.begin()
@@ -359,10 +376,32 @@ class Engine(Circuits):
             if self._planner is not None:
                 result = self._planner.call(prepared, program, (bound, named))
             else:
-                result = program(*bound, **named)
+                result = self._call(program, (bound, named))
         self.synchronize()
         self._last_run = meter.report(plan_seconds, prepared)
         return result
+
+    def _place(self, program: Callable[..., Any], arguments: Arguments) -> None:
+        """Finds the automatic bootstraps of a program, without keeping them."""
+        if self._automatic is not None:
+            self._automatic.current = self._automatic.placed(program, arguments)
+
+    def _follow(self, other: PlannedHost) -> None:
+        """Bootstraps the program that comes where another engine does: on its twin."""
+        if self._automatic is not None:
+            self._automatic.current = other._automatic.current
+
+    def _call(self, program: Callable[..., Any], arguments: Arguments) -> Any:
+        """The program with arguments of this engine, bootstrapped where that was found to be needed."""
+        if self._automatic is not None:
+            return self._automatic.call(program, arguments)
+        positional, named = arguments
+        return program(*positional, **named)
+
+    def _add_encoded(self, ciphertext: Ciphertext, plain: _core.Plaintext) -> _core.Ciphertext:
+        if self._automatic is not None:
+            return self._automatic.core.add_encoded(ciphertext._core, plain)
+        return _core.add_plain(self._native, ciphertext._core, plain)
 
     def _prepare(
         self,
@@ -422,8 +461,7 @@ class Engine(Circuits):
 
     def _ghost_twin(self, keys: list[tuple[int, int]]) -> Engine:
         """A ghost engine with keys of the same sizes, which keeps what this one keeps."""
-        how: Any = {"keep_seeds": self._keep_seeds, "circuits": self._circuits}
-        twin = Engine(self._params, device="ghost", policy="planned", **how)
+        twin = Engine(self._params, device="ghost", policy="planned", **self._alike())
         twin._core.cache_bytes = self._core.cache_bytes
         twin._core.prepare_keys(keys)
         twin._encoded_log = []
@@ -488,24 +526,24 @@ class Engine(Circuits):
             raise InvalidArgument("record: a recording of this engine is being made already; end it first")
         try:
             trace = Trace.empty()
-            _core.start_trace(self._core)
+            _core.start_trace(self._native)
             try:
                 yield trace
             finally:
-                trace._fill(_core.stop_trace(self._core))
+                trace._fill(_core.stop_trace(self._native))
         finally:
             self._recording.release()
 
     @contextlib.contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """`with engine.phase("conv1"):` names events of traces and rows of profiles."""
-        _core.set_phase(self._core, expect(name, str, "phase"))
+        _core.set_phase(self._native, expect(name, str, "phase"))
         _core.enter_operation(name)
         try:
             yield
         finally:
             _core.leave_operation()
-            _core.set_phase(self._core, "")
+            _core.set_phase(self._native, "")
 
     def profile(self) -> contextlib.AbstractContextManager[Profile]:
         """`with engine.profile() as p:` fills `p` with the times of everything until the end of the block.
@@ -517,11 +555,11 @@ class Engine(Circuits):
 
     def graph_statistics(self) -> dict[str, int]:
         """Counters of the graphs of programs on a GPU; zeros elsewhere. docs/concepts/cuda_backend.md."""
-        return _core.graph_statistics(self._core)
+        return _core.graph_statistics(self._native)
 
     def driver_calls(self) -> dict[str, int]:
         """Calls of this process to the device's driver that wait or may wait, so far."""
-        return _core.driver_calls(self._core)
+        return _core.driver_calls(self._native)
 
     # What needs several ciphertexts or steps at once
 

@@ -8,6 +8,7 @@ import dataclasses
 from .. import _core
 from ..ckks.params import Params
 from ..memory.plan import Plan, PlanSummary
+from .automatic_runs import BootstrapPoint
 from .host import PlannedHost
 from .run_report import RunReport
 
@@ -40,20 +41,27 @@ class Explanation:
     """What was expected of the last run; None where it had no plan."""
     run: RunReport | None
     """What was measured; None before the first run."""
+    bootstraps: tuple[BootstrapPoint, ...] = ()
+    """Where the last program that was run is bootstrapped by itself, and why."""
 
     def __str__(self) -> str:
-        return "\n".join([*_key_rows(self.keys), *_run_rows(self.plan, self.run)])
+        rows = [*_key_rows(self.keys), *_run_rows(self.plan, self.run), *map(str, self.bootstraps)]
+        return "\n".join(rows)
 
 
 def explain(
-    engine: PlannedHost, params: Params, plan: _core.Plan | None, run: RunReport | None
+    engine: PlannedHost,
+    params: Params,
+    plan: _core.Plan | None,
+    run: RunReport | None,
+    bootstraps: tuple[BootstrapPoint, ...] = (),
 ) -> Explanation:
     """What is known of an engine's keys now, and of its last run."""
     keys = tuple(
         KeyPlace(name=_core.describe_key(params._core, row["element"]), **row)
         for row in engine._core.key_places()
     )
-    return Explanation(keys, None if plan is None else Plan(plan).summary, run)
+    return Explanation(keys, None if plan is None else Plan(plan).summary, run, bootstraps)
 
 
 def _size(count: float) -> str:

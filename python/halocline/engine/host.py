@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -40,6 +41,15 @@ class PlannedHost(Host, Protocol):
         real: bool = True,
     ) -> Ciphertext:
         """On a ghost engine, a ciphertext without contents."""
+
+    _automatic: Any
+    """Its automatic bootstraps: an `AutomaticRuns`; None where it has none."""
+
+    def _call(self, program: Callable[..., Any], arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> Any:
+        """The program with arguments of this engine, bootstrapped where that was found to be needed."""
+
+    def _follow(self, other: PlannedHost) -> None:
+        """Bootstraps the program that comes where another engine does."""
 
     _begins_cold: bool
     """Whether keys were brought in for this run or evicted before it, so that none left them in memory."""

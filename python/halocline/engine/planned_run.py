@@ -237,8 +237,9 @@ class ProgramPlanner:
         self.ghost_passes += 1
         self.shaping = twin
         try:
+            twin._follow(self._engine)
             with twin.record() as trace:
-                result = program(*shaped[0], **shaped[1])
+                result = twin._call(program, shaped)
             del result
         finally:
             self.shaping = None
@@ -254,12 +255,11 @@ class ProgramPlanner:
 
     def call(self, prepared: Prepared | None, program: Callable[..., Any], arguments: Arguments) -> Any:
         """The program under its plan; warns, and drops the plan, when it does something else."""
-        args, kwargs = arguments
         core = self._engine._core
         core.end_plan()  # of a run that was interrupted while it ended
         self.divergence, self._failure = self._failure if prepared is None else None, None
         if prepared is None:
-            return program(*args, **kwargs)
+            return self._engine._call(program, arguments)
         self._encode(prepared)
         name_inputs(self._engine, arguments)
         finished = False
@@ -268,7 +268,7 @@ class ProgramPlanner:
             if not self._begin(prepared, program, arguments):
                 self.divergence = "the budget changed while the program was planned"
                 _warn(f"{self.divergence}; it runs under 'lru'")
-            result = program(*args, **kwargs)
+            result = self._engine._call(program, arguments)
             finished = True
             return result
         finally:

@@ -236,11 +236,11 @@ def _write(path: str | Path, text: str) -> None:
 def profiled(engine: Host) -> Iterator[Profile]:
     """`Engine.profile`."""
     profile = Profile()
-    _core.start_profile(engine._core)
+    _core.start_profile(engine._native)
     try:
         yield profile
     finally:
-        profile._core = _core.stop_profile(engine._core)
+        profile._core = _core.stop_profile(engine._native)
 
 
 class _Collector:

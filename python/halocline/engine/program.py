@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..base.errors import MissingKey, NotPicklable, WrongType
+from ..base.errors import InvalidArgument, MissingKey, NotPicklable, WrongType
 from ..base.values import byte_count, expect, kind_of, power_of_two, vector
 from ..circuits.choice import CircuitChoice
 from ..ckks.ciphertext import Ciphertext, bind_all
@@ -23,6 +23,7 @@ from ..ckks.keys import EvaluationKeys, KeyPlan
 from ..ckks.params import Params, expect_same
 from ..memory.budget import budget_of
 from ..memory.trace import Trace
+from .code_facts import defines
 from .engine import Engine
 from .host import PlannedHost
 from .minimum import MinimumBudget, find_minimum
@@ -78,37 +79,41 @@ def trace_program(
     keys: EvaluationKeys | None = None,
     keep_seeds: bool | Collection[int] = False,
     circuits: CircuitChoice | None = None,
+    bootstrap: Any = None,
 ) -> ProgramTrace:
     """Executes `program(*args)` on ghost engines and says what it touches and which keys it needs.
 
     The program is called twice: first to find its keys, then with keys of the right size from the start.
 
-    Arguments may be ciphertexts, of which only the shape matters, and arrays of numbers, which stand for what
-    `client.encrypt` makes of them; lists, tuples and dictionaries of these; anything else is passed on as it
+    Arguments may be ciphertexts and encrypted arrays, of which only the shape matters, vectors of numbers,
+    which stand for what `client.encrypt` makes of them, and `ArraySpec`s, which stand for what
+    `client.encrypt_array` makes; lists, tuples and dictionaries of these; anything else is passed on as it
     is. Without arguments every required positional parameter of the program becomes a fresh ciphertext of all
     slots.
 
     keys: what the engine will have, when that is not just the keys that the program needs; all of them occupy
-        memory. keep_seeds, circuits: as for `Engine`.
+        memory. keep_seeds, circuits, bootstrap: as for `Engine`.
     Raises MissingKey when the program needs others than those.
     """
-    plan = key_plan(params, program, *args, circuits=circuits)
+    plan = key_plan(params, program, *args, circuits=circuits, bootstrap=bootstrap)
     requests = _requests(plan, keys)
 
     def make_ghost() -> Engine:
-        return Engine(params, device="ghost", keep_seeds=keep_seeds, circuits=circuits)
+        how: Any = {"keep_seeds": keep_seeds, "circuits": circuits, "bootstrap": bootstrap}
+        return Engine(params, device="ghost", **how)
 
     engine = make_ghost()
     engine._core.prepare_keys(requests)
-    shapes = _shapes(program, args, engine)
+    shapes = shape_call(program, args, engine)
     engine._core.take_key_uses()
+    engine._place(program, (tuple(shapes), {}))
     with engine.record() as trace:
-        result = program(*shapes)
+        result = engine._call(program, (tuple(shapes), {}))
     uses = {element: switches for element, (switches, _) in engine._core.take_key_uses().items()}
 
     def minimum() -> MinimumBudget:
         def shape(ghost: PlannedHost) -> Arguments:
-            return tuple(_shapes(program, args, ghost)), {}
+            return tuple(shape_call(program, args, ghost)), {}
 
         return find_minimum(make_ghost, requests, program, shape)
 
@@ -132,21 +137,30 @@ def _requests(plan: KeyPlan, keys: EvaluationKeys | None) -> list[tuple[int, int
 
 
 def key_plan(
-    params: Params, program: Callable[..., Any], *args: Any, circuits: CircuitChoice | None = None
+    params: Params,
+    program: Callable[..., Any],
+    *args: Any,
+    circuits: CircuitChoice | None = None,
+    bootstrap: Any = None,
 ) -> KeyPlan:
     """The evaluation keys that `program(*args)` needs; arguments as for `trace_program`.
+
+    bootstrap: as for `Engine`: with "auto", or options of bootstraps, those of automatic bootstraps as well.
 
     `client.evaluation_keys(plan=plan)` generates exactly these.
     """
     expect(params, Params, "key_plan")
     if not callable(program):
         raise WrongType(f"key_plan: got {kind_of(program)}, expected a function of ciphertexts")
-    engine = Engine(params, device="ghost", circuits=circuits)
-    program(*_shapes(program, args, engine))
+    engine = Engine(params, device="ghost", circuits=circuits, bootstrap=bootstrap)
+    arguments = tuple(shape_call(program, args, engine)), dict[str, Any]()
+    engine._place(program, arguments)
+    engine._call(program, arguments)
     return engine.key_plan
 
 
-def _shapes(program: Callable[..., Any], args: tuple[Any, ...], engine: PlannedHost) -> list[Any]:
+def shape_call(program: Callable[..., Any], args: tuple[Any, ...], engine: PlannedHost) -> list[Any]:
+    """Arguments of a call on a ghost engine; a fresh ciphertext for each parameter where there are none."""
     return [_shaped(each, engine) for each in args] if args else _fresh(program, engine)
 
 
@@ -159,14 +173,26 @@ def _fresh(program: Callable[..., Any], engine: PlannedHost) -> list[Ciphertext]
 
 
 def _shaped(value: Any, engine: PlannedHost) -> Any:
-    """`value` with ciphertexts and arrays replaced by ciphertexts without contents."""
+    """`value` with ciphertexts and arrays replaced by ciphertexts without contents.
+
+    An object that stands for ciphertexts says so with a method `_stand_in(engine)`.
+    """
 
     def bind(ct: Ciphertext) -> Ciphertext:
         return engine.ghost_input(level=ct.level, scale=ct.scale, slots=ct.slots, real=ct.is_real)
 
+    if defines(type(value), "_stand_in"):
+        return value._stand_in(engine)
+    if isinstance(value, np.ndarray) and value.ndim > 1:
+        raise InvalidArgument(
+            f"trace_program: an array of shape {value.shape}; for what client.encrypt_array makes of it pass "
+            "hc.ArraySpec(array.shape), for client.encrypt a vector"
+        )
     if isinstance(value, np.ndarray):
         array, real = vector(value, "trace_program")
         return engine.ghost_input(slots=power_of_two(len(array)), real=real)
     if isinstance(value, list | tuple):
         return type(value)(_shaped(each, engine) for each in value)
+    if type(value) is dict:
+        return {key: _shaped(each, engine) for key, each in value.items()}
     return bind_all(value, bind)

@@ -15,7 +15,7 @@ import numpy as np
 from ..base.errors import InvalidArgument
 from ..ckks.ciphertext import Ciphertext
 from .captured import Refused, Tokens, Walk
-from .code_facts import facts_of, packed
+from .code_facts import defines, facts_of, packed
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -125,6 +125,8 @@ class ProgramIdentities:
         kind = type(value)  # isinstance() would ask the object
         if issubclass(kind, Ciphertext):
             return f"ciphertext {value.level} {value.scale!r} {value.slots} {value.is_real}".encode()
+        if defines(kind, "_map_ciphertexts"):  # an array of ciphertexts: see `bind_all`
+            return _digest(b"ciphertexts", Walk(self._tokens).digest(value))
         if issubclass(kind, np.ndarray):
             return f"array {value.shape} {value.dtype!r}".encode()
         if issubclass(kind, list | tuple):

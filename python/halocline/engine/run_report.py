@@ -45,6 +45,8 @@ class RunReport:
     """How often the program was called on a ghost to plan this run; 0 where an older plan was kept."""
     key_nodes: dict[str, int] = dataclasses.field(default_factory=dict)
     """What key nodes did in this run, as in `Engine.stats`; empty where the engine has none."""
+    bootstraps: int = 0
+    """Ciphertexts that were bootstrapped because of `Engine(bootstrap=...)`."""
     choice: PlanChoice | None = None
     """What `optimize="io"` took among several plans; None where it was not asked for."""
 
@@ -75,11 +77,16 @@ class RunMeter:
         self._steps, self._moved = self._engine.stats()["steps"], self._engine._core.movement()
         self._links = self._engine._core.link_statistics()
         self._nodes = self._node_counts()
+        self._bootstraps = self._bootstrap_count()
         self._start = time.perf_counter()
 
     def _node_counts(self) -> dict[str, int]:
         elsewhere = self._engine._elsewhere
         return {} if elsewhere is None else numbers_of(elsewhere.counts())
+
+    def _bootstrap_count(self) -> int:
+        automatic = self._engine._automatic
+        return 0 if automatic is None else int(automatic.refresher.count)
 
     def report(self, plan_seconds: float, prepared: _Prepared | None) -> RunReport:
         """What happened since `begin`. prepared: the plan that there was to follow."""
@@ -106,5 +113,6 @@ class RunMeter:
             },
             key_nodes={name: count - self._nodes[name] for name, count in self._node_counts().items()},
             ghost_passes=0 if self._planner is None else self._planner.ghost_passes - self._passes,
+            bootstraps=self._bootstrap_count() - self._bootstraps,
             choice=None if prepared is None else prepared.choice,
         )

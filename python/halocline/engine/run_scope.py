@@ -18,11 +18,11 @@ def run_scope(engine: Host, graph_number: Callable[[], int]) -> Iterator[None]:
     graph_number: number of the program, by which graphs are kept; asked for where there are any.
     """
     note_engine(engine)
-    if not _core.makes_graphs(engine._core):
+    if not _core.makes_graphs(engine._native):
         yield
         return
-    _core.begin_program(engine._core, graph_number())
+    _core.begin_program(engine._native, graph_number())
     try:
         yield
     finally:
-        _core.end_program(engine._core)
+        _core.end_program(engine._native)

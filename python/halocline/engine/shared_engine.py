@@ -37,6 +37,11 @@ class SharedEngine(Engine):
     _user: UserKeys | None = None
 
     def __init__(self, *args: Any, **options: Any) -> None:
+        if options.get("bootstrap") is not None:
+            raise InvalidArgument(
+                "UserEngine: bootstrap, but keys of users are found by programs as they are written; "
+                "bootstrap in the program, with a Bootstrapper or engine.bootstrap"
+            )
         self._planned_keys: list[tuple[int, int]] = []
         super().__init__(*args, **options)
 

@@ -186,7 +186,7 @@ class EncodedVector:
         if level not in kept:
             scale = engine.params.level(level).scale
             values = self._values().astype(np.complex128)
-            kept[level] = _core.encode(engine._core, values, level, scale, self._slots)
+            kept[level] = _core.encode(engine._native, values, level, scale, self._slots)
             if self._keep and engine._encoded_log is not None:
                 engine._encoded_log.append((self, level))
         return kept[level]
@@ -195,4 +195,5 @@ class EncodedVector:
         """The sum."""
         engine = x._on("bias")
         plain = self._on(engine, x.level)
-        return Ciphertext(_core.add_plain(engine._core, engine._own(x, "bias"), plain), engine, x.is_real)
+        engine._own(x, "bias")
+        return Ciphertext(engine._add_encoded(x, plain), engine, x.is_real)

@@ -291,7 +291,7 @@ class EncodedMap(EncodedCircuit):
     def _on(self, engine: Host, level: int) -> _core.Circuit:
         if self._keep:
             return super()._on(engine, level)
-        return self._make(engine._core, self._how(engine, level))
+        return self._make(engine._native, self._how(engine, level))
 
     def __call__(self, inputs: Sequence[Ciphertext]) -> list[Ciphertext | None]:  # type: ignore[override]
         """The map applied to ciphertexts in the source layout: those of any number of images.

@@ -40,6 +40,7 @@ def loaders(path):
         "params": lambda: load_params(str(path)),
         "container": lambda: hc.Params.load(path),
         "ciphertext": lambda: hc.Ciphertext.load(path),
+        "encrypted array": lambda: hc.EncryptedArray.load(path),
         "keys": lambda: hc.EvaluationKeys.load(path),
         "public key": lambda: hc.PublicKey.load(path),
         "secret key": lambda: hc.Client.load(path),

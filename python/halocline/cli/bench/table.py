@@ -68,6 +68,11 @@ SUITES = {
         name: Suite(_MICRO_LINES[name], "bench.options:MicroOptions", "bench.micro", tables="micro")
         for name in MICRO_SUITES
     },
+    "arrays": Suite(
+        "Products and statistics of encrypted arrays: times, levels, keys.",
+        "bench.arrays:ArrayOptions",
+        "bench.arrays",
+    ),
     "peers": Suite(
         "The same operations in SEAL and OpenFHE.", "bench.peers.options:PeersOptions", "bench.peers.run"
     ),

@@ -238,6 +238,7 @@ _PRINTERS: dict[str, Callable[[Console, Json], None]] = {
     "resnet20-budget": _print_curve,
     "bm-operations": _print_sessions,
     "bm-bootstrap": _print_plain,
+    "arrays": _print_plain,
     "wide-rotations": _print_plain,
     "pir": _print_retrieval,
     "key-nodes": _print_key_nodes,

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program gives and takes under one parameter set: precision, time, keys, bytes, memory."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..base.errors import InvalidArgument
+from ..circuits.choice import CircuitChoice
+from ..ckks.ciphertext import Ciphertext
+from ..ckks.params import Params
+from ..engine.engine import Engine
+from ..engine.footprint import encoder_bytes
+from ..memory.trace import Trace
+from ..tracing.replay import DeviceModel, device_model, device_models, resident_seconds
+from .programs import Inputs, Simulated, encrypted, outputs_of, rows_of, run_simulated
+
+ROWS = 9
+"""One without noise and eight with it, each under a secret key of its own."""
+MODEL_MARGIN = 1.25
+"""Factor on forecast errors for what the formulas leave out: 0.3 bits (docs/concepts/error_budget.md)."""
+
+DOUBLES = 2.0**-48
+"""Relative error of encoding and decoding, which use double precision."""
+
+_DATA = Path(__file__).resolve().parents[1] / "data"
+
+
+@dataclasses.dataclass(frozen=True)
+class OutputForecast:
+    """One ciphertext, or one encrypted array, of the result."""
+
+    name: str
+    """Where it is in the result, such as "result[1]"."""
+    level: int
+    """The least of its ciphertexts."""
+    size: int
+    """Slots of a ciphertext, elements of an array."""
+    largest: float
+    """Largest magnitude of its values for the inputs given."""
+    error: float
+    """Bound on the magnitude of the error of each slot, or element."""
+
+    @property
+    def precision(self) -> float:
+        """-log2 of the error."""
+        return -math.log2(self.error) if self.error > 0 else math.inf
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """A program under one parameter set."""
+
+    params: Params
+    """That the program runs with."""
+    outputs: tuple[OutputForecast, ...]
+    """What is said of each result, in order."""
+    seconds: float
+    """Of one run with everything in the device's memory."""
+    bootstraps: int
+    """How many ciphertexts are bootstrapped."""
+    log2_failure: float
+    """log2 of the probability that one of the bootstraps fails; -inf without any."""
+    keys: int
+    """Evaluation keys."""
+    key_bytes: int
+    """Of these in the engine."""
+    sent_key_bytes: int
+    """Of these on the way there, once: half of each is a seed."""
+    sent_bytes: int
+    """Encrypted inputs of one run, seeded."""
+    received_bytes: int
+    """Results of one run."""
+    memory_bytes: int
+    """The largest sum of all that the engine holds at once."""
+    problem: str
+    """Why it does not give what was wanted; empty where it does."""
+
+    @property
+    def precision(self) -> float:
+        """The least of its outputs."""
+        return min((each.precision for each in self.outputs), default=math.inf)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        made = dataclasses.asdict(self)
+        del made["params"], made["outputs"]
+        made["log2_failure"] = _finite(self.log2_failure)
+        return {
+            "params": self.params.name,
+            "log_n": self.params.log_n,
+            "levels": self.params.max_level,
+            "log2_pq": self.params.log2_pq,
+            "security_bits": self.params.security_bits,
+            "precision": _finite(self.precision),
+            "outputs": [
+                dataclasses.asdict(each) | {"precision": _finite(each.precision)} for each in self.outputs
+            ],
+        } | made
+
+
+def _finite(value: float) -> float | None:
+    """None for what JSON cannot say."""
+    return value if math.isfinite(value) else None
+
+
+@dataclasses.dataclass(frozen=True)
+class TimeModel:
+    """The kernels of a device, for words of 32 and of 64 bits."""
+
+    narrow: DeviceModel
+    wide: DeviceModel
+
+    @classmethod
+    def of(cls, device: str | DeviceModel) -> TimeModel:
+        """Of "cpu" (one core), "cuda:0" (an H200), or of the name or file of a device model, or of one."""
+        if isinstance(device, str) and device == "cpu":
+            files = (_DATA / f"cpu_device_w{bits}.json" for bits in (32, 64))
+            return cls(*(DeviceModel.load(each) for each in files))
+        known = isinstance(device, str) and device.startswith("cuda")
+        model = device_models()["h200"] if known else device_model(device)
+        return cls(model, model)
+
+    @property
+    def name(self) -> str:
+        """Of the device."""
+        return self.narrow.name
+
+    def seconds(self, trace: Trace, params: Params) -> float:
+        """Of a trace, with everything in the memory of the device."""
+        return resident_seconds(trace, self.narrow if params.word_bits == 32 else self.wide)
+
+
+def error_bound(rows: npt.NDArray[Any], failure: float) -> float:
+    """What no slot's error exceeds but with the given probability, if errors of a slot are Gaussian.
+
+    rows: (rows, slots), row 0 without noise. The deviation of each slot is that of the other rows.
+    """
+    errors = rows[1:] - rows[0]
+    deviation = float(np.sqrt(np.mean(np.abs(errors) ** 2, axis=0).max()))
+    tail = math.log(errors.shape[1] / failure)
+    real = not np.iscomplexobj(rows)
+    noise = MODEL_MARGIN * deviation * math.sqrt(2.0 * (tail + math.log(2.0)) if real else tail)
+    return noise + float(np.abs(rows[0]).max()) * DOUBLES
+
+
+def forecasts(made: Simulated, failure: float) -> tuple[OutputForecast, ...]:
+    """Levels, values and errors of what a simulated run returned."""
+    found = []
+    for name, output in outputs_of(made.result):
+        rows = rows_of(made.engine, output)
+        rows = rows.reshape(len(rows), -1)
+        largest = float(np.abs(rows[0]).max())
+        found.append(OutputForecast(name, output.level, rows.shape[1], largest, error_bound(rows, failure)))
+    return tuple(found)
+
+
+def evaluate(
+    program: Callable[..., Any],
+    inputs: Inputs,
+    params: Params,
+    model: TimeModel,
+    *,
+    failure: float,
+    seed: int = 0,
+    arrays: bool = False,
+    circuits: CircuitChoice | None = None,
+) -> Evaluation:
+    """Simulates a program under parameters, and executes it on a ghost for time and memory."""
+    made = run_simulated(program, inputs, params, rows=ROWS, seed=seed, arrays=arrays, circuits=circuits)
+    outputs = forecasts(made, failure)
+    engine = made.engine
+    problem = engine.simulated.overflow
+    log2_failure = engine.log2_failure
+    if log2_failure > math.log2(failure):
+        problem = problem or (
+            f"{engine.bootstraps} bootstraps fail with probability 2^{log2_failure:.1f}, expected at most "
+            f"2^{math.log2(failure):.1f}: give them a lower log2_failure"
+        )
+    plan = engine.key_plan
+    seconds, memory = _time_and_memory(program, inputs, arrays, params, model, plan.requests(), circuits)
+    return Evaluation(
+        params=params,
+        outputs=outputs,
+        seconds=seconds,
+        bootstraps=engine.bootstraps,
+        log2_failure=log2_failure,
+        keys=len(plan),
+        key_bytes=plan.nbytes(),
+        sent_key_bytes=plan.nbytes(seeded=True),
+        sent_bytes=sum(each.nbytes // 2 for each in made.encrypted),
+        received_bytes=sum(each.nbytes for _, each in outputs_of(made.result)),
+        memory_bytes=memory,
+        problem=problem,
+    )
+
+
+def _time_and_memory(
+    program: Callable[..., Any],
+    inputs: Inputs,
+    arrays: bool,
+    params: Params,
+    model: TimeModel,
+    requests: list[tuple[int, int]],
+    circuits: CircuitChoice | None,
+) -> tuple[float, int]:
+    """Seconds on a device model with everything resident, and the peak of a ghost engine's memory."""
+    ghost = Engine(params, device="ghost", circuits=circuits)
+    ghost._core.prepare_keys(requests)
+
+    def shape(values: npt.NDArray[Any], slots: int) -> Ciphertext:
+        return ghost.ghost_input(slots=slots, real=values.dtype.kind != "c")
+
+    positional, keywords = encrypted(inputs, params.slots, arrays, shape)
+    program(*positional, **keywords)  # encodes weights, which is no part of a run
+    with ghost.record() as trace:
+        program(*positional, **keywords)
+    return model.seconds(trace, params), int(ghost.stats()["peak_bytes"]) + encoder_bytes(params)
+
+
+def size(count: int) -> str:
+    """Bytes as text."""
+    return _core.format_bytes(count)
+
+
+def least_bits(values: float, what: str) -> float:
+    """A number of bits that is wanted, positive."""
+    if not (isinstance(values, int | float) and 0 < values < 1024):
+        raise InvalidArgument(f"{what}: got {values!r}, expected a number of bits above 0")
+    return float(values)
