@@ -7,12 +7,20 @@ import math
 import halocline as hc
 import numpy as np
 import pytest
+from halocline.choosing import choose as choose_module
 from halocline.choosing.candidates import Wanted, narrow_primes, secure_params
 from halocline.cli.app import app
 from random_programs import RandomProgram
 from typer.testing import CliRunner
 
 X = np.random.default_rng(3).uniform(-1, 1, 256)
+
+
+@pytest.fixture
+def few_presets(monkeypatch):
+    """Only n16-boot among those with bootstraps: the others take seconds."""
+    presets = {False: (hc.Params.preset("n14-d7"),), True: (hc.Params.preset("n16-boot"),)}
+    monkeypatch.setattr(choose_module, "secure_presets", presets.__getitem__)
 
 
 def product(x, y):
@@ -84,7 +92,7 @@ def test_large_values_get_a_modulus_that_holds_them():
     exact = hc.simulate(product, [values, values], choice.params, noise=False)
     assert np.abs(run(choice.params, product, values, values)[0] - exact).max() <= choice.outputs[0].error
     with pytest.raises(hc.InvalidArgument, match="no secure parameters"):
-        hc.choose(product, [values * 2.0**20, values], precision=20)
+        hc.choose(product, [values * 2.0**30, values], precision=30)
 
 
 def test_encrypted_arrays_are_forecast_by_element():
@@ -125,6 +133,7 @@ def test_times_depend_on_the_device():
     assert hc.choose(product, [X, X], device=model).best.seconds == seconds["a40"]
 
 
+@pytest.mark.usefixtures("few_presets")
 def test_programs_that_bootstrap_get_parameters_for_it():
     def program(x):
         if x.params.bootstrapping is None:
@@ -166,9 +175,31 @@ def test_bad_arguments_are_refused(arguments, match):
         hc.choose(product, [X, X], **arguments)
 
 
+@pytest.mark.usefixtures("few_presets")
 def test_programs_deeper_than_any_parameters_are_refused():
-    with pytest.raises(hc.InvalidArgument, match=r"no secure parameters.*levels"):
-        hc.choose(lambda x: x ** (1 << 130), X)
+    with pytest.raises(hc.InvalidArgument, match=r"no secure parameters.*bits, expected 35.*levels"):
+        hc.choose(lambda x: x ** (1 << 130), X[:8], precision=35)  # no preset bootstraps so exactly
+
+
+@pytest.mark.usefixtures("few_presets")
+def test_deep_programs_get_bootstraps():
+    def program(x):
+        y = x
+        for _ in range(70):
+            y = 0.5 * (y * y) - 0.4 * x
+        return y
+
+    choice = hc.choose(program, X[:8], precision=14)
+    best = choice.best
+    assert best.bootstraps > 0
+    assert choice.params.bootstrapping is not None
+    assert choice.bootstrap is not None
+    assert best.log2_failure <= -40
+    plan = hc.key_plan(choice.params, program, X[:8], bootstrap=choice.bootstrap)
+    assert len(plan) == best.keys
+    assert f"{best.bootstraps} bootstraps" in str(choice)
+    times = [each.seconds for each in choice.alternatives if not each.problem]
+    assert best.seconds == min(times)
 
 
 @pytest.mark.parametrize("scale", [24.0, 30.0, 33.0, 37.0, 40.0, 44.5, 47.0, 55.0])

@@ -99,6 +99,7 @@ def test_trees_and_forests(estimator, count):
     model = nn.from_sklearn(estimator.fit(x, y), samples=x)
     assert np.abs(model.forward(x) - estimator.predict_proba(x)).max() < EXACT
     assert np.array_equal(nn.labels(model, model.forward(x)), estimator.predict(x))
+    assert model.metadata["classes"] == ",".join(estimator.classes_)
     steps = [node for node in model.nodes if isinstance(node.layer, nn.Step)]
     assert len(steps) == 1  # all comparisons at once
 

@@ -85,6 +85,7 @@ def test_bad_arguments():
         nn.FineTune(epochs=0)
 
 
+@pytest.mark.filterwarnings("error::halocline.ActivationRange")
 def test_fine_tuning_regains_accuracy():
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
@@ -98,6 +99,7 @@ def test_fine_tuning_regains_accuracy():
     options = {"activations": "polynomial", "degree": 2, "pooling": "average"}
     untouched = [each.clone() for each in module.parameters()]
     plain = nn.prepare(module, x, y, **options)
+    # No polynomial gets more than it was written for: no warning.
     tuned = nn.prepare(module, x, y, **options, fine_tune=nn.FineTune(epochs=15, learning_rate=0.01))
     assert tuned.accuracy[1] > plain.accuracy[1] + 0.15
     assert tuned.changes[-1] == "trained for 15 epochs on 300 inputs"

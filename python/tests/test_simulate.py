@@ -161,17 +161,59 @@ def test_public_encryption_has_more_noise():
     assert loud > 8 * quiet  # sqrt(4 N / 3) is 52 at N = 2^11
 
 
-def test_bootstraps_add_what_the_bootstrapper_forecasts():
+@pytest.mark.parametrize(("magnitude", "least", "most"), [(1.0, -0.2, 0.2), (0.2, -0.2, 3.5)])
+@pytest.mark.parametrize("order", ["cts_first", "stc_first"])
+def test_bootstraps_err_as_encrypted_ones(order, magnitude, least, most):
+    """The error of the sine counts most for large messages, and is computed; the rest is a cautious bound."""
     params = hc.Params.preset("test-n11-boot", allow_insecure=True)
-    bootstrapper = hc.Bootstrapper(params, slots=64)
-    x = np.random.default_rng(2).uniform(-1, 1, 64)
-    made = run_simulated(lambda x: bootstrapper(x.drop_level(0)), x, params, rows=9)
+    bootstrapper = hc.Bootstrapper(params, slots=64, order=order)
+    x = np.random.default_rng(2).uniform(-magnitude, magnitude, 64)
+    program = lambda x: bootstrapper(x.drop_level(bootstrapper.input_level))  # noqa: E731
+    client = hc.Client(params, seed=bytes(32))
+    engine = hc.Engine(params, client.evaluation_keys(plan=hc.key_plan(params, program, x)))
+    measured = np.abs(client.decrypt(engine.run(program, client.encrypt(x))) - x)
+    made = run_simulated(program, x, params, rows=9)
     rows = made.engine.decrypt_rows(made.result)
-    mean = float(np.abs(rows[1:] - rows[0]).mean())
-    # Of one part, while `mean_bits` is of the larger of two: sqrt(2) between the two.
-    assert abs(-math.log2(mean) - 0.5 - bootstrapper.describe()["mean_bits"]) < 0.5
+    np.testing.assert_array_equal(rows[0], x)
+    bits = 0.5 * math.log2(np.mean(np.abs(rows[1:] - rows[0]) ** 2) / np.mean(measured**2))
+    assert least < bits < most
     assert made.result.level == bootstrapper.output_level
-    assert made.engine.bootstraps == 1
+    assert made.engine.simulated.bootstraps == 1
+    assert made.engine.simulated.failures == 2.0**bootstrapper.log2_failure_probability
+
+
+def test_automatic_bootstraps_are_those_of_an_engine():
+    params = hc.Params.preset("test-n11-boot", allow_insecure=True)
+
+    def program(x):
+        y = x
+        for _ in range(7):
+            y = 0.5 * (y * y) - 0.4 * x
+        return y
+
+    x = np.random.default_rng(2).uniform(-1, 1, 16)
+    made = run_simulated(program, x, params, rows=17, bootstrap="auto")
+    client = hc.Client(params, seed=bytes(32))
+    plan = hc.key_plan(params, program, x, bootstrap="auto")
+    engine = hc.Engine(params, client.evaluation_keys(plan=plan), bootstrap="auto")
+    result = engine.run(program, client.encrypt(x))
+    assert len(engine.explain().bootstraps) == made.engine.simulated.bootstraps > 0
+    assert (result.level, result.scale) == (made.result.level, made.result.scale)
+    assert made.engine.key_plan == plan
+    rows = made.engine.decrypt_rows(made.result)
+    np.testing.assert_allclose(rows[0], program(x), rtol=0, atol=1e-12)
+    forecast = float(np.abs(rows[1:] - rows[0]).max(axis=1).mean())
+    measured = float(np.abs(client.decrypt(result) - rows[0]).max())
+    # One key, and the largest of 16 slots: a bit. Forecasts of a bootstrapper for so few slots are cautious
+    # by three bits.
+    assert -1 < math.log2(forecast / measured) < 4
+
+
+def test_messages_that_a_bootstrap_cannot_hold_are_refused():
+    params = hc.Params.preset("test-n11-boot", allow_insecure=True)
+    program = lambda x: x.engine.bootstrap(x.drop_level(0))  # noqa: E731
+    with pytest.raises(hc.InvalidArgument, match="message_bound"):
+        hc.simulate(program, np.full(8, 3.0), params)
 
 
 def test_values_beyond_the_modulus_are_refused():

@@ -37,6 +37,11 @@ class Choice:
         return self.best.params
 
     @property
+    def bootstrap(self) -> dict[str, float] | None:
+        """Options for `Engine(bootstrap=...)` and `key_plan(bootstrap=...)`; None where none are needed."""
+        return self.best.bootstrap
+
+    @property
     def outputs(self) -> tuple[OutputForecast, ...]:
         """Precision of each result under them."""
         return self.best.outputs
@@ -65,6 +70,10 @@ class Choice:
         ]
         if len(best.outputs) > 8:
             lines.append(f"  and {len(best.outputs) - 8} more results")
+        if best.bootstrap is not None:
+            lines.append(
+                f"  {best.bootstraps} bootstraps of Engine(params, keys, bootstrap={best.bootstrap})"
+            )
         lines.append(
             f"time on {self.device} by a model of its kernels, everything resident; precision by simulation"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..base.errors import Error, InvalidArgument, LevelExhausted
@@ -24,7 +24,17 @@ ROOM_MARGIN = 1.0
 LEAST_SCALE = 24.0
 """Bits; smaller scales leave no precision at any ring degree."""
 ATTEMPTS = 3
-"""Scales that are tried for one ring degree."""
+"""Scales that are tried for one ring degree, and bounds of messages for one preset."""
+BOOTSTRAPPED_LOG_N = 16
+"""From this ring on, parameters with bootstraps are tried besides such without them."""
+MOST_SCALE = 60.0
+"""Bits that a scale may have."""
+PRESETS_OF_RING = 2
+"""With levels for bootstrapping, that are compared."""
+BOOTSTRAPPED_RINGS = 2
+"""Of which presets are compared."""
+BOOTSTRAPS_BITS = 8
+"""Each automatic bootstrap may fail with a probability so many bits below that of all of them."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,14 +91,25 @@ def choose(
     return Choice(tuple(sorted(found, key=_rank)), wanted, float(failure), model.name)
 
 
-def _rank(found: Evaluation) -> tuple[bool, int, float]:
-    """Such as meet the wishes first, then small rings, then short times; presets where times are as good."""
-    literal = 0.9 if found.params.name in {each.name for each in _presets()} else 1.0
-    return bool(found.problem), found.params.log_n, found.seconds * literal
+def _rank(found: Evaluation) -> tuple[bool, bool, int, float]:
+    """Such as meet the wishes first, then without bootstraps, small rings, short times.
+
+    Presets come before others that save less than a tenth. With bootstraps, which may be fewer in a larger
+    ring, only the time counts.
+    """
+    preset = found.params in _presets()
+    ring = 0 if found.bootstraps else found.params.log_n
+    return bool(found.problem), found.bootstraps > 0, ring, found.seconds * (0.9 if preset else 1.0)
 
 
 def _presets() -> tuple[Params, ...]:
     return secure_presets(False) + secure_presets(True)
+
+
+def _some_of_each_ring(presets: Sequence[Params]) -> Iterator[Params]:
+    """The smallest ones."""
+    for log_n in sorted({each.log_n for each in presets}):
+        yield from [each for each in presets if each.log_n == log_n][:PRESETS_OF_RING]
 
 
 class _Search:
@@ -112,11 +133,10 @@ class _Search:
     def all(self) -> list[Evaluation]:
         """Evaluations of all candidates that the program runs under."""
         needs = self.needs()
-        found: list[Evaluation] = []
-        if needs is not None:
-            found += self.plain(needs)
-        else:
-            found += self.bootstrapped()
+        found = [] if needs is None else list(self.plain(needs))
+        smallest = min((each.params.log_n for each in found if not each.problem), default=LOG_N[-1])
+        if smallest >= BOOTSTRAPPED_LOG_N and (needs is None or needs.scale_bits <= MOST_SCALE):
+            found += self.bootstrapped(smallest)
         return found
 
     def needs(self) -> Needs | None:
@@ -186,25 +206,36 @@ class _Search:
                 return
             scale = math.log2(found[0].params.level(0).scale) + self.precision - best + 0.25
 
-    def bootstrapped(self) -> Iterator[Evaluation]:
-        """Presets with levels for bootstrapping, smallest first, until one does."""
-        for params in secure_presets(True):
-            for found in self.evaluated(params):
-                yield found
-                if not found.problem:
-                    return
+    def bootstrapped(self, most_log_n: int) -> Iterator[Evaluation]:
+        """Presets with levels for bootstrapping in rings up to a size, until those of two rings do.
 
-    def evaluated(self, params: Params) -> Iterator[Evaluation]:
+        Bootstraps are placed by the engine, besides those of the program itself.
+        """
+        failure = math.floor(math.log2(self.failure)) - BOOTSTRAPS_BITS
+        met: set[int] = set()
+        for params in _some_of_each_ring(secure_presets(True)):
+            if params.log_n > most_log_n or (len(met) == BOOTSTRAPPED_RINGS and params.log_n not in met):
+                return
+            bound = 1.0
+            for _ in range(ATTEMPTS):
+                found = list(self.evaluated(params, {"log2_failure": failure, "message_bound": bound}))
+                if not found or found[0].largest_message <= bound:
+                    break
+                bound = 2.0 ** math.ceil(math.log2(found[0].largest_message))
+            yield from found
+            met |= {each.params.log_n for each in found if not each.problem}
+
+    def evaluated(self, params: Params, bootstrap: dict[str, float] | None = None) -> Iterator[Evaluation]:
         """The evaluation under parameters; nothing where the program does not run."""
+        how = self.how | {"bootstrap": bootstrap}
         try:
-            made = evaluate(self.program, self.inputs, params, self.model, failure=self.failure, **self.how)
+            made = evaluate(self.program, self.inputs, params, self.model, failure=self.failure, **how)
         except Error as error:
             self.refused.append(f"{params.name}: {error}")
             return
         if not made.problem and made.precision < self.precision:
-            made = dataclasses.replace(
-                made, problem=f"{made.precision:.1f} bits, expected {self.precision:g}"
-            )
+            problem = f"{made.precision:.1f} bits, expected {self.precision:g}"
+            made = dataclasses.replace(made, problem=problem)
         yield made
 
     def refusal(self, found: list[Evaluation]) -> str:

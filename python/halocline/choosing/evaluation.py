@@ -14,13 +14,13 @@ import numpy.typing as npt
 
 from .. import _core
 from ..base.errors import InvalidArgument
-from ..circuits.choice import CircuitChoice
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.params import Params
 from ..engine.engine import Engine
 from ..engine.footprint import encoder_bytes
 from ..memory.trace import Trace
 from ..tracing.replay import DeviceModel, device_model, device_models, resident_seconds
+from .native import SimulatedCore
 from .programs import Inputs, Simulated, encrypted, outputs_of, rows_of, run_simulated
 
 ROWS = 9
@@ -67,6 +67,10 @@ class Evaluation:
     """Of one run with everything in the device's memory."""
     bootstraps: int
     """How many ciphertexts are bootstrapped."""
+    bootstrap: dict[str, float] | None
+    """Options of automatic bootstraps, for `Engine(bootstrap=...)`; None where the engine makes none."""
+    largest_message: float
+    """The largest coefficient of a message that is bootstrapped: see `BootstrapOptions.message_bound`."""
     log2_failure: float
     """log2 of the probability that one of the bootstraps fails; -inf without any."""
     keys: int
@@ -172,58 +176,65 @@ def evaluate(
     failure: float,
     seed: int = 0,
     arrays: bool = False,
-    circuits: CircuitChoice | None = None,
+    bootstrap: dict[str, float] | None = None,
 ) -> Evaluation:
     """Simulates a program under parameters, and executes it on a ghost for time and memory."""
-    made = run_simulated(program, inputs, params, rows=ROWS, seed=seed, arrays=arrays, circuits=circuits)
+    how: dict[str, Any] = {"arrays": arrays, "bootstrap": bootstrap}
+    made = run_simulated(program, inputs, params, rows=ROWS, seed=seed, **how)
     outputs = forecasts(made, failure)
-    engine = made.engine
-    problem = engine.simulated.overflow
-    log2_failure = engine.log2_failure
-    if log2_failure > math.log2(failure):
-        problem = problem or (
-            f"{engine.bootstraps} bootstraps fail with probability 2^{log2_failure:.1f}, expected at most "
-            f"2^{math.log2(failure):.1f}: give them a lower log2_failure"
-        )
+    engine, core = made.engine, made.engine.simulated
     plan = engine.key_plan
-    seconds, memory = _time_and_memory(program, inputs, arrays, params, model, plan.requests(), circuits)
+    ghost = Engine(params, device="ghost", bootstrap=bootstrap)
+    ghost._core.prepare_keys(plan.requests())
+    seconds, memory = _time_and_memory(program, inputs, arrays, ghost, model)
     return Evaluation(
         params=params,
         outputs=outputs,
         seconds=seconds,
-        bootstraps=engine.bootstraps,
-        log2_failure=log2_failure,
+        bootstraps=core.bootstraps,
+        bootstrap=bootstrap,
+        largest_message=core.largest_message,
+        log2_failure=_log2(core.failures),
         keys=len(plan),
         key_bytes=plan.nbytes(),
         sent_key_bytes=plan.nbytes(seeded=True),
         sent_bytes=sum(each.nbytes // 2 for each in made.encrypted),
         received_bytes=sum(each.nbytes for _, each in outputs_of(made.result)),
         memory_bytes=memory,
-        problem=problem,
+        problem=core.overflow or _failing(core, failure),
+    )
+
+
+def _log2(probability: float) -> float:
+    return math.log2(probability) if probability > 0 else -math.inf
+
+
+def _failing(core: SimulatedCore, failure: float) -> str:
+    """What is wrong with the bootstraps of a run; empty where they fail seldom enough."""
+    if core.failures <= failure:
+        return ""
+    return (
+        f"{core.bootstraps} bootstraps fail with probability 2^{_log2(core.failures):.1f}, expected at most "
+        f"2^{math.log2(failure):.1f}: give them a lower log2_failure"
     )
 
 
 def _time_and_memory(
-    program: Callable[..., Any],
-    inputs: Inputs,
-    arrays: bool,
-    params: Params,
-    model: TimeModel,
-    requests: list[tuple[int, int]],
-    circuits: CircuitChoice | None,
+    program: Callable[..., Any], inputs: Inputs, arrays: bool, ghost: Engine, model: TimeModel
 ) -> tuple[float, int]:
-    """Seconds on a device model with everything resident, and the peak of a ghost engine's memory."""
-    ghost = Engine(params, device="ghost", circuits=circuits)
-    ghost._core.prepare_keys(requests)
+    """Seconds on a device with everything resident, and the peak of a ghost engine's memory."""
 
     def shape(values: npt.NDArray[Any], slots: int) -> Ciphertext:
         return ghost.ghost_input(slots=slots, real=values.dtype.kind != "c")
 
-    positional, keywords = encrypted(inputs, params.slots, arrays, shape)
-    program(*positional, **keywords)  # encodes weights, which is no part of a run
+    positional, keywords = encrypted(inputs, ghost.params.slots, arrays, shape)
+    arguments = tuple(positional), keywords
+    ghost._place(program, arguments)
+    ghost._call(program, arguments)  # encodes weights, which is no part of a run
     with ghost.record() as trace:
-        program(*positional, **keywords)
-    return model.seconds(trace, params), int(ghost.stats()["peak_bytes"]) + encoder_bytes(params)
+        ghost._call(program, arguments)
+    memory = int(ghost.stats()["peak_bytes"]) + encoder_bytes(ghost.params)
+    return model.seconds(trace, ghost.params), memory
 
 
 def size(count: int) -> str:

@@ -15,8 +15,7 @@ from ..base.values import ComplexVector, kind_of, power_of_two
 from ..circuits.encoded import EncodedCircuit
 from ..circuits.layers import BlockMatmul, Convolution2d, ImageLayout, MatrixVector
 from .linear_steps import baby_switches
-from .native import SimulatedCore
-from .noise import Rows
+from .noise import NoiseSource, Rows
 
 Diagonals = dict[int, ComplexVector]
 """y[i] = sum_d diagonals[d][i] x[(i + d) mod slots]."""
@@ -30,6 +29,18 @@ class LinearMap:
     bias: Sequence[float] = ()
     fold: tuple[int, int] = (1, 1)
     """Stride and count of the sum of rotations that is taken of each output."""
+
+    def switches(self, native: _core.Circuit, mode: str, params: _core.Params, slots: int) -> dict[int, int]:
+        """Key switches before the product with each diagonal, of a circuit that was encoded in a mode."""
+        cost, outputs = native.cost, len(self.cells)
+        if mode == "double_hoisted":
+            giants = cost["divisions"] / outputs - 2.0
+        else:
+            giants = (cost["decompositions"] - len(self.cells[0])) / outputs
+        found = (params.rotation_of(element) for element, _ in native.requests)
+        rotations = [step for step in found if step is not None]
+        diagonals = {shift for row in self.cells for cell in row for shift in cell}
+        return baby_switches(diagonals, slots, mode, rotations, giants)
 
 
 def linear_map(circuit: EncodedCircuit) -> LinearMap:
@@ -124,51 +135,20 @@ def _block_product(circuit: BlockMatmul) -> LinearMap:
     return LinearMap(cells, fold=(height, groups))
 
 
-def apply_linear(
-    core: SimulatedCore, native: _core.Circuit, mode: str, made: LinearMap, inputs: Sequence[Any]
-) -> list[Any]:
-    """The outputs of a circuit: `native` says their levels and scales, and `made` their values."""
-    ghosts = core.ghost.apply_circuit(native, [each.ghost for each in inputs])
-    level = min(each.level for each in inputs)
-    canonical = core.params.level_row(level)["scale"]
-    sources = [
-        each.rows if each.level == level else core._aligned(each, level, canonical, each.slots)
-        for each in inputs
-    ]
-    slots = ghosts[0].slots
-    found = (core.params.rotation_of(element) for element, _ in native.requests)
-    rotations = [step for step in found if step is not None]
-    diagonals = {shift for row in made.cells for cell in row for shift in cell}
-    switches = baby_switches(diagonals, slots, mode, rotations, _giants(native, mode, made))
-    outputs: list[Any] = []
-    for o, ghost in enumerate(ghosts):
-        rows = _output(core, made.cells[o], sources, ghost, level, switches)
-        if made.fold[1] > 1:
-            rows = core.summed(rows, ghost, *made.fold)
-        if made.bias:
-            rows = rows + made.bias[o]
-        outputs.append(core.made(ghost, rows, "a linear map"))
-    return outputs
-
-
-def _giants(native: _core.Circuit, mode: str, made: LinearMap) -> float:
-    """Key switches after the products, for each output: what the divisions or decompositions are more."""
-    cost, outputs = native.cost, len(made.cells)
-    if mode == "double_hoisted":
-        return cost["divisions"] / outputs - 2.0
-    return (cost["decompositions"] - len(made.cells[0])) / outputs
-
-
-def _output(
-    core: SimulatedCore,
+def output_of(
+    noise: NoiseSource,
     cells: list[Diagonals],
     sources: list[Rows],
-    ghost: _core.Ciphertext,
-    level: int,
+    where: tuple[_core.Ciphertext, int],
     switches: dict[int, int],
 ) -> Rows:
-    """One output: products with diagonals, the key switches of rotated inputs, encodings, one division."""
-    noise, slots = core.noise, ghost.slots
+    """One output: products with diagonals, the key switches of rotated inputs, encodings, one division.
+
+    where: what has the shape of the output, and the level of the inputs. switches: before the product with
+    each diagonal.
+    """
+    (ghost, level), model = where, noise.model
+    slots = ghost.slots
     total = np.zeros((noise.rows, slots), dtype=np.complex128)
     rotated, encoded = np.zeros(slots), np.zeros(slots)
     for cell, source in zip(cells, sources, strict=True):
@@ -178,7 +158,6 @@ def _output(
             encoded += np.abs(moved[0]) ** 2
             if switches[shift]:
                 rotated += switches[shift] * np.abs(diagonal) ** 2
-    model = noise.model
     switch = 2.0 * slots * (model.key_switch(level) + model.rounding()) / ghost.scale**2
-    encoding = 2.0 * slots / 12.0 / core.params.level_row(level)["scale"] ** 2
+    encoding = 2.0 * slots / 12.0 / model.params.level(level).scale ** 2
     return total + noise.shaped(rotated * switch + encoded * encoding) + noise.division(slots, ghost.scale)

@@ -4,84 +4,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from .. import _core
-from ..base.errors import InvalidArgument, NotPicklable
+from ..base.errors import InvalidArgument
 from ..base.values import ComplexVector
+from ..circuits.bootstrapping import Bootstrapper
 from ..circuits.polynomial import Polynomial
+from .bootstraps import BootstrapNoise
+from .ciphertext import SimulatedCiphertext
+from .linear_maps import linear_map, output_of
 from .noise import FACTOR_BITS, NoiseSource, Rows
 from .polynomials import evaluate_chain, evaluate_polynomial
 
 _INTEGER_RATIO = 2.0**30
 """From this ratio of scales on an addition lifts one operand by an integer instead of a division."""
-
-
-class SimulatedCiphertext(_core.Ciphertext):
-    """Numbers in place of a native ciphertext, with a ghost that has its level, scale and size."""
-
-    __slots__ = ("ghost", "rows")
-
-    ghost: _core.Ciphertext
-    rows: Rows
-
-    @staticmethod
-    def of(ghost: _core.Ciphertext, rows: Rows) -> SimulatedCiphertext:
-        """Rows of values with the shape of a ghost."""
-        made = SimulatedCiphertext.__new__(SimulatedCiphertext)
-        made.ghost, made.rows = ghost, rows
-        return made
-
-    @property
-    def params(self) -> _core.Params:
-        """Of the ghost."""
-        return self.ghost.params
-
-    @property
-    def level(self) -> int:
-        """Of the ghost."""
-        return self.ghost.level
-
-    @property
-    def scale(self) -> float:
-        """Of the ghost."""
-        return self.ghost.scale
-
-    @property
-    def slots(self) -> int:
-        """Of the ghost."""
-        return self.ghost.slots
-
-    @property
-    def parts(self) -> int:
-        """Components, of the ghost."""
-        return self.ghost.parts
-
-    @property
-    def seeded(self) -> bool:
-        """No."""
-        return False
-
-    @property
-    def nbytes(self) -> int:
-        """Of the ghost."""
-        return self.ghost.nbytes
-
-    @property
-    def key_id(self) -> str | None:
-        """None: there is no key."""
-        return None
-
-    def to_bytes(self, real: bool) -> NoReturn:
-        """Refused: there is nothing encrypted."""
-        raise NotPicklable("a ciphertext of a simulation holds numbers, not a ciphertext; it has no bytes")
-
-    def save(self, path: str, real: bool) -> NoReturn:
-        """Refused likewise."""
-        self.to_bytes(real)
 
 
 class SimulatedCore:
@@ -95,13 +35,26 @@ class SimulatedCore:
     moves = False
     budget_bytes = 0
 
-    def __init__(self, ghost: _core.Engine, noise: NoiseSource) -> None:
+    def __init__(
+        self,
+        ghost: _core.Engine,
+        noise: NoiseSource,
+        encoded_by: Callable[[Any], Any],
+        mode: str | None = None,
+    ) -> None:
         self.ghost = ghost
         self.noise = noise
+        self._encoded_by, self._mode = encoded_by, mode
+        self.bootstraps = 0
+        """Ciphertexts that were bootstrapped."""
+        self.largest_message = 0.0
+        """The largest coefficient of a message that was bootstrapped."""
+        self.failures = 0.0
+        """Bound on the probability that one of these bootstraps fails."""
         self.needs: dict[int, float] = {}
         """For each level, the bits that its modulus needs for the values that were seen there."""
         self.overflow = ""
-        """The first result that the modulus of its level cannot hold; empty where there is none."""
+        """The first result that the modulus of its level, or a bootstrap, cannot hold; empty without one."""
         self.lowest = ghost.params.top_level
         """Lowest level that was seen."""
 
@@ -142,6 +95,10 @@ class SimulatedCore:
     def describe(self) -> dict[str, Any]:
         """What the ghost says."""
         return self.ghost.describe()
+
+    def take_key_uses(self) -> dict[int, tuple[int, int]]:
+        """Of the ghost."""
+        return self.ghost.take_key_uses()
 
     def statistics(self) -> dict[str, Any]:
         """Memory of the ghost."""
@@ -379,6 +336,58 @@ class SimulatedCore:
             count >>= 1
         assert total is not None  # counts are positive
         return total
+
+    # Circuits
+
+    def load(self, ciphertext: Any) -> NoReturn:
+        """Refused: what is loaded is encrypted."""
+        raise InvalidArgument("simulate: a ciphertext of another engine; give numbers as inputs")
+
+    def apply_circuit(self, circuit: _core.Circuit, inputs: Sequence[Any]) -> list[SimulatedCiphertext]:
+        """Linear maps with plain weights."""
+        source = self._encoded_by(circuit)
+        made = linear_map(source)
+        ghosts = self.ghost.apply_circuit(circuit, [each.ghost for each in inputs])
+        level = min(each.level for each in inputs)
+        canonical = self.params.level_row(level)["scale"]
+        rows = [
+            each.rows if each.level == level else self._aligned(each, level, canonical, each.slots)
+            for each in inputs
+        ]
+        switches = made.switches(circuit, self._mode or source._mode, self.params, ghosts[0].slots)
+        outputs = []
+        for o, ghost in enumerate(ghosts):
+            result = output_of(self.noise, made.cells[o], rows, (ghost, level), switches)
+            if made.fold[1] > 1:
+                result = self.summed(result, ghost, *made.fold)
+            outputs.append(self.made(ghost, result + (made.bias[o] if made.bias else 0.0), "a linear map"))
+        return outputs
+
+    def bootstrap(self, bootstrapper: _core.Bootstrapper, inputs: Sequence[Any]) -> list[SimulatedCiphertext]:
+        """The messages, with the errors that the bootstrapper forecasts."""
+        source: Bootstrapper = self._encoded_by(bootstrapper)
+        options, noise = source.options, BootstrapNoise.of(source)
+        ghosts = self.ghost.bootstrap(bootstrapper, [each.ghost for each in inputs])
+        outputs = []
+        for each, ghost in zip(inputs, ghosts, strict=True):
+            self._expect_message(source, each.rows[0])
+            rows: Rows = each.rows.real.astype(np.complex128) if options.real else each.rows.copy()
+            rows[1:] += noise.error_of(rows[0])
+            variance = np.full((self.noise.rows, ghost.slots), 2.0 * noise.deviation**2)
+            outputs.append(self.made(ghost, rows + self.noise.shaped(variance), "a bootstrap"))
+            self.bootstraps += 1
+            self.failures += options.iterations * 2.0**source.log2_failure_probability
+        return outputs
+
+    def _expect_message(self, source: Bootstrapper, values: ComplexVector) -> None:
+        """Notes a message that exceeds what a bootstrapper is made for."""
+        largest = source.largest_coefficient(values)
+        self.largest_message = max(self.largest_message, largest)
+        if largest > source.options.message_bound and not self.overflow:
+            self.overflow = (
+                f"a bootstrap gets a message with coefficients up to {largest:.4g}, its message_bound is "
+                f"{source.options.message_bound:.4g}"
+            )
 
     # Polynomials and comparisons
 

@@ -18,6 +18,7 @@ from ..base.values import expect, integer, kind_of, power_of_two
 from ..circuits.choice import CircuitChoice
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.params import Params
+from ..engine.automatic_runs import Bootstrap
 from .engine import SimulatedEngine
 
 Inputs = Any
@@ -49,13 +50,14 @@ def run_simulated(
     arrays: bool = False,
     public: bool = False,
     circuits: CircuitChoice | None = None,
+    bootstrap: Bootstrap | None = None,
 ) -> Simulated:
     """Runs a program on `rows` rows of numbers: see `SimulatedEngine`."""
     if not callable(program):
         raise WrongType(f"simulate: got {kind_of(program)}, expected a function of ciphertexts")
     expect(params, Params, "simulate: params")
     seed = integer(seed, "simulate: seed", 0)
-    engine = SimulatedEngine(params, rows, seed, circuits=circuits)
+    engine = SimulatedEngine(params, rows, seed, circuits=circuits, bootstrap=bootstrap)
     sent: list[Ciphertext] = []
 
     def encrypt(values: npt.NDArray[Any], slots: int) -> Ciphertext:
@@ -68,7 +70,7 @@ def run_simulated(
             "simulate: no input is an array; give numpy arrays of what the client encrypts, as in "
             "simulate(program, [np.array([1.0, 2.0])], params)"
         )
-    return Simulated(engine, program(*positional, **keywords), tuple(sent))
+    return Simulated(engine, engine.compute(program, (tuple(positional), keywords)), tuple(sent))
 
 
 def arguments_of(inputs: Inputs) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 from ..base.errors import InvalidArgument
 from ..circuits.choice import CircuitChoice
 from ..ckks.params import Params
+from ..engine.automatic_runs import Bootstrap
 from .choose import choose
 from .programs import Inputs, decrypted, run_simulated
 
@@ -23,6 +24,7 @@ def simulate(
     arrays: bool = False,
     public: bool = False,
     circuits: CircuitChoice | None = None,
+    bootstrap: Bootstrap | None = None,
 ) -> Any:
     """What `program` returns for `inputs`, with arrays of decrypted numbers in place of ciphertexts.
 
@@ -41,7 +43,7 @@ def simulate(
     noise: without it the result is what the program would compute if it were exact; approximations such as
         polynomials in place of functions stay.
     seed: results with equal seeds are equal. public: inputs are encrypted with the public key.
-    circuits: as for `Engine`.
+    circuits, bootstrap: as for `Engine`: bootstrap="auto" bootstraps where levels would be missing.
 
     Raises InvalidArgument where values exceed what the modulus of their level holds, where inputs do not fit,
     and for what simulations cannot do; WrongType where no input is an array; what the program raises.
@@ -49,7 +51,7 @@ def simulate(
     if params is None:
         params = choose(program, inputs, arrays=arrays, seed=seed).params
     made = run_simulated(program, inputs, params, rows=2 if noise else 1, seed=seed, arrays=arrays,
-                         public=public, circuits=circuits)  # fmt: skip
+                         public=public, circuits=circuits, bootstrap=bootstrap)  # fmt: skip
     if made.engine.simulated.overflow:
         raise InvalidArgument(
             f"simulate: {made.engine.simulated.overflow}; expected smaller values: scale the inputs, or take "

@@ -92,6 +92,7 @@ class Engine(Circuits):
 
     _begins_cold = False  # the next run begins with keys that no run left in memory
     _explaining: PlannedHost | None = None  # a ghost, on which a refused program runs to say what it needs
+    _automatic: AutomaticRuns | None = None  # what is refused before that is made asks for it
 
     def __init__(
         self,

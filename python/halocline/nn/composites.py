@@ -54,14 +54,14 @@ def _same_shape(shapes: Sequence[Shape], what: str) -> Shape:
 
 @dataclasses.dataclass(frozen=True)
 class MaxPool(Composite):
-    """The largest value of each window, or of each whole channel (kernel None: the result is (channels, 1,
-    1)).
+    """The largest value of each window, or of each whole channel: then the result is (channels, 1, 1).
 
     Encrypted as a tournament: max(a, b) = b + ReLU(a - b), for all windows and half of the remaining
     values at once. A window of k values takes ceil(log2(k)) rounds, each a linear map and a ReLU.
     """
 
     kernel: int | Pair | None = None
+    """Rows and columns of a window; None: the whole channel"""
     stride: int | Pair | None = None
     """Pixels from window to window; None: `kernel`"""
     padding: int | tuple[int, ...] = 0
@@ -125,8 +125,7 @@ class MaxPool(Composite):
         if values > MAX_WINDOW or shape[0] * values * ((values + 1) // 2) > MAX_FILTERS:
             raise InvalidArgument(
                 f"MaxPool: {shape[0]} channels with windows of {kernel}, expected at most "
-                f"{MAX_WINDOW} values; "
-                "pool in several steps"
+                f"{MAX_WINDOW} values; pool in several steps"
             )
         around = self._padding_layer()
         padded = shape if around is None else around.output_shape([shape])
@@ -272,10 +271,9 @@ def _square(factor: float) -> Polynomial:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PiecewiseLinear(Composite):
-    """offset + slope x + sum_i changes[i] max(x - knots[i], 0): LeakyReLU, ReLU6, hard sigmoid, |x|,
-    clipping.
+    """offset + slope x + sum_i changes[i] max(x - knots[i], 0), with a ReLU for each knot.
 
-    Each knot is a ReLU.
+    LeakyReLU, ReLU6, hard sigmoid, absolute values and clipping are of this form.
     """
 
     knots: Array
@@ -293,8 +291,7 @@ class PiecewiseLinear(Composite):
         if len(self.knots) != len(self.changes) or len(self.knots) > MAX_KNOTS:
             raise InvalidArgument(
                 f"PiecewiseLinear: {len(self.knots)} knots and {len(self.changes)} changes of slope, "
-                "expected "
-                f"equally many, at most {MAX_KNOTS}"
+                f"expected equally many, at most {MAX_KNOTS}"
             )
         line = real_array([self.slope, self.offset], 1, "PiecewiseLinear: slope and offset")
         object.__setattr__(self, "slope", float(line[0]))

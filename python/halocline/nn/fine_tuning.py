@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training of torch modules whose activations became polynomials, and pooling means. PyTorch is
-imported in here."""
+"""Training of torch modules whose activations became polynomials, and pooling means."""
 
 from __future__ import annotations
 
@@ -67,11 +66,12 @@ def fine_tuned(
     network.eval()
     with torch.no_grad():
         wanted = network(inputs)
-    bounds = _bounds(torch, network, inputs)
+    bounds = _bounds(network, inputs, _activations(torch))
     polynomial = _polynomial_class(torch)
     changes = _replace(torch, network, bounds, polynomial, degree, means, margin)
     _train(torch, network, inputs, wanted, labels, how)
     changes.append(f"trained for {how.epochs} epochs on {len(data)} inputs")
+    _widen(network, _bounds(network, inputs, (polynomial,)), margin)
     custom = {
         polynomial: lambda m: Polynomial(PolynomialFunction(m.series(), "chebyshev", (-m.bound, m.bound)))
     }
@@ -86,24 +86,22 @@ def _activations(torch: Any) -> tuple[type, ...]:
     return tuple(getattr(torch.nn, name) for name in names)
 
 
-def _bounds(torch: Any, network: Any, inputs: Any) -> dict[str, float]:
-    """Largest input of each module that is an activation."""
+def _bounds(network: Any, inputs: Any, kinds: Any) -> dict[str, float]:
+    """Largest input of each module of these classes."""
     found: dict[str, float] = {}
 
     def noting(name: str) -> Any:
         def hook(_: Any, arguments: Any) -> None:
-            found[name] = max(found.get(name, 0.0), float(arguments[0].abs().max()))
+            found[name] = max(found.get(name, 0.0), float(arguments[0].detach().abs().max()))
 
         return hook
 
-    kinds: Any = _activations(torch)
     hooks = [
         each.register_forward_pre_hook(noting(name))
         for name, each in network.named_modules()
         if isinstance(each, kinds)
     ]
-    with torch.no_grad():
-        network(inputs)
+    network(inputs)
     for hook in hooks:
         hook.remove()
     return found
@@ -130,6 +128,18 @@ def _polynomial_class(torch: Any) -> Any:
         def series(self) -> Array:
             """The coefficients."""
             return np.asarray(self.coefficients.detach().double().numpy())
+
+        def widen(self, bound: float) -> None:
+            """The same polynomial on a larger interval, whose series is another one."""
+            before, ratio = self.series(), bound / self.bound
+
+            def values(u: Any) -> Any:
+                return np.polynomial.chebyshev.chebval(u * ratio, before)
+
+            with torch.no_grad():
+                wider = np.polynomial.chebyshev.chebinterpolate(values, len(before) - 1)
+                self.coefficients.copy_(torch.from_numpy(wider))
+            self.bound = bound
 
     return ChebyshevActivation
 
@@ -167,6 +177,14 @@ def _replace(
             parent, _, last = name.rpartition(".")
             setattr(network.get_submodule(parent), last, made)
     return changes
+
+
+def _widen(network: Any, bounds: dict[str, float], margin: float) -> None:
+    """Training changes what polynomials get: those that get more are written on a larger interval."""
+    for name, found in bounds.items():
+        module = network.get_submodule(name)
+        if found * margin > module.bound:
+            module.widen(found * margin)
 
 
 def _train(

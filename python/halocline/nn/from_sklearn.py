@@ -76,14 +76,12 @@ def from_sklearn(
     the model does not.
 
     samples: inputs (batch, features) like those to come; features of trees are scaled by their ranges, so
-    that
-        each threshold is as sharp as any other. Without them the thresholds tell the ranges.
+        that each threshold is as sharp as any other. Without them the thresholds tell the ranges.
     output: "decision", or "probability" for a classifier of two classes whose score goes through the logistic
         function. Softmax is left to the client.
     alpha, precision: of comparisons, and of smooth functions, in bits.
 
     @throws InvalidArgument that names the estimator or option that is not supported, and what is nearest
-    to it
     """
     if output not in ("decision", "probability"):
         raise InvalidArgument(f"from_sklearn: output {output!r}, expected 'decision' or 'probability'")
@@ -100,7 +98,7 @@ def from_sklearn(
         builder.wanted = name
         x = _named(builder, name, step, x, values)
     last = steps[-1][1]
-    known |= _classes(last)
+    known |= _classes(last, builder.shape_of(x)[0])
     if output == "probability":
         x, more = _probability(builder, last, x)
         known |= more
@@ -117,9 +115,9 @@ def labels(model: Model, scores: npt.ArrayLike) -> npt.NDArray[Any]:
     model: of `from_sklearn`; its metadata have the classes. One result alone gives one class.
     """
     names = expect(model, Model, "labels: model").metadata
-    if "classes" not in names:
+    if "labels" not in names:
         raise InvalidArgument("labels: the model has no classes; it is no classifier that from_sklearn made")
-    classes = np.array(json.loads(names["classes"]))
+    classes = np.array(json.loads(names["labels"]))
     values = np.asarray(scores, dtype=np.float64)
     single = values.shape == model.output_shape
     batch = values[np.newaxis] if single else values
@@ -254,9 +252,7 @@ def _pairs(step: Any) -> Array:
 
 
 def _gaussian(b: Builder, step: Any, x: Value, vectors: Array) -> Value:
-    """exp(-gamma |x - s|^2), with |x - s|^2 = |x|^2 - 2 s x + |s|^2 around the mean of the support
-    vectors.
-    """
+    """exp(-gamma |x - s|^2) by |x|^2 - 2 s x + |s|^2, all around the mean of the support vectors."""
     gamma, middle = float(step._gamma), vectors.mean(axis=0)
     centred, around = b.affine(x, 1.0, -middle), vectors - middle
     squares = b.matrix(b.power(centred, 2), np.full(vectors.shape, gamma))
@@ -294,14 +290,19 @@ def _network(b: Builder, step: Any, x: Value) -> Value:
     return x
 
 
-def _classes(step: Any) -> dict[str, str]:
-    """Classes of a classifier, for `labels`."""
+def _classes(step: Any, outputs: int) -> dict[str, str]:
+    """Classes of a classifier, for `labels`; and their names for clients, where each result is that of
+    a class.
+    """
     found = getattr(step, "classes_", None)
     if found is None:
         return {}
     if isinstance(found, list):
         raise InvalidArgument(f"from_sklearn: {kind_of(step)} with several outputs; supported is one")
-    known = {"classes": json.dumps([each.item() if hasattr(each, "item") else each for each in found])}
+    values = [each.item() if hasattr(each, "item") else each for each in found]
+    known, names = {"labels": json.dumps(values)}, [str(each) for each in values]
+    if len(names) == outputs and not any("," in each or not each for each in names):
+        known["classes"] = ",".join(names)
     pairs = type(step).__name__ in KERNELS and len(found) > 2
     return known | ({"scores": "one-vs-one"} if pairs else {})
 

@@ -51,8 +51,7 @@ class Affine(LinearMap):
             if not fits:
                 raise InvalidArgument(
                     f"Affine: {name} of shape {values.shape} for an input of shape {shape}; expected "
-                    "a number, "
-                    "or that shape with ones where values are shared"
+                    "a number, or that shape with ones where values are shared"
                 )
         return shape
 

@@ -143,11 +143,9 @@ class Model:
 
     @functools.cached_property
     def expanded(self) -> Model:
-        """The same network with the layers that encrypted networks compute by several others replaced by
-        these.
+        """The same network, with these others for layers that encrypted networks compute by several.
 
-        Ranges and compiled networks name the activations of this one. A network without such layers is its
-        own.
+        Ranges and compiled networks name its activations. A network without such layers is its own.
         """
         if not any(isinstance(node.layer, Composite) for node in self.nodes):
             return self

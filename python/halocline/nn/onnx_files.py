@@ -96,8 +96,7 @@ class Tensors:
             if given != length or offset < 0 or offset + length > size:
                 raise CorruptData(
                     f"{what}: {given} bytes at {offset} of {path.name!r}, which has {size}; expected "
-                    f"{length} bytes "
-                    "that are there"
+                    f"{length} bytes that are there"
                 )
             file.seek(offset)
             content = file.read(length)
@@ -119,7 +118,6 @@ def input_of(graph: Any, shape: Any) -> tuple[str, tuple[int, ...]]:
     if len(sizes) not in (1, 3) or min(sizes) < 1:
         raise CorruptData(
             f"from_onnx: input {inputs[0].name!r} has sizes {sizes} behind the batch, 0 for unknown "
-            "ones; pass "
-            "input_shape= as (channels, rows, columns) or (features,)"
+            "ones; pass input_shape= as (channels, rows, columns) or (features,)"
         )
     return inputs[0].name, checked_shape(sizes)

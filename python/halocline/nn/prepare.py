@@ -67,27 +67,23 @@ def prepare(
     margin: float = 1.5,
     fine_tune: FineTune | None = None,
 ) -> Prepared:
-    """A network whose activations and pooling are calibrated on data, and how accurate it is there when
-    encrypted.
+    """A network with calibrated activations and pooling, and how accurate it is on data when encrypted.
 
-    network: a `Model`, or a torch.nn.Module. data: some hundred inputs (batch, *input_shape), like those
-    to come. labels: classes of these inputs, 0 and up, or 0 and 1 for a network of one result.
+    network: a `Model`, or a torch.nn.Module.
+    data: some hundred inputs (batch, *input_shape), like those to come.
+    labels: classes of these inputs, 0 and up, or 0 and 1 for a network of one result.
     activations: "keep" takes them as they are; "polynomial" replaces each one, but polynomials, by a
-    polynomial of
-        `degree` that is fitted by least squares to the values that the activation gets: fewer levels, less
-        accurate.
+        polynomial of `degree` that is fitted by least squares to the values that the activation gets:
+        fewer levels, less accurate.
     pooling: "keep", or "average" for means in place of maxima, scaled and shifted such that they are
-    nearest to the
-        maxima on the data.
+        nearest to the maxima on the data.
     margin: of the ranges, as for `calibrate`.
-    fine_tune: trains a torch module on with what was replaced, coefficients of polynomials included:
-    `FineTune`. The
+    fine_tune: trains a torch module on with what was replaced, coefficients of polynomials included. The
         module itself stays as it is.
 
     Products of tensors get the balance that data show.
 
-    @throws InvalidArgument for choices that are not known, labels that do not fit, or what `from_torch`
-    refuses
+    @throws InvalidArgument for unknown choices, labels that do not fit, or what `from_torch` refuses
     """
     for value, what, known in (
         (activations, "activations", ("keep", "polynomial")),
@@ -226,11 +222,7 @@ def _balanced(inputs: Sequence[Array]) -> Multiply:
 
 
 def fitted_polynomial(function: Any, x: Array, bound: float, degree: int) -> PolynomialFunction:
-    """The least squares fit on values x, and a little on all of [-bound, bound], so that it does not leave
-    there.
-
-    A Chebyshev series on that interval.
-    """
+    """The least squares fit on values x, and a little on all of [-bound, bound], as a Chebyshev series."""
     grid = np.linspace(-bound, bound, _GRID)
     values: Array = np.ravel(x)
     values = values[:: max(1, len(values) // 100_000)]

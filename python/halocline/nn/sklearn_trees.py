@@ -35,12 +35,12 @@ _Condition = tuple[int, float, bool]
 
 
 class _Leaf(NamedTuple):
-    """A leaf: (feature, threshold, whether the feature must be larger) on the way, and what it adds to
-    outputs.
-    """
+    """A leaf of a tree."""
 
     conditions: tuple[_Condition, ...]
+    """(feature, threshold, whether the feature must be larger) on the way to it"""
     values: Array
+    """What it adds to the outputs"""
 
 
 def tree_values(b: Builder, step: Any, x: Value, samples: Array | None) -> Value:

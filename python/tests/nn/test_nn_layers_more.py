@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from halocline.nn.approximation import approximate
 from halocline.nn.lowering import matrix_of
+from hypothesis import given
+from hypothesis import strategies as st
 
 NOISE = 2.0**-12
 """What encryption may add to numbers in [-1, 1] at the scales of the test presets, over few levels."""
@@ -295,3 +297,38 @@ def test_layers_of_version_1_are_written_as_such():
     assert description["version"] == 1
     with pytest.raises(hc.CorruptData, match="expected 'halocline-model' 1 to 2"):
         nn.from_description(description | {"version": 3}, {})
+
+
+def all_newer_layers():
+    """A description with every type of version 2, and its tensors."""
+    layers = [*LINEAR[:5], *LINEAR[6:9], *SMOOTH, *(each for each, _ in COMPOSITES), nn.Reshape((3, 4, 6))]
+    nodes = [nn.Node(f"{index}", each, ("input",)) for index, each in enumerate(layers)]
+    made, tensors = [], {}
+    for node in nodes:
+        description, arrays = nn.to_description(nn.Model((3, 4, 6), (node,)))
+        made += description["layers"]
+        tensors[node.name] = arrays
+    return made, tensors
+
+
+NEWER, TENSORS = all_newer_layers()
+WRONG = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3),
+    st.lists(st.one_of(st.integers(-3, 9), st.integers(), st.floats(), st.none()), max_size=5),
+)  # fmt: skip
+
+
+@given(st.sampled_from([(i, key) for i, each in enumerate(NEWER) for key in each]), WRONG, st.booleans())
+def test_wrong_values_of_newer_layers_are_refused_or_make_a_model(place, value, remove):
+    index, key = place
+    layer = dict(NEWER[index])
+    if remove:
+        del layer[key]
+    else:
+        layer[key] = value
+    description = {"format": "halocline-model", "version": 2, "input": [3, 4, 6], "layers": [layer]}
+    try:
+        model = nn.from_description(description, TENSORS[NEWER[index]["name"]])
+    except hc.Error:
+        return
+    assert model.expanded.output_shape == model.output_shape
