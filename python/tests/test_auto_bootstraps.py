@@ -6,6 +6,7 @@ import random
 import halocline as hc
 import numpy as np
 import pytest
+from halocline.ckks.client import ENCAPSULATION
 from halocline.engine.recorded_graph import record_graph
 from halocline.engine.shared_engine import SharedEngine
 
@@ -232,6 +233,14 @@ def test_random_programs_of_depth_100_never_lack_levels(params):
         assert ghost._automatic.last.extra == 0
         assert ghost._automatic.last.departure is None
         assert len(results) == width
+
+
+def test_traces_have_the_bootstraps_and_their_keys(params, ct):
+    traced = hc.trace_program(params, recurrence, ct, bootstrap="auto")
+    assert traced.key_plan == hc.key_plan(params, recurrence, ct, bootstrap="auto")
+    assert traced.key_plan.encapsulation
+    assert traced.key_uses[ENCAPSULATION] == 4  # once in each bootstrap
+    assert traced.result.level == 0
 
 
 def test_explain_says_where_and_why(engine, ct):

@@ -114,9 +114,11 @@ def test_bootstraps_stand_where_few_ciphertexts_are():
     nodes = [Node(INPUT, fixed_level=3), Node("square", (0, 0), 1)]
     for each in range(8):
         nodes.append(Node("multiply", (1,), 1))
-        nodes += [Node("multiply", (len(nodes) - 1,), 1) for _ in range(each % 2 + 2)]
+        for _ in range(each % 2 + 2):
+            nodes.append(Node("multiply", (len(nodes) - 1,), 1))
     placement = place(ProgramGraph(tuple(nodes)), Refresh(0, 4))
-    assert placement.refreshed == (1,)
+    assert placement.count == 1
+    assert placement.refreshed in ((0,), (1,))
 
 
 def least_by_integer_program(graph, refresh):

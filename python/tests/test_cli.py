@@ -12,6 +12,7 @@ from pathlib import Path
 import halocline as hc
 import numpy as np
 import pytest
+from halocline.ckks.client import Client as VectorClient
 from halocline.cli.app import app
 from typer.testing import CliRunner
 
@@ -320,7 +321,7 @@ def test_interrupt_in_a_command(call, tmp_path, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(hc.Client, "public_key", interrupted)
+    monkeypatch.setattr(VectorClient, "public_key", interrupted)  # commands have no arrays
     result = call("keygen", "k", *PARAMS, status=130)
     assert "interrupted" in result.stderr
     assert "Traceback" not in result.output

@@ -60,9 +60,9 @@ class Evaluation:
     """A program under one parameter set."""
 
     params: Params
-    """That the program runs with."""
+    """The parameters, which are secure."""
     outputs: tuple[OutputForecast, ...]
-    """What is said of each result, in order."""
+    """Forecasts of its results, in the order in which it returns them."""
     seconds: float
     """Of one run with everything in the device's memory."""
     bootstraps: int

@@ -38,14 +38,34 @@ plan_executor::plan_executor(std::shared_ptr<const plan::plan> source, pager& pa
     if (!each.preexisting) {
       allocations_.push_back(i);
     } else if (each.identity != 0) {
-      named_.emplace(each.identity, i);
+      named_[each.identity].push_back(i);
     } else {
       anonymous_[{each.cls, each.bytes}].push_back(i);
     }
   }
-  for (buffer_state* each : live) bind_named(*each);
+  bind_all(live);
   keep_first_frames();
   pager_.keep_loose(plan_->capacity_bytes / loose_part);
+}
+
+/// Objects of one identity have equal contents, such as the same weights in two layers. They are told apart
+/// by the order in which they were made, which is that of the plan's program. Where it is not, steps load
+/// what they find missing.
+void plan_executor::bind_all(std::span<buffer_state* const> live) {
+  const auto made_before = [](const auto& a, const auto& b) { return a->id < b->id; };
+  const bool has_twins =
+      std::any_of(named_.begin(), named_.end(), [](const auto& each) { return each.second.size() > 1; });
+  if (!has_twins) {
+    for (buffer_state* each : live) bind_named(*each);
+    return;
+  }
+  for (auto& [identity, twins] : named_) {
+    std::sort(twins.begin(), twins.end(),
+              [&](auto a, auto b) { return plan_->objects[a].id < plan_->objects[b].id; });
+  }
+  std::vector<buffer_state*> sorted(live.begin(), live.end());
+  std::sort(sorted.begin(), sorted.end(), made_before);
+  for (buffer_state* each : sorted) bind_named(*each);
 }
 
 /// Objects that the plan loads before the first step and that are resident already must not be evicted for
@@ -86,16 +106,22 @@ void plan_executor::freed(const buffer_state& state) noexcept {
   if (state.plan_object != no_object) bound_[state.plan_object] = nullptr;
 }
 
-void plan_executor::bind_named(buffer_state& state) {
+bool plan_executor::bind_named(buffer_state& state) {
   const auto found = state.identity == 0 ? named_.end() : named_.find(state.identity);
-  if (found == named_.end() || bound_[found->second] != nullptr) return;
-  const plan::object& object = plan_->objects[found->second];
-  if (object.bytes == state.bytes && object.cls == state.cls) bind(state, found->second);
+  if (found == named_.end()) return false;
+  for (const plan::object_index index : found->second) {
+    const plan::object& object = plan_->objects[index];
+    if (bound_[index] != nullptr || object.bytes != state.bytes || object.cls != state.cls) continue;
+    bind(state, index);
+    break;
+  }
+  return true;
 }
 
 void plan_executor::bind_late(buffer_state& state) {
-  bind_named(state);  // a table that was built after the plan began
-  if (state.plan_object != no_object) return;
+  // A table that was built after the plan began. One more buffer of contents that the plan knows follows no
+  // directives, and must not take those of an object without an identity.
+  if (bind_named(state)) return;
   const auto found = anonymous_.find({state.cls, state.bytes});
   if (found == anonymous_.end() || found->second.empty()) return;
   bind(state, found->second.front());

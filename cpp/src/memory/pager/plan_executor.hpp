@@ -45,7 +45,9 @@ class plan_executor {
 
   void bind(buffer_state& state, plan::object_index index);
   void keep_first_frames();
-  void bind_named(buffer_state& state);
+  void bind_all(std::span<buffer_state* const> live);
+  /// Whether the plan knows the identity; binds the buffer to the first object of it that is free.
+  bool bind_named(buffer_state& state);
   void bind_late(buffer_state& state);
   void free_frames(plan::step_index until);
   [[nodiscard]] bool bring_frames(plan::step_index until);
@@ -59,9 +61,9 @@ class plan_executor {
   std::vector<std::size_t> last_;                ///< per object: its last directive
   std::vector<plan::object_index> allocations_;  ///< objects that the program allocates, in order
   std::size_t next_allocation_ = 0;
-  std::unordered_map<std::uint64_t, plan::object_index> named_;  ///< there before, by identity
-  std::map<shape, std::deque<plan::object_index>> anonymous_;    ///< found by class and size at first touch
-  std::size_t next_free_ = 0;   ///< first directive that frees and is not done
+  std::unordered_map<std::uint64_t, std::vector<plan::object_index>> named_;  ///< there before, by identity
+  std::map<shape, std::deque<plan::object_index>> anonymous_;  ///< found by class and size at first touch
+  std::size_t next_free_ = 0;                                  ///< first directive that frees and is not done
   std::size_t next_bring_ = 0;  ///< first directive that brings bytes and is not done
   plan::step_index step_ = 0;
 };
