@@ -56,6 +56,8 @@ class Entry:
         """Of the directive of Sphinx."""
         if inspect.isclass(self.value):
             return "exception" if issubclass(self.value, BaseException) else "class"
+        if inspect.ismodule(self.value):
+            return "module"
         return "function" if inspect.isroutine(self.value) else "data"
 
 
@@ -86,6 +88,8 @@ def _rooms_with_names(top: ModuleType) -> Iterator[str]:
 def _home(module: ModuleType, name: str) -> ModuleType:
     """The module that defines a name: of classes and functions it is known, constants are looked for."""
     value = getattr(module, name)
+    if inspect.ismodule(value):
+        return value
     known = sys.modules.get(getattr(value, "__module__", None) or "")
     if known is not None and known.__name__.startswith(f"{PACKAGE}.") and hasattr(known, name):
         return known
@@ -104,7 +108,7 @@ def _imported(module: ModuleType, name: str) -> Iterator[ModuleType]:
 
 def _entry(prefix: str, module: ModuleType, home: ModuleType, name: str) -> Entry:
     value = getattr(module, name)
-    plain = not inspect.isclass(value) and not inspect.isroutine(value)
+    plain = not inspect.isclass(value) and not inspect.isroutine(value) and not inspect.ismodule(value)
     return Entry(f"{prefix}.{name}", value, _constant_doc(home, name) if plain else "")
 
 
@@ -152,7 +156,7 @@ def _heading(text: str, mark: str) -> str:
 
 def page(room: str, entries: list[Entry]) -> str:
     """The text of a page: classes, then functions, then constants, each by name."""
-    order = {"class": 0, "function": 1, "data": 2, "exception": 3}
+    order = {"class": 0, "function": 1, "module": 2, "data": 3, "exception": 4}
     body = [_heading(TITLES.get(room, room), "=")]
     doc = inspect.getdoc(importlib.import_module(f"{PACKAGE}.{room}"))
     body.append("\n".join(to_rst((doc or "").splitlines()[:1])))
@@ -167,7 +171,9 @@ def _directive(entry: Entry) -> Iterator[str]:
         yield ""
         yield from (f"   {line}".rstrip() for line in to_rst(entry.doc.splitlines()))
         return
-    yield f".. auto{entry.kind}:: {entry.path}"
+    yield f".. auto{entry.kind}:: {entry.value.__name__ if entry.kind == 'module' else entry.path}"
+    if entry.kind == "module":
+        yield "   :members:"
     if entry.kind == "class":
         yield "   :members:"
         yield "   :inherited-members: Mapping, Sequence, tuple, object, ABC, Protocol"
