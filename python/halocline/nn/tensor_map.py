@@ -20,7 +20,8 @@ collected from two ciphertexts of two images each in one of four.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -277,10 +278,14 @@ class EncodedMap(EncodedCircuit):
         self._products = sum(len(cell) for row in cells for cell in row)
         self._used = [number for number, row in enumerate(cells) if any(row)]
 
-    def _make(self, engine: _core.Engine, how: _core.Encoding) -> _core.Circuit:
+    def _diagonals(self) -> list[list[Mapping[int, Any]]]:
+        """Those of the outputs that are not 0."""
         cells = self.tensor_map.cells()
         self._count(cells)
-        return _core.Circuit.grid(engine, how, [cells[number] for number in self._used])
+        return [list(cells[number]) for number in self._used]
+
+    def _make(self, engine: _core.Engine, how: _core.Encoding) -> _core.Circuit:
+        return _core.Circuit.grid(engine, how, self._diagonals())
 
     def _on(self, engine: Host, level: int) -> _core.Circuit:
         if self._keep:

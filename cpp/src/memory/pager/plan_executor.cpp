@@ -48,9 +48,9 @@ plan_executor::plan_executor(std::shared_ptr<const plan::plan> source, pager& pa
   pager_.keep_loose(plan_->capacity_bytes / loose_part);
 }
 
-/// Objects of one identity have equal contents, such as the same weights in two layers. They are told apart
-/// by the order in which they were made, which is that of the plan's program. Where it is not, steps load
-/// what they find missing.
+/// Objects of one identity have equal contents, such as the same weights in two layers. The order in which
+/// they were made distinguishes them, which is that of the plan's program. Where it is not, steps load what
+/// they find missing.
 void plan_executor::bind_all(std::span<buffer_state* const> live) {
   const auto made_before = [](const auto& a, const auto& b) { return a->id < b->id; };
   const bool has_twins =
@@ -119,7 +119,7 @@ bool plan_executor::bind_named(buffer_state& state) {
 }
 
 void plan_executor::bind_late(buffer_state& state) {
-  // A table that was built after the plan began. One more buffer of contents that the plan knows follows no
+  // A table that was built after the plan began. One more buffer of contents that the plan has follows no
   // directives, and must not take those of an object without an identity.
   if (bind_named(state)) return;
   const auto found = anonymous_.find({state.cls, state.bytes});

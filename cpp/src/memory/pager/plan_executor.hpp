@@ -46,7 +46,7 @@ class plan_executor {
   void bind(buffer_state& state, plan::object_index index);
   void keep_first_frames();
   void bind_all(std::span<buffer_state* const> live);
-  /// Whether the plan knows the identity; binds the buffer to the first object of it that is free.
+  /// Whether the plan has the identity; binds the buffer to the first object of it that is free.
   bool bind_named(buffer_state& state);
   void bind_late(buffer_state& state);
   void free_frames(plan::step_index until);
