@@ -215,6 +215,27 @@ def test_descriptions_that_lie(rig, change):
         hc.EncryptedArray.from_bytes(container.joined(header | change, blobs), rig.params)
 
 
+@pytest.mark.parametrize(
+    ("shape", "strides", "slots", "count"),
+    [([1 << 34], [1], 1 << 20, 1 << 14), ([1 << 26], [1 << 13], 1 << 13, 1 << 13), ([3, 5], [8, 1], 2, 8)],
+)
+def test_sizes_are_compared_before_a_list_of_ciphertexts_is_made(shape, strides, slots, count):
+    """Descriptions of some KiB whose lists of elements, or of ciphertexts, would take gigabytes."""
+    import tracemalloc
+
+    from halocline.arrays import container
+
+    header = {"shape": shape, "strides": strides, "slots": slots, "copies": 0, "clean": True}
+    data = container.joined(header | {"bytes": [1] * count}, [b"x"] * count)
+    tracemalloc.start()
+    try:
+        with pytest.raises(hc.CorruptData):
+            hc.EncryptedArray.from_bytes(data)
+        assert tracemalloc.get_traced_memory()[1] < (1 << 20) + 40 * len(data)
+    finally:
+        tracemalloc.stop()
+
+
 def test_parts_of_two_clients_are_refused(rig):
     other = hc.Client(rig.params)
     parts = [each.encrypt(np.arange(512.0)) for each in (rig.client, other)]

@@ -7,6 +7,7 @@ import halocline as hc
 import halocline.nn as nn
 import numpy as np
 import pytest
+from halocline.nn import onnx_wire
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -235,6 +236,36 @@ def test_files_that_are_no_models(tmp_path):
     ):
         with pytest.raises(hc.CorruptData, match=match):
             nn.from_onnx(model.SerializeToString())
+
+
+def test_small_files_that_would_become_large():
+    """Refused before memory is taken: gigabytes by broadcasting, and by many empty messages."""
+    tall, wide = np.zeros((1 << 16, 1), np.int8), np.zeros((1, 1 << 16), np.int8)
+    constants = {"t": tall, "w": wide, "i": np.zeros(1 << 16, np.int64)}
+    for made in (
+        helper.make_node("Add", ["t", "w"], ["c"]),
+        helper.make_node("Gather", ["w", "i"], ["c"], axis=0),
+        helper.make_node("Concat", ["t"] * 4000, ["c"], axis=0),
+    ):
+        model = graph((4,), [made, one("Mul", "c")], constants)
+        with pytest.raises(hc.CorruptData, match="a constant of"):
+            nn.from_onnx(model.SerializeToString())
+    empty = b"\x0a\x00" * onnx_wire.MAX_FIELDS  # nodes
+    with pytest.raises(hc.CorruptData, match="more than 1048576 fields"):
+        nn.from_onnx(b"\x3a\x80\x80\x80\x01" + empty)
+    for group in (b"\x0b\x0c", b"\x3a\x7f", b"\x80\x80\x80\x80\x80\x01\x00"):
+        with pytest.raises(hc.CorruptData, match="no ONNX model"):
+            nn.from_onnx(group)
+
+
+def test_names_in_messages_are_short_and_safe_to_print():
+    node = one("Relu")
+    node.op_type = "\x1b[2J" + "a" * 100000
+    model = graph((4,), [node])
+    with pytest.raises(hc.InvalidArgument) as raised:
+        nn.from_onnx(model.SerializeToString())
+    assert str(raised.value).isprintable()
+    assert len(str(raised.value)) < 2000
 
 
 @settings(max_examples=200, deadline=None)

@@ -409,6 +409,59 @@ TEST_P(PagedResidency, APlanTellsObjectsOfOneIdentityApart) {
   for (const auto& each : buffers) at->strategy->free(*each);
 }
 
+/// A buffer that is freed leaves its object to the next one of that identity. Objects of other sizes, of
+/// which a forged plan may have many, take no part.
+TEST_P(PagedResidency, APlanReusesObjectsOfFreedBuffersOfOneIdentity) {
+  const auto at = make("planned", 8 * page);
+  constexpr std::size_t others = 1 << 16;
+  auto plan = std::make_shared<memory::plan::plan>();
+  plan->capacity_bytes = 8 * page;
+  plan->objects.resize(others + 2);
+  for (std::size_t i = 0; i < plan->objects.size(); ++i) {
+    memory::plan::object& each = plan->objects[i];
+    each.id = i + 1;
+    each.bytes = i < others ? 2 * page : page;
+    each.cls = object_class::plaintext;
+    each.preexisting = true;
+    each.identity = 7;
+  }
+  const auto add_step = [&](memory::plan::object_index index) {
+    memory::plan::step_hash hash("work");
+    hash.add(object_class::plaintext, page, false, memory::plan::which_object(plan->objects[index], index));
+    plan->hashes.push_back(hash.value());
+  };
+  const auto named = [&](std::uint64_t id) {
+    auto made = at->make(1, placement::paged);
+    made->id = id;
+    made->cls = object_class::plaintext;
+    made->identity = 7;
+    return made;
+  };
+  add_step(others);
+  add_step(others + 1);
+  add_step(others);
+  const auto a = named(1), b = named(2), c = named(3);
+  at->live = {b.get(), a.get()};
+  memory::plan_follower& plans = *at->strategy->plans();
+  plans.begin(plan);
+  EXPECT_EQ(a->plan_object, others);
+  EXPECT_EQ(b->plan_object, others + 1);
+  const auto use = [&](memory::buffer_state& state) {
+    const std::vector<step_use> uses{{&state, page, true, false, false}};
+    plans.next_step(uses, "work");
+  };
+  use(*a);
+  use(*b);
+  at->strategy->free(*a);
+  at->live = {b.get(), c.get()};
+  use(*c);
+  EXPECT_EQ(c->plan_object, others);
+  const memory::plan_outcome outcome = plans.end();
+  EXPECT_EQ(outcome.steps_followed, 3U);
+  EXPECT_FALSE(outcome.diverged) << outcome.reason;
+  for (memory::buffer_state* const each : {b.get(), c.get()}) at->strategy->free(*each);
+}
+
 TEST(UnifiedResidency, BlocksMoveAndThePoolStays) {
   const auto card = std::make_shared<fake_card>(1, 0);
   rig at("static", 4 * page, card);

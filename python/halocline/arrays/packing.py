@@ -110,16 +110,21 @@ class Packing:
     def numbers(self) -> tuple[int, ...]:
         """Numbers of the ciphertexts that hold elements, ascending."""
         found = np.zeros(1, np.int64)
-        for length, stride in zip(self.shape, self.strides, strict=True):
-            if length > 1 and stride * (length - 1) >= self.slots:
-                own = np.unique(np.arange(length, dtype=np.int64) * stride // self.slots)
-                found = (found[:, None] + own).ravel()
+        for stride, own in zip(self.strides, self._reached, strict=True):
+            steps = np.arange(own, dtype=np.int64) * max(stride // self.slots, 1)
+            found = (found[:, None] + steps).ravel()
         return tuple(int(each) for each in np.sort(found))
 
     @property
+    def _reached(self) -> tuple[int, ...]:
+        """In how many ciphertexts the elements along each axis are."""
+        sizes = zip(self.shape, self.strides, strict=True)
+        return tuple(min(length, (length - 1) * stride // self.slots + 1) for length, stride in sizes)
+
+    @property
     def count(self) -> int:
-        """Number of ciphertexts."""
-        return len(self.numbers)
+        """Number of ciphertexts; known without a list of them, which descriptions from outside make long."""
+        return math.prod(self._reached)
 
     @cached_property
     def index_of(self) -> dict[int, int]:

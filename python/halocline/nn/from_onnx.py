@@ -21,6 +21,7 @@ from .model import INPUT, MAX_NAME, Model
 from .onnx_files import Tensors, input_of, read_model
 from .onnx_operators import OPERATORS, Operator
 from .onnx_shapes import CONSTANTS
+from .tensors import names_text
 
 _DOMAINS = ("", "ai.onnx")
 _ERRORS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
@@ -70,7 +71,7 @@ class _Import:
         wanted = output
         if wanted is None:
             if len(self._graph.output) != 1:
-                names = ", ".join(repr(each.name) for each in self._graph.output)
+                names = names_text(each.name for each in self._graph.output)
                 raise InvalidArgument(f"from_onnx: {len(self._graph.output)} outputs ({names}); pass output=")
             wanted = self._graph.output[0].name
         for index, node in enumerate(self._graph.node):
@@ -86,7 +87,8 @@ class _Import:
             raise InvalidArgument(f"from_onnx: {error}") from None
 
     def _node(self, node: Any, index: int) -> None:
-        title = f"node {node.name or index!r} ({node.op_type})"
+        kind = node.op_type if node.op_type.isprintable() else repr(node.op_type)
+        title = f"node {node.name or index!r:.200} ({kind:.200})"
         name = node.name if node.name.isprintable() and 0 < len(node.name) <= MAX_NAME - 10 else ""
         self._builder.wanted = name if name and name != INPUT else f"{node.op_type.lower()[:40]}{index}"
         try:
@@ -97,7 +99,8 @@ class _Import:
             raise InvalidArgument(f"from_onnx: {title}: {error}{nearest(node.op_type)}") from None
         except _ERRORS as error:
             raise CorruptData(
-                f"from_onnx: {title}: inputs or attributes that do not fit ({type(error).__name__}: {error})"
+                f"from_onnx: {title}: inputs or attributes that do not fit ({type(error).__name__}: "
+                f"{str(error)!r:.200})"
             ) from None
         results = made if isinstance(made, tuple) else (made,)
         for result_name, value in zip(node.output, results, strict=False):
@@ -107,7 +110,7 @@ class _Import:
         """Values or constants that a node makes."""
         known = node.op_type in OPERATORS or node.op_type in CONSTANTS or node.op_type == "Constant"
         if node.domain not in _DOMAINS or not known:
-            domain = f" of {node.domain!r}" if node.domain not in _DOMAINS else ""
+            domain = f" of {node.domain!r:.200}" if node.domain not in _DOMAINS else ""
             names = ", ".join(sorted({*OPERATORS, "Constant"}))
             raise Unsupported(f"operator{domain} is not supported. Supported are {names}")
         attributes = {each.name: _attribute(each) for each in node.attribute}
@@ -147,6 +150,6 @@ class _Import:
 def _attribute(attribute: Any) -> Any:
     """The value of an attribute: a number, bytes, a tensor, or a list."""
     fields = {1: "f", 2: "i", 3: "s", 4: "t", 6: "floats", 7: "ints", 8: "strings"}
-    only(attribute.type in fields, f"attribute {attribute.name!r} of kind {attribute.type}, such as a graph")
+    only(attribute.type in fields, f"attribute {attribute.name!r:.200} of kind {attribute.type}, such as a graph")
     found = getattr(attribute, fields[attribute.type])
     return list(found) if attribute.type in (6, 7, 8) else found

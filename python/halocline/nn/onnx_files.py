@@ -16,6 +16,8 @@ from ..base.extras import needs
 from ..base.files import open_regular, read_file
 from ..base.values import path_text
 from .model import checked_shape
+from .onnx_wire import check_fields
+from .tensors import names_text
 
 MAX_NODES = 1 << 14
 """Operators of a graph; each becomes some layers, of which a model has a limit of its own."""
@@ -34,6 +36,7 @@ def read_model(source: Any) -> tuple[Any, Path | None]:
     else:
         path = Path(path_text(source, "from_onnx"))
         data, folder, what = read_file(path, "from_onnx", limits.ONNX), path.parent, f"from_onnx: {path}"
+    check_fields(data, onnx.ModelProto.DESCRIPTOR, what)
     try:
         model = onnx.ModelProto.FromString(data)
     except DecodeError as error:
@@ -55,11 +58,11 @@ class Tensors:
     def array(self, tensor: Any) -> Any:
         """A tensor's numbers: integers as int64, others as float64."""
         shape = tuple(tensor.dims)
-        what = f"from_onnx: tensor {tensor.name!r}"
+        what = f"from_onnx: tensor {tensor.name!r:.200}"
         self._count += math.prod(shape) if min(shape, default=0) >= 0 else limits.WEIGHT_COUNT
         if self._count > limits.WEIGHT_COUNT or min(shape, default=0) < 0:
             raise CorruptData(
-                f"{what} of shape {shape}: more than {limits.WEIGHT_COUNT} numbers in all, or less than 0"
+                f"{what} of shape {str(shape):.200}: more than {limits.WEIGHT_COUNT} numbers in all, or less than 0"
             )
         if tensor.data_location == self._onnx.TensorProto.EXTERNAL:
             tensor = self._loaded(tensor, what)
@@ -110,14 +113,14 @@ def input_of(graph: Any, shape: Any) -> tuple[str, tuple[int, ...]]:
     constants = {each.name for each in graph.initializer}
     inputs = [each for each in graph.input if each.name not in constants]
     if len(inputs) != 1:
-        names = ", ".join(repr(each.name) for each in inputs)
+        names = names_text(each.name for each in inputs)
         raise CorruptData(f"from_onnx: {len(inputs)} inputs ({names}); supported is one")
     if shape is not None:
         return inputs[0].name, checked_shape(shape)
     sizes = [each.dim_value for each in inputs[0].type.tensor_type.shape.dim][1:]
     if len(sizes) not in (1, 3) or min(sizes) < 1:
         raise CorruptData(
-            f"from_onnx: input {inputs[0].name!r} has sizes {sizes} behind the batch, 0 for unknown "
+            f"from_onnx: input {inputs[0].name!r:.200} has sizes {str(sizes):.200} behind the batch, 0 for unknown "
             "ones; pass input_shape= as (channels, rows, columns) or (features,)"
         )
     return inputs[0].name, checked_shape(sizes)

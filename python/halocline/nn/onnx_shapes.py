@@ -5,11 +5,14 @@ is read."""
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..base import limits
+from ..base.errors import CorruptData
 from .graph_builder import Builder, Value, only
 from .linear_maps import Resample
 from .model import MAX_VALUES
@@ -183,7 +186,31 @@ SHAPES: dict[str, Callable[[Builder, Any], Any]] = {
 }
 
 
+def _bounded(count: int) -> None:
+    """Refuses a constant of so many numbers, before it is made: small ones become large by broadcasting."""
+    if count > limits.ONNX // 8:
+        raise CorruptData(f"from_onnx: a constant of {count} numbers, expected at most {limits.ONNX // 8}")
+
+
+def _paired(function: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    """An operator of two constants."""
+
+    def made(op: Any) -> Any:
+        a, b = op.inputs
+        _bounded(math.prod(np.broadcast_shapes(np.shape(a), np.shape(b))))
+        return function(a, b)
+
+    return made
+
+
+def _joined(op: Any) -> Any:
+    _bounded(sum(np.size(each) for each in op.inputs))
+    return np.concatenate([np.atleast_1d(each) for each in op.inputs], axis=op.get("axis", 0))
+
+
 def _gather(op: Any) -> Any:
+    shape, axis = np.shape(op.inputs[0]), op.get("axis", 0)
+    _bounded(math.prod(shape) // max(shape[axis], 1) * np.size(op.inputs[1]))
     return np.take(op.inputs[0], np.asarray(op.inputs[1]), axis=op.get("axis", 0))
 
 
@@ -208,15 +235,15 @@ CONSTANTS: dict[str, Callable[[Any], Any]] = {
     "Gather": _gather,
     "Unsqueeze": _expanded,
     "Squeeze": lambda op: np.squeeze(op.inputs[0]),
-    "Concat": lambda op: np.concatenate([np.atleast_1d(each) for each in op.inputs], axis=op.get("axis", 0)),
+    "Concat": _joined,
     "Slice": _cut,
     "Reshape": lambda op: np.reshape(op.inputs[0], ints(op.inputs[1])),
     "Transpose": lambda op: np.transpose(op.inputs[0], op.get("perm")),
     "Neg": lambda op: -op.inputs[0],
-    "Add": lambda op: op.inputs[0] + op.inputs[1],
-    "Sub": lambda op: op.inputs[0] - op.inputs[1],
-    "Mul": lambda op: op.inputs[0] * op.inputs[1],
-    "Div": lambda op: op.inputs[0] / op.inputs[1],
+    "Add": _paired(operator.add),
+    "Sub": _paired(operator.sub),
+    "Mul": _paired(operator.mul),
+    "Div": _paired(operator.truediv),
     "Sqrt": lambda op: np.sqrt(op.inputs[0]),
 }
 """Operators of constants alone, which are computed when a file is read."""

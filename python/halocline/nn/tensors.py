@@ -100,7 +100,7 @@ def names_text(names: Iterable[str]) -> str:
     """Names for a message: the first few, and how many more."""
     ordered = sorted(names)
     more = f" and {len(ordered) - _LISTED} more" if len(ordered) > _LISTED else ""
-    return ", ".join(repr(each) for each in ordered[:_LISTED]) + more
+    return ", ".join(f"{each!r:.200}" for each in ordered[:_LISTED]) + more
 
 
 def check_names(found: Iterable[str], expected: Iterable[str], optional: Iterable[str], what: str) -> None:

@@ -38,7 +38,7 @@ plan_executor::plan_executor(std::shared_ptr<const plan::plan> source, pager& pa
     if (!each.preexisting) {
       allocations_.push_back(i);
     } else if (each.identity != 0) {
-      named_[each.identity].push_back(i);
+      named_[each.identity][{each.cls, each.bytes}].objects.push_back(i);
     } else {
       anonymous_[{each.cls, each.bytes}].push_back(i);
     }
@@ -53,15 +53,18 @@ plan_executor::plan_executor(std::shared_ptr<const plan::plan> source, pager& pa
 /// they find missing.
 void plan_executor::bind_all(std::span<buffer_state* const> live) {
   const auto made_before = [](const auto& a, const auto& b) { return a->id < b->id; };
-  const bool has_twins =
-      std::any_of(named_.begin(), named_.end(), [](const auto& each) { return each.second.size() > 1; });
+  bool has_twins = false;
+  for (auto& [identity, shapes] : named_) {
+    for (auto& [form, each] : shapes) {
+      if (each.objects.size() < 2) continue;
+      has_twins = true;
+      std::sort(each.objects.begin(), each.objects.end(),
+                [&](auto a, auto b) { return plan_->objects[a].id < plan_->objects[b].id; });
+    }
+  }
   if (!has_twins) {
     for (buffer_state* each : live) bind_named(*each);
     return;
-  }
-  for (auto& [identity, twins] : named_) {
-    std::sort(twins.begin(), twins.end(),
-              [&](auto a, auto b) { return plan_->objects[a].id < plan_->objects[b].id; });
   }
   std::vector<buffer_state*> sorted(live.begin(), live.end());
   std::sort(sorted.begin(), sorted.end(), made_before);
@@ -103,18 +106,23 @@ bool plan_executor::allocated(buffer_state& state) {
 }
 
 void plan_executor::freed(const buffer_state& state) noexcept {
-  if (state.plan_object != no_object) bound_[state.plan_object] = nullptr;
+  if (state.plan_object == no_object) return;
+  bound_[state.plan_object] = nullptr;
+  const auto found = state.identity == 0 ? named_.end() : named_.find(state.identity);
+  if (found == named_.end()) return;
+  const auto same = found->second.find({state.cls, state.bytes});
+  if (same != found->second.end()) same->second.first_free = 0;
 }
 
+/// A plan may list a million objects of one identity, so those that are bound are not looked at each time.
 bool plan_executor::bind_named(buffer_state& state) {
   const auto found = state.identity == 0 ? named_.end() : named_.find(state.identity);
   if (found == named_.end()) return false;
-  for (const plan::object_index index : found->second) {
-    const plan::object& object = plan_->objects[index];
-    if (bound_[index] != nullptr || object.bytes != state.bytes || object.cls != state.cls) continue;
-    bind(state, index);
-    break;
-  }
+  const auto same = found->second.find({state.cls, state.bytes});
+  if (same == found->second.end()) return true;
+  auto& [objects, first_free] = same->second;
+  while (first_free < objects.size() && bound_[objects[first_free]] != nullptr) ++first_free;
+  if (first_free < objects.size()) bind(state, objects[first_free]);
   return true;
 }
 

@@ -42,6 +42,11 @@ class plan_executor {
 
  private:
   using shape = std::pair<object_class, std::uint64_t>;
+  /// Objects of one identity, class and size in the order of their ids.
+  struct twins {
+    std::vector<plan::object_index> objects;
+    std::size_t first_free = 0;  ///< those before are bound
+  };
 
   void bind(buffer_state& state, plan::object_index index);
   void keep_first_frames();
@@ -61,7 +66,7 @@ class plan_executor {
   std::vector<std::size_t> last_;                ///< per object: its last directive
   std::vector<plan::object_index> allocations_;  ///< objects that the program allocates, in order
   std::size_t next_allocation_ = 0;
-  std::unordered_map<std::uint64_t, std::vector<plan::object_index>> named_;  ///< there before, by identity
+  std::unordered_map<std::uint64_t, std::map<shape, twins>> named_;  ///< there before, by identity
   std::map<shape, std::deque<plan::object_index>> anonymous_;  ///< found by class and size at first touch
   std::size_t next_free_ = 0;                                  ///< first directive that frees and is not done
   std::size_t next_bring_ = 0;  ///< first directive that brings bytes and is not done
