@@ -295,6 +295,12 @@ def test_plans_of_calibrated_programs_are_kept():
     assert engine.last_run.divergence is None
 
 
+def test_an_input_that_takes_another_course_is_refused_by_check():
+    program = hc.calibrate(lambda x: np.exp(x) if x.shape == (5,) else x, [np.linspace(-1, 1, 5)])
+    with pytest.raises(hc.InvalidArgument, match="another course: 0 calls, the samples had 1"):
+        program.check(np.ones(4))
+
+
 def test_inputs_can_be_checked():
     program = hc.calibrate(lambda x: np.exp(x) + np.log(x + 2), [np.linspace(-1, 1, 5)])
     with pytest.warns(hc.ActivationRange, match=r"1 \(exp\).*2 \(log\)|2 \(log\).*1 \(exp\)"):

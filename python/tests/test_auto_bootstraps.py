@@ -187,6 +187,49 @@ def test_parts_of_programs_and_threads_of_levels(params, client, engine, ct):
     assert engine._automatic.last.extra == 0
 
 
+def test_two_threads_may_bootstrap_one_argument(client, engine, monkeypatch):
+    """Where another thread bootstraps both while this one looks for what can share its call."""
+    refresher = engine._automatic.refresher
+    kind_of, raised = refresher._kind, []
+
+    def program(xs):
+        waiting = list(refresher._waiting.values())  # none while it is recorded
+        if waiting:
+            first, second = waiting
+
+            def meanwhile(native):
+                monkeypatch.undo()
+                raised.append(refresher._settle(second, kind_of(native)))
+                return kind_of(native)
+
+            monkeypatch.setattr(refresher, "_kind", meanwhile)
+            assert refresher._settle(first, kind_of(first.native)) is first.native
+        return xs[0] * xs[1] * xs[0]
+
+    low = [client.encrypt(VALUES, level=0) for _ in range(2)]
+    y = engine.run(program, low, key="two threads")
+    assert [each.level > 0 for each in raised] == [True]
+    assert error(client, y, VALUES**3) < bound(engine.params, 2, 3.0)
+
+
+def test_an_interrupt_before_the_program_leaves_nothing_behind(client, engine, ct, monkeypatch):
+    refresher = engine._automatic.refresher
+    engine.run(recurrence, ct)
+
+    def interrupted(course, arguments):
+        follow(course, arguments)
+        raise KeyboardInterrupt
+
+    follow = refresher.follow
+    monkeypatch.setattr(refresher, "follow", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        engine.run(recurrence, ct)
+    monkeypatch.undo()
+    assert not refresher.is_busy
+    assert error(client, engine.run(recurrence, ct), recurrence(VALUES)) < bound(engine.params, 4)
+    assert engine.last_run.bootstraps == 4
+
+
 def test_slots_first_keeps_levels_for_its_input(params, client):
     options = {"order": "stc_first", "stc_levels": 1}
     x = client.encrypt(VALUES)

@@ -174,6 +174,9 @@ def test_several_inputs(rig):
     expected = rig.model.forward(rig.model.prepare(rig.images[:2]))
     assert np.abs(rig.client.decrypt(results) - expected).max() < ERROR
     assert rig.client.decrypt(results, count=1).shape == (1, 3)
+    for count in (0, -1, 1.5):
+        with pytest.raises(hc.Error, match="count"):
+            rig.client.decrypt(results, count=count)
     assert isinstance(rig.client.encrypt(rig.images[:1]), list)
 
 

@@ -252,6 +252,23 @@ def test_what_simulations_cannot_do_is_refused():
         hc.simulate(lambda x: x, 3, PARAMS)
 
 
+def test_ciphertexts_of_a_simulation_go_nowhere_else():
+    """A program may keep them; clients and engines say what they are."""
+    kept = []
+    hc.simulate(lambda x: kept.append(x) or x, [RAMP], PARAMS)
+    client = hc.Client(PARAMS, threads=1)
+    engine = hc.Engine(PARAMS, threads=1)
+    for use in (
+        client.decrypt,
+        lambda x: engine.run(lambda y: y + 1, x),
+        lambda x: engine.run(lambda y: y + x, client.encrypt(RAMP)),
+        lambda x: x.to(engine),
+        lambda x: x.to_bytes(),
+    ):
+        with pytest.raises(hc.Error):
+            use(kept[0])
+
+
 def test_runs_and_phases_inside_a_program():
     x, y = values()
 

@@ -176,7 +176,7 @@ class parser {
     const auto twice = std::adjacent_find(names.begin(), names.end());
     if (twice == names.end()) return;
     at_ = start;
-    fail(text("an object has the member \"", *twice, "\" twice; expected each name once"));
+    fail(text("an object has the member \"", printable(*twice), "\" twice; expected each name once"));
   }
 
   double parse_number() {
@@ -394,6 +394,21 @@ const value* find(const object& members, std::string_view name) noexcept {
   const auto it =
       std::find_if(members.begin(), members.end(), [&](const member& m) { return m.first == name; });
   return it == members.end() ? nullptr : &it->second;
+}
+
+std::string printable(std::string_view name) {
+  constexpr std::size_t shown = 60;
+  static constexpr std::string_view hex = "0123456789abcdef";
+  std::string out;
+  for (const char c : name.substr(0, shown)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c >= 0x20 && c < 0x7F) {
+      out += c;
+    } else {
+      out += {'\\', 'x', hex[byte >> 4U], hex[byte & 0xFU]};
+    }
+  }
+  return name.size() > shown ? out + "..." : out;
 }
 
 value parse(std::string_view text, const limits& limit) {

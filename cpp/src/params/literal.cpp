@@ -24,8 +24,8 @@ class field_reader {
       for (const handler& h : handlers) {
         if (h.first == name) match = &h;
       }
-      HALOCLINE_EXPECTS(match != nullptr, invalid_argument, "unknown field \"", name, "\" in ", where,
-                        "; expected ", names(handlers), "; remove it or correct its name");
+      HALOCLINE_EXPECTS(match != nullptr, invalid_argument, "unknown field \"", json::printable(name),
+                        "\" in ", where, "; expected ", names(handlers), "; remove it or correct its name");
       match->second(content, match->first);
     }
   }

@@ -35,7 +35,8 @@ class fields {
       : members_(source.as_object(where)) {
     for (const auto& [name, content] : members_) {
       HALOCLINE_EXPECTS(std::ranges::find(expected, name) != expected.end(), invalid_argument,
-                        "retrieval geometry: unknown field \"", name, "\" in ", where, "; remove it");
+                        "retrieval geometry: unknown field \"", json::printable(name), "\" in ", where,
+                        "; remove it");
     }
     for (const std::string_view name : expected) {
       HALOCLINE_EXPECTS(json::find(members_, name) != nullptr, invalid_argument,

@@ -53,7 +53,8 @@ void check_names(const json::object& members) {
   const json::object known = members_of({});
   for (const auto& [name, content] : members) {
     HALOCLINE_EXPECTS(json::find(known, name) != nullptr, invalid_argument,
-                      "keyword layout: unknown field \"", name, "\"; remove it or correct its name");
+                      "keyword layout: unknown field \"", json::printable(name),
+                      "\"; remove it or correct its name");
   }
 }
 

@@ -73,6 +73,8 @@ TEST(Json, RefusesWithPosition) {
   expect_corrupt("nul", "column 1", "expected a value");
   expect_corrupt("\x01", "column 1", "byte 0x01");
   expect_corrupt(R"({"a":1,"b":2,"a":3})", "column 1", "\"a\" twice");
+  expect_corrupt(R"({"\u001b[2J":1,"\u001b[2J":3})", "column 1", "\"\\x1b[2J\" twice");
+  EXPECT_EQ(json::printable(std::string(61, 'a')), std::string(60, 'a') + "...");
 }
 
 TEST(Json, RefusesMalformedNumbers) {

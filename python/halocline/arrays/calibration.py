@@ -187,12 +187,18 @@ class CalibratedProgram(Generic[P, R]):
         """Calls that an input in the clear drives out of their intervals, the largest excess first.
 
         Warns of them (`ActivationRange`). For the client, before it encrypts: on the server nothing shows it.
+        Raises InvalidArgument for an input that takes another course through the program than the samples.
         """
+        notes = _notes(self.__wrapped__, args)
+        if [each.function for each in notes] != [each.function for each in self.sites]:
+            raise InvalidArgument(
+                f"check: the input takes another course: {len(notes)} calls, the samples had "
+                f"{len(self.sites)}, or of other functions. What an encrypted program calls cannot depend on "
+                "its data"
+            )
         found = [
             Exceeded(number, site.function, note.found, site.interval)
-            for number, (site, note) in enumerate(
-                zip(self.sites, _notes(self.__wrapped__, args), strict=True), 1
-            )
+            for number, (site, note) in enumerate(zip(self.sites, notes, strict=True), 1)
             if note.found[0] < site.interval[0] or note.found[1] > site.interval[1]
         ]
         found.sort(key=_excess, reverse=True)

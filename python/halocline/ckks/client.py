@@ -20,6 +20,7 @@ from ..base.progress import Progress
 from ..base.values import expect, integer, kind_of, positive, vector
 from ..memory.budget import MemoryBudget, MemoryOptions, engine_budget
 from .ciphertext import Ciphertext
+from .encrypted import expect_encrypted
 from .keys import RELINEARIZATION, EvaluationKeys, KeyPlan, PublicKey
 from .params import ENCAPSULATION, Params, carried_params, expect_same
 from .sharing import STATISTICAL_BITS, Ledger, SharedResult, decrypt_for_sharing
@@ -158,6 +159,7 @@ class Client:
         Raises KeyMismatch for a ciphertext of another client, which would decrypt to noise.
         """
         expect(ciphertext, Ciphertext, "decrypt", "a client decrypts ciphertexts only")
+        expect_encrypted(ciphertext, "decrypt")
         expect_same(self._params, [("the ciphertext", ciphertext.params)], "decrypt")
         bits = float(flooding_bits)
         if not 0.0 <= bits <= 100.0:

@@ -211,8 +211,8 @@ class AutomaticRuns:
             self.last = None
             return program(*positional, **named)
         course = Course(placed.graph, placed.placement, frozenset(placed.placement.refreshed))
-        positional, named = refresher.follow(course, arguments)
         try:
+            positional, named = refresher.follow(course, arguments)
             return program(*positional, **named)
         finally:
             self.last = refresher.stop()
@@ -305,8 +305,8 @@ def record(ghost: Any, program: Callable[..., Any], arguments: Arguments) -> Pro
     """The graph of a program that runs on a ghost with automatic bootstraps."""
     recorder = GraphRecorder(ghost.params, ghost._native)
     positional, named = arguments
-    ghost._refreshes.record(recorder, arguments)
     try:
+        ghost._refreshes.record(recorder, arguments)
         result = program(*positional, **named)
     finally:
         ghost._refreshes.stop()

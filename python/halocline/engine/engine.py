@@ -21,6 +21,7 @@ from ..circuits.bootstrapping import Bootstrapper
 from ..circuits.choice import CircuitChoice
 from ..circuits.methods import Circuits
 from ..ckks.ciphertext import Ciphertext, bind_all
+from ..ckks.encrypted import expect_encrypted
 from ..ckks.host import Elsewhere, Refreshes
 from ..ckks.keys import KeyPlan
 from ..ckks.params import Params, expect_same
@@ -282,6 +283,7 @@ class Engine(Circuits):
         expect(ciphertext, Ciphertext, "to(engine)")
         if ciphertext._engine is self:
             return ciphertext
+        expect_encrypted(ciphertext, "to(engine)")
         expect_same(self._params, [("the ciphertext", ciphertext.params)], "to(engine)")
         return Ciphertext(self._core.load(ciphertext._core), self, ciphertext.is_real)
 

@@ -141,11 +141,14 @@ class Refresher:
             self._settle(entry, (ciphertext.slots, ciphertext._real))
 
     def _settle(self, first: Waiting, kind: Kind) -> NativeCiphertext:
-        group = [each for each in self._waiting.values() if each is first or self._kind(each.native) == kind]
+        waiting = list(self._waiting.values())
+        group = [each for each in waiting if each is first or self._kind(each.native) == kind]
+        # Other threads may use an argument of the program: each takes out what it bootstraps, in one step.
+        group = [each for each in group if self._waiting.pop(id(each.native), None) is not None]
         group.sort(key=lambda each: each.number)
-        for each in group:
-            del self._waiting[id(each.native)]
         found = first.native
+        if not group:
+            return found
         for each, raised in zip(group, self._refresh([each.native for each in group], kind), strict=True):
             lowers = each.lowered is not None and each.lowered < raised.level
             made = self._native.drop_level(raised, each.lowered or 0) if lowers else raised
@@ -278,7 +281,7 @@ class Refresher:
 
     def _give_up(self) -> None:
         """What waits goes on as it is."""
-        for entry in self._waiting.values():
+        for entry in list(self._waiting.values()):
             for reference in entry.seen:
                 known = reference()
                 if known is not None:

@@ -15,7 +15,7 @@ from .. import _core
 from ..base import limits
 from ..base.errors import ActivationRange, InvalidArgument, NotPicklable
 from ..base.progress import Progress
-from ..base.values import byte_count, expect
+from ..base.values import byte_count, expect, integer
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.client import Client as KeyOwner
 from ..ckks.keys import EvaluationKeys
@@ -152,6 +152,8 @@ class Client:
         Warns (`ActivationRange`) of results so large that larger ones would have wrapped around.
         @throws KeyMismatch for results of another client; InvalidArgument for what is no result of this one
         """
+        if count is not None:
+            count = integer(count, "decrypt: count", 1)
         made, listed = self._spec.output, [results] if isinstance(results, Ciphertext) else list(results)
         for each in listed:
             self._check_result(each)

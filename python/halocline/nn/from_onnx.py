@@ -150,6 +150,9 @@ class _Import:
 def _attribute(attribute: Any) -> Any:
     """The value of an attribute: a number, bytes, a tensor, or a list."""
     fields = {1: "f", 2: "i", 3: "s", 4: "t", 6: "floats", 7: "ints", 8: "strings"}
-    only(attribute.type in fields, f"attribute {attribute.name!r:.200} of kind {attribute.type}, such as a graph")
+    only(
+        attribute.type in fields,
+        f"attribute {attribute.name!r:.200} of kind {attribute.type}, such as a graph",
+    )
     found = getattr(attribute, fields[attribute.type])
     return list(found) if attribute.type in (6, 7, 8) else found

@@ -62,7 +62,8 @@ class Tensors:
         self._count += math.prod(shape) if min(shape, default=0) >= 0 else limits.WEIGHT_COUNT
         if self._count > limits.WEIGHT_COUNT or min(shape, default=0) < 0:
             raise CorruptData(
-                f"{what} of shape {str(shape):.200}: more than {limits.WEIGHT_COUNT} numbers in all, or less than 0"
+                f"{what} of shape {shape!s:.200}: more than {limits.WEIGHT_COUNT} numbers in all, or less "
+                "than 0"
             )
         if tensor.data_location == self._onnx.TensorProto.EXTERNAL:
             tensor = self._loaded(tensor, what)
@@ -120,7 +121,7 @@ def input_of(graph: Any, shape: Any) -> tuple[str, tuple[int, ...]]:
     sizes = [each.dim_value for each in inputs[0].type.tensor_type.shape.dim][1:]
     if len(sizes) not in (1, 3) or min(sizes) < 1:
         raise CorruptData(
-            f"from_onnx: input {inputs[0].name!r:.200} has sizes {str(sizes):.200} behind the batch, 0 for unknown "
-            "ones; pass input_shape= as (channels, rows, columns) or (features,)"
+            f"from_onnx: input {inputs[0].name!r:.200} has sizes {sizes!s:.200} behind the batch, 0 "
+            "for unknown ones; pass input_shape= as (channels, rows, columns) or (features,)"
         )
     return inputs[0].name, checked_shape(sizes)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts what is in the bytes of a message before protobuf makes objects of it.
 
-Protobuf takes 80 times the bytes of messages that are nearly empty, and has no limit. The wire format is that of
-https://protobuf.dev/programming-guides/encoding; ONNX has no groups, which are refused.
+Protobuf takes 80 times the bytes of messages that are nearly empty, and has no limit. The wire format is
+that of https://protobuf.dev/programming-guides/encoding; ONNX has no groups, which are refused.
 """
 
 from __future__ import annotations

@@ -70,6 +70,9 @@ class value {
 /// Member called `name`, or nullptr.
 [[nodiscard]] const value* find(const object& members, std::string_view name) noexcept;
 
+/// A name for messages: what terminals might obey, and all but ASCII, as "\x1b"; long ones are shortened.
+[[nodiscard]] std::string printable(std::string_view name);
+
 /// Parses exactly one JSON text (UTF-8).
 /// @throws corrupt_data with line and column: what was found, what was expected; or which limit is exceeded
 [[nodiscard]] value parse(std::string_view text, const limits& limit = {});
