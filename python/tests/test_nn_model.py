@@ -233,6 +233,25 @@ def test_bad_models(rng):
             nn.Node(name, layer, inputs)
 
 
+def test_layers_of_many_others_are_counted_before_all_are_made(monkeypatch):
+    """A description of some KiB would take gigabytes: each of these is 33 layers with 87890 numbers."""
+    layer = nn.MaxPool((16, 16), (1, 1), (8, 7, 8, 7))
+    names = [f"pool{i}" for i in range(400)]
+    nodes = [nn.Node(name, layer, (before,)) for name, before in zip(names, ["input", *names], strict=False)]
+    model = nn.Model((1, 16, 16), tuple(nodes))
+    made = []
+    parts = nn.MaxPool.parts
+    monkeypatch.setattr(nn.MaxPool, "parts", lambda *given: made.append(1) or parts(*given))
+    with pytest.raises(hc.InvalidArgument, match="expected at most 4096 with"):
+        _ = model.expanded
+    assert len(made) < 130
+    made.clear()
+    monkeypatch.setattr("halocline.base.limits.WEIGHT_COUNT", 100000)
+    with pytest.raises(hc.InvalidArgument, match="with 100000; take fewer"):
+        _ = model.expanded
+    assert len(made) == 2
+
+
 def test_bad_inputs(rng):
     model = residual(rng)
     for batch, match in (

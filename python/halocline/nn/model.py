@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from ..base import limits
 from ..base.errors import Error, InvalidArgument, WrongType
 from ..base.tables import Table
 from ..base.values import expect, integer, kind_of
 from .layers import Activation, Array, Composite, Layer, Shape, real_values
-from .model_table import model_table
+from .model_table import model_table, weights_of
 
 INPUT = "input"
 """Name by which layers refer to the input of the network."""
@@ -150,12 +151,21 @@ class Model:
         if not any(isinstance(node.layer, Composite) for node in self.nodes):
             return self
         nodes: list[Node] = []
+        weights = 0
         for node in self.nodes:
             if isinstance(node.layer, Composite):
                 shapes = [self.shapes[name] for name in node.inputs]
-                nodes += [Node(*part) for part in node.layer.parts(node.name, node.inputs, shapes)]
+                made = [Node(*part) for part in node.layer.parts(node.name, node.inputs, shapes)]
             else:
-                nodes.append(node)
+                made = [node]
+            nodes += made
+            weights += sum(weights_of(each.layer) for each in made)
+            if len(nodes) > MAX_NODES or weights > limits.WEIGHT_COUNT:  # before more is made
+                raise InvalidArgument(
+                    f"model: {len(nodes)} layers with {weights} numbers compute {node.name!r} and what is before "
+                    f"it, expected at most {MAX_NODES} with {limits.WEIGHT_COUNT}; take fewer or smaller "
+                    "layers that compare values"
+                )
         return Model(self.input_shape, tuple(nodes), self.output, self.metadata)
 
     def prepare(self, images: Any) -> Array:

@@ -36,11 +36,11 @@ def model_table(
             _settings(node.layer),
             ", ".join(node.inputs),
             _shape(shapes[node.name]),
-            str(_weights(node.layer)) if _weights(node.layer) else "",
+            str(weights_of(node.layer)) if weights_of(node.layer) else "",
         ]
         for node in nodes
     ]
-    total = sum(_weights(node.layer) for node in nodes)
+    total = sum(weights_of(node.layer) for node in nodes)
     title = f"{len(nodes)} layers: {_shape(shapes[input_name])} to {_shape(shapes[output])}"
     columns = ("layer", "kind", "settings", "takes", ">result", ">weights")
     return Table(title, columns, rows, [f"{total} weights; the result is {output!r}"])
@@ -50,7 +50,8 @@ def _shape(shape: tuple[int, ...]) -> str:
     return " x ".join(str(each) for each in shape)
 
 
-def _weights(layer: Any) -> int:
+def weights_of(layer: Any) -> int:
+    """How many numbers the arrays of a layer have."""
     return sum(value.size for value in _fields(layer).values() if isinstance(value, np.ndarray))
 
 
