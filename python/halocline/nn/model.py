@@ -162,9 +162,9 @@ class Model:
             weights += sum(weights_of(each.layer) for each in made)
             if len(nodes) > MAX_NODES or weights > limits.WEIGHT_COUNT:  # before more is made
                 raise InvalidArgument(
-                    f"model: {len(nodes)} layers with {weights} numbers compute {node.name!r} and what is before "
-                    f"it, expected at most {MAX_NODES} with {limits.WEIGHT_COUNT}; take fewer or smaller "
-                    "layers that compare values"
+                    f"model: {len(nodes)} layers with {weights} numbers compute {node.name!r} and what is "
+                    f"before it, expected at most {MAX_NODES} with {limits.WEIGHT_COUNT}; take fewer or "
+                    "smaller layers that compare values"
                 )
         return Model(self.input_shape, tuple(nodes), self.output, self.metadata)
 
