@@ -266,6 +266,9 @@ def test_names_in_messages_are_short_and_safe_to_print():
         nn.from_onnx(model.SerializeToString())
     assert str(raised.value).isprintable()
     assert len(str(raised.value)) < 2000
+    with pytest.raises(hc.InvalidArgument, match="exponent") as raised:
+        nn.from_onnx(graph((4,), [one("Pow", "c")], {"c": w(60, 4)}).SerializeToString())
+    assert len(str(raised.value)) < 2000
 
 
 @settings(max_examples=200, deadline=None)

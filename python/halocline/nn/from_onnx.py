@@ -24,6 +24,7 @@ from .onnx_shapes import CONSTANTS
 from .tensors import names_text
 
 _DOMAINS = ("", "ai.onnx")
+_LONGEST = 1000  # characters of a message
 _ERRORS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 """What attributes and constants of wrong types, lengths and values raise."""
 
@@ -96,7 +97,8 @@ class _Import:
         except CorruptData:
             raise
         except (Unsupported, Error) as error:
-            raise InvalidArgument(f"from_onnx: {title}: {error}{nearest(node.op_type)}") from None
+            what = f"{error!s:.{_LONGEST}}"  # some show arrays of the file
+            raise InvalidArgument(f"from_onnx: {title}: {what}{nearest(node.op_type)}") from None
         except _ERRORS as error:
             raise CorruptData(
                 f"from_onnx: {title}: inputs or attributes that do not fit ({type(error).__name__}: "
