@@ -170,6 +170,19 @@ def other_identities(plan: Forged, rng: random.Random) -> None:
             each[1] = rng.choice([*known, 0, rng.getrandbits(63)])
 
 
+def twins(plan: Forged, rng: random.Random) -> None:
+    """Objects that come up to a thousand times, with directives for any of them."""
+    count = rng.choice([1, 1, 5, 1000])
+    of: dict[int, list[int]] = {}
+    for number, each in enumerate(list(plan.objects)):
+        of[number] = [number]
+        for _ in range(count):
+            of[number].append(len(plan.objects))
+            plan.objects.append([rng.choice([each[0], rng.getrandbits(30)]), *each[1:]])
+    for directive in plan.directives:
+        directive[2] = rng.choice(of[directive[2]])
+
+
 def other_kinds(plan: Forged, rng: random.Random) -> None:
     """Objects of other classes and recoveries."""
     for each in plan.objects:
@@ -242,6 +255,7 @@ FORGERIES: tuple[Callable[[Forged, random.Random], None], ...] = (
     duplicates,
     invented,
     other_identities,
+    twins,
     other_kinds,
     other_sizes,
     other_lives,
