@@ -171,8 +171,8 @@ def other_identities(plan: Forged, rng: random.Random) -> None:
 
 
 def twins(plan: Forged, rng: random.Random) -> None:
-    """Objects that come up to a thousand times, with directives for any of them."""
-    count = rng.choice([1, 1, 5, 1000])
+    """Objects that come up to three hundred times more, with directives for any of them."""
+    count = rng.choice([1, 1, 5, 300])
     of: dict[int, list[int]] = {}
     for number, each in enumerate(list(plan.objects)):
         of[number] = [number]
@@ -180,7 +180,7 @@ def twins(plan: Forged, rng: random.Random) -> None:
             of[number].append(len(plan.objects))
             plan.objects.append([rng.choice([each[0], rng.getrandbits(30)]), *each[1:]])
     for directive in plan.directives:
-        directive[2] = rng.choice(of[directive[2]])
+        directive[2] = rng.choice(of.get(directive[2], [directive[2]]))
 
 
 def other_kinds(plan: Forged, rng: random.Random) -> None:
