@@ -173,6 +173,22 @@ def test_unbound_arrays_say_so(rig):
         rig.client.encrypt_array(X) * 2
 
 
+@pytest.mark.parametrize("name", ["sum", "mean", "cumsum", "roll", "diff", "take", "rows", "concatenate"])
+def test_functions_of_unbound_arrays_say_so(rig, name):
+    with pytest.raises(hc.InvalidArgument, match="not bound"):
+        {**FUNCTIONS, "cumsum": np.cumsum}[name](rig.client.encrypt_array(X))
+
+
+def test_approximations_of_unbound_arrays_say_so(rig):
+    x = rig.client.encrypt_array(X)
+    for call in (hc.functions.exp, hc.functions.sign, hc.functions.argmax, np.sort):
+        with pytest.raises(hc.InvalidArgument, match=r"not bound|no interval"):
+            call(x)
+    for call in (hc.functions.exp, hc.functions.sign):
+        with pytest.raises(hc.InvalidArgument, match="not bound"):
+            call(x, interval=(-1, 1))
+
+
 def test_levels_run_out_with_an_error_that_says_so(rig):
     def program(x):
         for _ in range(9):

@@ -48,7 +48,8 @@ def plain_operand(value: Operand, what: str) -> npt.NDArray[Any]:
     """A plain operand as an array of finite numbers."""
     if isinstance(value, Ciphertext):
         raise WrongType(
-            f"{what}: got a Ciphertext beside an EncryptedArray; make it an array with "
+            f"{what}: got a Ciphertext beside an EncryptedArray; encrypt it with client.encrypt_array "
+            "(arrays=True for hc.choose and hc.simulate), or make it an array with "
             "hc.EncryptedArray([ct], hc.Packing.of(ct.slots, ct.slots))"
         )
     return plain_array(value, what)
