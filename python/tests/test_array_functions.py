@@ -298,7 +298,14 @@ def test_everyday_programs_are_calibrated(rig):
     assert apart < 2.0**-16  # eight polynomials of 20 bits, each with values up to 2
 
 
-def test_clear_division(rig):
+def test_clip_has_the_names_of_numpy(rig):
+    samples = np.random.default_rng(9).uniform(-1, 1, (20, 5))
+    program = hc.calibrate(lambda x: np.clip(x, a_min=None, a_max=0.25), samples)
+    apart = np.abs(rig.decrypted(program, samples[0]) - np.minimum(samples[0], 0.25)).max()
+    assert apart < 2.0**-5  # comparisons have 8 bits
+
+
+def test_clear_division():
     assert hc.functions.divide([1, 2], [4, 8]).tolist() == [0.25, 0.25]
 
 

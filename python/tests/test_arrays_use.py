@@ -306,7 +306,7 @@ def test_keys_and_packings_of_programs_that_are_bootstrapped():
 
     client = ArrayRig("test-n11-boot").client
     start = np.linspace(0.1, 0.9, 16)
-    with pytest.raises(hc.LevelExhausted):
+    with pytest.raises(hc.LevelExhausted, match='give bootstrap="auto" to the Engine'):
         client.keys_for(steps, start)
     arrays = client.encrypt_for(steps, start, bootstrap="auto")
     keys = client.keys_for(steps, *arrays, bootstrap="auto")
