@@ -145,15 +145,15 @@ def _first_lack(graph: ProgramGraph, placement: Placement, number: int, level: i
 
 @contextlib.contextmanager
 def advising_bootstraps(params: Params) -> Iterator[None]:
-    """Where levels are missing in an engine without automatic bootstraps, the error says that there are some."""
+    """Errors of missing levels, in an engine without automatic bootstraps, say that there are such."""
     try:
         yield
     except LevelExhausted as error:
         if params.bootstrapping is None or "bootstrap" in str(error):
             raise
         raise LevelExhausted(
-            f'{error}. These parameters can be bootstrapped: give bootstrap="auto" to the Engine, and to what '
-            "finds its keys (key_plan, client.keys_for)"
+            f'{error}. These parameters can be bootstrapped: give bootstrap="auto" to the Engine, and to '
+            "what finds its keys (key_plan, client.keys_for)"
         ) from error
 
 
