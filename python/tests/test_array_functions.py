@@ -13,6 +13,7 @@ import pytest
 from deep_array_rig import DeepArrayRig
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import special
 
 F = hc.functions
 NAMES = [
@@ -276,6 +277,38 @@ def test_calls_are_told_apart_by_their_order(rig):
     assert pickle.loads(pickle.dumps(program)).sites == program.sites
 
 
+def everyday(x):
+    """Divisions by plain numbers, single elements, loops over them, roots as powers, scipy's names."""
+    half = x / 2 / np.array([1.0, 2.0, 4.0])
+    total = sum(np.tanh(each) for each in half) + np.tanh(x[0]) + x.prod() + x.dot(x)
+    return total + (x[1] ** 2 + 1) ** 0.5 + (x[2] + 3) ** -1 + special.expit(x[0]) + special.erf(x)
+
+
+def test_everyday_programs_are_calibrated(rig):
+    samples = np.random.default_rng(8).uniform(-1, 1, (20, 3))
+    program = hc.calibrate(everyday, samples)
+    assert [each.function for each in program.sites] == [
+        *["tanh"] * 4,
+        "sqrt",
+        "reciprocal",
+        "sigmoid",
+        "erf",
+    ]
+    apart = np.abs(rig.decrypted(program, samples[3]) - everyday(samples[3])).max()
+    assert apart < 2.0**-16  # eight polynomials of 20 bits, each with values up to 2
+
+
+def test_clip_has_the_names_of_numpy(rig):
+    samples = np.random.default_rng(9).uniform(-1, 1, (20, 5))
+    program = hc.calibrate(lambda x: np.clip(x, a_min=None, a_max=0.25), samples)
+    apart = np.abs(rig.decrypted(program, samples[0]) - np.minimum(samples[0], 0.25)).max()
+    assert apart < 2.0**-5  # comparisons have 8 bits
+
+
+def test_clear_division():
+    assert hc.functions.divide([1, 2], [4, 8]).tolist() == [0.25, 0.25]
+
+
 def test_plans_of_calibrated_programs_are_kept():
     params = hc.Params.preset("test-n11-d8", allow_insecure=True)
     client = hc.Client(params, seed=bytes(range(32)), threads=1)
@@ -383,6 +416,14 @@ def test_calibration_refuses_what_gives_no_intervals():
         hc.calibrate(lambda x: 1 / x, [np.array([-1.0, 1.0])])
     with pytest.raises(hc.InvalidArgument, match="describe"):
         F.describe("arctan")
+
+
+def test_calibration_says_how_samples_are_passed():
+    samples = np.zeros((5, 4))
+    with pytest.raises(hc.WrongType, match="list of tuples"):
+        hc.calibrate(lambda x, y: x + y, samples, samples)
+    with pytest.raises(hc.WrongType, match="no truth value"):
+        hc.calibrate(lambda x: max(x[0], x[1]), samples)
 
 
 def test_a_program_with_another_course_is_refused(rig):

@@ -61,6 +61,8 @@ FUNCTIONS = {
     "broadcast_to": lambda x: np.broadcast_to(x, (2, 4, 5)),
     "atleast_3d": np.atleast_3d,
     "split": lambda x: np.split(x, [1, 3])[1],
+    "dtype and copy": lambda x: x.copy() * (x.dtype == np.float64),
+    "whole exponents": lambda x: x**2.0 + np.power(x, np.float64(3)),
     "ones_like": lambda x: x + np.ones_like(x) + np.zeros_like(x),
     "rows": lambda x: sum(row for row in x),
 }  # fmt: skip
@@ -97,6 +99,12 @@ REFUSED = {
     "contains": lambda x: 1 in x,
     "asarray": np.asarray,
     "encrypted exponent": lambda x: 2**x,
+    "list of arrays": lambda x: np.mean([x, x], axis=0),
+    "exponent": lambda x: x**0.25,
+    "einsum": lambda x: np.einsum("ij->ji", x),
+    "method": lambda x: x.astype(np.float32),
+    "method of numpy": lambda x: x.tolist(),
+    "decrypt": lambda x: ArrayRig().client.decrypt([x]),
     "text": lambda x: x + "1",
     "ciphertext": lambda x: x + x.parts[0],
 }
@@ -127,7 +135,9 @@ WRONG = {
     "smaller": (lambda x: np.broadcast_to(x, (5,)), "cannot become"),
     "zero": (lambda x: x / np.array([1, 2, 0, 4, 5]), "divisor"),
     "nan": (lambda x: x * np.nan, "NaN"),
-    "exponent": (lambda x: x**-1, "exponent -1"),
+    "exponent": (lambda x: x**-2, "exponent -2"),
+    "exponent -1": (lambda x: x**-1, r"functions.reciprocal\(x, interval"),
+    "accumulated": (lambda x: operator.iadd(np.zeros(X.shape), x), r"t = t \+ x"),
     "ddof": (lambda x: x.var(ddof=20), "ddof 20"),
     "out": (lambda x: np.sum(x, out=np.zeros(())), "option 'out'"),
     "where": (lambda x: np.sum(x, where=X > 0), "option 'where'"),
@@ -145,6 +155,13 @@ def test_wrong_arguments(rig, name):
         rig.run(program, X)
 
 
+def test_methods_that_are_missing_name_what_is_there(rig):
+    x = rig.client.encrypt_array(X)
+    assert not hasattr(x, "tolist") and not hasattr(x, "no_such_name")
+    with pytest.raises(hc.WrongType, match=r"use np.repeat\(x\)"):
+        x.repeat(2)
+
+
 def test_nothing_is_assigned(rig):
     x = rig.client.encrypt_array(X)
     with pytest.raises(hc.WrongType, match="never change"):
@@ -154,6 +171,22 @@ def test_nothing_is_assigned(rig):
 def test_unbound_arrays_say_so(rig):
     with pytest.raises(hc.InvalidArgument, match="not bound"):
         rig.client.encrypt_array(X) * 2
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "cumsum", "roll", "diff", "take", "rows", "concatenate"])
+def test_functions_of_unbound_arrays_say_so(rig, name):
+    with pytest.raises(hc.InvalidArgument, match="not bound"):
+        {**FUNCTIONS, "cumsum": np.cumsum}[name](rig.client.encrypt_array(X))
+
+
+def test_approximations_of_unbound_arrays_say_so(rig):
+    x = rig.client.encrypt_array(X)
+    for call in (hc.functions.exp, hc.functions.sign, hc.functions.argmax, np.sort):
+        with pytest.raises(hc.InvalidArgument, match=r"not bound|no interval"):
+            call(x)
+    for call in (hc.functions.exp, hc.functions.sign):
+        with pytest.raises(hc.InvalidArgument, match="not bound"):
+            call(x, interval=(-1, 1))
 
 
 def test_levels_run_out_with_an_error_that_says_so(rig):

@@ -95,6 +95,7 @@ def test_client_takes_numbers_and_lists(rig):
         ([], hc.InvalidArgument),
         (np.zeros((3, 0)), hc.InvalidArgument),
         ([np.nan], hc.InvalidArgument),
+        (np.ma.array([1.0, 2.0], mask=[False, True]), hc.InvalidArgument),
         (["a"], hc.WrongType),
         ([[1], [1, 2]], hc.WrongType),
         (None, hc.WrongType),
@@ -314,6 +315,26 @@ def test_keys_before_anything_is_encrypted(rig):
     assert hc.key_plan(rig.params, lambda x: x["a"].sum(), {"a": hc.ArraySpec(8)}).requests()
     with pytest.raises(hc.InvalidArgument, match="ArraySpec"):
         hc.key_plan(rig.params, program, x, w)
+
+
+def test_keys_and_packings_of_programs_that_are_bootstrapped():
+    """Forty steps of a recurrence, for which an engine places bootstraps, in as few calls as any program."""
+
+    def steps(x):
+        for _ in range(40):
+            x = 3.2 * (x * (1 - x))
+        return x
+
+    client = ArrayRig("test-n11-boot").client
+    start = np.linspace(0.1, 0.9, 16)
+    with pytest.raises(hc.LevelExhausted, match='give bootstrap="auto" to the Engine'):
+        client.keys_for(steps, start)
+    arrays = client.encrypt_for(steps, start, bootstrap="auto")
+    keys = client.keys_for(steps, *arrays, bootstrap="auto")
+    engine = hc.Engine(client.params, keys, bootstrap="auto", threads=1)
+    got = client.decrypt(engine.run(steps, *arrays))
+    # Twenty bootstraps of 20 bits; the recurrence goes to a cycle, where errors shrink.
+    assert np.abs(got - steps(start)).max() < 2.0**-14
 
 
 @pytest.mark.parametrize(

@@ -164,6 +164,8 @@ def test_the_choice_is_shown_as_a_table_and_as_json():
     [
         ({"precision": 0}, "number of bits"),
         ({"precision": "20"}, "number of bits"),
+        ({"precision": X}, "got ndarray, .* one list"),
+        ({"failure": "low"}, "probability"),
         ({"failure": 1.5}, "probability"),
         ({"failure": 0}, "probability"),
         ({"precision": 60}, "no secure parameters"),
@@ -173,6 +175,11 @@ def test_the_choice_is_shown_as_a_table_and_as_json():
 def test_bad_arguments_are_refused(arguments, match):
     with pytest.raises(hc.Error, match=match):
         hc.choose(product, [X, X], **arguments)
+
+
+def test_a_text_is_no_program():
+    with pytest.raises(hc.WrongType, match="choose: got str"):
+        hc.choose("x * x", X)
 
 
 @pytest.mark.usefixtures("few_presets")
@@ -230,3 +237,23 @@ def test_the_command(tmp_path, monkeypatch):
     assert "log N 1" in done.output
     for extra in (["--log2-failure", "1"], ["-i", "x=x.txt", "--magnitude", "2"], ["--precision", "500"]):
         assert runner.invoke(app, [*arguments, *extra]).exit_code == 1
+
+
+def test_the_command_takes_arrays(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.full((4, 5), 0.5))
+    np.save("w.npy", np.full(5, 0.5))
+    (tmp_path / "program.py").write_text(
+        "import numpy as np\ndef program(x, w):\n    return np.sum(x * w, axis=1)\n"
+    )
+    script = ["choose", "--script", "program.py", "-i", "x=x.npy", "-i", "w=w.npy"]
+    done = CliRunner().invoke(app, [*script, "--arrays", "--json", "c.json"])
+    assert done.exit_code == 0, done.output
+    (output,) = json.loads((tmp_path / "c.json").read_text())["alternatives"][0]["outputs"]
+    assert output["largest"] == pytest.approx(1.25)
+    done = CliRunner().invoke(app, script)  # w is a ciphertext
+    assert done.exit_code == 1
+    assert "EncryptedArray" in done.output
+    row = ["choose", "--expr", "x.rotate(1) + x", "-i", "x=x.npy"]
+    assert CliRunner().invoke(app, row).exit_code == 0  # an expression is one on ciphertexts
+    assert CliRunner().invoke(app, [*row, "--arrays"]).exit_code == 1

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
 import numpy.typing as npt
 
 from ..base.errors import InvalidArgument, WrongType
@@ -25,6 +26,10 @@ Axis = int | Sequence[int] | None
 """One axis, several, or all of them."""
 Operand = Any
 """What stands beside an encrypted array: another one, a number, or anything numpy makes an array from."""
+
+
+class _NoAttribute(WrongType, AttributeError):
+    """A method of numpy's arrays that encrypted ones lack; an AttributeError for `hasattr`."""
 
 
 class EncryptedArray:
@@ -133,6 +138,20 @@ class EncryptedArray:
     def device(self) -> str | None:
         """Device of its engine; None while it is unbound."""
         return self._parts[0].device
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the numbers that decryption gives: float64, or complex128."""
+        return np.dtype(np.float64 if self.is_real else np.complex128)
+
+    def copy(self) -> EncryptedArray:
+        """The same array, which never changes."""
+        return self
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if hasattr(np.ndarray, name) and not name.startswith("_"):
+            raise _NoAttribute(perform("no method", name))
+        raise AttributeError(f"'EncryptedArray' object has no attribute '{name}'")
 
     def to(self, engine: Host) -> EncryptedArray:
         """This array bound to an engine of equal parameters; KeyMismatch for keys of another client."""
@@ -398,8 +417,9 @@ class EncryptedArray:
 
     def __array__(self, *args: Any, **options: Any) -> npt.NDArray[Any]:
         raise WrongType(
-            "an encrypted array cannot become a plain one: what it holds is encrypted; use "
-            "client.decrypt(array)"
+            "an encrypted array cannot become a plain one: what it holds is encrypted. Make one array of "
+            "several with np.stack([x, y]) or np.concatenate instead of np.array or np.mean([x, y]); the "
+            "client sees values with client.decrypt(array)"
         )
 
     # What encrypted values cannot do
@@ -427,7 +447,8 @@ class EncryptedArray:
     def _no_operator(self, *others: Any) -> NoReturn:
         raise WrongType(
             "%, //, <<, >>, &, |, ^, ~ and round are not defined on encrypted arrays: they need whole "
-            "numbers or jumps. Defined are + - * / by plain numbers, **, and functions by polynomials"
+            "numbers or jumps. Defined are + - * / by plain numbers, **, and functions by polynomials. Of "
+            "conditions a and b, which are 1 or 0, `and` is a * b, `or` is a + b - a * b, `not` is 1 - a"
         )
 
     __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = __rdivmod__ = _no_operator

@@ -17,7 +17,7 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 from ..base.errors import ActivationRange, InvalidArgument, WrongType
-from ..base.values import kind_of, positive
+from ..base.values import is_scalar, kind_of, positive
 from ..circuits.polynomial import Interval
 from .samples import Samples, plain, sampled
 
@@ -258,6 +258,11 @@ def calibrate(
     """
     if not callable(program):
         raise WrongType(f"calibrate: got {kind_of(program)}, expected a function of arrays")
+    if not is_scalar(margin):
+        raise WrongType(
+            f"calibrate: margin is {kind_of(margin)}, expected a number; samples of a program with several "
+            "arguments are a list of tuples: hc.calibrate(program, [(x, y)]), or list(zip(xs, ys))"
+        )
     margin = positive(margin, "calibrate: margin")
     if margin < 1:
         raise InvalidArgument(f"calibrate: margin {margin:g}, expected at least 1")

@@ -58,16 +58,18 @@ class Client(VectorClient):
         """
         return _encrypted(self.params, self.encrypt, values, packing, level=level, public=public)
 
-    def encrypt_for(self, program: Callable[..., Any], *arrays: npt.ArrayLike) -> list[EncryptedArray]:
+    def encrypt_for(
+        self, program: Callable[..., Any], *arrays: npt.ArrayLike, bootstrap: Any = None
+    ) -> list[EncryptedArray]:
         """Encrypted arrays of plain ones, in the packings with which `program(*arrays)` costs least.
 
         See `halocline.choose_packing`, which runs the program on ghosts. An `EncryptedArray` among the
-        arguments is passed on as it is.
+        arguments is passed on as it is. bootstrap: as for the `Engine` that will run the program.
         """
         plain = [
             each if isinstance(each, EncryptedArray) else plain_array(each, "encrypt_for") for each in arrays
         ]
-        packings = choose_packing(self.params, program, *plain)
+        packings = choose_packing(self.params, program, *plain, bootstrap=bootstrap)
         return [
             each if isinstance(each, EncryptedArray) else self.encrypt_array(each, packing)
             for each, packing in zip(plain, packings, strict=True)
@@ -78,6 +80,7 @@ class Client(VectorClient):
         program: Callable[..., Any],
         *args: Any,
         circuits: CircuitChoice | None = None,
+        bootstrap: Any = None,
         extend: EvaluationKeys | None = None,
         progress: Progress | None = None,
     ) -> EvaluationKeys:
@@ -85,10 +88,12 @@ class Client(VectorClient):
 
         args: encrypted arrays and ciphertexts, `ArraySpec`s, and plain arrays, which stand for what
             `encrypt_array` makes of them; plain operands are bound with functools.partial. Without any,
-            every required parameter is a fresh ciphertext of all slots. Other arguments: `evaluation_keys`.
+            every required parameter is a fresh ciphertext of all slots.
+        bootstrap: as for the `Engine` that will run the program, "auto" for those of automatic bootstraps.
+        Other arguments: `evaluation_keys`.
         """
         shapes = [spec_of(each, self.params) for each in args]
-        plan = key_plan(self.params, program, *shapes, circuits=circuits)
+        plan = key_plan(self.params, program, *shapes, circuits=circuits, bootstrap=bootstrap)
         return self.evaluation_keys(plan=plan, extend=extend, progress=progress)
 
     def decrypt(
@@ -110,6 +115,11 @@ class Client(VectorClient):
 
         Raises KeyMismatch for what another client encrypted, which would decrypt to noise.
         """
+        if not isinstance(ciphertext, EncryptedArray | Ciphertext):
+            raise WrongType(
+                f"decrypt: got {kind_of(ciphertext)}, expected an encrypted array or a ciphertext; of "
+                "several results decrypt each, and a program must return what it computed"
+            )
         if not isinstance(ciphertext, EncryptedArray):
             return super().decrypt(ciphertext, real=real, flooding_bits=flooding_bits)
         real = ciphertext.is_real if real is None else real

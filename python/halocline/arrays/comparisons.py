@@ -260,6 +260,13 @@ def levels_of(name: str, interval: Interval, precision: int) -> int:
     return sign_levels(precision, bound_of(interval)) + (name not in ("sign", "greater", "less"))
 
 
+def _clip_of_numpy(
+    a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None, **options: Any
+) -> Any:
+    """np.clip with numpy's names of its limits."""
+    return clip(a, min if a_min is None else a_min, max if a_max is None else a_max, **options)
+
+
 FUNCTIONS |= {
     np.sign: sign,
     np.absolute: absolute,
@@ -271,6 +278,6 @@ FUNCTIONS |= {
     np.not_equal: not_equal,
     np.maximum: maximum,
     np.minimum: minimum,
-    np.clip: clip,
+    np.clip: _clip_of_numpy,
     np.where: where,
 }

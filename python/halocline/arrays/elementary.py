@@ -199,8 +199,14 @@ def _nearer(function: Elementary, interval: Interval) -> str:
 def largest_value(function: Elementary, interval: Interval) -> float:
     """Largest magnitude on an interval: at its ends, or at a point of a grid."""
     points = np.linspace(*interval, _GRID)
-    with np.errstate(all="ignore"):
-        found = np.asarray(function.clear(points))
+    try:
+        with np.errstate(all="ignore"):
+            found = np.asarray(function.clear(points))
+    except (TypeError, ValueError) as error:
+        raise WrongType(
+            f"{function.name}: of an array of {_GRID} numbers it makes {type(error).__name__} ({error}); "
+            "expected a function of arrays: np.vectorize(function) makes one of a function of numbers"
+        ) from error
     if found.shape != points.shape or found.dtype.kind not in "biuf":
         raise WrongType(
             f"{function.name}: of {_GRID} numbers it makes an array of shape {found.shape} and type "

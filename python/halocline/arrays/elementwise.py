@@ -48,7 +48,8 @@ def plain_operand(value: Operand, what: str) -> npt.NDArray[Any]:
     """A plain operand as an array of finite numbers."""
     if isinstance(value, Ciphertext):
         raise WrongType(
-            f"{what}: got a Ciphertext beside an EncryptedArray; make it an array with "
+            f"{what}: got a Ciphertext beside an EncryptedArray; encrypt it with client.encrypt_array "
+            "(arrays=True for hc.choose and hc.simulate), or make it an array with "
             "hc.EncryptedArray([ct], hc.Packing.of(ct.slots, ct.slots))"
         )
     return plain_array(value, what)
@@ -150,18 +151,37 @@ def divide(x: Operand, y: Operand) -> EncryptedArray:
     return times_plain(x, 1.0 / values)
 
 
+def _whole(exponent: Operand) -> int:
+    """An exponent as an integer, also 2.0."""
+    if isinstance(exponent, float) and exponent.is_integer():
+        return int(exponent)
+    try:
+        return integer(exponent, "power: exponent")
+    except WrongType as error:
+        raise WrongType(
+            f"{error}, 0.5 or -1; for others hc.functions.apply(lambda v: v**p, x, interval=(low, high))"
+        ) from None
+
+
 @operation("power")
 def power(x: Operand, exponent: Operand) -> EncryptedArray:
-    """x ** exponent for one integer that is not negative; ceil(log2(exponent)) levels."""
+    """x ** exponent for one integer that is not negative; ceil(log2(exponent)) levels.
+
+    1/2 and -1 are the square root and the reciprocal, with the interval of a calibrated program.
+    """
     if not isinstance(x, EncryptedArray) or not is_scalar(exponent):
         raise WrongType(
             "power: the exponent must be one plain integer; for others use a polynomial, or exp and log"
         )
-    number = integer(
-        exponent.item() if isinstance(exponent, np.generic | np.ndarray) else exponent, "power: exponent"
-    )
+    exponent = exponent.item() if isinstance(exponent, np.generic | np.ndarray) else exponent
+    if exponent in (0.5, -1):
+        return perform("sqrt" if exponent == 0.5 else "reciprocal", x)
+    number = _whole(exponent)
     if number < 0:
-        raise InvalidArgument(f"power: exponent {number}, expected 0 or more; 1 / x is hc.arrays' reciprocal")
+        raise InvalidArgument(
+            f"power: exponent {number}, expected 0 or more; 1 / x is hc.functions.reciprocal(x, "
+            "interval=(low, high))"
+        )
     if number == 0:
         return plus_plain(subtract(x, x), np.ones(()))
     if number * x._dirt > _MOST_FACTORS:

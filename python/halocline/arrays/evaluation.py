@@ -27,7 +27,15 @@ def is_encrypted(value: object) -> bool:
 
 
 def expect_real(x: Any, name: str) -> None:
-    """Refuses complex numbers, on which functions and comparisons of real ones have no meaning."""
+    """Refuses complex numbers, on which functions and comparisons of real ones have no meaning.
+
+    And what is bound to no engine.
+    """
+    if x.engine is None:
+        raise InvalidArgument(
+            f"{name}: the argument is plain data, not bound to an engine; bind it with x.to(engine), or run "
+            "the program with engine.run(program, x)"
+        )
     if not x.is_real:
         raise WrongType(
             f"{name}: the argument is complex; expected real numbers: take x.real of an array, or encrypt "

@@ -42,7 +42,7 @@ from .elementary import (
     largest_value,
 )
 from .evaluation import check_range, expect_real, is_encrypted, mapped, numbers
-from .numpy_protocol import implements
+from .numpy_protocol import SCIPY, implements
 from .registry import operation
 from .samples import FUNCTIONS, ON_SAMPLES, Samples, plain, sampled
 from .sorting import median, percentile, sort
@@ -139,7 +139,10 @@ def divide(a: Any, b: Any, *, interval: Any = None, precision: float = DEFAULT_P
     """a / b, as a times `reciprocal(b)` where b is encrypted; interval: of b. A level more than that."""
     if is_encrypted(b) or isinstance(b, Samples):
         return reciprocal(b, interval=interval, precision=precision) * a
-    return a / b
+    if is_encrypted(a):
+        return a / b
+    result = plain(a) / plain(b)  # `a / b` of samples would come back here
+    return sampled(result) if isinstance(a, Samples) else result
 
 
 def tanh(x: Any, *, interval: Any = None, precision: float = DEFAULT_PRECISION) -> Any:
@@ -203,6 +206,7 @@ FUNCTIONS |= {
     np.sin: sin,
     np.cos: cos,
 }
+SCIPY |= {"erf": erf, "expit": sigmoid}
 for _known, _ours in FUNCTIONS.items():
     implements(_known)(_ours)
 

@@ -18,6 +18,8 @@ def plain_array(values: Any, what: str) -> npt.NDArray[Any]:
     """Anything numpy makes an array of finite numbers from, as float64 or complex128."""
     if isinstance(values, EncryptedArray | Ciphertext):
         raise WrongType(f"{what}: got {kind_of(values)}, expected plain numbers")
+    if isinstance(values, np.ma.MaskedArray) and np.any(values.mask):
+        raise InvalidArgument(f"{what}: an array with masked elements; give them numbers: x.filled(0)")
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:

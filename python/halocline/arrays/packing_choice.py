@@ -9,6 +9,7 @@ real run, and the choice is the same wherever it is made.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -28,13 +29,17 @@ from .stand_ins import ArraySpec
 MOST_RUNS = 64
 """Packings, or combinations of them, that are tried for one program."""
 _MOST_ORDERED_AXES = 4
+_Work = Callable[[list[Any]], tuple[float, Error | None]]
 
 
-def choose_packing(params: Params, program: Callable[..., Any], *arrays: Any) -> list[Packing]:
+def choose_packing(
+    params: Params, program: Callable[..., Any], *arrays: Any, bootstrap: Any = None
+) -> list[Packing]:
     """A packing for each array with which `program(*arrays)` costs least.
 
     arrays: `ArraySpec`s, or plain arrays that stand for their encryptions. An `EncryptedArray` and a spec
         with a packing keep theirs; other arguments are passed on, and count for nothing in the result.
+    bootstrap: as for the `Engine` that will run the program.
 
     Tried are the orders of the axes from the widest stride to the narrowest (all of them up to four axes that
     are longer than 1), for all arrays at once and for one after the other, and repetitions of small arrays
@@ -50,7 +55,7 @@ def choose_packing(params: Params, program: Callable[..., Any], *arrays: Any) ->
         for at, each in enumerate(given)
     ]
     if free:
-        chosen = _search(params, program, chosen, free)
+        chosen = _search(functools.partial(_work, params, program, bootstrap), params, chosen, free)
     kept = [each.packing for each in chosen if isinstance(each, ArraySpec | EncryptedArray)]
     return [each for each in kept if each is not None]
 
@@ -65,16 +70,16 @@ def spec_of(value: Any, params: Params) -> Any:
     return value
 
 
-def _search(params: Params, program: Callable[..., Any], specs: list[Any], free: list[int]) -> list[Any]:
+def _search(work_of: _Work, params: Params, specs: list[Any], free: list[int]) -> list[Any]:
     """The best of the candidates for all arrays at once, and then for one after the other."""
-    best, failure = _work(params, program, specs)
+    best, failure = work_of(specs)
     runs = 1
 
     def keep_better(tried: list[Any]) -> None:
         nonlocal best, runs, specs
         if runs < MOST_RUNS and tried != specs:
             runs += 1
-            work, _ = _work(params, program, tried)
+            work, _ = work_of(tried)
             if work < best:
                 best, specs = work, tried
 
@@ -103,10 +108,12 @@ def _joint(params: Params, specs: list[Any], free: list[int]) -> Iterator[list[A
         yield tried
 
 
-def _work(params: Params, program: Callable[..., Any], specs: list[Any]) -> tuple[float, Error | None]:
+def _work(
+    params: Params, program: Callable[..., Any], bootstrap: Any, specs: list[Any]
+) -> tuple[float, Error | None]:
     """Bytes that the program touches; infinite, and why, where it fails."""
     try:
-        stats = trace_program(params, program, *specs).trace.stats()
+        stats = trace_program(params, program, *specs, bootstrap=bootstrap).trace.stats()
     except Error as error:
         return float("inf"), error
     return float(sum(each.read_bytes + each.written_bytes for each in stats.values())), None

@@ -64,7 +64,7 @@ def _summed(x: EncryptedArray, axis: int) -> EncryptedArray:
     whole = x.is_clean or length % inside == 0
     if inside > 1:
         count = inside if whole else length
-        parts = {n: ct.engine.inner_sum(ct, count, stride) for n, ct in parts.items()}
+        parts = {n: ct._on("sum").inner_sum(ct, count, stride) for n, ct in parts.items()}
     above = (slots - 1) & ~(stride * inside - 1) if bits else 0
     repeats = inside > 1 and whole and x.packing.copies & above == above
     shape = (*x.shape[:axis], 1, *x.shape[axis + 1 :])

@@ -14,6 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..base.errors import WrongType
+from .numpy_protocol import SCIPY
+
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 """What functions of numpy are on samples, where not numpy's own; modules that need intervals fill it."""
 
@@ -58,7 +61,11 @@ def _again(value: Any) -> Any:
 
 
 def _ours(function: Any) -> Callable[..., Any] | None:
-    return FUNCTIONS.get(function) or ON_SAMPLES.get(function)
+    return FUNCTIONS.get(function) or ON_SAMPLES.get(function) or _of_scipy(function)
+
+
+def _of_scipy(function: Any) -> Callable[..., Any] | None:
+    return SCIPY.get(function.__name__) if isinstance(function, np.ufunc) else None
 
 
 class Samples(np.ndarray[Any, Any]):
@@ -78,10 +85,35 @@ class Samples(np.ndarray[Any, Any]):
         named = {name: _bare(each) for name, each in kwargs.items()}
         return _again(function(*(_bare(each) for each in args), **named))
 
+    def __getitem__(self, index: Any) -> Any:
+        """Single elements too are samples, as those of encrypted arrays are encrypted."""
+        return _again(super().__getitem__(index))
+
+    def __bool__(self) -> bool:
+        """Refused, as of encrypted arrays: what a program does must not depend on values."""
+        raise WrongType(
+            "a sample has no truth value here, because encrypted it will have none: no `if`, `and`, `max(a, "
+            "b)` can depend on it; use np.where, np.maximum, or compute both ways and choose"
+        )
+
     def _as_of_numpy(self, function: Any, *args: Any, **options: Any) -> Any:
         """A method, as the function of numpy of its name."""
         return function(self, *args, **options)
 
 
-for _name in ("max", "min", "argmax", "argmin", "clip", "mean", "var", "std", "sum", "cumsum"):
+for _name in (
+    "max",
+    "min",
+    "argmax",
+    "argmin",
+    "clip",
+    "mean",
+    "var",
+    "std",
+    "sum",
+    "cumsum",
+    "prod",
+    "dot",
+    "trace",
+):
     setattr(Samples, _name, functools.partialmethod(Samples._as_of_numpy, getattr(np, _name)))

@@ -8,8 +8,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..base.errors import Error, InvalidArgument, LevelExhausted
-from ..base.values import power_of_two
+from ..base.errors import Error, InvalidArgument, LevelExhausted, WrongType
+from ..base.values import kind_of, power_of_two
 from ..ckks.params import Params
 from ..tracing.replay import DeviceModel
 from .candidates import LOG_N, MOST_DEPTH, Wanted, probe_params, secure_params, secure_presets
@@ -79,8 +79,10 @@ def choose(
     Raises InvalidArgument where no secure parameters do it, and says why; LevelExhausted where the program
     takes more levels than any parameters have; what the program raises.
     """
+    if not callable(program):
+        raise WrongType(f"choose: got {kind_of(program)}, expected a function of ciphertexts or arrays")
     wanted = least_bits(precision, "choose: precision")
-    if not 0 < failure < 1:
+    if not (isinstance(failure, int | float) and 0 < failure < 1):
         raise InvalidArgument(f"choose: failure: got {failure!r}, expected a probability between 0 and 1")
     model = TimeModel.of(device)
     search = _Search(program, inputs, wanted, float(failure), model, seed, bool(arrays))

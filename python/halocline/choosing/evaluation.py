@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..base.errors import InvalidArgument
+from ..base.values import kind_of
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.params import Params
 from ..engine.engine import Engine
@@ -245,5 +246,9 @@ def size(count: int) -> str:
 def least_bits(values: float, what: str) -> float:
     """A number of bits that is wanted, positive."""
     if not (isinstance(values, int | float) and 0 < values < 1024):
-        raise InvalidArgument(f"{what}: got {values!r}, expected a number of bits above 0")
+        got = repr(values) if isinstance(values, int | float | str | None) else kind_of(values)
+        raise InvalidArgument(
+            f"{what}: got {got}, expected a number of bits above 0; several inputs of a program are one "
+            "list: [x, y]"
+        )
     return float(values)

@@ -26,7 +26,13 @@ def unsupported(what: str) -> WrongType:
         "engine.polynomial(x, coefficients) for polynomials, hc.functions (or hc.functions.apply) for "
         f"functions within an interval, or engine.chebyshev(x, {name}, (low, high), degree)"
     )
-    return WrongType(f"{what}: not defined on encrypted values; use {_INSTEAD.get(what, general)}")
+    arrays = (
+        ". Encrypted arrays have it: client.encrypt_array(values), and arrays=True (--arrays) for hc.choose "
+        "and hc.simulate"
+        if what.startswith("np.")
+        else ""
+    )
+    return WrongType(f"{what}: not defined on ciphertexts; use {_INSTEAD.get(what, general)}{arrays}")
 
 
 def divisor_encrypted() -> WrongType:

@@ -203,7 +203,9 @@ def decrypt_for_sharing(
     real: bool | None,
 ) -> SharedResult:
     """See `Client.decrypt_for_sharing`."""
-    ct = expect(ciphertext, Ciphertext, "decrypt_for_sharing", "a client decrypts ciphertexts only")
+    ct = expect(
+        ciphertext, Ciphertext, "decrypt_for_sharing", "of an encrypted array pass each of array.parts"
+    )
     expect_same(client.params, [("the ciphertext", ct.params)], "decrypt_for_sharing")
     bound = _fresh_bound(ct) if error_bound is None else error_bound
     chosen = plan_flooding(ct.scale, ct.slots, bound, queries=queries, statistical_bits=statistical_bits)

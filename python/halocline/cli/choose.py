@@ -28,6 +28,12 @@ MagnitudeOption = Annotated[
 SlotsOption = Annotated[
     int, typer.Option("--slots", min=1, max=1 << 16, help="Without --input: how many of them.")
 ]
+ArraysOption = Annotated[
+    bool,
+    typer.Option(
+        "--arrays", help="With --script: inputs of one dimension are encrypted arrays too, not ciphertexts."
+    ),
+]
 PrecisionOption = Annotated[
     float, typer.Option("--precision", help="Bits: errors of results are below 2^-precision.")
 ]
@@ -48,6 +54,7 @@ def choose(
     inputs: InputsOption = None,
     magnitude: MagnitudeOption = 1.0,
     slots: SlotsOption = 4096,
+    arrays: ArraysOption = False,
     precision: PrecisionOption = 20.0,
     failure: FailureOption = -40.0,
     device: DeviceOption = "cpu",
@@ -56,7 +63,8 @@ def choose(
 ) -> None:
     """Find the smallest secure parameters for a program, with a forecast and alternatives.
 
-    Nothing is encrypted: the program runs on numbers with the noise that encryption would add.
+    Nothing is encrypted: the program runs on numbers with the noise that encryption would add. To a script,
+    .npy files of several dimensions are encrypted arrays of their shape.
     """
     console = results_console(json)
     for path in (out, json):
@@ -65,21 +73,27 @@ def choose(
     if failure >= 0:
         raise InvalidArgument(f"choose: --log2-failure: got {failure:g}, expected a number below 0")
     program, names = program_of(expr, script, function)
-    values = _values(inputs, names, positive(magnitude, "choose: --magnitude"), slots)
+    values = _values(
+        inputs, names, positive(magnitude, "choose: --magnitude"), slots, shaped=script is not None
+    )
+    if arrays and script is None:
+        raise InvalidArgument("choose: --arrays is for --script; an expression is one on ciphertexts")
     with script_errors(script):
-        choice = choose_parameters(program, values, precision, 2.0**failure, device)
+        choice = choose_parameters(program, values, precision, 2.0**failure, device, arrays=arrays)
     console.print(str(choice), markup=False, highlight=False, soft_wrap=True)
     if out is not None:
         choice.params.save(out)
     write_json(json, origin() | choice.to_dict() | {"log2_failure": math.log2(choice.failure)})
 
 
-def _values(inputs: list[str] | None, names: list[str], magnitude: float, slots: int) -> list[Any]:
+def _values(
+    inputs: list[str] | None, names: list[str], magnitude: float, slots: int, *, shaped: bool
+) -> list[Any]:
     """Values for each input, from files or random, the same at each call."""
     if inputs:
         if magnitude != 1.0:
             raise InvalidArgument("choose: --magnitude is for random values; leave --input out")
         chosen = named_inputs(inputs, names, "choose")
-        return [read_values(Path(chosen[name])) for name in names]
+        return [read_values(Path(chosen[name]), shaped=shaped) for name in names]
     rng = np.random.default_rng(0)
     return [rng.uniform(-magnitude, magnitude, integer(slots, "choose: slots", 1)) for _ in names]

@@ -21,10 +21,11 @@ _NPY_MAGIC = b"\x93NUMPY"
 _NUMBERS = "biufc"
 
 
-def read_values(path: Path) -> npt.NDArray[Any]:
+def read_values(path: Path, *, shaped: bool = False) -> npt.NDArray[Any]:
     """Numbers of a .npy file, or of a text file with numbers separated by commas, spaces or line ends.
 
-    At most `limits.VALUE_COUNT`. Raises IoError, CorruptData.
+    One row of numbers, unless `shaped` asks for the shape of a .npy file. At most
+    `limits.VALUE_COUNT`. Raises IoError, CorruptData.
     """
     data = read_file(path, "encrypt", limits.VALUES)
     try:
@@ -33,7 +34,7 @@ def read_values(path: Path) -> npt.NDArray[Any]:
         raise CorruptData(f"encrypt: '{path}' is no .npy or text file of numbers: {error}") from None
     if values.size > limits.VALUE_COUNT:
         raise CorruptData(f"encrypt: '{path}' holds more than {limits.VALUE_COUNT} numbers")
-    return values
+    return values if shaped else values.ravel()
 
 
 def _from_text(data: bytes) -> npt.NDArray[Any]:
@@ -70,7 +71,7 @@ def _from_npy(data: bytes) -> npt.NDArray[Any]:
     if math.prod(shape) * kind.itemsize != left:
         raise ValueError(f"shape {str(shape)[:80]} of {kind.itemsize} bytes each, but {left} bytes of values")
     values = np.frombuffer(data, kind, offset=file.tell())
-    return values.reshape(shape, order="F" if by_columns else "C").ravel()
+    return values.reshape(shape, order="F" if by_columns else "C")
 
 
 def write_values(path: Path, values: npt.NDArray[Any]) -> None:

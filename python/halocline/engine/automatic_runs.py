@@ -143,6 +143,20 @@ def _first_lack(graph: ProgramGraph, placement: Placement, number: int, level: i
     return last
 
 
+@contextlib.contextmanager
+def advising_bootstraps(params: Params) -> Iterator[None]:
+    """Errors of missing levels, in an engine without automatic bootstraps, say that there are such."""
+    try:
+        yield
+    except LevelExhausted as error:
+        if params.bootstrapping is None or "bootstrap" in str(error):
+            raise
+        raise LevelExhausted(
+            f'{error}. These parameters can be bootstrapped: give bootstrap="auto" to the Engine, and to '
+            "what finds its keys (key_plan, client.keys_for)"
+        ) from error
+
+
 class AutomaticRuns:
     """The placements of one engine, by program; used by one run at a time."""
 

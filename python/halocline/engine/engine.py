@@ -29,7 +29,7 @@ from ..memory.budget import MemoryBudget, MemoryOptions, engine_budget
 from ..memory.plan import Plan
 from ..memory.trace import Trace
 from ..remote.offload import KeyNodes, offload_of
-from .automatic_runs import AutomaticRuns, Bootstrap
+from .automatic_runs import AutomaticRuns, Bootstrap, advising_bootstraps
 from .explanation import Explanation, explain
 from .host import PlannedHost
 from .key_loading import Keys, check_keys, loader_of
@@ -399,7 +399,8 @@ class Engine(Circuits):
         if self._automatic is not None:
             return self._automatic.call(program, arguments)
         positional, named = arguments
-        return program(*positional, **named)
+        with advising_bootstraps(self.params):
+            return program(*positional, **named)
 
     def _add_encoded(self, ciphertext: Ciphertext, plain: _core.Plaintext) -> _core.Ciphertext:
         if self._automatic is not None:
