@@ -23,6 +23,8 @@ from .onnx_operators import OPERATORS, Operator
 from .onnx_shapes import CONSTANTS
 
 _DOMAINS = ("", "ai.onnx")
+_LAST = ("ArgMax", "LogSoftmax", "Softmax")
+"""Operators that the client computes, of the result."""
 _ERRORS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 """What attributes and constants of wrong types, lengths and values raise."""
 
@@ -94,7 +96,9 @@ class _Import:
         except CorruptData:
             raise
         except (Unsupported, Error) as error:
-            raise InvalidArgument(f"from_onnx: {title}: {error}{nearest(node.op_type)}") from None
+            ends = node.op_type in _LAST and bool(node.input)
+            hint = f": output={node.input[0]!r:.200} stops before it" if ends else ""
+            raise InvalidArgument(f"from_onnx: {title}: {error}{nearest(node.op_type)}{hint}") from None
         except _ERRORS as error:
             raise CorruptData(
                 f"from_onnx: {title}: inputs or attributes that do not fit ({type(error).__name__}: {error})"

@@ -290,6 +290,9 @@ def test_inputs_are_checked_on_the_client(network, images):
         network.compiled.prepare(images(2))
     with pytest.raises(hc.InvalidArgument, match="shape"):
         network.compiled.prepare(np.zeros((1, 8, 9)))
+    other = hc.Client(hc.Params.preset("test-n10-d3", allow_insecure=True))
+    with pytest.raises(hc.InvalidArgument, match="the client belongs to parameters 'test-n10-d3'"):
+        network.compiled.encrypt(other, images(1))
 
 
 def test_bad_options(network, boot_params):
