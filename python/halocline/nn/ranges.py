@@ -28,8 +28,10 @@ FORMAT = "halocline-ranges"
 VERSION = 1
 
 _CHUNK = 32  # samples in memory at a time
-# An activation that is nearly always zero would be magnified, and its noise with it.
+# An activation that is nearly always zero would be magnified, and its noise with it: that of the activations
+# before it, and that of the input, which layers may scale down. Activations behind it may be far larger.
 _SMALLEST = 2.0**-10
+_SMALLEST_OF_INPUT = 2.0**-20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,10 +202,13 @@ def calibrate(
     if margin < 1:
         raise InvalidArgument(f"calibrate: margin {margin}, expected at least 1")
     found = largest_inputs(model, samples)
-    least = max(found.values(), default=0.0) * _SMALLEST or 1.0
-    bounds = {name: margin * max(each, least) for name, each in found.items()}
     values = real_values(samples, "ranges: samples").astype(np.float64)
     low, high = float(values.min()), float(values.max())
+    nothing = max(found.values(), default=0.0) * _SMALLEST or 1.0  # where all was 0
+    bounds, least = {}, max(-low, high) * _SMALLEST_OF_INPUT
+    for name, each in found.items():  # in the order of the network
+        least = max(least, each * _SMALLEST)
+        bounds[name] = margin * (max(each, least) or nothing)
     slack = (margin - 1) / 2 * (high - low)
     named = {"samples": str(len(samples)), **(provenance or {})}
     return Ranges(bounds, margin, named, (low - slack, high + slack))
