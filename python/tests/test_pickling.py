@@ -117,6 +117,23 @@ def test_plans_and_device_models_pickle(params, again):
     assert hc.replay(trace, other, "resident") == hc.replay(trace, model, "resident")
 
 
+def test_calibrated_programs_pickle(again):
+    samples = np.linspace(0.5, 2, 20).reshape(4, 5)
+    program = hc.calibrate(np.sqrt, samples)
+    other = again(program)
+    assert (other.sites, other.margin) == (program.sites, program.margin)
+    assert np.array_equal(other(samples[0]), np.sqrt(samples[0]))
+
+
+def test_servers_of_networks_say_why_not(again):
+    model = nn.Model((4,), (nn.Node("out", nn.Linear(np.eye(2, 4)), ("input",)),))
+    params = hc.Params.preset("test-n10-d3", allow_insecure=True)
+    compiled = nn.compile(model, params, nn.calibrate(model, np.ones((2, 4))))
+    keys = hc.Client(params).evaluation_keys(plan=compiled.key_plan)
+    with pytest.raises(hc.NotPicklable, match="in each process"):
+        again(nn.Server(compiled, keys))
+
+
 def test_what_stays_in_its_process_says_why(params, client, engine, again):
     with engine.profile() as profile:
         engine.run(lambda x: x * x, client.encrypt(np.ones(4)))

@@ -171,6 +171,10 @@ class CalibratedProgram(Generic[P, R]):
         self.margin = margin
         """By how much intervals are wider than what samples had."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The program, which must pickle itself, and its intervals."""
+        return CalibratedProgram, (self.__wrapped__, self.sites, self.margin)
+
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """The result of the program, on encrypted arrays with the intervals, or on numbers exactly."""
         playing = _Playing(self.sites)

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
-from ..base.errors import KeyMismatch, MissingKey
+from ..base.errors import KeyMismatch, MissingKey, NotPicklable
 from ..base.values import byte_string, expect
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.keys import EvaluationKeys
@@ -36,6 +36,12 @@ class Server:
                 "specification of this network"
             )
         self._engine = Engine(compiled.params, keys, **options)
+
+    def __reduce__(self) -> NoReturn:
+        raise NotPicklable(
+            "a Server holds an engine and cannot be pickled; pickle the network and the keys, and make one "
+            "in each process"
+        )
 
     @property
     def engine(self) -> Engine:
