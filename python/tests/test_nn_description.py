@@ -220,6 +220,18 @@ def test_json_is_strict():
         nn.from_description(changed(lambda d: d["layers"][0].update({"eps": math.inf})), tensors())
 
 
+@pytest.mark.parametrize(
+    ("name", "match"), [("a.onnx", "from_onnx"), ("a.PT", "from_torch"), ("a.pkl", "from_sklearn")]
+)
+def test_files_of_other_kinds_name_their_import(tmp_path, name, match):
+    path = tmp_path / name
+    path.write_bytes(b"PK\x03\x04 and more \x80")
+    with pytest.raises(hc.CorruptData, match=rf"no valid JSON .*{match}"):
+        nn.load(path)
+    with pytest.raises(hc.CorruptData, match="save_file"):
+        nn.resnet18(path)
+
+
 def test_guide(tmp_path, monkeypatch, capsys):
     """The page for users runs as it stands there, with the description that it shows."""
     page = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "networks.md").read_text()

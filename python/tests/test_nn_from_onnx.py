@@ -88,6 +88,7 @@ SINGLE = [
         {"s": np.array([1, 1, 2, 1.5], np.float32)},
     ),
     (one("Resize", "", "s", mode="linear"), {"s": np.array([1, 1, 2, 2], np.float32)}),
+    (one("Resize", "", "s", axes=[2, 3]), {"s": np.array([2, 0.5], np.float32)}),
     (
         one("Resize", "", "", "z", mode="linear", coordinate_transformation_mode="align_corners"),
         {"z": [2, 2, 7, 9]},
@@ -201,6 +202,13 @@ def test_numbers_elsewhere_are_refused(tmp_path, entries, match):
         (one("Reshape", "s"), {"s": np.array([4, 15])}, "batch must stay first"),
         (one("Pow", "c"), {"c": np.float32(0.5)}, "exponent"),
         (one("Resize", "", "s", mode="cubic"), {"s": np.ones(4, np.float32)}, "cubic"),
+        (one("Resize", "", "s", mode="linear", antialias=1), {"s": np.ones(4, np.float32)}, "antialias"),
+        (one("Resize", "", "s"), {"s": np.array([1, 2, 1, 1], np.float32)}, "rows and columns"),
+        (one("Resize", "", "s", axes=[1, 2]), {"s": np.ones(2, np.float32)}, r"axes \[1, 2\]"),
+        (one("Resize", "", "", "s"), {"s": np.array([2, 4, 5, 6])}, "number of channels"),
+        (one("Resize", "", "s", mode="linear"), {"s": np.array([1, 1, 1, 1.7], np.float32)}, "whole pixels"),
+        (one("Softmax"), {}, r"leave it out.*: output='x' stops before it"),
+        (one("MatMul", "w"), {"w": np.ones((6, 2))}, "nearest is Linear"),
         (one("Identity"), {}, "made by no node"),
         (
             helper.make_node("Relu", ["x"], ["y"], domain="custom"),

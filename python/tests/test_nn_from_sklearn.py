@@ -11,6 +11,7 @@ from sklearn import (
     discriminant_analysis,
     ensemble,
     linear_model,
+    model_selection,
     neighbors,
     neural_network,
     pipeline,
@@ -161,7 +162,10 @@ def test_what_is_not_supported_is_named():
             "depth .* max_depth",
         ),
         (preprocessing.MinMaxScaler(clip=True).fit(x), "clip"),
-        (hc.Params, "not fitted"),
+        (
+            model_selection.GridSearchCV(linear_model.Ridge(), {"alpha": [1, 2]}).fit(*numbers()),
+            "GridSearchCV.*nearest is what it found: best_estimator_",
+        ),
     ):
         with pytest.raises(hc.InvalidArgument, match=match):
             nn.from_sklearn(estimator)
@@ -169,6 +173,11 @@ def test_what_is_not_supported_is_named():
         nn.from_sklearn(svm.SVC().fit(x, y), output="probability")
     with pytest.raises(hc.InvalidArgument, match="'decision' or"):
         nn.from_sklearn(linear_model.LogisticRegression().fit(x, y), output="class")
+    for wrong, match in ((hc.Params, "got Params"), (linear_model.Ridge, "got Ridge"), ("svm", "got str")):
+        with pytest.raises(hc.WrongType, match=match):
+            nn.from_sklearn(wrong)
+    with pytest.raises(hc.InvalidArgument, match="samples of 2 features, expected 6"):
+        nn.from_sklearn(tree.DecisionTreeClassifier(max_depth=1).fit(x, y), samples=x[:, :2])
     regression = nn.from_sklearn(linear_model.LinearRegression().fit(*numbers()))
     with pytest.raises(hc.InvalidArgument, match="no classes"):
         nn.labels(regression, np.zeros((2, 1)))

@@ -140,6 +140,19 @@ def test_layers(layers):
     same(nn.Sequential(*layers), (2, 6, 6))
 
 
+class Projection(nn.Module):
+    """Matrices as parameters."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Parameter(torch.linspace(-1, 1, 360).view(5, 72))
+        self.bias = nn.Parameter(torch.linspace(0, 1, 5))
+        self.second = nn.Parameter(torch.linspace(-1, 2, 20).view(5, 4))
+
+    def forward(self, x):
+        return functional.linear(x, self.first, self.bias) @ self.second
+
+
 @pytest.mark.parametrize(
     "layers",
     [
@@ -173,6 +186,8 @@ def test_layers(layers):
         [Call(lambda x: torch.add(x, x.sigmoid(), alpha=2))],
         [Call(lambda x: torch.cat([x, x.relu(), x[:, 1:]], dim=1))],
         [Call(lambda x: torch.cat(x.chunk(3, 2), 3))],
+        [Call(lambda x: torch.cat(x.split(4, 2)[::-1], 2)), Call(lambda x: torch.split(x, [1, 5], -1)[1])],
+        [nn.Flatten(), Projection()],
         [Call(lambda x: torch.maximum(x, torch.minimum(x * 2, x + 1)))],
         [Call(lambda x: x.clamp(-0.5, 0.5).clamp(min=-0.2).abs())],
         [Call(lambda x: x.permute(0, 2, 3, 1).transpose(1, 3))],
@@ -320,6 +335,13 @@ def test_the_module_stays_as_it_is():
         ([nn.Conv2d(2, 2, 9)], "a window of 9"),
         ([Call(torch.exp)], r"exp \(exp\): not supported; nearest is a polynomial"),
         ([Call(lambda x: x / x.relu())], "division by values"),
+        ([Call(lambda x: x // 2)], "rounded down; supported is a division without rounding"),
+        ([Call(lambda x: x @ x)], "constant matrix"),
+        ([Call(lambda x: x.split([1, 2], 2)[0])], "add up to 6"),
+        ([Call(lambda x: x.split(1)[0])], "batch"),
+        ([nn.utils.parametrizations.weight_norm(nn.Conv2d(2, 2, 3))], "remove_parametrizations"),
+        ([nn.Softshrink()], "nearest is sums of ReLUs"),
+        ([nn.Conv2d(6, 2, 3)], r"expects 6; shapes are \(channels, rows, columns\)$"),
         ([Call(lambda x: x + torch.ones(5))], r"shape \(5,\)|not supported"),
         ([Call(lambda x: x[:, 0])], "no slice"),
         ([Call(lambda x: x[:1])], "batch"),
@@ -348,9 +370,33 @@ def test_bad_arguments():
         nn.init.constant_(module.weight, float("nan"))
         hnn.from_torch(module, (2,))
 
+    for custom in ([3], {"ReLU": lambda m: m}, {nn.ReLU: 3}):
+        with pytest.raises(hc.WrongType, match="functions that make a layer"):
+            hnn.from_torch(nn.ReLU(), (2,), custom=custom)
+    with pytest.raises(hc.InvalidArgument, match=r"'0' \(ReLU\): custom raised AttributeError"):
+        hnn.from_torch(nn.Sequential(nn.ReLU()), (2,), custom={nn.ReLU: lambda m: m.coefficients})
+
+    class Uncopied(nn.Linear):
+        def __deepcopy__(self, memo):
+            raise RuntimeError("no copies")
+
+    with pytest.raises(hc.InvalidArgument, match=r"Uncopied cannot be copied .*remove_weight_norm"):
+        hnn.from_torch(Uncopied(2, 2), (2,))
+
     class Two(nn.Module):
         def forward(self, x, y):
             return x + y
 
     with pytest.raises(hc.InvalidArgument, match="second input"):
         hnn.from_torch(Two(), (2,))
+
+
+def test_tensors_as_inputs():
+    model = hnn.from_torch(nn.Linear(3, 2), (3,))
+    batch = torch.ones(2, 3)
+    assert np.array_equal(model.forward(batch), model.forward(np.ones((2, 3))))
+    with pytest.raises(hc.WrongType, match="requires grad"):
+        model.forward(batch.requires_grad_())
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(2, 3)))
+    with pytest.raises(hc.WrongType, match="got DataLoader, expected an array"):
+        hnn.calibrate(model, loader)

@@ -256,7 +256,9 @@ def test_bad_inputs(rng):
     model = residual(rng)
     for batch, match in (
         (np.ones((2, 6, 6)), "newaxis"),
-        (np.ones((1, 3, 6, 6)), r"expected \(batch, 2, 6, 6\)"),
+        (np.ones((1, 3, 6, 6)), r"expected \(batch, 2, 6, 6\)$"),
+        (np.ones((1, 6, 6, 2)), r"channels come first: x.transpose\(0, 3, 1, 2\)"),
+        (np.ones((6, 6, 2)), r"channels come first: x.transpose\(2, 0, 1\)"),
         (np.full((1, 2, 6, 6), np.inf), "finite"),
         (np.ones((1, 2, 6, 6)) * 1j, "real"),
         ([[1], [1, 2]], "array"),

@@ -81,6 +81,10 @@ def test_bad_arguments():
         nn.prepare(network(), DATA, fine_tune=nn.FineTune())
     with pytest.raises(hc.WrongType, match="got str"):
         nn.prepare("model", DATA)
+    with pytest.raises(hc.WrongType, match="got bool, expected FineTune; such as"):
+        nn.prepare(network(), DATA, fine_tune=True)
+    with pytest.raises(hc.WrongType, match="data: got object, expected an array"):
+        nn.prepare(network(), object())
     with pytest.raises(hc.InvalidArgument, match="epochs"):
         nn.FineTune(epochs=0)
 

@@ -34,6 +34,21 @@ def test_calibration(model):
     dead = nn.calibrate(model, np.zeros((1, 2)))
     assert dead["relu2"] == 1.5
     assert 0 < dead["relu1"] < 1e-2  # nothing there, but still a bound to divide by
+    far = nn.calibrate(model, np.array([[-2e6, 1.5e6]]), margin=1.0)
+    assert dict(far) == {"relu1": 2e6, "relu2": 4.5e6 - 1}
+
+
+def test_small_values_are_bounded_by_what_comes_before_them():
+    layers = (nn.Affine(2.0**-30), nn.ReLU(), nn.Affine(2.0**50), nn.ReLU(), nn.Affine(2.0**-40), nn.ReLU())
+    names = ("input", "a", "relu1", "b", "relu2", "c", "relu3")
+    pairs = zip(names[1:], layers, names, strict=False)
+    model = nn.Model((1,), tuple(nn.Node(name, layer, (before,)) for name, layer, before in pairs))
+    # relu1 gets 2^-30 of the input, which noise would fill; nothing follows from relu2 behind it.
+    assert dict(nn.calibrate(model, [[1.0]], margin=1.0)) == {
+        "relu1": 2.0**-20,
+        "relu2": 2.0**20,
+        "relu3": 2.0**10,
+    }
 
 
 def test_inputs_out_of_range_are_warned_of(model):

@@ -217,7 +217,7 @@ def other_fingerprints(plan: Forged, rng: random.Random) -> None:
 
 def fewer_steps(plan: Forged, rng: random.Random) -> None:
     """The program ends early."""
-    del plan.hashes[rng.randrange(1, len(plan.hashes)) :]
+    del plan.hashes[rng.randrange(1, max(2, len(plan.hashes))) :]
     plan.directives = [each for each in plan.directives if each[0] < len(plan.hashes)]
 
 

@@ -22,6 +22,7 @@ from ..ckks.keys import EvaluationKeys
 from ..ckks.params import expect_same
 from .client_spec import ClientSpec
 from .layers import Array, real_values
+from .model import channels_last
 
 _FULL = 0.25  # of the limit of results: what sums of calibrated inputs leave free
 
@@ -109,7 +110,8 @@ class Client:
         batch = array[np.newaxis] if array.shape == shape else array
         if batch.shape[1:] != shape or len(batch) == 0:
             raise InvalidArgument(
-                f"encrypt: an input of shape {array.shape}, expected {shape}, or (count, *{shape})"
+                f"encrypt: an input of shape {array.shape}, expected {shape}, or several of them in an array "
+                f"with the count in front{channels_last(array.shape, shape)}"
             )
         if not np.isfinite(batch).all():
             raise InvalidArgument("encrypt: NaN or infinite values; expected finite numbers")

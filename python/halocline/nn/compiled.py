@@ -30,7 +30,7 @@ from .checkpoint import Checkpoint, fingerprint_of
 from .client_spec import ClientSpec, client_spec_of
 from .forecast import Forecast, forecast
 from .layer_table import layer_table
-from .layers import Array
+from .layers import Array, real_values
 from .model import INPUT, Model
 from .network import Phase, Program
 from .options import CompileOptions
@@ -126,7 +126,7 @@ class CompiledModel:
 
     def _prepared(self, images: Any) -> Array:
         """Inputs (count, *input_shape) of one, or of several, normalised and checked."""
-        array = np.asarray(images)
+        array = real_values(images, "encrypt")
         batch = array[np.newaxis] if array.shape == self.model.input_shape else array
         prepared = self.model.prepare(batch)
         if not len(prepared):
@@ -153,6 +153,7 @@ class CompiledModel:
         inputs than there are, the last one is repeated.
         """
         client = expect(client, Client, "encrypt: client")
+        expect_same(self.params, [("the client", client.params)], "encrypt")
         layout, level = self.program.input_layout, self.program.schedule.fresh_level
         prepared = self._prepared(images)
         made = [client.encrypt(each, level=level, slots=layout.slots) for each in layout.pack(prepared)]

@@ -317,9 +317,32 @@ def _weights_path(path: str | os.PathLike[str], weights: str | os.PathLike[str] 
     return Path(path_text(path, "model")).with_suffix(".safetensors") if weights is None else Path(weights)
 
 
+_OTHERS = {
+    ".onnx": "halocline.nn.from_onnx reads ONNX files, halocline.nn.save writes what load reads",
+    ".safetensors": "pass the description in JSON, and these as weights=",
+    **dict.fromkeys(
+        (".pt", ".pth", ".ckpt", ".bin"),
+        "pass the module to halocline.nn.from_torch; halocline.nn.save writes what load reads",
+    ),
+    **dict.fromkeys(
+        (".pkl", ".pickle", ".joblib"),
+        "pass the estimator to halocline.nn.from_sklearn; halocline.nn.save writes what load reads",
+    ),
+}
+"""What to do about files of other kinds."""
+
+
+def _description_in(path: str | os.PathLike[str]) -> Any:
+    try:
+        return read_json(path, "model")
+    except CorruptData as error:
+        hint = _OTHERS.get(Path(path).suffix.lower())
+        raise CorruptData(f"{error}; {hint}" if hint else str(error)) from None
+
+
 def load(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None) -> Model:
     """The model of a JSON description and a safetensors file (None: of the same name, .safetensors)."""
-    description = read_json(path, "model")
+    description = _description_in(path)
     tensors, _ = files.read_tensors(_weights_path(path, weights))
     try:
         return from_description(description, tensors)

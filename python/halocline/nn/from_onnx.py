@@ -25,6 +25,8 @@ from .tensors import names_text
 
 _DOMAINS = ("", "ai.onnx")
 _LONGEST = 1000  # characters of a message
+_LAST = ("ArgMax", "LogSoftmax", "Softmax")
+"""Operators that the client computes, of the result."""
 _ERRORS = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 """What attributes and constants of wrong types, lengths and values raise."""
 
@@ -98,7 +100,9 @@ class _Import:
             raise
         except (Unsupported, Error) as error:
             what = f"{error!s:.{_LONGEST}}"  # some show arrays of the file
-            raise InvalidArgument(f"from_onnx: {title}: {what}{nearest(node.op_type)}") from None
+            ends = node.op_type in _LAST and bool(node.input)
+            hint = f": output={node.input[0]!r:.200} stops before it" if ends else ""
+            raise InvalidArgument(f"from_onnx: {title}: {what}{nearest(node.op_type)}{hint}") from None
         except _ERRORS as error:
             raise CorruptData(
                 f"from_onnx: {title}: inputs or attributes that do not fit ({type(error).__name__}: "

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..base.errors import Error, InvalidArgument
+from ..base.errors import Error, InvalidArgument, WrongType
 from ..base.values import expect, integer, kind_of
 from .activations import MAX_PRECISION, Decay, Sigmoid, Step, Tanh
 from .graph_builder import Builder, Unsupported, Value, only
@@ -48,6 +48,25 @@ _NEAREST = {
     "KBinsDiscretizer": "a decision tree",
     "KernelPCA": "PCA",
     "QuadraticDiscriminantAnalysis": "LinearDiscriminantAnalysis",
+    "SearchCV": "what it found: best_estimator_",
+    "CalibratedClassifier": "the classifier in it, calibrated by the client",
+    "OneVs": "the classifier itself: LogisticRegression and SVC take several classes",
+    "RANSAC": "the regressor in it: estimator_",
+    "TransformedTarget": "the regressor in it, regressor_; the client transforms back",
+    "Bagging": "RandomForest",
+    "Voting": "RandomForest, or each of its estimators alone",
+    "Stacking": "RandomForest, or each of its estimators alone",
+    "IsolationForest": "OneClassSVM",
+    "KMeans": "LogisticRegression on its labels",
+    "PolynomialFeatures": "SVC or SVR with kernel='poly'",
+    "SplineTransformer": "SVC or SVR with kernel='rbf'",
+    "Imputer": "none: the client fills gaps before it encrypts",
+    "Encoder": "none: the client encodes categories before it encrypts",
+    "ColumnTransformer": "StandardScaler of all columns, or a transformation by the client",
+    "Select": "none: the client leaves columns out before it encrypts",
+    "VarianceThreshold": "none: the client leaves columns out before it encrypts",
+    "PLS": "LinearRegression after PCA",
+    "NMF": "TruncatedSVD",
     "GammaRegressor": "LinearRegression on the logarithm of what is predicted",
     "PoissonRegressor": "LinearRegression on the logarithm of what is predicted",
 }
@@ -88,11 +107,9 @@ def from_sklearn(
     alpha = Step(integer(alpha, "from_sklearn: alpha")).alpha
     precision = integer(precision, "from_sklearn: precision", 1, MAX_PRECISION)
     steps = _steps(estimator)
-    features = getattr(estimator, "n_features_in_", None)
-    if features is None:
-        raise InvalidArgument(f"from_sklearn: {kind_of(estimator)} is not fitted; call fit before")
-    builder = Builder((int(features),), alpha, precision)
-    values = None if samples is None else real_array(samples, 2, "from_sklearn: samples")
+    features = _features(estimator)
+    builder = Builder((features,), alpha, precision)
+    values = _samples(samples, features)
     x, known = Value(INPUT), dict(metadata or {})
     for name, step in steps:
         builder.wanted = name
@@ -107,6 +124,30 @@ def from_sklearn(
             f"from_sklearn: {kind_of(estimator)} leaves inputs as they are; there is no network"
         )
     return builder.model(x.name, known)
+
+
+def _features(estimator: Any) -> int:
+    """How many a fitted estimator takes."""
+    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+        raise WrongType(
+            f"from_sklearn: got {getattr(estimator, '__name__', kind_of(estimator))}, expected a fitted "
+            "estimator or pipeline of scikit-learn"
+        )
+    features = getattr(estimator, "n_features_in_", None)
+    if features is None:
+        raise InvalidArgument(f"from_sklearn: {kind_of(estimator)} is not fitted; call fit before")
+    return int(features)
+
+
+def _samples(samples: Any, features: int) -> Array | None:
+    if samples is None:
+        return None
+    values = real_array(samples, 2, "from_sklearn: samples")
+    if values.shape[1] != features:
+        raise InvalidArgument(
+            f"from_sklearn: samples of {values.shape[1]} features, expected {features} as for fit"
+        )
+    return values
 
 
 def labels(model: Model, scores: npt.ArrayLike) -> npt.NDArray[Any]:

@@ -63,8 +63,8 @@ def from_torch(
     expect(module, torch.nn.Module, "from_torch")
     shape = checked_shape(input_shape)
     alpha, precision = ReLU(alpha).alpha, integer(precision, "from_torch: precision", 1, MAX_PRECISION)
-    leaves: dict[type, MakeLayer] = dict(custom or {})
-    network = copy.deepcopy(module).eval()
+    leaves = _checked_custom(custom)
+    network = _copied(module)
 
     class Tracer(torch.fx.Tracer):  # type: ignore[misc]
         def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:
@@ -79,9 +79,33 @@ def from_torch(
     except Exception as error:  # whatever the module's own code raises
         raise InvalidArgument(
             f"from_torch: {kind_of(module)} cannot be traced ({error}); which layers run must not "
-            "depend on values"
+            "depend on values, and of torch.compile and torch.jit the module before is needed"
         ) from None
     return _Import(torch, network, TorchBuilder(shape, alpha, precision), leaves).model(graph, metadata or {})
+
+
+def _checked_custom(custom: Mapping[type, MakeLayer] | None) -> dict[type, MakeLayer]:
+    if custom is None:
+        return {}
+    if not isinstance(custom, Mapping) or not all(
+        isinstance(kind, type) and callable(make) for kind, make in custom.items()
+    ):
+        raise WrongType(
+            f"from_torch: custom: got {custom!r:.60}, expected classes of modules and functions that make a "
+            "layer of one, {Class: function}"
+        )
+    return dict(custom)
+
+
+def _copied(module: Any) -> Any:
+    """A copy in evaluation mode."""
+    try:
+        return copy.deepcopy(module).eval()
+    except Exception as error:  # whatever the module's own code raises
+        raise InvalidArgument(
+            f"from_torch: {kind_of(module)} cannot be copied ({error}). Of torch.nn.utils.weight_norm take "
+            "remove_weight_norm(module) before"
+        ) from None
 
 
 class _Import:
@@ -104,9 +128,8 @@ class _Import:
                 values[node] = self._step(node)
             except (Unsupported, Error) as error:
                 title, kind = self._title(node)
-                raise InvalidArgument(
-                    f"from_torch: {title}: {error}{nearest(kind)}. Supported are {SUPPORTED}"
-                ) from None
+                known = f". Supported are {SUPPORTED}" if isinstance(error, Unsupported) else ""
+                raise InvalidArgument(f"from_torch: {title}: {error}{nearest(kind)}{known}") from None
         output = values[next(node for node in graph.nodes if node.op == "output")]
         return self._builder.model(output.name, metadata)
 
@@ -163,7 +186,12 @@ class _Import:
     def _module(self, module: Any, x: Any) -> Value:
         for kind, make in self._custom.items():
             if isinstance(module, kind):
-                layer = make(module)
+                try:
+                    layer = make(module)
+                except Error:
+                    raise
+                except Exception as error:  # whatever the caller's own code raises
+                    raise InvalidArgument(f"custom raised {type(error).__name__} ({error})") from error
                 if not isinstance(layer, Layer):
                     raise WrongType(f"custom gave {kind_of(layer)}, expected a layer of halocline.nn")
                 return self._builder.add(layer, x)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..base.errors import InvalidArgument, WrongType
-from ..base.values import expect, integer, positive
+from ..base.values import expect, integer, kind_of, positive
 from ..circuits.polynomial import Polynomial as PolynomialFunction
 
 Array = npt.NDArray[np.float64]
@@ -37,8 +37,10 @@ def real_values(values: Any, what: str) -> npt.NDArray[Any]:
     """`values` as an array of real numbers of any kind."""
     try:
         array = np.asarray(values)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:  # torch: RuntimeError for tensors with gradients
         raise WrongType(f"{what}: no array of numbers ({error})") from None
+    if array.dtype == object and array.ndim == 0:
+        raise WrongType(f"{what}: got {kind_of(values)}, expected an array of numbers")
     if array.dtype.kind not in "biuf":
         raise WrongType(f"{what}: values of type {array.dtype}, expected real numbers")
     return array
@@ -236,9 +238,11 @@ class Conv2d(Layer):
         channels, rows, columns = image(shapes, "Conv2d")
         if channels != self.weight.shape[1] * self.groups:
             groups = f" in {self.groups} groups" if self.groups > 1 else ""
+            wanted = self.weight.shape[1] * self.groups
+            order = "; shapes are (channels, rows, columns)" if columns == wanted else ""
             raise InvalidArgument(
                 f"Conv2d: input of {channels} channels, weight of shape {self.weight.shape}{groups} expects "
-                f"{self.weight.shape[1] * self.groups}"
+                f"{wanted}{order}"
             )
         down, across = (
             _windows(size, extent, stride, around, "Conv2d")

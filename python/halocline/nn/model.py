@@ -200,7 +200,10 @@ class Model:
             )
         if array.ndim == 0 or array.shape[1:] != self.input_shape:
             expected = ", ".join(str(each) for each in self.input_shape)
-            raise InvalidArgument(f"model: input of shape {array.shape}, expected (batch, {expected})")
+            raise InvalidArgument(
+                f"model: input of shape {array.shape}, expected (batch, {expected})"
+                f"{channels_last(array.shape, self.input_shape)}"
+            )
         converted = array.astype(np.float64)
         if not np.isfinite(converted).all():
             raise InvalidArgument("model: input with NaN or infinite values; expected finite numbers")
@@ -223,6 +226,13 @@ class Model:
             for name in () if keep else set(node.inputs):
                 if last[name] == index:
                     del values[name]
+
+
+def channels_last(found: Shape, expected: Shape) -> str:
+    """What to do about images with channels behind rows and columns, for messages; empty for others."""
+    if len(expected) != 3 or found[-3:] != (*expected[1:], expected[0]):
+        return ""
+    return f"; channels come first: x.transpose({'2, 0, 1' if len(found) == 3 else '0, 3, 1, 2'})"
 
 
 def checked_shape(shape: Sequence[int]) -> Shape:

@@ -155,7 +155,7 @@ def _clip(b: Builder, op: Operator) -> Value:
 
 def _prelu(b: Builder, op: Operator) -> Value:
     slope = np.asarray(op.constant(1))
-    only(slope.size == 1, f"{slope.size} slopes; nearest is one slope")
+    only(slope.size == 1, f"{slope.size} slopes; supported is one")
     return b.leaky(op.value(), float(slope.item()))
 
 

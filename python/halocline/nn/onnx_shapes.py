@@ -14,6 +14,7 @@ import numpy as np
 from ..base import limits
 from ..base.errors import CorruptData
 from .graph_builder import Builder, Value, only
+from .layers import Shape
 from .linear_maps import Resample
 from .model import MAX_VALUES
 
@@ -117,12 +118,7 @@ def _resize(b: Builder, op: Any) -> Value:
     """Resize, and the older Upsample, whose coordinates are asymmetric."""
     x, old = op.value(), op.kind == "Upsample"
     shape = b.image(x)
-    scales, sizes = op.constant(1 if old else 2, "scales"), None if old else op.constant(3)
-    if sizes is not None:
-        size = ints(sizes)[-2:]
-    else:
-        only(scales is not None and np.size(scales) in (2, 4), "neither scales nor sizes of rows and columns")
-        size = [int(n * float(each)) for n, each in zip(shape[1:], np.ravel(scales)[-2:], strict=True)]
+    size = _new_size(op, shape, old)
     mode = op.get("mode", b"nearest").decode()
     coordinates = "asymmetric" if old else op.get("coordinate_transformation_mode", b"half_pixel").decode()
     if mode == "linear":
@@ -139,6 +135,28 @@ def _resize(b: Builder, op: Any) -> Value:
     if all(np.array_equal(*each) for each in zip(chosen, repeated, strict=True)):
         return b.resize(x, (size[0], size[1]), "nearest")
     return b.add(Resample(*(np.eye(n)[each] for n, each in zip(shape[1:], chosen, strict=True))), x)
+
+
+def _new_size(op: Any, shape: Shape, old: bool) -> list[int]:
+    """Rows and columns of the result; what else would change is refused."""
+    for name, value in (("antialias", 0), ("exclude_outside", 0), ("keep_aspect_ratio_policy", b"stretch")):
+        only(op.get(name, value) == value, f"{name}; supported is resizing without it")
+    axes = [each % 4 for each in op.get("axes", [0, 1, 2, 3])]
+    only(axes in ([0, 1, 2, 3], [2, 3]), f"axes {axes}; supported are rows and columns, [2, 3]")
+    scales, sizes = op.constant(1 if old else 2, "scales"), None if old else op.constant(3)
+    known = sizes if sizes is not None and np.size(sizes) else scales
+    only(known is not None and np.size(known) == len(axes), "neither scales nor sizes of rows and columns")
+    if known is sizes:
+        only(len(axes) == 2 or ints(sizes)[1] == shape[0], "another number of channels")
+        return ints(sizes)[-2:]
+    factors = [float(each) for each in np.ravel(scales)]
+    only(len(axes) == 2 or factors[:2] == [1, 1], f"scales {factors}; supported are rows and columns")
+    size = [n * factor for n, factor in zip(shape[1:], factors[-2:], strict=True)]
+    only(
+        all(abs(each - round(each)) < 1e-3 for each in size),  # scales are float32
+        f"scales {factors[-2:]} of {shape[1]} x {shape[2]} pixels; supported are whole pixels: pass sizes",
+    )
+    return [round(each) for each in size]
 
 
 def _chosen(size: int, wanted: int, coordinates: str, rounding: str) -> Any:

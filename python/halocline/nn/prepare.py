@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base.errors import InvalidArgument, WrongType
-from ..base.values import integer, kind_of, positive
+from ..base.values import expect, integer, kind_of, positive
 from ..circuits.polynomial import Polynomial as PolynomialFunction
 from .approximation import approximate
 from .composites import ELU, Hardswish, MaxPool, Multiply, PiecewiseLinear
 from .fine_tuning import FineTune, fine_tuned, is_module
 from .from_torch import from_torch
-from .layers import Activation, Array, AvgPool, Layer, Polynomial
+from .layers import Activation, Array, AvgPool, Layer, Polynomial, real_values
 from .linear_maps import Affine, Resample, pooling_matrix
 from .model import INPUT, Model, Node
 from .ranges import Ranges, calibrate
@@ -93,7 +93,9 @@ def prepare(
             raise InvalidArgument(f"prepare: {what} {value!r}, expected {known[0]!r} or {known[1]!r}")
     integer(degree, "prepare: degree", 2, MAX_DEGREE)
     margin = positive(margin, "prepare: margin")
-    inputs = np.asarray(data, dtype=np.float64)
+    if fine_tune is not None:
+        expect(fine_tune, FineTune, "prepare: fine_tune", "such as halocline.nn.FineTune(epochs=5)")
+    inputs = real_values(data, "prepare: data").astype(np.float64)
     if inputs.ndim not in (2, 4) or len(inputs) == 0:
         raise InvalidArgument(f"prepare: data of shape {inputs.shape}, expected (batch, *input_shape)")
     original = _model_of(network, inputs)

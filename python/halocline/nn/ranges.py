@@ -20,7 +20,7 @@ from ..base.errors import ActivationRange, CorruptData, Error, InvalidArgument, 
 from ..base.files import parse_json
 from ..base.values import expect, kind_of, path_text, positive
 from .description import read_json, write_json
-from .layers import Array, real_array
+from .layers import Array, real_array, real_values
 from .model import MAX_NODES, Model, Node
 from .tensors import names_text
 
@@ -28,8 +28,10 @@ FORMAT = "halocline-ranges"
 VERSION = 1
 
 _CHUNK = 32  # samples in memory at a time
-# An activation that is nearly always zero would be magnified, and its noise with it.
+# An activation that is nearly always zero would be magnified, and its noise with it: that of the activations
+# before it, and that of the input, which layers may scale down. Activations behind it may be far larger.
 _SMALLEST = 2.0**-10
+_SMALLEST_OF_INPUT = 2.0**-20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,7 +173,7 @@ def largest_inputs(model: Model, samples: Any) -> dict[str, float]:
     """Largest absolute value that each activation of the network gets for inputs (batch, *input_shape)."""
     model = expect(model, Model, "ranges: model").expanded
     nodes = model.activation_nodes
-    samples = np.asarray(samples)
+    samples = real_values(samples, "ranges: samples")
     if samples.ndim == 0 or len(samples) == 0:
         raise InvalidArgument(f"ranges: samples of shape {samples.shape}, expected at least one input")
     found = {node.name: 0.0 for node in nodes}
@@ -200,10 +202,13 @@ def calibrate(
     if margin < 1:
         raise InvalidArgument(f"calibrate: margin {margin}, expected at least 1")
     found = largest_inputs(model, samples)
-    least = max(found.values(), default=0.0) * _SMALLEST or 1.0
-    bounds = {name: margin * max(each, least) for name, each in found.items()}
-    values = np.asarray(samples, dtype=np.float64)
+    values = real_values(samples, "ranges: samples").astype(np.float64)
     low, high = float(values.min()), float(values.max())
+    nothing = max(found.values(), default=0.0) * _SMALLEST or 1.0  # where all was 0
+    bounds, least = {}, max(-low, high) * _SMALLEST_OF_INPUT
+    for name, each in found.items():  # in the order of the network
+        least = max(least, each * _SMALLEST)
+        bounds[name] = margin * (max(each, least) or nothing)
     slack = (margin - 1) / 2 * (high - low)
     named = {"samples": str(len(samples)), **(provenance or {})}
     return Ranges(bounds, margin, named, (low - slack, high + slack))
@@ -215,7 +220,7 @@ def check(model: Model, ranges: Ranges, samples: Any) -> list[Exceeded]:
     Warns of them (`ActivationRange`). For the client: it needs the input in the clear.
     """
     expect(ranges, Ranges, "check: ranges").expect_for(expect(model, Model, "check: model"))
-    array = np.asarray(samples)
+    array = real_values(samples, "check")
     batch = array[np.newaxis] if array.shape == model.input_shape else array
     largest = largest_inputs(model, batch)
     found = [Exceeded(name, each, ranges[name]) for name, each in largest.items() if each > ranges[name]]

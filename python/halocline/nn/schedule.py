@@ -82,8 +82,9 @@ def make_schedule(
         reason = "bootstrapping helps no further" if refresh else "these parameters cannot be bootstrapped"
         raise LevelExhausted(
             f"network: needs {least} levels, a fresh ciphertext has {max_level}, and {reason}; "
-            f"levels missing: {least - max_level}. Take other parameters, activations of fewer levels (a "
-            "ReLU of smaller alpha) or fewer layers"
+            f"levels missing: {least - max_level}. Take parameters of more levels (presets tell them: "
+            "'n16-d25' has 25) or for bootstrapping ('n16-boot'), activations of fewer levels (a ReLU of "
+            "smaller alpha) or fewer layers"
         )
     if fresh_level is not None and not least <= fresh_level <= max_level:
         raise LevelExhausted(f"network: an input at level {fresh_level}, expected {least} to {max_level}")

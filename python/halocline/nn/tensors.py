@@ -80,7 +80,8 @@ def _check_file(name: str) -> None:
     if size > limits.WEIGHTS or header > limits.WEIGHTS_HEADER:
         raise CorruptData(
             f"{name}: {size} bytes with a header of {header}, expected at most {limits.WEIGHTS} and "
-            f"{limits.WEIGHTS_HEADER} for a safetensors file"
+            f"{limits.WEIGHTS_HEADER} for a safetensors file; "
+            "safetensors.torch.save_file(module.state_dict(), path) writes one of a torch module"
         )
 
 

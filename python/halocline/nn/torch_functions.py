@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.values import integer
@@ -49,7 +50,8 @@ def _arithmetic(torch: Any) -> Rows:
         (_in_place(_difference), (operator.isub, "sub_")),
         (_product, (operator.mul, torch.mul, "mul")),
         (_in_place(_product), (operator.imul, "mul_")),
-        (_quotient, (operator.truediv, torch.div, "div", "true_divide", operator.floordiv)),
+        (_quotient, (operator.truediv, torch.div, "div", "true_divide")),
+        (_rounded_down, (operator.floordiv, torch.floor_divide, "floor_divide")),
         (lambda b, x: b.affine(x, -1.0), (operator.neg, torch.neg, "neg")),
         (lambda b, x, exponent: b.power(x, exponent), (operator.pow, torch.pow, "pow")),
         (lambda b, x: b.power(x, 2), (torch.square, "square")),
@@ -57,6 +59,8 @@ def _arithmetic(torch: Any) -> Rows:
         (_smaller, (torch.minimum, "minimum")),
         (lambda b, x, min=None, max=None: b.clip(x, min, max), (torch.clamp, torch.clip, "clamp", "clip")),
         (lambda b, x: b.corners(x, [0.0], [2.0], -1.0), (torch.abs, "abs")),
+        (_linear, (torch.nn.functional.linear,)),
+        (lambda b, x, weight: _linear(b, x, weight, columns=True), (operator.matmul, torch.matmul, "matmul")),
     ]
 
 
@@ -70,6 +74,7 @@ def _shapes(torch: Any) -> Rows:
         (_squeeze, ("squeeze", torch.squeeze)),
         (lambda b, values, dim=0: b.concatenate(values, dim), (torch.cat, torch.concat)),
         (_chunk, ("chunk", torch.chunk)),
+        (_split, ("split", torch.split)),
         (_pad, (torch.nn.functional.pad,)),
         (_item, (operator.getitem,)),
         (_size, ("size",)),
@@ -187,6 +192,11 @@ def _quotient(b: TorchBuilder, x: Any, y: Any, rounding_mode: Any = None) -> Any
     return b.quotient(x, y)
 
 
+def _rounded_down(b: TorchBuilder, x: Any, y: Any) -> Any:
+    only(_are_counts(x, y), "values rounded down; supported is a division without rounding: x / y")
+    return x // y
+
+
 def _smaller(b: TorchBuilder, x: Any, y: Any) -> Value:
     negative = [b.affine(each, -1.0) if isinstance(each, Value) else -each for each in (x, y)]
     return b.affine(b.larger(*negative), -1.0)
@@ -235,16 +245,45 @@ def _squeeze(b: TorchBuilder, x: Any, dim: Any = None) -> Value:
     return b.flatten(x)
 
 
-def _chunk(b: TorchBuilder, x: Any, chunks: int, dim: int = 0) -> tuple[Value, ...]:
-    shape = b.shape_of(x)
-    axis = dim % (len(shape) + 1) - 1
-    only(axis >= 0, "chunks of the batch")
-    size, made = -(-shape[axis] // integer(chunks, "chunks", 1)), []
-    for first in range(0, shape[axis], size):
-        index = [slice(None)] * len(shape)
-        index[axis] = slice(first, min(first + size, shape[axis]))
+def _linear(b: TorchBuilder, x: Any, weight: Any, bias: Any = None, columns: bool = False) -> Value:
+    """A product with a constant matrix, which has the outputs in its rows or in its columns."""
+    only(
+        isinstance(x, Value) and not isinstance(weight, Value) and getattr(weight, "ndim", 0) == 2,
+        "supported is a vector of the network times a constant matrix",
+    )
+    return b.matrix(x, weight.T if columns else weight, bias)
+
+
+def _axis(b: TorchBuilder, x: Any, dim: int) -> int:
+    axis = dim % (len(b.shape_of(x)) + 1) - 1
+    only(axis >= 0, "parts of the batch")
+    return axis
+
+
+def _parts(b: TorchBuilder, x: Any, axis: int, ends: Sequence[int]) -> tuple[Value, ...]:
+    """What lies before each of these places of an axis, behind the one before."""
+    made = []
+    for first, end in itertools.pairwise((0, *ends)):
+        index = [slice(None)] * len(b.shape_of(x))
+        index[axis] = slice(first, end)
         made.append(b.cut(x, index))
     return tuple(made)
+
+
+def _chunk(b: TorchBuilder, x: Any, chunks: int, dim: int = 0) -> tuple[Value, ...]:
+    axis = _axis(b, x, dim)
+    return _split(b, x, -(-b.shape_of(x)[axis] // integer(chunks, "chunks", 1)), dim)
+
+
+def _split(b: TorchBuilder, x: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Value, ...]:
+    axis, wanted = _axis(b, x, dim), split_size_or_sections
+    length = b.shape_of(x)[axis]
+    if not isinstance(wanted, tuple):
+        size = integer(wanted, "split", 1)
+        return _parts(b, x, axis, [min(first + size, length) for first in range(0, length, size)])
+    sizes = [integer(each, "split", 1) for each in wanted]
+    only(sum(sizes) == length, f"parts of {sizes}; supported are parts that add up to {length}")
+    return _parts(b, x, axis, list(itertools.accumulate(sizes)))
 
 
 def _pad(b: TorchBuilder, x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Value:

@@ -283,6 +283,28 @@ def test_large_results_are_scaled_down():
     np.testing.assert_allclose(got, [1.5e7, -0.25e7], rtol=1e-4)
 
 
+def test_values_that_grow_from_layer_to_layer():
+    """Squares of images from 0 to 255: bounds of the first activations do not follow from the last ones."""
+    rng = np.random.default_rng(5)
+    square = nn.Polynomial(hc.Polynomial([0, 0, 1]))
+    layers = [nn.Conv2d(rng.normal(size=(2, 1, 3, 3)) / 3, stride=2), square, nn.Flatten()]
+    for width in (8, 6, 3):
+        layers += [nn.Linear(rng.normal(size=(width, {8: 32, 6: 8, 3: 6}[width])) / 3), square]
+    names = ["input", *(f"layer{number}" for number in range(len(layers)))]
+    pairs = zip(names[1:], layers, names, strict=False)
+    model = nn.Model((1, 8, 8), tuple(nn.Node(name, layer, (before,)) for name, layer, before in pairs))
+    images = rng.integers(0, 256, (10, 1, 8, 8))
+    params = hc.Params.preset("test-n12-d14", allow_insecure=True)
+    compiled = nn.compile(model, params, nn.calibrate(model, images))
+    client = hc.Client(params)
+    engine = hc.Engine(params, client.evaluation_keys(plan=compiled.key_plan))
+    found = compiled.decrypt(client, compiled.run(engine, compiled.encrypt(client, images[:2])))
+    expected = model.forward(images[:2])
+    assert np.abs(expected).max() > 1e20
+    # Each square doubles what 40 bits of scale leave, some 2^-28 of the largest value, and adds as much.
+    assert np.abs(found - expected).max() < 2.0**-20 * np.abs(model.forward(images)).max()
+
+
 def test_inputs_are_checked_on_the_client(network, images):
     with pytest.warns(hc.ActivationRange, match="relu1"):
         network.compiled.prepare(50 * images(1)[0])
@@ -290,6 +312,9 @@ def test_inputs_are_checked_on_the_client(network, images):
         network.compiled.prepare(images(2))
     with pytest.raises(hc.InvalidArgument, match="shape"):
         network.compiled.prepare(np.zeros((1, 8, 9)))
+    other = hc.Client(hc.Params.preset("test-n10-d3", allow_insecure=True))
+    with pytest.raises(hc.InvalidArgument, match="the client belongs to parameters 'test-n10-d3'"):
+        network.compiled.encrypt(other, images(1))
 
 
 def test_bad_options(network, boot_params):
