@@ -50,6 +50,7 @@ def same(model, shape, **options):
 
 SINGLE = [
     (one("Conv", "w", "b", pads=[1, 0, 2, 1], strides=[2, 1], group=2), {"w": w(4, 1, 3, 2), "b": w(4)}),
+    (one("Conv", "w", "b", pads=[0, 1, 3, 2], strides=[2, 1]), {"w": w(3, 2, 1, 2), "b": w(3)}),
     (one("Conv", "w", auto_pad="SAME_UPPER", dilations=[2, 2]), {"w": w(3, 2, 2, 2)}),
     (one("Conv", "w", auto_pad="SAME_LOWER", strides=[2, 2]), {"w": w(3, 2, 2, 2)}),
     (

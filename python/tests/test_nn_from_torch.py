@@ -176,6 +176,7 @@ class Projection(nn.Module):
         [nn.Conv2d(2, 4, 3, groups=2), nn.BatchNorm2d(4), nn.Conv2d(4, 4, 2, dilation=2, groups=4)],
         [nn.Conv2d(2, 2, (2, 3), (1, 2), (0, 1)), nn.Conv2d(2, 2, 4, padding="same")],
         [nn.Conv2d(2, 2, 3, padding=1, padding_mode="reflect"), nn.Conv2d(2, 1, 1, padding_mode="replicate")],
+        [nn.Conv2d(2, 3, 1, stride=2, padding=2), nn.BatchNorm2d(3), nn.Conv2d(3, 2, (3, 2), padding=(1, 4))],
         [nn.Upsample(scale_factor=2), nn.Upsample(size=(9, 16), mode="bilinear")],
         [nn.UpsamplingBilinear2d(scale_factor=(2, 1)), nn.Upsample(size=(5, 7))],
         [nn.ZeroPad2d((1, 2, 0, 1)), nn.ReflectionPad2d(1), nn.ReplicationPad2d((0, 1, 2, 0)), nn.ReLU()],

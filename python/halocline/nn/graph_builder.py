@@ -13,7 +13,7 @@ import numpy as np
 from ..base.values import integer
 from ..circuits.polynomial import Polynomial as PolynomialFunction
 from .composites import ELU, Maximum, MaxPool, Multiply, PiecewiseLinear
-from .layers import Add, Array, AvgPool, Flatten, Layer, Linear, Pair, Polynomial, Shape
+from .layers import Add, Array, AvgPool, Conv2d, Flatten, Layer, Linear, Pair, Polynomial, Shape
 from .linear_maps import (
     Affine,
     Expand,
@@ -297,6 +297,23 @@ class Builder:
         if not any((*before, *behind)):
             return x
         return self.add(Pad(tuple(before), tuple(behind), mode), x)
+
+    def convolution(
+        self,
+        x: Value,
+        weight: Array,
+        bias: Any,
+        stride: Pair,
+        padding: Sequence[int],
+        dilation: Pair,
+        groups: int,
+    ) -> Value:
+        """Conv2d; padding that no window of the kernel needs whole is a layer of its own."""
+        most = max((n - 1) * d for n, d in zip(weight.shape[2:], dilation, strict=True))
+        if max(padding) > most:
+            top, bottom, left, right = padding
+            x, padding = self.pad(x, (0, top, left), (0, bottom, right)), (0, 0, 0, 0)
+        return self.add(Conv2d(weight, bias, stride, tuple(padding), dilation, groups), x)
 
     def concatenate(self, values: Sequence[Any], axis: int) -> Value:
         """Along an axis, the batch being 0: sums of values with zeros around them."""

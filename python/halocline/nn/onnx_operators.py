@@ -12,7 +12,7 @@ import numpy as np
 from .activations import GELU, Erf, Mish, Sigmoid, SiLU, Smooth, Softplus, Softsign, Tanh
 from .composites import Hardswish
 from .graph_builder import Builder, Value, only
-from .layers import Conv2d, ReLU, fold_batch_norm
+from .layers import ReLU, fold_batch_norm
 from .onnx_shapes import SHAPES, axes_of, ints
 
 
@@ -78,9 +78,8 @@ def _conv(b: Builder, op: Operator) -> Value:
     dilation = ints(op.get("dilations", [1, 1]))
     extent = [(n - 1) * d + 1 for n, d in zip(weight.shape[2:], dilation, strict=True)]
     stride, (rows, columns) = _windows(b, op, extent)
-    return b.add(
-        Conv2d(weight, bias, stride, (*rows, *columns), tuple(dilation), int(op.get("group", 1))), op.value()
-    )
+    padding, groups = (*rows, *columns), int(op.get("group", 1))
+    return b.convolution(op.value(), weight, bias, stride, padding, (dilation[0], dilation[1]), groups)
 
 
 def _gemm(b: Builder, op: Operator) -> Value:

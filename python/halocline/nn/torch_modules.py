@@ -95,7 +95,7 @@ def _conv2d(b: TorchBuilder, module: Any, x: Value) -> Value:
     if module.padding_mode != "zeros" and any(padding):
         left_first = (padding[2], padding[3], padding[0], padding[1])
         x, padding = padded(b, x, left_first, module.padding_mode), (0, 0, 0, 0)
-    return b.add(Conv2d(weight, bias, stride, padding, dilation, module.groups), x)
+    return b.convolution(x, weight, bias, stride, padding, dilation, module.groups)
 
 
 def padded(b: TorchBuilder, x: Value, pad: Any, mode: str = "constant", value: Any = None) -> Value:
