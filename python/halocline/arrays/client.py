@@ -117,7 +117,7 @@ class Client(VectorClient):
         """
         if not isinstance(ciphertext, EncryptedArray | Ciphertext):
             raise WrongType(
-                f"decrypt: got {kind_of(ciphertext)}, expected an encrypted array or a ciphertext; of "
+                f"decrypt: got {kind_of(ciphertext)}, expected an EncryptedArray or a Ciphertext; of "
                 "several results decrypt each, and a program must return what it computed"
             )
         if not isinstance(ciphertext, EncryptedArray):
