@@ -10,7 +10,7 @@ cxx_files = git ls-files -z '*.h' '*.hpp' '*.cpp' '*.cu' '*.cuh'
 
 .PHONY: help demo build test test-cpp test-python test-examples test-wheel test-attack test-asan test-fuzz
 .PHONY: test-sycl test-sycl-part
-.PHONY: wheel bench cuda test-gpu docs lint format stubs tidy clean
+.PHONY: wheel bench cuda cuda-check test-gpu docs lint format stubs tidy clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -78,6 +78,11 @@ bench: ## Micro benchmarks
 cuda: ## Build library, tests and package for GPUs too, in build/cuda (needs nvcc, no GPU)
 	tools/bootstrap.sh cuda
 	cmake --build --preset cuda
+
+cuda-check: ## The part of `make cuda` that has CUDA code: library, package, GPU tests, device benchmarks
+	tools/bootstrap.sh cuda
+	cmake --build --preset cuda --target halocline halocline_cuda_tests halocline_gpu_tests halocline_kernel_bench \
+	  halocline_bench_ratio halocline_ntt_bench
 
 test-gpu: ## GPU tests (after `make cuda`; they skip themselves where there is no GPU)
 	build/cuda/halocline_gpu_tests
