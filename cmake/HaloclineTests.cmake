@@ -28,7 +28,7 @@ function(halocline_add_tests folder)
   target_link_libraries(${target} PRIVATE halocline halocline_options halocline_operation_timing halocline_cli11 PkgConfig::sodium
     GTest::gmock GTest::gtest GTest::gtest_main)
   add_test(NAME ${folder} COMMAND ${target} WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
-  set_tests_properties(${folder} PROPERTIES LABELS ${folder} TIMEOUT 900)
+  set_tests_properties(${folder} PROPERTIES LABELS ${folder} TIMEOUT 1800)
 endfunction()
 
 # Their references round as the library does (see HaloclineLibrary.cmake).

@@ -45,6 +45,10 @@ std::uint8_t swizzled_byte(const std::uint32_t* tile, std::uint32_t column, std:
 /// wgmma.m64nNk32.s32.u8.u8 number `j` of a step, for half `half` of the bytes.
 template <typename ShapeT>
 void emulate_wgmma(thread_state<ShapeT>* group, const std::uint32_t* tile, unsigned j, unsigned half) {
+  std::uint8_t right[ShapeT::n][32];
+  for (std::uint32_t column = 0; column < ShapeT::n; ++column) {
+    for (std::uint32_t k = 0; k < 32; ++k) right[column][k] = swizzled_byte(tile, column, 32 * j + k);
+  }
   for (std::uint32_t row = 0; row < 64; ++row) {
     std::uint8_t left[32];
     for (std::uint32_t k = 0; k < 32;
@@ -55,8 +59,7 @@ void emulate_wgmma(thread_state<ShapeT>* group, const std::uint32_t* tile, unsig
     }
     for (std::uint32_t column = 0; column < ShapeT::n; ++column) {
       std::uint32_t sum = 0;
-      for (std::uint32_t k = 0; k < 32; ++k)
-        sum += std::uint32_t{left[k]} * swizzled_byte(tile, column, 32 * j + k);
+      for (std::uint32_t k = 0; k < 32; ++k) sum += std::uint32_t{left[k]} * right[column][k];
       const std::uint32_t thread = row / 16 * 32 + row % 8 * 4 + column % 8 / 2;
       group[thread].sums[half][4 * (column / 8) + 2 * (row % 16 / 8) + column % 2] += sum;
     }
