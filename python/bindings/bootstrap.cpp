@@ -58,6 +58,7 @@ nb::dict describe(const bound_bootstrapper& boots) {
   out["double_angles"] = b.eval_mod().double_angles();
   out["mod1_error"] = b.eval_mod().max_error();
   out["range"] = *b.options().eval_mod.range;
+  out["unit_fraction"] = b.unit_fraction();
   out["log2_failure_probability"] = b.log2_failure_probability();
   out["mean_bits"] = forecast.mean_bits;
   out["worst_bits"] = forecast.worst_bits;
@@ -112,7 +113,7 @@ void bind_groups(options_class& type) {
   bind_option(type, "log2_failure", &options::eval_mod, &circuits::bootstrap_eval_mod::log2_failure);
   bind_option(type, "allow_failure", &options::eval_mod, &circuits::bootstrap_eval_mod::allow_failure);
   bind_option(type, "message_bound", &options::eval_mod, &circuits::bootstrap_eval_mod::message_bound);
-  bind_option(type, "fraction", &options::eval_mod, &circuits::bootstrap_eval_mod::fraction);
+  bind_choice(type, "fraction", &options::eval_mod, &circuits::bootstrap_eval_mod::fraction);
   bind_option(type, "tolerance", &options::eval_mod, &circuits::bootstrap_eval_mod::tolerance);
   bind_option(type, "double_angles", &options::eval_mod, &circuits::bootstrap_eval_mod::double_angles);
   bind_option(type, "arcsine_degree", &options::eval_mod, &circuits::bootstrap_eval_mod::arcsine_degree);

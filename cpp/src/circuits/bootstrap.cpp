@@ -27,6 +27,10 @@ using ckks::ciphertext;
 constexpr double largest_drift = 2.0;
 /// Stages of the transforms in one matrix of sparse messages: 31 diagonals.
 constexpr unsigned stages_per_matrix = 4;
+/// Defaults of `bootstrap_eval_mod::fraction`. A slot of magnitude 1 may be 2^-13 of Q_0: the sine is off by
+/// 2^-23 there, about as much as noise is. Coefficients reach their bound rarely and may be larger.
+constexpr double fraction_of_coefficients = 0x1p-10;
+constexpr double fraction_of_slots = 0x1p-13;
 /// Bits between what a bootstrap is forecast to reach and what the next one of an iteration relies on.
 constexpr unsigned iteration_margin = 4;
 
@@ -63,9 +67,12 @@ bootstrap_options completed(const params::parameters& parameters, bootstrap_opti
   HALOCLINE_EXPECTS(options.iterations.count >= 1 && options.iterations.bits != 0U, invalid_argument,
                     "bootstrap: ", options.iterations.count, " iterations of ",
                     options.iterations.bits.value_or(1), " bits; expected 1 or more of both");
-  const bootstrap_eval_mod& mod = options.eval_mod;
-  HALOCLINE_EXPECTS(mod.message_bound > 0 && mod.fraction > 0 && mod.fraction <= 0.2, invalid_argument,
-                    "bootstrap: message bound ", mod.message_bound, ", fraction ", mod.fraction,
+  bootstrap_eval_mod& mod = options.eval_mod;
+  if (!mod.fraction) {
+    mod.fraction = options.order == bootstrap_order::cts_first ? fraction_of_coefficients : fraction_of_slots;
+  }
+  HALOCLINE_EXPECTS(mod.message_bound > 0 && *mod.fraction > 0 && *mod.fraction <= 0.2, invalid_argument,
+                    "bootstrap: message bound ", mod.message_bound, ", fraction ", *mod.fraction,
                     "; expected a positive bound and a fraction up to 0.2");
   return options;
 }
@@ -166,9 +173,11 @@ void bootstrapper::choose_mod1(const params::parameters& parameters) {
   mod1_options made;
   made.range = *options_.eval_mod.range;
   const double room =
-      options_.eval_mod.fraction * message_ratio(parameters) / options_.eval_mod.message_bound;
-  // Primes miss the powers of two that were asked for: a quarter of a bit is allowed for that.
-  enlarged_ = std::exp2(std::clamp(std::floor(std::log2(room) + 0.25), 0.0, 20.0));
+      *options_.eval_mod.fraction * message_ratio(parameters) / options_.eval_mod.message_bound;
+  // Primes miss the powers of two that were asked for: a quarter of a bit is allowed for that. SlotToCoeff
+  // has the factor in its matrices, so the message may become smaller as well.
+  const double least = options_.order == bootstrap_order::stc_first ? -20.0 : 0.0;
+  enlarged_ = std::exp2(std::clamp(std::floor(std::log2(room) + 0.25), least, 20.0));
   made.fraction = unit_fraction() * options_.eval_mod.message_bound;
   HALOCLINE_EXPECTS(
       made.fraction < 0.25, invalid_argument, "bootstrap: a coefficient of ", options_.eval_mod.message_bound,
@@ -225,7 +234,8 @@ void bootstrapper::make_transforms(ckks::evaluator& eval) {
   made.matrices = stc_levels();
   if (!joins) made.parts = dft_parts::whole;
   made.mode = options_.transforms.stc_mode;
-  made.shares = even_shares(parameters_, made, dft_direction::slot_to_coeff, border / reduced_);
+  made.shares =
+      even_shares(parameters_, made, dft_direction::slot_to_coeff, joins ? border / reduced_ : enlarged_);
   stc_ = std::make_shared<const circuits::slot_to_coeff>(eval, made);
 }
 
@@ -274,7 +284,6 @@ void bootstrapper::require_keys(ckks::evaluator& eval) const {
                          "; generate the keys that key_requests() lists, with their levels"));
 }
 
-/// What a coefficient of 1 is of Q_0.
 double bootstrapper::unit_fraction() const { return enlarged_ / message_ratio(parameters_); }
 
 /// A rescale errs by sqrt(N (h + 1) / 12) in a slot. In EvalMod that of T_2 = 2 u^2 - 1 counts most: with w =
@@ -360,7 +369,7 @@ bootstrapper::ciphertexts bootstrapper::once(ckks::evaluator& eval, const cipher
   std::vector<double> factors;
   ciphertexts entering;
   for (const ciphertext& each : inputs) {
-    entering.push_back(eval.multiply_constant(each, enlarged_));
+    entering.push_back(joins ? eval.multiply_constant(each, enlarged_) : ckks::clone(eval.context(), each));
     const double drift = each.scale / parameters_.level(each.level).scale;
     factors.push_back(reduced_ / (unit_fraction() * drift));
     entering.back().scale = parameters_.level(each.level).scale;

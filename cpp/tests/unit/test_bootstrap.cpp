@@ -122,6 +122,25 @@ TEST(Bootstrap, KnownBoundOfMessagesGivesPrecision) {
   EXPECT_GT(rig().precision(y, x).mean_bits, bounded.forecast().mean_bits - 0.5);
 }
 
+// Slots of magnitude 1 at 2^-10 of Q_0 lose 2^-17.3 to the sine; by default they are 2^-13 of it, half of
+// what the parameters give, and lose 2^-23.3.
+TEST(Bootstrap, SlotsMayBeMadeSmallerBeforeTheyAreReduced) {
+  bootstrap_options options = with(64, bootstrap_order::stc_first);
+  const bootstrapper boots(rig().eval, options);
+  EXPECT_NEAR(std::log2(boots.unit_fraction()), -13, 0.25);
+  options.eval_mod.fraction = 0x1p-10;
+  const bootstrapper larger(rig().eval, options);
+  const complex_vector ones(64, 1.0);
+  const auto worst = [&](const bootstrapper& each) {
+    exact_keys keys(rig(), each.key_requests());
+    return rig()
+        .precision(each.bootstrap(keys.eval, rig().encrypt(ones, each.input_level())), ones)
+        .worst_bits;
+  };
+  EXPECT_NEAR(worst(larger), 17.3, 0.3);
+  EXPECT_GT(worst(boots), 20.0);  // with the noise of the forecast
+}
+
 // All slots 1: the one coefficient of 1 is 2^-6 of Q_0, where the sine is off by 2^-9.3 and the sine with its
 // arcsine of degree 3 by (3 / 40) (2 pi 2^-6)^4 = 2^-17.1.
 TEST(Bootstrap, ArcsineCorrectsLargeCoefficients) {

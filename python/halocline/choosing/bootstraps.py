@@ -66,14 +66,12 @@ class BootstrapNoise:
     @classmethod
     def of(cls, bootstrapper: Bootstrapper) -> BootstrapNoise:
         """Of a bootstrapper."""
-        options, params, slots = bootstrapper.options, bootstrapper.params, bootstrapper.slots
+        options, slots = bootstrapper.options, bootstrapper.slots
         first = options.order == "cts_first"
         deviation = 2.0 ** -float(bootstrapper.describe()["mean_bits"]) / _LARGER_PART
         if options.arcsine_degree or options.iterations > 1:
             return cls(deviation, 0.0, first)
-        ratio = params.base_modulus / params.level(0).scale
-        room = math.floor(math.log2(options.fraction * ratio / options.message_bound) + 0.25)
-        fraction = 2.0 ** min(max(room, 0), 20) / ratio
+        fraction = float(bootstrapper.describe()["unit_fraction"])
         cubic = (2.0 * math.pi * fraction) ** 2 / 6.0
         random = math.sqrt(15.0 * slots) * (4.0 * slots) ** -1.5 if first else 0.28
         rest = deviation**2 - (cubic * random) ** 2

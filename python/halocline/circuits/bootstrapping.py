@@ -63,8 +63,9 @@ class BootstrapOptions:
     message_bound: float = 1
     """Coefficients of messages are at most this: 1 for slots of magnitude 1; those of random messages are
     about 1 / (2 sqrt(slots)). A smaller bound gives precision; a message that exceeds it loses much."""
-    fraction: float = 2.0**-10
-    """What such a coefficient may be of the modulus: results are off by a relative (2 pi fraction)^2 / 6."""
+    fraction: float = 0.0
+    """What such a coefficient may be of the modulus: results are off by a relative (2 pi fraction)^2 / 6. 0:
+    2^-10, and 2^-13 with SlotToCoeff first, which reduces slots."""
     arcsine_degree: int = 0
     """Degree of a correction of that error, odd, which takes levels of EvalMod."""
     tolerance: float = 2.0**-41
@@ -85,8 +86,10 @@ class BootstrapOptions:
         for name in ("cts_levels", "stc_levels", "arcsine_degree", "baby_count"):
             integer(getattr(self, name), f"bootstrap: {name}", 0)
         integer(self.iterations, "bootstrap: iterations", 1)
-        for name in ("message_bound", "fraction", "tolerance"):
+        for name in ("message_bound", "tolerance"):
             positive(getattr(self, name), f"bootstrap: {name}")
+        if self.fraction != 0:
+            positive(self.fraction, "bootstrap: fraction")
 
     def _core_options(self) -> _core.BootstrapOptions:
         made = _core.BootstrapOptions()

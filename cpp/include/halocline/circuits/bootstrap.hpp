@@ -61,8 +61,9 @@ struct bootstrap_eval_mod {
   double message_bound = 1;
   /// Approximate ratio of such a coefficient to Q_0; the input is multiplied by a power of two accordingly. A
   /// larger ratio loses less to noise, but the sine of EvalMod has a relative error of (2 pi fraction)^2 / 6
-  /// there.
-  double fraction = 0x1p-10;
+  /// there. Unless given, 2^-10, and 2^-13 with SlotToCoeff first, where slots of magnitude 1 and not small
+  /// coefficients are reduced.
+  std::optional<double> fraction;
   double tolerance = 0x1p-41;
   std::optional<unsigned> double_angles;
   unsigned arcsine_degree = 0;
@@ -136,6 +137,8 @@ class bootstrapper {
   /// Estimate for messages in the unit disc, from what dominates: the noise of rescaling in EvalMod and in
   /// the result, and what EvalMod is off by.
   [[nodiscard]] bootstrap_forecast forecast() const;
+  /// What a coefficient of 1 of the message, or a slot of 1 with SlotToCoeff first, is of Q_0 in EvalMod.
+  [[nodiscard]] double unit_fraction() const;
   /// Its parts, of classes that the library keeps to itself.
   [[nodiscard]] const circuits::mod1& eval_mod() const noexcept { return *mod1_; }
   [[nodiscard]] const dft_chain& coeff_to_slot() const noexcept;
@@ -152,7 +155,6 @@ class bootstrapper {
   void choose_mod1(const params::parameters& parameters);
   void choose_transforms();
   void make_transforms(ckks::evaluator& eval);
-  [[nodiscard]] double unit_fraction() const;
   [[nodiscard]] double noise_of_one(double rounding) const;
   void require_keys(ckks::evaluator& eval) const;
   [[nodiscard]] ckks::ciphertext prepared(ckks::evaluator& eval, const ckks::ciphertext& input) const;
