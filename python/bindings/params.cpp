@@ -3,6 +3,7 @@
 
 #include "bindings.hpp"
 #include "halocline/backend/descriptors.hpp"
+#include "halocline/ckks/key_generator.hpp"
 #include "halocline/core/format.hpp"
 #include "halocline/params/footprint.hpp"
 #include "halocline/params/insecure.hpp"
@@ -80,6 +81,17 @@ void bind_values(nb::class_<parameters>& type) {
       });
 }
 
+/// Bytes of one key; seeded, one half of each digit is 32 bytes.
+std::size_t request_bytes(const parameters& p, std::uint64_t element, unsigned level, bool seeded) {
+  constexpr std::size_t seed = 32;
+  std::size_t total = 0;
+  for (const ckks::key_digit_layout& each : ckks::key_layout(p, {element, level})) {
+    const std::size_t half = each.limbs() * p.limb_bytes();
+    total += half + (seeded ? seed : half);
+  }
+  return total;
+}
+
 void bind_footprint(nb::class_<parameters>& type) {
   type.def(
           "ciphertext_bytes",
@@ -102,6 +114,11 @@ void bind_footprint(nb::class_<parameters>& type) {
             return footprint(p).encapsulation_key(level, seeded);
           },
           nb::arg("level"), nb::arg("seeded") = false)
+      .def(
+          "is_key_element",
+          [](const parameters& p, std::uint64_t element) { return ckks::is_key_element(p, element); },
+          nb::arg("element"))
+      .def("request_bytes", request_bytes, nb::arg("element"), nb::arg("level"), nb::arg("seeded"))
       .def("public_key_bytes", [](const parameters& p) { return footprint(p).public_key(); })
       .def("secret_key_bytes", [](const parameters& p) { return footprint(p).secret_key(); })
       .def("table_bytes", [](const parameters& p) { return footprint(p).ring_tables(); })

@@ -227,6 +227,9 @@ def test_settings_of_the_command():
         parse_settings(["slot=8"])
     with pytest.raises(hc.InvalidArgument, match="expected an integer behind slots="):
         parse_settings(["slots=many"])
+    assert parse_settings(["cts_stages=5,4,4,2"]) == {"cts_stages": (5, 4, 4, 2)}
+    with pytest.raises(hc.InvalidArgument, match="integers with commas"):
+        parse_settings(["cts_stages=5,,4"])
 
 
 def test_the_picture_says_what_it_shows():

@@ -226,10 +226,13 @@ void key_multiply_accumulate(operand_list& list, const key_job& job) {
   list.same_primes(job.dst1, job.dst0);
   list.read_moduli(job.dst0.primes);
   const std::size_t limb_bytes = list.ring().limb_bytes();
-  const std::size_t offset = job.dst0.primes.first * limb_bytes;
   const std::size_t bytes = job.dst0.primes.count * limb_bytes;
   for (const key_digit& digit : job.digits) {
     list.same_primes(digit.digit, job.dst0);
+    HALOCLINE_EXPECTS(digit.first_prime <= job.dst0.primes.first, invalid_argument,
+                      "key_multiply_accumulate: a key from prime ", digit.first_prime,
+                      " on for a product from prime ", job.dst0.primes.first, " on; expected an earlier one");
+    const std::size_t offset = (job.dst0.primes.first - digit.first_prime) * limb_bytes;
     list.read(digit.digit);
     list.read_bytes(digit.key_b, offset, bytes);
     if (digit.key_a != nullptr) list.read_bytes(digit.key_a, offset, bytes);

@@ -41,6 +41,23 @@ const params::bootstrap_literal& levels_of(const params::parameters& parameters)
   return *parameters.bootstrapping();
 }
 
+/// Checks the options of the first matrix of CoeffToSlot.
+void check_first_matrix(const params::parameters& parameters, const bootstrap_options& options) {
+  const bootstrap_transforms& transforms = options.transforms;
+  const std::vector<unsigned>& given = transforms.cts_stages;
+  const std::size_t matrices = *transforms.cts_levels + (transforms.from_sparse ? 1 : 0);
+  HALOCLINE_EXPECTS(given.empty() || given.size() == matrices, invalid_argument, "bootstrap: stages of ",
+                    given.size(), " matrices of CoeffToSlot; expected those of ", matrices);
+  if (!transforms.from_sparse) return;
+  HALOCLINE_EXPECTS(parameters.encapsulation() && parameters.encapsulation()->raised_special.count != 0,
+                    invalid_argument,
+                    "bootstrap: from_sparse needs parameters with an ephemeral secret and "
+                    "enough special primes, such as the preset n16-boot; \"",
+                    parameters.name(), "\" has not: leave it out");
+  HALOCLINE_EXPECTS(*options.slots == parameters.slots(), invalid_argument, "bootstrap: from_sparse with ",
+                    *options.slots, " slots; expected all ", parameters.slots(), ": leave it out");
+}
+
 /// Replaces default options by values, and checks the options that do not depend on EvalMod.
 bootstrap_options completed(const params::parameters& parameters, bootstrap_options options) {
   const params::bootstrap_literal& made_for = levels_of(parameters);
@@ -74,6 +91,7 @@ bootstrap_options completed(const params::parameters& parameters, bootstrap_opti
   HALOCLINE_EXPECTS(mod.message_bound > 0 && *mod.fraction > 0 && *mod.fraction <= 0.2, invalid_argument,
                     "bootstrap: message bound ", mod.message_bound, ", fraction ", *mod.fraction,
                     "; expected a positive bound and a fraction up to 0.2");
+  check_first_matrix(parameters, options);
   return options;
 }
 
@@ -85,12 +103,13 @@ double message_ratio(const params::parameters& parameters) {
 /// log2 of the entries that a matrix has before its share, at the scale with which it is encoded.
 double entry_bits(const params::parameters& parameters, const dft_options& made, dft_direction direction,
                   unsigned matrix) {
-  const unsigned level = *made.level - matrix;
-  const double scale = ckks::matching_plain_scale(parameters, level, parameters.level(level).scale);
   // Towards the slots every stage halves.
-  const unsigned halvings = direction == dft_direction::coeff_to_slot
-                                ? dft_stages(direction, *made.slots, made.matrices)[matrix]
-                                : 0;
+  const unsigned halvings =
+      direction == dft_direction::coeff_to_slot ? stages_of(direction, made)[matrix] : 0;
+  // A raised matrix has a larger scale, which needs no larger entries: its result would only be smaller, and
+  // lose more to rounding. It counts as if it had the scale of its level.
+  const unsigned level = *made.level - (made.from_raised && matrix > 0 ? matrix - 1 : matrix);
+  const double scale = ckks::matching_plain_scale(parameters, level, parameters.level(level).scale);
   return std::log2(scale) - halvings;
 }
 
@@ -193,9 +212,16 @@ void bootstrapper::choose_mod1(const params::parameters& parameters) {
 
 void bootstrapper::choose_transforms() {
   const bool joins = options_.order == bootstrap_order::cts_first;
+  const bool raised = options_.transforms.from_sparse;
+  dft_options cts;
+  cts.slots = slots();
+  cts.matrices = cts_levels() + (raised ? 1 : 0);
+  cts.stages = options_.transforms.cts_stages;
   const std::vector<detail::chain_shape> chains{
-      {dft_direction::coeff_to_slot, slots(), cts_levels(), raised_level_},
-      {dft_direction::slot_to_coeff, slots(), stc_levels(), joins ? message_level_ : stc_levels()}};
+      {dft_direction::coeff_to_slot, slots(), stages_of(dft_direction::coeff_to_slot, cts), raised_level_,
+       raised},
+      {dft_direction::slot_to_coeff, slots(), dft_stages(dft_direction::slot_to_coeff, slots(), stc_levels()),
+       joins ? message_level_ : stc_levels()}};
   const detail::transform_choice chosen =
       detail::choose_within(parameters_, chains, keys_beside_transforms(), *options_.transforms.memory_bytes);
   options_.transforms.cts_mode = options_.transforms.stc_mode = chosen.mode;
@@ -213,7 +239,9 @@ void bootstrapper::make_transforms(ckks::evaluator& eval) {
   dft_options made;
   made.slots = slots();
   made.level = raised_level_;
-  made.matrices = cts_levels();
+  made.from_raised = options_.transforms.from_sparse;
+  made.matrices = cts_levels() + (made.from_raised ? 1 : 0);
+  made.stages = options_.transforms.cts_stages;
   made.parts = options_.real_only ? dft_parts::real
                : sparse && joins  ? dft_parts::packed
                                   : dft_parts::separate;
@@ -232,6 +260,8 @@ void bootstrapper::make_transforms(ckks::evaluator& eval) {
   reduced_ = joins ? std::sqrt(border) : border;
   made.level = joins ? message_level_ : stc_levels();
   made.matrices = stc_levels();
+  made.from_raised = false;
+  made.stages.clear();
   if (!joins) made.parts = dft_parts::whole;
   made.mode = options_.transforms.stc_mode;
   made.shares =
@@ -361,6 +391,16 @@ bootstrapper::ciphertexts bootstrapper::raised(ckks::evaluator& eval, const ciph
   return result;
 }
 
+/// ModRaise and CoeffToSlot.
+std::vector<bootstrapper::ciphertexts> bootstrapper::slots_of(ckks::evaluator& eval,
+                                                              ciphertexts inputs) const {
+  if (!options_.transforms.from_sparse) return cts_->apply_batch(eval, raised(eval, inputs));
+  std::vector<ckks::raised_ciphertext> sparse = eval.raise_sparse(pointers(inputs), raised_level_);
+  inputs.clear();
+  for (ckks::raised_ciphertext& each : sparse) each.scale = parameters_.level(raised_level_).scale;
+  return cts_->apply_raised(eval, sparse);
+}
+
 bootstrapper::ciphertexts bootstrapper::once(ckks::evaluator& eval, const ciphertexts& inputs) const {
   const bool joins = options_.order == bootstrap_order::cts_first;
   const double canonical = parameters_.level(message_level_).scale;
@@ -379,7 +419,7 @@ bootstrapper::ciphertexts bootstrapper::once(ckks::evaluator& eval, const cipher
     for (std::size_t i = 0; i < entering.size(); ++i) whole[i].push_back(std::move(entering[i]));
     entering = stc_->apply_batch(eval, std::move(whole));
   }
-  std::vector<ciphertexts> parts = cts_->apply_batch(eval, raised(eval, std::exchange(entering, {})));
+  std::vector<ciphertexts> parts = slots_of(eval, std::exchange(entering, {}));
   for (std::size_t i = 0; i < parts.size(); ++i) {
     for (ciphertext& part : parts[i]) {
       part = mod1_->evaluate(eval, part, factors[i]);

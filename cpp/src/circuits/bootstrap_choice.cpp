@@ -6,6 +6,7 @@
 
 #include "circuits/key_union.hpp"
 #include "circuits/transform_executor.hpp"
+#include "halocline/circuits/raised_transform.hpp"
 #include "halocline/ckks/key_generator.hpp"
 #include "halocline/ckks/keys.hpp"
 
@@ -20,6 +21,7 @@ constexpr std::size_t pairs_beside_babies = 6;
 struct matrix_shape {
   std::uint32_t shortest, longest;
   unsigned level;
+  bool raised;
 };
 
 std::vector<matrix_shape> matrices_of(const chain_shape& chain) {
@@ -27,10 +29,12 @@ std::vector<matrix_shape> matrices_of(const chain_shape& chain) {
   const bool down = chain.direction == dft_direction::coeff_to_slot;
   std::uint32_t next = down ? chain.slots / 2 : 1;
   unsigned level = chain.level;
-  for (const unsigned stages : dft_stages(chain.direction, chain.slots, chain.matrices)) {
-    const std::uint32_t span = 1U << (stages - 1);
-    result.push_back(down ? matrix_shape{std::max(1U, next / span), std::max(1U, next), level--}
-                          : matrix_shape{next, next * span, level--});
+  for (const unsigned stages : chain.stages) {
+    const std::uint32_t span = 1U << (stages == 0 ? 0 : stages - 1);
+    const bool raised = chain.from_raised && result.empty();
+    result.push_back(down ? matrix_shape{std::max(1U, next / span), std::max(1U, next), level, raised}
+                          : matrix_shape{next, next * span, level, false});
+    if (!raised) --level;
     next = down ? next / (2 * span) : next * 2 * span;
   }
   return result;
@@ -52,9 +56,28 @@ std::size_t bytes_of(const params::parameters& parameters, const ckks::key_reque
   return limbs * parameters.limb_bytes();
 }
 
+/// Adds what a raised matrix takes: a key, a product and a diagonal for each of its rotations.
+void add_raised(const params::parameters& parameters, const matrix_shape& matrix, std::uint32_t slots,
+                const transform_choice& choice, key_union& keys, choice_estimate& result) {
+  constexpr std::size_t polynomials_at_once = 2 * 9;
+  const std::vector<int> diagonals = diagonals_of(matrix, slots);
+  keys.add(raised_transform::key_requests(parameters, diagonals, matrix.level));
+  const params::encapsulation_info& primes = *parameters.encapsulation();
+  const std::size_t limbs =
+      parameters.level(matrix.level).q.count + primes.raised_special.count + primes.raised_scale.count;
+  const std::size_t whole = limbs * parameters.limb_bytes();
+  const std::size_t each = choice.compact ? parameters.n() * sizeof(std::int64_t) : whole;
+  result.diagonal_bytes += diagonals.size() * each;
+  result.workspace_bytes = std::max(result.workspace_bytes, polynomials_at_once * whole);
+  // Products with both halves of a key and with a diagonal: elementwise passes.
+  const double passes = static_cast<double>(diagonals.size() * limbs) * 4 * 2 / parameters.log_n();
+  result.work += passes + (choice.compact ? static_cast<double>(diagonals.size() * limbs) : 0.0);
+}
+
 /// Adds what one matrix takes.
 void add_matrix(const params::parameters& parameters, const matrix_shape& matrix, std::uint32_t slots,
                 const transform_choice& choice, key_union& keys, choice_estimate& result) {
+  if (matrix.raised) return add_raised(parameters, matrix, slots, choice, keys, result);
   const std::vector<int> diagonals = diagonals_of(matrix, slots);
   const transform_plan plan(parameters, diagonals, {choice.mode, matrix.level, slots, choice.baby_count});
   const transform_usage usage = plan.full_usage();

@@ -18,8 +18,9 @@ namespace halocline::circuits::detail {
 struct chain_shape {
   dft_direction direction = dft_direction::coeff_to_slot;
   std::uint32_t slots = 0;
-  unsigned matrices = 1;
-  unsigned level = 1;  ///< of the input
+  std::vector<unsigned> stages{};  ///< of each matrix
+  unsigned level = 1;              ///< of the input
+  bool from_raised = false;        ///< the first matrix is a `raised_transform`
 };
 
 /// A way to do both transforms.

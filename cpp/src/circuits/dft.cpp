@@ -31,9 +31,16 @@ dft_options completed(const params::parameters& parameters, dft_options options)
                     "; use separate parts");
   HALOCLINE_EXPECTS(options.shares.empty() || options.shares.size() == options.matrices, invalid_argument,
                     "dft: ", options.shares.size(), " shares for ", options.matrices, " matrices");
-  HALOCLINE_EXPECTS(*options.level >= options.matrices, level_exhausted, "dft: ", options.matrices,
+  HALOCLINE_EXPECTS(options.stages.empty() || options.stages.size() == options.matrices, invalid_argument,
+                    "dft: stages of ", options.stages.size(), " matrices for ", options.matrices);
+  HALOCLINE_EXPECTS(!options.from_raised || (*options.slots == parameters.slots() && options.matrices >= 2),
+                    invalid_argument, "dft: a raised first matrix for ", *options.slots, " slots and ",
+                    options.matrices, " matrices; expected all ", parameters.slots(),
+                    " slots and at least 2");
+  const unsigned levels = options.matrices - (options.from_raised ? 1 : 0);
+  HALOCLINE_EXPECTS(*options.level >= levels, level_exhausted, "dft: ", levels,
                     " matrices take a level each, the input is at level ", *options.level, "; ",
-                    options.matrices - *options.level, " more are needed");
+                    levels - *options.level, " more are needed");
   return options;
 }
 
@@ -76,16 +83,26 @@ void check_slots(const ciphertext& value, std::uint32_t slots) {
 
 }  // namespace
 
+std::vector<unsigned> stages_of(dft_direction direction, const dft_options& options) {
+  return options.stages.empty() ? dft_stages(direction, *options.slots, options.matrices) : options.stages;
+}
+
 dft_chain::dft_chain(ckks::evaluator& eval, const dft_options& options, dft_direction direction)
     : options_(completed(eval.context().parameters(), options)) {
   const bool to_slots = direction == dft_direction::coeff_to_slot;
+  HALOCLINE_EXPECTS(to_slots || !options_.from_raised, invalid_argument,
+                    "dft: a raised first matrix of SlotToCoeff; only CoeffToSlot follows ModRaise");
   std::vector<diagonal_map> matrices =
-      dft_matrices(direction, *options_.slots, options_.matrices, options_.factor);
+      dft_matrices(direction, *options_.slots, stages_of(direction, options_), options_.factor);
   to_slots ? split_parts(matrices, options_) : join_parts(matrices, options_);
   const params::parameters& parameters = eval.context().parameters();
   transform_options each{options_.mode, options_.level, {}, options_.baby_count, options_.compact};
   for (std::size_t i = 0; i < options_.shares.size(); ++i) {
     scale_rows(matrices[i], std::vector<complex>(2 * std::size_t{*options_.slots}, options_.shares[i]));
+  }
+  if (options_.from_raised) {
+    raised_.emplace(eval, matrices.front(), *options_.level, options_.compact);
+    matrices.erase(matrices.begin());
   }
   for (diagonal_map& matrix : matrices) {
     each.slots = static_cast<std::uint32_t>(matrix.begin()->second.size());
@@ -102,13 +119,14 @@ dft_chain::dft_chain(ckks::evaluator& eval, const dft_options& options, dft_dire
 
 std::vector<ckks::key_request> dft_chain::key_requests() const {
   detail::key_union keys;
+  if (raised_) keys.add(raised_->key_requests());
   for (const linear_transform& each : transforms_) keys.add(each.key_requests());
   keys.add(extra_keys_);
   return keys.list();
 }
 
 std::size_t dft_chain::bytes() const noexcept {
-  std::size_t total = 0;
+  std::size_t total = raised_ ? raised_->bytes() : 0;
   for (const linear_transform& each : transforms_) total += each.bytes();
   return total;
 }
@@ -135,7 +153,23 @@ std::vector<ciphertext> coeff_to_slot::apply(ckks::evaluator& eval, const cipher
 std::vector<std::vector<ciphertext>> coeff_to_slot::apply_batch(ckks::evaluator& eval,
                                                                 std::vector<ciphertext> inputs) const {
   const backend::scoped_operation named("coeff_to_slot");
+  HALOCLINE_EXPECTS(!raised_, invalid_argument,
+                    "coeff_to_slot: made for raised ciphertexts under the sparse secret; use apply_raised");
   for (const ciphertext& each : inputs) check_slots(each, *options_.slots);
+  return split(eval, std::move(inputs));
+}
+
+std::vector<std::vector<ciphertext>> coeff_to_slot::apply_raised(
+    ckks::evaluator& eval, std::span<const ckks::raised_ciphertext> inputs) const {
+  const backend::scoped_operation named("coeff_to_slot");
+  HALOCLINE_EXPECTS(raised_, invalid_argument,
+                    "coeff_to_slot: not made for raised ciphertexts; expected dft_options::from_raised");
+  return split(eval, raised_->apply(eval, inputs));
+}
+
+/// The matrices that take levels, and both parts of the result.
+std::vector<std::vector<ciphertext>> coeff_to_slot::split(ckks::evaluator& eval,
+                                                          std::vector<ciphertext> inputs) const {
   apply_all(eval, inputs);
   std::vector<std::vector<ciphertext>> results(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {

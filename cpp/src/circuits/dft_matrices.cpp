@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 #include "halocline/core/expects.hpp"
 
@@ -109,11 +110,19 @@ std::vector<unsigned> dft_stages(dft_direction direction, std::uint32_t slots, u
 
 std::vector<diagonal_map> dft_matrices(dft_direction direction, std::uint32_t slots, unsigned matrices,
                                        double factor) {
-  const std::vector<unsigned> groups = dft_stages(direction, slots, matrices);
+  return dft_matrices(direction, slots, dft_stages(direction, slots, matrices), factor);
+}
+
+std::vector<diagonal_map> dft_matrices(dft_direction direction, std::uint32_t slots,
+                                       std::span<const unsigned> groups, double factor) {
   HALOCLINE_EXPECTS(std::isfinite(factor) && factor > 0, invalid_argument, "dft: factor ", factor,
                     "; expected a positive number");
   const std::vector<std::uint32_t> halves = half_lengths(direction, slots);
-  const std::vector<complex> share(slots, std::pow(factor, 1.0 / matrices));
+  const bool fits = std::accumulate(groups.begin(), groups.end(), std::size_t{0}) == halves.size() &&
+                    (halves.empty() || std::find(groups.begin(), groups.end(), 0U) == groups.end());
+  HALOCLINE_EXPECTS(fits, invalid_argument, "dft: ", groups.size(), " matrices for ", slots,
+                    " slots; expected positive numbers of stages that sum to ", halves.size());
+  const std::vector<complex> share(slots, std::pow(factor, 1.0 / static_cast<double>(groups.size())));
   std::vector<diagonal_map> result;
   auto next = halves.begin();
   for (const unsigned count : groups) {

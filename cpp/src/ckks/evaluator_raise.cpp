@@ -193,39 +193,97 @@ ciphertext evaluator::mod_raise(const ciphertext& a, unsigned level) {
   return std::move(mod_raise(std::span(&one, 1), level).front());
 }
 
-std::vector<ciphertext> evaluator::mod_raise(std::span<const ciphertext* const> many, unsigned level) {
-  const backend::scoped_operation named("mod_raise");
-  const params::parameters& parameters = ctx_.parameters();
-  check_target(parameters, level);
-  std::vector<std::optional<ciphertext>> lowered(many.size());
+namespace {
+
+/// Ciphertexts at level 0, and what results inherit of them.
+struct lowered_inputs {
+  std::vector<std::optional<ciphertext>> copies;
   std::vector<const ciphertext*> sources;
+  std::vector<key_id> keys;
+};
+
+/// Checks the operands and brings them down to level 0.
+lowered_inputs lower(evaluator& eval, std::span<const ciphertext* const> many, unsigned level) {
+  const params::parameters& parameters = eval.context().parameters();
+  check_target(parameters, level);
+  lowered_inputs result;
+  result.copies.resize(many.size());
   for (std::size_t i = 0; i < many.size(); ++i) {
-    check(ctx_, *many[i], "mod_raise");
+    check(eval.context(), *many[i], "mod_raise");
     HALOCLINE_EXPECTS(many[i]->parts.size() == 2, invalid_argument, "mod_raise: the ciphertext has ",
                       many[i]->parts.size(), " components; relinearize it first");
-    if (many[i]->level > 0) lowered[i] = adjust(*many[i], 0, parameters.level(0).scale);
-    sources.push_back(lowered[i] ? &*lowered[i] : many[i]);
+    if (many[i]->level > 0) result.copies[i] = eval.adjust(*many[i], 0, parameters.level(0).scale);
+    result.sources.push_back(result.copies[i] ? &*result.copies[i] : many[i]);
+    result.keys.push_back(result.sources.back()->key);
   }
-  if (sources.empty()) return {};
-  const window chain = parameters.level(level).q;
+  return result;
+}
+
+/// The encapsulation key, whose identifier is checked against those of the operands.
+const evaluation_key& encapsulation_key(key_set& keys, unsigned level, std::vector<key_id>& found) {
+  const evaluation_key& key = keys.get(encapsulation_element, level);
+  for (key_id& each : found) {
+    each = common_key(each, key.id, "mod_raise", "the ciphertext", "the evaluation key");
+  }
+  return key;
+}
+
+}  // namespace
+
+std::vector<ciphertext> evaluator::mod_raise(std::span<const ciphertext* const> many, unsigned level) {
+  const backend::scoped_operation named("mod_raise");
+  lowered_inputs inputs = lower(*this, many, level);
+  if (inputs.sources.empty()) return {};
+  const window chain = ctx_.parameters().level(level).q;
   pairs raised;
-  std::vector<ciphertext> results(sources.size());
-  for (std::size_t i = 0; i < results.size(); ++i) results[i].key = sources[i]->key;
-  if (parameters.encapsulation()) {
-    const evaluation_key& key = keys_.get(encapsulation_element, level);
-    for (ciphertext& each : results) {
-      each.key = common_key(each.key, key.id, "mod_raise", "the ciphertext", "the evaluation key");
-    }
-    raised = raise_to_dense(ctx_, to_sparse(ctx_, sources, key), key, chain);
+  if (ctx_.parameters().encapsulation()) {
+    const evaluation_key& key = encapsulation_key(keys_, level, inputs.keys);
+    raised = raise_to_dense(ctx_, to_sparse(ctx_, inputs.sources, key), key, chain);
   } else {
-    raised = raise_plainly(ctx_, sources, chain);
+    raised = raise_plainly(ctx_, inputs.sources, chain);
   }
+  std::vector<ciphertext> results(raised.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
+    results[i].key = inputs.keys[i];
     results[i].parts.push_back(std::move(raised[i].first));
     results[i].parts.push_back(std::move(raised[i].second));
     results[i].level = level;
-    results[i].scale = sources[i]->scale;
-    results[i].slots = sources[i]->slots;
+    results[i].scale = inputs.sources[i]->scale;
+    results[i].slots = inputs.sources[i]->slots;
+  }
+  return results;
+}
+
+std::vector<raised_ciphertext> evaluator::raise_sparse(std::span<const ciphertext* const> many,
+                                                       unsigned level) {
+  const backend::scoped_operation named("mod_raise");
+  const params::parameters& parameters = ctx_.parameters();
+  HALOCLINE_EXPECTS(parameters.encapsulation() && parameters.encapsulation()->raised_special.count != 0,
+                    invalid_argument, "raise_sparse: parameters \"", parameters.name(),
+                    "\" have no ephemeral secret, or too few special primes; expected a set such as the "
+                    "preset n16-boot");
+  lowered_inputs inputs = lower(*this, many, level);
+  if (inputs.sources.empty()) return {};
+  const pairs sparse = to_sparse(ctx_, inputs.sources, encapsulation_key(keys_, level, inputs.keys));
+  std::vector<limb_view> firsts;
+  std::vector<limb_view> seconds;
+  for (const poly_pair& each : sparse) {
+    firsts.push_back(each.first.chain());
+    seconds.push_back(each.second.chain());
+  }
+  const window chain = parameters.level(level).q;
+  const window scale = parameters.encapsulation()->raised_scale;
+  const window special = parameters.encapsulation()->raised_special;
+  constexpr const char* tag = "mod_raise.raised";
+  std::vector<ring::poly> constant =
+      rns::raise(ctx_.ring(), ctx_.converter(), firsts, {scale, chain}, object_class::scratch, tag);
+  std::vector<ring::poly> linear =
+      rns::raise(ctx_.ring(), ctx_.converter(), seconds,
+                 {{special.first, special.count + scale.count}, chain}, object_class::scratch, tag);
+  std::vector<raised_ciphertext> results(sparse.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    results[i] = {std::move(constant[i]),   std::move(linear[i]),     level,
+                  inputs.sources[i]->scale, inputs.sources[i]->slots, inputs.keys[i]};
   }
   return results;
 }

@@ -27,7 +27,29 @@ std::vector<key_digit_layout> encapsulation_layout(const params::parameters& par
   return result;
 }
 
+std::vector<key_digit_layout> raised_layout(const params::parameters& parameters, unsigned level) {
+  HALOCLINE_EXPECTS(parameters.encapsulation() && parameters.encapsulation()->raised_special.count != 0,
+                    invalid_argument, "raised rotation key: parameters \"", parameters.name(),
+                    "\" have no ephemeral secret, or too few special primes beside those of its switch; "
+                    "expected a set such as the preset n16-boot");
+  const params::encapsulation_info& e = *parameters.encapsulation();
+  const window chain{e.raised_scale.first, parameters.key_limbs(level) - e.raised_scale.first};
+  return {{e.raised_special, chain, chain}};
+}
+
 }  // namespace
+
+std::uint64_t raised_rotation_element(const params::parameters& parameters,
+                                      std::uint64_t galois_element) noexcept {
+  return galois_element == 1 ? 4 * parameters.n() + 2 : 2 * galois_element;
+}
+
+std::optional<std::uint64_t> raised_rotation_of(const params::parameters& parameters,
+                                                std::uint64_t element) noexcept {
+  if (element == 4 * parameters.n() + 2) return 1;
+  if (element % 4 != 2 || element == encapsulation_element || element > 4 * parameters.n()) return {};
+  return element / 2;
+}
 
 std::vector<backend::limb_view> key_digit_layout::views(const memory::buffer& half) const {
   if (special.end() == chain.first) return {{&half, 0, {special.first, limbs()}}};
@@ -37,6 +59,7 @@ std::vector<backend::limb_view> key_digit_layout::views(const memory::buffer& ha
 std::vector<key_digit_layout> key_layout(const params::parameters& parameters, const key_request& request) {
   const unsigned limbs = parameters.key_limbs(request.level);
   if (request.galois_element == encapsulation_element) return encapsulation_layout(parameters, request.level);
+  if (raised_rotation_of(parameters, request.galois_element)) return raised_layout(parameters, request.level);
   const window special = parameters.special_window();
   const window chain{special.count, limbs - special.count};
   std::vector<key_digit_layout> result;

@@ -16,6 +16,9 @@ std::string advice(const params::parameters& parameters, std::uint64_t galois_el
     return parameters.encapsulation() ? "generate it for the level that ModRaise goes to"
                                       : "these parameters have no ephemeral secret and need none";
   }
+  if (raised_rotation_of(parameters, galois_element)) {
+    return "generate the keys that the bootstrapper requests, all from one secret key";
+  }
   if (galois_element == parameters.conjugation_element())
     return "ask for the conjugation key when generating keys";
   const auto steps = rotation_of(parameters, galois_element);
@@ -88,6 +91,9 @@ std::size_t memory_key_set::bytes() const noexcept {
 
 bool is_key_element(const params::parameters& parameters, std::uint64_t element) {
   if (element == encapsulation_element) return parameters.encapsulation().has_value();
+  if (raised_rotation_of(parameters, element)) {
+    return parameters.encapsulation() && parameters.encapsulation()->raised_special.count != 0;
+  }
   return element % 2 == 1 && element < 2 * parameters.n();
 }
 
@@ -105,6 +111,12 @@ std::optional<std::int64_t> rotation_of(const params::parameters& parameters, st
 std::string describe_key(const params::parameters& parameters, std::uint64_t galois_element) {
   if (galois_element == relinearization_element) return "relinearization key";
   if (galois_element == encapsulation_element) return "encapsulation key";
+  if (const auto raised = raised_rotation_of(parameters, galois_element)) {
+    if (const auto steps = rotation_of(parameters, *raised)) {
+      return text("raised rotation key for step ", *steps);
+    }
+    return text("raised key for Galois element ", *raised);
+  }
   if (galois_element == parameters.conjugation_element()) return "conjugation key";
   if (const auto steps = rotation_of(parameters, galois_element)) {
     return text("rotation key for step ", *steps);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "halocline/ckks/keys.hpp"
 
+#include <sodium.h>
+
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "ckks/small_poly.hpp"
@@ -17,6 +20,9 @@ namespace {
 using arith::window;
 using backend::limb_view;
 using memory::object_class;
+
+/// Key of the hash that makes a seed of s.
+constexpr std::string_view sparse_label = "halocline sparse secret of encapsulation, 1";
 
 window chain_window(const params::parameters& parameters) {
   const window all = parameters.all_window();
@@ -78,13 +84,13 @@ void add_gadget(context& ctx, const digit_recipe& recipe) {
   ctx.device().linear_combine(ctx.tables(), {&with_source, 1});
   if (!recipe.montgomery) return;
   std::vector<backend::scalar_job> others;
-  const window end = recipe.error->chain().primes;
-  const limb_view whole{
-      &recipe.error->data(), 0, {0, end.end()}};  // the limbs of Montgomery keys are a prefix
-  for (const window rest : {window{0, digit.first}, window{digit.end(), end.end() - digit.end()}}) {
-    if (rest.count == 0) continue;
-    backend::scalar_job job{whole.slice(rest), whole.slice(rest), {}};
-    for (const std::uint64_t factor : one(whole.slice(rest))) job.scalars.push_back({factor, factor});
+  const limb_view chain = recipe.error->chain();
+  const window before{chain.primes.first, digit.first - chain.primes.first};
+  const window behind{digit.end(), chain.primes.end() - digit.end()};
+  for (const limb_view& rest : {recipe.error->special(), chain.slice(before), chain.slice(behind)}) {
+    if (rest.primes.count == 0) continue;
+    backend::scalar_job job{rest, rest, {}};
+    for (const std::uint64_t factor : one(rest)) job.scalars.push_back({factor, factor});
     others.push_back(std::move(job));
   }
   ctx.device().scalar_multiply(ctx.tables(), others);
@@ -153,23 +159,41 @@ std::size_t evaluation_key::bytes() const noexcept {
 }
 
 secret_key key_generator::make_secret_key() {
-  secret_key result = draw_secret(ctx_.parameters().secret());
+  secret_key result = draw_secret(ctx_.parameters().secret(), random_);
   result.id = make_key_id(random_, ctx_.parameters());
   return result;
 }
 
-secret_key key_generator::draw_secret(const params::secret_distribution& distribution) {
+/// The sparse secret of encapsulation: from a generator that is seeded with a hash of s.
+secret_key key_generator::derive_sparse(const secret_key& secret) {
+  const params::secret_distribution sparse{params::secret_kind::sparse,
+                                           ctx_.parameters().bootstrapping()->ephemeral_weight};
+  if (ctx_.runtime().is_ghost()) return draw_secret(sparse, random_);
+  small_coefficients host(ctx_.parameters().n());
+  const std::span<std::byte> bytes = std::as_writable_bytes(host.values());
+  ctx_.device().download(bytes, secret.coefficients, 0);
+  backend::seed_bytes seed;
+  crypto_generichash(seed.data(), seed.size(), reinterpret_cast<const unsigned char*>(bytes.data()),
+                     bytes.size(), reinterpret_cast<const unsigned char*>(sparse_label.data()),
+                     sparse_label.size());
+  ring::random_source derived(seed);
+  sodium_memzero(seed.data(), seed.size());
+  return draw_secret(sparse, derived);
+}
+
+secret_key key_generator::draw_secret(const params::secret_distribution& distribution,
+                                      ring::random_source& random) {
   const params::parameters& parameters = ctx_.parameters();
   constexpr const char* tag = "secret_key.coefficients";
   secret_key result;
   if (distribution.kind == params::secret_kind::sparse) {
     small_coefficients host(parameters.n());
     if (!ctx_.runtime().is_ghost()) {
-      ring::sample_sparse_ternary(random_, distribution.hamming_weight, host.values());
+      ring::sample_sparse_ternary(random, distribution.hamming_weight, host.values());
     }
     result.coefficients = upload_small(ctx_, host, tag);
   } else {
-    result.coefficients = draw_ternary(ctx_, random_, tag);
+    result.coefficients = draw_ternary(ctx_, random, tag);
   }
   result.value = ring::poly(ctx_.ring(), parameters.special_window(), chain_window(parameters),
                             object_class::scratch, "secret_key.value", true);
@@ -201,6 +225,9 @@ evaluation_key key_generator::make_evaluation_key(const secret_key& secret, cons
                                                   bool seeded) {
   check_secret(ctx_, secret, "make_evaluation_key");
   if (request.galois_element == encapsulation_element) return make_encapsulation_key(secret, request, seeded);
+  if (raised_rotation_of(ctx_.parameters(), request.galois_element)) {
+    return make_raised_key(secret, request, seeded);
+  }
   const std::vector<key_digit_layout> layouts = key_layout(ctx_.parameters(), request);
   const window special = layouts.front().special;
   const window chain = layouts.front().chain;
@@ -231,8 +258,7 @@ evaluation_key key_generator::make_encapsulation_key(const secret_key& secret, c
                                                      bool seeded) {
   const params::parameters& parameters = ctx_.parameters();
   const std::vector<key_digit_layout> layouts = key_layout(parameters, request);
-  const unsigned weight = parameters.bootstrapping()->ephemeral_weight;
-  const secret_key sparse = draw_secret({params::secret_kind::sparse, weight});
+  const secret_key sparse = derive_sparse(secret);
   const limb_view dense_limbs = secret_limbs(secret, parameters.all_window());
   const limb_view sparse_limbs = secret_limbs(sparse, parameters.all_window());
   evaluation_key result;
@@ -254,6 +280,35 @@ evaluation_key key_generator::make_encapsulation_key(const secret_key& secret, c
                               &error, seeded ? &uniform.data() : nullptr, false};
     result.digits.push_back(make_digit(ctx_, random_, recipe, {seed, j}));
   }
+  return result;
+}
+
+evaluation_key key_generator::make_raised_key(const secret_key& secret, const key_request& request,
+                                              bool seeded) {
+  const params::parameters& parameters = ctx_.parameters();
+  const key_digit_layout layout = key_layout(parameters, request).front();
+  const window limbs{layout.special.first, layout.limbs()};
+  const std::uint64_t element = *raised_rotation_of(parameters, request.galois_element);
+  const secret_key sparse = derive_sparse(secret);
+  const ring::poly rotated = rotated_secret(ctx_, secret, element, limbs);
+  const ring::poly error(ctx_.ring(), layout.special, layout.chain, object_class::scratch, "keys.error",
+                         true);
+  ring::poly uniform;
+  if (seeded) {
+    uniform = ring::poly(ctx_.ring(), layout.special, layout.chain, object_class::scratch, "keys.uniform");
+  }
+  evaluation_key result;
+  result.home = ctx_.ring().home();
+  result.galois_element = request.galois_element;
+  result.level = request.level;
+  result.id = secret.id;
+  const digit_recipe recipe{layout,
+                            rotated.chain(),
+                            secret_limbs(sparse, parameters.all_window()),
+                            &error,
+                            seeded ? &uniform.data() : nullptr,
+                            true};
+  result.digits.push_back(make_digit(ctx_, random_, recipe, {random_.next_seed(), 0}));
   return result;
 }
 

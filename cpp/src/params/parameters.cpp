@@ -171,6 +171,9 @@ void check_security(const parameters& p) {
 /// A key switch of polynomials below Q_0 adds negligible noise when P is this many bits larger than Q_0.
 constexpr double quiet_bits = 20;
 
+/// Bits of the scale of diagonals that a division by special primes takes off again.
+constexpr double least_raised_scale_bits = 50;
+
 /// The least number of special primes with a product of that many bits; all of them when they are too few.
 unsigned special_for(const std::vector<std::uint64_t>& primes, unsigned special, double bits) {
   unsigned count = 1;
@@ -186,6 +189,16 @@ std::optional<encapsulation_info> make_encapsulation(const literal& source,
   encapsulation_info result;
   result.to_sparse = {0, wanted.ephemeral_special_primes};
   result.to_dense = {0, special_for(primes, source.special_primes, base.log2_modulus + quiet_bits)};
+  // The last special primes, which the chain follows. All of them have about the same size.
+  const unsigned special = source.special_primes;
+  const double bits = log2_product(std::span(primes).first(special)) / special;
+  const auto scale = static_cast<unsigned>(std::ceil(least_raised_scale_bits / bits));
+  if (result.to_dense.count + scale <= special &&
+      log2_product(std::span(primes).subspan(special - scale - result.to_dense.count,
+                                             result.to_dense.count)) >= base.log2_modulus + quiet_bits - 1) {
+    result.raised_scale = {special - scale, scale};
+    result.raised_special = {special - scale - result.to_dense.count, result.to_dense.count};
+  }
   result.log2_pq = base.log2_modulus + log2_product(std::span(primes).first(result.to_sparse.count));
   result.security = estimate_security(source.log_n, result.log2_pq,
                                       {secret_kind::sparse, wanted.ephemeral_weight}, source.error_stddev);

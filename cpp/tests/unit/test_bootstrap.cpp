@@ -69,17 +69,27 @@ bootstrap_options with(std::uint32_t slots, bootstrap_order order = bootstrap_or
 
 std::vector<bootstrap_case> cases() {
   const auto stc = bootstrap_order::stc_first;
-  std::vector<bootstrap_case> result{{"full", with(512)},          {"sparse", with(8)},
-                                     {"one_slot", with(1)},        {"half", with(256)},
-                                     {"full_stc", with(512, stc)}, {"sparse_stc", with(8, stc)},
-                                     {"small_key", with(64)},      {"compact", with(64)},
-                                     {"real", with(512)},          {"real_sparse_stc", with(8, stc)},
-                                     {"levels", with(128)}};
+  std::vector<bootstrap_case> result{{"full", with(512)},
+                                     {"sparse", with(8)},
+                                     {"one_slot", with(1)},
+                                     {"half", with(256)},
+                                     {"full_stc", with(512, stc)},
+                                     {"sparse_stc", with(8, stc)},
+                                     {"small_key", with(64)},
+                                     {"compact", with(64)},
+                                     {"real", with(512)},
+                                     {"real_sparse_stc", with(8, stc)},
+                                     {"levels", with(128)},
+                                     {"from_sparse", with(512)},
+                                     {"from_sparse_stc", with(512, stc)}};
   result[6].options.transforms.cts_mode = result[6].options.transforms.stc_mode = transform_mode::small_key;
   result[7].options.transforms.compact = true;
   result[8].options.real_only = result[9].options.real_only = true;
   result[10].options.transforms.cts_levels = 2;
   result[10].options.transforms.stc_levels = 1;
+  result[11].options.transforms.from_sparse = result[12].options.transforms.from_sparse = true;
+  result[11].options.transforms.compact = true;
+  result[12].options.transforms.cts_stages = {4, 1, 1, 3};
   return result;
 }
 
@@ -195,6 +205,7 @@ TEST(Bootstrap, GhostRunAsksForTheKeysOfTheList) {
       ghost_rig ghost(parameters);
       bootstrap_options options = with(slots, order);
       options.iterations.count = 2;
+      options.transforms.from_sparse = slots == 512u;
       const bootstrapper boots(ghost.eval, options);
       const ckks::ciphertext y = boots.bootstrap(ghost.eval, ghost.ghost_input(boots.input_level(), slots));
       EXPECT_EQ(y.level, boots.output_level());
@@ -210,14 +221,18 @@ TEST(Bootstrap, GhostRunAsksForTheKeysOfTheList) {
 }
 
 TEST(Bootstrap, BatchEqualsSingleOnes) {
-  const bootstrapper boots(rig().eval, with(16));
-  exact_keys keys(rig(), boots.key_requests());
-  const ckks::ciphertext a = rig().encrypt(in_the_disc(16, 1), 0);
-  const ckks::ciphertext b = rig().encrypt(in_the_disc(16, 2), 3);
-  const ckks::ciphertext* const both[] = {&a, &b};
-  const auto together = boots.bootstrap(keys.eval, both);
-  EXPECT_EQ(rig().decrypt(together[0]), rig().decrypt(boots.bootstrap(keys.eval, a)));
-  EXPECT_EQ(rig().decrypt(together[1]), rig().decrypt(boots.bootstrap(keys.eval, b)));
+  for (const std::uint32_t slots : {16u, 512u}) {
+    bootstrap_options options = with(slots);
+    options.transforms.from_sparse = slots == 512u;
+    const bootstrapper boots(rig().eval, options);
+    exact_keys keys(rig(), boots.key_requests());
+    const ckks::ciphertext a = rig().encrypt(in_the_disc(slots, 1), 0);
+    const ckks::ciphertext b = rig().encrypt(in_the_disc(slots, 2), 3);
+    const ckks::ciphertext* const both[] = {&a, &b};
+    const auto together = boots.bootstrap(keys.eval, both);
+    EXPECT_EQ(rig().decrypt(together[0]), rig().decrypt(boots.bootstrap(keys.eval, a)));
+    EXPECT_EQ(rig().decrypt(together[1]), rig().decrypt(boots.bootstrap(keys.eval, b)));
+  }
 }
 
 // A scale 2^0.4 too large at level 0, and one that has drifted above it.
@@ -274,6 +289,14 @@ TEST(Bootstrap, BadInput) {
   const auto make = [](const bootstrap_options& options) {
     return [=] { (void)bootstrapper(rig().eval, options); };
   };
+  bootstrap_options sparse = with(8);
+  sparse.transforms.from_sparse = true;
+  EXPECT_THAT(make(sparse), ThrowsMessage<invalid_argument>(HasSubstr("from_sparse with 8 slots")));
+  sparse.slots = 512;
+  sparse.transforms.cts_stages = {3, 3, 3};
+  EXPECT_THAT(make(sparse), ThrowsMessage<invalid_argument>(HasSubstr("stages of 3 matrices")));
+  sparse.transforms.cts_stages = {3, 3, 3, 1};
+  EXPECT_THAT(make(sparse), ThrowsMessage<invalid_argument>(HasSubstr("sum to 9")));
   EXPECT_THAT(make(with(100)), ThrowsMessage<invalid_argument>(HasSubstr("expected a power of two")));
   bootstrap_options options;
   options.transforms.cts_levels = 5;

@@ -19,8 +19,10 @@ using detail::transform_choice;
 constexpr std::size_t GiB = std::size_t{1} << 30;
 
 /// The transforms of n16-boot with full slots.
-std::vector<chain_shape> full_slots() {
-  return {{dft_direction::coeff_to_slot, 32768, 3, 28}, {dft_direction::slot_to_coeff, 32768, 3, 17}};
+std::vector<chain_shape> full_slots(bool from_sparse = false) {
+  const std::vector<unsigned> three{5, 5, 5}, four{4, 4, 4, 3};
+  return {{dft_direction::coeff_to_slot, 32768, from_sparse ? four : three, 28, from_sparse},
+          {dft_direction::slot_to_coeff, 32768, three, 17}};
 }
 
 TEST(BootstrapChoice, EstimatesAreWhatABootstrapperTakes) {
@@ -30,17 +32,20 @@ TEST(BootstrapChoice, EstimatesAreWhatABootstrapperTakes) {
   for (const transform_choice& choice : {transform_choice{transform_mode::double_hoisted, 8, false},
                                          transform_choice{transform_mode::double_hoisted, 4, true},
                                          transform_choice{transform_mode::small_key, {}, false}}) {
+    const bool from_sparse = choice.baby_count.has_value();
     ckks::engine engine(parameters, ghost);
     bootstrap_options options;
+    options.transforms.from_sparse = from_sparse;
     options.transforms.cts_mode = options.transforms.stc_mode = choice.mode;
     options.transforms.baby_count = choice.baby_count;
     options.transforms.compact = choice.compact;
     const bootstrapper boots(engine.evaluator(), options);
-    const choice_estimate found = detail::estimate(parameters, full_slots(), {}, choice);
+    const choice_estimate found = detail::estimate(parameters, full_slots(from_sparse), {}, choice);
     EXPECT_NEAR(static_cast<double>(found.diagonal_bytes), static_cast<double>(boots.bytes()),
                 0.05 * static_cast<double>(boots.bytes()));
     // The keys of the bootstrap are those of the transforms and three or four more.
-    const choice_estimate all = detail::estimate(parameters, full_slots(), boots.key_requests(), choice);
+    const choice_estimate all =
+        detail::estimate(parameters, full_slots(from_sparse), boots.key_requests(), choice);
     EXPECT_GE(all.key_bytes, found.key_bytes);
     EXPECT_LT(all.key_bytes - found.key_bytes, GiB / 2);
   }

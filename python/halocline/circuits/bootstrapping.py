@@ -51,6 +51,12 @@ class BootstrapOptions:
     repeat themselves are small as they are."""
     baby_count: int = 0
     """Baby steps of each giant step in both, unless 0 lets a cost model choose: fewer need fewer keys."""
+    from_sparse: bool = False
+    """The first matrix of CoeffToSlot is applied under the sparse secret, with keys of one digit, and takes
+    no level: CoeffToSlot has one matrix more, and smaller ones. For all slots only. Off by default because
+    of patents: see docs/concepts/bootstrapping.md, "From the sparse secret"."""
+    cts_stages: tuple[int, ...] = ()
+    """Butterflies in each matrix of CoeffToSlot, which sum to log2(slots); even numbers unless given."""
     memory: int | str = 0
     """What keys, diagonals and workspace of both may take, bytes or "2GiB": modes, `compact` and `baby_count`
     are then chosen, for the least work among what fits; what takes least where nothing does. 0: as given."""
@@ -96,6 +102,8 @@ class BootstrapOptions:
         made.slots = self.slots or 0
         made.stc_first = self.order == "stc_first"
         made.real_only = bool(self.real)
+        made.from_sparse = bool(self.from_sparse)
+        made.cts_stages = [integer(each, "bootstrap: cts_stages", 1) for each in self.cts_stages]
         made.memory_bytes = byte_count(self.memory, "bootstrap: memory") if self.memory else 0
         for name in (
             "cts_levels", "stc_levels", "cts_mode", "stc_mode", "compact", "baby_count", "range",

@@ -80,7 +80,7 @@ class KeyPlan(_KeyNames):
         self.params = expect(params, Params, "KeyPlan")
         self._requests = sorted(
             (
-                integer(element, "Galois element", 1, 2 * params.n - 1),
+                integer(element, "Galois element", 1, 4 * params.n + 2),
                 integer(level, "level", 0, params.top_level),
             )
             for element, level in requests

@@ -353,10 +353,9 @@ class Params:
         return self.max_level if level is None else integer(level, what, 0, self.max_level)
 
     def _request_bytes(self, element: int, level: int, seeded: bool = False) -> int:
-        """Bytes of the key of a Galois element, or of the encapsulation key (element 2)."""
-        if element == ENCAPSULATION:
-            return self._core.encapsulation_key_bytes(level, seeded)
-        return self._core.key_bytes(level, seeded)
+        """Bytes of the key of a Galois element, of the encapsulation key (element 2) or of a raised rotation
+        key (twice an odd one)."""
+        return self._core.request_bytes(element, level, seeded)
 
     @property
     def fingerprint(self) -> str:

@@ -23,7 +23,7 @@ from ..base.errors import CorruptData, Error, InsecureParameters, InvalidArgumen
 from ..base.files import parse_json, read_file, write_file
 from ..base.values import byte_string, expect, kind_of, path_text, positive
 from ..ckks.keys import RELINEARIZATION, KeyPlan
-from ..ckks.params import ENCAPSULATION, Params
+from ..ckks.params import Params
 from .layers import Array
 from .network import Network
 from .places import Places, whole
@@ -263,10 +263,8 @@ def _check_keys(params: Params, plan: KeyPlan) -> None:
             f"client spec: {len(requests)} evaluation keys of {len(plan.levels)} kinds, expected at most "
             f"{limits.CLIENT_SPEC_KEYS}, each once"
         )
-    chosen = params.bootstrapping
     for element, _ in requests:
-        wanted = element % 2 == 1 or (element == ENCAPSULATION and chosen is not None and chosen.encapsulated)
-        if not wanted:
+        if not params._core.is_key_element(element):
             raise InvalidArgument(
                 f"client spec: a key of element {element}, which parameters '{params.name}' do not have; "
                 f"expected odd ones ({RELINEARIZATION} for relinearization)"
@@ -379,7 +377,7 @@ def _key_plan(keys: Any, params: Params) -> KeyPlan:
     for each in pairs:
         if len(_list(each, "key")) != 2:
             raise CorruptData("client spec: a key is a Galois element and a level")
-        whole(each[0], "client spec: Galois element", 1, 2 * params.n - 1)
+        whole(each[0], "client spec: Galois element", 1, 4 * params.n + 2)
         whole(each[1], "client spec: level of a key", 0, params.top_level)
     return KeyPlan(params, pairs)
 

@@ -41,6 +41,8 @@ MOST_COEFFICIENTS = 1 << 13
 """Of a polynomial."""
 MOST_ROUNDS = 64
 """Iterations of a bootstrap, and the degree of its arcsine."""
+MOST_STAGES = 20
+"""Matrices of CoeffToSlot with stages of their own."""
 MOST_PLAIN = 4 * limits.GIB
 """Bytes of all diagonals in the clear, 16 for each slot, as they are while a node encodes them."""
 
@@ -259,15 +261,21 @@ def _comparison(about: dict[str, Any], arrays: Sequence[Array]) -> WholeCircuit:
     return ComparisonCircuit(about["name"], _count(about["alpha"], "alpha"), _number(about["bound"]))
 
 
+def _are_stages(value: Any) -> bool:
+    """JSON knows no tuples: stages arrive as a list."""
+    return type(value) is list and len(value) <= MOST_STAGES and all(type(each) is int for each in value)
+
+
 def _bootstrap(about: dict[str, Any], arrays: Sequence[Array]) -> WholeCircuit:
     given = about["options"]
     for field in dataclasses.fields(BootstrapOptions):
         value, default = given[field.name], field.default
         fits = isinstance(value, int | float) if isinstance(default, float) else type(value) is type(default)
         fits = fits or (field.name in ("slots", "memory", "range") and type(value) in (int, float, str))
+        fits = fits or (field.name == "cts_stages" and _are_stages(value))
         if not fits or (isinstance(value, float) and not math.isfinite(value)):
             raise CorruptData(f"map: {field.name} of a bootstrap is {value!r:.40}")
-    made = BootstrapOptions(**given)
+    made = BootstrapOptions(**{**given, "cts_stages": tuple(given["cts_stages"])})
     if max(made.iterations, made.arcsine_degree) > MOST_ROUNDS:
         raise InvalidArgument(
             f"map: a bootstrap of {made.iterations} iterations with an arcsine of degree "

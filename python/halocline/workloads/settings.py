@@ -20,18 +20,23 @@ def _switch(text: str) -> bool:
         raise ValueError from None
 
 
+def _counts(text: str) -> tuple[int, ...]:
+    return tuple(int(each) for each in text.split(","))
+
+
 _READERS: dict[type, tuple[Callable[[str], Any], str]] = {
     bool: (_switch, "true or false"),
     int: (int, "an integer"),
     float: (float, "a number"),
     str: (str, "text"),
+    tuple: (_counts, "integers with commas between them"),
 }
 _OTHER = {"slots": int, "memory": str, "range": float, "message_bound": float}
 """Kinds of fields that their defaults do not tell."""
 
 
 def setting_kinds() -> dict[str, type]:
-    """Name of each field -> bool, int, float or str."""
+    """Name of each field -> bool, int, float, str or tuple (of integers)."""
     fields = dataclasses.fields(BootstrapOptions)
     return {each.name: _OTHER.get(each.name, type(each.default)) for each in fields}
 

@@ -11,10 +11,12 @@ namespace halocline::backend {
 
 /// One digit of a key switch.
 struct key_digit {
-  limb_view digit;                        ///< NTT form, spans the primes of the job
-  const memory::buffer* key_b = nullptr;  ///< limb i of the buffer belongs to prime i; Montgomery form
+  limb_view digit;  ///< NTT form, spans the primes of the job
+  /// Limb i of the buffer belongs to prime first_prime + i; Montgomery form.
+  const memory::buffer* key_b = nullptr;
   const memory::buffer* key_a = nullptr;  ///< like key_b; nullptr when seeded
   uniform_source a_source{};              ///< expands to key_a when key_a is nullptr
+  std::uint32_t first_prime = 0;          ///< at most the first of the job
 };
 
 /// sum0 = sum_j digit_j * b_j / 2^w + factor * plus0, sum1 = sum_j digit_j * a_j / 2^w + factor * plus1 mod

@@ -47,6 +47,12 @@ struct bootstrap_transforms {
   /// then chosen, for the least work among what fits by estimate. Where nothing fits, what takes least is
   /// chosen, and plans move the rest. Unless given, the other options decide.
   std::optional<std::size_t> memory_bytes;
+  /// The first matrix of CoeffToSlot is applied to the ciphertext while it is under the sparse secret, with
+  /// keys of one digit, and takes no level: CoeffToSlot has one matrix more, and smaller ones. Full slots
+  /// only. Off by default: see the note on patents at `raised_transform`.
+  bool from_sparse = false;
+  /// Stages of each matrix of CoeffToSlot, summing to log2(slots); even numbers unless given.
+  std::vector<unsigned> cts_stages{};
 };
 
 /// How the integers are taken off; see `mod1_options` for the last three.
@@ -160,6 +166,7 @@ class bootstrapper {
   [[nodiscard]] ckks::ciphertext prepared(ckks::evaluator& eval, const ckks::ciphertext& input) const;
   [[nodiscard]] ciphertexts once(ckks::evaluator& eval, const ciphertexts& inputs) const;
   [[nodiscard]] ciphertexts raised(ckks::evaluator& eval, const ciphertexts& inputs) const;
+  [[nodiscard]] std::vector<ciphertexts> slots_of(ckks::evaluator& eval, ciphertexts inputs) const;
   void refine(ckks::evaluator& eval, const ciphertexts& inputs, ciphertexts& results) const;
 
   bootstrap_options options_;

@@ -9,6 +9,7 @@
 
 #include "halocline/circuits/dft_matrices.hpp"
 #include "halocline/circuits/linear_transform.hpp"
+#include "halocline/circuits/raised_transform.hpp"
 
 /// CoeffToSlot and SlotToCoeff on ciphertexts: `dft_matrices` as linear transforms, one level each, and the
 /// way between complex coefficients w and the real ones that they are made of.
@@ -36,18 +37,25 @@ struct dft_options {
   transform_mode mode = transform_mode::double_hoisted;  ///< `small_key`: a few keys instead of many
   bool compact = false;                                  ///< see `transform_options::compact`
   std::optional<unsigned> baby_count{};                  ///< see `transform_options::baby_count`
+  /// CoeffToSlot of full slots only: the first matrix is a `raised_transform`, which takes no level.
+  bool from_raised = false;
+  /// Stages of each matrix, see `dft_matrices`; those of `dft_stages` unless given.
+  std::vector<unsigned> stages{};
 };
+
+/// Stages of the matrices: those that are given, else those of `dft_stages`.
+[[nodiscard]] std::vector<unsigned> stages_of(dft_direction direction, const dft_options& options);
 
 /// A chain of linear transforms and its options; base of both directions. Immutable.
 class dft_chain {
  public:
-  /// Levels taken, one for each matrix.
+  /// Levels taken, one for each matrix but a raised one.
   [[nodiscard]] unsigned levels() const noexcept { return static_cast<unsigned>(transforms_.size()); }
   /// Level of the input.
   [[nodiscard]] unsigned level() const noexcept { return options_.level.value_or(0); }
   /// How it was made, with slots and level filled in.
   [[nodiscard]] const dft_options& options() const noexcept { return options_; }
-  /// The matrices, the first to be applied first.
+  /// The matrices, the first to be applied first, without a raised one.
   [[nodiscard]] std::span<const linear_transform> transforms() const noexcept { return transforms_; }
   /// Keys that `apply` uses, ascending by Galois element, each at the highest level of its use.
   [[nodiscard]] std::vector<ckks::key_request> key_requests() const;
@@ -60,6 +68,7 @@ class dft_chain {
   void apply_all(ckks::evaluator& eval, std::vector<ckks::ciphertext>& values) const;
 
   dft_options options_;
+  std::optional<raised_transform> raised_;  ///< applied before the others
   std::vector<linear_transform> transforms_;
   std::vector<ckks::key_request> extra_keys_;  ///< of conjugation and of the sum of both halves
 };
@@ -79,6 +88,13 @@ class coeff_to_slot : public dft_chain {
   /// Several at once, matrix by matrix.
   [[nodiscard]] std::vector<std::vector<ckks::ciphertext>> apply_batch(
       ckks::evaluator& eval, std::vector<ckks::ciphertext> inputs) const;
+  /// The same of ciphertexts under the sparse secret, for transforms made with `from_raised`.
+  [[nodiscard]] std::vector<std::vector<ckks::ciphertext>> apply_raised(
+      ckks::evaluator& eval, std::span<const ckks::raised_ciphertext> inputs) const;
+
+ private:
+  [[nodiscard]] std::vector<std::vector<ckks::ciphertext>> split(ckks::evaluator& eval,
+                                                                 std::vector<ckks::ciphertext> inputs) const;
 };
 
 /// The inverse: coefficients of a message from slots. `real` assumes that the imaginary parts belong to a

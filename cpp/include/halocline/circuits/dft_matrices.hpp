@@ -36,6 +36,10 @@ enum class dft_direction : unsigned char {
 /// @throws invalid_argument as `dft_stages`, or unless factor is positive and finite
 [[nodiscard]] std::vector<diagonal_map> dft_matrices(dft_direction direction, std::uint32_t slots,
                                                      unsigned matrices, double factor = 1.0);
+/// The same for other numbers of stages than those of `dft_stages`.
+/// @throws invalid_argument unless they are positive and sum to log2(slots)
+[[nodiscard]] std::vector<diagonal_map> dft_matrices(dft_direction direction, std::uint32_t slots,
+                                                     std::span<const unsigned> stages, double factor);
 
 /// The matrix that acts on both halves of 2n slots as `matrix` acts on n: each diagonal twice.
 [[nodiscard]] diagonal_map doubled(const diagonal_map& matrix);

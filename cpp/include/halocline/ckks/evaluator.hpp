@@ -20,6 +20,18 @@ enum class maintenance : unsigned char {
   manual,     ///< multiply only multiplies; levels must agree and scales must agree to 2^-30
 };
 
+/// A ciphertext (constant, linear) under the sparse secret of encapsulation whose modulus was raised; both
+/// polynomials are below Q_0, so that products with a key need no decomposition. What
+/// `raised_rotation_element` keys switch to the main secret.
+struct raised_ciphertext {
+  ring::poly constant;  ///< over `encapsulation_info::raised_scale` and the chain of the level
+  ring::poly linear;    ///< over `raised_special`, `raised_scale` and the chain
+  unsigned level = 0;
+  double scale = 1;
+  std::uint32_t slots = 0;
+  key_id key{};  ///< of the main secret
+};
+
 /// Evaluates ciphertexts. Every operation returns a new ciphertext and leaves its operands alone; levels and
 /// scales follow `params::level_info`: at level l the canonical scale is `level(l).scale`, and automatic
 /// operations on canonical operands give canonical results, so that scales never drift apart.
@@ -101,6 +113,12 @@ class evaluator {
   [[nodiscard]] ciphertext mod_raise(const ciphertext& a, unsigned level);
   /// The same of several ciphertexts in one pass over the key.
   [[nodiscard]] std::vector<ciphertext> mod_raise(std::span<const ciphertext* const> many, unsigned level);
+
+  /// ModRaise without the switch back to the main secret; for parameters with `encapsulation()` that have
+  /// primes for raised rotation keys (`encapsulation_info::raised_special`).
+  /// @throws as `mod_raise`
+  [[nodiscard]] std::vector<raised_ciphertext> raise_sparse(std::span<const ciphertext* const> many,
+                                                            unsigned level);
 
   /// Slots rotated to the left by `steps` (negative: to the right). Follows a route, if there is one.
   [[nodiscard]] ciphertext rotate(const ciphertext& a, std::int64_t steps);

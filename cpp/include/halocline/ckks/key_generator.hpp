@@ -44,9 +44,13 @@ class key_generator {
                                                    bool seeded = false);
 
  private:
-  [[nodiscard]] secret_key draw_secret(const params::secret_distribution& distribution);
+  [[nodiscard]] secret_key draw_secret(const params::secret_distribution& distribution,
+                                       ring::random_source& random);
+  [[nodiscard]] secret_key derive_sparse(const secret_key& secret);
   [[nodiscard]] evaluation_key make_encapsulation_key(const secret_key& secret, const key_request& request,
                                                       bool seeded);
+  [[nodiscard]] evaluation_key make_raised_key(const secret_key& secret, const key_request& request,
+                                               bool seeded);
 
   context& ctx_;
   ring::random_source& random_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "halocline/arith/uniform_source.hpp"
@@ -67,8 +68,9 @@ struct evaluation_key {
 /// Galois element that names the relinearization key.
 inline constexpr std::uint64_t relinearization_element = 1;
 /// Names the encapsulation key, with which `evaluator::mod_raise` goes to a fresh sparse secret s' at level 0
-/// and back to s at the level of the key. Even, so that it is no Galois element. Both directions are one key,
-/// because they must use the same s', which is not kept. Its digits are plain residues (no Montgomery form):
+/// and back to s at the level of the key. Even, so that it is no Galois element. s' is not kept: a hash of s
+/// under a label of its own is the seed that it is drawn from, so that all keys of a client have the same.
+/// The digits are plain residues (no Montgomery form):
 ///
 /// * one for each prime q of level 0: (P s on the limb of q) under s', modulo Q_0 and the few special primes
 ///   `encapsulation_info::to_sparse`, whose product is P;
@@ -76,6 +78,18 @@ inline constexpr std::uint64_t relinearization_element = 1;
 /// `to_dense`.
 ///   One is enough, since what is switched back is smaller than Q_0 and needs no decomposition.
 inline constexpr std::uint64_t encapsulation_element = 2;
+
+/// Names the key that switches from the sparse secret s' of encapsulation to s(X^(g^-1)), for a polynomial
+/// that was raised and is below Q_0: one digit, which needs no decomposition (`evaluator::raise_sparse`). The
+/// automorphism X -> X^g is applied after the switch, as with Galois keys. Its only digit has the special
+/// primes `encapsulation_info::raised_special`, and as chain `raised_scale` and all primes behind. Montgomery
+/// form. Even; for g = 1 it is 4N + 2, because 2 is the encapsulation key.
+/// @param galois_element g, odd and below 2N
+[[nodiscard]] std::uint64_t raised_rotation_element(const params::parameters& parameters,
+                                                    std::uint64_t galois_element) noexcept;
+/// g of such a name, or nothing.
+[[nodiscard]] std::optional<std::uint64_t> raised_rotation_of(const params::parameters& parameters,
+                                                              std::uint64_t element) noexcept;
 
 /// What a program needs of one key.
 struct key_request {

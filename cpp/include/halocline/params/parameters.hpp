@@ -24,8 +24,12 @@ using fingerprint_bytes = std::array<std::uint8_t, 16>;
 /// Moduli of sparse-secret encapsulation, see `bootstrap_literal`. Both keys take only as many of the special
 /// primes as their noise needs.
 struct encapsulation_info {
-  arith::window to_sparse;     ///< special primes of the switch to the sparse secret, which is at level 0
-  arith::window to_dense;      ///< special primes of the switch back, which is of polynomials below Q_0
+  arith::window to_sparse;  ///< special primes of the switch to the sparse secret, which is at level 0
+  arith::window to_dense;   ///< special primes of the switch back, which is of polynomials below Q_0
+  /// Special primes of raised rotation keys (`ckks::raised_rotation_element`), and behind them those whose
+  /// product is the scale of the diagonals that are multiplied then. Both are empty where the parameters have
+  /// too few special primes for that.
+  arith::window raised_special, raised_scale;
   double log2_pq = 0;          ///< of all that is ever encrypted under the sparse secret: Q_0 and `to_sparse`
   security_estimate security;  ///< of the sparse secret with that modulus
 };

@@ -135,8 +135,9 @@ void key_multiply_accumulate(const executor<WordT>& on, std::span<const key_job>
     for (std::uint32_t limb = 0; limb < primes.count; ++limb) {
       for (const key_digit& digit : job.digits) {
         const std::uint32_t prime = primes.first + limb;
-        digits.push_back({on.resolve.limb(digit.digit, limb), on.resolve.key_limb(*digit.key_b, prime),
-                          digit.key_a != nullptr ? on.resolve.key_limb(*digit.key_a, prime) : nullptr,
+        const std::uint32_t at = prime - digit.first_prime;
+        digits.push_back({on.resolve.limb(digit.digit, limb), on.resolve.key_limb(*digit.key_b, at),
+                          digit.key_a != nullptr ? on.resolve.key_limb(*digit.key_a, at) : nullptr,
                           limb_of(digit.a_source, prime)});
       }
     }

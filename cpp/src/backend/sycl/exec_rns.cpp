@@ -119,8 +119,9 @@ std::vector<key_term<WordT>> key_terms(const executor<WordT>& on, const key_job&
   std::vector<key_term<WordT>> terms;
   const std::uint32_t prime = job.dst0.primes.first + limb;
   for (const key_digit& digit : job.digits) {
-    terms.push_back({on.limb(digit.digit, limb), on.key_limb(*digit.key_b, prime),
-                     digit.key_a != nullptr ? on.key_limb(*digit.key_a, prime) : nullptr,
+    const std::uint32_t at = prime - digit.first_prime;
+    terms.push_back({on.limb(digit.digit, limb), on.key_limb(*digit.key_b, at),
+                     digit.key_a != nullptr ? on.key_limb(*digit.key_a, at) : nullptr,
                      limb_of(digit.a_source, prime)});
   }
   return terms;

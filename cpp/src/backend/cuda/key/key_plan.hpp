@@ -16,7 +16,7 @@ namespace halocline::backend::cuda {
 template <typename WordT>
 void add_digit(key_params<WordT>& p, const resolver<WordT>& resolve, const key_digit& digit,
                std::uint32_t limb, std::uint32_t prime) {
-  const std::size_t offset = static_cast<std::size_t>(prime) * resolve.n();
+  const std::size_t offset = static_cast<std::size_t>(prime - digit.first_prime) * resolve.n();
   auto& item = p.digit_list[p.digits++];
   item.d = resolve.limb(digit.digit, limb);
   item.b = resolve.template raw<WordT>(*digit.key_b) + offset;

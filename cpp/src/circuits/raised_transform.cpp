@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "halocline/circuits/raised_transform.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "halocline/backend/scoped_operation.hpp"
+#include "halocline/ckks/context.hpp"
+#include "halocline/ckks/key_switch.hpp"
+#include "halocline/ckks/recipes.hpp"
+#include "halocline/core/expects.hpp"
+#include "halocline/rns/mod_down.hpp"
+#include "halocline/rns/raise.hpp"
+
+namespace halocline::circuits {
+namespace {
+
+using arith::window;
+using ckks::ciphertext;
+using ckks::poly_pair;
+using ckks::raised_ciphertext;
+using memory::object_class;
+using complex = std::complex<double>;
+
+/// Rotations whose products are made before they are summed: the sum is then read and written once for all of
+/// them.
+constexpr std::size_t rotations_at_once = 8;
+
+const params::encapsulation_info& primes_of(const params::parameters& parameters) {
+  HALOCLINE_EXPECTS(parameters.encapsulation() && parameters.encapsulation()->raised_special.count != 0,
+                    invalid_argument, "raised transform: parameters \"", parameters.name(),
+                    "\" have no ephemeral secret, or too few special primes; expected a set such as the "
+                    "preset n16-boot");
+  return *parameters.encapsulation();
+}
+
+bool is_zero(const std::vector<complex>& values) {
+  return std::all_of(values.begin(), values.end(), [](complex each) { return each == complex{}; });
+}
+
+}  // namespace
+
+/// What is summed for one input.
+struct raised_transform::partial_sum {
+  poly_pair products;
+  bool begun = false;
+  double scale = 1;
+  ckks::key_id key{};
+};
+
+window raised_transform::dropped() const noexcept {
+  const params::encapsulation_info& e = *parameters_.encapsulation();
+  return {e.raised_special.first, e.raised_special.count + e.raised_scale.count};
+}
+
+raised_transform::raised_transform(ckks::evaluator& eval, const diagonal_map& diagonals, unsigned level,
+                                   bool compact)
+    : parameters_(eval.context().parameters()), level_(level) {
+  (void)primes_of(parameters_);
+  slots_ = static_cast<std::uint32_t>(parameters_.slots());
+  for (const auto& [index, values] : diagonals) {
+    HALOCLINE_EXPECTS(values.size() == slots_, invalid_argument, "raised transform: diagonal ", index,
+                      " has ", values.size(), " entries; expected one for each of the ", slots_, " slots");
+    if (!is_zero(values)) weights_.push_back(encode(eval, index, values, compact));
+  }
+  HALOCLINE_EXPECTS(!weights_.empty(), invalid_argument,
+                    "raised transform: all diagonals are 0; expected one that is not");
+}
+
+/// At the scale D, whatever the level: the division takes it off.
+raised_transform::weight raised_transform::encode(ckks::evaluator& eval, int diagonal,
+                                                  const std::vector<complex>& values, bool compact) const {
+  ckks::context& ctx = eval.context();
+  double scale = 1;
+  const window primes = primes_of(parameters_).raised_scale;
+  for (std::uint32_t i = primes.first; i < primes.end(); ++i) {
+    scale *= static_cast<double>(parameters_.primes()[i]);
+  }
+  weight result;
+  result.diagonal = diagonal;
+  result.galois_element = parameters_.galois_element(diagonal);
+  result.compact = eval.encoder().encode_compact(values, scale, slots_);
+  const std::uint64_t contents = ckks::hash_of(values);
+  if (compact) {
+    ctx.runtime().set_identity(result.compact.coefficients,
+                               ckks::identity_of("compact raised diagonal", contents, 0));
+    return result;
+  }
+  result.expanded = expand(ctx, result.compact, object_class::plaintext);
+  std::shared_ptr<const ckks::compact_plaintext> kept;
+  if (ctx.runtime().options().keep_sources) {
+    kept = std::make_shared<ckks::compact_plaintext>(std::move(result.compact));
+  }
+  result.compact.coefficients = {};
+  ckks::register_plaintext(ctx, result.expanded, ckks::identity_of("raised diagonal", contents, level_),
+                           std::move(kept));
+  return result;
+}
+
+ring::poly raised_transform::expand(ckks::context& ctx, const ckks::compact_plaintext& coefficients,
+                                    object_class cls) const {
+  ring::poly result(ctx.ring(), dropped(), parameters_.level(level_).q, cls, "raised_transform.diagonal");
+  std::vector<backend::encode_job> encodings;
+  std::vector<backend::unary_job> transforms;
+  for (const backend::limb_view& view : result.views()) {
+    encodings.push_back({view, &coefficients.coefficients, 1, coefficients.log_stride(parameters_.log_n())});
+    transforms.push_back({view, view});
+  }
+  ctx.device().encode_expand(ctx.tables(), encodings);
+  ctx.device().ntt(ctx.tables(), transforms);
+  return result;
+}
+
+std::vector<ckks::key_request> raised_transform::key_requests(const params::parameters& parameters,
+                                                              std::span<const int> diagonals,
+                                                              unsigned level) {
+  std::set<std::uint64_t> elements;
+  for (const int each : diagonals) {
+    elements.insert(ckks::raised_rotation_element(parameters, parameters.galois_element(each)));
+  }
+  std::vector<ckks::key_request> result;
+  for (const std::uint64_t each : elements) result.push_back({each, level});
+  return result;
+}
+
+std::vector<ckks::key_request> raised_transform::key_requests() const {
+  std::vector<int> diagonals;
+  for (const weight& each : weights_) diagonals.push_back(each.diagonal);
+  return key_requests(parameters_, diagonals, level_);
+}
+
+std::size_t raised_transform::bytes() const noexcept {
+  std::size_t total = 0;
+  for (const weight& each : weights_) total += each.expanded.data().size() + each.compact.bytes();
+  return total;
+}
+
+void raised_transform::check(ckks::evaluator& eval, const raised_ciphertext& input) const {
+  HALOCLINE_EXPECTS(eval.context().parameters() == parameters_ && input.level == level_, invalid_argument,
+                    "raised transform: made for level ", level_, " of parameters \"", parameters_.name(),
+                    "\", the input is at level ", input.level, " of \"", eval.context().parameters().name(),
+                    "\"");
+  HALOCLINE_EXPECTS(input.slots == slots_, invalid_argument, "raised transform: the input has ", input.slots,
+                    " slots, the transform was made for ", slots_);
+}
+
+/// X^g(input * key) over the dropped primes and the chain: jobs for the three runs of primes.
+void raised_transform::add_products(ckks::context& ctx, const weight& of, const ckks::evaluation_key& key,
+                                    const raised_ciphertext& input, const poly_pair& product,
+                                    std::vector<backend::key_job>& jobs) const {
+  const params::encapsulation_info& e = primes_of(parameters_);
+  const ckks::evaluation_key_digit& digit = key.digits.front();
+  const memory::buffer* const permutation =
+      of.galois_element == 1 ? nullptr : &ctx.ring().permutation(of.galois_element);
+  const auto add = [&](const auto& part, const backend::limb_view& plus) {
+    const backend::limb_view from = part(input.linear);
+    backend::key_job job{part(product.first), part(product.second), {}, false};
+    job.digits.push_back(
+        {from, &digit.b, digit.a ? &digit.a : nullptr, digit.source, e.raised_special.first});
+    if (plus.data != nullptr) {
+      job.plus0 = plus;
+      job.factors = rns::product_of(ctx.ring(), e.raised_special, from.primes);
+    }
+    job.permutation = permutation;
+    jobs.push_back(std::move(job));
+  };
+  add([&](const ring::poly& p) { return p.special().slice(e.raised_special); }, {});
+  add([&](const ring::poly& p) { return p.special().slice(e.raised_scale); }, input.constant.special());
+  add([](const ring::poly& p) { return p.chain(); }, input.constant.chain());
+}
+
+/// sum += sum over the group of diagonal * X^g(input * key).
+void raised_transform::add_group(ckks::evaluator& eval, std::span<const weight> group,
+                                 std::span<const ring::poly> diagonals, const raised_ciphertext& input,
+                                 partial_sum& sum) const {
+  ckks::context& ctx = eval.context();
+  std::vector<poly_pair> rotated;
+  std::vector<backend::key_job> jobs;
+  rotated.reserve(group.size());  // jobs point to them
+  for (const weight& each : group) {
+    rotated.push_back(make_pair(ctx, "raised_transform.rotated"));
+    const ckks::evaluation_key& key =
+        ckks::matching_key(eval.keys(), ckks::raised_rotation_element(parameters_, each.galois_element),
+                           level_, sum.key, "raised transform");
+    add_products(ctx, each, key, input, rotated.back(), jobs);
+  }
+  ctx.device().key_multiply_accumulate(ctx.tables(), jobs);
+  std::vector<backend::dot_job> sums;
+  for (const auto component : {&poly_pair::first, &poly_pair::second}) {
+    const std::vector<backend::limb_view> to = (sum.products.*component).views();
+    for (std::size_t v = 0; v < to.size(); ++v) {
+      backend::dot_job job{to[v], {}, {}, sum.begun};
+      for (std::size_t i = 0; i < group.size(); ++i) {
+        job.a.push_back((rotated[i].*component).views()[v]);
+        job.b.push_back((group[i].expanded ? group[i].expanded : diagonals[i]).views()[v]);
+      }
+      sums.push_back(std::move(job));
+    }
+  }
+  ctx.device().dot(ctx.tables(), sums);
+  sum.begun = true;
+}
+
+poly_pair raised_transform::make_pair(ckks::context& ctx, const char* tag) const {
+  const window chain = parameters_.level(level_).q;
+  return {{ctx.ring(), dropped(), chain, object_class::scratch, tag},
+          {ctx.ring(), dropped(), chain, object_class::scratch, tag}};
+}
+
+ciphertext raised_transform::finish(ckks::context& ctx, partial_sum&& sum) const {
+  const window chain = parameters_.level(level_).q;
+  const ring::poly* const halves[] = {&sum.products.first, &sum.products.second};
+  ciphertext result;
+  result.parts = rns::divide(ctx.ring(), ctx.converter(), {dropped(), chain, chain, {}}, halves,
+                             object_class::ciphertext, "ciphertext");
+  result.level = level_;
+  result.slots = slots_;
+  result.scale = sum.scale;
+  result.key = sum.key;
+  return result;
+}
+
+std::vector<ciphertext> raised_transform::apply(ckks::evaluator& eval,
+                                                std::span<const raised_ciphertext> inputs) const {
+  const backend::scoped_operation named("raised_transform");
+  ckks::context& ctx = eval.context();
+  std::vector<partial_sum> sums;
+  for (const raised_ciphertext& each : inputs) {
+    check(eval, each);
+    sums.push_back({make_pair(ctx, "raised_transform.sum"), false, each.scale, each.key});
+  }
+  for (std::size_t first = 0; first < weights_.size(); first += rotations_at_once) {
+    const std::span<const weight> group =
+        std::span(weights_).subspan(first, std::min(rotations_at_once, weights_.size() - first));
+    std::vector<ring::poly> diagonals;
+    for (const weight& each : group) {
+      diagonals.push_back(each.expanded ? ring::poly() : expand(ctx, each.compact, object_class::scratch));
+    }
+    for (std::size_t i = 0; i < inputs.size(); ++i) add_group(eval, group, diagonals, inputs[i], sums[i]);
+  }
+  std::vector<ciphertext> results;
+  for (partial_sum& each : sums) results.push_back(finish(ctx, std::move(each)));
+  return results;
+}
+
+}  // namespace halocline::circuits
