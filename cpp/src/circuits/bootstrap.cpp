@@ -54,8 +54,8 @@ void check_first_matrix(const params::parameters& parameters, const bootstrap_op
                     "bootstrap: from_sparse needs parameters with an ephemeral secret and "
                     "enough special primes, such as the preset n16-boot; \"",
                     parameters.name(), "\" has not: leave it out");
-  HALOCLINE_EXPECTS(*options.slots == parameters.slots(), invalid_argument, "bootstrap: from_sparse with ",
-                    *options.slots, " slots; expected all ", parameters.slots(), ": leave it out");
+  HALOCLINE_EXPECTS(*options.slots >= 4, invalid_argument, "bootstrap: from_sparse with ", *options.slots,
+                    " slots; expected at least 4, for two matrices: leave it out");
 }
 
 /// Replaces default options by values, and checks the options that do not depend on EvalMod.
@@ -295,7 +295,8 @@ std::vector<ckks::key_request> bootstrapper::key_requests() const {
 std::vector<ckks::key_request> bootstrapper::keys_beside_transforms() const {
   detail::key_union keys;
   if (parameters_.encapsulation()) keys.add({{{ckks::encapsulation_element, raised_level_}}});
-  for (std::uint32_t step = slots(); step < parameters_.slots(); step *= 2) {
+  const bool sums = !options_.transforms.from_sparse;  // else CoeffToSlot does
+  for (std::uint32_t step = slots(); sums && step < parameters_.slots(); step *= 2) {
     keys.add({{{parameters_.galois_element(step), raised_level_}}});
   }
   keys.add(mod1_->key_requests(raised_level_ - cts_levels()));

@@ -56,12 +56,13 @@ std::size_t bytes_of(const params::parameters& parameters, const ckks::key_reque
   return limbs * parameters.limb_bytes();
 }
 
-/// Adds what a raised matrix takes: a key, a product and a diagonal for each of its rotations.
+/// Adds what a raised matrix takes: a key and a product for each of its rotations. The rotations that follow
+/// it are the same whatever is chosen.
 void add_raised(const params::parameters& parameters, const matrix_shape& matrix, std::uint32_t slots,
                 const transform_choice& choice, key_union& keys, choice_estimate& result) {
   constexpr std::size_t polynomials_at_once = 2 * 9;
   const std::vector<int> diagonals = diagonals_of(matrix, slots);
-  keys.add(raised_transform::key_requests(parameters, diagonals, matrix.level));
+  keys.add(raised_transform::key_requests(parameters, diagonals, slots, matrix.level));
   const params::encapsulation_info& primes = *parameters.encapsulation();
   const std::size_t limbs =
       parameters.level(matrix.level).q.count + primes.raised_special.count + primes.raised_scale.count;
@@ -70,7 +71,9 @@ void add_raised(const params::parameters& parameters, const matrix_shape& matrix
   result.diagonal_bytes += diagonals.size() * each;
   result.workspace_bytes = std::max(result.workspace_bytes, polynomials_at_once * whole);
   // Products with both halves of a key and with a diagonal: elementwise passes.
-  const double passes = static_cast<double>(diagonals.size() * limbs) * 4 * 2 / parameters.log_n();
+  const std::size_t products =
+      diagonals.size() * raised_transform::sparse_rotations(parameters, diagonals.size(), slots);
+  const double passes = static_cast<double>(products * limbs) * 4 * 2 / parameters.log_n();
   result.work += passes + (choice.compact ? static_cast<double>(diagonals.size() * limbs) : 0.0);
 }
 

@@ -33,10 +33,9 @@ dft_options completed(const params::parameters& parameters, dft_options options)
                     "dft: ", options.shares.size(), " shares for ", options.matrices, " matrices");
   HALOCLINE_EXPECTS(options.stages.empty() || options.stages.size() == options.matrices, invalid_argument,
                     "dft: stages of ", options.stages.size(), " matrices for ", options.matrices);
-  HALOCLINE_EXPECTS(!options.from_raised || (*options.slots == parameters.slots() && options.matrices >= 2),
-                    invalid_argument, "dft: a raised first matrix for ", *options.slots, " slots and ",
-                    options.matrices, " matrices; expected all ", parameters.slots(),
-                    " slots and at least 2");
+  HALOCLINE_EXPECTS(!options.from_raised || (*options.slots >= 4 && options.matrices >= 2), invalid_argument,
+                    "dft: a raised first matrix for ", *options.slots, " slots and ", options.matrices,
+                    " matrices; expected at least 4 slots and 2 matrices");
   const unsigned levels = options.matrices - (options.from_raised ? 1 : 0);
   HALOCLINE_EXPECTS(*options.level >= levels, level_exhausted, "dft: ", levels,
                     " matrices take a level each, the input is at level ", *options.level, "; ",

@@ -81,14 +81,17 @@ std::vector<bootstrap_case> cases() {
                                      {"real_sparse_stc", with(8, stc)},
                                      {"levels", with(128)},
                                      {"from_sparse", with(512)},
-                                     {"from_sparse_stc", with(512, stc)}};
+                                     {"from_sparse_stc", with(512, stc)},
+                                     {"from_sparse_8", with(8)},
+                                     {"from_sparse_4_stc", with(4, stc)},
+                                     {"from_sparse_128", with(128)}};
   result[6].options.transforms.cts_mode = result[6].options.transforms.stc_mode = transform_mode::small_key;
   result[7].options.transforms.compact = true;
   result[8].options.real_only = result[9].options.real_only = true;
   result[10].options.transforms.cts_levels = 2;
   result[10].options.transforms.stc_levels = 1;
-  result[11].options.transforms.from_sparse = result[12].options.transforms.from_sparse = true;
-  result[11].options.transforms.compact = true;
+  for (std::size_t i = 11; i < result.size(); ++i) result[i].options.transforms.from_sparse = true;
+  result[11].options.transforms.compact = result[13].options.transforms.compact = true;
   result[12].options.transforms.cts_stages = {4, 1, 1, 3};
   return result;
 }
@@ -205,7 +208,7 @@ TEST(Bootstrap, GhostRunAsksForTheKeysOfTheList) {
       ghost_rig ghost(parameters);
       bootstrap_options options = with(slots, order);
       options.iterations.count = 2;
-      options.transforms.from_sparse = slots == 512u;
+      options.transforms.from_sparse = slots == 512u || order == bootstrap_order::cts_first;
       const bootstrapper boots(ghost.eval, options);
       const ckks::ciphertext y = boots.bootstrap(ghost.eval, ghost.ghost_input(boots.input_level(), slots));
       EXPECT_EQ(y.level, boots.output_level());
@@ -289,9 +292,9 @@ TEST(Bootstrap, BadInput) {
   const auto make = [](const bootstrap_options& options) {
     return [=] { (void)bootstrapper(rig().eval, options); };
   };
-  bootstrap_options sparse = with(8);
+  bootstrap_options sparse = with(2);
   sparse.transforms.from_sparse = true;
-  EXPECT_THAT(make(sparse), ThrowsMessage<invalid_argument>(HasSubstr("from_sparse with 8 slots")));
+  EXPECT_THAT(make(sparse), ThrowsMessage<invalid_argument>(HasSubstr("from_sparse with 2 slots")));
   sparse.slots = 512;
   sparse.transforms.cts_stages = {3, 3, 3};
   EXPECT_THAT(make(sparse), ThrowsMessage<invalid_argument>(HasSubstr("stages of 3 matrices")));

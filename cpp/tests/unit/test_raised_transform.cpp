@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "halocline/ckks/key_generator.hpp"
 #include "halocline/core/error.hpp"
@@ -87,6 +88,51 @@ TEST_P(RaisedTransform, EqualsAMapBehindModRaise) {
   }
 }
 
+// A sparse message behind ModRaise has other coefficients too, which the sum of rotations cancels.
+TEST_P(RaisedTransform, FewSlotsGetTheSumOfRotations) {
+  for (const std::uint32_t slots : {4U, 64U}) {
+    const ckks::ciphertext sparse = r.encrypt(r.random_values(slots, 5), 0);
+    ASSERT_EQ(sparse.slots, slots);
+    diagonal_map map{{0, r.random_values(slots, 91)}, {1, r.random_values(slots, 92)}};
+    const raised_transform raised(r.eval, map, top, slots == 4U);
+    EXPECT_GT(raised.count(), map.size());  // rotations are taken with the diagonals
+    circuits::transform_options options;
+    options.level = top;
+    options.slots = slots;
+    const circuits::linear_transform after(r.eval, map, options);
+    auto requests = with_encapsulation(after.key_requests());
+    std::set<std::uint64_t> asked;
+    for (const ckks::key_request& each : requests) asked.insert(each.galois_element);
+    const auto more = raised.key_requests();
+    for (const ckks::key_request& each : more) {
+      if (asked.insert(each.galois_element).second) requests.push_back(each);
+    }
+    for (std::uint32_t step = slots; step < r.slots(); step *= 2) {
+      const std::uint64_t element = parameters.galois_element(step);
+      if (asked.insert(element).second) requests.push_back({element, top});
+    }
+    exact_keys keys(r, requests);
+    const ckks::ciphertext* const one[] = {&sparse};
+    ckks::ciphertext y = std::move(raised.apply(keys.eval, keys.eval.raise_sparse(one, top)).front());
+    EXPECT_EQ(y.slots, slots);
+    ckks::ciphertext x = keys.eval.mod_raise(sparse, top);
+    for (std::uint32_t step = slots; step < r.slots(); step *= 2) {
+      x = keys.eval.add(x, keys.eval.rotate(x, step));
+    }
+    x.scale = y.scale = parameters.level(top).scale;
+    const complex_vector expected = r.decrypt(after.apply(keys.eval, x));
+    const complex_vector found = r.decrypt(y);
+    ASSERT_EQ(found.size(), expected.size());
+    double largest = 0, error = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      largest = std::max(largest, std::abs(expected[i]));
+      error = std::max(error, std::abs(found[i] - expected[i]));
+    }
+    EXPECT_GT(largest, 0);
+    EXPECT_LT(error, largest * std::exp2(-24));  // as above
+  }
+}
+
 TEST_P(RaisedTransform, SeededKeysAndBatchesGiveTheSame) {
   const raised_transform map(r.eval, {{0, r.random_values(r.slots(), 5)}, {7, values}}, top, false);
   const auto requests = with_encapsulation(map.key_requests());
@@ -124,8 +170,10 @@ TEST_P(RaisedTransform, BadInputIsRefused) {
     return [&, map] { (void)raised_transform(r.eval, map, top, false); };
   };
   EXPECT_THAT(make({}), ThrowsMessage<invalid_argument>(HasSubstr("all diagonals are 0")));
-  EXPECT_THAT(make({{0, complex_vector(4, 1.0)}}),
-              ThrowsMessage<invalid_argument>(HasSubstr("has 4 entries")));
+  EXPECT_THAT(make({{0, complex_vector(4, 1.0)}, {1, complex_vector(8, 1.0)}}),
+              ThrowsMessage<invalid_argument>(HasSubstr("has 8 entries")));
+  EXPECT_THAT(make({{0, complex_vector(3, 1.0)}}),
+              ThrowsMessage<invalid_argument>(HasSubstr("diagonals of 3 entries")));
   const raised_transform map(r.eval, {{2, values}}, top, false);
   const ckks::ciphertext* const one[] = {&low};
   exact_keys none(r, with_encapsulation({}));

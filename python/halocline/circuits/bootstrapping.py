@@ -53,7 +53,7 @@ class BootstrapOptions:
     """Baby steps of each giant step in both, unless 0 lets a cost model choose: fewer need fewer keys."""
     from_sparse: bool = False
     """The first matrix of CoeffToSlot is applied under the sparse secret, with keys of one digit, and takes
-    no level: CoeffToSlot has one matrix more, and smaller ones. For all slots only. Off by default because
+    no level: CoeffToSlot has one matrix more, and smaller ones. For 4 slots and more. Off by default because
     of patents: see docs/concepts/bootstrapping.md, "From the sparse secret"."""
     cts_stages: tuple[int, ...] = ()
     """Butterflies in each matrix of CoeffToSlot, which sum to log2(slots); even numbers unless given."""

@@ -8,11 +8,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..base.names import Policy
 from ..base.tables import Table, short_seconds
 from ..ckks.keys import KeyPlan
 from ..engine.engine import Engine
 from ..engine.footprint import encoder_bytes
-from ..tracing.replay import DeviceModel, device_model
+from ..memory.trace import Trace
+from ..tracing.replay import DeviceModel, ReplayReport, device_model, replay
 from .layer_table import layer_rows, layer_table, save_picture, size_text
 from .network import Network, Phase
 from .step_costs import StepCost, StepWatch
@@ -43,11 +45,21 @@ class Forecast:
     """Name of the simulated device that times are of."""
     costs: Mapping[str, StepCost] = dataclasses.field(repr=False)
     """By the name of the step: a layer, or its bootstrap."""
+    trace: Trace = dataclasses.field(repr=False, compare=False)
+    """Of one run with weights and keys in place."""
 
     @property
     def seconds(self) -> float:
         """Of one evaluation of all `images` on the device, where everything is in its memory."""
         return sum(each.seconds for each in self.costs.values())
+
+    def within(self, memory: int | str | None, policy: Policy = "planned") -> ReplayReport:
+        """Time and bytes of one evaluation on the device within a budget: see `halocline.replay`.
+
+        memory: bytes, "40GiB", or a share of the most bytes that are live at once; None: what the device has.
+        Raises OutOfMemory where the policy cannot place an operation in the budget.
+        """
+        return replay(self.trace, self.device, policy, memory)
 
     @property
     def peak_bytes(self) -> int:
@@ -166,4 +178,4 @@ def forecast(compiled: Network, images: int = 1, device: str | DeviceModel = "h2
     weights = before["live_by_class"]["plaintext"]
     largest = max(trace._core.minimum_budget())
     steps, name = after["steps"] - before["steps"], device_model(device).name
-    return Forecast(compiled, images, plan, uses, after, weights, steps, largest, name, watch.costs)
+    return Forecast(compiled, images, plan, uses, after, weights, steps, largest, name, watch.costs, trace)

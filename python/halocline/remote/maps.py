@@ -262,7 +262,7 @@ def _comparison(about: dict[str, Any], arrays: Sequence[Array]) -> WholeCircuit:
 
 
 def _are_stages(value: Any) -> bool:
-    """JSON knows no tuples: stages arrive as a list."""
+    """JSON has no tuples: stages arrive as a list."""
     return type(value) is list and len(value) <= MOST_STAGES and all(type(each) is int for each in value)
 
 

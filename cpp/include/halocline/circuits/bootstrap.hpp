@@ -48,8 +48,8 @@ struct bootstrap_transforms {
   /// chosen, and plans move the rest. Unless given, the other options decide.
   std::optional<std::size_t> memory_bytes;
   /// The first matrix of CoeffToSlot is applied to the ciphertext while it is under the sparse secret, with
-  /// keys of one digit, and takes no level: CoeffToSlot has one matrix more, and smaller ones. Full slots
-  /// only. Off by default: see the note on patents at `raised_transform`.
+  /// keys of one digit, and takes no level: CoeffToSlot has one matrix more, and smaller ones. For 4 slots
+  /// and more. Off by default: see the note on patents at `raised_transform`.
   bool from_sparse = false;
   /// Stages of each matrix of CoeffToSlot, summing to log2(slots); even numbers unless given.
   std::vector<unsigned> cts_stages{};

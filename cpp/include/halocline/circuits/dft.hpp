@@ -37,7 +37,8 @@ struct dft_options {
   transform_mode mode = transform_mode::double_hoisted;  ///< `small_key`: a few keys instead of many
   bool compact = false;                                  ///< see `transform_options::compact`
   std::optional<unsigned> baby_count{};                  ///< see `transform_options::baby_count`
-  /// CoeffToSlot of full slots only: the first matrix is a `raised_transform`, which takes no level.
+  /// CoeffToSlot only: the first matrix is a `raised_transform`, which takes no level, and which sums the
+  /// rotations that leave the slots of a sparse message alone.
   bool from_raised = false;
   /// Stages of each matrix, see `dft_matrices`; those of `dft_stages` unless given.
   std::vector<unsigned> stages{};

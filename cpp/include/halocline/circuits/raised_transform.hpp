@@ -20,6 +20,11 @@ namespace halocline::circuits {
 /// well; the one division of the sum takes D off together with the special primes, so the map takes no level
 /// (level conserving rescaling: Yan, Zeng, Song, Wang 2025). Every diagonal has a key of its own.
 ///
+/// A map for fewer slots than all is applied to the sum of all rotations by multiples of its number of slots:
+/// ModRaise adds terms to a sparse message that only this sum cancels. These rotations commute with the map.
+/// A first part of them is taken with its diagonals, the others are rotations of the result
+/// (`sparse_rotations`).
+///
 /// Key switching after ModRaise is a subject of US patent 12,506,608 and of US patent application
 /// 2026/0052015. Whether they concern this method, whose keys have one digit from the beginning, has not been
 /// examined by a lawyer: nothing uses it unless it is asked for.
@@ -27,6 +32,7 @@ namespace halocline::circuits {
 /// Bound to the context it was made with; immutable.
 class raised_transform {
  public:
+  /// @param diagonals with a power of two of entries each, up to all slots
   /// @param level of the raised ciphertexts and of results
   /// @throws invalid_argument for parameters that have no primes for it, no diagonal that is not 0, and as
   ///   `transform_grid`
@@ -39,23 +45,29 @@ class raised_transform {
 
   [[nodiscard]] unsigned level() const noexcept { return level_; }
   [[nodiscard]] std::uint32_t slots() const noexcept { return slots_; }
-  /// Diagonals, and keys.
-  [[nodiscard]] std::size_t count() const noexcept { return weights_.size(); }
-  /// Keys that `apply` uses, ascending by element, all at `level()`.
+  /// Products with keys of one digit.
+  [[nodiscard]] std::size_t count() const noexcept { return rotations_.size(); }
+  /// Keys that `apply` uses, all at `level()`.
   [[nodiscard]] std::vector<ckks::key_request> key_requests() const;
   /// Those of a map with these diagonals.
   [[nodiscard]] static std::vector<ckks::key_request> key_requests(const params::parameters& parameters,
                                                                    std::span<const int> diagonals,
-                                                                   unsigned level);
+                                                                   std::uint32_t slots, unsigned level);
+  /// How many of the rotations that are summed are taken with each of `diagonals` diagonals: a power of two.
+  [[nodiscard]] static std::uint32_t sparse_rotations(const params::parameters& parameters,
+                                                      std::size_t diagonals, std::uint32_t slots);
   /// Bytes of the encoded diagonals.
   [[nodiscard]] std::size_t bytes() const noexcept;
 
  private:
   struct weight {
     int diagonal = 0;
-    std::uint64_t galois_element = 1;
     ring::poly expanded;
     ckks::compact_plaintext compact;
+  };
+  struct rotation {
+    std::uint64_t galois_element = 1;
+    std::size_t weight = 0;  ///< ascending
   };
 
   struct partial_sum;
@@ -66,11 +78,12 @@ class raised_transform {
                                   memory::object_class cls) const;
   void check(ckks::evaluator& eval, const ckks::raised_ciphertext& input) const;
   [[nodiscard]] ckks::poly_pair make_pair(ckks::context& ctx, const char* tag) const;
-  void add_products(ckks::context& ctx, const weight& of, const ckks::evaluation_key& key,
+  void add_products(ckks::context& ctx, std::uint64_t galois_element, const ckks::evaluation_key& key,
                     const ckks::raised_ciphertext& input, const ckks::poly_pair& product,
                     std::vector<backend::key_job>& jobs) const;
-  void add_group(ckks::evaluator& eval, std::span<const weight> group, std::span<const ring::poly> diagonals,
-                 const ckks::raised_ciphertext& input, partial_sum& sum) const;
+  void add_group(ckks::evaluator& eval, std::span<const rotation> group,
+                 std::span<const ring::poly> diagonals, const ckks::raised_ciphertext& input,
+                 partial_sum& sum) const;
   [[nodiscard]] ckks::ciphertext finish(ckks::context& ctx, partial_sum&& sum) const;
 
   /// Special primes that products are over and that the division takes off: those of the keys, and the scale.
@@ -79,6 +92,8 @@ class raised_transform {
   unsigned level_;
   std::uint32_t slots_;
   std::vector<weight> weights_;
+  std::vector<rotation> rotations_;
+  std::uint32_t summed_ = 1;  ///< see `sparse_rotations`
 };
 
 }  // namespace halocline::circuits

@@ -33,6 +33,7 @@ def print_report(console: Console, report: dict[str, Any]) -> None:
         "bootstrap": _bootstrap_rows,
         "bm-bootstrap": _bm_rows,
         "resnet20": resnet20_rows,
+        "resnet18": resnet18_rows,
         "helr": helr_rows,
         "sorting": sorting_rows,
     }
@@ -107,6 +108,19 @@ def _bm_rows(r: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield f"left out with {each['params']}", ", ".join(each["skipped"])
     if r["failed"] is not None:
         yield "stopped", f"out of memory with {r['failed']['params']}"
+
+
+def resnet18_rows(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """(name, text) of each row of `halocline run resnet18`."""
+    yield from resnet20_rows(report)
+    forecast = report["forecast"]
+    yield (
+        "forecast",
+        f"{forecast['seconds']:.3f} s with {size(forecast['loaded_bytes'])} loaded, "
+        f"policy {forecast['policy']} on {forecast['device']}",
+    )
+    last = report["measured"][-1]
+    yield "measured", f"{last['seconds']:.3f} s with {size(last['loaded_bytes'])} loaded, the last image"
 
 
 def resnet20_rows(report: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -103,6 +103,12 @@ WORKLOADS = {
         "Resnet20Options",
         "run:Resnet20Run",
     ),
+    "resnet18": Workload(
+        "Images of 64 x 64 pixels through ResNet-18, with the forecast of its time and bytes.",
+        "workloads.resnet18",
+        "Resnet18Options",
+        "run:Resnet18Run",
+    ),
     "helr": Workload(
         "Logistic regression trained on encrypted data.",
         "workloads.helr",

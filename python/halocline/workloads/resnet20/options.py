@@ -15,10 +15,8 @@ from ..options import WorkloadOptions, bootstrap_option, key_memory_option, para
 
 
 @dataclasses.dataclass(frozen=True)
-class Resnet20Options(WorkloadOptions):
-    """Which network, which images, and how they are run."""
-
-    subject: ClassVar[str] = "resnet20"
+class NetworkOptions(WorkloadOptions):
+    """What `Resnet20Run` asks for: which network, which images, and how they are run."""
 
     image: str | Path | None = option(
         None,
@@ -44,6 +42,38 @@ class Resnet20Options(WorkloadOptions):
         "given. Ranges from a file or from the weights have theirs.",
         Number(1),
     )
+    seeded: bool = seeded_option()
+    bootstrap: dict[str, Any] = bootstrap_option(("slots",))
+    encode: str = option(
+        "keep",
+        "keep: encoded weights stay with the engine; fly: they are encoded at each use.",
+        Choice(("keep", "fly")),
+    )
+    alpha: int = option(13, "Precision of ReLU in bits; see Engine.relu.", Count(6, 13, metavar="BITS"))
+    params: str | Params = params_option("n16-boot")
+
+    @property
+    def checkpoint(self) -> str | Path | None:
+        """Folder for the state of the run."""
+        return None
+
+    @property
+    def batch(self) -> int:
+        """Images that are evaluated at once."""
+        return 1
+
+    @property
+    def key_memory(self) -> int | str | None:
+        """Bytes that keys may take."""
+        return None
+
+
+@dataclasses.dataclass(frozen=True)
+class Resnet20Options(NetworkOptions):
+    """Which network, which images, and how they are run."""
+
+    subject: ClassVar[str] = "resnet20"
+
     checkpoint: str | Path | None = option(
         None,
         "Folder for the state of the run at its bootstraps, from which an interrupted run goes on. It holds "
@@ -55,16 +85,7 @@ class Resnet20Options(WorkloadOptions):
         "Images that are evaluated at once; from 2 on as many of them share a ciphertext as fit.",
         Count(1, MAX_BATCH),
     )
-    seeded: bool = seeded_option()
     key_memory: int | str | None = key_memory_option()
-    bootstrap: dict[str, Any] = bootstrap_option(("slots",))
-    encode: str = option(
-        "keep",
-        "keep: encoded weights stay with the engine; fly: they are encoded at each use.",
-        Choice(("keep", "fly")),
-    )
-    alpha: int = option(13, "Precision of ReLU in bits; see Engine.relu.", Count(6, 13, metavar="BITS"))
-    params: str | Params = params_option("n16-boot")
 
     def _check(self) -> None:
         super()._check()

@@ -41,7 +41,7 @@ from ..running import (
     send_keys,
 )
 from .digits import DIGITS, digits_model, held_out_pictures
-from .options import Resnet20Options
+from .options import NetworkOptions, Resnet20Options
 from .run_folder import RunFolder
 
 Array = npt.NDArray[np.float64]
@@ -60,13 +60,16 @@ def steady_seconds(seconds: Sequence[float]) -> float | None:
 class Resnet20Run:
     """One run of the workload. `report` is complete after `run`."""
 
+    workload = "resnet20"
+
     def __init__(
         self,
         params: Params,
-        options: Resnet20Options | None = None,
+        options: NetworkOptions | None = None,
         progress: Progress = lambda what, done, total: None,
     ) -> None:
-        self.params, self.options, self._progress = params, options or Resnet20Options(), progress
+        self.params, self._progress = params, progress
+        self.options: NetworkOptions = options or Resnet20Options()
         self._phases, self._layers = Stopwatch(), Stopwatch()
         with self._phases("load"):
             self.model = self._load_model()
@@ -77,6 +80,8 @@ class Resnet20Run:
         """What happened with the first image, when that was asked for."""
         self.runs: list[RunReport] = []
         self._image_seconds: list[float] = []  # of each batch, divided by its images
+        self.forecast: Forecast | None = None
+        """Of one batch of images, once it is compiled."""
         self.report: dict[str, Any] = {}
         """What `--json` writes."""
 
@@ -85,14 +90,17 @@ class Resnet20Run:
             return digits_model(self.options.alpha)
         return resnet20(self.options.weights, alpha=self.options.alpha)
 
-    def _load_images(self) -> Images:
+    def _pictures(self) -> tuple[Images, int]:
+        """All images that there are, and how many are run unless options say so."""
         options, shape = self.options, self.model.input_shape
         if options.image is None:
-            found = held_out_pictures(self.model)
-            default = 1
-        else:
-            found = load_images(options.image, shape, DIGITS if options.weights is None else CIFAR10_CLASSES)
-            default = len(found.names)
+            return held_out_pictures(self.model), 1
+        found = load_images(options.image, shape, DIGITS if options.weights is None else CIFAR10_CLASSES)
+        return found, len(found.names)
+
+    def _load_images(self) -> Images:
+        options = self.options
+        found, default = self._pictures()
         wanted = default if options.images is None else options.images
         if not 1 <= wanted <= len(found.names):
             raise options.refuse(f"{{images}}: got {wanted}, expected 1 to {len(found.names)}")
@@ -141,7 +149,7 @@ class Resnet20Run:
         with self._phases("compile"):
             chosen = {name: getattr(self.options, name) for name in ("bootstrap", "encode", "batch")}
             compiled = compile(self.model, self.params, self.ranges, **chosen)
-            forecast = compiled.report()
+            forecast = self.forecast = compiled.report()
             kept = self._folder(compiled)
             if kept is not None:
                 held.enter_context(kept)
@@ -156,7 +164,7 @@ class Resnet20Run:
             send_keys(client, engine, forecast.key_plan, self._progress)
         logits = self._evaluate(client, engine, compiled, kept)
         self.report = {
-            "workload": "resnet20",
+            "workload": self.workload,
             **forecast.to_dict(),
             **engine_report(engine, self.runs, self._phases),
             **self._quality(logits, exact, compiled),
