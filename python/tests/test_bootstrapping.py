@@ -244,3 +244,25 @@ def test_the_picture_says_what_it_shows():
     for panel in figure.axes:
         assert panel.get_title()
         assert panel.get_xlabel() and "," in panel.get_ylabel()
+
+
+@pytest.mark.parametrize(("slots", "order"), [(16, "cts_first"), (None, "stc_first")])
+def test_from_the_sparse_secret(tmp_path, slots, order):
+    """Raised rotation keys from a file and from a store: fewer bytes of keys, the same precision."""
+    params = hc.Params.preset("test-n12-boot", allow_insecure=True)
+    client = hc.Client(params, threads=1)
+    boots = hc.Bootstrapper(params, slots=slots, order=order, from_sparse=True)
+    assert boots.describe()["from_sparse"] is True
+    count = slots or params.slots
+    x = disc(count, 3)
+    keys = client.evaluation_keys(plan=boots.key_plan)
+    keys.save(tmp_path / "keys.hl")
+    store = hc.KeyStore(f"file:{tmp_path}/store")
+    store.put("alice", keys)
+    ct = client.encrypt(x, level=boots.input_level)
+    for source in (hc.EvaluationKeys.load(tmp_path / "keys.hl", params), store.user("alice")):
+        y = hc.Engine(params, source, threads=1).run(boots, ct)
+        assert y.level == boots.output_level
+        assert error(client, y, x) < bound(boots)
+    plain = hc.Bootstrapper(params, slots=slots, order=order)
+    assert boots.key_plan.nbytes() < plain.key_plan.nbytes()

@@ -334,7 +334,7 @@ HOSTILE = [
     (put("keys", [[5, 1], [5, 2]]), "each once"),
     (put("keys", [[4, 1]]), "element 4, which"),
     (put("keys", [[2, 1]]), "element 2, which"),  # no encapsulation key without bootstrapping
-    (put("keys", [[4097, 1]]), "expected 1 to 4095"),
+    (put("keys", [[4097, 1]]), "expected odd ones up to 4095"),
     (put("keys", [[5, 99]]), "level of a key"),
     (put("keys", [[5, True]]), "expected an integer"),
     (put("keys", [[5]]), "element and a level"),

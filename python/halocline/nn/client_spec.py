@@ -267,7 +267,7 @@ def _check_keys(params: Params, plan: KeyPlan) -> None:
         if not params._core.is_key_element(element):
             raise InvalidArgument(
                 f"client spec: a key of element {element}, which parameters '{params.name}' do not have; "
-                f"expected odd ones ({RELINEARIZATION} for relinearization)"
+                f"expected odd ones up to {2 * params.n - 1} ({RELINEARIZATION} for relinearization)"
             )
 
 
