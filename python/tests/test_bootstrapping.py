@@ -153,11 +153,9 @@ def test_chain_of_the_workload_stays_bounded(params, policy, memory, calls):
     later = series["peak_bytes"][2:]
     assert max(later[len(later) // 2 :]) <= 1.05 * max(later[: len(later) // 2])
     # The plan of the second call is for calls that begin with what it leaves, as those from the fourth on do.
-    # The third begins with what the second leaves, which began without tables and with what the first left:
-    # a few buffers more or less, by the links that were measured when the plan was made.
-    loaded = series["loaded_bytes"]
-    assert len(set(loaded[3:])) == 1
-    assert loaded[2] == pytest.approx(loaded[3], rel=0.05)
+    # The third begins with what the second leaves, whose beginning was another one. How much more or less it
+    # loads depends on the plan, which depends on the links that were measured in this process.
+    assert len(set(series["loaded_bytes"][3:])) == 1
     assert series["resident_bytes"][-1] < series["resident_bytes"][2] + (8 << 20)
 
 
