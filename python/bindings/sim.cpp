@@ -172,6 +172,7 @@ void bind_replays(nb::module_& module) {
       .def_rw("allow_regenerate", &replay_options::allow_regenerate)
       .def_rw("allow_prefixes", &replay_options::allow_prefixes)
       .def_rw("only_keys_cold", &replay_options::only_keys_cold)
+      .def_rw("steady", &replay_options::steady)
       .def_prop_rw(
           "range_limit", [](const replay_options& o) { return o.constants.range_limit; },
           [](replay_options& o, std::uint64_t limit) { o.constants.range_limit = limit; })

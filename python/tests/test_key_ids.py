@@ -9,7 +9,7 @@ from pathlib import Path
 import halocline as hc
 import numpy as np
 import pytest
-from halocline.workloads.resnet20.run_folder import RunFolder
+from halocline.workloads.images.run_folder import RunFolder
 
 OLD_FILES = Path(__file__).resolve().parents[2] / "cpp/tests/fuzz/corpus/serialize"
 

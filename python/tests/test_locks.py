@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from halocline.base import locks
 from halocline.base.locks import FileLock
-from halocline.workloads.resnet20.run_folder import RunFolder
+from halocline.workloads.images.run_folder import RunFolder
 
 HOLD = """
 import sys, time
 import numpy as np
-from halocline.workloads.resnet20.run_folder import RunFolder
+from halocline.workloads.images.run_folder import RunFolder
 with RunFolder(sys.argv[1], "network", np.zeros((1, 4))):
     print("held", flush=True)
     sys.stdin.read()

@@ -165,6 +165,17 @@ def test_times_depend_on_the_device(rig):
         compiled.report(device="no-such")
 
 
+def test_reports_within_a_budget(rig):
+    everything = rig.report.within(None, "resident")
+    assert everything.total_seconds == pytest.approx(rig.report.seconds, rel=0.05)
+    first, later = rig.report.within("60%", first=True), rig.report.within("60%")
+    assert 0 < later.loaded_bytes < first.loaded_bytes
+    assert later.peak_resident_bytes <= later.budget_bytes
+    assert rig.report.within("200%").loaded_bytes < later.loaded_bytes
+    with pytest.raises(hc.OutOfMemory):
+        rig.report.within(4096)
+
+
 def test_reports_of_several_inputs(rig):
     twice = rig.compiled.report(images=2)
     rows = twice.to_dict()["layers"]

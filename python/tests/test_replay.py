@@ -109,6 +109,20 @@ def test_budgets(trace):
         hc.replay(trace, "h200", "lru", "-5%")
 
 
+def test_repeated_runs(trace):
+    """Later runs find what others left; policies that keep everything in its place have nothing to gain."""
+    for policy in ("lru", "planned"):
+        first, later = (hc.replay(trace, "h200", policy, "120%", steady=each) for each in (False, True))
+        assert later.loaded_bytes < first.loaded_bytes and later.total_seconds < first.total_seconds
+        kernels = [each.compute_seconds - each.regenerate_seconds for each in (first, later)]
+        assert later.steps == first.steps and kernels[1] == pytest.approx(kernels[0])
+    tight = hc.replay(trace, "h200", "planned", "40%", steady=True)
+    assert 0 < tight.loaded_bytes < 1.05 * hc.replay(trace, "h200", "planned", "40%").loaded_bytes
+    assert tight.peak_resident_bytes <= tight.budget_bytes
+    first, later = (hc.replay(trace, "h200", "resident", steady=each) for each in (False, True))
+    assert later.total_seconds == pytest.approx(first.total_seconds, rel=0.05)
+
+
 def test_kernels_can_be_slower(trace):
     one = hc.replay(trace, "h200", "resident")
     two = hc.replay(trace, "h200", "resident", kernel_scale=2)
@@ -253,6 +267,11 @@ def test_replay_command(call, tmp_path):
     assert rows["lru"]["phases"][0]["phase"] == "round 1"
     assert content["commit"]
     assert content["budget_bytes"] == rows["lru"]["budget_bytes"]
+    assert content["steady"] is False
+    call("replay", "run.csv", "--memory", "120%", "--policy", "lru", "--steady", "--json", "s.json")
+    steady = json.loads((tmp_path / "s.json").read_text())
+    assert steady["steady"] is True
+    assert steady["replays"][0]["loaded_bytes"] < rows["lru"]["loaded_bytes"]
 
 
 def test_replay_command_writes_timelines(call, tmp_path):

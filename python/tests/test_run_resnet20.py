@@ -15,6 +15,7 @@ from halocline.cli.app import app
 from halocline.cli.run.report import resnet20_rows
 from halocline.nn import INPUT, Add, AvgPool, Conv2d, Flatten, Linear, Model, Node, ReLU, Shortcut
 from halocline.nn.images import Images
+from halocline.workloads.images import run as images_run
 from halocline.workloads.resnet20 import run as resnet20_run
 from halocline.workloads.resnet20.run import Resnet20Options, Resnet20Run
 from PIL import Image
@@ -264,7 +265,7 @@ def test_images_in_batches(small, call, tmp_path):
 def test_budget_that_is_too_small_is_refused_before_keys(small, call, options, monkeypatch):
     policy = options[1] if len(options) == 2 else "resident"
     with monkeypatch.context() as patched:
-        patched.setattr(resnet20_run, "send_keys", None)  # is not called
+        patched.setattr(images_run, "send_keys", None)  # is not called
         said = " ".join(call("--memory", "10MiB", *options, "--threads", 1, status=1).stderr.split())
     assert "the whole program needs" in said and "trace_program" not in said
     needed = re.search(rf"\((\d+) bytes\) under '?(?:--policy )?{policy}", said)[1]

@@ -42,9 +42,9 @@ struct http_job {
 
   std::string condition{};  ///< header "If-Match: ..." or "If-None-Match: *" of PUT, or empty
 
-  long status = 0;              ///< of the last answer: 2xx, 404, or with a condition 409, 412 and 501
-  std::string tag{};            ///< ETag of the last answer, or empty
-  std::vector<std::byte> body;  ///< of a GET without a range
+  long status = 0;                ///< of the last answer: 2xx, 404, or with a condition 409, 412 and 501
+  std::string tag{};              ///< ETag of the last answer, or empty
+  std::vector<std::byte> body{};  ///< of a GET without a range
 };
 
 class curl_pool;

@@ -190,6 +190,63 @@ TEST(Replay, OnlyKeysMayBeCold) {
   }
 }
 
+/// Three keys that plans recognize, in turn; the last step makes a result that the program keeps.
+memory::trace keys_in_turn() {
+  const sim::device_model clock = toy();
+  trace_writer out(clock);
+  const std::uint64_t x = out.existing(object_class::scratch, 4096, "x");
+  std::vector<std::uint64_t> keys;
+  for (const char* each : {"key@0123456789abcde1", "key@0123456789abcde2", "key@0123456789abcde3"}) {
+    keys.push_back(out.existing(object_class::evaluation_key, mib, each));
+  }
+  for (const std::uint64_t each : keys) out.step("add", {{each, false}, {x, true}});
+  const std::uint64_t made = out.allocate(object_class::ciphertext, 4096, "result");
+  out.step("add", {{x, false}, {made, true}});
+  return out.result();
+}
+
+TEST(Replay, SteadyRunsFindWhatOthersLeft) {
+  const auto loaded = [](const char* policy, std::uint64_t budget, bool steady) {
+    sim::replay_options options;
+    options.policy = policy;
+    options.budget_bytes = budget;
+    options.steady = steady;
+    return sim::replay(keys_in_turn(), toy(), options).loaded_bytes;
+  };
+  const std::uint64_t room_for_all = 4 * mib, room_for_two = 2 * mib + 8192;
+  for (const char* policy : {"planned", "lru", "managed"}) {
+    EXPECT_GE(loaded(policy, room_for_all, false), 3 * mib) << policy;
+    EXPECT_LE(loaded(policy, room_for_all, true), 8192U) << policy;
+  }
+  // Keys come in turn: the least recently used one is always the next. A plan keeps one and loads two.
+  EXPECT_EQ(loaded("lru", room_for_two, true), 3 * mib);
+  const std::uint64_t planned = loaded("planned", room_for_two, true);
+  EXPECT_GE(planned, mib);
+  EXPECT_LE(planned, 2 * mib + 8192);
+}
+
+TEST(Replay, SteadyRunsAreTimedFromTheirOwnBegin) {
+  sim::replay_options options;
+  options.policy = "planned";
+  options.budget_bytes = 4 * mib;
+  options.steady = true;
+  memory::timeline spans;
+  options.spans = &spans;
+  const sim::replay_report report = sim::replay(keys_in_turn(), toy(), options);
+  EXPECT_EQ(report.steps, 4U);
+  EXPECT_NEAR(report.total_s, 413 * us,
+              5 * us);  // 4 kernels, a launch, an allocation, the free of the last result
+  EXPECT_NEAR(report.compute_s, 400 * us, 1e-9);
+  EXPECT_LE(report.peak_resident_bytes, options.budget_bytes);
+  for (const auto& each : spans.spans) EXPECT_LE(each.end_ns, 420'000U);
+  const sim::replay_report again = sim::replay(keys_in_turn(), toy(), options);
+  EXPECT_EQ(again.total_s, report.total_s);
+
+  options.only_keys_cold = true;
+  EXPECT_THAT(message_of<invalid_argument>([&] { (void)sim::replay(keys_in_turn(), toy(), options); }),
+              testing::HasSubstr("only_keys_cold"));
+}
+
 TEST(Replay, ManagedKeysMigrateAndEvictionsCopy) {
   const memory::trace program = keys_in_order(3, {0, 1, 2, 0});
   const std::uint64_t budget = 2 * mib + 65536;

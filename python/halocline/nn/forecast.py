@@ -53,13 +53,17 @@ class Forecast:
         """Of one evaluation of all `images` on the device, where everything is in its memory."""
         return sum(each.seconds for each in self.costs.values())
 
-    def within(self, memory: int | str | None, policy: Policy = "planned") -> ReplayReport:
+    def within(
+        self, memory: int | str | None, policy: Policy = "planned", *, first: bool = False
+    ) -> ReplayReport:
         """Time and bytes of one evaluation on the device within a budget: see `halocline.replay`.
 
         memory: bytes, "40GiB", or a share of the most bytes that are live at once; None: what the device has.
+        first: of the first evaluation, which finds all keys and weights on the host; otherwise of later ones,
+            which find what the one before left on the device.
         Raises OutOfMemory where the policy cannot place an operation in the budget.
         """
-        return replay(self.trace, self.device, policy, memory)
+        return replay(self.trace, self.device, policy, memory, steady=not first)
 
     @property
     def peak_bytes(self) -> int:

@@ -238,6 +238,7 @@ def replay(
     async_ratio: float = DEFAULT_ASYNC_RATIO,
     lifetime: float = math.inf,
     range_limit: int | None = None,
+    steady: bool = False,
 ) -> ReplayReport:
     """Runs a trace on a simulated device.
 
@@ -248,11 +249,15 @@ def replay(
     decisions: of policy `profiled`, from `decide`; by default made from this trace with `lifetime` and
         `async_ratio`, the share of the budget that the pool may take.
     range_limit: X of policy `dynamic`: the pool is used while the last live counts of a size differ by less.
+    steady: the program runs repeatedly, and the report is of a run that finds what another one left in the
+        device's memory; otherwise policies that move bytes begin with all of them on the host.
 
     Raises OutOfMemory when the policy cannot place something in the budget; the message says what would do.
     """
     model = device_model(device)
-    constants = _Constants(kernel_scale, recorded_times, decisions, async_ratio, lifetime, range_limit)
+    constants = _Constants(
+        kernel_scale, recorded_times, decisions, async_ratio, lifetime, range_limit, steady
+    )
     options = constants.options(expect(trace, Trace, "replay"), model, policy, memory)
     return _report(_core.replay(trace._core, model._core, options))
 
@@ -283,6 +288,7 @@ class _Constants:
     async_ratio: float = DEFAULT_ASYNC_RATIO
     lifetime: float = math.inf
     range_limit: int | None = None
+    steady: bool = False
 
     def options(
         self, trace: Trace, model: DeviceModel, policy: str, memory: int | str | None
@@ -293,6 +299,7 @@ class _Constants:
         options.budget_bytes = budget_bytes(trace, memory)
         options.kernel_scale = positive(self.kernel_scale, "replay: kernel_scale")
         options.recorded_times = bool(self.recorded_times)
+        options.steady = bool(self.steady)
         if self.range_limit is not None:
             options.range_limit = integer(self.range_limit, "replay: range_limit", 0)
         if not 0 <= self.async_ratio <= 1:

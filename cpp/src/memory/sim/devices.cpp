@@ -36,6 +36,7 @@ struct data_sheet {
 constexpr double h200_memory = 3.98 * tera;
 constexpr double h200_tflops = 67;
 constexpr double h200_expand = 1.04 * tera;
+constexpr double h200_encode = 0.46 * tera;
 
 constexpr const char* paper_share =
     "5 % of the capacity: async allocation beyond 95 % fails (hybrid paper III-B)";
@@ -71,7 +72,8 @@ constexpr constant h200_constants[] = {
     {"expand_bytes_per_s", h200_expand,
      "measured: sample_uniform of 47 limbs (12.3 MB, chacha8_spare) in 11.9 us, "
      "cpp/bench/results/h200/kernels.json"},
-    {"encode_bytes_per_s", 0.53 * tera, "derived: NTT of 47 limbs (12.3 MB) in 23.1 us"},
+    {"encode_bytes_per_s", h200_encode,
+     "derived: encode_expand and NTT of 47 limbs (12.3 MB) in 10.9 and 15.9 us"},
 };
 
 void set(device_model& to, const char* name, double value, std::string source) {
@@ -81,18 +83,25 @@ void set(device_model& to, const char* name, double value, std::string source) {
   to.sources[name] = std::move(source);
 }
 
-/// Costs of operations relative to the memory rate. They are those of Cheddar on an H200 at N = 2^16; the
-/// copies run at the rate of the link.
+/// Costs of operations relative to the memory rate: those of this library on an H200 at N = 2^16 with 32-bit
+/// words, fitted by tools/fit_gpu_model.py. The copies run at the rate of the link.
 void set_operations(device_model& to, const std::string& suffix) {
-  const std::string ntt = "measured: NTT of a polynomial 23.1 and 14.5 us at 47 and 23 limbs";
-  to.other = {1, 1.4, 1, "measured: addition 18.8 and 9.9 us at 47 and 23 limbs" + suffix};
-  to.operations["ntt"] = {2, 6.3, 2.72, ntt + suffix};
-  to.operations["intt"] = {2, 5.8, 2.69, "measured: INTT 22.4 and 13.9 us at 47 and 23 limbs" + suffix};
-  to.operations["ntt_linear_combine"] = {4, 12.6, 1.86,
-                                         "estimate: two NTTs and the bytes added; " + ntt + suffix};
-  to.operations["encode_expand"] = {2, 6.3, 5.4, "estimate: an NTT of each limb written; " + ntt + suffix};
-  to.operations["base_convert"] = {
-      4, 45, 3.1, "fitted: the rest of rotations of 408 and 225 us at 47 and 23 limbs" + suffix};
+  const std::string ntt = "measured: NTT of a polynomial 15.9 and 9.7 us at 47 and 23 limbs" + suffix;
+  const std::string kernels = "measured at 47 and 23 limbs: cpp/bench/results/h200/kernels.json" + suffix;
+  const std::string fitted =
+      "fitted: the rest of rotations of 263 and 125 us, multiplications of 276 and 132 us and "
+      "rescalings of 45.8 and 26.3 us at 47 and 23 limbs" +
+      suffix;
+  to.other = {1, 0, 0.71, "measured: addition 14.3 and 6.0 us at 47 and 23 limbs" + suffix};
+  to.operations["ntt"] = {2, 3.7, 1.98, ntt};
+  to.operations["intt"] = {2, 3.7, 1.98, "estimate: as the NTT; " + ntt};
+  to.operations["base_convert"] = {1, 2.5, 1.43, kernels};
+  to.operations["dot"] = {1, 3.4, 0.9, kernels};
+  to.operations["tensor"] = {1, 0, 0.94, kernels};
+  to.operations["automorphism"] = {1, 0, 0.98, kernels};
+  to.operations["encode_expand"] = {1, 1.6, 2.78, kernels};
+  to.operations["key_multiply_accumulate"] = {1, 14.3, 1.04, fitted};
+  to.operations["ntt_linear_combine"] = {2, 3.8, 3.07, fitted};
   to.operations["sample_uniform"] = {1, 1.4, to.memory_bytes_per_s / to.expand_bytes_per_s,
                                      "derived: expand_bytes_per_s"};
   to.operations["upload"] = {1, to.copy_us, to.memory_bytes_per_s / to.load_bytes_per_s,
@@ -130,7 +139,7 @@ device_model make_device(const data_sheet& sheet) {
   set(result, "remote_bytes_per_s", link * 51.4 / 55.5, "estimate: the ratio to the link of the H200");
   set(result, "expand_bytes_per_s", h200_expand * sheet.single_tflops / h200_tflops,
       "estimate: the H200's by peak single precision of the data sheets");
-  set(result, "encode_bytes_per_s", 0.53 * tera * rate / h200_memory, "estimate: the H200's by memory rate");
+  set(result, "encode_bytes_per_s", h200_encode * rate / h200_memory, "estimate: the H200's by memory rate");
   set_operations(result, " on an H200; estimate: scaled by memory rate");
   return result;
 }

@@ -18,6 +18,12 @@ machine::machine(const device_model& device, replay_report& report, timeline* sp
       store_{device.store_bytes_per_s},
       queue_(static_cast<std::size_t>(device.queue_depth), 0.0) {}
 
+void machine::restart(timeline* spans) {
+  spans_ = span_recorder(spans);
+  host_ = device_ = load_.busy_until = store_.busy_until = 0;
+  std::fill(queue_.begin(), queue_.end(), 0.0);
+}
+
 void machine::synchronize() noexcept { wait_until(device_); }
 
 void machine::wait_until(double us) noexcept {

@@ -27,6 +27,9 @@ class machine {
   /// @param spans where to write down what happens; may be nullptr
   machine(const device_model& device, replay_report& report, timeline* spans = nullptr);
 
+  /// Waits until everything is done and sets the clocks to 0; from now on `spans` gets what happens.
+  void restart(timeline* spans);
+
   /// The host works.
   void host_work(double us) noexcept { host_ += us; }
   /// The host waits until the device is idle.

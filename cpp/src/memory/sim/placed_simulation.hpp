@@ -20,6 +20,7 @@ class placed_simulation final : public simulation {
                     std::uint64_t needed, machine& clocks, replay_report& report);
 
   void exists(std::uint64_t number, const sim_object& object) override;
+  void restart() override { ordinal_ = 0; }
   void allocate(std::uint64_t number, const sim_object& object) override;
   void free(std::uint64_t number, const sim_object& object) override;
   void step(const sim_step& step) override;

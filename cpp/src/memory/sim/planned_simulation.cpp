@@ -68,6 +68,7 @@ plan::plan plan_for(const trace& recorded, const device_model& device, const rep
   planning.costs = costs;
   planning.allow_expand = planning.allow_encode = options.allow_regenerate;
   planning.allow_truncate = planning.allow_resize = options.allow_prefixes;
+  planning.steady = options.steady;
   return options.only_keys_cold ? plan_cold_keys(program, planning) : plan::make_plan(program, planning);
 }
 
@@ -103,6 +104,23 @@ void planned_simulation::begin_warm() {
 }
 
 void planned_simulation::exists(std::uint64_t number, const sim_object& object) { enlist(number, object); }
+
+void planned_simulation::restart() {
+  std::vector<std::uint64_t> counted_on(
+      frames_.size());  // what the plan finds, or brings before its first step
+  for (const plan::directive& each : plan_.directives) {
+    if (each.before != 0) break;
+    if (plan_.objects[each.target].identity == 0) continue;
+    counted_on[each.target] = std::uint64_t{each.pages} * plan::page_bytes;
+  }
+  next_ = 0;
+  order_us_ = 0;
+  for (plan::object_index i = 0; i < frames_.size(); ++i) {
+    frames_[i].ready_us = frames_[i].unused_us = 0;
+    give_back(frames_[i], counted_on[i], 0);
+  }
+  for (; !releases_.empty(); releases_.pop()) room_ += releases_.top().second;
+}
 
 void planned_simulation::allocate(std::uint64_t number, const sim_object& object) {
   enlist(number, object);

@@ -23,6 +23,7 @@ class planned_simulation final : public simulation {
                      std::uint64_t budget_bytes, machine& clocks, replay_report& report);
 
   void exists(std::uint64_t number, const sim_object& object) override;
+  void restart() override;
   void allocate(std::uint64_t number, const sim_object& object) override;
   void free(std::uint64_t number, const sim_object& object) override;
   void step(const sim_step& step) override;

@@ -114,6 +114,9 @@ void check(const replay_options& options) {
                     "replay: kernel scale is ", options.kernel_scale, "; expected a positive number");
   HALOCLINE_EXPECTS(options.timeline_points >= 2, invalid_argument, "replay: ", options.timeline_points,
                     " points for the timeline; expected at least 2");
+  HALOCLINE_EXPECTS(!options.steady || !options.only_keys_cold, invalid_argument,
+                    "replay: steady runs begin with what another run left, others with all but the keys; "
+                    "expected one of steady and only_keys_cold");
 }
 
 std::unique_ptr<simulation> make_simulation(const trace& recorded, const device_model& device,
@@ -148,9 +151,16 @@ replay_report replay(const trace& recorded, const device_model& device, const re
     if (event.action == trace_action::free) ++report.frees;
   }
   trace_player player(recorded, device, options);
-  machine clocks(device, report, options.spans);
+  const replay_report head = report;
+  machine clocks(device, report, options.steady ? nullptr : options.spans);
   const std::unique_ptr<simulation> program =
       make_simulation(recorded, device, options, report.budget_bytes, clocks, report);
+  if (options.steady) {
+    player.play(*program, [](const sim_step&) {});
+    report = head;
+    clocks.restart(options.spans);
+    program->restart();
+  }
   recorder records(report, clocks, player.steps(), options.timeline_points);
   player.play(*program, [&](const sim_step& step) { records.after(step, program->residency()); });
   report.host_wait_s += std::max(0.0, clocks.host_us() - clocks.device_us()) / us_per_s;

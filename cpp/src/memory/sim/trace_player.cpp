@@ -2,6 +2,7 @@
 #include "memory/sim/trace_player.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "halocline/core/expects.hpp"
 
@@ -45,13 +46,24 @@ void trace_player::refuse(const trace_event& event, const char* what) const {
       text("trace, step ", event.step, ", object ", event.object, ": ", what, "; record the trace again"));
 }
 
-void trace_player::announce_existing(simulation& to) {
+void trace_player::begin(simulation& to) {
+  std::map<std::uint64_t, sim_object> left;  // by number, so that replays are deterministic
+  for (const auto& [id, each] : live_) {
+    if (!each.what.existed) left.emplace(each.number, each.what);
+  }
+  for (const auto& [number, what] : left) {
+    live_.erase(what.id);
+    to.free(number, what);
+  }
+  kept_ = 0;
   for (const trace_event& event : trace_.events) {
     if (event.action != trace_action::exists) continue;
+    if (began_ && live_.contains(event.object)) continue;
     add(event);
     const open_object& made = find(event);
     to.exists(made.number, made.what);
   }
+  began_ = true;
 }
 
 void trace_player::add(const trace_event& event) {

@@ -51,6 +51,9 @@ class simulation {
   virtual ~simulation() = default;
   /// A buffer that was there before; called for all of them before anything else.
   virtual void exists(std::uint64_t number, const sim_object& object) = 0;
+  /// The program begins again. The device is idle and its clocks are at 0; buffers that were there before the
+  /// program stay where they are.
+  virtual void restart() {}
   virtual void allocate(std::uint64_t number, const sim_object& object) = 0;
   virtual void free(std::uint64_t number, const sim_object& object) = 0;
   virtual void step(const sim_step& step) = 0;
@@ -65,7 +68,8 @@ class trace_player {
 
   /// Steps in the trace.
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
-  /// Calls `to` for everything, and `after(step)` behind each step.
+  /// Calls `to` for everything, and `after(step)` behind each step. A second call plays the program again:
+  /// buffers that it left are freed, and those that were there before are not announced again.
   template <typename AfterT>
   void play(simulation& to, AfterT&& after);
 
@@ -75,7 +79,7 @@ class trace_player {
     sim_object what;
   };
 
-  void announce_existing(simulation& to);
+  void begin(simulation& to);
   void add(const trace_event& event);
   open_object& find(const trace_event& event);
   void gather(std::size_t& row);
@@ -87,6 +91,7 @@ class trace_player {
   const device_model& device_;
   const replay_options& options_;
   std::uint64_t steps_ = 0;
+  bool began_ = false;
   std::uint64_t kept_ = 0;  ///< steps so far that plans count
   std::uint64_t next_number_ = 0;
   std::unordered_map<std::uint64_t, open_object> live_;
@@ -97,7 +102,7 @@ class trace_player {
 
 template <typename AfterT>
 void trace_player::play(simulation& to, AfterT&& after) {
-  announce_existing(to);
+  begin(to);
   for (std::size_t row = 0; row < trace_.events.size();) {
     const trace_event& event = trace_.events[row];
     switch (event.action) {

@@ -68,6 +68,13 @@ PerfettoOption = Annotated[
     Path | None,
     typer.Option("--perfetto", help="Timeline for ui.perfetto.dev; of several policies, NAME-POLICY.json."),
 ]
+SteadyOption = Annotated[
+    bool,
+    typer.Option(
+        "--steady",
+        help="The program runs repeatedly: show a run that finds what another one left on the device.",
+    ),
+]
 ListOption = Annotated[
     bool, typer.Option("--list", help="Show the device models, their constants and where these come from.")
 ]
@@ -142,6 +149,7 @@ def replay_command(
     recorded_times: RecordedTimesOption = False,
     async_ratio: AsyncRatioOption = DEFAULT_ASYNC_RATIO,
     lifetime: LifetimeOption = None,
+    steady: SteadyOption = False,
     perfetto: PerfettoOption = None,
     list_devices: ListOption = False,
     json: JsonOption = None,
@@ -161,6 +169,7 @@ def replay_command(
     profile: dict[str, Any] = {
         "async_ratio": async_ratio,
         "lifetime": math.inf if lifetime is None else lifetime,
+        "steady": steady,
     }
     study = _Study(trace, device_model(device), memory, constants, profile)
     rows = []
@@ -231,6 +240,7 @@ class _Study:
             for policy, found in rows
         ]
         about = {"trace": name, "device": self.model.name, "budget_bytes": self.budget}
+        about["steady"] = self.profile["steady"]
         base = {"live_peak_bytes": self.trace.peak_bytes, "resident_seconds": self.base}
         return about | base | self.constants | {"replays": replays}
 

@@ -9,11 +9,11 @@ from typing import ClassVar
 
 from ...base.option_values import Choice, Count, PathName
 from ...base.options import option
-from ..resnet20.options import NetworkOptions
+from ..images.options import ImageOptions
 
 
 @dataclasses.dataclass(frozen=True)
-class Resnet18Options(NetworkOptions):
+class Resnet18Options(ImageOptions):
     """Which network, which images, and how they are run."""
 
     subject: ClassVar[str] = "resnet18"

@@ -14,7 +14,7 @@ from ...nn.images import Images, load_images
 from ...nn.model import Model
 from ...nn.ranges import Ranges, calibrate
 from ...nn.resnet18 import resnet18
-from ..resnet20.run import MARGIN, Resnet20Run
+from ..images.run import MARGIN, ImageRun
 from ..running import Progress
 from .options import Resnet18Options
 
@@ -33,7 +33,7 @@ def random_images(count: int, side: int, seed: int) -> npt.NDArray[np.float64]:
     return np.asarray(rows[..., low] * (1 - part) + rows[..., low + 1] * part)
 
 
-class Resnet18Run(Resnet20Run):
+class Resnet18Run(ImageRun):
     """One run of the workload. `report` is complete after `run`."""
 
     workload = "resnet18"
@@ -67,12 +67,14 @@ class Resnet18Run(Resnet20Run):
         assert self.forecast is not None  # it just ran
         planned = report["policy"] == "planned"
         policy: Policy = "planned" if planned else "resident"
-        within = self.forecast.within(report["budget_bytes"] if planned else None, policy)
+        budget = report["budget_bytes"] if planned else None
+        later = self.forecast.within(budget, policy)
         report["forecast"] = {
             "device": FORECAST_DEVICE,
             "policy": policy,
-            "seconds": within.total_seconds,
-            "loaded_bytes": within.loaded_bytes,
+            "seconds": later.total_seconds,
+            "loaded_bytes": later.loaded_bytes,
+            "first_loaded_bytes": self.forecast.within(budget, policy, first=True).loaded_bytes,
         }
         report["measured"] = [
             {"seconds": each.seconds, "loaded_bytes": each.bytes_moved.get("loaded", 0)} for each in self.runs

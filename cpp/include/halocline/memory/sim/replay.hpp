@@ -27,6 +27,9 @@ struct replay_options {
   /// `planned`: only keys are on the host when the program begins; all else that was there before is in the
   /// device's memory, as far as it has room.
   bool only_keys_cold = false;
+  /// The program runs repeatedly: the report is of a run that finds what another one left in the device's
+  /// memory.
+  bool steady = false;
   /// Where to put the plan that `planned` carries out; nullptr: nowhere.
   plan::plan* made = nullptr;
   std::uint32_t timeline_points = 2000;  ///< at most so many samples of the residency; at least 2
@@ -102,8 +105,8 @@ struct replay_report {
 /// carried out asynchronously.
 /// @throws out_of_memory when the policy cannot place something; the message states the budget that it needs.
 /// @throws corrupt_data when the trace contradicts itself.
-/// @throws invalid_argument for an unknown policy, a budget above what the device has, or a scale that is not
-///   a positive number.
+/// @throws invalid_argument for an unknown policy, a budget above what the device has, a scale that is not a
+///   positive number, or `steady` with `only_keys_cold`.
 [[nodiscard]] replay_report replay(const trace& recorded, const device_model& device,
                                    const replay_options& options);
 
