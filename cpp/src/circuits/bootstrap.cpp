@@ -49,11 +49,7 @@ void check_first_matrix(const params::parameters& parameters, const bootstrap_op
   HALOCLINE_EXPECTS(given.empty() || given.size() == matrices, invalid_argument, "bootstrap: stages of ",
                     given.size(), " matrices of CoeffToSlot; expected those of ", matrices);
   if (!transforms.from_sparse) return;
-  HALOCLINE_EXPECTS(parameters.encapsulation() && parameters.encapsulation()->raised_special.count != 0,
-                    invalid_argument,
-                    "bootstrap: from_sparse needs parameters with an ephemeral secret and "
-                    "enough special primes, such as the preset n16-boot; \"",
-                    parameters.name(), "\" has not: leave it out");
+  parameters.require_raised_keys("bootstrap with from_sparse");
   HALOCLINE_EXPECTS(*options.slots >= 4, invalid_argument, "bootstrap: from_sparse with ", *options.slots,
                     " slots; expected at least 4, for two matrices: leave it out");
 }

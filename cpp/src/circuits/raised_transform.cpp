@@ -31,14 +31,6 @@ constexpr std::size_t rotations_at_once = 8;
 /// `n16-boot` on one H200.
 constexpr std::size_t products_per_rotation = 6;
 
-const params::encapsulation_info& primes_of(const params::parameters& parameters) {
-  HALOCLINE_EXPECTS(parameters.encapsulation() && parameters.encapsulation()->raised_special.count != 0,
-                    invalid_argument, "raised transform: parameters \"", parameters.name(),
-                    "\" have no ephemeral secret, or too few special primes; expected a set such as the "
-                    "preset n16-boot");
-  return *parameters.encapsulation();
-}
-
 std::uint64_t element_of(const params::parameters& parameters, int diagonal, std::uint32_t step) {
   return parameters.galois_element(std::int64_t{diagonal} + step);
 }
@@ -65,7 +57,7 @@ window raised_transform::dropped() const noexcept {
 raised_transform::raised_transform(ckks::evaluator& eval, const diagonal_map& diagonals, unsigned level,
                                    bool compact)
     : parameters_(eval.context().parameters()), level_(level) {
-  (void)primes_of(parameters_);
+  parameters_.require_raised_keys("raised transform");
   slots_ = diagonals.empty() ? 1 : static_cast<std::uint32_t>(diagonals.begin()->second.size());
   HALOCLINE_EXPECTS(std::has_single_bit(slots_) && slots_ <= parameters_.slots(), invalid_argument,
                     "raised transform: diagonals of ", slots_, " entries; expected a power of two up to ",
@@ -90,7 +82,7 @@ raised_transform::weight raised_transform::encode(ckks::evaluator& eval, int dia
                                                   const std::vector<complex>& values, bool compact) const {
   ckks::context& ctx = eval.context();
   double scale = 1;
-  const window primes = primes_of(parameters_).raised_scale;
+  const window primes = parameters_.encapsulation()->raised_scale;
   for (std::uint32_t i = primes.first; i < primes.end(); ++i) {
     scale *= static_cast<double>(parameters_.primes()[i]);
   }
@@ -186,7 +178,7 @@ void raised_transform::check(ckks::evaluator& eval, const raised_ciphertext& inp
 void raised_transform::add_products(ckks::context& ctx, std::uint64_t galois_element,
                                     const ckks::evaluation_key& key, const raised_ciphertext& input,
                                     const poly_pair& product, std::vector<backend::key_job>& jobs) const {
-  const params::encapsulation_info& e = primes_of(parameters_);
+  const params::encapsulation_info& e = *parameters_.encapsulation();
   const ckks::evaluation_key_digit& digit = key.digits.front();
   const memory::buffer* const permutation =
       galois_element == 1 ? nullptr : &ctx.ring().permutation(galois_element);

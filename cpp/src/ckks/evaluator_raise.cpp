@@ -258,10 +258,7 @@ std::vector<raised_ciphertext> evaluator::raise_sparse(std::span<const ciphertex
                                                        unsigned level) {
   const backend::scoped_operation named("mod_raise");
   const params::parameters& parameters = ctx_.parameters();
-  HALOCLINE_EXPECTS(parameters.encapsulation() && parameters.encapsulation()->raised_special.count != 0,
-                    invalid_argument, "raise_sparse: parameters \"", parameters.name(),
-                    "\" have no ephemeral secret, or too few special primes; expected a set such as the "
-                    "preset n16-boot");
+  parameters.require_raised_keys("raise_sparse");
   lowered_inputs inputs = lower(*this, many, level);
   if (inputs.sources.empty()) return {};
   const pairs sparse = to_sparse(ctx_, inputs.sources, encapsulation_key(keys_, level, inputs.keys));

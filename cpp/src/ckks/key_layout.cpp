@@ -28,10 +28,7 @@ std::vector<key_digit_layout> encapsulation_layout(const params::parameters& par
 }
 
 std::vector<key_digit_layout> raised_layout(const params::parameters& parameters, unsigned level) {
-  HALOCLINE_EXPECTS(parameters.encapsulation() && parameters.encapsulation()->raised_special.count != 0,
-                    invalid_argument, "raised rotation key: parameters \"", parameters.name(),
-                    "\" have no ephemeral secret, or too few special primes beside those of its switch; "
-                    "expected a set such as the preset n16-boot");
+  parameters.require_raised_keys("raised rotation key");
   const params::encapsulation_info& e = *parameters.encapsulation();
   const window chain{e.raised_scale.first, parameters.key_limbs(level) - e.raised_scale.first};
   return {{e.raised_special, chain, chain}};

@@ -91,9 +91,7 @@ std::size_t memory_key_set::bytes() const noexcept {
 
 bool is_key_element(const params::parameters& parameters, std::uint64_t element) {
   if (element == encapsulation_element) return parameters.encapsulation().has_value();
-  if (raised_rotation_of(parameters, element)) {
-    return parameters.encapsulation() && parameters.encapsulation()->raised_special.count != 0;
-  }
+  if (raised_rotation_of(parameters, element)) return parameters.has_raised_keys();
   return element % 2 == 1 && element < 2 * parameters.n();
 }
 

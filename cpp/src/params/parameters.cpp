@@ -289,6 +289,17 @@ const std::optional<encapsulation_info>& parameters::encapsulation() const noexc
   return data_->encapsulation;
 }
 
+bool parameters::has_raised_keys() const noexcept {
+  return data_->encapsulation && data_->encapsulation->raised_special.count != 0;
+}
+
+void parameters::require_raised_keys(std::string_view caller) const {
+  HALOCLINE_EXPECTS(has_raised_keys(), invalid_argument, caller, ": parameters \"", name(),
+                    "\" have no ephemeral secret, or too few special primes beside those of its switch; "
+                    "expected a set with both, such as the preset n16-boot: choose one, or bootstrap without "
+                    "from_sparse");
+}
+
 unsigned parameters::digit_size() const noexcept { return data_->source.digit_size; }
 
 unsigned parameters::digit_count() const noexcept {

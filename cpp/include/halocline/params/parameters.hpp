@@ -84,6 +84,12 @@ class parameters {
   [[nodiscard]] const std::optional<bootstrap_literal>& bootstrapping() const noexcept;
   /// Nothing without bootstrapping, or when the modulus is raised under the main secret.
   [[nodiscard]] const std::optional<encapsulation_info>& encapsulation() const noexcept;
+  /// Whether `encapsulation()` has primes for raised rotation keys (`ckks::raised_rotation_element`).
+  [[nodiscard]] bool has_raised_keys() const noexcept;
+  /// Returns only where there are such primes.
+  /// @param caller begins the message: what the keys were wanted for
+  /// @throws invalid_argument unless `has_raised_keys()`
+  void require_raised_keys(std::string_view caller) const;
 
   [[nodiscard]] unsigned digit_size() const noexcept;   ///< alpha
   [[nodiscard]] unsigned digit_count() const noexcept;  ///< dnum = ceil((A + B) / alpha)
