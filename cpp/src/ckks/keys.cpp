@@ -4,6 +4,7 @@
 #include <sodium.h>
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -55,25 +56,40 @@ gadget_factors make_factors(const params::parameters& parameters, const key_digi
   return result;
 }
 
-/// One digit that is to be made, and scratch that digits of the same shape share.
+/// One digit that is to be made.
 struct digit_recipe {
   key_digit_layout layout;
-  limb_view target;              ///< secret that the key switches to, on all limbs of the digit
-  limb_view source;              ///< secret that it switches from, on the limbs of the gadget
-  const ring::poly* error;       ///< scratch for the digit's error
-  const memory::buffer* unkept;  ///< place of a when it is not kept, else nullptr
+  limb_view target;  ///< secret that the key switches to, on all limbs of the digit
+  limb_view source;  ///< secret that it switches from, on the limbs of the gadget
   bool montgomery;
 };
 
+/// Scratch that digits on the same limbs share.
+struct digit_scratch {
+  digit_scratch(context& ctx, const key_digit_layout& layout, bool seeded)
+      : error(ctx.ring(), layout.special, layout.chain, object_class::scratch, "keys.error", true) {
+    if (seeded) {
+      unkept = ring::poly(ctx.ring(), layout.special, layout.chain, object_class::scratch, "keys.uniform");
+    }
+  }
+
+  [[nodiscard]] bool fits(const key_digit_layout& layout) const noexcept {
+    return error.special().primes == layout.special && error.chain().primes == layout.chain;
+  }
+
+  ring::poly error;
+  ring::poly unkept;  ///< place of a where it is not kept, else empty
+};
+
 /// error = one * (error + P source on the limbs of the gadget).
-void add_gadget(context& ctx, const digit_recipe& recipe) {
+void add_gadget(context& ctx, const digit_recipe& recipe, const ring::poly& error) {
   const params::parameters& parameters = ctx.parameters();
   const key_digit_layout& layout = recipe.layout;
   const gadget_factors factors = parameters.word_bits() == 32
                                      ? make_factors<std::uint32_t>(parameters, layout, recipe.montgomery)
                                      : make_factors<std::uint64_t>(parameters, layout, recipe.montgomery);
   const window digit = layout.gadget;
-  const limb_view own = recipe.error->chain().slice(digit);
+  const limb_view own = error.chain().slice(digit);
   const auto one = [&](const limb_view& view) {
     const auto begin = factors.one.begin() + view.limb;
     return std::vector<std::uint64_t>(begin, begin + view.primes.count);
@@ -84,10 +100,10 @@ void add_gadget(context& ctx, const digit_recipe& recipe) {
   ctx.device().linear_combine(ctx.tables(), {&with_source, 1});
   if (!recipe.montgomery) return;
   std::vector<backend::scalar_job> others;
-  const limb_view chain = recipe.error->chain();
+  const limb_view chain = error.chain();
   const window before{chain.primes.first, digit.first - chain.primes.first};
   const window behind{digit.end(), chain.primes.end() - digit.end()};
-  for (const limb_view& rest : {recipe.error->special(), chain.slice(before), chain.slice(behind)}) {
+  for (const limb_view& rest : {error.special(), chain.slice(before), chain.slice(behind)}) {
     if (rest.primes.count == 0) continue;
     backend::scalar_job job{rest, rest, {}};
     for (const std::uint64_t factor : one(rest)) job.scalars.push_back({factor, factor});
@@ -98,17 +114,17 @@ void add_gadget(context& ctx, const digit_recipe& recipe) {
 
 /// b = one * (error + gadget) - a target, where the stored a is `one` times that of the encryption.
 evaluation_key_digit make_digit(context& ctx, ring::random_source& random, const digit_recipe& recipe,
-                                const backend::uniform_source& source) {
+                                const digit_scratch& scratch, const backend::uniform_source& source) {
   const std::size_t bytes = recipe.layout.limbs() * ctx.tables().limb_bytes();
   evaluation_key_digit result;
   result.source = source;
   result.b = ctx.runtime().allocate(bytes, object_class::evaluation_key, "evaluation_key.b");
-  if (recipe.unkept == nullptr) {
+  if (!scratch.unkept) {
     result.a = ctx.runtime().allocate(bytes, object_class::evaluation_key, "evaluation_key.a");
   }
   const std::vector<limb_view> b = recipe.layout.views(result.b);
-  const std::vector<limb_view> a = recipe.layout.views(recipe.unkept == nullptr ? result.a : *recipe.unkept);
-  const std::vector<limb_view> error = recipe.layout.views(recipe.error->data());
+  const std::vector<limb_view> a = recipe.layout.views(scratch.unkept ? scratch.unkept.data() : result.a);
+  const std::vector<limb_view> error = recipe.layout.views(scratch.error.data());
   std::vector<backend::uniform_job> uniform;
   std::vector<backend::binary_job> products;
   std::vector<backend::binary_job> differences;
@@ -119,9 +135,29 @@ evaluation_key_digit make_digit(context& ctx, ring::random_source& random, const
   }
   ctx.device().sample_uniform(ctx.tables(), uniform);
   draw_error(ctx, random, error);
-  add_gadget(ctx, recipe);
+  add_gadget(ctx, recipe, scratch.error);
   ctx.device().multiply(ctx.tables(), products);
   ctx.device().sub(ctx.tables(), differences);
+  return result;
+}
+
+/// The key of a request: its digits in order, from one fresh seed.
+evaluation_key make_key(context& ctx, ring::random_source& random, const key_request& request, key_id id,
+                        const std::vector<digit_recipe>& recipes, bool seeded) {
+  evaluation_key result;
+  result.home = ctx.ring().home();
+  result.galois_element = request.galois_element;
+  result.level = request.level;
+  result.id = id;
+  const backend::seed_bytes seed = random.next_seed();
+  std::optional<digit_scratch> scratch;
+  for (std::uint32_t j = 0; j < recipes.size(); ++j) {
+    if (!scratch || !scratch->fits(recipes[j].layout)) {
+      scratch.reset();  // first, so that the memory never holds both
+      scratch.emplace(ctx, recipes[j].layout, seeded);
+    }
+    result.digits.push_back(make_digit(ctx, random, recipes[j], *scratch, {seed, j}));
+  }
   return result;
 }
 
@@ -229,29 +265,16 @@ evaluation_key key_generator::make_evaluation_key(const secret_key& secret, cons
     return make_raised_key(secret, request, seeded);
   }
   const std::vector<key_digit_layout> layouts = key_layout(ctx_.parameters(), request);
-  const window special = layouts.front().special;
   const window chain = layouts.front().chain;
   const window limbs{0, layouts.front().limbs()};
   const bool relinearize = request.galois_element == relinearization_element;
   const ring::poly derived = relinearize ? squared_secret(ctx_, secret, chain)
                                          : rotated_secret(ctx_, secret, request.galois_element, limbs);
-  const ring::poly error(ctx_.ring(), special, chain, object_class::scratch, "keys.error", true);
-  ring::poly uniform;
-  if (seeded) uniform = ring::poly(ctx_.ring(), special, chain, object_class::scratch, "keys.uniform");
-  digit_recipe recipe{{}, {}, {}, &error, seeded ? &uniform.data() : nullptr, true};
-  recipe.target = relinearize ? secret_limbs(secret, limbs) : derived.chain();
-  recipe.source = relinearize ? derived.chain() : secret_limbs(secret, chain);
-  evaluation_key result;
-  result.home = ctx_.ring().home();
-  result.galois_element = request.galois_element;
-  result.level = request.level;
-  result.id = secret.id;
-  const backend::seed_bytes seed = random_.next_seed();
-  for (std::uint32_t j = 0; j < layouts.size(); ++j) {
-    recipe.layout = layouts[j];
-    result.digits.push_back(make_digit(ctx_, random_, recipe, {seed, j}));
-  }
-  return result;
+  const limb_view target = relinearize ? secret_limbs(secret, limbs) : derived.chain();
+  const limb_view source = relinearize ? derived.chain() : secret_limbs(secret, chain);
+  std::vector<digit_recipe> recipes;
+  for (const key_digit_layout& layout : layouts) recipes.push_back({layout, target, source, true});
+  return make_key(ctx_, random_, request, secret.id, recipes, seeded);
 }
 
 evaluation_key key_generator::make_encapsulation_key(const secret_key& secret, const key_request& request,
@@ -261,26 +284,13 @@ evaluation_key key_generator::make_encapsulation_key(const secret_key& secret, c
   const secret_key sparse = derive_sparse(secret);
   const limb_view dense_limbs = secret_limbs(secret, parameters.all_window());
   const limb_view sparse_limbs = secret_limbs(sparse, parameters.all_window());
-  evaluation_key result;
-  result.home = ctx_.ring().home();
-  result.galois_element = request.galois_element;
-  result.level = request.level;
-  result.id = secret.id;
-  const backend::seed_bytes seed = random_.next_seed();
-  for (std::uint32_t j = 0; j < layouts.size(); ++j) {
-    const key_digit_layout& layout = layouts[j];
-    const bool back = j + 1 == layouts.size();
-    const ring::poly error(ctx_.ring(), layout.special, layout.chain, object_class::scratch, "keys.error",
-                           true);
-    ring::poly uniform;
-    if (seeded) {
-      uniform = ring::poly(ctx_.ring(), layout.special, layout.chain, object_class::scratch, "keys.uniform");
-    }
-    const digit_recipe recipe{layout, back ? dense_limbs : sparse_limbs,  back ? sparse_limbs : dense_limbs,
-                              &error, seeded ? &uniform.data() : nullptr, false};
-    result.digits.push_back(make_digit(ctx_, random_, recipe, {seed, j}));
+  std::vector<digit_recipe> recipes;
+  for (const key_digit_layout& layout : layouts) {
+    recipes.push_back({layout, sparse_limbs, dense_limbs, false});
   }
-  return result;
+  // The last digit leads back.
+  std::swap(recipes.back().target, recipes.back().source);
+  return make_key(ctx_, random_, request, secret.id, recipes, seeded);
 }
 
 evaluation_key key_generator::make_raised_key(const secret_key& secret, const key_request& request,
@@ -291,25 +301,8 @@ evaluation_key key_generator::make_raised_key(const secret_key& secret, const ke
   const std::uint64_t element = *raised_rotation_of(parameters, request.galois_element);
   const secret_key sparse = derive_sparse(secret);
   const ring::poly rotated = rotated_secret(ctx_, secret, element, limbs);
-  const ring::poly error(ctx_.ring(), layout.special, layout.chain, object_class::scratch, "keys.error",
-                         true);
-  ring::poly uniform;
-  if (seeded) {
-    uniform = ring::poly(ctx_.ring(), layout.special, layout.chain, object_class::scratch, "keys.uniform");
-  }
-  evaluation_key result;
-  result.home = ctx_.ring().home();
-  result.galois_element = request.galois_element;
-  result.level = request.level;
-  result.id = secret.id;
-  const digit_recipe recipe{layout,
-                            rotated.chain(),
-                            secret_limbs(sparse, parameters.all_window()),
-                            &error,
-                            seeded ? &uniform.data() : nullptr,
-                            true};
-  result.digits.push_back(make_digit(ctx_, random_, recipe, {random_.next_seed(), 0}));
-  return result;
+  const limb_view source = secret_limbs(sparse, parameters.all_window());
+  return make_key(ctx_, random_, request, secret.id, {{layout, rotated.chain(), source, true}}, seeded);
 }
 
 void expand(context& ctx, evaluation_key& key) {
