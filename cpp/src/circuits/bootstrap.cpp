@@ -139,6 +139,10 @@ double rounding_noise(const params::parameters& parameters) {
   return std::sqrt(n * (weight + 1) / 12.0);
 }
 
+detail::chain_shape shape_of(dft_direction direction, const dft_options& made) {
+  return {direction, *made.slots, stages_of(direction, made), *made.level, made.from_raised};
+}
+
 std::vector<const ciphertext*> pointers(const std::vector<ciphertext>& values) {
   std::vector<const ciphertext*> result;
   for (const ciphertext& each : values) result.push_back(&each);
@@ -206,18 +210,42 @@ void bootstrapper::choose_mod1(const params::parameters& parameters) {
   mod1_ = std::make_shared<const circuits::mod1>(made);
 }
 
-void bootstrapper::choose_transforms() {
+/// CoeffToSlot but for its shares.
+dft_options bootstrapper::cts_options() const {
+  const bool sparse = slots() < parameters_.slots();
   const bool joins = options_.order == bootstrap_order::cts_first;
-  const bool raised = options_.transforms.from_sparse;
-  dft_options cts;
-  cts.slots = slots();
-  cts.matrices = cts_levels() + (raised ? 1 : 0);
-  cts.stages = options_.transforms.cts_stages;
-  const std::vector<detail::chain_shape> chains{
-      {dft_direction::coeff_to_slot, slots(), stages_of(dft_direction::coeff_to_slot, cts), raised_level_,
-       raised},
-      {dft_direction::slot_to_coeff, slots(), dft_stages(dft_direction::slot_to_coeff, slots(), stc_levels()),
-       joins ? message_level_ : stc_levels()}};
+  const bootstrap_transforms& transforms = options_.transforms;
+  dft_options made;
+  made.slots = slots();
+  made.level = raised_level_;
+  made.from_raised = transforms.from_sparse;
+  made.matrices = cts_levels() + (made.from_raised ? 1 : 0);
+  made.stages = transforms.cts_stages;
+  made.parts = options_.real_only ? dft_parts::real
+               : sparse && joins  ? dft_parts::packed
+                                  : dft_parts::separate;
+  made.mode = transforms.cts_mode;
+  made.compact = transforms.compact;
+  made.baby_count = transforms.baby_count;
+  return made;
+}
+
+/// SlotToCoeff but for its shares. Where it follows EvalMod, it joins the parts that CoeffToSlot gave.
+dft_options bootstrapper::stc_options() const {
+  const bool joins = options_.order == bootstrap_order::cts_first;
+  dft_options made = cts_options();
+  made.level = joins ? message_level_ : stc_levels();
+  made.from_raised = false;
+  made.matrices = stc_levels();
+  made.stages.clear();
+  if (!joins) made.parts = dft_parts::whole;
+  made.mode = options_.transforms.stc_mode;
+  return made;
+}
+
+void bootstrapper::choose_transforms() {
+  const std::vector<detail::chain_shape> chains{shape_of(dft_direction::coeff_to_slot, cts_options()),
+                                                shape_of(dft_direction::slot_to_coeff, stc_options())};
   const detail::transform_choice chosen =
       detail::choose_within(parameters_, chains, keys_beside_transforms(), *options_.transforms.memory_bytes);
   options_.transforms.cts_mode = options_.transforms.stc_mode = chosen.mode;
@@ -229,40 +257,23 @@ void bootstrapper::choose_transforms() {
 /// s_top, become t / (Q_0 divisor) at the scale of EvalMod. SlotToCoeff takes what arrives from EvalMod, at
 /// its scale, for the canonical one of its level, and makes up for it.
 void bootstrapper::make_transforms(ckks::evaluator& eval) {
-  const bool sparse = slots() < parameters_.slots();
   const bool joins = options_.order == bootstrap_order::cts_first;
   const double copies = static_cast<double>(parameters_.slots()) / slots();
-  dft_options made;
-  made.slots = slots();
-  made.level = raised_level_;
-  made.from_raised = options_.transforms.from_sparse;
-  made.matrices = cts_levels() + (made.from_raised ? 1 : 0);
-  made.stages = options_.transforms.cts_stages;
-  made.parts = options_.real_only ? dft_parts::real
-               : sparse && joins  ? dft_parts::packed
-                                  : dft_parts::separate;
-  made.shares = even_shares(
-      parameters_, made, dft_direction::coeff_to_slot,
+  dft_options cts = cts_options();
+  cts.shares = even_shares(
+      parameters_, cts, dft_direction::coeff_to_slot,
       parameters_.level(raised_level_).scale / (parameters_.base_modulus() * mod1_->divisor() * copies));
-  made.mode = options_.transforms.cts_mode;
-  made.compact = options_.transforms.compact;
-  made.baby_count = options_.transforms.baby_count;
-  cts_ = std::make_shared<const circuits::coeff_to_slot>(eval, made);
+  cts_ = std::make_shared<const circuits::coeff_to_slot>(eval, cts);
 
   // The scale falls by this below EvalMod. One half, or all of it where no matrix follows, is left to
   // EvalMod, whose last rescale has bits to spare; the matrices would lose them in their entries.
   const double border =
       parameters_.level(message_level_).scale / parameters_.level(message_level_).arrival_scale;
   reduced_ = joins ? std::sqrt(border) : border;
-  made.level = joins ? message_level_ : stc_levels();
-  made.matrices = stc_levels();
-  made.from_raised = false;
-  made.stages.clear();
-  if (!joins) made.parts = dft_parts::whole;
-  made.mode = options_.transforms.stc_mode;
-  made.shares =
-      even_shares(parameters_, made, dft_direction::slot_to_coeff, joins ? border / reduced_ : enlarged_);
-  stc_ = std::make_shared<const circuits::slot_to_coeff>(eval, made);
+  dft_options stc = stc_options();
+  stc.shares =
+      even_shares(parameters_, stc, dft_direction::slot_to_coeff, joins ? border / reduced_ : enlarged_);
+  stc_ = std::make_shared<const circuits::slot_to_coeff>(eval, stc);
 }
 
 const dft_chain& bootstrapper::coeff_to_slot() const noexcept { return *cts_; }

@@ -25,6 +25,7 @@ class coeff_to_slot;
 class dft_chain;
 class mod1;
 class slot_to_coeff;
+struct dft_options;
 
 enum class bootstrap_order : unsigned char {
   cts_first,  ///< as above; takes a ciphertext of level 0
@@ -159,6 +160,8 @@ class bootstrapper {
   using ciphertexts = std::vector<ckks::ciphertext>;
 
   void choose_mod1(const params::parameters& parameters);
+  [[nodiscard]] dft_options cts_options() const;
+  [[nodiscard]] dft_options stc_options() const;
   void choose_transforms();
   void make_transforms(ckks::evaluator& eval);
   [[nodiscard]] double noise_of_one(double rounding) const;
