@@ -36,6 +36,7 @@ void bind_keys(nb::module_& module) {
         return ckks::describe_key(p, galois_element);
       },
       nb::arg("params"), nb::arg("galois_element"));
+  module.def("largest_key_element", &ckks::largest_key_element, nb::arg("params"));
 }
 
 }  // namespace halocline::python

@@ -38,14 +38,19 @@ std::vector<key_digit_layout> raised_layout(const params::parameters& parameters
 
 std::uint64_t raised_rotation_element(const params::parameters& parameters,
                                       std::uint64_t galois_element) noexcept {
-  return galois_element == 1 ? 4 * parameters.n() + 2 : 2 * galois_element;
+  return galois_element == 1 ? largest_key_element(parameters) : 2 * galois_element;
 }
 
 std::optional<std::uint64_t> raised_rotation_of(const params::parameters& parameters,
                                                 std::uint64_t element) noexcept {
-  if (element == 4 * parameters.n() + 2) return 1;
-  if (element % 4 != 2 || element == encapsulation_element || element > 4 * parameters.n()) return {};
+  const std::uint64_t largest = largest_key_element(parameters);
+  if (element == largest) return 1;
+  if (element % 4 != 2 || element == encapsulation_element || element > largest) return {};
   return element / 2;
+}
+
+std::uint64_t largest_key_element(const params::parameters& parameters) noexcept {
+  return 4 * parameters.n() + 2;
 }
 
 std::vector<backend::limb_view> key_digit_layout::views(const memory::buffer& half) const {

@@ -78,9 +78,10 @@ class KeyPlan(_KeyNames):
 
     def __init__(self, params: Params, requests: Iterable[tuple[int, int]]) -> None:
         self.params = expect(params, Params, "KeyPlan")
+        largest = _core.largest_key_element(params._core)
         self._requests = sorted(
             (
-                integer(element, "Galois element", 1, 4 * params.n + 2),
+                integer(element, "Galois element", 1, largest),
                 integer(level, "level", 0, params.top_level),
             )
             for element, level in requests

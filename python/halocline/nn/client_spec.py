@@ -374,10 +374,11 @@ def _key_plan(keys: Any, params: Params) -> KeyPlan:
     pairs = _list(keys, "keys")
     if len(pairs) > limits.CLIENT_SPEC_KEYS:
         raise CorruptData(f"client spec: {len(pairs)} keys, expected at most {limits.CLIENT_SPEC_KEYS}")
+    largest = _core.largest_key_element(params._core)
     for each in pairs:
         if len(_list(each, "key")) != 2:
             raise CorruptData("client spec: a key is a Galois element and a level")
-        whole(each[0], "client spec: Galois element", 1, 4 * params.n + 2)
+        whole(each[0], "client spec: Galois element", 1, largest)
         whole(each[1], "client spec: level of a key", 0, params.top_level)
     return KeyPlan(params, pairs)
 

@@ -83,13 +83,16 @@ inline constexpr std::uint64_t encapsulation_element = 2;
 /// that was raised and is below Q_0: one digit, which needs no decomposition (`evaluator::raise_sparse`). The
 /// automorphism X -> X^g is applied after the switch, as with Galois keys. Its only digit has the special
 /// primes `encapsulation_info::raised_special`, and as chain `raised_scale` and all primes behind. Montgomery
-/// form. Even; for g = 1 it is 4N + 2, because 2 is the encapsulation key.
+/// form. Even; for g = 1 it is `largest_key_element`, because 2 is the encapsulation key.
 /// @param galois_element g, odd and below 2N
 [[nodiscard]] std::uint64_t raised_rotation_element(const params::parameters& parameters,
                                                     std::uint64_t galois_element) noexcept;
 /// g of such a name, or nothing.
 [[nodiscard]] std::optional<std::uint64_t> raised_rotation_of(const params::parameters& parameters,
                                                               std::uint64_t element) noexcept;
+
+/// 4N + 2: no name of a key is larger. It belongs to the raised rotation key of g = 1.
+[[nodiscard]] std::uint64_t largest_key_element(const params::parameters& parameters) noexcept;
 
 /// What a program needs of one key.
 struct key_request {
