@@ -150,6 +150,7 @@ TEST_P(RaisedTransform, KeysHaveOneDigitAndNames) {
   EXPECT_EQ(element, 2 * g);
   EXPECT_EQ(raised_rotation_of(parameters, element), g);
   EXPECT_EQ(raised_rotation_of(parameters, raised_rotation_element(parameters, 1)), 1U);
+  EXPECT_EQ(raised_rotation_element(parameters, 1), ckks::largest_key_element(parameters));
   for (const std::uint64_t other :
        {g, ckks::encapsulation_element, std::uint64_t{4}, 4 * parameters.n() + 6}) {
     EXPECT_EQ(raised_rotation_of(parameters, other), std::nullopt) << other;
