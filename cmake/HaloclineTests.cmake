@@ -40,6 +40,13 @@ set_source_files_properties(
   "${PROJECT_SOURCE_DIR}/cpp/tests/unit/test_cuda_slot_tile.cpp"
   PROPERTIES COMPILE_OPTIONS -ffp-contract=off SKIP_PRECOMPILE_HEADERS ON)
 
+# Kernels that run thread by thread here take minutes unoptimised with sanitizers.
+if(HALOCLINE_SANITIZE)
+  file(GLOB emulated CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/tests/unit/test_cuda_*.cpp")
+  set_property(SOURCE ${emulated} APPEND PROPERTY COMPILE_OPTIONS -O1)
+  set_source_files_properties(${emulated} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+endif()
+
 foreach(folder unit conformance property sycl)  # sycl: skipped, test by test, where no runtime is named
   halocline_add_tests(${folder})
 endforeach()

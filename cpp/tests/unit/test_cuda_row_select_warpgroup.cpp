@@ -34,33 +34,52 @@ struct thread_state {
   warpgroup_left left;
 };
 
-/// Byte `k` of line `column` of a tile with the 128-byte swizzle: bits 4 to 6 of an address are combined with
-/// bits 7 to 9.
-std::uint8_t swizzled_byte(const std::uint32_t* tile, std::uint32_t column, std::uint32_t k) {
-  std::uint32_t address = column * 128 + k;
-  address ^= (address >> 7 & 7) << 4;
-  return static_cast<std::uint8_t>(tile[address / 4] >> (8 * (address % 4)));
+/// Bytes 4 k to 4 k + 3 of line `column` of a tile with the 128-byte swizzle: bits 4 to 6 of an address are
+/// combined with bits 7 to 9.
+std::uint32_t swizzled_bytes(const std::uint32_t* tile, std::uint32_t column, std::uint32_t k) {
+  const std::uint32_t address = column * 128 + 4 * k;
+  return tile[(address ^ (address >> 7 & 7) << 4) / 4];
 }
 
-/// wgmma.m64nNk32.s32.u8.u8 number `j` of a step, for half `half` of the bytes.
+/// Sum of the products of the four bytes of two words.
+std::uint32_t byte_products(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t sum = 0;
+  for (unsigned shift = 0; shift < 32; shift += 8) sum += (a >> shift & 255) * (b >> shift & 255);
+  return sum;
+}
+
+/// Selectors and columns of the database that there are for the result of an instruction.
+struct tile_part {
+  std::uint32_t selectors, columns;
+};
+
 template <typename ShapeT>
-void emulate_wgmma(thread_state<ShapeT>* group, const std::uint32_t* tile, unsigned j, unsigned half) {
-  std::uint8_t right[ShapeT::n][32];
+tile_part part_in_use(const row_mma_params& p, const warpgroup_place& at, std::uint32_t group) {
+  const auto left = [](std::uint32_t all, std::uint32_t first) { return all > first ? all - first : 0; };
+  return {left(2 * p.queries, at.first_selector + (ShapeT::wide ? 0 : 32 * group)),
+          left(p.columns, at.first_column + (ShapeT::wide ? ShapeT::n * group : 0))};
+}
+
+/// wgmma.m64nNk32.s32.u8.u8 number `j` of a step, for half `half` of the bytes. Operands are read as words of
+/// four bytes, and sums outside of `used` are poison: sanitizers check every read, which takes long enough.
+template <typename ShapeT>
+void emulate_wgmma(thread_state<ShapeT>* group, const std::uint32_t* tile, unsigned j, unsigned half,
+                   tile_part used) {
+  std::uint32_t right[ShapeT::n][8];
   for (std::uint32_t column = 0; column < ShapeT::n; ++column) {
-    for (std::uint32_t k = 0; k < 32; ++k) right[column][k] = swizzled_byte(tile, column, 32 * j + k);
+    for (std::uint32_t k = 0; k < 8; ++k) right[column][k] = swizzled_bytes(tile, column, 8 * j + k);
   }
   for (std::uint32_t row = 0; row < 64; ++row) {
-    std::uint8_t left[32];
-    for (std::uint32_t k = 0; k < 32;
-         ++k) {  // register 0, 1: columns below 16 of rows g, g + 8; 2, 3: the others
-      const std::uint32_t thread = row / 16 * 32 + row % 8 * 4 + k % 16 / 4;
-      const std::uint32_t word = group[thread].left[j][half][row % 16 / 8 + 2 * (k / 16)];
-      left[k] = static_cast<std::uint8_t>(word >> (8 * (k % 4)));
+    const std::uint32_t selector = row / 16 * 8 + row % 8;
+    const std::uint32_t first = 4 * selector;  // of the four threads that have the row
+    std::uint32_t left[8];  // registers 0 and 1: bytes below 16 of rows g and g + 8; 2 and 3: the others
+    for (std::uint32_t k = 0; k < 8; ++k) {
+      left[k] = group[first + k % 4].left[j][half][row % 16 / 8 + 2 * (k / 4)];
     }
     for (std::uint32_t column = 0; column < ShapeT::n; ++column) {
-      std::uint32_t sum = 0;
-      for (std::uint32_t k = 0; k < 32; ++k) sum += std::uint32_t{left[k]} * right[column][k];
-      const std::uint32_t thread = row / 16 * 32 + row % 8 * 4 + column % 8 / 2;
+      std::uint32_t sum = selector < used.selectors && column < used.columns ? 0 : poison;
+      for (std::uint32_t k = 0; k < 8 && sum != poison; ++k) sum += byte_products(left[k], right[column][k]);
+      const std::uint32_t thread = first + column % 8 / 2;
       group[thread].sums[half][4 * (column / 8) + 2 * (row % 16 / 8) + column % 2] += sum;
     }
   }
@@ -113,7 +132,10 @@ void run_block(const row_mma_params& p, std::uint32_t block) {
       for (std::uint32_t group = 0; group < 2; ++group) {
         const std::uint32_t* const tile =
             stage.data() + (ShapeT::wide ? group * ShapeT::n * warpgroup_rows : 0);
-        for (unsigned j = 0; j < 8; ++j) emulate_wgmma<ShapeT>(&threads[128 * group], tile, j / 2, j % 2);
+        const tile_part used = part_in_use<ShapeT>(p, at, group);
+        for (unsigned j = 0; j < 8; ++j) {
+          emulate_wgmma<ShapeT>(&threads[128 * group], tile, j / 2, j % 2, used);
+        }
       }
     }
     for (std::uint32_t t = 0; t < warpgroup_threads; ++t) {

@@ -52,6 +52,8 @@ sim::replay_report run(const memory::trace& program, const char* policy, std::ui
   sim::replay_options options;
   options.policy = policy;
   options.budget_bytes = budget;
+  options.loose_bytes = 0;  // so that budgets can be counted in keys
+  options.allow_resize = true;
   return sim::replay(program, device, options);
 }
 
@@ -156,11 +158,16 @@ TEST(Replay, AFrameThatGrowsLoadsAndTakesOnlyWhatItLacks) {
   memory::plan::plan made;
   sim::replay_options options;
   options.budget_bytes = 4 * mib + 4096;
+  options.loose_bytes = 0;
+  options.allow_resize = true;
   options.made = &made;
   EXPECT_EQ(sim::replay(out.result(), clock, options).loaded_bytes, 7 * mib);
   EXPECT_EQ(made.expected.loaded_bytes, 7 * mib);
   EXPECT_EQ(made.objects.size(), 3U);
-  // Frames keep their length: 4 MiB of the key, 1 beside the 3 of the other one, and 4 again.
+  // Frames of a card keep their length, and so do those of whole objects: 4 MiB of the key, 1 beside the 3 of
+  // the other one, and 4 again.
+  options.allow_resize = false;
+  EXPECT_GE(sim::replay(out.result(), clock, options).loaded_bytes, 8 * mib);
   options.allow_prefixes = false;
   EXPECT_EQ(sim::replay(out.result(), clock, options).loaded_bytes, 12 * mib);
   EXPECT_EQ(made.expected.loaded_bytes, 12 * mib);
@@ -210,6 +217,7 @@ TEST(Replay, SteadyRunsFindWhatOthersLeft) {
     sim::replay_options options;
     options.policy = policy;
     options.budget_bytes = budget;
+    options.loose_bytes = 0;
     options.steady = steady;
     return sim::replay(keys_in_turn(), toy(), options).loaded_bytes;
   };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "halocline/core/expects.hpp"
+#include "memory/plan/loose_part.hpp"
 
 namespace halocline::memory::sim {
 namespace {
@@ -67,7 +68,9 @@ plan::plan plan_for(const trace& recorded, const device_model& device, const rep
   planning.capacity_bytes = budget_bytes;
   planning.costs = costs;
   planning.allow_expand = planning.allow_encode = options.allow_regenerate;
-  planning.allow_truncate = planning.allow_resize = options.allow_prefixes;
+  planning.allow_truncate = options.allow_prefixes;
+  planning.allow_resize = options.allow_prefixes && options.allow_resize;
+  planning.loose_bytes = options.loose_bytes.value_or(budget_bytes / loose_part);
   planning.steady = options.steady;
   return options.only_keys_cold ? plan_cold_keys(program, planning) : plan::make_plan(program, planning);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,13 @@ struct replay_options {
   /// Times of operations: by the device model, or as recorded (for traces of real runs).
   plan::time_source times = plan::time_source::costs;
   bool allow_regenerate = true;  ///< `planned`: expand seeds and encode plaintexts instead of loading them
-  bool allow_prefixes = true;    ///< `planned`: load and evict parts of objects; otherwise as a whole
+  /// `planned`: bytes of the budget that the plan leaves free, as far as it can; by default what engines
+  /// leave.
+  std::optional<std::uint64_t> loose_bytes;
+  bool allow_prefixes = true;  ///< `planned`: load and evict parts of objects; otherwise as a whole
+  /// `planned`: frames of prefixes grow and shrink in place, as in host memory. Frames of a card do not: what
+  /// needs more of an object than is there loads it as a whole.
+  bool allow_resize = false;
   /// `planned`: only keys are on the host when the program begins; all else that was there before is in the
   /// device's memory, as far as it has room.
   bool only_keys_cold = false;
