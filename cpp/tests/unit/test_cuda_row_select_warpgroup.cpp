@@ -17,6 +17,7 @@
 #include "backend/cuda/retrieval/row_select_plan.hpp"
 #include "backend/cuda/retrieval/row_select_warpgroup.cuh"
 #include "cuda_fused_rig.hpp"
+#include "cuda_mma_emulation.hpp"
 #include "cuda_team.hpp"
 
 namespace {
@@ -42,7 +43,7 @@ std::uint32_t swizzled_bytes(const std::uint32_t* tile, std::uint32_t column, st
 }
 
 /// Sum of the products of the four bytes of two words.
-std::uint32_t byte_products(std::uint32_t a, std::uint32_t b) {
+HALOCLINE_TEST_UNSANITIZED inline std::uint32_t byte_products(std::uint32_t a, std::uint32_t b) {
   std::uint32_t sum = 0;
   for (unsigned shift = 0; shift < 32; shift += 8) sum += (a >> shift & 255) * (b >> shift & 255);
   return sum;
@@ -60,11 +61,11 @@ tile_part part_in_use(const row_mma_params& p, const warpgroup_place& at, std::u
           left(p.columns, at.first_column + (ShapeT::wide ? ShapeT::n * group : 0))};
 }
 
-/// wgmma.m64nNk32.s32.u8.u8 number `j` of a step, for half `half` of the bytes. Operands are read as words of
-/// four bytes, and sums outside of `used` are poison: sanitizers check every read, which takes long enough.
+/// wgmma.m64nNk32.s32.u8.u8 number `j` of a step, for half `half` of the bytes. Sums outside of `used` are
+/// poison.
 template <typename ShapeT>
-void emulate_wgmma(thread_state<ShapeT>* group, const std::uint32_t* tile, unsigned j, unsigned half,
-                   tile_part used) {
+HALOCLINE_TEST_UNSANITIZED void emulate_wgmma(thread_state<ShapeT>* group, const std::uint32_t* tile,
+                                              unsigned j, unsigned half, tile_part used) {
   std::uint32_t right[ShapeT::n][8];
   for (std::uint32_t column = 0; column < ShapeT::n; ++column) {
     for (std::uint32_t k = 0; k < 8; ++k) right[column][k] = swizzled_bytes(tile, column, 8 * j + k);

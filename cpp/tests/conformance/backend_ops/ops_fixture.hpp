@@ -34,6 +34,19 @@ struct device_under_test {
 /// Seed of the random data: HALOCLINE_TEST_SEED, or a fixed one. Printed once.
 [[nodiscard]] std::uint64_t test_seed();
 
+/// Jobs of a batch whose size lets device backends choose other kernels. With sanitizers, which see backends
+/// of the CPU only and make everything ten times as slow, a quarter.
+[[nodiscard]] constexpr unsigned large_batch(unsigned count) {
+#if defined(__SANITIZE_ADDRESS__)
+  return (count + 3) / 4;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+  return (count + 3) / 4;
+#endif
+#endif
+  return count;
+}
+
 __extension__ using u128 = unsigned __int128;
 
 /// Independent modular arithmetic, for references.

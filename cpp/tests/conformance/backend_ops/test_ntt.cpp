@@ -65,8 +65,8 @@ std::vector<window> mixed_windows(const host_ring<WordT>& host, unsigned count, 
 /// windows that it must cut to process equal primes together. N = 2^16 in two sizes: device backends choose
 /// kernels by the size of the batch.
 TYPED_TEST(NttOps, LargeBatchesOfMixedWindows) {
-  for (const auto& [log_n, count] :
-       {std::pair{5U, 300U}, std::pair{13U, 60U}, std::pair{16U, 14U}, std::pair{16U, 60U}}) {
+  for (const auto& [log_n, count] : {std::pair{5U, 300U}, std::pair{13U, large_batch(60)},
+                                     std::pair{16U, large_batch(14)}, std::pair{16U, large_batch(60)}}) {
     const host_ring<TypeParam> host(log_n);
     std::vector<limbs<TypeParam>> forward, inverse;
     for (const device_under_test& dut : devices_under_test()) {
@@ -96,8 +96,8 @@ TYPED_TEST(NttOps, LargeBatchesOfMixedWindows) {
 }
 
 TYPED_TEST(NttOps, LargeBatchesOfCombinations) {
-  for (const auto& [log_n, count] :
-       {std::pair{5U, 300U}, std::pair{13U, 40U}, std::pair{16U, 14U}, std::pair{16U, 50U}}) {
+  for (const auto& [log_n, count] : {std::pair{5U, 300U}, std::pair{13U, large_batch(40)},
+                                     std::pair{16U, large_batch(14)}, std::pair{16U, large_batch(50)}}) {
     const host_ring<TypeParam> host(log_n);
     std::vector<limbs<TypeParam>> expected;
     for (const device_under_test& dut : devices_under_test()) {
