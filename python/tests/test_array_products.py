@@ -202,7 +202,9 @@ def test_what_does_not_fit_says_so(rig):
 
 
 def test_equal_ciphertexts_share_the_map_of_a_plain_matrix(small, monkeypatch):
-    """70 rows of 32 slots are in five ciphertexts, of which the last one is not full."""
+    """70 rows of 32 slots are in five ciphertexts, of which the last one is not full. The ghost that
+    finds the keys and the engine have the same maps.
+    """
     made = []
     grid = plain_products.TransformGrid
     monkeypatch.setattr(plain_products, "TransformGrid", lambda *a, **k: made.append(1) or grid(*a, **k))
@@ -210,9 +212,26 @@ def test_equal_ciphertexts_share_the_map_of_a_plain_matrix(small, monkeypatch):
     encrypted = small.client.encrypt_array(x)
     assert len(encrypted.parts) == 5
     engine = small.engine_for(lambda x: x @ y, encrypted)
-    made.clear()
     small.compare(engine.run(lambda x: x @ y, encrypted), x @ y)
     assert len(made) == 2
+
+
+def test_maps_of_a_plain_matrix_are_kept(small):
+    """Diagonals are encoded once for equal contents, and a matrix that changes is taken as it is now."""
+    matrix, x = numbers((6, 5), 33), numbers((3, 6), 34)
+    encrypted = small.client.encrypt_array(x)
+    engine = small.engine_for(lambda x: x @ matrix, encrypted)
+
+    def encoded(values):
+        with engine.profile() as profile:
+            small.compare(engine.run(lambda x: x @ values, encrypted), x @ values)
+        return sum(row[1] == "encode_expand" for row in profile._core.rows)
+
+    encoded(matrix)
+    assert encoded(matrix) == encoded(matrix.copy()) == 0
+    matrix[2, 3] += 1
+    assert encoded(matrix) > 0
+    assert encoded(matrix) == 0
 
 
 def test_programs_run_in_the_clear_too():

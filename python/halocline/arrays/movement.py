@@ -10,6 +10,7 @@ key switches in the order of the square root of the number of distances.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from ..circuits.transforms import TransformGrid
 from ..ckks.ciphertext import Ciphertext
 from .array import EncryptedArray
 from .packing import Addresses, Packing
+from .slot_maps import CIRCUITS_KEPT, Contents
 
 Cell = dict[int, npt.NDArray[Any]]
 """Diagonals of the map between two ciphertexts by their distances."""
@@ -99,30 +101,65 @@ def move(
     """As `gather`: the ciphertexts that hold more than zeros by number, and whether they are clean."""
     source = source if source.ndim > target.ndim else source[..., None]
     slots = max(x.packing.slots, target.slots)
-    cells = _cells(x.packing, target, source, np.broadcast_to(weights, source.shape), slots)
-    if x.packing.slots == target.slots:
-        clean = x.is_clean and _takes_all(x.packing, target, cells)
-        if clean or not (zeros or (source < 0).any()):
-            rotated = _rotated(x, cells)
-            if rotated is not None:
-                return rotated, clean
+    maps = _maps(x.packing, target, Contents(source), Contents(np.asarray(weights)))
+    clean = x.is_clean and maps.takes_all
+    if maps.rotations is not None and (clean or not (zeros or (source < 0).any())):
+        parts = {o: x.parts[x.packing.index_of[i]].rotate(d) for o, (i, d) in maps.rotations.items()}
+        return parts, clean
     made: dict[int, Ciphertext] = {}
-    for outputs, inputs in _components(cells):
-        grid = [[cells.get((o, i), {}) for i in inputs] for o in outputs]
+    for outputs, inputs, grid in maps.grids:
         wide = [_widened(x.parts[x.packing.index_of[i]], slots) for i in inputs]
-        made |= dict(zip(outputs, TransformGrid(grid, slots=slots)(wide), strict=True))
+        made |= dict(zip(outputs, grid(wide), strict=True))
     return {number: _narrowed(ct, target.slots) for number, ct in made.items()}, True
 
 
-def _rotated(x: EncryptedArray, cells: Cells) -> dict[int, Ciphertext] | None:
-    """Each output as a rotation of one input; None where that is not what the cells say."""
+Grids = list[tuple[list[int], list[int], TransformGrid]]
+"""Outputs, inputs, and the map between them, for each part that no others depend on."""
+
+
+class _Maps:
+    """A movement between two packings."""
+
+    def __init__(self, packing: Packing, target: Packing, cells: Cells) -> None:
+        self.takes_all = packing.slots == target.slots and _takes_all(packing, target, cells)
+        self.rotations = _rotations(cells) if packing.slots == target.slots else None
+        self._cells: Cells | None = cells
+        self._slots = max(packing.slots, target.slots)
+        self._grids: Grids = []
+
+    @property
+    def grids(self) -> Grids:
+        """The linear maps, made when first asked for; they have copies of the diagonals."""
+        cells = self._cells
+        if cells is None:
+            return self._grids
+        made: Grids = []
+        for outputs, inputs in _components(cells):
+            rows = [[cells.get((o, i), {}) for i in inputs] for o in outputs]
+            made.append((outputs, inputs, TransformGrid(rows, slots=self._slots)))
+        self._grids, self._cells = made, None  # in this order: other threads may look
+        return made
+
+
+@functools.lru_cache(maxsize=CIRCUITS_KEPT)
+def _maps(packing: Packing, target: Packing, source: Contents, weights: Contents) -> _Maps:
+    """Made once for equal arguments, so that weights are encoded once for an engine."""
+    weight = np.broadcast_to(weights.values, source.values.shape)
+    cells = _cells(packing, target, source.values, weight, max(packing.slots, target.slots))
+    return _Maps(packing, target, cells)
+
+
+def _rotations(cells: Cells) -> dict[int, tuple[int, int]] | None:
+    """Input and distance of each output that is a rotation of one input; None where that is not what the
+    cells say.
+    """
     if len({o for o, _ in cells}) < len(cells):
         return None
     if any(len(cell) > 1 or (np.unique(next(iter(cell.values()))) > 1).any() for cell in cells.values()):
         return None
     if any(set(np.unique(v)) - {0, 1} for cell in cells.values() for v in cell.values()):
         return None
-    return {o: x.parts[x.packing.index_of[i]].rotate(next(iter(cell))) for (o, i), cell in cells.items()}
+    return {o: (i, next(iter(cell))) for (o, i), cell in cells.items()}
 
 
 def _takes_all(packing: Packing, target: Packing, cells: Cells) -> bool:

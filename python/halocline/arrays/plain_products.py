@@ -9,6 +9,7 @@ matrix, whatever the other axes are, and key switches in the order of the square
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,14 @@ from ..ckks.ciphertext import Ciphertext
 from .array import EncryptedArray
 from .movement import gather
 from .packing import Packing
-from .slot_maps import widened
+from .slot_maps import Contents, widened
 
 Cells = dict[int, dict[int, dict[int, npt.NDArray[Any]]]]
 """Diagonals by number of the output, number of the input, and distance."""
 Map = tuple[int, list[int], TransformGrid]
 """Number of an output, those of its inputs, and the map."""
+PRODUCTS_KEPT = 8
+"""Matrices whose maps are kept with their encoded weights; those used least recently are made anew."""
 
 
 def product_along(x: EncryptedArray, matrix: npt.NDArray[Any], axis: int) -> EncryptedArray:
@@ -39,14 +42,14 @@ def product_along(x: EncryptedArray, matrix: npt.NDArray[Any], axis: int) -> Enc
     slots = max(target.slots, x.packing.slots)
     parts = widened(x.parts, slots)
     made: dict[int, Ciphertext] = {}
-    maps: dict[bytes, list[Map]] = {}
+    weights, maps = Contents(matrix), dict[bytes, list[Map]]()
     # Groups of ciphertexts that no others depend on; most of them have elements in the same places.
     span = max(slots, max(x.packing.strides[axis], target.strides[axis], 1) * power_of_two(max(matrix.shape)))
     bases = np.sort(np.take(target.addresses, 0, axis=axis).ravel())
     for group in np.unique(bases // span):
         own = bases[bases // span == group] - group * span
         if own.tobytes() not in maps:
-            maps[own.tobytes()] = _maps(x.packing, target, matrix, axis, own)
+            maps[own.tobytes()] = _maps(x.packing, target, weights, axis, Contents(own))
         to, come = int(group * span) // target.slots, int(group * span) // x.packing.slots
         for number, inputs, grid in maps[own.tobytes()]:
             ct = grid([parts[x.packing.index_of[come + each]] for each in inputs])[0]
@@ -96,10 +99,12 @@ def _target(x: EncryptedArray, shape: tuple[int, ...], axis: int) -> Packing:
     return dataclasses.replace(made, slots=min(x.params.slots, reach))
 
 
-def _maps(
-    packing: Packing, target: Packing, matrix: npt.NDArray[Any], axis: int, bases: npt.NDArray[np.int64]
-) -> list[Map]:
-    """The diagonals of the matrix at the places of the elements: rows of the other axes begin at `bases`."""
+@functools.lru_cache(maxsize=PRODUCTS_KEPT)
+def _maps(packing: Packing, target: Packing, weights: Contents, axis: int, at: Contents) -> list[Map]:
+    """The diagonals of the matrix at the places of the elements: rows of the other axes begin at `at`.
+    Made once for equal arguments, so that they are encoded once for an engine.
+    """
+    matrix, bases = weights.values, at.values
     stride, slots = packing.strides[axis], max(packing.slots, target.slots)
     step = max(packing.strides[axis], target.strides[axis])
     (count, columns), cells = matrix.shape, Cells()
