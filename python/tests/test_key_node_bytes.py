@@ -25,6 +25,7 @@ def test_whole_maps_move_ten_times_fewer_bytes() -> None:
     result = run(options, Watcher(keep=lambda content, done, total: kept.append(done)))
     rows = {row["operation"]: row for row in result["rows"]}
     assert kept == [1, 2, 3, 4, 5] and result["bytes_per_second"] == 50e6
+    assert (result["device"], result["node_device"]) == ("cpu", "cpu")
     ciphertext = 2 * 8 * 2**13 * 3  # the least of a result at level 2: the container has a little more
     for row in rows.values():
         # Half of an expanded key for each, and blocks that are rounded up; a ciphertext at least each way.
@@ -40,6 +41,13 @@ def test_whole_maps_move_ten_times_fewer_bytes() -> None:
     product = rows["product"]  # three components there, two of a level less back
     assert product["keys"] == 1 and product["moved_bytes"] == pytest.approx(5 * ciphertext / 2, rel=0.2)
     assert rows["rotation"]["map_bytes"] == 0 and 1 < rows["rotation"]["fewer"] < 10
+
+
+@pytest.mark.parametrize("which", ["device", "node_device"])
+def test_devices_are_looked_for_first(which, monkeypatch) -> None:
+    monkeypatch.setattr("halocline.bench.key_nodes.Client", None)  # is not called
+    with pytest.raises(hc.DeviceError):
+        run(KeyNodeOptions(params="n13-d3", **{which: "cuda:99"}))
 
 
 def test_the_cost_model_moves_fewer_bytes_than_either_way(tmp_path) -> None:

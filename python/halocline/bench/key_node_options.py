@@ -17,6 +17,10 @@ class KeyNodeOptions(Options):
 
     subject: ClassVar[str] = "bench key-nodes"
 
+    device: str = option(
+        "cpu", "Where the engine computes: cpu, cuda:0, ... (`halocline info` lists them).", Value("DEVICE")
+    )
+    node_device: str = option("cpu", "Where the key node computes.", Value("DEVICE"))
     params: str = option("n14-d7", "Parameters: a preset, or a file.", Value("PRESET|FILE"))
     diagonals: Sequence[int] = option(
         (16, 64, 256), "Diagonals of the linear maps.", Several(Count(1, 1 << 16))

@@ -17,7 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import _core
 from ..base.errors import CorruptData
+from ..base.names import device_name
 from ..circuits.bootstrapping import Bootstrapper
 from ..circuits.polynomial import Polynomial
 from ..circuits.transforms import LinearTransform
@@ -53,9 +55,17 @@ def run(options: KeyNodeOptions | None = None, watcher: Watcher = SILENT) -> Jso
     """The suite with its options, as `--json` writes it."""
     o = options or KeyNodeOptions()
     params = named_params(o.params, o.allow_insecure)
+    for each in (o.device, o.node_device):
+        _core.report_device(each, False)  # refuses devices that are not there before keys are made
     cases = list(_cases(o, params))
-    content: Json = {"schema": SCHEMA, "suite": "key-nodes", "device": "cpu", "params": params.name}
-    content |= {"bytes_per_second": o.rate, "seed": o.seed, "threads": o.threads, "rows": []}
+    content: Json = {"schema": SCHEMA, "suite": "key-nodes", "device": o.device, "params": params.name}
+    content |= {
+        "node_device": o.node_device,
+        "bytes_per_second": o.rate,
+        "seed": o.seed,
+        "threads": o.threads,
+        "rows": [],
+    }
     watcher.progress("making keys", 0, len(cases))
     client = Client(params)
     with tempfile.TemporaryDirectory(prefix="halocline-key-nodes-") as folder:
@@ -107,10 +117,10 @@ class _Rig:
         near = self._engine(x.params, None)
         # A result, twice the bytes of a fresh ciphertext, whose half is a seed.
         x = x.to(near) + 1.0
-        fetched = self._measure(self._store, lambda: case.work(near, x))
+        fetched = self._measure(self._store, near, lambda: case.work(near, x))
         node = KeyNode(f"tcp://127.0.0.1:{self._node.port}", use="always", on_failure="raise")
         far = self._engine(x.params, node)
-        first, again = (self._measure(self._node, lambda: case.work(far, x.to(far))) for _ in range(2))
+        first, again = (self._measure(self._node, far, lambda: case.work(far, x.to(far))) for _ in range(2))
         if not fetched[2] == first[2] == again[2]:
             raise CorruptData(f"bench key-nodes: {case.name} gave other integers at the node")
         node.close()
@@ -130,19 +140,30 @@ class _Rig:
 
     def _engine(self, params: Params, node: KeyNode | None) -> Engine:
         store = KeyStore(f"http://127.0.0.1:{self._store.port}")
-        return Engine(params, store.user(USER, params), threads=self._o.threads, key_nodes=node)
+        keys = store.user(USER, params)
+        device = device_name(self._o.device)
+        return Engine(params, keys, device=device, threads=self._o.threads, key_nodes=node)
 
-    def _measure(self, link: Relay, work: Callable[[], list[Ciphertext]]) -> tuple[int, float, list[bytes]]:
+    def _measure(
+        self, link: Relay, engine: Engine, work: Callable[[], list[Ciphertext]]
+    ) -> tuple[int, float, list[bytes]]:
         before, begin = link.moved, time.perf_counter()
         made = work()
+        engine.synchronize()
         seconds, moved = time.perf_counter() - begin, link.moved - before
         return moved, seconds, [each.to_bytes() for each in made]
+
+
+def _server(kept: KeyStore, o: KeyNodeOptions) -> KeyNodeServer:
+    return KeyNodeServer(
+        kept, device=device_name(o.node_device), threads=o.threads, allow_insecure=o.allow_insecure
+    )
 
 
 @contextlib.contextmanager
 def _rig(folder: Path, kept: KeyStore, o: KeyNodeOptions) -> Iterator[_Rig]:
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(RangeServer(folder))
-        node = stack.enter_context(KeyNodeServer(kept, threads=o.threads, allow_insecure=o.allow_insecure))
+        node = stack.enter_context(_server(kept, o))
         links = [stack.enter_context(Relay(port, o.rate)) for port in (files.port, node.port)]
         yield _Rig(links[0], links[1], o)
