@@ -244,6 +244,18 @@ def test_slots_first_keeps_levels_for_its_input(params, client):
     assert recurrence(x.to(engine)).level >= 0
 
 
+def test_bootstraps_from_the_sparse_secret(params, client):
+    options = {"from_sparse": True}
+    x = client.encrypt(VALUES)
+    plan = hc.key_plan(params, recurrence, x, bootstrap=options)
+    engine = hc.Engine(params, client.evaluation_keys(plan=plan), bootstrap=options, threads=1)
+    y = engine.run(recurrence, x)
+    worst = hc.Bootstrapper(params, slots=SLOTS, real=True, **options).describe()["worst_bits"]
+    count = engine.last_run.bootstraps
+    assert count == len(engine.explain().bootstraps) > 0
+    assert error(client, y, recurrence(VALUES)) < count * 2.0 ** (2 - worst)
+
+
 def test_random_programs_of_depth_100_never_lack_levels(params):
     """On ghosts: programs of products, sums, rotations, polynomials and maps over several ciphertexts."""
     cosine = hc.Polynomial.fit(np.cos, degree=7)

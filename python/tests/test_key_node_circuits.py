@@ -17,6 +17,7 @@ from halocline.remote.wire import pack, unpack
 
 PARAMS = hc.Params.preset("test-n11-boot", allow_insecure=True)
 BOOT = hc.Bootstrapper(PARAMS, slots=16)
+SPARSE = hc.Bootstrapper(PARAMS, slots=16, from_sparse=True)
 SINE = hc.Polynomial.fit(np.sin, (-1, 1), 7)
 USE = {"use": "always", "on_failure": "raise"}
 
@@ -30,6 +31,7 @@ OPERATIONS = {
     "polynomial at a level": lambda e, y: [e.polynomial(y, SINE, level=1)],
     "bootstrap": lambda e, y: [BOOT(y.drop_level(0))],
     "bootstraps": lambda e, y: BOOT([y, y + 0.25]),
+    "bootstrap from the sparse secret": lambda e, y: [SPARSE(y.drop_level(0))],
     "bootstrap of the engine": lambda e, y: [e.bootstrap(y, baby_count=2, compact=True)],
 }
 TIMES = {"power": 2}
