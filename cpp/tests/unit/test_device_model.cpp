@@ -114,7 +114,9 @@ std::map<std::string, double> operation_times(unsigned depth, double& limbs) {
   source.special_primes = 12;
   source.digit_size = 12;
   source.allow_insecure = true;
-  ckks::engine engine(params::parameters::from_literal(source), {.device = "ghost"});
+  ckks::engine_options options;
+  options.device = "ghost";
+  ckks::engine engine(params::parameters::from_literal(source), options);
   const params::level_info& top = engine.parameters().level(depth);
   const ckks::ciphertext a = engine.ghost_input(depth, top.scale, 32768);
   const ckks::ciphertext b = engine.ghost_input(depth, top.scale, 32768);

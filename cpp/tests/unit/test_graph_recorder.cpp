@@ -58,7 +58,9 @@ class fake_device final : public device_api {
   };
 
   void launch(const launch_list& list, std::size_t i) override {
-    if (watched != nullptr) EXPECT_TRUE(watched->open());
+    if (watched != nullptr) {
+      EXPECT_TRUE(watched->open());
+    }
     if (list.at(i).op == fail_op) throw device_error(std::string(fail_op) + ": launch refused");
     done.push_back(text_of(list.at(i), list.params(i)));
   }

@@ -45,7 +45,7 @@ template <typename ShapeT>
   std::uint32_t* const exchange = shared + (ShapeT::components << log_n);
   std::uint32_t* const second = exchange + exchange_words(log_n, ShapeT::e);
   return {{p, job, node - job.begin, block % p.limbs, reinterpret_cast<std::int32_t*>(shared), exchange,
-           second, nullptr, nullptr},
+           second, nullptr, nullptr, nullptr},
           second + exchange_words(log_n, ShapeT::e),
           of_blocks};
 }
