@@ -90,7 +90,7 @@ def test_it_holds_the_documented_fields_and_no_weights(rig):
         "format", "version", "id", "made_by", "name", "parameters", "keys", "input", "output",
     }  # fmt: skip
     assert set(content["input"]) == {"shape", "layout", "level", "mean", "std", "range"}
-    assert set(content["output"]) == {"shape", "layout", "scale", "limit", "classes"}
+    assert set(content["output"]) == {"shape", "layout", "scale", "limit", "classes", "decision"}
     other = small_model(seed=5)
     ranges = nn.calibrate(other, other.prepare(rig.images))
     twin = nn.compile(other, rig.params, ranges).client_spec(name="animals")
@@ -380,8 +380,14 @@ def test_every_field_is_checked(rig, number):
 
 
 def test_versions_and_accidents(rig, tmp_path):
-    with pytest.raises(hc.InvalidArgument, match="version 2, this package reads up to 1"):
-        ClientSpec.from_bytes(changed(rig.spec, put("version", 2)), allow_insecure=True)
+    with pytest.raises(hc.InvalidArgument, match="version 3, this package reads up to 2"):
+        ClientSpec.from_bytes(changed(rig.spec, put("version", 3)), allow_insecure=True)
+
+    def first(content):
+        content["version"] = 1
+        del content["output"]["decision"]
+
+    assert ClientSpec.from_bytes(changed(rig.spec, first), allow_insecure=True).output == rig.spec.output
     damaged = rig.spec.to_bytes().replace(b'"scale": 1.0', b'"scale": 2.0')
     with pytest.raises(hc.CorruptData, match="changed on the way"):
         ClientSpec.from_bytes(damaged, allow_insecure=True)

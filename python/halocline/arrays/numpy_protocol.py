@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..base.errors import InvalidArgument, WrongType
+from ..ckks.instead import numpy_name
 from .registry import operation
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
@@ -61,6 +62,7 @@ _INSTEAD = {
     "cumprod": "a loop of products",
     "ptp": "np.max(x) - np.min(x)",
     "argsort": "np.sort, or np.argmax",
+    "quantile": "np.percentile",
     "any": "np.max, or a sum, of conditions of 1 and 0",
     "all": "np.min, or a product, of conditions of 1 and 0",
     "logical_and": "a * b of conditions of 1 and 0",
@@ -73,12 +75,14 @@ _INSTEAD = {
 
 
 def _unsupported(name: str) -> WrongType:
-    instead = f"Use {_INSTEAD[name]}. " if name in _INSTEAD else ""
+    instead = _INSTEAD.get(name)
+    if instead is None:
+        smooth = "function" if "." in name else f"np.{name}"
+        instead = f"hc.functions.apply({smooth}, x, interval=(low, high)) for a smooth function of elements"
     return WrongType(
         f"np.{name}: not defined on encrypted arrays, because it is no sum of products, or what it "
-        f"returns is plain and would show what is encrypted. {instead}Defined are "
-        f"{', '.join(implemented())}; other smooth functions of the elements by "
-        "hc.functions.apply(function, x, interval=(low, high))"
+        f"returns is plain and would show what is encrypted. Use {instead}. Defined are "
+        f"{', '.join(implemented())}"
     )
 
 
@@ -113,7 +117,7 @@ def ufunc(function: np.ufunc, method: str, inputs: tuple[Any, ...], options: dic
 @operation("function")
 def function_of_numpy(function: Any, args: Any, options: dict[str, Any]) -> Any:
     """A function of numpy on arguments of which some are encrypted arrays."""
-    name = function.__name__
+    name = numpy_name(function).removeprefix("np.")
     ours = _FUNCTIONS.get(function)
     if ours is None:
         raise _unsupported(name)

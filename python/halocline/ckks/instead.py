@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..base.errors import WrongType
 
 _INSTEAD = {
@@ -16,7 +18,25 @@ _INSTEAD = {
     "np.square": "x * x",
     "np.conjugate": "x.conj()",
     "np.add.reduce": "engine.inner_sum(x)",
+    "np.sum": "engine.inner_sum(x)",
+    "np.mean": "engine.inner_sum(x) * (1 / x.slots)",
+    "np.dot": "engine.inner_sum(x * y)",
+    "np.inner": "engine.inner_sum(x * y)",
+    "np.vdot": "engine.inner_sum(x.conj() * y)",
+    "np.roll": "x.rotate(-k)",
+    "np.where": "c * a + (1 - c) * b with a condition c of ones and zeros",
+    "np.power": "x**n with a whole number n",
+    "np.array": "a list",
+    "np.stack": "a list",
 }
+
+
+def numpy_name(function: Any) -> str:
+    """How programs call a function of numpy: `np.mean`, `np.linalg.svd`."""
+    module = str(getattr(function, "__module__", "") or "numpy")
+    inner = module.partition(".")[2]
+    prefix = "np." + (f"{inner}." if module.startswith("numpy.") and not inner.startswith("_") else "")
+    return prefix + str(function.__name__)
 
 
 def unsupported(what: str) -> WrongType:

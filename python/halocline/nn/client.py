@@ -190,11 +190,13 @@ class Client:
             )
 
     def classify(self, results: Ciphertext | Sequence[Ciphertext], count: int | None = None) -> list[str]:
-        """The class of the largest value of each result; its number where the specification names none."""
-        values = np.atleast_2d(self.decrypt(results, count).reshape(-1, *self._spec.output.shape))
-        names = self._spec.output.classes
-        best = values.reshape(len(values), -1).argmax(axis=1)
-        return [names[each] if names else str(each) for each in best]
+        """The class of each result, by the rule of the specification; its number where that names none.
+
+        Raises InvalidArgument where the results are numbers that stand for no class.
+        """
+        values = self.decrypt(results, count).reshape(-1, *self._spec.output.shape)
+        names, found = self._spec.output.classes, self._spec.output.decision(values)
+        return [names[each] if names else str(each) for each in found]
 
     def __reduce__(self) -> NoReturn:
         raise NotPicklable(

@@ -24,13 +24,14 @@ from ..base.files import parse_json, read_file, write_file
 from ..base.values import byte_string, expect, kind_of, path_text, positive
 from ..ckks.keys import RELINEARIZATION, KeyPlan
 from ..ckks.params import Params
+from .decision import LARGEST, NONE, Decision, decision_of
 from .layers import Array
 from .network import Network
 from .places import Places, whole
 from .tensor_layout import TensorLayout
 
 FORMAT = "halocline-client-spec"
-VERSION = 1
+VERSION = 2
 MAX_TEXT = 200
 """Characters of a name."""
 
@@ -91,17 +92,20 @@ class OutputSpec:
     limit: float = math.inf
     """Larger results do not fit in the modulus and come out wrong; infinite where none can be larger."""
     classes: tuple[str, ...] = ()
-    """Name of each value of the result; empty where it has none."""
+    """Names of the classes, in the order of their numbers; empty where they have none."""
+    decision: Decision = dataclasses.field(default_factory=Decision)
+    """How a result becomes a class."""
 
     def __post_init__(self) -> None:
         _check_shape(self.shape, self.places, "output")
         object.__setattr__(self, "scale", positive(self.scale, "client spec: output scale"))
         if self.limit != math.inf:
             object.__setattr__(self, "limit", positive(self.limit, "client spec: output limit"))
-        if self.classes and len(self.classes) != math.prod(self.shape):
+        expected = self.decision.classes(math.prod(self.shape))
+        if self.classes and len(self.classes) != expected:
             raise InvalidArgument(
-                f"client spec: {len(self.classes)} classes for results of shape {self.shape}, expected one "
-                "for each value, or none"
+                f"client spec: {len(self.classes)} classes for results of shape {self.shape} by the rule "
+                f"'{self.decision.rule}', expected {expected}"
             )
         for each in self.classes:
             _text(each, "class")
@@ -167,6 +171,7 @@ class ClientSpec:
                 "scale": made.scale,
                 "limit": None if math.isinf(made.limit) else made.limit,
                 "classes": list(made.classes),
+                "decision": {"rule": made.decision.rule, "threshold": made.decision.threshold},
             },
         }
 
@@ -311,12 +316,14 @@ def client_spec_of(
         None if known is None else (_number(known[0], "range"), _number(known[1], "range")),
     )
     listed = model.metadata.get("classes", "").split(",") if classes is None else classes
+    names = tuple(each for each in listed if each != "")
     made = OutputSpec(
         model.output_shape,
         _places_of(program.output_layout, model.output_shape),
         float(program.output_scale),
         float(program.output_limit),
-        tuple(each for each in listed if each != ""),
+        names,
+        decision_of(model.metadata, math.prod(model.output_shape), named=bool(names)),
     )
     return ClientSpec(compiled.params, key_plan, taken, made, name)
 
@@ -355,8 +362,8 @@ def _parsed(content: Any, allow_insecure: bool) -> ClientSpec:
             "server write an older one"
         )
     content = _fields(content, _FIELDS, "client spec")
-    if version != VERSION or isinstance(version, bool):
-        raise CorruptData(f"client spec: version {version!r:.40}, expected {VERSION}")
+    if version not in (1, VERSION) or isinstance(version, bool):
+        raise CorruptData(f"client spec: version {version!r:.40}, expected 1 or {VERSION}")
     if content["id"] != _id({key: value for key, value in content.items() if key != "id"}):
         raise CorruptData("client spec: its content does not match its identifier: it was changed on the way")
     params = Params.from_json(json.dumps(content["parameters"]), allow_insecure=allow_insecure)
@@ -364,7 +371,7 @@ def _parsed(content: Any, allow_insecure: bool) -> ClientSpec:
         params,
         _key_plan(content["keys"], params),
         _input(content["input"]),
-        _output(content["output"]),
+        _output(content["output"], version),
         _text(content["name"], "name", least=0),
         _text(content["made_by"], "made_by", least=0),
     )
@@ -421,8 +428,8 @@ def _input(value: Any) -> InputSpec:
     )
 
 
-def _output(value: Any) -> OutputSpec:
-    names = {"shape", "layout", "scale", "limit", "classes"}
+def _output(value: Any, version: int) -> OutputSpec:
+    names = {"shape", "layout", "scale", "limit", "classes"} | ({"decision"} if version > 1 else set())
     made = _fields(value, names, "client spec: output")
     shape = _dimensions(made["shape"], "output")
     return OutputSpec(
@@ -431,4 +438,12 @@ def _output(value: Any) -> OutputSpec:
         _number(made["scale"], "output scale"),
         math.inf if made["limit"] is None else _number(made["limit"], "output limit"),
         tuple(_text(each, "class") for each in _list(made["classes"], "classes")),
+        _decision(made["decision"]) if version > 1 else Decision(LARGEST if math.prod(shape) > 1 else NONE),
     )
+
+
+def _decision(value: Any) -> Decision:
+    made = _fields(value, {"rule", "threshold"}, "client spec: decision")
+    if not isinstance(made["rule"], str):
+        raise CorruptData(f"client spec: rule is {kind_of(made['rule'])}, expected a text")
+    return Decision(made["rule"], _number(made["threshold"], "threshold"))

@@ -192,8 +192,10 @@ class CompiledModel:
     ) -> ClientSpec:
         """What a client needs of this network, without its weights: for `halocline.nn.Client`.
 
-        name: any label. classes: a name for each value of the result; those of the metadata
-            "classes" (with commas) unless given. input_range: smallest and largest value of a normalised
+        name: any label. classes: names of the classes; those of the metadata "classes" (with commas) unless
+            given. A name for each value of the result; two for a single value, of which the second one stands
+            for values above the threshold (0 unless the metadata say otherwise); for one-versus-one scores
+            those of the estimator. input_range: smallest and largest value of a normalised
             input; that of the ranges, so of the samples of `calibrate`, unless given.
         Makes the `report`, for the keys. docs/reference/client_spec_format.md says what a file reveals.
         """

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..base.errors import Error, InvalidArgument, WrongType
 from ..base.values import expect, integer, kind_of
 from .activations import MAX_PRECISION, Decay, Sigmoid, Step, Tanh
+from .decision import NONE, PAIRS, decision_of
 from .graph_builder import Builder, Unsupported, Value, only
 from .layers import Array, Layer, ReLU, real_array
 from .model import INPUT, Model
@@ -115,7 +116,7 @@ def from_sklearn(
         builder.wanted = name
         x = _named(builder, name, step, x, values)
     last = steps[-1][1]
-    known |= _classes(last, builder.shape_of(x)[0])
+    known |= _classes(last)
     if output == "probability":
         x, more = _probability(builder, last, x)
         known |= more
@@ -166,24 +167,9 @@ def labels(model: Model, scores: npt.ArrayLike) -> npt.NDArray[Any]:
         raise InvalidArgument(
             f"labels: scores of shape {values.shape}, expected (batch, {model.output_shape[0]})"
         )
-    if batch.shape[1] == 1:
-        found = (batch[:, 0] > float(names.get("threshold", "0"))).astype(np.int64)
-    elif names.get("scores") == "one-vs-one":
-        found = _votes(batch, len(classes)).argmax(axis=1)
-    else:
-        found = batch.argmax(axis=1)
+    found = decision_of(names, batch.shape[1])(batch)
     chosen: npt.NDArray[Any] = classes[found]
     return chosen[0] if single else chosen
-
-
-def _votes(scores: Array, count: int) -> Array:
-    """How many pairs each class wins; the first one of a pair has positive scores."""
-    made = np.zeros((len(scores), count))
-    pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
-    for (i, j), column in zip(pairs, scores.T, strict=True):
-        made[:, i] += column > 0
-        made[:, j] += column <= 0
-    return made
 
 
 def _steps(estimator: Any) -> list[tuple[str, Any]]:
@@ -331,21 +317,19 @@ def _network(b: Builder, step: Any, x: Value) -> Value:
     return x
 
 
-def _classes(step: Any, outputs: int) -> dict[str, str]:
-    """Classes of a classifier, for `labels`; and their names for clients, where each result is that of
-    a class.
-    """
+def _classes(step: Any) -> dict[str, str]:
+    """Classes of a classifier, for `labels`, and their names for clients."""
     found = getattr(step, "classes_", None)
     if found is None:
-        return {}
+        return {"scores": NONE}
     if isinstance(found, list):
         raise InvalidArgument(f"from_sklearn: {kind_of(step)} with several outputs; supported is one")
     values = [each.item() if hasattr(each, "item") else each for each in found]
     known, names = {"labels": json.dumps(values)}, [str(each) for each in values]
-    if len(names) == outputs and not any("," in each or not each for each in names):
+    if not any("," in each or not each for each in names):
         known["classes"] = ",".join(names)
     pairs = type(step).__name__ in KERNELS and len(found) > 2
-    return known | ({"scores": "one-vs-one"} if pairs else {})
+    return known | ({"scores": PAIRS} if pairs else {})
 
 
 def _probability(b: Builder, step: Any, x: Value) -> tuple[Value, dict[str, str]]:

@@ -5,6 +5,7 @@ data."""
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from ..base.values import expect, integer, kind_of, positive
 from ..circuits.polynomial import Polynomial as PolynomialFunction
 from .approximation import approximate
 from .composites import ELU, Hardswish, MaxPool, Multiply, PiecewiseLinear
+from .decision import NONE, Decision, decision_of, numbers_of
 from .fine_tuning import FineTune, fine_tuned, is_module
 from .from_torch import from_torch
 from .layers import Activation, Array, AvgPool, Layer, Polynomial, real_values
@@ -38,9 +40,10 @@ class Prepared:
     """Of its activations, on the data"""
     changes: tuple[str, ...]
     """What was replaced, layer by layer"""
-    agreement: float
-    """Share of the data for which the class (the largest result, or the sign of a single one) is that of the
-    original network"""
+    agreement: float | None
+    """Share of the data for which the class is that of the original network; None where results stand for no
+    class. The class is the largest result, or what the metadata of a model of `from_sklearn` say; of a single
+    result without such metadata the sign"""
     error: float
     """Largest difference of a result from that of the original network, by approximations, without noise"""
     accuracy: tuple[float, float] | None
@@ -48,9 +51,8 @@ class Prepared:
 
     def __str__(self) -> str:
         lines = [f"{len(self.model.nodes)} layers, {len(self.ranges)} activations with ranges", *self.changes]
-        lines.append(
-            f"results differ by up to {self.error:.3g}, classes agree on {self.agreement:.2%} of the data"
-        )
+        agree = "" if self.agreement is None else f", classes agree on {self.agreement:.2%} of the data"
+        lines.append(f"results differ by up to {self.error:.3g}{agree}")
         if self.accuracy is not None:
             lines.append(f"accuracy {self.accuracy[0]:.2%} before, {self.accuracy[1]:.2%} after")
         return "\n".join(lines)
@@ -71,7 +73,8 @@ def prepare(
 
     network: a `Model`, or a torch.nn.Module.
     data: some hundred inputs (batch, *input_shape), like those to come.
-    labels: classes of these inputs, 0 and up, or 0 and 1 for a network of one result.
+    labels: classes of these inputs: those of the estimator for a model of `from_sklearn`, names among them;
+        otherwise 0 and up, or 0 and 1 for a network of one result.
     activations: "keep" takes them as they are; "polynomial" replaces each one, but polynomials, by a
         polynomial of `degree` that is fitted by least squares to the values that the activation gets:
         fewer levels, less accurate.
@@ -99,7 +102,12 @@ def prepare(
     if inputs.ndim not in (2, 4) or len(inputs) == 0:
         raise InvalidArgument(f"prepare: data of shape {inputs.shape}, expected (batch, *input_shape)")
     original = _model_of(network, inputs)
-    classes = None if labels is None else _labels(labels, len(inputs))
+    decided = decision_of(original.metadata, math.prod(original.output_shape), named=_is_open(original))
+    if labels is not None and decided.rule == NONE:
+        raise InvalidArgument(
+            "prepare: labels for a network whose results stand for no class; leave these out"
+        )
+    classes = None if labels is None else numbers_of(labels, original.metadata, len(inputs))
     changes: list[str] = []
     tuned = original
     if fine_tune is not None:
@@ -112,7 +120,7 @@ def prepare(
     made = _Replacing(tuned, activations == "polynomial", degree, pooling == "average", margin)
     model = made.model(inputs)
     ranges = calibrate(model, inputs, margin)
-    return _judged(original, model, ranges, inputs, classes, (*changes, *made.changes))
+    return _judged(original, model, ranges, inputs, classes, (*changes, *made.changes), decided)
 
 
 def _model_of(network: Any, inputs: Array) -> Model:
@@ -123,13 +131,9 @@ def _model_of(network: Any, inputs: Array) -> Model:
     raise WrongType(f"prepare: got {kind_of(network)}, expected a halocline.nn.Model or a torch.nn.Module")
 
 
-def _labels(labels: npt.ArrayLike, count: int) -> npt.NDArray[np.int64]:
-    array = np.asarray(labels)
-    if array.shape != (count,) or array.dtype.kind not in "biu":
-        raise InvalidArgument(
-            f"prepare: labels of shape {array.shape} and type {array.dtype}, expected {count} whole numbers"
-        )
-    return array.astype(np.int64)
+def _is_open(model: Model) -> bool:
+    """Whether nothing says what results stand for: then a single one has two classes, by its sign."""
+    return "scores" not in model.metadata
 
 
 def _judged(
@@ -139,6 +143,7 @@ def _judged(
     inputs: Array,
     labels: npt.NDArray[np.int64] | None,
     changes: Sequence[str],
+    decided: Decision,
 ) -> Prepared:
     """Compares the original network with what the encrypted one computes, without noise."""
     expanded = model.expanded
@@ -148,17 +153,13 @@ def _judged(
         if isinstance(node.layer, Activation)
     }
     before, after = original.forward(inputs), expanded.forward(inputs, functions)
-    chosen = [_decided(each) for each in (before, after)]
-    accuracy = None
-    if labels is not None:
-        accuracy = float(np.mean(chosen[0] == labels)), float(np.mean(chosen[1] == labels))
-    agreement = float(np.mean(chosen[0] == chosen[1]))
+    accuracy = agreement = None
+    if decided.rule != NONE:
+        chosen = [decided(each) for each in (before, after)]
+        agreement = float(np.mean(chosen[0] == chosen[1]))
+        if labels is not None:
+            accuracy = float(np.mean(chosen[0] == labels)), float(np.mean(chosen[1] == labels))
     return Prepared(model, ranges, tuple(changes), agreement, float(np.abs(before - after).max()), accuracy)
-
-
-def _decided(results: Array) -> npt.NDArray[np.int64]:
-    flat = results.reshape(len(results), -1)
-    return (flat[:, 0] > 0).astype(np.int64) if flat.shape[1] == 1 else flat.argmax(axis=1)
 
 
 class _Replacing:
