@@ -159,6 +159,12 @@ class _Search:
                 return None
             core = made.engine.simulated
             outputs = forecasts(made, self.failure)
+            if not outputs:
+                raise InvalidArgument(
+                    f"choose: the program returns {kind_of(made.result)} and nothing encrypted, so there is "
+                    "nothing to be precise; return what is computed from its inputs: ciphertexts, encrypted "
+                    "arrays, or lists of them"
+                )
             worst = max((each.error for each in outputs), default=0.0)
             probed = math.log2(made.engine.params.level(0).scale)
             scale = probed + (math.log2(worst) if worst > 0 else -math.inf) + self.precision

@@ -12,6 +12,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from ..base.errors import LevelExhausted
+from ..ckks.params import Params, preset_names
 from .model import INPUT
 
 LINEAR_LEVELS = 1
@@ -82,9 +83,9 @@ def make_schedule(
         reason = "bootstrapping helps no further" if refresh else "these parameters cannot be bootstrapped"
         raise LevelExhausted(
             f"network: needs {least} levels, a fresh ciphertext has {max_level}, and {reason}; "
-            f"levels missing: {least - max_level}. Take parameters of more levels (presets tell them: "
-            "'n16-d25' has 25) or for bootstrapping ('n16-boot'), activations of fewer levels (a ReLU of "
-            "smaller alpha) or fewer layers"
+            f"levels missing: {least - max_level}. Take {_enough(least)}parameters for bootstrapping "
+            "('n16-boot'), activations of fewer levels (a smaller alpha of ReLU or of from_sklearn) or fewer "
+            "layers"
         )
     if fresh_level is not None and not least <= fresh_level <= max_level:
         raise LevelExhausted(f"network: an input at level {fresh_level}, expected {least} to {max_level}")
@@ -92,6 +93,16 @@ def make_schedule(
     made = [_placed(demands, _refreshed(demands, level, refresh, needs), refresh) for level in levels]
     best = min(made, key=lambda each: (each.bootstraps, each.fresh_level))
     return best if fresh_level is None else dataclasses.replace(best, fresh_level=fresh_level)
+
+
+def _enough(levels: int) -> str:
+    """The smallest preset with so many levels, as the begin of a list of what to take."""
+    for name in preset_names():
+        if name.startswith("n") and "boot" not in name:
+            found = Params.preset(name).max_level
+            if found >= levels:
+                return f"parameters of more levels ({name!r} has {found}), "
+    return ""
 
 
 def _least_needs(demands: Sequence[Demand], max_level: int, refresh: Refresh | None) -> dict[str, int]:
