@@ -267,10 +267,15 @@ def test_programs_without_encrypted_results(program):
         hc.choose(program, [np.arange(8.0)])
 
 
-@pytest.mark.parametrize("function", [np.mean, np.sort, np.cumsum, np.argmax, lambda x: np.roll(x, 1)], ids=str)
+@pytest.mark.parametrize(
+    "function", [np.mean, np.sort, np.cumsum, np.argmax, lambda x: np.roll(x, 1)], ids=str
+)
 def test_numpy_functions_want_arrays(function):
     """Without `arrays` vectors become ciphertexts, which numpy must not take for single objects."""
-    for call in (lambda: hc.choose(function, [np.arange(8.0)]), lambda: hc.simulate(function, [np.arange(8.0)])):
+    for call in (
+        lambda: hc.choose(function, [np.arange(8.0)]),
+        lambda: hc.simulate(function, [np.arange(8.0)]),
+    ):
         with pytest.raises(hc.WrongType, match="arrays=True"):
             call()
     assert hc.choose(lambda x: np.mean(x), [np.arange(8.0)], 12, arrays=True).outputs

@@ -80,7 +80,7 @@ def read_container(
 
 def _header(data: bytes) -> tuple[dict[str, Any], memoryview]:
     if not data.startswith(MAGIC) or len(data) < _START:
-        raise _corrupt("it is no encrypted array of this version")
+        raise _corrupt("it is a file of another kind, or of another version")
     size = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 4], "little")
     if size > min(ARRAY_HEADER, len(data) - _START):
         raise _corrupt("its description is truncated or too long")

@@ -75,7 +75,8 @@ class Choice:
                 f"  {best.bootstraps} bootstraps of Engine(params, keys, bootstrap={best.bootstrap})"
             )
         lines.append(
-            f"time on {self.device} by a model of its kernels, everything resident; precision by simulation"
+            f"time on {self.device} by a model of its kernels, everything resident; precision by simulation. "
+            "Errors are those of encryption; the program's own approximations of functions come on top"
         )
         return "\n".join([*lines, "", *_table([COLUMNS, *map(_row, self.alternatives)])])
 
