@@ -26,7 +26,7 @@ DeviceModelOption = Annotated[
     typer.Option(
         "--device-model",
         metavar="MODEL|FILE",
-        help="gtx1050, gtx1660ti, rtx4090, a40, h200, or a JSON file of such a model (`trace replay --list`).",
+        help="gtx1050, gtx1660ti, rtx4090, a40, h200, or a JSON file of a model (`trace replay --list`).",
         callback=checked(MODEL),
     ),
 ]
