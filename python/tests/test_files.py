@@ -134,7 +134,10 @@ while True:
         while not (tmp_path / "x").exists():
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        process.wait(SECONDS)
+        try:
+            process.wait(SECONDS)
+        finally:
+            process.kill()  # leaving the block waits without a limit
     assert [each.name for each in tmp_path.iterdir()] == ["x"]
     content = (tmp_path / "x").read_bytes()
     assert len(content) == 1 << 20 and len(set(content)) == 1
