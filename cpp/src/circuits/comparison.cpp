@@ -52,7 +52,9 @@ ciphertext run(ckks::evaluator& eval, const ciphertext& x, const std::vector<pol
   HALOCLINE_EXPECTS(x.level >= wanted, level_exhausted, operation, " with precision 2^-", chain.alpha,
                     " on [", stages.front().lower, ", ", stages.front().upper, "]: needs ", wanted,
                     " levels, the input is at level ", x.level, "; ", wanted - x.level,
-                    " more are needed: take a chain of lower precision or parameters with more levels");
+                    " more are needed: take a chain of lower precision, parameters with more levels, or "
+                    "bootstraps (in Python "
+                    "hc.choose finds parameters, and Engine(..., bootstrap=\"auto\") places bootstraps)");
   ciphertext value = evaluate(eval, stages.front(), x);
   for (std::size_t i = 1; i < stages.size(); ++i) value = evaluate(eval, stages[i], value);
   return value;

@@ -10,6 +10,10 @@ namespace halocline::ckks {
 namespace {
 
 /// How to get a key that is missing.
+constexpr const char* all_of_a_program =
+    ". A ghost run of the program lists all keys that it needs; in Python client.keys_for(program, ...) "
+    "makes them";
+
 std::string advice(const params::parameters& parameters, std::uint64_t galois_element) {
   if (galois_element == relinearization_element) return "generate it together with the other keys";
   if (galois_element == encapsulation_element) {
@@ -65,10 +69,10 @@ void memory_key_set::add(evaluation_key key) {
 const evaluation_key& memory_key_set::get(std::uint64_t galois_element, unsigned level) {
   const auto found = keys_.find(galois_element);
   HALOCLINE_EXPECTS(found != keys_.end(), missing_key, describe_key(parameters_, galois_element),
-                    " missing; ", advice(parameters_, galois_element));
+                    " missing; ", advice(parameters_, galois_element), all_of_a_program);
   HALOCLINE_EXPECTS(found->second.level >= level, missing_key, describe_key(parameters_, galois_element),
                     " is for levels up to ", found->second.level, ", needed at level ", level,
-                    "; generate it for level ", level);
+                    "; generate it for level ", level, all_of_a_program);
   return found->second;
 }
 
