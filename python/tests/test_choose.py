@@ -272,3 +272,18 @@ def test_numpy_functions_want_arrays(function):
         with pytest.raises(hc.WrongType, match="arrays=True"):
             call(function, [np.arange(8.0)])
     assert hc.choose(np.mean, [np.arange(8.0)], 12, arrays=True).outputs
+
+
+def test_programs_take_as_many_inputs_as_are_given():
+    x = np.arange(8.0)
+    params = hc.Params.preset("n13-d3")
+    client = hc.Client(params, threads=1)
+    for call in (
+        lambda f: hc.choose(f, [x]),
+        lambda f: hc.simulate(f, [x], params),
+        lambda f: hc.calibrate(f, [x]),
+        lambda f: hc.key_plan(params, f, x),
+        lambda f: client.keys_for(f, client.encrypt_array(x)),
+    ):
+        with pytest.raises(hc.InvalidArgument, match="the program takes other inputs than the 1 given"):
+            call(lambda a, b: a + b)

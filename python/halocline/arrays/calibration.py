@@ -17,7 +17,7 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 from ..base.errors import ActivationRange, InvalidArgument, WrongType
-from ..base.values import is_scalar, kind_of, positive
+from ..base.values import expect_call, is_scalar, kind_of, positive
 from ..circuits.polynomial import Interval
 from .samples import Samples, plain, sampled
 
@@ -296,6 +296,7 @@ def _notes(program: Callable[..., Any], args: Sequence[Any]) -> list[_Note]:
     token = _current.set(recording)
     try:
         with np.errstate(all="ignore"):  # where a function is undefined, its site says so
+            expect_call(program, args, {}, "calibrate")
             program(*(sampled(each) for each in args))
     finally:
         _current.reset(token)

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import cmath
+import inspect
 import numbers
 import operator
 import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -177,3 +179,19 @@ def byte_string(data: Any, what: str) -> bytes:
 def power_of_two(count: int) -> int:
     """The least power of two that is at least `count`, which is positive."""
     return 1 << (count - 1).bit_length()
+
+
+def expect_call(
+    program: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any], what: str
+) -> None:
+    """Raises InvalidArgument where a function does not take so many arguments, or none of these names."""
+    try:
+        signature = inspect.signature(program)
+    except (TypeError, ValueError):  # functions of C have none
+        return
+    try:
+        signature.bind(*args, **named)
+    except TypeError as error:
+        raise InvalidArgument(
+            f"{what}: the program takes other inputs than the {len(args) + len(named)} given: {error}"
+        ) from None

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..base.errors import Error, InvalidArgument, LevelExhausted, WrongType
-from ..base.values import kind_of, power_of_two
+from ..base.values import expect_call, kind_of, power_of_two
 from ..ckks.params import Params
 from ..tracing.replay import DeviceModel
 from .candidates import LOG_N, MOST_DEPTH, Wanted, probe_params, secure_params, secure_presets
@@ -81,6 +81,7 @@ def choose(
     """
     if not callable(program):
         raise WrongType(f"choose: got {kind_of(program)}, expected a function of ciphertexts or arrays")
+    expect_call(program, *arguments_of(inputs), "choose")
     wanted = least_bits(precision, "choose: precision")
     if not (isinstance(failure, int | float) and 0 < failure < 1):
         raise InvalidArgument(f"choose: failure: got {failure!r}, expected a probability between 0 and 1")

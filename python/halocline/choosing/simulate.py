@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base.errors import InvalidArgument
+from ..base.values import expect_call
 from ..circuits.choice import CircuitChoice
 from ..ckks.params import Params
 from ..engine.automatic_runs import Bootstrap
 from .choose import choose
-from .programs import Inputs, decrypted, run_simulated
+from .programs import Inputs, arguments_of, decrypted, run_simulated
 
 
 def simulate(
@@ -48,6 +49,7 @@ def simulate(
     Raises InvalidArgument where values exceed what the modulus of their level holds, where inputs do not fit,
     and for what simulations cannot do; WrongType where no input is an array; what the program raises.
     """
+    expect_call(program, *arguments_of(inputs), "simulate")
     if params is None:
         params = choose(program, inputs, arrays=arrays, seed=seed).params
     made = run_simulated(program, inputs, params, rows=2 if noise else 1, seed=seed, arrays=arrays,

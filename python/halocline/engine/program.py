@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..base.errors import InvalidArgument, MissingKey, NotPicklable, WrongType
-from ..base.values import byte_count, expect, kind_of, power_of_two, vector
+from ..base.values import byte_count, expect, expect_call, kind_of, power_of_two, vector
 from ..circuits.choice import CircuitChoice
 from ..ckks.ciphertext import Ciphertext, bind_all
 from ..ckks.keys import EvaluationKeys, KeyPlan
@@ -161,7 +161,10 @@ def key_plan(
 
 def shape_call(program: Callable[..., Any], args: tuple[Any, ...], engine: PlannedHost) -> list[Any]:
     """Arguments of a call on a ghost engine; a fresh ciphertext for each parameter where there are none."""
-    return [_shaped(each, engine) for each in args] if args else _fresh(program, engine)
+    if not args:
+        return _fresh(program, engine)
+    expect_call(program, args, {}, "the program")
+    return [_shaped(each, engine) for each in args]
 
 
 def _fresh(program: Callable[..., Any], engine: PlannedHost) -> list[Ciphertext]:
