@@ -279,6 +279,9 @@ def test_the_client_notices_results_of_other_kinds(rig):
         rig.client.decrypt([])
     with pytest.raises(hc.WrongType, match=r"Ciphertext\.load"):
         rig.client.decrypt([b"bytes"])
+    for wrong in (None, 3):
+        with pytest.raises(hc.WrongType, match="expected a Ciphertext or a list"):
+            rig.client.decrypt(wrong)
     limited = dataclasses.replace(rig.spec, output=dataclasses.replace(rig.spec.output, limit=2.0))
     with pytest.warns(hc.ActivationRange, match="hold 2 at most"):
         nn.Client(limited, owner).decrypt(owner.encrypt(np.ones(4)))
@@ -382,6 +385,8 @@ def test_every_field_is_checked(rig, number):
 def test_versions_and_accidents(rig, tmp_path):
     with pytest.raises(hc.InvalidArgument, match="version 3, this package reads up to 2"):
         ClientSpec.from_bytes(changed(rig.spec, put("version", 3)), allow_insecure=True)
+    with pytest.raises(hc.InvalidArgument, match=r"version <an integer of 139.. bits>"):
+        ClientSpec.from_bytes(changed(rig.spec, put("version", 10**4200)), allow_insecure=True)
 
     def first(content):
         content["version"] = 1
@@ -401,6 +406,20 @@ def test_versions_and_accidents(rig, tmp_path):
         ClientSpec.from_bytes(b" " * (limits.CLIENT_SPEC + 1))
     with pytest.raises(hc.IoError):
         ClientSpec.load(tmp_path / "missing")
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["1" * 100_000, 10**4200, [[7] * 1000] * 100, {"a" * 9999: 1}],
+    ids=["text", "integer", "list", "object"],
+)
+@pytest.mark.parametrize(
+    "path", [("input", "shape", 0), ("input", "level"), ("output", "scale"), ("version",)]
+)
+def test_messages_do_not_grow_with_values(rig, path, value):
+    with pytest.raises(hc.Error) as raised:
+        ClientSpec.from_bytes(changed(rig.spec, put(*path, value)), allow_insecure=True)
+    assert len(str(raised.value)) < 300
 
 
 def test_keys_are_limited(rig):

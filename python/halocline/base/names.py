@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Literal, cast, get_args
 
 from .errors import InvalidArgument
-from .values import expect
+from .values import expect, shown
 
 Policy = Literal["resident", "async", "managed", "static", "profiled", "dynamic", "cached", "lru", "planned"]
 """How an engine or client manages memory: docs/concepts/policies.md."""
@@ -43,7 +43,7 @@ def _one_of(kind: Any, text: object, what: str) -> str:
     known = get_args(kind)
     name = expect(text, str, what)
     if name not in known:
-        raise InvalidArgument(f"{what}: unknown name {name!r}; expected one of: {', '.join(known)}")
+        raise InvalidArgument(f"{what}: unknown name {shown(name)}; expected one of: {', '.join(known)}")
     return name
 
 

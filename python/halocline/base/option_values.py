@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import _core
 from .errors import InvalidArgument
-from .values import kind_of
+from .values import kind_of, shown
 
 Names = Callable[[], Sequence[str]]
 
@@ -35,7 +35,7 @@ class Value:
         """What is wrong with a value, as "got X, expected Y"; None for a good one."""
         if isinstance(value, str) and value:
             return None
-        return f"got {value!r}, expected text"
+        return f"got {shown(value)}, expected text"
 
 
 class Gathered(Value, ABC):
@@ -55,7 +55,9 @@ class Flag(Value):
     def problem(self, value: Any) -> str | None:
         """See `Value`."""
         return (
-            None if isinstance(value, bool) else f"got {value!r} ({kind_of(value)}), expected True or False"
+            None
+            if isinstance(value, bool)
+            else f"got {shown(value)} ({kind_of(value)}), expected True or False"
         )
 
 
@@ -74,14 +76,14 @@ class Count(Value):
         try:
             return int(text)
         except ValueError:
-            raise InvalidArgument(f"got {text!r}, expected {self._bounds()}") from None
+            raise InvalidArgument(f"got {shown(text)}, expected {self._bounds()}") from None
 
     def problem(self, value: Any) -> str | None:
         """See `Value`."""
         fits = isinstance(value, int) and not isinstance(value, bool) and value >= self.low
         if fits and (self.high is None or value <= self.high):
             return None
-        return f"got {value!r}, expected {self._bounds()}"
+        return f"got {shown(value)}, expected {self._bounds()}"
 
 
 class Number(Value):
@@ -101,14 +103,14 @@ class Number(Value):
         try:
             return float(text)
         except ValueError:
-            raise InvalidArgument(f"got {text!r}, expected {self._bounds()}") from None
+            raise InvalidArgument(f"got {shown(text)}, expected {self._bounds()}") from None
 
     def problem(self, value: Any) -> str | None:
         """See `Value`."""
         number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
         if number and self.low <= value <= self.high and not (self.above and value == self.low):
             return None
-        return f"got {value!r}, expected {self._bounds()}"
+        return f"got {shown(value)}, expected {self._bounds()}"
 
 
 class Size(Value):
@@ -128,7 +130,7 @@ class Size(Value):
             return None
         if isinstance(value, str) and self._fits(value.strip()):
             return None
-        return f"got {value!r}, expected {self._expected()}"
+        return f"got {shown(value)}, expected {self._expected()}"
 
     def _fits(self, text: str) -> bool:
         try:
@@ -153,7 +155,9 @@ class Choice(Value):
 
     def problem(self, value: Any) -> str | None:
         """See `Value`."""
-        return None if value in self.names else f"got {value!r}, expected one of: {', '.join(self.names)}"
+        return (
+            None if value in self.names else f"got {shown(value)}, expected one of: {', '.join(self.names)}"
+        )
 
 
 class Checked(Value):
@@ -190,7 +194,7 @@ class Several(Value):
     def problem(self, value: Any) -> str | None:
         """See `Value`."""
         if isinstance(value, str) or not isinstance(value, Sequence) or not value:
-            return f"got {value!r}, expected at least one, in a list"
+            return f"got {shown(value)}, expected at least one, in a list"
         return next((found for each in value if (found := self.each.problem(each)) is not None), None)
 
 
@@ -227,7 +231,7 @@ class Settings(Gathered):
     def problem(self, value: Any) -> str | None:
         """See `Value`."""
         if not isinstance(value, Mapping):
-            return f"got {value!r}, expected a dictionary"
+            return f"got {shown(value)}, expected a dictionary"
         try:
             self._check(value)
         except InvalidArgument as error:
@@ -259,7 +263,7 @@ class PathName(Value):
             return "'-' is standard output, which cannot take this; give a name"
         if isinstance(value, str | os.PathLike) and os.fspath(value):
             return None
-        return f"got {value!r}, expected the name of a file"
+        return f"got {shown(value)}, expected the name of a file"
 
 
 class OutputName(Value):
@@ -285,7 +289,7 @@ class OutputName(Value):
         if name == "-":
             return None if self.standard else "'-' is standard output, which cannot take this; give a name"
         if not name:
-            return f"got {value!r}, expected the name of a file"
+            return f"got {shown(value)}, expected the name of a file"
         if self.endings and not name.endswith(self.endings):
             return (
                 f"'{os.path.basename(name)}' has an unknown suffix; expected one of {', '.join(self.endings)}"

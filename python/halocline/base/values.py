@@ -8,6 +8,7 @@ import inspect
 import numbers
 import operator
 import os
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -27,6 +28,29 @@ def kind_of(value: object) -> str:
     return type(value).__name__
 
 
+class _Short(reprlib.Repr):
+    """Spellings whose length does not depend on the size of a value."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = _SHOWN - 2
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdict = 8
+
+    def repr_int(self, x: int, level: int) -> str:
+        """Digits of an integer, unless there are many, which also take long to find."""
+        return repr(x) if x.bit_length() < _SHOWN * 3 else f"<an integer of {x.bit_length()} bits>"
+
+
+_SHOWN = 80
+_SHORT = _Short()
+
+
+def shown(value: object) -> str:
+    """A value for messages as `repr` spells it, shortened to 80 characters."""
+    text = _SHORT.repr(value)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
 def expect(value: object, kind: type[T], what: str, hint: str = "") -> T:
     """`value` if it is a `kind`; WrongType saying what was expected otherwise."""
     if isinstance(value, kind):
@@ -39,12 +63,12 @@ def integer(value: Any, what: str, low: int | None = None, high: int | None = No
     try:
         number = operator.index(value)
     except TypeError:
-        raise WrongType(f"{what}: got {value!r} ({kind_of(value)}), expected an integer") from None
+        raise WrongType(f"{what}: got {shown(value)} ({kind_of(value)}), expected an integer") from None
     if (low is not None and number < low) or (high is not None and number > high):
         bounds = (
             f"at least {low}" if high is None else f"at most {high}" if low is None else f"{low} to {high}"
         )
-        raise InvalidArgument(f"{what}: got {number}, expected {bounds}")
+        raise InvalidArgument(f"{what}: got {shown(number)}, expected {bounds}")
     return number
 
 
@@ -53,7 +77,7 @@ def positive(value: Any, what: str) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise WrongType(f"{what}: got {value!r} ({kind_of(value)}), expected a number") from None
+        raise WrongType(f"{what}: got {shown(value)} ({kind_of(value)}), expected a number") from None
     if not 0 < number < float("inf"):
         raise InvalidArgument(f"{what}: got {number}, expected a positive finite number")
     return number
@@ -71,7 +95,7 @@ def scalar(value: Any, what: str) -> complex:
     try:
         number = complex(value)
     except (TypeError, ValueError, OverflowError):
-        raise WrongType(f"{what}: got {value!r} ({kind_of(value)}), expected a number") from None
+        raise WrongType(f"{what}: got {shown(value)} ({kind_of(value)}), expected a number") from None
     if not cmath.isfinite(number):
         raise InvalidArgument(f"{what}: got {number}, expected a finite number")
     return number
@@ -115,8 +139,8 @@ def byte_count(value: Any, what: str) -> int:
         return 0
     if isinstance(value, str) and value.rstrip().endswith("%"):
         raise InvalidArgument(
-            f"{what}: {value!r} is a share of what a program holds, and no program is known here; give a "
-            f"size such as '2GiB', or trace_program(params, program).budget({value.strip()!r})"
+            f"{what}: {shown(value)} is a share of what a program holds, and no program is known here; give "
+            f"a size such as '2GiB', or trace_program(params, program).budget({shown(value.strip())})"
         )
     if isinstance(value, str):
         try:
@@ -152,9 +176,9 @@ def path_text(path: Any, what: str) -> str:
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise InvalidArgument(f"{what}: file name {name!r} is not UTF-8; rename the file") from None
+        raise InvalidArgument(f"{what}: file name {name!r:.200} is not UTF-8; rename the file") from None
     if not name or "\0" in name:
-        raise InvalidArgument(f"{what}: {name!r} is no file name; expected one without zero bytes")
+        raise InvalidArgument(f"{what}: {name!r:.200} is no file name; expected one without zero bytes")
     return name
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,9 +13,9 @@ import numpy as np
 
 from .. import _core
 from ..base import limits
-from ..base.errors import ActivationRange, InvalidArgument, NotPicklable
+from ..base.errors import ActivationRange, InvalidArgument, NotPicklable, WrongType
 from ..base.progress import Progress
-from ..base.values import byte_count, expect, integer
+from ..base.values import byte_count, expect, integer, kind_of
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.client import Client as KeyOwner
 from ..ckks.keys import EvaluationKeys
@@ -156,7 +156,7 @@ class Client:
         """
         if count is not None:
             count = integer(count, "decrypt: count", 1)
-        made, listed = self._spec.output, [results] if isinstance(results, Ciphertext) else list(results)
+        made, listed = self._spec.output, self._listed(results)
         for each in listed:
             self._check_result(each)
         together = made.places.ciphertexts
@@ -179,6 +179,16 @@ class Client:
                 stacklevel=2,
             )
         return values[0] if isinstance(results, Ciphertext) and len(values) == 1 else values
+
+    @staticmethod
+    def _listed(results: Any) -> list[Any]:
+        if isinstance(results, Ciphertext):
+            return [results]
+        if not isinstance(results, Iterable):
+            raise WrongType(
+                f"decrypt: got {kind_of(results)}, expected a Ciphertext or a list of them, as run returns"
+            )
+        return list(results)
 
     def _check_result(self, result: Any) -> None:
         places = self._spec.output.places

@@ -21,7 +21,7 @@ from .. import _core
 from ..base import limits
 from ..base.errors import CorruptData, Error, InsecureParameters, InvalidArgument, WrongType
 from ..base.files import parse_json, read_file, write_file
-from ..base.values import byte_string, expect, kind_of, path_text, positive
+from ..base.values import byte_string, expect, kind_of, path_text, positive, shown
 from ..ckks.keys import RELINEARIZATION, KeyPlan
 from ..ckks.params import Params
 from .decision import LARGEST, NONE, Decision, decision_of
@@ -280,7 +280,7 @@ def _number(value: Any, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise WrongType(f"client spec: {what} is {kind_of(value)}, expected a number")
     if not -1e300 < value < 1e300:
-        raise InvalidArgument(f"client spec: {what} is {value}, expected a number within 1e300 of 0")
+        raise InvalidArgument(f"client spec: {what} is {shown(value)}, expected a number within 1e300 of 0")
     return float(value)
 
 
@@ -358,12 +358,12 @@ def _parsed(content: Any, allow_insecure: bool) -> ClientSpec:
         )
     if isinstance(version, int) and version > VERSION:
         raise _Newer(
-            f"client spec: version {version}, this package reads up to {VERSION}; update it, or have the "
-            "server write an older one"
+            f"client spec: version {shown(version)}, this package reads up to {VERSION}; update it, or "
+            "have the server write an older one"
         )
     content = _fields(content, _FIELDS, "client spec")
     if version not in (1, VERSION) or isinstance(version, bool):
-        raise CorruptData(f"client spec: version {version!r:.40}, expected 1 or {VERSION}")
+        raise CorruptData(f"client spec: version {shown(version)}, expected 1 or {VERSION}")
     if content["id"] != _id({key: value for key, value in content.items() if key != "id"}):
         raise CorruptData("client spec: its content does not match its identifier: it was changed on the way")
     params = Params.from_json(json.dumps(content["parameters"]), allow_insecure=allow_insecure)
@@ -394,7 +394,7 @@ def _places(value: Any, shape: tuple[int, ...], what: str) -> Places:
     names = {"version", "images", "slots", "ciphertexts", "axes"}
     layout = _fields(value, names, f"client spec: layout of the {what}")
     if layout["version"] != 1 or isinstance(layout["version"], bool):
-        raise CorruptData(f"client spec: layout of version {layout['version']!r:.40}, expected 1")
+        raise CorruptData(f"client spec: layout of version {shown(layout['version'])}, expected 1")
     images = whole(layout["images"], "client spec: images at once", 1, limits.CLIENT_SPEC_PLACES)
     return Places((images, *shape), layout["axes"], layout["slots"], layout["ciphertexts"])
 
