@@ -111,6 +111,16 @@ def test_types_of_tensors(tmp_path, monkeypatch):
         read_tensors(path)
 
 
+@pytest.mark.parametrize("shape", [[0, 2**62], [0] + [1] * 64, [0] * 100, [0, 2**63 - 1, 2]])
+def test_weights_of_shapes_that_no_array_has(tmp_path, shape):
+    """Refused by their descriptions; an array of such a shape cannot be made."""
+    text = json.dumps({"a": {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}}).encode()
+    (tmp_path / "w.safetensors").write_bytes(len(text).to_bytes(8, "little") + text)
+    with pytest.raises(hc.CorruptData, match=r"dimensions of up to|no safetensors file") as raised:
+        read_tensors(tmp_path / "w.safetensors")
+    assert len(str(raised.value)) < 400 + len(str(tmp_path))
+
+
 def changed(change):
     made = copy.deepcopy(DESCRIPTION)
     change(made)

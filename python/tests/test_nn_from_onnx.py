@@ -267,6 +267,44 @@ def test_small_files_that_would_become_large():
             nn.from_onnx(group)
 
 
+def test_lists_and_dimensions_are_counted_before_they_are_used():
+    """Work that grows with the square of a list's length is refused, and shapes that constants become."""
+    large = TensorProto(name="c", data_type=TensorProto.FLOAT)
+    large.dims.extend([2**62] * 100_000)
+    model = graph((4,), [one("MatMul", "c")])
+    model.graph.initializer.append(large)
+    with pytest.raises(hc.CorruptData, match="100000 dimensions, expected at most 32"):
+        nn.from_onnx(model.SerializeToString())
+    doubled = [helper.make_node("Constant", [], ["c0"], value_ints=[2**62])]
+    doubled += [helper.make_node("Concat", [f"c{i}"] * 2, [f"c{i + 1}"], axis=0) for i in range(22)]
+    many = helper.make_node("Constant", [], ["a"], value_ints=list(range(2000)))
+    for nodes, match in (
+        ([*doubled, one("Reshape", "c22")], "a list of 4194304 numbers; supported are at most 4096"),
+        ([*doubled, one("Reshape", "c8")], "a tensor of 256 dimensions"),
+        ([*doubled, helper.make_node("Reshape", ["c0", "c8"], ["z"]), one("Mul", "z")], "256 dimensions"),
+        ([*doubled, many, helper.make_node("Unsqueeze", ["c0", "a"], ["z"]), one("Mul", "z")], "2001 dim"),
+        ([*doubled, one("Unsqueeze", "c22")], "a list of 4194304"),
+    ):
+        with pytest.raises(hc.InvalidArgument, match=match) as raised:
+            nn.from_onnx(graph((4,), nodes).SerializeToString())
+        assert len(str(raised.value)) < 2000
+
+
+@pytest.mark.parametrize("kind", ["AveragePool", "MaxPool"])
+@pytest.mark.parametrize("pads", [[2**27, 0, 2**27, 0], [2**62] * 4, [-1, 0, 0, 0]])
+def test_padding_of_pools_is_limited(kind, pads):
+    model = graph((1, 8, 8), [one(kind, kernel_shape=[2, 2], pads=pads)])
+    with pytest.raises(hc.InvalidArgument, match="65536"):
+        nn.from_onnx(model.SerializeToString())
+
+
+def test_matrices_of_pools_are_limited():
+    pads = [2**16, 0, 2**16, 0]
+    model = graph((1, 4096, 8), [one("AveragePool", kernel_shape=[2, 2], pads=pads)])
+    with pytest.raises(hc.InvalidArgument, match="supported are at most 67108864 values"):
+        nn.from_onnx(model.SerializeToString())
+
+
 def test_names_in_messages_are_short_and_safe_to_print():
     node = one("Relu")
     node.op_type = "\x1b[2J" + "a" * 100000

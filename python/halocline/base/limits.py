@@ -38,8 +38,12 @@ WEIGHT_COUNT = 1 << 28
 """Numbers in the weights of a model."""
 WEIGHTS_HEADER = 16 * MIB
 """The header of a safetensors file."""
+TENSOR_DIMENSIONS = 32
+"""Dimensions of a tensor in a safetensors or an ONNX file: the most that every numpy has."""
 ONNX = GIB
 """An ONNX file without what is beside it; also the constants that are computed when it is read."""
+ONNX_LIST = 1 << 12
+"""Numbers in a list that an operator of ONNX takes: a shape, axes, pads, sizes of parts."""
 IMAGE = 64 * MIB
 """An image file."""
 IMAGE_PIXELS = 1 << 26

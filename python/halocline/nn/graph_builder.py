@@ -24,6 +24,7 @@ from .linear_maps import (
     Slice,
     Upsample,
     adaptive_matrix,
+    chosen_matrix,
     interpolation,
     pooling_matrix,
 )
@@ -403,7 +404,7 @@ class Builder:
                 interpolation(n, wanted, align_corners) for n, wanted in zip(shape[1:], size, strict=True)
             ]
         else:
-            made = [np.eye(n)[np.arange(w) * n // w] for n, w in zip(shape[1:], size, strict=True)]
+            made = [chosen_matrix(np.arange(w) * n // w, n) for n, w in zip(shape[1:], size, strict=True)]
         return self.add(Resample(*made), x)
 
     def matrix(self, x: Value, weight: Array, bias: Array | None = None) -> Value:

@@ -16,6 +16,8 @@ from ..base.errors import InvalidArgument
 from ..base.values import expect, integer
 from .layers import MAX_SIDE, Array, LinearMap, Pair, Shape, Slots, image, pair, real_array, real_values
 
+MAX_MATRIX = 1 << 26
+"""Numbers in the matrix of pooling along an axis."""
 MAX_REACH = 1 << 11
 """Rows or columns of an image that resampling takes as a matrix."""
 
@@ -337,19 +339,33 @@ def pooling_matrix(
     ceil_mode: windows may also begin, but not end, inside; count_padding: zeros count for the mean. Windows
     count what lies beyond the padding never. As PyTorch's AvgPool2d.
     """
-    padded = size + sum(padding)
+    integer(kernel, "pooling: kernel", 1, MAX_SIDE)
+    integer(stride, "pooling: stride", 1, MAX_SIDE)
+    padded = size + sum(integer(each, "pooling: padding", 0, MAX_SIDE) for each in padding)
     if padded < kernel:
         raise InvalidArgument(f"pooling: a window of {kernel} in {size} pixels with padding {padding}")
     steps = (padded - kernel) / stride
     windows = (math.ceil(steps) if ceil_mode else math.floor(steps)) + 1
     if ceil_mode and (windows - 1) * stride >= size + padding[0]:
         windows -= 1
+    if windows * size > MAX_MATRIX:
+        raise InvalidArgument(
+            f"pooling: a matrix of {windows} windows by {size} pixels, supported are at most {MAX_MATRIX} "
+            "values; make the image or the padding smaller"
+        )
     made = np.zeros((windows, size))
     for index in range(windows):
         first = index * stride - padding[0]
         last = min(first + kernel, size + padding[1])
         inside = range(max(first, 0), min(last, size))
         made[index, inside.start : inside.stop] = 1.0 / ((last - first) if count_padding else len(inside))
+    return made
+
+
+def chosen_matrix(chosen: Slots, size: int) -> Array:
+    """The matrix (len(chosen), size) that takes these pixels of an axis."""
+    made = np.zeros((len(chosen), size))
+    made[np.arange(len(chosen)), chosen] = 1.0
     return made
 
 

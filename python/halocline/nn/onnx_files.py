@@ -57,8 +57,13 @@ class Tensors:
 
     def array(self, tensor: Any) -> Any:
         """A tensor's numbers: integers as int64, others as float64."""
-        shape = tuple(tensor.dims)
         what = f"from_onnx: tensor {tensor.name!r:.200}"
+        if len(tensor.dims) > limits.TENSOR_DIMENSIONS:  # before sizes are multiplied
+            raise CorruptData(
+                f"{what}: {len(tensor.dims)} dimensions, expected at most {limits.TENSOR_DIMENSIONS}; export "
+                "the model again"
+            )
+        shape = tuple(tensor.dims)
         self._count += math.prod(shape) if min(shape, default=0) >= 0 else limits.WEIGHT_COUNT
         if self._count > limits.WEIGHT_COUNT or min(shape, default=0) < 0:
             raise CorruptData(

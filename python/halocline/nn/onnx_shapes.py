@@ -15,12 +15,14 @@ from ..base import limits
 from ..base.errors import CorruptData
 from .graph_builder import Builder, Value, only
 from .layers import Shape
-from .linear_maps import Resample
+from .linear_maps import Resample, chosen_matrix
 from .model import MAX_VALUES
 
 
 def ints(values: Any) -> list[int]:
-    """Whole numbers."""
+    """Whole numbers of a list; one that is too long for any operator is refused before it is copied."""
+    count = np.size(values)
+    only(count <= limits.ONNX_LIST, f"a list of {count} numbers; supported are at most {limits.ONNX_LIST}")
     return [int(each) for each in np.ravel(values)]
 
 
@@ -33,6 +35,7 @@ def axes_of(op: Any, index: int, count: int) -> list[int]:
 
 def _reshape(b: Builder, op: Any) -> Value:
     shape, x = ints(op.constant(1, "shape")), op.value()
+    _dimensions(len(shape))
     only(not op.get("allowzero", 0) and len(shape) > 1, f"shape {shape}")
     known = b.shape_of(x)
     first, rest = shape[0], [known[i] if n == 0 and i < len(known) else n for i, n in enumerate(shape[1:])]
@@ -43,6 +46,12 @@ def _reshape(b: Builder, op: Any) -> Value:
         f"shape {shape}; the batch must stay first",
     )
     return b.reshape(x, rest)
+
+
+def _dimensions(count: int) -> None:
+    """Refuses tensors of so many dimensions, before their sizes are multiplied."""
+    most = limits.TENSOR_DIMENSIONS
+    only(count <= most, f"a tensor of {count} dimensions; supported are at most {most}")
 
 
 def _flatten(b: Builder, op: Any) -> Value:
@@ -134,7 +143,7 @@ def _resize(b: Builder, op: Any) -> Value:
     repeated = [np.arange(w) * n // w for n, w in zip(shape[1:], size, strict=True)]
     if all(np.array_equal(*each) for each in zip(chosen, repeated, strict=True)):
         return b.resize(x, (size[0], size[1]), "nearest")
-    return b.add(Resample(*(np.eye(n)[each] for n, each in zip(shape[1:], chosen, strict=True))), x)
+    return b.add(Resample(*(chosen_matrix(each, n) for n, each in zip(shape[1:], chosen, strict=True))), x)
 
 
 def _new_size(op: Any, shape: Shape, old: bool) -> list[int]:
@@ -234,7 +243,14 @@ def _gather(op: Any) -> Any:
 
 def _expanded(op: Any) -> Any:
     axes = sorted(ints(op.constant(1, "axes")))
+    _dimensions(np.ndim(op.inputs[0]) + len(axes))
     return np.expand_dims(op.inputs[0], tuple(axes))
+
+
+def _reshaped(op: Any) -> Any:
+    shape = ints(op.inputs[1])
+    _dimensions(len(shape))
+    return np.reshape(op.inputs[0], shape)
 
 
 def _cut(op: Any) -> Any:
@@ -255,7 +271,7 @@ CONSTANTS: dict[str, Callable[[Any], Any]] = {
     "Squeeze": lambda op: np.squeeze(op.inputs[0]),
     "Concat": _joined,
     "Slice": _cut,
-    "Reshape": lambda op: np.reshape(op.inputs[0], ints(op.inputs[1])),
+    "Reshape": _reshaped,
     "Transpose": lambda op: np.transpose(op.inputs[0], op.get("perm")),
     "Neg": lambda op: -op.inputs[0],
     "Add": _paired(operator.add),

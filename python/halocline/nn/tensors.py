@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import find_spec
@@ -15,7 +16,7 @@ from ..base import limits
 from ..base.errors import CorruptData, Error, IoError
 from ..base.extras import needs
 from ..base.files import file_only, open_regular, write_file
-from ..base.values import path_text
+from ..base.values import path_text, shown
 from .layers import Array
 
 MAX_VALUES = limits.WEIGHT_COUNT
@@ -58,10 +59,17 @@ def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[s
             tensors, values = {}, 0
             for key in file.keys():  # noqa: SIM118 (the file is no dictionary)
                 part = file.get_slice(key)
-                values += int(np.prod(part.get_shape(), dtype=object))
+                shape = part.get_shape()
+                if len(shape) > limits.TENSOR_DIMENSIONS or max(shape, default=0) > MAX_VALUES:
+                    raise CorruptData(
+                        f"{name}: tensor {key!r:.200} has {len(shape)} dimensions of up to "
+                        f"{shown(max(shape))}, expected at most {limits.TENSOR_DIMENSIONS} of up to "
+                        f"{MAX_VALUES}; save the weights again"
+                    )
+                values += math.prod(shape)
                 if part.get_dtype() not in _TYPES:
                     raise CorruptData(
-                        f"{name}: tensor {key!r} has type {part.get_dtype()}, supported are "
+                        f"{name}: tensor {key!r:.200} has type {part.get_dtype()}, supported are "
                         + ", ".join(_TYPES)
                     )
                 if values > MAX_VALUES:
