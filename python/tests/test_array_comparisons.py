@@ -229,6 +229,16 @@ def test_operators_and_numpy_in_calibrated_programs(deep):
         (lambda x: F.maximum(x * 1j, 0, interval=(0, 1)), hc.WrongType, "complex"),
         (lambda x: F.clip(x, 1, 0, interval=(0, 1)), hc.InvalidArgument, "lower one first"),
         (lambda x: F.clip(x, None, None, interval=(0, 1)), hc.InvalidArgument, "neither"),
+        (
+            lambda x: np.clip(x, np.zeros(4), np.ones(4)),
+            hc.InvalidArgument,
+            "shape .4,., expected one number",
+        ),
+        (
+            lambda x: F.clip(x, 0, [1, 2], interval=(0, 1)),
+            hc.InvalidArgument,
+            "shape .2,., expected one number",
+        ),
         (lambda x: F.max(x.parts[0], interval=(0, 1)), hc.WrongType, "encrypt_array"),
         (lambda x: F.argmax(x.parts[0], interval=(0, 1)), hc.WrongType, "encrypt_array"),
         (lambda x: F.sign(x, interval=(1, 0)), hc.InvalidArgument, "lower one first"),

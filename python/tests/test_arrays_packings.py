@@ -32,6 +32,17 @@ def numbers(shape, seed):
     return np.random.default_rng(seed).uniform(-1, 1, shape)
 
 
+def test_ciphertexts_that_are_far_apart():
+    """Products look for their blocks among the ciphertexts that are there, not among all addresses."""
+    x = numbers((2,), 1)
+    array = RIG.client.encrypt_array(x, hc.Packing((2,), (1 << 39,), 64))
+    for program in (
+        lambda x: x.reshape(2, -1) @ x.reshape(2, -1).T,
+        lambda x: x.reshape(2, 1) @ x.reshape(1, 2),
+    ):
+        RIG.compare(RIG.run(program, array), program(x))
+
+
 PROGRAMS = {
     "add": lambda x, y: x + y,
     "multiply": lambda x, y: x * y,

@@ -9,6 +9,7 @@ import halocline as hc
 import numpy as np
 import pytest
 from array_rig import ArrayRig
+from halocline.arrays import container
 from halocline.arrays.movement import gather
 from hypothesis import given
 from hypothesis import strategies as st
@@ -178,6 +179,19 @@ def test_mutated_bytes_are_refused_as_corrupt(rig):
         hc.EncryptedArray.from_bytes(good + b"0", rig.params)
 
 
+def array_header(array):
+    """The description that is in a file of the array."""
+    packing = array.packing
+    return {
+        "shape": packing.shape,
+        "strides": packing.strides,
+        "slots": packing.slots,
+        "copies": 0,
+        "clean": True,
+        "bytes": [len(each.to_bytes()) for each in array.parts],
+    }
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -198,19 +212,9 @@ def test_mutated_bytes_are_refused_as_corrupt(rig):
 )
 def test_descriptions_that_lie(rig, change):
     """With a right hash, as an attacker would write it."""
-    from halocline.arrays import container
-
     array = rig.client.encrypt_array(numbers(3, 300))
     blobs = [each.to_bytes() for each in array.parts]
-    packing = array.packing
-    header = {
-        "shape": packing.shape,
-        "strides": packing.strides,
-        "slots": packing.slots,
-        "copies": 0,
-        "clean": True,
-        "bytes": [len(each) for each in blobs],
-    }
+    header = array_header(array)
     assert hc.EncryptedArray.from_bytes(container.joined(header, blobs), rig.params).shape == (3, 300)
     with pytest.raises(hc.CorruptData):
         hc.EncryptedArray.from_bytes(container.joined(header | change, blobs), rig.params)
@@ -223,8 +227,6 @@ def test_descriptions_that_lie(rig, change):
 def test_sizes_are_compared_before_a_list_of_ciphertexts_is_made(shape, strides, slots, count):
     """Descriptions of some KiB whose lists of elements, or of ciphertexts, would take gigabytes."""
     import tracemalloc
-
-    from halocline.arrays import container
 
     header = {"shape": shape, "strides": strides, "slots": slots, "copies": 0, "clean": True}
     data = container.joined(header | {"bytes": [1] * count}, [b"x"] * count)
@@ -240,9 +242,27 @@ def test_sizes_are_compared_before_a_list_of_ciphertexts_is_made(shape, strides,
 def test_parts_of_two_clients_are_refused(rig):
     other = hc.Client(rig.params)
     parts = [each.encrypt(np.arange(512.0)) for each in (rig.client, other)]
-    array = hc.EncryptedArray(parts, hc.Packing.of(1024, 512))
+    with pytest.raises(hc.KeyMismatch, match=f"{other.key_id}.*one client"):
+        hc.EncryptedArray(parts, hc.Packing.of(1024, 512))
+    data = container.write_container(hc.Packing.of(1024, 512), True, [each.to_bytes() for each in parts])
     with pytest.raises(hc.KeyMismatch):
-        hc.EncryptedArray.from_bytes(array.to_bytes(), rig.params)
+        hc.EncryptedArray.from_bytes(data, rig.params)
+
+
+def test_messages_about_headers_are_short(rig):
+    array = rig.client.encrypt_array(np.arange(4.0))
+    header, blob = array_header(array), array.parts[0].to_bytes()
+    for change in (
+        {"x" * 100_000: 1},
+        {str(each): 1 for each in range(10_000)},
+        {"bytes": [10**4200] * 30},
+        {"strides": [10**4200]},
+        {"slots": "1" * 100_000},
+        {"shape": [10**4200]},
+    ):
+        with pytest.raises(hc.CorruptData) as raised:
+            hc.EncryptedArray.from_bytes(container.joined(header | change, [blob]), rig.params)
+        assert len(str(raised.value)) < 400
 
 
 # Engines, plans, keys

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from ..base.errors import InvalidArgument, WrongType
+from ..base.errors import InvalidArgument, KeyMismatch, WrongType
 from ..base.files import Path as FilePath
 from ..base.files import read_file, write_file
 from ..base.limits import ENCRYPTED_ARRAY
@@ -66,6 +66,12 @@ class EncryptedArray:
             raise InvalidArgument(f"{what}: a ciphertext of {wrong[0]} slots, expected {packing.slots}")
         if len({id(each.engine) for each in self._parts}) > 1:
             raise InvalidArgument(f"{what}: ciphertexts of several engines; bind all to one with to(engine)")
+        keys = sorted({each.key_id for each in self._parts if each.key_id})  # unknown ones go with all
+        if len(keys) > 1:
+            raise KeyMismatch(
+                f"{what}: its ciphertexts belong to the secret keys {keys[0]} and {keys[1]}, expected one; "
+                "encrypt all of them with one client"
+            )
 
     # What it is
 

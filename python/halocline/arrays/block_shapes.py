@@ -90,8 +90,7 @@ def block_sources(
     _, x, y = shape.places()
     i, j = number[0] * tile[0] + x % tile[0], number[1] * tile[1] + y % tile[1]
     address = i * packing.strides[0] + j * packing.strides[1]
-    index = np.full(max(int(address.max()) // packing.slots, packing.numbers[-1]) + 1, -1, np.int64)
-    index[list(packing.numbers)] = np.arange(packing.count)
-    found = index[address // packing.slots]
-    inside = (i < packing.padded[0]) & (j < packing.padded[1]) & (found >= 0)
+    there, wanted = np.asarray(packing.numbers), address // packing.slots
+    found = np.minimum(np.searchsorted(there, wanted), packing.count - 1)  # numbers may be far apart
+    inside = (i < packing.padded[0]) & (j < packing.padded[1]) & (there[found] == wanted)
     return np.where(inside, found * packing.slots + address % packing.slots, -1)

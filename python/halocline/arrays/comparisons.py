@@ -197,6 +197,17 @@ def minimum(a: Any, b: Any, *, interval: Any = None, precision: int = COMPARISON
     return -Compared.of("minimum", d, interval, precision).relu() + a
 
 
+def _limit(value: Any) -> float:
+    """A limit of `clip`: one number."""
+    made = numbers(value, "clip: limit")
+    if made.size != 1:
+        raise InvalidArgument(
+            f"clip: limit: got an array of shape {made.shape}, expected one number or None; minimum and "
+            "maximum take arrays"
+        )
+    return float(made.item())
+
+
 @operation("clip")
 def clip(
     x: Any,
@@ -207,7 +218,7 @@ def clip(
     precision: int = COMPARISON_PRECISION,
 ) -> Any:
     """x, but at least `low` and at most `high`: plain numbers, or None for no limit; interval: of x."""
-    ends = [None if each is None else float(numbers(each, "clip: limit")) for each in (low, high)]
+    ends = [None if each is None else _limit(each) for each in (low, high)]
     if ends[0] is None and ends[1] is None:
         raise InvalidArgument("clip: neither a lower nor an upper limit; expected one or both")
     if None not in ends and ends[0] > ends[1]:  # type: ignore[operator]

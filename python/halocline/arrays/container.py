@@ -16,7 +16,7 @@ from typing import Any
 from ..base.errors import CorruptData, InvalidArgument, KeyMismatch, WrongType
 from ..base.files import parse_json
 from ..base.limits import ARRAY_HEADER
-from ..base.values import integer
+from ..base.values import integer, shown
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.params import Params
 from .packing import Packing
@@ -56,13 +56,15 @@ def read_container(
     header, rest = _header(data)
     try:
         if set(header) != _NAMES or not isinstance(header["clean"], bool):
-            raise InvalidArgument(f"its description has the entries {sorted(header)}")
+            raise InvalidArgument(
+                f"its description has the entries {shown(sorted(header))}, expected {sorted(_NAMES)}"
+            )
         sizes = [integer(each, "bytes of a ciphertext", 1) for each in header["bytes"]]
         packing = Packing(tuple(header["shape"]), tuple(header["strides"]), header["slots"], header["copies"])
     except (InvalidArgument, WrongType, TypeError) as error:
         raise _corrupt(str(error)) from None
     if sum(sizes) != len(rest):
-        raise _corrupt(f"its ciphertexts have {len(rest)} bytes, {sum(sizes)} are described")
+        raise _corrupt(f"its ciphertexts have {len(rest)} bytes, {shown(sum(sizes))} are described")
     if packing.size > len(sizes) * packing.slots or packing.count != len(sizes):
         raise _corrupt(f"{len(sizes)} ciphertexts do not hold the shape {packing.shape}")
     parts: list[Ciphertext] = []

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..base.errors import InvalidArgument, WrongType
-from ..base.values import integer, kind_of, power_of_two
+from ..base.values import integer, kind_of, power_of_two, shown
 
 MAX_DIMENSIONS = 16
 MAX_ADDRESSES = 1 << 40
@@ -59,10 +59,12 @@ class Packing:
         taken = copies
         for axis, (stride, length) in enumerate(zip(strides, self.padded, strict=True)):
             if length > 1 and (stride < 1 or stride & (stride - 1)):
-                raise InvalidArgument(f"Packing: stride {stride} of axis {axis}, expected a power of two")
+                raise InvalidArgument(
+                    f"Packing: stride {shown(stride)} of axis {axis}, expected a power of two"
+                )
             bits = stride * (length - 1)
             if bits >= MAX_ADDRESSES:
-                raise InvalidArgument(f"Packing: stride {stride} of axis {axis} reaches too far")
+                raise InvalidArgument(f"Packing: stride {shown(stride)} of axis {axis} reaches too far")
             if taken & bits:
                 raise InvalidArgument(
                     f"Packing: axis {axis} of shape {shape} with strides {strides} shares addresses with "
