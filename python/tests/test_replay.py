@@ -69,6 +69,19 @@ def test_device_models_in_files(tmp_path):
         hc.DeviceModel.load(tmp_path / "bad.json")
     with pytest.raises(hc.IoError):
         hc.DeviceModel.load(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("text", ["\x1b[2Jmine", "two\nlines", "a" * 201])
+def test_device_models_with_texts_that_terminals_do_not_show(tmp_path, text):
+    model, path = hc.device_models()["a40"], tmp_path / "mine.json"
+    model.save(path)
+    plain = path.read_text()
+    for old in (model.name, next(iter(model.constants.values())).source):
+        path.write_text(plain.replace(json.dumps(old), json.dumps(text)))
+        with pytest.raises(hc.CorruptData, match="at most 200 printable") as raised:
+            hc.DeviceModel.load(path)
+        assert str(raised.value).isprintable()
+        assert len(str(raised.value)) < 300
     assert model.with_memory("1GiB").usable_bytes == 1 << 30
 
 

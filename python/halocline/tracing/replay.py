@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from .. import _core
 from ..base import limits
-from ..base.errors import InvalidArgument
+from ..base.errors import CorruptData, InvalidArgument
 from ..base.files import read_text, write_file
 from ..base.names import Policy
-from ..base.values import byte_count, expect, integer, positive
+from ..base.values import byte_count, expect, integer, positive, shown
 from ..memory.budget import budget_of
 from ..memory.trace import Trace
 
@@ -25,6 +25,9 @@ POLICIES = ("resident", "async", "cached", "managed", "static", "profiled", "dyn
 """Memory policies in the order of reports: everything in fast memory, unified memory, explicit copies."""
 DEFAULT_ASYNC_RATIO = 0.5
 """Share of the budget that `profiled` gives to the pool; the hybrid paper's best ratios are 0.4 to 0.65."""
+
+MAX_TEXT = 200
+"""Characters of the name of a device model, and of the source of a constant, in a file."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +51,7 @@ class DeviceModel:
     @classmethod
     def load(cls, path: str | Path) -> DeviceModel:
         """A model from the JSON file that `save` writes. Raises CorruptData naming what is wrong with it."""
-        return cls(_core.DeviceModel.from_json(read_text(path, "DeviceModel.load", limits.DEVICE_MODEL)))
+        return _model_from_json(read_text(path, "DeviceModel.load", limits.DEVICE_MODEL))
 
     def save(self, path: str | Path) -> None:
         """Writes the model as JSON, to be changed and loaded again."""
@@ -86,8 +89,16 @@ class DeviceModel:
 
 
 def _model_from_json(text: str) -> DeviceModel:
-    """What a pickle calls."""
-    return DeviceModel(_core.DeviceModel.from_json(text))
+    """What files and pickles call; its texts are shown on terminals."""
+    core = _core.DeviceModel.from_json(text)
+    texts = {"name": core.name} | {f"source of {key}": source for key, (_, source) in core.constants.items()}
+    for what, each in texts.items():
+        if not each.isprintable() or len(each) > MAX_TEXT:
+            raise CorruptData(
+                f"DeviceModel: {shown(what)}: got {shown(each)}, {len(each)} characters; expected at most "
+                f"{MAX_TEXT} printable ones. Correct the file"
+            )
+    return DeviceModel(core)
 
 
 def device_models() -> dict[str, DeviceModel]:
