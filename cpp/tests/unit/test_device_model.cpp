@@ -64,6 +64,12 @@ TEST(DeviceModel, RefusesNonsense) {
   model = sim::device_by_name("a40");
   model.operations["ntt"].source.clear();
   EXPECT_THAT(message_of<invalid_argument>([&] { sim::validate(model); }), testing::HasSubstr("ntt"));
+  model = sim::device_by_name("a40");
+  model.other.launches = 64;
+  EXPECT_NO_THROW(sim::validate(model));
+  model.other.launches = 65;  // replays take a turn for each
+  EXPECT_THAT(message_of<invalid_argument>([&] { sim::validate(model); }),
+              testing::HasSubstr("launches is 65; expected a number in [0, 64]"));
 }
 
 TEST(DeviceModel, CostsAreThoseOfTheModel) {

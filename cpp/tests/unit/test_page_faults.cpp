@@ -96,6 +96,46 @@ TEST(PageFaults, OperandsOfAKernelEvictEachOther) {
   EXPECT_EQ(memory.touch(both).migrated_bytes, 400U);  // and so on: every block has left before its turn
 }
 
+TEST(PageFaults, RangesThatOverlapAreOne) {
+  const auto work_of = [](const std::vector<managed_range>& ranges) {
+    unified_memory memory = make(300);
+    memory.add(1, 1000, advice::none, true);
+    memory.add(2, 300, advice::none, true);
+    const fault_work work = memory.touch(ranges);
+    EXPECT_EQ(memory.resident_bytes(), 300U);
+    return work;
+  };
+  const fault_work whole = work_of({{1, 0, 1000, false}, {2, 0, 300, false}});
+  EXPECT_EQ(whole.migrated_bytes, 1300U);
+  EXPECT_EQ(work_of({{1, 300, 1000, false}, {2, 0, 300, false}, {1, 0, 301, false}}), whole);
+  EXPECT_EQ(work_of({{1, 0, 1000, false}, {1, 10, 20, false}, {2, 0, 300, false}, {1, 500, 999, false}}),
+            whole);
+  // Ranges behind each other are touched at the same time: 1a 1f 1b 1g and so on, with the blocks of 2
+  // between.
+  EXPECT_EQ(work_of({{1, 0, 500, false}, {1, 500, 1000, false}, {2, 0, 300, false}}).migrated_bytes, 1300U);
+}
+
+TEST(PageFaults, ReadsAndWritesOfTheSameBytesStayApart) {
+  const std::vector<managed_range> both{{1, 0, 100, false}, {1, 0, 100, true}};
+  unified_memory memory = make(100);
+  memory.add(1, 100, advice::read_mostly, true);
+  const fault_work work = memory.touch(both);
+  EXPECT_EQ(work.migrated_bytes, 100U);
+  EXPECT_EQ(work.faults, 11U);  // ten pages, and the write that gives the host's copy up
+}
+
+TEST(PageFaults, VeryManyRangesThatOverlap) {
+  constexpr std::uint64_t blocks = 100'000, rows = 200'000;
+  unified_memory memory = make(100 * blocks);
+  memory.add(1, 100 * blocks, advice::none, true);
+  std::vector<managed_range> ranges;  // each goes to the end of the object
+  for (std::uint64_t i = rows; i-- > 0;) ranges.push_back({1, 50 * i, 100 * blocks, false});
+  const fault_work work = memory.touch(ranges);
+  EXPECT_EQ(work.migrated_bytes, 100 * blocks);
+  EXPECT_EQ(work.faults, 10 * blocks);
+  EXPECT_EQ(memory.touch(ranges), fault_work{});
+}
+
 TEST(PageFaults, WithoutRoomKernelsReadTheHost) {
   unified_memory memory = make(50);
   memory.add(1, 100, advice::none, true);

@@ -117,6 +117,7 @@ class program_builder {
   void touch(const trace_event& event, std::uint32_t number) {
     buffer& target = buffers_[number];
     const std::uint64_t bytes = target.what.bytes;
+    if (event.cls != target.what.cls) refuse_class(event, target.what.cls);
     expect(event.offset <= bytes && event.bytes <= bytes - event.offset, event,
            "the bytes are outside the buffer");
     if (!open_) open_step(event);
@@ -218,6 +219,12 @@ class program_builder {
   void expect(bool holds, const trace_event& event, const char* what) const {
     HALOCLINE_EXPECTS(holds, corrupt_data, "trace row ", row_ + 1, " (step ", event.step, ", buffer ",
                       event.object, "): ", what, "; record the trace again");
+  }
+
+  [[noreturn]] void refuse_class(const trace_event& event, object_class expected) const {
+    throw corrupt_data(text("trace row ", row_ + 1, " (step ", event.step, ", buffer ", event.object,
+                            "): its class is '", to_string(event.cls), "', expected '", to_string(expected),
+                            "' as where it was allocated; record the trace again"));
   }
 
   const trace& trace_;

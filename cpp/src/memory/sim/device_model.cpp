@@ -12,6 +12,8 @@ namespace {
 constexpr double max_bytes = 1e15;
 constexpr double max_rate = 1e15;
 constexpr double max_us = 1e9;
+/// Replays take a turn of the queue for each launch; those of our models need two at most.
+constexpr double max_launches = 64;
 
 constexpr std::array fields{
     device_field{"capacity_bytes", &device_model::capacity_bytes, 1 << 20, max_bytes},
@@ -50,7 +52,7 @@ void validate_number(const std::string& model, std::string_view name, double val
 
 void validate_operation(const std::string& model, std::string_view name, const operation_cost& cost) {
   const std::string where = "operation " + std::string(name);
-  validate_number(model, where + ", launches", cost.launches, 0, 1e6);
+  validate_number(model, where + ", launches", cost.launches, 0, max_launches);
   validate_number(model, where + ", fixed_us", cost.fixed_us, 0, max_us);
   validate_number(model, where + ", factor", cost.factor, 0, 1e6);
   HALOCLINE_EXPECTS(!cost.source.empty(), invalid_argument, "device model '", model, "': ", where,

@@ -67,8 +67,10 @@ void lru_simulation::free(std::uint64_t number, const sim_object&) {
 
 void lru_simulation::step(const sim_step& step) {
   std::uint64_t missing = 0;
+  ++steps_;
   for (const sim_use& use : step.uses) {
     held& touched = objects_.find(use.object)->second;
+    touched.last_step = steps_;
     if (touched.pooled) continue;
     if (touched.has_frame) {
       turns_.splice(turns_.end(), turns_, touched.turn);
@@ -97,8 +99,7 @@ void lru_simulation::bring_in(const sim_use& use) {
 
 void lru_simulation::make_room(std::uint64_t bytes, const sim_step* step) {
   const auto is_pinned = [&](std::uint64_t number) {
-    return step != nullptr && std::any_of(step->uses.begin(), step->uses.end(),
-                                          [&](const sim_use& use) { return use.object == number; });
+    return step != nullptr && objects_.find(number)->second.last_step == steps_;
   };
   while (used_ + bytes > budget_) {
     const auto victim = std::find_if_not(turns_.begin(), turns_.end(), is_pinned);

@@ -31,7 +31,8 @@ class lru_simulation final : public simulation {
     bool pooled = false;
     bool has_frame = false;
     bool has_contents = false;
-    bool dirty = false;  ///< the contents are nowhere else
+    bool dirty = false;           ///< the contents are nowhere else
+    std::uint64_t last_step = 0;  ///< that uses it
     std::list<std::uint64_t>::iterator turn;
   };
 
@@ -49,7 +50,8 @@ class lru_simulation final : public simulation {
   replay_report& report_;
   policy policy_;
   std::uint64_t budget_;
-  std::uint64_t used_ = 0;  ///< frames and pool
+  std::uint64_t steps_ = 0;  ///< so far
+  std::uint64_t used_ = 0;   ///< frames and pool
   std::uint64_t pooled_ = 0;
   std::unordered_map<std::uint64_t, held> objects_;
   std::list<std::uint64_t> turns_;  ///< objects with a frame, least recently used first

@@ -2,6 +2,7 @@
 #include "halocline/memory/sim/page_faults.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "halocline/core/expects.hpp"
 
@@ -87,8 +88,9 @@ fault_work unified_memory::touch(std::span<const managed_range> ranges) {
   if (std::none_of(ranges.begin(), ranges.end(), [&](const auto& each) { return needs_service(each); })) {
     return work;
   }
+  join(ranges);
   visits_.clear();
-  for (const managed_range& range : ranges) {
+  for (const auto& [range, turn] : joined_) {
     entry& touched = find(range.object);
     const double length = static_cast<double>(std::max<std::uint64_t>(range.end - range.begin, 1));
     for (std::uint64_t i = range.begin / block_bytes_; i < touched.blocks.size(); ++i) {
@@ -102,6 +104,31 @@ fault_work unified_memory::touch(std::span<const managed_range> ranges) {
   for (const visit& each : visits_) visit_block(each.at, each.writes, work);
   work.batches = (work.faults + fault_batch_ - 1) / fault_batch_;
   return work;
+}
+
+void unified_memory::join(std::span<const managed_range> ranges) {
+  joined_.clear();
+  for (const managed_range& each : ranges) joined_.push_back({each, joined_.size()});
+  std::sort(joined_.begin(), joined_.end(), [](const joined_range& a, const joined_range& b) {
+    return std::tuple(a.range.object, a.range.writes, a.range.begin, a.turn) <
+           std::tuple(b.range.object, b.range.writes, b.range.begin, b.turn);
+  });
+  std::size_t kept = 0;
+  for (const joined_range& each : joined_) {
+    if (kept > 0) {
+      joined_range& last = joined_[kept - 1];
+      if (last.range.object == each.range.object && last.range.writes == each.range.writes &&
+          each.range.begin < last.range.end) {
+        last.range.end = std::max(last.range.end, each.range.end);
+        last.turn = std::min(last.turn, each.turn);
+        continue;
+      }
+    }
+    joined_[kept++] = each;
+  }
+  joined_.resize(kept);
+  std::sort(joined_.begin(), joined_.end(),
+            [](const joined_range& a, const joined_range& b) { return a.turn < b.turn; });
 }
 
 std::uint64_t unified_memory::prefetch(std::uint64_t object) {

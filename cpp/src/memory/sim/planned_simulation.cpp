@@ -56,13 +56,37 @@ class step_times final : public simulation {
   std::vector<double> ns;
 };
 
+/// Refuses the first step whose rows do not stand together. A plan counts it once, a replay each part.
+[[noreturn]] void refuse_split_step(const trace& recorded, std::size_t replayed, std::size_t planned) {
+  const trace_event* access = nullptr;   // the last one
+  const trace_event* between = nullptr;  // behind it
+  for (const trace_event& event : recorded.events) {
+    if (event.action == trace_action::exists) continue;
+    if (event.action != trace_action::read && event.action != trace_action::write) {
+      between = &event;
+      continue;
+    }
+    if (access != nullptr && between != nullptr && access->step == event.step) {
+      throw corrupt_data(text("trace, step ", event.step, ", object ", between->object, ": ",
+                              to_string(between->action),
+                              " stands among the reads and writes of the step; "
+                              "expected the rows of a step together, with allocations before them and frees "
+                              "behind them; give the rows behind it a step of their own, or record the trace "
+                              "again"));
+    }
+    access = &event;
+    between = nullptr;
+  }
+  throw corrupt_data(text("trace: replays find ", replayed, " steps that plans count, expected ", planned,
+                          " as in its plan; record the trace again"));
+}
+
 plan::plan plan_for(const trace& recorded, const device_model& device, const replay_options& options,
                     const plan::cost_model& costs, std::uint64_t budget_bytes) {
   plan::program program = plan::make_program(recorded, costs, options.times);
   step_times times;
   trace_player(recorded, device, options).play(times, [](const sim_step&) {});
-  HALOCLINE_EXPECTS(times.ns.size() == program.steps(), error, "replay: the trace has ", times.ns.size(),
-                    " steps that plans count, the program ", program.steps());
+  if (times.ns.size() != program.steps()) refuse_split_step(recorded, times.ns.size(), program.steps());
   program.duration_ns = std::move(times.ns);
   plan::planner_options planning;
   planning.capacity_bytes = budget_bytes;
@@ -154,7 +178,7 @@ void planned_simulation::step(const sim_step& step) {
       carry_out(plan_.directives[next_]);
     }
     for (const sim_use& use : step.uses) {
-      frame& used = frames_[numbers_.find(use.object)->second];
+      frame& used = frame_of(use, step);
       if (used.bytes == 0) used.ready_us = take(used, used.whole_bytes);
       ready = std::max(ready, used.ready_us);
     }
@@ -162,8 +186,17 @@ void planned_simulation::step(const sim_step& step) {
   clocks_.run({step.launches, step.us, 0, ready, step.op});
   if (step.plans_skip) return;
   for (const sim_use& use : step.uses) {
-    frames_[numbers_.find(use.object)->second].unused_us = clocks_.device_us();
+    frame_of(use, step).unused_us = clocks_.device_us();
   }
+}
+
+planned_simulation::frame& planned_simulation::frame_of(const sim_use& use, const sim_step& step) {
+  const auto found = numbers_.find(use.object);
+  HALOCLINE_EXPECTS(found != numbers_.end() && found->second < frames_.size(), corrupt_data, "replay on '",
+                    device_.name, "': step ", step.number, " ('", step.op, "') uses buffer ", use.object,
+                    ", which is in no plan; expected one of ", frames_.size(),
+                    " planned buffers; record the trace again");
+  return frames_[found->second];
 }
 
 void planned_simulation::carry_out(const plan::directive& each) {

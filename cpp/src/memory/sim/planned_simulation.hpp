@@ -41,6 +41,8 @@ class planned_simulation final : public simulation {
 
   void enlist(std::uint64_t number, const sim_object& object);
   void begin_warm();
+  /// @throws corrupt_data for what is in no plan.
+  [[nodiscard]] frame& frame_of(const sim_use& use, const sim_step& step);
   void carry_out(const plan::directive& each);
   void regenerate(frame& target, std::uint64_t bytes, bool seed);
   /// Allocates the missing bytes of a frame; returns the time at which they are free.

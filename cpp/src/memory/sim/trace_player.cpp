@@ -9,6 +9,10 @@
 namespace halocline::memory::sim {
 namespace {
 
+/// How many ranges of an object a row is compared with. Kernels touch fewer parts of a buffer; a limit keeps
+/// steps with very many rows linear.
+constexpr int merge_attempts = 64;
+
 bool is_access(const trace_event& event) {
   return event.action == trace_action::read || event.action == trace_action::write;
 }
@@ -41,7 +45,7 @@ trace_player::trace_player(const trace& recorded, const device_model& device, co
   }
 }
 
-void trace_player::refuse(const trace_event& event, const char* what) const {
+void trace_player::refuse(const trace_event& event, std::string_view what) const {
   throw corrupt_data(
       text("trace, step ", event.step, ", object ", event.object, ": ", what, "; record the trace again"));
 }
@@ -56,6 +60,7 @@ void trace_player::begin(simulation& to) {
     to.free(number, what);
   }
   kept_ = 0;
+  step_end_ = 0;
   for (const trace_event& event : trace_.events) {
     if (event.action != trace_action::exists) continue;
     if (began_ && live_.contains(event.object)) continue;
@@ -91,6 +96,8 @@ void trace_player::gather(std::size_t& row) {
   const trace_event& head = trace_.events[first];
   uses_.clear();
   ranges_.clear();
+  earlier_.clear();
+  ++turn_;
   double bytes = 0;
   bool writes = false;
   bool writes_tables_only = true;
@@ -116,40 +123,61 @@ void trace_player::gather(std::size_t& row) {
 }
 
 void trace_player::gather_row(const trace_event& event) {
-  const open_object& touched = find(event);
+  open_object& touched = find(event);
+  if (event.cls != touched.what.cls) {
+    refuse(event, text("its class is '", to_string(event.cls), "', expected '", to_string(touched.what.cls),
+                       "' as where it was allocated"));
+  }
   if (event.offset > touched.what.bytes || event.bytes > touched.what.bytes - event.offset) {
     refuse(event, "the bytes are outside of it");
   }
   const bool writes = event.action == trace_action::write;
-  auto use = std::find_if(uses_.begin(), uses_.end(),
-                          [&](const sim_use& each) { return each.object == touched.number; });
-  if (use == uses_.end()) use = uses_.insert(uses_.end(), {touched.number});
-  use->reads = use->reads || !writes;
-  use->writes = use->writes || writes;
-  use->covers = use->covers || (writes && event.bytes == touched.what.bytes);
-  if (event.bytes == 0) return;
+  if (touched.turn != turn_) {
+    touched.turn = turn_;
+    touched.use = uses_.size();
+    touched.reading = touched.writing = 0;
+    uses_.push_back({touched.number});
+  }
+  sim_use& use = uses_[touched.use];
+  use.reads = use.reads || !writes;
+  use.writes = use.writes || writes;
+  use.covers = use.covers || (writes && event.bytes == touched.what.bytes);
+  if (event.bytes > 0) add_range(touched, event);
+}
+
+void trace_player::add_range(open_object& touched, const trace_event& event) {
+  const bool writes = event.action == trace_action::write;
   const std::uint64_t end = event.offset + event.bytes;
-  for (managed_range& each : ranges_) {  // the same bytes again, or bytes behind them
-    if (each.object != touched.number || each.writes != writes) continue;
-    if (event.offset < each.begin || event.offset > each.end) continue;
-    each.end = std::max(each.end, end);
+  std::size_t& last = writes ? touched.writing : touched.reading;
+  managed_range* found = nullptr;  // the earliest one with the same bytes, or with bytes before them
+  int attempts = 0;
+  for (std::size_t at = last; at != 0 && attempts < merge_attempts; at = earlier_[at - 1], ++attempts) {
+    managed_range& each = ranges_[at - 1];
+    if (event.offset >= each.begin && event.offset <= each.end) found = &each;
+  }
+  if (found != nullptr) {
+    found->end = std::max(found->end, end);
     return;
   }
   ranges_.push_back({touched.number, event.offset, end, writes});
+  earlier_.push_back(last);
+  last = ranges_.size();
 }
 
-double trace_player::duration_us(std::size_t first, std::size_t behind, double bytes) const {
+double trace_player::duration_us(std::size_t first, std::size_t behind, double bytes) {
   const trace_event& head = trace_.events[first];
   if (options_.times == plan::time_source::costs) {
     return device_.kernel_us(trace_.op(head), bytes) * options_.kernel_scale;
   }
-  for (std::size_t row = behind; row < trace_.events.size(); ++row) {
-    const trace_event& event = trace_.events[row];
-    if (event.step == head.step) continue;
-    if (event.time_ns < head.time_ns) refuse(event, "time goes back");
-    return static_cast<double>(event.time_ns - head.time_ns) * 1e-3 * options_.kernel_scale;
+  // Other rows can split a step into many parts. All of them end with it, so its rows are passed once.
+  step_end_ = std::max(step_end_, behind);
+  while (step_end_ < trace_.events.size() && trace_.events[step_end_].step == head.step) ++step_end_;
+  if (step_end_ == trace_.events.size()) {  // nothing follows the last step
+    return device_.kernel_us(trace_.op(head), bytes) * options_.kernel_scale;
   }
-  return device_.kernel_us(trace_.op(head), bytes) * options_.kernel_scale;  // nothing follows the last step
+  const trace_event& next = trace_.events[step_end_];
+  if (next.time_ns < head.time_ns) refuse(next, "time goes back");
+  return static_cast<double>(next.time_ns - head.time_ns) * 1e-3 * options_.kernel_scale;
 }
 
 }  // namespace halocline::memory::sim

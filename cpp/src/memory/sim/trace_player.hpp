@@ -77,6 +77,10 @@ class trace_player {
   struct open_object {
     std::uint64_t number;
     sim_object what;
+    std::uint64_t turn = 0;   ///< that used it last
+    std::size_t use = 0;      ///< its place in `uses_` during that turn
+    std::size_t reading = 0;  ///< its last range of either direction during that turn, and 1; 0: none
+    std::size_t writing = 0;
   };
 
   void begin(simulation& to);
@@ -84,8 +88,9 @@ class trace_player {
   open_object& find(const trace_event& event);
   void gather(std::size_t& row);
   void gather_row(const trace_event& event);
-  [[nodiscard]] double duration_us(std::size_t first, std::size_t behind, double bytes) const;
-  [[noreturn]] void refuse(const trace_event& event, const char* what) const;
+  void add_range(open_object& touched, const trace_event& event);
+  [[nodiscard]] double duration_us(std::size_t first, std::size_t behind, double bytes);
+  [[noreturn]] void refuse(const trace_event& event, std::string_view what) const;
 
   const trace& trace_;
   const device_model& device_;
@@ -97,6 +102,10 @@ class trace_player {
   std::unordered_map<std::uint64_t, open_object> live_;
   std::vector<sim_use> uses_;
   std::vector<managed_range> ranges_;
+  std::vector<std::size_t>
+      earlier_;               ///< per range, the one before it of the same object and direction, and 1
+  std::uint64_t turn_ = 0;    ///< calls of `step` so far, of all programs
+  std::size_t step_end_ = 0;  ///< first row behind the step whose end was looked for last
   sim_step step_;
 };
 

@@ -56,7 +56,8 @@ class unified_memory {
   /// Removes an object; what it holds is lost.
   /// @throws invalid_argument when there is no such object.
   void remove(std::uint64_t object);
-  /// A kernel touches some ranges, all at the same pace from begin to end.
+  /// A kernel touches some ranges, all at the same pace from begin to end. Ranges of an object that overlap
+  /// are one when the kernel reads all of them or writes all of them.
   /// @throws invalid_argument when an object is not there.
   [[nodiscard]] fault_work touch(std::span<const managed_range> ranges);
   /// Brings the blocks of an object in, as far as there is room without evicting; returns the bytes.
@@ -87,12 +88,19 @@ class unified_memory {
     std::uint64_t bytes = 0;
     std::size_t absent = 0;  ///< blocks that are not on the device
   };
+  struct joined_range {
+    managed_range range;
+    std::size_t turn = 0;  ///< of the first one in it
+  };
   struct visit {
     double when = 0;
     position at;
     bool writes = false;
   };
 
+  /// Joins ranges that overlap, so that visits are bounded by the blocks and the ranges, not by their
+  /// product.
+  void join(std::span<const managed_range> ranges);
   entry& find(std::uint64_t object);
   std::list<position>& order(const entry& of) noexcept;
   [[nodiscard]] static bool on_device(const block& of) noexcept;
@@ -113,6 +121,7 @@ class unified_memory {
   std::unordered_map<std::uint64_t, entry> objects_;
   std::list<position> migrated_;   ///< oldest migration first
   std::list<position> preferred_;  ///< likewise, of objects advised to stay
+  std::vector<joined_range> joined_;
   std::vector<visit> visits_;
 };
 
