@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from ..base.errors import WrongType
 
@@ -53,6 +53,16 @@ def unsupported(what: str) -> WrongType:
         else ""
     )
     return WrongType(f"{what}: not defined on ciphertexts; use {_INSTEAD.get(what, general)}{arrays}")
+
+
+def refuse_function(self: Any, function: Any, types: Any, args: Any, options: Any) -> NoReturn:
+    """`__array_function__`: numpy would take a ciphertext for an array of one object, its own mean."""
+    raise unsupported(numpy_name(function))
+
+
+def refuse_array(self: Any, *args: Any, **options: Any) -> NoReturn:
+    """`__array__`: an array of ciphertexts is no list of them."""
+    raise unsupported("np.array")
 
 
 def divisor_encrypted() -> WrongType:

@@ -310,7 +310,8 @@ class UserEngine:
                 self._engine._core.bind_stored_key(element)
             return self._measure()
         if len(wanted) > 1:  # into host memory, while the first ones are expanded and used
-            self._jobs.start(None, lambda: keys.stored._core.fetch(self._params._core, wanted))
+            stored = keys.stored._core  # the job must not keep keys of the engine alive
+            self._jobs.start(None, lambda: stored.fetch(self._params._core, wanted))
         if self._lazy:
             return  # operations load each key when they need it
         for element, _ in wanted:

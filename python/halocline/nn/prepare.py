@@ -102,12 +102,7 @@ def prepare(
     if inputs.ndim not in (2, 4) or len(inputs) == 0:
         raise InvalidArgument(f"prepare: data of shape {inputs.shape}, expected (batch, *input_shape)")
     original = _model_of(network, inputs)
-    decided = decision_of(original.metadata, math.prod(original.output_shape), named=_is_open(original))
-    if labels is not None and decided.rule == NONE:
-        raise InvalidArgument(
-            "prepare: labels for a network whose results stand for no class; leave these out"
-        )
-    classes = None if labels is None else numbers_of(labels, original.metadata, len(inputs))
+    decided, classes = _decision(original, labels, len(inputs))
     changes: list[str] = []
     tuned = original
     if fine_tune is not None:
@@ -131,9 +126,19 @@ def _model_of(network: Any, inputs: Array) -> Model:
     raise WrongType(f"prepare: got {kind_of(network)}, expected a halocline.nn.Model or a torch.nn.Module")
 
 
-def _is_open(model: Model) -> bool:
-    """Whether nothing says what results stand for: then a single one has two classes, by its sign."""
-    return "scores" not in model.metadata
+def _decision(
+    model: Model, labels: npt.ArrayLike | None, count: int
+) -> tuple[Decision, npt.NDArray[np.int64] | None]:
+    """How results become classes, and the classes of the labels. Where nothing says what results stand for, a
+    single one has two classes, by its sign.
+    """
+    is_open = "scores" not in model.metadata
+    decided = decision_of(model.metadata, math.prod(model.output_shape), named=is_open)
+    if labels is None:
+        return decided, None
+    if decided.rule == NONE:
+        raise InvalidArgument("prepare: labels, but the results of the network stand for no class")
+    return decided, numbers_of(labels, model.metadata, count)
 
 
 def _judged(
