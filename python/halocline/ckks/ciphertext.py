@@ -26,7 +26,7 @@ from ..base.values import (
     vector,
 )
 from .host import Host
-from .instead import divisor_encrypted, refuse_array, refuse_function, unsupported
+from .instead import divisor_encrypted, refuse_function, unsupported
 from .params import Params, carried_params
 
 _SURELY_KEPT = 2.0**-16
@@ -394,7 +394,7 @@ class Ciphertext:
             return getattr(self, f"__r{name}__")(inputs[0])
         raise unsupported(f"np.{function.__name__}" + ("" if method == "__call__" else f".{method}"))
 
-    __array_function__, __array__ = refuse_function, refuse_array
+    __array_function__ = refuse_function
 
     def __matmul__(self, other: object) -> NoReturn:
         raise WrongType(

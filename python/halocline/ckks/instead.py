@@ -26,7 +26,6 @@ _INSTEAD = {
     "np.roll": "x.rotate(-k)",
     "np.where": "c * a + (1 - c) * b with a condition c of ones and zeros",
     "np.power": "x**n with a whole number n",
-    "np.array": "a list",
     "np.stack": "a list",
 }
 
@@ -58,11 +57,6 @@ def unsupported(what: str) -> WrongType:
 def refuse_function(self: Any, function: Any, types: Any, args: Any, options: Any) -> NoReturn:
     """`__array_function__`: numpy would take a ciphertext for an array of one object, its own mean."""
     raise unsupported(numpy_name(function))
-
-
-def refuse_array(self: Any, *args: Any, **options: Any) -> NoReturn:
-    """`__array__`: an array of ciphertexts is no list of them."""
-    raise unsupported("np.array")
 
 
 def divisor_encrypted() -> WrongType:
