@@ -26,7 +26,7 @@ REFUSED = {
     "np.sum(x)": (lambda x, y: np.sum(x), r"np\.sum.*engine\.inner_sum"),
     "np.add.reduce(x)": (lambda x, y: np.add.reduce(x), r"np\.add\.reduce.*engine\.inner_sum"),
     "np.mean(x)": (lambda x, y: np.mean(x), r"np\.mean.*engine\.inner_sum"),
-    "np.dot(x, y)": (lambda x, y: np.dot(x, y), r"np\.dot.*engine\.inner_sum\(x \* y\)"),
+    "np.dot(x, y)": (np.dot, r"np\.dot.*engine\.inner_sum\(x \* y\)"),
     "np.cumsum(x)": (lambda x, y: np.cumsum(x), r"np\.cumsum: not defined"),
     "np.sort(x)": (lambda x, y: np.sort(x), r"np\.sort: not defined"),
     "np.where(c, x, y)": (lambda x, y: np.where([1, 0, 0, 1], x, y), r"np\.where.*ones and zeros"),
