@@ -163,7 +163,7 @@ def shape_call(program: Callable[..., Any], args: tuple[Any, ...], engine: Plann
     """Arguments of a call on a ghost engine; a fresh ciphertext for each parameter where there are none."""
     if not args:
         return _fresh(program, engine)
-    expect_call(program, args, {}, "the program")
+    expect_call(program, args, {}, "arguments")
     return [_shaped(each, engine) for each in args]
 
 

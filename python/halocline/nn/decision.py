@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -89,29 +87,3 @@ def decision_of(metadata: Mapping[str, str], values: int, named: bool = False) -
     if "threshold" in metadata or "labels" in metadata or named:
         return Decision(THRESHOLD, float(metadata.get("threshold", "0")))
     return Decision(NONE)
-
-
-def numbers_of(labels: npt.ArrayLike, metadata: Mapping[str, str], count: int) -> npt.NDArray[np.int64]:
-    """Labels of `count` inputs as numbers of classes: positions among the classes of an estimator, where the
-    metadata have them; whole numbers otherwise.
-    """
-    array = np.asarray(labels)
-    if array.shape != (count,):
-        raise InvalidArgument(f"prepare: labels of shape {array.shape}, expected ({count},)")
-    known: Sequence[Any] = json.loads(metadata["labels"]) if "labels" in metadata else ()
-    if not known:
-        if array.dtype.kind not in "biu":
-            raise InvalidArgument(
-                f"prepare: labels of type {array.dtype}, expected {count} whole numbers: the model names no "
-                "classes"
-            )
-        return array.astype(np.int64)
-    places = {name: number for number, name in enumerate(known)}
-    found = [places.get(each.item() if hasattr(each, "item") else each) for each in array]
-    if None in found:
-        other = array[found.index(None)]
-        raise InvalidArgument(
-            f"prepare: label {str(other)[:40]!r} is no class of the model, which has "
-            f"{', '.join(str(each) for each in known[:8])}{', ...' if len(known) > 8 else ''}"
-        )
-    return np.array(found, dtype=np.int64)

@@ -5,8 +5,9 @@ data."""
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ..base.values import expect, integer, kind_of, positive
 from ..circuits.polynomial import Polynomial as PolynomialFunction
 from .approximation import approximate
 from .composites import ELU, Hardswish, MaxPool, Multiply, PiecewiseLinear
-from .decision import NONE, Decision, decision_of, numbers_of
+from .decision import NONE, Decision, decision_of
 from .fine_tuning import FineTune, fine_tuned, is_module
 from .from_torch import from_torch
 from .layers import Activation, Array, AvgPool, Layer, Polynomial, real_values
@@ -138,7 +139,33 @@ def _decision(
         return decided, None
     if decided.rule == NONE:
         raise InvalidArgument("prepare: labels, but the results of the network stand for no class")
-    return decided, numbers_of(labels, model.metadata, count)
+    return decided, _numbers_of(labels, model.metadata, count)
+
+
+def _numbers_of(labels: npt.ArrayLike, metadata: Mapping[str, str], count: int) -> npt.NDArray[np.int64]:
+    """Labels of `count` inputs as numbers of classes: positions among the classes of an estimator, where the
+    metadata have them; whole numbers otherwise.
+    """
+    array = np.asarray(labels)
+    if array.shape != (count,):
+        raise InvalidArgument(f"prepare: labels of shape {array.shape}, expected ({count},)")
+    known: Sequence[Any] = json.loads(metadata["labels"]) if "labels" in metadata else ()
+    if not known:
+        if array.dtype.kind not in "biu":
+            raise InvalidArgument(
+                f"prepare: labels of type {array.dtype}, expected {count} whole numbers: the model names no "
+                "classes"
+            )
+        return array.astype(np.int64)
+    places = {name: number for number, name in enumerate(known)}
+    found = [places.get(each.item() if hasattr(each, "item") else each) for each in array]
+    if None in found:
+        other = array[found.index(None)]
+        raise InvalidArgument(
+            f"prepare: label {str(other)[:40]!r} is no class of the model, which has "
+            f"{', '.join(str(each) for each in known[:8])}{', ...' if len(known) > 8 else ''}"
+        )
+    return np.array(found, dtype=np.int64)
 
 
 def _judged(
