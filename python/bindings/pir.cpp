@@ -41,12 +41,13 @@ nb::dict fields_of(const pir::parameters& p) {
 
 pir::geometry make_geometry(const pir::parameters& scheme, std::uint64_t records, std::uint64_t record_bytes,
                             const std::string& device, unsigned threads, std::uint32_t batch,
-                            std::uint32_t rows, std::size_t max_key_bytes) {
+                            std::uint32_t rows, std::size_t max_key_bytes, std::size_t memory_bytes) {
   pir::layout_request request;
   request.batch = batch;
   request.rates = pir::rates_of(device, threads);
   request.rows = unless_zero(rows);
   request.max_key_bytes = max_key_bytes;
+  request.memory_bytes = memory_bytes;
   return pir::make_geometry(scheme, records, record_bytes, request);
 }
 
@@ -78,7 +79,7 @@ void bind_geometry(nb::module_& module) {
   nb::class_<pir::geometry>(module, "RetrievalGeometry")
       .def_static("make", make_geometry, nb::arg("params"), nb::arg("records"), nb::arg("record_bytes"),
                   nb::arg("device"), nb::arg("threads"), nb::arg("batch"), nb::arg("rows"),
-                  nb::arg("max_key_bytes"), nb::call_guard<released>())
+                  nb::arg("max_key_bytes"), nb::arg("memory_bytes"), nb::call_guard<released>())
       .def_static(
           "from_json",
           [](const std::string& text, bool allow_insecure) {

@@ -57,6 +57,7 @@ pir::geometry geometry_of(const retrieval_arguments& given) {
   const pir::parameters scheme = pir::preset(given.set, true);
   pir::layout_request request{.batch = given.batch, .rates = pir::rates_of(given.device, given.threads)};
   if (given.rows != 0) request.rows = given.rows;
+  request.memory_bytes = static_cast<std::size_t>(given.memory_gib * 0x1p30);
   const std::uint64_t record = scheme.plaintext_bytes();
   const auto records = static_cast<std::uint64_t>(given.gib * 0x1p30) / record;
   return pir::make_geometry(scheme, std::max<std::uint64_t>(records, 1), record, request);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 
 namespace halocline::pir {
@@ -31,6 +32,12 @@ std::size_t column_bytes(const context& ctx, std::uint32_t columns, std::uint32_
 
 /// Columns of a database, and of its largest group.
 struct column_counts {
+  /// Columns of a part that take the least memory: of a whole group at least, and about as many as there are
+  /// parts, each of which leaves a ciphertext.
+  [[nodiscard]] std::uint32_t smallest_part() const {
+    const auto root = static_cast<std::uint32_t>(std::sqrt(static_cast<double>(all)));
+    return std::min(std::bit_ceil(std::max(group, root)), all);
+  }
   explicit column_counts(const database& of) {
     for (const column_group& each : of.groups()) {
       all += each.columns;
@@ -44,8 +51,7 @@ struct column_counts {
 
 std::size_t choose_pass(const context& ctx, const database& of, std::size_t batch, std::size_t limit) {
   const column_counts columns(of);
-  const std::uint32_t part = std::min(std::bit_ceil(columns.group), columns.all);
-  const std::size_t each = expanded_bytes(ctx) + column_bytes(ctx, part, columns.all);
+  const std::size_t each = expanded_bytes(ctx) + column_bytes(ctx, columns.smallest_part(), columns.all);
   const std::size_t most = std::clamp<std::size_t>(limit / each, 1, std::max<std::size_t>(batch, 1));
   const std::size_t passes = (batch + most - 1) / most;
   return passes <= 1 ? std::max<std::size_t>(batch, 1) : (batch + passes - 1) / passes;
@@ -53,13 +59,12 @@ std::size_t choose_pass(const context& ctx, const database& of, std::size_t batc
 
 batch_steps choose_steps(const context& ctx, const database& of, std::size_t batch, std::size_t limit) {
   const column_counts counts(of);
-  const std::uint32_t all = counts.all, group = counts.group;
+  const std::uint32_t all = counts.all, least = counts.smallest_part();
   const std::size_t kept = batch * expanded_bytes(ctx);
   const std::size_t left = limit > kept ? limit - kept : 0;
   batch_steps made;
   made.queries = std::clamp<std::size_t>(left / expansion_bytes(ctx), 1, std::max<std::size_t>(batch, 1));
   if (batch * column_bytes(ctx, all, all) <= left) return made;
-  const std::uint32_t least = std::bit_ceil(group);
   made.columns = std::bit_ceil(all) / 2;
   while (made.columns > least && batch * column_bytes(ctx, made.columns, all) > left) made.columns /= 2;
   made.columns = std::max(made.columns, least);

@@ -12,9 +12,10 @@ namespace {
 
 /// One core of an AMD EPYC (Zen 5, AVX-512): transforms with what is done between them, `row_select` from
 /// memory (halocline_retrieval_bench, `paper`, 1 GiB).
-constexpr work_rates core_rates{3.6e9, 8.4e9, 1.65e10};
-/// One H200: transforms of fused operations, wide multiply-adds, a copy kernel.
-constexpr work_rates card_rates{0.9e12, 4.6e12, 3.98e12};
+constexpr work_rates core_rates{3.6e9, 8.4e9, 1.65e10, 2e9, 1};
+/// One H200: transforms of fused operations, products on tensor cores (batches of three and more; smaller
+/// ones wait for bytes), a copy kernel, copies from pinned memory, columns of a tile of warpgroups.
+constexpr work_rates card_rates{0.9e12, 2.2e13, 3.98e12, 5.0e10, 64};
 
 /// The answer's moduli with the fewest bits that keep the failure probability.
 void choose_answer(const parameters& of, layout& at, std::uint32_t planes) {
@@ -79,6 +80,26 @@ void for_each_layout(const parameters& of, const layout_request& request, const 
   }
 }
 
+/// Seconds for a query's sums over rows in a database that is read anew for each part of a batch.
+double selection_within_budget(const parameters& of, const layout& at, const layout_request& request,
+                               const layout_work& needed) {
+  const layout_sizes bytes = sizes(of, at);
+  const auto batch = static_cast<double>(request.batch);
+  const auto memory = static_cast<double>(request.memory_bytes);
+  // Half of a budget holds temporaries (`scratch_within`), an eighth a group (`default_group_bytes`).
+  // Sums of about as many columns are kept at once as there are parts of so many (`choose_steps`).
+  const double pair = 8.0 * static_cast<double>(of.n() * of.primes().size());
+  const double each = static_cast<double>(bytes.expanded) + 2 * std::sqrt(at.columns) * request.planes * pair;
+  const double most = std::clamp(std::floor(memory / 2 / each), 1.0, batch);
+  const double column = static_cast<double>(bytes.database) / at.columns;
+  const double width = std::exp2(std::floor(std::log2(std::max(1.0, memory / 8 / column))));
+  const double records =
+      static_cast<double>(request.plaintexts) * request.planes * static_cast<double>(of.plaintext_bytes());
+  const double products = needed.products * std::max(1.0, request.rates.tile_columns / width);
+  return std::max(products / request.rates.products_per_second,
+                  std::ceil(batch / most) * records / batch / request.rates.link_bytes_per_second);
+}
+
 }  // namespace
 
 work_rates rates_of(std::string_view device, unsigned threads) {
@@ -88,15 +109,19 @@ work_rates rates_of(std::string_view device, unsigned threads) {
   HALOCLINE_EXPECTS(threads > 0, invalid_argument, "retrieval layout: no threads; expected at least one");
   // Few cores saturate the memory.
   return {threads * core_rates.butterflies_per_second, threads * core_rates.products_per_second,
-          std::min(threads, 4U) * core_rates.bytes_per_second};
+          std::min(threads, 4U) * core_rates.bytes_per_second, core_rates.link_bytes_per_second,
+          core_rates.tile_columns};
 }
 
 double estimate_seconds(const parameters& of, const layout& at, const layout_request& request) {
   const layout_work needed = work(of, at, request.planes);
   const work_rates& rates = request.rates;
   const double butterflies = needed.transforms * static_cast<double>(of.n()) / 2 * of.source().log_n;
-  const double selection = std::max(needed.products / rates.products_per_second,
-                                    needed.database / request.batch / rates.bytes_per_second);
+  const bool stays =
+      request.memory_bytes == 0 || needed.database <= static_cast<double>(request.memory_bytes);
+  const double selection = stays ? std::max(needed.products / rates.products_per_second,
+                                            needed.database / request.batch / rates.bytes_per_second)
+                                 : selection_within_budget(of, at, request, needed);
   return butterflies / rates.butterflies_per_second + selection + needed.traffic / rates.bytes_per_second;
 }
 
@@ -110,7 +135,7 @@ layout choose_layout(const parameters& of, const layout_request& request) {
                     "retrieval layout: ", request.planes, " planes and batches of ", request.batch,
                     " queries; expected at least one of each");
   for (const double rate : {request.rates.butterflies_per_second, request.rates.products_per_second,
-                            request.rates.bytes_per_second}) {
+                            request.rates.bytes_per_second, request.rates.link_bytes_per_second}) {
     HALOCLINE_EXPECTS(std::isfinite(rate) && rate > 0, invalid_argument, "retrieval layout: a rate of ", rate,
                       " a second; expected a positive number");
   }

@@ -204,6 +204,38 @@ TEST(PirLayout, RowsFollowThePlanesAndTheDevice) {
   }
 }
 
+// A database that is larger than the budget is read for each part of a batch: fewer rows make expanded
+// queries smaller, and groups of columns wider.
+TEST(PirLayout, ABudgetBelowTheDatabaseMakesRowsFewer) {
+  const parameters of = preset("pir-n4096");
+  layout_request request{.plaintexts = plaintexts_of(of, 32), .batch = 256, .rates = rates_of("cuda:0")};
+  const layout free = choose_layout(of, request);
+  const double seconds = estimate_seconds(of, free, request);
+  request.memory_bytes = std::size_t{16} << 30;
+  const layout within = choose_layout(of, request);
+  EXPECT_LT(within.rows, free.rows);
+  EXPECT_LT(estimate_seconds(of, within, request), estimate_seconds(of, free, request));
+  EXPECT_GT(estimate_seconds(of, within, request), seconds);
+  EXPECT_LE(forecast(of, within).log2_failure, of.source().log2_failure);
+  request.memory_bytes = sizes(of, free).database;  // which is enough
+  EXPECT_EQ(choose_layout(of, request), free);
+}
+
+// The link bounds a batch of which only a few queries fit at a time.
+TEST(PirLayout, AnotherPassReadsTheDatabaseAgain) {
+  const parameters of = preset("pir-n4096");
+  layout_request request{.plaintexts = plaintexts_of(of, 32), .batch = 64, .rates = rates_of("cuda:0")};
+  request.rows = 512;
+  request.rates.link_bytes_per_second = 1e9;
+  request.memory_bytes = std::size_t{16} << 30;
+  const layout at = choose_layout(of, request);
+  const double once = estimate_seconds(of, at, request);
+  request.memory_bytes /= 4;
+  EXPECT_NEAR(estimate_seconds(of, at, request) / once, 3, 1.2);  // of which some 5 of 6 parts are the link's
+  request.rates.link_bytes_per_second = 0;
+  EXPECT_THAT([&] { (void)choose_layout(of, request); }, ThrowsMessage<invalid_argument>(HasSubstr("rate")));
+}
+
 TEST(PirLayout, RatesAreThoseOfKnownDevices) {
   EXPECT_EQ(rates_of("ghost").butterflies_per_second, rates_of("cpu").butterflies_per_second);
   EXPECT_EQ(rates_of("cpu", 3).products_per_second, 3 * rates_of("cpu").products_per_second);

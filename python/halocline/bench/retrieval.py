@@ -15,6 +15,7 @@ from ..base.errors import Error
 from ..base.names import device_name, policy_name
 from ..base.values import byte_count
 from ..pir import Client, Database, Params, Server
+from ..pir.engines import Spread
 from .keeping import SILENT, Json, Watcher
 from .operations import clocks
 from .retrieval_options import RetrievalOptions
@@ -40,7 +41,13 @@ def run(options: RetrievalOptions | None = None, watcher: Watcher = SILENT) -> J
     cases = [_Case(*each) for each in itertools.product(o.sets, sizes, o.storages)]
     params = {name: Params(name, allow_insecure=o.allow_insecure) for name in o.sets}  # refused at once
     content: Json = {"schema": SCHEMA, "suite": "pir", "device": o.device, "seed": o.seed}
-    content |= {"threads": o.threads, "clients": o.clients, "memory": o.memory, "policy": o.policy}
+    content |= {
+        "spread": o.spread,
+        "threads": o.threads,
+        "clients": o.clients,
+        "memory": o.memory,
+        "policy": o.policy,
+    }
     content |= {"repetitions": o.repetitions, "clocks": {"before": clocks()}, "rows": []}
     total = len(cases) * len(o.batches)
     watcher.progress("making databases", 0, total)
@@ -59,9 +66,9 @@ def _measure(
     records = max(1, case.size // length)
     data = generator.integers(0, 256, size=(records, length), dtype=np.uint8)
     for batch in o.batches:
-        layout_device = "cpu" if o.device == "cpu" else "cuda:0"
+        layout_device = "cpu" if "cuda" not in o.device else "cuda:0"
         begin = time.perf_counter()
-        database = Database.build(data, params, device=layout_device, batch=batch)
+        database = Database.build(data, params, device=layout_device, batch=batch, memory=o.memory)
         built = time.perf_counter() - begin
         row = {"set": case.set, "records": records, "record_bytes": length, "storage": case.storage}
         row |= {"batch": batch, "clients": min(batch, o.clients), "build_seconds": built}
@@ -79,17 +86,20 @@ def _row(
     generator: np.random.Generator,
 ) -> dict[str, Any]:
     """One row: answers of the first batch are decoded and compared, the others timed."""
+    devices = [device_name(each) for each in o.device.split(",")]
+    spread: Spread = "replicas" if o.spread == "replicas" else "columns"
     clients = [Client(database.info) for _ in range(min(batch, o.clients))]
     wanted = generator.integers(0, len(data), size=batch)
     asked = [clients[i % len(clients)].query(int(each)) for i, each in enumerate(wanted)]
     begin = time.perf_counter()
     with Server(
         database,
-        device_name(o.device),
+        devices if len(devices) > 1 else devices[0],
         threads=o.threads,
         memory=o.memory,
         policy=policy_name(o.policy),
         storage="raw" if case.storage == "raw" else "transformed",
+        spread=spread,
         batch=batch,
         deadline=LONG,
     ) as server:
@@ -102,15 +112,18 @@ def _row(
             if clients[i % len(clients)].decode(asked[i], answer) != data[wanted[i]].tobytes():
                 raise Error(f"bench pir: record {wanted[i]} came back wrong from {o.device}")
         whole = _repeat(server, sent, o.repetitions)
-        server.time_stages()
-        stages = _stages(server, sent)
+        stages = _stages(server, sent) if len(devices) == 1 else {}
         peak = server.memory()["peak_fast_bytes"]
-    about = database.info.describe()
-    row = {name: about[name] for name in ("query_bytes", "answer_bytes", "server_keys_bytes", "log2_failure")}
-    row |= {name: about[name] for name in ("rows", "columns", "planes", "transformed_bytes")}
-    rate = batch / whole
+    row, rate = _facts(database), batch / whole
     row |= {"load_seconds": ready, "seconds": whole, "queries_per_second": rate, "stage_seconds": stages}
     return row | {"database_gb_per_second": rate * data.nbytes / 1e9, "peak_fast_bytes": peak}
+
+
+def _facts(database: Database) -> dict[str, Any]:
+    """What the description of the database says."""
+    about = database.info.describe()
+    names = ("query_bytes", "answer_bytes", "server_keys_bytes", "log2_failure")
+    return {name: about[name] for name in (*names, "rows", "columns", "planes", "transformed_bytes")}
 
 
 def _repeat(server: Server, sent: list[bytes], repetitions: int) -> float:
@@ -125,6 +138,7 @@ def _repeat(server: Server, sent: list[bytes], repetitions: int) -> float:
 
 def _stages(server: Server, sent: list[bytes]) -> dict[str, float]:
     """Seconds of the stages of one batch, each of them waited for."""
+    server.time_stages()
     before = server.stats().stage_seconds
     server.answer_many(sent)
     return {name: value - before.get(name, 0.0) for name, value in server.stats().stage_seconds.items()}

@@ -21,7 +21,15 @@ class RetrievalOptions(Options):
     subject: ClassVar[str] = "bench pir"
 
     device: str = option(
-        "cpu", "Where to answer: cpu, cuda:0, ... (`halocline info` lists them).", Value("DEVICE")
+        "cpu",
+        "Where to answer: cpu, cuda:0, ... (`halocline info` lists them), or two, four or eight of them, "
+        "separated by commas.",
+        Value("DEVICE,..."),
+    )
+    spread: str = option(
+        "columns",
+        "How several devices share the database: each has part of its columns, or all of it.",
+        Choice(("columns", "replicas")),
     )
     sets: Sequence[str] = option(
         ("pir-n4096",), "Parameter sets.", Several(Choice(preset_names()), "SET,..."), flag="--set"

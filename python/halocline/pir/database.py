@@ -64,6 +64,7 @@ class Database:
         device: str = "cpu",
         batch: int = 1,
         rows: int | None = None,
+        memory: int | str | None = None,
         progress: Progress | None = None,
         identity: bytes | None = None,
     ) -> Database:
@@ -77,7 +78,8 @@ class Database:
         path: a file to make, which then is the database; an old one of that name is replaced when the new one
             is complete, and stays when the build fails or is killed. None: host memory.
         device, batch: where servers will answer, and how many queries together: the arrangement of records
-            that costs least there is chosen. rows: N0 of that arrangement, where it is to be given.
+            that costs least there is chosen. rows: N0 of that arrangement, where it is to be given. memory:
+            the budget that the server will have, where the transformed database may be larger.
         progress: called with the bytes that are done and those in all.
         identity: 16 bytes that distinguish the database from others of its shape, for builds that are to be
             repeated exactly; fresh random ones unless given. Queries made for another identity are refused.
@@ -93,6 +95,7 @@ class Database:
                 device=device,
                 batch=batch,
                 rows=rows,
+                memory=memory,
                 identity=identity,
             )
             return _store(cls, info, whole.pour, path, progress)

@@ -173,13 +173,17 @@ def make_info(
     device: str = "cpu",
     batch: int = 1,
     rows: int | None = None,
+    memory: int | str | None = None,
     table: KeywordTable | None = None,
     identity: bytes | None = None,
 ) -> DatabaseInfo:
-    """A description with the layout that costs least on a device. rows: N0, where it is to be given.
+    """A description with the layout that costs least on a device.
 
+    rows: N0, where it is to be given. memory: the server's budget, where the database may be larger.
     identity: 16 bytes that tell the database from others of its shape; fresh ones unless given.
     """
-    core = make_geometry(params._core, records, record_bytes, device=device, batch=batch, rows=rows)
+    core = make_geometry(
+        params._core, records, record_bytes, device=device, batch=batch, rows=rows, memory=memory
+    )
     chosen = os.urandom(16) if identity is None else byte_string(identity, "identity")
     return DatabaseInfo(core.with_id(chosen), table)

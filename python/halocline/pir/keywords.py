@@ -47,6 +47,7 @@ class KeywordDatabase(Database):
         path: str | Path | None = None,
         device: str = "cpu",
         batch: int = 1,
+        memory: int | str | None = None,
         progress: Progress | None = None,
         identity: bytes | None = None,
     ) -> KeywordDatabase:
@@ -56,7 +57,7 @@ class KeywordDatabase(Database):
         spare: room for keys that are added later, as a share of those that are there.
         movable: whether entries may move to make room for keys that are added, which fills more of that room
             and costs a few bytes of each entry; where there is room to spare unless given.
-        path, device, batch, identity: as of `Database.build`.
+        path, device, batch, memory, identity: as of `Database.build`.
         progress: called with the keys that have found a place, of how many, from 0 again where not all of
             them do; then with bytes as of `Database.build`.
 
@@ -82,6 +83,7 @@ class KeywordDatabase(Database):
             about["bucket_bytes"],
             device=device,
             batch=batch,
+            memory=memory,
             table=table,
             identity=identity,
         )

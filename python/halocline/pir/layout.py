@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _core
 from ..base.errors import InvalidArgument
-from ..base.values import integer
+from ..base.values import byte_count, integer
 
 
 def make_geometry(
@@ -18,8 +18,12 @@ def make_geometry(
     device: str = "cpu",
     batch: int = 1,
     rows: int | None = None,
+    memory: int | str | None = None,
 ) -> _core.RetrievalGeometry:
-    """The arrangement that costs least on a device. rows: N0, where it is to be given."""
+    """The arrangement that costs least on a device.
+
+    rows: N0, where it is to be given. memory: the server's budget, where the database may be larger.
+    """
     if device != "cpu" and not device.startswith("cuda"):
         raise InvalidArgument(f"pir: layouts are chosen for 'cpu' or a GPU; got device {device!r}")
     return _core.RetrievalGeometry.make(
@@ -31,6 +35,7 @@ def make_geometry(
         integer(batch, "pir: batch", 1, 1 << 20),
         0 if rows is None else integer(rows, "pir: rows", 1, 1 << 13),
         0,
+        0 if memory is None else byte_count(memory, "pir: memory"),
     )
 
 

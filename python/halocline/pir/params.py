@@ -92,13 +92,20 @@ class Params:
         return float(self._core.fields()["log2_failure"])
 
     def describe(
-        self, records: int, record_bytes: int, *, device: str = "cpu", batch: int = 1
+        self,
+        records: int,
+        record_bytes: int,
+        *,
+        device: str = "cpu",
+        batch: int = 1,
+        memory: int | str | None = None,
     ) -> dict[str, Any]:
         """What a database of so many records would be like: sizes on the wire, failure probability, security.
 
-        See `DatabaseInfo.describe`. device, batch: what its layout is chosen for.
+        See `DatabaseInfo.describe`. device, batch, memory: what its layout is chosen for, as in
+        `Database.build`.
         """
-        made = make_geometry(self._core, records, record_bytes, device=device, batch=batch)
+        made = make_geometry(self._core, records, record_bytes, device=device, batch=batch, memory=memory)
         return describe_geometry(made)
 
     def __eq__(self, other: object) -> bool:

@@ -85,6 +85,8 @@ struct work_rates {
   double butterflies_per_second = 1e9;  ///< of transforms, with the products of digits and rows among them
   double products_per_second = 5e9;
   double bytes_per_second = 1e10;
+  double link_bytes_per_second = 2e9;  ///< of records that come from outside the memory of the device
+  std::uint32_t tile_columns = 1;      ///< sums over rows of fewer columns take as long as those of so many
 };
 /// Measured speed of a device of `make_backend` (layout_choice.cpp has on what). A ghost has that of a CPU.
 /// @param threads of a CPU
@@ -98,6 +100,9 @@ struct layout_request {
   std::uint32_t batch = 1;  ///< queries that are answered together
   work_rates rates{};
   std::size_t max_key_bytes = 0;  ///< of a client's keys; 0: 3.2 MiB for N = 4096 and more, 1.6 MiB below
+  /// Budget of a server whose transformed database is larger: it reads the records once for each part of a
+  /// batch whose expanded queries fit. 0: the database stays in memory.
+  std::size_t memory_bytes = 0;
   std::optional<std::uint32_t> rows{};
   std::optional<unsigned> expansion_digits{};
   std::optional<unsigned> selection_digits{};
@@ -105,7 +110,8 @@ struct layout_request {
 };
 
 /// Seconds for a query of a batch by this model: transforms, then products with the database or reading it,
-/// whichever takes longer, then reading and writing ciphertexts.
+/// whichever takes longer, then reading and writing ciphertexts. Within `memory_bytes` the database is read
+/// once for each part of the batch, and groups of columns are as narrow as the budget makes them.
 [[nodiscard]] double estimate_seconds(const parameters& of, const layout& at, const layout_request& request);
 
 /// The layout with the least `estimate_seconds` among those whose failure probability is allowed and whose

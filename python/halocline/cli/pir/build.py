@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ...base.errors import InvalidArgument
-from ...base.option_values import Choice
+from ...base.option_values import Choice, Size
 from ...pir import Database, KeywordDatabase, Params, preset_names
 from ..common import (
     AllowInsecureOption,
@@ -64,6 +64,15 @@ DescriptionOption = Annotated[
 ]
 PlaceOption = Annotated[str, typer.Option("--device", help="Where it will be served: cpu or cuda:0.")]
 BatchOption = Annotated[int, typer.Option("--batch", min=1, help="Queries that will be answered together.")]
+BudgetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        callback=checked(Size(share=False)),
+        help="Budget that the server will have, where the database may be larger.",
+    ),
+]
 
 
 @command
@@ -80,6 +89,7 @@ def build(
     info: DescriptionOption = None,
     device: PlaceOption = "cpu",
     batch: BatchOption = 1,
+    memory: BudgetOption = None,
     allow_insecure: AllowInsecureOption = False,
     json: JsonOption = None,
 ) -> None:
@@ -90,7 +100,7 @@ def build(
     console = results_console(json, info)
     _check(keywords, {"--max-value": max_value, "--spare": spare or None, "--movable": movable}, True)
     _check(keywords, {"--record-bytes": record_bytes, "--rows": rows}, False)
-    options: dict[str, Any] = {"path": output, "device": device, "batch": batch}
+    options: dict[str, Any] = {"path": output, "device": device, "batch": batch, "memory": memory}
     kind: dict[str, Any] = {"record_bytes": record_bytes, "rows": rows}
     if keywords:
         kind = {"max_value_bytes": max_value, "spare": spare, "movable": movable}
