@@ -44,8 +44,14 @@ set_target_properties(halocline PROPERTIES CUDA_ARCHITECTURES "${HALOCLINE_CUDA_
 target_link_libraries(halocline PRIVATE CUDA::cudart_static)
 target_compile_options(halocline PRIVATE
   "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra>")
-set_source_files_properties("${PROJECT_SOURCE_DIR}/cpp/src/backend/registry.cpp" PROPERTIES
-  COMPILE_DEFINITIONS HALOCLINE_HAS_CUDA)
+# Every source that asks for it: one that was forgotten would silently do without GPUs.
+file(GLOB_RECURSE cuda_users CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/src/*.cpp")
+foreach(source ${cuda_users})
+  file(STRINGS "${source}" asks REGEX "HALOCLINE_HAS_CUDA" LIMIT_COUNT 1)
+  if(asks)
+    set_source_files_properties("${source}" PROPERTIES COMPILE_DEFINITIONS HALOCLINE_HAS_CUDA)
+  endif()
+endforeach()
 
 # Shared headers must compile for the device too.
 file(GLOB_RECURSE cuda_test_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/tests/cuda/*.cu")

@@ -15,6 +15,7 @@ namespace halocline::bench {
 struct retrieval_arguments {
   std::string set = "pir-n4096";
   std::string device = "cpu";
+  std::string spread = "columns";
   std::string out;              ///< nothing is written when empty
   double gib = 1;               ///< of records
   std::uint32_t rows = 0;       ///< 0: chosen
@@ -42,7 +43,11 @@ inline const std::map<std::string, pir::fusion>& fusions() {
 inline void declare(CLI::App& to, retrieval_arguments& read) {
   to.description("Stages of private retrieval: seconds of each, for one database and batch.");
   to.add_option("--set", read.set, "parameters: pir-n4096, pir-n2048 or paper")->capture_default_str();
-  to.add_option("--device", read.device, "cpu or cuda:0")->capture_default_str();
+  to.add_option("--device", read.device, "cpu or cuda:0, or two, four or eight such names with commas")
+      ->capture_default_str();
+  to.add_option("--spread", read.spread, "how several devices share the database")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"columns", "replicas"}));
   to.add_option("--out", read.out, "file that gets the result as JSON");
   to.add_option("--gib", read.gib, "GiB of records")
       ->capture_default_str()

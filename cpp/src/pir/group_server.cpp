@@ -111,9 +111,7 @@ group_server::batch group_server::check(std::span<const std::shared_ptr<group_ke
   batch made;
   made.devices = members_.size();
   made.messages.resize(queries.size());
-  const std::size_t threads = work_threads(queries.size(), queries.empty() ? 0 : queries.front().size(),
-                                           members_.front()->ctx.device().describe().threads);
-  share_work(queries.size(), threads, [&](std::size_t i) {
+  share_work(queries.size(), threads_for(queries), [&](std::size_t i) {
     made.messages[i] = detail::of_query(i, [&] {
       HALOCLINE_EXPECTS(keys[i] != nullptr && keys[i]->loaded_.size() == members_.size(), invalid_argument,
                         "no keys of its client for this group; send them with `load_keys`");
@@ -139,13 +137,18 @@ std::vector<std::vector<std::byte>> group_server::answer(
     std::span<const std::shared_ptr<group_keys>> keys, std::span<const std::span<const std::byte>> queries) {
   batch checked = check(keys, queries);
   const answers words = how_ == spread::replicas ? run_replicas(checked) : run_columns(checked);
-  std::vector<std::vector<std::byte>> result;
-  for (std::size_t i = 0; i < queries.size(); ++i) {
+  std::vector<std::vector<std::byte>> result(queries.size());
+  share_work(queries.size(), threads_for(queries), [&](std::size_t i) {
     const query_message& of = checked.messages[i];
-    result.push_back(
-        write_answer(shape_, {of.database, of.client, tag_of(queries[i]), keys[i]->stamp(), words[i]}));
-  }
+    result[i] =
+        write_answer(shape_, {of.database, of.client, tag_of(queries[i]), keys[i]->stamp(), words[i]});
+  });
   return result;
+}
+
+std::size_t group_server::threads_for(std::span<const std::span<const std::byte>> queries) const {
+  return work_threads(queries.size(), queries.empty() ? 0 : queries.front().size(),
+                      members_.front()->ctx.device().describe().threads);
 }
 
 batch_steps group_server::steps(const member& on, std::size_t queries) const {

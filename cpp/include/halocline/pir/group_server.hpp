@@ -82,6 +82,8 @@ class group_server {
 
   [[nodiscard]] batch check(std::span<const std::shared_ptr<group_keys>> keys,
                             std::span<const std::span<const std::byte>> queries);
+  /// Threads of the host that read the queries of a batch, or write its answers.
+  [[nodiscard]] std::size_t threads_for(std::span<const std::span<const std::byte>> queries) const;
   [[nodiscard]] batch_steps steps(const member& on, std::size_t queries) const;
   [[nodiscard]] fusion_choice fused(const member& on, std::size_t queries) const;
   [[nodiscard]] std::vector<expanded_query> expand(member& on, std::span<const client_query> queries) const;

@@ -68,14 +68,17 @@ struct fused_block {
         p.roots + ((static_cast<std::size_t>(of.number) * 4 + (inverse ? 2 : 0)) << log_n());
     return {roots, roots + (std::size_t{1} << log_n()), of.q.value, lazy_bound(of.q.value)};
   }
+  /// Whether exchanges are swizzled, for which sizes must be known.
+  static constexpr bool swizzled = ShapeT::e == 3 && ShapeT::k >= 8;
   /// Thread of an inverse transform whose words pass through `shared`.
-  [[nodiscard]] HALOCLINE_HOST_DEVICE ntt_thread<std::uint32_t, ShapeT::e, ShapeT::k> inverse(
-      std::uint32_t thread, const fused_limb& of, std::uint32_t* shared) const {
+  [[nodiscard]] HALOCLINE_HOST_DEVICE ntt_thread<std::uint32_t, ShapeT::e, ShapeT::k, false, swizzled>
+  inverse(std::uint32_t thread, const fused_limb& of, std::uint32_t* shared) const {
     return {table<true>(of), nullptr, nullptr, shared, 1, thread, log_n(), 0, 0};
   }
   /// Thread of a forward transform modulo the prime whose twiddles are there.
-  [[nodiscard]] HALOCLINE_HOST_DEVICE ntt_thread<std::uint32_t, ShapeT::e, ShapeT::k, ShapeT::staged> forward(
-      std::uint32_t thread, const fused_limb& of, std::uint32_t* shared) const {
+  [[nodiscard]] HALOCLINE_HOST_DEVICE
+      ntt_thread<std::uint32_t, ShapeT::e, ShapeT::k, ShapeT::staged, swizzled>
+      forward(std::uint32_t thread, const fused_limb& of, std::uint32_t* shared) const {
     if constexpr (ShapeT::staged) {
       const std::uint32_t q = of.q.value;
       return {{nullptr, twiddles, q, lazy_bound(q)}, nullptr, nullptr, shared, 1, thread, log_n(), 0, 0};
