@@ -56,7 +56,7 @@ TEST(SealRandom, InfoIsSavedAndLoaded) {
   const std::string file = test::saved(info);
   EXPECT_EQ(file.size(), 81U);
   UniformRandomGeneratorInfo loaded;
-  EXPECT_FALSE(loaded.has_valid_prng_type());
+  EXPECT_TRUE(loaded.has_valid_prng_type());  // unknown, as generators of programs are
   EXPECT_EQ(loaded.make_prng(), nullptr);
   EXPECT_EQ(loaded.load(test::bytes_of(file), file.size()), 81);
   EXPECT_TRUE(loaded == info);
@@ -64,6 +64,10 @@ TEST(SealRandom, InfoIsSavedAndLoaded) {
   bad[16] = 3;
   EXPECT_THROW(loaded.load(test::bytes_of(bad), bad.size()), std::logic_error);
   EXPECT_TRUE(loaded == info);
+  const UniformRandomGeneratorInfo unknown(prng_type::unknown, seed);
+  const std::string other = test::saved(unknown);
+  EXPECT_EQ(loaded.load(test::bytes_of(other), other.size()), 81);
+  EXPECT_TRUE(loaded == unknown);
 }
 
 TEST(SealRandom, FeedsDistributionsOfTheStandardLibrary) {

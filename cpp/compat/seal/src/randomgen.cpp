@@ -52,9 +52,9 @@ auto loader_of(prng_type& type, prng_seed_type& seed) {
     std::uint8_t kind = 0;
     from.read(reinterpret_cast<char*>(&kind), sizeof kind);
     from.read(reinterpret_cast<char*>(seed.data()), prng_seed_byte_count);
-    if (!from || kind == 0 || kind > static_cast<std::uint8_t>(prng_type::shake256)) {
+    if (!from || kind > static_cast<std::uint8_t>(prng_type::shake256)) {
       throw std::logic_error("UniformRandomGeneratorInfo: generator " + std::to_string(unsigned{kind}) +
-                             "; expected 1 or 2, and a seed of 64 bytes");
+                             "; expected 0, 1 or 2, and a seed of 64 bytes");
     }
     type = static_cast<prng_type>(kind);
   };

@@ -30,9 +30,8 @@ class UniformRandomGeneratorInfo {
 
   /// A generator of this kind with this seed; none for an unknown kind.
   [[nodiscard]] std::shared_ptr<UniformRandomGenerator> make_prng() const;
-  [[nodiscard]] bool has_valid_prng_type() const noexcept {
-    return type_ == prng_type::blake2xb || type_ == prng_type::shake256;
-  }
+  /// Whether the kind has a name: generators of programs are unknown, which is valid.
+  [[nodiscard]] bool has_valid_prng_type() const noexcept { return type_ <= prng_type::shake256; }
   [[nodiscard]] prng_type type() const noexcept { return type_; }
   [[nodiscard]] const prng_seed_type& seed() const noexcept { return seed_; }
   [[nodiscard]] bool operator==(const UniformRandomGeneratorInfo& other) const noexcept {
