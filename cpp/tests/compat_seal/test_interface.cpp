@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "seal/seal.h"
+#include "seal/util/numth.h"
 
 namespace seal {
 namespace {
@@ -215,10 +216,15 @@ static_assert(requires(const BatchEncoder& encoder, Plaintext out, std::vector<s
 TEST(SealInterface, ExampleProgramsFindTheirHelpers) {
   const std::uint64_t value = 0x1F0A;
   EXPECT_EQ(util::uint_to_hex_string(&value, 1), "1F0A");
+  EXPECT_EQ(util::get_significant_bit_count(value), 13);
+  EXPECT_EQ(util::get_significant_bit_count(0), 0);
+  EXPECT_TRUE(util::is_prime(Modulus(17)) && !util::is_prime(Modulus(18)));
   EXPECT_EQ(util::uint_to_dec_string(&value, 1), "7946");
   const std::uint64_t large[] = {0, 1};
   EXPECT_EQ(util::uint_to_dec_string(large, 2), "18446744073709551616");
   EXPECT_EQ(util::uint_to_hex_string(large, 1), "0");
+  EXPECT_TRUE(util::is_equal_uint(large, large, 2) && util::is_equal_uint(large, &value, 0));
+  EXPECT_FALSE(util::is_equal_uint(large, large + 1, 1));
   EXPECT_EQ(std::string(SEAL_VERSION), "4.4.0");
   EXPECT_EQ(MemoryManager::GetPool().pool_count(), 1U);
 #ifdef SEAL_USE_ZSTD

@@ -81,7 +81,8 @@ TEST(SealRandom, FeedsDistributionsOfTheStandardLibrary) {
 
 TEST(SealMemory, CountsBytesByPool) {
   const MemoryPoolHandle pool = MemoryPoolHandle::New();
-  EXPECT_FALSE(MemoryPoolHandle());
+  const MemoryPoolHandle empty;
+  EXPECT_FALSE(empty);
   EXPECT_EQ(MemoryPoolHandle().pool_count(), 0U);
   {
     const Plaintext plain(100, pool);
@@ -95,6 +96,11 @@ TEST(SealMemory, CountsBytesByPool) {
   EXPECT_EQ(MemoryManager::GetPool(mm_prof_opt::mm_force_thread_local), MemoryPoolHandle::ThreadLocal());
   EXPECT_NE(MemoryManager::GetPool(mm_prof_opt::mm_force_new, true), MemoryManager::GetPool());
   EXPECT_THROW(static_cast<void>(MemoryPoolHandle().allocate(8)), std::invalid_argument);
+  const MemoryPoolHandle same = pool;
+  util::MemoryPool& itself = pool;
+  EXPECT_EQ(&itself, &static_cast<util::MemoryPool&>(same));
+  EXPECT_NE(&itself, &static_cast<util::MemoryPool&>(MemoryPoolHandle::New()));
+  EXPECT_THROW(static_cast<void>(static_cast<util::MemoryPool&>(empty)), std::logic_error);
 }
 
 TEST(SealMemory, SwitchesProfiles) {

@@ -8,12 +8,12 @@
 #include <new>
 
 namespace seal {
-namespace halocline_detail {
+namespace util {
 
 /// Counts bytes; see `MemoryPoolHandle`.
-class memory_pool {
+class MemoryPool {
  public:
-  explicit memory_pool(bool clears) noexcept : clears_(clears) {}
+  explicit MemoryPool(bool clears) noexcept : clears_(clears) {}
 
   [[nodiscard]] bool clears() const noexcept { return clears_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
@@ -25,7 +25,7 @@ class memory_pool {
   bool clears_;
 };
 
-}  // namespace halocline_detail
+}  // namespace util
 
 namespace {
 
@@ -45,17 +45,17 @@ current_profile& current() {
 }  // namespace
 
 MemoryPoolHandle MemoryPoolHandle::Global() {
-  static const auto* pool = new MemoryPoolHandle(std::make_shared<halocline_detail::memory_pool>(false));
+  static const auto* pool = new MemoryPoolHandle(std::make_shared<util::MemoryPool>(false));
   return *pool;
 }
 
 MemoryPoolHandle MemoryPoolHandle::ThreadLocal() {
-  thread_local const MemoryPoolHandle pool(std::make_shared<halocline_detail::memory_pool>(false));
+  thread_local const MemoryPoolHandle pool(std::make_shared<util::MemoryPool>(false));
   return pool;
 }
 
 MemoryPoolHandle MemoryPoolHandle::New(bool clear_on_destruction) {
-  return MemoryPoolHandle(std::make_shared<halocline_detail::memory_pool>(clear_on_destruction));
+  return MemoryPoolHandle(std::make_shared<util::MemoryPool>(clear_on_destruction));
 }
 
 std::size_t MemoryPoolHandle::alloc_byte_count() const noexcept { return pool_ ? pool_->bytes() : 0; }

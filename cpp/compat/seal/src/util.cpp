@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <bit>
 #include <cstring>
 
 #include "halocline/seal_format/blake2.hpp"
@@ -38,6 +39,15 @@ void HashFunction::hash(const std::uint64_t* input, std::size_t uint64_count, ha
   ::halocline::seal_format::blake2b(
       digest, {reinterpret_cast<const std::uint8_t*>(input), uint64_count * sizeof(std::uint64_t)});
   std::memcpy(destination.data(), digest.data(), digest.size());
+}
+
+int get_significant_bit_count(std::uint64_t value) noexcept {
+  return static_cast<int>(std::bit_width(value));
+}
+
+bool is_equal_uint(const std::uint64_t* operand1, const std::uint64_t* operand2,
+                   std::size_t uint64_count) noexcept {
+  return std::equal(operand1, operand1 + uint64_count, operand2);
 }
 
 std::string uint_to_hex_string(const std::uint64_t* value, std::size_t uint64_count) {

@@ -9,6 +9,7 @@
 #include "seal/randomgen.h"
 #include "seal/serialization.h"
 #include "seal/util/defines.h"
+#include "seal/util/uintcore.h"
 
 namespace seal {
 

@@ -15,9 +15,9 @@ enum mm_prof_opt : mm_prof_opt_t {
   mm_force_thread_local = 0x4
 };
 
-namespace halocline_detail {
-class memory_pool;
-}  // namespace halocline_detail
+namespace util {
+class MemoryPool;
+}  // namespace util
 
 /// Name of a memory pool. Memory comes from the allocator of the process whatever the pool; a pool counts the
 /// bytes of the objects made with it, and one that clears zeroes them before they are given back.
@@ -25,8 +25,7 @@ class MemoryPoolHandle {
  public:
   /// No pool. Objects refuse it.
   MemoryPoolHandle() = default;
-  explicit MemoryPoolHandle(std::shared_ptr<halocline_detail::memory_pool> pool) noexcept
-      : pool_(std::move(pool)) {}
+  explicit MemoryPoolHandle(std::shared_ptr<util::MemoryPool> pool) noexcept : pool_(std::move(pool)) {}
 
   [[nodiscard]] static MemoryPoolHandle Global();
   [[nodiscard]] static MemoryPoolHandle ThreadLocal();
@@ -37,6 +36,12 @@ class MemoryPoolHandle {
   /// Bytes in use by objects of the pool.
   [[nodiscard]] std::size_t alloc_byte_count() const noexcept;
   [[nodiscard]] long use_count() const noexcept { return pool_.use_count(); }
+  /// The pool itself, for its address: what it has is not declared.
+  /// @throws std::logic_error for no pool
+  [[nodiscard]] operator util::MemoryPool&() const {
+    if (!pool_) throw std::logic_error("MemoryPoolHandle: the pool is uninitialized; pass a valid handle");
+    return *pool_;
+  }
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(pool_); }
   [[nodiscard]] bool operator==(const MemoryPoolHandle& other) const noexcept { return pool_ == other.pool_; }
   [[nodiscard]] bool operator!=(const MemoryPoolHandle& other) const noexcept { return pool_ != other.pool_; }
@@ -51,7 +56,7 @@ class MemoryPoolHandle {
   void deallocate(void* data, std::size_t bytes) const noexcept;
 
  private:
-  std::shared_ptr<halocline_detail::memory_pool> pool_;
+  std::shared_ptr<util::MemoryPool> pool_;
 };
 
 /// Chooses pools for `MemoryManager::GetPool`.
