@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "engines.hpp"
+#include "operation.hpp"
 #include "seal/device.h"
 #include "seal_rig.hpp"
 
@@ -79,6 +80,55 @@ TEST(CompatDevices, MarkedOperandsMarkResults) {
   r.evaluator.negate_inplace(z);
   EXPECT_FALSE(z.on_gpu());
   EXPECT_EQ(gpu.opened, 1);
+}
+
+TEST(CompatDevices, TheEnvironmentNamesTheDeviceOfUnmarkedObjects) {
+  using halocline_detail::place_named_by;
+  EXPECT_EQ(place_named_by(nullptr), "");
+  EXPECT_EQ(place_named_by(""), "");
+  EXPECT_EQ(place_named_by("cpu"), "");
+  const simulated_gpu gpu;
+  EXPECT_EQ(place_named_by("cuda:0"), "cuda:0");
+  EXPECT_THROW(static_cast<void>(place_named_by("cuda:77")), std::runtime_error);
+  try {
+    static_cast<void>(place_named_by("disk"));
+    FAIL() << "an unknown device was accepted";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("HALOCLINE_SEAL_DEVICE: device \"disk\""), std::string::npos);
+  }
+}
+
+/// What a process does that was started with HALOCLINE_SEAL_DEVICE=cuda:0.
+/// @return 0 if unmarked objects are computed with there
+int use_default_device() {
+  setenv("HALOCLINE_SEAL_DEVICE", "cuda:0", 1);
+  const simulated_gpu gpu;
+  rig r;
+  const slots a = r.values();
+  Ciphertext x = r.encrypt(a), z;
+  r.evaluator.add(x, x, z);
+  setenv("HALOCLINE_SEAL_DEVICE", "disk", 1);  // too late: it is read once
+  r.evaluator.negate_inplace(x.to("cpu"));
+  if (gpu.opened != 1 || !z.on_gpu() || !x.on_gpu()) return 1;
+  return distance(r.decrypt(z), map(a, a, std::plus<std::complex<double>>())) < tolerance ? 0 : 2;
+}
+
+/// The same with the name of a device that is not there.
+int use_unknown_device() {
+  setenv("HALOCLINE_SEAL_DEVICE", "disk", 1);
+  try {
+    const rig r;
+  } catch (const std::invalid_argument&) {
+    return 0;
+  }
+  return 1;
+}
+
+// In processes of their own, because the variable is read once.
+TEST(CompatDevicesDeathTest, TheEnvironmentIsReadOnce) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(std::_Exit(use_default_device()), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(std::_Exit(use_unknown_device()), testing::ExitedWithCode(0), "");
 }
 
 TEST(CompatDevices, WordsTravelWhenTheyAreNeeded) {

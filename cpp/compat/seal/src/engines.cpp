@@ -120,7 +120,7 @@ std::string checked_place(const std::string& device) {
     throw std::runtime_error(
         "device \"" + name +
         "\" is not there: this machine has no such GPU, or the library was built without "
-        "CUDA. Objects that are not marked are computed with on the CPU");
+        "CUDA. Objects without a mark are computed with on the CPU, unless HALOCLINE_SEAL_DEVICE is set");
   }
   return name;
 }

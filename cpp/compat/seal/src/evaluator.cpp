@@ -27,6 +27,8 @@ void check_has_digit(const GaloisKeys& keys, std::size_t slots, int steps, std::
 
 Evaluator::Evaluator(const SEALContext& context) : context_(context) {
   halocline_detail::check_parameters(context_);
+  static_cast<void>(
+      halocline_detail::default_place());  // a wrong name is refused here, and not in an operation
 }
 
 void Evaluator::negate(const Ciphertext& encrypted, Ciphertext& destination) const {

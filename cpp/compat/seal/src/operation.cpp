@@ -2,6 +2,7 @@
 #include "operation.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace seal::halocline_detail {
 namespace {
@@ -11,6 +12,22 @@ bool are_zero(std::span<const std::uint64_t> words) {
 }
 
 }  // namespace
+
+std::string place_named_by(const char* name) {
+  if (name == nullptr || *name == '\0') return {};
+  try {
+    return checked_place(name);
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(std::string("HALOCLINE_SEAL_DEVICE: ") + error.what());
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(std::string("HALOCLINE_SEAL_DEVICE: ") + error.what());
+  }
+}
+
+const std::string& default_place() {
+  static const std::string place = place_named_by(std::getenv("HALOCLINE_SEAL_DEVICE"));
+  return place;
+}
 
 bool operation::is_transparent(const core::polynomials& of) const {
   if (of.size() < 2) return true;

@@ -30,12 +30,20 @@ auto checked(ActionT action) -> decltype(action()) {
   }
 }
 
+/// The mark that a name of a device in the environment means: "" for none, or for "cpu".
+/// @param name value of `HALOCLINE_SEAL_DEVICE`, or nullptr
+/// @throws std::invalid_argument for another name; std::runtime_error when there is no such device here
+[[nodiscard]] std::string place_named_by(const char* name);
+/// The mark of operations without a marked operand: what `HALOCLINE_SEAL_DEVICE` says, read at the first call
+/// of the process that does not throw.
+[[nodiscard]] const std::string& default_place();
+
 /// One operation of the evaluator: the queue on which it runs, and its result.
 class operation {
  public:
-  /// @param place the mark of its result, "" for the CPU
+  /// @param place the mark of its operands, "" for none
   operation(const SEALContext& context, std::string place)
-      : on_(engines::of(context)->mine(place)), place_(std::move(place)) {}
+      : place_(place.empty() ? default_place() : std::move(place)), on_(engines::of(context)->mine(place_)) {}
 
   [[nodiscard]] bool is_away() const noexcept { return !place_.empty(); }
   /// The words of an operand in the queue's memory.
@@ -81,11 +89,11 @@ class operation {
   void keep(std::shared_ptr<queue_words<core::ciphertext>> made, const result_shape& shape,
             Ciphertext& to) const;
 
+  std::string place_;  // of the result; before the queue, which is found by it
   std::shared_ptr<queue> on_;
-  std::string place_;
 };
 
-/// The mark of a result: that of the first marked operand.
+/// The mark of operands: that of the first marked one.
 [[nodiscard]] std::string place_of(const Ciphertext& a);
 [[nodiscard]] std::string place_of(const Ciphertext& a, const Ciphertext& b);
 [[nodiscard]] std::string place_of(const Ciphertext& a, const Plaintext& b);
