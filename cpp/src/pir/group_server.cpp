@@ -104,46 +104,52 @@ std::shared_ptr<group_keys> group_server::load_keys(std::span<const std::byte> m
                                       checked.stamp, members_.size());
 }
 
-group_server::batch group_server::check(std::span<const std::shared_ptr<group_keys>> keys,
-                                        std::span<const std::span<const std::byte>> queries) {
-  HALOCLINE_EXPECTS(keys.size() == queries.size(), invalid_argument, "retrieval group: keys of ", keys.size(),
-                    " clients for ", queries.size(), " queries; expected keys for each query");
+group_server::batch group_server::check(const asked& of, std::size_t first_member,
+                                        std::size_t devices) const {
   batch made;
-  made.devices = members_.size();
-  made.messages.resize(queries.size());
-  share_work(queries.size(), threads_for(queries), [&](std::size_t i) {
-    made.messages[i] = detail::of_query(i, [&] {
-      HALOCLINE_EXPECTS(keys[i] != nullptr && keys[i]->loaded_.size() == members_.size(), invalid_argument,
-                        "no keys of its client for this group; send them with `load_keys`");
-      return detail::read_query_of(shape_, keys[i]->client(), queries[i]);
+  made.devices = devices;
+  made.messages.resize(of.queries.size());
+  share_work(of.queries.size(), threads_for(of.queries), [&](std::size_t i) {
+    made.messages[i] = detail::of_query(of.first + i, [&] {
+      HALOCLINE_EXPECTS(of.keys[i] != nullptr && of.keys[i]->loaded_.size() == members_.size(),
+                        invalid_argument, "no keys of its client for this group; send them with `load_keys`");
+      return detail::read_query_of(shape_, of.keys[i]->client(), of.queries[i]);
     });
   });
-  made.queries.resize(queries.size());
-  for (std::size_t m = 0; m < members_.size(); ++m) {
+  made.queries.resize(of.queries.size());
+  for (std::size_t m = 0; m < devices; ++m) {
     for (std::size_t i = made.first(m); i < made.first(m + 1); ++i) {
-      std::shared_ptr<const server_keys>& loaded = keys[i]->loaded_[m];
+      std::shared_ptr<const server_keys>& loaded = of.keys[i]->loaded_[first_member + m];
       if (loaded == nullptr) {
         loaded = std::make_shared<const server_keys>(
-            pir::load_keys(members_[m]->ctx, read_server_keys(shape_, keys[i]->message_)));
+            pir::load_keys(members_[first_member + m]->ctx, read_server_keys(shape_, of.keys[i]->message_)));
       }
-      detail::of_query(i, [&] { detail::check_depth(shape_, *loaded); });
+      detail::of_query(of.first + i, [&] { detail::check_depth(shape_, *loaded); });
       made.queries[i] = {loaded.get(), &made.messages[i]};
     }
   }
   return made;
 }
 
-std::vector<std::vector<std::byte>> group_server::answer(
-    std::span<const std::shared_ptr<group_keys>> keys, std::span<const std::span<const std::byte>> queries) {
-  batch checked = check(keys, queries);
-  const answers words = how_ == spread::replicas ? run_replicas(checked) : run_columns(checked);
-  std::vector<std::vector<std::byte>> result(queries.size());
-  share_work(queries.size(), threads_for(queries), [&](std::size_t i) {
-    const query_message& of = checked.messages[i];
-    result[i] =
-        write_answer(shape_, {of.database, of.client, tag_of(queries[i]), keys[i]->stamp(), words[i]});
+group_server::messages group_server::write(const asked& of, const batch& checked,
+                                           const answers& words) const {
+  messages result(of.queries.size());
+  share_work(of.queries.size(), threads_for(of.queries), [&](std::size_t i) {
+    const query_message& query = checked.messages[i];
+    result[i] = write_answer(
+        shape_, {query.database, query.client, tag_of(of.queries[i]), of.keys[i]->stamp(), words[i]});
   });
   return result;
+}
+
+std::vector<std::vector<std::byte>> group_server::answer(
+    std::span<const std::shared_ptr<group_keys>> keys, std::span<const std::span<const std::byte>> queries) {
+  HALOCLINE_EXPECTS(keys.size() == queries.size(), invalid_argument, "retrieval group: keys of ", keys.size(),
+                    " clients for ", queries.size(), " queries; expected keys for each query");
+  const asked all{keys, queries, 0};
+  if (how_ == spread::replicas) return run_replicas(all);
+  batch checked = check(all, 0, members_.size());
+  return write(all, checked, run_columns(checked));
 }
 
 std::size_t group_server::threads_for(std::span<const std::span<const std::byte>> queries) const {
@@ -172,22 +178,31 @@ std::vector<expanded_query> group_server::expand(member& on, std::span<const cli
   return made;
 }
 
-group_server::answers group_server::run_replicas(batch& of) {
-  const auto run = [&](std::size_t number) -> answers {
-    member& on = *members_[number];
-    const std::span<const client_query> share = of.share(number);
-    if (share.empty()) return {};
-    const std::vector<expanded_query> expanded = expand(on, share);
-    return round_answers(on.ctx, select_in_parts(on.ctx, on.columns, expanded, 0,
-                                                 steps(on, share.size()).columns, fused(on, share.size())));
+group_server::messages group_server::run_replica(const asked& of, std::size_t number) const {
+  if (of.queries.empty()) return {};
+  member& on = *members_[number];
+  const batch checked = check(of, number, 1);
+  const fusion_choice how = fused(on, of.queries.size());
+  const std::vector<expanded_query> expanded = expand(on, checked.queries);
+  return write(of, checked,
+               round_answers(on.ctx, select_in_parts(on.ctx, on.columns, expanded, 0,
+                                                     steps(on, of.queries.size()).columns, how)));
+}
+
+group_server::messages group_server::run_replicas(const asked& of) const {
+  // Each device has a thread, which reads its queries and writes its answers too.
+  const auto run = [&](std::size_t m) {
+    const std::size_t count = of.queries.size(), devices = members_.size();
+    const std::size_t first = m * count / devices, part = (m + 1) * count / devices - first;
+    return run_replica({of.keys.subspan(first, part), of.queries.subspan(first, part), first}, m);
   };
-  std::vector<std::future<answers>> others;
+  std::vector<std::future<messages>> others;
   for (std::size_t m = 1; m < members_.size(); ++m) {
     others.push_back(std::async(std::launch::async, run, m));
   }
   // The threads use the batch: all of them end before an error leaves this function.
   std::exception_ptr failed;
-  answers all;
+  messages all;
   const auto collect = [&](auto&& get) {
     try {
       for (auto& each : get()) all.push_back(std::move(each));

@@ -71,9 +71,7 @@ class KeywordDatabase(Database):
         chosen = params_of(params)
         moves = spare > 0 if movable is None else bool(movable)
         shape = (len(pairs), bound, float(spare), moves, device, 1, batch, 0)
-        builder = _core.KeywordBuilder.make(_core.KeywordLayout.choose(chosen._core, *shape))
-        for key, value in pairs:
-            builder.add(key, value)
+        builder = _builder(_core.KeywordLayout.choose(chosen._core, *shape), pairs)
         del pairs
         table = KeywordTable(builder.place(progress))
         about = table.describe()
@@ -142,6 +140,13 @@ def _items(source: Pairs) -> Iterable[Any]:
     if isinstance(source, Iterable) and not isinstance(source, str | bytes):
         return source
     raise WrongType(f"KeywordDatabase.build: got {kind_of(source)}, expected a mapping or pairs")
+
+
+def _builder(layout: _core.KeywordLayout, pairs: list[tuple[bytes, bytes]]) -> _core.KeywordBuilder:
+    builder = _core.KeywordBuilder.make(layout)
+    for key, value in pairs:
+        builder.add(key, value)
+    return builder
 
 
 def _pair(each: Any) -> tuple[bytes, bytes]:

@@ -79,16 +79,25 @@ class group_server {
   struct member;
   struct batch;
   using answers = std::vector<std::vector<std::uint64_t>>;
+  using messages = std::vector<std::vector<std::byte>>;
+  /// Queries as they came, and the number of the first one within the batch.
+  struct asked {
+    std::span<const std::shared_ptr<group_keys>> keys;
+    std::span<const std::span<const std::byte>> queries;
+    std::size_t first;
+  };
 
-  [[nodiscard]] batch check(std::span<const std::shared_ptr<group_keys>> keys,
-                            std::span<const std::span<const std::byte>> queries);
+  /// Queries that `devices` members share, from `first_member` on.
+  [[nodiscard]] batch check(const asked& of, std::size_t first_member, std::size_t devices) const;
+  [[nodiscard]] messages write(const asked& of, const batch& checked, const answers& words) const;
   /// Threads of the host that read the queries of a batch, or write its answers.
   [[nodiscard]] std::size_t threads_for(std::span<const std::span<const std::byte>> queries) const;
   [[nodiscard]] batch_steps steps(const member& on, std::size_t queries) const;
   [[nodiscard]] fusion_choice fused(const member& on, std::size_t queries) const;
   [[nodiscard]] std::vector<expanded_query> expand(member& on, std::span<const client_query> queries) const;
   void expand_and_share(batch& of);
-  [[nodiscard]] answers run_replicas(batch& of);
+  [[nodiscard]] messages run_replica(const asked& of, std::size_t number) const;
+  [[nodiscard]] messages run_replicas(const asked& of) const;
   [[nodiscard]] answers run_columns(batch& of);
   void share(std::size_t owner, std::size_t first, std::size_t count);
   /// Room on a device for the results of all devices for its queries: its own are copied, copies of the
