@@ -44,7 +44,7 @@ set_target_properties(halocline PROPERTIES CUDA_ARCHITECTURES "${HALOCLINE_CUDA_
 target_link_libraries(halocline PRIVATE CUDA::cudart_static)
 target_compile_options(halocline PRIVATE
   "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra>")
-# Every source that asks for it: one that was forgotten would silently do without GPUs.
+# Every source that asks for it: without it a file compiles, and does without GPUs.
 file(GLOB_RECURSE cuda_users CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/src/*.cpp")
 foreach(source ${cuda_users})
   file(STRINGS "${source}" asks REGEX "HALOCLINE_HAS_CUDA" LIMIT_COUNT 1)

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "backend/cuda/ntt/ntt_rounds.cuh"
+#include "backend/cuda/ntt/ntt_swizzle.cuh"
 
 /// Sub-transforms of 2^k words that a team of 2^(k - e) threads runs on, 2^e words per thread: rounds of e
 /// stages in registers (the first one takes what is left over), exchanges through shared memory between them.
@@ -11,8 +12,8 @@
 /// run the same code step by step.
 namespace halocline::backend::cuda {
 
-/// One thread of a team. `k` is the number of stages if it is known when compiling, else 0. `swizzled`: the
-/// exchange area has no padding (8 words of 32 bits per thread, one sub-transform of 256 words or more).
+/// One thread of a team. `k` is the number of stages if it is known when compiling, else 0. `swizzled`: see
+/// ntt_swizzle.cuh; one sub-transform of 256 words or more.
 template <typename WordT, unsigned e, unsigned k, bool near = false, bool swizzled = false>
 struct ntt_thread {
   static_assert(!swizzled || (e == 3 && k >= 8 && sizeof(WordT) == 4));
@@ -42,10 +43,8 @@ struct ntt_thread {
     return std::size_t{1} << (below(r) + log_stride);
   }
   /// One word of padding per 2^e keeps the threads of a warp on different banks, but for a few that wrap
-  /// around. Swizzled, no two share one in any round: bits 5 to 7 of a number, which the last two rounds
-  /// need, are added to bits 2 to 4; chunks of four words stay together.
+  /// around.
   [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t place(std::uint32_t t) const {
-    if constexpr (swizzled) return t ^ ((t >> 3) & 28U);
     return (t + (t >> e)) << log_columns;
   }
   /// Place of the thread's word `i`: where the padding allows, a constant distance from that of word 0, which
@@ -72,10 +71,7 @@ struct ntt_thread {
   }
   HALOCLINE_HOST_DEVICE void put(unsigned r, const WordT (&x)[1U << e]) const {
     if constexpr (swizzled) {
-      if (below(r) == 0) return put_row(x);
-      const std::uint32_t first = first_place(r);
-      HALOCLINE_UNROLL
-      for (unsigned i = 0; i < 1U << e; ++i) shared[other_place(r, first, i)] = x[i];
+      put_swizzled(shared, position(r, 0), below(r), x);
     } else {
       HALOCLINE_UNROLL
       for (unsigned i = 0; i < 1U << e; ++i) shared[place_of(r, i)] = x[i];
@@ -83,49 +79,10 @@ struct ntt_thread {
   }
   HALOCLINE_HOST_DEVICE void get(unsigned r, WordT (&x)[1U << e]) const {
     if constexpr (swizzled) {
-      if (below(r) == 0) return get_row(x);
-      const std::uint32_t first = first_place(r);
-      HALOCLINE_UNROLL
-      for (unsigned i = 0; i < 1U << e; ++i) x[i] = shared[other_place(r, first, i)];
+      get_swizzled(shared, position(r, 0), below(r), x);
     } else {
       HALOCLINE_UNROLL
       for (unsigned i = 0; i < 1U << e; ++i) x[i] = shared[place_of(r, i)];
-    }
-  }
-  /// Place of word 0 in a swizzled area. Compilers would keep what follows from it in registers, for all
-  /// rounds of all transforms; it is made new each time.
-  [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t first_place(unsigned r) const {
-    std::uint32_t first = place(position(r, 0));
-#if defined(__CUDA_ARCH__)
-    asm volatile("" : "+r"(first));
-#endif
-    return first;
-  }
-  /// That of word `i`: bits in which a thread's words differ are zero in the number of word 0.
-  [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t other_place(unsigned r, std::uint32_t first,
-                                                                unsigned i) const {
-    const std::uint32_t other = place(i << below(r));
-    return below(r) < 8 ? first ^ other : first + other;
-  }
-  /// Neighbouring words, in a swizzled area.
-  HALOCLINE_HOST_DEVICE void put_row(const WordT (&x)[1U << e]) const {
-    const std::uint32_t first = first_place(rounds() - 1);
-    HALOCLINE_UNROLL
-    for (unsigned i = 0; i < chunks; ++i) {
-      chunk<WordT> out;
-      HALOCLINE_UNROLL
-      for (unsigned j = 0; j < chunk<WordT>::words; ++j) out.word[j] = x[i * chunk<WordT>::words + j];
-      *reinterpret_cast<chunk<WordT>*>(shared + (first ^ i * chunk<WordT>::words)) = out;
-    }
-  }
-  HALOCLINE_HOST_DEVICE void get_row(WordT (&x)[1U << e]) const {
-    const std::uint32_t first = first_place(rounds() - 1);
-    HALOCLINE_UNROLL
-    for (unsigned i = 0; i < chunks; ++i) {
-      const chunk<WordT> in =
-          read_chunk(reinterpret_cast<const chunk<WordT>*>(shared + (first ^ i * chunk<WordT>::words)));
-      HALOCLINE_UNROLL
-      for (unsigned j = 0; j < chunk<WordT>::words; ++j) x[i * chunk<WordT>::words + j] = in.word[j];
     }
   }
 
