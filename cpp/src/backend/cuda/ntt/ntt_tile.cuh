@@ -8,15 +8,15 @@
 
 /// Sub-transforms of 2^k words that a team of 2^(k - e) threads runs on, 2^e words per thread: rounds of e
 /// stages in registers (the first one takes what is left over), exchanges through shared memory between them.
-/// The work is cut into steps; threads synchronize between steps and nowhere else, so that a host test can
-/// run the same code step by step.
+/// Threads synchronize between steps and nowhere else, so that a host test can run the same code step by
+/// step.
 namespace halocline::backend::cuda {
 
 /// One thread of a team. `k` is the number of stages if it is known when compiling, else 0. `swizzled`: see
-/// ntt_swizzle.cuh; one sub-transform of 256 words or more.
+/// ntt_swizzle.cuh.
 template <typename WordT, unsigned e, unsigned k, bool near = false, bool swizzled = false>
 struct ntt_thread {
-  static_assert(!swizzled || (e == 3 && k >= 8 && sizeof(WordT) == 4));
+  static_assert(!swizzled || (e == 3 && k >= 8 && sizeof(WordT) == 4));  // log_columns is 0 there
   twiddle_table<WordT, near> at;
   const WordT* src;      ///< first word of the sub-transform; the others follow 2^log_stride words apart
   WordT* dst;            ///< where its first result goes, with the same distance
@@ -42,8 +42,7 @@ struct ntt_thread {
   [[nodiscard]] HALOCLINE_HOST_DEVICE std::size_t step(unsigned r) const {
     return std::size_t{1} << (below(r) + log_stride);
   }
-  /// One word of padding per 2^e keeps the threads of a warp on different banks, but for a few that wrap
-  /// around.
+  /// One word of padding per 2^e keeps most threads of a warp on different banks in every round.
   [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t place(std::uint32_t t) const {
     return (t + (t >> e)) << log_columns;
   }
