@@ -12,8 +12,7 @@
 /// step.
 namespace halocline::backend::cuda {
 
-/// One thread of a team. `k` is the number of stages if it is known when compiling, else 0. `swizzled`: see
-/// ntt_swizzle.cuh.
+/// One thread of a team. `k`: stages, 0 if not known when compiling. `swizzled`: see ntt_swizzle.cuh.
 template <typename WordT, unsigned e, unsigned k, bool near = false, bool swizzled = false>
 struct ntt_thread {
   static_assert(!swizzled || (e == 3 && k >= 8 && sizeof(WordT) == 4));  // log_columns is 0 there
