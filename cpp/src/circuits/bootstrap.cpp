@@ -9,8 +9,6 @@
 
 #include "circuits/bootstrap_choice.hpp"
 #include "circuits/key_union.hpp"
-#include "circuits/mode_scope.hpp"
-#include "halocline/backend/scoped_operation.hpp"
 #include "halocline/circuits/dft.hpp"
 #include "halocline/circuits/mod1.hpp"
 #include "halocline/ckks/context.hpp"
@@ -21,12 +19,10 @@
 namespace halocline::circuits {
 namespace {
 
-using ckks::ciphertext;
-
-/// Factor by which a scale may be off.
-constexpr double largest_drift = 2.0;
 /// Stages of the transforms in one matrix of sparse messages: 31 diagonals.
 constexpr unsigned stages_per_matrix = 4;
+/// Most ciphertexts that go through EvalMod together. Far fewer fill any device; each needs memory.
+constexpr unsigned most_together = 64;
 /// Defaults of `bootstrap_eval_mod::fraction`. A slot of magnitude 1 may be 2^-13 of Q_0: the sine is off by
 /// 2^-23 there, about as much as noise is. Coefficients reach their bound rarely and may be larger.
 constexpr double fraction_of_coefficients = 0x1p-10;
@@ -87,6 +83,9 @@ bootstrap_options completed(const params::parameters& parameters, bootstrap_opti
   HALOCLINE_EXPECTS(mod.message_bound > 0 && *mod.fraction > 0 && *mod.fraction <= 0.2, invalid_argument,
                     "bootstrap: message bound ", mod.message_bound, ", fraction ", *mod.fraction,
                     "; expected a positive bound and a fraction up to 0.2");
+  HALOCLINE_EXPECTS(mod.together >= 1 && mod.together <= most_together, invalid_argument,
+                    "bootstrap: ", mod.together, " ciphertexts in EvalMod together; expected 1 to ",
+                    most_together);
   check_first_matrix(parameters, options);
   return options;
 }
@@ -141,12 +140,6 @@ double rounding_noise(const params::parameters& parameters) {
 
 detail::chain_shape shape_of(dft_direction direction, const dft_options& made) {
   return {direction, *made.slots, stages_of(direction, made), *made.level, made.from_raised};
-}
-
-std::vector<const ciphertext*> pointers(const std::vector<ciphertext>& values) {
-  std::vector<const ciphertext*> result;
-  for (const ciphertext& each : values) result.push_back(&each);
-  return result;
 }
 
 }  // namespace
@@ -310,18 +303,6 @@ std::vector<ckks::key_request> bootstrapper::keys_beside_transforms() const {
   return keys.list();
 }
 
-void bootstrapper::require_keys(ckks::evaluator& eval) const {
-  std::string missing;
-  for (const ckks::key_request& each : key_requests()) {
-    if (eval.keys().contains(each.galois_element, each.level)) continue;
-    missing += missing.empty() ? "" : ", ";
-    missing += text(ckks::describe_key(parameters_, each.galois_element), " up to level ", each.level);
-  }
-  if (missing.empty()) return;
-  throw missing_key(text("bootstrap: missing: ", missing,
-                         "; generate the keys that key_requests() lists, with their levels"));
-}
-
 double bootstrapper::unit_fraction() const { return enlarged_ / message_ratio(parameters_); }
 
 /// A rescale errs by sqrt(N (h + 1) / 12) in a slot. In EvalMod that of T_2 = 2 u^2 - 1 counts most: with w =
@@ -363,133 +344,6 @@ double bootstrapper::noise_of_one(double rounding) const {
   const double coefficient = std::hypot(inside / unit_fraction(), cubic, last);
   return std::hypot(coefficient * (joins ? std::sqrt(count) : 1.0),
                     0.5 * rounding_of_entries(parameters_, stc_->options(), dft_direction::slot_to_coeff));
-}
-
-/// A copy of the input at the level and about the scale with which it enters.
-ciphertext bootstrapper::prepared(ckks::evaluator& eval, const ciphertext& input) const {
-  ckks::check(eval.context(), input, "bootstrap");
-  HALOCLINE_EXPECTS(eval.context().parameters() == parameters_, invalid_argument,
-                    "bootstrap: made for other parameters");
-  HALOCLINE_EXPECTS(input.parts.size() == 2, invalid_argument, "bootstrap: the input has ",
-                    input.parts.size(), " components; relinearize it first");
-  HALOCLINE_EXPECTS(input.slots == slots(), invalid_argument, "bootstrap: the input has ", input.slots,
-                    " slots, the bootstrapper was made for ", slots());
-  const unsigned level = input_level();
-  HALOCLINE_EXPECTS(input.level >= level, level_exhausted, "bootstrap: SlotToCoeff comes first and takes ",
-                    level, " levels, the input is at level ", input.level, "; ", level - input.level,
-                    " more are needed: bootstrap earlier");
-  const double canonical = parameters_.level(level).scale;
-  if (input.level > level) return eval.adjust(input, level, canonical);
-  const double drift = input.scale / canonical;
-  HALOCLINE_EXPECTS(drift <= largest_drift && drift >= 1 / largest_drift, scale_mismatch,
-                    "bootstrap: the input has scale 2^", std::log2(input.scale), " at level ", level,
-                    ", the canonical one is 2^", std::log2(canonical),
-                    "; expected one within a factor of 2: rescale or adjust it");
-  return ckks::clone(eval.context(), input);
-}
-
-/// ModRaise, and the sum over all rotations that leave the slots of a sparse message alone.
-bootstrapper::ciphertexts bootstrapper::raised(ckks::evaluator& eval, const ciphertexts& inputs) const {
-  ciphertexts result = eval.mod_raise(pointers(inputs), raised_level_);
-  for (std::uint32_t step = slots(); step < parameters_.slots(); step *= 2) {
-    for (ciphertext& each : result) each = eval.add(each, eval.rotate(each, step));
-  }
-  // From here on the message is its integer coefficients over the canonical scale.
-  for (ciphertext& each : result) each.scale = parameters_.level(raised_level_).scale;
-  return result;
-}
-
-/// ModRaise and CoeffToSlot.
-std::vector<bootstrapper::ciphertexts> bootstrapper::slots_of(ckks::evaluator& eval,
-                                                              ciphertexts inputs) const {
-  if (!options_.transforms.from_sparse) return cts_->apply_batch(eval, raised(eval, inputs));
-  std::vector<ckks::raised_ciphertext> sparse = eval.raise_sparse(pointers(inputs), raised_level_);
-  inputs.clear();
-  for (ckks::raised_ciphertext& each : sparse) each.scale = parameters_.level(raised_level_).scale;
-  return cts_->apply_raised(eval, sparse);
-}
-
-bootstrapper::ciphertexts bootstrapper::once(ckks::evaluator& eval, const ciphertexts& inputs) const {
-  const bool joins = options_.order == bootstrap_order::cts_first;
-  const double canonical = parameters_.level(message_level_).scale;
-  // After CoeffToSlot a slot is x / divisor(), x = I + a coefficient of the message times a fraction, which
-  // EvalMod divides by again.
-  std::vector<double> factors;
-  ciphertexts entering;
-  for (const ciphertext& each : inputs) {
-    entering.push_back(joins ? eval.multiply_constant(each, enlarged_) : ckks::clone(eval.context(), each));
-    const double drift = each.scale / parameters_.level(each.level).scale;
-    factors.push_back(reduced_ / (unit_fraction() * drift));
-    entering.back().scale = parameters_.level(each.level).scale;
-  }
-  if (!joins) {
-    std::vector<ciphertexts> whole(entering.size());
-    for (std::size_t i = 0; i < entering.size(); ++i) whole[i].push_back(std::move(entering[i]));
-    entering = stc_->apply_batch(eval, std::move(whole));
-  }
-  std::vector<ciphertexts> parts = slots_of(eval, std::exchange(entering, {}));
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    for (ciphertext& part : parts[i]) {
-      part = mod1_->evaluate(eval, part, factors[i]);
-      part.scale = canonical;
-    }
-  }
-  if (joins) return stc_->apply_batch(eval, std::move(parts));
-  ciphertexts results;
-  for (ciphertexts& each : parts) {
-    results.push_back(each.size() == 1 ? std::move(each.front())
-                                       : eval.add(each[0], eval.multiply_by_i(each[1])));
-  }
-  return results;
-}
-
-/// Meta-BTS: bootstraps what the results are off by, enlarged, and adds it. Every summand is brought down by
-/// itself, in one step from its own scale, so that neither its scale nor its factor is rounded coarsely.
-void bootstrapper::refine(ckks::evaluator& eval, const ciphertexts& inputs, ciphertexts& results) const {
-  const double step = std::exp2(*options_.iterations.bits);
-  const double canonical = parameters_.level(output_level()).scale;
-  ciphertexts rests;
-  ciphertexts sums;
-  for (std::size_t j = 0; j < inputs.size(); ++j) {
-    rests.push_back(ckks::clone(eval.context(), inputs[j]));
-    sums.push_back(eval.adjust(results[j], output_level(), canonical));
-  }
-  for (unsigned i = 1; i < options_.iterations.count; ++i) {
-    ciphertexts enlarged;
-    for (std::size_t j = 0; j < inputs.size(); ++j) {
-      rests[j] = eval.sub(rests[j], eval.adjust(results[j], inputs[j].level, inputs[j].scale));
-      enlarged.push_back(ckks::clone(eval.context(), rests[j]));
-      for (double left = std::exp2(i * *options_.iterations.bits); left > 1; left /= std::min(left, 0x1p20)) {
-        enlarged[j] = eval.multiply_constant(enlarged[j], std::min(left, 0x1p20));
-      }
-    }
-    results = once(eval, enlarged);
-    for (std::size_t j = 0; j < inputs.size(); ++j) {
-      const double scale = canonical / results[j].scale *
-                           static_cast<double>(ckks::rescale_ratio(parameters_, results[j].level));
-      const double part = std::pow(step, -static_cast<double>(i));
-      sums[j] = eval.add(sums[j], eval.rescale(eval.multiply_constant_raw(results[j], part, scale)));
-      results[j].scale /= part;
-    }
-  }
-  results = std::move(sums);
-}
-
-ciphertext bootstrapper::bootstrap(ckks::evaluator& eval, const ciphertext& input) const {
-  const ciphertext* const inputs[] = {&input};
-  return std::move(bootstrap(eval, inputs).front());
-}
-
-bootstrapper::ciphertexts bootstrapper::bootstrap(ckks::evaluator& eval,
-                                                  std::span<const ciphertext* const> inputs) const {
-  const backend::scoped_operation named("bootstrap");
-  require_keys(eval);
-  const detail::mode_scope automatic(eval, ckks::maintenance::automatic);
-  ciphertexts entering;
-  for (const ciphertext* each : inputs) entering.push_back(prepared(eval, *each));
-  ciphertexts results = once(eval, entering);
-  if (options_.iterations.count > 1) refine(eval, entering, results);
-  return results;
 }
 
 }  // namespace halocline::circuits

@@ -153,11 +153,19 @@ std::vector<double> mod1::weights(double last) const {
 }
 
 ciphertext mod1::evaluate(ckks::evaluator& eval, const ciphertext& x, double factor) const {
+  const ciphertext* const one[] = {&x};
+  return std::move(evaluate(eval, one, factor).front());
+}
+
+std::vector<ciphertext> mod1::evaluate(ckks::evaluator& eval, ckks::ciphertext_span many,
+                                       double factor) const {
   const backend::scoped_operation named("eval_mod");
   HALOCLINE_EXPECTS(std::isfinite(factor) && factor > 0, invalid_argument, "mod1: factor ", factor,
                     "; expected a positive number");
-  HALOCLINE_EXPECTS(x.level >= levels(), level_exhausted, "mod1: takes ", levels(),
-                    " levels, the input is at level ", x.level, "; ", levels() - x.level, " more are needed");
+  HALOCLINE_EXPECTS(!many.empty(), invalid_argument, "mod1: no ciphertexts; expected at least one");
+  const unsigned level = many.front()->level;
+  HALOCLINE_EXPECTS(level >= levels(), level_exhausted, "mod1: takes ", levels(),
+                    " levels, the input is at level ", level, "; ", levels() - level, " more are needed");
   const detail::mode_scope automatic(eval, ckks::maintenance::automatic);
   const params::parameters& parameters = eval.context().parameters();
   const bool corrects = options_.arcsine_degree != 0;
@@ -166,18 +174,20 @@ ciphertext mod1::evaluate(ckks::evaluator& eval, const ciphertext& x, double fac
   // The scale of a product at its level; for a polynomial it is an option, because any scale is possible.
   const auto arriving = [&](unsigned depth) {
     polynomial_options options;
-    const double above = parameters.level(x.level - depth + 1).scale;
-    options.scale = static_cast<double>(above * above / ckks::rescale_ratio(parameters, x.level - depth + 1));
+    const double above = parameters.level(level - depth + 1).scale;
+    options.scale = static_cast<double>(above * above / ckks::rescale_ratio(parameters, level - depth + 1));
     return options;
   };
-  unsigned depth = detail::degree_levels(cosine_.degree());
-  ciphertext y = circuits::evaluate(eval, scaled(cosine_, b.front()), eval.add_constant(x, -0.25 / divisor()),
-                                    arriving(depth));
+  const unsigned depth = detail::degree_levels(cosine_.degree());
+  std::vector<ciphertext> y =
+      circuits::evaluate(eval, scaled(cosine_, b.front()),
+                         ckks::pointers(eval.add_constant(many, -0.25 / divisor())), arriving(depth));
   for (unsigned i = 0; i < double_angles_; ++i) {
-    y = eval.add_constant(eval.square(y), -0.5 * b[i] * b[i]);
+    const std::vector<const ciphertext*> root = ckks::pointers(y);
+    y = eval.add_constant(ckks::pointers(eval.multiply(root, root)), -0.5 * b[i] * b[i]);
   }
   if (!corrects) return y;
-  return circuits::evaluate(eval, scaled(arcsine_, factor), y, arriving(levels()));
+  return circuits::evaluate(eval, scaled(arcsine_, factor), ckks::pointers(y), arriving(levels()));
 }
 
 }  // namespace halocline::circuits

@@ -18,61 +18,73 @@ namespace halocline::circuits {
 namespace {
 
 using ckks::ciphertext;
+using ckks::pointers;
+using ciphertexts = std::vector<ciphertext>;
 using complex = std::complex<double>;
 using detail::sum_node;
 
-/// Relinearization and rescale of a three-component sum in one division.
-ciphertext finish_product(ckks::evaluator& eval, const ciphertext& a) {
+/// Relinearization and rescale of three-component sums in one division.
+ciphertexts finish_product(ckks::evaluator& eval, ckks::ciphertext_span sums) {
   ckks::context& ctx = eval.context();
-  ciphertext result;
-  result.key = a.key;
-  const ckks::evaluation_key& key =
-      ckks::matching_key(eval.keys(), ckks::relinearization_element, a.level, result.key, "polynomial");
-  const rns::raised_digits digits = rns::mod_up(ctx.ring(), ctx.converter(), a.parts[2].chain());
-  const ckks::poly_pair extended =
-      ckks::key_product(ctx, digits, key, a.parts[0].chain(), a.parts[1].chain());
-  result.parts = ckks::finish_switch(ctx, extended, a.level, a.level - 1);
-  result.level = a.level - 1;
-  result.slots = a.slots;
-  const long double scale = a.scale / ckks::rescale_ratio(ctx.parameters(), a.level);
-  result.scale = ckks::snap_scale(ctx.parameters(), a.level - 1, static_cast<double>(scale));
-  return result;
+  const unsigned level = sums.front()->level;
+  const long double scale = sums.front()->scale / ckks::rescale_ratio(ctx.parameters(), level);
+  ciphertexts results(sums.size());
+  const ckks::evaluation_key* key = nullptr;
+  std::vector<backend::limb_view> quadratic;
+  std::vector<ckks::product_options> rest(sums.size());
+  for (std::size_t k = 0; k < sums.size(); ++k) {
+    results[k].key = sums[k]->key;
+    key =
+        &ckks::matching_key(eval.keys(), ckks::relinearization_element, level, results[k].key, "polynomial");
+    results[k].level = level - 1;
+    results[k].slots = sums[k]->slots;
+    results[k].scale = ckks::snap_scale(ctx.parameters(), level - 1, static_cast<double>(scale));
+    rest[k].plus0 = sums[k]->parts[0].chain();
+    rest[k].plus1 = sums[k]->parts[1].chain();
+    quadratic.push_back(sums[k]->parts[2].chain());
+  }
+  const std::vector<rns::raised_digits> digits = rns::mod_up(ctx.ring(), ctx.converter(), quadratic);
+  const std::vector<ckks::poly_pair> extended = ckks::key_product(ctx, digits, *key, rest);
+  std::vector<std::vector<ring::poly>> parts = ckks::finish_switch(ctx, extended, level, level - 1);
+  for (std::size_t k = 0; k < sums.size(); ++k) results[k].parts = std::move(parts[k]);
+  return results;
 }
 
-/// Executes a plan: every node has the level and the scale of its result as input, and encodes its constants
-/// accordingly.
+/// Executes a plan for ciphertexts of one shape: every node has the level and the scale of its results as
+/// input, and encodes its constants accordingly.
 class tree_evaluator {
  public:
   tree_evaluator(ckks::evaluator& eval, detail::power_basis& powers) : eval_(eval), powers_(powers) {}
 
-  [[nodiscard]] ciphertext run(const sum_node& node, unsigned level, double scale) {
+  [[nodiscard]] ciphertexts run(const sum_node& node, unsigned level, double scale) {
     const double raw_scale =
         static_cast<double>(scale * ckks::rescale_ratio(eval_.context().parameters(), level + 1));
-    ciphertext result;
+    ciphertexts results;
     if (!node.products.empty()) {
-      ciphertext sum = products(node, level + 1, raw_scale);
-      if (!node.terms.empty()) sum = eval_.add(sum, terms(node, level + 1, raw_scale));
-      result = finish_product(eval_, sum);
+      ciphertexts sums = products(node, level + 1, raw_scale);
+      if (!node.terms.empty()) {
+        sums = eval_.add(pointers(sums), pointers(terms(node, level + 1, raw_scale)));
+      }
+      results = finish_product(eval_, pointers(sums));
     } else if (lowest_level(node) == level + 1) {
-      result = eval_.rescale(terms(node, level + 1, raw_scale));
+      results = eval_.rescale(pointers(terms(node, level + 1, raw_scale)));
     } else {
-      result = terms(node, level, scale);
+      results = terms(node, level, scale);
     }
-    return node.constant == complex{} ? std::move(result) : eval_.add_constant(result, node.constant);
+    return node.constant == complex{} ? std::move(results)
+                                      : eval_.add_constant(pointers(results), node.constant);
   }
 
  private:
   /// sum of factor * giant, three components at `level` and `scale`.
-  [[nodiscard]] ciphertext products(const sum_node& node, unsigned level, double scale) {
-    std::vector<ciphertext> factors;
-    std::vector<const ciphertext*> left;
-    std::vector<const ciphertext*> right;
-    factors.reserve(node.products.size());
+  [[nodiscard]] ciphertexts products(const sum_node& node, unsigned level, double scale) {
+    std::vector<ciphertexts> factors;  // keeps what `left` points to
+    std::vector<std::vector<const ciphertext*>> left;
+    std::vector<std::vector<const ciphertext*>> right;
     for (const detail::product_node& product : node.products) {
-      const ciphertext& giant = powers_.at(product.giant, level);
-      factors.push_back(run(*product.factor, level, scale / giant.scale));
-      left.push_back(&factors.back());
-      right.push_back(&giant);
+      right.push_back(powers_.at(product.giant, level));
+      factors.push_back(run(*product.factor, level, scale / right.back().front()->scale));
+      left.push_back(pointers(factors.back()));
     }
     const detail::mode_scope manual(eval_, ckks::maintenance::manual);
     return eval_.dot(left, right);
@@ -86,41 +98,93 @@ class tree_evaluator {
 
   /// sum of coefficient * power at `level` and `scale`. Summed at the level of the lowest power and brought
   /// down once: that is one division for the sum instead of one for each power and level.
-  [[nodiscard]] ciphertext terms(const sum_node& node, unsigned level, double scale) {
+  [[nodiscard]] ciphertexts terms(const sum_node& node, unsigned level, double scale) {
     const unsigned from = lowest_level(node);
     // Above `level` the sum has the scale of a product that has not been rescaled.
     const double canonical = eval_.context().parameters().level(from).scale;
     const double raw = from == level ? scale : canonical * canonical;
-    ciphertext sum;
+    ciphertexts sums;
     for (const auto& [power, coefficient] : node.terms) {
-      const ciphertext& operand = powers_.at(power, from);
-      ciphertext term = eval_.multiply_constant_raw(operand, coefficient, raw / operand.scale);
-      sum = sum.parts.empty() ? std::move(term) : eval_.add(sum, term);
+      const std::vector<const ciphertext*> operands = powers_.at(power, from);
+      ciphertexts made = eval_.multiply_constant_raw(operands, coefficient, raw / operands.front()->scale);
+      sums = sums.empty() ? std::move(made) : eval_.add(pointers(sums), pointers(made));
     }
-    return eval_.adjust(sum, level, scale);
+    return eval_.adjust(pointers(sums), level, scale);
   }
 
   ckks::evaluator& eval_;
   detail::power_basis& powers_;
 };
 
-/// The variable of the power basis: mapped to [-1, 1] and of canonical scale.
-ciphertext make_variable(ckks::evaluator& eval, const polynomial& p, const ciphertext& x, unsigned level) {
+/// The variables of the power basis: mapped to [-1, 1] and of canonical scale.
+ciphertexts make_variables(ckks::evaluator& eval, const polynomial& p, ckks::ciphertext_span many,
+                           unsigned level) {
   const params::parameters& parameters = eval.context().parameters();
   const double slope = detail::interval_slope(p);
   const double offset = detail::interval_offset(p);
   const double scale = parameters.level(level).scale;
-  ciphertext mapped;
+  ciphertexts mapped;
   if (detail::interval_levels(p) == 0) {
-    mapped = eval.adjust(x, level, scale);
-    if (slope != 1.0) mapped = eval.multiply_constant(mapped, slope);
+    mapped = eval.adjust(many, level, scale);
+    if (slope != 1.0) mapped = eval.multiply_constant(pointers(mapped), slope);
   } else {
-    const ciphertext lowered =
-        x.level == level + 1 ? ckks::clone(eval.context(), x) : eval.drop_level(x, level + 1);
-    const double factor = ckks::matching_plain_scale(parameters, level + 1, lowered.scale);
-    mapped = eval.rescale(eval.multiply_constant_raw(lowered, slope, factor));
+    const ciphertexts lowered = many.front()->level == level + 1 ? ckks::clone(eval.context(), many)
+                                                                 : eval.drop_level(many, level + 1);
+    const double factor = ckks::matching_plain_scale(parameters, level + 1, lowered.front().scale);
+    mapped = eval.rescale(pointers(eval.multiply_constant_raw(pointers(lowered), slope, factor)));
   }
-  return offset == 0.0 ? std::move(mapped) : eval.add_constant(mapped, offset);
+  return offset == 0.0 ? std::move(mapped) : eval.add_constant(pointers(mapped), offset);
+}
+
+/// The level of the variables: the lowest that reaches the results.
+/// @throws level_exhausted
+unsigned variable_level(const params::parameters& parameters, std::span<const polynomial> batch,
+                        const ciphertext& x, const polynomial_options& options) {
+  unsigned degree = 1;
+  for (const polynomial& p : batch) degree = std::max(degree, p.degree());
+  const unsigned depth = detail::degree_levels(degree);
+  const unsigned before = detail::variable_levels(parameters, batch.front(), x);
+  const unsigned lowest = options.level.value_or(0);
+  HALOCLINE_EXPECTS(
+      x.level >= lowest + before + depth, level_exhausted, "polynomial of degree ", degree, ": needs ",
+      before + depth, " levels", before != 0 ? " (one for the interval or the scale)" : "",
+      options.level ? text(" above level ", lowest) : std::string(), ", the input is at level ", x.level,
+      "; ", lowest + before + depth - x.level, " more are needed: encrypt at a higher level, ",
+      "choose parameters with more levels, or lower the degree");
+  return options.level ? lowest + depth : x.level - before;
+}
+
+void check_inputs(const ckks::context& ctx, ckks::ciphertext_span many) {
+  HALOCLINE_EXPECTS(!many.empty(), invalid_argument, "polynomial: no ciphertexts; expected at least one");
+  for (const ciphertext* x : many) {
+    ckks::check(ctx, *x, "polynomial");
+    HALOCLINE_EXPECTS(x->parts.size() == 2, invalid_argument, "polynomial: the input has ", x->parts.size(),
+                      " components; relinearize it first");
+  }
+}
+
+/// Values of every polynomial for all ciphertexts.
+std::vector<ciphertexts> evaluate_all(ckks::evaluator& eval, std::span<const polynomial> batch,
+                                      ckks::ciphertext_span many, const polynomial_options& options) {
+  const backend::scoped_operation named("polynomial");
+  check_inputs(eval.context(), many);
+  detail::require_evaluable(batch);
+  const params::parameters& parameters = eval.context().parameters();
+  const unsigned top = variable_level(parameters, batch, *many.front(), options);
+  const detail::mode_scope automatic(eval, ckks::maintenance::automatic);
+  detail::power_basis powers(eval, batch.front().basis, make_variables(eval, batch.front(), many, top));
+  std::vector<unsigned> budgets;
+  for (const polynomial& p : batch) {
+    budgets.push_back(options.level ? top - *options.level : detail::degree_levels(p.degree()));
+  }
+  const detail::evaluation_plan plan = detail::make_plan(batch, budgets);
+  std::vector<ciphertexts> results;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const unsigned level = top - budgets[i];
+    const double scale = options.scale.value_or(parameters.level(level).scale);
+    results.push_back(tree_evaluator(eval, powers).run(plan.roots[i], level, scale));
+  }
+  return results;
 }
 
 }  // namespace
@@ -200,39 +264,17 @@ ciphertext evaluate(ckks::evaluator& eval, const polynomial& p, const ciphertext
   return std::move(evaluate(eval, std::span(&p, 1), x, options).front());
 }
 
+std::vector<ciphertext> evaluate(ckks::evaluator& eval, const polynomial& p, ckks::ciphertext_span many,
+                                 const polynomial_options& options) {
+  return std::move(evaluate_all(eval, std::span(&p, 1), many, options).front());
+}
+
 std::vector<ciphertext> evaluate(ckks::evaluator& eval, std::span<const polynomial> batch,
                                  const ciphertext& x, const polynomial_options& options) {
-  const backend::scoped_operation named("polynomial");
-  ckks::check(eval.context(), x, "polynomial");
-  detail::require_evaluable(batch);
-  HALOCLINE_EXPECTS(x.parts.size() == 2, invalid_argument, "polynomial: the input has ", x.parts.size(),
-                    " components; relinearize it first");
-  const params::parameters& parameters = eval.context().parameters();
-  unsigned degree = 1;
-  for (const polynomial& p : batch) degree = std::max(degree, p.degree());
-  const unsigned depth = detail::degree_levels(degree);
-  const unsigned before = detail::variable_levels(parameters, batch.front(), x);
-  const unsigned lowest = options.level.value_or(0);
-  HALOCLINE_EXPECTS(
-      x.level >= lowest + before + depth, level_exhausted, "polynomial of degree ", degree, ": needs ",
-      before + depth, " levels", before != 0 ? " (one for the interval or the scale)" : "",
-      options.level ? text(" above level ", lowest) : std::string(), ", the input is at level ", x.level,
-      "; ", lowest + before + depth - x.level, " more are needed: encrypt at a higher level, ",
-      "choose parameters with more levels, or lower the degree");
-  const unsigned top = options.level ? lowest + depth : x.level - before;
-
-  const detail::mode_scope automatic(eval, ckks::maintenance::automatic);
-  detail::power_basis powers(eval, batch.front().basis, make_variable(eval, batch.front(), x, top));
-  std::vector<unsigned> budgets;
-  for (const polynomial& p : batch) {
-    budgets.push_back(options.level ? depth : detail::degree_levels(p.degree()));
-  }
-  const detail::evaluation_plan plan = detail::make_plan(batch, budgets);
+  const ciphertext* const one[] = {&x};
   std::vector<ciphertext> results;
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    const unsigned level = top - budgets[i];
-    const double scale = options.scale.value_or(parameters.level(level).scale);
-    results.push_back(tree_evaluator(eval, powers).run(plan.roots[i], level, scale));
+  for (ciphertexts& each : evaluate_all(eval, batch, one, options)) {
+    results.push_back(std::move(each.front()));
   }
   return results;
 }

@@ -3,30 +3,33 @@
 
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "halocline/circuits/polynomial.hpp"
 
 namespace halocline::circuits::detail {
 
-/// Powers or Chebyshev polynomials of one encrypted variable, made at first use and kept, also at lower
-/// levels. Power i is ceil(log2 i) levels below the variable, of canonical scale when the variable is.
+/// Powers or Chebyshev polynomials of encrypted variables of one shape, made at first use for all of them
+/// together and kept, also at lower levels. Power i is ceil(log2 i) levels below the variables, of canonical
+/// scale when they are.
 class power_basis {
  public:
-  /// @param variable of canonical scale
-  power_basis(ckks::evaluator& eval, polynomial_basis basis, ckks::ciphertext variable);
+  /// @param variables of canonical scale
+  power_basis(ckks::evaluator& eval, polynomial_basis basis, std::vector<ckks::ciphertext> variables);
 
   /// Level of power i as it is made.
   [[nodiscard]] unsigned level(unsigned power) const noexcept;
-  /// Power i at `level`, at most `level(i)`. The reference stays valid for the life of this object.
-  [[nodiscard]] const ckks::ciphertext& at(unsigned power, unsigned level);
+  /// Power i of every variable at `level`, at most `level(i)`. The addresses stay valid for the life of this
+  /// object.
+  [[nodiscard]] std::vector<const ckks::ciphertext*> at(unsigned power, unsigned level);
 
  private:
-  [[nodiscard]] ckks::ciphertext make(unsigned power);
+  [[nodiscard]] std::vector<ckks::ciphertext> make(unsigned power);
 
   ckks::evaluator& eval_;
   polynomial_basis basis_;
   unsigned top_;
-  std::map<std::pair<unsigned, unsigned>, ckks::ciphertext> known_;  ///< by power and level
+  std::map<std::pair<unsigned, unsigned>, std::vector<ckks::ciphertext>> known_;  ///< by power and level
 };
 
 }  // namespace halocline::circuits::detail

@@ -42,13 +42,27 @@ std::shared_ptr<context> make_host_context(params::parameters parameters) {
 }
 
 ciphertext clone(context& ctx, const ciphertext& source) {
-  check(ctx, source, "clone");
-  ciphertext result = allocate_like(ctx, source);
+  const ciphertext* const sources[] = {&source};
+  return std::move(clone(ctx, sources).front());
+}
+
+std::vector<ciphertext> clone(context& ctx, ciphertext_span sources) {
+  std::vector<ciphertext> results;
   std::vector<backend::unary_job> jobs;
-  for (std::size_t i = 0; i < source.parts.size(); ++i) {
-    jobs.push_back({result.parts[i].chain(), source.parts[i].chain()});
+  for (const ciphertext* source : sources) {
+    check(ctx, *source, "clone");
+    results.push_back(allocate_like(ctx, *source));
+    for (std::size_t i = 0; i < source->parts.size(); ++i) {
+      jobs.push_back({results.back().parts[i].chain(), source->parts[i].chain()});
+    }
   }
   ctx.device().copy(ctx.tables(), jobs);
+  return results;
+}
+
+std::vector<const ciphertext*> pointers(std::span<const ciphertext> values) {
+  std::vector<const ciphertext*> result;
+  for (const ciphertext& each : values) result.push_back(&each);
   return result;
 }
 

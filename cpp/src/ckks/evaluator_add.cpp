@@ -2,8 +2,8 @@
 // Additions and the alignment of operands that they and products need.
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <utility>
+#include <vector>
 
 #include "ckks/evaluator_detail.hpp"
 #include "halocline/backend/scoped_operation.hpp"
@@ -20,43 +20,42 @@ using namespace detail;
 // From this ratio on the nearest integer is as good a factor as the exact ratio (error 2^-31 of the message).
 constexpr double integer_ratio = 0x1p30;
 
-/// Operands of an addition at a common level and scale; copies exist only where an operand had to change.
+/// Operands of an addition at a common level and scale.
 struct aligned {
-  std::optional<ciphertext> changed_a;
-  std::optional<ciphertext> changed_b;
+  operands a;
+  operands b;
 };
-
-const ciphertext& pick(const std::optional<ciphertext>& changed, const ciphertext& original) {
-  return changed ? *changed : original;
-}
 
 /// Same level, different scales: either one scale is a huge multiple of the other, then an integer factor
 /// does, or both go one level down to the canonical scale.
-aligned align_scales(evaluator& eval, const ciphertext& a, const ciphertext& b) {
-  aligned result;
-  const double ratio = a.scale / b.scale;
-  const auto lift = [&](const ciphertext& x, double factor, double scale) {
-    ciphertext lifted = eval.multiply_constant_raw(x, 1.0, std::round(factor));
-    lifted.scale = scale;
-    return lifted;
+void align_scales(evaluator& eval, aligned& both) {
+  const double scale_a = both.a.front().scale;
+  const double scale_b = both.b.front().scale;
+  const unsigned level = both.a.front().level;
+  const double ratio = scale_a / scale_b;
+  const auto lift = [&](operands& x, double factor, double scale) {
+    std::vector<ciphertext> lifted = eval.multiply_constant_raw(x.views, 1.0, std::round(factor));
+    for (ciphertext& each : lifted) each.scale = scale;
+    x.become(std::move(lifted));
   };
   if (ratio >= integer_ratio) {
-    result.changed_b = lift(b, ratio, a.scale);
+    lift(both.b, ratio, scale_a);
   } else if (1.0 / ratio >= integer_ratio) {
-    result.changed_a = lift(a, 1.0 / ratio, b.scale);
+    lift(both.a, 1.0 / ratio, scale_b);
   } else {
-    HALOCLINE_EXPECTS(a.level > 0, scale_mismatch, "add: scales 2^", std::log2(a.scale), " and 2^",
-                      std::log2(b.scale), " differ and level 0 leaves no room to correct them");
-    const double scale = eval.context().parameters().level(a.level - 1).scale;
-    result.changed_a = eval.adjust(a, a.level - 1, scale);
-    result.changed_b = eval.adjust(b, a.level - 1, scale);
+    HALOCLINE_EXPECTS(level > 0, scale_mismatch, "add: scales 2^", std::log2(scale_a), " and 2^",
+                      std::log2(scale_b), " differ and level 0 leaves no room to correct them");
+    const double scale = eval.context().parameters().level(level - 1).scale;
+    both.a.become(eval.adjust(both.a.views, level - 1, scale));
+    both.b.become(eval.adjust(both.b.views, level - 1, scale));
   }
-  return result;
 }
 
 /// Brings both operands to one level and scale.
-aligned align(evaluator& eval, const ciphertext& a, const ciphertext& b, const char* operation) {
-  aligned result;
+aligned align(evaluator& eval, ciphertext_span first, ciphertext_span second, const char* operation) {
+  aligned result{operands(first), operands(second)};
+  const ciphertext& a = *first.front();
+  const ciphertext& b = *second.front();
   if (eval.mode() == maintenance::manual) {
     HALOCLINE_EXPECTS(a.level == b.level, invalid_argument, operation, ": levels ", a.level, " and ", b.level,
                       " differ; drop_level the higher one, or use automatic mode");
@@ -66,60 +65,77 @@ aligned align(evaluator& eval, const ciphertext& a, const ciphertext& b, const c
     return result;
   }
   if (a.level > b.level) {
-    result.changed_a = eval.adjust(a, b.level, b.scale);
+    result.a.become(eval.adjust(first, b.level, b.scale));
   } else if (b.level > a.level) {
-    result.changed_b = eval.adjust(b, a.level, a.scale);
+    result.b.become(eval.adjust(second, a.level, a.scale));
   } else if (!same_scale(a.scale, b.scale, scale_tolerance)) {
-    result = align_scales(eval, a, b);
+    align_scales(eval, result);
   }
   return result;
 }
 
+/// `run` combines the components that both operands have, `finish` makes those of the longer one.
 template <typename CombineT, typename FinishT>
-ciphertext combine(evaluator& eval, const ciphertext& a, const ciphertext& b, CombineT run, FinishT finish) {
+std::vector<ciphertext> combine(evaluator& eval, ciphertext_span a, ciphertext_span b, CombineT run,
+                                FinishT finish) {
   context& ctx = eval.context();
-  const ciphertext& longer = a.parts.size() >= b.parts.size() ? a : b;
-  ciphertext result = make_like(ctx, longer, longer.parts.size());
-  result.slots = std::max(a.slots, b.slots);
-  result.key = common_key_of(a, b, "add");
+  std::vector<ciphertext> results;
   std::vector<backend::binary_job> both;
   std::vector<backend::unary_job> rest;
-  for (std::size_t i = 0; i < result.parts.size(); ++i) {
-    if (i < a.parts.size() && i < b.parts.size()) {
-      both.push_back({part(result, i), part(a, i), part(b, i)});
-    } else {
-      rest.push_back({part(result, i), part(longer, i)});
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    const ciphertext& longer = a[k]->parts.size() >= b[k]->parts.size() ? *a[k] : *b[k];
+    ciphertext& result = results.emplace_back(make_like(ctx, longer, longer.parts.size()));
+    result.slots = std::max(a[k]->slots, b[k]->slots);
+    result.key = common_key_of(*a[k], *b[k], "add");
+    for (std::size_t i = 0; i < result.parts.size(); ++i) {
+      if (i < a[k]->parts.size() && i < b[k]->parts.size()) {
+        both.push_back({part(result, i), part(*a[k], i), part(*b[k], i)});
+      } else {
+        rest.push_back({part(result, i), part(longer, i)});
+      }
     }
   }
   run(both);
   finish(rest);
-  return result;
+  return results;
+}
+
+/// Checks the operands of an addition before anything is computed.
+void check_operands(const context& ctx, ciphertext_span a, ciphertext_span b, const char* operation) {
+  require_pairs(ctx, a, b, operation);
+  for (std::size_t k = 0; k < a.size(); ++k) (void)common_key_of(*a[k], *b[k], operation);
 }
 
 }  // namespace
 
 ciphertext evaluator::add(const ciphertext& a, const ciphertext& b) {
+  const ciphertext* const first[] = {&a};
+  const ciphertext* const second[] = {&b};
+  return only(add(first, second));
+}
+
+std::vector<ciphertext> evaluator::add(ciphertext_span a, ciphertext_span b) {
   const backend::scoped_operation named("add");
-  check(ctx_, a, "add");
-  check(ctx_, b, "add");
-  (void)common_key_of(a, b, "add");  // before anything is computed
-  const aligned operands = align(*this, a, b, "add");
+  check_operands(ctx_, a, b, "add");
+  const aligned both = align(*this, a, b, "add");
   return combine(
-      *this, pick(operands.changed_a, a), pick(operands.changed_b, b),
-      [&](const auto& jobs) { ctx_.device().add(ctx_.tables(), jobs); },
+      *this, both.a.views, both.b.views, [&](const auto& jobs) { ctx_.device().add(ctx_.tables(), jobs); },
       [&](const auto& jobs) { ctx_.device().copy(ctx_.tables(), jobs); });
 }
 
 ciphertext evaluator::sub(const ciphertext& a, const ciphertext& b) {
+  const ciphertext* const first[] = {&a};
+  const ciphertext* const second[] = {&b};
+  return only(sub(first, second));
+}
+
+std::vector<ciphertext> evaluator::sub(ciphertext_span a, ciphertext_span b) {
   const backend::scoped_operation named("sub");
-  check(ctx_, a, "subtract");
-  check(ctx_, b, "subtract");
-  (void)common_key_of(a, b, "subtract");
-  const aligned operands = align(*this, a, b, "subtract");
-  const bool negate_rest = b.parts.size() > a.parts.size();
+  check_operands(ctx_, a, b, "subtract");
+  const aligned both = align(*this, a, b, "subtract");
+  const bool negate_rest = b.front()->parts.size() > a.front()->parts.size();
   return combine(
-      *this, pick(operands.changed_a, a), pick(operands.changed_b, b),
-      [&](const auto& jobs) { ctx_.device().sub(ctx_.tables(), jobs); },
+      *this, both.a.views, both.b.views, [&](const auto& jobs) { ctx_.device().sub(ctx_.tables(), jobs); },
       [&](const auto& jobs) {
         if (negate_rest) {
           ctx_.device().negate(ctx_.tables(), jobs);
@@ -161,20 +177,32 @@ ciphertext evaluator::add_values(const ciphertext& a, std::span<const std::compl
 }
 
 ciphertext evaluator::add_constant(const ciphertext& a, std::complex<double> c) {
+  const ciphertext* const one[] = {&a};
+  return only(add_constant(one, c));
+}
+
+std::vector<ciphertext> evaluator::add_constant(ciphertext_span many, std::complex<double> c) {
   const backend::scoped_operation named("add_constant");
-  check(ctx_, a, "add_constant");
+  require_alike(ctx_, many, "add_constant");
+  const ciphertext& a = *many.front();
   require_room(ctx_.parameters(), a, c, a.scale, "add");
   if (c.imag() != 0.0 && ctx_.parameters().galois_generator() % 4 != 1) {
-    return add_values(a, std::vector<std::complex<double>>(a.slots, c));
+    std::vector<ciphertext> results;
+    const std::vector<std::complex<double>> values(a.slots, c);
+    for (const ciphertext* each : many) results.push_back(add_values(*each, values));
+    return results;
   }
-  ciphertext result = clone(ctx_, a);
-  result.seed.reset();
+  std::vector<ciphertext> results = clone(ctx_, many);
   const std::complex<long double> scaled(c.real() * static_cast<long double>(a.scale),
                                          c.imag() * static_cast<long double>(a.scale));
-  const backend::limb_view view = part(result, 0);
-  const backend::scalar_job job{view, view, constant_residues(ctx_, view.primes, scaled)};
-  ctx_.device().scalar_add(ctx_.tables(), {&job, 1});
-  return result;
+  const std::vector<backend::scalar_pair> residues = constant_residues(ctx_, part(a, 0).primes, scaled);
+  std::vector<backend::scalar_job> jobs;
+  for (ciphertext& each : results) {
+    each.seed.reset();
+    jobs.push_back({part(each, 0), part(each, 0), residues});
+  }
+  ctx_.device().scalar_add(ctx_.tables(), jobs);
+  return results;
 }
 
 }  // namespace halocline::ckks

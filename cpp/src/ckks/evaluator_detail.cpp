@@ -14,6 +14,29 @@ constexpr double constant_bits = 120.0;
 
 }  // namespace
 
+void require_alike(const context& ctx, ciphertext_span many, const char* operation) {
+  HALOCLINE_EXPECTS(!many.empty(), invalid_argument, operation, ": no ciphertexts; expected at least one");
+  const ciphertext& first = *many.front();
+  for (std::size_t i = 0; i < many.size(); ++i) {
+    const ciphertext& each = *many[i];
+    check(ctx, each, operation);
+    HALOCLINE_EXPECTS(each.level == first.level && each.scale == first.scale && each.slots == first.slots &&
+                          each.parts.size() == first.parts.size(),
+                      invalid_argument, operation, ": ciphertext ", i, " has level ", each.level,
+                      ", scale 2^", std::log2(each.scale), ", ", each.slots, " slots and ", each.parts.size(),
+                      " components; expected those of the first: level ", first.level, ", scale 2^",
+                      std::log2(first.scale), ", ", first.slots, " slots and ", first.parts.size(),
+                      " components");
+  }
+}
+
+void require_pairs(const context& ctx, ciphertext_span a, ciphertext_span b, const char* operation) {
+  require_alike(ctx, a, operation);
+  HALOCLINE_EXPECTS(a.size() == b.size(), invalid_argument, operation, ": ", a.size(), " first operands and ",
+                    b.size(), " second ones; expected the same number of both");
+  require_alike(ctx, b, operation);
+}
+
 void require_level(const ciphertext& a, const char* operation) {
   HALOCLINE_EXPECTS(
       a.level > 0, level_exhausted, operation,

@@ -3,6 +3,8 @@
 
 #include <complex>
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "halocline/ckks/ciphertext.hpp"
@@ -13,6 +15,30 @@
 namespace halocline::ckks::detail {
 
 inline constexpr const char* ciphertext_tag = "ciphertext";
+
+/// Checks ciphertexts that go through one operation together, which take the same steps only when they have
+/// the same shape.
+/// @throws invalid_argument for none, a malformed one, or one of another level, scale, number of slots or
+///   components than the first
+void require_alike(const context& ctx, ciphertext_span many, const char* operation);
+/// The same of two operands. @throws invalid_argument also for lists of different lengths
+void require_pairs(const context& ctx, ciphertext_span a, ciphertext_span b, const char* operation);
+
+/// What an operation on one ciphertext makes of the results of the list of one.
+[[nodiscard]] inline ciphertext only(std::vector<ciphertext> results) { return std::move(results.front()); }
+
+/// Operands, or what they became where they had to change.
+struct operands {
+  explicit operands(ciphertext_span given) : views(given.begin(), given.end()) {}
+  void become(std::vector<ciphertext> changed) {
+    copies = std::move(changed);
+    views = pointers(copies);
+  }
+  [[nodiscard]] const ciphertext& front() const { return *views.front(); }
+
+  std::vector<const ciphertext*> views;
+  std::vector<ciphertext> copies;
+};
 
 /// Throws level_exhausted naming `operation` at level 0.
 void require_level(const ciphertext& a, const char* operation);

@@ -2,8 +2,8 @@
 // Products, relinearization and the fused division that finishes them.
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <utility>
+#include <vector>
 
 #include "ckks/evaluator_detail.hpp"
 #include "halocline/backend/scoped_operation.hpp"
@@ -46,21 +46,20 @@ void require_two_parts(const ciphertext& a, const char* operation) {
                     " components; relinearize it first");
 }
 
-tensor_product tensor(context& ctx, const ciphertext& a, const ciphertext& b) {
-  tensor_product t = make_tensor(ctx, a.level);
-  const backend::tensor_job job{t.d0.chain(), t.d1.chain(), t.d2.chain(), part(a, 0),
-                                part(a, 1),   part(b, 0),   part(b, 1)};
-  ctx.device().tensor(ctx.tables(), {&job, 1});
-  return t;
-}
+/// What relinearization takes, and the level of what it gives.
+struct relinearization {
+  const evaluation_key& key;
+  unsigned level;
+  unsigned target;  ///< below `level`: the rescale is part of the division by P
+};
 
-/// Switches d2 to s, adds (d0, d1) and divides by P; with `target` below `level` the rescale is part of the
-/// division.
-std::vector<ring::poly> relinearized(context& ctx, const evaluation_key& key, const backend::limb_view& d0,
-                                     const backend::limb_view& d1, const backend::limb_view& d2,
-                                     unsigned level, unsigned target) {
-  const poly_pair extended = switch_product(ctx, d2, key, d0, d1);
-  return finish_switch(ctx, extended, level, target);
+/// Switches d2 of every product to s, adds (d0, d1) and divides.
+std::vector<std::vector<ring::poly>> relinearized(context& ctx, ciphertext_span products,
+                                                  const relinearization& step) {
+  std::vector<switch_source> sources;
+  for (const ciphertext* each : products) sources.push_back({part(*each, 2), part(*each, 0), part(*each, 1)});
+  const std::vector<poly_pair> extended = switch_product(ctx, sources, step.key);
+  return finish_switch(ctx, extended, step.level, step.target);
 }
 
 /// A tensor product as a ciphertext of three components.
@@ -77,91 +76,119 @@ ciphertext unfinished(tensor_product t, unsigned level, double scale, std::uint3
   return result;
 }
 
-/// Relinearizes and rescales three components.
-ciphertext finished(evaluator& eval, const ciphertext& a, const char* operation) {
+/// Relinearizes three components of ciphertexts of one level; with `target` below that, also rescales.
+std::vector<ciphertext> switched(evaluator& eval, ciphertext_span many, unsigned target,
+                                 const char* operation) {
   context& ctx = eval.context();
   const params::parameters& parameters = ctx.parameters();
-  ciphertext result;
-  result.slots = a.slots;
-  result.key = a.key;
-  result.level = a.level - 1;
-  result.scale =
-      snap_scale(parameters, a.level - 1, static_cast<double>(a.scale / rescale_ratio(parameters, a.level)));
-  const evaluation_key& key =
-      matching_key(eval.keys(), relinearization_element, a.level, result.key, operation);
-  result.parts = relinearized(ctx, key, part(a, 0), part(a, 1), part(a, 2), a.level, a.level - 1);
-  return result;
+  const unsigned level = many.front()->level;
+  double scale = many.front()->scale;
+  if (target < level) {
+    scale = snap_scale(parameters, target, static_cast<double>(scale / rescale_ratio(parameters, level)));
+  }
+  std::vector<ciphertext> results(many.size());
+  const evaluation_key* key = nullptr;
+  for (std::size_t k = 0; k < many.size(); ++k) {
+    results[k].slots = many[k]->slots;
+    results[k].key = many[k]->key;
+    results[k].level = target;
+    results[k].scale = scale;
+    key = &matching_key(eval.keys(), relinearization_element, level, results[k].key, operation);
+  }
+  std::vector<std::vector<ring::poly>> parts = relinearized(ctx, many, {*key, level, target});
+  for (std::size_t k = 0; k < many.size(); ++k) results[k].parts = std::move(parts[k]);
+  return results;
 }
 
-/// The operand itself, or a copy at `level` when it is higher.
-const ciphertext& at_level(evaluator& eval, const ciphertext& a, unsigned level,
-                           std::optional<ciphertext>& copy) {
-  if (a.level == level) return a;
-  HALOCLINE_EXPECTS(eval.mode() == maintenance::automatic, invalid_argument, "multiply: levels ", a.level,
+/// Relinearizes and rescales three components.
+std::vector<ciphertext> finished(evaluator& eval, ciphertext_span many, const char* operation) {
+  return switched(eval, many, many.front()->level - 1, operation);
+}
+
+/// Products as `multiply` and `dot` give them.
+std::vector<ciphertext> finished_unless_manual(evaluator& eval, std::vector<ciphertext> made) {
+  if (eval.mode() == maintenance::manual) return made;
+  return finished(eval, pointers(made), "multiply");
+}
+
+/// Brings operands down to `level`.
+void lower(evaluator& eval, operands& many, unsigned level) {
+  const unsigned from = many.front().level;
+  if (from == level) return;
+  HALOCLINE_EXPECTS(eval.mode() == maintenance::automatic, invalid_argument, "multiply: levels ", from,
                     " and ", level, " differ; drop_level the higher one, or use automatic mode");
-  copy = eval.drop_level(a, level);
-  return *copy;
+  many.become(eval.drop_level(many.views, level));
+}
+
+/// a[i] * b[i] up to the key switch.
+std::vector<ciphertext> products(evaluator& eval, ciphertext_span a, ciphertext_span b) {
+  context& ctx = eval.context();
+  require_pairs(ctx, a, b, "multiply");
+  require_two_parts(*a.front(), "multiply");
+  require_two_parts(*b.front(), "multiply");
+  std::vector<key_id> keys;
+  for (std::size_t k = 0; k < a.size(); ++k) keys.push_back(common_key_of(*a[k], *b[k], "multiply"));
+  const unsigned level = std::min(a.front()->level, b.front()->level);
+  if (eval.mode() == maintenance::automatic) {
+    require_level(a.front()->level < b.front()->level ? *a.front() : *b.front(), "multiply");
+  }
+  operands x(a);
+  operands y(b);
+  lower(eval, x, level);
+  lower(eval, y, level);
+  const std::uint32_t slots = std::max(a.front()->slots, b.front()->slots);
+  const double scale = x.front().scale * y.front().scale;
+  std::vector<ciphertext> results;
+  std::vector<backend::tensor_job> jobs;
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    const ciphertext& made =
+        results.emplace_back(unfinished(make_tensor(ctx, level), level, scale, slots, keys[k]));
+    jobs.push_back({part(made, 0), part(made, 1), part(made, 2), part(*x.views[k], 0), part(*x.views[k], 1),
+                    part(*y.views[k], 0), part(*y.views[k], 1)});
+  }
+  ctx.device().tensor(ctx.tables(), jobs);
+  return results;
 }
 
 /// Lowest level, largest slot count and common key of all factors.
 struct common_shape {
   unsigned level;
   std::uint32_t slots;
-  key_id key;
+  std::vector<key_id> keys;  ///< of each sum
 };
 
+using factor_lists = std::span<const std::vector<const ciphertext*>>;
+
 /// The shape of factors, which are checked on the way.
-common_shape shape_of(evaluator& eval, std::span<const ciphertext* const> a,
-                      std::span<const ciphertext* const> b) {
-  auto [level, slots, key] = common_shape{a.front()->level, 1, {}};
-  for (const auto& factors : {a, b}) {
-    for (const ciphertext* factor : factors) {
-      check(eval.context(), *factor, "dot");
-      require_two_parts(*factor, "dot");
-      level = std::min(level, factor->level);
-      slots = std::max(slots, factor->slots);
-      key = common_key(key, factor->key, "dot", "a factor", "another factor");
-    }
-  }
-  HALOCLINE_EXPECTS(level > 0 || eval.mode() == maintenance::manual, level_exhausted,
-                    "dot: a factor is at level 0 and has no multiplication left");
-  return {level, slots, key};
-}
-
-/// a * b up to its key switch.
-ciphertext product(evaluator& eval, const ciphertext& a, const ciphertext& b) {
-  context& ctx = eval.context();
-  check(ctx, a, "multiply");
-  check(ctx, b, "multiply");
-  require_two_parts(a, "multiply");
-  require_two_parts(b, "multiply");
-  const key_id key = common_key_of(a, b, "multiply");
-  const unsigned level = std::min(a.level, b.level);
-  if (eval.mode() == maintenance::automatic) require_level(a.level < b.level ? a : b, "multiply");
-  std::optional<ciphertext> lower_a;
-  std::optional<ciphertext> lower_b;
-  const ciphertext& x = at_level(eval, a, level, lower_a);
-  const ciphertext& y = at_level(eval, b, level, lower_b);
-  return unfinished(tensor(ctx, x, y), level, x.scale * y.scale, std::max(a.slots, b.slots), key);
-}
-
-/// sum_i a_i * b_i up to its key switch.
-ciphertext sum_of_products(evaluator& eval, std::span<const ciphertext* const> a,
-                           std::span<const ciphertext* const> b) {
-  context& ctx = eval.context();
+common_shape shape_of(evaluator& eval, factor_lists a, factor_lists b) {
   HALOCLINE_EXPECTS(!a.empty() && a.size() == b.size(), invalid_argument, "dot: ", a.size(), " and ",
                     b.size(), " factors; expected the same positive number");
-  const auto [level, slots, key] = shape_of(eval, a, b);
-  std::vector<std::optional<ciphertext>> lowered(2 * a.size());
+  HALOCLINE_EXPECTS(!a.front().empty(), invalid_argument, "dot: no ciphertexts; expected at least one");
+  const std::size_t sums = a.front().size();
+  common_shape shape{a.front().front()->level, 1, std::vector<key_id>(sums)};
+  for (const auto& factors : {a, b}) {
+    for (const std::vector<const ciphertext*>& factor : factors) {
+      HALOCLINE_EXPECTS(factor.size() == sums, invalid_argument, "dot: a factor of ", factor.size(),
+                        " sums; expected ", sums, ", as many as the first has");
+      require_alike(eval.context(), factor, "dot");
+      require_two_parts(*factor.front(), "dot");
+      shape.level = std::min(shape.level, factor.front()->level);
+      shape.slots = std::max(shape.slots, factor.front()->slots);
+      for (std::size_t k = 0; k < sums; ++k) {
+        shape.keys[k] = common_key(shape.keys[k], factor[k]->key, "dot", "a factor", "another factor");
+      }
+    }
+  }
+  HALOCLINE_EXPECTS(shape.level > 0 || eval.mode() == maintenance::manual, level_exhausted,
+                    "dot: a factor is at level 0 and has no multiplication left");
+  return shape;
+}
+
+/// The three sums of one dot product, without where they go.
+struct dot_jobs {
   backend::dot_job d0, d1, d2;
-  double scale = 0.0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const ciphertext& x = at_level(eval, *a[i], level, lowered[2 * i]);
-    const ciphertext& y = at_level(eval, *b[i], level, lowered[2 * i + 1]);
-    if (i == 0) scale = x.scale * y.scale;
-    HALOCLINE_EXPECTS(same_scale(scale, x.scale * y.scale, manual_tolerance), scale_mismatch, "dot: product ",
-                      i, " has scale 2^", std::log2(x.scale * y.scale), ", the first 2^", std::log2(scale),
-                      "; rescale the factors first");
+
+  void add(const ciphertext& x, const ciphertext& y) {
     d0.a.push_back(part(x, 0));
     d0.b.push_back(part(y, 0));
     d1.a.insert(d1.a.end(), {part(x, 0), part(x, 1)});
@@ -169,49 +196,98 @@ ciphertext sum_of_products(evaluator& eval, std::span<const ciphertext* const> a
     d2.a.push_back(part(x, 1));
     d2.b.push_back(part(y, 1));
   }
-  tensor_product t = make_tensor(ctx, level);
-  d0.dst = t.d0.chain();
-  d1.dst = t.d1.chain();
-  d2.dst = t.d2.chain();
-  const std::vector<backend::dot_job> jobs{std::move(d0), std::move(d1), std::move(d2)};
+};
+
+/// sum_i a[i][j] * b[i][j] up to the key switch.
+std::vector<ciphertext> sums_of_products(evaluator& eval, factor_lists a, factor_lists b) {
+  context& ctx = eval.context();
+  const common_shape shape = shape_of(eval, a, b);
+  std::vector<operands> lowered;  // keeps what the jobs read
+  std::vector<dot_jobs> sums(shape.keys.size());
+  double scale = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    operands x(a[i]);
+    operands y(b[i]);
+    lower(eval, x, shape.level);
+    lower(eval, y, shape.level);
+    const double product = x.front().scale * y.front().scale;
+    if (i == 0) scale = product;
+    HALOCLINE_EXPECTS(same_scale(scale, product, manual_tolerance), scale_mismatch, "dot: product ", i,
+                      " has scale 2^", std::log2(product), ", the first 2^", std::log2(scale),
+                      "; rescale the factors first");
+    for (std::size_t k = 0; k < sums.size(); ++k) sums[k].add(*x.views[k], *y.views[k]);
+    lowered.push_back(std::move(x));
+    lowered.push_back(std::move(y));
+  }
+  std::vector<ciphertext> results;
+  std::vector<backend::dot_job> jobs;
+  for (std::size_t k = 0; k < sums.size(); ++k) {
+    const ciphertext& made = results.emplace_back(
+        unfinished(make_tensor(ctx, shape.level), shape.level, scale, shape.slots, shape.keys[k]));
+    sums[k].d0.dst = part(made, 0);
+    sums[k].d1.dst = part(made, 1);
+    sums[k].d2.dst = part(made, 2);
+    jobs.insert(jobs.end(), {std::move(sums[k].d0), std::move(sums[k].d1), std::move(sums[k].d2)});
+  }
   ctx.device().dot(ctx.tables(), jobs);
-  return unfinished(std::move(t), level, scale, slots, key);
+  return results;
+}
+
+/// Each factor as a list of one.
+std::vector<std::vector<const ciphertext*>> lists_of_one(ciphertext_span factors) {
+  std::vector<std::vector<const ciphertext*>> result;
+  for (const ciphertext* each : factors) result.push_back({each});
+  return result;
 }
 
 }  // namespace
 
 ciphertext evaluator::multiply(const ciphertext& a, const ciphertext& b) {
+  const ciphertext* const first[] = {&a};
+  const ciphertext* const second[] = {&b};
+  return only(multiply(first, second));
+}
+
+std::vector<ciphertext> evaluator::multiply(ciphertext_span a, ciphertext_span b) {
   const backend::scoped_operation named("multiply");
-  ciphertext made = product(*this, a, b);
-  return mode_ == maintenance::manual ? std::move(made) : finished(*this, made, "multiply");
+  return finished_unless_manual(*this, products(*this, a, b));
 }
 
 ciphertext evaluator::unfinished_product(const ciphertext& a, const ciphertext& b) {
   const backend::scoped_operation named("multiply");
-  return product(*this, a, b);
+  const ciphertext* const first[] = {&a};
+  const ciphertext* const second[] = {&b};
+  return only(products(*this, first, second));
 }
 
 ciphertext evaluator::finish_product(const ciphertext& a) {
+  const ciphertext* const one[] = {&a};
+  return only(finish_product(one));
+}
+
+std::vector<ciphertext> evaluator::finish_product(ciphertext_span many) {
   const backend::scoped_operation named("multiply");
-  check(ctx_, a, "multiply");
-  require_level(a, "multiply");
-  HALOCLINE_EXPECTS(a.parts.size() == 3, invalid_argument, "finish_product: the ciphertext has ",
-                    a.parts.size(), " components, expected 3 (a product that is not finished)");
-  return finished(*this, a, "multiply");
+  require_alike(ctx_, many, "multiply");
+  require_level(*many.front(), "multiply");
+  HALOCLINE_EXPECTS(many.front()->parts.size() == 3, invalid_argument, "finish_product: the ciphertext has ",
+                    many.front()->parts.size(), " components, expected 3 (a product that is not finished)");
+  return finished(*this, many, "multiply");
 }
 
 ciphertext evaluator::square(const ciphertext& a) { return multiply(a, a); }
 
-ciphertext evaluator::dot(std::span<const ciphertext* const> a, std::span<const ciphertext* const> b) {
-  const backend::scoped_operation named("dot");
-  ciphertext made = sum_of_products(*this, a, b);
-  return mode_ == maintenance::manual ? std::move(made) : finished(*this, made, "multiply");
+ciphertext evaluator::dot(ciphertext_span a, ciphertext_span b) {
+  return only(dot(lists_of_one(a), lists_of_one(b)));
 }
 
-ciphertext evaluator::unfinished_dot(std::span<const ciphertext* const> a,
-                                     std::span<const ciphertext* const> b) {
+std::vector<ciphertext> evaluator::dot(factor_lists a, factor_lists b) {
   const backend::scoped_operation named("dot");
-  return sum_of_products(*this, a, b);
+  return finished_unless_manual(*this, sums_of_products(*this, a, b));
+}
+
+ciphertext evaluator::unfinished_dot(ciphertext_span a, ciphertext_span b) {
+  const backend::scoped_operation named("dot");
+  return only(sums_of_products(*this, lists_of_one(a), lists_of_one(b)));
 }
 
 ciphertext evaluator::relinearize(const ciphertext& a) {
@@ -219,15 +295,8 @@ ciphertext evaluator::relinearize(const ciphertext& a) {
   check(ctx_, a, "relinearize");
   HALOCLINE_EXPECTS(a.parts.size() == 3, invalid_argument, "relinearize: the ciphertext has ", a.parts.size(),
                     " components, expected 3 (a product in manual mode)");
-  ciphertext result;
-  result.level = a.level;
-  result.scale = a.scale;
-  result.slots = a.slots;
-  result.key = a.key;
-  const evaluation_key& key =
-      matching_key(keys_, relinearization_element, a.level, result.key, "relinearize");
-  result.parts = relinearized(ctx_, key, part(a, 0), part(a, 1), part(a, 2), a.level, a.level);
-  return result;
+  const ciphertext* const one[] = {&a};
+  return only(switched(*this, one, a.level, "relinearize"));
 }
 
 ciphertext evaluator::multiply_plain(const ciphertext& a, const plaintext& p) {
@@ -264,36 +333,57 @@ double evaluator::plain_scale(const ciphertext& a) const {
 }
 
 ciphertext evaluator::multiply_constant(const ciphertext& a, std::complex<double> c) {
+  const ciphertext* const one[] = {&a};
+  return only(multiply_constant(one, c));
+}
+
+std::vector<ciphertext> evaluator::multiply_constant(ciphertext_span many, std::complex<double> c) {
   const backend::scoped_operation named("multiply_constant");
-  check(ctx_, a, "multiply_constant");
+  require_alike(ctx_, many, "multiply_constant");
+  const ciphertext& a = *many.front();
   if (is_small_integer(c) && (c.imag() == 0.0 || ctx_.parameters().galois_generator() % 4 == 1)) {
-    return multiply_constant_raw(a, c, 1.0);
+    return multiply_constant_raw(many, c, 1.0);
   }
   if (mode_ == maintenance::manual)
-    return multiply_constant_raw(a, c, ctx_.parameters().level(a.level).scale);
+    return multiply_constant_raw(many, c, ctx_.parameters().level(a.level).scale);
   require_level(a, "multiply by a constant");
-  return rescale(multiply_constant_raw(a, c, matching_plain_scale(ctx_.parameters(), a.level, a.scale)));
+  const double scale = matching_plain_scale(ctx_.parameters(), a.level, a.scale);
+  return rescale(pointers(multiply_constant_raw(many, c, scale)));
 }
 
 ciphertext evaluator::multiply_constant_raw(const ciphertext& a, std::complex<double> c, double scale) {
+  const ciphertext* const one[] = {&a};
+  return only(multiply_constant_raw(one, c, scale));
+}
+
+std::vector<ciphertext> evaluator::multiply_constant_raw(ciphertext_span many, std::complex<double> c,
+                                                         double scale) {
   const backend::scoped_operation named("multiply_constant");
-  check(ctx_, a, "multiply_constant");
+  require_alike(ctx_, many, "multiply_constant");
+  const ciphertext& a = *many.front();
   require_room(ctx_.parameters(), a, c, scale, "multiply");
+  std::vector<ciphertext> results;
   if (c.imag() != 0.0 && ctx_.parameters().galois_generator() % 4 != 1) {
     // With generator 3 X^(N/2) is i in every other slot and -i between them: the constant needs a full
     // encoding.
     const std::vector<std::complex<double>> values(a.slots, c);
-    return multiply_plain(a, encoder_.encode(values, a.level, scale, a.slots));
+    const plaintext encoded = encoder_.encode(values, a.level, scale, a.slots);
+    for (const ciphertext* each : many) results.push_back(multiply_plain(*each, encoded));
+    return results;
   }
   const std::complex<long double> scaled(c.real() * static_cast<long double>(scale),
                                          c.imag() * static_cast<long double>(scale));
   const std::vector<backend::scalar_pair> residues = constant_residues(ctx_, part(a, 0).primes, scaled);
-  ciphertext result = make_like(ctx_, a, a.parts.size());
-  result.scale = a.scale * scale;
   std::vector<backend::scalar_job> jobs;
-  for (std::size_t i = 0; i < a.parts.size(); ++i) jobs.push_back({part(result, i), part(a, i), residues});
+  for (const ciphertext* each : many) {
+    ciphertext& result = results.emplace_back(make_like(ctx_, *each, each->parts.size()));
+    result.scale = each->scale * scale;
+    for (std::size_t i = 0; i < each->parts.size(); ++i) {
+      jobs.push_back({part(result, i), part(*each, i), residues});
+    }
+  }
   ctx_.device().scalar_multiply(ctx_.tables(), jobs);
-  return result;
+  return results;
 }
 
 ciphertext evaluator::multiply_by_i(const ciphertext& a) { return multiply_constant(a, {0.0, 1.0}); }

@@ -66,66 +66,98 @@ bool is_inside(window inner, window outer) {
   return inner.first >= outer.first && inner.end() <= outer.end();
 }
 
-/// Ignores the limbs outside `target`: the message and the scale stay the same.
-ciphertext truncate(context& ctx, const ciphertext& a, unsigned level) {
-  ciphertext result;
-  result.level = level;
-  result.scale = a.scale;
-  result.slots = a.slots;
-  result.key = a.key;
-  const window target = ctx.parameters().level(level).q;
-  std::vector<backend::unary_job> jobs;
-  result.parts.reserve(a.parts.size());
-  for (std::size_t i = 0; i < a.parts.size(); ++i) {
-    result.parts.push_back(
-        ring::make_poly(ctx.ring(), target, memory::object_class::ciphertext, ciphertext_tag));
-    jobs.push_back({part(result, i), part(a, i).slice(target)});
+/// Results of operations on `many` at `level`, without components.
+std::vector<ciphertext> at_level(ciphertext_span many, unsigned level, double scale) {
+  std::vector<ciphertext> results(many.size());
+  for (std::size_t k = 0; k < many.size(); ++k) {
+    results[k].level = level;
+    results[k].scale = scale;
+    results[k].slots = many[k]->slots;
+    results[k].key = many[k]->key;
   }
-  ctx.device().copy(ctx.tables(), jobs);
-  return result;
+  return results;
 }
 
-/// Divides all components from the limbs `source` to those of `level`, multiplied by an integer factor.
-ciphertext divide_all(context& ctx, const ciphertext& a, window source, unsigned level,
-                      std::vector<std::uint64_t> factor) {
+/// Ignores the limbs outside `target`: the message and the scale stay the same.
+std::vector<ciphertext> truncate(context& ctx, ciphertext_span many, unsigned level) {
+  std::vector<ciphertext> results = at_level(many, level, many.front()->scale);
+  const window target = ctx.parameters().level(level).q;
+  std::vector<backend::unary_job> jobs;
+  for (std::size_t k = 0; k < many.size(); ++k) {
+    const ciphertext& a = *many[k];
+    results[k].parts.reserve(a.parts.size());
+    for (std::size_t i = 0; i < a.parts.size(); ++i) {
+      results[k].parts.push_back(
+          ring::make_poly(ctx.ring(), target, memory::object_class::ciphertext, ciphertext_tag));
+      jobs.push_back({part(results[k], i), part(a, i).slice(target)});
+    }
+  }
+  ctx.device().copy(ctx.tables(), jobs);
+  return results;
+}
+
+/// Divides all components from the limbs `source` to those of `level`, multiplied by an integer factor, and
+/// gives the results `scale`.
+std::vector<ciphertext> divide_all(context& ctx, ciphertext_span many, window source, unsigned level,
+                                   std::vector<std::uint64_t> factor, double scale) {
   const rns::division step{{}, source, ctx.parameters().level(level).q, std::move(factor)};
   std::vector<const ring::poly*> sources;
-  for (const ring::poly& each : a.parts) sources.push_back(&each);
-  ciphertext result;
-  result.level = level;
-  result.slots = a.slots;
-  result.key = a.key;
-  result.parts = rns::divide(ctx.ring(), ctx.converter(), step, sources, memory::object_class::ciphertext,
-                             ciphertext_tag);
-  return result;
+  for (const ciphertext* a : many) {
+    for (const ring::poly& each : a->parts) sources.push_back(&each);
+  }
+  std::vector<ring::poly> quotients = rns::divide(ctx.ring(), ctx.converter(), step, sources,
+                                                  memory::object_class::ciphertext, ciphertext_tag);
+  std::vector<ciphertext> results = at_level(many, level, scale);
+  const std::size_t components = many.front()->parts.size();
+  for (std::size_t i = 0; i < quotients.size(); ++i) {
+    results[i / components].parts.push_back(std::move(quotients[i]));
+  }
+  return results;
 }
 
 }  // namespace
 
 ciphertext evaluator::rescale(const ciphertext& a) {
+  const ciphertext* const one[] = {&a};
+  return only(rescale(one));
+}
+
+std::vector<ciphertext> evaluator::rescale(ciphertext_span many) {
   const backend::scoped_operation named("rescale");
-  check(ctx_, a, "rescale");
+  require_alike(ctx_, many, "rescale");
+  const ciphertext& a = *many.front();
   require_level(a, "rescale");
   const params::parameters& parameters = ctx_.parameters();
-  ciphertext result = divide_all(ctx_, a, parameters.level(a.level).q, a.level - 1, {});
   const auto scale = static_cast<double>(a.scale / rescale_ratio(parameters, a.level));
-  result.scale = snap_scale(parameters, result.level, scale);
-  return result;
+  return divide_all(ctx_, many, parameters.level(a.level).q, a.level - 1, {},
+                    snap_scale(parameters, a.level - 1, scale));
 }
 
 ciphertext evaluator::drop_level(const ciphertext& a, unsigned level) {
+  const ciphertext* const one[] = {&a};
+  return only(drop_level(one, level));
+}
+
+std::vector<ciphertext> evaluator::drop_level(ciphertext_span many, unsigned level) {
   const backend::scoped_operation named("drop_level");
-  check(ctx_, a, "drop_level");
+  require_alike(ctx_, many, "drop_level");
+  const ciphertext& a = *many.front();
   HALOCLINE_EXPECTS(level <= a.level, level_exhausted, "drop_level: cannot go from level ", a.level,
                     " up to level ", level);
   const params::parameters& parameters = ctx_.parameters();
   const double scale = a.scale * (parameters.level(level).scale / parameters.level(a.level).scale);
-  return adjust(a, level, snap_scale(parameters, level, scale));
+  return adjust(many, level, snap_scale(parameters, level, scale));
 }
 
 ciphertext evaluator::adjust(const ciphertext& a, unsigned level, double scale) {
+  const ciphertext* const one[] = {&a};
+  return only(adjust(one, level, scale));
+}
+
+std::vector<ciphertext> evaluator::adjust(ciphertext_span many, unsigned level, double scale) {
   const backend::scoped_operation named("adjust");
-  check(ctx_, a, "adjust");
+  require_alike(ctx_, many, "adjust");
+  const ciphertext& a = *many.front();
   HALOCLINE_EXPECTS(level <= a.level, level_exhausted, "adjust: cannot go from level ", a.level,
                     " up to level ", level);
   HALOCLINE_EXPECTS(std::isfinite(scale) && scale > 0, invalid_argument, "adjust: scale ", scale,
@@ -134,8 +166,8 @@ ciphertext evaluator::adjust(const ciphertext& a, unsigned level, double scale) 
   const window source = parameters.level(a.level).q;
   const window target = parameters.level(level).q;
   const bool same = same_scale(a.scale, scale, scale_tolerance);
-  if (same && level == a.level) return clone(ctx_, a);
-  if (same && is_inside(target, source)) return truncate(ctx_, a, level);
+  if (same && level == a.level) return clone(ctx_, many);
+  if (same && is_inside(target, source)) return truncate(ctx_, many, level);
 
   const double ratio = scale / a.scale;
   const window from = shorten(parameters, source, target, ratio);
@@ -146,9 +178,7 @@ ciphertext evaluator::adjust(const ciphertext& a, unsigned level, double scale) 
   const auto wide = constant_residues(ctx_, from, factor_value(parameters, from, target, ratio));
   std::vector<std::uint64_t> factor;
   for (const backend::scalar_pair& each : wide) factor.push_back(each.low);
-  ciphertext result = divide_all(ctx_, a, from, level, std::move(factor));
-  result.scale = scale;
-  return result;
+  return divide_all(ctx_, many, from, level, std::move(factor), scale);
 }
 
 }  // namespace halocline::ckks

@@ -49,39 +49,80 @@ void check_addends(const product_options& options, arith::window special, arith:
                     special.count, " and [", chain.first, ", ", chain.end(), "); they must be the same");
 }
 
+/// Checks a decomposed polynomial against the first of its list and the key.
+void check_digits(const rns::raised_digits& digits, arith::window chain, const evaluation_key& key) {
+  HALOCLINE_EXPECTS(!digits.digits.empty() && digits.numbers.back() < key.digits.size(), invalid_argument,
+                    "key_product: the key has ", key.digits.size(), " digits, the polynomial needs digit ",
+                    digits.numbers.empty() ? 0 : digits.numbers.back());
+  HALOCLINE_EXPECTS(digits.chain == chain, invalid_argument, "key_product: a polynomial over the primes [",
+                    digits.chain.first, ", ", digits.chain.end(), "), the first over [", chain.first, ", ",
+                    chain.end(), "); expected the same");
+}
+
+/// The part of a product modulo the special primes.
+backend::key_job special_job(const poly_pair& result, const rns::raised_digits& digits,
+                             const evaluation_key& key, const product_options& options) {
+  backend::key_job job = make_job(result.first.special(), result.second.special(), digits, key,
+                                  [&](std::size_t i) { return digits.digits[i].special(); });
+  if (options.extended0 != nullptr) add_as_it_is(job, options.extended0->special());
+  return job;
+}
+
+/// The part of a product modulo the own primes of digit `run`.
+backend::key_job run_job(context& ctx, const poly_pair& result, const rns::raised_digits& digits,
+                         const evaluation_key& key, const product_options& options, std::size_t run) {
+  const arith::window part = digits.runs[run];
+  backend::key_job job = make_job(result.first.chain().slice(part), result.second.chain().slice(part), digits,
+                                  key, [&](std::size_t i) { return digits.at(i, run); });
+  if (options.extended0 != nullptr) {
+    add_as_it_is(job, options.extended0->chain().slice(part));
+    return job;
+  }
+  if (options.plus0.data != nullptr) job.plus0 = options.plus0.slice(part);
+  if (options.plus1.data != nullptr) job.plus1 = options.plus1.slice(part);
+  job.factors = special_products(ctx, part);
+  return job;
+}
+
 }  // namespace
 
 poly_pair key_product(context& ctx, const rns::raised_digits& digits, const evaluation_key& key,
                       const product_options& options) {
-  HALOCLINE_EXPECTS(!digits.digits.empty() && digits.numbers.back() < key.digits.size(), invalid_argument,
-                    "key_product: the key has ", key.digits.size(), " digits, the polynomial needs digit ",
-                    digits.numbers.empty() ? 0 : digits.numbers.back());
+  return std::move(key_product(ctx, std::span(&digits, 1), key, std::span(&options, 1)).front());
+}
+
+std::vector<poly_pair> key_product(context& ctx, std::span<const rns::raised_digits> digits,
+                                   const evaluation_key& key, std::span<const product_options> options) {
+  HALOCLINE_EXPECTS(!digits.empty() && digits.size() == options.size(), invalid_argument,
+                    "key_product: ", digits.size(), " polynomials with ", options.size(),
+                    " options; expected the same positive number");
   const arith::window special = ctx.parameters().special_window();
-  check_addends(options, special, digits.chain);
-  poly_pair result{{ctx.ring(), special, digits.chain, object_class::scratch, options.tag},
-                   {ctx.ring(), special, digits.chain, object_class::scratch, options.tag}};
-  std::vector<backend::key_job> jobs;
-  jobs.push_back(make_job(result.first.special(), result.second.special(), digits, key,
-                          [&](std::size_t i) { return digits.digits[i].special(); }));
-  if (options.extended0 != nullptr) add_as_it_is(jobs.back(), options.extended0->special());
-  for (std::size_t run = 0; run < digits.runs.size(); ++run) {
-    const arith::window part = digits.runs[run];
-    jobs.push_back(make_job(result.first.chain().slice(part), result.second.chain().slice(part), digits, key,
-                            [&](std::size_t i) { return digits.at(i, run); }));
-    if (options.extended0 != nullptr) {
-      add_as_it_is(jobs.back(), options.extended0->chain().slice(part));
-      continue;
-    }
-    if (options.plus0.data != nullptr) jobs.back().plus0 = options.plus0.slice(part);
-    if (options.plus1.data != nullptr) jobs.back().plus1 = options.plus1.slice(part);
-    jobs.back().factors = special_products(ctx, part);
+  std::vector<poly_pair> results;
+  results.reserve(digits.size());
+  for (std::size_t k = 0; k < digits.size(); ++k) {
+    check_digits(digits[k], digits.front().chain, key);
+    check_addends(options[k], special, digits[k].chain);
+    const auto sum = [&] {
+      return ring::poly(ctx.ring(), special, digits[k].chain, object_class::scratch, options[k].tag);
+    };
+    results.push_back({sum(), sum()});
   }
-  if (options.galois_element != 1) {
-    const memory::buffer& permutation = ctx.ring().permutation(options.galois_element);
-    for (backend::key_job& job : jobs) job.permutation = &permutation;
+  const std::size_t runs = digits.front().runs.size();
+  std::vector<backend::key_job> jobs;
+  for (std::size_t k = 0; k < digits.size(); ++k) {
+    jobs.push_back(special_job(results[k], digits[k], key, options[k]));
+  }
+  for (std::size_t run = 0; run < runs; ++run) {
+    for (std::size_t k = 0; k < digits.size(); ++k) {
+      jobs.push_back(run_job(ctx, results[k], digits[k], key, options[k], run));
+    }
+  }
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const std::uint64_t element = options[i % digits.size()].galois_element;
+    if (element != 1) jobs[i].permutation = &ctx.ring().permutation(element);
   }
   ctx.device().key_multiply_accumulate(ctx.tables(), jobs);
-  return result;
+  return results;
 }
 
 poly_pair key_product(context& ctx, const rns::raised_digits& digits, const evaluation_key& key,
@@ -123,12 +164,21 @@ ring::poly apply_automorphism(context& ctx, const ring::poly& source, std::uint6
 
 std::vector<ring::poly> finish_switch(context& ctx, const poly_pair& extended, unsigned level,
                                       unsigned target) {
+  return std::move(finish_switch(ctx, std::span(&extended, 1), level, target).front());
+}
+
+std::vector<std::vector<ring::poly>> finish_switch(context& ctx, std::span<const poly_pair> extended,
+                                                   unsigned level, unsigned target) {
   const params::parameters& parameters = ctx.parameters();
   const rns::division step{
       parameters.special_window(), parameters.level(level).q, parameters.level(target).q, {}};
-  const std::vector<const ring::poly*> sources{&extended.first, &extended.second};
-  return rns::divide(ctx.ring(), ctx.converter(), step, sources, memory::object_class::ciphertext,
-                     "ciphertext");
+  std::vector<const ring::poly*> sources;
+  for (const poly_pair& each : extended) sources.insert(sources.end(), {&each.first, &each.second});
+  std::vector<ring::poly> quotients =
+      rns::divide(ctx.ring(), ctx.converter(), step, sources, memory::object_class::ciphertext, "ciphertext");
+  std::vector<std::vector<ring::poly>> results(extended.size());
+  for (std::size_t i = 0; i < quotients.size(); ++i) results[i / 2].push_back(std::move(quotients[i]));
+  return results;
 }
 
 }  // namespace halocline::ckks

@@ -28,10 +28,12 @@ struct segment {
 };
 using group = std::vector<segment>;
 
-/// Limbs of a group: all of them where the device has no cache worth it.
-std::uint32_t group_size(const context& ctx, std::uint32_t limbs, std::size_t digits) {
+/// Limbs of a group of `polynomials`: all of them where the device has no cache worth it.
+std::uint32_t group_size(const context& ctx, std::uint32_t limbs, std::size_t digits,
+                         std::size_t polynomials) {
   if (ctx.cache_bytes() == 0) return limbs;
-  const std::size_t per_limb = (digits + 2) * ctx.tables().limb_bytes();  // raised digits and both sums
+  // Raised digits and both sums.
+  const std::size_t per_limb = polynomials * (digits + 2) * ctx.tables().limb_bytes();
   const auto fitting = static_cast<std::uint32_t>(cache_share * static_cast<double>(ctx.cache_bytes()) /
                                                   static_cast<double>(per_limb));
   const std::uint32_t count = (limbs + std::max(1U, fitting) - 1) / std::max(1U, fitting);
@@ -58,89 +60,118 @@ std::vector<group> make_groups(window special, std::span<const window> runs, std
   return groups;
 }
 
-/// One switch: what its groups share.
+/// Switches of several polynomials of one chain window: what their groups share.
 class grouped_switch {
  public:
-  grouped_switch(context& ctx, const limb_view& source, const evaluation_key& key)
-      : ctx_(ctx), source_(source), key_(key), digits_(rns::digits_of(ctx.ring(), source.primes)) {
+  grouped_switch(context& ctx, std::span<const switch_source> sources, const evaluation_key& key)
+      : ctx_(ctx), sources_(sources), key_(key) {
+    HALOCLINE_EXPECTS(!sources.empty(), invalid_argument,
+                      "switch_product: no polynomials; expected at least one");
+    chain_ = sources.front().polynomial.primes;
+    for (const switch_source& each : sources) {
+      const window primes = each.polynomial.primes;
+      HALOCLINE_EXPECTS(primes == chain_, invalid_argument, "switch_product: a polynomial over the primes [",
+                        primes.first, ", ", primes.end(), "), the first over [", chain_.first, ", ",
+                        chain_.end(), "); expected the same");
+    }
+    digits_ = rns::digits_of(ctx.ring(), chain_);
     HALOCLINE_EXPECTS(digits_.back().number < key.digits.size(), invalid_argument,
                       "switch_product: the key has ", key.digits.size(),
                       " digits, the polynomial needs digit ", digits_.back().number);
   }
 
-  poly_pair run(const limb_view& plus0, const limb_view& plus1) {
+  std::vector<poly_pair> run() {
     const window special = ctx_.parameters().special_window();
-    const std::uint32_t limbs = special.count + source_.primes.count;
-    size_ = group_size(ctx_, limbs, digits_.size());
+    const std::uint32_t limbs = special.count + chain_.count;
+    size_ = group_size(ctx_, limbs, digits_.size(), sources_.size());
     std::vector<window> runs;
     for (const rns::digit_run& each : digits_) runs.push_back(each.primes);
-    const ring::poly coefficients = rns::to_coefficients(ctx_.ring(), source_);
-    raised_ = ctx_.runtime().allocate(digits_.size() * size_ * ctx_.tables().limb_bytes(),
-                                      object_class::scratch, "mod_up.digit");
-    poly_pair result{{ctx_.ring(), special, source_.primes, object_class::scratch, "key_switch.product"},
-                     {ctx_.ring(), special, source_.primes, object_class::scratch, "key_switch.product"}};
-    for (const group& each : make_groups(special, runs, size_)) {
-      raise(each, coefficients.chain());
-      multiply(each, result, plus0, plus1);
+    std::vector<limb_view> polynomials;
+    for (const switch_source& each : sources_) polynomials.push_back(each.polynomial);
+    const std::vector<ring::poly> coefficients = rns::to_coefficients(ctx_.ring(), polynomials);
+    std::vector<poly_pair> results;
+    results.reserve(sources_.size());
+    for (std::size_t k = 0; k < sources_.size(); ++k) {
+      raised_.push_back(ctx_.runtime().allocate(digits_.size() * size_ * ctx_.tables().limb_bytes(),
+                                                object_class::scratch, "mod_up.digit"));
     }
-    return result;
+    for (std::size_t k = 0; k < sources_.size(); ++k) {
+      const auto sum = [&] {
+        return ring::poly(ctx_.ring(), special, chain_, object_class::scratch, "key_switch.product");
+      };
+      results.push_back({sum(), sum()});
+    }
+    for (const group& each : make_groups(special, runs, size_)) {
+      raise(each, coefficients);
+      multiply(each, results);
+    }
+    return results;
   }
 
  private:
-  /// Limbs of digit i modulo the primes of a segment.
-  [[nodiscard]] limb_view digit_view(std::size_t i, const segment& s) const {
-    if (s.run == static_cast<int>(i)) return source_.slice(s.primes);
-    return {&raised_, static_cast<std::uint32_t>(i) * size_ + s.limb, s.primes};
+  /// Limbs of digit i of polynomial k modulo the primes of a segment.
+  [[nodiscard]] limb_view digit_view(std::size_t k, std::size_t i, const segment& s) const {
+    if (s.run == static_cast<int>(i)) return sources_[k].polynomial.slice(s.primes);
+    return {&raised_[k], static_cast<std::uint32_t>(i) * size_ + s.limb, s.primes};
   }
 
-  void raise(const group& members, const limb_view& coefficients) {
+  void raise(const group& members, const std::vector<ring::poly>& coefficients) {
     std::vector<backend::convert_job> conversions;
     std::vector<backend::unary_job> transforms;
     for (std::size_t i = 0; i < digits_.size(); ++i) {
-      backend::convert_job conversion{{coefficients.slice(digits_[i].primes)}, {}, nullptr};
+      std::vector<segment> raised;
       std::vector<window> targets;
       for (const segment& s : members) {
         if (s.run == static_cast<int>(i)) continue;
-        conversion.dst.push_back(digit_view(i, s));
-        transforms.push_back({conversion.dst.back(), conversion.dst.back()});
+        raised.push_back(s);
         targets.push_back(s.primes);
       }
       if (targets.empty()) continue;
-      conversion.table = &ctx_.converter().table({digits_[i].primes}, targets);
-      conversions.push_back(std::move(conversion));
+      const backend::conversion_table& table = ctx_.converter().table({digits_[i].primes}, targets);
+      for (std::size_t k = 0; k < sources_.size(); ++k) {
+        conversions.push_back({{coefficients[k].chain().slice(digits_[i].primes)}, {}, &table});
+        for (const segment& s : raised) {
+          const limb_view view = digit_view(k, i, s);
+          conversions.back().dst.push_back(view);
+          transforms.push_back({view, view});
+        }
+      }
     }
     ctx_.device().base_convert(ctx_.tables(), conversions);
     ctx_.device().ntt(ctx_.tables(), transforms);
   }
 
-  void multiply(const group& members, const poly_pair& result, const limb_view& plus0,
-                const limb_view& plus1) {
+  [[nodiscard]] backend::key_job make_job(const segment& s, std::size_t k, const poly_pair& result) const {
+    const auto part = [&](const ring::poly& p) {
+      return s.run < 0 ? p.special().slice(s.primes) : p.chain().slice(s.primes);
+    };
+    backend::key_job job{part(result.first), part(result.second), {}, false};
+    for (std::size_t i = 0; i < digits_.size(); ++i) {
+      const evaluation_key_digit& digit = key_.digits[digits_[i].number];
+      job.digits.push_back({digit_view(k, i, s), &digit.b, digit.a ? &digit.a : nullptr, digit.source});
+    }
+    if (s.run < 0) return job;
+    const std::span<const std::uint64_t> factors = ctx_.converter().special_product(s.primes);
+    job.factors.assign(factors.begin(), factors.end());
+    if (sources_[k].plus0.data != nullptr) job.plus0 = sources_[k].plus0.slice(s.primes);
+    if (sources_[k].plus1.data != nullptr) job.plus1 = sources_[k].plus1.slice(s.primes);
+    return job;
+  }
+
+  void multiply(const group& members, const std::vector<poly_pair>& results) {
     std::vector<backend::key_job> jobs;
     for (const segment& s : members) {
-      const auto part = [&](const ring::poly& p) {
-        return s.run < 0 ? p.special().slice(s.primes) : p.chain().slice(s.primes);
-      };
-      backend::key_job job{part(result.first), part(result.second), {}, false};
-      for (std::size_t i = 0; i < digits_.size(); ++i) {
-        const evaluation_key_digit& digit = key_.digits[digits_[i].number];
-        job.digits.push_back({digit_view(i, s), &digit.b, digit.a ? &digit.a : nullptr, digit.source});
-      }
-      if (s.run >= 0) {
-        const std::span<const std::uint64_t> factors = ctx_.converter().special_product(s.primes);
-        job.factors.assign(factors.begin(), factors.end());
-        if (plus0.data != nullptr) job.plus0 = plus0.slice(s.primes);
-        if (plus1.data != nullptr) job.plus1 = plus1.slice(s.primes);
-      }
-      jobs.push_back(std::move(job));
+      for (std::size_t k = 0; k < results.size(); ++k) jobs.push_back(make_job(s, k, results[k]));
     }
     ctx_.device().key_multiply_accumulate(ctx_.tables(), jobs);
   }
 
   context& ctx_;
-  limb_view source_;
+  std::span<const switch_source> sources_;
   const evaluation_key& key_;
+  window chain_{};
   std::vector<rns::digit_run> digits_;
-  memory::buffer raised_;
+  std::vector<memory::buffer> raised_;  ///< of each polynomial
   std::uint32_t size_ = 0;
 };
 
@@ -148,7 +179,13 @@ class grouped_switch {
 
 poly_pair switch_product(context& ctx, const limb_view& source, const evaluation_key& key,
                          const limb_view& plus0, const limb_view& plus1) {
-  return grouped_switch(ctx, source, key).run(plus0, plus1);
+  const switch_source one{source, plus0, plus1};
+  return std::move(switch_product(ctx, std::span(&one, 1), key).front());
+}
+
+std::vector<poly_pair> switch_product(context& ctx, std::span<const switch_source> sources,
+                                      const evaluation_key& key) {
+  return grouped_switch(ctx, sources, key).run();
 }
 
 }  // namespace halocline::ckks

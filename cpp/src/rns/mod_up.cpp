@@ -2,6 +2,7 @@
 #include "halocline/rns/mod_up.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "halocline/core/expects.hpp"
 
@@ -52,38 +53,56 @@ std::vector<digit_run> digits_of(const ring::context& ring, window chain) {
   return result;
 }
 
-ring::poly to_coefficients(ring::context& ring, const limb_view& source) {
-  ring::poly result =
-      ring::make_poly(ring, source.primes, memory::object_class::scratch, "mod_up.coefficients");
-  const backend::unary_job inverse{result.chain(), source};
-  ring.device().intt(ring.tables(), {&inverse, 1});
-  return result;
+std::vector<ring::poly> to_coefficients(ring::context& ring, std::span<const limb_view> sources) {
+  std::vector<ring::poly> results;
+  std::vector<backend::unary_job> jobs;
+  results.reserve(sources.size());
+  for (const limb_view& source : sources) {
+    results.push_back(
+        ring::make_poly(ring, source.primes, memory::object_class::scratch, "mod_up.coefficients"));
+    jobs.push_back({results.back().chain(), source});
+  }
+  ring.device().intt(ring.tables(), jobs);
+  return results;
 }
 
 raised_digits mod_up(ring::context& ring, base_converter& converter, const limb_view& source) {
-  const window chain = source.primes;
+  return std::move(mod_up(ring, converter, std::span(&source, 1)).front());
+}
+
+std::vector<raised_digits> mod_up(ring::context& ring, base_converter& converter,
+                                  std::span<const limb_view> sources) {
+  HALOCLINE_EXPECTS(!sources.empty(), invalid_argument, "mod_up: no polynomials; expected at least one");
+  const window chain = sources.front().primes;
   const window special = ring.shape().special;
-  backend::backend& device = ring.device();
-  const ring::poly coefficients = to_coefficients(ring, source);
-  raised_digits result = allocate_digits(ring, source);
+  for (const limb_view& each : sources) {
+    HALOCLINE_EXPECTS(each.primes == chain, invalid_argument, "mod_up: a polynomial over the primes [",
+                      each.primes.first, ", ", each.primes.end(), "), the first over [", chain.first, ", ",
+                      chain.end(), "); expected the same");
+  }
+  const std::vector<ring::poly> coefficients = to_coefficients(ring, sources);
+  std::vector<raised_digits> results;
+  for (const limb_view& each : sources) results.push_back(allocate_digits(ring, each));
   std::vector<backend::convert_job> conversions;
   std::vector<backend::unary_job> transforms;
-  for (std::size_t i = 0; i < result.digits.size(); ++i) {
-    const ring::poly& digit = result.digits[i];
-    const window own = result.runs[i];
+  for (std::size_t i = 0; i < results.front().digits.size(); ++i) {
+    const window own = results.front().runs[i];
     const std::vector<window> others =
         non_empty({{chain.first, own.first - chain.first}, {own.end(), chain.end() - own.end()}});
-    backend::convert_job conversion{{coefficients.chain().slice(own)}, {digit.special()}, nullptr};
-    for (const window& part : others) conversion.dst.push_back(digit.chain().slice(part));
     std::vector<window> targets{special};
     targets.insert(targets.end(), others.begin(), others.end());
-    conversion.table = &converter.table({own}, targets);
-    for (const limb_view& raised : conversion.dst) transforms.push_back({raised, raised});
-    conversions.push_back(std::move(conversion));
+    const backend::conversion_table& table = converter.table({own}, targets);
+    for (std::size_t k = 0; k < sources.size(); ++k) {
+      const ring::poly& digit = results[k].digits[i];
+      backend::convert_job conversion{{coefficients[k].chain().slice(own)}, {digit.special()}, &table};
+      for (const window& part : others) conversion.dst.push_back(digit.chain().slice(part));
+      for (const limb_view& raised : conversion.dst) transforms.push_back({raised, raised});
+      conversions.push_back(std::move(conversion));
+    }
   }
-  device.base_convert(ring.tables(), conversions);
-  device.ntt(ring.tables(), transforms);
-  return result;
+  ring.device().base_convert(ring.tables(), conversions);
+  ring.device().ntt(ring.tables(), transforms);
+  return results;
 }
 
 }  // namespace halocline::rns

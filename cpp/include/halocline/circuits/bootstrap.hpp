@@ -56,7 +56,7 @@ struct bootstrap_transforms {
   std::vector<unsigned> cts_stages{};
 };
 
-/// How the integers are taken off; see `mod1_options` for the last three.
+/// How the integers are taken off; see `mod1_options` for the three before the last.
 struct bootstrap_eval_mod {
   /// Bound for the integers; the least that `log2_failure` allows unless given.
   std::optional<double> range;
@@ -74,6 +74,10 @@ struct bootstrap_eval_mod {
   double tolerance = 0x1p-41;
   std::optional<unsigned> double_angles;
   unsigned arcsine_degree = 0;
+  /// At most so many ciphertexts go through EvalMod together, 1 to 64; one with a real and an imaginary part
+  /// counts twice. Results are the same integers, from fewer and larger calls of the backend, and the key is
+  /// read less often; memory for EvalMod grows with it.
+  unsigned together = 1;
 };
 
 /// Meta-BTS (Bae, Cheon, Cho, Kim, Kim, ePrint 2022/1167): several bootstraps, each but the first of what the
@@ -170,6 +174,8 @@ class bootstrapper {
   [[nodiscard]] ciphertexts once(ckks::evaluator& eval, const ciphertexts& inputs) const;
   [[nodiscard]] ciphertexts raised(ckks::evaluator& eval, const ciphertexts& inputs) const;
   [[nodiscard]] std::vector<ciphertexts> slots_of(ckks::evaluator& eval, ciphertexts inputs) const;
+  void take_integers_off(ckks::evaluator& eval, std::vector<ciphertexts>& parts,
+                         std::span<const double> factors) const;
   void refine(ckks::evaluator& eval, const ciphertexts& inputs, ciphertexts& results) const;
 
   bootstrap_options options_;

@@ -67,6 +67,11 @@ class mod1 {
   /// @throws level_exhausted when the level is below `levels()`
   [[nodiscard]] ckks::ciphertext evaluate(ckks::evaluator& eval, const ckks::ciphertext& x,
                                           double factor = 1.0) const;
+  /// The same of several ciphertexts of one shape, which go through every step together: result i is that of
+  /// many[i], with the same integers.
+  /// @throws as above; invalid_argument also for no ciphertexts and for different shapes
+  [[nodiscard]] std::vector<ckks::ciphertext> evaluate(ckks::evaluator& eval, ckks::ciphertext_span many,
+                                                       double factor = 1.0) const;
 
  private:
   [[nodiscard]] bool fits(unsigned angles, unsigned degree);

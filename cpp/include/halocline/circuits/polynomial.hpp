@@ -92,6 +92,13 @@ struct polynomial_options {
 [[nodiscard]] ckks::ciphertext evaluate(ckks::evaluator& eval, const polynomial& p, const ckks::ciphertext& x,
                                         const polynomial_options& options = {});
 
+/// One polynomial of several ciphertexts of one shape (level, scale, slots), which go through every step
+/// together: see the lists of `ckks::evaluator`. Result i is that of many[i], with the same integers.
+/// @throws as above; invalid_argument also for no ciphertexts and for different shapes
+[[nodiscard]] std::vector<ckks::ciphertext> evaluate(ckks::evaluator& eval, const polynomial& p,
+                                                     ckks::ciphertext_span many,
+                                                     const polynomial_options& options = {});
+
 /// Several polynomials of one basis and interval, which share the powers of x. Each result has its own
 /// highest level unless `options` gives one for all.
 [[nodiscard]] std::vector<ckks::ciphertext> evaluate(ckks::evaluator& eval, std::span<const polynomial> batch,

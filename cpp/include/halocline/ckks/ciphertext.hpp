@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "halocline/arith/uniform_source.hpp"
@@ -35,12 +36,20 @@ struct ciphertext {
   [[nodiscard]] std::size_t bytes() const noexcept;
 };
 
+/// Ciphertexts that go through an operation together.
+using ciphertext_span = std::span<const ciphertext* const>;
+
 /// A context in host memory for objects that are read from files: they can be loaded, checked, saved and
 /// handed to an engine or a client, which is all that it is for.
 [[nodiscard]] std::shared_ptr<context> make_host_context(params::parameters parameters);
 
 /// Deep copy within one context.
 [[nodiscard]] ciphertext clone(context& ctx, const ciphertext& source);
+/// Copies of several in one call of the backend.
+[[nodiscard]] std::vector<ciphertext> clone(context& ctx, ciphertext_span sources);
+
+/// The addresses of `values`, for operations that take several ciphertexts.
+[[nodiscard]] std::vector<const ciphertext*> pointers(std::span<const ciphertext> values);
 
 /// A copy that is read as one of `slots` slots. With more slots the message repeats itself. With fewer it
 /// must repeat itself after `slots` slots already, which is not checked; differences between the repetitions

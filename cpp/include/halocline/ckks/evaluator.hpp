@@ -93,6 +93,26 @@ class evaluator {
   /// @throws level_exhausted at level 0
   [[nodiscard]] ciphertext finish_product(const ciphertext& a);
 
+  /// The operations above and below on several ciphertexts that take the same steps: result i is that of
+  /// operand i (and of b[i]), with the same integers, in joined calls of the backend, which fill a device
+  /// better and read a key once. All need memory at the same time.
+  /// @throws invalid_argument also for no operands, lists of different lengths, and operands of one list
+  ///   that differ in level, scale, slots or components
+  [[nodiscard]] std::vector<ciphertext> add(ciphertext_span a, ciphertext_span b);
+  [[nodiscard]] std::vector<ciphertext> sub(ciphertext_span a, ciphertext_span b);
+  [[nodiscard]] std::vector<ciphertext> add_constant(ciphertext_span many, std::complex<double> c);
+  [[nodiscard]] std::vector<ciphertext> multiply(ciphertext_span a, ciphertext_span b);
+  [[nodiscard]] std::vector<ciphertext> multiply_constant(ciphertext_span many, std::complex<double> c);
+  [[nodiscard]] std::vector<ciphertext> multiply_constant_raw(ciphertext_span many, std::complex<double> c,
+                                                              double scale);
+  /// Result j is sum_i a[i][j] * b[i][j].
+  [[nodiscard]] std::vector<ciphertext> dot(std::span<const std::vector<const ciphertext*>> a,
+                                            std::span<const std::vector<const ciphertext*>> b);
+  [[nodiscard]] std::vector<ciphertext> finish_product(ciphertext_span many);
+  [[nodiscard]] std::vector<ciphertext> rescale(ciphertext_span many);
+  [[nodiscard]] std::vector<ciphertext> drop_level(ciphertext_span many, unsigned level);
+  [[nodiscard]] std::vector<ciphertext> adjust(ciphertext_span many, unsigned level, double scale);
+
   /// Three components to two.
   [[nodiscard]] ciphertext relinearize(const ciphertext& a);
   /// One level lower; scale multiplied by Q_(l-1) / Q_l.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,20 @@ struct product_options {
 [[nodiscard]] poly_pair key_product(context& ctx, const rns::raised_digits& digits, const evaluation_key& key,
                                     const product_options& options);
 
+/// The same of several polynomials of one chain window, in one call of the backend. Jobs of the same part of
+/// the key stand next to each other, so that it may still be in a cache the second time.
+/// @throws invalid_argument also for none, other windows, and another number of options
+[[nodiscard]] std::vector<poly_pair> key_product(context& ctx, std::span<const rns::raised_digits> digits,
+                                                 const evaluation_key& key,
+                                                 std::span<const product_options> options);
+
+/// A polynomial that a key is to be multiplied with, and what is added.
+struct switch_source {
+  backend::limb_view polynomial;
+  backend::limb_view plus0{};  ///< as those of `key_product`
+  backend::limb_view plus1{};
+};
+
 /// `key_product` of a polynomial that is decomposed for this key only. On devices with a cache (see
 /// `context::cache_bytes`) it goes in groups of primes small enough for the raised digits to stay in it; the
 /// integers are the same.
@@ -51,6 +66,11 @@ struct product_options {
 [[nodiscard]] poly_pair switch_product(context& ctx, const backend::limb_view& source,
                                        const evaluation_key& key, const backend::limb_view& plus0 = {},
                                        const backend::limb_view& plus1 = {});
+/// The same of several polynomials of one chain window, in joined calls of the backend. Groups of primes are
+/// small enough for the digits of all of them.
+/// @throws invalid_argument also for none, and for different windows
+[[nodiscard]] std::vector<poly_pair> switch_product(context& ctx, std::span<const switch_source> sources,
+                                                    const evaluation_key& key);
 
 /// Divides both polynomials by P with rounding; results over the chain window of `level`.
 [[nodiscard]] poly_pair divide_by_special(context& ctx, const poly_pair& extended, unsigned level,
@@ -69,5 +89,9 @@ void add_times_special(context& ctx, const ring::poly& extended, const backend::
 /// rescales in the same division.
 [[nodiscard]] std::vector<ring::poly> finish_switch(context& ctx, const poly_pair& extended, unsigned level,
                                                     unsigned target);
+/// The same of several pairs in joined calls of the backend.
+[[nodiscard]] std::vector<std::vector<ring::poly>> finish_switch(context& ctx,
+                                                                 std::span<const poly_pair> extended,
+                                                                 unsigned level, unsigned target);
 
 }  // namespace halocline::ckks

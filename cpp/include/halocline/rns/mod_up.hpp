@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "halocline/ring/poly.hpp"
@@ -33,8 +35,9 @@ struct digit_run {
 /// The digits of a chain window, in order.
 [[nodiscard]] std::vector<digit_run> digits_of(const ring::context& ring, arith::window chain);
 
-/// Coefficients of a polynomial in NTT form.
-[[nodiscard]] ring::poly to_coefficients(ring::context& ring, const backend::limb_view& source);
+/// Coefficients of polynomials in NTT form.
+[[nodiscard]] std::vector<ring::poly> to_coefficients(ring::context& ring,
+                                                      std::span<const backend::limb_view> sources);
 
 /// Splits `source` (NTT form, chain window of a level) into the key-switching digits of its parameters and
 /// raises each to special primes x chain: ModUp of Han and Ki, "Better bootstrapping for approximate
@@ -42,5 +45,9 @@ struct digit_run {
 /// inverse NTTs, d base conversions, d (L + K) - L NTTs.
 [[nodiscard]] raised_digits mod_up(ring::context& ring, base_converter& converter,
                                    const backend::limb_view& source);
+/// The same of several polynomials of one chain window, in joined calls of the backend.
+/// @throws invalid_argument for none, and for different windows
+[[nodiscard]] std::vector<raised_digits> mod_up(ring::context& ring, base_converter& converter,
+                                                std::span<const backend::limb_view> sources);
 
 }  // namespace halocline::rns
