@@ -27,6 +27,9 @@ from .functions import WholeCircuit
 ORDERS = get_args(Order)
 """CoeffToSlot first takes ciphertexts of level 0; SlotToCoeff first takes those of a few levels more."""
 
+MOST_TOGETHER = 64
+"""Most ciphertexts that go through EvalMod together."""
+
 
 @dataclasses.dataclass(frozen=True)
 class BootstrapOptions:
@@ -76,6 +79,9 @@ class BootstrapOptions:
     """Degree of a correction of that error, odd, which takes levels of EvalMod."""
     tolerance: float = 2.0**-41
     """Error that the polynomial of EvalMod may have."""
+    eval_mod_together: int = 1
+    """Ciphertexts that go through EvalMod together at most, 1 to 64; one with a real and an imaginary part
+    counts twice. The results are the same: fewer and larger steps, and more memory."""
     iterations: int = 1
     """Two give about twice the bits (Meta-BTS), for twice the time and one level."""
 
@@ -92,6 +98,7 @@ class BootstrapOptions:
         for name in ("cts_levels", "stc_levels", "arcsine_degree", "baby_count"):
             integer(getattr(self, name), f"bootstrap: {name}", 0)
         integer(self.iterations, "bootstrap: iterations", 1)
+        integer(self.eval_mod_together, "bootstrap: eval_mod_together", 1, MOST_TOGETHER)
         for name in ("message_bound", "tolerance"):
             positive(getattr(self, name), f"bootstrap: {name}")
         if self.fraction != 0:
@@ -108,7 +115,7 @@ class BootstrapOptions:
         for name in (
             "cts_levels", "stc_levels", "cts_mode", "stc_mode", "compact", "baby_count", "range",
             "log2_failure", "allow_failure", "message_bound", "fraction", "arcsine_degree", "tolerance",
-            "iterations",
+            "eval_mod_together", "iterations",
         ):  # fmt: skip
             setattr(made, name, getattr(self, name))
         return made
