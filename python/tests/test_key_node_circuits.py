@@ -208,6 +208,7 @@ def test_bytes_that_are_no_circuit(name: str, changes: dict[str, object]) -> Non
     [
         ("iterations", 10**9),
         ("arcsine_degree", 10**9 + 1),
+        ("eval_mod_together", 65),
         ("fraction", "1"),
         ("compact", 1),
         ("slots", "many"),
