@@ -75,8 +75,8 @@ struct bootstrap_eval_mod {
   std::optional<unsigned> double_angles;
   unsigned arcsine_degree = 0;
   /// At most so many ciphertexts go through EvalMod together, 1 to 64; one with a real and an imaginary part
-  /// counts twice. Results are the same integers, from fewer and larger calls of the backend, and the key is
-  /// read less often; memory for EvalMod grows with it.
+  /// counts twice. Results are the same integers, from fewer and larger calls of the backend; memory for
+  /// EvalMod grows with it.
   unsigned together = 1;
 };
 

@@ -95,7 +95,7 @@ class evaluator {
 
   /// The operations above and below on several ciphertexts that take the same steps: result i is that of
   /// operand i (and of b[i]), with the same integers, in joined calls of the backend, which fill a device
-  /// better and read a key once. All need memory at the same time.
+  /// better. All need memory at the same time.
   /// @throws invalid_argument also for no operands, lists of different lengths, and operands of one list
   ///   that differ in level, scale, slots or components
   [[nodiscard]] std::vector<ciphertext> add(ciphertext_span a, ciphertext_span b);
