@@ -33,7 +33,7 @@ def retrieval_lines(runs: list[dict[str, Any]]) -> Iterator[str]:
         whole = run["median_seconds"] if "median_seconds" in run else best["total"]
         stages = " | ".join(f"{1e3 * best[stage]:.1f}" if best else "" for stage in STAGES)
         yield (
-            f"| `{run['set']}`{_remarks(run)} | {run['gib']:g} | {run['rows']} x {run['columns']} | {run['batch']} "
-            f"| {stages} | {1e3 * whole:.1f} | {run['queries_per_second']:.2f} "
+            f"| `{run['set']}`{_remarks(run)} | {run['gib']:g} | {run['rows']} x {run['columns']} "
+            f"| {run['batch']} | {stages} | {1e3 * whole:.1f} | {run['queries_per_second']:.2f} "
             f"| {run['record_bytes_per_second'] / 1e9:.2f} |"
         )
