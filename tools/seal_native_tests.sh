@@ -19,11 +19,19 @@ if [ ! -d "$native/tests/seal" ] || [ ! -d "$native/examples" ]; then
   echo "seal_native_tests: $1 has no native/tests/seal and native/examples" >&2 && exit 2
 fi
 export HALOCLINE_SEAL_DEVICE=${2:-cpu}
+if ! [[ $HALOCLINE_SEAL_DEVICE =~ ^(cpu|cuda(:[0-9]+)?)$ ]]; then
+  echo "seal_native_tests: device '$2'; expected cpu or cuda:0" >&2 && exit 2
+fi
+shopt -s nullglob
+tests=("$native"/tests/seal/*.cpp) examples=("$native"/examples/*.cpp)
+if [ ${#tests[@]} -eq 0 ] || [ ${#examples[@]} -eq 0 ]; then
+  echo "seal_native_tests: native/tests/seal or native/examples of $1 has no .cpp files" >&2 && exit 2
+fi
 cd "$(dirname "$0")/.."
 
 work=$PWD/build/seal_native/${HALOCLINE_SEAL_DEVICE%%:*}
 mkdir -p "$work"
-options=(-DCMAKE_BUILD_TYPE=Release -DHALOCLINE_SEAL=ON -DHALOCLINE_TESTS=OFF)
+options=(-DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_LIBDIR=lib -DHALOCLINE_SEAL=ON -DHALOCLINE_TESTS=OFF)
 if [ "$HALOCLINE_SEAL_DEVICE" != cpu ]; then
   CUDACXX=$(tools/find_nvcc.sh)
   export CUDACXX
@@ -36,7 +44,8 @@ echo "Building the library (log: $work/build.log)"
     cmake --install "$work/library" --component development --prefix "$work/installed"
 } >"$work/build.log" 2>&1 || { tail -n 20 "$work/build.log" >&2 && exit 1; }
 export PKG_CONFIG_PATH=$work/installed/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
-read -ra libraries <<<"-L$work/installed/lib -lHaloclineSeal $(pkg-config --libs halocline) -lgtest -pthread"
+read -ra others <<<"$(pkg-config --libs halocline)"
+libraries=("-L$work/installed/lib" -lHaloclineSeal "${others[@]}" -lgtest -pthread)
 export cxx=${CXX:-c++} includes=$work/installed/include/halocline_seal
 
 # Some examples of CKKS stand behind those of BFV, which throw, so the menu of examples.cpp does not reach
@@ -101,6 +110,7 @@ run_tests() {
   passed=$(grep -c '^\[       OK' "$log" || true)
   failed=$(grep -c '^\[  FAILED  \].* ms)$' "$log" || true)
   row "C++$standard" "tests: $1" $((passed + failed)) "$passed" "$failed"
+  [ $((passed + failed)) -gt 0 ] || { echo "  no test has a name like that" && status=1; }
   return $status
 }
 
@@ -108,8 +118,8 @@ row standard what all good bad
 for standard in 17 20; do
   out=$work/cxx$standard
   rm -rf "$out"
-  compile_all tests "$native"/tests/seal/*.cpp
-  compile_all examples "$native"/examples/*.cpp
+  compile_all tests "${tests[@]}"
+  compile_all examples "${examples[@]}"
   "$cxx" "$out"/tests/*.o "${libraries[@]}" -o "$out/run_tests"
   run_tests CKKS '*CKKS*' || bad=1
   run_tests others '-*CKKS*' || true # most are of BFV and BGV, which are refused
@@ -117,11 +127,11 @@ for standard in 17 20; do
   rm -f "$out/examples/examples.o" # has a main
   "$cxx" "-std=c++$standard" "$work/run_example.cpp" "$out"/examples/*.o "${libraries[@]}" \
     -o "$out/run_example"
-  examples=(ckks_basics ckks_encoder rotation_ckks serialization ckks_performance) failed=0
-  for example in "${examples[@]}"; do
+  parts=(ckks_basics ckks_encoder rotation_ckks serialization ckks_performance) failed=0
+  for example in "${parts[@]}"; do
     "$out/run_example" "$example" >"$out/$example.log" 2>&1 ||
       { failed=$((failed + 1)) bad=1 && echo "  example $example fails: $out/$example.log"; }
   done
-  row "C++$standard" "examples: CKKS" ${#examples[@]} $((${#examples[@]} - failed)) $failed
+  row "C++$standard" "examples: CKKS" ${#parts[@]} $((${#parts[@]} - failed)) $failed
 done
 exit $bad

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
@@ -88,7 +89,11 @@ inline void declare(CLI::App& to, retrieval_arguments& read) {
   to.add_option("--policy", read.policy, "residency of buffers, for example planned")->capture_default_str();
   to.add_option("--memory-gib", read.memory_gib, "budget in GiB; 0: none")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1024.0));
+      ->check(CLI::Range(0.0, 1024.0))
+      ->check([](const std::string& text) -> std::string {
+        const double value = std::strtod(text.c_str(), nullptr);
+        return value == 0 || value * 0x1p30 >= 1 ? "" : "expected 0, or at least a byte, in GiB";
+      });
 }
 
 }  // namespace halocline::bench

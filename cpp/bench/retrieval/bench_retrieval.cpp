@@ -60,7 +60,9 @@ pir::geometry geometry_of(const retrieval_arguments& given) {
       .batch = given.batch,
       .rates = pir::rates_of(given.device.substr(0, given.device.find(',')), given.threads)};
   if (given.rows != 0) request.rows = given.rows;
-  request.memory_bytes = static_cast<std::size_t>(given.memory_gib * 0x1p30);
+  const bool shared = given.spread == "columns";  // each device has a part, and such a budget
+  const auto devices = static_cast<double>(shared ? std::ranges::count(given.device, ',') + 1 : 1);
+  request.memory_bytes = static_cast<std::size_t>(devices * given.memory_gib * 0x1p30);
   const std::uint64_t record = scheme.plaintext_bytes();
   const auto records = static_cast<std::uint64_t>(given.gib * 0x1p30) / record;
   return pir::make_geometry(scheme, std::max<std::uint64_t>(records, 1), record, request);

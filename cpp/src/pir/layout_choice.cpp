@@ -80,17 +80,28 @@ void for_each_layout(const parameters& of, const layout_request& request, const 
   }
 }
 
+/// Temporaries of a query. Sums of about as many columns are kept at once as there are parts of so many
+/// (`choose_steps`).
+double query_bytes(const parameters& of, const layout& at, std::uint32_t planes) {
+  const double pair = 8.0 * static_cast<double>(of.n() * of.primes().size());
+  return static_cast<double>(sizes(of, at).expanded) + 2 * std::sqrt(at.columns) * planes * pair;
+}
+
+/// Whether the transformed database stays in the budget, beside a query and what `scratch_within` sets aside.
+bool stays_within(const parameters& of, const layout& at, const layout_request& request, double database) {
+  if (request.memory_bytes == 0) return true;
+  const double room = 0.9 * static_cast<double>(request.memory_bytes);
+  return database + query_bytes(of, at, request.planes) <= room;
+}
+
 /// Seconds for a query's sums over rows in a database that is read anew for each part of a batch.
 double selection_within_budget(const parameters& of, const layout& at, const layout_request& request,
                                const layout_work& needed) {
   const layout_sizes bytes = sizes(of, at);
   const auto batch = static_cast<double>(request.batch);
   const auto memory = static_cast<double>(request.memory_bytes);
-  // Half of a budget holds temporaries (`scratch_within`), an eighth a group (`default_group_bytes`).
-  // Sums of about as many columns are kept at once as there are parts of so many (`choose_steps`).
-  const double pair = 8.0 * static_cast<double>(of.n() * of.primes().size());
-  const double each = static_cast<double>(bytes.expanded) + 2 * std::sqrt(at.columns) * request.planes * pair;
-  const double most = std::clamp(std::floor(memory / 2 / each), 1.0, batch);
+  // Half of a budget has temporaries (`scratch_within`), an eighth a group (`default_group_bytes`).
+  const double most = std::clamp(std::floor(memory / 2 / query_bytes(of, at, request.planes)), 1.0, batch);
   const double column = static_cast<double>(bytes.database) / at.columns;
   const double width = std::exp2(std::floor(std::log2(std::max(1.0, memory / 8 / column))));
   const double records =
@@ -117,8 +128,7 @@ double estimate_seconds(const parameters& of, const layout& at, const layout_req
   const layout_work needed = work(of, at, request.planes);
   const work_rates& rates = request.rates;
   const double butterflies = needed.transforms * static_cast<double>(of.n()) / 2 * of.source().log_n;
-  const bool stays =
-      request.memory_bytes == 0 || needed.database <= static_cast<double>(request.memory_bytes);
+  const bool stays = stays_within(of, at, request, needed.database);
   const double selection = stays ? std::max(needed.products / rates.products_per_second,
                                             needed.database / request.batch / rates.bytes_per_second)
                                  : selection_within_budget(of, at, request, needed);

@@ -217,7 +217,9 @@ TEST(PirLayout, ABudgetBelowTheDatabaseMakesRowsFewer) {
   EXPECT_LT(estimate_seconds(of, within, request), estimate_seconds(of, free, request));
   EXPECT_GT(estimate_seconds(of, within, request), seconds);
   EXPECT_LE(forecast(of, within).log2_failure, of.source().log2_failure);
-  request.memory_bytes = sizes(of, free).database;  // which is enough
+  request.memory_bytes = sizes(of, free).database;  // no room for queries
+  EXPECT_GT(estimate_seconds(of, free, request), seconds);
+  request.memory_bytes += request.memory_bytes / 4;  // which is enough
   EXPECT_EQ(choose_layout(of, request), free);
 }
 

@@ -68,13 +68,21 @@ def _measure(
     for batch in o.batches:
         layout_device = "cpu" if "cuda" not in o.device else "cuda:0"
         begin = time.perf_counter()
-        database = Database.build(data, params, device=layout_device, batch=batch, memory=o.memory)
+        database = Database.build(data, params, device=layout_device, batch=batch, memory=_budget(o))
         built = time.perf_counter() - begin
         row = {"set": case.set, "records": records, "record_bytes": length, "storage": case.storage}
         row |= {"batch": batch, "clients": min(batch, o.clients), "build_seconds": built}
         row |= _row(database, data, batch, case, o, generator)
         content["rows"].append(row)
         watcher.row(f"{case.set}, batch of {batch}", content, len(content["rows"]), total)
+
+
+def _budget(o: RetrievalOptions) -> int | None:
+    """Of all devices that have part of the database, or of one that has all of it."""
+    if o.memory is None:
+        return None
+    shares = o.device.count(",") + 1 if o.spread == "columns" else 1
+    return shares * byte_count(o.memory, "bench pir: --memory")
 
 
 def _row(

@@ -79,7 +79,8 @@ class Database:
             is complete, and stays when the build fails or is killed. None: host memory.
         device, batch: where servers will answer, and how many queries together: the arrangement of records
             that costs least there is chosen. rows: N0 of that arrangement, where it is to be given. memory:
-            the budget that the server will have, where the transformed database may be larger.
+            the budget that the server will have, of all devices that share the columns together, where the
+            transformed database may be larger.
         progress: called with the bytes that are done and those in all.
         identity: 16 bytes that distinguish the database from others of its shape, for builds that are to be
             repeated exactly; fresh random ones unless given. Queries made for another identity are refused.

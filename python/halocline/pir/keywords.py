@@ -13,7 +13,7 @@ import numpy as np
 from .. import _core
 from ..base.errors import CorruptData, InvalidArgument, WrongType
 from ..base.progress import Progress
-from ..base.values import byte_string, integer, kind_of, utf8_text
+from ..base.values import byte_count, byte_string, integer, kind_of, utf8_text
 from .database import Database, Take, _store
 from .info import KeywordTable, make_info
 from .params import Params, params_of
@@ -57,19 +57,20 @@ class KeywordDatabase(Database):
         spare: room for keys that are added later, as a share of those that are there.
         movable: whether entries may move to make room for keys that are added, which fills more of that room
             and costs a few bytes of each entry; where there is room to spare unless given.
-        path, device, batch, memory, identity: as of `Database.build`.
+        path, device, batch, identity: as of `Database.build`. memory: too, for rows and columns; buckets and
+            hashes do not depend on it.
         progress: called with the keys that have found a place, of how many, from 0 again where not all of
             them do; then with bytes as of `Database.build`.
 
         Raises InvalidArgument for a key that is there twice and for a value beyond the bound.
         """
+        budget = None if memory is None else byte_count(memory, "KeywordDatabase.build: memory")
         pairs = [_pair(each) for each in _items(source)]
         if not pairs:
             raise InvalidArgument("KeywordDatabase.build: there are no keys; expected at least one")
         longest = max(len(value) for _, value in pairs)
         bound = longest if max_value_bytes is None else integer(max_value_bytes, "max_value_bytes", 0)
-        chosen = params_of(params)
-        moves = spare > 0 if movable is None else bool(movable)
+        chosen, moves = params_of(params), spare > 0 if movable is None else bool(movable)
         shape = (len(pairs), bound, float(spare), moves, device, 1, batch, 0)
         builder = _builder(_core.KeywordLayout.choose(chosen._core, *shape), pairs)
         del pairs
@@ -81,7 +82,7 @@ class KeywordDatabase(Database):
             about["bucket_bytes"],
             device=device,
             batch=batch,
-            memory=memory,
+            memory=budget,
             table=table,
             identity=identity,
         )

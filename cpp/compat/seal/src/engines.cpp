@@ -120,7 +120,7 @@ std::string checked_place(const std::string& device) {
     throw std::runtime_error(
         "device \"" + name +
         "\" is not there: this machine has no such GPU, or the library was built without "
-        "CUDA. Objects without a mark are computed with on the CPU, unless HALOCLINE_SEAL_DEVICE is set");
+        "CUDA. Give \"cpu\", also as HALOCLINE_SEAL_DEVICE where that is set, or no device");
   }
   return name;
 }

@@ -14,8 +14,9 @@ namespace seal {
 /// Computes with ciphertexts: each operation in place and with a destination, which may be an operand.
 /// Residues of results are those that SEAL computes from the same ciphertexts and keys.
 ///
-/// Operations run on the device with which an operand is marked (`Ciphertext::gpu`), or on the CPU, and their
-/// results are marked too. Several threads may use one evaluator, and common operands that none modifies.
+/// Operations run on the device with which an operand is marked (`Ciphertext::gpu`), or on that of
+/// HALOCLINE_SEAL_DEVICE (the CPU unless set), and their results are marked too. Several threads may use one
+/// evaluator, and common operands that none modifies.
 ///
 /// All throw std::invalid_argument for objects of other parameters or other parms_id, scales that differ
 /// where they must not, a result whose scale is out of bounds, or no pool; std::logic_error for a transparent
