@@ -217,9 +217,11 @@ TEST(PirLayout, ABudgetBelowTheDatabaseMakesRowsFewer) {
   EXPECT_LT(estimate_seconds(of, within, request), estimate_seconds(of, free, request));
   EXPECT_GT(estimate_seconds(of, within, request), seconds);
   EXPECT_LE(forecast(of, within).log2_failure, of.source().log2_failure);
-  request.memory_bytes = sizes(of, free).database;  // no room for queries
-  EXPECT_GT(estimate_seconds(of, free, request), seconds);
+  request.rates.link_bytes_per_second = 1e9;
+  request.memory_bytes = sizes(of, free).database;  // no room for queries: it is read for each batch
+  EXPECT_GT(estimate_seconds(of, free, request), 2 * seconds);
   request.memory_bytes += request.memory_bytes / 4;  // which is enough
+  EXPECT_EQ(estimate_seconds(of, free, request), seconds);
   EXPECT_EQ(choose_layout(of, request), free);
 }
 
