@@ -30,6 +30,8 @@ void require_pairs(const context& ctx, ciphertext_span a, ciphertext_span b, con
 /// Operands, or what they became where they had to change.
 struct operands {
   explicit operands(ciphertext_span given) : views(given.begin(), given.end()) {}
+  operands(operands&&) = default;  // a copy would point to the ciphertexts of the original
+  operands& operator=(operands&&) = default;
   void become(std::vector<ciphertext> changed) {
     copies = std::move(changed);
     views = pointers(copies);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "halocline/core/expects.hpp"
+#include "halocline/pir/database.hpp"
 #include "halocline/pir/layout.hpp"
 
 namespace halocline::pir {
@@ -100,10 +101,11 @@ double selection_within_budget(const parameters& of, const layout& at, const lay
   const layout_sizes bytes = sizes(of, at);
   const auto batch = static_cast<double>(request.batch);
   const auto memory = static_cast<double>(request.memory_bytes);
-  // Half of a budget has temporaries (`scratch_within`), an eighth a group (`default_group_bytes`).
+  // Half of a budget is for temporaries (`scratch_within`).
   const double most = std::clamp(std::floor(memory / 2 / query_bytes(of, at, request.planes)), 1.0, batch);
   const double column = static_cast<double>(bytes.database) / at.columns;
-  const double width = std::exp2(std::floor(std::log2(std::max(1.0, memory / 8 / column))));
+  const auto group = static_cast<double>(default_group_bytes(request.memory_bytes, 1));
+  const double width = std::exp2(std::floor(std::log2(std::max(1.0, group / column))));
   const double records =
       static_cast<double>(request.plaintexts) * request.planes * static_cast<double>(of.plaintext_bytes());
   const double products = needed.products * std::max(1.0, request.rates.tile_columns / width);

@@ -53,13 +53,13 @@ std::vector<digit_run> digits_of(const ring::context& ring, window chain) {
   return result;
 }
 
-std::vector<ring::poly> to_coefficients(ring::context& ring, std::span<const limb_view> sources) {
+std::vector<ring::poly> to_coefficients(ring::context& ring, std::span<const limb_view> sources,
+                                        const char* tag) {
   std::vector<ring::poly> results;
   std::vector<backend::unary_job> jobs;
   results.reserve(sources.size());
   for (const limb_view& source : sources) {
-    results.push_back(
-        ring::make_poly(ring, source.primes, memory::object_class::scratch, "mod_up.coefficients"));
+    results.push_back(ring::make_poly(ring, source.primes, memory::object_class::scratch, tag));
     jobs.push_back({results.back().chain(), source});
   }
   ring.device().intt(ring.tables(), jobs);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "halocline/rns/mod_up.hpp"
 #include "rns/constants.hpp"
 
 namespace halocline::rns {
@@ -27,26 +28,12 @@ split split_chain(window source, window target) {
   return result;
 }
 
-/// Coefficients of all sources, in one batch.
-std::vector<ring::poly> coefficients_of(ring::context& ring, std::span<const limb_view> sources) {
-  std::vector<ring::poly> result;
-  std::vector<backend::unary_job> jobs;
-  result.reserve(sources.size());
-  for (const limb_view& source : sources) {
-    result.push_back(
-        ring::make_poly(ring, source.primes, memory::object_class::scratch, "raise.coefficients"));
-    jobs.push_back({result.back().chain(), source});
-  }
-  ring.device().intt(ring.tables(), jobs);
-  return result;
-}
-
 }  // namespace
 
 std::vector<ring::poly> raise(ring::context& ring, base_converter& converter,
                               std::span<const limb_view> sources, const raise_target& target,
                               memory::object_class result_class, const char* tag) {
-  const std::vector<ring::poly> coefficients = coefficients_of(ring, sources);
+  const std::vector<ring::poly> coefficients = to_coefficients(ring, sources, "raise.coefficients");
   std::vector<ring::poly> results;
   results.reserve(sources.size());
   std::vector<backend::convert_job> conversions;

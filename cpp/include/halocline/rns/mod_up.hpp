@@ -35,9 +35,10 @@ struct digit_run {
 /// The digits of a chain window, in order.
 [[nodiscard]] std::vector<digit_run> digits_of(const ring::context& ring, arith::window chain);
 
-/// Coefficients of polynomials in NTT form.
+/// Coefficients of polynomials in NTT form, in one call of the backend. @param tag of their buffers
 [[nodiscard]] std::vector<ring::poly> to_coefficients(ring::context& ring,
-                                                      std::span<const backend::limb_view> sources);
+                                                      std::span<const backend::limb_view> sources,
+                                                      const char* tag = "mod_up.coefficients");
 
 /// Splits `source` (NTT form, chain window of a level) into the key-switching digits of its parameters and
 /// raises each to special primes x chain: ModUp of Han and Ki, "Better bootstrapping for approximate
