@@ -6,6 +6,7 @@
 
 #include "halocline/core/expects.hpp"
 #include "halocline/io/container_reader.hpp"
+#include "thread_parts.hpp"
 #include "verified_object.hpp"
 
 namespace halocline::storage {
@@ -27,7 +28,8 @@ manifest key_store::put(const std::string& user, std::span<const std::byte> cont
   reader.expect_kind(io::object_kind::evaluation_keys);
   HALOCLINE_EXPECTS(reader.key().is_known(), invalid_argument, reader.name(),
                     " name no secret key, so they cannot be bound to the user; generate them anew");
-  reader.verify_all();
+  const auto sections = reader.sections();
+  in_threads(sections.size(), [&](std::size_t i) { reader.verify(sections[i]); });
   const manifest made = make_manifest(user, reader.key(), reader.parameters(), container);
   const std::vector<std::byte> encoded = encode(made);
   const std::uint64_t size = container.size() + encoded.size();

@@ -10,6 +10,7 @@
 #include "halocline/io/byte_codec.hpp"
 #include "halocline/storage/object_store.hpp"
 #include "storage/digest/blake2b_lanes.hpp"
+#include "thread_parts.hpp"
 
 namespace halocline::storage {
 namespace {
@@ -18,6 +19,7 @@ constexpr std::array<std::uint8_t, 8> magic{0x89, 'H', 'L', 'M', '\r', '\n', 0x1
 constexpr std::uint32_t version = 1;
 constexpr std::string_view domain = "halocline key store 1";
 constexpr std::uint64_t most_blocks = std::uint64_t{1} << 20;  // 64 GiB
+constexpr std::size_t digest_blocks = 256;                     // of a thread at a time: 16 MiB
 
 /// The key of all digests of a user's keys.
 [[nodiscard]] digest256 binding(const manifest& of) {
@@ -87,7 +89,14 @@ manifest make_manifest(const std::string& user, const ckks::key_id& key, const i
                     most_blocks * manifest::block_bytes);
   manifest out{user, key, parameters, container.size(), {}, {}};
   out.blocks.resize(blocks_of(container.size()));
-  block_digester{out}(container, out.blocks);
+  const block_digester digest{out};
+  in_threads((out.blocks.size() + digest_blocks - 1) / digest_blocks, [&](std::size_t part) {
+    const std::size_t first = part * digest_blocks;
+    const std::size_t count = std::min(digest_blocks, out.blocks.size() - first);
+    const auto bytes = container.subspan(first * manifest::block_bytes);
+    digest(bytes.first(std::min<std::size_t>(bytes.size(), count * manifest::block_bytes)),
+           std::span(out.blocks).subspan(first, count));
+  });
   out.root = digest::blake2b_keyed(binding(out), body_of(out));
   return out;
 }
