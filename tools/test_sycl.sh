@@ -43,11 +43,12 @@ python_tests() {
 
 if [ "$mode" = part ]; then
   cpp halocline_conformance_tests 'ElementwiseOps*:NttOps*.MatchDefinitionAndInvert:KeyOps*'
-  python_tests python/tests/test_sycl.py
+  python_tests python/tests/test_sycl.py python/tests/test_gpu_key_nodes.py -k 'test_sycl or benchmark'
   exit 0
 fi
 cpp halocline_conformance_tests '*Op*:JoinedConversion*:LargeBatches*:NegacyclicShift*:NttReduced*:TensorMatrix*:SupportTable*'
 cpp halocline_sycl_tests '*'
 cpp halocline_unit_tests 'Sycl*:*SealEvaluator*'
 python_tests python/tests/test_sycl.py python/tests/test_gpu.py python/tests/test_gpu_client.py \
+  python/tests/test_gpu_key_nodes.py \
   -k 'not timed_operations'

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 import halocline as hc
 import numpy as np
 import pytest
+from halocline.bench.key_node_options import KeyNodeOptions
+from halocline.bench.key_nodes import run
 
 DEVICE = os.environ.get("HALOCLINE_GPU_TEST_DEVICE", "cuda:0")
 PARAMS = hc.Params.preset("test-n11-boot", allow_insecure=True)
@@ -114,3 +116,19 @@ def test_hot_keys_are_fetched_to_the_device(
     counts = far.stats()["key_nodes"]
     assert counts["fetches"] == 1 and 0 < counts["requests"] < 19
     assert [element for element, _ in far._core.held_keys()] == [PARAMS._core.galois_element(1)]
+
+
+def test_the_benchmark_fetches_the_same_bytes_as_on_the_cpu() -> None:
+    options = {"params": "test-n10-d3", "diagonals": (4,), "threads": 1, "rate": 20e6, "allow_insecure": True}
+    here, there = (
+        run(KeyNodeOptions(device=each, node_device=each, **options))["rows"] for each in ("cpu", DEVICE)
+    )
+    for own, other in zip(here, there, strict=True):
+        keys, fetched = other["keys"], other["fetched_bytes"]
+        assert own["keys"] == keys and own["fetched_bytes"] == pytest.approx(fetched, rel=1e-3)
+        assert 0 < keys < 9, "of those in the store"
+        assert fetched > 150_000 * keys
+        assert other["fetched_seconds"] > fetched / 20e6 - 0.006, (
+            "no faster than the link, less what may burst"
+        )
+        assert other["moved_bytes"] == pytest.approx(own["moved_bytes"], abs=100)

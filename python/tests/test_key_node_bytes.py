@@ -14,6 +14,7 @@ from halocline.bench.key_node_options import KeyNodeOptions
 from halocline.bench.key_nodes import run
 from halocline.bench.relay import Relay
 from halocline.cli.app import app
+from halocline.engine.key_loading import loader_of
 from typer.testing import CliRunner
 
 PARAMS = hc.Params.preset("n13-d3")
@@ -41,6 +42,28 @@ def test_whole_maps_move_ten_times_fewer_bytes() -> None:
     product = rows["product"]  # three components there, two of a level less back
     assert product["keys"] == 1 and product["moved_bytes"] == pytest.approx(5 * ciphertext / 2, rel=0.2)
     assert rows["rotation"]["map_bytes"] == 0 and 1 < rows["rotation"]["fewer"] < 10
+
+
+def test_keys_that_did_not_come_over_the_link_are_no_result(monkeypatch) -> None:
+    options = KeyNodeOptions(params="test-n10-d3", diagonals=(4,), threads=1, allow_insecure=True)
+
+    def all_at_once(core, keys, lazily) -> None:
+        add = loader_of(core, keys, lazily=False)
+        for element, _ in keys.requests():
+            add(element)
+
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(hc.Error, match=r"9 keys before it .* begin without keys"),
+    ):
+        patch.setattr("halocline.bench.key_nodes.loader_of", all_at_once)
+        run(options)
+    with monkeypatch.context() as patch, pytest.raises(hc.Error, match="rotation read 0 bytes over the link"):
+        patch.setattr(Relay, "moved", 0)
+        run(options)
+    with monkeypatch.context() as patch, pytest.raises(hc.Error, match="rotation was not left to the node"):
+        patch.setattr("halocline.bench.key_nodes.KeyNode.is_resting", True)
+        run(options)
 
 
 @pytest.mark.parametrize("which", ["device", "node_device"])

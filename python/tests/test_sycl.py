@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices of SYCL: what is said where there is none, and equal integers where there is.
 
-The programs of test_gpu.py and test_gpu_client.py run on them too, with HALOCLINE_GPU_TEST_DEVICE=sycl:0
-(`make test-sycl`).
+The programs of test_gpu.py, test_gpu_client.py and test_gpu_key_nodes.py run on them too, with
+HALOCLINE_GPU_TEST_DEVICE=sycl:0 (`make test-sycl`).
 """
 
 import json

@@ -86,6 +86,8 @@ class Relay:
                 near.close()
                 continue
             far.settimeout(None)
+            for each in (near, far):  # no waiting for acknowledgements: the rate alone slows
+                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
                 self._open |= {near, far}
             for source, target, direction in ((near, far, 0), (far, near, 1)):
