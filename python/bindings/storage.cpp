@@ -242,17 +242,11 @@ void bind_user_keys(nb::module_& module) {
           },
           nb::arg("galois_element"))
       .def(
-          "bind",
-          [](bound_user_keys& self, std::uint64_t element) {
-            locked(*self.where, [&] { self.value->bind(element); });
+          "bring",
+          [](bound_user_keys& self, const std::vector<std::uint64_t>& elements) {
+            return static_cast<int>(locked(*self.where, [&] { return self.value->bring(elements); }));
           },
-          nb::arg("galois_element"))
-      .def(
-          "fetch",
-          [](bound_user_keys& self, std::uint64_t element) {
-            return static_cast<int>(locked(*self.where, [&] { return self.value->fetch(element); }));
-          },
-          nb::arg("galois_element"))
+          nb::arg("galois_elements"))
       .def("evict", [](bound_user_keys& self) { locked(*self.where, [&] { self.value->evict(false); }); })
       .def_prop_ro("nbytes", [](bound_user_keys& self) {
         return locked(*self.where, [&] { return self.value->held().bytes(); });

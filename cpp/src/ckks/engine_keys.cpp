@@ -12,6 +12,14 @@
 
 namespace halocline::ckks {
 
+template <typename EachT>
+void engine_keys::for_halves(const evaluation_key& key, EachT&& each) {
+  for (const evaluation_key_digit& digit : key.digits) {
+    if (digit.b) each(digit.b);
+    if (digit.a) each(digit.a);
+  }
+}
+
 engine_keys::engine_keys(context& ctx, bool keep_seeds)
     : ctx_(ctx), keep_seeds_(keep_seeds), held_(ctx.parameters()) {}
 
@@ -46,10 +54,18 @@ void engine_keys::exchange(engine_keys& other) {
   std::swap(offers_, other.offers_);
   std::swap(bound_, other.bound_);
   name_held(true);
+  other.set_spare(true);
+  set_spare(false);
 }
 
 void engine_keys::name_held(bool named) {
   for (const auto& [element, key] : held_.keys()) name_key(ctx_, key, named);
+}
+
+void engine_keys::set_spare(bool spare) {
+  for (const auto& [element, key] : held_.keys()) {
+    for_halves(key, [&](const memory::buffer& half) { ctx_.runtime().set_spare(half, spare); });
+  }
 }
 
 const engine_keys::offer* engine_keys::find(std::uint64_t galois_element, unsigned level) const {
@@ -93,27 +109,22 @@ void engine_keys::bind(std::uint64_t galois_element) {
   bound_.insert(galois_element);
 }
 
-memory::fetched engine_keys::fetch(std::uint64_t galois_element) {
+memory::fetched engine_keys::bring(std::span<const std::uint64_t> elements) {
+  for (const std::uint64_t element : elements) bind(element);
   memory::fetched worst = memory::fetched::done;
-  if (!held_.contains(galois_element, 0)) return worst;
-  // Halves that are made of seeds on the device come nearer by themselves.
-  for (const evaluation_key_digit& digit : held_.get(galois_element, 0).digits) {
-    for (const memory::buffer* half : {&digit.b, &digit.a}) {
-      if (!*half) continue;
-      const memory::fetched now = ctx_.runtime().fetch(*half, half->size());
-      if (worst != memory::fetched::later && now != memory::fetched::done) worst = now;
-    }
+  for (const std::uint64_t element : elements) {
+    // Halves that are made of seeds on the device come nearer by themselves.
+    for_halves(held_.get(element, 0), [&](const memory::buffer& half) {
+      const memory::fetched now = ctx_.runtime().fetch(half);
+      if (worst != memory::fetched::near && now != memory::fetched::done) worst = now;
+    });
   }
   return worst;
 }
 
 void engine_keys::evict(bool copies) {
   for (const auto& [element, key] : held_.keys()) {
-    for (const evaluation_key_digit& digit : key.digits) {
-      for (const memory::buffer* half : {&digit.b, &digit.a}) {
-        if (*half) ctx_.runtime().leave_fast(*half, copies);
-      }
-    }
+    for_halves(key, [&](const memory::buffer& half) { ctx_.runtime().leave_fast(half, copies); });
   }
 }
 

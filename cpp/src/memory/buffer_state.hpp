@@ -52,6 +52,8 @@ struct buffer_state {
   std::list<buffer_state*>::iterator order{};
   std::uint32_t plan_object = ~std::uint32_t{0};  ///< number in the active plan
   bool planned_here = false;                      ///< the plan counts on its frame
+  bool spare = false;                             ///< nothing that runs uses it: its frame goes first
+  bool ahead = false;                             ///< in the pager's list of what is brought ahead
 
   /// Bytes of a full frame: whole pages.
   [[nodiscard]] std::size_t full_bytes() const noexcept { return (bytes + 4095) / 4096 * 4096; }

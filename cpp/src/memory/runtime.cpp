@@ -330,11 +330,18 @@ void runtime::leave_to_recipe(const buffer& data) {
   residency_->leave_to_recipe(state);
 }
 
-fetched runtime::fetch(const buffer& data, std::size_t bytes) {
+fetched runtime::fetch(const buffer& data) {
   HALOCLINE_EXPECTS(data && data.owner() == this && is_recoverable(data.cls()), invalid_argument,
                     "fetch: expected a key, plaintext or table of this runtime");
   const std::lock_guard lock(mutex_);
-  return residency_->fetch(state_of(data), bytes);
+  return residency_->fetch(state_of(data));
+}
+
+void runtime::set_spare(const buffer& data, bool spare) {
+  HALOCLINE_EXPECTS(data && data.owner() == this && is_recoverable(data.cls()), invalid_argument,
+                    "set_spare: expected a key, plaintext or table of this runtime");
+  const std::lock_guard lock(mutex_);
+  residency_->set_spare(state_of(data), spare);
 }
 
 void runtime::leave_fast(const buffer& data, bool copies) {

@@ -123,8 +123,8 @@ TEST(DeviceRemote, WhatIsFetchedAheadAndEvictedIsRight) {
       std::mt19937_64 random(seed);
       machine.run([&](runtime& now) {
         const std::size_t number = random() % program.keys;
-        const std::size_t bytes = 1 + random() % program.objects[number].bytes;
-        if (random() % 2 == 0) (void)now.fetch(machine.key(number), bytes);
+        if (random() % 2 == 0) (void)now.fetch(machine.key(number));
+        if (random() % 4 == 0) now.set_spare(machine.key(random() % program.keys), random() % 3 != 0);
         if (random() % 3 == 0) now.leave_fast(machine.key(random() % program.keys), random() % 2 == 0);
         ASSERT_LE(now.statistics().fast_bytes, budget);
       });
@@ -140,7 +140,7 @@ TEST(DeviceRemote, AFetchedKeyIsOnTheCardBeforeItsStep) {
   const remote_rig at("lru", std::size_t{1} << 20, 3, 0);
   memory_machine machine = at.machine(program);
   for (std::size_t i = 0; i < 4; ++i) {
-    while (at.memory->fetch(machine.key(i), program.objects[i].bytes) == memory::fetched::later) {
+    while (at.memory->fetch(machine.key(i)) == memory::fetched::later) {
     }
   }
   EXPECT_EQ(at.memory->statistics().moved.loads, 4U);

@@ -16,11 +16,11 @@ from .engine import Engine
 
 Requests = list[tuple[int, int]]
 
-_LINK_PAUSE = 0.0005
-"""Seconds until a link that was busy is looked at again."""
-DONE, LATER, NEAR = range(3)
-"""What became of a wish to have a key in fast memory: it is there or comes; the link is busy; there is no
-free room, and it comes to the tier behind."""
+_PAUSE_IN_STEPS, _PAUSE = 0.02, 0.0005
+"""Seconds until what is left to be brought is looked at again: steps of a program that runs go on with it by
+themselves; while nothing runs, the look does."""
+_LATER = 1
+"""What became of a wish to have keys in fast memory: the link is busy, and they come while steps run."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -42,8 +42,6 @@ class UserKeys:
     """Bytes that it has or will have when what began is done."""
     runs: int = 0
     """Since it is in use."""
-    is_fast: bool = False
-    """Whether some of it may be in the memory that kernels use, where keys move."""
 
 
 class ResidentKeys:
@@ -104,53 +102,23 @@ class ResidentKeys:
             keys.nbytes = keys.core.nbytes
             return True
 
-    def bring_near(self, keys: UserKeys, elements: list[int], is_over: Callable[[], bool]) -> None:
+    def bring_near(self, keys: UserKeys, elements: list[int], is_over: Callable[[], bool], is_serving: Callable[[], bool]) -> None:
         """Into pinned memory, and on to the card while the link to it has nothing else to do.
 
         Keys of users who are not served leave the card for them, but nothing that the present run needs. Ends
-        when the user is served: a plan brings the rest.
+        when they are there, when no such keys are left, or when the user is served: a plan brings the rest.
         """
-        ahead = [element for element in elements if self.bind_idle(keys, element)]
-        for element in ahead:  # all of them are on their way before the first one is waited for
-            self.fetch_idle(keys, element)
-        for element in ahead:
-            while not is_over():
-                found = self.fetch_idle(keys, element)
-                if found is None:
-                    return
-                if found == LATER:
-                    time.sleep(_LINK_PAUSE)
-                elif found != NEAR or not self.clear_fast(keys):
-                    break
+        while not is_over() and self._bring(keys, elements):
+            time.sleep(_PAUSE_IN_STEPS if is_serving() else _PAUSE)
 
-    def bind_idle(self, keys: UserKeys, element: int) -> bool:
-        """Makes a key known whose contents come later; False as `load_idle`."""
+    def _bring(self, keys: UserKeys, elements: list[int]) -> bool:
+        """Whether some will come later."""
         with self._lock, keys.lock:
             if keys.in_use or self._sets.get(keys.name) is not keys:
                 return False
-            keys.core.bind(element)
+            found = keys.core.bring(elements)
             keys.nbytes = keys.core.nbytes
-            return True
-
-    def fetch_idle(self, keys: UserKeys, element: int) -> int | None:
-        """Brings a key nearer that `bind_idle` made known: DONE, LATER or NEAR; None as `load_idle`."""
-        with self._lock, keys.lock:
-            if keys.in_use or self._sets.get(keys.name) is not keys:
-                return None
-            keys.is_fast = True
-            return keys.core.fetch(element)
-
-    def clear_fast(self, for_set: UserKeys) -> bool:
-        """Takes the set that was used least recently, and is not in use, out of fast memory; False: none."""
-        with self._lock:
-            for each in self._sets.values():
-                if each is for_set or not each.is_fast or each.in_use:
-                    continue
-                with each.lock:
-                    each.core.evict()
-                    each.is_fast = False
-                return True
-            return False
+            return found == _LATER
 
     def settle(self, keys: UserKeys) -> None:
         """What was reserved for a set that is not pinned, and is not there, is free."""

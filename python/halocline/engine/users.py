@@ -162,7 +162,7 @@ class UserEngine:
         keys.stored._core.pin()
         with keys.lock:
             self._engine._core.exchange_keys(keys.core)
-            keys.in_use, keys.runs, keys.is_fast = True, 0, True
+            keys.in_use, keys.runs = True, 0
         self._engine._user = keys
         self._counts["turns"] += 1
 
@@ -297,7 +297,7 @@ class UserEngine:
         with keys.lock, made.lock:
             self._engine._core.exchange_keys(keys.core)
             self._engine._core.exchange_keys(made.core)
-            keys.in_use, made.in_use, made.is_fast = False, True, True
+            keys.in_use, made.in_use = False, True
         self._engine._user = made
         return made
 
@@ -371,7 +371,8 @@ class UserEngine:
         suits = self._resident.suits(keys, needs.requests, keys.nbytes > 0)
         if self._binds:
             if suits and self._resident.make_room(self._room(needs), keys, self._bytes_of(keys, needs)):
-                self._resident.bring_near(keys, [element for element, _ in wanted], lambda: self._closed)
+                elements = [element for element, _ in wanted]
+                self._resident.bring_near(keys, elements, lambda: self._closed, self._is_serving)
             return
         into_engine = self._engine.policy == "resident" and suits and not keys.pinned
         if into_engine:
@@ -383,9 +384,12 @@ class UserEngine:
         finally:
             self._resident.settle(keys)
 
+    def _is_serving(self) -> bool:
+        return self._engine._user is not None
+
     def _load_idle(self, keys: UserKeys, element: int) -> bool:
         """Loads a key for a user who will come, unless the engine is in use; whether to go on with others."""
-        if self._closed or self._engine._user is not None:
+        if self._closed or self._is_serving():
             return False
         try:
             return self._resident.load_idle(keys, element)

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -43,9 +44,10 @@ class engine_keys final : public key_set {
   /// source by remote reads, uniform halves that are not kept seeded from their seeds.
   /// @throws as `load`; invalid_argument where the runtime reads no remote contents
   void bind(std::uint64_t galois_element);
-  /// Brings a held key nearer before it is used: see `memory::runtime::fetch`. What became of the part that
-  /// is farthest away.
-  [[nodiscard]] memory::fetched fetch(std::uint64_t galois_element);
+  /// Binds keys and brings them nearer in this order before they are used: see `memory::runtime::fetch`. What
+  /// became of the part that is farthest away.
+  /// @throws as `bind`
+  [[nodiscard]] memory::fetched bring(std::span<const std::uint64_t> elements);
   /// Takes all held keys out of the fast tier: see `memory::runtime::leave_fast`.
   void evict(bool copies);
   /// Whether the contents of a held key are remote.
@@ -72,8 +74,12 @@ class engine_keys final : public key_set {
     key_source* source;
     unsigned level;
   };
+  /// Calls `each` with the halves of all digits of a key that the runtime keeps.
+  template <typename EachT>
+  static void for_halves(const evaluation_key& key, EachT&& each);
   /// Gives buffers of held keys their identities, or takes them away.
   void name_held(bool named);
+  void set_spare(bool spare);
   /// The first source that has the key for that level or higher, or nothing.
   [[nodiscard]] const offer* find(std::uint64_t galois_element, unsigned level) const;
   [[nodiscard]] const offer& offered(std::uint64_t galois_element) const;

@@ -11,8 +11,8 @@ namespace halocline::memory {
 /// What became of a wish to have bytes in the fast tier ahead of their use.
 enum class fetched : std::uint8_t {
   done,   ///< they are there, or on their way
-  later,  ///< the link is busy with what is needed now
-  near,   ///< there is no free room; they are on their way to the next tier
+  later,  ///< the link is busy with what is needed now: they come while steps run
+  near,   ///< there is no spare room: they are on their way to the next tier, and come when there is
 };
 
 /// The contents of one read-only buffer in a place that is not this machine's, such as half a digit of a key

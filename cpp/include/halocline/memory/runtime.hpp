@@ -101,14 +101,14 @@ class runtime : public std::enable_shared_from_this<runtime> {
   /// Whether buffers can have remote contents: under policies `lru` and `planned`.
   [[nodiscard]] bool reads_remote() const noexcept;
 
-  /// Brings the first `bytes` bytes of a read-only buffer nearer, before a step or a plan asks for them: into
-  /// the fast tier where nothing must leave it for them and the link to it has nothing to do, and into the
-  /// tier behind it otherwise, as far as remote contents wait farther away. Returns at once; errors of reads
-  /// are those of the step that needs the bytes. Nothing (`done`) where nothing moves.
-  [[nodiscard]] fetched fetch(const buffer& data, std::size_t bytes);
+  /// Brings a read-only buffer nearer ahead of its use, without waiting: remote contents to the next tier,
+  /// and into the fast tier where only spare frames must leave it and the link has nothing to do, else while
+  /// steps run, in the order of these calls. Steps report errors of reads. `done` where nothing moves.
+  [[nodiscard]] fetched fetch(const buffer& data);
+  /// Says whether nothing uses a read-only buffer until a step does: its frame goes first. Ends its `fetch`.
+  void set_spare(const buffer& data, bool spare);
   /// Takes a read-only buffer out of the fast tier, unless a step uses it; what has no other copy is written
-  /// to the slow tier. `copies`: those of remote contents on tiers in between go too, so that the next use
-  /// reads them from where they came. Nothing where nothing moves.
+  /// to the slow tier. `copies`: those of remote contents on tiers in between go too.
   void leave_fast(const buffer& data, bool copies = false);
 
   /// Follows a plan from this thread's next step on; other threads' steps are served in between, unplanned.

@@ -100,6 +100,7 @@ void pager::bring(const step_use& use, bool whole) {
 }
 
 void pager::forget(buffer_state& state) noexcept {
+  stop_ahead(state);
   fence behind{};
   if (state.moving != motion::none) {
     if (state.moving == motion::storing) std::erase(leaving_, &state);
@@ -222,7 +223,7 @@ void pager::moved(std::byte* from, std::byte* to) noexcept {
 
 bool pager::evict_one(bool may_evict_planned) {
   std::exception_ptr failure;
-  for (std::size_t rank = 0; rank < (may_evict_planned ? 2U : 1U); ++rank) {
+  for (std::size_t rank = 0; rank < (may_evict_planned ? 3U : 2U); ++rank) {
     for (buffer_state* each : order_lists_[rank]) {
       if (each->pins != 0 || each->moving != motion::none) continue;
       fence behind{};
@@ -243,12 +244,24 @@ bool pager::evict_one(bool may_evict_planned) {
   return false;
 }
 
+bool pager::evict_spare() {
+  for (buffer_state* each : order_lists_[0]) {
+    if (each->pins != 0 || each->moving != motion::none || each->needs_saving()) continue;
+    transport_->before_eviction();
+    release_frame(*each);
+    ++counters_.evictions;
+    return true;
+  }
+  return false;
+}
+
 /// Frames of clean buffers that no plan counts on go until a new one leaves `loose_` bytes free.
 void pager::make_loose(std::size_t bytes) {
   while (!frames_->has_room(bytes + loose_) && frames_->budget().reclaim_idle(*this, bytes + loose_) != 0) {
   }
   while (!frames_->has_room(bytes + loose_)) {
-    buffer_state* const next = order_lists_[0].next_unseen();
+    buffer_state* next = order_lists_[0].next_unseen();
+    if (next == nullptr) next = order_lists_[1].next_unseen();
     if (next == nullptr) return;
     if (next->pins != 0 || next->moving != motion::none || next->needs_saving()) continue;
     release_frame(*next);
@@ -318,7 +331,8 @@ void pager::release_frame(buffer_state& state, const fence& behind) noexcept {
 }
 
 turn_list& pager::list_of(const buffer_state& state) noexcept {
-  return order_lists_[state.planned_here || state.hint == advice::preferred_device ? 1 : 0];
+  if (state.planned_here || state.hint == advice::preferred_device) return order_lists_[2];
+  return order_lists_[state.spare ? 0 : 1];
 }
 
 void pager::enlist(buffer_state& state) {
@@ -332,6 +346,7 @@ void pager::unlist(buffer_state& state) noexcept {
 }
 
 void pager::used_now(buffer_state& state) {
+  set_spare(state, false);
   if (!state.listed || order_ == eviction::least_recent_migration) return;
   list_of(state).to_end(state.order);
 }
@@ -341,6 +356,15 @@ void pager::set_planned(buffer_state& state, bool planned) {
   const bool listed = state.listed;
   if (listed) unlist(state);
   state.planned_here = planned;
+  if (planned) state.spare = false;
+  if (listed) enlist(state);
+}
+
+void pager::set_spare(buffer_state& state, bool spare) {
+  if (state.spare == spare) return;
+  const bool listed = state.listed;
+  if (listed) unlist(state);
+  state.spare = spare;
   if (listed) enlist(state);
 }
 

@@ -60,8 +60,19 @@ class pager final : public budget_member, public frame_holder {
   /// nowhere else. With `copies`, copies of remote contents on the slow tier go too.
   void leave_fast(buffer_state& state, bool copies);
   /// Brings the first `bytes` bytes of a buffer nearer before anything asks for them: into a frame where that
-  /// takes no room from others and the link has nothing to do, else towards the slow tier.
+  /// takes room from spare frames only and the link has nothing to do, else towards the slow tier.
   [[nodiscard]] fetched fetch(buffer_state& state, std::size_t bytes);
+  /// Fetches a whole buffer: now, or later in the order of these calls.
+  [[nodiscard]] fetched bring_ahead(buffer_state& state);
+  /// Goes on with them as far as the link and spare room allow; what became of the first that is left.
+  fetched go_on_ahead();
+  [[nodiscard]] bool brings_ahead() const noexcept { return !ahead_.empty(); }
+  [[nodiscard]] bool brings_first(const buffer_state& state) const noexcept {
+    return brings_ahead() && ahead_.front() == &state;
+  }
+  void stop_ahead(buffer_state& state) noexcept;
+  /// Sets whether nothing that runs uses a buffer: such frames are evicted before all others.
+  void set_spare(buffer_state& state, bool spare);
   /// Makes a frame the next victim.
   void release(buffer_state& state);
   /// Evicts the frame as soon as its contents are elsewhere: now, or when a write-back has ended.
@@ -80,7 +91,7 @@ class pager final : public budget_member, public frame_holder {
   /// Where frames can be moved together that is decided when they would have to move.
   void keep_loose(std::size_t bytes) noexcept {
     loose_ = frames_->moves_together() ? 0 : bytes;
-    order_lists_[0].look_again();
+    for (turn_list& each : order_lists_) each.look_again();
   }
 
   /// Evicts, then releases free frames, until at most `bytes` are held.
@@ -127,6 +138,8 @@ class pager final : public budget_member, public frame_holder {
   bool settle_loads();
   void make_loose(std::size_t bytes);
   bool evict_one(bool may_evict_planned);
+  /// Drops the first spare frame without a copy of its contents being made.
+  bool evict_spare();
   /// Cancels a load that no step waits for.
   bool evict_loading();
   [[nodiscard]] bool grow(buffer_state& state, std::size_t bytes, bool may_evict_planned);
@@ -158,15 +171,16 @@ class pager final : public budget_member, public frame_holder {
   eviction order_;
   movement& counters_;
   std::recursive_mutex& mutex_;
-  /// Buffers with a frame that they may lose, next victim first: those that no plan counts on, then the
-  /// others.
-  std::array<turn_list, 2> order_lists_;
+  /// Buffers with a frame that they may lose, next victim first: spare ones, then those that no plan counts
+  /// on, then the others.
+  std::array<turn_list, 3> order_lists_;
   std::deque<buffer_state*> leaving_;  ///< being written back, oldest first
   std::vector<orphan> orphans_;
   std::unordered_map<std::byte*, buffer_state*> users_;  ///< of frames that can be moved together
   std::size_t peak_ = 0;
   std::size_t loose_ = 0;     ///< bytes that new frames should leave free
-  std::size_t ahead_ = 0;     ///< bytes that `fetch` has loaded since the link was idle
+  std::deque<buffer_state*> ahead_;  ///< what `bring_ahead` has not brought yet
+  std::size_t ahead_bytes_ = 0;      ///< that `fetch` has loaded since the link was idle
   std::size_t accesses_ = 0;  ///< under way
 };
 

@@ -116,17 +116,49 @@ fetched pager::fetch(buffer_state& state, std::size_t bytes) {
     return fetched::done;
   }
   slow_.fetch(state.slot, bytes);
-  const std::size_t capacity = frames_->budget().capacity();
-  if (!frames_->has_room(bytes + capacity / loose_part)) return fetched::near;
   const bool is_idle = transport_->is_link_idle();
-  if (is_idle) ahead_ = 0;
-  if (!is_idle && (ahead_ == 0 || ahead_ + bytes > most_ahead)) return fetched::later;
-  ahead_ += bytes;
-  std::byte* const frame = find_frame(bytes, lane::load, state.cls);
-  if (frame == nullptr) return fetched::near;
+  if (is_idle) ahead_bytes_ = 0;
+  if (!is_idle && (ahead_bytes_ == 0 || ahead_bytes_ + bytes > most_ahead)) return fetched::later;
+  const std::size_t left_free = frames_->budget().capacity() / loose_part;
+  std::byte* frame = nullptr;
+  while (frame == nullptr) {
+    if (frames_->has_room(bytes + left_free)) frame = find_frame(bytes, lane::load, state.cls);
+    if (frame == nullptr && !evict_spare()) return fetched::near;
+  }
+  ahead_bytes_ += bytes;
   attach(state, frame, bytes);
   start_read(state);
   return fetched::done;
+}
+
+fetched pager::bring_ahead(buffer_state& state) {
+  if (state.ahead) return fetched::later;
+  set_spare(state, false);
+  const fetched found = ahead_.empty() ? fetch(state, state.full_bytes()) : fetched::later;
+  if (found == fetched::done) return found;
+  if (state.resident() || state.moving != motion::none || !state.home_valid) return fetched::done;
+  slow_.fetch(state.slot, state.full_bytes());  // all of them are on their way before the first one is here
+  ahead_.push_back(&state);
+  state.ahead = true;
+  return found;
+}
+
+fetched pager::go_on_ahead() {
+  while (!ahead_.empty()) {
+    buffer_state& next = *ahead_.front();
+    try {
+      const fetched found = fetch(next, next.full_bytes());
+      if (found != fetched::done) return found;
+    } catch (const io_error&) {  // the step that needs it says so
+    }
+    next.ahead = false;
+    ahead_.pop_front();
+  }
+  return fetched::done;
+}
+
+void pager::stop_ahead(buffer_state& state) noexcept {
+  if (std::exchange(state.ahead, false)) std::erase(ahead_, &state);
 }
 
 void pager::drop(buffer_state& state) {

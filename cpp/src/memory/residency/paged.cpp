@@ -22,6 +22,9 @@ bool builds_tables(std::span<const step_use> uses) {
   return writes;
 }
 
+/// Steps between looks at the link for buffers that are brought ahead: a look takes about a microsecond.
+constexpr std::size_t ahead_steps = 32;
+
 }  // namespace
 
 paged_residency::paged_residency(const residency_parts& parts, std::unique_ptr<transport> copies,
@@ -75,6 +78,8 @@ placing paged_residency::bring(std::span<const step_use> uses, std::string_view 
     return pager_.held().is_refused_by_place() ? placing::refused_by_system : placing::no_room;
   }
   for (const step_use& use : uses) ++use.state->held;
+  // After what the step itself reads, and after what the plan wants before it.
+  if (pager_.brings_ahead() && ++steps_ % ahead_steps == 0) pager_.go_on_ahead();
   pager_.begin_access();
   pinned->is_ready = true;
   if (touched != 0) pinned->begin = clock_->begin(meter_, pinned->op);
@@ -87,6 +92,18 @@ void paged_residency::unpin(pinned_step& step) noexcept {
   for (buffer_state* each : step.states) --each->held;
   pager_.end_access();
   if (step.touched_bytes != 0) clock_->end(meter_, step.op, step.touched_bytes, step.begin);
+}
+
+// Ahead of steps
+
+fetched paged_residency::fetch(buffer_state& state) {
+  // While nothing runs, those who ask again go on with what is left.
+  return pager_.brings_first(state) ? pager_.go_on_ahead() : pager_.bring_ahead(state);
+}
+
+void paged_residency::set_spare(buffer_state& state, bool spare) {
+  pager_.stop_ahead(state);
+  pager_.set_spare(state, spare);
 }
 
 // Budget

@@ -46,9 +46,8 @@ class paged_residency final : public residency, private plan_follower {
   }
   void leave_to_recipe(buffer_state& state) override { pager_.leave_to_recipe(state); }
 
-  [[nodiscard]] fetched fetch(buffer_state& state, std::size_t bytes) override {
-    return pager_.fetch(state, bytes);
-  }
+  [[nodiscard]] fetched fetch(buffer_state& state) override;
+  void set_spare(buffer_state& state, bool spare) override;
   void leave_fast(buffer_state& state, bool copies) override { pager_.leave_fast(state, copies); }
 
   void report(stats& counters) override;
@@ -81,6 +80,7 @@ class paged_residency final : public residency, private plan_follower {
   std::unique_ptr<plan_executor> executor_;
   std::optional<link_speed> link_;  ///< of the slow tier, once it was measured
   plan_outcome outcome_;
+  std::size_t steps_ = 0;
 };
 
 }  // namespace halocline::memory

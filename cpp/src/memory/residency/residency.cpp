@@ -68,7 +68,8 @@ const budget_member* residency::member() const noexcept { return nullptr; }
 bool residency::reads_remote() noexcept { return false; }
 void residency::set_remote(buffer_state&, std::shared_ptr<const remote_contents>) {}
 void residency::leave_to_recipe(buffer_state&) {}
-fetched residency::fetch(buffer_state&, std::size_t) { return fetched::done; }
+fetched residency::fetch(buffer_state&) { return fetched::done; }
+void residency::set_spare(buffer_state&, bool) {}
 void residency::leave_fast(buffer_state&, bool) {}
 void residency::describe_chain(plan::planner_options&) {}
 store_stats residency::slow_statistics() { return {}; }

@@ -106,8 +106,9 @@ class residency {
   virtual void set_remote(buffer_state& state, std::shared_ptr<const remote_contents> contents);
   virtual void leave_to_recipe(buffer_state& state);
 
-  /// As `runtime::fetch` and `runtime::leave_fast`.
-  [[nodiscard]] virtual fetched fetch(buffer_state& state, std::size_t bytes);
+  /// As `runtime::fetch`, `runtime::set_spare` and `runtime::leave_fast`.
+  [[nodiscard]] virtual fetched fetch(buffer_state& state);
+  virtual void set_spare(buffer_state& state, bool spare);
   virtual void leave_fast(buffer_state& state, bool copies);
 
   // What is known of it.
