@@ -102,14 +102,16 @@ class ResidentKeys:
             keys.nbytes = keys.core.nbytes
             return True
 
-    def bring_near(self, keys: UserKeys, elements: list[int], is_over: Callable[[], bool], is_serving: Callable[[], bool]) -> None:
+    def bring_near(self, keys: UserKeys, elements: list[int], is_over: Callable[[], bool]) -> None:
         """Into pinned memory, and on to the card while the link to it has nothing else to do.
 
         Keys of users who are not served leave the card for them, but nothing that the present run needs. Ends
         when they are there, when no such keys are left, or when the user is served: a plan brings the rest.
         """
         while not is_over() and self._bring(keys, elements):
-            time.sleep(_PAUSE_IN_STEPS if is_serving() else _PAUSE)
+            with self._lock:
+                is_serving = any(each.in_use for each in self._sets.values())
+            time.sleep(_PAUSE_IN_STEPS if is_serving else _PAUSE)
 
     def _bring(self, keys: UserKeys, elements: list[int]) -> bool:
         """Whether some will come later."""

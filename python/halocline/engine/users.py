@@ -371,8 +371,7 @@ class UserEngine:
         suits = self._resident.suits(keys, needs.requests, keys.nbytes > 0)
         if self._binds:
             if suits and self._resident.make_room(self._room(needs), keys, self._bytes_of(keys, needs)):
-                elements = [element for element, _ in wanted]
-                self._resident.bring_near(keys, elements, lambda: self._closed, self._is_serving)
+                self._resident.bring_near(keys, [element for element, _ in wanted], lambda: self._closed)
             return
         into_engine = self._engine.policy == "resident" and suits and not keys.pinned
         if into_engine:
@@ -384,12 +383,9 @@ class UserEngine:
         finally:
             self._resident.settle(keys)
 
-    def _is_serving(self) -> bool:
-        return self._engine._user is not None
-
     def _load_idle(self, keys: UserKeys, element: int) -> bool:
         """Loads a key for a user who will come, unless the engine is in use; whether to go on with others."""
-        if self._closed or self._is_serving():
+        if self._closed or self._engine._user is not None:
             return False
         try:
             return self._resident.load_idle(keys, element)

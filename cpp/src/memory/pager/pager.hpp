@@ -178,10 +178,10 @@ class pager final : public budget_member, public frame_holder {
   std::vector<orphan> orphans_;
   std::unordered_map<std::byte*, buffer_state*> users_;  ///< of frames that can be moved together
   std::size_t peak_ = 0;
-  std::size_t loose_ = 0;     ///< bytes that new frames should leave free
+  std::size_t loose_ = 0;            ///< bytes that new frames should leave free
   std::deque<buffer_state*> ahead_;  ///< what `bring_ahead` has not brought yet
   std::size_t ahead_bytes_ = 0;      ///< that `fetch` has loaded since the link was idle
-  std::size_t accesses_ = 0;  ///< under way
+  std::size_t accesses_ = 0;         ///< under way
 };
 
 }  // namespace halocline::memory

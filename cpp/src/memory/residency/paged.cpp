@@ -78,7 +78,7 @@ placing paged_residency::bring(std::span<const step_use> uses, std::string_view 
     return pager_.held().is_refused_by_place() ? placing::refused_by_system : placing::no_room;
   }
   for (const step_use& use : uses) ++use.state->held;
-  // After what the step itself reads, and after what the plan wants before it.
+  // After what the step itself reads, and after what the plan loads before it.
   if (pager_.brings_ahead() && ++steps_ % ahead_steps == 0) pager_.go_on_ahead();
   pager_.begin_access();
   pinned->is_ready = true;
