@@ -37,7 +37,7 @@ from .tasks import BootstrapTask, ImageTask, Task, union_of
 SCHEMA = 1
 _ASSUMED_RATE = 50e9
 """Bytes a second of a link that took no time that could be measured."""
-_ENROLLED_AT_ONCE = 4
+_ENROLLED_AT_ONCE = 8
 """Users whose keys are made and stored at the same time: a store takes 3 to 10 s for 3.4 GB."""
 WARM_UP = 4
 """Runs before those that count where everything stays: weights are encoded, and a graph is made."""
