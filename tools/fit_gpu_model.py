@@ -5,8 +5,9 @@ An operation takes `fixed_us + slope * bytes`, with the bytes that the trace of 
 Lines of single operations go through measured times at 47 and 23 limbs: `bench operations` for transforms
 and additions, the kernel bench for the rest. `key_multiply_accumulate` and `ntt_linear_combine` are what is
 left of rotations, multiplications and rescalings when the others are deducted, by least squares of relative
-errors: on a device they run in groups of primes, which the trace of a ghost does not show. Applications take
-no part in the fit, so that they can check it.
+errors: on a device they run in groups of primes, which the trace of a ghost does not show. Products with
+seeded keys take what those with whole keys do, and the difference of the two kernels. Applications take no
+part in the fit, so that they can check it.
 
 usage: tools/fit_gpu_model.py [--results cpp/bench/results/h200]
 """
@@ -103,6 +104,21 @@ def fitted(times: dict[tuple[int, str], float], steps: Steps, lines: dict[str, L
     return {name: (float(found[2 * i]), float(found[2 * i + 1])) for i, name in enumerate(LEFT_OVER)}
 
 
+def seeded(path: Path, whole: Line) -> Line:
+    """Products with keys of which one half is expanded, given the line of those with whole keys."""
+    rows = {
+        (row["variant"], row["limbs"]): row
+        for row in json.loads(path.read_text())["rows"]
+        if row["op"] == "key_multiply"
+    }
+    points = []
+    for limbs in LEVELS.values():
+        kept, full = rows["seeded", limbs], rows["keys first", limbs]
+        longer = kept["median_us"] - full["median_us"]
+        points.append((kept["bytes"], whole[0] + whole[1] * full["bytes"] + longer))
+    return line(points[0], points[1])
+
+
 def main() -> None:
     """Prints the constants, and every measured operation with the time that the model says."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -128,9 +144,11 @@ def main() -> None:
     )
     lines |= fitted(times, {key: parts for key, parts in steps.items() if key[1] != "add"}, lines)
 
+    lines[f"{LEFT_OVER[0]}:seeded"] = seeded(results / "kernels.json", lines[LEFT_OVER[0]])
+
     rate = hc.device_models()["h200"].constants["memory_bytes_per_s"].value
     for name, (fixed, slope) in sorted(lines.items()):
-        print(f"{name:25} fixed {fixed:5.1f} us, factor {slope * rate * 1e-6:5.2f}")
+        print(f"{name:31} fixed {fixed:5.1f} us, factor {slope * rate * 1e-6:5.2f}")
     for key, parts in steps.items():
         says = sum(f + s * count for name, count in parts for f, s in [lines.get(name, lines["other"])])
         print(f"{key[1]} at {LEVELS[key[0]]} limbs: measured {times[key]:.1f} us, model {says:.1f}")

@@ -235,7 +235,11 @@ void key_multiply_accumulate(operand_list& list, const key_job& job) {
     const std::size_t offset = (job.dst0.primes.first - digit.first_prime) * limb_bytes;
     list.read(digit.digit);
     list.read_bytes(digit.key_b, offset, bytes);
-    if (digit.key_a != nullptr) list.read_bytes(digit.key_a, offset, bytes);
+    if (digit.key_a != nullptr) {
+      list.read_bytes(digit.key_a, offset, bytes);
+    } else {
+      list.rename(seeded_key_product);
+    }
   }
   if (job.accumulate) {
     list.read(job.dst0);

@@ -17,6 +17,8 @@ class operand_list {
   operand_list(const ring_tables& ring, std::string_view op) : ring_(ring), op_(op) {}
 
   [[nodiscard]] const ring_tables& ring() const noexcept { return ring_; }
+  /// Another name of the step in traces and costs. It must outlive the runtime.
+  void rename(std::string_view op) noexcept { op_ = op; }
   void read(const limb_view& view) { reads_.push_back(check(view)); }
   void write(const limb_view& view) { writes_.push_back(check(view)); }
   /// The same for views that may be repeated.

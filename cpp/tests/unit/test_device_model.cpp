@@ -6,8 +6,10 @@
 
 #include <map>
 #include <string>
+#include <tuple>
 
 #include "halocline/backend/backend.hpp"
+#include "halocline/backend/key_jobs.hpp"
 #include "halocline/ckks/context.hpp"
 #include "halocline/ckks/engine.hpp"
 #include "halocline/core/error.hpp"
@@ -78,11 +80,25 @@ TEST(DeviceModel, CostsAreThoseOfTheModel) {
   for (const char* op : {"ntt", "base_convert", "add", "key_multiply_accumulate"}) {
     EXPECT_NEAR(costs.operation(op, 1e8), model.kernel_us(op, 1e8) * 1e3, 1e-6) << op;
   }
+  EXPECT_EQ(costs.operation("ntt:a variant", 1e8), costs.operation("ntt", 1e8));
+  EXPECT_EQ(costs.operation("unknown:seeded", 1e8), costs.other_operation.at(1e8));
   EXPECT_NEAR(costs.load.at(55.5e9), 1e9 + 2600, 1);
   EXPECT_NEAR(costs.expand.ns_per_byte, 1 / 1040.0, 1e-9);
   const memory::plan::cost_model doubled = model.costs(2);
   EXPECT_NEAR(doubled.operation("add", 1e8), 2 * costs.operation("add", 1e8), 1e-6);
   EXPECT_EQ(doubled.load, costs.load);
+}
+
+// Kernels of one H200 (cpp/bench/results/h200/kernels.json, key_multiply, 47 and 23 limbs): bytes with whole
+// keys, those of halves that seeds stand for, and microseconds that expanding them takes longer than reading
+// them.
+TEST(DeviceModel, SeededKeysTakeLongerThanWholeOnes) {
+  const sim::device_model& model = sim::device_by_name("h200");
+  for (const auto& [bytes, half, longer] : {std::tuple{216.531e6, 61.866e6, 4.0}, {73.4e6, 18.35e6, 9.7}}) {
+    const double whole = model.kernel_us("key_multiply_accumulate", bytes);
+    const double seeded = model.kernel_us(backend::seeded_key_product, bytes - half);
+    EXPECT_NEAR(seeded - whole, longer, 0.5) << bytes;
+  }
 }
 
 // Microseconds of allocate, touch and free of managed memory on one H200, measured on 2026-11-20.

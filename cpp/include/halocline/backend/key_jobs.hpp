@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "halocline/backend/descriptors.hpp"
@@ -18,6 +19,10 @@ struct key_digit {
   uniform_source a_source{};              ///< expands to key_a when key_a is nullptr
   std::uint32_t first_prime = 0;          ///< at most the first of the job
 };
+
+/// Name in traces of a step of key products in which halves of keys are expanded from their seeds: it reads
+/// fewer bytes than one with whole keys, and takes longer on GPUs.
+inline constexpr std::string_view seeded_key_product = "key_multiply_accumulate:seeded";
 
 /// sum0 = sum_j digit_j * b_j / 2^w + factor * plus0, sum1 = sum_j digit_j * a_j / 2^w + factor * plus1 mod
 /// q. Without factors nothing but the sums of products; a plus view without data counts as zero.

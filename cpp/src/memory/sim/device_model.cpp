@@ -62,8 +62,7 @@ void validate_operation(const std::string& model, std::string_view name, const o
 }  // namespace
 
 const operation_cost& device_model::operation(std::string_view op) const {
-  const auto found = operations.find(op);
-  return found == operations.end() ? other : found->second;
+  return plan::cost_of(operations, other, op);
 }
 
 double device_model::kernel_us(std::string_view op, double bytes) const {

@@ -101,6 +101,11 @@ void set_operations(device_model& to, const std::string& suffix) {
   to.operations["automorphism"] = {1, 0, 0.98, kernels};
   to.operations["encode_expand"] = {1, 1.6, 2.78, kernels};
   to.operations["key_multiply_accumulate"] = {1, 14.3, 1.04, fitted};
+  to.operations["key_multiply_accumulate:seeded"] = {
+      1, 25.7, 1.27,
+      "fitted: key_multiply_accumulate, and 4.0 and 9.7 us that kernels with seeded keys take longer at 47 "
+      "and 23 limbs: cpp/bench/results/h200/kernels.json" +
+          suffix};
   to.operations["ntt_linear_combine"] = {2, 3.8, 3.07, fitted};
   to.operations["sample_uniform"] = {1, 1.4, to.memory_bytes_per_s / to.expand_bytes_per_s,
                                      "derived: expand_bytes_per_s"};

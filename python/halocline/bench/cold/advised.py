@@ -10,10 +10,8 @@ from ...base.values import byte_count
 from ...ckks.params import Params
 from ...engine.advice import Advice, advise_subject
 from ...engine.engine import Engine
-from ...engine.program import trace_program
-from ...tracing.forecast import forecast
 from ...tracing.links import Link
-from ...tracing.replay import device_model
+from ...tracing.replay import device_model, replay
 from ...workloads.advice import workload_subject
 from ...workloads.bootstrap.messages import make_bootstrapper
 
@@ -34,14 +32,17 @@ class Speeds:
 
 
 def kernel_scale(params: Params, speeds: Speeds) -> float:
-    """Factor on the times of the device model with which a bootstrap takes as long as it did."""
+    """Factor on the times of the device model with which a bootstrap takes as long as it did.
+
+    The second call counts, as in what was measured: the first one makes keys and encodes weights too.
+    """
     bootstrapper = make_bootstrapper(params, {})
-    level, slots = bootstrapper.input_level, bootstrapper.slots
-    ct = Engine(params, device="ghost").ghost_input(level=level, slots=slots, real=False)
-    traced = trace_program(params, bootstrapper, ct)
-    model = device_model(MODEL)
-    found = forecast(traced.trace, model, model.usable_bytes, regenerate=False, only_keys_cold=True)
-    return speeds.warm_seconds / found.compute_seconds
+    engine = Engine(params, device="ghost")
+    ct = engine.ghost_input(level=bootstrapper.input_level, slots=bootstrapper.slots, real=False)
+    bootstrapper(ct)
+    with engine.record() as trace:
+        bootstrapper(ct)
+    return speeds.warm_seconds / replay(trace, MODEL, "resident").compute_seconds
 
 
 def advised(params: Params, speeds: Speeds, room: str, device: Device) -> tuple[Advice, float]:

@@ -29,6 +29,16 @@ struct link {
   bool operator==(const link&) const = default;
 };
 
+/// What an operation costs: the entry of its name; or of the operation that it is a variant of, which its
+/// name says before a colon; or `other`.
+template <typename CostT>
+[[nodiscard]] const CostT& cost_of(const std::map<std::string, CostT, std::less<>>& operations,
+                                   const CostT& other, std::string_view name) {
+  auto found = operations.find(name);
+  if (found == operations.end()) found = operations.find(name.substr(0, name.find(':')));
+  return found == operations.end() ? other : found->second;
+}
+
 /// Times on one device: operations, transfers per direction, and regeneration of bytes instead of loads.
 /// Measured by the runtime while it works (`runtime::measured_costs`), or taken from a device model
 /// (`sim::device_model::costs`).
@@ -51,8 +61,7 @@ struct cost_model {
   }
   /// Nanoseconds of an operation that touches `bytes`.
   [[nodiscard]] double operation(std::string_view name, double bytes) const {
-    const auto found = operations.find(name);
-    return (found == operations.end() ? other_operation : found->second).at(bytes);
+    return cost_of(operations, other_operation, name).at(bytes);
   }
 };
 

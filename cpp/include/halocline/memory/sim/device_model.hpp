@@ -63,7 +63,7 @@ struct device_model {
   double expand_bytes_per_s = 0;  ///< uniform halves of keys from their seeds
   double encode_bytes_per_s = 0;  ///< plaintexts from integer coefficients
 
-  /// Backend operations by name; `other` for all that are not listed.
+  /// Backend operations by name, see `plan::cost_of`; `other` for all that are not listed.
   std::map<std::string, operation_cost, std::less<>> operations;
   operation_cost other;
   std::map<std::string, std::string, std::less<>> sources;
