@@ -21,7 +21,7 @@ struct ratio_arguments {
 struct family_arguments {
   std::string out = "ntt_bench.json";
   int device = 0;
-  bool family = false, tune = false;  ///< only this part; both when neither is wanted
+  bool family = false, tune = false, forms = false, routine = false;  ///< only this part; none: the first two
   bool quick = false;
 };
 
@@ -55,8 +55,16 @@ inline void declare(CLI::App& to, family_arguments& read) {
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   auto* const family = to.add_flag("--family", read.family, "the family only");
-  to.add_flag("--tune", read.tune, "the shapes only")->excludes(family);
-  to.add_flag("--quick", read.quick, "few batches, and no shapes of 64-bit words");
+  auto* const tune = to.add_flag("--tune", read.tune, "the shapes only")->excludes(family);
+  auto* const forms = to.add_flag("--forms", read.forms, "the forms of 64-bit transforms only")
+                          ->excludes(family)
+                          ->excludes(tune);
+  to.add_flag("--routine", read.routine, "a product of SEAL ciphertexts with each form only")
+      ->excludes(family)
+      ->excludes(tune)
+      ->excludes(forms);
+  to.add_flag("--quick", read.quick,
+              "few batches, and no shapes of 64-bit words; of forms and the routine only the integers");
 }
 
 inline void declare(CLI::App& to, kernel_arguments& read) {

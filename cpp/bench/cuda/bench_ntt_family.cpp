@@ -87,18 +87,27 @@ bool run_word(cuda::device_context& device, void* pool, const peaks& ceiling, bo
 }
 
 int run(const family_arguments& wanted) {
+  if (wanted.routine) {
+    std::ofstream rows(wanted.out);
+    return run_routine(wanted.device, wanted.quick, rows) ? 0 : 1;
+  }
   const auto device = cuda::device_context::open(wanted.device);
   const device_bytes pool(pool_bytes);
   std::ofstream out(wanted.out);
   const peaks ceiling = measure_peaks(*device, pool.as<void>(), pool_bytes);
   std::cout << device->properties().name << ": copy " << ceiling.copy_bytes / 1e12 << " TB/s, butterflies "
             << ceiling.butterflies[0] / 1e12 << " (32 bits), " << ceiling.butterflies[1] / 1e12
-            << " (64 bits) T/s\n";
+            << " (64 bits), " << ceiling.lean_butterflies / 1e12 << " (64 bits, lean) T/s\n";
   out << R"({"kind":"card","name":")" << device->properties().name << R"(","copy_bytes_per_second":)"
       << ceiling.copy_bytes << ",\"butterflies_per_second_32\":" << ceiling.butterflies[0]
       << ",\"butterflies_per_second_64\":" << ceiling.butterflies[1] << ",\"rotated_bytes\":" << rotated_bytes
       << "}\n";
   bool correct = true;
+  if (wanted.forms) {
+    correct = run_forms(*device, pool.as<void>(), ceiling, wanted.quick, out);
+    std::cout << (correct ? "all integers equal the scalar kernels\n" : "WRONG INTEGERS, see above\n");
+    return correct ? 0 : 1;
+  }
   if (!wanted.tune) correct = run_family(*device, pool.as<void>(), ceiling, wanted.quick, out) && correct;
   if (!wanted.family) {
     for (const unsigned limbs : {47U, 23U})

@@ -37,7 +37,8 @@ class device_bytes {
 template <typename WordT>
 class ntt_bench_tables {
  public:
-  ntt_bench_tables(unsigned log_n, unsigned primes);
+  /// @param bits of the primes; 0: the most that words may have
+  ntt_bench_tables(unsigned log_n, unsigned primes, unsigned bits = 0);
 
   unsigned log_n;
   unsigned primes;
@@ -57,6 +58,7 @@ template <typename WordT>
 struct peaks {
   double copy_bytes = 0;           ///< bytes read plus written per second by a copy kernel
   double butterflies[2] = {0, 0};  ///< per second, operands in registers; 32-bit and 64-bit words
+  double lean_butterflies = 0;     ///< of 64-bit words and small primes (ntt_lean.cuh)
 };
 [[nodiscard]] peaks measure_peaks(const cuda::device_context& device, void* pool, std::size_t bytes);
 
@@ -73,6 +75,10 @@ inline constexpr std::size_t rotated_bytes = std::size_t{1} << 29;
 /// computes wrong integers.
 bool run_family(cuda::device_context& device, void* pool, const peaks& ceiling, bool quick,
                 std::ostream& out);
+/// Forms of the production transform of 64-bit words (`ntt_form`) at N = 2^14 and 2^15.
+bool run_forms(cuda::device_context& device, void* pool, const peaks& ceiling, bool quick, std::ostream& out);
+/// A product of SEAL ciphertexts, relinearized and rescaled, with each form: N = 2^15, 8 primes of 55 bits.
+bool run_routine(int device, bool quick, std::ostream& out);
 /// Shapes of the production kernel at N = 2^16; `limbs` per polynomial.
 bool run_tuning(cuda::device_context& device, void* pool, unsigned word_bits, unsigned limbs,
                 std::ostream& out);

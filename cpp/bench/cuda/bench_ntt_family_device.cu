@@ -6,7 +6,8 @@
 
 #include "backend/cpu/scalar_ntt.hpp"
 #include "backend/cuda/device/cuda_api.hpp"
-#include "backend/cuda/ntt/ntt_rounds.cuh"
+#include "backend/cuda/ntt/ntt_lean.cuh"
+#include "backend/cuda/ntt/ntt_tuning.hpp"
 #include "bench_ntt_family.hpp"
 #include "halocline/params/primes.hpp"
 #include "halocline/ring/ntt_tables.hpp"
@@ -40,20 +41,23 @@ __global__ void copy_kernel(uint4* dst, const uint4* src, std::size_t count) {
 constexpr unsigned peak_rounds = 256, peak_butterflies = 32;
 
 /// Radix-16 rounds of the production arithmetic with one twiddle for all butterflies, no memory traffic.
-template <typename WordT>
-__global__ void __launch_bounds__(256) butterfly_kernel(WordT* out, WordT w, WordT quotient, WordT q) {
+template <typename WordT, template <typename, bool> typename TableT>
+__global__ void __launch_bounds__(256)
+    butterfly_kernel(WordT* out, WordT w, WordT quotient, arith::modulus<WordT> q) {
   WordT x[16];
 #pragma unroll
   for (unsigned i = 0; i < 16; ++i) x[i] = threadIdx.x * 16 + i;
-  const WordT bound = cuda::lazy_bound(q);
+  TableT<WordT, false> at;
+  cuda::set_prime<false>(at, q);
+  const WordT bound = at.bound;
   for (unsigned r = 0; r < peak_rounds; ++r) {
 #pragma unroll
     for (unsigned half = 8; half >= 1; half /= 2) {
 #pragma unroll
       for (unsigned i = 0; i < 8; ++i) {
         const unsigned low = i / half * 2 * half + i % half;
-        const WordT a = cuda::reduce_once<WordT>(x[low], bound);
-        const WordT b = cuda::mul_lazy(x[low + half], w, quotient, q);
+        const WordT a = cuda::before_sum(x[low], at);
+        const WordT b = cuda::times(x[low + half], w, quotient, at);
         x[low] = a + b;
         x[low + half] = a + bound - b;
       }
@@ -67,27 +71,26 @@ __global__ void __launch_bounds__(256) butterfly_kernel(WordT* out, WordT w, Wor
 
 void launched(const char* what) { cuda::check(cudaGetLastError(), what); }
 
-template <typename WordT>
-double butterfly_peak(const cuda::device_context& device, void* pool) {
-  const auto q = arith::make_modulus(
-      static_cast<WordT>(params::primes_below(sizeof(WordT) == 4 ? 30 : 61, 1, 1 << 17)[0]));
+template <typename WordT, template <typename, bool> typename TableT>
+double butterfly_peak(const cuda::device_context& device, void* pool, unsigned bits) {
+  const auto q = arith::make_modulus(static_cast<WordT>(params::primes_below(bits, 1, 1 << 17)[0]));
   const WordT w = q.value / 3;
   const unsigned blocks = static_cast<unsigned>(device.multiprocessors()) * 32;
   const double seconds = median_seconds(device, [&](std::size_t) {
-    butterfly_kernel<WordT><<<blocks, 256, 0, device.compute()>>>(static_cast<WordT*>(pool), w,
-                                                                  arith::shoup_quotient(w, q), q.value);
+    butterfly_kernel<WordT, TableT>
+        <<<blocks, 256, 0, device.compute()>>>(static_cast<WordT*>(pool), w, arith::shoup_quotient(w, q), q);
   });
   launched("measure the butterfly rate");
   return 256.0 * blocks * peak_rounds * peak_butterflies / seconds;
 }
 
 template <typename WordT>
-void fill(const ntt_bench_tables<WordT>& of) {
+void fill(const ntt_bench_tables<WordT>& of, unsigned bits) {
   const std::size_t n = std::size_t{1} << of.log_n;
   std::vector<arith::modulus<WordT>> moduli;
   std::vector<WordT> roots(4 * n * of.primes), values(n * of.primes), transformed(n * of.primes);
   std::mt19937_64 random(std::random_device{}());
-  for (const std::uint64_t prime : params::primes_below(sizeof(WordT) == 4 ? 30 : 61, of.primes, 2 * n)) {
+  for (const std::uint64_t prime : params::primes_below(bits, of.primes, 2 * n)) {
     const std::size_t i = moduli.size();
     const arith::modulus<WordT>& q = moduli.emplace_back(arith::make_modulus(static_cast<WordT>(prime)));
     WordT* const at = roots.data() + 4 * n * i;
@@ -112,14 +115,14 @@ device_bytes::device_bytes(std::size_t bytes) { cuda::check(cudaMalloc(&data_, b
 device_bytes::~device_bytes() { cudaFree(data_); }
 
 template <typename WordT>
-ntt_bench_tables<WordT>::ntt_bench_tables(unsigned log_n, unsigned primes)
+ntt_bench_tables<WordT>::ntt_bench_tables(unsigned log_n, unsigned primes, unsigned bits)
     : log_n(log_n),
       primes(primes),
       moduli(primes * sizeof(arith::modulus<WordT>)),
       roots((std::size_t{4} * primes * sizeof(WordT)) << log_n),
       values((primes * sizeof(WordT)) << log_n),
       transformed((primes * sizeof(WordT)) << log_n) {
-  fill(*this);
+  fill(*this, bits != 0 ? bits : sizeof(WordT) == 4 ? 30 : 61);
 }
 
 template <typename WordT>
@@ -153,8 +156,9 @@ peaks measure_peaks(const cuda::device_context& device, void* pool, std::size_t 
   });
   launched("measure the copy rate");
   found.copy_bytes = 2.0 * static_cast<double>(half) / seconds;
-  found.butterflies[0] = butterfly_peak<std::uint32_t>(device, pool);
-  found.butterflies[1] = butterfly_peak<std::uint64_t>(device, pool);
+  found.butterflies[0] = butterfly_peak<std::uint32_t, cuda::twiddle_table>(device, pool, 30);
+  found.butterflies[1] = butterfly_peak<std::uint64_t, cuda::twiddle_table>(device, pool, 61);
+  found.lean_butterflies = butterfly_peak<std::uint64_t, cuda::lean_table>(device, pool, cuda::lean_bits - 1);
   return found;
 }
 

@@ -61,6 +61,10 @@ TEST(BenchArguments, FamilyAndShapesExcludeEachOther) {
   EXPECT_TRUE(given.family && given.quick && !given.tune);
   EXPECT_EQ(given.out, "n.json");
   EXPECT_THAT(read(given, {"--family", "--tune"}), HasSubstr("--family"));
+  EXPECT_EQ(read(given, {"--forms"}), "");
+  EXPECT_EQ(read(given, {"--routine"}), "");
+  EXPECT_THAT(read(given, {"--forms", "--tune"}), HasSubstr("--tune"));
+  EXPECT_THAT(read(given, {"--routine", "--forms"}), HasSubstr("--forms"));
   EXPECT_THAT(read(given, {"--device", "-1"}), HasSubstr("--device"));
   EXPECT_THAT(read(given, {"--device", "one"}), HasSubstr("--device"));
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPU transforms, run on the host: every thread of every block, step by step, with the code that the
-// kernels run between two barriers.
+// The GPU transforms of the tuning table, run on the host.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -11,205 +10,17 @@
 #include <vector>
 
 #include "backend/cpu/scalar_elementwise.hpp"
-#include "backend/cpu/scalar_ntt.hpp"
 #include "backend/cpu/scalar_rns.hpp"
-#include "backend/cuda/ntt/ntt_converted.cuh"
 #include "backend/cuda/ntt/ntt_groups.hpp"
 #include "backend/cuda/ntt/ntt_items.hpp"
-#include "backend/cuda/ntt/ntt_kernels.cuh"
-#include "backend/cuda/ntt/ntt_tuning.hpp"
+#include "cuda_ntt_rig.hpp"
 #include "halocline/params/primes.hpp"
-#include "halocline/ring/ntt_tables.hpp"
 
 namespace {
 
 using namespace halocline;
+using namespace halocline::test;
 using namespace halocline::backend::cuda;
-
-/// Polynomials of a few limbs, tables, and what the scalar kernels make of them.
-template <typename WordT>
-struct machine {
-  /// `last_bits`: of the last prime, if it differs from the others.
-  explicit machine(unsigned log_n, unsigned primes = 2, unsigned polys = 3, double last_bits = 0)
-      : log_n(log_n), polys(polys) {
-    const std::size_t n = std::size_t{1} << log_n;
-    for (const std::uint64_t q : params::primes_below(sizeof(WordT) == 4 ? 30 : 61, primes, 2 * n))
-      moduli.push_back(arith::make_modulus(static_cast<WordT>(q)));
-    if (last_bits != 0) {
-      const auto q = params::primes_below(last_bits, 1, 2 * n).front();
-      moduli.back() = arith::make_modulus(static_cast<WordT>(q));
-    }
-    roots.resize(4 * n * primes);
-    for (std::size_t i = 0; i < primes; ++i)
-      ring::fill_roots<WordT>(moduli[i], log_n, std::span(roots).subspan(4 * n * i, 4 * n));
-    std::mt19937_64 random(log_n);
-    for (unsigned p = 0; p < polys; ++p) {
-      std::vector<WordT> poly(n * primes);
-      for (std::size_t i = 0; i < poly.size(); ++i) {
-        // Extreme residues every now and then: they decide whether lazy values overflow.
-        const WordT q = moduli[i / n].value;
-        poly[i] = random() % 4 == 0 ? q - 1 : static_cast<WordT>(random() % q);
-      }
-      data.push_back(poly);
-    }
-  }
-
-  [[nodiscard]] std::vector<WordT> expected(const std::vector<WordT>& poly, bool inverse) const {
-    const std::size_t n = std::size_t{1} << log_n;
-    std::vector<WordT> out(poly.size());
-    for (std::size_t i = 0; i < moduli.size(); ++i) {
-      const WordT* const at = roots.data() + 4 * n * i;
-      const backend::cpu::prime_tables<WordT> tables{&moduli[i], at, at + n, at + 2 * n, at + 3 * n, log_n};
-      if (inverse) {
-        backend::cpu::scalar::intt(out.data() + n * i, poly.data() + n * i, tables);
-      } else {
-        backend::cpu::scalar::ntt(out.data() + n * i, poly.data() + n * i, tables);
-      }
-    }
-    return out;
-  }
-
-  /// All polynomials in one group, results in `results`.
-  [[nodiscard]] plain_ntt_params<WordT> params() {
-    plain_ntt_params<WordT> made;
-    made.moduli = moduli.data();
-    made.roots = roots.data();
-    made.log_n = log_n;
-    ntt_group<WordT> group;
-    results.assign(polys, std::vector<WordT>(data[0].size(), ~WordT{0}));
-    for (group.polys = 0; group.polys < polys; ++group.polys) {
-      group.src[group.polys] = data[group.polys].data();
-      group.dst[group.polys] = results[group.polys].data();
-    }
-    EXPECT_TRUE(made.groups.add(group, static_cast<std::uint32_t>(moduli.size())));
-    return made;
-  }
-
-  unsigned log_n;
-  unsigned polys;
-  std::vector<arith::modulus<WordT>> moduli;
-  std::vector<WordT> roots;
-  std::vector<std::vector<WordT>> data, results;
-};
-
-/// Threads of one block between barriers.
-template <typename WordT, unsigned e, unsigned k>
-struct block {
-  std::vector<ntt_thread<WordT, e, k>> threads;
-  std::vector<std::array<WordT, 1U << e>> x;
-
-  template <typename StepT>
-  void step(const StepT& run) {
-    for (std::size_t t = 0; t < threads.size(); ++t)
-      run(threads[t], *reinterpret_cast<WordT(*)[1U << e]>(x[t].data()));
-  }
-};
-
-/// Calls `run(place, block number)` for all limbs of the launch.
-template <bool inverse, typename ParamsT, typename RunT>
-void for_each_limb(const ParamsT& params, const RunT& run) {
-  for (std::uint32_t limb = 0; limb < params.groups.limbs; ++limb) {
-    for (std::uint32_t poly = 0; poly < params.groups.items[params.groups.find(limb)].polys; ++poly)
-      run(find_limb<inverse>(params, params.groups.find(limb), limb, poly), poly);
-  }
-}
-
-template <unsigned e, unsigned k, bool inverse, unsigned sources, typename WordT, typename ParamsT>
-void run_columns(ParamsT& params, const ntt_choice& choice) {
-  params.bits = params.log_n - row_stages;
-  params.log_columns = choice.log_columns;
-  const unsigned threads = 1U << (params.bits - e + choice.log_columns);
-  std::vector<WordT> shared(((1U << params.bits) + (1U << (params.bits - e))) << choice.log_columns);
-  for_each_limb<inverse>(params, [&](ntt_place<WordT> place, std::uint32_t poly) {
-    if (inverse) place.src = place.dst;
-    const first_words<sources, WordT, ParamsT> first(params, place, poly);
-    for (std::uint32_t b = 0; b < 1U << (row_stages - choice.log_columns); ++b) {
-      block<WordT, e, k> on;
-      for (unsigned t = 0; t < threads; ++t)
-        on.threads.push_back(column_thread<e, k>(params, place, b, t, shared.data()));
-      on.x.resize(threads);
-      const unsigned rounds = on.threads[0].rounds();
-      on.step([&](const auto& each, auto& x) { inverse ? each.load(rounds - 1, x) : first.load(each, x); });
-      for (unsigned s = 0; s < rounds; ++s) {
-        on.step([&](const auto& each, auto& x) {
-          if constexpr (inverse) {
-            each.template inverse_step<true>(s, x);
-          } else {
-            each.forward_loaded(s, x);
-          }
-        });
-      }
-      on.step([&](const auto& each, auto& x) { each.store(inverse ? 0 : rounds - 1, x); });
-    }
-  });
-}
-
-/// Steps of one block of the rows kernel.
-template <bool inverse, bool last, unsigned e, unsigned k, typename WordT, typename FirstT>
-void run_row_block(block<WordT, e, k>& on, const twiddle_table<WordT>& at, const FirstT& first) {
-  const unsigned rounds = on.threads[0].rounds();
-  if (inverse) {
-    on.step([](const auto& each, auto&) { each.load_chunks(); });
-    on.step([](const auto& each, auto& x) { each.get_neighbours(x); });
-  } else {
-    on.step([&](const auto& each, auto& x) { first.load(each, x); });
-  }
-  for (unsigned s = 0; s < rounds; ++s) {
-    on.step([&](const auto& each, auto& x) {
-      if constexpr (inverse) {
-        each.template inverse_step<last>(s, x);
-      } else {
-        each.forward_loaded(s, x);
-      }
-    });
-  }
-  if (inverse) {
-    on.step([](const auto& each, auto& x) { each.store(0, x); });
-    return;
-  }
-  on.step([](const auto& each, auto& x) { each.put_neighbours(x); });
-  on.step([&](const auto& each, auto&) {
-    each.store_chunks([&](std::uint32_t, const chunk<WordT>& got) { return reduce_chunk(got, at); });
-  });
-}
-
-template <unsigned e, unsigned k, bool inverse, unsigned sources, typename WordT, typename ParamsT>
-void run_rows(ParamsT& params, const ntt_choice& choice) {
-  const bool alone = params.log_n <= one_kernel_log_n;
-  params.bits = alone ? params.log_n : row_stages;
-  const unsigned team = 1U << (params.bits - e);
-  const unsigned rows = alone ? 1U : std::max(1U, choice.row_threads / team);
-  std::vector<chunk<WordT>> shared(rows * exchange_words(params.bits, e) / chunk<WordT>::words);
-  for_each_limb<inverse>(params, [&](ntt_place<WordT> place, std::uint32_t poly) {
-    if (!inverse && !alone) place.src = place.dst;
-    const first_words<k == 0 ? sources : 0, WordT, ParamsT> words(params, place, poly);
-    for (std::uint32_t first = 0; first < 1U << (params.log_n - params.bits); first += rows) {
-      block<WordT, e, k> on;
-      for (unsigned t = 0; t < team * rows; ++t)
-        on.threads.push_back(row_thread<e, k>(params, place, first, t, shared[0].word));
-      on.x.resize(on.threads.size());
-      run_row_block<inverse, k == 0>(on, place.at, words);
-    }
-  });
-}
-
-template <unsigned e, bool inverse, unsigned sources = 0, typename WordT, typename GroupT>
-void transform_words(const ntt_params<WordT, GroupT>&, auto& params, ntt_choice choice) {
-  choice = fitted(choice, e, params.log_n);
-  const auto columns = [&] {
-    params.log_n == 16 ? run_columns<e, 8, inverse, sources, WordT>(params, choice)
-                       : run_columns<e, 0, inverse, sources, WordT>(params, choice);
-  };
-  if (params.log_n <= one_kernel_log_n) return run_rows<e, 0, inverse, sources, WordT>(params, choice);
-  if (!inverse) columns();
-  run_rows<e, row_stages, inverse, sources, WordT>(params, choice);
-  if (inverse) columns();
-}
-
-template <unsigned e, bool inverse, unsigned sources = 0, typename ParamsT>
-void transform(ParamsT& params, const ntt_choice& choice) {
-  transform_words<e, inverse, sources>(params, params, choice);
-}
 
 template <typename WordT, unsigned e>
 void expect_cpu_integers(unsigned log_n, const ntt_choice& choice, unsigned primes = 2, unsigned polys = 3) {
@@ -453,7 +264,8 @@ TEST(CudaNtt, CombinationIsFullyReduced) {
   const combine_factors<std::uint64_t> factors{a, arith::shoup_quotient(a, q), b,
                                                arith::shoup_quotient(b, q)};
   const chunk<std::uint64_t> left{{q.value - 1, 0}}, lazy{{8 * q.value - 1, 3}};
-  const auto got = combine_chunk(left, lazy, factors, {nullptr, nullptr, q.value, lazy_bound(q.value)});
+  const twiddle_table<std::uint64_t> at{nullptr, nullptr, q.value, lazy_bound(q.value)};
+  const auto got = combine_chunk(left, lazy, factors, at);
   for (unsigned i = 0; i < 2; ++i) {
     EXPECT_EQ(got.word[i], arith::add_mod(arith::mul_mod(left.word[i], a, q),
                                           arith::mul_mod(lazy.word[i] % q.value, b, q), q));

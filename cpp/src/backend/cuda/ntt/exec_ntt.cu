@@ -7,6 +7,7 @@
 #include "backend/conversion_targets.hpp"
 #include "backend/cuda/executor.hpp"
 #include "backend/cuda/ntt/ntt_batch.hpp"
+#include "backend/cuda/ntt/ntt_forms.hpp"
 #include "backend/cuda/ntt/ntt_groups.hpp"
 #include "backend/cuda/ntt/ntt_jobs.hpp"
 #include "backend/cuda/ntt/ntt_launch.hpp"
@@ -19,8 +20,7 @@ template <typename WordT, typename LaunchT>
 void transform(const launcher& on, const resolver<WordT>& resolve, std::span<const unary_job> jobs,
                const LaunchT& launch) {
   const std::vector<window> windows = windows_of(jobs);
-  const ntt_choice choice =
-      choose_ntt(on.device().architecture(), 8 * sizeof(WordT), resolve.log_n(), limbs_of(windows));
+  const ntt_choice choice = choice_of(on, 8 * sizeof(WordT), resolve, limbs_of(windows));
   plain_ntt_params<WordT> params;
   begin(params, resolve);
   for_each_prime_group(windows, choice.polys, [&](window primes, std::span<const std::uint32_t> members) {
@@ -73,7 +73,7 @@ class combine_batch {
 
   void run() {
     const std::vector<window> windows = windows_of(jobs_);
-    choice_ = choose_ntt(on_.device().architecture(), 8 * sizeof(WordT), resolve_.log_n(), limbs_of(windows));
+    choice_ = choice_of(on_, 8 * sizeof(WordT), resolve_, limbs_of(windows));
     for_each_prime_group(windows, choice_.polys, [&](window primes, std::span<const std::uint32_t> members) {
       // A group must find room for its factors; one group always does in an empty block of this many limbs.
       const std::uint32_t most = combine_params<WordT>::max_factors / max_ntt_polys;

@@ -7,6 +7,7 @@
 
 #include "backend/cuda/executor.hpp"
 #include "backend/cuda/ntt/ntt_batch.hpp"
+#include "backend/cuda/ntt/ntt_forms.hpp"
 #include "backend/cuda/ntt/ntt_groups.hpp"
 #include "backend/cuda/ntt/ntt_launch.hpp"
 
@@ -29,8 +30,7 @@ class reduced_batch {
 
   void run() {
     const std::vector<window> windows = windows_of(jobs_);
-    choice_ = choose_ntt(on_.launch.device().architecture(), 8 * sizeof(WordT), on_.resolve.log_n(),
-                         limbs_of(windows));
+    choice_ = choice_of(on_.launch, 8 * sizeof(WordT), on_.resolve, limbs_of(windows));
     for_each_prime_group(windows, choice_.polys, [&](window primes, std::span<const std::uint32_t> members) {
       std::uint32_t most = primes.count;  // one group always finds room for its factors in an empty block
       if constexpr (combines) most = ParamsT::max_factors / max_ntt_polys;

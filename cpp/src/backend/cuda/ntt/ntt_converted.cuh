@@ -15,7 +15,8 @@ namespace halocline::backend::cuda {
 template <unsigned sources, typename WordT>
 class converted_words {
  public:
-  HALOCLINE_HOST_DEVICE converted_words(const combine_params<WordT>& params, const ntt_place<WordT>& place,
+  template <typename PlaceT>
+  HALOCLINE_HOST_DEVICE converted_words(const combine_params<WordT>& params, const PlaceT& place,
                                         std::uint32_t poly)
       : start_(place.src) {
     const combine_group<WordT>& group = params.groups.items[place.group];
@@ -39,13 +40,13 @@ class converted_words {
 
   /// The words that `on` begins a forward transform with, as `ntt_thread::load` reads them. A few at a time,
   /// so that their loads are under way together and registers suffice.
-  template <unsigned e, unsigned k>
-  HALOCLINE_HOST_DEVICE void load(const ntt_thread<WordT, e, k>& on, WordT (&x)[1U << e]) const {
-    constexpr unsigned together = 1U << (e - 2);
+  template <typename ThreadT, unsigned count>
+  HALOCLINE_HOST_DEVICE void load(const ThreadT& on, WordT (&x)[count]) const {
+    constexpr unsigned together = count / 4;
     const std::size_t first = static_cast<std::size_t>(on.src - start_) +
                               (static_cast<std::size_t>(on.position(0, 0)) << on.log_stride);
     HALOCLINE_UNROLL
-    for (unsigned i = 0; i < 1U << e; i += together) {
+    for (unsigned i = 0; i < count; i += together) {
       WordT in[together][sources];
       HALOCLINE_UNROLL
       for (unsigned j = 0; j < together; ++j) {
@@ -90,7 +91,8 @@ class first_words {
                                     converted_words<sources == reduced_source ? 1 : sources, WordT>>;
 
  public:
-  HALOCLINE_HOST_DEVICE first_words(const ParamsT& params, const ntt_place<WordT>& place, std::uint32_t poly)
+  template <typename PlaceT>
+  HALOCLINE_HOST_DEVICE first_words(const ParamsT& params, const PlaceT& place, std::uint32_t poly)
       : from_(params, place, poly) {}
   template <typename ThreadT, unsigned count>
   HALOCLINE_HOST_DEVICE void load(const ThreadT& on, WordT (&x)[count]) const {
@@ -103,7 +105,8 @@ class first_words {
 template <typename WordT, typename ParamsT>
 class first_words<0, WordT, ParamsT> {
  public:
-  HALOCLINE_HOST_DEVICE first_words(const ParamsT&, const ntt_place<WordT>&, std::uint32_t) {}
+  template <typename PlaceT>
+  HALOCLINE_HOST_DEVICE first_words(const ParamsT&, const PlaceT&, std::uint32_t) {}
   template <typename ThreadT, unsigned count>
   HALOCLINE_HOST_DEVICE void load(const ThreadT& on, WordT (&x)[count]) const {
     on.load(0, x);

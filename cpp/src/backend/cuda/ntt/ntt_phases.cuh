@@ -14,16 +14,20 @@ namespace halocline::backend::cuda {
 
 /// What is known about a kernel when it is compiled: words per thread 2^e, stages k of the sub-transforms,
 /// log2 N and log2 of the columns of a block; 0: any. `near`: twiddles of rows come through shared memory.
-template <unsigned words, unsigned stages, unsigned log_n, unsigned log_columns, bool in_shared = false>
+/// `room`: warps that a multiprocessor must have room for; 0: as below.
+template <unsigned words, unsigned stages, unsigned log_n, unsigned log_columns, bool in_shared = false,
+          template <typename, bool> typename TableT = twiddle_table, unsigned room = 0>
 struct ntt_shape {
   static constexpr unsigned e = words, k = stages, n = log_n, c = log_columns;
   static constexpr bool near = in_shared;
+  template <typename WordT, bool in_block>
+  using table = TableT<WordT, in_block>;
   /// Most threads of a block.
   static constexpr unsigned column_threads = c != 0 ? 1U << (k - e + c) : most_ntt_threads;
   static constexpr unsigned row_threads = n != 0 ? most_row_threads : most_ntt_threads;
   /// Warps that a multiprocessor must have room for: 40, so 48 registers, which hold the kernels without
   /// spilling more than a word or two; 48 where twiddles are only quotients, which gains up to 3 %.
-  static constexpr unsigned warps = near && words == 4 ? 48 : 40;
+  static constexpr unsigned warps = room != 0 ? room : near && words == 4 ? 48 : 40;
   static constexpr unsigned blocks(unsigned threads) { return n == 0 ? 1 : warps * 32 / threads; }
 };
 
@@ -51,7 +55,7 @@ struct block_place {
 template <typename WordT, typename S, unsigned sources = 0, typename ParamsT, typename ReadyT>
 __device__ inline void forward_columns(const ParamsT& params, const block_place& in, const ReadyT& ready) {
   const std::uint32_t group = params.groups.find(in.limb);
-  auto place = find_limb<false, S::n>(params, group, in.limb, in.poly);
+  auto place = find_limb<false, S::n, S::template table>(params, group, in.limb, in.poly);
   if constexpr (std::is_same_v<ParamsT, combine_params<WordT>>)
     place.dst = const_cast<WordT*>(place.src);  // the combination needs both its inputs
   const auto on = column_thread<S::e, S::k, S::c, S::n>(params, place, in.block, in.thread,
@@ -72,7 +76,7 @@ __device__ inline void forward_columns(const ParamsT& params, const block_place&
 template <typename WordT, typename S, typename ParamsT, typename ReadyT>
 __device__ inline void inverse_columns(const ParamsT& params, const block_place& in, const ReadyT& ready) {
   const std::uint32_t group = params.groups.find(in.limb);
-  auto place = find_limb<true, S::n>(params, group, in.limb, in.poly);
+  auto place = find_limb<true, S::n, S::template table>(params, group, in.limb, in.poly);
   place.src = place.dst;  // what the rows kernel left
   const auto on = column_thread<S::e, S::k, S::c, S::n>(params, place, in.block, in.thread,
                                                         reinterpret_cast<WordT*>(exchange_area));
@@ -89,8 +93,8 @@ __device__ inline void inverse_columns(const ParamsT& params, const block_place&
 }
 
 /// Starts to copy the twiddles of the block's rows to shared memory.
-template <unsigned k, typename WordT>
-__device__ inline void fetch_table(WordT* table, const twiddle_table<WordT>& from, std::uint32_t rows,
+template <unsigned k, typename WordT, typename TableT>
+__device__ inline void fetch_table(WordT* table, const TableT& from, std::uint32_t rows,
                                    std::uint32_t first) {
   constexpr std::uint32_t words = chunk<WordT>::words;
   const std::uint32_t thread = threadIdx.y * blockDim.x + threadIdx.x, threads = blockDim.x * blockDim.y;
@@ -117,8 +121,8 @@ __device__ inline void wait_for_table() {
 }
 
 /// The thread's place among the rows, and the start of the copy of its twiddles.
-template <typename S, typename WordT, typename GroupT>
-__device__ inline auto this_row(const ntt_params<WordT, GroupT>& params, const ntt_place<WordT>& place,
+template <typename S, typename WordT, typename GroupT, typename PlaceT>
+__device__ inline auto this_row(const ntt_params<WordT, GroupT>& params, const PlaceT& place,
                                 const block_place& in) {
   const unsigned bits = S::k != 0 ? S::k : params.bits;
   const std::uint32_t rows = in.threads >> (bits - S::e);
@@ -140,7 +144,7 @@ template <typename WordT, typename S, unsigned sources = 0, typename ParamsT, ty
 __device__ inline void forward_rows(const ParamsT& params, const block_place& in, const ReadyT& ready) {
   constexpr bool plain = !std::is_same_v<ParamsT, combine_params<WordT>>;
   const std::uint32_t poly = in.poly, number = params.groups.find(in.limb);
-  auto place = find_limb<false, S::n>(params, number, in.limb, poly);
+  auto place = find_limb<false, S::n, S::template table>(params, number, in.limb, poly);
   // What the columns kernel left; a ring that needs none is transformed from its source.
   if constexpr (plain && S::k != 0) place.src = place.dst;
   const auto on = this_row<S>(params, place, in);
@@ -159,22 +163,13 @@ __device__ inline void forward_rows(const ParamsT& params, const block_place& in
   if (on.rounds() > 1) team_barrier<S::e, S::k>();
   on.put_neighbours(x);
   team_barrier<S::e, S::k>();
-  if constexpr (plain) {
-    on.store_chunks([&](std::uint32_t, const chunk<WordT>& got) { return reduce_chunk(got, place.at); });
-  } else {
-    const auto& group = params.groups.items[place.group];
-    const combine_factors<WordT> factors = params.factors[group.factors[poly] + place.limb];
-    const auto* const a = reinterpret_cast<const chunk<WordT>*>(group.a[poly] + (on.dst - group.dst[poly]));
-    on.store_chunks([&](std::uint32_t c, const chunk<WordT>& got) {
-      return combine_chunk(read_chunk(a + c), got, factors, place.at);
-    });
-  }
+  store_results(params, place, poly, on);
 }
 
 template <typename WordT, typename S, typename ParamsT, typename ReadyT>
 __device__ inline void inverse_rows(const ParamsT& params, const block_place& in, const ReadyT& ready) {
   const std::uint32_t poly = in.poly, group = params.groups.find(in.limb);
-  const auto place = find_limb<true, S::n>(params, group, in.limb, poly);
+  const auto place = find_limb<true, S::n, S::template table>(params, group, in.limb, poly);
   const auto on = this_row<S>(params, place, in);
   const bool used = has_poly(params, group, poly);
   WordT x[1U << S::e];

@@ -12,9 +12,8 @@ namespace halocline::backend::cuda {
 template <typename WordT>
 class reduced_words {
  public:
-  template <typename ParamsT>
-  HALOCLINE_HOST_DEVICE reduced_words(const ParamsT& params, const ntt_place<WordT>& place,
-                                      std::uint32_t poly)
+  template <typename ParamsT, typename PlaceT>
+  HALOCLINE_HOST_DEVICE reduced_words(const ParamsT& params, const PlaceT& place, std::uint32_t poly)
       : start_(place.src) {
     const auto& group = params.groups.items[place.group];
     const std::uint32_t prime = group.prime + place.limb;
@@ -29,14 +28,14 @@ class reduced_words {
   }
 
   /// The words that `on` begins a forward transform with.
-  template <unsigned e, unsigned k>
-  HALOCLINE_HOST_DEVICE void load(const ntt_thread<WordT, e, k>& on, WordT (&x)[1U << e]) const {
+  template <typename ThreadT, unsigned count>
+  HALOCLINE_HOST_DEVICE void load(const ThreadT& on, WordT (&x)[count]) const {
     const std::size_t first = static_cast<std::size_t>(on.src - start_) +
                               (static_cast<std::size_t>(on.position(0, 0)) << on.log_stride);
     HALOCLINE_UNROLL
-    for (unsigned i = 0; i < 1U << e; ++i) x[i] = (from_ + first)[i * on.step(0)];
+    for (unsigned i = 0; i < count; ++i) x[i] = (from_ + first)[i * on.step(0)];
     HALOCLINE_UNROLL
-    for (unsigned i = 0; i < 1U << e; ++i) {
+    for (unsigned i = 0; i < count; ++i) {
       x[i] = (product_ ? scaled(x[i]) : x[i]) + (x[i] > half_ ? wrapped_ : 0);
     }
   }

@@ -29,6 +29,21 @@ struct twiddle_table {
   WordT bound;  ///< lazy_bound(q)
 };
 
+/// Sets what depends on the prime.
+template <bool inverse, bool near, typename WordT>
+HALOCLINE_HOST_DEVICE inline void set_prime(twiddle_table<WordT, near>& at,
+                                            const arith::modulus<WordT>& prime) {
+  at.q = prime.value;
+  at.bound = lazy_bound(at.q);
+}
+/// The same prime with twiddles in shared memory.
+template <typename WordT>
+HALOCLINE_HOST_DEVICE inline twiddle_table<WordT, true> near_table(const twiddle_table<WordT>& at,
+                                                                   const WordT* roots,
+                                                                   const WordT* quotients) {
+  return {roots, quotients, at.q, at.bound};
+}
+
 /// Twiddles of one stage, less one where the table holds only quotients.
 template <unsigned j, typename WordT, bool near>
 HALOCLINE_HOST_DEVICE inline void read_twiddles(WordT (&w)[1U << j], WordT (&quotient)[1U << j],
@@ -46,17 +61,41 @@ HALOCLINE_HOST_DEVICE inline void read_twiddles(WordT (&w)[1U << j], WordT (&quo
 
 /// x times a twiddle that `read_twiddles` read, in [0, lazy_bound(q)).
 template <bool near, typename WordT>
-HALOCLINE_HOST_DEVICE inline WordT mul_twiddle(WordT x, WordT w, WordT quotient, WordT q) {
-  if constexpr (near && quotients_suffice<WordT>) return x * w + x - mul_high_lazy(x, quotient) * q;
-  return mul_lazy(x, w, quotient, q);
+HALOCLINE_HOST_DEVICE inline WordT times(WordT x, WordT w, WordT quotient,
+                                         const twiddle_table<WordT, near>& at) {
+  if constexpr (near && quotients_suffice<WordT>) return x * w + x - mul_high_lazy(x, quotient) * at.q;
+  return mul_lazy(x, w, quotient, at.q);
+}
+/// x times any w.
+template <bool near, typename WordT>
+HALOCLINE_HOST_DEVICE inline WordT times_plain(WordT x, WordT w, WordT quotient,
+                                               const twiddle_table<WordT, near>& at) {
+  return mul_lazy(x, w, quotient, at.q);
+}
+/// What a forward butterfly does to the word that it does not multiply, and an inverse one to the sum.
+template <bool near, typename WordT>
+HALOCLINE_HOST_DEVICE inline WordT before_sum(WordT x, const twiddle_table<WordT, near>& at) {
+  return reduce_once<WordT>(x, at.bound);
+}
+template <bool near, typename WordT>
+HALOCLINE_HOST_DEVICE inline WordT after_sum(WordT x, const twiddle_table<WordT, near>& at) {
+  return reduce_once<WordT>(x, at.bound);
+}
+/// What an inverse round of `count` stages ends with.
+template <unsigned e, unsigned count, bool near, typename WordT>
+HALOCLINE_HOST_DEVICE inline void end_round(WordT (&)[1U << e], const twiddle_table<WordT, near>&) {}
+/// Full reduction of a result of a forward transform.
+template <bool near, typename WordT>
+HALOCLINE_HOST_DEVICE inline WordT reduce_result(WordT x, const twiddle_table<WordT, near>& at) {
+  return reduce_product(reduce_once<WordT>(x, at.bound), at.q);
 }
 
-/// One stage of a forward round: 2^j groups of 2^(e - j) words each.
-template <unsigned e, unsigned j, typename WordT, bool near>
-HALOCLINE_HOST_DEVICE inline void forward_stage(WordT (&x)[1U << e], const twiddle_table<WordT, near>& at,
-                                                std::uint32_t node) {
+/// One stage of a forward round: 2^j groups of 2^(e - j) words each. TableT: `twiddle_table`, or
+/// `lean_table`.
+template <unsigned e, unsigned j, typename WordT, typename TableT>
+HALOCLINE_HOST_DEVICE inline void forward_stage(WordT (&x)[1U << e], const TableT& at, std::uint32_t node) {
   constexpr unsigned groups = 1U << j, half = 1U << (e - 1 - j);
-  const WordT q = at.q, bound = at.bound;
+  const WordT bound = at.bound;
   WordT w[groups], quotient[groups];
   read_twiddles<j>(w, quotient, at, node);
   HALOCLINE_UNROLL
@@ -65,8 +104,8 @@ HALOCLINE_HOST_DEVICE inline void forward_stage(WordT (&x)[1U << e], const twidd
     for (unsigned i = 0; i < half; ++i) {
       WordT& low = x[2 * h * half + i];
       WordT& high = x[2 * h * half + half + i];
-      const WordT a = reduce_once(low, bound);
-      const WordT b = mul_twiddle<near>(high, w[h], quotient[h], q);
+      const WordT a = before_sum(low, at);
+      const WordT b = times(high, w[h], quotient[h], at);
       low = a + b;
       high = a + bound - b;
     }
@@ -74,11 +113,10 @@ HALOCLINE_HOST_DEVICE inline void forward_stage(WordT (&x)[1U << e], const twidd
 }
 
 /// One stage of an inverse round.
-template <unsigned e, unsigned j, typename WordT, bool near>
-HALOCLINE_HOST_DEVICE inline void inverse_stage(WordT (&x)[1U << e], const twiddle_table<WordT, near>& at,
-                                                std::uint32_t node) {
+template <unsigned e, unsigned j, typename WordT, typename TableT>
+HALOCLINE_HOST_DEVICE inline void inverse_stage(WordT (&x)[1U << e], const TableT& at, std::uint32_t node) {
   constexpr unsigned groups = 1U << j, half = 1U << (e - 1 - j);
-  const WordT q = at.q, bound = at.bound;
+  const WordT bound = at.bound;
   WordT w[groups], quotient[groups];
   read_twiddles<j>(w, quotient, at, node);
   HALOCLINE_UNROLL
@@ -88,16 +126,15 @@ HALOCLINE_HOST_DEVICE inline void inverse_stage(WordT (&x)[1U << e], const twidd
       WordT& low = x[2 * h * half + i];
       WordT& high = x[2 * h * half + half + i];
       const WordT a = low, b = high;
-      low = reduce_once<WordT>(a + b, bound);
-      high = mul_twiddle<near, WordT>(a + bound - b, w[h], quotient[h], q);
+      low = after_sum<TableT::near, WordT>(a + b, at);
+      high = times<TableT::near, WordT>(a + bound - b, w[h], quotient[h], at);
     }
   }
 }
 
 /// The first `stages` stages of a round of 2^e words whose group is `node`.
-template <unsigned e, unsigned stages, typename WordT, bool near>
-HALOCLINE_HOST_DEVICE inline void forward_round(WordT (&x)[1U << e], const twiddle_table<WordT, near>& at,
-                                                std::uint32_t node) {
+template <unsigned e, unsigned stages, typename WordT, typename TableT>
+HALOCLINE_HOST_DEVICE inline void forward_round(WordT (&x)[1U << e], const TableT& at, std::uint32_t node) {
   forward_stage<e, 0>(x, at, node);
   if constexpr (stages > 1) forward_stage<e, 1>(x, at, node);
   if constexpr (stages > 2) forward_stage<e, 2>(x, at, node);
@@ -105,21 +142,21 @@ HALOCLINE_HOST_DEVICE inline void forward_round(WordT (&x)[1U << e], const twidd
 }
 
 /// Undoes `forward_round`, but for the factor 2^stages.
-template <unsigned e, unsigned stages, typename WordT, bool near>
-HALOCLINE_HOST_DEVICE inline void inverse_round(WordT (&x)[1U << e], const twiddle_table<WordT, near>& at,
-                                                std::uint32_t node) {
+template <unsigned e, unsigned stages, typename WordT, typename TableT>
+HALOCLINE_HOST_DEVICE inline void inverse_round(WordT (&x)[1U << e], const TableT& at, std::uint32_t node) {
   if constexpr (stages > 3) inverse_stage<e, 3>(x, at, node);
   if constexpr (stages > 2) inverse_stage<e, 2>(x, at, node);
   if constexpr (stages > 1) inverse_stage<e, 1>(x, at, node);
   inverse_stage<e, 0>(x, at, node);
+  end_round<e, stages>(x, at);
 }
 
 /// The last stage of an inverse transform, with the factor 1/N; results are fully reduced. Its twiddle times
 /// 1/N is not in the table, so the pair is made here: a quotient floor(a b 2^w / q) - k 2^w of a product is
 /// b a' + floor(b r / q) for the quotient a' of a and the rest r = a 2^w - a' q.
-template <unsigned e, typename WordT, bool near>
-HALOCLINE_HOST_DEVICE inline void last_inverse_stage(WordT (&x)[1U << e],
-                                                     const twiddle_table<WordT, near>& at) {
+template <unsigned e, typename WordT, typename TableT>
+HALOCLINE_HOST_DEVICE inline void last_inverse_stage(WordT (&x)[1U << e], const TableT& at) {
+  constexpr bool near = TableT::near;
   constexpr unsigned half = 1U << (e - 1);
   const WordT q = at.q, bound = at.bound;
   WordT scale[2], quotient[2];
@@ -134,8 +171,8 @@ HALOCLINE_HOST_DEVICE inline void last_inverse_stage(WordT (&x)[1U << e],
   HALOCLINE_UNROLL
   for (unsigned i = 0; i < half; ++i) {
     const WordT low = x[i], high = x[half + i];
-    x[i] = reduce_product(mul_lazy<WordT>(low + high, scale[0], quotient[0], q), q);
-    x[half + i] = reduce_product(mul_lazy<WordT>(low + bound - high, w, w_quotient, q), q);
+    x[i] = reduce_product(times_plain<near, WordT>(low + high, scale[0], quotient[0], at), q);
+    x[half + i] = reduce_product(times_plain<near, WordT>(low + bound - high, w, w_quotient, at), q);
   }
 }
 

@@ -8,15 +8,15 @@
 
 /// Sub-transforms of 2^k words that a team of 2^(k - e) threads runs on, 2^e words per thread: rounds of e
 /// stages in registers (the first one takes what is left over), exchanges through shared memory between them.
-/// Threads synchronize between steps and nowhere else, so that a host test can run the same code step by
-/// step.
+/// Threads synchronize between steps and nowhere else, so that a host test can run the code step by step.
 namespace halocline::backend::cuda {
 
 /// One thread of a team. `k`: stages, 0 if not known when compiling. `swizzled`: see ntt_swizzle.cuh.
-template <typename WordT, unsigned e, unsigned k, bool near = false, bool swizzled = false>
+template <typename WordT, unsigned e, unsigned k, bool near = false, bool swizzled = false,
+          typename TableT = twiddle_table<WordT, near>>
 struct ntt_thread {
   static_assert(!swizzled || (e == 3 && k >= 8 && sizeof(WordT) == 4));  // log_columns is 0 there
-  twiddle_table<WordT, near> at;
+  TableT at;
   const WordT* src;      ///< first word of the sub-transform; the others follow 2^log_stride words apart
   WordT* dst;            ///< where its first result goes, with the same distance
   WordT* shared;         ///< exchange area; word t lies at `place(t)`

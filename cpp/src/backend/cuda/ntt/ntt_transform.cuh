@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "backend/cuda/ntt/ntt_forms.hpp"
 #include "backend/cuda/ntt/ntt_joined.hpp"
 #include "backend/cuda/ntt/ntt_phases.cuh"
 #include "backend/cuda/ntt/ntt_run.hpp"
@@ -57,7 +58,7 @@ class phases {
   }
 
  private:
-  static constexpr unsigned e = ntt_log_words(8 * sizeof(WordT));
+  static constexpr unsigned e = R::e;
 
   [[nodiscard]] unsigned column_bits() const { return params_.log_n - row_stages; }
   [[nodiscard]] std::size_t column_bytes() const {
@@ -118,6 +119,7 @@ void run_transform(const launcher& launch, const ntt_choice& choice, ParamsT& pa
     if (joined_fits(choice, params)) return run_joined<inverse, sources>(launch, choice, params);
   }
   if constexpr (sizeof(WordT) == 8 && (sources == 0 || sources == reduced_source)) {
+    if (has_form(choice, params.log_n)) return run_form<inverse, sources>(launch, choice, params);
     // SEAL's largest common ring.
     using columns = ntt_shape<e, k - 1, 2 * k - 1, e>;
     if (params.log_n == 2 * row_stages - 1 && choice.log_columns == e) {

@@ -7,6 +7,25 @@
 /// How the production transform is cut into blocks, per architecture.
 namespace halocline::backend::cuda {
 
+/// Kernels for 64-bit words in rings of 2^14 and 2^15; other rings take `phases`. The lean ones need primes
+/// below 2^lean_bits (ntt_lean.cuh).
+enum class ntt_form : std::uint8_t {
+  phases,         ///< a kernel for each phase, 8 words per thread
+  fixed,          ///< the same, with sizes known when compiling in rings of 2^14 too
+  lean,           ///< the same, and lean arithmetic
+  wide,           ///< a kernel for each phase, 16 words per thread, lean arithmetic
+  cluster,        ///< one kernel, clusters of blocks (compute capability 9.0), 16 words per thread
+  cluster_lean,   ///< the same with lean arithmetic
+  cluster_roomy,  ///< the same with more registers and fewer warps
+  cluster_half,   ///< lean, 8 words per thread
+};
+inline constexpr unsigned lean_bits = 56;
+/// What rings of larger primes take instead.
+[[nodiscard]] constexpr ntt_form exact_form(ntt_form form) {
+  if (form == ntt_form::lean || form == ntt_form::wide) return ntt_form::fixed;
+  return form > ntt_form::cluster ? ntt_form::cluster : form;
+}
+
 /// Shape of the kernels of one transform.
 struct ntt_choice {
   std::uint8_t log_columns;   ///< columns kernel: neighbouring columns per block
@@ -16,6 +35,7 @@ struct ntt_choice {
   /// Both phases in one kernel (32 bits, N = 2^16): number of blocks of the first phase, in units of 64,
   /// before blocks of both phases take turns; 0: two kernels.
   std::uint8_t lead = 0;
+  ntt_form form = ntt_form::phases;
 };
 
 /// A row applies when all its bounds hold; the first that applies counts.
@@ -58,6 +78,8 @@ inline constexpr ntt_tuning_row ntt_tuning[] = {
 inline constexpr unsigned one_kernel_log_n = 12;
 /// Stages of the rows kernel of larger rings.
 inline constexpr unsigned row_stages = 8;
+/// Words of a block of a cluster, as a power of two.
+inline constexpr unsigned cluster_log_words = 12;
 /// Most threads of a block: with at most 128 registers each, a block always fits.
 inline constexpr unsigned most_ntt_threads = 512;
 /// The same for the rows kernels of N = 2^16.
@@ -87,6 +109,21 @@ inline constexpr unsigned most_row_threads = 256;
       return fitted(row.choice, ntt_log_words(word_bits), log_n);
   }
   return fitted({3, 128, 1, false}, ntt_log_words(word_bits), log_n);
+}
+
+/// Whether there are kernels for the form of a choice.
+[[nodiscard]] constexpr bool has_form(const ntt_choice& choice, unsigned log_n) {
+  return choice.form != ntt_form::phases && (log_n == 14 || log_n == 15);
+}
+
+/// The choice that all primes of a ring allow, on a device of that architecture.
+template <typename PrimesT>
+[[nodiscard]] constexpr ntt_choice allowed(ntt_choice choice, int architecture, const PrimesT& primes) {
+  for (const auto prime : primes) {
+    if (prime >> lean_bits != 0) choice.form = exact_form(choice.form);
+  }
+  if (architecture < 90 && choice.form >= ntt_form::cluster) choice.form = ntt_form::fixed;
+  return choice;
 }
 
 }  // namespace halocline::backend::cuda
