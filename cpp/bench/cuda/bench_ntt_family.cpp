@@ -100,8 +100,9 @@ int run(const family_arguments& wanted) {
             << " (64 bits), " << ceiling.lean_butterflies / 1e12 << " (64 bits, lean) T/s\n";
   out << R"({"kind":"card","name":")" << device->properties().name << R"(","copy_bytes_per_second":)"
       << ceiling.copy_bytes << ",\"butterflies_per_second_32\":" << ceiling.butterflies[0]
-      << ",\"butterflies_per_second_64\":" << ceiling.butterflies[1] << ",\"rotated_bytes\":" << rotated_bytes
-      << "}\n";
+      << ",\"butterflies_per_second_64\":" << ceiling.butterflies[1]
+      << ",\"lean_butterflies_per_second_64\":" << ceiling.lean_butterflies
+      << ",\"rotated_bytes\":" << rotated_bytes << "}\n";
   bool correct = true;
   if (wanted.forms) {
     correct = run_forms(*device, pool.as<void>(), ceiling, wanted.quick, out);

@@ -94,6 +94,7 @@ bool run_routine(int ordinal, bool quick, std::ostream& out) {
     wanted = host.words(host.run().front());
   }
   const auto device = cuda::device_context::open(ordinal);
+  out << R"({"kind":"card","name":")" << device->properties().name << "\"}\n";
   std::cout << "MulLinRS at N = 2^15, 8 primes of 55 bits: microseconds of a ciphertext\n"
             << std::fixed << std::setprecision(1);
   for (const std::uint32_t count : {1U, 16U}) {
@@ -120,12 +121,6 @@ bool run_routine(int ordinal, bool quick, std::ostream& out) {
     time("table", nullptr);
     if (!quick) print_kernels(rig, count);
     for (const named_form& form : named_forms) time(form.name, &form.choice);
-    for (const named_form& form : named_forms) {
-      if (quick || (form.name != "cluster lean" && form.name != "lean near p4")) continue;
-      cuda::override_ntt(&form.choice);
-      std::cout << "  kernels with " << form.name << "\n";
-      print_kernels(rig, count);
-    }
     cuda::override_ntt(nullptr);
   }
   std::cout << (correct ? "all integers equal those of the CPU\n" : "WRONG INTEGERS, see above\n");

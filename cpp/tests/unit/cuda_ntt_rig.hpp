@@ -71,8 +71,8 @@ void run_columns(ParamsT& params, const ntt_choice& choice) {
 }
 
 /// Steps of one block of the rows kernel.
-template <bool inverse, bool last, unsigned e, unsigned k, typename WordT, typename TableT, typename FirstT>
-void run_row_block(block<WordT, e, k, TableT>& on, const TableT& at, const FirstT& first) {
+template <bool inverse, bool last, typename BlockT, typename FirstT, typename StoreT>
+void run_row_block(BlockT& on, const FirstT& first, const StoreT& store) {
   const unsigned rounds = on.threads[0].rounds();
   if (inverse) {
     on.step([](const auto& each, auto&) { each.load_chunks(); });
@@ -94,9 +94,7 @@ void run_row_block(block<WordT, e, k, TableT>& on, const TableT& at, const First
     return;
   }
   on.step([](const auto& each, auto& x) { each.put_neighbours(x); });
-  on.step([&](const auto& each, auto&) {
-    each.store_chunks([&](std::uint32_t, const chunk<WordT>& got) { return reduce_chunk(got, at); });
-  });
+  on.step([&](const auto& each, auto&) { store(each); });
 }
 
 template <unsigned e, unsigned k, bool inverse, unsigned sources, typename WordT,
@@ -115,7 +113,8 @@ void run_rows(ParamsT& params, const ntt_choice& choice) {
       for (unsigned t = 0; t < team * rows; ++t)
         on.threads.push_back(row_thread<e, k>(params, place, first, t, shared[0].word));
       on.x.resize(on.threads.size());
-      run_row_block<inverse, k == 0>(on, place.at, words);
+      run_row_block<inverse, k == 0>(on, words,
+                                     [&](const auto& each) { store_results(params, place, poly, each); });
     }
   });
 }

@@ -87,8 +87,8 @@ std::vector<WordT> conversion_words(const std::vector<const arith::modulus<WordT
   return table;
 }
 
-/// Converts the last limbs of two polynomials to the first two primes in the first phase, which must be what
-/// the scalar conversion and transform yield. The table has another target first.
+/// Converts the last limbs of two polynomials to the first two primes in the first phase and combines the
+/// results with the first two limbs: as the scalar kernels do. The table has another target first.
 template <typename WordT, unsigned e, unsigned sources>
 void expect_converted_integers(unsigned log_n, const ntt_choice& choice) {
   machine<WordT> on(log_n, 2 + sources, 2);
@@ -128,6 +128,17 @@ void expect_converted_integers(unsigned log_n, const ntt_choice& choice) {
     expected.push_back(on.expected(converted, false));
     expected.back().resize(2 * n);
     group.src[p] = group.dst[p] = on.results[p].data();
+    group.a[p] = on.data[p].data();
+    group.factors[p] = 2 * p;
+    for (unsigned i = 0; i < 2; ++i) {
+      const auto& q = on.moduli[i];
+      const WordT a = q.value - 3, b = q.value / 2;
+      params->factors[2 * p + i] = {a, arith::shoup_quotient(a, q), b, arith::shoup_quotient(b, q)};
+      for (std::size_t t = i * n; t < (i + 1) * n; ++t) {
+        expected[p][t] =
+            arith::add_mod(arith::mul_mod(on.data[p][t], a, q), arith::mul_mod(expected[p][t], b, q), q);
+      }
+    }
   }
   ASSERT_TRUE(params->groups.add(group, 2));
   transform<e, false, sources>(*params, choice);

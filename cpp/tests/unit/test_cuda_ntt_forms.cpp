@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forms of the GPU transforms of 64-bit words, run on the host: lean arithmetic, and clusters of blocks.
+// Forms of the GPU transforms of 64-bit words, run on the host: lean arithmetic.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "backend/cpu/scalar_elementwise.hpp"
-#include "backend/cuda/ntt/ntt_cluster.cuh"
 #include "cuda_ntt_rig.hpp"
 #include "halocline/params/primes.hpp"
 
@@ -16,73 +15,6 @@ namespace {
 using namespace halocline;
 using namespace halocline::test;
 using word = std::uint64_t;
-
-/// All threads of all blocks of a cluster, one after the other between two barriers.
-template <typename ThreadT>
-class host_cluster {
- public:
-  using thread_type = ThreadT;
-
-  template <typename ParamsT>
-  host_cluster(const ParamsT& params, std::uint32_t limb, std::uint32_t poly, std::uint32_t blocks,
-               std::uint32_t threads, std::uint32_t words, bool falling)
-      : falling_(falling) {
-    for (std::uint32_t b = 0; b < blocks; ++b)
-      areas_.emplace_back(words / chunk<word>::words, chunk<word>{{~word{0}, ~word{0}}});
-    for (std::uint32_t b = 0; b < blocks; ++b) {
-      for (std::uint32_t t = 0; t < threads; ++t) threads_.emplace_back(params, limb, poly, b, t, area(b));
-    }
-    x_.resize(threads_.size());
-  }
-  template <typename BodyT>
-  void alone(const BodyT& body) {
-    for (std::size_t i = 0; i < threads_.size(); ++i) {
-      const std::size_t t = falling_ ? threads_.size() - 1 - i : i;
-      body(threads_[t], *reinterpret_cast<word(*)[ThreadT::words]>(x_[t].data()));
-    }
-  }
-  template <typename BodyT>
-  void each(const BodyT& body) {
-    alone(body);
-  }
-  template <typename BodyT>
-  void each_in_row(const BodyT& body) {
-    alone(body);
-  }
-  void arrive() const {}
-  void wait() const {}
-  [[nodiscard]] auto put() {
-    return [this](std::uint32_t rank, std::uint32_t offset, word value) {
-      ASSERT_LT(rank, areas_.size());
-      ASSERT_LT(offset, chunk<word>::words * areas_[rank].size());
-      area(rank)[offset] = value;
-    };
-  }
-
- private:
-  [[nodiscard]] word* area(std::uint32_t block) { return areas_[block][0].word; }
-
-  bool falling_;
-  std::vector<std::vector<chunk<word>>> areas_;
-  std::vector<ThreadT> threads_;
-  std::vector<std::array<word, ThreadT::words>> x_;
-};
-
-template <bool inverse, typename S, unsigned sources = 0, typename ParamsT>
-void transform_in_clusters(const ParamsT& params) {
-  using thread = cluster_thread<inverse, S, sources, word, ParamsT>;
-  for (std::uint32_t limb = 0; limb < params.groups.limbs; ++limb) {
-    const std::uint32_t polys = params.groups.items[params.groups.find(limb)].polys;
-    for (std::uint32_t poly = 0; poly < polys; ++poly) {
-      host_cluster<thread> team(params, limb, poly, S::blocks, S::threads, S::shared_words, limb % 2 == 1);
-      if constexpr (inverse) {
-        cluster_inverse_transform(team);
-      } else {
-        cluster_forward_transform(team);
-      }
-    }
-  }
-}
 
 /// Calls `run(inverse flag, params)` both ways and compares with the scalar kernels.
 template <typename RunT>
@@ -174,42 +106,10 @@ TEST(CudaNttForms, LeanRoundsDoNotOverflow) {
   }
 }
 
-template <unsigned e, unsigned n, template <typename, bool> typename TableT>
-void expect_clusters(double bits) {
-  machine<word> on(n, 2, 2, 0, bits);
-  expect_cpu_integers(
-      on,
-      [](auto inverse, auto& params) {
-        transform_in_clusters<inverse(), cluster_shape<e, n, TableT>>(params);
-      },
-      "clusters");
-}
-
-TEST(CudaNttForms, ClustersEqualTheScalarKernels) {
-  expect_clusters<4, 14, twiddle_table>(61);
-  expect_clusters<4, 15, twiddle_table>(61);
-  expect_clusters<4, 14, lean_table>(55);
-  expect_clusters<4, 15, lean_table>(lean_bits);
-  expect_clusters<3, 14, lean_table>(55);
-  expect_clusters<3, 15, lean_table>(lean_bits);
-}
-
-TEST(CudaNttForms, ClustersInPlace) {
-  machine<word> on(15, 1, 1, 0, 55);
-  auto params = on.params();
-  const auto wanted = on.expected(on.data[0], false), before = on.data[0];
-  params.groups.items[0].dst[0] = on.data[0].data();
-  transform_in_clusters<false, cluster_shape<4, 15, lean_table>>(params);
-  EXPECT_EQ(on.data[0], wanted);
-  transform_in_clusters<true, cluster_shape<4, 15, lean_table>>(params);
-  EXPECT_EQ(on.data[0], before);
-}
-
 /// Digits of a key switch, and quotients of a division with what they are combined with.
-template <unsigned e, template <typename, bool> typename TableT, typename ParamsT>
-void expect_reduced_in_clusters(double bits, double last_bits) {
+template <unsigned e, typename ParamsT>
+void expect_reduced_integers(unsigned n_bits, double bits, double last_bits) {
   constexpr bool combines = std::is_same_v<ParamsT, combine_params<word>>;
-  constexpr unsigned n_bits = 14;
   machine<word> on(n_bits, 3, 2, last_bits, bits);
   const std::size_t n = std::size_t{1} << n_bits;
   (void)on.params();  // makes the results
@@ -241,28 +141,27 @@ void expect_reduced_in_clusters(double bits, double last_bits) {
     }
   }
   ASSERT_TRUE(params->groups.add(group, 2));
-  transform_in_clusters<false, cluster_shape<e, n_bits, TableT>, reduced_source>(*params);
+  transform<e, false, reduced_source, lean_table>(*params, {e, 64, 2, false});
   for (unsigned p = 0; p < 2; ++p) {
     on.results[p].resize(2 * n);
     EXPECT_EQ(on.results[p], expected[p]) << "polynomial " << p << ", " << bits << " bits";
   }
 }
 
-TEST(CudaNttForms, ClustersReduceAndCombine) {
-  expect_reduced_in_clusters<4, lean_table, reduced_params<word>>(55, 40);
-  expect_reduced_in_clusters<4, lean_table, reduced_params<word>>(lean_bits, 55);
-  expect_reduced_in_clusters<3, lean_table, reduced_params<word>>(55, 54);
-  expect_reduced_in_clusters<4, twiddle_table, reduced_params<word>>(61, 50);
-  expect_reduced_in_clusters<4, lean_table, combine_params<word>>(55, 54);
-  expect_reduced_in_clusters<3, lean_table, combine_params<word>>(lean_bits, 40);
-  expect_reduced_in_clusters<4, twiddle_table, combine_params<word>>(61, 60);
+TEST(CudaNttForms, LeanFirstPhaseReducesAndResultsAreCombined) {
+  expect_reduced_integers<3, reduced_params<word>>(14, 55, 40);
+  expect_reduced_integers<3, reduced_params<word>>(15, lean_bits, 55);
+  expect_reduced_integers<4, reduced_params<word>>(15, 55, 54);
+  expect_reduced_integers<3, combine_params<word>>(15, 55, 54);
+  expect_reduced_integers<4, combine_params<word>>(14, lean_bits, 40);
 }
 
-TEST(CudaNttForms, LeanRowsTakeTwiddlesFromSharedMemory) {
+/// Rounds back with twiddles from a block's own table and from the tables of the ring, on the same words.
+template <unsigned e>
+void expect_near_rounds_equal() {
   machine<word> on(14, 1, 1, 0, 55);
   const auto params = on.params();
   const auto place = find_limb<true, 0, lean_table>(params, 0, 0, 0);
-  constexpr unsigned e = 3;
   constexpr std::uint32_t rows = 4, first = 20;  // of 2^6 rows of 2^8 words
   std::vector<word> table(near_table_words<word>(rows, row_stages));
   for (std::uint32_t i = rows; i < rows << row_stages; ++i) {
@@ -284,21 +183,37 @@ TEST(CudaNttForms, LeanRowsTakeTwiddlesFromSharedMemory) {
   }
 }
 
-TEST(CudaNttForms, LargePrimesAndOtherCardsTakeWhatTheyCan) {
-  const std::vector<std::uint64_t> small{(word{1} << lean_bits) - 1, 97}, large{97, word{1} << lean_bits};
-  const auto form = [](ntt_form wanted, int architecture, const std::vector<std::uint64_t>& primes) {
-    return allowed({3, 64, 1, false, 0, wanted}, architecture, primes).form;
+TEST(CudaNttForms, LeanRowsTakeTwiddlesFromSharedMemory) {
+  expect_near_rounds_equal<3>();
+  expect_near_rounds_equal<4>();
+}
+
+TEST(CudaNttForms, TheTableChoosesWhatWasFastest) {
+  const auto form = [](int architecture, unsigned word_bits, unsigned log_n, std::size_t limbs) {
+    return choose_ntt(architecture, word_bits, log_n, limbs).form;
   };
-  for (const ntt_form each : {ntt_form::lean, ntt_form::wide, ntt_form::cluster_lean}) {
-    EXPECT_EQ(form(each, 90, small), each);
+  EXPECT_EQ(form(90, 64, 15, 1), ntt_form::lean);
+  EXPECT_EQ(form(90, 64, 15, 63), ntt_form::lean);
+  EXPECT_EQ(form(90, 64, 15, 64), ntt_form::wide);
+  EXPECT_EQ(form(90, 64, 14, 1000), ntt_form::lean);
+  EXPECT_EQ(form(90, 64, 13, 8), ntt_form::exact);
+  EXPECT_EQ(form(90, 64, 16, 128), ntt_form::exact);
+  EXPECT_EQ(form(90, 32, 15, 128), ntt_form::exact);
+  EXPECT_EQ(form(80, 64, 15, 128), ntt_form::exact);
+  for (const ntt_tuning_row& row : ntt_tuning) {
+    if (row.choice.form == ntt_form::exact) continue;
+    EXPECT_TRUE(row.choice.near_twiddles) << "the kernels have no others";
+    for (unsigned log_n = row.log_n_min; log_n <= row.log_n_max; ++log_n) EXPECT_TRUE(has_forms(log_n));
   }
-  EXPECT_EQ(form(ntt_form::wide, 90, large), ntt_form::fixed);
-  EXPECT_EQ(form(ntt_form::cluster_half, 90, large), ntt_form::cluster);
-  EXPECT_EQ(form(ntt_form::cluster_half, 80, small), ntt_form::fixed);
-  EXPECT_EQ(form(ntt_form::phases, 80, large), ntt_form::phases);
-  EXPECT_TRUE(has_form({3, 64, 1, false, 0, ntt_form::lean}, 15));
-  EXPECT_FALSE(has_form({3, 64, 1, false, 0, ntt_form::lean}, 16));
-  EXPECT_FALSE(has_form({3, 64, 1, false}, 15));
+}
+
+TEST(CudaNttForms, OneLargePrimeMakesTheChoiceExact) {
+  const std::vector<std::uint64_t> small{(word{1} << lean_bits) - 1, 97}, large{97, word{1} << lean_bits};
+  for (const ntt_form each : {ntt_form::lean, ntt_form::wide}) {
+    const ntt_choice choice{3, 64, 4, true, 0, each};
+    EXPECT_EQ(allowed(choice, small).form, each);
+    EXPECT_EQ(allowed(choice, large).form, ntt_form::exact);
+  }
 }
 
 }  // namespace

@@ -15,8 +15,7 @@ namespace halocline::backend::cuda {
 template <unsigned sources, typename WordT>
 class converted_words {
  public:
-  template <typename PlaceT>
-  HALOCLINE_HOST_DEVICE converted_words(const combine_params<WordT>& params, const PlaceT& place,
+  HALOCLINE_HOST_DEVICE converted_words(const combine_params<WordT>& params, const ntt_place<WordT>& place,
                                         std::uint32_t poly)
       : start_(place.src) {
     const combine_group<WordT>& group = params.groups.items[place.group];
@@ -40,13 +39,13 @@ class converted_words {
 
   /// The words that `on` begins a forward transform with, as `ntt_thread::load` reads them. A few at a time,
   /// so that their loads are under way together and registers suffice.
-  template <typename ThreadT, unsigned count>
-  HALOCLINE_HOST_DEVICE void load(const ThreadT& on, WordT (&x)[count]) const {
-    constexpr unsigned together = count / 4;
+  template <unsigned e, unsigned k>
+  HALOCLINE_HOST_DEVICE void load(const ntt_thread<WordT, e, k>& on, WordT (&x)[1U << e]) const {
+    constexpr unsigned together = 1U << (e - 2);
     const std::size_t first = static_cast<std::size_t>(on.src - start_) +
                               (static_cast<std::size_t>(on.position(0, 0)) << on.log_stride);
     HALOCLINE_UNROLL
-    for (unsigned i = 0; i < count; i += together) {
+    for (unsigned i = 0; i < 1U << e; i += together) {
       WordT in[together][sources];
       HALOCLINE_UNROLL
       for (unsigned j = 0; j < together; ++j) {

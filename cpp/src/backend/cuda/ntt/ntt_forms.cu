@@ -8,38 +8,31 @@ namespace {
 
 using word = std::uint64_t;
 
-/// Two kernels, 2^e words per thread.
-template <bool inverse, unsigned sources, unsigned e, unsigned n, template <typename, bool> typename TableT,
-          unsigned room, typename ParamsT>
-void run_two(const launcher& launch, ntt_choice choice, ParamsT& params) {
-  using columns = ntt_shape<e, n - row_stages, n, e, false, TableT, room>;
-  using far = ntt_shape<e, row_stages, n, 0, false, TableT, room>;
-  using near = ntt_shape<e, row_stages, n, 0, true, TableT, room>;
-  choice.log_columns = e;
-  if (choice.near_twiddles) {
-    return phases<inverse, word, columns, near, sources, ParamsT>(launch, choice, params).run();
-  }
-  phases<inverse, word, columns, far, sources, ParamsT>(launch, choice, params).run();
-}
-
 template <bool inverse, unsigned sources, unsigned n, typename ParamsT>
-void run_size(const launcher& launch, const ntt_choice& choice, ParamsT& params) {
+void run_size(const launcher& launch, ntt_choice choice, ParamsT& params) {
   constexpr unsigned e = ntt_log_words(64);
-  switch (choice.form) {
-    case ntt_form::lean:
-      return run_two<inverse, sources, e, n, lean_table, 0>(launch, choice, params);
-    case ntt_form::wide:
-      return run_two<inverse, sources, e + 1, n, lean_table, 24>(launch, choice, params);
-    default:
-      return run_two<inverse, sources, e, n, twiddle_table, 0>(launch, choice, params);
+  const auto run = [&](auto columns, auto rows) {
+    choice.log_columns = decltype(columns)::c;
+    phases<inverse, word, decltype(columns), decltype(rows), sources, ParamsT>(launch, choice, params).run();
+  };
+  if (choice.form == ntt_form::lean) {
+    return run(ntt_shape<e, n - row_stages, n, e, false, lean_table>{},
+               ntt_shape<e, row_stages, n, 0, true, lean_table>{});
   }
+  if (choice.form == ntt_form::wide) {
+    constexpr unsigned room = 24;  // 80 registers
+    return run(ntt_shape<e + 1, n - row_stages, n, e + 1, false, lean_table, room>{},
+               ntt_shape<e + 1, row_stages, n, 0, true, lean_table, room>{});
+  }
+  using columns = ntt_shape<e, n - row_stages, n, e>;
+  choice.near_twiddles ? run(columns{}, ntt_shape<e, row_stages, n, 0, true>{})
+                       : run(columns{}, ntt_shape<e, row_stages, n, 0>{});
 }
 
 }  // namespace
 
 template <bool inverse, unsigned sources, typename ParamsT>
 void run_form(const launcher& launch, const ntt_choice& choice, ParamsT& params) {
-  if (choice.form >= ntt_form::cluster) return run_cluster_form<inverse, sources>(launch, choice, params);
   params.log_n == 14 ? run_size<inverse, sources, 14>(launch, choice, params)
                      : run_size<inverse, sources, 15>(launch, choice, params);
 }

@@ -5,15 +5,13 @@
 #include "backend/cuda/ntt/ntt_params.hpp"
 #include "backend/cuda/ntt/ntt_tuning.hpp"
 
-/// Transforms of 64-bit words in the forms of `ntt_form` other than `phases`.
+/// Transforms of 64-bit words in rings of 2^14 and 2^15, in the forms of `ntt_form`.
 namespace halocline::backend::cuda {
 
-/// Runs a batch that `has_form`; the first phase converts that many `sources`.
+/// Runs a batch of a ring that `has_forms`; the first phase reduces limbs modulo other primes where `sources`
+/// says so.
 template <bool inverse, unsigned sources, typename ParamsT>
 void run_form(const launcher& launch, const ntt_choice& choice, ParamsT& params);
-
-template <bool inverse, unsigned sources, typename ParamsT>
-void run_cluster_form(const launcher& launch, const ntt_choice& choice, ParamsT& params);
 
 /// For benchmarks and tests: the choice for all batches of 64-bit words; nullptr: the table's. Not
 /// thread-safe.
@@ -29,7 +27,7 @@ template <typename ResolverT>
   const ntt_choice* const wanted = overridden_ntt();
   const ntt_choice choice = wanted != nullptr ? fitted(*wanted, ntt_log_words(word_bits), resolve.log_n())
                                               : choose_ntt(architecture, word_bits, resolve.log_n(), limbs);
-  return allowed(choice, architecture, resolve.ring().primes);
+  return allowed(choice, resolve.ring().primes);
 }
 
 }  // namespace halocline::backend::cuda

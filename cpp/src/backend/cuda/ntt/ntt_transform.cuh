@@ -119,13 +119,7 @@ void run_transform(const launcher& launch, const ntt_choice& choice, ParamsT& pa
     if (joined_fits(choice, params)) return run_joined<inverse, sources>(launch, choice, params);
   }
   if constexpr (sizeof(WordT) == 8 && (sources == 0 || sources == reduced_source)) {
-    if (has_form(choice, params.log_n)) return run_form<inverse, sources>(launch, choice, params);
-    // SEAL's largest common ring.
-    using columns = ntt_shape<e, k - 1, 2 * k - 1, e>;
-    if (params.log_n == 2 * row_stages - 1 && choice.log_columns == e) {
-      return choice.near_twiddles ? run(columns{}, ntt_shape<e, k, 2 * k - 1, 0, true>{})
-                                  : run(columns{}, ntt_shape<e, k, 2 * k - 1, 0>{});
-    }
+    if (has_forms(params.log_n)) return run_form<inverse, sources>(launch, choice, params);
   }
   if (params.log_n != 2 * row_stages) return run(any{}, ntt_shape<e, k, 0, 0>{});
   // Conversions have no kernels of their own for blocks that no row of the tuning table asks for.

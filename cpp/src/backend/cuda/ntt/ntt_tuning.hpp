@@ -7,35 +7,24 @@
 /// How the production transform is cut into blocks, per architecture.
 namespace halocline::backend::cuda {
 
-/// Kernels for 64-bit words in rings of 2^14 and 2^15; other rings take `phases`. The lean ones need primes
-/// below 2^lean_bits (ntt_lean.cuh).
+/// Arithmetic of the kernels for 64-bit words in rings of 2^14 and 2^15; other rings have `exact` ones only.
 enum class ntt_form : std::uint8_t {
-  phases,         ///< a kernel for each phase, 8 words per thread
-  fixed,          ///< the same, with sizes known when compiling in rings of 2^14 too
-  lean,           ///< the same, and lean arithmetic
-  wide,           ///< a kernel for each phase, 16 words per thread, lean arithmetic
-  cluster,        ///< one kernel, clusters of blocks (compute capability 9.0), 16 words per thread
-  cluster_lean,   ///< the same with lean arithmetic
-  cluster_roomy,  ///< the same with more registers and fewer warps
-  cluster_half,   ///< lean, 8 words per thread
+  exact,  ///< 8 words per thread, any primes
+  lean,   ///< 8 words per thread, primes below 2^lean_bits (ntt_lean.cuh), twiddles of rows in shared memory
+  wide,   ///< the same with 16 words per thread
 };
 inline constexpr unsigned lean_bits = 56;
-/// What rings of larger primes take instead.
-[[nodiscard]] constexpr ntt_form exact_form(ntt_form form) {
-  if (form == ntt_form::lean || form == ntt_form::wide) return ntt_form::fixed;
-  return form > ntt_form::cluster ? ntt_form::cluster : form;
-}
 
 /// Shape of the kernels of one transform.
 struct ntt_choice {
   std::uint8_t log_columns;   ///< columns kernel: neighbouring columns per block
   std::uint16_t row_threads;  ///< rows kernel: threads per polynomial of a block
   std::uint8_t polys;         ///< rows kernel: polynomials that share a block and its twiddles
-  bool near_twiddles;         ///< rows kernel: twiddles through shared memory, for N = 2^16
+  bool near_twiddles;         ///< rows kernel: twiddles through shared memory, for N = 2^14 to 2^16
   /// Both phases in one kernel (32 bits, N = 2^16): number of blocks of the first phase, in units of 64,
   /// before blocks of both phases take turns; 0: two kernels.
   std::uint8_t lead = 0;
-  ntt_form form = ntt_form::phases;
+  ntt_form form = ntt_form::exact;
 };
 
 /// A row applies when all its bounds hold; the first that applies counts.
@@ -60,6 +49,13 @@ inline constexpr ntt_tuning_row ntt_tuning[] = {
     {90, 32, 4, 17, 40, {4, 64, 2, true}},
     // 23 limbs alone: 9.9 where both kernels prefer shared memory (`prefer_shared`), otherwise 13.1.
     {90, 32, 4, 17, 0, {4, 64, 1, true}},
+    // 64 bits, N = 2^14 and 2^15: nanoseconds of a limb, forward / inverse, in a graph on one H200
+    // (halocline_ntt_bench --forms, commit 93bee134); `exact` with the same shape in brackets. 2^15, 64
+    // limbs: 413 / 448 (488 / 504), 128: 377 / 407 (459 / 473).
+    {90, 64, 15, 15, 64, {3, 64, 4, true, 0, ntt_form::wide}},
+    // 2^15, 1 limb: 4251 / 4333 (4541 / 4672), 8: 1201 / 1310 (1328 / 1454), 16: 927 / 1028 (1041 / 1107);
+    // 2^14, 8 limbs: 701 / 754, 128: 199 / 217.
+    {90, 64, 14, 15, 0, {3, 64, 4, true, 0, ntt_form::lean}},
     // 64-bit polynomials of 28 limbs: 27.8 / 29.1 (4), 26.8 / 27.7 (8); next 28.1 / 30.0 (2); last 30.6
     // / 33.7.
     {90, 64, 4, 17, 100, {3, 64, 4, true}},
@@ -78,8 +74,6 @@ inline constexpr ntt_tuning_row ntt_tuning[] = {
 inline constexpr unsigned one_kernel_log_n = 12;
 /// Stages of the rows kernel of larger rings.
 inline constexpr unsigned row_stages = 8;
-/// Words of a block of a cluster, as a power of two.
-inline constexpr unsigned cluster_log_words = 12;
 /// Most threads of a block: with at most 128 registers each, a block always fits.
 inline constexpr unsigned most_ntt_threads = 512;
 /// The same for the rows kernels of N = 2^16.
@@ -111,18 +105,15 @@ inline constexpr unsigned most_row_threads = 256;
   return fitted({3, 128, 1, false}, ntt_log_words(word_bits), log_n);
 }
 
-/// Whether there are kernels for the form of a choice.
-[[nodiscard]] constexpr bool has_form(const ntt_choice& choice, unsigned log_n) {
-  return choice.form != ntt_form::phases && (log_n == 14 || log_n == 15);
-}
+/// Whether 64-bit words have the kernels of `ntt_form` in rings of this size.
+[[nodiscard]] constexpr bool has_forms(unsigned log_n) { return log_n == 14 || log_n == 15; }
 
-/// The choice that all primes of a ring allow, on a device of that architecture.
+/// The choice that all primes of a ring allow.
 template <typename PrimesT>
-[[nodiscard]] constexpr ntt_choice allowed(ntt_choice choice, int architecture, const PrimesT& primes) {
+[[nodiscard]] constexpr ntt_choice allowed(ntt_choice choice, const PrimesT& primes) {
   for (const auto prime : primes) {
-    if (prime >> lean_bits != 0) choice.form = exact_form(choice.form);
+    if (prime >> lean_bits != 0) choice.form = ntt_form::exact;
   }
-  if (architecture < 90 && choice.form >= ntt_form::cluster) choice.form = ntt_form::fixed;
   return choice;
 }
 
