@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The single steps of a client, and products with a vector that was encoded before: for programs that use one
 // vector many times, and for benchmarks that time each step.
+#include <bit>
+
 #include "bindings.hpp"
+#include "halocline/ckks/recipes.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::python {
@@ -18,14 +21,26 @@ using real_array = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::devi
 ckks::encoder& encoder_of(bound_client& owner) { return owner.value->encoder(); }
 ckks::encoder& encoder_of(bound_engine& owner) { return owner.value->evaluator().encoder(); }
 
+/// Lets plans find a plaintext that is kept: one for each vector, level, scale and number of slots.
+template <typename ValueT>
+void name_plaintext(ckks::context& ctx, const ckks::plaintext& value, std::span<const ValueT> from) {
+  const std::vector<std::complex<double>> values(from.begin(), from.end());
+  const std::uint64_t shape = std::uint64_t{value.slots} << 32 | value.level;
+  ckks::register_plaintext(ctx, value.value,
+                           ckks::identity_of("kept plaintext", ckks::hash_of(values), shape,
+                                             std::bit_cast<std::uint64_t>(value.scale)),
+                           nullptr);
+}
+
 template <typename OwnerT, typename ArrayT>
 bound_plaintext encode(OwnerT& owner, const ArrayT& values, unsigned level, std::optional<double> scale,
-                       std::uint32_t slots) {
+                       std::uint32_t slots, bool kept) {
   return locked(*owner.where, [&] {
     const std::span view(values.data(), values.size());
     const double used_scale = scale.value_or(owner.value->parameters().level(level).scale);
-    return bound_plaintext{owner.where,
-                           encoder_of(owner).encode(view, level, used_scale, unless_zero(slots))};
+    bound_plaintext made{owner.where, encoder_of(owner).encode(view, level, used_scale, unless_zero(slots))};
+    if (kept) name_plaintext(*owner.where->ctx, made.value, view);
+    return made;
   });
 }
 
@@ -59,8 +74,9 @@ bound_ciphertext add_plain(bound_engine& engine, const bound_ciphertext& ct, con
 template <typename OwnerT, typename ArrayT>
 void define_encode(nb::module_& module) {
   module.def("encode", encode<OwnerT, ArrayT>, nb::arg("owner"), nb::arg("values"), nb::arg("level"),
-             nb::arg("scale").none() = nb::none(), nb::arg("slots") = 0,
-             "Encodes values for a client or an engine; slots 0 is the next power of two of their number.");
+             nb::arg("scale").none() = nb::none(), nb::arg("slots") = 0, nb::arg("kept") = false,
+             "Encodes values for a client or an engine; slots 0 is the next power of two of their number. "
+             "kept: for many runs of a program, so that plans can load it ahead.");
 }
 
 }  // namespace

@@ -550,18 +550,18 @@ class Plaintext:
     def nbytes(self) -> int: ...
 
 @overload
-def encode(owner: Client, values: Annotated[NDArray[numpy.complex128], dict(shape=(None,), order='C', device='cpu', writable=False)], level: int, scale: float | None = ..., slots: int = ...) -> Plaintext: ...
+def encode(owner: Client, values: Annotated[NDArray[numpy.complex128], dict(shape=(None,), order='C', device='cpu', writable=False)], level: int, scale: float | None = ..., slots: int = ..., kept: bool = ...) -> Plaintext: ...
 
 @overload
-def encode(owner: Client, values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], level: int, scale: float | None = ..., slots: int = ...) -> Plaintext: ...
+def encode(owner: Client, values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], level: int, scale: float | None = ..., slots: int = ..., kept: bool = ...) -> Plaintext: ...
 
 @overload
-def encode(owner: Engine, values: Annotated[NDArray[numpy.complex128], dict(shape=(None,), order='C', device='cpu', writable=False)], level: int, scale: float | None = ..., slots: int = ...) -> Plaintext: ...
+def encode(owner: Engine, values: Annotated[NDArray[numpy.complex128], dict(shape=(None,), order='C', device='cpu', writable=False)], level: int, scale: float | None = ..., slots: int = ..., kept: bool = ...) -> Plaintext: ...
 
 @overload
-def encode(owner: Engine, values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], level: int, scale: float | None = ..., slots: int = ...) -> Plaintext:
+def encode(owner: Engine, values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], level: int, scale: float | None = ..., slots: int = ..., kept: bool = ...) -> Plaintext:
     """
-    Encodes values for a client or an engine; slots 0 is the next power of two of their number.
+    Encodes values for a client or an engine; slots 0 is the next power of two of their number. kept: for many runs of a program, so that plans can load it ahead.
     """
 
 def encrypt_plain(client: Client, plaintext: Plaintext, use_public_key: bool) -> Ciphertext:

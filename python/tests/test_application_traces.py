@@ -124,7 +124,7 @@ def test_networks(boot_params):
     model = Model(
         (1, 8, 8),
         (
-            Node("conv", Conv2d(rng.normal(size=(2, 1, 3, 3)) / 3), (INPUT,)),
+            Node("conv", Conv2d(rng.normal(size=(2, 1, 3, 3)) / 3, rng.normal(size=2) / 9), (INPUT,)),
             Node("relu", ReLU(13), ("conv",)),
             Node("pool", AvgPool(), ("relu",)),
             Node("flat", Flatten(), ("pool",)),
@@ -136,6 +136,10 @@ def test_networks(boot_params):
     forecast = compiled.report()
     assert found.stats()["evaluation_key"].peak_bytes <= forecast.key_plan.nbytes()
     assert found.stats()["plaintext"].objects == 0  # weights were encoded before
+    columns = found.columns
+    there = (columns["action"] == "exists") & (columns["class"] == "plaintext")
+    named = ["@" in tag for tag in columns["tag"][there]]
+    assert named and all(named)  # biases too: plans load ahead of what they find by its name only
     assert int(found.columns["step"].max()) == pytest.approx(forecast.steps, abs=2)
     phases = {each.phase for each in hc.replay(found, "h200", "resident").phases}
     assert phases == {"conv", "relu", "dense"}

@@ -7,7 +7,7 @@ import json
 
 import pytest
 from halocline.bench.cold.files import drop_cached, read_seconds
-from halocline.bench.cold.options import ColdKeyOptions, bootstrap_choice
+from halocline.bench.cold.options import FIRST, ColdKeyOptions, bootstrap_choice, first_choice
 from halocline.bench.cold.run import run
 from halocline.bench.keeping import Watcher
 from halocline.cli.app import app
@@ -64,6 +64,9 @@ def test_variants_are_checked_before_the_work() -> None:
     }
     found = CliRunner().invoke(app, [*LINE.split(), "--variants", "baby_count=many"])
     assert found.exit_code == 2 and "baby_count=many" in found.output
+    assert first_choice(FIRST) == {"cts_mode": "small_key", "stc_mode": "small_key"}
+    found = CliRunner().invoke(app, [*LINE.split(), "--first-bootstrap", "seeds=kept"])
+    assert found.exit_code == 2 and "seeds=kept" in found.output
 
 
 def test_the_rate_of_a_file_is_that_of_all_its_bytes(tmp_path) -> None:

@@ -186,7 +186,7 @@ class EncodedVector:
         if level not in kept:
             scale = engine.params.level(level).scale
             values = self._values().astype(np.complex128)
-            kept[level] = _core.encode(engine._native, values, level, scale, self._slots)
+            kept[level] = _core.encode(engine._native, values, level, scale, self._slots, kept=self._keep)
             if self._keep and engine._encoded_log is not None:
                 engine._encoded_log.append((self, level))
         return kept[level]

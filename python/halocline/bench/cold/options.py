@@ -28,6 +28,8 @@ VARIANTS = (
     "baby_count=4",
 )
 """Options of bootstraps that are tried, besides what is written."""
+FIRST = "cts_mode=small_key,stc_mode=small_key"
+"""Of the first two bootstraps of ResNet-20: by the device model, what waits least for cold keys."""
 
 
 def bootstrap_choice(text: str) -> dict[str, object]:
@@ -57,6 +59,17 @@ def bootstrap_choice(text: str) -> dict[str, object]:
     return made
 
 
+def first_choice(text: str) -> dict[str, object]:
+    """Organisation of the first bootstraps of an image, as `bootstrap_choice`; seeds are of the engine."""
+    made = bootstrap_choice(text)
+    if "keep_seeds" in made:
+        raise InvalidArgument(
+            f"bench cold-keys: first bootstraps {text!r}: got seeds=kept, which is for whole "
+            "engines; expected cts_mode=, stc_mode=, baby_count= or compact=, separated by commas"
+        )
+    return made
+
+
 def variants_of(text: str) -> list[str]:
     """Variants of a text that separates them by semicolons."""
     found = [each.strip() for each in text.split(";") if each.strip()]
@@ -67,6 +80,10 @@ def variants_of(text: str) -> list[str]:
 
 def _check_variants(text: str) -> None:
     variants_of(text)
+
+
+def _check_first(text: str) -> None:
+    first_choice(text)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,6 +108,7 @@ class ColdKeyOptions(Options):
     first: int = option(
         2, "Bootstraps of resnet20-first that use few keys, at the beginning of an image.", Count()
     )
+    first_bootstrap: str = option(FIRST, "How these are organised.", Checked("NAME=VALUE,...", _check_first))
     users: int = option(8, "Users with keys of their own.", Count(2, 4096))
     turns: int = option(32, "Timed turns of users, one after the other.", Count())
     program: str = option("resnet20", "What each user runs.", Choice(PROGRAMS))

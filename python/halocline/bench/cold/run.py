@@ -31,7 +31,7 @@ from ...memory.tiers import Tiers
 from ..keeping import SILENT, Json, Watcher
 from .advised import Speeds, advised
 from .files import drop_cached, read_seconds
-from .options import ColdKeyOptions, bootstrap_choice, variants_of
+from .options import ColdKeyOptions, bootstrap_choice, first_choice, variants_of
 from .tasks import BootstrapTask, ImageTask, Task, union_of
 
 SCHEMA = 1
@@ -299,13 +299,16 @@ class _Bench:
             user, _ = self._enroll("warm", task.plan)
             self._warm_row("resnet20", user, task, self._o.image_runs)
         self._say("compiling the network with other first bootstraps")
-        lean = ImageTask(self._params, first_bootstraps=self._o.first)
+        o = self._o
+        lean = ImageTask(
+            self._params, first_bootstraps=o.first, first_bootstrap=first_choice(o.first_bootstrap)
+        )
         user, _ = self._enroll("first", lean.plan)
         engine = self._moving(user, lean)
         ct = lean.encrypt(user.client).to(engine)
         same = self._runs(engine, lean, ct, 3)[-1]
-        found: Json = {"from": "pinned", "variant": f"first {self._o.first} bootstraps with few keys"}
-        found |= self._cold_runs(engine, lean, ct, self._o.image_runs, _Coldness())
+        found: Json = {"from": "pinned", "variant": f"first {o.first} bootstraps: {o.first_bootstrap}"}
+        found |= self._cold_runs(engine, lean, ct, o.image_runs, _Coldness())
         found |= {"planned_warm_seconds": same.seconds} | lean.check(user.client, self._result)
         found |= {"keys": len(lean.plan), "sent_bytes": lean.plan.nbytes(seeded=True)}
         self._row("resnet20 cold", found | self._compared("resnet20", found, 1.1))

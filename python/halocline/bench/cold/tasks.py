@@ -73,14 +73,20 @@ class ImageTask(Task):
 
     first_bootstraps: int = 0
     """So many bootstraps at the beginning use few keys, so that others may come meanwhile."""
+    first_bootstrap: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """How these are organised: fields of `BootstrapOptions`."""
 
     def __post_init__(self) -> None:
         model = digits_model()
         ranges = nn.Ranges.stored_in(model)
         assert ranges is not None  # the shipped weights carry theirs
-        few: dict[str, Any] = {"first_bootstrap": {"cts_mode": "small_key"}}
-        how = few | {"first_bootstraps": self.first_bootstraps} if self.first_bootstraps else {}
-        self.program = nn.compile(model, self.params, ranges, **how)
+        self.program = nn.compile(
+            model,
+            self.params,
+            ranges,
+            first_bootstraps=self.first_bootstraps,
+            first_bootstrap=self.first_bootstrap,
+        )
         self.plan = self.program.key_plan
         self._image = held_out_pictures(model).images[0]
         self._expected = model.forward(model.prepare(self._image[None]))[0]
