@@ -68,6 +68,7 @@ nb::dict describe(const bound_bootstrapper& boots) {
   out["stc_mode"] = to_string(b.options().transforms.stc_mode);
   out["compact"] = b.options().transforms.compact;
   out["from_sparse"] = b.options().transforms.from_sparse;
+  out["sum_radix"] = *b.options().transforms.sum_radix;
   out["baby_count"] = b.options().transforms.baby_count.value_or(0);
   out["nbytes"] = b.bytes();
   return out;
@@ -111,6 +112,7 @@ void bind_groups(options_class& type) {
   bind_option(type, "compact", &options::transforms, &circuits::bootstrap_transforms::compact);
   bind_choice(type, "baby_count", &options::transforms, &circuits::bootstrap_transforms::baby_count);
   bind_option(type, "from_sparse", &options::transforms, &circuits::bootstrap_transforms::from_sparse);
+  bind_choice(type, "sum_radix", &options::transforms, &circuits::bootstrap_transforms::sum_radix);
   bind_option(type, "cts_stages", &options::transforms, &circuits::bootstrap_transforms::cts_stages);
   bind_choice(type, "memory_bytes", &options::transforms, &circuits::bootstrap_transforms::memory_bytes);
   bind_choice(type, "range", &options::eval_mod, &circuits::bootstrap_eval_mod::range);

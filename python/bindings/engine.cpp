@@ -258,10 +258,16 @@ void bind_rotations(nb::class_<bound_engine>& type) {
           nb::arg("a"))
       .def(
           "inner_sum",
-          [](engine e, ct a, std::int64_t stride, std::uint32_t count) {
-            return evaluate(e, [&](evaluator& v) { return v.inner_sum(a.value, stride, count); });
+          [](engine e, ct a, std::int64_t stride, std::uint32_t count, unsigned radix) {
+            return evaluate(e, [&](evaluator& v) { return v.inner_sum(a.value, stride, count, radix); });
           },
-          nb::arg("a"), nb::arg("stride"), nb::arg("count"));
+          nb::arg("a"), nb::arg("stride"), nb::arg("count"), nb::arg("radix") = 2)
+      .def(
+          "sum_rotations",
+          [](engine e, ct a, const std::vector<std::int64_t>& steps) {
+            return evaluate(e, [&](evaluator& v) { return v.sum_rotations(a.value, steps); });
+          },
+          nb::arg("a"), nb::arg("steps"));
 }
 
 void bind_keys(nb::class_<bound_engine>& type) {

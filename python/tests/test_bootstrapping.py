@@ -80,6 +80,23 @@ def test_key_plans_include_its_keys(params, sparse):
     assert plan.conjugation
 
 
+# 64 copies of 16 slots: by doubling one key of the sum each time, by fours three keys for two doublings.
+@pytest.mark.parametrize(("radix", "keys"), [(2, 0), (4, 3), (8, 8)])
+def test_radix_of_the_sum(params, client, sparse, radix, keys):
+    boots = hc.Bootstrapper(params, slots=16, sum_radix=radix)
+    few = hc.Bootstrapper(params, slots=16, sum_radix=2).key_plan
+    assert boots.describe()["sum_radix"] == radix and "sum_radix" in repr(boots)
+    assert len(boots.key_plan.requests()) == len(few.requests()) + keys
+    assert hc.key_plan(params, boots, np.zeros(16)) == boots.key_plan
+    assert sparse.describe()["sum_radix"] == 4
+    assert hc.Bootstrapper(params, slots=16, cts_mode="small_key").describe()["sum_radix"] == 2
+    x = disc(16, radix)
+    engine = hc.Engine(params, client.evaluation_keys(plan=boots.key_plan), threads=1)
+    assert error(client, engine.run(boots, client.encrypt(x, level=0)), x) < bound(boots)
+    with pytest.raises(hc.InvalidArgument, match=r"sum_radix 3.*power of two"):
+        hc.Bootstrapper(params, slots=16, sum_radix=3).describe()
+
+
 def test_runs_under_a_plan(params, client, sparse):
     keys = client.evaluation_keys(plan=sparse.key_plan)
     engine = hc.Engine(params, keys, memory="24MiB", policy="planned", threads=1)

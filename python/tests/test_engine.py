@@ -55,6 +55,38 @@ def test_hoisted_rotations_dot_and_inner_sum(client, engine, x, z):
         engine.rotate_many(client.encrypt(x), [1])
 
 
+def test_sums_of_rotations(client, engine, x):
+    a = client.encrypt(x).to(engine)
+    some = engine.sum_rotations(a, [0, 1, -2, 4])
+    assert np.abs(client.decrypt(some) - sum(np.roll(x, -k) for k in (0, 1, -2, 4))).max() < 4 * TOLERANCE
+    assert (some.level, some.scale, some.is_real) == (a.level, a.scale, a.is_real)
+    doubled, wide = engine.inner_sum(a, 4), engine.inner_sum(a, 4, radix=2)
+    assert doubled.to_bytes() == wide.to_bytes()
+    for steps, error in (([], "no rotations"), ([1, 1], "twice")):
+        with pytest.raises(hc.InvalidArgument, match=error):
+            engine.sum_rotations(a, steps)
+    for count, radix, error in ((8, 3, "radix 3"), (8, 128, "1.*2 to 64"), (6, 4, "count of 6")):
+        with pytest.raises(hc.InvalidArgument, match=error):
+            engine.inner_sum(a, count, radix=radix)
+
+
+# One decomposition and one division of both components for four rotations with three keys; by doubling it is
+# two of each with two keys. What a plan asks for are exactly these keys.
+def test_stages_of_sums_share_decomposition_and_division(params):
+    counts = {}
+    for radix, steps in ((2, [1, 2]), (4, [1, 2, 3])):
+        ghost = hc.Engine(params, device="ghost")
+        ct = ghost.ghost_input()
+        with ghost.record() as trace:
+            ghost.inner_sum(ct, 4, radix=radix)
+        columns = trace.columns
+        of = {op: len(set(columns["step"][columns["op"] == op])) for op in ("intt", "ntt_linear_combine")}
+        counts[radix] = of["intt"], of["ntt_linear_combine"]
+        elements = {params._core.galois_element(step) for step in steps}
+        assert {element for element, _ in ghost.key_plan.requests()} == elements
+    assert counts == {2: (4, 2), 4: (2, 1)}
+
+
 def test_budget_is_kept_and_the_error_names_the_largest_objects(params, keys, client, x):
     with pytest.raises(hc.OutOfMemory, match="evaluation keys alone need") as caught:
         hc.Engine(params, keys, memory="256KiB", threads=1)

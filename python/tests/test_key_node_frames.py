@@ -65,6 +65,8 @@ def samples(stored: hc.StoredKeys, x: hc.Ciphertext) -> list[tuple[Kind, bytes]]
         {"operation": "rotate"},
         {"operation": "rotate_many", "steps": [1, 2]},
         {"operation": "inner_sum", "steps": [1, 4]},
+        {"operation": "inner_sum", "steps": [1, 4, 4]},
+        {"operation": "sum_rotations", "steps": [0, 1, 2]},
         {"operation": "conjugate", "steps": []},
         {"operation": "map", "steps": [], "map": maps.digest_of(data)},
     ]

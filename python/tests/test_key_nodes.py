@@ -97,6 +97,8 @@ OPERATIONS = {
     "hoisted": lambda e, y: e.rotate_many(y, [1, 0, 2, 7]),
     "sum": lambda e, y: [e.inner_sum(y, 16)],
     "odd sum": lambda e, y: [e.inner_sum(y, 7)],
+    "sum in fours": lambda e, y: [e.inner_sum(y, 8, radix=4)],
+    "sum of rotations": lambda e, y: [e.sum_rotations(y, [0, 1, -1, 5])],
     "low level": lambda e, y: [y.drop_level(1).rotate(3)],
     "few slots": lambda e, y: [y.with_slots(64).rotate(3)],
 }

@@ -36,6 +36,10 @@ PROGRAMS = {
     "adjusted": lambda x, y: x.adjust(2, PARAMS.level(2).scale * 1.5) + 1,
     "rotations": lambda x, y: [x.rotate(3) + y, x.conj().mul_i(), *x.engine.rotate_many(y, [0, 5, -1])],
     "sums of slots": lambda x, y: [x.engine.inner_sum(x, 7, 2), x.engine.inner_sum(y)],
+    "sums of rotations": lambda x, y: [
+        x.engine.sum_rotations(x, [0, 3, -1]),
+        x.engine.inner_sum(y, 64, 2, radix=4),
+    ],
     "slots": lambda x, y: [x.with_slots(512) * np.ones(512) + y, x.with_slots(64)],
     "dot": lambda x, y: x.engine.dot([x, y], [y, x * y]),
     "manual": manual,

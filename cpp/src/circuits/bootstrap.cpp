@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <numbers>
 #include <utility>
 
 #include "circuits/bootstrap_choice.hpp"
 #include "circuits/key_union.hpp"
+#include "circuits/switch_work.hpp"
 #include "halocline/circuits/dft.hpp"
 #include "halocline/circuits/mod1.hpp"
 #include "halocline/ckks/context.hpp"
@@ -23,6 +25,8 @@ namespace {
 constexpr unsigned stages_per_matrix = 4;
 /// Most ciphertexts that go through EvalMod together. Far fewer fill any device; each needs memory.
 constexpr unsigned most_together = 64;
+/// Largest radix of the sum. Beyond 8, keys cost more than decompositions save.
+constexpr unsigned most_radix = 64;
 /// Defaults of `bootstrap_eval_mod::fraction`. A slot of magnitude 1 may be 2^-13 of Q_0: the sine is off by
 /// 2^-23 there, about as much as noise is. Coefficients reach their bound rarely and may be larger.
 constexpr double fraction_of_coefficients = 0x1p-10;
@@ -48,6 +52,12 @@ void check_first_matrix(const params::parameters& parameters, const bootstrap_op
   parameters.require_raised_keys("bootstrap with from_sparse");
   HALOCLINE_EXPECTS(*options.slots >= 4, invalid_argument, "bootstrap: from_sparse with ", *options.slots,
                     " slots; expected at least 4, for two matrices: leave it out");
+}
+
+void check_radix(std::optional<unsigned> radix) {
+  HALOCLINE_EXPECTS(!radix || (*radix >= 2 && *radix <= most_radix && std::has_single_bit(*radix)),
+                    invalid_argument, "bootstrap: sum_radix ", *radix, "; expected a power of two from 2 to ",
+                    most_radix);
 }
 
 /// Replaces default options by values, and checks the options that do not depend on EvalMod.
@@ -86,6 +96,7 @@ bootstrap_options completed(const params::parameters& parameters, bootstrap_opti
   HALOCLINE_EXPECTS(mod.together >= 1 && mod.together <= most_together, invalid_argument,
                     "bootstrap: ", mod.together, " ciphertexts in EvalMod together; expected 1 to ",
                     most_together);
+  check_radix(options.transforms.sum_radix);
   check_first_matrix(parameters, options);
   return options;
 }
@@ -156,6 +167,7 @@ bootstrapper::bootstrapper(ckks::evaluator& eval, const bootstrap_options& optio
   HALOCLINE_EXPECTS(options_.iterations.count == 1 || output_level() < parameters_.max_level(),
                     level_exhausted, "bootstrap: iterations take a level more than the parameters have");
   if (options_.transforms.memory_bytes) choose_transforms();
+  if (!options_.transforms.sum_radix) choose_sum();
   make_transforms(eval);
   if (!options_.iterations.bits) {
     const double reached = forecast().worst_bits;
@@ -220,6 +232,7 @@ dft_options bootstrapper::cts_options() const {
   made.mode = transforms.cts_mode;
   made.compact = transforms.compact;
   made.baby_count = transforms.baby_count;
+  made.sum_radix = transforms.sum_radix;
   return made;
 }
 
@@ -236,14 +249,35 @@ dft_options bootstrapper::stc_options() const {
   return made;
 }
 
+void bootstrapper::choose_sum() {
+  bootstrap_transforms& transforms = options_.transforms;
+  const auto copies = static_cast<std::uint32_t>(parameters_.slots() / slots());
+  const bool few_keys = transforms.cts_mode == transform_mode::small_key;
+  transforms.sum_radix = few_keys ? 2 : detail::best_sum_radix(parameters_, raised_level_, copies);
+}
+
+/// Stages of the sum after ModRaise; none where CoeffToSlot does it.
+std::vector<ckks::rotation_stage> bootstrapper::sums(unsigned radix) const {
+  if (options_.transforms.from_sparse) return {};
+  return ckks::sum_stages(slots(), static_cast<std::uint32_t>(parameters_.slots() / slots()), radix);
+}
+
 void bootstrapper::choose_transforms() {
   const std::vector<detail::chain_shape> chains{shape_of(dft_direction::coeff_to_slot, cts_options()),
                                                 shape_of(dft_direction::slot_to_coeff, stc_options())};
+  std::vector<unsigned> radixes(std::begin(detail::sum_radixes), std::end(detail::sum_radixes));
+  if (options_.transforms.sum_radix) radixes = {*options_.transforms.sum_radix};
+  std::vector<detail::sum_choice> ways;
+  for (const unsigned radix : radixes) {
+    const double work = detail::sum_work(parameters_, raised_level_, sums(radix));
+    ways.push_back({radix, keys_beside_transforms(radix), work});
+  }
   const detail::transform_choice chosen =
-      detail::choose_within(parameters_, chains, keys_beside_transforms(), *options_.transforms.memory_bytes);
+      detail::choose_within(parameters_, chains, ways, *options_.transforms.memory_bytes);
   options_.transforms.cts_mode = options_.transforms.stc_mode = chosen.mode;
   options_.transforms.baby_count = chosen.baby_count;
   options_.transforms.compact = chosen.compact;
+  options_.transforms.sum_radix = chosen.sum_radix;
 }
 
 /// Both transforms with their constants. The coefficients t = x + Q_0 I of the raised ciphertext, at scale
@@ -286,19 +320,16 @@ unsigned bootstrapper::output_level() const noexcept {
 
 std::vector<ckks::key_request> bootstrapper::key_requests() const {
   detail::key_union keys;
-  keys.add(keys_beside_transforms());
+  keys.add(keys_beside_transforms(*options_.transforms.sum_radix));
   keys.add(cts_->key_requests());
   keys.add(stc_->key_requests());
   return keys.list();
 }
 
-std::vector<ckks::key_request> bootstrapper::keys_beside_transforms() const {
+std::vector<ckks::key_request> bootstrapper::keys_beside_transforms(unsigned radix) const {
   detail::key_union keys;
   if (parameters_.encapsulation()) keys.add({{{ckks::encapsulation_element, raised_level_}}});
-  const bool sums = !options_.transforms.from_sparse;  // else CoeffToSlot does
-  for (std::uint32_t step = slots(); sums && step < parameters_.slots(); step *= 2) {
-    keys.add({{{parameters_.galois_element(step), raised_level_}}});
-  }
+  keys.add(ckks::keys_of(parameters_, sums(radix), raised_level_));
   keys.add(mod1_->key_requests(raised_level_ - cts_levels()));
   return keys.list();
 }

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "circuits/key_union.hpp"
+#include "circuits/switch_work.hpp"
 #include "circuits/transform_executor.hpp"
 #include "halocline/circuits/raised_transform.hpp"
 #include "halocline/ckks/key_generator.hpp"
@@ -56,13 +58,12 @@ std::size_t bytes_of(const params::parameters& parameters, const ckks::key_reque
   return limbs * parameters.limb_bytes();
 }
 
-/// Adds what a raised matrix takes: a key and a product for each of its rotations. The rotations that follow
-/// it are the same whatever is chosen.
+/// Adds what a raised matrix takes: a key and a product for each of its rotations, and the sums that follow.
 void add_raised(const params::parameters& parameters, const matrix_shape& matrix, std::uint32_t slots,
                 const transform_choice& choice, key_union& keys, choice_estimate& result) {
   constexpr std::size_t polynomials_at_once = 2 * 9;
   const std::vector<int> diagonals = diagonals_of(matrix, slots);
-  keys.add(raised_transform::key_requests(parameters, diagonals, slots, matrix.level));
+  keys.add(raised_transform::key_requests(parameters, diagonals, slots, matrix.level, choice.sum_radix));
   const params::encapsulation_info& primes = *parameters.encapsulation();
   const std::size_t limbs =
       parameters.level(matrix.level).q.count + primes.raised_special.count + primes.raised_scale.count;
@@ -71,8 +72,12 @@ void add_raised(const params::parameters& parameters, const matrix_shape& matrix
   result.diagonal_bytes += diagonals.size() * each;
   result.workspace_bytes = std::max(result.workspace_bytes, polynomials_at_once * whole);
   // Products with both halves of a key and with a diagonal: elementwise passes.
-  const std::size_t products =
-      diagonals.size() * raised_transform::sparse_rotations(parameters, diagonals.size(), slots);
+  const std::uint32_t summed =
+      raised_transform::sparse_rotations(parameters, diagonals.size(), slots, matrix.level, choice.sum_radix);
+  const std::size_t products = diagonals.size() * summed;
+  const auto following =
+      raised_transform::following_sums(parameters, slots, summed, matrix.level, choice.sum_radix);
+  result.work += sum_work(parameters, matrix.level, following);
   const double passes = static_cast<double>(products * limbs) * 4 * 2 / parameters.log_n();
   result.work += passes + (choice.compact ? static_cast<double>(diagonals.size() * limbs) : 0.0);
 }
@@ -121,7 +126,7 @@ choice_estimate estimate(const params::parameters& parameters, const std::vector
 }
 
 transform_choice choose_within(const params::parameters& parameters, const std::vector<chain_shape>& chains,
-                               const std::vector<ckks::key_request>& others, std::size_t memory) {
+                               const std::vector<sum_choice>& sums, std::size_t memory) {
   std::vector<transform_choice> candidates;
   for (const bool compact : {false, true}) {
     candidates.push_back({transform_mode::double_hoisted, {}, compact});
@@ -130,15 +135,20 @@ transform_choice choose_within(const params::parameters& parameters, const std::
     }
     candidates.push_back({transform_mode::small_key, {}, compact});
   }
-  const transform_choice* best = nullptr;
+  const std::vector<sum_choice> ways = sums.empty() ? std::vector<sum_choice>{{}} : sums;
+  std::optional<transform_choice> best;
   choice_estimate found;
-  for (const transform_choice& each : candidates) {
-    const choice_estimate one = estimate(parameters, chains, others, each);
-    const bool fits = one.bytes() <= memory, had = best != nullptr && found.bytes() <= memory;
-    const bool better = fits && had ? one.work < found.work : fits || (!had && one.bytes() < found.bytes());
-    if (best != nullptr && !better) continue;
-    best = &each;
-    found = one;
+  for (transform_choice each : candidates) {
+    for (const sum_choice& way : ways) {
+      each.sum_radix = way.radix;
+      choice_estimate one = estimate(parameters, chains, way.others, each);
+      one.work += way.work;
+      const bool fits = one.bytes() <= memory, had = best && found.bytes() <= memory;
+      const bool better = fits && had ? one.work < found.work : fits || (!had && one.bytes() < found.bytes());
+      if (best && !better) continue;
+      best = each;
+      found = one;
+    }
   }
   return *best;
 }

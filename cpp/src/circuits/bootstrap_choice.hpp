@@ -28,6 +28,14 @@ struct transform_choice {
   transform_mode mode = transform_mode::double_hoisted;
   std::optional<unsigned> baby_count{};  ///< what the cost model chooses unless given
   bool compact = false;
+  unsigned sum_radix = 2;  ///< see `bootstrap_transforms`
+};
+
+/// A way to add up the rotations of a sparse message after ModRaise.
+struct sum_choice {
+  unsigned radix = 2;
+  std::vector<ckks::key_request> others{};  ///< keys that the bootstrap then uses beside the transforms
+  double work = 0;                          ///< of the sum, where no transform does it
 };
 
 /// What a choice takes.
@@ -48,9 +56,9 @@ struct choice_estimate {
 
 /// The choice with the least work among those that take at most `memory` bytes; where none does, the one that
 /// takes fewest.
+/// @param sums ways to choose among; none: there is no sum, and no other keys
 [[nodiscard]] transform_choice choose_within(const params::parameters& parameters,
                                              const std::vector<chain_shape>& chains,
-                                             const std::vector<ckks::key_request>& others,
-                                             std::size_t memory);
+                                             const std::vector<sum_choice>& sums, std::size_t memory);
 
 }  // namespace halocline::circuits::detail

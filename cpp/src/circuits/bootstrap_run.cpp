@@ -63,9 +63,8 @@ ciphertext bootstrapper::prepared(ckks::evaluator& eval, const ciphertext& input
 /// ModRaise, and the sum over all rotations that leave the slots of a sparse message alone.
 bootstrapper::ciphertexts bootstrapper::raised(ckks::evaluator& eval, const ciphertexts& inputs) const {
   ciphertexts result = eval.mod_raise(ckks::pointers(inputs), raised_level_);
-  for (std::uint32_t step = slots(); step < parameters_.slots(); step *= 2) {
-    for (ciphertext& each : result) each = eval.add(each, eval.rotate(each, step));
-  }
+  const std::vector<ckks::rotation_stage> stages = sums(*options_.transforms.sum_radix);
+  if (!stages.empty()) result = eval.sum_rotations(ckks::pointers(result), stages);
   // From here on the message is its integer coefficients over the canonical scale.
   for (ciphertext& each : result) each.scale = parameters_.level(raised_level_).scale;
   return result;

@@ -100,7 +100,7 @@ dft_chain::dft_chain(ckks::evaluator& eval, const dft_options& options, dft_dire
     scale_rows(matrices[i], std::vector<complex>(2 * std::size_t{*options_.slots}, options_.shares[i]));
   }
   if (options_.from_raised) {
-    raised_.emplace(eval, matrices.front(), *options_.level, options_.compact);
+    raised_.emplace(eval, matrices.front(), *options_.level, options_.compact, options_.sum_radix);
     matrices.erase(matrices.begin());
   }
   for (diagonal_map& matrix : matrices) {

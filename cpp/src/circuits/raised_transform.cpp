@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <set>
 #include <utility>
 
+#include "circuits/key_union.hpp"
+#include "circuits/switch_work.hpp"
 #include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/context.hpp"
 #include "halocline/ckks/key_switch.hpp"
@@ -29,7 +30,7 @@ using complex = std::complex<double>;
 constexpr std::size_t rotations_at_once = 8;
 /// Products with a key of one digit that take as long as a rotation under the main secret: 264 and 46 us for
 /// `n16-boot` on one H200.
-constexpr std::size_t products_per_rotation = 6;
+constexpr double products_per_rotation = 6;
 
 std::uint64_t element_of(const params::parameters& parameters, int diagonal, std::uint32_t step) {
   return parameters.galois_element(std::int64_t{diagonal} + step);
@@ -55,8 +56,8 @@ window raised_transform::dropped() const noexcept {
 }
 
 raised_transform::raised_transform(ckks::evaluator& eval, const diagonal_map& diagonals, unsigned level,
-                                   bool compact)
-    : parameters_(eval.context().parameters()), level_(level) {
+                                   bool compact, std::optional<unsigned> sum_radix)
+    : parameters_(eval.context().parameters()), level_(level), sum_radix_(sum_radix) {
   parameters_.require_raised_keys("raised transform");
   slots_ = diagonals.empty() ? 1 : static_cast<std::uint32_t>(diagonals.begin()->second.size());
   HALOCLINE_EXPECTS(std::has_single_bit(slots_) && slots_ <= parameters_.slots(), invalid_argument,
@@ -69,9 +70,10 @@ raised_transform::raised_transform(ckks::evaluator& eval, const diagonal_map& di
   }
   HALOCLINE_EXPECTS(!weights_.empty(), invalid_argument,
                     "raised transform: all diagonals are 0; expected one that is not");
-  summed_ = sparse_rotations(parameters_, weights_.size(), slots_);
+  const std::uint32_t summed = sparse_rotations(parameters_, weights_.size(), slots_, level_, sum_radix_);
+  following_ = following_sums(parameters_, slots_, summed, level_, sum_radix_);
   for (std::size_t i = 0; i < weights_.size(); ++i) {
-    for (std::uint32_t j = 0; j < summed_; ++j) {
+    for (std::uint32_t j = 0; j < summed; ++j) {
       rotations_.push_back({element_of(parameters_, weights_[i].diagonal, j * slots_), i});
     }
   }
@@ -120,13 +122,26 @@ ring::poly raised_transform::expand(ckks::context& ctx, const ckks::compact_plai
   return result;
 }
 
-/// The number with the least work.
+std::vector<ckks::rotation_stage> raised_transform::following_sums(const params::parameters& parameters,
+                                                                   std::uint32_t slots,
+                                                                   std::uint32_t sparse_rotations,
+                                                                   unsigned level,
+                                                                   std::optional<unsigned> sum_radix) {
+  const std::uint32_t first = slots * sparse_rotations;
+  const auto count = static_cast<std::uint32_t>(parameters.slots() / first);
+  const unsigned radix = sum_radix ? *sum_radix : detail::best_sum_radix(parameters, level, count);
+  return ckks::sum_stages(first, count, radix);
+}
+
+/// The number with the least work. What is measured of a rotation gives that of a sum by the cost model.
 std::uint32_t raised_transform::sparse_rotations(const params::parameters& parameters, std::size_t diagonals,
-                                                 std::uint32_t slots) {
+                                                 std::uint32_t slots, unsigned level,
+                                                 std::optional<unsigned> sum_radix) {
   const auto copies = static_cast<std::uint32_t>(parameters.slots() / slots);
+  const double per_work = products_per_rotation / detail::rotation_work(parameters, level);
   const auto work = [&](std::uint32_t summed) {
-    const auto others = static_cast<std::size_t>(std::bit_width(copies / summed)) - 1;
-    return diagonals * summed + products_per_rotation * others;
+    const auto others = following_sums(parameters, slots, summed, level, sum_radix);
+    return static_cast<double>(diagonals * summed) + per_work * detail::sum_work(parameters, level, others);
   };
   std::uint32_t best = 1;
   for (std::uint32_t summed = 2; summed <= copies; summed *= 2) {
@@ -137,26 +152,24 @@ std::uint32_t raised_transform::sparse_rotations(const params::parameters& param
 
 std::vector<ckks::key_request> raised_transform::key_requests(const params::parameters& parameters,
                                                               std::span<const int> diagonals,
-                                                              std::uint32_t slots, unsigned level) {
-  std::set<std::uint64_t> elements;
-  const std::uint32_t summed = sparse_rotations(parameters, diagonals.size(), slots);
+                                                              std::uint32_t slots, unsigned level,
+                                                              std::optional<unsigned> sum_radix) {
+  detail::key_union keys;
+  const std::uint32_t summed = sparse_rotations(parameters, diagonals.size(), slots, level, sum_radix);
   for (const int each : diagonals) {
     for (std::uint32_t j = 0; j < summed; ++j) {
-      elements.insert(ckks::raised_rotation_element(parameters, element_of(parameters, each, j * slots)));
+      const std::uint64_t element = element_of(parameters, each, j * slots);
+      keys.add({{{ckks::raised_rotation_element(parameters, element), level}}});
     }
   }
-  for (std::uint32_t step = slots * summed; step < parameters.slots(); step *= 2) {
-    elements.insert(parameters.galois_element(step));
-  }
-  std::vector<ckks::key_request> result;
-  for (const std::uint64_t each : elements) result.push_back({each, level});
-  return result;
+  keys.add(ckks::keys_of(parameters, following_sums(parameters, slots, summed, level, sum_radix), level));
+  return keys.list();
 }
 
 std::vector<ckks::key_request> raised_transform::key_requests() const {
   std::vector<int> diagonals;
   for (const weight& each : weights_) diagonals.push_back(each.diagonal);
-  return key_requests(parameters_, diagonals, slots_, level_);
+  return key_requests(parameters_, diagonals, slots_, level_, sum_radix_);
 }
 
 std::size_t raised_transform::bytes() const noexcept {
@@ -272,10 +285,7 @@ std::vector<ciphertext> raised_transform::apply(ckks::evaluator& eval,
   }
   std::vector<ciphertext> results;
   for (partial_sum& each : sums) results.push_back(finish(ctx, std::move(each)));
-  for (std::uint32_t step = slots_ * summed_; step < parameters_.slots(); step *= 2) {
-    for (ciphertext& each : results) each = eval.add(each, eval.rotate(each, step));
-  }
-  return results;
+  return following_.empty() ? std::move(results) : eval.sum_rotations(ckks::pointers(results), following_);
 }
 
 }  // namespace halocline::circuits

@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "circuits/switch_work.hpp"
 #include "halocline/ckks/scales.hpp"
 #include "halocline/core/expects.hpp"
 
@@ -53,41 +54,6 @@ std::vector<int> distinct(std::vector<int> values) {
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
   return values;
-}
-
-/// Costs of the parts of a key switch, in NTTs of one limb.
-struct switch_work {
-  double pass;      ///< elementwise operation on one limb
-  double raise;     ///< ModUp of one polynomial
-  double multiply;  ///< product with a key and automorphism of both results, which memory bounds
-  double divide;    ///< division by P of one polynomial
-  double limbs;     ///< of the level
-  double special;   ///< special primes
-};
-
-switch_work work_at(const params::parameters& parameters, unsigned level) {
-  const arith::window chain = parameters.level(level).q;
-  switch_work w{};
-  w.pass = 2.0 / parameters.log_n();
-  w.limbs = chain.count;
-  w.special = parameters.special_count();
-  const double extended = w.limbs + w.special;
-  double digits = 0;
-  for (unsigned j = 0; j < parameters.digit_count(); ++j) {
-    const arith::window digit = parameters.digit(j);
-    const double own = std::max(0, static_cast<int>(std::min(digit.end(), chain.end())) -
-                                       static_cast<int>(std::max(digit.first, chain.first)));
-    if (own == 0) continue;
-    ++digits;
-    w.raise += own * (extended - own) * w.pass;
-  }
-  w.raise += digits * extended;
-  // Keys come from memory, not from a cache, as digits and results mostly do: reading or writing a limb there
-  // takes a fifth of an NTT for N = 2^16 on an H200 (0.06 of 0.31 us).
-  const double stream = 3.2 / parameters.log_n();
-  w.multiply = (3 * digits + 6) * extended * stream;
-  w.divide = extended + w.special * w.limbs * w.pass;
-  return w;
 }
 
 }  // namespace
@@ -250,7 +216,7 @@ std::vector<std::int64_t> transform_plan::required_rotations(const transform_usa
 }
 
 transform_cost transform_plan::cost(const transform_usage& usage) const {
-  const switch_work w = work_at(parameters_, shape_.level);
+  const detail::switch_work w = detail::work_at(parameters_, shape_.level);
   const bool walks = shape_.mode == transform_mode::small_key;
   const bool extended = shape_.mode == transform_mode::double_hoisted;
   transform_cost c;

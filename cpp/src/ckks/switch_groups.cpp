@@ -60,11 +60,11 @@ std::vector<group> make_groups(window special, std::span<const window> runs, std
   return groups;
 }
 
-/// Switches of several polynomials of one chain window: what their groups share.
+/// Switches of several polynomials of one chain window with the same keys: what their groups share.
 class grouped_switch {
  public:
-  grouped_switch(context& ctx, std::span<const switch_source> sources, const evaluation_key& key)
-      : ctx_(ctx), sources_(sources), key_(key) {
+  grouped_switch(context& ctx, std::span<const switch_source> sources, std::span<const switch_term> terms)
+      : ctx_(ctx), sources_(sources), terms_(terms) {
     HALOCLINE_EXPECTS(!sources.empty(), invalid_argument,
                       "switch_product: no polynomials; expected at least one");
     chain_ = sources.front().polynomial.primes;
@@ -75,12 +75,37 @@ class grouped_switch {
                         chain_.end(), "); expected the same");
     }
     digits_ = rns::digits_of(ctx.ring(), chain_);
-    HALOCLINE_EXPECTS(digits_.back().number < key.digits.size(), invalid_argument,
-                      "switch_product: the key has ", key.digits.size(),
-                      " digits, the polynomial needs digit ", digits_.back().number);
+    for (const switch_term& each : terms) {
+      HALOCLINE_EXPECTS(digits_.back().number < each.key->digits.size(), invalid_argument,
+                        "switch_product: the key has ", each.key->digits.size(),
+                        " digits, the polynomial needs digit ", digits_.back().number);
+    }
   }
 
-  std::vector<poly_pair> run() {
+  /// Over special + chain primes, one for each source.
+  [[nodiscard]] std::vector<poly_pair> make_results() const {
+    std::vector<poly_pair> results;
+    for (std::size_t k = 0; k < sources_.size(); ++k) {
+      const auto sum = [&] {
+        return ring::poly(ctx_.ring(), ctx_.parameters().special_window(), chain_, object_class::scratch,
+                          "key_switch.product");
+      };
+      results.push_back({sum(), sum()});
+    }
+    return results;
+  }
+
+  /// Checks what a caller gives as a result, or as an addend of the same primes.
+  void require_extended(const ring::poly& given) const {
+    HALOCLINE_EXPECTS(
+        given.special().primes == ctx_.parameters().special_window() && given.chain().primes == chain_,
+        invalid_argument, "switch_sum: a polynomial over ", given.special().primes.count,
+        " special primes and the chain [", given.chain().primes.first, ", ", given.chain().primes.end(),
+        "); expected ", ctx_.parameters().special_window().count, " and [", chain_.first, ", ", chain_.end(),
+        ")");
+  }
+
+  void run(std::span<const poly_pair> results, bool accumulate) {
     const window special = ctx_.parameters().special_window();
     const std::uint32_t limbs = special.count + chain_.count;
     size_ = group_size(ctx_, limbs, digits_.size(), sources_.size());
@@ -89,23 +114,15 @@ class grouped_switch {
     std::vector<limb_view> polynomials;
     for (const switch_source& each : sources_) polynomials.push_back(each.polynomial);
     const std::vector<ring::poly> coefficients = rns::to_coefficients(ctx_.ring(), polynomials);
-    std::vector<poly_pair> results;
-    results.reserve(sources_.size());
     for (std::size_t k = 0; k < sources_.size(); ++k) {
       raised_.push_back(ctx_.runtime().allocate(digits_.size() * size_ * ctx_.tables().limb_bytes(),
                                                 object_class::scratch, "mod_up.digit"));
     }
-    for (std::size_t k = 0; k < sources_.size(); ++k) {
-      const auto sum = [&] {
-        return ring::poly(ctx_.ring(), special, chain_, object_class::scratch, "key_switch.product");
-      };
-      results.push_back({sum(), sum()});
-    }
     for (const group& each : make_groups(special, runs, size_)) {
       raise(each, coefficients);
-      multiply(each, results);
+      for (std::size_t t = 0; t < terms_.size(); ++t)
+        multiply(each, terms_[t], results, accumulate || t != 0);
     }
-    return results;
   }
 
  private:
@@ -141,14 +158,21 @@ class grouped_switch {
     ctx_.device().ntt(ctx_.tables(), transforms);
   }
 
-  [[nodiscard]] backend::key_job make_job(const segment& s, std::size_t k, const poly_pair& result) const {
+  [[nodiscard]] backend::key_job make_job(const segment& s, std::size_t k, const switch_term& term,
+                                          const poly_pair& result, bool accumulate) const {
     const auto part = [&](const ring::poly& p) {
       return s.run < 0 ? p.special().slice(s.primes) : p.chain().slice(s.primes);
     };
-    backend::key_job job{part(result.first), part(result.second), {}, false};
+    backend::key_job job{part(result.first), part(result.second), {}, accumulate};
+    if (term.galois_element != 1) job.permutation = &ctx_.ring().permutation(term.galois_element);
     for (std::size_t i = 0; i < digits_.size(); ++i) {
-      const evaluation_key_digit& digit = key_.digits[digits_[i].number];
+      const evaluation_key_digit& digit = term.key->digits[digits_[i].number];
       job.digits.push_back({digit_view(k, i, s), &digit.b, digit.a ? &digit.a : nullptr, digit.source});
+    }
+    if (sources_[k].extended0 != nullptr) {
+      job.plus0 = part(*sources_[k].extended0);
+      job.factors.assign(s.primes.count, 1);
+      return job;
     }
     if (s.run < 0) return job;
     const std::span<const std::uint64_t> factors = ctx_.converter().special_product(s.primes);
@@ -158,17 +182,20 @@ class grouped_switch {
     return job;
   }
 
-  void multiply(const group& members, const std::vector<poly_pair>& results) {
+  void multiply(const group& members, const switch_term& term, std::span<const poly_pair> results,
+                bool accumulate) {
     std::vector<backend::key_job> jobs;
     for (const segment& s : members) {
-      for (std::size_t k = 0; k < results.size(); ++k) jobs.push_back(make_job(s, k, results[k]));
+      for (std::size_t k = 0; k < results.size(); ++k) {
+        jobs.push_back(make_job(s, k, term, results[k], accumulate));
+      }
     }
     ctx_.device().key_multiply_accumulate(ctx_.tables(), jobs);
   }
 
   context& ctx_;
   std::span<const switch_source> sources_;
-  const evaluation_key& key_;
+  std::span<const switch_term> terms_;
   window chain_{};
   std::vector<rns::digit_run> digits_;
   std::vector<memory::buffer> raised_;  ///< of each polynomial
@@ -185,7 +212,24 @@ poly_pair switch_product(context& ctx, const limb_view& source, const evaluation
 
 std::vector<poly_pair> switch_product(context& ctx, std::span<const switch_source> sources,
                                       const evaluation_key& key) {
-  return grouped_switch(ctx, sources, key).run();
+  const switch_term term{&key, 1};
+  grouped_switch work(ctx, sources, std::span(&term, 1));
+  std::vector<poly_pair> results = work.make_results();
+  work.run(results, false);
+  return results;
+}
+
+void switch_sum(context& ctx, const switch_source& source, std::span<const switch_term> terms,
+                const poly_pair& total, bool accumulate) {
+  HALOCLINE_EXPECTS(!terms.empty(), invalid_argument, "switch_sum: no keys; expected at least one");
+  HALOCLINE_EXPECTS(
+      source.extended0 == nullptr || (source.plus0.data == nullptr && source.plus1.data == nullptr),
+      invalid_argument, "switch_sum: plus views beside extended0; add them to it first");
+  grouped_switch work(ctx, std::span(&source, 1), terms);
+  for (const ring::poly* each : {&total.first, &total.second, source.extended0}) {
+    if (each != nullptr) work.require_extended(*each);
+  }
+  work.run(std::span(&total, 1), accumulate);
 }
 
 }  // namespace halocline::ckks

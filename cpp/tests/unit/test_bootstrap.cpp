@@ -84,13 +84,18 @@ std::vector<bootstrap_case> cases() {
                                      {"from_sparse_stc", with(512, stc)},
                                      {"from_sparse_8", with(8)},
                                      {"from_sparse_4_stc", with(4, stc)},
-                                     {"from_sparse_128", with(128)}};
+                                     {"from_sparse_128", with(128)},
+                                     {"from_sparse_pairs", with(8)},
+                                     {"pairs", with(8)},
+                                     {"eights", with(8)}};
   result[6].options.transforms.cts_mode = result[6].options.transforms.stc_mode = transform_mode::small_key;
   result[7].options.transforms.compact = true;
   result[8].options.real_only = result[9].options.real_only = true;
   result[10].options.transforms.cts_levels = 2;
   result[10].options.transforms.stc_levels = 1;
-  for (std::size_t i = 11; i < result.size(); ++i) result[i].options.transforms.from_sparse = true;
+  for (std::size_t i = 11; i < 17; ++i) result[i].options.transforms.from_sparse = true;
+  result[16].options.transforms.sum_radix = result[17].options.transforms.sum_radix = 2;
+  result[18].options.transforms.sum_radix = 8;
   result[11].options.transforms.compact = result[13].options.transforms.compact = true;
   result[12].options.transforms.cts_stages = {4, 1, 1, 3};
   return result;
@@ -220,6 +225,26 @@ TEST(Bootstrap, GhostRunAsksForTheKeysOfTheList) {
         EXPECT_EQ(asked[i].level, listed[i].level) << asked[i].galois_element;
       }
     }
+  }
+}
+
+// 64 copies of 8 slots: 6 keys of doublings, 3 stages of 3, 2 of 7. Small keys are for few keys.
+TEST(Bootstrap, RadixOfTheSumSaysHowManyKeysItHas) {
+  ghost_rig ghost(params::parameters::from_literal(small_literal()));
+  const auto made = [&](std::optional<unsigned> radix, bool few_keys = false) {
+    bootstrap_options options = with(8);
+    options.transforms.sum_radix = radix;
+    if (few_keys) options.transforms.cts_mode = transform_mode::small_key;
+    return bootstrapper(ghost.eval, options);
+  };
+  const std::size_t pairs = made(2).key_requests().size();
+  EXPECT_EQ(made(4).key_requests().size(), pairs + 3);
+  EXPECT_EQ(made(8).key_requests().size(), pairs + 8);
+  EXPECT_EQ(made({}).options().transforms.sum_radix, 4U);
+  EXPECT_EQ(made({}, true).options().transforms.sum_radix, 2U);
+  EXPECT_EQ(made(8, true).options().transforms.sum_radix, 8U);
+  for (const unsigned radix : {1U, 6U, 128U}) {
+    EXPECT_THAT([&] { (void)made(radix); }, ThrowsMessage<invalid_argument>(HasSubstr("power of two")));
   }
 }
 

@@ -69,6 +69,25 @@ TEST(BootstrapChoice, LessMemoryTakesMoreWork) {
   EXPECT_EQ(last, transform_mode::small_key);
 }
 
+// Eight slots: keys of the sum are most of the keys, so that less memory takes a smaller radix.
+TEST(BootstrapChoice, LessMemoryTakesASmallerRadix) {
+  const params::parameters parameters = params::preset("n16-boot");
+  ckks::engine_options ghost;
+  ghost.device = "ghost";
+  ckks::engine engine(parameters, ghost);
+  const auto radix = [&](std::size_t memory, bool from_sparse) {
+    bootstrap_options options;
+    options.slots = 8;
+    options.transforms.memory_bytes = memory;
+    options.transforms.from_sparse = from_sparse;
+    return bootstrapper(engine.evaluator(), options).options().transforms.sum_radix;
+  };
+  for (const bool from_sparse : {false, true}) {
+    EXPECT_EQ(radix(8 * GiB, from_sparse), 4U) << from_sparse;
+    EXPECT_EQ(radix(GiB, from_sparse), 2U) << from_sparse;
+  }
+}
+
 TEST(BootstrapChoice, BootstrapperFollowsIt) {
   const params::parameters parameters = params::preset("n16-boot");
   ckks::engine_options ghost;

@@ -309,10 +309,31 @@ class SimulatedCore:
         """See Ciphertext."""
         return self._switched(self.ghost.conjugate(a.ghost), a.rows.conj())
 
-    def inner_sum(self, a: Any, stride: int, count: int) -> SimulatedCiphertext:
-        """See Engine: by doubling, as the evaluator does it."""
-        ghost = self.ghost.inner_sum(a.ghost, stride, count)
-        return self.made(ghost, self.summed(a.rows, ghost, stride, count), "a sum")
+    def sum_rotations(self, a: Any, steps: Sequence[int]) -> SimulatedCiphertext:
+        """See Engine: with the noise of lone rotations, which is more."""
+        ghost = self.ghost.sum_rotations(a.ghost, steps)
+        return self.made(ghost, self.added(a.rows, ghost, steps), "a sum")
+
+    def added(self, rows: Rows, ghost: _core.Ciphertext, steps: Sequence[int]) -> Rows:
+        """Sum of the rotations of rows, with a key switch for each."""
+        total: Rows = np.zeros_like(rows)
+        for step in steps:
+            total = total + np.roll(rows, -step, axis=1)
+            if step % ghost.slots != 0:
+                total = total + self.noise.key_switch(ghost.level, ghost.slots, ghost.scale)
+        return total
+
+    def inner_sum(self, a: Any, stride: int, count: int, radix: int = 2) -> SimulatedCiphertext:
+        """See Engine: by doubling or by stages, as the evaluator does it."""
+        ghost = self.ghost.inner_sum(a.ghost, stride, count, radix)
+        if radix == 2:
+            return self.made(ghost, self.summed(a.rows, ghost, stride, count), "a sum")
+        rows, length = a.rows, 1
+        while length < count:
+            taken = min(radix, count // length)
+            rows = self.added(rows, ghost, [stride * length * i for i in range(taken)])
+            length *= taken
+        return self.made(ghost, rows, "a sum")
 
     def summed(self, rows: Rows, ghost: _core.Ciphertext, stride: int, count: int) -> Rows:
         """Sum of `count` rotations of rows by multiples of a stride, with a key switch for each."""

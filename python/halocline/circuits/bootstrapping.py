@@ -58,6 +58,9 @@ class BootstrapOptions:
     """The first matrix of CoeffToSlot is applied under the sparse secret, with keys of one digit, and takes
     no level: CoeffToSlot has one matrix more, and smaller ones. For 4 slots and more. Off by default because
     of patents: see docs/concepts/bootstrapping.md, "From the sparse secret"."""
+    sum_radix: int = 0
+    """Rotations that are added with one decomposition in the sum of sparse messages: 2, 4, 8, ... 64. More
+    need more keys. 0: 2 with cts_mode="small_key", else what a cost model or `memory` chooses."""
     cts_stages: tuple[int, ...] = ()
     """Butterflies in each matrix of CoeffToSlot, which sum to log2(slots); even numbers unless given."""
     memory: int | str = 0
@@ -95,7 +98,7 @@ class BootstrapOptions:
                 )
         if self.slots is not None:
             integer(self.slots, "bootstrap: slots", 1)
-        for name in ("cts_levels", "stc_levels", "arcsine_degree", "baby_count"):
+        for name in ("cts_levels", "stc_levels", "arcsine_degree", "baby_count", "sum_radix"):
             integer(getattr(self, name), f"bootstrap: {name}", 0)
         integer(self.iterations, "bootstrap: iterations", 1)
         integer(self.eval_mod_together, "bootstrap: eval_mod_together", 1, MOST_TOGETHER)
@@ -113,7 +116,7 @@ class BootstrapOptions:
         made.cts_stages = [integer(each, "bootstrap: cts_stages", 1) for each in self.cts_stages]
         made.memory_bytes = byte_count(self.memory, "bootstrap: memory") if self.memory else 0
         for name in (
-            "cts_levels", "stc_levels", "cts_mode", "stc_mode", "compact", "baby_count", "range",
+            "cts_levels", "stc_levels", "cts_mode", "stc_mode", "compact", "baby_count", "sum_radix", "range",
             "log2_failure", "allow_failure", "message_bound", "fraction", "arcsine_degree", "tolerance",
             "eval_mod_together", "iterations",
         ):  # fmt: skip

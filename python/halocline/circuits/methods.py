@@ -17,7 +17,7 @@ from ..base.errors import InvalidArgument, WrongType
 from ..base.names import Basis, Comparison, Mode
 from ..base.values import integer, positive
 from ..ckks.ciphertext import Ciphertext
-from ..ckks.host import Elsewhere, Host
+from ..ckks.host import MOST_RADIX, Elsewhere, Host
 from .bootstrapping import Bootstrapper
 from .functions import ComparisonCircuit, PolynomialCircuit
 from .layers import Convolution2d, ImageLayout
@@ -54,6 +54,43 @@ class Circuits(ABC):
         if self._elsewhere is None or self._core.manual:
             return self._result(self._core.dot(left, right), real)
         return self._result(self._core.unfinished_dot(left, right), real)._finished()
+
+    # Rotations
+
+    def rotate_many(self, ct: Ciphertext, steps: Sequence[int]) -> list[Ciphertext]:
+        """`[ct.rotate(k) for k in steps]` with the common part of the work done once (hoisting)."""
+        source = self._own(ct, "rotate_many")
+        checked = [integer(step, "rotate_many: step") for step in steps]
+        made = None if self._elsewhere is None else self._elsewhere.switch("rotate_many", [ct], checked)
+        made = self._core.rotate_many(source, checked) if made is None else made
+        return [self._result(each, ct.is_real) for each in made]
+
+    def sum_rotations(self, ct: Ciphertext, steps: Sequence[int]) -> Ciphertext:
+        """The sum of `ct.rotate(k)` for all steps, 0 for ct itself, with one decomposition and one division.
+
+        Faster than the rotations, and with the rounding error of one. Every step is there once.
+        """
+        source = self._own(ct, "sum_rotations")
+        checked = [integer(step, "sum_rotations: step") for step in steps]
+        sent = None if self._elsewhere is None else self._elsewhere.switch("sum_rotations", [ct], checked)
+        return self._result(sent[0] if sent else self._core.sum_rotations(source, checked), ct.is_real)
+
+    def inner_sum(
+        self, ct: Ciphertext, count: int | None = None, stride: int = 1, radix: int = 2
+    ) -> Ciphertext:
+        """sum_{i < count} ct.rotate(i * stride), with about log2(count) rotations; all slots unless given.
+
+        For a power of two `count` it needs the keys of stride, 2 stride, 4 stride, ... below count * stride.
+        radix: 4 or 8 for such a count: so many rotations at a time, by `sum_rotations`. That is faster and
+        needs more keys: with 4 those of stride, 2 stride, 3 stride; 4 stride, 8 stride, 12 stride; ...
+        """
+        source = self._own(ct, "inner_sum")
+        count = ct.slots if count is None else integer(count, "inner_sum: count", 1, ct.slots)
+        how = [integer(stride, "inner_sum: stride"), count]
+        if integer(radix, "inner_sum: radix", 2, MOST_RADIX) != 2:
+            how.append(radix)
+        sent = None if self._elsewhere is None else self._elsewhere.switch("inner_sum", [ct], how)
+        return self._result(sent[0] if sent else self._core.inner_sum(source, *how), ct.is_real)
 
     # Linear maps
 

@@ -12,6 +12,9 @@ from .._core import Ciphertext as NativeCiphertext
 from .._core import Engine as NativeEngine
 from .params import Params
 
+MOST_RADIX = 64
+"""Most rotations that one step of a sum adds. Beyond 8 their keys cost more than they save."""
+
 
 class Elsewhere(Protocol):
     """Where key switches may be done in place of an engine: `halocline.remote.offload.Offload` is one."""
@@ -80,5 +83,5 @@ class Host(Protocol):
     def matvec(self, matrix: npt.ArrayLike, ct: Any) -> Any:
         """Product of a plain matrix with the vector in a ciphertext."""
 
-    def inner_sum(self, ct: Any, count: int | None = None, stride: int = 1) -> Any:
+    def inner_sum(self, ct: Any, count: int | None = None, stride: int = 1, radix: int = 2) -> Any:
         """Sum of rotations by multiples of a stride."""

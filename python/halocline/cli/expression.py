@@ -26,7 +26,9 @@ METHODS = ("rotate", "conj", "mul_i", "rescale", "relinearize", "drop_level", "a
 """Methods of ciphertexts that an expression may call."""
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "inner_sum": lambda x, count=None, stride=1: x._on("inner_sum").inner_sum(x, count, stride),
+    "inner_sum": lambda x, count=None, stride=1, radix=2: x._on("inner_sum").inner_sum(
+        x, count, stride, radix
+    ),
     "polynomial": lambda x, coefficients: x._on("polynomial").polynomial(x, coefficients),
     "sign": lambda x, alpha=8: x._on("sign").sign(x, alpha=alpha),
     "relu": lambda x, alpha=8: x._on("relu").relu(x, alpha=alpha),

@@ -7,7 +7,7 @@ import contextlib
 import functools
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, NoReturn, TypeVar, overload
 
 from .. import _core
@@ -573,25 +573,6 @@ class Engine(Circuits):
                 f"{operation}: the ciphertext is bound to another engine; use ct.to(engine)"
             )
         return ciphertext._core
-
-    def rotate_many(self, ct: Ciphertext, steps: Sequence[int]) -> list[Ciphertext]:
-        """`[ct.rotate(k) for k in steps]` with the common part of the work done once (hoisting)."""
-        source = self._own(ct, "rotate_many")
-        checked = [integer(step, "rotate_many: step") for step in steps]
-        made = None if self._elsewhere is None else self._elsewhere.switch("rotate_many", [ct], checked)
-        made = self._core.rotate_many(source, checked) if made is None else made
-        return [Ciphertext(each, self, ct.is_real) for each in made]
-
-    def inner_sum(self, ct: Ciphertext, count: int | None = None, stride: int = 1) -> Ciphertext:
-        """sum_{i < count} ct.rotate(i * stride), with about log2(count) rotations; all slots unless given.
-
-        For a power of two `count` it needs the keys of stride, 2 stride, 4 stride, ... below count * stride.
-        """
-        source = self._own(ct, "inner_sum")
-        count = ct.slots if count is None else integer(count, "inner_sum: count", 1, ct.slots)
-        stride = integer(stride, "inner_sum: stride")
-        sent = None if self._elsewhere is None else self._elsewhere.switch("inner_sum", [ct], (stride, count))
-        return Ciphertext(sent[0] if sent else self._core.inner_sum(source, stride, count), self, ct.is_real)
 
     def __program_identity__(self) -> Engine:
         return self

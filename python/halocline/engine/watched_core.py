@@ -16,8 +16,8 @@ OPERATIONS = frozenset(
         "add", "sub", "negate", "add_values", "add_constant", "multiply", "unfinished_product",
         "multiply_values", "multiply_constant", "multiply_by_i", "dot", "unfinished_dot", "finish_product",
         "relinearize", "rescale", "drop_level", "adjust", "with_slots", "rotate", "rotate_many", "conjugate",
-        "inner_sum", "apply_circuit", "polynomial", "sign", "step", "relu", "compare", "maximum", "minimum",
-        "bootstrap", "load",
+        "sum_rotations", "inner_sum", "apply_circuit", "polynomial", "sign", "step", "relu", "compare",
+        "maximum", "minimum", "bootstrap", "load",
     )
 )  # fmt: skip
 """Methods of a native engine that make ciphertexts of ciphertexts; `load` copies one into the engine."""

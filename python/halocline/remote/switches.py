@@ -12,6 +12,7 @@ from ..base.values import integer
 from ..circuits.encoded import EncodedCircuit
 from ..circuits.functions import WholeCircuit
 from ..ckks.ciphertext import Ciphertext
+from ..ckks.host import MOST_RADIX
 
 MOST_STEPS = 4096
 """Rotations of one request."""
@@ -20,6 +21,7 @@ MOST_INPUTS = 4096
 
 CIRCUITS = ("map", "polynomial", "comparison", "bootstrap")
 """Operations that come with a circuit."""
+_OF_ANY_STEPS = ("rotate_many", "sum_rotations")
 _WITHOUT_STEPS = ("conjugate", "relinearize", "product")
 
 
@@ -28,10 +30,12 @@ class Switch:
     """One request: an operation on ciphertexts."""
 
     operation: str
-    """rotate, conjugate, relinearize, product, rotate_many, inner_sum, map, or that of a whole circuit."""
+    """rotate, conjugate, relinearize, product, rotate_many, sum_rotations, inner_sum, map, or that of a whole
+    circuit."""
     inputs: tuple[Ciphertext, ...]
     steps: tuple[int, ...] = ()
-    """Of rotate and rotate_many: the steps; of inner_sum: stride and count."""
+    """Of rotate, rotate_many and sum_rotations: the steps; of inner_sum: stride and count, and a radix
+    unless it is 2."""
     circuit: EncodedCircuit | WholeCircuit | None = None
     """Of map, and the whole circuit."""
 
@@ -50,9 +54,15 @@ class Switch:
         return len(self.steps) if self.operation == "rotate_many" else 1
 
 
-def sums_of(stride: int, count: int) -> list[int]:
+def sums_of(stride: int, count: int, radix: int = 2) -> list[int]:
     """The rotations of `Engine.inner_sum`, in their order, as the evaluator makes them."""
     steps, length, done, rest = [], 1, 0, count
+    while radix > 2 and length < count:
+        taken = min(radix, count // length)
+        steps += [stride * length * i for i in range(1, taken)]
+        length *= taken
+    if radix > 2:
+        return steps
     while rest:
         if rest & 1:
             if done:
@@ -69,7 +79,9 @@ def check(switch: Switch) -> None:
     """Raises InvalidArgument or CorruptData for what came over a wire and is no request."""
     expected = {"rotate": 1, "inner_sum": 2} | dict.fromkeys((*_WITHOUT_STEPS, *CIRCUITS), 0)
     name, steps, circuit = switch.operation, switch.steps, switch.circuit
-    if name != "rotate_many" and name not in expected:
+    if name == "inner_sum" and len(steps) == 3:
+        expected[name] = 3
+    if name not in _OF_ANY_STEPS and name not in expected:
         raise CorruptData(f"key node: unknown operation {name[:40]!r}")
     given = circuit.operation if isinstance(circuit, WholeCircuit) else "map" if circuit is not None else None
     if (name if name in CIRCUITS else None) != given:
@@ -80,6 +92,11 @@ def check(switch: Switch) -> None:
         )
     if name == "inner_sum":
         integer(steps[1], "key node: inner_sum: count", 1, switch.inputs[0].slots if switch.inputs else None)
+        radix = integer(steps[2], "key node: inner_sum: radix", 2, MOST_RADIX) if len(steps) == 3 else 2
+        if radix > 2 and (radix & (radix - 1) or steps[1] & (steps[1] - 1)):
+            raise InvalidArgument(
+                f"key node: inner_sum of {steps[1]} with radix {radix}; expected powers of two"
+            )
     wanted = 1 if circuit is None else circuit.inputs
     if wanted is not None and len(switch.inputs) != wanted:
         raise InvalidArgument(f"key node: {name} of {len(switch.inputs)} ciphertexts, expected {wanted}")
@@ -95,9 +112,11 @@ def apply(switch: Switch, engine: Any) -> list[Ciphertext]:
         return list(made)
     if switch.operation == "rotate_many":
         return list(engine.rotate_many(x, switch.steps))
+    if switch.operation == "sum_rotations":
+        return [engine.sum_rotations(x, switch.steps)]
     if switch.operation == "inner_sum":
-        stride, count = switch.steps
-        return [engine.inner_sum(x, count, stride)]
+        stride, count, *radix = switch.steps
+        return [engine.inner_sum(x, count, stride, *radix)]
     one: dict[str, Callable[[], Ciphertext]] = {
         "rotate": lambda: x.rotate(switch.steps[0]),
         "conjugate": x.conj,

@@ -52,6 +52,9 @@ struct bootstrap_transforms {
   /// keys of one digit, and takes no level: CoeffToSlot has one matrix more, and smaller ones. For 4 slots
   /// and more. Off by default: see the note on patents at `raised_transform`.
   bool from_sparse = false;
+  /// Rotations that are added with one decomposition in the sum of sparse messages: a power of two from 2 to
+  /// 64. More need more keys. Unless given, 2 with small keys, else what the cost model chooses.
+  std::optional<unsigned> sum_radix{};
   /// Stages of each matrix of CoeffToSlot, summing to log2(slots); even numbers unless given.
   std::vector<unsigned> cts_stages{};
 };
@@ -126,8 +129,8 @@ class bootstrapper {
   [[nodiscard]] std::vector<ckks::ciphertext> bootstrap(
       ckks::evaluator& eval, std::span<const ckks::ciphertext* const> inputs) const;
 
-  /// How it was made, with everything that was left to choose filled in, but for `double_angles`,
-  /// `baby_count` and `memory_bytes`.
+  /// How it was made, with what was left to choose filled in, but for `double_angles`, `baby_count` and
+  /// `memory_bytes`.
   [[nodiscard]] const bootstrap_options& options() const noexcept { return options_; }
   /// Slots of inputs and results.
   [[nodiscard]] std::uint32_t slots() const noexcept { return *options_.slots; }
@@ -141,8 +144,6 @@ class bootstrapper {
   [[nodiscard]] unsigned depth() const noexcept { return raised_level_ - output_level(); }
   /// Keys that `bootstrap` uses, ascending by Galois element, each with the highest level of its use.
   [[nodiscard]] std::vector<ckks::key_request> key_requests() const;
-  /// Those that are not rotations of the transforms.
-  [[nodiscard]] std::vector<ckks::key_request> keys_beside_transforms() const;
   /// log2 of the probability that some coefficient leaves the range of EvalMod, whatever the message.
   [[nodiscard]] double log2_failure_probability() const noexcept { return log2_failure_; }
   /// Estimate for messages in the unit disc, from what dominates: the noise of rescaling in EvalMod and in
@@ -166,7 +167,10 @@ class bootstrapper {
   void choose_mod1(const params::parameters& parameters);
   [[nodiscard]] dft_options cts_options() const;
   [[nodiscard]] dft_options stc_options() const;
+  void choose_sum();
   void choose_transforms();
+  [[nodiscard]] std::vector<ckks::rotation_stage> sums(unsigned radix) const;
+  [[nodiscard]] std::vector<ckks::key_request> keys_beside_transforms(unsigned radix) const;
   void make_transforms(ckks::evaluator& eval);
   [[nodiscard]] double noise_of_one(double rounding) const;
   void require_keys(ckks::evaluator& eval) const;

@@ -40,6 +40,7 @@ struct dft_options {
   /// CoeffToSlot only: the first matrix is a `raised_transform`, which takes no level, and which sums the
   /// rotations that leave the slots of a sparse message alone.
   bool from_raised = false;
+  std::optional<unsigned> sum_radix{};  ///< of that sum, see `raised_transform`
   /// Stages of each matrix, see `dft_matrices`; those of `dft_stages` unless given.
   std::vector<unsigned> stages{};
 };

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "halocline/backend/key_jobs.hpp"
 #include "halocline/circuits/linear_transform.hpp"
 #include "halocline/ckks/key_switch.hpp"
+#include "halocline/ckks/rotation_sums.hpp"
 
 namespace halocline::circuits {
 
@@ -22,8 +24,8 @@ namespace halocline::circuits {
 ///
 /// A map for fewer slots than all is applied to the sum of all rotations by multiples of its number of slots:
 /// ModRaise adds terms to a sparse message that only this sum cancels. These rotations commute with the map.
-/// A first part of them is taken with its diagonals, the others are rotations of the result
-/// (`sparse_rotations`).
+/// A first part of them is taken with its diagonals, the others are sums of rotations of the result
+/// (`sparse_rotations`, `following_sums`).
 ///
 /// Key switching after ModRaise is a subject of US patent 12,506,608 and of US patent application
 /// 2026/0052015. Whether they concern this method, whose keys have one digit from the beginning, has not been
@@ -34,9 +36,11 @@ class raised_transform {
  public:
   /// @param diagonals with a power of two of entries each, up to all slots
   /// @param level of the raised ciphertexts and of results
+  /// @param sum_radix of the sums that follow; the cost model chooses unless given
   /// @throws invalid_argument for parameters that have no primes for it, no diagonal that is not 0, and as
   ///   `transform_grid`
-  raised_transform(ckks::evaluator& eval, const diagonal_map& diagonals, unsigned level, bool compact);
+  raised_transform(ckks::evaluator& eval, const diagonal_map& diagonals, unsigned level, bool compact,
+                   std::optional<unsigned> sum_radix = {});
 
   /// The transform of each, at the same level and scale.
   /// @throws missing_key; invalid_argument for another level or number of slots
@@ -52,10 +56,16 @@ class raised_transform {
   /// Those of a map with these diagonals.
   [[nodiscard]] static std::vector<ckks::key_request> key_requests(const params::parameters& parameters,
                                                                    std::span<const int> diagonals,
-                                                                   std::uint32_t slots, unsigned level);
+                                                                   std::uint32_t slots, unsigned level,
+                                                                   std::optional<unsigned> sum_radix = {});
   /// How many of the rotations that are summed are taken with each of `diagonals` diagonals: a power of two.
   [[nodiscard]] static std::uint32_t sparse_rotations(const params::parameters& parameters,
-                                                      std::size_t diagonals, std::uint32_t slots);
+                                                      std::size_t diagonals, std::uint32_t slots,
+                                                      unsigned level, std::optional<unsigned> sum_radix = {});
+  /// Stages of the others.
+  [[nodiscard]] static std::vector<ckks::rotation_stage> following_sums(
+      const params::parameters& parameters, std::uint32_t slots, std::uint32_t sparse_rotations,
+      unsigned level, std::optional<unsigned> sum_radix = {});
   /// Bytes of the encoded diagonals.
   [[nodiscard]] std::size_t bytes() const noexcept;
 
@@ -93,7 +103,8 @@ class raised_transform {
   std::uint32_t slots_;
   std::vector<weight> weights_;
   std::vector<rotation> rotations_;
-  std::uint32_t summed_ = 1;  ///< see `sparse_rotations`
+  std::optional<unsigned> sum_radix_;
+  std::vector<ckks::rotation_stage> following_;  ///< see `following_sums`
 };
 
 }  // namespace halocline::circuits

@@ -11,6 +11,7 @@
 #include "halocline/ckks/key_routes.hpp"
 #include "halocline/ckks/key_set.hpp"
 #include "halocline/ckks/plaintext.hpp"
+#include "halocline/ckks/rotation_sums.hpp"
 
 namespace halocline::ckks {
 
@@ -149,6 +150,17 @@ class evaluator {
   [[nodiscard]] ciphertext conjugate(const ciphertext& a);
   /// sum_{i < count} rotate(a, i * stride) with about log2(count) key switches.
   [[nodiscard]] ciphertext inner_sum(const ciphertext& a, std::int64_t stride, std::uint32_t count);
+  /// The same by `sum_rotations` of `sum_stages(stride, count, radix)`; radix 2 is the one above.
+  [[nodiscard]] ciphertext inner_sum(const ciphertext& a, std::int64_t stride, std::uint32_t count,
+                                     unsigned radix);
+  /// sum_i rotate(a, steps[i]), 0 for a itself, with one decomposition and one division by P for all: faster
+  /// than the rotations, and with the rounding of one. Follows no routes.
+  /// @throws invalid_argument also for no steps, and for one that is there twice
+  [[nodiscard]] ciphertext sum_rotations(const ciphertext& a, std::span<const std::int64_t> steps);
+  /// Stage by stage, each of what the one before gives, of several ciphertexts. Between stages only the
+  /// second component is divided, so results are not those of one call a stage to the last bit.
+  [[nodiscard]] std::vector<ciphertext> sum_rotations(ciphertext_span many,
+                                                      std::span<const rotation_stage> stages);
 
   /// Makes lone rotations by some keys of others from now on; see `key_routes`.
   /// @throws invalid_argument as `check_routes`, and when the key of a part is not there, or does not reach

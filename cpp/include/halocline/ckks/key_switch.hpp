@@ -57,6 +57,7 @@ struct switch_source {
   backend::limb_view polynomial;
   backend::limb_view plus0{};  ///< as those of `key_product`
   backend::limb_view plus1{};
+  const ring::poly* extended0 = nullptr;  ///< in place of the plus views, as that of `product_options`
 };
 
 /// `key_product` of a polynomial that is decomposed for this key only. On devices with a cache (see
@@ -71,6 +72,21 @@ struct switch_source {
 /// @throws invalid_argument also for none, and for different windows
 [[nodiscard]] std::vector<poly_pair> switch_product(context& ctx, std::span<const switch_source> sources,
                                                     const evaluation_key& key);
+
+/// A key and the automorphism X -> X^galois_element that its product goes through.
+struct switch_term {
+  const evaluation_key* key = nullptr;
+  std::uint64_t galois_element = 1;
+};
+
+/// total = sum_t X^(g_t)(source * key_t + what is added), which `accumulate` adds to what `total` holds: one
+/// decomposition for all keys, sums over special + chain primes, automorphisms within the products. Groups of
+/// primes as in `switch_product`.
+/// @param total over the special primes and the chain of the source; no operand of it
+/// @throws invalid_argument as `switch_product` and `key_product`, for no terms, and for a total that spans
+///   other primes
+void switch_sum(context& ctx, const switch_source& source, std::span<const switch_term> terms,
+                const poly_pair& total, bool accumulate);
 
 /// Divides both polynomials by P with rounding; results over the chain window of `level`.
 [[nodiscard]] poly_pair divide_by_special(context& ctx, const poly_pair& extended, unsigned level,
