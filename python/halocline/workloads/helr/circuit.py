@@ -98,6 +98,7 @@ class OperationCounts:
     """Operations by kind."""
 
     rotate: int
+    """Rotations that are added, some at a time: see `Engine.inner_sum`."""
     hoisted_rotate: int
     """Rotations that share the decomposition of their ciphertext with others."""
     relinearize: int
@@ -114,6 +115,8 @@ class HelrCircuit:
         self, params: Params, layout: HelrLayout, constants: Constants, bootstrapper: Bootstrapper
     ) -> None:
         self.layout, self.bootstrapper = layout, bootstrapper
+        self.radix = int(bootstrapper.describe()["sum_radix"])
+        """Rotations that are added at a time: as in the bootstrap, which has most keys of these sums."""
         self.per_period = constants.per_period
         self.level = bootstrapper.input_level + ITERATION_LEVELS * self.per_period
         """At which a period begins."""
@@ -135,7 +138,7 @@ class HelrCircuit:
     def counts(self) -> OperationCounts:
         """Operations of one iteration."""
         k, layout = self.layout.ciphertexts, self.layout
-        within, across = _log2(layout.width), _log2(layout.slots // layout.columns)
+        within, across = (_rotations(n, self.radix) for n in (layout.width, layout.slots // layout.columns))
         return OperationCounts(2 * within + across, 2 * (k - 1), 4, 2 * k + 2, 1, 5)
 
     # Programs
@@ -185,16 +188,20 @@ class HelrCircuit:
         shift, v_by_v, v_by_x, v_by_mean, x_by_v, x_by_x = (float(each) for each in row)
         layout = self.layout
         with engine.phase("forward"):
-            u = _sum(engine.dot(forward, self._turned(v)), 1, layout.width)
+            u = self._sum(engine.dot(forward, self._turned(v)), 1, layout.width)
         with engine.phase("sigmoid"):
-            s = _sum(self._mask(u) * (u * u + shift), 1, layout.width)
+            s = self._sum(self._mask(u) * (u * u + shift), 1, layout.width)
         with engine.phase("backward"):
-            total = _sum(engine.dot(backward, self._turned(s)), layout.columns, layout.slots)
+            total = self._sum(engine.dot(backward, self._turned(s)), layout.columns, layout.slots)
         with engine.phase("update"):
             level = total.level + 1
             low_v, low_x, low_mean = (_at(each, level) for each in (v, x, mean))
             rest = _combine([(low_v, v_by_v), (low_x, v_by_x), (low_mean, v_by_mean)])
             return total.with_slots(layout.columns) + rest, _combine([(low_v, x_by_v), (low_x, x_by_x)])
+
+    def _sum(self, ct: Ciphertext, stride: int, end: int) -> Ciphertext:
+        """Sum over rotations by 0, stride, 2 stride, ... below `end`."""
+        return _engine_of(ct).inner_sum(ct, end // stride, stride, self.radix)
 
     def _turned(self, ct: Ciphertext) -> list[Ciphertext]:
         """Rotated by W k for each ciphertext k of the data."""
@@ -207,20 +214,17 @@ def iterations_per_bootstrap(bootstrapper: Bootstrapper) -> int:
     return (bootstrapper.output_level - bootstrapper.input_level) // ITERATION_LEVELS
 
 
-def _log2(count: int) -> int:
-    return count.bit_length() - 1
+def _rotations(count: int, radix: int) -> int:
+    """Of a sum of `count` slots."""
+    made = 0
+    while count > 1:
+        taken = min(radix, count)
+        made, count = made + taken - 1, count // taken
+    return made
 
 
 def _at(ct: Ciphertext, level: int) -> Ciphertext:
     return ct if ct.level == level else ct.drop_level(level)
-
-
-def _sum(ct: Ciphertext, stride: int, end: int) -> Ciphertext:
-    """Sum over rotations by 0, stride, 2 stride, ... below `end`."""
-    while stride < end:
-        ct = ct + ct.rotate(stride)
-        stride *= 2
-    return ct
 
 
 def _engine_of(ct: Ciphertext) -> Engine:
