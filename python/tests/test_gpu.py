@@ -17,7 +17,7 @@ from halocline.engine.planned_run import name_inputs, shape_arguments
 
 DEVICE = os.environ.get("HALOCLINE_GPU_TEST_DEVICE", "cuda:0")
 SEED = bytes(range(1, 33))
-STEPS = (1, 2, 4, 8, -1, -3)
+STEPS = (1, 2, 3, 4, 8, -1, -3)
 PRESETS = ("test-n10-d3", "test-n10-d3-w64", "test-n11-d8", "n13-d3", "n14-d7")
 MOVING = ("static", "profiled", "dynamic", "cached", "lru", "planned")
 POLICIES = ("resident", "async", "managed", *MOVING)
@@ -85,6 +85,9 @@ FREE = {
     "conjugate": lambda x, y: x.conj(),
     "rotate_many": lambda x, y: x.engine.rotate_many(x, [1, 2, 4, -1]),
     "inner_sum": lambda x, y: x.engine.inner_sum(x, 8),
+    "sum_rotations": lambda x, y: x.engine.sum_rotations(x, [0, 1, 2, -1]),
+    "sum_of_others": lambda x, y: x.engine.sum_rotations(x, [4, -3]),
+    "inner_sum_in_fours": lambda x, y: x.engine.inner_sum(x, 8, radix=4),
 }
 """Operations that no level is needed for."""
 
