@@ -65,6 +65,8 @@ class folder_store final : public object_store {
 
   [[nodiscard]] std::string url() const override { return "file:" + root_.string(); }
 
+  [[nodiscard]] bool has_cheap_requests() const noexcept override { return true; }
+
   void put(const std::string& name, std::span<const std::byte> content) override {
     const fs::path path = root_ / name;
     make_folder(path.parent_path());

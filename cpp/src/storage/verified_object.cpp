@@ -196,10 +196,30 @@ void verified_object::read(std::uint64_t offset, std::span<std::byte> dst) const
     fetch({&whole, 1});
     return;
   }
+  if (objects_->has_cheap_requests() && dst.size() >= 2 * manifest::block_bytes) {
+    read_in_place(blocks, offset, dst);
+    return;
+  }
   const std::unique_ptr<std::byte[]> copy(new std::byte[blocks.bytes]);
   const range_read whole{blocks.offset, {copy.get(), blocks.bytes}};
   fetch({&whole, 1});
   std::memcpy(dst.data(), copy.get() + (offset - blocks.offset), dst.size());
+}
+
+void verified_object::read_in_place(const io::byte_range& blocks, std::uint64_t offset,
+                                    std::span<std::byte> dst) const {
+  constexpr std::uint64_t block = manifest::block_bytes;
+  const std::uint64_t end = offset + dst.size(), blocks_end = blocks.offset + blocks.bytes;
+  const std::uint64_t first = blocks.offset == offset ? offset : blocks.offset + block;
+  const std::uint64_t last = blocks_end == end ? end : end / block * block;
+  const std::unique_ptr<std::byte[]> edges(new std::byte[2 * block]);
+  std::vector<range_read> parts;
+  if (first != offset) parts.push_back({blocks.offset, {edges.get(), block}});
+  if (first != last) parts.push_back({first, dst.subspan(first - offset, last - first)});
+  if (last != end) parts.push_back({last, {edges.get() + block, blocks_end - last}});
+  fetch(parts);
+  if (first != offset) std::memcpy(dst.data(), edges.get() + (offset - blocks.offset), first - offset);
+  if (last != end) std::memcpy(dst.data() + (last - offset), edges.get() + block, end - last);
 }
 
 std::vector<io::byte_range> verified_object::joined_blocks(std::span<const io::byte_range> parts) const {

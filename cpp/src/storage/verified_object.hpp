@@ -36,6 +36,9 @@ class verified_object final : public io::byte_source {
   [[nodiscard]] std::vector<io::byte_range> joined_blocks(std::span<const io::byte_range> parts) const;
   /// Fetches whole blocks and verifies them.
   void fetch(std::span<const range_read> parts, const std::stop_token& stop = {}) const;
+  /// `read` of a range that begins or ends within a block, and has at least two: only the blocks at its ends
+  /// are copied.
+  void read_in_place(const io::byte_range& blocks, std::uint64_t offset, std::span<std::byte> dst) const;
   /// Parts for one request each: enough of them for all connections.
   [[nodiscard]] std::vector<range_read> split(std::span<const range_read> parts) const;
   /// Parts of a read whose digests are not those of the manifest.

@@ -113,6 +113,35 @@ TEST_F(KeyStore, GivesBackWhatWasPut) {
   EXPECT_THAT(store.users(), ElementsAre("bob"));
 }
 
+TEST_F(KeyStore, RangesMayBeginAndEndAnywhere) {
+  key_store store = make();
+  const auto source = store.open(store.put("alice", bundle_));
+  const std::uint64_t block = manifest::block_bytes, all = bundle_.size();
+  ASSERT_GT(all, 4 * block + 8);
+  for (const std::uint64_t begin : {std::uint64_t{0}, std::uint64_t{1}, block - 1, block, 2 * block + 7}) {
+    for (const std::uint64_t end : {begin + 2 * block, 3 * block, 3 * block + 1, all - 1, all}) {
+      if (end <= begin) continue;
+      byte_vector copy(end - begin);
+      source->read(begin, copy);
+      EXPECT_EQ(std::memcmp(copy.data(), bundle_.data() + begin, copy.size()), 0) << begin << ", " << end;
+    }
+  }
+}
+
+TEST_F(KeyStore, DamageAnywhereInARangeIsFound) {
+  key_store store = make();
+  const manifest put = store.put("alice", bundle_);
+  const std::string content = test::read_file(container(put));
+  const std::uint64_t block = manifest::block_bytes, begin = block / 2, end = 3 * block + 5;
+  byte_vector copy(end - begin);
+  for (const std::uint64_t at : {std::uint64_t{0}, begin, block, 3 * block - 1, 3 * block, 4 * block - 1}) {
+    std::string damaged = content;
+    damaged[at] ^= 1;
+    test::write_file(container(put), damaged);
+    EXPECT_THROW(store.open(put)->read(begin, copy), corrupt_data) << at;
+  }
+}
+
 TEST_F(KeyStore, PinsAreKept) {
   key_store store = make();
   const manifest put = store.put("alice", bundle_);

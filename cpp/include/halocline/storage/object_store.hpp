@@ -76,6 +76,8 @@ class object_store {
   [[nodiscard]] virtual std::string url() const = 0;
   /// Whether a listing may show folders without objects.
   [[nodiscard]] virtual bool keeps_empty_folders() const noexcept { return true; }
+  /// Whether a read may be cut into more requests to save copies.
+  [[nodiscard]] virtual bool has_cheap_requests() const noexcept { return false; }
   /// Writes an object: afterwards its name shows all of it; until then, and after a failure, what was there
   /// before.
   virtual void put(const std::string& name, std::span<const std::byte> content) = 0;
