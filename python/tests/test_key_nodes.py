@@ -461,3 +461,8 @@ def test_a_closed_server_ends_in_time(folder: Path) -> None:
     assert time.monotonic() - begin < 10
     with pytest.raises(hc.IoError):
         node.status()
+
+
+@pytest.mark.parametrize(("count", "radix"), [(6, 4), (7, 3), (8, 6)])
+def test_sums_that_the_evaluator_refuses_have_an_end(count, radix):
+    assert len(sums_of(1, count, radix)) < count

@@ -70,8 +70,9 @@ class running_sum {
 
   [[nodiscard]] ciphertext finish() && {
     if (!total_.first) return clone(ctx_, input_);
+    const auto total = std::exchange(total_, {});  // a batch has one for each ciphertext until it is divided
     ciphertext result;
-    result.parts = finish_switch(ctx_, total_, input_.level, input_.level);
+    result.parts = finish_switch(ctx_, total, input_.level, input_.level);
     result.level = input_.level;
     result.scale = input_.scale;
     result.slots = input_.slots;

@@ -116,8 +116,8 @@ TEST_F(GpuMemory, RemoteKeysAreRightWhenTheyAreFetchedAheadAndEvicted) {
       std::mt19937_64 random(seed);
       machine.run([&](runtime& now) {
         const std::size_t number = random() % program.keys;
-        const std::size_t bytes = 1 + random() % program.objects[number].bytes;
-        if (random() % 2 == 0) (void)now.fetch(machine.key(number), bytes);
+        if (random() % 2 == 0) (void)now.fetch(machine.key(number));
+        if (random() % 4 == 0) now.set_spare(machine.key(random() % program.keys), random() % 3 != 0);
         if (random() % 3 == 0) now.leave_fast(machine.key(random() % program.keys), random() % 2 == 0);
         ASSERT_LE(now.statistics().fast_bytes, options.budget_bytes);
       });

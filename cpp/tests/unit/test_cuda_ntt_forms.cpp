@@ -193,8 +193,8 @@ TEST(CudaNttForms, TheTableChoosesWhatWasFastest) {
     return choose_ntt(architecture, word_bits, log_n, limbs).form;
   };
   EXPECT_EQ(form(90, 64, 15, 1), ntt_form::lean);
-  EXPECT_EQ(form(90, 64, 15, 63), ntt_form::lean);
-  EXPECT_EQ(form(90, 64, 15, 64), ntt_form::wide);
+  EXPECT_EQ(form(90, 64, 15, 99), ntt_form::lean);
+  EXPECT_EQ(form(90, 64, 15, 100), ntt_form::wide);
   EXPECT_EQ(form(90, 64, 14, 1000), ntt_form::lean);
   EXPECT_EQ(form(90, 64, 13, 8), ntt_form::exact);
   EXPECT_EQ(form(90, 64, 16, 128), ntt_form::exact);

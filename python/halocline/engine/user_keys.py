@@ -19,8 +19,9 @@ Requests = list[tuple[int, int]]
 _PAUSE_IN_STEPS, _PAUSE = 0.02, 0.0005
 """Seconds until what is left to be brought is looked at again: steps of a program that runs go on with it by
 themselves; while nothing runs, the look does."""
-_LATER = 1
-"""What became of a wish to have keys in fast memory: the link is busy, and they come while steps run."""
+_LATER, _NEAR = 1, 2
+"""What became of a wish to have keys in fast memory: the link is busy, and they come while steps run; or there
+is no room that nothing else needs."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -42,6 +43,12 @@ class UserKeys:
     """Bytes that it has or will have when what began is done."""
     runs: int = 0
     """Since it is in use."""
+    turns: int = 0
+    """How often it was in use."""
+    bringing: int = 0
+    """Threads that bring it ahead of a turn."""
+    is_ahead: bool = False
+    """Whether it was brought ahead of a turn that did not come yet."""
 
 
 class ResidentKeys:
@@ -108,19 +115,37 @@ class ResidentKeys:
         Keys of users who are not served leave the card for them, but nothing that the present run needs. Ends
         when they are there, when no such keys are left, or when the user is served: a plan brings the rest.
         """
-        while not is_over() and self._bring(keys, elements):
-            with self._lock:
-                is_serving = any(each.in_use for each in self._sets.values())
-            time.sleep(_PAUSE_IN_STEPS if is_serving else _PAUSE)
+        turns = keys.turns
+        keys.bringing += 1
+        try:
+            while not is_over() and self._bring(keys, elements, turns):
+                with self._lock:
+                    is_serving = any(each.in_use for each in self._sets.values())
+                time.sleep(_PAUSE_IN_STEPS if is_serving else _PAUSE)
+        finally:
+            keys.bringing -= 1
 
-    def _bring(self, keys: UserKeys, elements: list[int]) -> bool:
-        """Whether some will come later."""
+    def _bring(self, keys: UserKeys, elements: list[int], turns: int) -> bool:
+        """Whether some will come later. Not after the user was served meanwhile."""
         with self._lock, keys.lock:
-            if keys.in_use or self._sets.get(keys.name) is not keys:
+            if keys.in_use or keys.turns != turns or self._sets.get(keys.name) is not keys:
                 return False
             found = keys.core.bring(elements)
             keys.nbytes = keys.core.nbytes
-            return found == _LATER
+            keys.is_ahead = True
+        return found == _LATER or (found == _NEAR and self._give_up_ahead(keys))
+
+    def _give_up_ahead(self, for_set: UserKeys) -> bool:
+        """Lets keys that were brought for another user, who did not come, go first; False: there are none."""
+        with self._lock:
+            for each in self._sets.values():  # the least recently used first
+                if each is for_set or each.in_use or each.bringing or not each.is_ahead:
+                    continue
+                with each.lock:
+                    each.core.set_spare()
+                    each.is_ahead = False
+                return True
+            return False
 
     def settle(self, keys: UserKeys) -> None:
         """What was reserved for a set that is not pinned, and is not there, is free."""

@@ -162,7 +162,7 @@ class UserEngine:
         keys.stored._core.pin()
         with keys.lock:
             self._engine._core.exchange_keys(keys.core)
-            keys.in_use, keys.runs = True, 0
+            keys.in_use, keys.is_ahead, keys.runs, keys.turns = True, False, 0, keys.turns + 1
         self._engine._user = keys
         self._counts["turns"] += 1
 

@@ -59,6 +59,8 @@ def sums_of(stride: int, count: int, radix: int = 2) -> list[int]:
     steps, length, done, rest = [], 1, 0, count
     while radix > 2 and length < count:
         taken = min(radix, count // length)
+        if taken < 2:
+            break  # no such sum: the evaluator says so
         steps += [stride * length * i for i in range(1, taken)]
         length *= taken
     if radix > 2:

@@ -48,6 +48,8 @@ class engine_keys final : public key_set {
   /// became of the part that is farthest away.
   /// @throws as `bind`
   [[nodiscard]] memory::fetched bring(std::span<const std::uint64_t> elements);
+  /// Sets whether frames of all held keys go before others: see `memory::runtime::set_spare`.
+  void set_spare(bool spare);
   /// Takes all held keys out of the fast tier: see `memory::runtime::leave_fast`.
   void evict(bool copies);
   /// Whether the contents of a held key are remote.
@@ -79,7 +81,6 @@ class engine_keys final : public key_set {
   static void for_halves(const evaluation_key& key, EachT&& each);
   /// Gives buffers of held keys their identities, or takes them away.
   void name_held(bool named);
-  void set_spare(bool spare);
   /// The first source that has the key for that level or higher, or nothing.
   [[nodiscard]] const offer* find(std::uint64_t galois_element, unsigned level) const;
   [[nodiscard]] const offer& offered(std::uint64_t galois_element) const;

@@ -224,6 +224,8 @@ void pager::moved(std::byte* from, std::byte* to) noexcept {
 bool pager::evict_one(bool may_evict_planned) {
   std::exception_ptr failure;
   for (std::size_t rank = 0; rank < (may_evict_planned ? 3U : 2U); ++rank) {
+    // What was brought ahead for others goes before what the plan counts on.
+    if (rank == 2 && evict_loading(rank)) return true;
     for (buffer_state* each : order_lists_[rank]) {
       if (each->pins != 0 || each->moving != motion::none) continue;
       fence behind{};
@@ -239,7 +241,7 @@ bool pager::evict_one(bool may_evict_planned) {
       return true;
     }
   }
-  if (may_evict_planned && evict_loading()) return true;
+  if (may_evict_planned && evict_loading(order_lists_.size())) return true;
   if (failure && may_evict_planned) std::rethrow_exception(failure);
   return false;
 }
@@ -269,9 +271,9 @@ void pager::make_loose(std::size_t bytes) {
   }
 }
 
-bool pager::evict_loading() {
-  for (turn_list& list : order_lists_) {
-    for (buffer_state* each : list) {
+bool pager::evict_loading(std::size_t ranks) {
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    for (buffer_state* each : order_lists_[rank]) {
       if (each->pins != 0 || each->moving != motion::loading) continue;
       if (const std::optional<fence> behind = transport_->let_go(each->transfer)) {
         each->moving = motion::none;

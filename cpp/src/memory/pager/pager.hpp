@@ -59,17 +59,13 @@ class pager final : public budget_member, public frame_holder {
   /// Takes the frame of a buffer that no step uses; its contents go to the slow tier first where they are
   /// nowhere else. With `copies`, copies of remote contents on the slow tier go too.
   void leave_fast(buffer_state& state, bool copies);
-  /// Brings the first `bytes` bytes of a buffer nearer before anything asks for them: into a frame where that
-  /// takes room from spare frames only and the link has nothing to do, else towards the slow tier.
-  [[nodiscard]] fetched fetch(buffer_state& state, std::size_t bytes);
-  /// Fetches a whole buffer: now, or later in the order of these calls.
+  /// Brings a buffer nearer before anything asks for it: to the next tier, and into a frame where that takes
+  /// room from spare frames only and the link has nothing to do, now or later in the order of these calls.
+  /// What became of the first that is left.
   [[nodiscard]] fetched bring_ahead(buffer_state& state);
   /// Goes on with them as far as the link and spare room allow; what became of the first that is left.
   fetched go_on_ahead();
   [[nodiscard]] bool brings_ahead() const noexcept { return !ahead_.empty(); }
-  [[nodiscard]] bool brings_first(const buffer_state& state) const noexcept {
-    return brings_ahead() && ahead_.front() == &state;
-  }
   void stop_ahead(buffer_state& state) noexcept;
   /// Sets whether nothing that runs uses a buffer: such frames are evicted before all others.
   void set_spare(buffer_state& state, bool spare);
@@ -141,7 +137,10 @@ class pager final : public budget_member, public frame_holder {
   /// Drops the first spare frame without a copy of its contents being made.
   bool evict_spare();
   /// Cancels a load that no step waits for.
-  bool evict_loading();
+  bool evict_loading(std::size_t ranks);
+  /// Whether it could be loaded ahead of its use.
+  [[nodiscard]] static bool may_come(const buffer_state& state) noexcept;
+  [[nodiscard]] fetched fetch(buffer_state& state);
   [[nodiscard]] bool grow(buffer_state& state, std::size_t bytes, bool may_evict_planned);
   void attach(buffer_state& state, std::byte* frame, std::size_t bytes);
   void release_frame(buffer_state& state, const fence& behind = {}) noexcept;

@@ -103,6 +103,7 @@ bool pager::leave(buffer_state& state) {
 }
 
 void pager::leave_fast(buffer_state& state, bool copies) {
+  stop_ahead(state);
   if (state.moving == motion::storing) finish_save(state);
   write_back(state);
   while (state.moving == motion::storing && reap(true)) {
@@ -110,12 +111,13 @@ void pager::leave_fast(buffer_state& state, bool copies) {
   if (copies && !state.resident() && state.slot != no_slot) slow_.forget_copies(state.slot);
 }
 
-fetched pager::fetch(buffer_state& state, std::size_t bytes) {
-  bytes = std::min((bytes + 4095) / 4096 * 4096, state.full_bytes());
-  if (bytes == 0 || state.resident() || state.moving != motion::none || !state.home_valid) {
-    return fetched::done;
-  }
-  slow_.fetch(state.slot, bytes);
+bool pager::may_come(const buffer_state& state) noexcept {
+  return !state.resident() && state.moving == motion::none && state.home_valid;
+}
+
+fetched pager::fetch(buffer_state& state) {
+  if (!may_come(state)) return fetched::done;
+  const std::size_t bytes = state.full_bytes();
   const bool is_idle = transport_->is_link_idle();
   if (is_idle) ahead_bytes_ = 0;
   if (!is_idle && (ahead_bytes_ == 0 || ahead_bytes_ + bytes > most_ahead)) return fetched::later;
@@ -132,24 +134,22 @@ fetched pager::fetch(buffer_state& state, std::size_t bytes) {
 }
 
 fetched pager::bring_ahead(buffer_state& state) {
-  if (state.ahead) return fetched::later;
+  if (state.ahead) return go_on_ahead();
   set_spare(state, false);
-  const fetched found = ahead_.empty() ? fetch(state, state.full_bytes()) : fetched::later;
-  if (found == fetched::done) return found;
-  if (state.resident() || state.moving != motion::none || !state.home_valid) return fetched::done;
+  if (!may_come(state)) return fetched::done;
   slow_.fetch(state.slot, state.full_bytes());  // all of them are on their way before the first one is here
   ahead_.push_back(&state);
   state.ahead = true;
-  return found;
+  return go_on_ahead();
 }
 
 fetched pager::go_on_ahead() {
   while (!ahead_.empty()) {
     buffer_state& next = *ahead_.front();
     try {
-      const fetched found = fetch(next, next.full_bytes());
+      const fetched found = fetch(next);
       if (found != fetched::done) return found;
-    } catch (const io_error&) {  // the step that needs it says so
+    } catch (const std::exception&) {  // the step that needs it says so
     }
     next.ahead = false;
     ahead_.pop_front();

@@ -97,8 +97,8 @@ void paged_residency::unpin(pinned_step& step) noexcept {
 // Ahead of steps
 
 fetched paged_residency::fetch(buffer_state& state) {
-  // While nothing runs, those who ask again go on with what is left.
-  return pager_.brings_first(state) ? pager_.go_on_ahead() : pager_.bring_ahead(state);
+  const fetched left = pager_.bring_ahead(state);
+  return state.ahead ? left : fetched::done;
 }
 
 void paged_residency::set_spare(buffer_state& state, bool spare) {

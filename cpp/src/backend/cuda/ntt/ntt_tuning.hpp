@@ -52,8 +52,7 @@ inline constexpr ntt_tuning_row ntt_tuning[] = {
     // 64 bits, N = 2^14 and 2^15: nanoseconds of a limb, forward / inverse, in a graph on one H200
     // (halocline_ntt_bench --forms, commit 93bee134); `exact` with the same shape in brackets. 2^15, 128
     // limbs: 377 / 407 (459 / 473). The 72 limbs of a MulLinRS alone are faster with `lean`: 128 against 137
-    // us for
-    // all of it (--routine).
+    // us for all of it (--routine).
     {90, 64, 15, 15, 100, {3, 64, 4, true, 0, ntt_form::wide}},
     // 2^15, 1 limb: 4251 / 4333 (4541 / 4672), 8: 1201 / 1310 (1328 / 1454), 16: 927 / 1028 (1041 / 1107),
     // 64: 427 / 456 (488 / 504); 2^14, 8 limbs: 701 / 754, 128: 199 / 217.
