@@ -20,8 +20,8 @@ _PAUSE_IN_STEPS, _PAUSE = 0.02, 0.0005
 """Seconds until what is left to be brought is looked at again: steps of a program that runs go on with it by
 themselves; while nothing runs, the look does."""
 _LATER, _NEAR = 1, 2
-"""What became of a wish to have keys in fast memory: the link is busy, and they come while steps run; or there
-is no room that nothing else needs."""
+"""What became of a wish to have keys in fast memory: the link is busy, and they come while steps run; or
+there is no room that nothing else needs."""
 
 
 @dataclasses.dataclass(eq=False)
