@@ -27,7 +27,7 @@ from ..base.errors import CorruptData, IoError
 from ..base.files import parse_json
 
 MAGIC = b"HLKN"
-VERSION = 1
+VERSION = 2
 _HEAD = struct.Struct("<4sHHQIIQ")  # magic, version, kind, request, deadline, reserved, length
 _DIGEST = 32
 HEAD_BYTES = _HEAD.size + _DIGEST
