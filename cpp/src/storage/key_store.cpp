@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "halocline/core/expects.hpp"
+#include "halocline/core/shared_work.hpp"
 #include "halocline/io/container_reader.hpp"
-#include "thread_parts.hpp"
 #include "verified_object.hpp"
 
 namespace halocline::storage {
@@ -29,7 +29,7 @@ manifest key_store::put(const std::string& user, std::span<const std::byte> cont
   HALOCLINE_EXPECTS(reader.key().is_known(), invalid_argument, reader.name(),
                     " name no secret key, so they cannot be bound to the user; generate them anew");
   const auto sections = reader.sections();
-  in_threads(sections.size(), [&](std::size_t i) { reader.verify(sections[i]); });
+  share_work(sections.size(), digest_threads(), [&](std::size_t i) { reader.verify(sections[i]); });
   const manifest made = make_manifest(user, reader.key(), reader.parameters(), container);
   const std::vector<std::byte> encoded = encode(made);
   const std::uint64_t size = container.size() + encoded.size();

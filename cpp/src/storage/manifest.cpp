@@ -5,12 +5,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "halocline/core/expects.hpp"
+#include "halocline/core/shared_work.hpp"
 #include "halocline/io/byte_codec.hpp"
 #include "halocline/storage/object_store.hpp"
 #include "storage/digest/blake2b_lanes.hpp"
-#include "thread_parts.hpp"
 
 namespace halocline::storage {
 namespace {
@@ -62,6 +63,10 @@ void get(io::byte_reader& in, std::array<std::uint8_t, count>& out) {
 
 }  // namespace
 
+std::size_t digest_threads() noexcept {
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 4);
+}
+
 std::string to_string(const digest256& digest) {
   std::string out(2 * digest.size() + 1, '\0');
   sodium_bin2hex(out.data(), out.size(), digest.data(), digest.size());
@@ -90,7 +95,8 @@ manifest make_manifest(const std::string& user, const ckks::key_id& key, const i
   manifest out{user, key, parameters, container.size(), {}, {}};
   out.blocks.resize(blocks_of(container.size()));
   const block_digester digest{out};
-  in_threads((out.blocks.size() + digest_blocks - 1) / digest_blocks, [&](std::size_t part) {
+  const std::size_t parts = (out.blocks.size() + digest_blocks - 1) / digest_blocks;
+  share_work(parts, digest_threads(), [&](std::size_t part) {
     const std::size_t first = part * digest_blocks;
     const std::size_t count = std::min(digest_blocks, out.blocks.size() - first);
     const auto bytes = container.subspan(first * manifest::block_bytes);

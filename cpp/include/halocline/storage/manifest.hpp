@@ -42,6 +42,9 @@ struct manifest {
   [[nodiscard]] std::string object_name() const;
 };
 
+/// Threads that digest or check keys in memory: four are as fast as memory is.
+[[nodiscard]] std::size_t digest_threads() noexcept;
+
 /// The manifest of a container.
 /// @throws invalid_argument when it is larger than 64 GiB or the user's name is none
 [[nodiscard]] manifest make_manifest(const std::string& user, const ckks::key_id& key,
