@@ -332,6 +332,7 @@ void bind_engine(nb::module_& module) {
     return backend::sycl_problem();
   });
   module.def("policy_names", &memory::policy_names);
+  module.def("sum_stages", &ckks::sum_stages, nb::arg("stride"), nb::arg("count"), nb::arg("radix"));
 }
 
 }  // namespace halocline::python

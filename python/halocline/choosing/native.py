@@ -328,11 +328,9 @@ class SimulatedCore:
         ghost = self.ghost.inner_sum(a.ghost, stride, count, radix)
         if radix == 2:
             return self.made(ghost, self.summed(a.rows, ghost, stride, count), "a sum")
-        rows, length = a.rows, 1
-        while length < count:
-            taken = min(radix, count // length)
-            rows = self.added(rows, ghost, [stride * length * i for i in range(taken)])
-            length *= taken
+        rows = a.rows
+        for steps in _core.sum_stages(stride, count, radix):
+            rows = self.added(rows, ghost, steps)
         return self.made(ghost, rows, "a sum")
 
     def summed(self, rows: Rows, ghost: _core.Ciphertext, stride: int, count: int) -> Rows:

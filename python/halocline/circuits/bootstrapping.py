@@ -17,7 +17,7 @@ from ..base.errors import InvalidArgument
 from ..base.names import Mode, Order
 from ..base.values import ComplexVector, byte_count, expect, integer, positive, vector
 from ..ckks.ciphertext import Ciphertext
-from ..ckks.host import Host
+from ..ckks.host import MOST_RADIX, Host
 from ..ckks.keys import KeyPlan
 from ..ckks.params import Params, expect_same
 from ..memory.budget import MemoryOptions
@@ -98,8 +98,9 @@ class BootstrapOptions:
                 )
         if self.slots is not None:
             integer(self.slots, "bootstrap: slots", 1)
-        for name in ("cts_levels", "stc_levels", "arcsine_degree", "baby_count", "sum_radix"):
+        for name in ("cts_levels", "stc_levels", "arcsine_degree", "baby_count"):
             integer(getattr(self, name), f"bootstrap: {name}", 0)
+        integer(self.sum_radix, "bootstrap: sum_radix", 0, MOST_RADIX)
         integer(self.iterations, "bootstrap: iterations", 1)
         integer(self.eval_mod_together, "bootstrap: eval_mod_together", 1, MOST_TOGETHER)
         for name in ("message_bound", "tolerance"):

@@ -89,6 +89,7 @@ class Circuits(ABC):
         how = [integer(stride, "inner_sum: stride"), count]
         if integer(radix, "inner_sum: radix", 2, MOST_RADIX) != 2:
             how.append(radix)
+            _core.sum_stages(*how)  # refuses what is no such sum before anything is sent
         sent = None if self._elsewhere is None else self._elsewhere.switch("inner_sum", [ct], how)
         return self._result(sent[0] if sent else self._core.inner_sum(source, *how), ct.is_real)
 

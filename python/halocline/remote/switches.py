@@ -57,10 +57,8 @@ class Switch:
 def sums_of(stride: int, count: int, radix: int = 2) -> list[int]:
     """The rotations of `Engine.inner_sum`, in their order, as the evaluator makes them."""
     steps, length, done, rest = [], 1, 0, count
-    while radix > 2 and length < count:
+    while radix > 2 and 2 * length <= count:
         taken = min(radix, count // length)
-        if taken < 2:
-            break  # no such sum: the evaluator says so
         steps += [stride * length * i for i in range(1, taken)]
         length *= taken
     if radix > 2:

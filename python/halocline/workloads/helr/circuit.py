@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ... import _core
 from ...base.errors import InvalidArgument, PrecisionLoss
 from ...base.values import expect, power_of_two
 from ...circuits.bootstrapping import Bootstrapper
@@ -216,11 +217,7 @@ def iterations_per_bootstrap(bootstrapper: Bootstrapper) -> int:
 
 def _rotations(count: int, radix: int) -> int:
     """Of a sum of `count` slots."""
-    made = 0
-    while count > 1:
-        taken = min(radix, count)
-        made, count = made + taken - 1, count // taken
-    return made
+    return sum(len(stage) - 1 for stage in _core.sum_stages(1, count, radix))
 
 
 def _at(ct: Ciphertext, level: int) -> Ciphertext:
