@@ -29,6 +29,20 @@ struct block {
   }
 };
 
+/// Rounds of a block whose words are loaded. `last`: the inverse ones end a transform.
+template <bool inverse, bool last, typename BlockT>
+void run_rounds(BlockT& on) {
+  for (unsigned s = 0; s < on.threads[0].rounds(); ++s) {
+    on.step([&](const auto& each, auto& x) {
+      if constexpr (inverse) {
+        each.template inverse_step<last>(s, x);
+      } else {
+        each.forward_loaded(s, x);
+      }
+    });
+  }
+}
+
 /// Calls `run(place, block number)` for all limbs of the launch.
 template <bool inverse, template <typename, bool> typename TableT = twiddle_table, typename ParamsT,
           typename RunT>
@@ -56,15 +70,7 @@ void run_columns(ParamsT& params, const ntt_choice& choice) {
       on.x.resize(threads);
       const unsigned rounds = on.threads[0].rounds();
       on.step([&](const auto& each, auto& x) { inverse ? each.load(rounds - 1, x) : first.load(each, x); });
-      for (unsigned s = 0; s < rounds; ++s) {
-        on.step([&](const auto& each, auto& x) {
-          if constexpr (inverse) {
-            each.template inverse_step<true>(s, x);
-          } else {
-            each.forward_loaded(s, x);
-          }
-        });
-      }
+      run_rounds<inverse, true>(on);
       on.step([&](const auto& each, auto& x) { each.store(inverse ? 0 : rounds - 1, x); });
     }
   });
@@ -73,22 +79,13 @@ void run_columns(ParamsT& params, const ntt_choice& choice) {
 /// Steps of one block of the rows kernel.
 template <bool inverse, bool last, typename BlockT, typename FirstT, typename StoreT>
 void run_row_block(BlockT& on, const FirstT& first, const StoreT& store) {
-  const unsigned rounds = on.threads[0].rounds();
   if (inverse) {
     on.step([](const auto& each, auto&) { each.load_chunks(); });
     on.step([](const auto& each, auto& x) { each.get_neighbours(x); });
   } else {
     on.step([&](const auto& each, auto& x) { first.load(each, x); });
   }
-  for (unsigned s = 0; s < rounds; ++s) {
-    on.step([&](const auto& each, auto& x) {
-      if constexpr (inverse) {
-        each.template inverse_step<last>(s, x);
-      } else {
-        each.forward_loaded(s, x);
-      }
-    });
-  }
+  run_rounds<inverse, last>(on);
   if (inverse) {
     on.step([](const auto& each, auto& x) { each.store(0, x); });
     return;

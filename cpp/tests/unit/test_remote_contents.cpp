@@ -58,6 +58,18 @@ struct rig {
     const page_frame expected(size, number);
     EXPECT_EQ(std::memcmp(step.pointer(keys[number]), expected.data(), bytes), 0) << "key " << number;
   }
+  /// Keys, of which the first three are used: all frames that a budget of three has.
+  void fill(std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) add_key(i);
+    for (const std::size_t i : {0, 1, 2}) use(i);
+  }
+  void spare_two() {
+    for (const std::size_t i : {0, 1}) memory->set_spare(keys[i], true);
+  }
+  /// Steps enough to look for what is brought ahead.
+  void run_steps(std::size_t number) {
+    for (int i = 0; i < 64; ++i) use(number);
+  }
   [[nodiscard]] std::uint64_t loads() const { return memory->statistics().moved.loads; }
   [[nodiscard]] std::uint64_t remote_bytes() const { return memory->link_statistics().back().read_bytes; }
 
@@ -140,15 +152,13 @@ TEST(RemoteContents, APlanReadsWhatItSaysOverEachLink) {
 
 TEST(RemoteContents, SpareFramesGoFirst) {
   rig at("lru", 3 * size);
-  for (std::uint64_t i = 0; i < 5; ++i) at.add_key(i);
-  for (const std::size_t i : {0, 1, 2}) at.use(i);
+  at.fill(5);
   at.memory->set_spare(at.keys[2], true);
   at.use(3);
   EXPECT_EQ(at.loads(), 4U);
   for (const std::size_t i : {0, 1}) at.use(i);
   EXPECT_EQ(at.loads(), 4U) << "key 2 went, though 0 and 1 were used longer ago";
-  at.memory->set_spare(at.keys[0], true);
-  at.memory->set_spare(at.keys[1], true);
+  at.spare_two();
   at.use(0);  // a step uses it: it is spare no longer
   at.use(4);
   at.use(0);
@@ -159,22 +169,20 @@ TEST(RemoteContents, SpareFramesGoFirst) {
 
 TEST(RemoteContents, FetchesTakeRoomOfSpareFramesOnly) {
   rig at("lru", 3 * size);
-  for (std::uint64_t i = 0; i < 5; ++i) at.add_key(i);
-  for (const std::size_t i : {0, 1, 2}) at.use(i);
+  at.fill(5);
   EXPECT_EQ(at.memory->fetch(at.keys[3]), fetched::near);
   EXPECT_EQ(at.memory->fetch(at.keys[4]), fetched::near) << "as key 3, which is before it";
   EXPECT_EQ(at.loads(), 3U);
-  at.memory->set_spare(at.keys[0], true);
-  at.memory->set_spare(at.keys[1], true);
+  at.spare_two();
   // Some room stays free. Steps go on with what waits for room.
-  for (int i = 0; i < 64; ++i) at.use(2);
+  at.run_steps(2);
   EXPECT_EQ(at.loads(), 4U);
   at.use(3);
   EXPECT_EQ(at.loads(), 4U) << "it was there already";
   EXPECT_EQ(at.memory->fetch(at.keys[4]), fetched::near);
   at.memory->set_spare(at.keys[4], false);  // ends it
   at.memory->set_spare(at.keys[3], true);
-  for (int i = 0; i < 64; ++i) at.use(2);
+  at.run_steps(2);
   EXPECT_EQ(at.loads(), 4U);
   at.use(4);
   EXPECT_EQ(at.loads(), 5U);
@@ -182,13 +190,11 @@ TEST(RemoteContents, FetchesTakeRoomOfSpareFramesOnly) {
 
 TEST(RemoteContents, WhatIsFetchedAheadMayFailOrBeFreed) {
   rig at("lru", 3 * size);
-  for (std::uint64_t i = 0; i < 4; ++i) at.add_key(i);
-  for (const std::size_t i : {0, 1, 2}) at.use(i);
+  at.fill(4);
   EXPECT_EQ(at.memory->fetch(at.keys[3]), fetched::near);
   at.contents[3]->fault = [] { throw io_error("cut"); };
-  at.memory->set_spare(at.keys[0], true);
-  at.memory->set_spare(at.keys[1], true);
-  for (int i = 0; i < 64; ++i) EXPECT_NO_THROW(at.use(2));
+  at.spare_two();
+  EXPECT_NO_THROW(at.run_steps(2));
   EXPECT_THROW(at.use(3), io_error) << "the step that needs it says so";
   at.contents[3]->fault = nullptr;
   at.use(3);
@@ -196,7 +202,7 @@ TEST(RemoteContents, WhatIsFetchedAheadMayFailOrBeFreed) {
   (void)at.memory->fetch(at.keys[2]);
   at.keys.pop_back();
   at.keys.erase(at.keys.begin() + 2);
-  for (int i = 0; i < 64; ++i) at.use(1);
+  at.run_steps(1);
 }
 
 TEST(RemoteContents, FaultsReachTheStepAndMayPass) {
