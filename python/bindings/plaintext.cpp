@@ -2,6 +2,7 @@
 // The single steps of a client, and products with a vector that was encoded before: for programs that use one
 // vector many times, and for benchmarks that time each step.
 #include <bit>
+#include <type_traits>
 
 #include "bindings.hpp"
 #include "halocline/ckks/recipes.hpp"
@@ -35,6 +36,9 @@ void name_plaintext(ckks::context& ctx, const ckks::plaintext& value, std::span<
 template <typename OwnerT, typename ArrayT>
 bound_plaintext encode(OwnerT& owner, const ArrayT& values, unsigned level, std::optional<double> scale,
                        std::uint32_t slots, bool kept) {
+  constexpr bool is_client = std::is_same_v<OwnerT, bound_client>;
+  HALOCLINE_EXPECTS(!kept || !is_client, invalid_argument,
+                    "encode: a client keeps no vectors: plans and traces would have their hashes");
   return locked(*owner.where, [&] {
     const std::span view(values.data(), values.size());
     const double used_scale = scale.value_or(owner.value->parameters().level(level).scale);

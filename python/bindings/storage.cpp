@@ -249,7 +249,6 @@ void bind_user_keys(nb::module_& module) {
           nb::arg("galois_elements"))
       .def("set_spare",
            [](bound_user_keys& self) { locked(*self.where, [&] { self.value->set_spare(true); }); })
-      .def("evict", [](bound_user_keys& self) { locked(*self.where, [&] { self.value->evict(false); }); })
       .def_prop_ro("nbytes", [](bound_user_keys& self) {
         return locked(*self.where, [&] { return self.value->held().bytes(); });
       });

@@ -12,13 +12,18 @@
 
 namespace halocline::ckks {
 
+namespace {
+
+/// Calls `each` with the halves of all digits of a key that the runtime keeps.
 template <typename EachT>
-void engine_keys::for_halves(const evaluation_key& key, EachT&& each) {
+void for_halves(const evaluation_key& key, const EachT& each) {
   for (const evaluation_key_digit& digit : key.digits) {
     if (digit.b) each(digit.b);
     if (digit.a) each(digit.a);
   }
 }
+
+}  // namespace
 
 engine_keys::engine_keys(context& ctx, bool keep_seeds)
     : ctx_(ctx), keep_seeds_(keep_seeds), held_(ctx.parameters()) {}

@@ -46,6 +46,9 @@ class file_sink final : public byte_sink {
   atomic_file file_;
 };
 
+/// Smaller vectors may share pages with other memory of the process.
+constexpr std::uint64_t least_huge = std::uint64_t{64} << 20;
+
 class memory_sink final : public byte_sink {
  public:
   explicit memory_sink(std::vector<std::byte>& out) : out_(out) {
@@ -61,12 +64,13 @@ class memory_sink final : public byte_sink {
   [[nodiscard]] std::uint64_t size() const override { return out_.size(); }
   void reserve(std::uint64_t bytes) override {
     out_.reserve(out_.size() + bytes);
+    if (bytes < least_huge) return;
     const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
     const auto begin = reinterpret_cast<std::uintptr_t>(out_.data());
     const std::uintptr_t first = (begin + page - 1) / page * page;
     const std::uintptr_t last = (begin + out_.capacity()) / page * page;
     // A hint: gigabytes of keys take half of the time in huge pages. Systems without them refuse it.
-    if (last > first) (void)::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+    (void)::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
   }
   void commit() override {}
 

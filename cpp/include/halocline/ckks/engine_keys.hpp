@@ -76,9 +76,6 @@ class engine_keys final : public key_set {
     key_source* source;
     unsigned level;
   };
-  /// Calls `each` with the halves of all digits of a key that the runtime keeps.
-  template <typename EachT>
-  static void for_halves(const evaluation_key& key, EachT&& each);
   /// Gives buffers of held keys their identities, or takes them away.
   void name_held(bool named);
   /// The first source that has the key for that level or higher, or nothing.

@@ -79,7 +79,7 @@ placing paged_residency::bring(std::span<const step_use> uses, std::string_view 
   }
   for (const step_use& use : uses) ++use.state->held;
   // After what the step itself reads, and after what the plan loads before it.
-  if (pager_.brings_ahead() && ++steps_ % ahead_steps == 0) pager_.go_on_ahead();
+  if (pager_.brings_ahead() && ++ahead_steps_ % ahead_steps == 0) pager_.go_on_ahead();
   pager_.begin_access();
   pinned->is_ready = true;
   if (touched != 0) pinned->begin = clock_->begin(meter_, pinned->op);

@@ -80,7 +80,7 @@ class paged_residency final : public residency, private plan_follower {
   std::unique_ptr<plan_executor> executor_;
   std::optional<link_speed> link_;  ///< of the slow tier, once it was measured
   plan_outcome outcome_;
-  std::size_t steps_ = 0;
+  std::size_t ahead_steps_ = 0;  ///< since there is something to bring ahead
 };
 
 }  // namespace halocline::memory
