@@ -80,26 +80,30 @@ std::vector<bootstrapper::ciphertexts> bootstrapper::slots_of(ckks::evaluator& e
   return cts_->apply_raised(eval, sparse);
 }
 
-/// EvalMod of all parts, as many at once as the options say. The factor is part of the constants of EvalMod:
-/// only parts with equal ones go together.
-void bootstrapper::take_integers_off(ckks::evaluator& eval, std::vector<ciphertexts>& parts,
-                                     std::span<const double> factors) const {
-  std::vector<std::pair<ciphertext*, double>> left;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    for (ciphertext& part : parts[i]) left.emplace_back(&part, factors[i]);
-  }
-  for (std::size_t first = 0; first < left.size();) {
-    const double factor = left[first].second;
-    std::size_t end = first + 1;
-    while (end < left.size() && end - first < options_.eval_mod.together && left[end].second == factor) ++end;
-    std::vector<const ciphertext*> together;
-    for (std::size_t i = first; i < end; ++i) together.push_back(left[i].first);
-    ciphertexts results = mod1_->evaluate(eval, together, factor);
-    for (ciphertext& each : results) {
+/// EvalMod of all parts, as many at once as the options say, and the sum of each real part and i times its
+/// imaginary one. The factor is part of the constants of EvalMod: only parts with equal ones go together.
+bootstrapper::ciphertexts bootstrapper::take_integers_off(ckks::evaluator& eval,
+                                                          std::vector<ciphertexts> parts,
+                                                          std::span<const double> factors) const {
+  ciphertexts results;
+  for (std::size_t first = 0; first < parts.size();) {
+    std::vector<const ciphertext*> equal;
+    std::size_t end = first;
+    for (; end < parts.size() && factors[end] == factors[first]; ++end) {
+      // No more than are needed to fill what goes together: all have results before their sum.
+      if (end > first && equal.size() + parts[end].size() > options_.eval_mod.together) break;
+      for (const ciphertext& part : parts[end]) equal.push_back(&part);
+    }
+    ciphertexts made = parts[first].size() == 2
+                           ? mod1_->evaluate_complex(eval, equal, factors[first], options_.eval_mod.together)
+                           : mod1_->evaluate(eval, equal, factors[first]);
+    for (ciphertext& each : made) {
       each.scale = parameters_.level(message_level_).scale;
-      *left[first++].first = std::move(each);
+      parts[first++].clear();
+      results.push_back(std::move(each));
     }
   }
+  return results;
 }
 
 bootstrapper::ciphertexts bootstrapper::once(ckks::evaluator& eval, const ciphertexts& inputs) const {
@@ -120,14 +124,8 @@ bootstrapper::ciphertexts bootstrapper::once(ckks::evaluator& eval, const cipher
     entering = stc_->apply_batch(eval, std::move(whole));
   }
   std::vector<ciphertexts> parts = slots_of(eval, std::exchange(entering, {}));
-  take_integers_off(eval, parts, factors);
-  if (joins) return stc_->apply_batch(eval, std::move(parts));
-  ciphertexts results;
-  for (ciphertexts& each : parts) {
-    results.push_back(each.size() == 1 ? std::move(each.front())
-                                       : eval.add(each[0], eval.multiply_by_i(each[1])));
-  }
-  return results;
+  ciphertexts results = take_integers_off(eval, std::move(parts), factors);
+  return joins ? stc_->apply_joined(eval, std::move(results)) : std::move(results);
 }
 
 /// Meta-BTS: bootstraps what the results are off by, enlarged, and adds it. Every summand is brought down by

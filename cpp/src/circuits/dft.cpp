@@ -198,24 +198,35 @@ ciphertext slot_to_coeff::apply(ckks::evaluator& eval, std::span<const ciphertex
 std::vector<ciphertext> slot_to_coeff::apply_batch(ckks::evaluator& eval,
                                                    std::vector<std::vector<ciphertext>> inputs) const {
   const backend::scoped_operation named("slot_to_coeff");
-  const bool packed = options_.parts == dft_parts::packed;
   const std::size_t expected = options_.parts == dft_parts::separate ? 2 : 1;
-  std::vector<ciphertext> results;
+  std::vector<ciphertext> joined;
   for (std::vector<ciphertext>& parts : inputs) {
     HALOCLINE_EXPECTS(parts.size() == expected, invalid_argument, "slot_to_coeff: ", parts.size(),
                       " ciphertexts; it was made for ", expected);
-    for (const ciphertext& each : parts) check_slots(each, packed ? 2 * *options_.slots : *options_.slots);
-    results.push_back(expected == 2 ? eval.add(parts[0], eval.multiply_by_i(parts[1]))
-                                    : std::move(parts.front()));
+    for (const ciphertext& each : parts) check_entering(each);
+    joined.push_back(expected == 2 ? eval.add(parts[0], eval.multiply_by_i(parts[1]))
+                                   : std::move(parts.front()));
     parts.clear();
   }
+  return apply_joined(eval, std::move(joined));
+}
+
+std::vector<ciphertext> slot_to_coeff::apply_joined(ckks::evaluator& eval,
+                                                    std::vector<ciphertext> results) const {
+  const backend::scoped_operation named("slot_to_coeff");
+  for (const ciphertext& each : results) check_entering(each);
   apply_all(eval, results);
   for (ciphertext& each : results) {
     if (options_.parts == dft_parts::real) each = eval.add(each, eval.conjugate(each));
-    if (packed) each = eval.add(each, eval.rotate(each, *options_.slots));
+    if (options_.parts == dft_parts::packed) each = eval.add(each, eval.rotate(each, *options_.slots));
     each.slots = *options_.slots;
   }
   return results;
+}
+
+void slot_to_coeff::check_entering(const ciphertext& each) const {
+  const bool packed = options_.parts == dft_parts::packed;
+  check_slots(each, packed ? 2 * *options_.slots : *options_.slots);
 }
 
 }  // namespace halocline::circuits

@@ -47,6 +47,21 @@ polynomial scaled(polynomial p, double factor) {
   return p;
 }
 
+void check_factor(double factor) {
+  HALOCLINE_EXPECTS(std::isfinite(factor) && factor > 0, invalid_argument, "mod1: factor ", factor,
+                    "; expected a positive number");
+}
+
+/// With the scale of a product at its level, `depth` below `level`; for a polynomial it is an option, because
+/// any scale is possible.
+polynomial_options arriving(const ckks::evaluator& eval, unsigned level, unsigned depth) {
+  const params::parameters& parameters = eval.context().parameters();
+  polynomial_options options;
+  const double above = parameters.level(level - depth + 1).scale;
+  options.scale = static_cast<double>(above * above / ckks::rescale_ratio(parameters, level - depth + 1));
+  return options;
+}
+
 }  // namespace
 
 mod1::mod1(const mod1_options& options) : options_(options) {
@@ -157,37 +172,64 @@ ciphertext mod1::evaluate(ckks::evaluator& eval, const ciphertext& x, double fac
   return std::move(evaluate(eval, one, factor).front());
 }
 
-std::vector<ciphertext> mod1::evaluate(ckks::evaluator& eval, ckks::ciphertext_span many,
-                                       double factor) const {
-  const backend::scoped_operation named("eval_mod");
-  HALOCLINE_EXPECTS(std::isfinite(factor) && factor > 0, invalid_argument, "mod1: factor ", factor,
-                    "; expected a positive number");
+std::vector<ciphertext> mod1::angles(ckks::evaluator& eval, ckks::ciphertext_span many, double last,
+                                     unsigned count) const {
   HALOCLINE_EXPECTS(!many.empty(), invalid_argument, "mod1: no ciphertexts; expected at least one");
   const unsigned level = many.front()->level;
   HALOCLINE_EXPECTS(level >= levels(), level_exhausted, "mod1: takes ", levels(),
                     " levels, the input is at level ", level, "; ", levels() - level, " more are needed");
-  const detail::mode_scope automatic(eval, ckks::maintenance::automatic);
-  const params::parameters& parameters = eval.context().parameters();
-  const bool corrects = options_.arcsine_degree != 0;
-  const double last = corrects ? 1.0 / std::sin(two_pi * options_.fraction) : factor / two_pi;
   const std::vector<double> b = weights(last);
-  // The scale of a product at its level; for a polynomial it is an option, because any scale is possible.
-  const auto arriving = [&](unsigned depth) {
-    polynomial_options options;
-    const double above = parameters.level(level - depth + 1).scale;
-    options.scale = static_cast<double>(above * above / ckks::rescale_ratio(parameters, level - depth + 1));
-    return options;
-  };
-  const unsigned depth = detail::degree_levels(cosine_.degree());
-  std::vector<ciphertext> y =
-      circuits::evaluate(eval, scaled(cosine_, b.front()),
-                         ckks::pointers(eval.add_constant(many, -0.25 / divisor())), arriving(depth));
-  for (unsigned i = 0; i < double_angles_; ++i) {
+  std::vector<ciphertext> y = circuits::evaluate(
+      eval, scaled(cosine_, b.front()), ckks::pointers(eval.add_constant(many, -0.25 / divisor())),
+      arriving(eval, level, detail::degree_levels(cosine_.degree())));
+  for (unsigned i = 0; i < count; ++i) {
     const std::vector<const ciphertext*> root = ckks::pointers(y);
-    y = eval.add_constant(ckks::pointers(eval.multiply(root, root)), -0.5 * b[i] * b[i]);
+    y = eval.multiply(root, root);
+    eval.add_constants(y, -0.5 * b[i] * b[i]);
   }
-  if (!corrects) return y;
-  return circuits::evaluate(eval, scaled(arcsine_, factor), ckks::pointers(y), arriving(levels()));
+  return y;
+}
+
+std::vector<ciphertext> mod1::evaluate(ckks::evaluator& eval, ckks::ciphertext_span many,
+                                       double factor) const {
+  const backend::scoped_operation named("eval_mod");
+  check_factor(factor);
+  const detail::mode_scope automatic(eval, ckks::maintenance::automatic);
+  if (options_.arcsine_degree == 0) return angles(eval, many, factor / two_pi, double_angles_);
+  const double last = 1.0 / std::sin(two_pi * options_.fraction);
+  const std::vector<ciphertext> y = angles(eval, many, last, double_angles_);
+  return circuits::evaluate(eval, scaled(arcsine_, factor), ckks::pointers(y),
+                            arriving(eval, many.front()->level, levels()));
+}
+
+std::vector<ciphertext> mod1::evaluate_complex(ckks::evaluator& eval, ckks::ciphertext_span parts,
+                                               double factor, unsigned together) const {
+  const backend::scoped_operation named("eval_mod");
+  check_factor(factor);
+  HALOCLINE_EXPECTS(parts.size() % 2 == 0 && together > 0, invalid_argument, "mod1: ", parts.size(),
+                    " parts of complex numbers, ", together,
+                    " together; expected a real and an imaginary part of each, and at least 1");
+  const detail::mode_scope automatic(eval, ckks::maintenance::automatic);
+  const bool joins = options_.arcsine_degree == 0 && double_angles_ > 0;
+  const double last = factor / two_pi;
+  std::vector<std::vector<ciphertext>> made(2);  // real and imaginary parts
+  for (std::size_t first = 0; first < parts.size(); first += together) {
+    const ckks::ciphertext_span some = parts.subspan(first, std::min<std::size_t>(together, parts.size() - first));
+    std::vector<ciphertext> y =
+        joins ? angles(eval, some, last, double_angles_ - 1) : evaluate(eval, some, factor);
+    for (std::size_t k = 0; k < y.size(); ++k) made[(first + k) % 2].push_back(std::move(y[k]));
+  }
+  const std::vector<const ciphertext*> real = ckks::pointers(made[0]);
+  const std::vector<const ciphertext*> imaginary = ckks::pointers(made[1]);
+  const std::vector<ciphertext> turned = eval.multiply_constant(imaginary, {0.0, 1.0});
+  if (!joins) return eval.add(real, ckks::pointers(turned));
+  // c^2 + i s^2 - b^2 / 2 (1 + i)
+  const std::vector<const ciphertext*> a[] = {real, imaginary};
+  const std::vector<const ciphertext*> b[] = {real, ckks::pointers(turned)};
+  std::vector<ciphertext> sums = eval.dot(a, b);
+  const double weight = weights(last)[double_angles_ - 1];
+  eval.add_constants(sums, std::complex<double>(1.0, 1.0) * (-0.5 * weight * weight));
+  return sums;
 }
 
 }  // namespace halocline::circuits

@@ -9,10 +9,8 @@
 #include "circuits/power_basis.hpp"
 #include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/context.hpp"
-#include "halocline/ckks/key_switch.hpp"
 #include "halocline/ckks/scales.hpp"
 #include "halocline/core/expects.hpp"
-#include "halocline/rns/mod_up.hpp"
 
 namespace halocline::circuits {
 namespace {
@@ -23,33 +21,6 @@ using ciphertexts = std::vector<ciphertext>;
 using complex = std::complex<double>;
 using detail::sum_node;
 
-/// Relinearization and rescale of three-component sums in one division.
-ciphertexts finish_product(ckks::evaluator& eval, ckks::ciphertext_span sums) {
-  ckks::context& ctx = eval.context();
-  const unsigned level = sums.front()->level;
-  const long double scale = sums.front()->scale / ckks::rescale_ratio(ctx.parameters(), level);
-  ciphertexts results(sums.size());
-  const ckks::evaluation_key* key = nullptr;
-  std::vector<backend::limb_view> quadratic;
-  std::vector<ckks::product_options> rest(sums.size());
-  for (std::size_t k = 0; k < sums.size(); ++k) {
-    results[k].key = sums[k]->key;
-    key =
-        &ckks::matching_key(eval.keys(), ckks::relinearization_element, level, results[k].key, "polynomial");
-    results[k].level = level - 1;
-    results[k].slots = sums[k]->slots;
-    results[k].scale = ckks::snap_scale(ctx.parameters(), level - 1, static_cast<double>(scale));
-    rest[k].plus0 = sums[k]->parts[0].chain();
-    rest[k].plus1 = sums[k]->parts[1].chain();
-    quadratic.push_back(sums[k]->parts[2].chain());
-  }
-  const std::vector<rns::raised_digits> digits = rns::mod_up(ctx.ring(), ctx.converter(), quadratic);
-  const std::vector<ckks::poly_pair> extended = ckks::key_product(ctx, digits, *key, rest);
-  std::vector<std::vector<ring::poly>> parts = ckks::finish_switch(ctx, extended, level, level - 1);
-  for (std::size_t k = 0; k < sums.size(); ++k) results[k].parts = std::move(parts[k]);
-  return results;
-}
-
 /// Executes a plan for ciphertexts of one shape: every node has the level and the scale of its results as
 /// input, and encodes its constants accordingly.
 class tree_evaluator {
@@ -57,25 +28,32 @@ class tree_evaluator {
   tree_evaluator(ckks::evaluator& eval, detail::power_basis& powers) : eval_(eval), powers_(powers) {}
 
   [[nodiscard]] ciphertexts run(const sum_node& node, unsigned level, double scale) {
-    const double raw_scale =
-        static_cast<double>(scale * ckks::rescale_ratio(eval_.context().parameters(), level + 1));
+    const double raw_scale = static_cast<double>(scale * ckks::rescale_ratio(parameters(), level + 1));
     ciphertexts results;
     if (!node.products.empty()) {
       ciphertexts sums = products(node, level + 1, raw_scale);
-      if (!node.terms.empty()) {
-        sums = eval_.add(pointers(sums), pointers(terms(node, level + 1, raw_scale)));
+      if (can_ignore(node, level + 1)) {
+        for (const auto& [power, coefficient] : node.terms) {
+          eval_.add_multiples(sums, powers_.at(power, level + 1), coefficient);
+        }
+      } else {
+        sums = eval_.add(pointers(sums), pointers(divided_terms(node, level + 1, raw_scale)));
       }
-      results = finish_product(eval_, pointers(sums));
+      results = eval_.finish_product(pointers(sums));
+    } else if (can_ignore(node, level + 1)) {
+      results = eval_.rescale(pointers(raw_terms(node, level + 1, raw_scale)));
     } else if (lowest_level(node) == level + 1) {
-      results = eval_.rescale(pointers(terms(node, level + 1, raw_scale)));
+      results = eval_.rescale(pointers(divided_terms(node, level + 1, raw_scale)));
     } else {
-      results = terms(node, level, scale);
+      results = divided_terms(node, level, scale);
     }
-    return node.constant == complex{} ? std::move(results)
-                                      : eval_.add_constant(pointers(results), node.constant);
+    if (node.constant != complex{}) eval_.add_constants(results, node.constant);
+    return results;
   }
 
  private:
+  [[nodiscard]] const params::parameters& parameters() const { return eval_.context().parameters(); }
+
   /// sum of factor * giant, three components at `level` and `scale`.
   [[nodiscard]] ciphertexts products(const sum_node& node, unsigned level, double scale) {
     std::vector<ciphertexts> factors;  // keeps what `left` points to
@@ -86,8 +64,28 @@ class tree_evaluator {
       factors.push_back(run(*product.factor, level, scale / right.back().front()->scale));
       left.push_back(pointers(factors.back()));
     }
-    const detail::mode_scope manual(eval_, ckks::maintenance::manual);
-    return eval_.dot(left, right);
+    return eval_.unfinished_dot(left, right, level);
+  }
+
+  /// Whether all powers of the terms come down to `level` without a division.
+  [[nodiscard]] bool can_ignore(const sum_node& node, unsigned level) const {
+    return std::ranges::all_of(node.terms, [&](const auto& term) {
+      return ckks::has_primes_of(parameters(), powers_.level(term.first), level);
+    });
+  }
+
+  /// sum of coefficient * power at `level` and `scale`, that of a product: no divisions.
+  [[nodiscard]] ciphertexts raw_terms(const sum_node& node, unsigned level, double scale) {
+    ciphertexts sums;
+    for (const auto& [power, coefficient] : node.terms) {
+      const std::vector<const ciphertext*> operands = powers_.at(power, level);
+      if (sums.empty()) {
+        sums = eval_.multiples(operands, coefficient, level, scale);
+      } else {
+        eval_.add_multiples(sums, operands, coefficient);
+      }
+    }
+    return sums;
   }
 
   [[nodiscard]] unsigned lowest_level(const sum_node& node) const {
@@ -96,16 +94,21 @@ class tree_evaluator {
     return lowest;
   }
 
-  /// sum of coefficient * power at `level` and `scale`. Summed at the level of the lowest power and brought
-  /// down once: that is one division for the sum instead of one for each power and level.
-  [[nodiscard]] ciphertexts terms(const sum_node& node, unsigned level, double scale) {
+  /// The same where levels have primes that those above lack. Summed at the level of the lowest power and
+  /// brought down once: that is one division for the sum instead of one for each power and level.
+  [[nodiscard]] ciphertexts divided_terms(const sum_node& node, unsigned level, double scale) {
     const unsigned from = lowest_level(node);
     // Above `level` the sum has the scale of a product that has not been rescaled.
-    const double canonical = eval_.context().parameters().level(from).scale;
+    const double canonical = parameters().level(from).scale;
     const double raw = from == level ? scale : canonical * canonical;
     ciphertexts sums;
     for (const auto& [power, coefficient] : node.terms) {
-      const std::vector<const ciphertext*> operands = powers_.at(power, from);
+      std::vector<const ciphertext*> operands = powers_.at(power, from);
+      ciphertexts lowered;  // keeps what `operands` points to
+      if (operands.front()->level != from) {
+        lowered = eval_.drop_level(operands, from);
+        operands = pointers(lowered);
+      }
       ciphertexts made = eval_.multiply_constant_raw(operands, coefficient, raw / operands.front()->scale);
       sums = sums.empty() ? std::move(made) : eval_.add(pointers(sums), pointers(made));
     }
@@ -116,24 +119,28 @@ class tree_evaluator {
   detail::power_basis& powers_;
 };
 
-/// The variables of the power basis: mapped to [-1, 1] and of canonical scale.
+/// The variables of the power basis, mapped to [-1, 1]: of canonical scale, and doubled with their scale for
+/// Chebyshev polynomials.
 ciphertexts make_variables(ckks::evaluator& eval, const polynomial& p, ckks::ciphertext_span many,
                            unsigned level) {
   const params::parameters& parameters = eval.context().parameters();
   const double slope = detail::interval_slope(p);
   const double offset = detail::interval_offset(p);
   const double scale = parameters.level(level).scale;
+  const double twice = p.basis == polynomial_basis::chebyshev ? 2.0 : 1.0;
   ciphertexts mapped;
   if (detail::interval_levels(p) == 0) {
     mapped = eval.adjust(many, level, scale);
-    if (slope != 1.0) mapped = eval.multiply_constant(pointers(mapped), slope);
+    if (twice * slope != 1.0) mapped = eval.multiply_constant_raw(pointers(mapped), twice * slope, 1.0);
   } else {
     const ciphertexts lowered = many.front()->level == level + 1 ? ckks::clone(eval.context(), many)
                                                                  : eval.drop_level(many, level + 1);
     const double factor = ckks::matching_plain_scale(parameters, level + 1, lowered.front().scale);
-    mapped = eval.rescale(pointers(eval.multiply_constant_raw(pointers(lowered), slope, factor)));
+    mapped = eval.rescale(pointers(eval.multiply_constant_raw(pointers(lowered), twice * slope, factor)));
   }
-  return offset == 0.0 ? std::move(mapped) : eval.add_constant(pointers(mapped), offset);
+  for (ciphertext& each : mapped) each.scale *= twice;
+  if (offset != 0.0) eval.add_constants(mapped, offset);
+  return mapped;
 }
 
 /// The level of the variables: the lowest that reaches the results.

@@ -16,6 +16,9 @@ namespace {
 // A key switch transforms every limb several times, a product with a constant passes over each limb once;
 // measured on the CPU backend it is 30 to 60 times as fast. Only the order of plans depends on it.
 constexpr double constant_product_weight = 1.0 / 32;
+// A sum of powers that is a factor is rescaled by itself: one division of two components without the
+// decomposition and the products of a key switch.
+constexpr double rescale_weight = 1.0 / 4;
 
 // Integer slopes up to this cost no level: they multiply as integers (see evaluator::multiply_constant).
 constexpr double largest_integer_slope = 0x1p20;
@@ -63,6 +66,7 @@ void count(evaluation_plan& plan, const sum_node& node, polynomial_basis basis) 
   for (const auto& [power, coefficient] : node.terms) need_power(plan.powers, power, basis);
   for (const product_node& product : node.products) {
     need_power(plan.powers, product.giant, basis);
+    if (product.factor->products.empty()) ++plan.rescales;
     count(plan, *product.factor, basis);
   }
 }
@@ -99,6 +103,7 @@ evaluation_plan make_plan(std::span<const polynomial> batch, std::span<const uns
   for (unsigned babies = 1;; babies = 2 * babies + 1) {
     evaluation_plan plan = plan_with(batch, budgets, babies);
     const double work = static_cast<double>(plan.cost.key_switches) +
+                        rescale_weight * static_cast<double>(plan.rescales) +
                         constant_product_weight * static_cast<double>(plan.cost.constant_products);
     if (work < least) {
       least = work;

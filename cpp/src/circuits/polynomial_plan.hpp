@@ -34,6 +34,7 @@ struct evaluation_plan {
   std::vector<sum_node> roots;
   std::set<unsigned> powers;  ///< that must be computed, 1 not among them
   polynomial_cost cost;       ///< without change of interval
+  std::size_t rescales = 0;   ///< of factors that are sums of powers
 };
 
 /// Depth of power i below the variable: ceil(log2 i).

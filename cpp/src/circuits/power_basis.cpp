@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "circuits/power_basis.hpp"
 
+#include "circuits/mode_scope.hpp"
 #include "circuits/polynomial_plan.hpp"
 #include "halocline/backend/scoped_operation.hpp"
+#include "halocline/ckks/context.hpp"
+#include "halocline/ckks/scales.hpp"
 
 namespace halocline::circuits::detail {
 
@@ -15,26 +18,47 @@ power_basis::power_basis(ckks::evaluator& eval, polynomial_basis basis,
 unsigned power_basis::level(unsigned power) const noexcept { return top_ - power_depth(power); }
 
 std::vector<const ckks::ciphertext*> power_basis::at(unsigned power, unsigned level) {
+  const unsigned highest = this->level(power);
+  if (ckks::has_primes_of(eval_.context().parameters(), highest, level)) level = highest;
   const std::pair key{power, level};
   const auto found = known_.find(key);
   if (found != known_.end()) return ckks::pointers(found->second);
-  const unsigned highest = this->level(power);
   std::vector<ckks::ciphertext> made =
       level == highest ? make(power) : eval_.drop_level(at(power, highest), level);
   return ckks::pointers(known_.emplace(key, std::move(made)).first->second);
+}
+
+std::vector<ckks::ciphertext> power_basis::product(unsigned first, unsigned second, unsigned level) {
+  const std::vector<const ckks::ciphertext*> a = at(first, level);
+  if (first != second) {
+    const std::vector<const ckks::ciphertext*> left[] = {a};
+    const std::vector<const ckks::ciphertext*> right[] = {at(second, level)};
+    return eval_.unfinished_dot(left, right, level);
+  }
+  const mode_scope manual(eval_, ckks::maintenance::manual);
+  return eval_.multiply(a, a);
 }
 
 std::vector<ckks::ciphertext> power_basis::make(unsigned power) {
   const backend::scoped_operation named("powers");
   const auto [first, second] = power_factors(power);
   const unsigned from = level(power) + 1;
-  const std::vector<const ckks::ciphertext*> a = at(first, from);
-  const std::vector<const ckks::ciphertext*> b = at(second, from);
-  if (basis_ == polynomial_basis::monomial) return eval_.multiply(a, b);
-  // T_(a+b) = 2 T_a T_b - T_(a-b); doubled before the product, so that its rounding error is not.
-  const std::vector<ckks::ciphertext> twice = eval_.multiply(ckks::pointers(eval_.add(a, a)), b);
-  if (first == second) return eval_.add_constant(ckks::pointers(twice), -1.0);
-  return eval_.sub(ckks::pointers(twice), at(first - second, from - 1));
+  std::vector<ckks::ciphertext> sums = product(first, second, from);
+  if (basis_ == polynomial_basis::monomial) return eval_.finish_product(ckks::pointers(sums));
+  // The factors have twice the scale: taken at half of it the product is 2 T_a T_b.
+  for (ckks::ciphertext& each : sums) each.scale /= 2;
+  if (first == second) {
+    sums = eval_.finish_product(ckks::pointers(sums));
+    eval_.add_constants(sums, -1.0);
+    return sums;
+  }
+  const unsigned difference = first - second;
+  if (ckks::has_primes_of(eval_.context().parameters(), level(difference), from)) {
+    eval_.add_multiples(sums, at(difference, from), -1.0);
+    return eval_.finish_product(ckks::pointers(sums));
+  }
+  sums = eval_.finish_product(ckks::pointers(sums));
+  return eval_.sub(ckks::pointers(sums), at(difference, from - 1));
 }
 
 }  // namespace halocline::circuits::detail

@@ -10,21 +10,27 @@
 namespace halocline::circuits::detail {
 
 /// Powers or Chebyshev polynomials of encrypted variables of one shape, made at first use for all of them
-/// together and kept, also at lower levels. Power i is ceil(log2 i) levels below the variables, of canonical
-/// scale when they are.
+/// together and kept, also at lower levels where that takes a division. Power i is ceil(log2 i) levels below
+/// the variables, of about canonical scale when they are.
+///
+/// Chebyshev polynomials have twice the canonical scale: their integers are those of 2 T_i, so that
+/// 2 T_(a+b) = 2 T_a 2 T_b - 2 T_(a-b) needs no doubling, and the error of its rescale counts half.
 class power_basis {
  public:
-  /// @param variables of canonical scale
+  /// @param variables of canonical scale; with Chebyshev polynomials twice that
   power_basis(ckks::evaluator& eval, polynomial_basis basis, std::vector<ckks::ciphertext> variables);
 
   /// Level of power i as it is made.
   [[nodiscard]] unsigned level(unsigned power) const noexcept;
-  /// Power i of every variable at `level`, at most `level(i)`. The addresses stay valid for the life of this
-  /// object.
+  /// Power i of every variable for use at `level`, at most `level(i)`: at that level or, where its limbs
+  /// beyond can be ignored (`ckks::has_primes_of`), at the one that it was made at. The addresses stay valid
+  /// for the life of this object.
   [[nodiscard]] std::vector<const ckks::ciphertext*> at(unsigned power, unsigned level);
 
  private:
   [[nodiscard]] std::vector<ckks::ciphertext> make(unsigned power);
+  /// The product of two powers at `level`, not finished.
+  [[nodiscard]] std::vector<ckks::ciphertext> product(unsigned first, unsigned second, unsigned level);
 
   ckks::evaluator& eval_;
   polynomial_basis basis_;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "halocline/arith/arith.hpp"
+#include "halocline/ckks/scales.hpp"
 #include "halocline/core/expects.hpp"
 
 namespace halocline::ckks::detail {
@@ -42,6 +43,13 @@ void require_level(const ciphertext& a, const char* operation) {
       a.level > 0, level_exhausted, operation,
       ": the ciphertext is at level 0 and has no multiplication left; choose parameters with more "
       "levels or multiply less deeply");
+}
+
+void require_primes(const params::parameters& parameters, const ciphertext& a, unsigned level,
+                    const char* operation) {
+  HALOCLINE_EXPECTS(has_primes_of(parameters, a.level, level), invalid_argument, operation,
+                    ": the ciphertext at level ", a.level, " does not have all primes of level ", level,
+                    "; drop_level it");
 }
 
 void require_room(const params::parameters& parameters, const ciphertext& a, std::complex<double> constant,

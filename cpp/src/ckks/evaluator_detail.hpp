@@ -44,6 +44,10 @@ struct operands {
 
 /// Throws level_exhausted naming `operation` at level 0.
 void require_level(const ciphertext& a, const char* operation);
+/// @throws invalid_argument where `a` is below `level`, or lacks primes of it: its limbs beyond those of the
+/// level cannot just be ignored then
+void require_primes(const params::parameters& parameters, const ciphertext& a, unsigned level,
+                    const char* operation);
 /// @throws invalid_argument where a constant times its scale exceeds half of the modulus, and would wrap
 void require_room(const params::parameters& parameters, const ciphertext& a, std::complex<double> constant,
                   double scale, const char* operation);

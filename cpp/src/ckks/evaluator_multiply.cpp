@@ -2,6 +2,7 @@
 // Products, relinearization and the fused division that finishes them.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -188,34 +189,52 @@ common_shape shape_of(evaluator& eval, factor_lists a, factor_lists b) {
 struct dot_jobs {
   backend::dot_job d0, d1, d2;
 
-  void add(const ciphertext& x, const ciphertext& y) {
-    d0.a.push_back(part(x, 0));
-    d0.b.push_back(part(y, 0));
-    d1.a.insert(d1.a.end(), {part(x, 0), part(x, 1)});
-    d1.b.insert(d1.b.end(), {part(y, 1), part(y, 0)});
-    d2.a.push_back(part(x, 1));
-    d2.b.push_back(part(y, 1));
+  /// Adds x * y modulo `primes`, which both have.
+  void add(const ciphertext& x, const ciphertext& y, arith::window primes) {
+    const backend::limb_view x0 = part(x, 0).slice(primes);
+    const backend::limb_view x1 = part(x, 1).slice(primes);
+    const backend::limb_view y0 = part(y, 0).slice(primes);
+    const backend::limb_view y1 = part(y, 1).slice(primes);
+    d0.a.push_back(x0);
+    d0.b.push_back(y0);
+    d1.a.insert(d1.a.end(), {x0, x1});
+    d1.b.insert(d1.b.end(), {y1, y0});
+    d2.a.push_back(x1);
+    d2.b.push_back(y1);
   }
 };
 
-/// sum_i a[i][j] * b[i][j] up to the key switch.
-std::vector<ciphertext> sums_of_products(evaluator& eval, factor_lists a, factor_lists b) {
+/// sum_i a[i][j] * b[i][j] up to the key switch. With a level factors stay as they are, and the sums have the
+/// primes of that level; else the higher ones come down to the lowest.
+std::vector<ciphertext> sums_of_products(evaluator& eval, factor_lists a, factor_lists b,
+                                         std::optional<unsigned> level = std::nullopt) {
   context& ctx = eval.context();
-  const common_shape shape = shape_of(eval, a, b);
+  common_shape shape = shape_of(eval, a, b);
+  if (level) {
+    HALOCLINE_EXPECTS(*level <= shape.level, invalid_argument, "dot: level ", *level,
+                      ", a factor is at level ", shape.level, "; expected factors there or above");
+    shape.level = *level;
+  }
+  const arith::window primes = ctx.parameters().level(shape.level).q;
   std::vector<operands> lowered;  // keeps what the jobs read
   std::vector<dot_jobs> sums(shape.keys.size());
   double scale = 0.0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     operands x(a[i]);
     operands y(b[i]);
-    lower(eval, x, shape.level);
-    lower(eval, y, shape.level);
+    if (level) {
+      require_primes(ctx.parameters(), x.front(), *level, "dot");
+      require_primes(ctx.parameters(), y.front(), *level, "dot");
+    } else {
+      lower(eval, x, shape.level);
+      lower(eval, y, shape.level);
+    }
     const double product = x.front().scale * y.front().scale;
     if (i == 0) scale = product;
     HALOCLINE_EXPECTS(same_scale(scale, product, manual_tolerance), scale_mismatch, "dot: product ", i,
                       " has scale 2^", std::log2(product), ", the first 2^", std::log2(scale),
                       "; rescale the factors first");
-    for (std::size_t k = 0; k < sums.size(); ++k) sums[k].add(*x.views[k], *y.views[k]);
+    for (std::size_t k = 0; k < sums.size(); ++k) sums[k].add(*x.views[k], *y.views[k], primes);
     lowered.push_back(std::move(x));
     lowered.push_back(std::move(y));
   }
@@ -288,6 +307,11 @@ std::vector<ciphertext> evaluator::dot(factor_lists a, factor_lists b) {
 ciphertext evaluator::unfinished_dot(ciphertext_span a, ciphertext_span b) {
   const backend::scoped_operation named("dot");
   return only(sums_of_products(*this, lists_of_one(a), lists_of_one(b)));
+}
+
+std::vector<ciphertext> evaluator::unfinished_dot(factor_lists a, factor_lists b, unsigned level) {
+  const backend::scoped_operation named("dot");
+  return sums_of_products(*this, a, b, level);
 }
 
 ciphertext evaluator::relinearize(const ciphertext& a) {

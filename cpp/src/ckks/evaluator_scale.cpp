@@ -62,10 +62,6 @@ window shorten(const params::parameters& parameters, window source, window targe
   return shortened;
 }
 
-bool is_inside(window inner, window outer) {
-  return inner.first >= outer.first && inner.end() <= outer.end();
-}
-
 /// Results of operations on `many` at `level`, without components.
 std::vector<ciphertext> at_level(ciphertext_span many, unsigned level, double scale) {
   std::vector<ciphertext> results(many.size());
@@ -167,7 +163,7 @@ std::vector<ciphertext> evaluator::adjust(ciphertext_span many, unsigned level, 
   const window target = parameters.level(level).q;
   const bool same = same_scale(a.scale, scale, scale_tolerance);
   if (same && level == a.level) return clone(ctx_, many);
-  if (same && is_inside(target, source)) return truncate(ctx_, many, level);
+  if (same && has_primes_of(parameters, a.level, level)) return truncate(ctx_, many, level);
 
   const double ratio = scale / a.scale;
   const window from = shorten(parameters, source, target, ratio);

@@ -18,6 +18,13 @@ long double rescale_ratio(const params::parameters& parameters, unsigned level) 
   return ratio;
 }
 
+bool has_primes_of(const params::parameters& parameters, unsigned from, unsigned to) {
+  if (to > from) return false;
+  const arith::window has = parameters.level(from).q;
+  const arith::window wanted = parameters.level(to).q;
+  return wanted.first >= has.first && wanted.end() <= has.end();
+}
+
 double snap_scale(const params::parameters& parameters, unsigned level, double scale) {
   const double canonical = parameters.level(level).scale;
   return same_scale(canonical, scale, scale_tolerance) ? canonical : scale;

@@ -178,8 +178,8 @@ class bootstrapper {
   [[nodiscard]] ciphertexts once(ckks::evaluator& eval, const ciphertexts& inputs) const;
   [[nodiscard]] ciphertexts raised(ckks::evaluator& eval, const ciphertexts& inputs) const;
   [[nodiscard]] std::vector<ciphertexts> slots_of(ckks::evaluator& eval, ciphertexts inputs) const;
-  void take_integers_off(ckks::evaluator& eval, std::vector<ciphertexts>& parts,
-                         std::span<const double> factors) const;
+  [[nodiscard]] ciphertexts take_integers_off(ckks::evaluator& eval, std::vector<ciphertexts> parts,
+                                              std::span<const double> factors) const;
   void refine(ckks::evaluator& eval, const ciphertexts& inputs, ciphertexts& results) const;
 
   bootstrap_options options_;

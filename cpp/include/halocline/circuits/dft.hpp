@@ -112,6 +112,12 @@ class slot_to_coeff : public dft_chain {
   /// Several at once, matrix by matrix.
   [[nodiscard]] std::vector<ckks::ciphertext> apply_batch(
       ckks::evaluator& eval, std::vector<std::vector<ckks::ciphertext>> inputs) const;
+  /// The same of ciphertexts that are already the sum of their first part and i times the second one.
+  [[nodiscard]] std::vector<ckks::ciphertext> apply_joined(ckks::evaluator& eval,
+                                                           std::vector<ckks::ciphertext> inputs) const;
+
+ private:
+  void check_entering(const ckks::ciphertext& each) const;
 };
 
 }  // namespace halocline::circuits

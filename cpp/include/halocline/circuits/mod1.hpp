@@ -72,6 +72,15 @@ class mod1 {
   /// @throws as above; invalid_argument also for no ciphertexts and for different shapes
   [[nodiscard]] std::vector<ckks::ciphertext> evaluate(ckks::evaluator& eval, ckks::ciphertext_span many,
                                                        double factor = 1.0) const;
+  /// The same of complex numbers, whose real and imaginary parts are two ciphertexts each: result i is
+  /// evaluate(parts[2 i]) + i evaluate(parts[2 i + 1]). The last double angles of both are one sum with one
+  /// relinearization, so that the integers differ from those of two calls.
+  /// @param together at most so many ciphertexts go through the steps before that together, at least 1
+  /// @throws as above; invalid_argument also for an odd number of parts
+  [[nodiscard]] std::vector<ckks::ciphertext> evaluate_complex(ckks::evaluator& eval,
+                                                               ckks::ciphertext_span parts,
+                                                               double factor = 1.0,
+                                                               unsigned together = 1) const;
 
  private:
   [[nodiscard]] bool fits(unsigned angles, unsigned degree);
@@ -81,6 +90,9 @@ class mod1 {
   [[nodiscard]] double measured_error() const;
   /// Factors b_0 .. b_r of the cosines, b_r = `last`: y_i = b_i cos(2^i a), y_(i+1) = y_i^2 - b_i^2 / 2.
   [[nodiscard]] std::vector<double> weights(double last) const;
+  /// Up to the first `angles` double angles. `last` is the last weight.
+  [[nodiscard]] std::vector<ckks::ciphertext> angles(ckks::evaluator& eval, ckks::ciphertext_span many,
+                                                     double last, unsigned count) const;
 
   mod1_options options_;
   unsigned double_angles_ = 0;

@@ -110,6 +110,18 @@ class evaluator {
   [[nodiscard]] std::vector<ciphertext> dot(std::span<const std::vector<const ciphertext*>> a,
                                             std::span<const std::vector<const ciphertext*>> b);
   [[nodiscard]] std::vector<ciphertext> finish_product(ciphertext_span many);
+  /// Sums at `level` of factors there or above, whose limbs beyond it are ignored: scales stay what they are.
+  /// @throws invalid_argument also where the primes of `level` are not all among those of a factor
+  [[nodiscard]] std::vector<ciphertext> unfinished_dot(std::span<const std::vector<const ciphertext*>> a,
+                                                       std::span<const std::vector<const ciphertext*>> b,
+                                                       unsigned level);
+  /// c * many[i] at `level` and `scale`, not rescaled; limbs are ignored in the same way.
+  [[nodiscard]] std::vector<ciphertext> multiples(ciphertext_span many, std::complex<double> c,
+                                                  unsigned level, double scale);
+  /// sums[i] += c * many[i] in place, c encoded so that the scales agree; limbs are ignored in the same way.
+  void add_multiples(std::vector<ciphertext>& sums, ciphertext_span many, std::complex<double> c);
+  /// sums[i] += c in every slot, in place.
+  void add_constants(std::vector<ciphertext>& sums, std::complex<double> c);
   [[nodiscard]] std::vector<ciphertext> rescale(ciphertext_span many);
   [[nodiscard]] std::vector<ciphertext> drop_level(ciphertext_span many, unsigned level);
   [[nodiscard]] std::vector<ciphertext> adjust(ciphertext_span many, unsigned level, double scale);

@@ -19,6 +19,10 @@ inline constexpr double manual_tolerance = 0x1p-30;
 /// Q_l / Q_(l-1): what a rescale from `level` divides the scale by.
 [[nodiscard]] long double rescale_ratio(const params::parameters& parameters, unsigned level);
 
+/// Whether level `from` has all primes of level `to`, at most `from`: a ciphertext comes down without a
+/// division then, because its other limbs can be ignored. Its scale stays what it is.
+[[nodiscard]] bool has_primes_of(const params::parameters& parameters, unsigned from, unsigned to);
+
 /// The canonical scale of `level` when `scale` is that up to rounding, else `scale`.
 [[nodiscard]] double snap_scale(const params::parameters& parameters, unsigned level, double scale);
 
