@@ -94,6 +94,9 @@ transform_plan::transform_plan(params::parameters parameters, std::span<const in
   split(shape_.baby_count ? static_cast<int>(*shape_.baby_count) : choose_baby_count());
 }
 
+/// What is within this of the least work counts as equal: then the fewest keys are better.
+constexpr double key_tolerance = 1.02;
+
 void transform_plan::split(int baby_count) {
   terms_.clear();
   const bool flat = shape_.mode == transform_mode::naive;
@@ -113,7 +116,7 @@ int transform_plan::choose_baby_count() const {
   for (int n = 1; n < span; n += std::max(1, n / 8)) candidates.push_back(n);
   candidates.push_back(std::max(span, std::abs(unwrapped_.back()) / baby_step_ + 1));
   transform_plan trial = *this;
-  int best = candidates.front();
+  std::vector<transform_cost> costs;
   double least = std::numeric_limits<double>::infinity();
   for (const int count : candidates) {
     trial.split(count);
@@ -121,13 +124,18 @@ int transform_plan::choose_baby_count() const {
     transform_usage all;
     all.babies.assign(shape_.inputs, one.babies.front());
     all.giants.assign(shape_.outputs, one.giants.front());
-    const double work = trial.cost(all).work;
-    if (work < least) {
-      least = work;
-      best = count;
+    costs.push_back(trial.cost(all));
+    least = std::min(least, costs.back().work);
+  }
+  std::size_t best = costs.size();
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    if (costs[i].work > least * key_tolerance) continue;
+    if (best == costs.size() || std::pair(costs[i].keys, costs[i].work) <
+                                    std::pair(costs[best].keys, costs[best].work)) {
+      best = i;
     }
   }
-  return best;
+  return candidates[best];
 }
 
 const transform_term& transform_plan::term(int diagonal) const {
