@@ -94,6 +94,56 @@ void permutation_of(operand_list& list, const memory::buffer* permutation) {
   list.read_bytes(permutation, 0, list.ring().n() * sizeof(std::uint32_t));
 }
 
+/// Half of a key of which a product modulo `primes` is made.
+void half_key(operand_list& list, const key_digit& digit, const memory::buffer* half, window primes) {
+  const std::size_t bytes = list.ring().limb_bytes();
+  list.read_bytes(half, (primes.first - digit.first_prime) * bytes, primes.count * bytes);
+}
+
+void term_of(operand_list& list, const key_dot_job& job, const key_term& term) {
+  const limb_view& reference = job.sums.front().dst0;
+  HALOCLINE_EXPECTS(term.digits.size() <= most_dot_digits, invalid_argument, "key_dot: a term of ",
+                    term.digits.size(), " digits; expected at most ", most_dot_digits);
+  for (const key_digit& digit : term.digits) {
+    list.same_primes(digit.digit, reference);
+    HALOCLINE_EXPECTS(digit.key_a != nullptr && digit.first_prime <= reference.primes.first, invalid_argument,
+                      "key_dot: a key that is ", digit.key_a == nullptr ? "seeded" : "from a later prime on",
+                      "; expected both halves, from the first prime of the job on or an earlier one");
+    list.read(digit.digit);
+    half_key(list, digit, digit.key_b, reference.primes);
+    half_key(list, digit, digit.key_a, reference.primes);
+  }
+  for (const limb_view* plus : {&term.plus0, &term.plus1}) {
+    if (plus->data == nullptr) continue;
+    list.one_per_limb(job.factors.size(), reference);
+    list.same_primes(*plus, reference);
+    list.read(*plus);
+  }
+  if (term.permutation != nullptr) permutation_of(list, term.permutation);
+}
+
+void sum_of(operand_list& list, const key_dot_job& job, const weighted_sum& sum) {
+  const limb_view& reference = job.sums.front().dst0;
+  HALOCLINE_EXPECTS(sum.numbers.size() == sum.weights.size(), invalid_argument,
+                    "key_dot: ", sum.numbers.size(), " terms with ", sum.weights.size(),
+                    " weights; expected one each");
+  for (std::size_t i = 0; i < sum.numbers.size(); ++i) {
+    HALOCLINE_EXPECTS(sum.numbers[i] < job.terms.size() && (i == 0 || sum.numbers[i - 1] < sum.numbers[i]),
+                      invalid_argument, "key_dot: term ", sum.numbers[i], " of ", job.terms.size(),
+                      "; expected ascending numbers of terms");
+    HALOCLINE_EXPECTS(sum.weights[i].limb == sum.weights.front().limb, invalid_argument,
+                      "key_dot: weights from limb ", sum.weights.front().limb, " and ", sum.weights[i].limb,
+                      " of their buffers on; expected the same");
+    list.same_primes(sum.weights[i], reference);
+    list.read_repeated(sum.weights[i]);
+  }
+  for (const limb_view* dst : {&sum.dst0, &sum.dst1}) {
+    list.same_primes(*dst, reference);
+    if (sum.accumulate) list.read(*dst);
+    list.write(*dst);
+  }
+}
+
 }  // namespace
 
 void ntt(operand_list& list, const unary_job& job) { transform(list, job); }
@@ -256,6 +306,15 @@ void key_multiply_accumulate(operand_list& list, const key_job& job) {
   if (job.permutation != nullptr) permutation_of(list, job.permutation);
   list.write(job.dst0);
   list.write(job.dst1);
+}
+
+void key_dot(operand_list& list, const key_dot_job& job) {
+  HALOCLINE_EXPECTS(!job.sums.empty(), invalid_argument,
+                    "key_dot: a job without sums; expected at least one");
+  const limb_view& first = job.sums.front().dst0;
+  list.read_moduli(first.primes);
+  for (const key_term& term : job.terms) term_of(list, job, term);
+  for (const weighted_sum& sum : job.sums) sum_of(list, job, sum);
 }
 
 void encode_expand(operand_list& list, const encode_job& job) {

@@ -9,6 +9,7 @@
 #include "circuits/switch_work.hpp"
 #include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/context.hpp"
+#include "halocline/ckks/key_dot.hpp"
 #include "halocline/ckks/key_switch.hpp"
 #include "halocline/ckks/recipes.hpp"
 #include "halocline/core/expects.hpp"
@@ -25,9 +26,9 @@ using ckks::raised_ciphertext;
 using memory::object_class;
 using complex = std::complex<double>;
 
-/// Rotations whose products are made before they are summed: the sum is then read and written once for all of
-/// them.
-constexpr std::size_t rotations_at_once = 8;
+/// Most rotations whose products are added to a sum together: it is then read and written once for all of
+/// them, and compact diagonals of all are expanded.
+constexpr std::size_t most_rotations = 32;
 /// Products with a key of one digit that take as long as a rotation under the main secret: 264 and 46 us for
 /// `n16-boot` on one H200.
 constexpr double products_per_rotation = 6;
@@ -216,16 +217,61 @@ void raised_transform::add_products(ckks::context& ctx, std::uint64_t galois_ele
 void raised_transform::add_group(ckks::evaluator& eval, std::span<const rotation> group,
                                  std::span<const ring::poly> diagonals, const raised_ciphertext& input,
                                  partial_sum& sum) const {
-  ckks::context& ctx = eval.context();
+  std::vector<const ckks::evaluation_key*> keys;
+  std::vector<const ring::poly*> factors;
+  for (const rotation& each : group) {
+    keys.push_back(&ckks::matching_key(eval.keys(),
+                                       ckks::raised_rotation_element(parameters_, each.galois_element),
+                                       level_, sum.key, "raised transform"));
+    const ring::poly& kept = weights_[each.weight].expanded;
+    factors.push_back(kept ? &kept : &diagonals[each.weight - group.front().weight]);
+  }
+  const bool joins = std::ranges::all_of(keys, [](const auto* key) { return ckks::takes_key(*key); });
+  if (joins) add_joined(eval.context(), group, keys, factors, input, sum);
+  if (!joins) add_written(eval.context(), group, keys, factors, input, sum);
+  sum.begun = true;
+}
+
+/// In one operation, which writes no rotation.
+void raised_transform::add_joined(ckks::context& ctx, std::span<const rotation> group,
+                                  std::span<const ckks::evaluation_key* const> keys,
+                                  std::span<const ring::poly* const> factors, const raised_ciphertext& input,
+                                  const partial_sum& sum) const {
+  const params::encapsulation_info& e = *parameters_.encapsulation();
+  std::vector<backend::key_dot_job> jobs;
+  const auto add = [&](const auto& part, const backend::limb_view& plus) {
+    const backend::limb_view from = part(input.linear);
+    backend::key_dot_job job;
+    backend::weighted_sum total{part(sum.products.first), part(sum.products.second), sum.begun};
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      const ckks::evaluation_key_digit& digit = keys[i]->digits.front();
+      backend::key_term term{{{from, &digit.b, &digit.a, {}, e.raised_special.first}}, plus};
+      if (group[i].galois_element != 1) term.permutation = &ctx.ring().permutation(group[i].galois_element);
+      job.terms.push_back(std::move(term));
+      total.numbers.push_back(static_cast<std::uint32_t>(i));
+      total.weights.push_back(part(*factors[i]));
+    }
+    if (plus.data != nullptr) job.factors = rns::product_of(ctx.ring(), e.raised_special, from.primes);
+    job.sums.push_back(std::move(total));
+    jobs.push_back(std::move(job));
+  };
+  add([&](const ring::poly& p) { return p.special().slice(e.raised_special); }, {});
+  add([&](const ring::poly& p) { return p.special().slice(e.raised_scale); }, input.constant.special());
+  add([](const ring::poly& p) { return p.chain(); }, input.constant.chain());
+  ctx.device().key_dot(ctx.tables(), jobs);
+}
+
+/// With products that are written and read again: for keys that are seeded.
+void raised_transform::add_written(ckks::context& ctx, std::span<const rotation> group,
+                                   std::span<const ckks::evaluation_key* const> keys,
+                                   std::span<const ring::poly* const> factors, const raised_ciphertext& input,
+                                   const partial_sum& sum) const {
   std::vector<poly_pair> rotated;
   std::vector<backend::key_job> jobs;
   rotated.reserve(group.size());  // jobs point to them
-  for (const rotation& each : group) {
+  for (std::size_t i = 0; i < group.size(); ++i) {
     rotated.push_back(make_pair(ctx, "raised_transform.rotated"));
-    const ckks::evaluation_key& key =
-        ckks::matching_key(eval.keys(), ckks::raised_rotation_element(parameters_, each.galois_element),
-                           level_, sum.key, "raised transform");
-    add_products(ctx, each.galois_element, key, input, rotated.back(), jobs);
+    add_products(ctx, group[i].galois_element, *keys[i], input, rotated.back(), jobs);
   }
   ctx.device().key_multiply_accumulate(ctx.tables(), jobs);
   std::vector<backend::dot_job> sums;
@@ -235,14 +281,12 @@ void raised_transform::add_group(ckks::evaluator& eval, std::span<const rotation
       backend::dot_job job{to[v], {}, {}, sum.begun};
       for (std::size_t i = 0; i < group.size(); ++i) {
         job.a.push_back((rotated[i].*component).views()[v]);
-        const ring::poly& kept = weights_[group[i].weight].expanded;
-        job.b.push_back((kept ? kept : diagonals[group[i].weight - group.front().weight]).views()[v]);
+        job.b.push_back(factors[i]->views()[v]);
       }
       sums.push_back(std::move(job));
     }
   }
   ctx.device().dot(ctx.tables(), sums);
-  sum.begun = true;
 }
 
 poly_pair raised_transform::make_pair(ckks::context& ctx, const char* tag) const {
@@ -264,6 +308,13 @@ ciphertext raised_transform::finish(ckks::context& ctx, partial_sum&& sum) const
   return result;
 }
 
+/// As many as have keys that one call may take.
+std::size_t raised_transform::rotations_at_once(const ckks::context& ctx) const {
+  const std::size_t limbs = parameters_.level(level_).q.count + dropped().count;
+  const std::size_t key = 2 * limbs * (parameters_.n() * parameters_.word_bits() / 8);
+  return std::clamp<std::size_t>(ckks::key_dot_bytes(ctx) / key, 1, most_rotations);
+}
+
 std::vector<ciphertext> raised_transform::apply(ckks::evaluator& eval,
                                                 std::span<const raised_ciphertext> inputs) const {
   const backend::scoped_operation named("raised_transform");
@@ -273,9 +324,10 @@ std::vector<ciphertext> raised_transform::apply(ckks::evaluator& eval,
     check(eval, each);
     sums.push_back({make_pair(ctx, "raised_transform.sum"), false, each.scale, each.key});
   }
-  for (std::size_t first = 0; first < rotations_.size(); first += rotations_at_once) {
+  const std::size_t at_once = rotations_at_once(ctx);
+  for (std::size_t first = 0; first < rotations_.size(); first += at_once) {
     const std::span<const rotation> group =
-        std::span(rotations_).subspan(first, std::min(rotations_at_once, rotations_.size() - first));
+        std::span(rotations_).subspan(first, std::min(at_once, rotations_.size() - first));
     std::vector<ring::poly> diagonals;
     for (std::size_t i = group.front().weight; i <= group.back().weight; ++i) {
       const weight& each = weights_[i];

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "circuits/transform_joined.hpp"
 #include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/context.hpp"
 #include "halocline/ckks/key_switch.hpp"
@@ -27,9 +28,6 @@ using memory::object_class;
 /// Pairs of polynomials by number of baby or giant steps. In double hoisting they span special + chain primes
 /// and are multiplied by P, otherwise they span the primes of the level.
 using pair_map = std::map<int, poly_pair>;
-
-/// Sums of products by number of giant steps.
-using sum_map = std::map<int, std::optional<poly_pair>>;
 
 /// What is added to one sum.
 struct summands {
@@ -77,8 +75,13 @@ class executor {
   std::vector<ciphertext> run(std::span<const ciphertext* const> inputs);
 
  private:
+  void run_unjoined(std::span<const ciphertext* const> inputs);
   void run_by_giant(std::span<const ciphertext* const> inputs);
   void run_by_input(std::span<const ciphertext* const> inputs);
+  void run_joined(std::span<const ciphertext* const> inputs);
+  void walk_sums(std::vector<sum_map>& sums);
+  template <typename UseT>
+  void with_level(const ciphertext& input, const UseT& use) const;
   [[nodiscard]] pair_map make_babies(const ciphertext& input, std::span<const int> babies);
   [[nodiscard]] pair_map rotated_babies(const ciphertext& input, std::span<const int> babies);
   [[nodiscard]] pair_map extended_babies(const ciphertext& input, std::span<const int> babies);
@@ -119,6 +122,17 @@ std::vector<ciphertext> executor::run(std::span<const ciphertext* const> inputs)
   for (const ciphertext* each : inputs) {
     key_ = ckks::common_key(key_, each->key, "linear transform", "an input", "another input");
   }
+  if (can_join(eval_, grid_, key_)) {
+    run_joined(inputs);
+  } else {
+    run_unjoined(inputs);
+  }
+  std::vector<ciphertext> results;
+  for (std::optional<poly_pair>& total : totals_) results.push_back(finish(std::move(*total)));
+  return results;
+}
+
+void executor::run_unjoined(std::span<const ciphertext* const> inputs) {
   // Either the babies of all inputs are live and one sum, or the babies of one input and all sums: whichever
   // is less.
   std::size_t all_babies = 0;
@@ -134,9 +148,14 @@ std::vector<ciphertext> executor::run(std::span<const ciphertext* const> inputs)
   } else {
     run_by_input(inputs);
   }
-  std::vector<ciphertext> results;
-  for (std::optional<poly_pair>& total : totals_) results.push_back(finish(std::move(*total)));
-  return results;
+}
+
+void executor::run_joined(std::span<const ciphertext* const> inputs) {
+  std::vector<sum_map> sums(totals_.size());
+  for (std::size_t i = 0; i < grid_.inputs(); ++i) {
+    with_level(*inputs[i], [&](const ciphertext& input) { add_joined(eval_, grid_, i, input, sums, key_); });
+  }
+  walk_sums(sums);
 }
 
 void executor::run_by_giant(std::span<const ciphertext* const> inputs) {
@@ -197,6 +216,10 @@ void executor::run_by_input(std::span<const ciphertext* const> inputs) {
       for (const int giant : usage_.giants[o]) add_products(sums[o], {&giant, 1}, grid_.cell(o, i), babies);
     }
   }
+  walk_sums(sums);
+}
+
+void executor::walk_sums(std::vector<sum_map>& sums) {
   for (std::size_t o = 0; o < totals_.size(); ++o) {
     totals_[o] = walk(usage_.giants[o], [&](std::optional<poly_pair>& total, int giant) {
       add_pair(ctx_, total, std::move(*std::exchange(sums[o][giant], {})));
@@ -206,6 +229,14 @@ void executor::run_by_input(std::span<const ciphertext* const> inputs) {
 
 /// Checks an input, brings it to the plan's level, and rotates it by all `babies`.
 pair_map executor::make_babies(const ciphertext& input, std::span<const int> babies) {
+  pair_map made;
+  with_level(input, [&](const ciphertext& lowered) { made = rotated_babies(lowered, babies); });
+  return made;
+}
+
+/// Checks an input and uses it at the plan's level.
+template <typename UseT>
+void executor::with_level(const ciphertext& input, const UseT& use) const {
   ckks::check(ctx_, input, "linear transform");
   HALOCLINE_EXPECTS(input.parts.size() == 2, invalid_argument, "linear transform: the input has ",
                     input.parts.size(), " components; relinearize it first");
@@ -215,11 +246,11 @@ pair_map executor::make_babies(const ciphertext& input, std::span<const int> bab
   HALOCLINE_EXPECTS(input.level >= level, level_exhausted, "linear transform: encoded for level ", level,
                     ", the input is at level ", input.level, "; make the transform for that level");
   const double scale = ctx_.parameters().level(level).scale;
-  if (input.level > level) return rotated_babies(eval_.adjust(input, level, scale), babies);
+  if (input.level > level) return use(eval_.adjust(input, level, scale));
   HALOCLINE_EXPECTS(ckks::same_scale(input.scale, scale, ckks::manual_tolerance), scale_mismatch,
                     "linear transform: the input has scale 2^", std::log2(input.scale),
                     ", the canonical one is 2^", std::log2(scale), "; adjust it first");
-  return rotated_babies(input, babies);
+  use(input);
 }
 
 pair_map executor::rotated_babies(const ciphertext& input, std::span<const int> babies) {

@@ -12,6 +12,7 @@
 #include "backend/cuda/convert/convert_plan.hpp"
 #include "backend/cuda/elementwise/dot_plan.hpp"
 #include "backend/cuda/elementwise/elementwise_run.hpp"
+#include "backend/cuda/key/key_dot_plan.hpp"
 #include "backend/cuda/key/key_plan.hpp"
 #include "backend/cuda/stream/sample_plan.hpp"
 #include "cuda_key_emulation.hpp"
@@ -115,6 +116,19 @@ class emulated_executor {
         turned_key_blocks(p, rows);
       } else {
         rows_of(p, pack::size, rows, [&](const auto& at) { key_body(p, at); });
+      }
+    });
+  }
+  void key_dot(std::span<const backend::key_dot_job> jobs) const {
+    using backend::cuda::key_dot_sums;
+    plan_key_dot(resolve_, {}, {}, jobs, [](const auto& p, std::uint32_t rows) {
+      constexpr std::uint32_t threads = 16;
+      if (p.words < 2 * threads) {
+        for_each_thread(1, rows, p.words,
+                        [&](const auto& at) { backend::cuda::key_dot_body<WordT, key_dot_sums, 1>(p, at); });
+      } else {
+        for_each_thread(p.words / (2 * threads), rows, threads,
+                        [&](const auto& at) { backend::cuda::key_dot_body<WordT, key_dot_sums, 2>(p, at); });
       }
     });
   }

@@ -309,4 +309,72 @@ TYPED_TEST(CudaKernels, KeyMultiply) {
   }
 }
 
+/// Terms, digits and sums below and above what one launch takes; parts of one polynomial with the same keys,
+/// which share a launch.
+TYPED_TEST(CudaKernels, KeyDot) {
+  struct shape {
+    std::size_t terms, digits, sums;
+  };
+  for (const unsigned log_n : sizes) {
+    this->begin(log_n);
+    const auto primes = static_cast<std::uint32_t>(this->host_->primes.size());
+    for (const shape& of : {shape{1, 1, 1}, {4, 3, 2}, {20, 5, 3}, {5, 2, 11}, {40, 1, 4}}) {
+      std::vector<backend::key_dot_job> cpu, emulated;
+      const window all{0, primes};
+      const auto key = [&] {
+        std::vector<TypeParam> joined;
+        for (const auto& limb : this->ring_->read(this->operand(all))) {
+          joined.insert(joined.end(), limb.begin(), limb.end());
+        }
+        return this->raw(joined);
+      };
+      std::vector<limb_view> digits, weights;
+      for (std::size_t d = 0; d < of.digits; ++d) digits.push_back(this->operand(all));
+      for (std::size_t i = 0; i < of.terms * of.sums; ++i) weights.push_back(this->operand(all));
+      const limb_view plus[] = {this->operand(all), this->operand(all)};
+      backend::key_dot_job job;
+      for (std::size_t t = 0; t < of.terms; ++t) {
+        backend::key_term& term = job.terms.emplace_back();
+        for (std::size_t d = 0; d < of.digits && t != 1; ++d)
+          term.digits.push_back({digits[d], key(), key(), {}});
+        if (t % 2 == 0) term.plus0 = plus[0];
+        if (t == 1) term.plus1 = plus[1];
+        const std::uint64_t galois = this->random_() % (2 * this->host_->n()) | 1;
+        if (t != 1) term.permutation = this->raw(ring::automorphism_permutation(galois, log_n));
+      }
+      // The second part has other primes.
+      for (const window w : {window{0, 2}, window{2, primes - 2}}) {
+        backend::key_dot_job part = job;
+        for (backend::key_term& term : part.terms) {
+          for (backend::key_digit& digit : term.digits) digit.digit = digit.digit.slice(w);
+          if (term.plus0.data != nullptr) term.plus0 = term.plus0.slice(w);
+          if (term.plus1.data != nullptr) term.plus1 = term.plus1.slice(w);
+        }
+        for (std::uint32_t p = w.first; p < w.end(); ++p) {
+          part.factors.push_back(this->random_() % this->host_->primes[p]);
+        }
+        std::vector<backend::weighted_sum> elsewhere;
+        for (std::size_t s = 0; s < of.sums; ++s) {
+          const auto d0 = this->destination(w), d1 = this->destination(w);
+          backend::weighted_sum sum{d0.cpu, d1.cpu, s % 2 == 1};
+          for (std::uint32_t t = 0; t < of.terms; ++t) {
+            if (s != 0 && (s + t) % 3 == 0) continue;
+            sum.numbers.push_back(t);
+            sum.weights.push_back(weights[s * of.terms + t].slice(w));
+          }
+          part.sums.push_back(sum);
+          sum.dst0 = d0.emulated;
+          sum.dst1 = d1.emulated;
+          elsewhere.push_back(sum);
+        }
+        cpu.push_back(part);
+        part.sums = elsewhere;
+        emulated.push_back(part);
+      }
+      this->cpu_->key_dot(this->ring_->tables(), cpu);
+      this->emulate([&](const auto& on) { on.key_dot(emulated); });
+    }
+  }
+}
+
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,35 @@ struct key_job {
   std::vector<std::uint64_t> factors{};  ///< residues, one per limb, or none
   /// As that of `automorphism_job`: an automorphism of the sums without a pass over them.
   const memory::buffer* permutation = nullptr;
+};
+
+/// Most digits of a `key_term`.
+inline constexpr std::size_t most_dot_digits = 64;
+
+/// Both sums of products of digits with a key, as those of a `key_job`, that a `key_dot_job` weighs: they are
+/// written nowhere. No digits: the addends alone.
+struct key_term {
+  std::vector<key_digit> digits;  ///< not seeded; at most `most_dot_digits`
+  limb_view plus0{};
+  limb_view plus1{};
+  const memory::buffer* permutation = nullptr;
+};
+
+/// (dst0, dst1) = sum_i weights[i] * terms[numbers[i]] (added to dst when `accumulate`).
+struct weighted_sum {
+  limb_view dst0;
+  limb_view dst1;
+  bool accumulate = false;
+  std::vector<std::uint32_t> numbers;  ///< of terms of the job, ascending
+  std::vector<limb_view> weights;      ///< any may be a repeated view; all begin at one limb number
+};
+
+/// Weighted sums of key products, modulo the same primes: what is wanted of the rotations of a decomposed
+/// polynomial in a linear transform, without writing and reading the rotations. No dst is an operand.
+struct key_dot_job {
+  std::vector<key_term> terms;
+  std::vector<weighted_sum> sums;        ///< at least one
+  std::vector<std::uint64_t> factors{};  ///< of the addends of all terms, one per limb; none without addends
 };
 
 }  // namespace halocline::backend

@@ -94,6 +94,15 @@ class raised_transform {
   void add_group(ckks::evaluator& eval, std::span<const rotation> group,
                  std::span<const ring::poly> diagonals, const ckks::raised_ciphertext& input,
                  partial_sum& sum) const;
+  void add_joined(ckks::context& ctx, std::span<const rotation> group,
+                  std::span<const ckks::evaluation_key* const> keys,
+                  std::span<const ring::poly* const> factors, const ckks::raised_ciphertext& input,
+                  const partial_sum& sum) const;
+  void add_written(ckks::context& ctx, std::span<const rotation> group,
+                   std::span<const ckks::evaluation_key* const> keys,
+                   std::span<const ring::poly* const> factors, const ckks::raised_ciphertext& input,
+                   const partial_sum& sum) const;
+  [[nodiscard]] std::size_t rotations_at_once(const ckks::context& ctx) const;
   [[nodiscard]] ckks::ciphertext finish(ckks::context& ctx, partial_sum&& sum) const;
 
   /// Special primes that products are over and that the division takes off: those of the keys, and the scale.

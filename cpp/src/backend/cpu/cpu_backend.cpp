@@ -65,9 +65,9 @@ class cpu_backend final : public backend {
     op_table<executor<WordT>> operations = all_operations();
 
     [[nodiscard]] static op_table<executor<WordT>> all_operations() {
-      const op_table<executor<WordT>> common{cpu::elementwise_operations<WordT>(),
-                                             cpu::rns_operations<WordT>(), cpu::client_operations<WordT>(),
-                                             cpu::matrix_operations<WordT>()};
+      const op_table<executor<WordT>> common{
+          cpu::elementwise_operations<WordT>(), cpu::rns_operations<WordT>(),
+          cpu::key_dot_operations<WordT>(), cpu::client_operations<WordT>(), cpu::matrix_operations<WordT>()};
       if constexpr (sizeof(WordT) == 4) {
         return op_table<executor<WordT>>{common, cpu::retrieval_operations()};
       } else {

@@ -75,12 +75,14 @@ struct executor {
   }
 };
 
-/// What the backend has, by the file that has it: exec_elementwise.cpp, exec_rns.cpp, exec_client.cpp,
-/// exec_matrix.cpp.
+/// What the backend has, by the file that has it: exec_elementwise.cpp, exec_rns.cpp, exec_key_dot.cpp,
+/// exec_client.cpp, exec_matrix.cpp.
 template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> elementwise_operations();
 template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> rns_operations();
+template <typename WordT>
+[[nodiscard]] op_table<executor<WordT>> key_dot_operations();
 template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> client_operations();
 template <typename WordT>

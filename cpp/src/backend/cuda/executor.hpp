@@ -35,6 +35,8 @@ template <typename WordT>
 template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> key_operations();  // key/exec_key.cu
 template <typename WordT>
+[[nodiscard]] op_table<executor<WordT>> key_dot_operations();  // key/exec_key_dot.cu
+template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> stream_operations();  // stream/exec_sample.cu
 template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> client_operations();  // client/exec_client.cu
@@ -51,11 +53,17 @@ template <typename WordT>
 template <typename WordT>
 [[nodiscard]] op_table<executor<WordT>> all_operations() {
   return op_table<executor<WordT>>{
-      elementwise_operations<WordT>(),    ntt_operations<WordT>(),
-      convert_operations<WordT>(),        key_operations<WordT>(),
-      stream_operations<WordT>(),         client_operations<WordT>(),
-      matrix_operations<WordT>(),         slot_operations<WordT>(),
-      retrieval_operations<WordT>(),      fused_retrieval_operations<WordT>(),
+      elementwise_operations<WordT>(),
+      ntt_operations<WordT>(),
+      convert_operations<WordT>(),
+      key_operations<WordT>(),
+      key_dot_operations<WordT>(),
+      stream_operations<WordT>(),
+      client_operations<WordT>(),
+      matrix_operations<WordT>(),
+      slot_operations<WordT>(),
+      retrieval_operations<WordT>(),
+      fused_retrieval_operations<WordT>(),
       tree_retrieval_operations<WordT>(),
   };
 }

@@ -8,6 +8,7 @@ namespace {
 
 using sycl_kernels::convert_item;
 using sycl_kernels::encode_item;
+using sycl_kernels::key_dot_item;
 using sycl_kernels::key_item;
 using sycl_kernels::key_term;
 using sycl_kernels::reduce_item;
@@ -115,10 +116,10 @@ void ntt_reduced(const executor<WordT>& on, std::span<const reduce_job> jobs) {
 }
 
 template <typename WordT>
-std::vector<key_term<WordT>> key_terms(const executor<WordT>& on, const key_job& job, std::uint32_t limb) {
+std::vector<key_term<WordT>> key_terms(const executor<WordT>& on, std::span<const key_digit> digits,
+                                       std::uint32_t prime, std::uint32_t limb) {
   std::vector<key_term<WordT>> terms;
-  const std::uint32_t prime = job.dst0.primes.first + limb;
-  for (const key_digit& digit : job.digits) {
+  for (const key_digit& digit : digits) {
     const std::uint32_t at = prime - digit.first_prime;
     terms.push_back({on.limb(digit.digit, limb), on.key_limb(*digit.key_b, at),
                      digit.key_a != nullptr ? on.key_limb(*digit.key_a, at) : nullptr,
@@ -133,7 +134,7 @@ key_item<WordT> key_item_of(const executor<WordT>& on, const key_job& job, std::
   const std::uint32_t prime = job.dst0.primes.first + limb;
   made.dst0 = on.limb(job.dst0, limb);
   made.dst1 = on.limb(job.dst1, limb);
-  made.terms = on.put(key_terms(on, job, limb));
+  made.terms = on.put(key_terms<WordT>(on, job.digits, prime, limb));
   made.count = static_cast<std::uint32_t>(job.digits.size());
   made.accumulate = job.accumulate ? 1 : 0;
   made.permutation = on.template raw_or_null<std::uint32_t>(job.permutation);
@@ -158,6 +159,45 @@ void key_multiply_accumulate(const executor<WordT>& on, std::span<const key_job>
   }
   on.launch_words("key_multiply", plain, on.log_n());
   on.launch_words("key_multiply_seeded", seeded, on.log_n(), arith::words_per_group<WordT>);
+}
+
+/// A term of a weighted sum, modulo prime `prime`.
+template <typename WordT>
+key_item<WordT> key_dot_term_of(const executor<WordT>& on, const key_dot_job& job,
+                                const backend::key_term& term, std::uint32_t prime, std::uint32_t limb) {
+  key_item<WordT> made{};
+  made.terms = on.put(key_terms<WordT>(on, term.digits, prime, limb));
+  made.count = static_cast<std::uint32_t>(term.digits.size());
+  made.permutation = on.template raw_or_null<std::uint32_t>(term.permutation);
+  if (term.plus0.data != nullptr) made.plus0 = on.limb(term.plus0, limb);
+  if (term.plus1.data != nullptr) made.plus1 = on.limb(term.plus1, limb);
+  if (!job.factors.empty()) made.factor = on.montgomery(static_cast<WordT>(job.factors[limb]), prime);
+  return made;
+}
+
+/// Each sum makes the products of its terms anew.
+template <typename WordT>
+void key_dot(const executor<WordT>& on, std::span<const key_dot_job> jobs) {
+  std::vector<key_dot_item<WordT>> items;
+  for (const key_dot_job& job : jobs) {
+    for (const weighted_sum& sum : job.sums) {
+      for (std::uint32_t limb = 0; limb < sum.dst0.primes.count; ++limb) {
+        const std::uint32_t prime = sum.dst0.primes.first + limb;
+        std::vector<key_item<WordT>> terms;
+        std::vector<const WordT*> weights;
+        std::vector<std::uint32_t> repeats;
+        for (std::size_t i = 0; i < sum.numbers.size(); ++i) {
+          terms.push_back(key_dot_term_of(on, job, job.terms[sum.numbers[i]], prime, limb));
+          weights.push_back(on.limb(sum.weights[i], limb));
+          repeats.push_back(sum.weights[i].log_repeat);
+        }
+        items.push_back({on.limb(sum.dst0, limb), on.limb(sum.dst1, limb), on.put(terms), on.put(weights),
+                         on.put(repeats), on.modulus(prime), static_cast<std::uint32_t>(terms.size()),
+                         sum.accumulate ? 1U : 0U});
+      }
+    }
+  }
+  on.launch_words("key_dot", items, on.log_n());
 }
 
 template <typename WordT>
@@ -193,6 +233,7 @@ op_table<executor<WordT>> rns_operations() {
       row<ntt_reduced<WordT>>(ops::ntt_reduced),
       row<base_convert<WordT>>(ops::base_convert),
       row<key_multiply_accumulate<WordT>>(ops::key_multiply_accumulate),
+      row<key_dot<WordT>>(ops::key_dot),
       row<encode_expand<WordT>>(ops::encode_expand),
       row<sample_uniform<WordT>>(ops::sample_uniform),
   };

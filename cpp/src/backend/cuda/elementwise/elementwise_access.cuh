@@ -81,6 +81,27 @@ template <typename WordT>
   return value;
 }
 
+/// Reads one word that this thread reads once.
+template <typename WordT>
+[[nodiscard]] HALOCLINE_HOST_DEVICE inline WordT load_word(const WordT* at,
+                                                           [[maybe_unused]] cache_policy policy) {
+#if defined(__CUDA_ARCH__)
+  WordT value;
+  if constexpr (sizeof(WordT) == 4) {
+    asm volatile("ld.global.L1::no_allocate.L2::cache_hint.u32 %0, [%1], %2;"
+                 : "=r"(value)
+                 : "l"(at), "l"(policy));
+  } else {
+    asm volatile("ld.global.L1::no_allocate.L2::cache_hint.u64 %0, [%1], %2;"
+                 : "=l"(value)
+                 : "l"(at), "l"(policy));
+  }
+  return value;
+#else
+  return *at;
+#endif
+}
+
 /// Begins to copy sixteen aligned bytes to shared memory; `wait_async` ends all copies of this thread.
 template <typename WordT>
 HALOCLINE_HOST_DEVICE inline void load_async(pack<WordT>& shared, const WordT* at,

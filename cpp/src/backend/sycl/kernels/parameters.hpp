@@ -141,6 +141,19 @@ struct key_item {
   std::uint32_t accumulate;
 };
 
+/// One limb of a weighted sum of key products: `terms` are without dst, `weights` as many.
+template <typename WordT>
+struct key_dot_item {
+  WordT* dst0;
+  WordT* dst1;
+  const key_item<WordT>* terms;
+  const WordT* const* weights;
+  const std::uint32_t* repeats;
+  const arith::modulus<WordT>* q;
+  std::uint32_t count;
+  std::uint32_t accumulate;
+};
+
 /// One limb of a plaintext.
 template <typename WordT>
 struct encode_item {

@@ -54,31 +54,66 @@ struct key_sums {
   }
 };
 
-/// Adds the addends and stores sums of place `i` at place `j`.
+/// Reduces the sums of place `i` and adds the addends.
+inline void complete_key(const key_item<word>& of, key_sums& sums, std::size_t i, const modulus& q) {
+  sums.reduce(q);
+  const auto plus = [&](word sum, const word* addend) {
+    if (addend == nullptr) return sum;
+    const word added = arith::montgomery_reduce<word>(static_cast<wide>(addend[i]) * of.factor, q);
+    return arith::add_mod(sum, added, q);
+  };
+  sums.first = plus(sums.first, of.plus0);
+  sums.second = plus(sums.second, of.plus1);
+}
+
+/// Stores the complete sums of place `i` at place `j`.
 inline void finish_key(const key_item<word>& of, key_sums& sums, std::size_t i, std::size_t j,
                        const modulus& q) {
-  sums.reduce(q);
-  const auto put = [&](word* dst, const word* plus, word sum) {
-    if (of.accumulate != 0) sum = arith::add_mod(sum, dst[j], q);
-    if (plus != nullptr) {
-      sum = arith::add_mod(sum, arith::montgomery_reduce<word>(static_cast<wide>(plus[i]) * of.factor, q), q);
-    }
-    dst[j] = sum;
+  complete_key(of, sums, i, q);
+  const auto put = [&](word* dst, word sum) {
+    dst[j] = of.accumulate != 0 ? arith::add_mod(sum, dst[j], q) : sum;
   };
-  put(of.dst0, of.plus0, sums.first);
-  put(of.dst1, of.plus1, sums.second);
+  put(of.dst0, sums.first);
+  put(of.dst1, sums.second);
+}
+
+/// The sums of keys in memory, of place `i`.
+inline key_sums key_products(const key_item<word>& of, std::size_t i, const modulus& q) {
+  key_sums sums;
+  for (std::uint32_t t = 0; t < of.count; ++t) {
+    const key_term<word>& term = of.terms[t];
+    sums.add(term.digit[i], term.b[i], term.a[i], q);
+  }
+  return sums;
 }
 
 HALOCLINE_KERNEL(halocline_key_multiply, batch<key_item<word>>) {
   const position at(*p);
   const modulus q = *at.item.q;
   const std::size_t i = at.item.permutation != nullptr ? at.item.permutation[at.j] : at.j;
-  key_sums sums;
-  for (std::uint32_t t = 0; t < at.item.count; ++t) {
-    const key_term<word>& term = at.item.terms[t];
-    sums.add(term.digit[i], term.b[i], term.a[i], q);
-  }
+  key_sums sums = key_products(at.item, i, q);
   finish_key(at.item, sums, i, at.j, q);
+}
+
+HALOCLINE_KERNEL(halocline_key_dot, batch<key_dot_item<word>>) {
+  const position at(*p);
+  const modulus q = *at.item.q;
+  word first = 0, second = 0;
+  if (at.item.accumulate != 0) {
+    first = at.item.dst0[at.j];
+    second = at.item.dst1[at.j];
+  }
+  for (std::uint32_t t = 0; t < at.item.count; ++t) {
+    const key_item<word>& term = at.item.terms[t];
+    const std::size_t i = term.permutation != nullptr ? term.permutation[at.j] : at.j;
+    key_sums sums = key_products(term, i, q);
+    complete_key(term, sums, i, q);
+    const word weight = at.item.weights[t][at.j >> at.item.repeats[t]];
+    first = arith::add_mod(first, arith::mul_mod(sums.first, weight, q), q);
+    second = arith::add_mod(second, arith::mul_mod(sums.second, weight, q), q);
+  }
+  at.item.dst0[at.j] = first;
+  at.item.dst1[at.j] = second;
 }
 
 /// With seeds among the terms: a group of work items draws a group of the stream for each of them. A

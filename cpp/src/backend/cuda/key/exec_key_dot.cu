@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "backend/cuda/device/grid_order.cuh"
+#include "backend/cuda/elementwise/kernel_tuning.hpp"
+#include "backend/cuda/executor.hpp"
+#include "backend/cuda/key/key_dot_plan.hpp"
+
+namespace halocline::backend::cuda {
+namespace {
+
+constexpr std::uint32_t key_dot_threads = 128;
+
+template <typename WordT, unsigned sums, unsigned words>
+__global__ void __launch_bounds__(key_dot_threads)
+    key_dot_kernel(const __grid_constant__ key_dot_params<WordT> p) {
+  begin_kernel();
+  key_dot_body<WordT, sums, words>(p, here());
+}
+
+template <typename WordT, unsigned words>
+auto kernel_for(std::uint32_t sums) {
+  if (sums == 1) return key_dot_kernel<WordT, 1, words>;
+  if (sums == 2) return key_dot_kernel<WordT, 2, words>;
+  return sums <= 4 ? key_dot_kernel<WordT, 4, words> : key_dot_kernel<WordT, key_dot_sums, words>;
+}
+
+template <typename WordT>
+void key_dot(const executor<WordT>& on, std::span<const key_dot_job> jobs) {
+  const kernel_tuning& tuning = tuning_of(on.launch.device().architecture());
+  plan_key_dot(
+      on.resolve, tuning.keys, cache_hint::normal, jobs,
+      [&](const key_dot_params<WordT>& params, std::uint32_t limbs) {
+        // Two words a thread have twice the loads under way; with many sums registers do not allow it.
+        const std::uint32_t words =
+            sizeof(WordT) == 4 && params.all.sums <= 4 && params.words >= 2 * key_dot_threads ? 2 : 1;
+        const std::uint32_t threads = std::min(key_dot_threads, params.words);
+        on.launch("key_dot",
+                  words == 2 ? kernel_for<WordT, 2>(params.all.sums) : kernel_for<WordT, 1>(params.all.sums),
+                  dim3(params.words / (threads * words), limbs), dim3(threads), 0, params);
+      });
+}
+
+}  // namespace
+
+template <typename WordT>
+op_table<executor<WordT>> key_dot_operations() {
+  return op_table<executor<WordT>>{row<key_dot<WordT>>(ops::key_dot)};
+}
+
+template op_table<executor<std::uint32_t>> key_dot_operations();
+template op_table<executor<std::uint64_t>> key_dot_operations();
+
+}  // namespace halocline::backend::cuda

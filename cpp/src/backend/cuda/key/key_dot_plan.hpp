@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "backend/cuda/elementwise/elementwise_plan.hpp"
+#include "backend/cuda/key/key_dot.cuh"
+#include "halocline/backend/key_jobs.hpp"
+
+/// From jobs of weighted sums of key products to parameter blocks.
+namespace halocline::backend::cuda {
+
+/// The part of a job that one launch computes: some sums of some terms, on some limbs.
+struct key_dot_part {
+  const key_dot_job* job;
+  std::size_t first_term, terms;
+  std::size_t first_sum, sums;
+  std::uint32_t first_limb, limbs;
+};
+
+[[nodiscard]] inline bool same_limbs(std::span<const limb_view> a, std::span<const limb_view> b) {
+  return std::ranges::equal(a, b, [](const limb_view& x, const limb_view& y) {
+    return x.data == y.data && x.limb == y.limb && x.primes == y.primes;
+  });
+}
+
+/// What the terms of a launch have in common: the digits, and each addend that any of them has.
+struct key_dot_source {
+  std::vector<limb_view> digits;
+  limb_view plus[2];
+
+  /// Adds what a term needs. False when it needs something else.
+  bool add(const key_term& term) {
+    std::vector<limb_view> own;
+    for (const key_digit& each : term.digits) own.push_back(each.digit);
+    if (!own.empty() && !digits.empty() && !same_limbs(own, digits)) return false;
+    const limb_view* const addends[] = {&term.plus0, &term.plus1};
+    for (unsigned h = 0; h < 2; ++h) {
+      if (addends[h]->data != nullptr && plus[h].data != nullptr &&
+          !same_limbs({addends[h], 1}, {&plus[h], 1})) {
+        return false;
+      }
+    }
+    if (!own.empty()) digits = std::move(own);
+    for (unsigned h = 0; h < 2; ++h) {
+      if (addends[h]->data != nullptr) plus[h] = *addends[h];
+    }
+    return true;
+  }
+};
+
+[[nodiscard]] inline key_dot_source source_of(const key_dot_part& part) {
+  key_dot_source source;
+  for (std::size_t t = 0; t < part.terms; ++t) source.add(part.job->terms[part.first_term + t]);
+  return source;
+}
+
+/// Terms from `first` on that one launch takes for `sums` sums.
+[[nodiscard]] inline std::size_t fitting_terms(const key_dot_job& job, std::size_t first, std::size_t sums) {
+  key_dot_source source;
+  std::size_t terms = 0, keys = 0;
+  for (; first + terms < job.terms.size(); ++terms) {
+    const key_term& next = job.terms[first + terms];
+    keys += next.digits.size();
+    if (terms != 0 && (terms == key_dot_terms || keys > key_dot_keys ||
+                       (terms + 1) * sums > key_dot_weights || !source.add(next)))
+      break;
+    if (terms == 0) source.add(next);
+  }
+  return terms;
+}
+
+/// The parts of all jobs, those that write a sum before those that add to it.
+[[nodiscard]] inline std::vector<key_dot_part> key_dot_parts(std::span<const key_dot_job> jobs) {
+  std::vector<std::vector<key_dot_part>> rounds;
+  for (const key_dot_job& job : jobs) {
+    const std::uint32_t limbs = job.sums.front().dst0.primes.count;
+    for (std::size_t sum = 0; sum < job.sums.size(); sum += key_dot_sums) {
+      const std::size_t sums = std::min<std::size_t>(key_dot_sums, job.sums.size() - sum);
+      std::size_t round = 0, term = 0;
+      do {
+        const std::size_t terms = fitting_terms(job, term, sums);
+        if (rounds.size() == round) rounds.emplace_back();
+        for (std::uint32_t limb = 0; limb < limbs; limb += key_dot_limbs) {
+          rounds[round].push_back(
+              {&job, term, terms, sum, sums, limb, std::min(key_dot_limbs, limbs - limb)});
+        }
+        term += terms;
+        ++round;
+      } while (term < job.terms.size());
+    }
+  }
+  std::vector<key_dot_part> parts;
+  for (const auto& round : rounds) parts.insert(parts.end(), round.begin(), round.end());
+  return parts;
+}
+
+/// What a part needs of the block that jobs share.
+template <typename WordT>
+[[nodiscard]] typename key_dot_params<WordT>::shared shared_of(const resolver<WordT>& resolve,
+                                                               const key_dot_part& part) {
+  typename key_dot_params<WordT>::shared all;
+  all.terms = static_cast<std::uint32_t>(part.terms);
+  all.sums = static_cast<std::uint32_t>(part.sums);
+  // From prime 0 on, where there may be nothing: offsets are only added again.
+  const auto half = [&](const memory::buffer& data, std::uint32_t first_prime) {
+    const auto at = reinterpret_cast<std::uintptr_t>(resolve.template raw<WordT>(data));
+    return reinterpret_cast<const WordT*>(at - first_prime * resolve.n() * sizeof(WordT));
+  };
+  std::uint32_t keys = 0;
+  for (std::size_t t = 0; t < part.terms; ++t) {
+    const key_term& term = part.job->terms[part.first_term + t];
+    all.term_list[t] = {
+        term.permutation != nullptr ? resolve.template raw<std::uint32_t>(*term.permutation) : nullptr, keys,
+        static_cast<std::uint32_t>(term.digits.size()),
+        (term.plus0.data != nullptr ? 1U : 0U) | (term.plus1.data != nullptr ? 2U : 0U)};
+    for (const key_digit& digit : term.digits) {
+      all.key_list[keys++] = {half(*digit.key_b, digit.first_prime), half(*digit.key_a, digit.first_prime)};
+    }
+  }
+  for (std::size_t s = 0; s < part.sums; ++s) {
+    const weighted_sum& sum = part.job->sums[part.first_sum + s];
+    for (std::size_t i = 0; i < sum.numbers.size(); ++i) {
+      if (sum.numbers[i] < part.first_term || sum.numbers[i] >= part.first_term + part.terms) continue;
+      const std::size_t at = s * part.terms + sum.numbers[i] - part.first_term;
+      all.weights[at] = resolve.template raw<WordT>(*sum.weights[i].data);
+      all.repeats[at] = static_cast<std::uint8_t>(sum.weights[i].log_repeat);
+    }
+  }
+  return all;
+}
+
+template <typename WordT>
+[[nodiscard]] bool same_shared(const typename key_dot_params<WordT>::shared& a,
+                               const typename key_dot_params<WordT>::shared& b) {
+  const auto same_terms = [](const auto& x, const auto& y) {
+    return x.permutation == y.permutation && x.first_key == y.first_key && x.keys == y.keys &&
+           x.plus == y.plus;
+  };
+  const auto same_keys = [](const auto& x, const auto& y) { return x.b == y.b && x.a == y.a; };
+  return a.terms == b.terms && a.sums == b.sums && std::ranges::equal(a.term_list, b.term_list, same_terms) &&
+         std::ranges::equal(a.key_list, b.key_list, same_keys) && std::ranges::equal(a.weights, b.weights) &&
+         std::ranges::equal(a.repeats, b.repeats);
+}
+
+template <typename WordT, typename PackerT>
+void add_key_dot(PackerT& packer, const resolver<WordT>& resolve, const key_dot_part& part,
+                 const typename key_dot_params<WordT>::shared& all, const key_dot_source& source) {
+  key_dot_params<WordT>& p = packer.params();
+  typename key_dot_params<WordT>::job job{};
+  job.first_prime = part.job->sums.front().dst0.primes.first + part.first_limb;
+  job.first_digit = p.digits;
+  for (const limb_view& digit : source.digits) {
+    p.digit_list[p.digits++] = resolve.limb(digit, part.first_limb);
+  }
+  for (unsigned h = 0; h < 2; ++h) {
+    if (source.plus[h].data != nullptr) job.plus[h] = resolve.limb(source.plus[h], part.first_limb);
+  }
+  for (std::size_t s = 0; s < part.sums; ++s) {
+    const weighted_sum& sum = part.job->sums[part.first_sum + s];
+    job.dst[s][0] = resolve.limb(sum.dst0, part.first_limb);
+    job.dst[s][1] = resolve.limb(sum.dst1, part.first_limb);
+    if (sum.accumulate || part.first_term != 0) job.accumulate |= 1U << s;
+    if (!sum.weights.empty()) job.weight_limb = sum.weights.front().limb + part.first_limb;
+  }
+  for (std::uint32_t i = 0; i < part.limbs && !part.job->factors.empty(); ++i) {
+    p.factor[p.jobs.limbs + i] = static_cast<WordT>(part.job->factors[part.first_limb + i]);
+  }
+  p.all = all;
+  packer.add(job, part.limbs);
+}
+
+/// `emit(params, limbs)` launches one block of parameters. Jobs with the same keys and weights share one.
+template <typename WordT, typename EmitT>
+void plan_key_dot(const resolver<WordT>& resolve, cache_hint keys, cache_hint data,
+                  std::span<const key_dot_job> jobs, const EmitT& emit) {
+  using params = key_dot_params<WordT>;
+  params empty;
+  empty.moduli = resolve.moduli();
+  empty.words = static_cast<std::uint32_t>(resolve.n());
+  empty.log_words = resolve.log_n();
+  empty.keys = keys;
+  empty.data = data;
+  job_packer<params, EmitT> packer(empty, emit);
+  for (const key_dot_part& part : key_dot_parts(jobs)) {
+    const typename params::shared all = shared_of(resolve, part);
+    const key_dot_source source = source_of(part);
+    const params& p = packer.params();
+    if (p.jobs.jobs == key_dot_jobs || p.digits + source.digits.size() > key_dot_digits ||
+        p.jobs.limbs + part.limbs > key_dot_limbs || (p.jobs.jobs != 0 && !same_shared<WordT>(p.all, all))) {
+      packer.flush();
+    }
+    add_key_dot(packer, resolve, part, all, source);
+  }
+  packer.flush();
+}
+
+}  // namespace halocline::backend::cuda
