@@ -120,16 +120,14 @@ class emulated_executor {
     });
   }
   void key_dot(std::span<const backend::key_dot_job> jobs) const {
-    using backend::cuda::key_dot_sums;
+    using namespace backend::cuda;
     plan_key_dot(resolve_, {}, {}, jobs, [](const auto& p, std::uint32_t rows) {
-      constexpr std::uint32_t threads = 16;
-      if (p.words < 2 * threads) {
-        for_each_thread(1, rows, p.words,
-                        [&](const auto& at) { backend::cuda::key_dot_body<WordT, key_dot_sums, 1>(p, at); });
-      } else {
-        for_each_thread(p.words / (2 * threads), rows, threads,
-                        [&](const auto& at) { backend::cuda::key_dot_body<WordT, key_dot_sums, 2>(p, at); });
-      }
+      const std::uint32_t threads = std::min(16U, p.words / 2);
+      for_each_thread(p.words / (2 * threads), rows, threads, [&](const auto& at) {
+        if (p.all.most_keys <= 1) return key_dot_body<WordT, key_dot_sums, 4>(p, at);
+        if (p.all.most_keys == 2) return key_dot_body<WordT, key_dot_sums, 2>(p, at);
+        key_dot_body<WordT, key_dot_sums, 1>(p, at);
+      });
     });
   }
   void base_convert(std::span<const backend::convert_job> jobs) const {

@@ -81,24 +81,40 @@ template <typename WordT>
   return value;
 }
 
-/// Reads one word that this thread reads once.
+/// Two words.
 template <typename WordT>
-[[nodiscard]] HALOCLINE_HOST_DEVICE inline WordT load_word(const WordT* at,
-                                                           [[maybe_unused]] cache_policy policy) {
+struct alignas(2 * sizeof(WordT)) word_pair {
+  WordT word[2];
+};
+
+/// Reads two aligned words that this thread reads once.
+template <typename WordT>
+[[nodiscard]] HALOCLINE_HOST_DEVICE inline word_pair<WordT> load_pair(const WordT* at,
+                                                                      [[maybe_unused]] cache_policy policy) {
+  word_pair<WordT> value;
 #if defined(__CUDA_ARCH__)
-  WordT value;
   if constexpr (sizeof(WordT) == 4) {
-    asm volatile("ld.global.L1::no_allocate.L2::cache_hint.u32 %0, [%1], %2;"
-                 : "=r"(value)
-                 : "l"(at), "l"(policy));
+    asm("ld.global.L1::no_allocate.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;"
+        : "=r"(value.word[0]), "=r"(value.word[1])
+        : "l"(at), "l"(policy));
   } else {
-    asm volatile("ld.global.L1::no_allocate.L2::cache_hint.u64 %0, [%1], %2;"
-                 : "=l"(value)
-                 : "l"(at), "l"(policy));
+    asm("ld.global.L1::no_allocate.L2::cache_hint.v2.u64 {%0, %1}, [%2], %3;"
+        : "=l"(value.word[0]), "=l"(value.word[1])
+        : "l"(at), "l"(policy));
   }
-  return value;
 #else
-  return *at;
+  std::memcpy(&value, at, sizeof(value));
+#endif
+  return value;
+}
+
+/// Writes two aligned words.
+template <typename WordT>
+HALOCLINE_HOST_DEVICE inline void store_pair(WordT* at, const word_pair<WordT>& value) {
+#if defined(__CUDA_ARCH__)
+  *reinterpret_cast<word_pair<WordT>*>(at) = value;
+#else
+  std::memcpy(at, &value, sizeof(value));
 #endif
 }
 

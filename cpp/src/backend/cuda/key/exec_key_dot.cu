@@ -11,34 +11,36 @@ namespace {
 
 constexpr std::uint32_t key_dot_threads = 128;
 
-template <typename WordT, unsigned sums, unsigned words>
+template <typename WordT, unsigned sums, unsigned at_once>
 __global__ void __launch_bounds__(key_dot_threads)
     key_dot_kernel(const __grid_constant__ key_dot_params<WordT> p) {
   begin_kernel();
-  key_dot_body<WordT, sums, words>(p, here());
+  key_dot_body<WordT, sums, at_once>(p, here());
 }
 
-template <typename WordT, unsigned words>
+template <typename WordT, unsigned at_once>
 auto kernel_for(std::uint32_t sums) {
-  if (sums == 1) return key_dot_kernel<WordT, 1, words>;
-  if (sums == 2) return key_dot_kernel<WordT, 2, words>;
-  return sums <= 4 ? key_dot_kernel<WordT, 4, words> : key_dot_kernel<WordT, key_dot_sums, words>;
+  if (sums == 1) return key_dot_kernel<WordT, 1, at_once>;
+  if (sums == 2) return key_dot_kernel<WordT, 2, at_once>;
+  return sums <= 4 ? key_dot_kernel<WordT, 4, at_once> : key_dot_kernel<WordT, key_dot_sums, at_once>;
+}
+
+/// Terms with few keys are read several at once, so that as many loads are under way.
+template <typename WordT>
+auto kernel_for(std::uint32_t sums, std::uint32_t most_keys) {
+  if (most_keys <= 1) return kernel_for<WordT, 4>(sums);
+  return most_keys == 2 ? kernel_for<WordT, 2>(sums) : kernel_for<WordT, 1>(sums);
 }
 
 template <typename WordT>
 void key_dot(const executor<WordT>& on, std::span<const key_dot_job> jobs) {
   const kernel_tuning& tuning = tuning_of(on.launch.device().architecture());
-  plan_key_dot(
-      on.resolve, tuning.keys, cache_hint::normal, jobs,
-      [&](const key_dot_params<WordT>& params, std::uint32_t limbs) {
-        // Two words a thread have twice the loads under way; with many sums registers do not allow it.
-        const std::uint32_t words =
-            sizeof(WordT) == 4 && params.all.sums <= 4 && params.words >= 2 * key_dot_threads ? 2 : 1;
-        const std::uint32_t threads = std::min(key_dot_threads, params.words);
-        on.launch("key_dot",
-                  words == 2 ? kernel_for<WordT, 2>(params.all.sums) : kernel_for<WordT, 1>(params.all.sums),
-                  dim3(params.words / (threads * words), limbs), dim3(threads), 0, params);
-      });
+  plan_key_dot(on.resolve, tuning.keys, cache_hint::normal, jobs,
+               [&](const key_dot_params<WordT>& params, std::uint32_t limbs) {
+                 const std::uint32_t threads = std::min(key_dot_threads, params.words / 2);
+                 on.launch("key_dot", kernel_for<WordT>(params.all.sums, params.all.most_keys),
+                           dim3(params.words / (2 * threads), limbs), dim3(threads), 0, params);
+               });
 }
 
 }  // namespace

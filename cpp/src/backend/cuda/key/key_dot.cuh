@@ -10,9 +10,10 @@
 #include "backend/cuda/key/galois_map.cuh"
 #include "halocline/backend/key_jobs.hpp"
 
-/// Weighted sums of key products: parameter block and body of the kernel. A thread computes some words of all
-/// sums of a limb, and for each term the words of the key product that an automorphism brings there. Within
-/// aligned blocks of 32 words automorphisms only reorder (`automorphism_job`), so a warp reads whole lines.
+/// Weighted sums of key products: parameter block and body of the kernel. A thread computes two words of all
+/// sums of a limb, and for each term the two words of the key product that an automorphism brings there. Of
+/// aligned blocks of words automorphisms only change the order (`automorphism_job`), so two words come from
+/// two words, and a warp reads whole lines.
 namespace halocline::backend::cuda {
 
 /// Jobs, terms, keys of all terms, sums of a job, weights, digits of all jobs and limbs of one launch.
@@ -44,12 +45,13 @@ struct key_dot_params {
     const std::uint32_t* permutation;  ///< nullptr: none
     std::uint32_t first_key;
     std::uint32_t keys;  ///< as many as a job has digits, or 0
-    std::uint32_t plus;  ///< bits 0 and 1: has the addends of the job
+    std::uint32_t plus;  ///< bits 0 and 1: takes the addends of a job that has them
   };
   /// What all jobs of a launch have in common.
   struct shared {
     std::uint32_t terms = 0;
     std::uint32_t sums = 0;
+    std::uint32_t most_keys = 0;  ///< of a term
     term term_list[key_dot_terms] = {};
     key key_list[key_dot_keys] = {};
     const WordT* weights[key_dot_weights] = {};  ///< by sum, then by term; nullptr: the sum lacks the term
@@ -64,20 +66,14 @@ struct key_dot_params {
   cache_hint keys = cache_hint::evict_first;
   cache_hint data = cache_hint::normal;
   const WordT* digit_list[key_dot_digits] = {};
-  WordT factor[key_dot_limbs] = {};  ///< by limb of the launch
+  WordT factor[key_dot_limbs] = {};  ///< by limb of the launch, in Montgomery form
 };
 static_assert(sizeof(key_dot_params<std::uint64_t>) <= 32764, "parameters of a kernel");
 
-/// Digits whose loads are under way together.
-inline constexpr unsigned key_dot_group = 4;
+/// Keys whose loads are under way together: of one term, or of several with few digits.
+inline constexpr unsigned key_dot_slots = 4;
 
-/// Both sums of one term for `words` words, reduced.
-template <typename WordT, unsigned words>
-struct key_dot_products {
-  WordT half[2][words];
-};
-
-/// Where a thread works: a limb of a job, the first of its words, and what is between them.
+/// Where a thread works: a limb of a job, and the first of its two words.
 template <typename WordT>
 struct key_dot_place {
   const typename key_dot_params<WordT>::job& job;
@@ -85,145 +81,204 @@ struct key_dot_place {
   std::uint32_t local;  ///< limb of the job
   std::uint32_t limb;   ///< of the launch
   std::uint32_t first;
-  std::uint32_t stride;
 };
 
-template <typename WordT, unsigned words>
-HALOCLINE_HOST_DEVICE inline void key_dot_add(const key_dot_params<WordT>& p,
-                                              const key_dot_place<WordT>& place,
-                                              const typename key_dot_params<WordT>::term& term,
-                                              const std::uint32_t (&from)[words],
-                                              double_word<WordT> (&sum)[2][words]) {
+/// Where the words of a term come from: two words from an even one on, in this order or the other one.
+struct key_dot_origin {
+  std::uint32_t first;
+  bool swapped;
+};
+
+[[nodiscard]] HALOCLINE_HOST_DEVICE inline key_dot_origin origin_of(const std::uint32_t* permutation,
+                                                                    std::uint32_t first,
+                                                                    std::uint32_t log_words) {
+  if (permutation == nullptr) return {first, false};
+  const std::uint32_t from = galois_map{*permutation, log_words}(first);
+  return {from & ~1U, (from & 1) != 0};
+}
+
+/// What a thread reads for `count` keys.
+template <typename WordT, unsigned count>
+struct key_dot_operands {
+  word_pair<WordT> d[count], b[count], a[count];
+};
+
+/// Keys [first, first + count) of a term, as far as it has them.
+template <typename WordT, unsigned count>
+HALOCLINE_HOST_DEVICE inline void key_dot_load(const key_dot_params<WordT>& p,
+                                               const key_dot_place<WordT>& place,
+                                               const typename key_dot_params<WordT>::term& term,
+                                               std::uint32_t first, std::uint32_t from,
+                                               key_dot_operands<WordT, count>& to) {
   const cache_policy key_policy = make_policy(p.keys), data_policy = make_policy(p.data);
-  const std::size_t limb = static_cast<std::size_t>(place.local) * p.words;
-  const std::size_t key_limb = static_cast<std::size_t>(place.job.first_prime + place.local) * p.words;
-  for (std::uint32_t t = 0; t < term.keys; t += key_dot_group) {
-    WordT d[key_dot_group][words], b[key_dot_group][words], a[key_dot_group][words];
+  const std::size_t limb = static_cast<std::size_t>(place.local) * p.words + from;
+  const std::size_t key_limb = static_cast<std::size_t>(place.job.first_prime + place.local) * p.words + from;
+  HALOCLINE_UNROLL
+  for (unsigned g = 0; g < count; ++g) {
+    to.d[g] = to.b[g] = to.a[g] = word_pair<WordT>{};
+    if (first + g >= term.keys) continue;
+    const auto& key = p.all.key_list[term.first_key + first + g];
+    to.b[g] = load_pair<WordT>(key.b + key_limb, key_policy);
+    to.a[g] = load_pair<WordT>(key.a + key_limb, key_policy);
+    to.d[g] = load_pair<WordT>(p.digit_list[place.job.first_digit + first + g] + limb, data_policy);
+  }
+}
+
+template <typename WordT>
+using key_dot_sum = double_word<WordT>[2][2];
+
+template <typename WordT, unsigned count>
+HALOCLINE_HOST_DEVICE inline void key_dot_multiply(const key_dot_operands<WordT, count>& of,
+                                                   key_dot_sum<WordT>& sum) {
+  HALOCLINE_UNROLL
+  for (unsigned g = 0; g < count; ++g) {
     HALOCLINE_UNROLL
-    for (unsigned g = 0; g < key_dot_group; ++g) {
-      HALOCLINE_UNROLL
-      for (unsigned r = 0; r < words; ++r) d[g][r] = b[g][r] = a[g][r] = 0;
-      if (t + g >= term.keys) continue;
-      const auto& key = p.all.key_list[term.first_key + t + g];
-      const WordT* const digit = p.digit_list[place.job.first_digit + t + g];
-      HALOCLINE_UNROLL
-      for (unsigned r = 0; r < words; ++r) {
-        b[g][r] = load_word<WordT>(key.b + key_limb + from[r], key_policy);
-        a[g][r] = load_word<WordT>(key.a + key_limb + from[r], key_policy);
-        d[g][r] = load_word<WordT>(digit + limb + from[r], data_policy);
-      }
-    }
-    HALOCLINE_UNROLL
-    for (unsigned r = 0; r < words; ++r) {
-      HALOCLINE_UNROLL
-      for (unsigned g = 0; g < key_dot_group; ++g) {
-        sum[0][r] += static_cast<double_word<WordT>>(d[g][r]) * b[g][r];
-        sum[1][r] += static_cast<double_word<WordT>>(d[g][r]) * a[g][r];
-      }
-      if (term.keys > key_dot_group) {
-        sum[0][r] = normalise<WordT>(sum[0][r], place.q);
-        sum[1][r] = normalise<WordT>(sum[1][r], place.q);
-      }
+    for (unsigned r = 0; r < 2; ++r) {
+      sum[0][r] += static_cast<double_word<WordT>>(of.d[g].word[r]) * of.b[g].word[r];
+      sum[1][r] += static_cast<double_word<WordT>>(of.d[g].word[r]) * of.a[g].word[r];
     }
   }
 }
 
-/// The key product of a term, through its permutation.
-template <typename WordT, unsigned words>
-[[nodiscard]] HALOCLINE_HOST_DEVICE inline key_dot_products<WordT, words> key_dot_term(
-    const key_dot_params<WordT>& p, const key_dot_place<WordT>& place,
-    const typename key_dot_params<WordT>::term& term) {
-  std::uint32_t from[words];
-  HALOCLINE_UNROLL
-  for (unsigned r = 0; r < words; ++r) from[r] = place.first + r * place.stride;
-  if (term.permutation != nullptr) {
-    const galois_map map{*term.permutation, p.log_words};
-    HALOCLINE_UNROLL
-    for (unsigned r = 0; r < words; ++r) from[r] = map(from[r]);
-  }
-  double_word<WordT> sum[2][words] = {};
-  key_dot_add<WordT, words>(p, place, term, from, sum);
-  key_dot_products<WordT, words> result;
+template <typename WordT>
+HALOCLINE_HOST_DEVICE inline void key_dot_normalise(key_dot_sum<WordT>& sum, const modulus<WordT>& q) {
   HALOCLINE_UNROLL
   for (unsigned h = 0; h < 2; ++h) {
     HALOCLINE_UNROLL
-    for (unsigned r = 0; r < words; ++r) {
-      result.half[h][r] = arith::montgomery_reduce<WordT>(sum[h][r], place.q);
-      if ((term.plus >> h & 1) == 0) continue;
-      const WordT plus = place.job.plus[h][static_cast<std::size_t>(place.local) * p.words + from[r]];
-      result.half[h][r] = subtract_once<WordT>(
-          result.half[h][r] + arith::mul_mod(plus, p.factor[place.limb], place.q), place.q.value);
-    }
+    for (unsigned r = 0; r < 2; ++r) sum[h][r] = normalise<WordT>(sum[h][r], q);
   }
-  return result;
+}
+
+/// Adds the addends to the sum of a term and gives its key product, in the order of the results.
+template <typename WordT>
+HALOCLINE_HOST_DEVICE inline void key_dot_reduce(const key_dot_params<WordT>& p,
+                                                 const key_dot_place<WordT>& place,
+                                                 const typename key_dot_params<WordT>::term& term,
+                                                 const key_dot_origin& origin, key_dot_sum<WordT>& sum,
+                                                 WordT (&product)[2][2]) {
+  const std::size_t limb = static_cast<std::size_t>(place.local) * p.words + origin.first;
+  HALOCLINE_UNROLL
+  for (unsigned h = 0; h < 2; ++h) {
+    if ((term.plus >> h & 1) != 0 && place.job.plus[h] != nullptr) {
+      const auto plus = load_pair<WordT>(place.job.plus[h] + limb, make_policy(p.data));
+      HALOCLINE_UNROLL
+      for (unsigned r = 0; r < 2; ++r) {
+        sum[h][r] += static_cast<double_word<WordT>>(plus.word[r]) * p.factor[place.limb];
+        sum[h][r] = normalise<WordT>(sum[h][r], place.q);
+      }
+    }
+    const WordT first = arith::montgomery_reduce<WordT>(sum[h][0], place.q);
+    const WordT second = arith::montgomery_reduce<WordT>(sum[h][1], place.q);
+    product[h][0] = origin.swapped ? second : first;
+    product[h][1] = origin.swapped ? first : second;
+  }
+}
+
+/// Both weights of a sum for a term.
+template <typename WordT>
+[[nodiscard]] HALOCLINE_HOST_DEVICE inline word_pair<WordT> both_weights(const key_dot_params<WordT>& p,
+                                                                         const key_dot_place<WordT>& place,
+                                                                         std::uint32_t number) {
+  const unsigned repeat = p.all.repeats[number];
+  const WordT* const weights =
+      p.all.weights[number] +
+      static_cast<std::size_t>(place.job.weight_limb + place.local) * (p.words >> repeat);
+  if (repeat == 0) return load_pair<WordT>(weights + place.first, make_policy(p.data));
+  const WordT weight = weights[place.first >> repeat];
+  return {{weight, weight}};
 }
 
 /// Adds a term to all sums that have it.
-template <typename WordT, unsigned sums, unsigned words>
+template <typename WordT, unsigned sums>
 HALOCLINE_HOST_DEVICE inline void key_dot_weigh(const key_dot_params<WordT>& p,
                                                 const key_dot_place<WordT>& place, std::uint32_t term,
-                                                const key_dot_products<WordT, words>& product,
-                                                double_word<WordT> (&total)[sums][2][words]) {
+                                                const WordT (&product)[2][2],
+                                                key_dot_sum<WordT> (&total)[sums]) {
   HALOCLINE_UNROLL
   for (unsigned s = 0; s < sums; ++s) {
     const std::uint32_t number = s * p.all.terms + term;
     if (s >= p.all.sums || p.all.weights[number] == nullptr) continue;
-    const unsigned repeat = p.all.repeats[number];
-    const WordT* const weights =
-        p.all.weights[number] +
-        static_cast<std::size_t>(place.job.weight_limb + place.local) * (p.words >> repeat);
+    const word_pair<WordT> weight = both_weights(p, place, number);
     HALOCLINE_UNROLL
-    for (unsigned r = 0; r < words; ++r) {
-      const WordT weight = weights[(place.first + r * place.stride) >> repeat];
-      total[s][0][r] += static_cast<double_word<WordT>>(product.half[0][r]) * weight;
-      total[s][1][r] += static_cast<double_word<WordT>>(product.half[1][r]) * weight;
+    for (unsigned r = 0; r < 2; ++r) {
+      total[s][0][r] += static_cast<double_word<WordT>>(product[0][r]) * weight.word[r];
+      total[s][1][r] += static_cast<double_word<WordT>>(product[1][r]) * weight.word[r];
     }
   }
 }
 
-/// Terms between two normalisations of the sums: one leaves `products_per_reduction` products.
+/// Terms [first, first + at_once), whose loads are under way together.
+template <typename WordT, unsigned sums, unsigned at_once>
+HALOCLINE_HOST_DEVICE inline void key_dot_terms_of(const key_dot_params<WordT>& p,
+                                                   const key_dot_place<WordT>& place, std::uint32_t first,
+                                                   key_dot_sum<WordT> (&total)[sums]) {
+  constexpr unsigned count = key_dot_slots / at_once;
+  key_dot_operands<WordT, count> operands[at_once];
+  key_dot_origin origin[at_once];
+  HALOCLINE_UNROLL
+  for (unsigned u = 0; u < at_once; ++u) {
+    if (first + u >= p.all.terms) continue;
+    const auto& term = p.all.term_list[first + u];
+    origin[u] = origin_of(term.permutation, place.first, p.log_words);
+    key_dot_load<WordT, count>(p, place, term, 0, origin[u].first, operands[u]);
+  }
+  HALOCLINE_UNROLL
+  for (unsigned u = 0; u < at_once; ++u) {
+    if (first + u >= p.all.terms) continue;
+    const auto& term = p.all.term_list[first + u];
+    key_dot_sum<WordT> sum = {};
+    key_dot_multiply<WordT, count>(operands[u], sum);
+    for (std::uint32_t t = count; t < term.keys; t += count) {
+      key_dot_normalise<WordT>(sum, place.q);
+      key_dot_load<WordT, count>(p, place, term, t, origin[u].first, operands[u]);
+      key_dot_multiply<WordT, count>(operands[u], sum);
+      key_dot_normalise<WordT>(sum, place.q);
+    }
+    WordT product[2][2];
+    key_dot_reduce<WordT>(p, place, term, origin[u], sum, product);
+    key_dot_weigh<WordT, sums>(p, place, first + u, product, total);
+  }
+}
+
+/// Terms between two normalisations of the sums, which leave `products_per_reduction` products.
 template <typename WordT>
 inline constexpr std::uint32_t key_dot_between = products_per_sum<WordT> - products_per_reduction<WordT>;
 
-/// Some words of at most `sums` sums: each thread has `words` of them, a block's threads apart.
-template <typename WordT, unsigned sums, unsigned words>
+/// Two words of at most `sums` sums. A launch with `at_once` above 1 has no term of more than
+/// `key_dot_slots / at_once` keys.
+template <typename WordT, unsigned sums, unsigned at_once>
 HALOCLINE_HOST_DEVICE inline void key_dot_body(const key_dot_params<WordT>& p, const coordinates& at) {
+  static_assert(key_dot_between<WordT> % key_dot_slots == 0);
   const std::uint32_t number = p.jobs.find(at.block_y);
   const auto& job = p.jobs.items[number];
   const std::uint32_t local = at.block_y - p.jobs.begin[number];
-  const std::uint32_t first = at.block_x * at.threads * words + at.thread;
+  const std::uint32_t first = 2 * (at.block_x * at.threads + at.thread);
   if (first >= p.words) return;
-  const key_dot_place<WordT> place{job,       p.moduli[job.first_prime + local], local, at.block_y, first,
-                                   at.threads};
-  double_word<WordT> total[sums][2][words] = {};
-  std::uint32_t left = products_per_sum<WordT>;
-  for (std::uint32_t t = 0; t < p.all.terms; ++t) {
-    const auto product = key_dot_term<WordT, words>(p, place, p.all.term_list[t]);
-    if (left == 0) {
+  const key_dot_place<WordT> place{job, p.moduli[job.first_prime + local], local, at.block_y, first};
+  key_dot_sum<WordT> total[sums] = {};
+  for (std::uint32_t t = 0; t < p.all.terms; t += at_once) {
+    if (t != 0 && t % key_dot_between<WordT> == 0) {
       HALOCLINE_UNROLL
-      for (auto& sum : total) {
-        HALOCLINE_UNROLL
-        for (auto& half : sum) {
-          HALOCLINE_UNROLL
-          for (auto& word : half) word = normalise<WordT>(word, place.q);
-        }
-      }
-      left = key_dot_between<WordT>;
+      for (unsigned s = 0; s < sums; ++s) key_dot_normalise<WordT>(total[s], place.q);
     }
-    --left;
-    key_dot_weigh<WordT, sums, words>(p, place, t, product, total);
+    key_dot_terms_of<WordT, sums, at_once>(p, place, t, total);
   }
   HALOCLINE_UNROLL
   for (unsigned s = 0; s < sums; ++s) {
     if (s >= p.all.sums) continue;
+    key_dot_normalise<WordT>(total[s], place.q);
     HALOCLINE_UNROLL
     for (unsigned h = 0; h < 2; ++h) {
+      WordT* const dst = job.dst[s][h] + static_cast<std::size_t>(local) * p.words + first;
+      word_pair<WordT> result;
       HALOCLINE_UNROLL
-      for (unsigned r = 0; r < words; ++r) {
-        WordT& dst = job.dst[s][h][static_cast<std::size_t>(local) * p.words + first + r * at.threads];
-        const WordT sum = reduce_wide<WordT>(normalise<WordT>(total[s][h][r], place.q), place.q);
-        dst = (job.accumulate >> s & 1) != 0 ? subtract_once<WordT>(sum + dst, place.q.value) : sum;
+      for (unsigned r = 0; r < 2; ++r) {
+        result.word[r] = reduce_wide<WordT>(total[s][h][r], place.q);
+        if ((job.accumulate >> s & 1) != 0) {
+          result.word[r] = subtract_once<WordT>(result.word[r] + dst[r], place.q.value);
+        }
       }
+      store_pair<WordT>(dst, result);
     }
   }
 }

@@ -119,6 +119,7 @@ template <typename WordT>
         term.permutation != nullptr ? resolve.template raw<std::uint32_t>(*term.permutation) : nullptr, keys,
         static_cast<std::uint32_t>(term.digits.size()),
         (term.plus0.data != nullptr ? 1U : 0U) | (term.plus1.data != nullptr ? 2U : 0U)};
+    all.most_keys = std::max(all.most_keys, all.term_list[t].keys);
     for (const key_digit& digit : term.digits) {
       all.key_list[keys++] = {half(*digit.key_b, digit.first_prime), half(*digit.key_a, digit.first_prime)};
     }
@@ -135,17 +136,23 @@ template <typename WordT>
   return all;
 }
 
+/// Whether two parts share what a launch has once. `addends`: also the terms that have some.
 template <typename WordT>
 [[nodiscard]] bool same_shared(const typename key_dot_params<WordT>::shared& a,
-                               const typename key_dot_params<WordT>::shared& b) {
-  const auto same_terms = [](const auto& x, const auto& y) {
+                               const typename key_dot_params<WordT>::shared& b, bool addends) {
+  const auto same_terms = [&](const auto& x, const auto& y) {
     return x.permutation == y.permutation && x.first_key == y.first_key && x.keys == y.keys &&
-           x.plus == y.plus;
+           (!addends || x.plus == y.plus);
   };
   const auto same_keys = [](const auto& x, const auto& y) { return x.b == y.b && x.a == y.a; };
   return a.terms == b.terms && a.sums == b.sums && std::ranges::equal(a.term_list, b.term_list, same_terms) &&
          std::ranges::equal(a.key_list, b.key_list, same_keys) && std::ranges::equal(a.weights, b.weights) &&
          std::ranges::equal(a.repeats, b.repeats);
+}
+
+/// Whether some term has addends.
+[[nodiscard]] inline bool has_addends(const key_dot_source& source) {
+  return source.plus[0].data != nullptr || source.plus[1].data != nullptr;
 }
 
 template <typename WordT, typename PackerT>
@@ -169,9 +176,11 @@ void add_key_dot(PackerT& packer, const resolver<WordT>& resolve, const key_dot_
     if (!sum.weights.empty()) job.weight_limb = sum.weights.front().limb + part.first_limb;
   }
   for (std::uint32_t i = 0; i < part.limbs && !part.job->factors.empty(); ++i) {
-    p.factor[p.jobs.limbs + i] = static_cast<WordT>(part.job->factors[part.first_limb + i]);
+    const std::uint64_t q = resolve.ring().primes[job.first_prime + i];
+    const auto factor = static_cast<double_word<WordT>>(part.job->factors[part.first_limb + i]);
+    p.factor[p.jobs.limbs + i] = static_cast<WordT>((factor << (8 * sizeof(WordT))) % q);
   }
-  p.all = all;
+  if (p.jobs.jobs == 0 || has_addends(source)) p.all = all;
   packer.add(job, part.limbs);
 }
 
@@ -187,15 +196,19 @@ void plan_key_dot(const resolver<WordT>& resolve, cache_hint keys, cache_hint da
   empty.keys = keys;
   empty.data = data;
   job_packer<params, EmitT> packer(empty, emit);
+  bool adds = false;  // whether a job of the launch has addends: then all that have some have the same
   for (const key_dot_part& part : key_dot_parts(jobs)) {
     const typename params::shared all = shared_of(resolve, part);
     const key_dot_source source = source_of(part);
     const params& p = packer.params();
     if (p.jobs.jobs == key_dot_jobs || p.digits + source.digits.size() > key_dot_digits ||
-        p.jobs.limbs + part.limbs > key_dot_limbs || (p.jobs.jobs != 0 && !same_shared<WordT>(p.all, all))) {
+        p.jobs.limbs + part.limbs > key_dot_limbs ||
+        (p.jobs.jobs != 0 && !same_shared<WordT>(p.all, all, adds && has_addends(source)))) {
       packer.flush();
+      adds = false;
     }
     add_key_dot(packer, resolve, part, all, source);
+    adds = adds || has_addends(source);
   }
   packer.flush();
 }
