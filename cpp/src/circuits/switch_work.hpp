@@ -15,6 +15,7 @@ struct switch_work {
   double pass;      ///< elementwise operation on one limb
   double raise;     ///< ModUp of one polynomial
   double multiply;  ///< product with a key and automorphism of both results, which memory bounds
+  double join;      ///< the same within `key_dot`
   double divide;    ///< division by P of one polynomial
   double limbs;     ///< of the level
   double special;   ///< special primes

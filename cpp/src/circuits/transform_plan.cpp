@@ -94,6 +94,9 @@ transform_plan::transform_plan(params::parameters parameters, std::span<const in
   split(shape_.baby_count ? static_cast<int>(*shape_.baby_count) : choose_baby_count());
 }
 
+/// Passes over a limb that a product with a diagonal takes in `key_dot`, where both factors are at hand.
+constexpr double joined_product = 0.8;
+
 /// What is within this of the least work counts as equal: then the fewest keys are better.
 constexpr double key_tolerance = 1.02;
 
@@ -228,10 +231,12 @@ transform_cost transform_plan::cost(const transform_usage& usage) const {
   const bool walks = shape_.mode == transform_mode::small_key;
   const bool extended = shape_.mode == transform_mode::double_hoisted;
   transform_cost c;
+  std::size_t joined = 0;  // babies that are made within the products
   for (const auto& babies : usage.babies) {
     const std::size_t switches =
         walks ? static_cast<std::size_t>(babies.empty() ? 0 : babies.back()) : rotating(babies, baby_step_);
     c.key_switches += switches;
+    if (extended) joined += switches;
     c.decompositions += walks ? switches : std::min<std::size_t>(switches, 1);
     c.divisions += extended ? 0 : 2 * switches;
   }
@@ -245,9 +250,10 @@ transform_cost transform_plan::cost(const transform_usage& usage) const {
   c.plaintext_products = usage.products;
   c.keys = required_rotations(usage).size();
   const double product_limbs = w.limbs + (extended ? w.special : 0.0);
-  c.work = static_cast<double>(c.key_switches) * w.multiply +
+  const double per_product = (extended ? joined_product : 2) * product_limbs * w.pass;
+  c.work = static_cast<double>(c.key_switches - joined) * w.multiply + static_cast<double>(joined) * w.join +
            static_cast<double>(c.decompositions) * w.raise + static_cast<double>(c.divisions) * w.divide +
-           2 * static_cast<double>(c.plaintext_products) * product_limbs * w.pass;
+           static_cast<double>(c.plaintext_products) * per_product;
   return c;
 }
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t key_dot_threads = 128;
 
 template <typename WordT, unsigned sums, unsigned at_once>
-__global__ void __launch_bounds__(key_dot_threads)
+__global__ void __launch_bounds__(key_dot_threads, sizeof(WordT) == 4 ? (sums <= 4 ? 5 : 3) : 2)
     key_dot_kernel(const __grid_constant__ key_dot_params<WordT> p) {
   begin_kernel();
   key_dot_body<WordT, sums, at_once>(p, here());

@@ -174,35 +174,42 @@ HALOCLINE_HOST_DEVICE inline void key_dot_reduce(const key_dot_params<WordT>& p,
   }
 }
 
-/// Both weights of a sum for a term.
-template <typename WordT>
-[[nodiscard]] HALOCLINE_HOST_DEVICE inline word_pair<WordT> both_weights(const key_dot_params<WordT>& p,
-                                                                         const key_dot_place<WordT>& place,
-                                                                         std::uint32_t number) {
-  const unsigned repeat = p.all.repeats[number];
-  const WordT* const weights =
-      p.all.weights[number] +
-      static_cast<std::size_t>(place.job.weight_limb + place.local) * (p.words >> repeat);
-  if (repeat == 0) return load_pair<WordT>(weights + place.first, make_policy(p.data));
-  const WordT weight = weights[place.first >> repeat];
-  return {{weight, weight}};
+/// Weights of a term in all sums, 0 where a sum lacks it. They are read without branches, so that all are
+/// under way together.
+template <typename WordT, unsigned sums>
+struct key_dot_weighing {
+  WordT weight[sums][2];
+};
+
+template <typename WordT, unsigned sums>
+[[nodiscard]] HALOCLINE_HOST_DEVICE inline key_dot_weighing<WordT, sums> load_weights(
+    const key_dot_params<WordT>& p, const key_dot_place<WordT>& place, std::uint32_t term) {
+  key_dot_weighing<WordT, sums> result;
+  const std::uint32_t limb = place.job.weight_limb + place.local;
+  HALOCLINE_UNROLL
+  for (unsigned s = 0; s < sums; ++s) {
+    const std::uint32_t number = s * p.all.terms + term;
+    const bool there = s < p.all.sums && p.all.weights[number] != nullptr;
+    const unsigned repeat = there ? p.all.repeats[number] : 0;
+    const WordT* const weights =
+        there ? p.all.weights[number] + static_cast<std::size_t>(limb) * (p.words >> repeat) : nullptr;
+    HALOCLINE_UNROLL
+    for (unsigned r = 0; r < 2; ++r) result.weight[s][r] = there ? weights[(place.first + r) >> repeat] : 0;
+  }
+  return result;
 }
 
-/// Adds a term to all sums that have it.
+/// Adds a term to all sums.
 template <typename WordT, unsigned sums>
-HALOCLINE_HOST_DEVICE inline void key_dot_weigh(const key_dot_params<WordT>& p,
-                                                const key_dot_place<WordT>& place, std::uint32_t term,
+HALOCLINE_HOST_DEVICE inline void key_dot_weigh(const key_dot_weighing<WordT, sums>& of,
                                                 const WordT (&product)[2][2],
                                                 key_dot_sum<WordT> (&total)[sums]) {
   HALOCLINE_UNROLL
   for (unsigned s = 0; s < sums; ++s) {
-    const std::uint32_t number = s * p.all.terms + term;
-    if (s >= p.all.sums || p.all.weights[number] == nullptr) continue;
-    const word_pair<WordT> weight = both_weights(p, place, number);
     HALOCLINE_UNROLL
     for (unsigned r = 0; r < 2; ++r) {
-      total[s][0][r] += static_cast<double_word<WordT>>(product[0][r]) * weight.word[r];
-      total[s][1][r] += static_cast<double_word<WordT>>(product[1][r]) * weight.word[r];
+      total[s][0][r] += static_cast<double_word<WordT>>(product[0][r]) * of.weight[s][r];
+      total[s][1][r] += static_cast<double_word<WordT>>(product[1][r]) * of.weight[s][r];
     }
   }
 }
@@ -226,6 +233,7 @@ HALOCLINE_HOST_DEVICE inline void key_dot_terms_of(const key_dot_params<WordT>& 
   for (unsigned u = 0; u < at_once; ++u) {
     if (first + u >= p.all.terms) continue;
     const auto& term = p.all.term_list[first + u];
+    const key_dot_weighing<WordT, sums> weights = load_weights<WordT, sums>(p, place, first + u);
     key_dot_sum<WordT> sum = {};
     key_dot_multiply<WordT, count>(operands[u], sum);
     for (std::uint32_t t = count; t < term.keys; t += count) {
@@ -236,7 +244,7 @@ HALOCLINE_HOST_DEVICE inline void key_dot_terms_of(const key_dot_params<WordT>& 
     }
     WordT product[2][2];
     key_dot_reduce<WordT>(p, place, term, origin[u], sum, product);
-    key_dot_weigh<WordT, sums>(p, place, first + u, product, total);
+    key_dot_weigh<WordT, sums>(weights, product, total);
   }
 }
 
