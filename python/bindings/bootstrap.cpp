@@ -57,7 +57,7 @@ nb::dict describe(const bound_bootstrapper& boots) {
   out["mod1_degree"] = b.eval_mod().degree();
   out["double_angles"] = b.eval_mod().double_angles();
   out["mod1_error"] = b.eval_mod().max_error();
-  out["eval_mod_together"] = b.options().eval_mod.together;
+  out["eval_mod_together"] = *b.options().eval_mod.together;
   out["range"] = *b.options().eval_mod.range;
   out["unit_fraction"] = b.unit_fraction();
   out["log2_failure_probability"] = b.log2_failure_probability();
@@ -123,7 +123,7 @@ void bind_groups(options_class& type) {
   bind_option(type, "tolerance", &options::eval_mod, &circuits::bootstrap_eval_mod::tolerance);
   bind_option(type, "double_angles", &options::eval_mod, &circuits::bootstrap_eval_mod::double_angles);
   bind_option(type, "arcsine_degree", &options::eval_mod, &circuits::bootstrap_eval_mod::arcsine_degree);
-  bind_option(type, "eval_mod_together", &options::eval_mod, &circuits::bootstrap_eval_mod::together);
+  bind_choice(type, "eval_mod_together", &options::eval_mod, &circuits::bootstrap_eval_mod::together);
   bind_option(type, "iterations", &options::iterations, &circuits::bootstrap_iterations::count);
   bind_choice(type, "iteration_bits", &options::iterations, &circuits::bootstrap_iterations::bits);
 }

@@ -76,8 +76,8 @@ def test_engines_and_files_keep_the_option(params: hc.Params) -> None:
 @pytest.mark.parametrize(
     ("value", "error", "message"),
     [
-        (0, hc.InvalidArgument, "bootstrap: eval_mod_together: got 0, expected 1 to 64"),
-        (65, hc.InvalidArgument, "bootstrap: eval_mod_together: got 65, expected 1 to 64"),
+        (-1, hc.InvalidArgument, "bootstrap: eval_mod_together: got -1, expected 0 to 64"),
+        (65, hc.InvalidArgument, "bootstrap: eval_mod_together: got 65, expected 0 to 64"),
         ("2", hc.WrongType, "bootstrap: eval_mod_together: got .*, expected an integer"),
     ],
 )

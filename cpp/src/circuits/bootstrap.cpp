@@ -93,8 +93,8 @@ bootstrap_options completed(const params::parameters& parameters, bootstrap_opti
   HALOCLINE_EXPECTS(mod.message_bound > 0 && *mod.fraction > 0 && *mod.fraction <= 0.2, invalid_argument,
                     "bootstrap: message bound ", mod.message_bound, ", fraction ", *mod.fraction,
                     "; expected a positive bound and a fraction up to 0.2");
-  HALOCLINE_EXPECTS(mod.together >= 1 && mod.together <= most_together, invalid_argument,
-                    "bootstrap: ", mod.together, " ciphertexts in EvalMod together; expected 1 to ",
+  HALOCLINE_EXPECTS(!mod.together || (*mod.together >= 1 && *mod.together <= most_together), invalid_argument,
+                    "bootstrap: ", *mod.together, " ciphertexts in EvalMod together; expected 1 to ",
                     most_together);
   check_radix(options.transforms.sum_radix);
   check_first_matrix(parameters, options);
@@ -157,6 +157,7 @@ detail::chain_shape shape_of(dft_direction direction, const dft_options& made) {
 
 bootstrapper::bootstrapper(ckks::evaluator& eval, const bootstrap_options& options)
     : options_(completed(eval.context().parameters(), options)), parameters_(eval.context().parameters()) {
+  if (!options_.eval_mod.together) options_.eval_mod.together = eval.context().cache_bytes() != 0 ? 2 : 1;
   choose_mod1(parameters_);
   message_level_ = parameters_.max_level();
   raised_level_ = message_level_ + mod1_->levels() + cts_levels();

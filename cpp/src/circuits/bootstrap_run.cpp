@@ -91,11 +91,11 @@ bootstrapper::ciphertexts bootstrapper::take_integers_off(ckks::evaluator& eval,
     std::size_t end = first;
     for (; end < parts.size() && factors[end] == factors[first]; ++end) {
       // No more than are needed to fill what goes together: all have results before their sum.
-      if (end > first && equal.size() + parts[end].size() > options_.eval_mod.together) break;
+      if (end > first && equal.size() + parts[end].size() > *options_.eval_mod.together) break;
       for (const ciphertext& part : parts[end]) equal.push_back(&part);
     }
     ciphertexts made = parts[first].size() == 2
-                           ? mod1_->evaluate_complex(eval, equal, factors[first], options_.eval_mod.together)
+                           ? mod1_->evaluate_complex(eval, equal, factors[first], *options_.eval_mod.together)
                            : mod1_->evaluate(eval, equal, factors[first]);
     for (ciphertext& each : made) {
       each.scale = parameters_.level(message_level_).scale;

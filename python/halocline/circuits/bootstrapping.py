@@ -82,9 +82,9 @@ class BootstrapOptions:
     """Degree of a correction of that error, odd, which takes levels of EvalMod."""
     tolerance: float = 2.0**-41
     """Error that the polynomial of EvalMod may have."""
-    eval_mod_together: int = 1
+    eval_mod_together: int = 0
     """Ciphertexts that go through EvalMod together at most, 1 to 64; one with a real and an imaginary part
-    counts twice. The results are the same: fewer and larger steps, and more memory."""
+    counts twice. The results are the same: fewer and larger steps, and more memory. 0: 2 on GPUs, else 1."""
     iterations: int = 1
     """Two give about twice the bits (Meta-BTS), for twice the time and one level."""
 
@@ -102,7 +102,7 @@ class BootstrapOptions:
             integer(getattr(self, name), f"bootstrap: {name}", 0)
         integer(self.sum_radix, "bootstrap: sum_radix", 0, MOST_RADIX)
         integer(self.iterations, "bootstrap: iterations", 1)
-        integer(self.eval_mod_together, "bootstrap: eval_mod_together", 1, MOST_TOGETHER)
+        integer(self.eval_mod_together, "bootstrap: eval_mod_together", 0, MOST_TOGETHER)
         for name in ("message_bound", "tolerance"):
             positive(getattr(self, name), f"bootstrap: {name}")
         if self.fraction != 0:

@@ -79,8 +79,8 @@ struct bootstrap_eval_mod {
   unsigned arcsine_degree = 0;
   /// At most so many ciphertexts go through EvalMod together, 1 to 64; one with a real and an imaginary part
   /// counts twice. Results are the same integers, from fewer and larger calls of the backend; memory for
-  /// EvalMod grows with it.
-  unsigned together = 1;
+  /// EvalMod grows with it. Unless given, 2 on devices with a cache, which are GPUs, and 1 on others.
+  std::optional<unsigned> together{};
 };
 
 /// Meta-BTS (Bae, Cheon, Cho, Kim, Kim, ePrint 2022/1167): several bootstraps, each but the first of what the
