@@ -140,6 +140,9 @@ void bind_options(nb::module_& module) {
         o.order = first ? circuits::bootstrap_order::stc_first : circuits::bootstrap_order::cts_first;
       });
   type.def_rw("real_only", &bootstrap_options::real_only);
+  type.def_prop_rw(
+      "output_level", [](const bootstrap_options& o) { return o.output_level.value_or(0); },
+      [](bootstrap_options& o, unsigned level) { o.output_level = unless_zero(level); });
   bind_groups(type);
 }
 

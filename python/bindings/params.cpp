@@ -67,6 +67,7 @@ void bind_values(nb::class_<parameters>& type) {
       .def_prop_ro("word_bits", &parameters::word_bits)
       .def_prop_ro("max_level", &parameters::max_level)
       .def_prop_ro("top_level", &parameters::top_level)
+      .def("lowered_offset", &parameters::lowered_offset, nb::arg("message_level"))
       .def_prop_ro("base_modulus", &parameters::base_modulus)
       .def_prop_ro("digit_count", &parameters::digit_count)
       .def_prop_ro("log2_q", &parameters::log2_q)

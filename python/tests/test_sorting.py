@@ -85,7 +85,7 @@ def test_encrypted(params):
 def test_lower_precision_takes_fewer_levels(params):
     options = SortingOptions(count=4, seed=1, alpha=7, threads=1, bootstrap={"compact": True})
     report = SortingRun(params, options).run()
-    assert report["levels"] == {"bootstrap_from": 2, "bootstrap_to": 17, "stage_from": 10, "stage_to": 2}
+    assert report["levels"] == {"bootstrap_from": 2, "bootstrap_to": 10, "stage_from": 10, "stage_to": 2}
     assert report["max_error"] < 2.0**-4
     assert report["max_noise"] < 2.0**-12
     assert report["bootstrap"]["compact"]

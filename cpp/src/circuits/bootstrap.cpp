@@ -159,14 +159,7 @@ bootstrapper::bootstrapper(ckks::evaluator& eval, const bootstrap_options& optio
     : options_(completed(eval.context().parameters(), options)), parameters_(eval.context().parameters()) {
   if (!options_.eval_mod.together) options_.eval_mod.together = eval.context().cache_bytes() != 0 ? 2 : 1;
   choose_mod1(parameters_);
-  message_level_ = parameters_.max_level();
-  raised_level_ = message_level_ + mod1_->levels() + cts_levels();
-  HALOCLINE_EXPECTS(raised_level_ <= parameters_.top_level(), level_exhausted, "bootstrap: EvalMod takes ",
-                    mod1_->levels(), " levels and CoeffToSlot ", cts_levels(), "; the parameters have ",
-                    parameters_.top_level() - message_level_, " for both, ",
-                    raised_level_ - parameters_.top_level(), " more are needed");
-  HALOCLINE_EXPECTS(options_.iterations.count == 1 || output_level() < parameters_.max_level(),
-                    level_exhausted, "bootstrap: iterations take a level more than the parameters have");
+  choose_levels();
   if (options_.transforms.memory_bytes) choose_transforms();
   if (!options_.transforms.sum_radix) choose_sum();
   make_transforms(eval);
@@ -181,6 +174,41 @@ bootstrapper::bootstrapper(ckks::evaluator& eval, const bootstrap_options& optio
                     "bootstrap: ", options_.iterations.count, " iterations of ", *options_.iterations.bits,
                     " bits; messages have a scale of 2^", step,
                     ", which is not worth more than one at a time: take fewer iterations or bits");
+}
+
+/// Levels that a bootstrap takes of what EvalMod gives.
+unsigned bootstrapper::levels_after() const noexcept {
+  return (options_.order == bootstrap_order::cts_first ? stc_levels() : 0) +
+         (options_.iterations.count > 1 ? 1 : 0);
+}
+
+void bootstrapper::choose_levels() {
+  const unsigned highest = parameters_.max_level();
+  const unsigned needed = mod1_->levels() + cts_levels();
+  HALOCLINE_EXPECTS(highest + needed <= parameters_.top_level(), level_exhausted, "bootstrap: EvalMod takes ",
+                    mod1_->levels(), " levels and CoeffToSlot ", cts_levels(), "; the parameters have ",
+                    parameters_.top_level() - highest, " for both, ",
+                    highest + needed - parameters_.top_level(), " more are needed");
+  HALOCLINE_EXPECTS(levels_after() <= highest, level_exhausted,
+                    "bootstrap: iterations take a level more than the parameters have");
+  const unsigned most = highest - levels_after();
+  const unsigned wanted = options_.output_level.value_or(most);
+  // Below, a bootstrap gives no level that its input does not have.
+  const unsigned least = input_level() + 1;
+  HALOCLINE_EXPECTS(wanted <= most && (!options_.output_level || wanted >= least), invalid_argument,
+                    "bootstrap: results of level ", wanted, " requested; expected ", least, " to ", most,
+                    ", or no output_level for the most");
+  const auto offset = parameters_.lowered_offset(wanted + levels_after());
+  HALOCLINE_EXPECTS(offset.has_value(), invalid_argument, "bootstrap: results of level ", wanted,
+                    " requested; parameters \"", parameters_.name(), "\" have no lowered levels for that: ",
+                    parameters_.word_bits() == 64
+                        ? "with 64-bit words each level has its own prime of its own size"
+                        : "their primes make no levels of that size",
+                    "; expected level ", most, ": leave output_level out, or choose 32-bit words");
+  options_.output_level = wanted;
+  message_level_ = wanted + levels_after();
+  offset_ = *offset;
+  raised_level_ = offset_ + message_level_ + needed;
 }
 
 void bootstrapper::choose_mod1(const params::parameters& parameters) {
@@ -295,8 +323,8 @@ void bootstrapper::make_transforms(ckks::evaluator& eval) {
 
   // The scale falls by this below EvalMod. One half, or all of it where no matrix follows, is left to
   // EvalMod, whose last rescale has bits to spare; the matrices would lose them in their entries.
-  const double border =
-      parameters_.level(message_level_).scale / parameters_.level(message_level_).arrival_scale;
+  const params::level_info& last = parameters_.level(offset_ + message_level_);
+  const double border = last.scale / last.arrival_scale;
   reduced_ = joins ? std::sqrt(border) : border;
   dft_options stc = stc_options();
   stc.shares =
@@ -314,17 +342,16 @@ unsigned bootstrapper::input_level() const noexcept {
   return options_.order == bootstrap_order::cts_first ? 0 : stc_levels();
 }
 
-unsigned bootstrapper::output_level() const noexcept {
-  const unsigned back = options_.order == bootstrap_order::cts_first ? stc_levels() : 0;
-  return message_level_ - back - (options_.iterations.count > 1 ? 1 : 0);
-}
+unsigned bootstrapper::output_level() const noexcept { return message_level_ - levels_after(); }
 
 std::vector<ckks::key_request> bootstrapper::key_requests() const {
   detail::key_union keys;
   keys.add(keys_beside_transforms(*options_.transforms.sum_radix));
   keys.add(cts_->key_requests());
   keys.add(stc_->key_requests());
-  return keys.list();
+  std::vector<ckks::key_request> requests = keys.list();
+  for (ckks::key_request& each : requests) each.level = parameters_.key_level(each.level);
+  return requests;
 }
 
 std::vector<ckks::key_request> bootstrapper::keys_beside_transforms(unsigned radix) const {
@@ -372,7 +399,7 @@ double bootstrapper::noise_of_one(double rounding) const {
   const double cubic = mod1_->options().arcsine_degree != 0
                            ? 0.0
                            : std::pow(2 * std::numbers::pi * unit_fraction(), 2) / 6 * cubes;
-  const double last = rounding / (parameters_.level(message_level_).arrival_scale * reduced_);
+  const double last = rounding / (parameters_.level(offset_ + message_level_).arrival_scale * reduced_);
   const double coefficient = std::hypot(inside / unit_fraction(), cubic, last);
   return std::hypot(coefficient * (joins ? std::sqrt(count) : 1.0),
                     0.5 * rounding_of_entries(parameters_, stc_->options(), dft_direction::slot_to_coeff));

@@ -98,6 +98,8 @@ bootstrapper::ciphertexts bootstrapper::take_integers_off(ckks::evaluator& eval,
                            ? mod1_->evaluate_complex(eval, equal, factors[first], *options_.eval_mod.together)
                            : mod1_->evaluate(eval, equal, factors[first]);
     for (ciphertext& each : made) {
+      // Lowered levels have the primes of the levels of messages below them.
+      each.level = message_level_;
       each.scale = parameters_.level(message_level_).scale;
       parts[first++].clear();
       results.push_back(std::move(each));

@@ -78,7 +78,7 @@ transform_plan::transform_plan(params::parameters parameters, std::span<const in
   HALOCLINE_EXPECTS(std::has_single_bit(shape_.slots) && shape_.slots <= parameters_.slots(),
                     invalid_argument, "transform plan: ", shape_.slots,
                     " slots; expected a power of two up to ", parameters_.slots());
-  HALOCLINE_EXPECTS(shape_.level <= parameters_.top_level(), invalid_argument, "transform plan: level ",
+  HALOCLINE_EXPECTS(parameters_.has_level(shape_.level), invalid_argument, "transform plan: level ",
                     shape_.level, " does not exist; the highest is ", parameters_.top_level());
   HALOCLINE_EXPECTS(shape_.level > 0, level_exhausted,
                     "transform plan: a linear transform rescales and needs an input of level 1 or higher");

@@ -99,7 +99,7 @@ void check_parts(const ciphertext& value, const char* operation) {
 /// Against the parameters and the runtime of its home, or of what it is used with.
 void check_shape(const params::parameters& parameters, const memory::runtime& runtime,
                  const ciphertext& value, const char* operation) {
-  HALOCLINE_EXPECTS(value.level <= parameters.top_level(), invalid_argument, operation,
+  HALOCLINE_EXPECTS(parameters.has_level(value.level), invalid_argument, operation,
                     ": a ciphertext of level ", value.level, "; the highest level of parameters '",
                     parameters.name(), "' is ", parameters.top_level());
   const arith::window q = parameters.level(value.level).q;

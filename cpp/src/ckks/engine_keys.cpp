@@ -135,14 +135,15 @@ void engine_keys::evict(bool copies) {
 
 const evaluation_key& engine_keys::get(std::uint64_t galois_element, unsigned level) {
   if (!held_.contains(galois_element, level)) {
-    const offer* const found = find(galois_element, level);
+    const offer* const found = find(galois_element, ctx_.parameters().key_level(level));
     if (found != nullptr) load(galois_element, *found);
   }
   return held_.get(galois_element, level);
 }
 
 bool engine_keys::contains(std::uint64_t galois_element, unsigned level) const {
-  return held_.contains(galois_element, level) || find(galois_element, level) != nullptr;
+  return held_.contains(galois_element, level) ||
+         find(galois_element, ctx_.parameters().key_level(level)) != nullptr;
 }
 
 std::vector<key_request> engine_keys::list() const {

@@ -25,8 +25,8 @@ void check_target(const params::parameters& parameters, unsigned level) {
   HALOCLINE_EXPECTS(
       parameters.bootstrapping().has_value(), invalid_argument, "mod_raise: parameters \"", parameters.name(),
       "\" have no levels for bootstrapping; expected a set that has, such as the preset n16-boot");
-  HALOCLINE_EXPECTS(level > parameters.max_level() && level <= parameters.top_level(), invalid_argument,
-                    "mod_raise: level ", level,
+  HALOCLINE_EXPECTS(parameters.has_level(level) && parameters.level(level).use != params::level_use::message,
+                    invalid_argument, "mod_raise: level ", level,
                     " requested; expected one of the levels that only bootstrapping "
                     "uses, ",
                     parameters.max_level() + 1, "..", parameters.top_level());

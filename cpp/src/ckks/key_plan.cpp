@@ -17,10 +17,9 @@ recording_key_set::recording_key_set(context& ghost) : ghost_(ghost) {
                     "'; keys without contents are usable on the ghost backend only");
 }
 
-const evaluation_key& recording_key_set::get(std::uint64_t galois_element, unsigned level) {
+const evaluation_key& recording_key_set::get(std::uint64_t galois_element, unsigned at) {
   const params::parameters& parameters = ghost_.parameters();
-  HALOCLINE_EXPECTS(level <= parameters.top_level(), invalid_argument, "key for level ", level,
-                    "; the highest level is ", parameters.top_level());
+  const unsigned level = parameters.key_level(at);
   ++uses_[galois_element];
   const auto [place, is_new] = levels_.try_emplace(galois_element, level);
   if (is_new) order_.push_back(galois_element);

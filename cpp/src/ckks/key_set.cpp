@@ -70,15 +70,16 @@ const evaluation_key& memory_key_set::get(std::uint64_t galois_element, unsigned
   const auto found = keys_.find(galois_element);
   HALOCLINE_EXPECTS(found != keys_.end(), missing_key, describe_key(parameters_, galois_element),
                     " missing; ", advice(parameters_, galois_element), all_of_a_program);
-  HALOCLINE_EXPECTS(found->second.level >= level, missing_key, describe_key(parameters_, galois_element),
-                    " is for levels up to ", found->second.level, ", needed at level ", level,
-                    "; generate it for level ", level, all_of_a_program);
+  const unsigned needed = parameters_.key_level(level);
+  HALOCLINE_EXPECTS(found->second.level >= needed, missing_key, describe_key(parameters_, galois_element),
+                    " is for levels up to ", found->second.level, ", needed at level ", needed,
+                    "; generate it for level ", needed, all_of_a_program);
   return found->second;
 }
 
 bool memory_key_set::contains(std::uint64_t galois_element, unsigned level) const {
   const auto found = keys_.find(galois_element);
-  return found != keys_.end() && found->second.level >= level;
+  return found != keys_.end() && found->second.level >= parameters_.key_level(level);
 }
 
 std::vector<key_request> memory_key_set::list() const {

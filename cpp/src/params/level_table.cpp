@@ -18,23 +18,11 @@ constexpr unsigned max_terminals = 8;
 /// How far a count of main primes may be from a whole number: room for rounding of fractional sizes.
 constexpr double count_tolerance = 1e-6;
 
-/// The shape with the fewest terminals for a modulus of `bits` bits.
-std::optional<level_shape> find_shape(double bits, double main_bits, double terminal_bits) {
-  for (unsigned t = 0; t <= max_terminals; ++t) {
-    const double mains = (bits - t * terminal_bits) / main_bits;
-    const double whole = std::round(mains);
-    if (whole >= 0 && std::abs(mains - whole) < count_tolerance && (t > 0 || whole > 0)) {
-      return level_shape{t, static_cast<unsigned>(whole)};
-    }
-  }
-  return std::nullopt;
-}
-
 bool all_levels_fit(literal source, double base_bits) {
   source.base_bits = base_bits;
   const std::vector<level_target> targets = level_targets(source);
   return std::all_of(targets.begin(), targets.end(), [&](const level_target& target) {
-    return find_shape(target.modulus_bits, source.main_bits, source.terminal_bits).has_value();
+    return shape_of_level(target.modulus_bits, source).has_value();
   });
 }
 
@@ -86,6 +74,17 @@ std::vector<level_target> level_targets(const literal& source) {
   return targets;
 }
 
+std::optional<level_shape> shape_of_level(double bits, const literal& source) {
+  for (unsigned t = 0; t <= max_terminals; ++t) {
+    const double mains = (bits - t * source.terminal_bits) / source.main_bits;
+    const double whole = std::round(mains);
+    if (whole >= 0 && std::abs(mains - whole) < count_tolerance && (t > 0 || whole > 0)) {
+      return level_shape{t, static_cast<unsigned>(whole)};
+    }
+  }
+  return std::nullopt;
+}
+
 std::vector<level_shape> plan_levels(const literal& source) {
   std::vector<level_shape> shapes;
   const std::vector<level_target> targets = level_targets(source);
@@ -95,7 +94,7 @@ std::vector<level_shape> plan_levels(const literal& source) {
       continue;
     }
     const double bits = targets[l].modulus_bits;
-    const auto shape = find_shape(bits, source.main_bits, source.terminal_bits);
+    const auto shape = shape_of_level(bits, source);
     HALOCLINE_EXPECTS(shape.has_value(), invalid_argument, "level ", l, " needs a modulus of ", bits,
                       " bits, which is no sum of primes of ", source.main_bits, " and at most ",
                       max_terminals, " of ", source.terminal_bits, " bits; expected every level to be one; ",

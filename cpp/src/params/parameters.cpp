@@ -12,14 +12,35 @@
 
 namespace halocline::params {
 
+namespace {
+
+/// A level table and the limbs of keys for its levels.
+struct ladder {
+  std::vector<level_info> rows;
+  std::vector<unsigned> key_limbs;
+};
+
+/// Lowered levels have the numbers i * lowered_stride + l. No set has as many levels (check_literal).
+constexpr unsigned lowered_stride = 128;
+
+}  // namespace
+
 struct parameters::data {
+  /// The table that a level's number belongs to, and its row there; no table when there is no such level.
+  [[nodiscard]] std::pair<const ladder*, unsigned> find(unsigned l) const noexcept {
+    const unsigned lowered_by = l / lowered_stride;
+    if (lowered_by > lowered.size()) return {nullptr, 0};
+    const ladder& found = lowered_by == 0 ? levels : lowered[lowered_by - 1];
+    const unsigned row = l % lowered_stride;
+    return {row < found.rows.size() ? &found : nullptr, row};
+  }
   literal source;
   std::vector<std::uint64_t> primes;
   unsigned special = 0;
   unsigned terminals = 0;
   unsigned mains = 0;
-  std::vector<level_info> levels;
-  std::vector<unsigned> key_limbs;  // by level
+  ladder levels;
+  std::vector<ladder> lowered;  // element i for messages up to max_level() - 1 - i; empty where there is none
   double base_modulus = 0;
   std::optional<encapsulation_info> encapsulation;
   double log2_p = 0;
@@ -111,13 +132,19 @@ void check_digits(const parameters& p) {
   }
 }
 
+/// Largest distance of the binary logarithms of a scale and of its target.
+constexpr double scale_tolerance = 0.25;
+
+double scale_error(const level_info& level, const level_target& target) {
+  return std::abs(std::log2(level.scale) - target.scale_bits);
+}
+
 void check_scales(const parameters& p) {
   const std::vector<level_target> targets = level_targets(p.source());
   for (unsigned l = 0; l <= p.top_level(); ++l) {
-    const double off = std::log2(p.level(l).scale) - targets[l].scale_bits;
-    HALOCLINE_EXPECTS(std::abs(off) <= 0.25, invalid_argument, "the scale of level ", l, " is 2^",
-                      std::log2(p.level(l).scale), "; expected it within a quarter of a bit of 2^",
-                      targets[l].scale_bits,
+    HALOCLINE_EXPECTS(scale_error(p.level(l), targets[l]) <= scale_tolerance, invalid_argument,
+                      "the scale of level ", l, " is 2^", std::log2(p.level(l).scale),
+                      "; expected it within a quarter of a bit of 2^", targets[l].scale_bits,
                       "; the primes near 2^terminal_bits are too far off at this ring degree: "
                       "try other main_bits and terminal_bits, or 64-bit words");
   }
@@ -205,6 +232,43 @@ std::optional<encapsulation_info> make_encapsulation(const literal& source,
   return result;
 }
 
+ladder make_ladder(const std::vector<std::uint64_t>& primes, const literal& source, unsigned terminals,
+                   const std::vector<level_shape>& shapes) {
+  ladder result;
+  result.rows = make_level_table(primes, source.special_primes, terminals, shapes, level_targets(source));
+  unsigned limbs = 0;
+  for (const level_info& level : result.rows) {
+    limbs = std::max(limbs, level.q.end());
+    result.key_limbs.push_back(limbs);
+  }
+  return result;
+}
+
+/// Table with the levels of EvalMod and CoeffToSlot upon message levels up to `source.depth`, made of the
+/// primes that there are. Empty where some modulus is no sum of them, or some scale is far from its target.
+ladder make_lowered(const std::vector<std::uint64_t>& primes, const literal& source, unsigned terminals) {
+  const std::vector<level_target> targets = level_targets(source);
+  std::vector<level_shape> shapes;
+  for (const level_target& target : targets) {
+    const auto shape = shape_of_level(target.modulus_bits, source);
+    if (!shape || shape->terminals > terminals) return {};
+    shapes.push_back(*shape);
+  }
+  ladder result = make_ladder(primes, source, terminals, shapes);
+  for (std::size_t l = 0; l < targets.size(); ++l) {
+    if (scale_error(result.rows[l], targets[l]) > scale_tolerance) return {};
+  }
+  return result;
+}
+
+std::vector<ladder> make_all_lowered(const std::vector<std::uint64_t>& primes, literal source,
+                                     unsigned terminals) {
+  std::vector<ladder> result;
+  if (!source.bootstrapping || source.word_bits == 64) return result;
+  while (--source.depth > 0) result.push_back(make_lowered(primes, source, terminals));
+  return result;
+}
+
 double window_product(const std::vector<std::uint64_t>& primes, arith::window w) {
   long double product = 1;
   for (std::uint32_t i = w.first; i < w.end(); ++i) product *= static_cast<long double>(primes[i]);
@@ -228,15 +292,11 @@ parameters parameters::from_literal(const literal& source) {
   d->log2_p = log2_product(d->primes);
   append(d->primes, chain);
   d->log2_pq = log2_product(d->primes);
-  d->levels = make_level_table(d->primes, d->special, d->terminals, shapes, level_targets(source));
-  unsigned limbs = 0;
-  for (const level_info& level : d->levels) {
-    limbs = std::max(limbs, level.q.end());
-    d->key_limbs.push_back(limbs);
-  }
+  d->levels = make_ladder(d->primes, source, d->terminals, shapes);
+  d->lowered = make_all_lowered(d->primes, source, d->terminals);
   d->security = estimate_security(source.log_n, d->log2_pq, source.secret, source.error_stddev);
-  d->base_modulus = window_product(d->primes, d->levels.front().q);
-  d->encapsulation = make_encapsulation(source, d->primes, d->levels.front());
+  d->base_modulus = window_product(d->primes, d->levels.rows.front().q);
+  d->encapsulation = make_encapsulation(source, d->primes, d->levels.rows.front());
   d->fingerprint = make_fingerprint(source, d->primes);
 
   parameters result(std::move(d));
@@ -270,12 +330,30 @@ arith::window parameters::all_window() const noexcept { return {0, prime_count()
 
 unsigned parameters::max_level() const noexcept { return data_->source.depth; }
 
-unsigned parameters::top_level() const noexcept { return static_cast<unsigned>(data_->levels.size()) - 1; }
+unsigned parameters::top_level() const noexcept {
+  return static_cast<unsigned>(data_->levels.rows.size()) - 1;
+}
 
 const level_info& parameters::level(unsigned l) const {
-  HALOCLINE_EXPECTS(l <= top_level(), invalid_argument, "level ", l, " requested; parameters \"", name(),
+  const auto [table, row] = data_->find(l);
+  HALOCLINE_EXPECTS(table != nullptr, invalid_argument, "level ", l, " requested; parameters \"", name(),
                     "\" have levels 0..", top_level());
-  return data_->levels[l];
+  return table->rows[row];
+}
+
+bool parameters::has_level(unsigned l) const noexcept { return data_->find(l).first != nullptr; }
+
+std::optional<unsigned> parameters::lowered_offset(unsigned m) const noexcept {
+  if (!data_->source.bootstrapping || m > max_level()) return std::nullopt;
+  const unsigned offset = (max_level() - m) * lowered_stride;
+  return has_level(offset) ? std::optional(offset) : std::nullopt;
+}
+
+unsigned parameters::key_level(unsigned l) const {
+  const unsigned limbs = key_limbs(l);
+  if (l <= top_level()) return l;
+  const std::vector<unsigned>& of_levels = data_->levels.key_limbs;  // ascending
+  return static_cast<unsigned>(std::ranges::lower_bound(of_levels, limbs) - of_levels.begin());
 }
 
 double parameters::target_scale() const noexcept { return std::exp2(data_->source.scale_bits); }
@@ -315,9 +393,10 @@ arith::window parameters::digit(unsigned j) const {
 }
 
 unsigned parameters::key_limbs(unsigned l) const {
-  HALOCLINE_EXPECTS(l <= top_level(), invalid_argument, "key for level ", l, " requested; parameters \"",
+  const auto [table, row] = data_->find(l);
+  HALOCLINE_EXPECTS(table != nullptr, invalid_argument, "key for level ", l, " requested; parameters \"",
                     name(), "\" have levels 0..", top_level());
-  return data_->key_limbs[l];
+  return table->key_limbs[row];
 }
 
 const secret_distribution& parameters::secret() const noexcept { return data_->source.secret; }
@@ -339,7 +418,7 @@ std::uint64_t parameters::galois_element(std::int64_t rotation) const noexcept {
 
 std::uint64_t parameters::conjugation_element() const noexcept { return 2 * n() - 1; }
 
-double parameters::log2_q() const noexcept { return data_->levels.back().log2_modulus; }
+double parameters::log2_q() const noexcept { return data_->levels.rows.back().log2_modulus; }
 double parameters::log2_p() const noexcept { return data_->log2_p; }
 double parameters::log2_pq() const noexcept { return data_->log2_pq; }
 const security_estimate& parameters::security() const noexcept { return data_->security; }

@@ -59,6 +59,45 @@ TEST(BootstrapParameters, LevelsComeInGroups) {
   EXPECT_EQ(level_use_name(level_use::coeff_to_slot), "coeff_to_slot");
 }
 
+// Lowered levels are those of the set with this depth, made of primes of the large set.
+TEST(BootstrapParameters, LoweredLevelsFollowLowerMessageLevels) {
+  for (const char* const name : {"n16-boot", "test-n12-boot", "test-n11-boot"}) {
+    const parameters p = preset(name);
+    const unsigned above = p.top_level() - p.max_level();
+    EXPECT_EQ(p.lowered_offset(p.max_level()), 0U);
+    for (unsigned m = 1; m < p.max_level(); ++m) {
+      const auto offset = p.lowered_offset(m);
+      ASSERT_TRUE(offset.has_value()) << name << " " << m;
+      EXPECT_GT(*offset, p.top_level());
+      for (unsigned l = 0; l <= m; ++l) {
+        EXPECT_EQ(p.level(*offset + l).q, p.level(l).q) << name << " " << m << " " << l;
+        EXPECT_EQ(p.level(*offset + l).scale, p.level(l).scale) << name << " " << m << " " << l;
+      }
+      for (unsigned l = m + 1; l <= m + above; ++l) {
+        const level_info& row = p.level(*offset + l);
+        const level_info& usual = p.level(p.max_level() + l - m);
+        EXPECT_EQ(row.use, usual.use);
+        const double bits = row.use == level_use::eval_mod ? 60 : 50;
+        EXPECT_NEAR(std::log2(row.scale), bits, 0.25) << name << " " << m << " " << l;
+        EXPECT_LT(row.log2_modulus, usual.log2_modulus);
+        const unsigned key = p.key_level(*offset + l);
+        EXPECT_LE(key, p.max_level() + l - m);
+        EXPECT_GE(p.key_limbs(key), row.q.end());
+        EXPECT_TRUE(key == 0 || p.key_limbs(key - 1) < row.q.end());
+      }
+      EXPECT_EQ(p.level(*offset + m).arrival_scale, p.level(p.max_level()).arrival_scale);
+      EXPECT_FALSE(p.has_level(*offset + m + above + 1));
+      EXPECT_THROW((void)p.level(*offset + m + above + 1), invalid_argument);
+      EXPECT_THROW((void)p.key_level(*offset + m + above + 1), invalid_argument);
+    }
+    EXPECT_EQ(p.key_level(p.top_level()), p.top_level());
+    EXPECT_FALSE(p.lowered_offset(0) || p.lowered_offset(p.max_level() + 1));
+  }
+  EXPECT_FALSE(preset("test-n11-boot64").lowered_offset(4).has_value());
+  EXPECT_EQ(preset("test-n11-boot64").lowered_offset(5), 0U);
+  EXPECT_FALSE(preset("n14-d7").lowered_offset(7).has_value());
+}
+
 // Every level is a contiguous window of one list: what it drops and takes up are the ends of the windows, it
 // has one main prime more, or as many, than the level below, and all windows lie behind the special primes.
 TEST(BootstrapParameters, WindowsAreContiguousAndMainsNeverFall) {

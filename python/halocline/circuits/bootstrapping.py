@@ -41,6 +41,9 @@ class BootstrapOptions:
     """One of ORDERS."""
     real: bool = False
     """Messages have real slots: imaginary parts are lost, and with full slots half of the work."""
+    output_level: int = 0
+    """Level of results: the lower, the less work, because every step has fewer primes. 0: the most. Only
+    parameters with 32-bit words have others."""
     cts_levels: int = 0
     """Levels of CoeffToSlot; 0: what the parameters are made for, fewer where few slots need no more."""
     stc_levels: int = 0
@@ -98,7 +101,7 @@ class BootstrapOptions:
                 )
         if self.slots is not None:
             integer(self.slots, "bootstrap: slots", 1)
-        for name in ("cts_levels", "stc_levels", "arcsine_degree", "baby_count"):
+        for name in ("output_level", "cts_levels", "stc_levels", "arcsine_degree", "baby_count"):
             integer(getattr(self, name), f"bootstrap: {name}", 0)
         integer(self.sum_radix, "bootstrap: sum_radix", 0, MOST_RADIX)
         integer(self.iterations, "bootstrap: iterations", 1)
@@ -117,9 +120,9 @@ class BootstrapOptions:
         made.cts_stages = [integer(each, "bootstrap: cts_stages", 1) for each in self.cts_stages]
         made.memory_bytes = byte_count(self.memory, "bootstrap: memory") if self.memory else 0
         for name in (
-            "cts_levels", "stc_levels", "cts_mode", "stc_mode", "compact", "baby_count", "sum_radix", "range",
-            "log2_failure", "allow_failure", "message_bound", "fraction", "arcsine_degree", "tolerance",
-            "eval_mod_together", "iterations",
+            "output_level", "cts_levels", "stc_levels", "cts_mode", "stc_mode", "compact", "baby_count",
+            "sum_radix", "range", "log2_failure", "allow_failure", "message_bound", "fraction",
+            "arcsine_degree", "tolerance", "eval_mod_together", "iterations",
         ):  # fmt: skip
             setattr(made, name, getattr(self, name))
         return made
@@ -179,6 +182,28 @@ class Bootstrapper(WholeCircuit):
     def output_level(self) -> int:
         """Level of results."""
         return int(self.describe()["output_level"])
+
+    def output_level_from(self, level: int) -> int:
+        """The least level from `level` on that results of `lowered` can have; `output_level` at most."""
+        facts = self.describe()
+        first = max(integer(level, "bootstrap: level", 0), self.input_level + 1)
+        # What EvalMod gives, less what is taken of it.
+        taken = facts["raised_level"] - facts["cts_levels"] - facts["mod1_levels"] - self.output_level
+        for each in range(first, 0 if self._options.output_level else self.output_level):
+            if self._params._core.lowered_offset(each + taken) is not None:
+                return each
+        return self.output_level
+
+    def lowered(self, level: int) -> Bootstrapper:
+        """One whose results have the least level there is from `level` on, for programs that need no more.
+
+        It has its own diagonals, and uses prefixes of the same keys. This one where it gives no more, where
+        an `output_level` was asked for, and for parameters with 64-bit words, which have no other levels.
+        """
+        least = self.output_level_from(level)
+        if least == self.output_level:
+            return self
+        return Bootstrapper(self._params, **dataclasses.asdict(self._options) | {"output_level": least})
 
     @property
     def log2_failure_probability(self) -> float:

@@ -20,11 +20,13 @@ from .placement_problem import Refresh
 from .planned_run import PLANS_KEPT, shape_arguments
 from .program_graph import Node, ProgramGraph
 from .program_identity import Arguments
-from .refreshing import Course, Kind, Refresher
+from .refreshing import LEAST, Course, Kind, Refresher
 from .watched_core import WatchedCore
 
 Bootstrap = Literal["auto"] | BootstrapOptions | Mapping[str, Any]
 """What `Engine(bootstrap=...)` takes."""
+
+_LEAST_LEVELS = "output_level", LEAST
 
 _ELSEWHERE = (
     "run: with automatic bootstraps a program is recorded on a ghost first, and it uses ciphertexts of this "
@@ -59,7 +61,7 @@ def automatic_options(bootstrap: Any, params: Params) -> dict[str, Any] | None:
             f"Engine: bootstrap has the options {', '.join(map(str, unknown))}; expected fields of "
             "BootstrapOptions without slots, which are those of each ciphertext"
         )
-    BootstrapOptions(**options)
+    BootstrapOptions(**{name: value for name, value in options.items() if (name, value) != _LEAST_LEVELS})
     if params.bootstrapping is None:
         raise InvalidArgument(
             f"Engine: parameters '{params.name}' have no levels for bootstrapping; take a preset such as "
@@ -101,6 +103,8 @@ class Placed:
 
     graph: ProgramGraph
     placement: Placement
+    outputs: Mapping[Kind, int] = dataclasses.field(default_factory=dict)
+    """Level that bootstraps of a kind give; the most for those that are not there."""
 
     def points(self) -> tuple[BootstrapPoint, ...]:
         """Each bootstrap in words."""
@@ -224,7 +228,8 @@ class AutomaticRuns:
         if placed is None or refresher.is_busy or not placed.placement.count:
             self.last = None
             return program(*positional, **named)
-        course = Course(placed.graph, placed.placement, frozenset(placed.placement.refreshed))
+        refreshed = frozenset(placed.placement.refreshed)
+        course = Course(placed.graph, placed.placement, refreshed, outputs=placed.outputs)
         try:
             positional, named = refresher.follow(course, arguments)
             return program(*positional, **named)
@@ -244,7 +249,48 @@ class AutomaticRuns:
             if any(each.most is not None for each in graph.nodes):
                 nodes = tuple(dataclasses.replace(each, most=None) for each in graph.nodes)
                 graphs.append(dataclasses.replace(graph, nodes=nodes))
-            return self._best(graphs, ghost, program, arguments)
+            best = self._best(graphs, ghost, program, arguments)
+            return self._lowest(best) if _LEAST_LEVELS in self.options.items() else best
+
+    def _lowest(self, placed: Placed) -> Placed:
+        """The same number of bootstraps, each kind of which gives as few levels as that allows."""
+        graph, count = placed.graph, placed.placement.count
+        refreshes = {
+            (each.slots, each.real): self.refresh_of(each)
+            for each in map(graph.nodes.__getitem__, placed.placement.refreshed)
+        }
+        for kind, most in refreshes.items():
+            assert most is not None  # it is bootstrapped
+            full = self._refresher.bootstrapper(kind)
+            low, high = most.input_level + 1, most.output_level
+            while low < high:
+                given = full.output_level_from((low + high) // 2)
+                tried = refreshes | {kind: dataclasses.replace(most, output_level=given)}
+                found = self._placed_with(graph, tried) if given < high else None
+                if found is not None and found.placement.count <= count:
+                    placed, refreshes, high = found, tried, given
+                else:
+                    low = (low + high) // 2 + 1
+        return placed
+
+    def _placed_with(self, graph: ProgramGraph, refreshes: Mapping[Kind, Refresh | None]) -> Placed | None:
+        """The placement with bootstraps that give these levels; None where there is none."""
+        try:
+            placement = place(
+                graph,
+                lambda node: refreshes.get((node.slots, node.real)) or self.refresh_of(node),
+                level_cost=self.level_cost,
+            )
+        except LevelExhausted:
+            return None
+        needed: dict[Kind, int] = {}
+        for number in placement.refreshed:
+            kind = graph.nodes[number].slots, graph.nodes[number].real
+            needed[kind] = max(placement.levels[number], needed.get(kind, 0))
+        boots = {kind: self._refresher.bootstrapper(kind) for kind in needed}
+        return Placed(
+            graph, placement, {kind: boots[kind].output_level_from(level) for kind, level in needed.items()}
+        )
 
     def _best(
         self, graphs: list[ProgramGraph], ghost: Any, program: Callable[..., Any], arguments: Arguments

@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .._core import Ciphertext as NativeCiphertext
@@ -30,6 +30,9 @@ from .watched_core import Operation, ciphertexts_in, replaced, results_of
 
 Kind = tuple[int, bool]
 """What can share a call: slots, and whether these are real."""
+
+LEAST = "least"
+"""As `output_level`: bootstraps of a program give no more levels than as many of them need."""
 
 
 @dataclasses.dataclass
@@ -59,6 +62,8 @@ class Course:
     """Bootstraps that were needed beyond it."""
     departure: str | None = None
     """Where the program did something else than when it was recorded."""
+    outputs: Mapping[Kind, int] = dataclasses.field(default_factory=dict)
+    """Level that bootstraps of a kind give; the most for those that are not there."""
 
 
 class Refresher:
@@ -90,12 +95,21 @@ class Refresher:
 
     # Bootstraps
 
-    def bootstrapper(self, kind: Kind) -> Bootstrapper:
-        """How ciphertexts of a kind are bootstrapped."""
+    def bootstrapper(self, kind: Kind, output_level: int = 0) -> Bootstrapper:
+        """How ciphertexts of a kind are bootstrapped, to a level or to the highest that there is."""
         slots, real = kind
         host: Any = self.engine
-        made: Bootstrapper = host._bootstrapper(slots, {"real": real, **self.options})
+        options = self.options | ({"output_level": output_level} if output_level else {})
+        if options.get("output_level") == LEAST:
+            del options["output_level"]
+        made: Bootstrapper = host._bootstrapper(slots, {"real": real} | options)
         return made
+
+    def _ways(self, kind: Kind) -> list[Bootstrapper]:
+        """To the level of the placement, and where that is too low to the highest."""
+        level = 0 if self._course is None else self._course.outputs.get(kind, 0)
+        highest = self.bootstrapper(kind)
+        return [self.bootstrapper(kind, level), highest] if level else [highest]
 
     def levels_of(self, kind: Kind) -> tuple[int, int]:
         """Least level that a bootstrap takes, and the level that it gives."""
@@ -108,9 +122,11 @@ class Refresher:
         known = self._objects.get(id(native))
         return native.slots, known is not None and known._native is native and known._real
 
-    def _refresh(self, natives: Sequence[NativeCiphertext], kind: Kind) -> list[NativeCiphertext]:
+    def _refresh(
+        self, natives: Sequence[NativeCiphertext], bootstrapper: Bootstrapper
+    ) -> list[NativeCiphertext]:
         """All of one kind, bootstrapped together."""
-        made = self._native.bootstrap(self.bootstrapper(kind)._on(self.engine), list(natives))
+        made = self._native.bootstrap(bootstrapper._on(self.engine), list(natives))
         self.count += len(made)
         if self._recorder is not None:
             for before, after in zip(natives, made, strict=True):
@@ -149,7 +165,8 @@ class Refresher:
         found = first.native
         if not group:
             return found
-        for each, raised in zip(group, self._refresh([each.native for each in group], kind), strict=True):
+        results = self._refresh([each.native for each in group], self._ways(kind)[0])
+        for each, raised in zip(group, results, strict=True):
             lowers = each.lowered is not None and each.lowered < raised.level
             made = self._native.drop_level(raised, each.lowered or 0) if lowers else raised
             for reference in each.seen:
@@ -180,11 +197,10 @@ class Refresher:
         """Bootstraps what can be, beyond all placements; results by the identity of what they replace."""
         made: dict[int, NativeCiphertext] = {}
         for each in natives:
-            kind = self._kind(each)
-            least, given = self.levels_of(kind)
-            if id(each) in made or each.parts != 2 or not least <= each.level < given:
+            ways = [w for w in self._ways(self._kind(each)) if w.input_level <= each.level < w.output_level]
+            if id(each) in made or each.parts != 2 or not ways:
                 continue
-            (made[id(each)],) = self._refresh([each], kind)
+            (made[id(each)],) = self._refresh([each], ways[0])
             known = self._objects.get(id(each))
             if known is not None and known._native is each:
                 self._exchange(known, made[id(each)])

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,7 @@ class _Compiler:
             if self._params.bootstrapping is None:
                 raise
         sizes = {stage.layout.slots for stage in self._stages if stage.activation is not None}
-        best: tuple[float, Schedule, dict[str, Any]] | None = None
+        best: tuple[float, Schedule, dict[str, Any], Bootstrapper] | None = None
         failure: LevelExhausted | None = None
         for options in self._bootstrap_options():
             # Levels are the same for all sizes that have as many matrices; small ones are made fastest.
@@ -123,23 +124,50 @@ class _Compiler:
                 continue
             cost = made.bootstraps * STC_LEVELS.get(options.get("stc_levels", 0), 1.0)
             if best is None or cost < best[0]:
-                best = cost, made, options
+                best = cost, made, options, facts
         if best is None:
             assert failure is not None  # there is at least one choice of options
             raise failure
-        _, schedule, options = best
-        used = {self._layouts[name].slots for name, each in schedule.steps.items() if each.refreshed}
-        usual = {n: self._bootstrapper(n, options) for n in sorted(used)}
+        _, schedule, options, facts = best
+        schedule = self._lowest(demands, schedule, facts)
+        usual = self._bootstrappers(schedule, options)
         return schedule, usual, self._first_bootstrappers(schedule, options)
+
+    def _lowest(self, demands: Sequence[Demand], schedule: Schedule, facts: Bootstrapper) -> Schedule:
+        """The schedule with the lowest level behind bootstraps that are as many, of as few slots."""
+
+        def slots_of(each: Schedule) -> list[int]:
+            return sorted(self._layouts[name].slots for name, at in each.steps.items() if at.refreshed)
+
+        for level in range(facts.input_level + 1, facts.output_level):
+            given = facts.output_level_from(level)
+            if given == facts.output_level:
+                break
+            with contextlib.suppress(LevelExhausted):
+                refresh = Refresh(facts.input_level, given)
+                made = make_schedule(demands, self._params.max_level, refresh, self._options.fresh_level)
+                if slots_of(made) == slots_of(schedule):
+                    return made
+        return schedule
+
+    def _bootstrappers(self, schedule: Schedule, options: Mapping[str, Any]) -> dict[int, Bootstrapper]:
+        """By slots: each gives the level that the activations behind it need at most."""
+        needed: dict[int, int] = {}
+        for name, each in schedule.steps.items():
+            if each.refreshed:
+                slots = self._layouts[name].slots
+                needed[slots] = max(each.activation_level, needed.get(slots, 0))
+        return {n: self._bootstrapper(n, options).lowered(level) for n, level in sorted(needed.items())}
 
     def _first_bootstrappers(self, schedule: Schedule, options: Mapping[str, Any]) -> list[Bootstrapper]:
         """Those that are organised in another way, in order."""
-        chosen = dict(options) | dict(self._options.first_bootstrap)
         slots = [
             self._layouts[each.name].slots for each in self._stages if schedule.steps[each.name].refreshed
         ]
         first = slots[: self._options.first_bootstraps]
-        made = {n: self._bootstrapper(n, chosen) for n in set(first)}
+        if not first:
+            return []
+        made = self._bootstrappers(schedule, dict(options) | dict(self._options.first_bootstrap))
         return [made[n] for n in first]
 
     def _bootstrapper(self, slots: int, options: Mapping[str, Any]) -> Bootstrapper:

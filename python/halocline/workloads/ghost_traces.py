@@ -89,7 +89,7 @@ def helr_program(params: Params, samples: int = HELR_SAMPLES, features: int = HE
         def sent(level: int, slots: int = layout.slots) -> Ciphertext:
             return engine.ghost_input(level=level, slots=slots, real=slots == layout.slots)
 
-        state = sent(bootstrapper.output_level, layout.columns)
+        state = sent(circuit.bootstrapper.output_level, layout.columns)
         forward = [sent(circuit.level) for _ in range(layout.ciphertexts)]
         backward = [sent(circuit.backward_level) for _ in range(layout.ciphertexts)]
         mean = sent(circuit.backward_level, layout.columns)

@@ -96,6 +96,8 @@ struct bootstrap_options {
   std::optional<std::uint32_t> slots;  ///< a power of two; N/2 unless given
   bootstrap_order order = bootstrap_order::cts_first;
   bool real_only = false;  ///< messages have real slots: imaginary parts are lost, and half of the work
+  /// Level of results, the most there is unless given. The lower it is, the fewer primes every step has.
+  std::optional<unsigned> output_level{};
   bootstrap_transforms transforms{};
   bootstrap_eval_mod eval_mod{};
   bootstrap_iterations iterations{};
@@ -132,16 +134,13 @@ class bootstrapper {
   /// How it was made, with what was left to choose filled in, but for `double_angles`, `baby_count` and
   /// `memory_bytes`.
   [[nodiscard]] const bootstrap_options& options() const noexcept { return options_; }
-  /// Slots of inputs and results.
-  [[nodiscard]] std::uint32_t slots() const noexcept { return *options_.slots; }
+  [[nodiscard]] std::uint32_t slots() const noexcept { return *options_.slots; }  ///< of inputs and results
   /// Least level of an input: 0, or the levels of SlotToCoeff when that comes first.
   [[nodiscard]] unsigned input_level() const noexcept;
-  /// Level of results.
-  [[nodiscard]] unsigned output_level() const noexcept;
-  /// Level to which the modulus is raised.
-  [[nodiscard]] unsigned raised_level() const noexcept { return raised_level_; }
-  /// Levels between raised and result.
-  [[nodiscard]] unsigned depth() const noexcept { return raised_level_ - output_level(); }
+  [[nodiscard]] unsigned output_level() const noexcept;  ///< of results
+  /// Level to which the modulus is raised, `depth()` above that of results.
+  [[nodiscard]] unsigned raised_level() const noexcept { return raised_level_ - offset_; }
+  [[nodiscard]] unsigned depth() const noexcept { return raised_level() - output_level(); }
   /// Keys that `bootstrap` uses, ascending by Galois element, each with the highest level of its use.
   [[nodiscard]] std::vector<ckks::key_request> key_requests() const;
   /// log2 of the probability that some coefficient leaves the range of EvalMod, whatever the message.
@@ -165,6 +164,8 @@ class bootstrapper {
   using ciphertexts = std::vector<ckks::ciphertext>;
 
   void choose_mod1(const params::parameters& parameters);
+  void choose_levels();
+  [[nodiscard]] unsigned levels_after() const noexcept;
   [[nodiscard]] dft_options cts_options() const;
   [[nodiscard]] dft_options stc_options() const;
   void choose_sum();
@@ -184,8 +185,9 @@ class bootstrapper {
 
   bootstrap_options options_;
   params::parameters parameters_;
+  unsigned offset_ = 0;  ///< of lowered levels: `params::parameters::lowered_offset`
   unsigned raised_level_ = 0;
-  unsigned message_level_ = 0;  ///< of what EvalMod gives
+  unsigned message_level_ = 0;  ///< of what EvalMod gives, less the offset
   double log2_failure_ = 0;
   double enlarged_ = 1;  ///< what inputs are multiplied by
   double reduced_ = 1;   ///< what results of EvalMod are multiplied by

@@ -16,7 +16,8 @@ namespace halocline::ckks {
 class key_set {
  public:
   virtual ~key_set() = default;
-  /// The key for `galois_element` (1: relinearization, 2: encapsulation), usable at `level`.
+  /// The key for `galois_element` (1: relinearization, 2: encapsulation), usable at `level`, which may be a
+  /// lowered one (`parameters::lowered_offset`): its `parameters::key_level` counts.
   /// @throws missing_key naming the rotation, conjugation or relinearization and how to add it.
   [[nodiscard]] virtual const evaluation_key& get(std::uint64_t galois_element, unsigned level) = 0;
   /// Whether `get` would succeed.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -54,6 +55,10 @@ struct level_target {
 /// Targets of all levels, bottom-up: 0..depth, then the groups that only bootstrapping uses. Level l needs
 /// `scale_bits` of its group more than level l - 1.
 [[nodiscard]] std::vector<level_target> level_targets(const literal& source);
+
+/// The shape with the fewest terminals for a modulus of `bits` bits, of the main and terminal primes of a
+/// literal with 32-bit words; nothing when it is no sum of whole primes.
+[[nodiscard]] std::optional<level_shape> shape_of_level(double bits, const literal& source);
 
 /// Shapes of all levels.
 /// @throws invalid_argument when some level is no sum of whole primes; names the level and a base that would

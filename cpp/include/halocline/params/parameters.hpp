@@ -72,9 +72,22 @@ class parameters {
   [[nodiscard]] unsigned max_level() const noexcept;  ///< number of multiplications of a fresh ciphertext
   /// Highest level of all: max_level() and the levels that only bootstrapping uses.
   [[nodiscard]] unsigned top_level() const noexcept;
-  /// Row l of the level table.
-  /// @throws invalid_argument when l > top_level()
+  /// Row l of the level table, or of a lowered one (`lowered_offset`).
+  /// @throws invalid_argument unless `has_level(l)`
   [[nodiscard]] const level_info& level(unsigned l) const;
+  /// Whether l is at most top_level(), or belongs to lowered levels.
+  [[nodiscard]] bool has_level(unsigned l) const noexcept;
+  /// Lowered levels, for bootstraps that raise no further than results at message level m need: o + 0 .. o +
+  /// m have the primes of levels 0..m, and the levels of EvalMod and CoeffToSlot follow at o + m + 1 instead
+  /// of max_level() + 1, with fewer primes. The numbers lie above top_level() and exist inside bootstraps
+  /// only: no file or plan of keys has them.
+  /// @returns o; 0 for m = max_level(); nothing where there are none: without bootstrapping, with m above
+  ///   max_level(), with 64-bit words, whose primes each have the size of their own level, and where some
+  ///   modulus is no sum of whole primes
+  [[nodiscard]] std::optional<unsigned> lowered_offset(unsigned m) const noexcept;
+  /// The lowest level up to top_level() whose keys serve level l: l itself, unless it is a lowered one.
+  /// @throws invalid_argument unless `has_level(l)`
+  [[nodiscard]] unsigned key_level(unsigned l) const;
   /// The scale 2^scale_bits that was asked for; level(l).scale is within a quarter of a bit of it up to
   /// max_level(), and above as near to 2^(bits of its group).
   [[nodiscard]] double target_scale() const noexcept;
@@ -99,7 +112,7 @@ class parameters {
   [[nodiscard]] arith::window digit(unsigned j) const;
   /// Length of the prefix of the primes that a key usable at all levels up to l has: the window of no level
   /// up to l ends later.
-  /// @throws invalid_argument when l > top_level()
+  /// @throws invalid_argument unless `has_level(l)`
   [[nodiscard]] unsigned key_limbs(unsigned l) const;
 
   [[nodiscard]] const secret_distribution& secret() const noexcept;  ///< of the secret key's coefficients

@@ -115,7 +115,7 @@ class HelrCircuit:
     def __init__(
         self, params: Params, layout: HelrLayout, constants: Constants, bootstrapper: Bootstrapper
     ) -> None:
-        self.layout, self.bootstrapper = layout, bootstrapper
+        self.layout = layout
         self.radix = int(bootstrapper.describe()["sum_radix"])
         """Rotations that are added at a time: as in the bootstrap, which has most keys of these sums."""
         self.per_period = constants.per_period
@@ -127,6 +127,7 @@ class HelrCircuit:
                 f"but a bootstrap with '{params.name}' gives {bootstrapper.output_level}; expected at most "
                 f"{iterations_per_bootstrap(bootstrapper)} iterations between two bootstraps"
             )
+        self.bootstrapper = bootstrapper.lowered(self.level)
         first_slots = np.zeros(layout.width)
         first_slots[0] = constants.mask
         self._mask = LinearTransform({0: first_slots}, slots=layout.slots)

@@ -74,6 +74,7 @@ class HelrRun:
         per_period = min(_per_bootstrap(self.bootstrapper, o), o.iterations)
         self.constants = make_constants(len(signed), o.iterations, o.rate, o.interval, max(1, per_period))
         self.circuit = HelrCircuit(params, self.layout, self.constants, self.bootstrapper)
+        self.bootstrapper = self.circuit.bootstrapper  # to no higher level than periods begin at
         self._rehearse()
         self.trace: Trace | None = None
         """What happened in the first period, bootstrap included, when that was asked for."""

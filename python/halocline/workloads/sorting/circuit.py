@@ -99,10 +99,10 @@ class SortingCircuit:
         most = min(STC_LEVELS[-1], self.count.bit_length() - 1)
         made = Bootstrapper(self.params, **({"stc_levels": most} | given | fixed))
         left = made.output_level - start_level(self.alpha, 0)
-        if "stc_levels" in given or left >= most:
-            return made
-        levels = max(left, min(STC_LEVELS[0], most))
-        return Bootstrapper(self.params, **(given | fixed), stc_levels=levels)
+        if "stc_levels" not in given and left < most:
+            levels = max(left, min(STC_LEVELS[0], most))
+            made = Bootstrapper(self.params, **(given | fixed), stc_levels=levels)
+        return made.lowered(start_level(self.alpha, made.input_level))
 
     def _check_levels(self) -> None:
         needed, there = start_level(self.alpha, self.low_level), self.bootstrapper.output_level

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bootstraps whose results have fewer levels than there are, and which raise no further than these need.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "halocline/circuits/bootstrap.hpp"
+#include "halocline/circuits/mod1.hpp"
+#include "halocline/core/error.hpp"
+#include "halocline/params/presets.hpp"
+#include "support/circuit_fixture.hpp"
+
+namespace halocline::test {
+namespace {
+
+using circuits::bootstrap_options;
+using circuits::bootstrap_order;
+using circuits::bootstrapper;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+constexpr auto cts = bootstrap_order::cts_first;
+constexpr auto stc = bootstrap_order::stc_first;
+
+/// 17 levels for messages, as n16-boot has.
+ckks_rig& rig() {
+  static ckks_rig instance(params::preset("test-n12-boot"));
+  instance.eval.set_mode(ckks::maintenance::automatic);
+  return instance;
+}
+
+bootstrap_options with(std::uint32_t slots, bootstrap_order order, std::optional<unsigned> output_level) {
+  bootstrap_options options;
+  options.slots = slots;
+  options.order = order;
+  options.output_level = output_level;
+  return options;
+}
+
+complex_vector in_the_disc(std::uint32_t count) {
+  complex_vector values = rig().random_values(2 * count, 5);
+  std::erase_if(values, [](const auto& each) { return std::abs(each) > 1; });
+  values.resize(count);
+  return values;
+}
+
+struct lowered_case {
+  std::string name;
+  bootstrap_options options;
+};
+
+std::vector<lowered_case> cases() {
+  std::vector<lowered_case> result{{"least_cts", with(8, cts, 1)},
+                                   {"sparse_cts", with(8, cts, 14)},
+                                   {"sparse_stc", with(8, stc, 9)},
+                                   {"from_sparse", with(64, stc, 12)},
+                                   {"most", with(64, stc, 17)},
+                                   {"iterations", with(64, stc, 10)},
+                                   {"small_key", with(64, cts, 11)},
+                                   {"full_from_sparse", with(2048, stc, 13)},
+                                   {"full_cts_together", with(2048, cts, 6)}};
+  result[3].options.transforms.from_sparse = result[7].options.transforms.from_sparse = true;
+  result[5].options.iterations.count = 2;
+  result[6].options.transforms.cts_mode = result[6].options.transforms.stc_mode =
+      circuits::transform_mode::small_key;
+  result[8].options.eval_mod.together = 2;
+  return result;
+}
+
+class BootstrapLevels : public testing::TestWithParam<lowered_case> {};
+
+// With exactly the keys that it requests, which are no larger than those of a bootstrap to the highest level.
+// The scales of EvalMod and CoeffToSlot are those of the usual levels, and so is the forecast; a quarter of a
+// bit is what primes of other sizes may change. Measured against the forecast as in test_bootstrap.cpp.
+TEST_P(BootstrapLevels, ResultsHaveTheLevelAndTheUsualPrecision) {
+  SCOPED_TRACE(rig().describe());
+  const bootstrapper boots(rig().eval, GetParam().options);
+  bootstrap_options highest = GetParam().options;
+  highest.output_level.reset();
+  const bootstrapper usual(rig().eval, highest);
+  const std::vector<ckks::key_request> requests = boots.key_requests();
+  const std::vector<ckks::key_request> most = usual.key_requests();
+  for (const ckks::key_request& each : requests) {
+    EXPECT_LE(each.level, rig().parameters().top_level());
+    const auto same = std::ranges::find(most, each.galois_element, &ckks::key_request::galois_element);
+    if (same != most.end()) EXPECT_LE(each.level, same->level);
+  }
+  exact_keys keys(rig(), requests);
+  const complex_vector x = in_the_disc(boots.slots());
+  const ckks::ciphertext y = boots.bootstrap(keys.eval, rig().encrypt(x, boots.input_level()));
+  EXPECT_EQ(y.level, *GetParam().options.output_level);
+  EXPECT_EQ(y.level, boots.output_level());
+  EXPECT_EQ(boots.depth(), usual.depth());
+  EXPECT_EQ(boots.raised_level() - y.level, boots.depth());
+  EXPECT_DOUBLE_EQ(y.scale, rig().parameters().level(y.level).scale);
+  EXPECT_NEAR(boots.forecast().mean_bits, usual.forecast().mean_bits, 0.25);
+  const ckks::precision_stats found = rig().precision(y, x);
+  EXPECT_GT(found.mean_bits, boots.forecast().mean_bits - 0.5);
+  EXPECT_GT(found.worst_bits, boots.forecast().worst_bits - 3.0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BootstrapLevels, testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name; });
+
+// What comes out is a message like any other: it has the primes of its level, and can be multiplied.
+TEST(BootstrapLevels, ResultsAreOrdinaryCiphertexts) {
+  const bootstrapper boots(rig().eval, with(8, stc, 5));
+  exact_keys keys(rig(), boots.key_requests());
+  const complex_vector x = in_the_disc(8);
+  ckks::ciphertext y = boots.bootstrap(keys.eval, rig().encrypt(x, boots.input_level()));
+  EXPECT_EQ(y.parts.front().chain().primes, rig().parameters().level(5).q);
+  complex_vector square = x;
+  for (auto& each : square) each *= each;
+  y = keys.eval.multiply(y, y);
+  EXPECT_EQ(y.level, 4U);
+  EXPECT_GT(rig().precision(y, square).worst_bits, 15.0);
+}
+
+TEST(BootstrapLevels, LevelsThatCannotBeAreRefused) {
+  const auto made = [](ckks_rig& at, const bootstrap_options& options) {
+    return [&at, options] { (void)bootstrapper(at.eval, options); };
+  };
+  EXPECT_THAT(made(rig(), with(64, stc, 18)),
+              ThrowsMessage<invalid_argument>(HasSubstr("level 18 requested; expected 3 to 17")));
+  EXPECT_THAT(made(rig(), with(2048, cts, 15)),
+              ThrowsMessage<invalid_argument>(HasSubstr("level 15 requested; expected 1 to 14")));
+  EXPECT_THAT(made(rig(), with(64, stc, 2)),
+              ThrowsMessage<invalid_argument>(HasSubstr("level 2 requested; expected 3 to 17")));
+  EXPECT_THAT(made(rig(), with(64, cts, 0)),
+              ThrowsMessage<invalid_argument>(HasSubstr("level 0 requested; expected 1 to")));
+  static ckks_rig wide(params::preset("test-n11-boot64"));
+  EXPECT_THAT(made(wide, with(16, stc, 4)), ThrowsMessage<invalid_argument>(HasSubstr("64-bit words")));
+  EXPECT_EQ(bootstrapper(wide.eval, with(16, stc, 5)).output_level(), 5U);
+}
+
+// A key for the highest level serves, one below what is requested does not.
+TEST(BootstrapLevels, KeysOfLowerLevelsAreMissing) {
+  const bootstrapper boots(rig().eval, with(8, cts, 12));
+  std::vector<ckks::key_request> requests = boots.key_requests();
+  for (ckks::key_request& each : requests) each.level = rig().parameters().top_level();
+  const ckks::ciphertext x = rig().encrypt(in_the_disc(8), 0);
+  exact_keys large(rig(), requests);
+  EXPECT_EQ(boots.bootstrap(large.eval, x).level, 12U);
+  for (ckks::key_request& each : requests) each.level = 12;
+  exact_keys small(rig(), requests);
+  EXPECT_THROW((void)boots.bootstrap(small.eval, x), missing_key);
+}
+
+}  // namespace
+}  // namespace halocline::test
