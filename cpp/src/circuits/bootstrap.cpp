@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <complex>
 #include <iterator>
 #include <numbers>
 #include <utility>
@@ -23,6 +24,9 @@ namespace {
 
 /// Stages of the transforms in one matrix of sparse messages: 31 diagonals.
 constexpr unsigned stages_per_matrix = 4;
+/// Up to 2^11 slots the first, raised matrix does nothing but a part of the sum: rotations of the sum are
+/// then as cheap as one diagonal, and worth more than smaller matrices behind.
+constexpr unsigned most_stages_behind_sum = 11;
 /// Most ciphertexts that go through EvalMod together. Far fewer fill any device; each needs memory.
 constexpr unsigned most_together = 64;
 /// Largest radix of the sum. Beyond 8, keys cost more than decompositions save.
@@ -52,6 +56,19 @@ void check_first_matrix(const params::parameters& parameters, const bootstrap_op
   parameters.require_raised_keys("bootstrap with from_sparse");
   HALOCLINE_EXPECTS(*options.slots >= 4, invalid_argument, "bootstrap: from_sparse with ", *options.slots,
                     " slots; expected at least 4, for two matrices: leave it out");
+}
+
+/// Stages of CoeffToSlot from the sparse secret, for messages of few slots: none in the first matrix.
+std::vector<unsigned> stages_behind_sum(const params::parameters& parameters,
+                                        const bootstrap_options& options) {
+  const unsigned matrices = *options.transforms.cts_levels;
+  const auto stages = static_cast<unsigned>(std::bit_width(*options.slots)) - 1;
+  const bool few = *options.slots < parameters.slots() && stages <= most_stages_behind_sum &&
+                   matrices <= stages && stages <= matrices * stages_per_matrix;
+  if (!few) return {};
+  std::vector<unsigned> result = dft_stages(dft_direction::coeff_to_slot, *options.slots, matrices);
+  result.insert(result.begin(), 0);
+  return result;
 }
 
 void check_radix(std::optional<unsigned> radix) {
@@ -98,6 +115,9 @@ bootstrap_options completed(const params::parameters& parameters, bootstrap_opti
                     most_together);
   check_radix(options.transforms.sum_radix);
   check_first_matrix(parameters, options);
+  if (transforms.from_sparse && transforms.cts_stages.empty()) {
+    transforms.cts_stages = stages_behind_sum(parameters, options);
+  }
   return options;
 }
 
@@ -176,10 +196,17 @@ bootstrapper::bootstrapper(ckks::evaluator& eval, const bootstrap_options& optio
                     ", which is not worth more than one at a time: take fewer iterations or bits");
 }
 
+/// Whether the real and the imaginary parts of sparse messages go through EvalMod in one ciphertext, although
+/// SlotToCoeff, which would join them, comes first. A matrix joins them behind EvalMod, and takes a level:
+/// only where results are asked for that leave it.
+bool bootstrapper::unpacks() const noexcept {
+  if (joins() || options_.real_only || slots() == parameters_.slots() || !options_.output_level) return false;
+  return *options_.output_level + (options_.iterations.count > 1 ? 1 : 0) < parameters_.max_level();
+}
+
 /// Levels that a bootstrap takes of what EvalMod gives.
 unsigned bootstrapper::levels_after() const noexcept {
-  return (options_.order == bootstrap_order::cts_first ? stc_levels() : 0) +
-         (options_.iterations.count > 1 ? 1 : 0);
+  return (joins() ? stc_levels() : 0) + (unpacks() ? 1 : 0) + (options_.iterations.count > 1 ? 1 : 0);
 }
 
 void bootstrapper::choose_levels() {
@@ -191,7 +218,7 @@ void bootstrapper::choose_levels() {
                     highest + needed - parameters_.top_level(), " more are needed");
   HALOCLINE_EXPECTS(levels_after() <= highest, level_exhausted,
                     "bootstrap: iterations take a level more than the parameters have");
-  const unsigned most = highest - levels_after();
+  const unsigned most = highest - levels_after() + (unpacks() ? 1 : 0);
   const unsigned wanted = options_.output_level.value_or(most);
   // Below, a bootstrap gives no level that its input does not have.
   const unsigned least = input_level() + 1;
@@ -246,8 +273,7 @@ void bootstrapper::choose_mod1(const params::parameters& parameters) {
 
 /// CoeffToSlot but for its shares.
 dft_options bootstrapper::cts_options() const {
-  const bool sparse = slots() < parameters_.slots();
-  const bool joins = options_.order == bootstrap_order::cts_first;
+  const bool packs = slots() < parameters_.slots() && (joins() || unpacks());
   const bootstrap_transforms& transforms = options_.transforms;
   dft_options made;
   made.slots = slots();
@@ -255,9 +281,7 @@ dft_options bootstrapper::cts_options() const {
   made.from_raised = transforms.from_sparse;
   made.matrices = cts_levels() + (made.from_raised ? 1 : 0);
   made.stages = transforms.cts_stages;
-  made.parts = options_.real_only ? dft_parts::real
-               : sparse && joins  ? dft_parts::packed
-                                  : dft_parts::separate;
+  made.parts = options_.real_only ? dft_parts::real : packs ? dft_parts::packed : dft_parts::separate;
   made.mode = transforms.cts_mode;
   made.compact = transforms.compact;
   made.baby_count = transforms.baby_count;
@@ -267,13 +291,12 @@ dft_options bootstrapper::cts_options() const {
 
 /// SlotToCoeff but for its shares. Where it follows EvalMod, it joins the parts that CoeffToSlot gave.
 dft_options bootstrapper::stc_options() const {
-  const bool joins = options_.order == bootstrap_order::cts_first;
   dft_options made = cts_options();
-  made.level = joins ? message_level_ : stc_levels();
+  made.level = joins() ? message_level_ : stc_levels();
   made.from_raised = false;
   made.matrices = stc_levels();
   made.stages.clear();
-  if (!joins) made.parts = dft_parts::whole;
+  if (!joins()) made.parts = dft_parts::whole;
   made.mode = options_.transforms.stc_mode;
   return made;
 }
@@ -313,7 +336,6 @@ void bootstrapper::choose_transforms() {
 /// s_top, become t / (Q_0 divisor) at the scale of EvalMod. SlotToCoeff takes what arrives from EvalMod, at
 /// its scale, for the canonical one of its level, and makes up for it.
 void bootstrapper::make_transforms(ckks::evaluator& eval) {
-  const bool joins = options_.order == bootstrap_order::cts_first;
   const double copies = static_cast<double>(parameters_.slots()) / slots();
   dft_options cts = cts_options();
   cts.shares = even_shares(
@@ -325,22 +347,39 @@ void bootstrapper::make_transforms(ckks::evaluator& eval) {
   // EvalMod, whose last rescale has bits to spare; the matrices would lose them in their entries.
   const params::level_info& last = parameters_.level(offset_ + message_level_);
   const double border = last.scale / last.arrival_scale;
-  reduced_ = joins ? std::sqrt(border) : border;
+  reduced_ = joins() || unpacks() ? std::sqrt(border) : border;
   dft_options stc = stc_options();
   stc.shares =
-      even_shares(parameters_, stc, dft_direction::slot_to_coeff, joins ? border / reduced_ : enlarged_);
+      even_shares(parameters_, stc, dft_direction::slot_to_coeff, joins() ? border / reduced_ : enlarged_);
   stc_ = std::make_shared<const circuits::slot_to_coeff>(eval, stc);
+  if (unpacks()) make_unpack(eval, border / reduced_);
+}
+
+/// (re, im) of 2n slots becomes (re + i im, re + i im), which is a ciphertext of n slots.
+void bootstrapper::make_unpack(ckks::evaluator& eval, double factor) {
+  const auto ends = [&](std::complex<double> first, std::complex<double> second) {
+    std::vector<std::complex<double>> values(slots(), factor * first);
+    values.resize(2 * std::size_t{slots()}, factor * second);
+    return values;
+  };
+  const std::complex<double> i(0, 1);
+  const diagonal_map matrix{{0, ends(1, i)}, {static_cast<int>(slots()), ends(i, 1)}};
+  transform_options made;
+  made.mode = options_.transforms.stc_mode;
+  made.level = message_level_;
+  made.slots = 2 * slots();
+  unpack_ = std::make_shared<const linear_transform>(eval, matrix, made);
 }
 
 const dft_chain& bootstrapper::coeff_to_slot() const noexcept { return *cts_; }
 
 const dft_chain& bootstrapper::slot_to_coeff() const noexcept { return *stc_; }
 
-std::size_t bootstrapper::bytes() const noexcept { return cts_->bytes() + stc_->bytes(); }
-
-unsigned bootstrapper::input_level() const noexcept {
-  return options_.order == bootstrap_order::cts_first ? 0 : stc_levels();
+std::size_t bootstrapper::bytes() const noexcept {
+  return cts_->bytes() + stc_->bytes() + (unpack_ ? unpack_->bytes() : 0);
 }
+
+unsigned bootstrapper::input_level() const noexcept { return joins() ? 0 : stc_levels(); }
 
 unsigned bootstrapper::output_level() const noexcept { return message_level_ - levels_after(); }
 
@@ -359,6 +398,7 @@ std::vector<ckks::key_request> bootstrapper::keys_beside_transforms(unsigned rad
   if (parameters_.encapsulation()) keys.add({{{ckks::encapsulation_element, raised_level_}}});
   keys.add(ckks::keys_of(parameters_, sums(radix), raised_level_));
   keys.add(mod1_->key_requests(raised_level_ - cts_levels()));
+  if (unpacks()) keys.add({{{parameters_.galois_element(slots()), message_level_}}});
   return keys.list();
 }
 
@@ -394,14 +434,13 @@ double bootstrapper::noise_of_one(double rounding) const {
   const double encoded =
       integers * rounding_of_entries(parameters_, cts_->options(), dft_direction::coeff_to_slot);
   const double inside = std::hypot(steepest, encoded, mod1_->max_error());
-  const bool joins = options_.order == bootstrap_order::cts_first;
-  const double cubes = joins ? std::sqrt(15.0) * std::pow(4 * count, -1.5) : 0.28;
+  const double cubes = joins() ? std::sqrt(15.0) * std::pow(4 * count, -1.5) : 0.28;
   const double cubic = mod1_->options().arcsine_degree != 0
                            ? 0.0
                            : std::pow(2 * std::numbers::pi * unit_fraction(), 2) / 6 * cubes;
   const double last = rounding / (parameters_.level(offset_ + message_level_).arrival_scale * reduced_);
   const double coefficient = std::hypot(inside / unit_fraction(), cubic, last);
-  return std::hypot(coefficient * (joins ? std::sqrt(count) : 1.0),
+  return std::hypot(coefficient * (joins() ? std::sqrt(count) : 1.0),
                     0.5 * rounding_of_entries(parameters_, stc_->options(), dft_direction::slot_to_coeff));
 }
 

@@ -19,7 +19,7 @@ namespace {
 /// product.
 constexpr std::size_t pairs_beside_babies = 6;
 
-/// One matrix of a chain: butterflies with half-lengths from `shortest` to `longest`.
+/// One matrix of a chain: butterflies with half-lengths from `shortest` to `longest`; the unit matrix if 0.
 struct matrix_shape {
   std::uint32_t shortest, longest;
   unsigned level;
@@ -34,6 +34,10 @@ std::vector<matrix_shape> matrices_of(const chain_shape& chain) {
   for (const unsigned stages : chain.stages) {
     const std::uint32_t span = 1U << (stages == 0 ? 0 : stages - 1);
     const bool raised = chain.from_raised && result.empty();
+    if (raised && stages == 0) {
+      result.push_back({0, 0, level, true});
+      continue;
+    }
     result.push_back(down ? matrix_shape{std::max(1U, next / span), std::max(1U, next), level, raised}
                           : matrix_shape{next, next * span, level, false});
     if (!raised) --level;
@@ -44,6 +48,7 @@ std::vector<matrix_shape> matrices_of(const chain_shape& chain) {
 
 /// Indices of the diagonals of a matrix: multiples of the shortest half-length, up to the sum of all.
 std::vector<int> diagonals_of(const matrix_shape& matrix, std::uint32_t slots) {
+  if (matrix.longest == 0) return {0};
   const auto step = static_cast<int>(matrix.shortest);
   const auto reach = static_cast<int>(2 * matrix.longest - matrix.shortest);
   const bool wraps = 2 * matrix.longest >= slots;

@@ -109,25 +109,30 @@ bootstrapper::ciphertexts bootstrapper::take_integers_off(ckks::evaluator& eval,
 }
 
 bootstrapper::ciphertexts bootstrapper::once(ckks::evaluator& eval, const ciphertexts& inputs) const {
-  const bool joins = options_.order == bootstrap_order::cts_first;
   // After CoeffToSlot a slot is x / divisor(), x = I + a coefficient of the message times a fraction, which
   // EvalMod divides by again.
   std::vector<double> factors;
   ciphertexts entering;
   for (const ciphertext& each : inputs) {
-    entering.push_back(joins ? eval.multiply_constant(each, enlarged_) : ckks::clone(eval.context(), each));
+    entering.push_back(joins() ? eval.multiply_constant(each, enlarged_) : ckks::clone(eval.context(), each));
     const double drift = each.scale / parameters_.level(each.level).scale;
     factors.push_back(reduced_ / (unit_fraction() * drift));
     entering.back().scale = parameters_.level(each.level).scale;
   }
-  if (!joins) {
+  if (!joins()) {
     std::vector<ciphertexts> whole(entering.size());
     for (std::size_t i = 0; i < entering.size(); ++i) whole[i].push_back(std::move(entering[i]));
     entering = stc_->apply_batch(eval, std::move(whole));
   }
   std::vector<ciphertexts> parts = slots_of(eval, std::exchange(entering, {}));
   ciphertexts results = take_integers_off(eval, std::move(parts), factors);
-  return joins ? stc_->apply_joined(eval, std::move(results)) : std::move(results);
+  if (joins()) return stc_->apply_joined(eval, std::move(results));
+  for (ciphertext& each : results) {
+    if (!unpack_) break;
+    each = unpack_->apply(eval, each);
+    each.slots = slots();
+  }
+  return results;
 }
 
 /// Meta-BTS: bootstraps what the results are off by, enlarged, and adds it. Every summand is brought down by

@@ -119,9 +119,10 @@ std::vector<diagonal_map> dft_matrices(dft_direction direction, std::uint32_t sl
                     "; expected a positive number");
   const std::vector<std::uint32_t> halves = half_lengths(direction, slots);
   const bool fits = std::accumulate(groups.begin(), groups.end(), std::size_t{0}) == halves.size() &&
-                    (halves.empty() || std::find(groups.begin(), groups.end(), 0U) == groups.end());
+                    (halves.empty() || std::find(groups.begin() + 1, groups.end(), 0U) == groups.end());
   HALOCLINE_EXPECTS(fits, invalid_argument, "dft: ", groups.size(), " matrices for ", slots,
-                    " slots; expected positive numbers of stages that sum to ", halves.size());
+                    " slots; expected positive numbers of stages, or none in the first matrix, that sum to ",
+                    halves.size());
   const std::vector<complex> share(slots, std::pow(factor, 1.0 / static_cast<double>(groups.size())));
   std::vector<diagonal_map> result;
   auto next = halves.begin();

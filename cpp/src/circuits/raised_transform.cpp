@@ -29,9 +29,9 @@ using complex = std::complex<double>;
 /// Most rotations whose products are added to a sum together: it is then read and written once for all of
 /// them, and compact diagonals of all are expanded.
 constexpr std::size_t most_rotations = 32;
-/// Products with a key of one digit that take as long as a rotation under the main secret: 264 and 46 us for
-/// `n16-boot` on one H200.
-constexpr double products_per_rotation = 6;
+/// Products with a key of one digit, and with a diagonal, that take as long as a rotation under the main
+/// secret: 264 and some 17 us for `n16-boot` on one H200.
+constexpr double products_per_rotation = 16;
 
 std::uint64_t element_of(const params::parameters& parameters, int diagonal, std::uint32_t step) {
   return parameters.galois_element(std::int64_t{diagonal} + step);

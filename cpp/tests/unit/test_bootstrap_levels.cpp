@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "halocline/circuits/bootstrap.hpp"
+#include "halocline/circuits/dft.hpp"
 #include "halocline/circuits/mod1.hpp"
 #include "halocline/core/error.hpp"
 #include "halocline/params/presets.hpp"
@@ -89,7 +90,9 @@ TEST_P(BootstrapLevels, ResultsHaveTheLevelAndTheUsualPrecision) {
   const ckks::ciphertext y = boots.bootstrap(keys.eval, rig().encrypt(x, boots.input_level()));
   EXPECT_EQ(y.level, *GetParam().options.output_level);
   EXPECT_EQ(y.level, boots.output_level());
-  EXPECT_EQ(boots.depth(), usual.depth());
+  // With SlotToCoeff first, both parts of sparse messages are in one ciphertext, which a matrix joins.
+  const bool joined = boots.options().order == stc && boots.slots() < 2048 && y.level < 17;
+  EXPECT_EQ(boots.depth(), usual.depth() + (joined ? 1 : 0));
   EXPECT_EQ(boots.raised_level() - y.level, boots.depth());
   EXPECT_DOUBLE_EQ(y.scale, rig().parameters().level(y.level).scale);
   EXPECT_NEAR(boots.forecast().mean_bits, usual.forecast().mean_bits, 0.25);
@@ -115,6 +118,38 @@ TEST(BootstrapLevels, ResultsAreOrdinaryCiphertexts) {
   EXPECT_GT(rig().precision(y, square).worst_bits, 15.0);
 }
 
+// Both parts of complex messages go through EvalMod in one ciphertext where a level is left to join them.
+TEST(BootstrapLevels, PartsOfSparseMessagesArePackedWhereALevelIsLeft) {
+  const auto parts = [](const bootstrap_options& options) {
+    return bootstrapper(rig().eval, options).coeff_to_slot().options().parts;
+  };
+  EXPECT_EQ(parts(with(8, stc, 16)), circuits::dft_parts::packed);
+  EXPECT_EQ(parts(with(8, stc, 17)), circuits::dft_parts::separate);
+  EXPECT_EQ(parts(with(8, stc, {})), circuits::dft_parts::separate);
+  EXPECT_EQ(parts(with(8, cts, {})), circuits::dft_parts::packed);
+  EXPECT_EQ(parts(with(2048, stc, 16)), circuits::dft_parts::separate);
+  bootstrap_options real = with(8, stc, 16);
+  real.real_only = true;
+  EXPECT_EQ(parts(real), circuits::dft_parts::real);
+}
+
+// Few slots: the matrix under the sparse secret adds rotations and nothing else.
+TEST(BootstrapLevels, FewSlotsFromTheSparseSecretBeginWithTheirSum) {
+  bootstrap_options options = with(8, stc, 16);
+  options.transforms.from_sparse = true;
+  const auto stages = [&] { return bootstrapper(rig().eval, options).options().transforms.cts_stages; };
+  EXPECT_EQ(stages(), (std::vector<unsigned>{0, 3}));
+  options.slots = 256;
+  EXPECT_EQ(stages(), (std::vector<unsigned>{0, 4, 4}));
+  options.transforms.memory_bytes = 1;  // the choice among transforms counts it, too
+  EXPECT_EQ(stages(), (std::vector<unsigned>{0, 4, 4}));
+  options.slots = 2048;
+  EXPECT_TRUE(stages().empty());
+  options.slots = 8;
+  options.transforms.cts_stages = {1, 2};
+  EXPECT_EQ(stages(), (std::vector<unsigned>{1, 2}));
+}
+
 TEST(BootstrapLevels, LevelsThatCannotBeAreRefused) {
   const auto made = [](ckks_rig& at, const bootstrap_options& options) {
     return [&at, options] { (void)bootstrapper(at.eval, options); };
@@ -128,8 +163,10 @@ TEST(BootstrapLevels, LevelsThatCannotBeAreRefused) {
   EXPECT_THAT(made(rig(), with(64, cts, 0)),
               ThrowsMessage<invalid_argument>(HasSubstr("level 0 requested; expected 1 to")));
   static ckks_rig wide(params::preset("test-n11-boot64"));
-  EXPECT_THAT(made(wide, with(16, stc, 4)), ThrowsMessage<invalid_argument>(HasSubstr("64-bit words")));
-  EXPECT_EQ(bootstrapper(wide.eval, with(16, stc, 5)).output_level(), 5U);
+  EXPECT_THAT(made(wide, with(16, stc, 3)), ThrowsMessage<invalid_argument>(HasSubstr("64-bit words")));
+  for (const unsigned level : {4U, 5U}) {
+    EXPECT_EQ(bootstrapper(wide.eval, with(16, stc, level)).output_level(), level);
+  }
 }
 
 // A key for the highest level serves, one below what is requested does not.

@@ -96,6 +96,18 @@ TEST(DftMatrices, CountOfDiagonals) {
   EXPECT_THAT(count(dft_direction::slot_to_coeff), testing::ElementsAre(15, 31, 16));
 }
 
+// No stage in the first matrix: a unit matrix, and the others are the transform.
+TEST(DftMatrices, FirstMayBeTheUnitMatrix) {
+  const std::vector<unsigned> behind{3, 3}, with{0, 3, 3}, inside{3, 0, 3};
+  const auto towards = dft_direction::coeff_to_slot;
+  const auto made = circuits::dft_matrices(towards, 64, with, 1.0);
+  EXPECT_EQ(made.front(), (circuits::diagonal_map{{0, complex_vector(64, 1.0)}}));
+  const complex_vector x = random_vector(64, 5);
+  EXPECT_EQ(apply_all(made, x), apply_all(circuits::dft_matrices(towards, 64, behind, 1.0), x));
+  EXPECT_THAT([&] { (void)circuits::dft_matrices(towards, 64, inside, 1.0); },
+              ThrowsMessage<invalid_argument>(HasSubstr("or none in the first matrix")));
+}
+
 TEST(DftMatrices, BadInput) {
   const auto make = [](std::uint32_t slots, unsigned matrices) {
     return [=] { (void)circuits::dft_matrices(dft_direction::slot_to_coeff, slots, matrices); };

@@ -42,8 +42,9 @@ class BootstrapOptions:
     real: bool = False
     """Messages have real slots: imaginary parts are lost, and with full slots half of the work."""
     output_level: int = 0
-    """Level of results: the lower, the less work, because every step has fewer primes. 0: the most. Only
-    parameters with 32-bit words have others."""
+    """Level of results: the lower, the less work, because every step has fewer primes. 0: the most. Below
+    the highest level of messages, `stc_first` runs EvalMod once for sparse complex messages instead of twice.
+    Parameters with 64-bit words have no other levels."""
     cts_levels: int = 0
     """Levels of CoeffToSlot; 0: what the parameters are made for, fewer where few slots need no more."""
     stc_levels: int = 0
@@ -65,7 +66,8 @@ class BootstrapOptions:
     """Rotations that are added with one decomposition in the sum of sparse messages: 2, 4, 8, ... 64. More
     need more keys. 0: 2 with cts_mode="small_key", else what a cost model or `memory` chooses."""
     cts_stages: tuple[int, ...] = ()
-    """Butterflies in each matrix of CoeffToSlot, which sum to log2(slots); even numbers unless given."""
+    """Butterflies in each matrix of CoeffToSlot, which sum to log2(slots). Unless given even numbers, but 0 in
+    the first one, which then only adds rotations, with `from_sparse` and up to 2^11 slots."""
     memory: int | str = 0
     """What keys, diagonals and workspace of both may take, bytes or "2GiB": modes, `compact` and `baby_count`
     are then chosen, for the least work among what fits; what takes least where nothing does. 0: as given."""
@@ -117,7 +119,7 @@ class BootstrapOptions:
         made.stc_first = self.order == "stc_first"
         made.real_only = bool(self.real)
         made.from_sparse = bool(self.from_sparse)
-        made.cts_stages = [integer(each, "bootstrap: cts_stages", 1) for each in self.cts_stages]
+        made.cts_stages = [integer(each, "bootstrap: cts_stages", 0) for each in self.cts_stages]
         made.memory_bytes = byte_count(self.memory, "bootstrap: memory") if self.memory else 0
         for name in (
             "output_level", "cts_levels", "stc_levels", "cts_mode", "stc_mode", "compact", "baby_count",

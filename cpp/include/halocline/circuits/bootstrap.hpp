@@ -31,7 +31,6 @@ enum class bootstrap_order : unsigned char {
   cts_first,  ///< as above; takes a ciphertext of level 0
   stc_first,  ///< SlotToCoeff, ModRaise, CoeffToSlot, EvalMod: uses `stc_levels` of the input
 };
-
 /// How CoeffToSlot and SlotToCoeff are done.
 struct bootstrap_transforms {
   /// Levels that each takes; what the parameters are made for unless given, fewer where few slots need no
@@ -55,7 +54,8 @@ struct bootstrap_transforms {
   /// Rotations that are added with one decomposition in the sum of sparse messages: a power of two from 2 to
   /// 64. More need more keys. Unless given, 2 with small keys, else what the cost model chooses.
   std::optional<unsigned> sum_radix{};
-  /// Stages of each matrix of CoeffToSlot, summing to log2(slots); even numbers unless given.
+  /// Stages of each matrix of CoeffToSlot, summing to log2(slots). Unless given even numbers, but 0 for the
+  /// first one with `from_sparse` and up to 2^11 slots, which then only adds rotations.
   std::vector<unsigned> cts_stages{};
 };
 
@@ -97,6 +97,7 @@ struct bootstrap_options {
   bootstrap_order order = bootstrap_order::cts_first;
   bool real_only = false;  ///< messages have real slots: imaginary parts are lost, and half of the work
   /// Level of results, the most there is unless given. The lower it is, the fewer primes every step has.
+  /// Below the highest of messages, `stc_first` runs EvalMod once for sparse complex ones instead of twice.
   std::optional<unsigned> output_level{};
   bootstrap_transforms transforms{};
   bootstrap_eval_mod eval_mod{};
@@ -108,7 +109,6 @@ struct bootstrap_forecast {
   double mean_bits = 0;
   double worst_bits = 0;  ///< of all slots
 };
-
 /// Bootstraps ciphertexts of one number of slots. Made for one context; immutable, and used with any
 /// evaluator of that context.
 class bootstrapper {
@@ -130,7 +130,6 @@ class bootstrapper {
   /// Several at once, step by step: each key is needed once for all of them.
   [[nodiscard]] std::vector<ckks::ciphertext> bootstrap(
       ckks::evaluator& eval, std::span<const ckks::ciphertext* const> inputs) const;
-
   /// How it was made, with what was left to choose filled in, but for `double_angles`, `baby_count` and
   /// `memory_bytes`.
   [[nodiscard]] const bootstrap_options& options() const noexcept { return options_; }
@@ -160,12 +159,12 @@ class bootstrapper {
  private:
   [[nodiscard]] unsigned cts_levels() const noexcept { return *options_.transforms.cts_levels; }
   [[nodiscard]] unsigned stc_levels() const noexcept { return *options_.transforms.stc_levels; }
-
   using ciphertexts = std::vector<ckks::ciphertext>;
-
   void choose_mod1(const params::parameters& parameters);
   void choose_levels();
   [[nodiscard]] unsigned levels_after() const noexcept;
+  [[nodiscard]] bool joins() const noexcept { return options_.order == bootstrap_order::cts_first; }
+  [[nodiscard]] bool unpacks() const noexcept;
   [[nodiscard]] dft_options cts_options() const;
   [[nodiscard]] dft_options stc_options() const;
   void choose_sum();
@@ -173,6 +172,7 @@ class bootstrapper {
   [[nodiscard]] std::vector<ckks::rotation_stage> sums(unsigned radix) const;
   [[nodiscard]] std::vector<ckks::key_request> keys_beside_transforms(unsigned radix) const;
   void make_transforms(ckks::evaluator& eval);
+  void make_unpack(ckks::evaluator& eval, double factor);
   [[nodiscard]] double noise_of_one(double rounding) const;
   void require_keys(ckks::evaluator& eval) const;
   [[nodiscard]] ckks::ciphertext prepared(ckks::evaluator& eval, const ckks::ciphertext& input) const;
@@ -194,6 +194,7 @@ class bootstrapper {
   std::shared_ptr<const circuits::mod1> mod1_;
   std::shared_ptr<const circuits::coeff_to_slot> cts_;
   std::shared_ptr<const circuits::slot_to_coeff> stc_;
+  std::shared_ptr<const linear_transform> unpack_;  ///< where `unpacks()`
 };
 
 }  // namespace halocline::circuits

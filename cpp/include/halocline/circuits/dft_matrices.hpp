@@ -37,7 +37,8 @@ enum class dft_direction : unsigned char {
 [[nodiscard]] std::vector<diagonal_map> dft_matrices(dft_direction direction, std::uint32_t slots,
                                                      unsigned matrices, double factor = 1.0);
 /// The same for other numbers of stages than those of `dft_stages`.
-/// @throws invalid_argument unless they are positive and sum to log2(slots)
+/// @throws invalid_argument unless they sum to log2(slots) and are positive; the first may be 0: a unit
+/// matrix
 [[nodiscard]] std::vector<diagonal_map> dft_matrices(dft_direction direction, std::uint32_t slots,
                                                      std::span<const unsigned> stages, double factor);
 
