@@ -31,6 +31,9 @@ constexpr unsigned most_stages_behind_sum = 11;
 constexpr unsigned most_together = 64;
 /// Largest radix of the sum. Beyond 8, keys cost more than decompositions save.
 constexpr unsigned most_radix = 64;
+/// A raised matrix is followed by rotations that are summed, whose key switches add noise: its result loses
+/// least when its entries are so many bits larger than those of other matrices, measured with `n16-boot`.
+constexpr double sum_noise_bits = 10;
 /// Defaults of `bootstrap_eval_mod::fraction`. A slot of magnitude 1 may be 2^-13 of Q_0: the sine is off by
 /// 2^-23 there, about as much as noise is. Coefficients reach their bound rarely and may be larger.
 constexpr double fraction_of_coefficients = 0x1p-10;
@@ -136,11 +139,12 @@ double entry_bits(const params::parameters& parameters, const dft_options& made,
   // lose more to rounding. It counts as if it had the scale of its level.
   const unsigned level = *made.level - (made.from_raised && matrix > 0 ? matrix - 1 : matrix);
   const double scale = ckks::matching_plain_scale(parameters, level, parameters.level(level).scale);
-  return std::log2(scale) - halvings;
+  const bool sums = made.from_raised && matrix == 0 && *made.slots < parameters.slots();
+  return std::log2(scale) - halvings - (sums ? sum_noise_bits : 0.0);
 }
 
 /// Shares of a factor with which all matrices have entries of the same size in their encodings, so that no
-/// matrix dominates the rounding error.
+/// matrix dominates the rounding error; a raised matrix has a share of 1 at most.
 std::vector<double> even_shares(const params::parameters& parameters, const dft_options& made,
                                 dft_direction direction, double factor) {
   std::vector<double> bits;
@@ -151,13 +155,19 @@ std::vector<double> even_shares(const params::parameters& parameters, const dft_
   }
   even /= made.matrices;
   for (double& each : bits) each = std::exp2(even - each);
+  if (made.from_raised && bits.front() > 1) {  // larger entries would not fit their scale
+    const double others = std::pow(bits.front(), 1.0 / (made.matrices - 1));
+    for (double& each : bits) each *= others;
+    bits.front() = 1;
+  }
   return bits;
 }
 
 /// Relative error that rounding the entries of all matrices causes: sqrt(N / 12) in a slot of each diagonal.
 double rounding_of_entries(const params::parameters& parameters, const dft_options& made,
                            dft_direction direction) {
-  const double bits = entry_bits(parameters, made, direction, 0) + std::log2(made.shares.front());
+  const unsigned last = made.matrices - 1;  // not a raised one
+  const double bits = entry_bits(parameters, made, direction, last) + std::log2(made.shares[last]);
   return std::sqrt(static_cast<double>(parameters.n() * made.matrices) / 12.0) * std::exp2(-bits);
 }
 
