@@ -18,6 +18,7 @@ from halocline.remote.wire import pack, unpack
 PARAMS = hc.Params.preset("test-n11-boot", allow_insecure=True)
 BOOT = hc.Bootstrapper(PARAMS, slots=16)
 SPARSE = hc.Bootstrapper(PARAMS, slots=16, from_sparse=True)
+LOWER = hc.Bootstrapper(PARAMS, slots=16, output_level=2)
 SINE = hc.Polynomial.fit(np.sin, (-1, 1), 7)
 USE = {"use": "always", "on_failure": "raise"}
 
@@ -32,6 +33,7 @@ OPERATIONS = {
     "bootstrap": lambda e, y: [BOOT(y.drop_level(0))],
     "bootstraps": lambda e, y: BOOT([y, y + 0.25]),
     "bootstrap from the sparse secret": lambda e, y: [SPARSE(y.drop_level(0))],
+    "bootstrap to a lower level": lambda e, y: [LOWER(y.drop_level(0))],
     "bootstrap of the engine": lambda e, y: [e.bootstrap(y, baby_count=2, compact=True)],
 }
 TIMES = {"power": 2}

@@ -48,19 +48,6 @@ const params::bootstrap_literal& levels_of(const params::parameters& parameters)
   return *parameters.bootstrapping();
 }
 
-/// Checks the options of the first matrix of CoeffToSlot.
-void check_first_matrix(const params::parameters& parameters, const bootstrap_options& options) {
-  const bootstrap_transforms& transforms = options.transforms;
-  const std::vector<unsigned>& given = transforms.cts_stages;
-  const std::size_t matrices = *transforms.cts_levels + (transforms.from_sparse ? 1 : 0);
-  HALOCLINE_EXPECTS(given.empty() || given.size() == matrices, invalid_argument, "bootstrap: stages of ",
-                    given.size(), " matrices of CoeffToSlot; expected those of ", matrices);
-  if (!transforms.from_sparse) return;
-  parameters.require_raised_keys("bootstrap with from_sparse");
-  HALOCLINE_EXPECTS(*options.slots >= 4, invalid_argument, "bootstrap: from_sparse with ", *options.slots,
-                    " slots; expected at least 4, for two matrices: leave it out");
-}
-
 /// Stages of CoeffToSlot from the sparse secret, for messages of few slots: none in the first matrix.
 std::vector<unsigned> stages_behind_sum(const params::parameters& parameters,
                                         const bootstrap_options& options) {
@@ -72,6 +59,20 @@ std::vector<unsigned> stages_behind_sum(const params::parameters& parameters,
   std::vector<unsigned> result = dft_stages(dft_direction::coeff_to_slot, *options.slots, matrices);
   result.insert(result.begin(), 0);
   return result;
+}
+
+/// Checks the options of the first matrix of CoeffToSlot, and chooses its stages.
+void complete_first_matrix(const params::parameters& parameters, bootstrap_options& options) {
+  bootstrap_transforms& transforms = options.transforms;
+  const std::vector<unsigned>& given = transforms.cts_stages;
+  const std::size_t matrices = *transforms.cts_levels + (transforms.from_sparse ? 1 : 0);
+  HALOCLINE_EXPECTS(given.empty() || given.size() == matrices, invalid_argument, "bootstrap: stages of ",
+                    given.size(), " matrices of CoeffToSlot; expected those of ", matrices);
+  if (!transforms.from_sparse) return;
+  parameters.require_raised_keys("bootstrap with from_sparse");
+  HALOCLINE_EXPECTS(*options.slots >= 4, invalid_argument, "bootstrap: from_sparse with ", *options.slots,
+                    " slots; expected at least 4, for two matrices: leave it out");
+  if (given.empty()) transforms.cts_stages = stages_behind_sum(parameters, options);
 }
 
 void check_radix(std::optional<unsigned> radix) {
@@ -117,10 +118,7 @@ bootstrap_options completed(const params::parameters& parameters, bootstrap_opti
                     "bootstrap: ", *mod.together, " ciphertexts in EvalMod together; expected 1 to ",
                     most_together);
   check_radix(options.transforms.sum_radix);
-  check_first_matrix(parameters, options);
-  if (transforms.from_sparse && transforms.cts_stages.empty()) {
-    transforms.cts_stages = stages_behind_sum(parameters, options);
-  }
+  complete_first_matrix(parameters, options);
   return options;
 }
 
