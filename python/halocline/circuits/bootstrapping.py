@@ -66,8 +66,8 @@ class BootstrapOptions:
     """Rotations that are added with one decomposition in the sum of sparse messages: 2, 4, 8, ... 64. More
     need more keys. 0: 2 with cts_mode="small_key", else what a cost model or `memory` chooses."""
     cts_stages: tuple[int, ...] = ()
-    """Butterflies in each matrix of CoeffToSlot, which sum to log2(slots). Unless given even numbers, but with
-    `from_sparse` and up to 2^11 slots 0 in the first one, which then only adds rotations."""
+    """Butterflies in each matrix of CoeffToSlot, which sum to log2(slots). Unless given even numbers, but 0
+    in the first one, which then only adds rotations, with `from_sparse` and up to 2^11 slots."""
     memory: int | str = 0
     """What keys, diagonals and workspace of both may take, bytes or "2GiB": modes, `compact` and `baby_count`
     are then chosen, for the least work among what fits; what takes least where nothing does. 0: as given."""
