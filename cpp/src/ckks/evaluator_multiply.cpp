@@ -210,11 +210,7 @@ std::vector<ciphertext> sums_of_products(evaluator& eval, factor_lists a, factor
                                          std::optional<unsigned> level = std::nullopt) {
   context& ctx = eval.context();
   common_shape shape = shape_of(eval, a, b);
-  if (level) {
-    HALOCLINE_EXPECTS(*level <= shape.level, invalid_argument, "dot: level ", *level,
-                      ", a factor is at level ", shape.level, "; expected factors there or above");
-    shape.level = *level;
-  }
+  if (level) shape.level = *level;
   const arith::window primes = ctx.parameters().level(shape.level).q;
   std::vector<operands> lowered;  // keeps what the jobs read
   std::vector<dot_jobs> sums(shape.keys.size());
@@ -222,12 +218,9 @@ std::vector<ciphertext> sums_of_products(evaluator& eval, factor_lists a, factor
   for (std::size_t i = 0; i < a.size(); ++i) {
     operands x(a[i]);
     operands y(b[i]);
-    if (level) {
-      require_primes(ctx.parameters(), x.front(), *level, "dot");
-      require_primes(ctx.parameters(), y.front(), *level, "dot");
-    } else {
-      lower(eval, x, shape.level);
-      lower(eval, y, shape.level);
+    for (operands* const factor : {&x, &y}) {
+      if (!level) lower(eval, *factor, shape.level);
+      if (level) require_primes(ctx.parameters(), factor->front(), *level, "dot");
     }
     const double product = x.front().scale * y.front().scale;
     if (i == 0) scale = product;

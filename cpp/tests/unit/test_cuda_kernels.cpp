@@ -309,6 +309,16 @@ TYPED_TEST(CudaKernels, KeyMultiply) {
   }
 }
 
+/// The same terms on some of the primes.
+backend::key_dot_job terms_on(backend::key_dot_job job, window w) {
+  for (backend::key_term& term : job.terms) {
+    for (backend::key_digit& digit : term.digits) digit.digit = digit.digit.slice(w);
+    if (term.plus0.data != nullptr) term.plus0 = term.plus0.slice(w);
+    if (term.plus1.data != nullptr) term.plus1 = term.plus1.slice(w);
+  }
+  return job;
+}
+
 /// Terms, digits and sums below and above what one launch takes; parts of one polynomial with the same keys,
 /// which share a launch.
 TYPED_TEST(CudaKernels, KeyDot) {
@@ -344,12 +354,7 @@ TYPED_TEST(CudaKernels, KeyDot) {
       }
       // The second part has other primes.
       for (const window w : {window{0, 2}, window{2, primes - 2}}) {
-        backend::key_dot_job part = job;
-        for (backend::key_term& term : part.terms) {
-          for (backend::key_digit& digit : term.digits) digit.digit = digit.digit.slice(w);
-          if (term.plus0.data != nullptr) term.plus0 = term.plus0.slice(w);
-          if (term.plus1.data != nullptr) term.plus1 = term.plus1.slice(w);
-        }
+        backend::key_dot_job part = terms_on(job, w);
         for (std::uint32_t p = w.first; p < w.end(); ++p) {
           part.factors.push_back(this->random_() % this->host_->primes[p]);
         }
