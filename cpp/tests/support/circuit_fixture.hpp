@@ -6,6 +6,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "halocline/ckks/context.hpp"
@@ -65,13 +66,16 @@ struct ghost_rig {
   ckks::evaluator eval;
 };
 
-/// Products with a key in a trace.
+/// Products with a key in a trace: one in a step, and in weighted sums one for each automorphism that they
+/// read.
 inline std::size_t count_key_switches(const memory::trace& trace) {
-  std::set<std::uint64_t> steps;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> products;
   for (const memory::trace_event& event : trace.events) {
-    if (trace.op(event) == "key_multiply_accumulate") steps.insert(event.step);
+    if (trace.op(event) == "key_multiply_accumulate") products.emplace(event.step, 0);
+    const bool turns = trace.op(event) == "key_dot" && trace.tag(event) == "ring.permutation";
+    if (turns && event.action == memory::trace_action::read) products.emplace(event.step, event.object);
   }
-  return steps.size();
+  return products.size();
 }
 
 /// `values` rotated to the left by k.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <numbers>
@@ -120,6 +121,32 @@ TEST(Mod1, Factor) {
   complex_vector expected;
   for (const auto& v : x.input) expected.emplace_back(256 * function(v.real() * function.divisor()));
   EXPECT_GT(rig().precision(y, expected).worst_bits, worst_bits - 8);
+}
+
+// Real and imaginary parts, one by one and together: the same integers, and both functions.
+TEST(Mod1, ComplexNumbers) {
+  const mod1 function;
+  const sample x(function.options(), function.divisor());
+  complex_vector mirrored = x.input, expected;
+  std::reverse(mirrored.begin(), mirrored.end());
+  std::vector<ckks::ciphertext> parts;
+  for (const complex_vector* each : {&x.input, &mirrored, &mirrored, &x.input}) {
+    parts.push_back(rig().encrypt(*each));
+  }
+  const std::vector<ckks::ciphertext> found =
+      function.evaluate_complex(rig().eval, ckks::pointers(parts), 256.0);
+  ASSERT_EQ(found.size(), 2u);
+  for (std::size_t i = 0; i < x.input.size(); ++i) {
+    const auto of = [&](const complex_vector& v) { return 256 * function(v[i].real() * function.divisor()); };
+    expected.emplace_back(of(x.input), of(mirrored));
+  }
+  EXPECT_GT(rig().precision(found[0], expected).worst_bits, worst_bits - 8.5);
+  const std::vector<ckks::ciphertext> together =
+      function.evaluate_complex(rig().eval, ckks::pointers(parts), 256.0, 4);
+  for (std::size_t k = 0; k < 2; ++k) EXPECT_EQ(rig().decrypt(together[k]), rig().decrypt(found[k]));
+  parts.pop_back();
+  EXPECT_THAT([&] { (void)function.evaluate_complex(rig().eval, ckks::pointers(parts)); },
+              ThrowsMessage<invalid_argument>(HasSubstr("3 parts of complex numbers")));
 }
 
 // |e| up to 1/16: the sine alone is off by 2^-9.2, with the arcsine of degree 7 by 2^-26.
