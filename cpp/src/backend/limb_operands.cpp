@@ -272,12 +272,14 @@ void base_convert(operand_list& list, const convert_job& job) {
   }
 }
 
-void key_multiply_accumulate(operand_list& list, const key_job& job) {
-  list.same_primes(job.dst1, job.dst0);
-  list.read_moduli(job.dst0.primes);
+namespace {
+
+/// One sum of a job: its digits, what they are multiplied with, and its automorphism.
+void key_sum(operand_list& list, const key_job& job, const std::vector<key_digit>& digits,
+             const memory::buffer* permutation) {
   const std::size_t limb_bytes = list.ring().limb_bytes();
   const std::size_t bytes = job.dst0.primes.count * limb_bytes;
-  for (const key_digit& digit : job.digits) {
+  for (const key_digit& digit : digits) {
     list.same_primes(digit.digit, job.dst0);
     HALOCLINE_EXPECTS(digit.first_prime <= job.dst0.primes.first, invalid_argument,
                       "key_multiply_accumulate: a key from prime ", digit.first_prime,
@@ -291,6 +293,16 @@ void key_multiply_accumulate(operand_list& list, const key_job& job) {
       list.rename(seeded_key_product);
     }
   }
+  if (permutation != nullptr) permutation_of(list, permutation);
+}
+
+}  // namespace
+
+void key_multiply_accumulate(operand_list& list, const key_job& job) {
+  list.same_primes(job.dst1, job.dst0);
+  list.read_moduli(job.dst0.primes);
+  key_sum(list, job, job.digits, job.permutation);
+  for (const key_part& each : job.more) key_sum(list, job, each.digits, each.permutation);
   if (job.accumulate) {
     list.read(job.dst0);
     list.read(job.dst1);
@@ -303,7 +315,6 @@ void key_multiply_accumulate(operand_list& list, const key_job& job) {
       list.read(*plus);
     }
   }
-  if (job.permutation != nullptr) permutation_of(list, job.permutation);
   list.write(job.dst0);
   list.write(job.dst1);
 }

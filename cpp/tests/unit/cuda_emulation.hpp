@@ -115,7 +115,7 @@ class emulated_executor {
       } else if (p.turned) {
         turned_key_blocks(p, rows);
       } else {
-        rows_of(p, pack::size, rows, [&](const auto& at) { key_body(p, at); });
+        rows_of(p, pack::size, rows, [&](const auto& at) { key_body(p, {at}); });
       }
     });
   }

@@ -62,19 +62,24 @@ template <stream_rule Rule, typename WordT, typename AtT>
 void seeded_key_tile(const backend::cuda::key_params<WordT>& p, const AtT& at_of) {
   using namespace backend::cuda;
   const auto shared = std::make_unique<key_shared<WordT, Rule>>();
-  std::vector<key_sums<WordT>> sums(stream_blocks);
-  const auto from = [&](std::uint32_t t) { return p.turned ? key_source(p, at_of(t)) : at_of(t); };
-  const std::uint32_t digits = p.jobs.items[p.jobs.find(at_of(0).block_y)].digits;
-  for (std::uint32_t first = 0; first < digits; first += key_group) {
-    for (std::uint32_t t = 0; t < stream_blocks; ++t) key_fetch(p, from(t), first, *shared);
-    fill_stream_tile(shared->a, [&](std::uint32_t j) { return key_stream(p, from(0), first, j); });
-    for (std::uint32_t t = 0; t < stream_blocks; ++t) key_add_group(p, from(t), first, *shared, sums[t]);
+  const std::uint32_t parts = key_parts(p, at_of(0));
+  ASSERT_TRUE(p.turned || parts == 1);
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    std::vector<key_sums<WordT>> sums(stream_blocks);
+    const auto at = [&](std::uint32_t t) { return key_position{at_of(t), part}; };
+    const auto from = [&](std::uint32_t t) { return p.turned ? key_source(p, at(t)) : at(t); };
+    const std::uint32_t digits = p.jobs.items[p.jobs.find(at_of(0).block_y) + part].digits;
+    for (std::uint32_t first = 0; first < digits; first += key_group) {
+      for (std::uint32_t t = 0; t < stream_blocks; ++t) key_fetch(p, from(t), first, *shared);
+      fill_stream_tile(shared->a, [&](std::uint32_t j) { return key_stream(p, from(0), first, j); });
+      for (std::uint32_t t = 0; t < stream_blocks; ++t) key_add_group(p, from(t), first, *shared, sums[t]);
+    }
+    for (std::uint32_t t = 0; t < stream_blocks; ++t) {
+      if (!p.turned) key_seeded_finish(p, at(t), sums[t]);
+      if (p.turned) key_seeded_keep(p, from(t), sums[t], *shared);
+    }
+    for (std::uint32_t t = 0; p.turned && t < stream_blocks; ++t) key_turn(p, at(t), &shared->b[0][0]);
   }
-  for (std::uint32_t t = 0; t < stream_blocks; ++t) {
-    if (!p.turned) key_seeded_finish(p, at_of(t), sums[t]);
-    if (p.turned) key_seeded_keep(p, from(t), sums[t], *shared);
-  }
-  for (std::uint32_t t = 0; p.turned && t < stream_blocks; ++t) key_turn(p, at_of(t), &shared->b[0][0]);
 }
 
 /// The kernel of keys in memory with permutations.
@@ -85,10 +90,13 @@ void turned_key_blocks(const backend::cuda::key_params<WordT>& p, std::uint32_t 
   std::vector<pack<WordT>> exchange(2 * threads);
   for (std::uint32_t y = 0; y < rows; ++y) {
     for (std::uint32_t x = 0; x * threads * pack<WordT>::size < p.words; ++x) {
-      for (std::uint32_t t = 0; t < threads; ++t) {
-        key_turned_body(p, key_source(p, coordinates{x, y, t, threads}), exchange.data());
+      for (std::uint32_t part = 0; part < key_parts(p, {x, y, 0, threads}); ++part) {
+        const auto at = [&](std::uint32_t t) { return key_position{{x, y, t, threads}, part}; };
+        for (std::uint32_t t = 0; t < threads; ++t) {
+          key_turned_body(p, key_source(p, at(t)), exchange.data());
+        }
+        for (std::uint32_t t = 0; t < threads; ++t) key_turn(p, at(t), exchange.data());
       }
-      for (std::uint32_t t = 0; t < threads; ++t) key_turn(p, {x, y, t, threads}, exchange.data());
     }
   }
 }

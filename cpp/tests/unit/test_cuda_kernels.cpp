@@ -266,34 +266,45 @@ TYPED_TEST(CudaKernels, EncodeAndSample) {
   }
 }
 
-/// Digits 1 to 70 (more than one launch takes), keys in memory, from seeds, and both; half of the jobs with
-/// an automorphism, of one round all.
+/// Digits 1 to 200 (more than one launch takes), keys in memory, from seeds, and both; half of the jobs with
+/// an automorphism, of one round all; some with more sums, of which the last ones need another launch.
 TYPED_TEST(CudaKernels, KeyMultiply) {
   for (const unsigned log_n : sizes) {
     this->begin(log_n);
     const auto primes = static_cast<std::uint32_t>(this->host_->primes.size());
     for (const unsigned seeded : {0U, 1U, 2U}) {
       std::vector<backend::key_job> cpu, emulated;
-      for (const std::size_t digits : {1U, 4U, 5U, 13U, log_n == 4 ? 70U : 8U}) {
+      for (const std::size_t digits : {1U, 4U, 5U, 13U, log_n == 4 ? 200U : 8U}) {
         const window w = this->any_window();
         const auto d0 = this->destination(w), d1 = this->destination(w);
         backend::key_job job{d0.cpu, d1.cpu, {}, digits % 2 == 0};
-        for (std::size_t d = 0; d < digits; ++d) {
-          const bool expand = seeded == 1 || (seeded == 2 && d % 2 == 1);
-          const limb_view b = this->operand({0, primes}), a = this->operand({0, primes});
-          const auto key = [&](const limb_view& view) {  // limb i of a key buffer belongs to prime i
-            std::vector<TypeParam> joined;
-            for (const auto& limb : this->ring_->read(view))
-              joined.insert(joined.end(), limb.begin(), limb.end());
-            return this->raw(joined);
-          };
-          job.digits.push_back({this->operand(w), key(b), expand ? nullptr : key(a), this->source()});
+        const auto random_digits = [&](std::size_t count) {
+          std::vector<backend::key_digit> made;
+          for (std::size_t d = 0; d < count; ++d) {
+            const bool expand = seeded == 1 || (seeded == 2 && d % 2 == 1);
+            const limb_view b = this->operand({0, primes}), a = this->operand({0, primes});
+            const auto key = [&](const limb_view& view) {  // limb i of a key buffer belongs to prime i
+              std::vector<TypeParam> joined;
+              for (const auto& limb : this->ring_->read(view))
+                joined.insert(joined.end(), limb.begin(), limb.end());
+              return this->raw(joined);
+            };
+            made.push_back({this->operand(w), key(b), expand ? nullptr : key(a), this->source()});
+          }
+          return made;
+        };
+        const auto random_table = [&] {
+          const std::uint64_t galois = this->random_() % (2 * this->host_->n()) | 1;
+          return this->raw(ring::automorphism_permutation(galois, log_n));
+        };
+        job.digits = random_digits(digits);
+        for (std::size_t k = 0; digits == 4 && k < (log_n == 4 ? 40U : 3U); ++k) {
+          job.more.push_back({random_digits(1 + k % 6), k % 3 == 2 ? nullptr : random_table()});
         }
         if (digits != 5) job.plus0 = this->operand(w);
         if (digits == 13) job.plus1 = this->operand(w);
         if (digits % 2 == 0 || seeded == 2) {
-          const std::uint64_t galois = this->random_() % (2 * this->host_->n()) | 1;
-          job.permutation = this->raw(ring::automorphism_permutation(galois, log_n));
+          job.permutation = random_table();
         }
         for (std::uint32_t p = w.first; digits != 5 && p < w.end(); ++p) {
           job.factors.push_back(this->random_() % this->host_->primes[p]);

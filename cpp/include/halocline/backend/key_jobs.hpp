@@ -25,11 +25,17 @@ struct key_digit {
 /// fewer bytes than one with whole keys, and takes longer on GPUs.
 inline constexpr std::string_view seeded_key_product = "key_multiply_accumulate:seeded";
 
+/// Digits with another key, and the automorphism of their sums: see `key_job::more`.
+struct key_part {
+  std::vector<key_digit> digits;
+  const memory::buffer* permutation = nullptr;
+};
+
 /// sum0 = sum_j digit_j * b_j / 2^w + factor * plus0, sum1 = sum_j digit_j * a_j / 2^w + factor * plus1 mod
 /// q. Without factors nothing but the sums of products; a plus view without data counts as zero.
 ///
 /// dst[j] = sum[j], or sum[permutation[j]] where there is a permutation (added to dst when `accumulate`).
-/// With a permutation, dst is no operand.
+/// With a permutation, dst is no operand. Jobs of one call may have different keys, and never share a dst.
 struct key_job {
   limb_view dst0;
   limb_view dst1;
@@ -40,6 +46,9 @@ struct key_job {
   std::vector<std::uint64_t> factors{};  ///< residues, one per limb, or none
   /// As that of `automorphism_job`: an automorphism of the sums without a pass over them.
   const memory::buffer* permutation = nullptr;
+  /// Further sums, of other digits and with the same addends, that are added to dst, each through its own
+  /// permutation: a sum of rotations that is written once. With any, dst is no operand.
+  std::vector<key_part> more{};
 };
 
 /// Most digits of a `key_term`.

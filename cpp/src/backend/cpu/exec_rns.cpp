@@ -4,6 +4,7 @@
 
 #include "backend/conversion_targets.hpp"
 #include "backend/cpu/executor.hpp"
+#include "backend/key_parts.hpp"
 
 namespace halocline::backend::cpu {
 namespace {
@@ -125,8 +126,9 @@ key_addend<WordT> addend_of(const executor<WordT>& on, const key_job& job, std::
   return plus;
 }
 
+/// Of each job its first sum only.
 template <typename WordT>
-void key_multiply_accumulate(const executor<WordT>& on, std::span<const key_job> jobs) {
+void multiply_first(const executor<WordT>& on, std::span<const key_job> jobs) {
   std::vector<key_operand<WordT>> digits;  // per job and limb: its digits
   std::vector<std::size_t> first;
   for (const key_job& job : jobs) {
@@ -155,6 +157,11 @@ void key_multiply_accumulate(const executor<WordT>& on, std::span<const key_job>
                                            operands, terms, addend_of(on, job, limb, prime), job.accumulate,
                                            permutation, range, on.resolve.modulus(prime));
       });
+}
+
+template <typename WordT>
+void key_multiply_accumulate(const executor<WordT>& on, std::span<const key_job> jobs) {
+  for_each_key_part(jobs, [&](std::span<const key_job> sums) { multiply_first(on, sums); });
 }
 
 /// Coefficients between those that are there are 0: residues are made in pieces and spread.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/conversion_targets.hpp"
+#include "backend/key_parts.hpp"
 #include "backend/sycl/executor.hpp"
 #include "halocline/backend/reduce_jobs.hpp"
 
@@ -146,9 +147,9 @@ key_item<WordT> key_item_of(const executor<WordT>& on, const key_job& job, std::
   return made;
 }
 
-/// Jobs with and without seeds are different kernels.
+/// Of each job its first sum only. Jobs with and without seeds are different kernels.
 template <typename WordT>
-void key_multiply_accumulate(const executor<WordT>& on, std::span<const key_job> jobs) {
+void multiply_first(const executor<WordT>& on, std::span<const key_job> jobs) {
   std::vector<key_item<WordT>> plain, seeded;
   for (const key_job& job : jobs) {
     const bool draws = std::any_of(job.digits.begin(), job.digits.end(),
@@ -198,6 +199,11 @@ void key_dot(const executor<WordT>& on, std::span<const key_dot_job> jobs) {
     }
   }
   on.launch_words("key_dot", items, on.log_n());
+}
+
+template <typename WordT>
+void key_multiply_accumulate(const executor<WordT>& on, std::span<const key_job> jobs) {
+  for_each_key_part(jobs, [&](std::span<const key_job> sums) { multiply_first(on, sums); });
 }
 
 template <typename WordT>

@@ -325,6 +325,71 @@ void check_turned(const host_ring<WordT>& host, window w, std::size_t terms, boo
   }
 }
 
+/// Jobs that each have keys of their own, and several sums with an automorphism each: dst is what it held,
+/// where it is added to, plus all of them; the addend is part of every sum.
+template <typename WordT>
+void check_sums(const host_ring<WordT>& host, window w, std::size_t jobs, std::size_t sums) {
+  std::mt19937_64 random(test_seed() + 7 * jobs + 131 * sums + host.log_n);
+  const auto zero = map_limbs(host, w, [](auto) { return 0; });
+  const auto before = random_limbs(host, w, random), addend = random_limbs(host, w, random);
+  std::vector<host_digits<WordT>> keys;
+  std::vector<std::uint64_t> elements;
+  for (std::size_t i = 0; i < jobs * sums; ++i) {
+    keys.emplace_back(host, w, 1 + i % 3, random);
+    elements.push_back(i % 5 == 4 ? 1 : random() % (2 * host.n()) | 1);
+  }
+  for (const device_under_test& dut : devices_under_test()) {
+    SCOPED_TRACE(testing::Message() << dut.name << ", N = 2^" << host.log_n << ", " << jobs << " jobs of "
+                                    << sums << " sums");
+    device_ring<WordT> ring(host, *dut.device);
+    const auto part_of = [&](std::size_t i) {
+      const auto buffer = [&](const limbs<WordT>& key) {
+        std::vector<WordT> joined;
+        for (const auto& limb : key) joined.insert(joined.end(), limb.begin(), limb.end());
+        return &ring.keep(joined);
+      };
+      backend::key_part part;
+      for (std::size_t t = 0; t < keys[i].digit.size(); ++t) {
+        part.digits.push_back({ring.filled(w, keys[i].digit[t]), buffer(keys[i].b[t]),
+                               keys[i].seeded(t) ? nullptr : buffer(keys[i].a[t]), keys[i].sources[t]});
+      }
+      if (elements[i] != 1)
+        part.permutation = &ring.keep(ring::automorphism_permutation(elements[i], host.log_n));
+      return part;
+    };
+    std::vector<backend::key_job> list;
+    for (std::size_t j = 0; j < jobs; ++j) {
+      backend::key_part first = part_of(j * sums);
+      list.push_back({ring.filled(w, before), ring.filled(w, before), first.digits, j % 2 == 1});
+      list[j].permutation = first.permutation;
+      for (std::size_t k = 1; k < sums; ++k) list[j].more.push_back(part_of(j * sums + k));
+      if (j % 3 != 2) list[j].factors.assign(w.count, 1);
+      if (j % 3 == 0) list[j].plus0 = ring.filled(w, addend);
+      if (j % 3 == 1) list[j].plus1 = ring.filled(w, addend);
+    }
+    ring.device().key_multiply_accumulate(ring.tables(), list);
+    for (std::size_t j = 0; j < jobs; ++j) {
+      auto sum0 = j % 2 == 1 ? before : zero, sum1 = sum0;
+      for (std::size_t i = j * sums; i < (j + 1) * sums; ++i) {
+        const auto b = keys[i].sum(host, w, keys[i].b, j % 3 == 0 ? addend : zero);
+        const auto a = keys[i].sum(host, w, keys[i].a, j % 3 == 1 ? addend : zero);
+        sum0 = sum_of(host, w, sum0, turned(b, elements[i], host.log_n));
+        sum1 = sum_of(host, w, sum1, turned(a, elements[i], host.log_n));
+      }
+      ASSERT_EQ(ring.read(list[j].dst0), sum0) << "job " << j;
+      ASSERT_EQ(ring.read(list[j].dst1), sum1) << "job " << j;
+      ASSERT_TRUE(ring.guards_intact(list[j].dst0) && ring.guards_intact(list[j].dst1));
+    }
+  }
+}
+
+TYPED_TEST(KeyOps, ManyKeysInOneCall) {
+  ASSERT_GE(sodium_init(), 0);
+  for (const unsigned log_n : {4U, 7U}) check_sums(host_ring<TypeParam>(log_n), {1, 2}, 70, 1);
+  for (const unsigned log_n : {4U, 5U, 8U, 11U}) check_sums(host_ring<TypeParam>(log_n), {2, 3}, 6, 4);
+  check_sums(host_ring<TypeParam>(5), {1, 2}, 3, 80);
+}
+
 TYPED_TEST(KeyOps, AutomorphismOfAKeyProduct) {
   ASSERT_GE(sodium_init(), 0);
   for (const unsigned log_n : {4U, 5U, 8U, 12U}) {

@@ -116,7 +116,7 @@ TYPED_TEST(LargeBatches, LongSumsAndManyDigits) {
       const window w = some_window(on_host, random);
       const auto view = [&] { return random_view(on_host, ring, w, random); };
       backend::key_job job{view(), view(), {}, i % 2 == 0};
-      for (std::size_t d = 0; d < (i == 7 ? 45 : 1 + i % 5); ++d) {
+      for (std::size_t d = 0; d < (i == 7 ? 140 : 1 + i % 5); ++d) {
         backend::uniform_source source;
         for (auto& byte : source.seed) byte = static_cast<std::uint8_t>(random());
         source.rule = d % 4 == 3 ? stream_rule::chacha20_retry : stream_rule::chacha8_spare;

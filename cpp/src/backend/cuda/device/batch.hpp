@@ -21,7 +21,10 @@ struct batch {
   /// Number of the job that limb `limb` of the launch belongs to. The same for all threads of a block.
   [[nodiscard]] HALOCLINE_HOST_DEVICE std::uint32_t find(std::uint32_t limb) const {
     std::uint32_t job = 0;
-    while (job + 1 < jobs && limb >= begin[job + 1]) ++job;
+    for (std::uint32_t end = jobs; end - job > 1;) {
+      const std::uint32_t middle = (job + end) / 2;
+      (limb >= begin[middle] ? job : end) = middle;
+    }
     return job;
   }
   /// Adds a job of `count` limbs. False when the batch is full: launch it, and begin a new one.

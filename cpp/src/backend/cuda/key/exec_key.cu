@@ -12,7 +12,7 @@ constexpr std::uint32_t key_threads = 128;
 template <typename WordT>
 __global__ void __launch_bounds__(key_threads) key_kernel(const __grid_constant__ key_params<WordT> p) {
   begin_kernel();
-  key_body(p, here());
+  key_body(p, {here()});
 }
 
 template <typename WordT>
@@ -20,22 +20,25 @@ __global__ void __launch_bounds__(key_threads)
     key_turned_kernel(const __grid_constant__ key_params<WordT> p) {
   begin_kernel();
   __shared__ pack<WordT> exchange[2 * key_threads];
-  key_turned_body(p, key_source(p, here()), exchange);
-  __syncthreads();
-  key_turn(p, here(), exchange);
+  const std::uint32_t parts = key_parts(p, here());
+#pragma unroll 1
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    if (part != 0) __syncthreads();  // the sums of the part before are taken
+    const key_position at{here(), part};
+    key_turned_body(p, key_source(p, at), exchange);
+    __syncthreads();
+    key_turn(p, at, exchange);
+  }
 }
 
-/// `single`: no job has more than one group of digits, so that no sums are kept while keys are expanded.
-/// `turned`: jobs may have permutations.
-template <typename WordT, stream_rule Rule, bool single, bool turned>
-__global__ void __launch_bounds__(stream_blocks, single ? 5 : 4)
-    key_seeded_kernel(const __grid_constant__ key_params<WordT> p) {
-  wait_for_previous();
-  __shared__ key_shared<WordT, Rule> shared;
+/// One part of a job: `key_seeded_kernel`.
+template <typename WordT, stream_rule Rule, bool turned>
+__device__ __forceinline__ void key_seeded_part(const key_params<WordT>& p, std::uint32_t part,
+                                                std::uint32_t digits, key_shared<WordT, Rule>& shared) {
   key_sums<WordT> sums{};
-  const std::uint32_t block = turned ? key_source(p, here()).block_x : blockIdx.x;
-  const auto source = [&] { return coordinates{block, blockIdx.y, threadIdx.x, stream_blocks}; };
-  const std::uint32_t digits = single ? 1 : p.jobs.items[p.jobs.find(blockIdx.y)].digits;
+  const auto at = [&] { return key_position{here(), part}; };
+  const std::uint32_t block = turned ? key_source(p, at()).block_x : blockIdx.x;
+  const auto source = [&] { return key_position{{block, blockIdx.y, threadIdx.x, stream_blocks}, part}; };
 #pragma unroll 1
   for (std::uint32_t first = 0; first < digits; first += key_group) {
     if (first != 0) __syncthreads();  // the tile is free again
@@ -48,9 +51,25 @@ __global__ void __launch_bounds__(stream_blocks, single ? 5 : 4)
   if constexpr (turned) {
     const pack<WordT>* const exchange = key_seeded_keep(p, source(), sums, shared);
     __syncthreads();
-    key_turn(p, here(), exchange);
+    key_turn(p, at(), exchange);
   } else {
     key_seeded_finish(p, source(), sums);
+  }
+}
+
+/// `single`: no part has more than one group of digits, so that no sums are kept while keys are expanded.
+/// `turned`: jobs may have permutations and several parts.
+template <typename WordT, stream_rule Rule, bool single, bool turned>
+__global__ void __launch_bounds__(stream_blocks, single ? 5 : 4)
+    key_seeded_kernel(const __grid_constant__ key_params<WordT> p) {
+  wait_for_previous();
+  __shared__ key_shared<WordT, Rule> shared;
+  const std::uint32_t parts = turned ? key_parts(p, here()) : 1;
+#pragma unroll 1
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    if (part != 0) __syncthreads();  // the sums of the part before are taken
+    const std::uint32_t digits = single ? 1 : p.jobs.items[p.jobs.find(blockIdx.y) + part].digits;
+    key_seeded_part<WordT, Rule, turned>(p, part, digits, shared);
   }
 }
 

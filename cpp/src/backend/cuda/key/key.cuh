@@ -12,9 +12,11 @@
 /// Products of digits with a key: parameter block and bodies of the kernels.
 namespace halocline::backend::cuda {
 
-/// Jobs, digits of all of them together, and limbs of jobs with factors, of one launch.
-inline constexpr unsigned key_jobs = 16;
-inline constexpr unsigned key_digits = 32;
+/// Jobs, digits of all of them together, and limbs of jobs with factors, of one launch. So many that 16 keys
+/// at a low level of a bootstrap, of three jobs and two digits each, are one launch, and so is a batch of 16
+/// of SEAL's key switches with 8 digits modulo one prime.
+inline constexpr unsigned key_jobs = 64;
+inline constexpr unsigned key_digits = 128;
 inline constexpr unsigned key_factors = 256;
 
 template <typename WordT>
@@ -34,6 +36,7 @@ struct key_params {
     std::uint32_t first_prime;
     std::uint32_t first_digit;
     std::uint32_t digits;
+    std::uint32_t parts;  ///< jobs from this one on that add to its limbs; only it has limbs of the launch
     bool accumulate;
   };
   batch<job, key_jobs> jobs;
@@ -73,9 +76,14 @@ HALOCLINE_HOST_DEVICE inline void key_normalise(key_sums<WordT>& sums, const mod
   }
 }
 
+/// Position of a thread in a launch, and the part of its job that it computes.
+struct key_position : coordinates {
+  std::uint32_t part = 0;
+};
+
 /// Position of a thread within its job.
 struct key_place {
-  std::uint32_t number;  ///< of the job
+  std::uint32_t number;  ///< of the part among the jobs
   std::uint32_t local;   ///< limb of the job
   std::uint32_t limb;    ///< of the launch
   std::uint32_t index;   ///< first coefficient of the thread
@@ -83,9 +91,9 @@ struct key_place {
 
 template <typename WordT>
 [[nodiscard]] HALOCLINE_HOST_DEVICE inline key_place place_of(const key_params<WordT>& p,
-                                                              const coordinates& at) {
-  const std::uint32_t number = p.jobs.find(at.block_y);
-  return {number, at.block_y - p.jobs.begin[number], at.block_y,
+                                                              const key_position& at) {
+  const std::uint32_t job = p.jobs.find(at.block_y);
+  return {job + at.part, at.block_y - p.jobs.begin[job], at.block_y,
           (at.block_x * at.threads + at.thread) * pack<WordT>::size};
 }
 
@@ -140,7 +148,7 @@ inline constexpr unsigned key_group = 4;
 
 /// Keys in memory: one pack of coefficients per thread, all digits. `finish(place, sums, q)` takes the sums.
 template <typename WordT, typename FinishT>
-HALOCLINE_HOST_DEVICE inline void key_products(const key_params<WordT>& p, const coordinates& at,
+HALOCLINE_HOST_DEVICE inline void key_products(const key_params<WordT>& p, const key_position& at,
                                                const FinishT& finish) {
   const key_place place = place_of(p, at);
   if (place.index >= p.words) return;
@@ -165,9 +173,9 @@ HALOCLINE_HOST_DEVICE inline void key_products(const key_params<WordT>& p, const
   finish(place, sums, q);
 }
 
-/// Of jobs without permutations.
+/// Of jobs of one part, without permutations.
 template <typename WordT>
-HALOCLINE_HOST_DEVICE inline void key_body(const key_params<WordT>& p, const coordinates& at) {
+HALOCLINE_HOST_DEVICE inline void key_body(const key_params<WordT>& p, const key_position& at) {
   key_products(p, at, [&](const key_place& place, const key_sums<WordT>& sums, const modulus<WordT>& q) {
     key_finish(p, place, sums, q);
   });

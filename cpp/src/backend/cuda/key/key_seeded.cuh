@@ -27,7 +27,7 @@ struct key_shared {
 /// j / key_blocks.
 template <typename WordT>
 [[nodiscard]] HALOCLINE_HOST_DEVICE inline stream_block<WordT> key_stream(const key_params<WordT>& p,
-                                                                          const coordinates& at,
+                                                                          const key_position& at,
                                                                           std::uint32_t first,
                                                                           std::uint32_t j) {
   const key_place place = place_of(p, at);
@@ -44,7 +44,7 @@ template <typename WordT>
 
 /// Begins to copy halves b of a group of digits for this thread.
 template <typename WordT, stream_rule Rule>
-HALOCLINE_HOST_DEVICE inline void key_fetch(const key_params<WordT>& p, const coordinates& at,
+HALOCLINE_HOST_DEVICE inline void key_fetch(const key_params<WordT>& p, const key_position& at,
                                             std::uint32_t first, key_shared<WordT, Rule>& shared) {
   const key_place place = place_of(p, at);
   const auto& job = p.jobs.items[place.number];
@@ -60,7 +60,7 @@ HALOCLINE_HOST_DEVICE inline void key_fetch(const key_params<WordT>& p, const co
 
 /// Adds a group of digits for this thread's pack, from what `key_fetch` and the tile hold.
 template <typename WordT, stream_rule Rule>
-HALOCLINE_HOST_DEVICE inline void key_add_group(const key_params<WordT>& p, const coordinates& at,
+HALOCLINE_HOST_DEVICE inline void key_add_group(const key_params<WordT>& p, const key_position& at,
                                                 std::uint32_t first, const key_shared<WordT, Rule>& shared,
                                                 key_sums<WordT>& sums) {
   const key_place place = place_of(p, at);
@@ -90,7 +90,7 @@ HALOCLINE_HOST_DEVICE inline void key_add_group(const key_params<WordT>& p, cons
 
 /// Writes the sums of this thread's pack.
 template <typename WordT>
-HALOCLINE_HOST_DEVICE inline void key_seeded_finish(const key_params<WordT>& p, const coordinates& at,
+HALOCLINE_HOST_DEVICE inline void key_seeded_finish(const key_params<WordT>& p, const key_position& at,
                                                     const key_sums<WordT>& sums) {
   const key_place place = place_of(p, at);
   if (place.index >= p.words) return;
@@ -101,7 +101,7 @@ HALOCLINE_HOST_DEVICE inline void key_seeded_finish(const key_params<WordT>& p, 
 /// reads. A group must be at least two digits.
 template <typename WordT, stream_rule Rule>
 HALOCLINE_HOST_DEVICE inline pack<WordT>* key_seeded_keep(const key_params<WordT>& p,
-                                                          const coordinates& source,
+                                                          const key_position& source,
                                                           const key_sums<WordT>& sums,
                                                           key_shared<WordT, Rule>& shared) {
   static_assert(key_group >= 2);

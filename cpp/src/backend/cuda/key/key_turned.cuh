@@ -9,14 +9,22 @@
 
 /// Products with keys of which an automorphism is wanted: a block of threads computes the block of sums that
 /// becomes its block of the result, and reorders it in shared memory. Automorphisms map aligned blocks onto
-/// aligned blocks (`automorphism_job`).
+/// aligned blocks (`automorphism_job`). Of a job with several parts the block does one after the other; a
+/// thread adds to the words that it wrote itself, which are still in a cache.
 namespace halocline::backend::cuda {
 
-/// That of a job; one without a permutation maps every entry to itself.
+/// Parts of the job that a thread works on.
+template <typename WordT>
+[[nodiscard]] HALOCLINE_HOST_DEVICE inline std::uint32_t key_parts(const key_params<WordT>& p,
+                                                                   const coordinates& at) {
+  return p.jobs.items[p.jobs.find(at.block_y)].parts;
+}
+
+/// That of a part; one without a permutation maps every entry to itself.
 template <typename WordT>
 [[nodiscard]] HALOCLINE_HOST_DEVICE inline galois_map key_map(const key_params<WordT>& p,
-                                                              const coordinates& at) {
-  const std::uint32_t* const permutation = p.jobs.items[p.jobs.find(at.block_y)].permutation;
+                                                              const key_position& at) {
+  const std::uint32_t* const permutation = p.jobs.items[p.jobs.find(at.block_y) + at.part].permutation;
   return {permutation != nullptr ? *permutation : 0, p.log_words};
 }
 
@@ -28,10 +36,10 @@ template <typename WordT>
 
 /// Where a thread computes: in the block that becomes the one at `at`.
 template <typename WordT>
-[[nodiscard]] HALOCLINE_HOST_DEVICE inline coordinates key_source(const key_params<WordT>& p,
-                                                                  const coordinates& at) {
+[[nodiscard]] HALOCLINE_HOST_DEVICE inline key_position key_source(const key_params<WordT>& p,
+                                                                   const key_position& at) {
   const std::uint32_t span = key_span<WordT>(at);
-  return {key_map(p, at)(at.block_x * span) / span, at.block_y, at.thread, at.threads};
+  return {{key_map(p, at)(at.block_x * span) / span, at.block_y, at.thread, at.threads}, at.part};
 }
 
 /// Puts the results of a thread where `key_turn` finds them: 2 * at.threads packs.
@@ -46,7 +54,7 @@ HALOCLINE_HOST_DEVICE inline void key_keep(const key_params<WordT>& p, const coo
 
 /// Keys in memory: results of the pack of a thread.
 template <typename WordT>
-HALOCLINE_HOST_DEVICE inline void key_turned_body(const key_params<WordT>& p, const coordinates& source,
+HALOCLINE_HOST_DEVICE inline void key_turned_body(const key_params<WordT>& p, const key_position& source,
                                                   pack<WordT>* exchange) {
   key_products(p, source, [&](const key_place& place, const key_sums<WordT>& sums, const modulus<WordT>& q) {
     key_keep(p, source, place, sums, q, exchange);
@@ -56,7 +64,7 @@ HALOCLINE_HOST_DEVICE inline void key_turned_body(const key_params<WordT>& p, co
 /// Writes a block of both outputs, after all threads have put theirs there. A warp writes consecutive words,
 /// which are those of one aligned block in another order: there are no bank conflicts.
 template <typename WordT>
-HALOCLINE_HOST_DEVICE inline void key_turn(const key_params<WordT>& p, const coordinates& at,
+HALOCLINE_HOST_DEVICE inline void key_turn(const key_params<WordT>& p, const key_position& at,
                                            const pack<WordT>* exchange) {
   const galois_map map = key_map(p, at);
   const std::uint32_t span = key_span<WordT>(at);

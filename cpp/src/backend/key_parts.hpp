@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "halocline/backend/key_jobs.hpp"
+
+namespace halocline::backend {
+
+/// Calls `run(jobs)` with jobs that are a single sum each: once, and again for the second sum of jobs with
+/// several, for the third and so on, which add to what was made before. For devices that gain nothing from
+/// doing all sums of a job at once.
+template <typename RunT>
+void for_each_key_part(std::span<const key_job> jobs, const RunT& run) {
+  run(jobs);
+  std::vector<key_job> round;
+  for (std::size_t part = 0; part == 0 || !round.empty(); ++part) {
+    round.clear();
+    for (const key_job& each : jobs) {
+      if (part >= each.more.size()) continue;
+      const key_part& more = each.more[part];
+      round.push_back(
+          {each.dst0, each.dst1, more.digits, true, each.plus0, each.plus1, each.factors, more.permutation});
+    }
+    if (!round.empty()) run(std::span<const key_job>(round));
+  }
+}
+
+}  // namespace halocline::backend
