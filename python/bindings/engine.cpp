@@ -292,6 +292,19 @@ void bind_keys(nb::class_<bound_engine>& type) {
       .def("prepare_keys", prepare_keys, nb::arg("requests"));
 }
 
+/// What the sequence of steps depends on besides the program.
+void bind_blocking(nb::class_<bound_engine>& type) {
+  type.def_prop_rw(
+          "cache_bytes", [](const bound_engine& self) { return self.value->context().cache_bytes(); },
+          [](const bound_engine& self, std::size_t bytes) { self.value->context().set_cache_bytes(bytes); })
+      .def_prop_rw(
+          "joining_budget", [](const bound_engine& self) { return self.value->context().joining_budget(); },
+          [](const bound_engine& self, std::optional<std::size_t> bytes) {
+            locked(*self.where, [&] { self.value->context().set_joining_budget(bytes); });
+          },
+          nb::arg().none());
+}
+
 }  // namespace
 
 void bind_engine(nb::module_& module) {
@@ -300,9 +313,6 @@ void bind_engine(nb::module_& module) {
                   nb::arg("policy"), nb::arg("threads"), nb::arg("keep_seeds"), nb::arg("memory"))
       .def_prop_ro("params", [](const bound_engine& self) { return self.value->parameters(); })
       .def_prop_ro("is_ghost", [](const bound_engine& self) { return self.value->is_ghost(); })
-      .def_prop_rw(
-          "cache_bytes", [](const bound_engine& self) { return self.value->context().cache_bytes(); },
-          [](const bound_engine& self, std::size_t bytes) { self.value->context().set_cache_bytes(bytes); })
       .def("load", load, nb::arg("ciphertext"))
       .def(
           "ghost_input",
@@ -316,6 +326,7 @@ void bind_engine(nb::module_& module) {
       .def("reset_peak", [](bound_engine& self) { self.where->ctx->runtime().reset_peak(); })
       .def("trim", [](bound_engine& self) { self.where->ctx->runtime().trim(); })
       .def("describe", describe);
+  bind_blocking(type);
   bind_keys(type);
   bind_additions(type);
   bind_products(type);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "circuits/giant_rounds.hpp"
 #include "circuits/transform_joined.hpp"
 #include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/context.hpp"
@@ -19,8 +20,6 @@
 namespace halocline::circuits::detail {
 namespace {
 
-constexpr const char* diagonal_tag = "linear_transform.diagonal";
-
 using ckks::ciphertext;
 using ckks::poly_pair;
 using memory::object_class;
@@ -28,6 +27,13 @@ using memory::object_class;
 /// Pairs of polynomials by number of baby or giant steps. In double hoisting they span special + chain primes
 /// and are multiplied by P, otherwise they span the primes of the level.
 using pair_map = std::map<int, poly_pair>;
+
+/// A sum that is rotated, and the sum that it is then added to, if that is there already.
+struct turning {
+  giant_turn turn;
+  poly_pair sum;
+  std::optional<poly_pair> onto;
+};
 
 /// What is added to one sum.
 struct summands {
@@ -90,9 +96,14 @@ class executor {
   [[nodiscard]] std::size_t batch_size(std::size_t output) const;
   void add_products(sum_map& sums, std::span<const int> giants, std::span<const transform_weight> cell,
                     const pair_map& babies);
-  template <typename AddT>
-  [[nodiscard]] std::optional<poly_pair> walk(std::span<const int> giants, const AddT& add);
-  [[nodiscard]] poly_pair extended_giant(poly_pair&& sum, std::uint64_t element);
+  [[nodiscard]] std::vector<giant_round> rounds(std::size_t output) const {
+    return giant_rounds(plan_, usage_.giants[output], joins_sides(ctx_, plan_));
+  }
+  template <typename AddT, typename TakeT>
+  [[nodiscard]] std::optional<poly_pair> walk(std::span<const giant_round> all, const AddT& add,
+                                              const TakeT& take);
+  void rotate(std::span<turning> turns);
+  void rotate_extended(std::span<turning* const> turns);
   [[nodiscard]] poly_pair rotated(poly_pair&& sum, std::int64_t step);
   [[nodiscard]] const ckks::evaluation_key& rotation_key(std::uint64_t element) {
     return ckks::matching_key(eval_.keys(), element, plan_.level(), key_, "linear transform");
@@ -135,9 +146,7 @@ std::vector<ciphertext> executor::run(std::span<const ciphertext* const> inputs)
 void executor::run_unjoined(std::span<const ciphertext* const> inputs) {
   // Either the babies of all inputs are live and one sum, or the babies of one input and all sums: whichever
   // is less.
-  std::size_t all_babies = 0;
-  std::size_t most_babies = 0;
-  std::size_t all_sums = 0;
+  std::size_t all_babies = 0, most_babies = 0, all_sums = 0;
   for (const auto& babies : usage_.babies) {
     all_babies += babies.size();
     most_babies = std::max(most_babies, babies.size());
@@ -162,10 +171,15 @@ void executor::run_by_giant(std::span<const ciphertext* const> inputs) {
   std::vector<pair_map> babies(grid_.inputs());
   for (std::size_t i = 0; i < grid_.inputs(); ++i) babies[i] = make_babies(*inputs[i], usage_.babies[i]);
   for (std::size_t o = 0; o < totals_.size(); ++o) {
-    std::vector<int> rest = transform_plan::walk(usage_.giants[o]);
+    const std::vector<giant_round> all = rounds(o);
+    std::vector<int> rest = order_of(all);
     const std::size_t batch = batch_size(o);
     sum_map ready;
-    totals_[o] = walk(usage_.giants[o], [&](std::optional<poly_pair>& total, int giant) {
+    const auto take = [&](int giant) {
+      auto found = ready.extract(giant);
+      return found.empty() ? std::optional<poly_pair>() : std::move(found.mapped());
+    };
+    const auto add = [&](std::optional<poly_pair>& total, int giant) {
       if (ready.empty()) {
         const auto end = rest.begin() + static_cast<std::ptrdiff_t>(std::min(batch, rest.size()));
         std::vector<int> next(rest.begin(), end);
@@ -178,7 +192,8 @@ void executor::run_by_giant(std::span<const ciphertext* const> inputs) {
       }
       add_pair(ctx_, total, std::move(*ready.at(giant)));
       ready.erase(giant);
-    });
+    };
+    totals_[o] = walk(all, add, take);
   }
 }
 
@@ -187,12 +202,11 @@ void executor::run_by_giant(std::span<const ciphertext* const> inputs) {
 std::size_t executor::batch_size(std::size_t output) const {
   constexpr std::size_t most = 4, most_bytes = std::size_t{512} << 20;
   if (ctx_.cache_bytes() == 0) return 1;
-  const transform_usage& usage = usage_;
   std::size_t babies = 0, diagonals = 0;
   for (std::size_t i = 0; i < grid_.inputs(); ++i) {
     const std::span<const transform_weight> cell = grid_.cell(output, i);
     if (cell.empty()) continue;
-    babies += usage.babies[i].size();
+    babies += usage_.babies[i].size();
     for (const transform_weight& each : cell) {
       if (!each.expanded) return 1;  // they are expanded in each step
       diagonals = std::max(diagonals, each.expanded.data().size());
@@ -221,9 +235,11 @@ void executor::run_by_input(std::span<const ciphertext* const> inputs) {
 
 void executor::walk_sums(std::vector<sum_map>& sums) {
   for (std::size_t o = 0; o < totals_.size(); ++o) {
-    totals_[o] = walk(usage_.giants[o], [&](std::optional<poly_pair>& total, int giant) {
-      add_pair(ctx_, total, std::move(*std::exchange(sums[o][giant], {})));
-    });
+    const auto take = [&](int giant) { return std::exchange(sums[o][giant], {}); };
+    const auto add = [&](std::optional<poly_pair>& total, int giant) {
+      add_pair(ctx_, total, std::move(*take(giant)));
+    };
+    totals_[o] = walk(rounds(o), add, take);
   }
 }
 
@@ -266,27 +282,29 @@ pair_map executor::rotated_babies(const ciphertext& input, std::span<const int> 
 
 pair_map executor::extended_babies(const ciphertext& input, std::span<const int> babies) {
   constexpr const char* tag = "linear_transform.baby";
-  rns::raised_digits digits;
   pair_map result;
+  std::vector<int> turned;
+  std::vector<ckks::joined_product> products;
   for (const int b : babies) {
     const std::int64_t step = plan_.rotation(b, plan_.baby_step());
     if (step == 0) {
       poly_pair same = make_pair(tag);
-      ctx_.device().set_zero(ctx_.tables(), same.first.views());
-      ctx_.device().set_zero(ctx_.tables(), same.second.views());
-      ckks::add_times_special(ctx_, same.first, input.parts[0].chain());
-      ckks::add_times_special(ctx_, same.second, input.parts[1].chain());
+      ckks::set_times_special(ctx_, same, input.parts[0].chain(), input.parts[1].chain());
       result.emplace(b, std::move(same));
       continue;
     }
-    if (digits.digits.empty()) digits = rns::mod_up(ctx_.ring(), ctx_.converter(), input.parts[1].chain());
-    const std::uint64_t element = ctx_.parameters().galois_element(step);
-    ckks::product_options options;
-    options.plus0 = input.parts[0].chain();
-    options.galois_element = element;
-    options.tag = tag;
-    result.emplace(b, ckks::key_product(ctx_, digits, rotation_key(element), options));
+    ckks::joined_product& product = products.emplace_back();
+    product.options.plus0 = input.parts[0].chain();
+    product.options.galois_element = ctx_.parameters().galois_element(step);
+    product.options.tag = tag;
+    product.key = &rotation_key(product.options.galois_element);
+    turned.push_back(b);
   }
+  if (products.empty()) return result;
+  const rns::raised_digits digits = rns::mod_up(ctx_.ring(), ctx_.converter(), input.parts[1].chain());
+  for (ckks::joined_product& each : products) each.digits = &digits;
+  ckks::key_products(ctx_, products);
+  for (std::size_t i = 0; i < turned.size(); ++i) result.emplace(turned[i], std::move(products[i].total));
   return result;
 }
 
@@ -353,48 +371,95 @@ void executor::add_products(sum_map& sums, std::span<const int> giants,
   ctx_.device().dot(ctx_.tables(), jobs);
 }
 
-/// Rotates a sum over special + chain primes. Only its second component is divided by P, as the input of the
-/// decomposition; the first stays undivided and joins the key product.
-poly_pair executor::extended_giant(poly_pair&& sum, std::uint64_t element) {
+poly_pair executor::rotated(poly_pair&& sum, std::int64_t step) {
+  return step == 0 ? std::move(sum) : to_pair(eval_.rotate(to_ciphertext(std::move(sum)), step));
+}
+
+/// Makes each sum the rotated one, plus the sum that it is added to.
+void executor::rotate(std::span<turning> turns) {
+  std::vector<turning*> joined;
+  for (turning& each : turns) {
+    const std::vector<int> counts = plan_.turns(each.turn.giant, each.turn.next);
+    if (extended_ && plan_.rotation(counts.front(), plan_.giant_step()) != 0) {
+      joined.push_back(&each);
+      continue;
+    }
+    for (const int count : counts) {
+      each.sum = rotated(std::move(each.sum), plan_.rotation(count, plan_.giant_step()));
+    }
+    if (!each.onto) continue;
+    add_pair(ctx_, each.onto, std::move(each.sum));
+    each.sum = std::move(*each.onto);
+  }
+  if (!joined.empty()) rotate_extended(joined);
+}
+
+/// The same of sums over special + chain primes. Only the second components are divided by P, as inputs of
+/// the decomposition; the first ones stay undivided and join the key products.
+void executor::rotate_extended(std::span<turning* const> turns) {
   constexpr const char* tag = "linear_transform.giant";
   const params::parameters& parameters = ctx_.parameters();
   const arith::window chain = parameters.level(plan_.level()).q;
   const rns::division step{parameters.special_window(), chain, chain, {}};
-  const ring::poly* const source[] = {&sum.second};
+  std::vector<const ring::poly*> sources;
+  std::vector<ckks::joined_product> products;
+  for (turning* const each : turns) {
+    ckks::joined_product& product = products.emplace_back();
+    const int count = plan_.turns(each->turn.giant, each->turn.next).front();
+    product.options.galois_element = parameters.galois_element(plan_.rotation(count, plan_.giant_step()));
+    product.options.extended0 = &each->sum.first;
+    product.options.tag = tag;
+    product.key = &rotation_key(product.options.galois_element);
+    if (each->onto) product.total = std::move(*each->onto);
+    sources.push_back(&each->sum.second);
+  }
   const std::vector<ring::poly> divided =
-      rns::divide(ctx_.ring(), ctx_.converter(), step, source, object_class::scratch, tag);
-  sum.second = {};
-  const rns::raised_digits digits = rns::mod_up(ctx_.ring(), ctx_.converter(), divided.front().chain());
-  ckks::product_options options;
-  options.extended0 = &sum.first;
-  options.galois_element = element;
-  options.tag = tag;
-  return ckks::key_product(ctx_, digits, rotation_key(element), options);
+      rns::divide(ctx_.ring(), ctx_.converter(), step, sources, object_class::scratch, tag);
+  std::vector<backend::limb_view> inputs;
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    turns[i]->sum.second = {};
+    inputs.push_back(divided[i].chain());
+  }
+  const std::vector<rns::raised_digits> digits = rns::mod_up(ctx_.ring(), ctx_.converter(), inputs);
+  for (std::size_t i = 0; i < turns.size(); ++i) products[i].digits = &digits[i];
+  ckks::key_products(ctx_, products);
+  for (std::size_t i = 0; i < turns.size(); ++i) turns[i]->sum = std::move(products[i].total);
 }
 
-poly_pair executor::rotated(poly_pair&& sum, std::int64_t step) {
-  if (step == 0) return std::move(sum);
-  if (extended_) return extended_giant(std::move(sum), ctx_.parameters().galois_element(step));
-  return to_pair(eval_.rotate(to_ciphertext(std::move(sum)), step));
-}
-
-/// The sum of all giant steps: Horner's rule from either end towards 0, so that one key for each direction
-/// serves any number of them. `add(total, giant)` adds the products of one.
-template <typename AddT>
-std::optional<poly_pair> executor::walk(std::span<const int> giants, const AddT& add) {
+/// The sum of all giants, so that one key for each direction serves any number of them. `add(total, giant)`
+/// adds the products of one; `take(giant)` is their sum where it is made already, to which a rotated sum is
+/// then added without a pass of its own.
+template <typename AddT, typename TakeT>
+std::optional<poly_pair> executor::walk(std::span<const giant_round> all, const AddT& add,
+                                        const TakeT& take) {
   std::optional<poly_pair> result;
-  const std::vector<int> order = transform_plan::walk(giants);
-  std::optional<poly_pair> total;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    if (order[i] == 0) {
-      add(result, 0);
-      continue;
+  std::optional<poly_pair> sides[2];
+  std::map<int, bool> taken;
+  for (const giant_round& each : all) {
+    std::vector<turning> turns;
+    bool reaches_0 = false;
+    for (const giant_turn& turn : each) {
+      if (turn.giant == 0) {
+        if (!taken[0]) add(result, 0);
+        return result;
+      }
+      std::optional<poly_pair>& total = sides[turn.giant < 0 ? 1 : 0];
+      if (!taken[turn.giant]) add(total, turn.giant);
+      turns.push_back({turn, std::move(*std::exchange(total, {})), {}});
+      if (turn.next == 0 && std::exchange(reaches_0, true)) continue;  // one is added to the result
+      std::optional<poly_pair>& onto = turns.back().onto;
+      if (turn.next == 0 && result) {
+        onto = std::exchange(result, {});
+      } else {
+        onto = take(turn.next);
+        taken[turn.next] = static_cast<bool>(onto);
+      }
     }
-    add(total, order[i]);
-    for (const int turn : plan_.turns(order[i], plan_.next(order, i))) {
-      total = rotated(std::move(*total), plan_.rotation(turn, plan_.giant_step()));
+    rotate(turns);
+    for (turning& turned : turns) {
+      add_pair(ctx_, turned.turn.next == 0 ? result : sides[turned.turn.giant < 0 ? 1 : 0],
+               std::move(turned.sum));
     }
-    if (plan_.next(order, i) == 0) add_pair(ctx_, result, std::move(*std::exchange(total, {})));
   }
   return result;
 }
@@ -424,42 +489,6 @@ ciphertext executor::to_ciphertext(poly_pair&& parts) const {
 }
 
 }  // namespace
-
-std::vector<ring::poly> expand_diagonals(ckks::context& ctx,
-                                         std::span<const ckks::compact_plaintext* const> sources,
-                                         const transform_plan& plan, memory::object_class cls) {
-  const params::parameters& parameters = ctx.parameters();
-  const bool extended = plan.mode() == transform_mode::double_hoisted;
-  const arith::window special = extended ? parameters.special_window() : arith::window{};
-  std::vector<ring::poly> results;
-  results.reserve(sources.size());  // views point to polynomials
-  std::vector<backend::encode_job> encodings;
-  std::vector<backend::unary_job> transforms;
-  for (const ckks::compact_plaintext* const source : sources) {
-    results.emplace_back(ctx.ring(), special, parameters.level(plan.level()).q, cls, diagonal_tag);
-    for (const backend::limb_view& view : results.back().views()) {
-      encodings.push_back({view, &source->coefficients, 1, source->log_stride(parameters.log_n())});
-      transforms.push_back({view, view});
-    }
-  }
-  ctx.device().encode_expand(ctx.tables(), encodings);
-  ctx.device().ntt(ctx.tables(), transforms);
-  return results;
-}
-
-ring::poly expand_diagonal(ckks::context& ctx, const ckks::compact_plaintext& source,
-                           const transform_plan& plan, memory::object_class cls, unsigned log_repeat) {
-  const ckks::compact_plaintext* const sources[] = {&source};
-  ring::poly whole =
-      std::move(expand_diagonals(ctx, sources, plan, log_repeat == 0 ? cls : object_class::scratch).front());
-  if (log_repeat == 0) return whole;
-  ring::poly few(ctx.ring(), whole.special().primes, whole.chain().primes, cls, diagonal_tag, false,
-                 log_repeat);
-  std::vector<backend::unary_job> copies;
-  for (std::size_t v = 0; v < few.views().size(); ++v) copies.push_back({few.views()[v], whole.views()[v]});
-  ctx.device().copy(ctx.tables(), copies);
-  return few;
-}
 
 std::vector<ciphertext> evaluate(ckks::evaluator& eval, const transform_grid& grid,
                                  std::span<const ciphertext* const> inputs) {

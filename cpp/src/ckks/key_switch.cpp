@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "ckks/joined_calls.hpp"
 #include "halocline/ckks/context.hpp"
 #include "halocline/core/expects.hpp"
 #include "halocline/rns/mod_down.hpp"
@@ -49,31 +50,41 @@ void check_addends(const product_options& options, arith::window special, arith:
                     special.count, " and [", chain.first, ", ", chain.end(), "); they must be the same");
 }
 
-/// Checks a decomposed polynomial against the first of its list and the key.
-void check_digits(const rns::raised_digits& digits, arith::window chain, const evaluation_key& key) {
-  HALOCLINE_EXPECTS(!digits.digits.empty() && digits.numbers.back() < key.digits.size(), invalid_argument,
-                    "key_product: the key has ", key.digits.size(), " digits, the polynomial needs digit ",
+/// Checks a product of a list whose first one is over `chain`.
+void check_product(context& ctx, const joined_product& of, arith::window chain) {
+  const rns::raised_digits& digits = *of.digits;
+  HALOCLINE_EXPECTS(!digits.digits.empty() && digits.numbers.back() < of.key->digits.size(), invalid_argument,
+                    "key_product: the key has ", of.key->digits.size(),
+                    " digits, the polynomial needs digit ",
                     digits.numbers.empty() ? 0 : digits.numbers.back());
   HALOCLINE_EXPECTS(digits.chain == chain, invalid_argument, "key_product: a polynomial over the primes [",
                     digits.chain.first, ", ", digits.chain.end(), "), the first over [", chain.first, ", ",
                     chain.end(), "); expected the same");
+  const arith::window special = ctx.parameters().special_window();
+  check_addends(of.options, special, chain);
+  for (const ring::poly* each : {&of.total.first, &of.total.second}) {
+    HALOCLINE_EXPECTS(!*each || (each->special().primes == special && each->chain().primes == chain),
+                      invalid_argument, "key_products: a total over ", each->special().primes.count,
+                      " special primes and the chain [", each->chain().primes.first, ", ",
+                      each->chain().primes.end(), "); expected ", special.count, " and [", chain.first, ", ",
+                      chain.end(), ")");
+  }
 }
 
 /// The part of a product modulo the special primes.
-backend::key_job special_job(const poly_pair& result, const rns::raised_digits& digits,
-                             const evaluation_key& key, const product_options& options) {
-  backend::key_job job = make_job(result.first.special(), result.second.special(), digits, key,
-                                  [&](std::size_t i) { return digits.digits[i].special(); });
-  if (options.extended0 != nullptr) add_as_it_is(job, options.extended0->special());
+backend::key_job special_job(const joined_product& of) {
+  backend::key_job job = make_job(of.total.first.special(), of.total.second.special(), *of.digits, *of.key,
+                                  [&](std::size_t i) { return of.digits->digits[i].special(); });
+  if (of.options.extended0 != nullptr) add_as_it_is(job, of.options.extended0->special());
   return job;
 }
 
 /// The part of a product modulo the own primes of digit `run`.
-backend::key_job run_job(context& ctx, const poly_pair& result, const rns::raised_digits& digits,
-                         const evaluation_key& key, const product_options& options, std::size_t run) {
-  const arith::window part = digits.runs[run];
-  backend::key_job job = make_job(result.first.chain().slice(part), result.second.chain().slice(part), digits,
-                                  key, [&](std::size_t i) { return digits.at(i, run); });
+backend::key_job run_job(context& ctx, const joined_product& of, std::size_t run) {
+  const arith::window part = of.digits->runs[run];
+  const product_options& options = of.options;
+  backend::key_job job = make_job(of.total.first.chain().slice(part), of.total.second.chain().slice(part),
+                                  *of.digits, *of.key, [&](std::size_t i) { return of.digits->at(i, run); });
   if (options.extended0 != nullptr) {
     add_as_it_is(job, options.extended0->chain().slice(part));
     return job;
@@ -82,6 +93,46 @@ backend::key_job run_job(context& ctx, const poly_pair& result, const rns::raise
   if (options.plus1.data != nullptr) job.plus1 = options.plus1.slice(part);
   job.factors = special_products(ctx, part);
   return job;
+}
+
+/// Bytes that a product touches: the key, what is made and, where they are not those of the product before,
+/// the digits.
+std::size_t product_bytes(const context& ctx, const joined_product& of, bool decomposed) {
+  const std::size_t limbs = ctx.parameters().special_count() + of.digits->chain.count;
+  const std::size_t polynomials = 2 + (decomposed ? of.digits->digits.size() : 0);
+  return polynomials * limbs * ctx.tables().limb_bytes() + detail::bytes_of(*of.key, of.digits->numbers);
+}
+
+/// Products in one call of the backend. Jobs of the same part of the digits stand next to each other, so that
+/// it may still be in a cache the next time.
+void multiply(context& ctx, std::span<joined_product> products) {
+  std::vector<const memory::buffer*> permutations;
+  std::vector<bool> accumulates;
+  for (joined_product& each : products) {
+    accumulates.push_back(static_cast<bool>(each.total.first));
+    if (!accumulates.back()) {
+      const auto sum = [&] {
+        return ring::poly(ctx.ring(), ctx.parameters().special_window(), each.digits->chain,
+                          object_class::scratch, each.options.tag);
+      };
+      each.total = {sum(), sum()};
+    }
+    const std::uint64_t element = each.options.galois_element;
+    permutations.push_back(element == 1 ? nullptr : &ctx.ring().permutation(element));
+  }
+  std::vector<backend::key_job> jobs;
+  const auto add = [&](const auto& job_of) {
+    for (std::size_t k = 0; k < products.size(); ++k) {
+      jobs.push_back(job_of(products[k]));
+      jobs.back().accumulate = accumulates[k];
+      jobs.back().permutation = permutations[k];
+    }
+  };
+  add([](const joined_product& each) { return special_job(each); });
+  for (std::size_t run = 0; run < products.front().digits->runs.size(); ++run) {
+    add([&](const joined_product& each) { return run_job(ctx, each, run); });
+  }
+  ctx.device().key_multiply_accumulate(ctx.tables(), jobs);
 }
 
 }  // namespace
@@ -96,33 +147,27 @@ std::vector<poly_pair> key_product(context& ctx, std::span<const rns::raised_dig
   HALOCLINE_EXPECTS(!digits.empty() && digits.size() == options.size(), invalid_argument,
                     "key_product: ", digits.size(), " polynomials with ", options.size(),
                     " options; expected the same positive number");
-  const arith::window special = ctx.parameters().special_window();
+  std::vector<joined_product> products;
+  for (std::size_t k = 0; k < digits.size(); ++k) products.push_back({&digits[k], &key, options[k]});
+  for (const joined_product& each : products) check_product(ctx, each, digits.front().chain);
+  multiply(ctx, products);
   std::vector<poly_pair> results;
-  results.reserve(digits.size());
-  for (std::size_t k = 0; k < digits.size(); ++k) {
-    check_digits(digits[k], digits.front().chain, key);
-    check_addends(options[k], special, digits[k].chain);
-    const auto sum = [&] {
-      return ring::poly(ctx.ring(), special, digits[k].chain, object_class::scratch, options[k].tag);
-    };
-    results.push_back({sum(), sum()});
-  }
-  const std::size_t runs = digits.front().runs.size();
-  std::vector<backend::key_job> jobs;
-  for (std::size_t k = 0; k < digits.size(); ++k) {
-    jobs.push_back(special_job(results[k], digits[k], key, options[k]));
-  }
-  for (std::size_t run = 0; run < runs; ++run) {
-    for (std::size_t k = 0; k < digits.size(); ++k) {
-      jobs.push_back(run_job(ctx, results[k], digits[k], key, options[k], run));
-    }
-  }
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const std::uint64_t element = options[i % digits.size()].galois_element;
-    if (element != 1) jobs[i].permutation = &ctx.ring().permutation(element);
-  }
-  ctx.device().key_multiply_accumulate(ctx.tables(), jobs);
+  for (joined_product& each : products) results.push_back(std::move(each.total));
   return results;
+}
+
+void key_products(context& ctx, std::span<joined_product> products) {
+  std::vector<std::size_t> bytes;
+  for (const joined_product& each : products) {
+    check_product(ctx, each, products.front().digits->chain);
+    const bool decomposed = bytes.empty() || each.digits != products[bytes.size() - 1].digits;
+    bytes.push_back(product_bytes(ctx, each, decomposed));
+  }
+  for (std::size_t done = 0; done < products.size();) {
+    const std::size_t count = detail::products_per_call(ctx, 0, std::span(bytes).subspan(done));
+    multiply(ctx, products.subspan(done, count));
+    done += count;
+  }
 }
 
 poly_pair key_product(context& ctx, const rns::raised_digits& digits, const evaluation_key& key,
@@ -142,12 +187,38 @@ poly_pair divide_by_special(context& ctx, const poly_pair& extended, unsigned le
   return {std::move(quotients[0]), std::move(quotients[1])};
 }
 
-void add_times_special(context& ctx, const ring::poly& extended, const backend::limb_view& src) {
-  const backend::ring_tables& tables = ctx.tables();
+namespace {
+
+/// chain += P * src on the primes of src.
+backend::linear_job times_special_job(context& ctx, const ring::poly& extended, const limb_view& src) {
   const limb_view chain = extended.chain().slice(src.primes);
-  const backend::linear_job job{chain, chain, src, std::vector<std::uint64_t>(src.primes.count, 1),
-                                special_products(ctx, src.primes)};
-  ctx.device().linear_combine(tables, {&job, 1});
+  return {chain, chain, src, std::vector<std::uint64_t>(src.primes.count, 1),
+          special_products(ctx, src.primes)};
+}
+
+}  // namespace
+
+void add_times_special(context& ctx, const ring::poly& extended, const backend::limb_view& src) {
+  const backend::linear_job job = times_special_job(ctx, extended, src);
+  ctx.device().linear_combine(ctx.tables(), {&job, 1});
+}
+
+void add_times_special(context& ctx, const poly_pair& extended, const limb_view& first,
+                       const limb_view& second) {
+  const backend::linear_job jobs[] = {times_special_job(ctx, extended.first, first),
+                                      times_special_job(ctx, extended.second, second)};
+  ctx.device().linear_combine(ctx.tables(), jobs);
+}
+
+void set_times_special(context& ctx, const poly_pair& extended, const limb_view& first,
+                       const limb_view& second) {
+  const limb_view zeros[] = {extended.first.special(), extended.second.special()};
+  ctx.device().set_zero(ctx.tables(), zeros);
+  std::vector<backend::scalar_pair> factors;
+  for (const std::uint64_t each : special_products(ctx, first.primes)) factors.push_back({each, each});
+  const backend::scalar_job jobs[] = {{extended.first.chain(), first, factors},
+                                      {extended.second.chain(), second, factors}};
+  ctx.device().scalar_multiply(ctx.tables(), jobs);
 }
 
 ring::poly apply_automorphism(context& ctx, const ring::poly& source, std::uint64_t galois_element,

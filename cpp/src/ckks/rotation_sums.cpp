@@ -90,8 +90,7 @@ class running_sum {
     const switch_source source{detail::part(input_, 1), detail::part(input_, 0)};
     switch_sum(ctx_, source, terms, total_, false);
     if (!itself) return;
-    add_times_special(ctx_, total_.first, detail::part(input_, 0));
-    add_times_special(ctx_, total_.second, detail::part(input_, 1));
+    add_times_special(ctx_, total_, detail::part(input_, 0), detail::part(input_, 1));
   }
 
   /// The products are added to the second component where it lies: what is read of it was divided before.

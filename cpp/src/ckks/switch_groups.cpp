@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "ckks/joined_calls.hpp"
 #include "halocline/ckks/context.hpp"
 #include "halocline/ckks/key_switch.hpp"
 #include "halocline/core/expects.hpp"
@@ -120,14 +121,29 @@ class grouped_switch {
       raised_.push_back(ctx_.runtime().allocate(digits_.size() * size_ * ctx_.tables().limb_bytes(),
                                                 object_class::scratch, "mod_up.digit"));
     }
+    const std::vector<std::size_t> bytes = key_bytes();
+    const std::size_t shared =
+        sources_.size() * (digits_.size() * size_ + 2 * std::size_t{limbs}) * ctx_.tables().limb_bytes();
     for (const group& each : make_groups(special, runs, size_)) {
       raise(each, coefficients);
-      for (std::size_t t = 0; t < terms_.size(); ++t)
-        multiply(each, terms_[t], results, accumulate || t != 0);
+      for (std::size_t done = 0; done < terms_.size();) {
+        const std::size_t count = detail::products_per_call(ctx_, shared, std::span(bytes).subspan(done));
+        multiply(each, terms_.subspan(done, count), results, accumulate || done != 0);
+        done += count;
+      }
     }
   }
 
  private:
+  /// Bytes that a call touches of the key of each term.
+  [[nodiscard]] std::vector<std::size_t> key_bytes() const {
+    std::vector<std::uint32_t> numbers;
+    for (const rns::digit_run& each : digits_) numbers.push_back(each.number);
+    std::vector<std::size_t> bytes;
+    for (const switch_term& each : terms_) bytes.push_back(detail::bytes_of(*each.key, numbers));
+    return bytes;
+  }
+
   /// Limbs of digit i of polynomial k modulo the primes of a segment.
   [[nodiscard]] limb_view digit_view(std::size_t k, std::size_t i, const segment& s) const {
     if (s.run == static_cast<int>(i)) return sources_[k].polynomial.slice(s.primes);
@@ -160,17 +176,26 @@ class grouped_switch {
     ctx_.device().ntt(ctx_.tables(), transforms);
   }
 
-  [[nodiscard]] backend::key_job make_job(const segment& s, std::size_t k, const switch_term& term,
+  /// The sum of one term.
+  [[nodiscard]] backend::key_part make_part(const segment& s, std::size_t k, const switch_term& term) const {
+    backend::key_part part;
+    if (term.galois_element != 1) part.permutation = &ctx_.ring().permutation(term.galois_element);
+    for (std::size_t i = 0; i < digits_.size(); ++i) {
+      const evaluation_key_digit& digit = term.key->digits[digits_[i].number];
+      part.digits.push_back({digit_view(k, i, s), &digit.b, digit.a ? &digit.a : nullptr, digit.source});
+    }
+    return part;
+  }
+
+  [[nodiscard]] backend::key_job make_job(const segment& s, std::size_t k, std::span<const switch_term> terms,
                                           const poly_pair& result, bool accumulate) const {
     const auto part = [&](const ring::poly& p) {
       return s.run < 0 ? p.special().slice(s.primes) : p.chain().slice(s.primes);
     };
-    backend::key_job job{part(result.first), part(result.second), {}, accumulate};
-    if (term.galois_element != 1) job.permutation = &ctx_.ring().permutation(term.galois_element);
-    for (std::size_t i = 0; i < digits_.size(); ++i) {
-      const evaluation_key_digit& digit = term.key->digits[digits_[i].number];
-      job.digits.push_back({digit_view(k, i, s), &digit.b, digit.a ? &digit.a : nullptr, digit.source});
-    }
+    backend::key_part one = make_part(s, k, terms.front());
+    backend::key_job job{part(result.first), part(result.second), std::move(one.digits), accumulate};
+    job.permutation = one.permutation;
+    for (const switch_term& each : terms.subspan(1)) job.more.push_back(make_part(s, k, each));
     if (sources_[k].extended0 != nullptr) {
       job.plus0 = part(*sources_[k].extended0);
       job.factors.assign(s.primes.count, 1);
@@ -184,12 +209,12 @@ class grouped_switch {
     return job;
   }
 
-  void multiply(const group& members, const switch_term& term, std::span<const poly_pair> results,
+  void multiply(const group& members, std::span<const switch_term> terms, std::span<const poly_pair> results,
                 bool accumulate) {
     std::vector<backend::key_job> jobs;
     for (const segment& s : members) {
       for (std::size_t k = 0; k < results.size(); ++k) {
-        jobs.push_back(make_job(s, k, term, results[k], accumulate));
+        jobs.push_back(make_job(s, k, terms, results[k], accumulate));
       }
     }
     ctx_.device().key_multiply_accumulate(ctx_.tables(), jobs);

@@ -135,10 +135,15 @@ TEST_P(RotationSums, AreTheIntegersOfTheSpecification) {
     for (const auto& stages : programs) {
       const auto wanted = bytes_of(rig, specified(rig, a, stages));
       for (const std::size_t limbs : {0, 1, 7, 20, 10000}) {
-        rig.ctx->set_cache_bytes(limbs * limb);
-        EXPECT_EQ(bytes_of(rig, summed(a, stages)), wanted) << level << " " << stages.size() << " " << limbs;
+        for (const std::size_t budget : {std::size_t{0}, std::size_t{1}, std::size_t{6} << 20}) {
+          rig.ctx->set_cache_bytes(limbs * limb);
+          rig.ctx->set_joining_budget(budget);
+          EXPECT_EQ(bytes_of(rig, summed(a, stages)), wanted)
+              << level << " " << stages.size() << " " << limbs << " " << budget;
+        }
       }
       rig.ctx->set_cache_bytes(0);
+      rig.ctx->set_joining_budget({});
     }
   }
 }

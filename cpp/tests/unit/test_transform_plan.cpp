@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <string>
 
+#include "circuits/giant_rounds.hpp"
 #include "halocline/core/error.hpp"
 #include "halocline/params/presets.hpp"
 
@@ -114,6 +116,27 @@ TEST(TransformPlan, GiantsWalkFromBothEndsToZero) {
   EXPECT_THAT(plan_for(gap, transform_mode::small_key, 2)
                   .required_rotations(plan_for(gap, transform_mode::small_key, 2).full_usage()),
               ElementsAre(1, 2, 4));
+}
+
+TEST(TransformPlan, SidesOfGiantsTurnAloneOrTogether) {
+  const auto turns = [](transform_mode mode, const std::vector<int>& giants, bool joined) {
+    std::string text;
+    for (const detail::giant_round& round :
+         detail::giant_rounds(plan_for(range(0, 64), mode), giants, joined)) {
+      for (const detail::giant_turn& each : round) {
+        text += std::to_string(each.giant) + ">" + std::to_string(each.next) + " ";
+      }
+      text += "| ";
+    }
+    return text;
+  };
+  const auto extended = transform_mode::double_hoisted;
+  EXPECT_EQ(turns(extended, {-1, 0, 1, 2, 3}, false), "3>2 | 2>1 | 1>0 | -1>0 | 0>0 | ");
+  EXPECT_EQ(turns(extended, {-1, 0, 1, 2, 3}, true), "3>2 | 2>1 | 1>0 -1>0 | 0>0 | ");
+  EXPECT_EQ(turns(extended, {-4, -2, 3}, true), "-4>-2 | 3>0 -2>0 | ");
+  EXPECT_EQ(turns(extended, {0}, true), "0>0 | ");
+  EXPECT_EQ(turns(extended, {1, 2}, true), "2>1 | 1>0 | ");
+  EXPECT_EQ(turns(transform_mode::bsgs, {-1, 0, 2, 4}, false), "4>0 | 2>0 | -1>0 | 0>0 | ");
 }
 
 TEST(TransformPlan, ChoosesTheCheapestBabyCount) {

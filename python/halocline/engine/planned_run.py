@@ -231,6 +231,7 @@ class ProgramPlanner:
         core = self._engine._core
         twin._core.take_key_uses()
         twin._core.manual = core.manual
+        twin._core.joining_budget = self._engine.budget_bytes
         shaped = shape_arguments(arguments, twin)
         name_inputs(twin, shaped)
         core.watch()
@@ -274,6 +275,7 @@ class ProgramPlanner:
         finally:
             _, diverged, reason = core.end_plan()
             core.set_routes({})
+            core.joining_budget = None
             if diverged:
                 self.divergence = reason
                 self.forget(prepared)
@@ -292,6 +294,7 @@ class ProgramPlanner:
         core = self._engine._core
         for _ in range(_PLAN_ATTEMPTS):
             if core.begin_plan(prepared.plan):
+                core.joining_budget = prepared.plan.capacity_bytes  # the steps that were planned
                 return True
             if prepared.is_given:
                 size = _core.format_bytes

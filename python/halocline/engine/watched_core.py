@@ -71,6 +71,15 @@ class WatchedCore:
     def cache_bytes(self, value: int) -> None:
         self._native.cache_bytes = value
 
+    @property
+    def joining_budget(self) -> int:
+        """Of the native engine."""
+        return self._native.joining_budget
+
+    @joining_budget.setter
+    def joining_budget(self, value: int | None) -> None:
+        self._native.joining_budget = value
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._native, name)
 

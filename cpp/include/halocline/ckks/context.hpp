@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 
 #include "halocline/ring/context.hpp"
 #include "halocline/rns/base_convert.hpp"
@@ -38,6 +40,13 @@ class context {
   /// have that device's value.
   [[nodiscard]] std::size_t cache_bytes() const noexcept { return cache_bytes_; }
   void set_cache_bytes(std::size_t bytes) noexcept { cache_bytes_ = bytes; }
+  /// Budget by which it is decided how many keys a call takes (see `key_products`), in bytes; 0: unlimited.
+  /// It is that of the runtime, unless another one is set: a ghost must have that of the engine that it
+  /// stands for, and an engine that follows a plan the one that the plan was made for.
+  [[nodiscard]] std::size_t joining_budget() const noexcept {
+    return joining_budget_.value_or(runtime().budget_bytes());
+  }
+  void set_joining_budget(std::optional<std::size_t> bytes) noexcept { joining_budget_ = bytes; }
 
  private:
   params::parameters parameters_;
@@ -45,6 +54,7 @@ class context {
   rns::base_converter converter_;
   std::shared_ptr<ckks::client_tables> client_;  ///< made at first use
   std::size_t cache_bytes_;
+  std::optional<std::size_t> joining_budget_;
 };
 
 /// A context of `parameters` on `device`, which belongs to this context alone. Objects can be read, written,

@@ -52,6 +52,22 @@ struct product_options {
                                                  const evaluation_key& key,
                                                  std::span<const product_options> options);
 
+/// A key product that shares calls of the backend with others.
+struct joined_product {
+  const rns::raised_digits* digits = nullptr;
+  const evaluation_key* key = nullptr;
+  product_options options{};
+  /// The product, over special + chain primes. Polynomials that are there already are added to, and are no
+  /// operands of any product of the list.
+  poly_pair total{};
+};
+
+/// Key products of one chain window, each with a key of its own, such as rotations of one decomposed
+/// polynomial. On devices with a cache (see `context::cache_bytes`) one call of the backend makes several, as
+/// many as touch a small part of `context::joining_budget`; the integers are the same.
+/// @throws invalid_argument as `key_product`, and for different windows
+void key_products(context& ctx, std::span<joined_product> products);
+
 /// A polynomial that a key is to be multiplied with, and what is added.
 struct switch_source {
   backend::limb_view polynomial;
@@ -81,7 +97,7 @@ struct switch_term {
 
 /// total = sum_t X^(g_t)(source * key_t + what is added), which `accumulate` adds to what `total` holds: one
 /// decomposition for all keys, sums over special + chain primes, automorphisms within the products. Groups of
-/// primes as in `switch_product`.
+/// primes as in `switch_product`, several keys in a call as in `key_products`.
 /// @param total over the special primes and the chain of the source; no operand of it
 /// @throws invalid_argument as `switch_product` and `key_product`, for no terms, and for a total that spans
 ///   other primes
@@ -95,6 +111,12 @@ void switch_sum(context& ctx, const switch_source& source, std::span<const switc
 /// dst += P * src on the chain limbs of an extended polynomial (P = product of the special primes, 0 on their
 /// limbs).
 void add_times_special(context& ctx, const ring::poly& extended, const backend::limb_view& src);
+/// The same of both polynomials of a pair, in one call of the backend.
+void add_times_special(context& ctx, const poly_pair& extended, const backend::limb_view& first,
+                       const backend::limb_view& second);
+/// extended = P * (first, second), which span its chain.
+void set_times_special(context& ctx, const poly_pair& extended, const backend::limb_view& first,
+                       const backend::limb_view& second);
 
 /// Applies X -> X^galois_element to every limb (NTT form).
 [[nodiscard]] ring::poly apply_automorphism(context& ctx, const ring::poly& source,

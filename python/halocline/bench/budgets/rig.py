@@ -113,6 +113,7 @@ class PolicyRig:
         """
         ghost = Engine(self.params, device="ghost", keep_seeds=self.seeded)
         ghost._core.cache_bytes = self._cache_bytes
+        ghost._core.joining_budget = 1  # for any budget: steps are as small as under the least one
         inputs: list[Ciphertext] = []
 
         def begin() -> None:

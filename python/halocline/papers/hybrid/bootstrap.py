@@ -81,17 +81,24 @@ class Stage:
         return KeyPlan(self.params, levels.items())
 
     def rehearse(
-        self, rounds: int = 1, *, seeded: bool = False, record: bool = False, cache_bytes: int = 0
+        self,
+        rounds: int = 1,
+        *,
+        seeded: bool = False,
+        record: bool = False,
+        cache_bytes: int = 0,
+        limited: bool = False,
     ) -> Rehearsal:
         """Everything that will happen, in the same order, on a ghost.
 
-        cache_bytes: of the device that the ghost stands for.
+        cache_bytes: of the device that the ghost stands for. limited: whether its engine has a budget.
         Allocations are as many, and in the same order, as on a real engine that gets one key after the other,
         so that decisions of policy `profiled` made from the trace fit.
         """
         plan = self.key_plan()
         engine = Engine(self.params, device="ghost", keep_seeds=seeded)
         engine._core.cache_bytes = cache_bytes
+        engine._core.joining_budget = int(limited)
         live = 0
         with recording(engine, record) as trace:
             for request in plan.requests():

@@ -117,7 +117,12 @@ class BmBootstrapRun:
             for done, stage in enumerate(self.stages):
                 self._progress("ghost runs", done, len(self.stages))
                 record = o.policy == "profiled"
-                found.append(stage.rehearse(o.repeat, seeded=o.seeded, record=record, cache_bytes=cache))
+                limited = o.memory is not None
+                found.append(
+                    stage.rehearse(
+                        o.repeat, seeded=o.seeded, record=record, cache_bytes=cache, limited=limited
+                    )
+                )
         self._progress("ghost runs", len(self.stages), len(self.stages))
         return found
 

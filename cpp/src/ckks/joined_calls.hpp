@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "halocline/ckks/context.hpp"
+#include "halocline/ckks/keys.hpp"
+
+/// How many keys one call of the backend multiplies with. On GPUs a call for one key of a low level takes
+/// little longer than its launch; but what a call touches must be in memory at once.
+namespace halocline::ckks::detail {
+
+/// Bytes that a call for several keys may touch. A call for one key may always touch what it needs.
+///
+/// 0 on devices without a cache (`context::cache_bytes`), which gain nothing. Otherwise a sixteenth of
+/// `context::joining_budget`, so that other keys can be loaded meanwhile; less where scratch, which stays in
+/// memory, and the call would take more than a quarter together: then no step of a program gets larger than
+/// the largest one with one key. At most 512 MiB: larger calls fill a card.
+[[nodiscard]] std::size_t joined_bytes(const context& ctx);
+
+/// How many of the next products one call makes: at least one, and as many as touch `joined_bytes` together.
+/// @param shared bytes that the call touches anyway
+/// @param each bytes of every product
+[[nodiscard]] std::size_t products_per_call(const context& ctx, std::size_t shared,
+                                            std::span<const std::size_t> each);
+
+/// Bytes of the digits of a key that products with `numbers` read.
+[[nodiscard]] std::size_t bytes_of(const evaluation_key& key, std::span<const std::uint32_t> numbers);
+
+}  // namespace halocline::ckks::detail
