@@ -15,12 +15,13 @@ __global__ void __launch_bounds__(key_threads) key_kernel(const __grid_constant_
   key_body(p, {here()});
 }
 
-template <typename WordT>
+/// `summed`: jobs may have several parts. The loop over them takes registers from kernels of one.
+template <typename WordT, bool summed>
 __global__ void __launch_bounds__(key_threads)
     key_turned_kernel(const __grid_constant__ key_params<WordT> p) {
   begin_kernel();
   __shared__ pack<WordT> exchange[2 * key_threads];
-  const std::uint32_t parts = key_parts(p, here());
+  const std::uint32_t parts = summed ? key_parts(p, here()) : 1;
 #pragma unroll 1
   for (std::uint32_t part = 0; part < parts; ++part) {
     if (part != 0) __syncthreads();  // the sums of the part before are taken
@@ -73,6 +74,12 @@ __global__ void __launch_bounds__(stream_blocks, single ? 5 : 4)
   }
 }
 
+template <typename WordT>
+auto stored_kernel(const key_params<WordT>& p) {
+  if (!p.turned) return key_kernel<WordT>;
+  return p.summed ? key_turned_kernel<WordT, true> : key_turned_kernel<WordT, false>;
+}
+
 /// Whether every job of a launch has at most one group of digits.
 template <typename WordT>
 bool single_groups(const key_params<WordT>& p) {
@@ -109,8 +116,7 @@ void key_multiply_accumulate(const executor<WordT>& on, std::span<const key_job>
                                 seeded_kernel(params), dim3(blocks, limbs), dim3(stream_blocks), 0, params);
              }
              const launch_shape shape = shape_of(packs, 1, key_threads);
-             on.launch(params.turned ? "key_multiply_turned" : "key_multiply",
-                       params.turned ? key_turned_kernel<WordT> : key_kernel<WordT>,
+             on.launch(params.turned ? "key_multiply_turned" : "key_multiply", stored_kernel(params),
                        dim3(shape.blocks, limbs), dim3(shape.threads), 0, params);
            });
 }

@@ -46,7 +46,8 @@ struct key_params {
   std::uint32_t log_words = 0;
   bool seeded = false;  ///< whether any digit of the launch is, all by `rule`
   stream_rule rule = stream_rule::chacha8_spare;
-  bool turned = false;  ///< whether any job has a permutation
+  bool turned = false;  ///< whether any job has a permutation or several parts
+  bool summed = false;  ///< whether any job has several parts
   cache_hint keys = cache_hint::evict_first;
   cache_hint data = cache_hint::normal;
   digit digit_list[key_digits] = {};

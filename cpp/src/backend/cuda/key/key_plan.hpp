@@ -76,7 +76,8 @@ void add_piece(PackerT& packer, const resolver<WordT>& resolve, const key_job& e
   job.parts = 1;
   job.accumulate = joined || sum.accumulate || piece.digit != 0;
   if (sum.permutation != nullptr) job.permutation = resolve.template raw<std::uint32_t>(*sum.permutation);
-  p.turned |= joined || sum.permutation != nullptr;
+  p.summed |= joined.has_value();
+  p.turned |= p.summed || sum.permutation != nullptr;
   if (piece.digit == 0 && !each.factors.empty()) {
     if (each.plus0.data != nullptr) job.plus[0] = resolve.limb(each.plus0, piece.limb);
     if (each.plus1.data != nullptr) job.plus[1] = resolve.limb(each.plus1, piece.limb);
