@@ -7,7 +7,7 @@ namespace halocline::ckks::detail {
 
 std::size_t joined_bytes(const context& ctx) {
   constexpr std::size_t most = std::size_t{512} << 20;
-  constexpr std::size_t call_share = 16, scratch_share = 4;
+  constexpr std::size_t call_share = 12, scratch_share = 4;
   if (ctx.cache_bytes() == 0) return 0;
   const std::size_t budget = ctx.joining_budget();
   if (budget == 0) return most;
