@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rotations and conjugation. The automorphism is applied after the key switch, so that one decomposition
 // serves any number of rotations of the same ciphertext.
+#include <algorithm>
 #include <utility>
 
 #include "ckks/evaluator_detail.hpp"
+#include "ckks/joined_calls.hpp"
 #include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/context.hpp"
 #include "halocline/ckks/evaluator.hpp"
@@ -21,21 +23,44 @@ void require_rotatable(const ciphertext& a, const char* operation) {
                     " components; relinearize it first");
 }
 
-/// X -> X^element of `a`, where `extended` is the product of its second component with the key of the
-/// element, and `key` the secret key of both.
-ciphertext apply_galois(context& ctx, const ciphertext& a, const poly_pair& extended, std::uint64_t element,
-                        const key_id& key) {
-  const std::vector<ring::poly> switched = finish_switch(ctx, extended, a.level, a.level);
-  ciphertext result;
-  result.level = a.level;
-  result.scale = a.scale;
-  result.slots = a.slots;
-  result.key = key;
-  for (const ring::poly& each : switched) {
-    result.parts.push_back(
-        apply_automorphism(ctx, each, element, memory::object_class::ciphertext, ciphertext_tag));
+/// X -> X^element of a ciphertext.
+struct turn {
+  std::uint64_t element;
+  key_id key;  ///< the secret key of the result
+};
+
+/// The turns of `a`, where `extended` are the products of its second component with their keys.
+std::vector<ciphertext> apply_galois(context& ctx, const ciphertext& a, std::span<const poly_pair> extended,
+                                     std::span<const turn> turns) {
+  const std::vector<std::vector<ring::poly>> switched = finish_switch(ctx, extended, a.level, a.level);
+  std::vector<turned_poly> parts;
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    for (const ring::poly& each : switched[i]) parts.push_back({&each, turns[i].element});
   }
-  return result;
+  std::vector<ring::poly> turned =
+      apply_automorphisms(ctx, parts, memory::object_class::ciphertext, ciphertext_tag);
+  std::vector<ciphertext> results(turns.size());
+  for (std::size_t i = 0; i < turned.size(); ++i) results[i / 2].parts.push_back(std::move(turned[i]));
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    results[i].level = a.level;
+    results[i].scale = a.scale;
+    results[i].slots = a.slots;
+    results[i].key = turns[i].key;
+  }
+  return results;
+}
+
+/// How many of these products of one level are made, divided and turned together: as many as a call takes
+/// keys. One within a budget, as what comes of each of them is live until all are divided.
+std::size_t joined_rotations(const context& ctx, std::span<const joined_product> products, unsigned level) {
+  if (ctx.joining_budget() != 0) return 1;
+  const params::parameters& parameters = ctx.parameters();
+  const std::size_t limbs = parameters.special_count() + std::size_t{parameters.level(level).q.count};
+  std::vector<std::size_t> bytes;
+  for (const joined_product& each : products) {
+    bytes.push_back(bytes_of(*each.key, each.digits->numbers) + 4 * limbs * ctx.tables().limb_bytes());
+  }
+  return products_per_call(ctx, 0, bytes);
 }
 
 /// X -> X^element of `a`, for one element only.
@@ -43,7 +68,9 @@ ciphertext apply_galois_once(context& ctx, key_set& keys, const ciphertext& a, s
                              const char* operation = "rotate") {
   key_id secret = a.key;
   const evaluation_key& key = matching_key(keys, element, a.level, secret, operation);
-  return apply_galois(ctx, a, switch_product(ctx, part(a, 1), key, part(a, 0)), element, secret);
+  const poly_pair extended = switch_product(ctx, part(a, 1), key, part(a, 0));
+  const turn one{element, secret};
+  return only(apply_galois(ctx, a, std::span(&extended, 1), std::span(&one, 1)));
 }
 
 }  // namespace
@@ -87,25 +114,39 @@ std::vector<ciphertext> evaluator::rotate_hoisted(const ciphertext& a, std::span
   const backend::scoped_operation named("rotate_many");
   check(ctx_, a, "rotate");
   require_rotatable(a, "rotate");
-  const bool shared = steps.size() > 1;
-  rns::raised_digits digits;
-  std::vector<ciphertext> results;
-  results.reserve(steps.size());
-  for (const std::int64_t step : steps) {
-    const std::uint64_t element = ctx_.parameters().galois_element(step);
-    if (element == 1) {
-      results.push_back(clone(ctx_, a));
-      continue;
+  std::vector<ciphertext> results(steps.size());
+  std::vector<std::size_t> places;  // of the rotations among the results
+  std::vector<turn> turns;
+  std::vector<joined_product> products;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const std::uint64_t element = ctx_.parameters().galois_element(steps[i]);
+    if (element == 1) continue;
+    if (steps.size() == 1) {
+      results[i] = apply_galois_once(ctx_, keys_, a, element);
+      return results;
     }
-    if (!shared) {
-      results.push_back(apply_galois_once(ctx_, keys_, a, element));
-      continue;
+    places.push_back(i);
+    turn& made = turns.emplace_back(turn{element, a.key});
+    joined_product& product = products.emplace_back();
+    product.key = &matching_key(keys_, element, a.level, made.key, "rotate");
+    product.options.plus0 = part(a, 0);
+  }
+  if (!products.empty()) {
+    const rns::raised_digits digits = rns::mod_up(ctx_.ring(), ctx_.converter(), part(a, 1));
+    for (joined_product& each : products) each.digits = &digits;
+    for (std::size_t done = 0; done < products.size();) {
+      const std::span<joined_product> rest = std::span(products).subspan(done);
+      const std::size_t count = joined_rotations(ctx_, rest, a.level);
+      key_products(ctx_, rest.first(count));
+      std::vector<poly_pair> extended;
+      for (joined_product& each : rest.first(count)) extended.push_back(std::move(each.total));
+      std::vector<ciphertext> turned = apply_galois(ctx_, a, extended, std::span(turns).subspan(done, count));
+      for (std::size_t i = 0; i < count; ++i) results[places[done + i]] = std::move(turned[i]);
+      done += count;
     }
-    if (digits.digits.empty()) digits = rns::mod_up(ctx_.ring(), ctx_.converter(), part(a, 1));
-    key_id secret = a.key;
-    const evaluation_key& key = matching_key(keys_, element, a.level, secret, "rotate");
-    const poly_pair extended = key_product(ctx_, digits, key, part(a, 0));
-    results.push_back(apply_galois(ctx_, a, extended, element, secret));
+  }
+  for (ciphertext& each : results) {
+    if (each.parts.empty()) each = clone(ctx_, a);
   }
   return results;
 }

@@ -221,16 +221,19 @@ void set_times_special(context& ctx, const poly_pair& extended, const limb_view&
   ctx.device().scalar_multiply(ctx.tables(), jobs);
 }
 
-ring::poly apply_automorphism(context& ctx, const ring::poly& source, std::uint64_t galois_element,
-                              memory::object_class cls, const char* tag) {
-  const memory::buffer& permutation = ctx.ring().permutation(galois_element);
-  ring::poly result(ctx.ring(), source.special().primes, source.chain().primes, cls, tag);
-  const std::vector<limb_view> from = source.views();
-  const std::vector<limb_view> to = result.views();
+std::vector<ring::poly> apply_automorphisms(context& ctx, std::span<const turned_poly> turns,
+                                            memory::object_class cls, const char* tag) {
+  std::vector<ring::poly> results;
+  results.reserve(turns.size());  // views point to polynomials
   std::vector<backend::automorphism_job> jobs;
-  for (std::size_t i = 0; i < from.size(); ++i) jobs.push_back({to[i], from[i], &permutation});
+  for (const turned_poly& each : turns) {
+    const memory::buffer& permutation = ctx.ring().permutation(each.galois_element);
+    results.emplace_back(ctx.ring(), each.source->special().primes, each.source->chain().primes, cls, tag);
+    const std::vector<limb_view> from = each.source->views(), to = results.back().views();
+    for (std::size_t i = 0; i < from.size(); ++i) jobs.push_back({to[i], from[i], &permutation});
+  }
   ctx.device().automorphism(ctx.tables(), jobs);
-  return result;
+  return results;
 }
 
 std::vector<ring::poly> finish_switch(context& ctx, const poly_pair& extended, unsigned level,

@@ -86,7 +86,8 @@ ciphertext specified(ckks_rig& rig, const ciphertext& a, std::span<const rotatio
       }
       add(ctx, product.first, sum.first);
       for (const auto half : {&ckks::poly_pair::first, &ckks::poly_pair::second}) {
-        add(ctx, next.*half, ckks::apply_automorphism(ctx, product.*half, element, scratch, "turned"));
+        const ckks::turned_poly turn{&(product.*half), element};
+        add(ctx, next.*half, ckks::apply_automorphisms(ctx, {&turn, 1}, scratch, "turned").front());
       }
     }
     sum = std::move(next);
