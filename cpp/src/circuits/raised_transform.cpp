@@ -29,6 +29,8 @@ using complex = std::complex<double>;
 /// Most rotations whose products are added to a sum together: it is then read and written once for all of
 /// them, and compact diagonals of all are expanded.
 constexpr std::size_t most_rotations = 32;
+/// The same where that takes scratch, which shall not depend on a budget, and the fewest in any case.
+constexpr std::size_t few_rotations = 8;
 /// Products with a key of one digit, and with a diagonal, that take as long as a rotation under the main
 /// secret: 264 and some 17 us for `n16-boot` on one H200.
 constexpr double products_per_rotation = 16;
@@ -227,9 +229,14 @@ void raised_transform::add_group(ckks::evaluator& eval, std::span<const rotation
     factors.push_back(kept ? &kept : &diagonals[each.weight - group.front().weight]);
   }
   const bool joins = std::ranges::all_of(keys, [](const auto* key) { return ckks::takes_key(*key); });
-  if (joins) add_joined(eval.context(), group, keys, factors, input, sum);
-  if (!joins) add_written(eval.context(), group, keys, factors, input, sum);
-  sum.begun = true;
+  const std::size_t at_once = joins ? group.size() : few_rotations;
+  for (std::size_t first = 0; first < group.size(); first += at_once) {
+    const std::size_t count = std::min(at_once, group.size() - first);
+    const auto add = joins ? &raised_transform::add_joined : &raised_transform::add_written;
+    (this->*add)(eval.context(), group.subspan(first, count), std::span(keys).subspan(first, count),
+                 std::span(factors).subspan(first, count), input, sum);
+    sum.begun = true;
+  }
 }
 
 /// In one operation, which writes no rotation.
@@ -261,7 +268,7 @@ void raised_transform::add_joined(ckks::context& ctx, std::span<const rotation> 
   ctx.device().key_dot(ctx.tables(), jobs);
 }
 
-/// With products that are written and read again: for keys that are seeded.
+/// With products that are written and read again, of a few rotations: for keys that are seeded.
 void raised_transform::add_written(ckks::context& ctx, std::span<const rotation> group,
                                    std::span<const ckks::evaluation_key* const> keys,
                                    std::span<const ring::poly* const> factors, const raised_ciphertext& input,
@@ -308,11 +315,16 @@ ciphertext raised_transform::finish(ckks::context& ctx, partial_sum&& sum) const
   return result;
 }
 
-/// As many as have keys that one call may take.
+/// As many as have keys and diagonals that one call may take; within a budget a few where diagonals are
+/// expanded.
 std::size_t raised_transform::rotations_at_once(const ckks::context& ctx) const {
+  const bool limited = ctx.joining_budget() != 0;
+  const bool expands = std::ranges::any_of(weights_, [](const weight& each) { return !each.expanded; });
+  if (limited && expands) return few_rotations;
   const std::size_t limbs = parameters_.level(level_).q.count + dropped().count;
-  const std::size_t key = 2 * limbs * (parameters_.n() * parameters_.word_bits() / 8);
-  return std::clamp<std::size_t>(ckks::key_dot_bytes(ctx) / key, 1, most_rotations);
+  const std::size_t diagonal = limbs * (parameters_.n() * parameters_.word_bits() / 8);
+  const std::size_t each = (limited ? 3 : 2) * diagonal;  // without a budget, only keys count
+  return std::clamp(ckks::key_dot_bytes(ctx) / each, few_rotations, most_rotations);
 }
 
 std::vector<ciphertext> raised_transform::apply(ckks::evaluator& eval,

@@ -48,11 +48,12 @@ class joined_products {
       }
       term = {&baby_key(eval, plan_, step, secret), plan_.parameters().galois_element(step)};
     }
-    const std::size_t at_once = keys_at_once();
-    for (std::size_t first = 0; first < babies.size(); first += at_once) {
-      const std::size_t count = std::min(at_once, babies.size() - first);
-      const auto group = terms.begin() + static_cast<std::ptrdiff_t>(first);
-      add_group(std::span(babies).subspan(first, count), {group, group + static_cast<std::ptrdiff_t>(count)});
+    const std::optional<std::size_t> weights = diagonal_bytes(babies);
+    for (std::size_t first = 0, count = 1; first < babies.size(); first += count) {
+      const auto rest = std::span<const ckks::dot_term>(terms).subspan(first);
+      if (weights) count = ckks::terms_per_call(ctx_, rest, digits_.numbers, *weights);
+      const auto group = rest.first(count);
+      add_group(std::span(babies).subspan(first, count), {group.begin(), group.end()});
     }
   }
 
@@ -66,12 +67,24 @@ class joined_products {
   [[nodiscard]] std::size_t pair_bytes() const noexcept {
     return 2 * std::size_t{special_.count + chain_.count} * ctx_.tables().limb_bytes();
   }
-  [[nodiscard]] std::size_t sums_at_once() const noexcept {
+  /// Within a budget so many in every call that the least budget does not depend on it: diagonals of all of
+  /// them are in memory. It is what kernels take.
+  [[nodiscard]] std::size_t sums_at_once() const {
+    constexpr std::size_t most = 8;
+    if (ctx_.joining_budget() != 0) return most;
     return std::max<std::size_t>(1, ckks::key_dot_bytes(ctx_) / pair_bytes());
   }
-  [[nodiscard]] std::size_t keys_at_once() const noexcept {
-    const std::size_t digits = std::max<std::size_t>(1, digits_.digits.size());
-    return std::max<std::size_t>(1, ckks::key_dot_bytes(ctx_) / (digits * pair_bytes()));
+  /// Bytes of the diagonals of a baby in a call; none where one baby goes in each call: within a budget,
+  /// where diagonals are expanded, as what is scratch shall not depend on it. Without a budget only keys
+  /// count.
+  [[nodiscard]] std::optional<std::size_t> diagonal_bytes(std::span<const int> babies) const {
+    if (ctx_.joining_budget() == 0) return 0;
+    std::vector<ckks::dot_term> terms(babies.size());
+    const std::vector<target> targets = targets_of(babies, terms);
+    for (const target& to : targets) {
+      if (std::ranges::any_of(to.weights, [](const auto& each) { return !each.second->expanded; })) return {};
+    }
+    return std::min(targets.size(), sums_at_once()) * (pair_bytes() / 2);
   }
 
   /// The sums of all outputs that have babies of the group. Where a cell has a diagonal twice, by two names,

@@ -5,10 +5,8 @@
 
 namespace halocline::ckks::detail {
 
-std::size_t joined_bytes(const context& ctx) {
-  constexpr std::size_t most = std::size_t{512} << 20;
+std::size_t call_bytes(const context& ctx, std::size_t most) {
   constexpr std::size_t call_share = 12, scratch_share = 4;
-  if (ctx.cache_bytes() == 0) return 0;
   const std::size_t budget = ctx.joining_budget();
   if (budget == 0) return most;
   const std::size_t room = budget / scratch_share;
@@ -17,9 +15,16 @@ std::size_t joined_bytes(const context& ctx) {
   return std::min({most, budget / call_share, room - std::min(room, scratch)});
 }
 
+std::size_t joined_bytes(const context& ctx) {
+  return ctx.cache_bytes() == 0 ? 0 : call_bytes(ctx, std::size_t{512} << 20);
+}
+
 std::size_t products_per_call(const context& ctx, std::size_t shared, std::span<const std::size_t> each) {
+  return each.size() < 2 ? each.size() : products_within(joined_bytes(ctx), shared, each);
+}
+
+std::size_t products_within(std::size_t limit, std::size_t shared, std::span<const std::size_t> each) {
   if (each.size() < 2) return each.size();
-  const std::size_t limit = joined_bytes(ctx);
   std::size_t count = 1;
   for (std::size_t bytes = shared + each.front(); count < each.size(); ++count) {
     bytes += each[count];

@@ -11,19 +11,25 @@
 /// little longer than its launch; but what a call touches must be in memory at once.
 namespace halocline::ckks::detail {
 
-/// Bytes that a call for several keys may touch. A call for one key may always touch what it needs.
+/// Bytes that a call for several keys may touch: at most `most`. A call for one key may always touch what it
+/// needs.
 ///
-/// 0 on devices without a cache (`context::cache_bytes`), which gain nothing. Otherwise a twelfth of
-/// `context::joining_budget`, so that other keys can be loaded meanwhile: with an eighth, bootstraps of
-/// `n16-boot` in half of their memory take up to 9 % longer by the model of the H200, with a sixteenth those
-/// in most of it. Less where scratch, which stays in memory, and the call would take more than a quarter
-/// together: a budget that is enough for calls with one key then stays enough. At most 512 MiB, which fill a
-/// card.
+/// A twelfth of `context::joining_budget`, so that other keys can be loaded meanwhile: with an eighth,
+/// bootstraps of `n16-boot` in half of their memory take up to 9 % longer by the model of the H200, with a
+/// sixteenth those in most of it. Less where scratch, which stays in memory, and the call would take more
+/// than a quarter together: a budget that is enough for calls with one key then stays enough.
+[[nodiscard]] std::size_t call_bytes(const context& ctx, std::size_t most);
+
+/// The same of products that are written: 0 on devices without a cache (`context::cache_bytes`), which gain
+/// nothing, otherwise at most 512 MiB, which fill a card.
 [[nodiscard]] std::size_t joined_bytes(const context& ctx);
 
-/// How many of the next products one call makes: at least one, and as many as touch `joined_bytes` together.
+/// How many of the next products one call makes: at least one, and as many as touch `limit` bytes together.
 /// @param shared bytes that the call touches anyway
 /// @param each bytes of every product
+[[nodiscard]] std::size_t products_within(std::size_t limit, std::size_t shared,
+                                          std::span<const std::size_t> each);
+/// The same within `joined_bytes`.
 [[nodiscard]] std::size_t products_per_call(const context& ctx, std::size_t shared,
                                             std::span<const std::size_t> each);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "ckks/joined_calls.hpp"
 #include "halocline/ckks/context.hpp"
 #include "halocline/core/expects.hpp"
 
@@ -68,10 +69,15 @@ class part {
 
 }  // namespace
 
-std::size_t key_dot_bytes(const context& ctx) noexcept {
-  constexpr std::size_t most = std::size_t{1} << 30, share = 16;
-  const std::size_t budget = ctx.runtime().budget_bytes();
-  return budget == 0 ? most : std::min(most, budget / share);
+std::size_t key_dot_bytes(const context& ctx) { return detail::call_bytes(ctx, std::size_t{1} << 30); }
+
+std::size_t terms_per_call(const context& ctx, std::span<const dot_term> terms,
+                           std::span<const std::uint32_t> numbers, std::size_t weights) {
+  std::vector<std::size_t> bytes;
+  for (const dot_term& each : terms) {
+    bytes.push_back(weights + (each.key == nullptr ? 0 : detail::bytes_of(*each.key, numbers)));
+  }
+  return detail::products_within(key_dot_bytes(ctx), 0, bytes);
 }
 
 bool takes_key(const evaluation_key& key) noexcept {

@@ -6,6 +6,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,10 +29,10 @@ inline ckks_rig& circuit_rig(const std::string& preset) {
 /// needs one at a higher level than it says, throws missing_key.
 class exact_keys {
  public:
-  exact_keys(ckks_rig& rig, std::span<const ckks::key_request> requests)
+  exact_keys(ckks_rig& rig, std::span<const ckks::key_request> requests, bool seeded = false)
       : keys_(rig.parameters()), eval(*rig.ctx, keys_) {
     for (const ckks::key_request& each : requests)
-      keys_.add(rig.generator.make_evaluation_key(rig.secret, each));
+      keys_.add(rig.generator.make_evaluation_key(rig.secret, each, seeded));
   }
 
  private:
@@ -66,16 +67,24 @@ struct ghost_rig {
   ckks::evaluator eval;
 };
 
-/// Products with a key in a trace: one in a step, and in weighted sums one for each automorphism that they
-/// read.
-inline std::size_t count_key_switches(const memory::trace& trace) {
-  std::set<std::pair<std::uint64_t, std::uint64_t>> products;
+/// Calls of one operation in a trace.
+inline std::size_t count_calls(const memory::trace& trace, std::string_view operation) {
+  std::set<std::uint64_t> steps;
   for (const memory::trace_event& event : trace.events) {
-    if (trace.op(event) == "key_multiply_accumulate") products.emplace(event.step, 0);
-    const bool turns = trace.op(event) == "key_dot" && trace.tag(event) == "ring.permutation";
-    if (turns && event.action == memory::trace_action::read) products.emplace(event.step, event.object);
+    if (trace.op(event) == operation) steps.insert(event.step);
   }
-  return products.size();
+  return steps.size();
+}
+
+/// Products with a key in a trace without joined calls: one in a step, and in weighted sums one for each
+/// automorphism that they read.
+inline std::size_t count_key_switches(const memory::trace& trace) {
+  std::set<std::pair<std::uint64_t, std::uint64_t>> turns;
+  for (const memory::trace_event& event : trace.events) {
+    const bool reads = event.action == memory::trace_action::read && trace.tag(event) == "ring.permutation";
+    if (reads && trace.op(event) == "key_dot") turns.emplace(event.step, event.object);
+  }
+  return count_calls(trace, "key_multiply_accumulate") + turns.size();
 }
 
 /// `values` rotated to the left by k.

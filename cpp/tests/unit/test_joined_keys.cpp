@@ -3,8 +3,10 @@
 // larger steps than a budget allows.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "halocline/circuits/linear_transform.hpp"
@@ -76,10 +78,27 @@ class JoinedKeys : public testing::TestWithParam<const char*> {
     }
     return map;
   }
-  [[nodiscard]] std::size_t calls(const auto& body) const {
+  [[nodiscard]] std::size_t calls(std::string_view operation, const auto& body) const {
     ctx.runtime().start_trace();
     body();
-    return count_key_switches(ctx.runtime().stop_trace());
+    return count_calls(ctx.runtime().stop_trace(), operation);
+  }
+  /// Calls for a transform of 16 diagonals, all of them babies, under each budget.
+  [[nodiscard]] std::vector<std::size_t> calls_for_babies(std::string_view operation, bool seeded,
+                                                          bool compact) const {
+    circuits::transform_options options;
+    options.level = 2;
+    options.baby_count = 16;
+    options.compact = compact;
+    const linear_transform transform(rig.eval, diagonals(0, 16), options);
+    exact_keys keys(rig, transform.key_requests(), seeded);
+    const ckks::ciphertext x = rig.encrypt(rig.random_values(rig.slots(), 4), 2);
+    std::vector<std::size_t> found;
+    for (const std::size_t budget : budgets) {
+      const as_on_device device(ctx, budget);
+      found.push_back(calls(operation, [&] { (void)transform.apply(keys.eval, x); }));
+    }
+    return found;
   }
 };
 
@@ -89,13 +108,14 @@ TEST_P(JoinedKeys, TransformsAreTheSameIntegers) {
                                     transform_mode::double_hoisted, transform_mode::small_key}) {
     for (const int first : {-14, -3, 0}) {
       for (const bool compact : {false, true}) {
+        const bool seeded = first == -3;
         circuits::transform_options options;
         options.mode = mode;
         options.level = 2;
         options.baby_count = 4;
         options.compact = compact;
         const linear_transform transform(rig.eval, diagonals(first, 20), options);
-        exact_keys keys(rig, transform.key_requests());
+        exact_keys keys(rig, transform.key_requests(), seeded);
         const auto wanted = words(ctx, transform.apply(keys.eval, x));
         for (const std::size_t budget : budgets) {
           const as_on_device device(ctx, budget);
@@ -138,7 +158,8 @@ TEST_P(JoinedKeys, HoistedRotationsAreTheSameIntegers) {
       std::vector<ckks::ciphertext> found;
       {
         const as_on_device device(ctx, budget);
-        const std::size_t products = calls([&] { found = keys.eval.rotate_hoisted(x, steps); });
+        const std::size_t products =
+            calls("key_multiply_accumulate", [&] { found = keys.eval.rotate_hoisted(x, steps); });
         EXPECT_EQ(products, budget == 0 ? 1U : 5U);
       }
       const auto wanted = keys.eval.rotate_hoisted(x, steps);
@@ -148,48 +169,50 @@ TEST_P(JoinedKeys, HoistedRotationsAreTheSameIntegers) {
   }
 }
 
+// The baby 0 has no key: it is a term beside the others, or written on its own.
 TEST_P(JoinedKeys, CallsTakeAsManyKeysAsTheBudgetAllows) {
-  circuits::transform_options options;
-  options.level = 2;
-  options.baby_count = 16;
-  const linear_transform transform(rig.eval, diagonals(0, 16), options);
-  exact_keys keys(rig, transform.key_requests());
-  const ckks::ciphertext x = rig.encrypt(rig.random_values(rig.slots(), 4), 2);
-  const auto run = [&] { (void)transform.apply(keys.eval, x); };
-  EXPECT_EQ(calls(run), 15U);
-  std::size_t before = 1;
-  for (const std::size_t budget : budgets) {
-    const as_on_device device(ctx, budget);
-    const std::size_t found = calls(run);
-    EXPECT_GE(found, before);
-    before = found;
-    if (budget == 0) {
-      EXPECT_EQ(found, 1U);
-    }
-    if (budget == 1) {
-      EXPECT_EQ(found, 15U);
-    }
-  }
+  const std::vector<std::size_t> whole = calls_for_babies("key_dot", false, false),
+                                 seeded = calls_for_babies("key_multiply_accumulate:seeded", true, false);
+  EXPECT_TRUE(std::ranges::is_sorted(whole));
+  EXPECT_EQ(whole.front(), 1U);
+  EXPECT_GT(whole[whole.size() - 2], 1U);
+  EXPECT_LT(whole[1], 16U);
+  EXPECT_EQ(whole.back(), 16U);
+  EXPECT_TRUE(std::ranges::is_sorted(seeded));
+  EXPECT_EQ(seeded.front(), 1U);
+  EXPECT_EQ(seeded.back(), 15U);
 }
 
-// Under the least budget with one key in each call, steps that take several do not need more.
+// Scratch for diagonals that are expanded does not depend on the budget.
+TEST_P(JoinedKeys, ExpandedDiagonalsAreThoseOfOneKeyWithinBudgets) {
+  EXPECT_EQ(calls_for_babies("key_dot", false, true), (std::vector<std::size_t>{1, 16, 16, 16, 16}));
+}
+
+// The least budget with one key in each call is enough, and so is any larger one with what calls then take.
 TEST_P(JoinedKeys, TheLeastBudgetStaysAsItIs) {
-  ghost_rig ghost(GetParam());
-  circuits::transform_options options;
-  options.level = 2;
-  options.baby_count = 4;
-  const linear_transform transform(ghost.eval, diagonals(-10, 20), options);
-  const auto least = [&](std::size_t budget) {
-    const as_on_device device(*ghost.ctx, budget);
-    ghost.ctx->runtime().start_trace();
-    (void)transform.apply(ghost.eval, ghost.ghost_input(2, rig.slots()));
-    return memory::plan::find_minimum(ghost.ctx->runtime().stop_trace());
-  };
-  (void)least(1);  // tables and keys are there from now on
-  const memory::plan::minimum_budget one_each = least(1);
-  for (const std::size_t factor : {1U, 2U, 8U}) {
-    EXPECT_EQ(least(factor * one_each.lru_bytes).lru_bytes, one_each.lru_bytes);
-    EXPECT_EQ(least(factor * one_each.planned_bytes).planned_bytes, one_each.planned_bytes);
+  for (const bool compact : {false, true}) {
+    ghost_rig ghost(GetParam());
+    circuits::transform_options options;
+    options.level = 2;
+    options.baby_count = 4;
+    options.compact = compact;
+    const linear_transform transform(ghost.eval, diagonals(-10, 20), options);
+    const auto least = [&](std::size_t budget) {
+      const as_on_device device(*ghost.ctx, budget);
+      ghost.ctx->runtime().start_trace();
+      (void)transform.apply(ghost.eval, ghost.ghost_input(2, rig.slots()));
+      return memory::plan::find_minimum(ghost.ctx->runtime().stop_trace());
+    };
+    (void)least(1);  // tables and keys are there from now on
+    const memory::plan::minimum_budget one_each = least(1);
+    EXPECT_EQ(least(one_each.lru_bytes).lru_bytes, one_each.lru_bytes) << compact;
+    EXPECT_EQ(least(one_each.planned_bytes).planned_bytes, one_each.planned_bytes) << compact;
+    for (std::size_t quarters = 5; quarters < 40; ++quarters) {
+      const std::size_t lru = quarters * one_each.lru_bytes / 4,
+                        planned = quarters * one_each.planned_bytes / 4;
+      EXPECT_LE(least(lru).lru_bytes, lru) << compact << quarters;
+      EXPECT_LE(least(planned).planned_bytes, planned) << compact << quarters;
+    }
   }
 }
 

@@ -324,6 +324,7 @@ class _Search:
         base = self._trace(Variant())
         budget = byte_count(budget_of(memory, base.trace.peak_bytes), "advise: memory")
         self._budget = budget or self._how.model.usable_bytes
+        base = self._trace(Variant())  # again: how many keys a call takes depends on the budget
         self._weigh(Variant(), base)
         for group in self._groups(base):
             for variant in group(self._best.variant):
@@ -381,6 +382,7 @@ class _Search:
         engine = Engine(
             self._subject.params, device="ghost", policy="planned", keep_seeds=kept, circuits=variant.circuits
         )
+        engine._core.joining_budget = self._budget  # calls are those of an engine with it
         program = self._subject.prepare(engine, variant)
         engine._encoded_log = []
         program()

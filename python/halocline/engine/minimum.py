@@ -74,6 +74,7 @@ def find_minimum(
     make_ghost: makes a ghost engine without keys. shape: arguments without contents, on a ghost.
     """
     ghost = make_ghost()
+    ghost._core.joining_budget = 1  # calls as small as they get, which are those under the least budgets
     setup = _setup(ghost, keys)
     args, kwargs = shape(ghost)
     with ghost.record() as first:
@@ -99,6 +100,7 @@ def _with_weights(
     None where a program encodes nothing.
     """
     ghost, other = make_ghost(), make_ghost()
+    ghost._core.joining_budget = 1
     ghost._core.prepare_keys(keys)
     ghost._take_encoded()  # from now on it keeps a list
     args, kwargs = shape(ghost)

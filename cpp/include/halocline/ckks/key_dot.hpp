@@ -43,8 +43,15 @@ void key_dot(context& ctx, const dot_source& source, std::span<const dot_term> t
 /// Whether `key_dot` takes a key.
 [[nodiscard]] bool takes_key(const evaluation_key& key) noexcept;
 
-/// What the keys of one call shall take at most, and its sums: all of them are in memory together. A share of
-/// the budget, where there is one.
-[[nodiscard]] std::size_t key_dot_bytes(const context& ctx) noexcept;
+/// What the keys of one call and their weights shall take at most, as they are in memory together: as calls
+/// of `key_products` a small part of `context::joining_budget`, which live scratch lessens. Up to 1 GiB, on
+/// all devices: calls write no products.
+[[nodiscard]] std::size_t key_dot_bytes(const context& ctx);
+
+/// How many of the next terms one call takes: at least one, and as many as touch `key_dot_bytes` together.
+/// @param numbers of the digits, or none where no term has a key
+/// @param weights bytes of the weights of each term
+[[nodiscard]] std::size_t terms_per_call(const context& ctx, std::span<const dot_term> terms,
+                                         std::span<const std::uint32_t> numbers, std::size_t weights);
 
 }  // namespace halocline::ckks
