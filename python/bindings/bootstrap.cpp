@@ -34,9 +34,21 @@ std::vector<bound_ciphertext> apply(bound_engine& engine, const bound_bootstrapp
                        [&](ckks::evaluator& e) { return boots.value->bootstrap(e, pointers_to(inputs)); });
 }
 
+using request_row = std::tuple<std::uint64_t, unsigned>;
+/// (mode, baby steps of each giant step or 0, whether diagonals are coefficients) of a matrix.
+using way_row = std::tuple<std::string, unsigned, bool>;
+
+std::vector<way_row> rows_of(const std::vector<circuits::transform_way>& ways) {
+  std::vector<way_row> rows;
+  for (const circuits::transform_way& each : ways) {
+    rows.emplace_back(to_string(each.mode), each.baby_count.value_or(0), each.compact);
+  }
+  return rows;
+}
+
 /// (Galois element, level) of every key.
-std::vector<std::tuple<std::uint64_t, unsigned>> requests_of(const bound_bootstrapper& boots) {
-  std::vector<std::tuple<std::uint64_t, unsigned>> rows;
+std::vector<request_row> requests_of(const bound_bootstrapper& boots) {
+  std::vector<request_row> rows;
   for (const ckks::key_request& each : boots.value->key_requests()) {
     rows.emplace_back(each.galois_element, each.level);
   }
@@ -67,6 +79,9 @@ nb::dict describe(const bound_bootstrapper& boots) {
   out["cts_mode"] = to_string(b.options().transforms.cts_mode);
   out["stc_mode"] = to_string(b.options().transforms.stc_mode);
   out["compact"] = b.options().transforms.compact;
+  out["cts_matrices"] = rows_of(ways_of(b.coeff_to_slot().options()));
+  out["stc_matrices"] = rows_of(ways_of(b.slot_to_coeff().options()));
+  out["seeded_keys"] = b.seeded_keys().size();
   out["from_sparse"] = b.options().transforms.from_sparse;
   out["sum_radix"] = *b.options().transforms.sum_radix;
   out["baby_count"] = b.options().transforms.baby_count.value_or(0);
@@ -103,6 +118,35 @@ void bind_mode(options_class& type, const char* name, GroupT bootstrap_options::
       [=](bootstrap_options& o, const std::string& to) { o.*group.*member = transform_mode_of(to); });
 }
 
+/// The same for the ways of the matrices of a transform.
+void bind_ways(options_class& type, const char* name,
+               std::vector<circuits::transform_way> circuits::bootstrap_transforms::*member) {
+  type.def_prop_rw(
+      name, [=](const bootstrap_options& o) { return rows_of(o.transforms.*member); },
+      [=](bootstrap_options& o, const std::vector<way_row>& rows) {
+        (o.transforms.*member).clear();
+        for (const auto& [mode, babies, compact] : rows) {
+          (o.transforms.*member).push_back({transform_mode_of(mode), unless_zero(babies), compact});
+        }
+      });
+}
+
+/// What a choice within `memory_bytes` may count on; see `circuits::bootstrap_room`.
+void bind_room(options_class& type) {
+  type.def_prop_rw(
+      "loads", [](const bootstrap_options& o) { return o.transforms.room.loads; },
+      [](bootstrap_options& o, bool to) { o.transforms.room.loads = to; });
+  type.def(
+      "keep_seeds", [](bootstrap_options& o, bool all) { o.transforms.room.seeded = all; }, nb::arg("all"));
+  type.def(
+      "use_keys",
+      [](bootstrap_options& o, const std::vector<request_row>& rows) {
+        std::vector<ckks::key_request>& keys = o.transforms.room.keys.emplace();
+        for (const auto& [element, level] : rows) keys.push_back({element, level});
+      },
+      nb::arg("requests"));
+}
+
 void bind_groups(options_class& type) {
   using options = bootstrap_options;
   bind_choice(type, "cts_levels", &options::transforms, &circuits::bootstrap_transforms::cts_levels);
@@ -114,6 +158,8 @@ void bind_groups(options_class& type) {
   bind_option(type, "from_sparse", &options::transforms, &circuits::bootstrap_transforms::from_sparse);
   bind_choice(type, "sum_radix", &options::transforms, &circuits::bootstrap_transforms::sum_radix);
   bind_option(type, "cts_stages", &options::transforms, &circuits::bootstrap_transforms::cts_stages);
+  bind_ways(type, "cts_ways", &circuits::bootstrap_transforms::cts_ways);
+  bind_ways(type, "stc_ways", &circuits::bootstrap_transforms::stc_ways);
   bind_choice(type, "memory_bytes", &options::transforms, &circuits::bootstrap_transforms::memory_bytes);
   bind_choice(type, "range", &options::eval_mod, &circuits::bootstrap_eval_mod::range);
   bind_option(type, "log2_failure", &options::eval_mod, &circuits::bootstrap_eval_mod::log2_failure);
@@ -144,6 +190,7 @@ void bind_options(nb::module_& module) {
       "output_level", [](const bootstrap_options& o) { return o.output_level.value_or(0); },
       [](bootstrap_options& o, unsigned level) { o.output_level = unless_zero(level); });
   bind_groups(type);
+  bind_room(type);
 }
 
 }  // namespace
@@ -153,6 +200,8 @@ void bind_bootstrap(nb::module_& module) {
   nb::class_<bound_bootstrapper>(module, "Bootstrapper")
       .def_static("make", make, nb::arg("engine"), nb::arg("options"))
       .def_prop_ro("requests", requests_of)
+      .def_prop_ro("seeded_keys", [](const bound_bootstrapper& b) { return b.value->seeded_keys(); })
+      .def_prop_ro("options", [](const bound_bootstrapper& b) { return b.value->options(); })
       .def("describe", describe);
   auto engine = nb::borrow<nb::class_<bound_engine>>(module.attr("Engine"));
   engine.def("bootstrap", apply, nb::arg("bootstrapper"), nb::arg("inputs"));

@@ -36,6 +36,10 @@ void add_key(bound_engine& self, const bound_keys& keys, std::uint64_t galois_el
   locked(*self.where, *keys.where, [&] { self.value->add_key(keys.value.keys().at(galois_element)); });
 }
 
+void keep_more_seeds(bound_engine& self, const std::vector<std::uint64_t>& elements) {
+  locked(*self.where, [&] { self.value->keep_more_seeds({elements.begin(), elements.end()}); });
+}
+
 void keep_seeds_of(bound_engine& self, const std::vector<std::uint64_t>& elements) {
   locked(*self.where, [&] { self.value->keep_seeds_of({elements.begin(), elements.end()}); });
 }
@@ -272,6 +276,7 @@ void bind_rotations(nb::class_<bound_engine>& type) {
 
 void bind_keys(nb::class_<bound_engine>& type) {
   type.def("keep_seeds_of", keep_seeds_of, nb::arg("galois_elements"))
+      .def("keep_more_seeds", keep_more_seeds, nb::arg("galois_elements"))
       .def_prop_ro("key_id", [](const bound_engine& self) { return known(self.value->id()); })
       .def("bind_key", bind_key, nb::arg("keys"))
       .def("add_key", add_key, nb::arg("keys"), nb::arg("galois_element"))

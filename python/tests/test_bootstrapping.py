@@ -199,8 +199,12 @@ def test_keys_used_least_stay_seeded_where_memory_is_short(params, policy, memor
 
 def test_transforms_are_chosen_for_a_memory(params):
     assert parse_settings(["memory=2GiB"]) == {"memory": "2GiB"}
-    fast, small = (hc.Bootstrapper(params, slots=16, memory=each).describe() for each in ("8GiB", 1))
-    assert (fast["cts_mode"], small["cts_mode"]) == ("double_hoisted", "small_key")
+    fast, small = (hc.Bootstrapper(params, slots=16, memory=each) for each in ("8GiB", 1))
+    assert fast.describe()["cts_matrices"] == ["double_hoisted"]
+    assert fast.describe()["seeded_keys"] == 0
+    assert small.key_plan.nbytes() < fast.key_plan.nbytes()
+    assert small.describe()["seeded_keys"] > 0
+    assert parse_settings(["cts_matrices=8, 4 compact"]) == {"cts_matrices": ("8", "4 compact")}
     with pytest.raises(hc.InvalidArgument):
         hc.Bootstrapper(params, memory="much").describe()
 

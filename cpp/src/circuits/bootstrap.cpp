@@ -178,7 +178,8 @@ double rounding_noise(const params::parameters& parameters) {
 }
 
 detail::chain_shape shape_of(dft_direction direction, const dft_options& made) {
-  return {direction, *made.slots, stages_of(direction, made), *made.level, made.from_raised};
+  const bool packed = made.parts == dft_parts::packed;
+  return {direction, *made.slots, stages_of(direction, made), *made.level, made.from_raised, packed};
 }
 
 }  // namespace
@@ -188,7 +189,10 @@ bootstrapper::bootstrapper(ckks::evaluator& eval, const bootstrap_options& optio
   if (!options_.eval_mod.together) options_.eval_mod.together = eval.context().cache_bytes() != 0 ? 2 : 1;
   choose_mod1(parameters_);
   choose_levels();
-  if (options_.transforms.memory_bytes) choose_transforms();
+  if (options_.transforms.memory_bytes && options_.transforms.cts_ways.empty() &&
+      options_.transforms.stc_ways.empty()) {
+    choose_transforms();
+  }
   if (!options_.transforms.sum_radix) choose_sum();
   make_transforms(eval);
   if (!options_.iterations.bits) {
@@ -293,6 +297,7 @@ dft_options bootstrapper::cts_options() const {
   made.mode = transforms.cts_mode;
   made.compact = transforms.compact;
   made.baby_count = transforms.baby_count;
+  made.ways = transforms.cts_ways;
   made.sum_radix = transforms.sum_radix;
   return made;
 }
@@ -306,6 +311,7 @@ dft_options bootstrapper::stc_options() const {
   made.stages.clear();
   if (!joins()) made.parts = dft_parts::whole;
   made.mode = options_.transforms.stc_mode;
+  made.ways = options_.transforms.stc_ways;
   return made;
 }
 
@@ -323,21 +329,33 @@ std::vector<ckks::rotation_stage> bootstrapper::sums(unsigned radix) const {
 }
 
 void bootstrapper::choose_transforms() {
+  bootstrap_transforms& transforms = options_.transforms;
   const std::vector<detail::chain_shape> chains{shape_of(dft_direction::coeff_to_slot, cts_options()),
                                                 shape_of(dft_direction::slot_to_coeff, stc_options())};
   std::vector<unsigned> radixes(std::begin(detail::sum_radixes), std::end(detail::sum_radixes));
-  if (options_.transforms.sum_radix) radixes = {*options_.transforms.sum_radix};
+  if (transforms.sum_radix) radixes = {*transforms.sum_radix};
   std::vector<detail::sum_choice> ways;
   for (const unsigned radix : radixes) {
     const double work = detail::sum_work(parameters_, raised_level_, sums(radix));
-    ways.push_back({radix, keys_beside_transforms(radix), work});
+    ways.push_back({radix, keys_beside_transforms(radix), work + eval_mod_work()});
   }
-  const detail::transform_choice chosen =
-      detail::choose_within(parameters_, chains, ways, *options_.transforms.memory_bytes);
-  options_.transforms.cts_mode = options_.transforms.stc_mode = chosen.mode;
-  options_.transforms.baby_count = chosen.baby_count;
-  options_.transforms.compact = chosen.compact;
-  options_.transforms.sum_radix = chosen.sum_radix;
+  const std::optional<detail::transform_choice> chosen =
+      detail::choose_within(parameters_, chains, ways, {*transforms.memory_bytes, transforms.room});
+  if (!chosen) return;
+  transforms.cts_ways = chosen->ways.front();
+  transforms.stc_ways = chosen->ways.back();
+  transforms.sum_radix = chosen->sum_radix;
+  seeded_keys_ = chosen->seeded;
+}
+
+/// Of the parts of a ciphertext, all products at the level in the middle. With rescales, constants and sums
+/// it takes 2.2 times as long as these, by the model of the H200.
+double bootstrapper::eval_mod_work() const {
+  const unsigned level = message_level_ + mod1_->levels() / 2;
+  const unsigned parts = cts_options().parts == dft_parts::separate ? 2 : 1;
+  constexpr double all_of_it = 2.2;
+  return all_of_it * parts * static_cast<double>(mod1_->key_switches()) *
+         detail::rotation_work(parameters_, level);
 }
 
 /// Both transforms with their constants. The coefficients t = x + Q_0 I of the raised ciphertext, at scale

@@ -2,160 +2,343 @@
 #include "circuits/bootstrap_choice.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <optional>
+#include <functional>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
 
-#include "circuits/key_union.hpp"
-#include "circuits/switch_work.hpp"
-#include "circuits/transform_executor.hpp"
-#include "halocline/circuits/raised_transform.hpp"
-#include "halocline/ckks/key_generator.hpp"
 #include "halocline/ckks/keys.hpp"
 
 namespace halocline::circuits::detail {
 namespace {
 
-/// Pairs of polynomials of a step beside the baby steps: sums that are made together, the total and a
-/// product.
-constexpr std::size_t pairs_beside_babies = 6;
+// Constants of the H200, in NTTs of one limb of N = 2^16 and 32-bit words: 0.292 us, fitted to the modelled
+// times of bootstraps with 2 to 16 baby steps.
 
-/// One matrix of a chain: butterflies with half-lengths from `shortest` to `longest`; the unit matrix if 0.
-struct matrix_shape {
-  std::uint32_t shortest, longest;
-  unsigned level;
-  bool raised;
+/// To load a limb over the link, at 55 GB/s, and to expand one from a seed.
+constexpr double load_work = 16.2;
+constexpr double expand_work = 0.86;
+/// A product with a seeded key takes longer by this: 1.13 ms for 134 products. The expansion hides behind
+/// the half of the key that is not read, the larger the key the better.
+constexpr double seed_work = 29;
+// Fitted to replays of plans for 1 to 5 GiB.
+/// Memory that a plan needs to move nothing, as a multiple of what is live.
+constexpr double spare_room = 1.08;
+/// Bytes that are moved for each one that does not fit, the part of them that is expanded on the device as
+/// long as there are halves with seeds, and the part of the shorter one of loading and computing that the
+/// longer one does not hide.
+constexpr double moved_of_overflow = 1.3;
+constexpr double expanded_of_moved = 0.5;
+constexpr double not_hidden = 0.25;
+/// Uses of the relinearization key in EvalMod; of each other key beside the transforms there is one.
+constexpr double relinearizations = 22;
+
+/// Parts of the memory for everything that the search tries.
+constexpr double tried_parts[] = {4.0, 1.0, 0.8, 0.65, 0.5, 0.4, 0.3, 0.22, 0.16, 0.1};
+constexpr unsigned tried_babies[] = {16, 14, 12, 10, 8, 7, 6, 5, 4, 3, 2};
+/// Uniform choices from which the search begins.
+constexpr std::size_t begins = 2;
+
+/// Keys with the bytes of each, merged from several parts.
+struct key_row {
+  std::uint64_t galois_element;
+  std::size_t bytes;
+  double uses;
 };
 
-std::vector<matrix_shape> matrices_of(const chain_shape& chain) {
-  std::vector<matrix_shape> result;
-  const bool down = chain.direction == dft_direction::coeff_to_slot;
-  std::uint32_t next = down ? chain.slots / 2 : 1;
-  unsigned level = chain.level;
-  for (const unsigned stages : chain.stages) {
-    const std::uint32_t span = 1U << (stages == 0 ? 0 : stages - 1);
-    const bool raised = chain.from_raised && result.empty();
-    if (raised && stages == 0) {
-      result.push_back({0, 0, level, true});
-      continue;
+/// What a choice takes before it is decided which keys stay seeded.
+struct demand {
+  std::vector<key_row> keys;  ///< the first to be seeded first
+  choice_estimate expanded;
+};
+
+/// Seeding order: most bytes for each expansion first.
+void order_for_seeds(std::vector<key_row>& keys) {
+  std::ranges::sort(keys, [](const key_row& a, const key_row& b) {
+    const double left = static_cast<double>(a.bytes) / a.uses, right = static_cast<double>(b.bytes) / b.uses;
+    return std::tie(right, a.galois_element) < std::tie(left, b.galois_element);
+  });
+}
+
+/// The larger the worse: first whether it does not fit, where nothing is loaded, then time, work or bytes.
+using badness = std::pair<double, double>;
+
+/// Ways of all matrices of all chains, one after the other, by their numbers among the candidates of each.
+using picks = std::vector<std::size_t>;
+
+/// The search with one way to add up rotations.
+class choice_search {
+ public:
+  choice_search(const params::parameters& parameters, const std::vector<chain_shape>& chains,
+                const sum_choice& sum, const bootstrap_room& room)
+      : parameters_(parameters), sum_(sum), room_(room) {
+    for (std::size_t c = 0; c < chains.size(); ++c) {
+      for (const matrix_shape& each : matrices_of(chains[c])) add_matrix(each, c);
     }
-    result.push_back(down ? matrix_shape{std::max(1U, next / span), std::max(1U, next), level, raised}
-                          : matrix_shape{next, next * span, level, false});
-    if (!raised) --level;
-    next = down ? next / (2 * span) : next * 2 * span;
+    for (const ckks::key_request& each : sum_.others) {
+      const bool many = each.galois_element == ckks::relinearization_element;
+      others_.push_back({each.galois_element, each.level, many ? relinearizations : 1.0});
+    }
+    possible_ = has(others_) && std::ranges::none_of(parts_, &std::vector<matrix_part>::empty);
   }
-  return result;
-}
 
-/// Indices of the diagonals of a matrix: multiples of the shortest half-length, up to the sum of all.
-std::vector<int> diagonals_of(const matrix_shape& matrix, std::uint32_t slots) {
-  if (matrix.longest == 0) return {0};
-  const auto step = static_cast<int>(matrix.shortest);
-  const auto reach = static_cast<int>(2 * matrix.longest - matrix.shortest);
-  const bool wraps = 2 * matrix.longest >= slots;
-  std::vector<int> result;
-  for (int d = wraps ? 0 : -reach; d <= reach && d < static_cast<int>(slots); d += step) result.push_back(d);
-  return result;
-}
+  [[nodiscard]] bool possible() const noexcept { return possible_; }
 
-std::size_t bytes_of(const params::parameters& parameters, const ckks::key_request& request) {
-  std::size_t limbs = 0;
-  for (const ckks::key_digit_layout& each : ckks::key_layout(parameters, request)) limbs += 2 * each.limbs();
-  return limbs * parameters.limb_bytes();
-}
+  /// What the search finds for all sizes of memory that it tries.
+  [[nodiscard]] std::vector<picks> pool() const {
+    const std::vector<picks> uniform = uniform_picks();
+    std::size_t most = 0;
+    for (const picks& each : uniform) most = std::max(most, of(each).expanded.bytes());
+    std::vector<picks> found = uniform;
+    for (const double part : tried_parts) {
+      const auto memory = static_cast<std::size_t>(part * static_cast<double>(most));
+      const auto score = [&](const picks& each) { return best_seeds(each, memory).first; };
+      std::vector<std::pair<badness, std::size_t>> order;
+      for (std::size_t i = 0; i < uniform.size(); ++i) order.emplace_back(score(uniform[i]), i);
+      std::ranges::sort(order);
+      for (std::size_t i = 0; i < std::min(begins, order.size()); ++i) {
+        found.push_back(improved(uniform[order[i].second], score));
+      }
+    }
+    return found;
+  }
 
-/// Adds what a raised matrix takes: a key and a product for each of its rotations, and the sums that follow.
-void add_raised(const params::parameters& parameters, const matrix_shape& matrix, std::uint32_t slots,
-                const transform_choice& choice, key_union& keys, choice_estimate& result) {
-  constexpr std::size_t polynomials_at_once = 2 * 9;
-  const std::vector<int> diagonals = diagonals_of(matrix, slots);
-  keys.add(raised_transform::key_requests(parameters, diagonals, slots, matrix.level, choice.sum_radix));
-  const params::encapsulation_info& primes = *parameters.encapsulation();
-  const std::size_t limbs =
-      parameters.level(matrix.level).q.count + primes.raised_special.count + primes.raised_scale.count;
-  const std::size_t whole = limbs * parameters.limb_bytes();
-  const std::size_t each = choice.compact ? parameters.n() * sizeof(std::int64_t) : whole;
-  result.diagonal_bytes += diagonals.size() * each;
-  result.workspace_bytes = std::max(result.workspace_bytes, polynomials_at_once * whole);
-  // Products with both halves of a key and with a diagonal: elementwise passes.
-  const std::uint32_t summed =
-      raised_transform::sparse_rotations(parameters, diagonals.size(), slots, matrix.level, choice.sum_radix);
-  const std::size_t products = diagonals.size() * summed;
-  const auto following =
-      raised_transform::following_sums(parameters, slots, summed, matrix.level, choice.sum_radix);
-  result.work += sum_work(parameters, matrix.level, following);
-  const double passes = static_cast<double>(products * limbs) * 4 * 2 / parameters.log_n();
-  result.work += passes + (choice.compact ? static_cast<double>(diagonals.size() * limbs) : 0.0);
-}
+  /// How bad it is with the keys seeded for which it is least bad, and how many of them these are.
+  [[nodiscard]] std::pair<badness, std::size_t> best_seeds(const picks& chosen, std::size_t memory) const {
+    const demand needed = of(chosen);
+    choice_estimate now = needed.expanded;
+    const bool all = room_.seeded.value_or(false), some = !room_.seeded || all;
+    std::pair<badness, std::size_t> best{rate(now, memory), 0};
+    for (std::size_t i = 0; some && i < needed.keys.size(); ++i) {
+      now.key_bytes -= needed.keys[i].bytes / 2;
+      now.expandable_bytes -= needed.keys[i].bytes / 2;
+      now.work += needed.keys[i].uses * seed_work;
+      const badness found = rate(now, memory);
+      if (found < best.first || all) best = {found, i + 1};
+    }
+    return best;
+  }
 
-/// Adds what one matrix takes.
-void add_matrix(const params::parameters& parameters, const matrix_shape& matrix, std::uint32_t slots,
-                const transform_choice& choice, key_union& keys, choice_estimate& result) {
-  if (matrix.raised) return add_raised(parameters, matrix, slots, choice, keys, result);
-  const std::vector<int> diagonals = diagonals_of(matrix, slots);
-  const transform_plan plan(parameters, diagonals, {choice.mode, matrix.level, slots, choice.baby_count});
-  const transform_usage usage = plan.full_usage();
-  keys.add(rotation_requests(parameters, plan.required_rotations(usage), matrix.level));
-  const bool extended = choice.mode == transform_mode::double_hoisted;
-  const std::size_t limbs =
-      parameters.level(matrix.level).q.count + (extended ? parameters.special_count() : 0);
-  const std::size_t whole = limbs * parameters.limb_bytes();
-  const unsigned points = static_cast<unsigned>(std::bit_width(std::min(2 * matrix.longest, slots)));
-  const unsigned spare = parameters.log_n() - std::min(points, parameters.log_n());
-  const bool repeated = spare >= backend::least_log_repeat;
-  const bool kept_small = choice.compact && !repeated;
-  const std::size_t each = repeated     ? whole >> spare
-                           : kept_small ? (parameters.n() >> spare) * sizeof(std::int64_t)
-                                        : whole;
-  result.diagonal_bytes += diagonals.size() * each;
-  const std::size_t babies = usage.babies.front().size();
-  const std::size_t polynomials =
-      2 * (babies + pairs_beside_babies) + parameters.digit_count() + (kept_small ? babies : 0);
-  result.workspace_bytes = std::max(result.workspace_bytes, polynomials * whole);
-  result.work += plan.cost(usage).work + (kept_small ? static_cast<double>(diagonals.size() * limbs) : 0.0);
-}
+  [[nodiscard]] transform_choice choice(const picks& chosen, std::size_t seeded) const {
+    transform_choice result;
+    result.sum_radix = sum_.radix;
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      if (chain_of_[i] >= result.ways.size()) result.ways.emplace_back();
+      result.ways.back().push_back(ways_[i][chosen[i]]);
+    }
+    const demand needed = of(chosen);
+    for (std::size_t i = 0; i < seeded; ++i) result.seeded.push_back(needed.keys[i].galois_element);
+    std::ranges::sort(result.seeded);
+    return result;
+  }
+
+ private:
+  void add_matrix(const matrix_shape& matrix, std::size_t chain) {
+    std::vector<transform_way> tried;
+    for (const bool compact : {false, true}) {
+      if (compact && !can_be_compact(parameters_, matrix)) continue;
+      tried.push_back({transform_mode::double_hoisted, {}, compact});
+      if (matrix.raised) continue;
+      for (const unsigned babies : tried_babies) {
+        tried.push_back({transform_mode::double_hoisted, babies, compact});
+      }
+      tried.push_back({transform_mode::small_key, {}, compact});
+    }
+    ways_.emplace_back();
+    parts_.emplace_back();
+    for (const transform_way& way : tried) {
+      matrix_part part = part_of(parameters_, matrix, way, sum_.radix);
+      if (!has(part.keys)) continue;
+      ways_.back().push_back(way);
+      parts_.back().push_back(std::move(part));
+    }
+    chain_of_.push_back(chain);
+    shortest_.push_back(matrix.raised ? 0 : matrix.shortest);
+  }
+
+  [[nodiscard]] bool has(const std::vector<key_use>& keys) const {
+    if (!room_.keys) return true;
+    return std::ranges::all_of(keys, [&](const key_use& use) {
+      return std::ranges::any_of(*room_.keys, [&](const ckks::key_request& there) {
+        return there.galois_element == use.galois_element && there.level >= use.level;
+      });
+    });
+  }
+
+  /// All matrices done alike, as far as the keys of each allow.
+  [[nodiscard]] std::vector<picks> uniform_picks() const {
+    std::set<std::tuple<transform_mode, unsigned, bool>> wanted;
+    for (const auto& each : ways_) {
+      for (const transform_way& way : each) wanted.emplace(way.mode, way.baby_count.value_or(0), way.compact);
+    }
+    std::vector<picks> result;
+    for (const auto& [mode, babies, compact] : wanted) {
+      picks made;
+      for (const auto& each : ways_) made.push_back(nearest(each, mode, babies, compact));
+      if (std::ranges::find(result, made) == result.end()) result.push_back(std::move(made));
+    }
+    return result;
+  }
+
+  /// The candidate that differs least.
+  [[nodiscard]] static std::size_t nearest(const std::vector<transform_way>& among, transform_mode mode,
+                                           unsigned babies, bool compact) {
+    const auto distance = [&](const transform_way& way) {
+      return 4 * (way.mode != mode) + 2 * (way.baby_count.value_or(0) != babies) + (way.compact != compact);
+    };
+    return static_cast<std::size_t>(std::ranges::min_element(among, {}, distance) - among.begin());
+  }
+
+  /// Changes one matrix, or two that share rotations, as long as that helps.
+  [[nodiscard]] picks improved(picks now, const std::function<badness(const picks&)>& score) const {
+    badness least = score(now);
+    for (bool changed = true; changed;) {
+      changed = false;
+      picks best = now;
+      const auto consider = [&](const picks& tried) {
+        if (tried == now) return;
+        const badness found = score(tried);
+        if (!(found < least)) return;
+        least = found;
+        best = tried;
+        changed = true;
+      };
+      for (std::size_t i = 0; i < now.size(); ++i) {
+        for (std::size_t way = 0; way < ways_[i].size(); ++way) {
+          picks tried = now;
+          tried[i] = way;
+          consider(tried);
+          const transform_way& like = ways_[i][way];
+          for (std::size_t other = i + 1; other < now.size(); ++other) {
+            if (shortest_[other] == 0 || shortest_[other] != shortest_[i]) continue;
+            picks both = tried;
+            both[other] = nearest(ways_[other], like.mode, like.baby_count.value_or(0),
+                                  ways_[other][now[other]].compact);
+            consider(both);
+          }
+        }
+      }
+      now = best;
+    }
+    return now;
+  }
+
+  [[nodiscard]] demand of(const picks& chosen) const {
+    demand result;
+    result.expanded.work = sum_.work;
+    std::map<std::uint64_t, std::pair<unsigned, double>> merged;
+    const auto merge = [&](const std::vector<key_use>& keys) {
+      for (const key_use& each : keys) {
+        auto& [level, uses] = merged[each.galois_element];
+        level = std::max(level, each.level);
+        uses += each.uses;
+      }
+    };
+    merge(others_);
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      const matrix_part& part = parts_[i][chosen[i]];
+      merge(part.keys);
+      result.expanded.diagonal_bytes += part.diagonal_bytes;
+      result.expanded.workspace_bytes = std::max(result.expanded.workspace_bytes, part.workspace_bytes);
+      result.expanded.work += part.work;
+    }
+    for (const auto& [element, found] : merged) {
+      result.keys.push_back({element, bytes_of(element, found.first), found.second});
+      result.expanded.key_bytes += result.keys.back().bytes;
+    }
+    result.expanded.expandable_bytes = result.expanded.key_bytes / 2;
+    order_for_seeds(result.keys);
+    return result;
+  }
+
+  [[nodiscard]] std::size_t bytes_of(std::uint64_t element, unsigned level) const {
+    const auto [place, is_new] = bytes_.try_emplace({element, level}, 0);
+    if (is_new) place->second = key_bytes(parameters_, {element, level});
+    return place->second;
+  }
+
+  [[nodiscard]] badness rate(const choice_estimate& taken, std::size_t memory) const {
+    if (room_.loads) return {0.0, loading_time(parameters_, taken, memory)};
+    if (taken.bytes() <= memory) return {0.0, taken.work};
+    return {1.0, static_cast<double>(taken.bytes())};
+  }
+
+  const params::parameters& parameters_;
+  const sum_choice& sum_;
+  const bootstrap_room& room_;
+  std::vector<key_use> others_;
+  std::vector<std::vector<transform_way>> ways_;  ///< candidates for each matrix
+  std::vector<std::vector<matrix_part>> parts_;   ///< what each takes
+  std::vector<std::size_t> chain_of_;
+  std::vector<std::uint32_t> shortest_;
+  bool possible_ = true;
+  mutable std::map<std::pair<std::uint64_t, unsigned>, std::size_t> bytes_;
+};
 
 }  // namespace
 
+double loading_time(const params::parameters& parameters, const choice_estimate& taken, std::size_t memory) {
+  const auto limb = static_cast<double>(parameters.limb_bytes());
+  const double overflow = spare_room * static_cast<double>(taken.bytes()) - static_cast<double>(memory);
+  const double moved = moved_of_overflow * std::max(0.0, overflow) / limb;
+  const double expanded =
+      std::min(expanded_of_moved * moved, static_cast<double>(taken.expandable_bytes) / limb);
+  const double link = (moved - expanded) * load_work, work = taken.work + expanded * expand_work;
+  return std::max(work, link) + not_hidden * std::min(work, link);
+}
+
 choice_estimate estimate(const params::parameters& parameters, const std::vector<chain_shape>& chains,
-                         const std::vector<ckks::key_request>& others, const transform_choice& choice) {
+                         const sum_choice& sum, const transform_choice& choice) {
   choice_estimate result;
-  key_union keys;
-  keys.add(others);
-  for (const chain_shape& chain : chains) {
-    for (const matrix_shape& matrix : matrices_of(chain)) {
-      add_matrix(parameters, matrix, chain.slots, choice, keys, result);
+  result.work = sum.work;
+  std::map<std::uint64_t, std::pair<unsigned, double>> keys;
+  for (const ckks::key_request& each : sum.others) {
+    const bool many = each.galois_element == ckks::relinearization_element;
+    keys[each.galois_element] = {each.level, many ? relinearizations : 1.0};
+  }
+  for (std::size_t c = 0; c < chains.size(); ++c) {
+    const std::vector<matrix_shape> matrices = matrices_of(chains[c]);
+    for (std::size_t i = 0; i < matrices.size(); ++i) {
+      const matrix_part part = part_of(parameters, matrices[i], choice.ways[c][i], choice.sum_radix);
+      for (const key_use& each : part.keys) {
+        auto& [level, uses] = keys[each.galois_element];
+        level = std::max(level, each.level);
+        uses += each.uses;
+      }
+      result.diagonal_bytes += part.diagonal_bytes;
+      result.workspace_bytes = std::max(result.workspace_bytes, part.workspace_bytes);
+      result.work += part.work;
     }
   }
-  for (const ckks::key_request& each : keys.list()) result.key_bytes += bytes_of(parameters, each);
+  for (const auto& [element, found] : keys) {
+    const bool seeded = std::ranges::binary_search(choice.seeded, element);
+    const std::size_t half = key_bytes(parameters, {element, found.first}) / 2;
+    result.key_bytes += seeded ? half : 2 * half;
+    result.expandable_bytes += seeded ? 0 : half;
+    if (seeded) result.work += found.second * seed_work;
+  }
   return result;
 }
 
-transform_choice choose_within(const params::parameters& parameters, const std::vector<chain_shape>& chains,
-                               const std::vector<sum_choice>& sums, std::size_t memory) {
-  std::vector<transform_choice> candidates;
-  for (const bool compact : {false, true}) {
-    candidates.push_back({transform_mode::double_hoisted, {}, compact});
-    for (const unsigned babies : {16U, 12U, 10U, 8U, 6U, 5U, 4U, 3U}) {
-      candidates.push_back({transform_mode::double_hoisted, babies, compact});
-    }
-    candidates.push_back({transform_mode::small_key, {}, compact});
-  }
+std::optional<transform_choice> choose_within(const params::parameters& parameters,
+                                              const std::vector<chain_shape>& chains,
+                                              const std::vector<sum_choice>& sums,
+                                              const choice_limits& limits) {
   const std::vector<sum_choice> ways = sums.empty() ? std::vector<sum_choice>{{}} : sums;
   std::optional<transform_choice> best;
-  choice_estimate found;
-  for (transform_choice each : candidates) {
-    for (const sum_choice& way : ways) {
-      each.sum_radix = way.radix;
-      choice_estimate one = estimate(parameters, chains, way.others, each);
-      one.work += way.work;
-      const bool fits = one.bytes() <= memory, had = best && found.bytes() <= memory;
-      const bool better = fits && had ? one.work < found.work : fits || (!had && one.bytes() < found.bytes());
-      if (best && !better) continue;
-      best = each;
-      found = one;
+  badness least;
+  for (const sum_choice& way : ways) {
+    const choice_search search(parameters, chains, way, limits.room);
+    if (!search.possible()) continue;
+    for (const picks& each : search.pool()) {
+      const auto [found, seeded] = search.best_seeds(each, limits.memory);
+      if (best && !(found < least)) continue;
+      best = search.choice(each, seeded);
+      least = found;
     }
   }
-  return *best;
+  return best;
 }
 
 }  // namespace halocline::circuits::detail

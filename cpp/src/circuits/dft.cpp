@@ -33,6 +33,8 @@ dft_options completed(const params::parameters& parameters, dft_options options)
                     "dft: ", options.shares.size(), " shares for ", options.matrices, " matrices");
   HALOCLINE_EXPECTS(options.stages.empty() || options.stages.size() == options.matrices, invalid_argument,
                     "dft: stages of ", options.stages.size(), " matrices for ", options.matrices);
+  HALOCLINE_EXPECTS(options.ways.empty() || options.ways.size() == options.matrices, invalid_argument,
+                    "dft: ways of ", options.ways.size(), " matrices for ", options.matrices);
   HALOCLINE_EXPECTS(!options.from_raised || (*options.slots >= 4 && options.matrices >= 2), invalid_argument,
                     "dft: a raised first matrix for ", *options.slots, " slots and ", options.matrices,
                     " matrices; expected at least 4 slots and 2 matrices");
@@ -86,6 +88,11 @@ std::vector<unsigned> stages_of(dft_direction direction, const dft_options& opti
   return options.stages.empty() ? dft_stages(direction, *options.slots, options.matrices) : options.stages;
 }
 
+std::vector<transform_way> ways_of(const dft_options& options) {
+  if (!options.ways.empty()) return options.ways;
+  return std::vector<transform_way>(options.matrices, {options.mode, options.baby_count, options.compact});
+}
+
 dft_chain::dft_chain(ckks::evaluator& eval, const dft_options& options, dft_direction direction)
     : options_(completed(eval.context().parameters(), options)) {
   const bool to_slots = direction == dft_direction::coeff_to_slot;
@@ -95,24 +102,27 @@ dft_chain::dft_chain(ckks::evaluator& eval, const dft_options& options, dft_dire
       dft_matrices(direction, *options_.slots, stages_of(direction, options_), options_.factor);
   to_slots ? split_parts(matrices, options_) : join_parts(matrices, options_);
   const params::parameters& parameters = eval.context().parameters();
-  transform_options each{options_.mode, options_.level, {}, options_.baby_count, options_.compact};
+  std::vector<transform_way> ways = ways_of(options_);
   for (std::size_t i = 0; i < options_.shares.size(); ++i) {
     scale_rows(matrices[i], std::vector<complex>(2 * std::size_t{*options_.slots}, options_.shares[i]));
   }
   if (options_.from_raised) {
-    raised_.emplace(eval, matrices.front(), *options_.level, options_.compact, options_.sum_radix);
+    raised_.emplace(eval, matrices.front(), *options_.level, ways.front().compact, options_.sum_radix);
     matrices.erase(matrices.begin());
+    ways.erase(ways.begin());
   }
-  for (diagonal_map& matrix : matrices) {
-    each.slots = static_cast<std::uint32_t>(matrix.begin()->second.size());
-    transforms_.emplace_back(eval, matrix, each);
-    matrix.clear();
-    --*each.level;
+  unsigned level = *options_.level;
+  for (std::size_t i = 0; i < matrices.size(); ++i) {
+    const auto slots = static_cast<std::uint32_t>(matrices[i].begin()->second.size());
+    transforms_.emplace_back(
+        eval, matrices[i],
+        transform_options{ways[i].mode, level--, slots, ways[i].baby_count, ways[i].compact});
+    matrices[i].clear();
   }
   const bool conjugates = to_slots ? options_.parts != dft_parts::whole : options_.parts == dft_parts::real;
-  if (conjugates) extra_keys_.push_back({parameters.conjugation_element(), *each.level});
+  if (conjugates) extra_keys_.push_back({parameters.conjugation_element(), level});
   if (!to_slots && options_.parts == dft_parts::packed) {
-    extra_keys_.push_back({parameters.galois_element(*options_.slots), *each.level});
+    extra_keys_.push_back({parameters.galois_element(*options_.slots), level});
   }
 }
 

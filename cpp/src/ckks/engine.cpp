@@ -102,6 +102,15 @@ void engine::keep_seeds_of(std::set<std::uint64_t> elements) {
   if (!is_ghost()) stored_->keep_seeds_of(std::move(elements));
 }
 
+void engine::keep_more_seeds(const std::set<std::uint64_t>& elements) {
+  seeded_.insert(elements.begin(), elements.end());
+  if (is_ghost()) {
+    for (const std::uint64_t element : elements) recorded_->keep_seeded(element);
+  } else {
+    stored_->keep_more_seeds(elements);
+  }
+}
+
 void engine::add_source(std::unique_ptr<key_source> source) {
   bind_key(source->id());
   if (!is_ghost()) stored_->add_source(std::move(source));

@@ -36,6 +36,11 @@ void engine_keys::add(evaluation_key key) {
   held_.add(std::move(key));
 }
 
+void engine_keys::keep_more_seeds(const std::set<std::uint64_t>& elements) {
+  seeded_.insert(elements.begin(), elements.end());
+  for (const std::uint64_t element : elements) held_.drop_uniform_halves(element);
+}
+
 void engine_keys::add_source(std::unique_ptr<key_source> source) {
   for (const key_request& each : source->list()) {
     offers_[each.galois_element].push_back({source.get(), each.level});

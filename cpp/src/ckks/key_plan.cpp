@@ -55,6 +55,12 @@ void recording_key_set::prepare(const key_request& request, bool seeded) {
   register_key(ghost_, key);
 }
 
+void recording_key_set::keep_seeded(std::uint64_t galois_element) {
+  const auto found = keys_.find(galois_element);
+  if (found == keys_.end() || found->second.digits.empty() || !found->second.digits.front().a) return;
+  prepare({galois_element, found->second.level}, true);
+}
+
 std::vector<key_request> recording_key_set::requests() const {
   std::vector<key_request> result;
   for (const auto& [element, level] : levels_) result.push_back({element, level});

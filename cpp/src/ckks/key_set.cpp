@@ -66,6 +66,14 @@ void memory_key_set::add(evaluation_key key) {
   keys_.insert_or_assign(element, std::move(key));
 }
 
+void memory_key_set::drop_uniform_halves(std::uint64_t galois_element) {
+  const auto found = keys_.find(galois_element);
+  if (found == keys_.end()) return;
+  for (evaluation_key_digit& digit : found->second.digits) {
+    if (digit.source.seed != arith::uniform_source{}.seed) digit.a = {};
+  }
+}
+
 const evaluation_key& memory_key_set::get(std::uint64_t galois_element, unsigned level) {
   const auto found = keys_.find(galois_element);
   HALOCLINE_EXPECTS(found != keys_.end(), missing_key, describe_key(parameters_, galois_element),

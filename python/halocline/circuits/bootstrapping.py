@@ -23,12 +23,17 @@ from ..ckks.params import Params, expect_same
 from ..memory.budget import MemoryOptions
 from .choice import MODES, CircuitChoice
 from .functions import WholeCircuit
+from .matrix_ways import read_ways, way_text
 
 ORDERS = get_args(Order)
 """CoeffToSlot first takes ciphertexts of level 0; SlotToCoeff first takes those of a few levels more."""
 
 MOST_TOGETHER = 64
 """Most ciphertexts that go through EvalMod together."""
+
+
+_ORGANISATION = ("cts_mode", "stc_mode", "compact", "baby_count", "cts_matrices", "stc_matrices")
+"""Options that say how matrices are done."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,9 +73,16 @@ class BootstrapOptions:
     cts_stages: tuple[int, ...] = ()
     """Butterflies in each matrix of CoeffToSlot, which sum to log2(slots). Unless given even numbers, but 0
     in the first one, which then only adds rotations, with `from_sparse` and up to 2^11 slots."""
-    memory: int | str = 0
-    """What keys, diagonals and workspace of both may take, bytes or "2GiB": modes, `compact` and `baby_count`
-    are then chosen, for the least work among what fits; what takes least where nothing does. 0: as given."""
+    cts_matrices: tuple[str, ...] = ()
+    """How each matrix of CoeffToSlot is done, in place of `cts_mode`, `baby_count` and `compact`: text such
+    as "8" (baby steps), "4 compact", "small_key" or "bsgs 8"; the first to be applied first."""
+    stc_matrices: tuple[str, ...] = ()
+    """The same for SlotToCoeff."""
+    memory: int | str | None = None
+    """What keys, diagonals and workspace of both may take, bytes or "2GiB": how each matrix is done is then
+    chosen, and which keys stay seeded, for the shortest time when plans load what does not fit. None: the
+    budget of an engine under policy "planned". 0: nothing is chosen. Where one of the options above says how
+    matrices are done (modes, `compact`, `baby_count`, matrices), nothing is chosen either."""
     range: float = 0
     """Bound of EvalMod; 0: the least that `log2_failure` allows."""
     log2_failure: float = -32
@@ -108,10 +120,17 @@ class BootstrapOptions:
         integer(self.sum_radix, "bootstrap: sum_radix", 0, MOST_RADIX)
         integer(self.iterations, "bootstrap: iterations", 1)
         integer(self.eval_mod_together, "bootstrap: eval_mod_together", 0, MOST_TOGETHER)
+        read_ways(self.cts_matrices, "bootstrap: cts_matrices")
+        read_ways(self.stc_matrices, "bootstrap: stc_matrices")
         for name in ("message_bound", "tolerance"):
             positive(getattr(self, name), f"bootstrap: {name}")
         if self.fraction != 0:
             positive(self.fraction, "bootstrap: fraction")
+
+    @property
+    def _is_organised(self) -> bool:
+        """Whether some option says how matrices are done."""
+        return any(getattr(self, name) != getattr(type(self), name) for name in _ORGANISATION)
 
     def _core_options(self) -> _core.BootstrapOptions:
         made = _core.BootstrapOptions()
@@ -120,7 +139,10 @@ class BootstrapOptions:
         made.real_only = bool(self.real)
         made.from_sparse = bool(self.from_sparse)
         made.cts_stages = [integer(each, "bootstrap: cts_stages", 0) for each in self.cts_stages]
-        made.memory_bytes = byte_count(self.memory, "bootstrap: memory") if self.memory else 0
+        made.cts_ways = read_ways(self.cts_matrices, "bootstrap: cts_matrices")
+        made.stc_ways = read_ways(self.stc_matrices, "bootstrap: stc_matrices")
+        memory = byte_count(self.memory, "bootstrap: memory") if self.memory else 0
+        made.memory_bytes = 0 if self._is_organised else memory
         for name in (
             "output_level", "cts_levels", "stc_levels", "cts_mode", "stc_mode", "compact", "baby_count",
             "sum_radix", "range", "log2_failure", "allow_failure", "message_bound", "fraction",
@@ -136,9 +158,11 @@ class Bootstrapper(WholeCircuit):
     params: parameters with levels for bootstrapping, such as the preset n16-boot.
     options: fields of `BootstrapOptions`, by name.
 
-    Both transforms are encoded at the first use on an engine, and kept there as long as both live. A result
-    has level `output_level`. The keys are those of `key_plan`; programs that bootstrap and are given to
-    `halocline.key_plan` find them as well.
+    Both transforms are encoded at the first use on an engine, and kept there as long as both live. There an
+    engine with a budget and policy "planned" chooses how matrices are done, with the keys that it has, and
+    which keys stay seeded: see `BootstrapOptions.memory`, and `describe`. A result has level `output_level`.
+    The keys are those of `key_plan`; programs that bootstrap and are given to `halocline.key_plan` find them
+    as well.
     """
 
     operation = "bootstrap"
@@ -169,10 +193,17 @@ class Bootstrapper(WholeCircuit):
         """Slots that inputs must have."""
         return self._slots
 
-    def describe(self) -> dict[str, Any]:
-        """Levels, degree and range of EvalMod, failure probability, forecast of precision, bytes."""
+    def describe(self, engine: Host | None = None) -> dict[str, Any]:
+        """Levels, degree and range of EvalMod, failure probability, forecast of precision, bytes, matrices.
+
+        engine: as it bootstraps there, where the budget may have decided how matrices are done; encodes for
+            it. Otherwise as options say.
+        """
+        if engine is not None:
+            facts, room = _readable(self._on(engine).describe()), engine._bootstrap_room
+            return facts if room is None else facts | {"seeded_keys": len(room.seeds_of(self))}
         if self._facts is None:
-            self._facts = dict(self._any().describe())
+            self._facts = _readable(self._any().describe())
         return dict(self._facts)
 
     @property
@@ -214,7 +245,11 @@ class Bootstrapper(WholeCircuit):
 
     @property
     def key_plan(self) -> KeyPlan:
-        """The keys that it uses, each with its level: `client.evaluation_keys(plan=...)` makes them."""
+        """The keys that it uses, each with its level: `client.evaluation_keys(plan=...)` makes them.
+
+        An engine that chooses by its budget needs some of these only; with `memory=`, they are those of the
+        choice.
+        """
         return KeyPlan(self._params, self._any().requests)
 
     def largest_coefficient(self, values: npt.ArrayLike) -> float:
@@ -256,7 +291,7 @@ class Bootstrapper(WholeCircuit):
     def _any(self) -> _core.Bootstrapper:
         """Encoded for some engine, or a ghost: what does not depend on which."""
         for host, core in self._encoded.items():
-            if not host._circuits.bootstrap_settings:
+            if not host._circuits.bootstrap_settings and host._bootstrap_room is None:
                 return core
         if self._ghost is None:
             options = MemoryOptions()._bind(False, None, "bootstrapper")
@@ -269,14 +304,25 @@ class Bootstrapper(WholeCircuit):
         decided = said.bootstrap_settings
         return dataclasses.replace(self._options, **({"memory": 0} | decided)) if decided else self._options
 
+    @property
+    def leaves_open(self) -> bool:
+        """Whether an engine may decide how matrices are done: no option says it."""
+        return self._options.memory is None and not self._options._is_organised
+
     def _compute(self, engine: Host, sources: Sequence[NativeCiphertext]) -> list[NativeCiphertext]:
         return engine._core.bootstrap(self._on(engine), sources)
 
     def _on(self, engine: Host, level: int = 0) -> _core.Bootstrapper:
         if engine not in self._encoded:
             expect_same(self._params, [("the engine", engine.params)], "bootstrap")
-            options = self._options_with(engine._circuits)
-            self._encoded[engine] = _core.Bootstrapper.make(engine._native, options._core_options())
+            options = self._options_with(engine._circuits)._core_options()
+            room = engine._bootstrap_room
+            if room is not None:
+                room.prepare(self, options, self.leaves_open and not engine._circuits.bootstrap_settings)
+            made = self._encoded[engine] = _core.Bootstrapper.make(engine._native, options)
+            if room is not None:
+                room.note(self, made)
+            engine._keep_more_seeds(made.seeded_keys if room is None else room.seeds_of(self))
             if engine._encoded_log is not None:
                 engine._encoded_log.append((self, 0))
         return self._encoded[engine]
@@ -330,6 +376,12 @@ class BootstrapCircuit(WholeCircuit):
         if params.fingerprint not in self._made:
             self._made[params.fingerprint] = Bootstrapper(params, **dataclasses.asdict(self.options))
         return self._made[params.fingerprint]._compute(engine, sources)
+
+
+def _readable(facts: dict[str, Any]) -> dict[str, Any]:
+    """With matrices as options name them."""
+    texts = {name: [way_text(row) for row in facts[name]] for name in ("cts_matrices", "stc_matrices")}
+    return facts | texts
 
 
 def _bootstrapper(params: Params, options: dict[str, Any]) -> Bootstrapper:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -62,6 +62,11 @@ class Host(Protocol):
     """Where its key switches may be done, if not here only."""
     _circuits: Any
     """What it decides about circuits: a `circuits.choice.CircuitChoice`."""
+    _bootstrap_room: Any
+    """What bootstraps may take of its budget: an `engine.bootstrap_room.BootstrapRoom`; None: as they are."""
+
+    def _keep_more_seeds(self, elements: Collection[int]) -> None:
+        """Keeps keys seeded besides, by Galois element, unless it was said which are."""
 
     @property
     def params(self) -> Params:

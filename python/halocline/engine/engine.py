@@ -30,6 +30,7 @@ from ..memory.plan import Plan
 from ..memory.trace import Trace
 from ..remote.offload import KeyNodes, offload_of
 from .automatic_runs import AutomaticRuns, Bootstrap, advising_bootstraps
+from .bootstrap_room import BootstrapRoom, room_of
 from .explanation import Explanation, explain
 from .host import PlannedHost
 from .key_loading import Keys, check_keys, loader_of
@@ -65,8 +66,9 @@ class Engine(Circuits):
         "lru" loads them on demand and evicts the least recently used. docs/concepts/policies.md has all of
         them.
     threads: worker threads; all processors unless given.
-    keep_seeds: keep seeded keys seeded, with half the bytes, and expand them at each use: all of them, or
-        those of the given Galois elements, such as `key_plan.seeded_within(...)` names.
+    keep_seeds: keep seeded keys seeded, with half the bytes, and expand them at each use: all of them, none,
+        or those of the given Galois elements, such as `key_plan.seeded_within(...)` names. None: those that
+        bootstraps choose, within the budget or their option `memory`; of other programs none.
     memory_options: the slow tier and constants of policies.
     graphs: on a GPU where nothing moves, let `run` launch recorded programs as graphs. The environment
         variable HALOCLINE_GRAPHS=0 disables that for all engines.
@@ -94,6 +96,7 @@ class Engine(Circuits):
     _begins_cold = False  # the next run begins with keys that no run left in memory
     _explaining: PlannedHost | None = None  # a ghost, on which a refused program runs to say what it needs
     _automatic: AutomaticRuns | None = None  # what is refused before that is made asks for it
+    _bootstrap_room: BootstrapRoom | None = None  # likewise
 
     def __init__(
         self,
@@ -104,7 +107,7 @@ class Engine(Circuits):
         policy: Policy = "resident",
         *,
         threads: int | None = None,
-        keep_seeds: bool | Collection[int] = False,
+        keep_seeds: bool | Collection[int] | None = None,
         memory_options: MemoryOptions | None = None,
         graphs: bool = True,
         compose_rotations: bool = False,
@@ -123,6 +126,7 @@ class Engine(Circuits):
         self._turns, self._depth, self._recording = threading.RLock(), 0, threading.Lock()  # of runs
         renew_in_children(self)
         self._keep_seeds, seeded = seed_choice(keep_seeds)
+        self._chooses_seeds = keep_seeds is None and key_nodes is None
         options = expect(memory_options or MemoryOptions(), MemoryOptions, "Engine: memory_options")
         workers = 0 if threads is None else integer(threads, "Engine: threads", 1, 1024)
         moving = options._bind(policy == "planned", self._shared, f"engine {params.name} on {device}")
@@ -131,6 +135,7 @@ class Engine(Circuits):
         with stating_engine_minimum(self, budget, [], keys):
             self._core = _core.Engine.make(params._core, *how)
         self._core.keep_seeds_of(seeded)
+        self._bootstrap_room = room_of(self, None if self._chooses_seeds else self._keep_seeds)
         self._native = self._core
         if not graphs or key_nodes is not None:  # no graph holds a request to another process
             _core.use_graphs(self._core, False)
@@ -155,12 +160,26 @@ class Engine(Circuits):
 
     def _bare_ghost(self) -> Engine:
         """A ghost engine without keys that keeps keys, and organises circuits, as this one does."""
-        return Engine(self._params, device="ghost", **self._alike())
+        return self._make_ghost("resident")
 
-    def _alike(self) -> dict[str, Any]:
-        """What a ghost is made with that keeps keys, and organises circuits, as this one does."""
+    def _make_ghost(self, policy: Policy) -> Engine:
         bootstrap = None if self._automatic is None else self._automatic.options
-        return {"keep_seeds": self._keep_seeds, "circuits": self._circuits, "bootstrap": bootstrap}
+        alike: dict[str, Any] = {"circuits": self._circuits, "bootstrap": bootstrap}
+        made = Engine(self._params, device="ghost", policy=policy, keep_seeds=self._keep_seeds, **alike)
+        made._chooses_seeds, made._bootstrap_room = self._chooses_seeds, self._bootstrap_room
+        return made
+
+    def _keep_more_seeds(self, elements: Collection[int]) -> None:
+        """Keeps keys seeded besides, by Galois element, unless it was said which are."""
+        if self._chooses_seeds and elements:
+            before = self._keep_seeds if isinstance(self._keep_seeds, frozenset) else frozenset[int]()
+            self._keep_seeds = before | frozenset(elements)
+            self._native.keep_more_seeds(sorted(elements))
+
+    def _keep_seeds_as(self, other: PlannedHost) -> None:
+        """Keeps those keys seeded that its twin has chosen."""
+        if isinstance(other._keep_seeds, frozenset):
+            self._keep_more_seeds(other._keep_seeds)
 
     def add_keys(self, keys: Keys, progress: Progress | None = None) -> None:
         """Adds keys of the same parameters to those that it has; keys that it has already are replaced.
@@ -465,7 +484,7 @@ class Engine(Circuits):
 
     def _ghost_twin(self, keys: list[tuple[int, int]]) -> Engine:
         """A ghost engine with keys of the same sizes, which keeps what this one keeps."""
-        twin = Engine(self._params, device="ghost", policy="planned", **self._alike())
+        twin = self._make_ghost("planned")
         twin._core.cache_bytes = self._core.cache_bytes
         twin._core.prepare_keys(keys)
         twin._encoded_log = []

@@ -26,6 +26,12 @@ class PlannedHost(Host, Protocol):
     _circuits: CircuitChoice
     """How it organises circuits."""
 
+    _keep_seeds: bool | frozenset[int]
+    """Whether all keys stay seeded, or which."""
+
+    def _keep_seeds_as(self, other: PlannedHost) -> None:
+        """Keeps those keys seeded that its twin has chosen."""
+
     def stats(self) -> dict[str, Any]:
         """Counters of its memory runtime."""
 

@@ -140,7 +140,9 @@ class ProgramPlanner:
         trace = self._ghost_pass(twin, program, arguments)
         encoded = [(weakref.ref(circuit), level) for circuit, level in twin._take_encoded()]
         if encoded:
-            # The first pass encoded weights, which the engine will have done before it begins.
+            # The first pass encoded weights, which the engine will have done before it begins, and bootstraps
+            # chose how they are done and which keys stay seeded.
+            self._engine._keep_seeds_as(twin)
             trace = self._ghost_pass(twin, program, arguments)
         plan = self._plan(trace, steady)
         if not optimize:

@@ -77,7 +77,7 @@ def trace_program(
     program: Callable[..., Any],
     *args: Any,
     keys: EvaluationKeys | None = None,
-    keep_seeds: bool | Collection[int] = False,
+    keep_seeds: bool | Collection[int] | None = None,
     circuits: CircuitChoice | None = None,
     bootstrap: Any = None,
 ) -> ProgramTrace:

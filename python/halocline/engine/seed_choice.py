@@ -9,12 +9,12 @@ from ..base.errors import WrongType
 from ..base.values import integer, kind_of
 
 
-def seed_choice(keep: bool | Collection[int]) -> tuple[bool | frozenset[int], list[int]]:
-    """Whether all keys stay seeded, or which, and the list for the core."""
-    if isinstance(keep, bool):
-        return keep, []
+def seed_choice(keep: bool | Collection[int] | None) -> tuple[bool | frozenset[int], list[int]]:
+    """Whether all keys stay seeded, or which, and a list for the core; None: none until some are chosen."""
+    if keep is None or isinstance(keep, bool):
+        return keep is True, []
     if isinstance(keep, (str, bytes)) or not isinstance(keep, Collection):
-        raise WrongType(f"Engine: keep_seeds is {kind_of(keep)}; expected a bool or Galois elements")
+        raise WrongType(f"Engine: keep_seeds is {kind_of(keep)}; expected a bool, Galois elements or None")
     elements = sorted({integer(each, "Engine: keep_seeds", 0) for each in keep})
     return frozenset(elements), elements
 

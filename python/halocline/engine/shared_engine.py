@@ -44,6 +44,8 @@ class SharedEngine(Engine):
             )
         self._planned_keys: list[tuple[int, int]] = []
         super().__init__(*args, **options)
+        # Users have keys of the same programs, which were found without a budget.
+        self._bootstrap_room, self._chooses_seeds = None, False
 
     def run(
         self,

@@ -172,7 +172,8 @@ class _Compiler:
 
     def _bootstrapper(self, slots: int, options: Mapping[str, Any]) -> Bootstrapper:
         """For that many slots, which allow at most log2(slots) matrices."""
-        fitting = dict(options)
+        # The budget of an engine is for the keys of all layers, not for those of bootstraps alone.
+        fitting = {"memory": 0} | dict(options)
         if "stc_levels" in fitting:
             fitting["stc_levels"] = min(fitting["stc_levels"], slots.bit_length() - 1)
         return Bootstrapper(self._params, slots=slots, **fitting)

@@ -14,7 +14,7 @@ from ..circuits.bootstrapping import BootstrapOptions
 
 MAX_BATCH = 1 << 16
 """Inputs at once."""
-_ORGANISATION = {"cts_mode", "stc_mode", "baby_count", "compact"}
+_ORGANISATION = {"cts_mode", "stc_mode", "baby_count", "compact", "cts_matrices", "stc_matrices"}
 """Options of bootstraps that change neither levels nor scales."""
 
 

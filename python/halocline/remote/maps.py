@@ -261,9 +261,12 @@ def _comparison(about: dict[str, Any], arrays: Sequence[Array]) -> WholeCircuit:
     return ComparisonCircuit(about["name"], _count(about["alpha"], "alpha"), _number(about["bound"]))
 
 
-def _are_stages(value: Any) -> bool:
-    """JSON has no tuples: stages arrive as a list."""
-    return type(value) is list and len(value) <= MOST_STAGES and all(type(each) is int for each in value)
+_LISTS = {"cts_stages": int, "cts_matrices": str, "stc_matrices": str}
+"""Options that are tuples, which arrive as lists, because JSON has no tuples."""
+
+
+def _is_short_list(value: Any, kind: type) -> bool:
+    return type(value) is list and len(value) <= MOST_STAGES and all(type(each) is kind for each in value)
 
 
 def _bootstrap(about: dict[str, Any], arrays: Sequence[Array]) -> WholeCircuit:
@@ -272,10 +275,10 @@ def _bootstrap(about: dict[str, Any], arrays: Sequence[Array]) -> WholeCircuit:
         value, default = given[field.name], field.default
         fits = isinstance(value, int | float) if isinstance(default, float) else type(value) is type(default)
         fits = fits or (field.name in ("slots", "memory", "range") and type(value) in (int, float, str))
-        fits = fits or (field.name == "cts_stages" and _are_stages(value))
+        fits = fits or (field.name in _LISTS and _is_short_list(value, _LISTS[field.name]))
         if not fits or (isinstance(value, float) and not math.isfinite(value)):
             raise CorruptData(f"map: {field.name} of a bootstrap is {value!r:.40}")
-    made = BootstrapOptions(**{**given, "cts_stages": tuple(given["cts_stages"])})
+    made = BootstrapOptions(**{**given, **{name: tuple(given[name]) for name in _LISTS}})
     if max(made.iterations, made.arcsine_degree) > MOST_ROUNDS:
         raise InvalidArgument(
             f"map: a bootstrap of {made.iterations} iterations with an arcsine of degree "

@@ -75,7 +75,7 @@ def find_room(
     params: Params,
     plan: KeyPlan,
     body: Callable[[Any], Any],
-    keep_seeds: bool | Collection[int] = False,
+    keep_seeds: bool | Collection[int] | None = None,
 ) -> MinimumBudget:
     """What a workload needs that calls several programs in turn, as `body` does on an engine."""
 
@@ -91,7 +91,7 @@ def make_engine(
     footprint: int,
     *,
     memory: int | str | MemoryBudget | None = None,
-    keep_seeds: bool | Collection[int] = False,
+    keep_seeds: bool | Collection[int] | None = None,
     graphs: bool = True,
     managed_cap: int | None = None,
     decisions: bytes | None = None,
@@ -149,15 +149,20 @@ def send_keys(client: Client, engine: Engine, plan: KeyPlan, progress: Progress)
 
 def seeded_keys(
     plan: KeyPlan, uses: Mapping[int, int], seeded: bool, memory: int | str | None
-) -> bool | frozenset[int]:
-    """Which keys stay seeded in the engine, as `Engine` takes it: all, none, or those used least.
+) -> bool | frozenset[int] | None:
+    """Which keys stay seeded, as `Engine` takes it: all, those used least, or None: as bootstraps choose.
 
     memory: what the keys may take, "2.5GiB" or "80%" of all of them expanded.
     """
     if seeded or memory is None:
-        return seeded
+        return seeded or None
     limit = byte_count(budget_of(memory, plan.nbytes()), "key memory")
     return plan.seeded_within(limit, uses)
+
+
+def kept_seeds(engine: Engine) -> bool | frozenset[int]:
+    """Whether all keys of an engine are seeded now, or which."""
+    return engine._keep_seeds
 
 
 def key_bytes(params: Params, plan: KeyPlan, seeds: bool | frozenset[int]) -> int:

@@ -24,19 +24,27 @@ def _counts(text: str) -> tuple[int, ...]:
     return tuple(int(each) for each in text.split(","))
 
 
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(each.strip() for each in text.split(","))
+
+
 _READERS: dict[type, tuple[Callable[[str], Any], str]] = {
     bool: (_switch, "true or false"),
     int: (int, "an integer"),
     float: (float, "a number"),
     str: (str, "text"),
     tuple: (_counts, "integers with commas between them"),
+    list: (_words, "words with commas between them"),
 }
-_OTHER = {"slots": int, "memory": str, "range": float, "message_bound": float}
+_OTHER = {
+    "slots": int, "memory": str, "range": float, "message_bound": float, "cts_matrices": list,
+    "stc_matrices": list,
+}  # fmt: skip
 """Kinds of fields that their defaults do not tell."""
 
 
 def setting_kinds() -> dict[str, type]:
-    """Name of each field -> bool, int, float, str or tuple (of integers)."""
+    """Name of each field -> bool, int, float, str, tuple (of integers) or list (of words)."""
     fields = dataclasses.fields(BootstrapOptions)
     return {each.name: _OTHER.get(each.name, type(each.default)) for each in fields}
 

@@ -37,6 +37,8 @@ struct dft_options {
   transform_mode mode = transform_mode::double_hoisted;  ///< `small_key`: a few keys instead of many
   bool compact = false;                                  ///< see `transform_options::compact`
   std::optional<unsigned> baby_count{};                  ///< see `transform_options::baby_count`
+  /// How each matrix is done, in place of `mode`, `compact` and `baby_count`; none: these for all.
+  std::vector<transform_way> ways{};
   /// CoeffToSlot only: the first matrix is a `raised_transform`, which takes no level, and which sums the
   /// rotations that leave the slots of a sparse message alone.
   bool from_raised = false;
@@ -47,6 +49,9 @@ struct dft_options {
 
 /// Stages of the matrices: those that are given, else those of `dft_stages`.
 [[nodiscard]] std::vector<unsigned> stages_of(dft_direction direction, const dft_options& options);
+
+/// How each matrix is done: as `ways` say, else all of them alike.
+[[nodiscard]] std::vector<transform_way> ways_of(const dft_options& options);
 
 /// A chain of linear transforms and its options; base of both directions. Immutable.
 class dft_chain {

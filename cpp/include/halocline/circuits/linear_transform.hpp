@@ -37,6 +37,15 @@ struct transform_options {
   bool compact = false;
 };
 
+/// How one of several transforms is done; see `transform_options`.
+struct transform_way {
+  transform_mode mode = transform_mode::double_hoisted;
+  std::optional<unsigned> baby_count{};  ///< babies of each giant; the cost model chooses unless given
+  bool compact = false;
+
+  bool operator==(const transform_way&) const = default;
+};
+
 /// A diagonal of a cell, rotated to the right by its giant step and encoded: NTT form over the primes of the
 /// level (and special primes in double hoisting), or coefficients when compact.
 struct transform_weight {

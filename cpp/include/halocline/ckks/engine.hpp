@@ -66,6 +66,8 @@ class engine {
   /// Names keys, by Galois element, that are kept seeded from then on although the others are expanded: the
   /// least used ones, where not all expanded keys fit. Keys added before stay as they are.
   void keep_seeds_of(std::set<std::uint64_t> elements);
+  /// Names further ones; those that the engine has are seeded from now on too, but for keys without seeds.
+  void keep_more_seeds(const std::set<std::uint64_t>& elements);
   /// Copies a key into the engine, expanded unless its seeds are kept. A ghost engine takes its identifier
   /// only.
   /// @throws invalid_argument when the parameters differ; key_mismatch as `bind_key`; out_of_memory when the

@@ -27,6 +27,8 @@ class engine_keys final : public key_set {
 
   /// Names keys, by Galois element, that are kept seeded from then on.
   void keep_seeds_of(std::set<std::uint64_t> elements) { seeded_ = std::move(elements); }
+  /// Names further ones, and frees the uniform halves of those that are held.
+  void keep_more_seeds(const std::set<std::uint64_t>& elements);
   /// Whether the key of that element is kept seeded.
   [[nodiscard]] bool keeps_seeds(std::uint64_t element) const {
     return keep_seeds_ || seeded_.contains(element);

@@ -23,6 +23,8 @@ class recording_key_set final : public key_set {
   /// @throws invalid_argument when the level does not exist
   /// @param seeded without uniform halves, as an engine with `keep_seeds` keeps keys
   void prepare(const key_request& request, bool seeded = false);
+  /// Makes a key without its uniform halves, if it was made before.
+  void keep_seeded(std::uint64_t galois_element);
   [[nodiscard]] const evaluation_key& get(std::uint64_t galois_element, unsigned level) override;
   [[nodiscard]] bool contains(std::uint64_t, unsigned) const override { return true; }
   [[nodiscard]] std::vector<key_request> list() const override { return requests(); }

@@ -44,6 +44,8 @@ class memory_key_set final : public key_set {
   /// @throws invalid_argument when it was made for other parameters; key_mismatch when it is for another
   ///   secret key than the set
   void add(evaluation_key key);
+  /// Frees the uniform halves of a key, where it is there and has seeds for them: it is seeded then.
+  void drop_uniform_halves(std::uint64_t galois_element);
   [[nodiscard]] const evaluation_key& get(std::uint64_t galois_element, unsigned level) override;
   [[nodiscard]] bool contains(std::uint64_t galois_element, unsigned level) const override;
   [[nodiscard]] std::vector<key_request> list() const override;

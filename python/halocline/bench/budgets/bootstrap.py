@@ -49,7 +49,8 @@ class _BootstrapCurve(BudgetCurve):
         self, params: Params, options: CurveOptions, bootstrap: Mapping[str, Any], watcher: Watcher
     ) -> None:
         super().__init__(SUITE, "bootstrap", options, watcher)
-        self.params, self.bootstrapper = params, make_bootstrapper(params, bootstrap)
+        # All policies and budgets do the same steps.
+        self.params, self.bootstrapper = params, make_bootstrapper(params, {"memory": 0} | dict(bootstrap))
         plan, encode = self.bootstrapper.key_plan, self.bootstrapper.encode
         run = self._run_options()
         rig = PolicyRig(params, plan, encode, run, seeded=options.seeded, progress=watcher.progress)

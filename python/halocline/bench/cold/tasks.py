@@ -51,7 +51,7 @@ class BootstrapTask(Task):
     """Fields of `BootstrapOptions`."""
 
     def __post_init__(self) -> None:
-        self.program = make_bootstrapper(self.params, self.chosen)
+        self.program = make_bootstrapper(self.params, {"memory": 0} | dict(self.chosen))
         self._message = random_message(self.program, 1)
         self.plan = self.program.key_plan
 

@@ -23,6 +23,7 @@ from ..running import (
     Room,
     Stopwatch,
     engine_report,
+    kept_seeds,
     key_bytes,
     make_engine,
     recording,
@@ -96,7 +97,7 @@ class BootstrapRun:
         with self._phases("encode"):
             self.bootstrapper.encode(engine)
         self._evaluate(client, engine, cts)
-        self.report = self._head(engine, traced, seeds) | self._quality()
+        self.report = self._head(engine, traced) | self._quality()
         self.report |= {"peak_rss_bytes": peak_resident_bytes(), "baseline_rss_bytes": baseline}
         return self.report
 
@@ -105,10 +106,10 @@ class BootstrapRun:
         return self.bootstrapper(cts)
 
     def _minimum(
-        self, traced: ProgramTrace, cts: list[Ciphertext], seeds: bool | frozenset[int]
+        self, traced: ProgramTrace, cts: list[Ciphertext], seeds: bool | frozenset[int] | None
     ) -> MinimumBudget:
         """What the run needs; with seeded keys that is less than what was traced."""
-        if seeds is not False:
+        if seeds is not None:
             traced = trace_program(self.params, self.program, cts, keep_seeds=seeds)
         return traced.minimum_budget
 
@@ -146,10 +147,10 @@ class BootstrapRun:
             resident_bytes=resident_bytes(),
         )
 
-    def _head(self, engine: Engine, traced: ProgramTrace, seeds: bool | frozenset[int]) -> dict[str, Any]:
+    def _head(self, engine: Engine, traced: ProgramTrace) -> dict[str, Any]:
         """What every workload reports, and what is special about this one."""
         fastest = min(each.seconds for each in self.runs)
-        facts = self.bootstrapper.describe()
+        facts, seeds = self.bootstrapper.describe(engine), kept_seeds(engine)
         return {
             "workload": "bootstrap",
             **engine_report(engine, self.runs, self._phases),

@@ -33,6 +33,7 @@ from ..running import (
     Stopwatch,
     engine_report,
     find_room,
+    kept_seeds,
     key_bytes,
     make_engine,
     recording,
@@ -167,7 +168,7 @@ class ImageRun(abc.ABC):
             **engine_report(engine, self.runs, self._phases),
             **self._quality(logits, exact, compiled),
             "footprint_bytes": forecast.peak_bytes,
-            "key_bytes": key_bytes(self.params, forecast.key_plan, keep),
+            "key_bytes": key_bytes(self.params, forecast.key_plan, kept_seeds(engine)),
             "program_seconds": [each.seconds for each in self.runs],
             "layer_seconds": self._layers.seconds,
             "notices": [*self.images.notices, *(str(each.message) for each in caught)],
@@ -237,7 +238,7 @@ class ImageRun(abc.ABC):
             warnings.simplefilter("ignore", ActivationRange)  # all images were checked before
             return compiled.encrypt(client, self._batch(index))
 
-    def _make_engine(self, forecast: Forecast, seeds: bool | frozenset[int]) -> Engine:
+    def _make_engine(self, forecast: Forecast, seeds: bool | frozenset[int] | None) -> Engine:
         """Without graphs. One of 27,000 kernels saves nothing: on an H200 an image through ResNet-20 took
         0.37 s without, and 0.46 s in the median with one, whose addresses have to be changed for each input.
         """
