@@ -24,11 +24,11 @@ constexpr double expand_work = 0.86;
 constexpr double seed_work = 29;
 // Fitted to replays of plans for 1 to 5 GiB.
 /// Memory that a plan needs to move nothing, as a multiple of what is live.
-constexpr double spare_room = 1.08;
+constexpr double spare_room = 1.12;
 /// Bytes that are moved for each one that does not fit, the part of them that is expanded on the device as
 /// long as there are halves with seeds, and the part of the shorter one of loading and computing that the
 /// longer one does not hide.
-constexpr double moved_of_overflow = 1.3;
+constexpr double moved_of_overflow = 1.25;
 constexpr double expanded_of_moved = 0.5;
 constexpr double not_hidden = 0.25;
 /// Uses of the relinearization key in EvalMod; of each other key beside the transforms there is one.

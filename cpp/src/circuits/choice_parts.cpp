@@ -31,7 +31,9 @@ std::vector<int> diagonals_of(const matrix_shape& matrix) {
   const auto reach = static_cast<int>(2 * matrix.longest - matrix.shortest);
   const bool wraps = 2 * matrix.longest >= matrix.entries;
   std::vector<int> result;
-  for (int d = wraps ? step - half : -reach; d <= (wraps ? half : reach); d += step) result.push_back(d);
+  for (int d = wraps ? step - half : -reach; d <= (wraps ? half : reach); d += step) {
+    result.push_back((d + matrix.rotated) % static_cast<int>(matrix.slots));
+  }
   return result;
 }
 
@@ -109,6 +111,8 @@ std::vector<matrix_shape> matrices_of(const chain_shape& chain) {
     made.entries = chain.slots;
     made.slots = chain.packed && (differ || !down) ? 2 * chain.slots : chain.slots;
     made.period = differ ? made.slots : std::min(2 * made.longest, chain.slots);
+    const auto behind = [&](std::size_t at) { return rotation_behind(chain.direction, chain.stages, at); };
+    made.rotated = static_cast<int>(behind(i) - (i == 0 ? 0 : behind(i - 1)));
     if (made.raised && stages == 0) {
       made.shortest = made.longest = 0;
       made.period = 1;
@@ -122,6 +126,24 @@ std::vector<matrix_shape> matrices_of(const chain_shape& chain) {
   return result;
 }
 
+transform_shape shape_of(const params::parameters& parameters, std::span<const int> diagonals,
+                         const transform_way& way, unsigned level, std::uint32_t slots) {
+  transform_shape made{way.mode, level, slots, way.baby_count};
+  if (way.baby_count || (way.mode != transform_mode::double_hoisted && way.mode != transform_mode::bsgs)) {
+    return made;
+  }
+  constexpr double worth_a_key = 1.05;
+  const auto work = [&](const transform_plan& plan) { return plan.cost(plan.full_usage()).work; };
+  const transform_plan best(parameters, diagonals, made);
+  const auto most = static_cast<unsigned>(std::max(1, best.giant_step() / best.baby_step()));
+  for (unsigned babies = 1; babies < most; ++babies) {
+    made.baby_count = babies;
+    if (work(transform_plan(parameters, diagonals, made)) <= worth_a_key * work(best)) return made;
+  }
+  made.baby_count = most;
+  return made;
+}
+
 bool can_be_compact(const params::parameters& parameters, const matrix_shape& matrix) {
   return matrix.raised || spare_bits(parameters, matrix) < backend::least_log_repeat;
 }
@@ -130,7 +152,8 @@ matrix_part part_of(const params::parameters& parameters, const matrix_shape& ma
                     const transform_way& way, unsigned sum_radix) {
   if (matrix.raised) return raised_part(parameters, matrix, way, sum_radix);
   const std::vector<int> diagonals = diagonals_of(matrix);
-  const transform_plan plan(parameters, diagonals, {way.mode, matrix.level, matrix.slots, way.baby_count});
+  const transform_plan plan(parameters, diagonals,
+                            shape_of(parameters, diagonals, way, matrix.level, matrix.slots));
   const transform_usage usage = plan.full_usage();
   matrix_part result;
   for (const auto& [rotation, uses] : rotations_of(plan, usage)) {

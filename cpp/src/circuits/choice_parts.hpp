@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "halocline/circuits/dft_matrices.hpp"
@@ -27,6 +28,7 @@ struct matrix_shape {
   std::uint32_t shortest, longest;
   std::uint32_t slots;    ///< of the transform
   std::uint32_t entries;  ///< of a diagonal, that number of slots or half of it
+  int rotated;            ///< what is added to the indices of its diagonals, see `rotation_behind`
   std::uint32_t period;   ///< after which the values of a diagonal repeat themselves
   unsigned level;
   bool raised;
@@ -37,6 +39,12 @@ struct matrix_shape {
 
 /// Whether its diagonals can be kept as coefficients: not where their values repeat, which are small anyway.
 [[nodiscard]] bool can_be_compact(const params::parameters& parameters, const matrix_shape& matrix);
+
+/// Shape of the transform of a matrix with these diagonals. Where the way does not say how many baby steps
+/// there are, so few that the transform takes at most 5 % more work than with the best number: each has a key
+/// of its own, which takes memory.
+[[nodiscard]] transform_shape shape_of(const params::parameters& parameters, std::span<const int> diagonals,
+                                       const transform_way& way, unsigned level, std::uint32_t slots);
 
 /// A key and how often it is used.
 struct key_use {

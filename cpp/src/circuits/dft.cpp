@@ -5,6 +5,7 @@
 #include <bit>
 #include <utility>
 
+#include "circuits/choice_parts.hpp"
 #include "circuits/key_union.hpp"
 #include "halocline/backend/scoped_operation.hpp"
 #include "halocline/ckks/context.hpp"
@@ -77,6 +78,25 @@ void join_parts(std::vector<diagonal_map>& matrices, const dft_options& options)
   }
 }
 
+/// What is rotated between two matrices, so that all but the one that wraps around have diagonals on one side
+/// of 0: see `rotation_behind`.
+void rotate_between(std::vector<diagonal_map>& matrices, dft_direction direction,
+                    std::span<const unsigned> stages) {
+  std::int64_t before = 0;
+  for (std::size_t i = 0; i < matrices.size(); ++i) {
+    const std::int64_t behind = rotation_behind(direction, stages, i);
+    diagonal_map rotated;
+    for (auto& [index, diagonal] : matrices[i]) {
+      const auto slots = static_cast<std::int64_t>(diagonal.size());
+      const std::int64_t first = (behind % slots + slots) % slots;
+      std::rotate(diagonal.begin(), diagonal.begin() + first, diagonal.end());
+      rotated[static_cast<int>((index + behind - before) % slots)] = std::move(diagonal);
+    }
+    matrices[i] = std::move(rotated);
+    before = behind;
+  }
+}
+
 void check_slots(const ciphertext& value, std::uint32_t slots) {
   HALOCLINE_EXPECTS(value.slots == slots, invalid_argument, "dft: the input has ", value.slots,
                     " slots, the transform was made for ", slots);
@@ -106,6 +126,7 @@ dft_chain::dft_chain(ckks::evaluator& eval, const dft_options& options, dft_dire
   for (std::size_t i = 0; i < options_.shares.size(); ++i) {
     scale_rows(matrices[i], std::vector<complex>(2 * std::size_t{*options_.slots}, options_.shares[i]));
   }
+  rotate_between(matrices, direction, stages_of(direction, options_));
   if (options_.from_raised) {
     raised_.emplace(eval, matrices.front(), *options_.level, ways.front().compact, options_.sum_radix);
     matrices.erase(matrices.begin());
@@ -114,9 +135,12 @@ dft_chain::dft_chain(ckks::evaluator& eval, const dft_options& options, dft_dire
   unsigned level = *options_.level;
   for (std::size_t i = 0; i < matrices.size(); ++i) {
     const auto slots = static_cast<std::uint32_t>(matrices[i].begin()->second.size());
+    std::vector<int> diagonals;
+    for (const auto& [index, diagonal] : matrices[i]) diagonals.push_back(index);
+    const transform_shape shape = detail::shape_of(parameters, diagonals, ways[i], level--, slots);
     transforms_.emplace_back(
         eval, matrices[i],
-        transform_options{ways[i].mode, level--, slots, ways[i].baby_count, ways[i].compact});
+        transform_options{shape.mode, shape.level, slots, shape.baby_count, ways[i].compact});
     matrices[i].clear();
   }
   const bool conjugates = to_slots ? options_.parts != dft_parts::whole : options_.parts == dft_parts::real;

@@ -135,6 +135,17 @@ std::vector<diagonal_map> dft_matrices(dft_direction direction, std::uint32_t sl
   return result;
 }
 
+std::int64_t rotation_behind(dft_direction direction, std::span<const unsigned> stages, std::size_t matrix) {
+  if (matrix + 1 == stages.size()) return 0;
+  const auto done = stages.begin() + static_cast<std::ptrdiff_t>(matrix) + 1;
+  if (direction == dft_direction::slot_to_coeff) {
+    return std::int64_t{1} << std::accumulate(stages.begin(), done, 0U);
+  }
+  // All slots are no rotation: where the first matrix has no stages.
+  const bool all = std::all_of(stages.begin(), done, [](unsigned each) { return each == 0; });
+  return all ? 0 : -(std::int64_t{1} << std::accumulate(done, stages.end(), 0U));
+}
+
 diagonal_map doubled(const diagonal_map& matrix) {
   diagonal_map result = matrix;
   for (auto& [index, diagonal] : result) {
