@@ -65,6 +65,7 @@ def test_the_command_for_the_best_variant_runs_it(call: Call) -> None:
     assert "--set" in command and f"--memory {content['budget_bytes']}" in command
     call(*shlex.split(command)[1:], "--repeat", "2", "--json", "best.json")
     plain = ["--policy", "planned", "--memory", str(content["budget_bytes"]), "--repeat", "2"]
+    plain += ["--set", "memory=0"]
     call("run", "bootstrap", *BOOT, *plain, "--json", "plain.json")
     best, written = (json.loads(Path(name).read_text()) for name in ("best.json", "plain.json"))
     assert best["followed_plan"] and written["followed_plan"]
