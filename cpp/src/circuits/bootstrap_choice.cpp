@@ -31,6 +31,8 @@ constexpr double spare_room = 1.12;
 constexpr double moved_of_overflow = 1.25;
 constexpr double expanded_of_moved = 0.5;
 constexpr double not_hidden = 0.25;
+/// To move anything: the first bytes of a run are waited for.
+constexpr double first_wait = 2000;
 /// Uses of the relinearization key in EvalMod; of each other key beside the transforms there is one.
 constexpr double relinearizations = 22;
 
@@ -285,7 +287,7 @@ double loading_time(const params::parameters& parameters, const choice_estimate&
   const double expanded =
       std::min(expanded_of_moved * moved, static_cast<double>(taken.expandable_bytes) / limb);
   const double link = (moved - expanded) * load_work, work = taken.work + expanded * expand_work;
-  return std::max(work, link) + not_hidden * std::min(work, link);
+  return std::max(work, link) + not_hidden * std::min(work, link) + (overflow > 0 ? first_wait : 0.0);
 }
 
 choice_estimate estimate(const params::parameters& parameters, const std::vector<chain_shape>& chains,

@@ -41,7 +41,7 @@ struct matrix_shape {
 [[nodiscard]] bool can_be_compact(const params::parameters& parameters, const matrix_shape& matrix);
 
 /// Shape of the transform of a matrix with these diagonals. Where the way does not say how many baby steps
-/// there are, so few that the transform takes at most 5 % more work than with the best number: each has a key
+/// there are, so few that the transform takes at most 5 % more work than with those of a plan: each has a key
 /// of its own, which takes memory.
 [[nodiscard]] transform_shape shape_of(const params::parameters& parameters, std::span<const int> diagonals,
                                        const transform_way& way, unsigned level, std::uint32_t slots);

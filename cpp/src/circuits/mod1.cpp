@@ -214,7 +214,8 @@ std::vector<ciphertext> mod1::evaluate_complex(ckks::evaluator& eval, ckks::ciph
   const double last = factor / two_pi;
   std::vector<std::vector<ciphertext>> made(2);  // real and imaginary parts
   for (std::size_t first = 0; first < parts.size(); first += together) {
-    const ckks::ciphertext_span some = parts.subspan(first, std::min<std::size_t>(together, parts.size() - first));
+    const ckks::ciphertext_span some =
+        parts.subspan(first, std::min<std::size_t>(together, parts.size() - first));
     std::vector<ciphertext> y =
         joins ? angles(eval, some, last, double_angles_ - 1) : evaluate(eval, some, factor);
     for (std::size_t k = 0; k < y.size(); ++k) made[(first + k) % 2].push_back(std::move(y[k]));

@@ -133,8 +133,8 @@ int transform_plan::choose_baby_count() const {
   std::size_t best = costs.size();
   for (std::size_t i = 0; i < costs.size(); ++i) {
     if (costs[i].work > least * key_tolerance) continue;
-    if (best == costs.size() || std::pair(costs[i].keys, costs[i].work) <
-                                    std::pair(costs[best].keys, costs[best].work)) {
+    if (best == costs.size() ||
+        std::pair(costs[i].keys, costs[i].work) < std::pair(costs[best].keys, costs[best].work)) {
       best = i;
     }
   }

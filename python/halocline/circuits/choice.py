@@ -38,6 +38,8 @@ class CircuitChoice:
     """See `compact`."""
     bootstrap_stc_mode: Mode | None = None
     """Of SlotToCoeff, where it is another one than that of CoeffToSlot."""
+    bootstrap_memory: int | str | None = None
+    """See `BootstrapOptions.memory`: 0 leaves bootstraps as their options say, whatever the budget."""
 
     def __post_init__(self) -> None:
         for name in ("mode", "bootstrap_mode", "bootstrap_stc_mode"):
@@ -58,6 +60,7 @@ class CircuitChoice:
             "stc_mode": self.bootstrap_stc_mode or self.bootstrap_mode,
             "baby_count": self.bootstrap_baby_count,
             "compact": self.bootstrap_compact,
+            "memory": self.bootstrap_memory,
         }
         return {name: value for name, value in decided.items() if value is not None}
 
@@ -67,6 +70,7 @@ class CircuitChoice:
         bootstraps = _words(self.bootstrap_mode, self.bootstrap_baby_count, self.bootstrap_compact)
         parts = [f"{name} {said}" for name, said in (("maps", maps), ("bootstraps", bootstraps)) if said]
         parts += [f"SlotToCoeff {self.bootstrap_stc_mode}"] if self.bootstrap_stc_mode else []
+        parts += [f"bootstraps in {self.bootstrap_memory}"] if self.bootstrap_memory else []
         return "; ".join(parts)
 
 

@@ -43,6 +43,8 @@ each use; loaded: nothing is expanded or encoded again."""
 
 
 AS_WRITTEN = CircuitChoice()
+_KEPT_BOOTSTRAPS = CircuitChoice(bootstrap_memory=0)
+"""Of programs that bootstrap: engines do what was traced, and choose nothing by their budget."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +82,8 @@ class Variant:
     @property
     def changes(self) -> int:
         """How many decisions differ from the program as it is written."""
-        circuits = [getattr(self.circuits, each.name) for each in dataclasses.fields(CircuitChoice)]
+        said = dataclasses.replace(self.circuits, bootstrap_memory=None)
+        circuits = [getattr(said, each.name) for each in dataclasses.fields(CircuitChoice)]
         others = [getattr(self, each.name) != each.default for each in dataclasses.fields(Variant)[1:]]
         return sum(each is not None for each in circuits) + sum(others)
 
@@ -182,7 +185,7 @@ class Advice:
     @property
     def written(self) -> Row:
         """The program as it is written."""
-        return next(each for each in self.rows if each.variant == Variant())
+        return next(each for each in self.rows if each.variant.changes == 0)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -325,7 +328,7 @@ class _Search:
         budget = byte_count(budget_of(memory, base.trace.peak_bytes), "advise: memory")
         self._budget = budget or self._how.model.usable_bytes
         base = self._trace(Variant())  # again: how many keys a call takes depends on the budget
-        self._weigh(Variant(), base)
+        self._weigh(Variant(_KEPT_BOOTSTRAPS if base.bootstraps else AS_WRITTEN), base)
         for group in self._groups(base):
             for variant in group(self._best.variant):
                 if variant not in self._rows:

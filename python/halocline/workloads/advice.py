@@ -68,8 +68,6 @@ def run_options(name: str, variant: Variant) -> str | None:
     Prefixes, regeneration and compositions are chosen by each run anyway.
     """
     said = variant.circuits.bootstrap_settings
-    if not said and name in _BOOTSTRAPPING:
-        said = {"memory": 0}  # as it was traced: without a choice by the budget
     others = (variant.circuits.mode, variant.circuits.baby_count, variant.circuits.compact)
     if any(each is not None for each in others) or (said and name not in _BOOTSTRAPPING):
         return None

@@ -42,10 +42,10 @@ enum class dft_direction : unsigned char {
 [[nodiscard]] std::vector<diagonal_map> dft_matrices(dft_direction direction, std::uint32_t slots,
                                                      std::span<const unsigned> stages, double factor);
 
-/// Slots to the left by which a chain rotates what matrix `matrix` gives, and the next one takes: the shortest
-/// half-length of the longer of the two. A matrix of half-lengths s to l has diagonals from -(2 l - s) to
-/// 2 l - s; with this, from 0 or s on, so that giant steps go one way and need one key. The matrix that wraps
-/// around makes up for it. 0 behind the last.
+/// Slots to the left by which a chain rotates what matrix `matrix` gives, and the next one takes: the
+/// shortest half-length of the longer of the two. A matrix of half-lengths s to l has diagonals from -(2 l -
+/// s) to 2 l - s; with this, from 0 or s on, so that giant steps go one way and need one key. The matrix that
+/// wraps around makes up for it. 0 behind the last.
 /// @param stages of all matrices
 [[nodiscard]] std::int64_t rotation_behind(dft_direction direction, std::span<const unsigned> stages,
                                            std::size_t matrix);

@@ -55,7 +55,7 @@ def print_advice(console: Console, advice: Advice, asked: Asked, top: int) -> No
 
 
 def _cells(row: Row) -> list[str]:
-    name = "as written" if row.variant == Variant() else str(row.variant)
+    name = "as written" if row.variant.changes == 0 else str(row.variant)
     name += " (comparison)" * row.variant.is_comparison
     found, each = row.forecast, row.variant.batch
     keys = size(row.key_bytes)
