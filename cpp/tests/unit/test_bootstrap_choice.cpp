@@ -221,6 +221,22 @@ TEST(BootstrapChoice, LessMemoryTakesASmallerRadix) {
   }
 }
 
+TEST(BootstrapChoice, GiantStepsGoOneWay) {
+  const params::parameters parameters = params::preset("n16-boot");
+  ckks::engine_options ghost;
+  ghost.device = "ghost";
+  ckks::engine engine(parameters, ghost);
+  const bootstrapper boots(engine.evaluator());
+  for (const dft_chain* chain : {&boots.coeff_to_slot(), &boots.slot_to_coeff()}) {
+    for (const linear_transform& each : chain->transforms()) {
+      const transform_usage usage = each.plan().full_usage();
+      EXPECT_GE(usage.giants.front().front(), 0);
+      // One key for each baby step but 0, and one for the giant steps.
+      EXPECT_EQ(each.required_rotations().size(), usage.babies.front().size());
+    }
+  }
+}
+
 TEST(BootstrapChoice, BootstrapperFollowsIt) {
   const params::parameters parameters = params::preset("n16-boot");
   ckks::engine_options ghost;
