@@ -77,7 +77,8 @@ def test_with_room_for_everything_nothing_changes(params, client, keys):
 
 
 @pytest.mark.parametrize(
-    "options", [{"memory": 0}, {"baby_count": 4}, {"compact": True}, {"stc_matrices": ("4", "4", "4")}]
+    "options",
+    [{"memory": 0}, {"memory": "0"}, {"baby_count": 4}, {"compact": True}, {"stc_matrices": ("4", "4", "4")}],
 )
 def test_explicit_options_win(params, client, keys, tight, options):
     boots, engine = hc.Bootstrapper(params, **options), planned(params, keys, tight)

@@ -141,7 +141,8 @@ class BootstrapOptions:
         made.cts_stages = [integer(each, "bootstrap: cts_stages", 0) for each in self.cts_stages]
         made.cts_ways = read_ways(self.cts_matrices, "bootstrap: cts_matrices")
         made.stc_ways = read_ways(self.stc_matrices, "bootstrap: stc_matrices")
-        memory = byte_count(self.memory, "bootstrap: memory") if self.memory else 0
+        none = self.memory in (None, 0, "0")
+        memory = 0 if none else byte_count(self.memory or 0, "bootstrap: memory")
         made.memory_bytes = 0 if self._is_organised else memory
         for name in (
             "output_level", "cts_levels", "stc_levels", "cts_mode", "stc_mode", "compact", "baby_count",
