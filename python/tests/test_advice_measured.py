@@ -45,11 +45,6 @@ def measured(rows: list[dict[str, Any]]) -> dict[str, float]:
     return {row["variant"]: row["seconds"] for row in rows if row["case"] == "bootstrap cold"}
 
 
-measured_before = pytest.mark.xfail(
-    reason="measured when giant steps of bootstraps went both ways, with 48 keys instead of 37; measure again"
-)
-
-
 def recorded(params: hc.Params, variant: str) -> hc.Trace:
     """The second call of a bootstrap on a ghost: its keys and weights are there."""
     chosen = bootstrap_choice(variant)
@@ -64,12 +59,10 @@ def recorded(params: hc.Params, variant: str) -> hc.Trace:
     return trace
 
 
-@measured_before
 def test_the_scale_is_that_of_runs_whose_weights_are_encoded(params: hc.Params, speeds: Speeds) -> None:
     assert kernel_scale(params, speeds) == pytest.approx(1, rel=0.05)
 
 
-@measured_before
 def test_forecasts_have_the_order_of_the_measurements(
     params: hc.Params, speeds: Speeds, measured: dict[str, float]
 ) -> None:

@@ -19,8 +19,8 @@ namespace {
 /// To load a limb over the link, at 55 GB/s, and to expand one from a seed.
 constexpr double load_work = 16.2;
 constexpr double expand_work = 0.86;
-/// A product with a seeded key takes longer by this: 1.13 ms for 134 products. The expansion hides behind
-/// the half of the key that is not read, the larger the key the better.
+/// A product with a seeded key takes longer by this: 1.13 ms for 134 products that are written. The expansion
+/// hides behind the half of the key that is not read, the larger the key the better.
 constexpr double seed_work = 29;
 // Fitted to replays of plans for 1 to 5 GiB.
 /// Memory that a plan needs to move nothing, as a multiple of what is live.
@@ -46,7 +46,9 @@ constexpr std::size_t begins = 2;
 struct key_row {
   std::uint64_t galois_element;
   std::size_t bytes;
-  double uses;
+  double seeded_work;             ///< more with the key seeded
+  double written_work = 0;        ///< more with this key and those before it seeded: see `matrix_part`
+  std::size_t written_bytes = 0;  ///< workspace that is then needed
 };
 
 /// What a choice takes before it is decided which keys stay seeded.
@@ -55,12 +57,36 @@ struct demand {
   choice_estimate expanded;
 };
 
-/// Seeding order: most bytes for each expansion first.
-void order_for_seeds(std::vector<key_row>& keys) {
-  std::ranges::sort(keys, [](const key_row& a, const key_row& b) {
-    const double left = static_cast<double>(a.bytes) / a.uses, right = static_cast<double>(b.bytes) / b.uses;
+/// Sorts keys for seeding, most bytes for the work first, and finds those that end a `key_dot`. Of what that
+/// takes each of its keys has a share in the order.
+void order_for_seeds(std::vector<key_row>& keys, const std::vector<const matrix_part*>& parts) {
+  std::map<std::uint64_t, double> work;
+  for (const key_row& each : keys) work[each.galois_element] = each.seeded_work;
+  for (const matrix_part* part : parts) {
+    for (const std::uint64_t element : part->joined) {
+      work[element] += part->written_work / static_cast<double>(part->joined.size());
+    }
+  }
+  std::ranges::sort(keys, [&](const key_row& a, const key_row& b) {
+    const double left = static_cast<double>(a.bytes) / work[a.galois_element];
+    const double right = static_cast<double>(b.bytes) / work[b.galois_element];
     return std::tie(right, a.galois_element) < std::tie(left, b.galois_element);
   });
+  for (const matrix_part* part : parts) {
+    const auto first = std::ranges::find_if(
+        keys, [&](const key_row& key) { return std::ranges::count(part->joined, key.galois_element) != 0; });
+    if (first == keys.end()) continue;
+    first->written_work += part->written_work;
+    first->written_bytes = std::max(first->written_bytes, part->workspace_bytes + part->written_bytes);
+  }
+}
+
+/// Keeps one more key seeded.
+void seed(const key_row& key, choice_estimate& taken) {
+  taken.key_bytes -= key.bytes / 2;
+  taken.expandable_bytes -= key.bytes / 2;
+  taken.work += key.seeded_work + key.written_work;
+  taken.workspace_bytes = std::max(taken.workspace_bytes, key.written_bytes);
 }
 
 /// The larger the worse: first whether it does not fit, where nothing is loaded, then time, work or bytes.
@@ -113,9 +139,7 @@ class choice_search {
     const bool all = room_.seeded.value_or(false), some = !room_.seeded || all;
     std::pair<badness, std::size_t> best{rate(now, memory), 0};
     for (std::size_t i = 0; some && i < needed.keys.size(); ++i) {
-      now.key_bytes -= needed.keys[i].bytes / 2;
-      now.expandable_bytes -= needed.keys[i].bytes / 2;
-      now.work += needed.keys[i].uses * seed_work;
+      seed(needed.keys[i], now);
       const badness found = rate(now, memory);
       if (found < best.first || all) best = {found, i + 1};
     }
@@ -163,7 +187,7 @@ class choice_search {
     if (!room_.keys) return true;
     return std::ranges::all_of(keys, [&](const key_use& use) {
       return std::ranges::any_of(*room_.keys, [&](const ckks::key_request& there) {
-        return there.galois_element == use.galois_element && there.level >= use.level;
+        return there.galois_element == use.galois_element && there.level >= parameters_.key_level(use.level);
       });
     });
   }
@@ -233,24 +257,26 @@ class choice_search {
     const auto merge = [&](const std::vector<key_use>& keys) {
       for (const key_use& each : keys) {
         auto& [level, uses] = merged[each.galois_element];
-        level = std::max(level, each.level);
+        level = std::max(level, parameters_.key_level(each.level));
         uses += each.uses;
       }
     };
+    std::vector<const matrix_part*> parts;
     merge(others_);
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const matrix_part& part = parts_[i][chosen[i]];
       merge(part.keys);
+      parts.push_back(&part);
       result.expanded.diagonal_bytes += part.diagonal_bytes;
       result.expanded.workspace_bytes = std::max(result.expanded.workspace_bytes, part.workspace_bytes);
       result.expanded.work += part.work;
     }
     for (const auto& [element, found] : merged) {
-      result.keys.push_back({element, bytes_of(element, found.first), found.second});
+      result.keys.push_back({element, bytes_of(element, found.first), found.second * seed_work});
       result.expanded.key_bytes += result.keys.back().bytes;
     }
     result.expanded.expandable_bytes = result.expanded.key_bytes / 2;
-    order_for_seeds(result.keys);
+    order_for_seeds(result.keys, parts);
     return result;
   }
 
@@ -294,10 +320,13 @@ choice_estimate estimate(const params::parameters& parameters, const std::vector
                          const sum_choice& sum, const transform_choice& choice) {
   choice_estimate result;
   result.work = sum.work;
+  const auto seeded = [&](std::uint64_t element) {
+    return std::ranges::binary_search(choice.seeded, element);
+  };
   std::map<std::uint64_t, std::pair<unsigned, double>> keys;
   for (const ckks::key_request& each : sum.others) {
     const bool many = each.galois_element == ckks::relinearization_element;
-    keys[each.galois_element] = {each.level, many ? relinearizations : 1.0};
+    keys[each.galois_element] = {parameters.key_level(each.level), many ? relinearizations : 1.0};
   }
   for (std::size_t c = 0; c < chains.size(); ++c) {
     const std::vector<matrix_shape> matrices = matrices_of(chains[c]);
@@ -305,20 +334,21 @@ choice_estimate estimate(const params::parameters& parameters, const std::vector
       const matrix_part part = part_of(parameters, matrices[i], choice.ways[c][i], choice.sum_radix);
       for (const key_use& each : part.keys) {
         auto& [level, uses] = keys[each.galois_element];
-        level = std::max(level, each.level);
+        level = std::max(level, parameters.key_level(each.level));
         uses += each.uses;
       }
+      const bool written = std::ranges::any_of(part.joined, seeded);
       result.diagonal_bytes += part.diagonal_bytes;
-      result.workspace_bytes = std::max(result.workspace_bytes, part.workspace_bytes);
-      result.work += part.work;
+      result.workspace_bytes =
+          std::max(result.workspace_bytes, part.workspace_bytes + (written ? part.written_bytes : 0));
+      result.work += part.work + (written ? part.written_work : 0.0);
     }
   }
   for (const auto& [element, found] : keys) {
-    const bool seeded = std::ranges::binary_search(choice.seeded, element);
     const std::size_t half = key_bytes(parameters, {element, found.first}) / 2;
-    result.key_bytes += seeded ? half : 2 * half;
-    result.expandable_bytes += seeded ? 0 : half;
-    if (seeded) result.work += found.second * seed_work;
+    result.key_bytes += seeded(element) ? half : 2 * half;
+    result.expandable_bytes += seeded(element) ? 0 : half;
+    if (seeded(element)) result.work += found.second * seed_work;
   }
   return result;
 }

@@ -23,7 +23,7 @@ struct chain_shape {
   bool packed = false;             ///< see `dft_parts`
 };
 
-/// One matrix of a chain: butterflies with half-lengths from `shortest` to `longest`.
+/// One matrix of a chain: butterflies with half-lengths from `shortest` to `longest`; the unit matrix if 0.
 struct matrix_shape {
   std::uint32_t shortest, longest;
   std::uint32_t slots;    ///< of the transform
@@ -41,7 +41,7 @@ struct matrix_shape {
 [[nodiscard]] bool can_be_compact(const params::parameters& parameters, const matrix_shape& matrix);
 
 /// Shape of the transform of a matrix with these diagonals. Where the way does not say how many baby steps
-/// there are, so few that the transform takes at most 5 % more work than with those of a plan: each has a key
+/// there are, so few that the transform takes at most 4 % more work than with those of a plan: each has a key
 /// of its own, which takes memory.
 [[nodiscard]] transform_shape shape_of(const params::parameters& parameters, std::span<const int> diagonals,
                                        const transform_way& way, unsigned level, std::uint32_t slots);
@@ -56,9 +56,13 @@ struct key_use {
 /// What one matrix takes; keys ascend by element.
 struct matrix_part {
   std::vector<key_use> keys{};
+  std::vector<std::uint64_t> joined{};  ///< elements of the keys of `key_dot`, which takes no seeded ones
   std::size_t diagonal_bytes = 0;
   std::size_t workspace_bytes = 0;  ///< baby steps, sums and digits
   double work = 0;                  ///< in NTTs of one limb, see `transform_cost::work`
+  // More where some key of `key_dot` is seeded: products with all of them are then written and read again.
+  std::size_t written_bytes = 0;  ///< of workspace
+  double written_work = 0;
 };
 
 /// @param sum_radix of the sums that follow a raised matrix

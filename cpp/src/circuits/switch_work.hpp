@@ -21,6 +21,11 @@ struct switch_work {
   double special;   ///< special primes
 };
 
+/// Passes over a limb that a product with a diagonal takes: in `key_dot`, where both factors are at hand, and
+/// otherwise.
+inline constexpr double joined_product = 0.8;
+inline constexpr double written_product = 2;
+
 [[nodiscard]] switch_work work_at(const params::parameters& parameters, unsigned level);
 
 /// Of a rotation by itself, and of `ckks::evaluator::sum_rotations`.

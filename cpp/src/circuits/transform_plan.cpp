@@ -94,9 +94,6 @@ transform_plan::transform_plan(params::parameters parameters, std::span<const in
   split(shape_.baby_count ? static_cast<int>(*shape_.baby_count) : choose_baby_count());
 }
 
-/// Passes over a limb that a product with a diagonal takes in `key_dot`, where both factors are at hand.
-constexpr double joined_product = 0.8;
-
 /// What is within this of the least work counts as equal: then the fewest keys are better.
 constexpr double key_tolerance = 1.02;
 
@@ -250,7 +247,8 @@ transform_cost transform_plan::cost(const transform_usage& usage) const {
   c.plaintext_products = usage.products;
   c.keys = required_rotations(usage).size();
   const double product_limbs = w.limbs + (extended ? w.special : 0.0);
-  const double per_product = (extended ? joined_product : 2) * product_limbs * w.pass;
+  const double per_product =
+      (extended ? detail::joined_product : detail::written_product) * product_limbs * w.pass;
   c.work = static_cast<double>(c.key_switches - joined) * w.multiply + static_cast<double>(joined) * w.join +
            static_cast<double>(c.decompositions) * w.raise + static_cast<double>(c.divisions) * w.divide +
            static_cast<double>(c.plaintext_products) * per_product;
