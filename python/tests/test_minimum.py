@@ -103,9 +103,10 @@ def test_refusals_suggest_planned(params, client):
     traced = hc.trace_program(params, program, np.zeros(16))
     keys, x = client.evaluation_keys(plan=traced.key_plan), client.encrypt(np.zeros(16))
     minimum = traced.minimum_budget
-    engine = hc.Engine(params, keys, memory="3.4MiB", threads=1)
-    with pytest.raises(hc.OutOfMemory, match=r"Give policy='planned', or memory='3\.48MiB'"):
-        engine.run(program, x)
+    engine = hc.Engine(params, keys, memory=minimum.resident - PAGE, threads=1)
+    suffices = re.escape(f"Give policy='planned', or memory='{minimum.text('resident')}'")
+    with pytest.raises(hc.OutOfMemory, match=suffices):
+        run_twice(engine, program, x)
     # One that only decides while it runs, and where neither fits.
     engine = hc.Engine(params, keys, memory="640KiB", policy="static", threads=1)
     with pytest.raises(hc.OutOfMemory, match="'static' decides by what is free") as refused:

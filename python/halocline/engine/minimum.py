@@ -68,10 +68,12 @@ def find_minimum(
     keys: list[tuple[int, int]],
     program: Callable[..., Any],
     shape: Callable[[PlannedHost], Arguments],
+    once: bool = False,
 ) -> MinimumBudget:
     """The minimum of runs on a fresh engine with these keys, the first one and later ones.
 
-    make_ghost: makes a ghost engine without keys. shape: arguments without contents, on a ghost.
+    make_ghost: makes a ghost engine without keys. shape: arguments without contents, on a ghost. once: there
+    is one run only, which under `resident` does not find the tables that it makes after its peak.
     """
     ghost = make_ghost()
     ghost._core.joining_budget = 1  # calls as small as they get, which are those under the least budgets
@@ -79,9 +81,10 @@ def find_minimum(
     args, kwargs = shape(ghost)
     with ghost.record() as first:
         program(*args, **kwargs)
+    first_peak = int(ghost.stats()["peak_bytes"])
     with ghost.record() as later:  # which finds all tables at its begin
         program(*args, **kwargs)
-    resident = int(ghost.stats()["peak_bytes"])
+    resident = first_peak if once else int(ghost.stats()["peak_bytes"])
     encoding, steady = _with_weights(make_ghost, keys, program, shape) or (setup, later)
     tables = table_minimum(ghost.params)
     lru, _, managed = (max(each) for each in zip(*(_moving(each) for each in (setup, first)), strict=True))

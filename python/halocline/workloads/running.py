@@ -76,13 +76,14 @@ def find_room(
     plan: KeyPlan,
     body: Callable[[Any], Any],
     keep_seeds: bool | Collection[int] | None = None,
+    once: bool = False,
 ) -> MinimumBudget:
-    """What a workload needs that calls several programs in turn, as `body` does on an engine."""
+    """What a workload needs that calls several programs in turn, as `body` does on an engine, or once."""
 
     def make_ghost() -> Engine:
         return Engine(params, device="ghost", keep_seeds=keep_seeds)
 
-    return find_minimum(make_ghost, plan.requests(), body, lambda ghost: ((ghost,), {}))
+    return find_minimum(make_ghost, plan.requests(), body, lambda ghost: ((ghost,), {}), once)
 
 
 def make_engine(

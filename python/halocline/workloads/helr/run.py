@@ -17,6 +17,7 @@ from ...ckks.named_params import named_params
 from ...ckks.params import Params
 from ...engine.engine import Engine, RunReport
 from ...engine.footprint import client_footprint, engine_footprint
+from ...engine.minimum import MinimumBudget
 from ...engine.planned_run import shape_arguments
 from ...engine.program import ProgramTrace, trace_program
 from ...memory.trace import Trace
@@ -107,10 +108,7 @@ class HelrRun:
             traced = trace_program(self.params, self._everything, *vars(inputs).values())
             single = trace_program(self.params, self._one_iteration, *vars(inputs).values())
         with self._phases("engine"):
-            room = Room.of(
-                traced,
-                lambda: find_room(self.params, traced.key_plan, lambda on: self._run_on_ghost(on, inputs)),
-            )
+            room = Room.of(traced, lambda: self._find_room(traced, inputs))
             engine = make_engine(self.params, self.options, traced.peak_bytes, room=room)
         with self._phases("keygen"):
             send_keys(client, engine, traced.key_plan, self._progress)
@@ -151,6 +149,12 @@ class HelrRun:
     ) -> Ciphertext:
         """For its counts."""
         return self.circuit.last_period(state, [forward], [backward], mean, self.constants.steps[:1])
+
+    def _find_room(self, traced: ProgramTrace, inputs: _Inputs) -> MinimumBudget:
+        def body(ghost: Engine) -> None:
+            self._run_on_ghost(ghost, inputs)
+
+        return find_room(self.params, traced.key_plan, body, once=self.options.repeat == 1)
 
     def _run_on_ghost(self, ghost: Engine, inputs: _Inputs) -> None:
         """What `run` does on an engine, with one period of each kind, for what it needs."""
