@@ -68,7 +68,7 @@ class joined_products {
     return 2 * std::size_t{special_.count + chain_.count} * ctx_.tables().limb_bytes();
   }
   /// Within a budget so many in every call that the least budget does not depend on it: diagonals of all of
-  /// them are in memory. It is what kernels take.
+  /// them are in memory. A GPU takes four in a launch.
   [[nodiscard]] std::size_t sums_at_once() const {
     constexpr std::size_t most = 8;
     if (ctx_.joining_budget() != 0) return most;

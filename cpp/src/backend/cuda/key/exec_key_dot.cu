@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t key_dot_threads = 128;
 
 template <typename WordT, unsigned sums, unsigned at_once>
-__global__ void __launch_bounds__(key_dot_threads, sizeof(WordT) == 4 ? (sums <= 4 ? 5 : 3) : 2)
+__global__ void __launch_bounds__(key_dot_threads, sizeof(WordT) == 4 ? 5 : 2)
     key_dot_kernel(const __grid_constant__ key_dot_params<WordT> p) {
   begin_kernel();
   key_dot_body<WordT, sums, at_once>(p, here());
@@ -22,7 +22,7 @@ template <typename WordT, unsigned at_once>
 auto kernel_for(std::uint32_t sums) {
   if (sums == 1) return key_dot_kernel<WordT, 1, at_once>;
   if (sums == 2) return key_dot_kernel<WordT, 2, at_once>;
-  return sums <= 4 ? key_dot_kernel<WordT, 4, at_once> : key_dot_kernel<WordT, key_dot_sums, at_once>;
+  return key_dot_kernel<WordT, key_dot_sums, at_once>;
 }
 
 /// Terms with few keys are read several at once, so that as many loads are under way.
